@@ -1,0 +1,151 @@
+//! Globs for names and paths.
+
+/// A pattern over whole texts: `*` is any characters but `/`, `**` any characters, `?` one character but `/`, `[a-c]`
+/// one of a range or list, `[!a-c]` one that is not in it, `\` takes the next character as it is.
+///
+/// ```
+/// use tierce_plan::Glob;
+/// let builds = Glob::new("user.slice/**/build*").unwrap();
+/// assert!(builds.matches("user.slice/user-1000.slice/app/build-7"));
+/// assert!(!builds.matches("user.slice/build/x"));
+/// assert!(Glob::new("[a-").is_err());
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glob {
+    text: String,
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Part {
+    One(char),
+    Any,
+    Class { not: bool, ranges: Vec<(char, char)> },
+    Star,
+    StarStar,
+}
+
+impl Glob {
+    /// Compile a pattern; the error says what is wrong with it.
+    pub fn new(text: &str) -> Result<Self, &'static str> {
+        let mut parts = Vec::new();
+        let mut rest = text.chars().peekable();
+        while let Some(c) = rest.next() {
+            parts.push(match c {
+                '?' => Part::Any,
+                '\\' => Part::One(rest.next().ok_or("nothing after the last `\\`")?),
+                '[' => class(&mut rest)?,
+                '*' if rest.peek() == Some(&'*') => {
+                    while rest.next_if_eq(&'*').is_some() {}
+                    Part::StarStar
+                }
+                '*' => Part::Star,
+                c => Part::One(c),
+            });
+        }
+        Ok(Self { text: text.into(), parts })
+    }
+
+    /// As written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    /// Whether the whole of `text` fits. Time is at most pattern times text.
+    pub fn matches(&self, text: &str) -> bool {
+        // The set of positions in the pattern that the text read so far can have led to.
+        let mut at = vec![false; self.parts.len() + 1];
+        at[0] = true;
+        self.skip_stars(&mut at);
+        for c in text.chars() {
+            let mut next = vec![false; at.len()];
+            for (i, part) in self.parts.iter().enumerate().filter(|(i, _)| at[*i]) {
+                match part {
+                    Part::StarStar => next[i] = true,
+                    Part::Star => next[i] |= c != '/',
+                    Part::Any => next[i + 1] |= c != '/',
+                    Part::One(one) => next[i + 1] |= *one == c,
+                    Part::Class { not, ranges } => {
+                        next[i + 1] |= c != '/' && ranges.iter().any(|r| r.0 <= c && c <= r.1) != *not
+                    }
+                }
+            }
+            self.skip_stars(&mut next);
+            at = next;
+        }
+        at[self.parts.len()]
+    }
+
+    /// A star may also stand for nothing.
+    fn skip_stars(&self, at: &mut [bool]) {
+        for (i, part) in self.parts.iter().enumerate() {
+            if matches!(part, Part::Star | Part::StarStar) {
+                at[i + 1] |= at[i];
+            }
+        }
+    }
+}
+
+/// What is between `[` and `]`.
+fn class(rest: &mut std::iter::Peekable<std::str::Chars>) -> Result<Part, &'static str> {
+    const OPEN: &str = "a `[` without its `]`";
+    let not = rest.next_if_eq(&'!').is_some();
+    let mut ranges = Vec::new();
+    loop {
+        let first = rest.next().ok_or(OPEN)?;
+        if first == ']' && !ranges.is_empty() {
+            return Ok(Part::Class { not, ranges });
+        }
+        let mut last = first;
+        if rest.next_if_eq(&'-').is_some() {
+            if rest.peek() == Some(&']') {
+                ranges.push(('-', '-')); // a `-` before the `]` is itself
+            } else {
+                last = rest.next().ok_or(OPEN)?;
+            }
+        }
+        if last < first {
+            return Err("a range in `[ ]` that runs backwards");
+        }
+        ranges.push((first, last));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Glob;
+
+    #[test]
+    fn globs_match_whole_texts() {
+        for (pattern, text, fits) in [
+            ("audio", "audio", true),
+            ("audio", "audio1", false),
+            ("stress-ng*", "stress-ng-cpu", true),
+            ("*", "", true),
+            ("*", "a/b", false),
+            ("**", "a/b", true),
+            ("a/**/b", "a/x/y/b", true),
+            ("a/**/b", "a/b", false),
+            ("a?c", "abc", true),
+            ("a?c", "a/c", false),
+            ("[a-c]x", "bx", true),
+            ("[!a-c]x", "bx", false),
+            ("[]a]", "]", true),
+            ("[a-]", "-", true),
+            ("\\*", "*", true),
+            ("\\*", "x", false),
+            ("", "", true),
+            ("*a*b*", "xxaxxbxx", true),
+            ("*a*b*", "xxbxxaxx", false),
+        ] {
+            assert_eq!(Glob::new(pattern).unwrap().matches(text), fits, "{pattern} {text}");
+        }
+    }
+
+    #[test]
+    fn bad_globs_are_refused() {
+        for pattern in ["[", "[a", "[]", "[b-a]", "x\\", "[a-"] {
+            assert!(Glob::new(pattern).is_err(), "{pattern}");
+        }
+    }
+}

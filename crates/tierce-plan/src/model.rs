@@ -1,0 +1,419 @@
+//! The resolved plan: what the parser hands to the checker, the simulator and the loader.
+//!
+//! Everything is expanded and in the order of the text, which fixes ids and ties: a `per_cpu` node is one [`Node`] per
+//! replica (`rt@0`, `rt@1`), a set of tasks is one [`Task`] per member (`worker[3]`). Parameters are filled in with
+//! their presets, so that `params` can be given to the engine as they are. Times are nanoseconds, names end in `_ns`.
+//!
+//! How a consumer builds the graph:
+//!
+//! 1. create every node and task, in order; create every edge of [`Plan::edges`], in order (ids decide ties);
+//! 2. attach in the order of [`Plan::attach_order`]: CPU roots first, every parent of a node before its children.
+//!
+//! Tasks of sets exist in [`Plan::tasks`] for those who play them (check, sim). A live run binds threads as they come
+//! and uses [`TaskSet::under`] for each new member instead.
+
+use crate::source::{Sources, Spot};
+
+/// Number of parameters a node or an edge has at most.
+pub const PARAMS: usize = 4;
+
+/// A plan, parsed, validated and expanded.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// As given: a path or a name for text without one.
+    pub name: String,
+    /// The texts it was read from, for messages.
+    pub sources: Sources,
+    /// CPUs, costs and interrupts.
+    pub machine: Machine,
+    /// Options of a live run.
+    pub run: RunOptions,
+    /// Schedulers, in the order of the text, replicas together.
+    pub nodes: Vec<Node>,
+    /// Leaves, in the order of the text, members of a set together.
+    pub tasks: Vec<Task>,
+    /// Sets of tasks, in the order of the text.
+    pub sets: Vec<TaskSet>,
+    /// Edges to nodes and tasks, in the order of the text. Edges from a CPU to its root are not among them: see
+    /// [`Node::roots`].
+    pub edges: Vec<Edge>,
+    /// Which live threads belong to which task or set, in the order of the text; the first entry that matches wins.
+    pub entries: Vec<MatchEntry>,
+    /// Index of the node for threads that match nothing. The first replica when the node is replicated.
+    pub default_node: Option<usize>,
+    /// Parameters of the edge that each unmatched thread gets below the default node.
+    pub each: Option<Each>,
+}
+
+/// `[machine]`.
+#[derive(Clone, Debug, Default)]
+pub struct Machine {
+    /// Number of CPUs, 1 to 64; they are 0 .. cpus-1.
+    pub cpus: u32,
+    /// Whether the plan says so itself (`[machine] cpus`), or it was a default.
+    pub cpus_given: bool,
+    /// Time to which releases (`phase`), interrupts and slots are relative.
+    pub epoch_ns: u64,
+    /// What scheduling costs in the simulator.
+    pub costs: Costs,
+    /// What steals time in the simulator.
+    pub interrupts: Vec<Interrupt>,
+}
+
+/// `[machine] costs`: CPU time the simulator takes for the work of the scheduler itself; all 0 unless given.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Costs {
+    /// A CPU changes from one task to another.
+    pub switch_ns: u64,
+    /// A timer fires.
+    pub timer_ns: u64,
+    /// Added to a switch when the task last ran on another CPU.
+    pub migration_ns: u64,
+    /// Added to a switch for every node on the path from the CPU to the task.
+    pub level_ns: u64,
+}
+
+/// One source of interrupts.
+#[derive(Clone, Debug)]
+pub struct Interrupt {
+    /// CPU that it hits; `None`: every CPU, each with its own draw.
+    pub cpu: Option<u32>,
+    /// Distance between two, on average when they are random.
+    pub every_ns: u64,
+    /// CPU time each takes.
+    pub takes: Work,
+    /// First one after the epoch (periodic arrivals only).
+    pub phase_ns: u64,
+    /// How they arrive.
+    pub arrival: Arrival,
+    /// Where the plan says so.
+    pub spot: Spot,
+}
+
+/// How interrupts arrive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// Exactly every `every_ns`.
+    Periodic,
+    /// As a Poisson process of that mean distance, drawn from the seed of the run.
+    Poisson,
+}
+
+/// `[run]`: options of a live run.
+#[derive(Clone, Debug)]
+pub struct RunOptions {
+    /// A runnable thread that waits longer is an error of the plan (kernel watchdog), at most 30 s.
+    pub watchdog_ns: u64,
+    /// Where a thread whose budget is spent is stopped.
+    pub throttle: ThrottleAt,
+}
+
+impl Default for RunOptions {
+    fn default() -> Self {
+        Self { watchdog_ns: 30_000_000_000, throttle: ThrottleAt::Anywhere }
+    }
+}
+
+/// Where a live thread whose budget is spent is stopped.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ThrottleAt {
+    /// At once, in the kernel too: precise budgets, but the thread may hold kernel locks meanwhile.
+    #[default]
+    Anywhere,
+    /// On its way back to user mode: never holds kernel locks, what it overruns is debt.
+    User,
+}
+
+/// A scheduler instance.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Unique; replicas are `name@cpu`.
+    pub name: String,
+    /// The name in the text, the same for all replicas.
+    pub base: String,
+    /// CPU of this replica when the node is `per_cpu`.
+    pub replica: Option<u32>,
+    /// Number of the policy (`tierce_policy::policies()`).
+    pub policy: u32,
+    /// Node parameters in the order of the policy's record, presets filled in.
+    pub params: [u64; PARAMS],
+    /// CPUs that may run it at once; 0: all that can reach it.
+    pub concurrency: u32,
+    /// CPUs whose root it is, ascending.
+    pub roots: Vec<u32>,
+    /// Whether unmatched threads belong here.
+    pub default: bool,
+    /// Where it is defined.
+    pub spot: Spot,
+}
+
+/// A leaf.
+#[derive(Clone, Debug)]
+pub struct Task {
+    /// Unique; members of a set are `name[index]`.
+    pub name: String,
+    /// Index into [`Plan::sets`] when it is a member.
+    pub set: Option<usize>,
+    /// What it does in the simulator; `None`: it never asks for a CPU there.
+    pub load: Option<Load>,
+    /// CPUs it may run on, a bit each; `None`: all.
+    pub affinity: Option<u64>,
+    /// Guarantees that check proves and run watches; for now opaque text whose form is known to be right.
+    pub needs: Vec<Need>,
+    /// Where it is defined.
+    pub spot: Spot,
+}
+
+/// `[tasks.NAME]`: many tasks of one kind.
+#[derive(Clone, Debug)]
+pub struct TaskSet {
+    /// Unique over nodes, tasks and sets.
+    pub name: String,
+    /// Its members in [`Plan::tasks`].
+    pub members: std::ops::Range<usize>,
+    /// The edges of a new member; their `child` is [`Child::Set`]. Columns of a `csv` apply to members only.
+    pub under: Vec<Edge>,
+    /// Its load, where no `csv` says otherwise.
+    pub load: Option<Load>,
+    /// CPUs the members may run on, a bit each; `None`: all.
+    pub affinity: Option<u64>,
+    /// Guarantees of each member.
+    pub needs: Vec<Need>,
+    /// Where it is defined.
+    pub spot: Spot,
+}
+
+/// A guarantee asked for: `needs = "RESBS 2ms 10ms"`.
+#[derive(Clone, Debug)]
+pub struct Need {
+    /// As written.
+    pub text: String,
+    /// Where.
+    pub spot: Spot,
+}
+
+/// What is below an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Child {
+    /// Index into [`Plan::nodes`].
+    Node(usize),
+    /// Index into [`Plan::tasks`].
+    Task(usize),
+    /// Index into [`Plan::sets`]: a member not yet known (only in [`TaskSet::under`] and [`MatchEntry`]).
+    Set(usize),
+}
+
+/// A virtual processor: parent to child.
+#[derive(Clone, Debug)]
+pub struct Edge {
+    /// Index into [`Plan::nodes`].
+    pub parent: usize,
+    /// What it leads to.
+    pub child: Child,
+    /// Edge parameters in the order of the parent policy's record, presets filled in.
+    pub params: [u64; PARAMS],
+    /// Which CPU gets a shared child; larger wins, between CPUs only.
+    pub rank: i32,
+    /// Enabled only while every unconditional parent edge of the child is spent.
+    pub when_spent: bool,
+    /// Where it is written.
+    pub spot: Spot,
+}
+
+/// The edge of every unmatched thread.
+#[derive(Clone, Debug)]
+pub struct Each {
+    /// Edge parameters in the order of the default node's policy, presets filled in.
+    pub params: [u64; PARAMS],
+    /// Index of the parameter that follows the thread's nice value (`weight = "nice"`); see [`nice_weight`].
+    pub nice: Option<usize>,
+    /// Where it is written; the default node when it is not.
+    pub spot: Spot,
+}
+
+/// Weight of a thread of that nice value relative to 100 at nice 0: 1.25 for each step, as in Linux. Always 1 to 8700.
+///
+/// ```
+/// assert_eq!((tierce_plan::nice_weight(0), tierce_plan::nice_weight(-20), tierce_plan::nice_weight(19)), (100, 8672, 1));
+/// ```
+pub fn nice_weight(nice: i32) -> u64 {
+    // 100 * 1.25^-nice, rounded to nearest: 5^n / 4^n in integers.
+    let steps = nice.clamp(-20, 19);
+    let (five, four) = (5u128.pow(steps.unsigned_abs()), 4u128.pow(steps.unsigned_abs()));
+    let (over, under) = if steps <= 0 { (five, four) } else { (four, five) };
+    ((200 * over + under) / (2 * under)).max(1) as u64
+}
+
+/// What a task does in the simulator.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Load {
+    /// Always wants a CPU.
+    Busy,
+    /// A job every period.
+    Periodic(Periodic),
+    /// Jobs at least some time apart.
+    Sporadic(Sporadic),
+    /// A list of things to do, over and over.
+    Phases(Phases),
+}
+
+impl Load {
+    /// Relative deadline of its jobs, if they have one.
+    pub fn deadline_ns(&self) -> Option<u64> {
+        match self {
+            Self::Busy => None,
+            Self::Periodic(load) => Some(load.deadline_ns),
+            Self::Sporadic(load) => Some(load.deadline_ns),
+            Self::Phases(load) => load.deadline_ns,
+        }
+    }
+}
+
+/// Jobs are released at epoch + phase + k · period + jitter; a late job delays the next, none is dropped.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Periodic {
+    /// From release to release.
+    pub period_ns: u64,
+    /// CPU time of each job.
+    pub work: Work,
+    /// Relative to the release without jitter; at most the period.
+    pub deadline_ns: u64,
+    /// First release after the epoch.
+    pub phase_ns: u64,
+    /// Each release is late by a draw from 0 to this; less than the period.
+    pub jitter_ns: u64,
+}
+
+/// The next job is released `separation` plus a draw from 0 to `extra` after the last release.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Sporadic {
+    /// At least this from release to release.
+    pub separation_ns: u64,
+    /// At most this is added, drawn uniformly.
+    pub extra_ns: u64,
+    /// CPU time of each job.
+    pub work: Work,
+    /// Relative to the release; at most the separation.
+    pub deadline_ns: u64,
+    /// First release after the epoch.
+    pub phase_ns: u64,
+}
+
+/// A list of phases, repeated. A job begins with the first `run` after a `sleep`, a `timer` or the start of the list,
+/// and ends at the next `sleep`, `timer` or the end of the list: the same rule as for live threads, with the end of
+/// the list in place of what cannot be seen from outside. A list that only runs is a CPU-bound task whose jobs follow
+/// each other at once (a frame renderer). `suspend` is a pause inside a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Phases {
+    /// What to do; at least one, and a pass takes time.
+    pub phases: Vec<Phase>,
+    /// Passes through the list; 0: for ever.
+    pub repeat: u64,
+    /// Start after the epoch.
+    pub phase_ns: u64,
+    /// Of each job, relative to its begin.
+    pub deadline_ns: Option<u64>,
+}
+
+/// One step of [`Phases`].
+#[derive(Clone, Debug, PartialEq)]
+pub enum Phase {
+    /// Use that much CPU time.
+    Run(Work),
+    /// Wait that long from now on; ends the job.
+    Sleep(Work),
+    /// Wait that long from now on; the job goes on.
+    Suspend(Work),
+    /// Wait until `period` after the last expiry of this timer (at first: after the start of the load); ends the job.
+    Timer {
+        /// From expiry to expiry.
+        period_ns: u64,
+        /// What to do when that time is already past: `false`: the timer starts afresh now; `true`: go on at once and
+        /// keep the original times.
+        absolute: bool,
+    },
+}
+
+/// An amount of time, constant or drawn anew for each job.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Work {
+    /// Always the same.
+    Constant(u64),
+    /// Uniform from min to max, both included.
+    Uniform {
+        /// Least, ns.
+        min_ns: u64,
+        /// Most, ns.
+        max_ns: u64,
+    },
+    /// These in turn, over and over.
+    List(Vec<u64>),
+}
+
+impl Work {
+    /// The largest amount it can be, ns.
+    pub fn max_ns(&self) -> u64 {
+        match self {
+            Self::Constant(work) => *work,
+            Self::Uniform { max_ns, .. } => *max_ns,
+            Self::List(list) => list.iter().copied().max().unwrap_or(0),
+        }
+    }
+}
+
+/// One `match` of a task or set.
+#[derive(Clone, Debug)]
+pub struct MatchEntry {
+    /// [`Child::Task`]: the first thread is bound, others are reported. [`Child::Set`]: every thread.
+    pub target: Child,
+    /// Any of these suffices.
+    pub any: Vec<Matcher>,
+    /// Where it is written.
+    pub spot: Spot,
+}
+
+/// All that is given must hold. Texts are globs: `*` any characters but `/`, `**` any characters, `?` one character,
+/// `[a-c]` one of them; see [`crate::Glob`].
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Matcher {
+    /// Name of the thread.
+    pub comm: Option<crate::Glob>,
+    /// Name of its process, i.e. of the first thread.
+    pub pcomm: Option<crate::Glob>,
+    /// Path of the executable.
+    pub exe: Option<crate::Glob>,
+    /// Path of its cgroup, without the leading `/`.
+    pub cgroup: Option<crate::Glob>,
+    /// Its systemd unit: the last component of the cgroup path that names one.
+    pub unit: Option<crate::Glob>,
+    /// Effective user id.
+    pub uid: Option<u32>,
+    /// Effective group id.
+    pub gid: Option<u32>,
+    /// Process id (thread group id).
+    pub pid: Option<u32>,
+    /// Thread id.
+    pub tid: Option<u32>,
+    /// Process id of the parent.
+    pub ppid: Option<u32>,
+    /// Nice value, both ends included.
+    pub nice: Option<std::ops::RangeInclusive<i32>>,
+    /// Whether it is a kernel thread.
+    pub is_kthread: Option<bool>,
+    /// Whether it is the first thread of its process.
+    pub is_group_leader: Option<bool>,
+}
+
+/// One step of [`Plan::attach_order`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Attach {
+    /// `node` becomes what `cpu` runs.
+    Root {
+        /// The CPU.
+        cpu: u32,
+        /// Index into [`Plan::nodes`].
+        node: usize,
+    },
+    /// Index into [`Plan::edges`].
+    Edge(usize),
+}
