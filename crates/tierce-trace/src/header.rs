@@ -1,0 +1,126 @@
+//! What a trace says about itself before its records: the graph, its names and parameters.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+
+/// Version of the header and of the meaning of records.
+pub const VERSION: u32 = 1;
+
+/// Where a trace comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// The simulator.
+    #[default]
+    Sim,
+    /// A live run.
+    Run,
+}
+
+impl fmt::Display for Source {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Source::Sim => "simulated",
+            Source::Run => "measured",
+        })
+    }
+}
+
+/// The JSON header. Ids are those of the records; nodes and tasks share one id space, edges have their own; 0 is none.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct TraceHeader {
+    /// [`VERSION`].
+    pub version: u32,
+    /// Simulated or measured.
+    pub source: Source,
+    /// Name of the plan.
+    pub plan: String,
+    /// Seed of the simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
+    /// How many CPUs; records come from CPUs below this.
+    pub cpus: u32,
+    /// When the recording begins.
+    pub start_ns: u64,
+    /// When it ends, if known when the header was written; else the last record's time counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_ns: Option<u64>,
+    /// Which clock the times are of, e.g. `simulated` or `CLOCK_MONOTONIC`.
+    #[serde(default)]
+    pub clock: String,
+    /// Scheduler nodes, in the order of the plan.
+    pub nodes: Vec<NodeInfo>,
+    /// Tasks, in the order of the plan; live runs add more by [`crate::Kind::Name`].
+    pub tasks: Vec<TaskInfo>,
+    /// Edges, roots included.
+    pub edges: Vec<EdgeInfo>,
+}
+
+/// A scheduler node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct NodeInfo {
+    /// Its id.
+    pub id: u32,
+    /// Its name in the plan.
+    pub name: String,
+    /// Its policy's name in plans.
+    pub policy: String,
+    /// Nodes above it, at most.
+    pub level: u32,
+}
+
+/// A task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct TaskInfo {
+    /// Its id.
+    pub id: u32,
+    /// Its name in the plan.
+    pub name: String,
+    /// Relative deadline of its jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+    /// Period of its jobs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<u64>,
+}
+
+/// An edge (virtual processor) from a parent to a child, with those parameters its parent's policy knows.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct EdgeInfo {
+    /// Its id.
+    pub id: u32,
+    /// Parent node; 0: a CPU.
+    pub parent: u32,
+    /// Child node or task.
+    pub child: u32,
+    /// Name of the parent, e.g. `rt` or `cpu0`.
+    pub parent_name: String,
+    /// Name of the child.
+    pub child_name: String,
+    /// Root edges: which CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// Reservation: CPU time per period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_ns: Option<u64>,
+    /// Reservation: period.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub period_ns: Option<u64>,
+    /// Reservation, EDF: relative deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub deadline_ns: Option<u64>,
+    /// Fair: weight.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub weight: Option<u64>,
+    /// Fixed priority: priority, larger first.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub priority: Option<u64>,
+}
+
+impl TraceHeader {
+    /// The name of a node or task, if the header has it.
+    pub fn name(&self, id: u32) -> Option<&str> {
+        let node = self.nodes.iter().find(|node| node.id == id).map(|node| node.name.as_str());
+        node.or_else(|| self.tasks.iter().find(|task| task.id == id).map(|task| task.name.as_str()))
+    }
+}

@@ -1,0 +1,27 @@
+//! The event stream: files, statistics, Perfetto traces, HTML timelines.
+//!
+//! Every target (simulator, kernel, firmware) tells what it did as [`Event`]s, 32 bytes each, the layout of
+//! `policy/events.h`. What draws, counts or judges reads only them:
+//!
+//! ```text
+//! simulator ──┐                        ┌─> Stats ──> Report (JSON, tables)
+//!             ├─> Event ──> Writer/Reader ─> perfetto, html
+//! kernel   ───┘
+//! ```
+//!
+//! The simulator and the live run may also feed [`Stats`] directly and keep no trace.
+
+pub mod event;
+pub mod file;
+pub mod header;
+pub mod histogram;
+pub mod report;
+pub mod stats;
+pub mod units;
+
+pub use event::{Event, Kind, NO_DEADLINE};
+pub use file::{Reader, Trace, TraceError, Writer};
+pub use header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
+pub use histogram::{Histogram, Summary};
+pub use report::Report;
+pub use stats::Stats;

@@ -1,0 +1,410 @@
+//! What statistics say: as JSON, as tables for people.
+
+use crate::header::Source;
+use crate::histogram::{Histogram, Summary};
+use crate::stats::{EdgeStats, Stats, TaskStats};
+use crate::units::{percent, time};
+use comfy_table::{presets, CellAlignment, Table};
+use serde::{Deserialize, Serialize};
+
+/// Statistics of one schedule. The JSON of `tierce sim --json`, `tierce run --json` and `tierce trace stats --json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Simulated or measured.
+    pub source: Source,
+    /// Name of the plan.
+    pub plan: String,
+    /// Seed, if it was simulated with one.
+    pub seed: Option<u64>,
+    /// Length of the recording.
+    pub elapsed_ns: u64,
+    /// Records lost; what they would have said is missing below.
+    pub lost: u64,
+    /// Per CPU; elapsed = used + idle + stolen.
+    pub cpus: Vec<CpuReport>,
+    /// Per task, in the order of ids; then threads that are gone, by name.
+    pub tasks: Vec<TaskReport>,
+    /// Per node, in the order of the plan.
+    pub nodes: Vec<NodeReport>,
+}
+
+/// One CPU.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CpuReport {
+    /// Its number.
+    pub cpu: u32,
+    /// Time given to tasks.
+    pub used_ns: u64,
+    /// Time without a task.
+    pub idle_ns: u64,
+    /// Time spent outside the graph.
+    pub stolen_ns: u64,
+    /// Changes of what it runs.
+    pub decisions: u64,
+}
+
+/// One task.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskReport {
+    /// Its id; 0: threads of this name that are gone.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// CPU time received.
+    pub cpu_ns: u64,
+    /// Jobs that arrived.
+    pub released: u64,
+    /// Jobs that were completed.
+    pub jobs: u64,
+    /// Jobs that were not done at their deadline, completed later or never.
+    pub misses: u64,
+    /// Response times of completed jobs; null without any.
+    pub response_ns: Option<Spread>,
+    /// How late completed jobs were; one in time counts as 0.
+    pub tardiness_ns: Tardiness,
+    /// Times it got a CPU.
+    pub switches: u64,
+    /// Times it got another CPU than the one before.
+    pub migrations: u64,
+    /// Its edges, one per parent.
+    pub under: Vec<EdgeReport>,
+}
+
+/// One node.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NodeReport {
+    /// Its id.
+    pub id: u32,
+    /// Its name.
+    pub name: String,
+    /// Its policy.
+    pub policy: String,
+    /// Nodes above it, at most.
+    pub level: u32,
+    /// CPU time that went through it.
+    pub cpu_ns: u64,
+    /// Its edges, one per parent.
+    pub under: Vec<EdgeReport>,
+}
+
+/// One edge to a parent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EdgeReport {
+    /// Its id.
+    pub edge: u32,
+    /// The parent's name, `cpu0` for a root.
+    pub parent: String,
+    /// CPU time that went through it.
+    pub cpu_ns: u64,
+    /// Times it was granted a CPU.
+    pub grants: u64,
+    /// Times its budget was used up.
+    pub throttles: u64,
+    /// Times it got budget back.
+    pub replenishments: u64,
+    /// Debt and budget written off.
+    pub forgiven_ns: u64,
+    /// Its budget, if it has one.
+    pub budget_ns: Option<u64>,
+    /// CPU time per period, from one replenishment to the next; null before the second one.
+    pub supply_ns: Option<Supply>,
+}
+
+/// Smallest, mean, 99th percentile (relative error at most 1/128) and largest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Spread {
+    /// Smallest.
+    pub min: u64,
+    /// Mean, rounded down.
+    pub avg: u64,
+    /// Not exceeded by 99 %.
+    pub p99: u64,
+    /// Largest.
+    pub max: u64,
+}
+
+/// How late jobs were.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Tardiness {
+    /// Mean over all completed jobs, rounded down.
+    pub avg: u64,
+    /// Of the latest job.
+    pub max: u64,
+}
+
+/// CPU time per period.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Supply {
+    /// How many whole periods.
+    pub periods: u64,
+    /// Smallest.
+    pub min: u64,
+    /// Mean, rounded down.
+    pub avg: u64,
+    /// Largest.
+    pub max: u64,
+    /// |supply - budget| that 99 % of the periods do not exceed; null without a known budget.
+    pub deviation_p99: Option<u64>,
+    /// Largest |supply - budget|.
+    pub deviation_max: Option<u64>,
+}
+
+impl Stats {
+    /// The report at the time of the latest event, or of [`Stats::finish`].
+    pub fn report(&self) -> Report {
+        let cpus = self.cpus.iter().enumerate().map(|(cpu, stats)| CpuReport {
+            cpu: cpu as u32,
+            used_ns: stats.used_ns,
+            idle_ns: stats.idle_ns,
+            stolen_ns: stats.stolen_ns,
+            decisions: stats.decisions,
+        });
+        let mut under = self.edges_by_child();
+        let nodes = self.header.nodes.iter().map(|node| {
+            let under = take(&mut under, node.id);
+            let former = self.former_edges_ns.get(&node.id).copied().unwrap_or(0);
+            NodeReport {
+                id: node.id,
+                name: node.name.clone(),
+                policy: node.policy.clone(),
+                level: node.level,
+                cpu_ns: under.iter().map(|edge| edge.cpu_ns).sum::<u64>() + former,
+                under,
+            }
+        });
+        let nodes = nodes.collect();
+        let mut known = vec![false; self.tasks.len()];
+        for task in &self.header.tasks {
+            known.get_mut(task.id as usize).into_iter().for_each(|known| *known = true);
+        }
+        let live = self.tasks.iter().enumerate().skip(1).filter(|&(id, stats)| {
+            known[id] || stats.released > 0 || stats.switches > 0 || stats.cpu_ns > 0 || stats.misses > 0
+        });
+        let live = live.map(|(id, stats)| {
+            let id = id as u32;
+            task_report(id, self.name(id), stats, take(&mut under, id))
+        });
+        let former = self.former.iter().map(|(name, stats)| task_report(0, name.clone(), stats, Vec::new()));
+        Report {
+            source: self.header.source,
+            plan: self.header.plan.clone(),
+            seed: self.header.seed,
+            elapsed_ns: self.now_ns.saturating_sub(self.start_ns),
+            lost: self.lost,
+            cpus: cpus.collect(),
+            tasks: live.chain(former).collect(),
+            nodes,
+        }
+    }
+
+    /// The name of a node or task, `#17` when nobody told.
+    pub fn name(&self, id: u32) -> String {
+        self.names.get(id as usize).and_then(Clone::clone).unwrap_or_else(|| format!("#{id}"))
+    }
+
+    fn edges_by_child(&self) -> Vec<Vec<EdgeReport>> {
+        let mut under: Vec<Vec<EdgeReport>> = Vec::new();
+        let roots: Vec<(u32, u32)> =
+            self.header.edges.iter().filter_map(|edge| Some((edge.id, edge.cpu?))).collect();
+        for (id, stats) in self.edges.iter().enumerate().filter(|(_, stats)| stats.child != 0) {
+            let id = id as u32;
+            let root = roots.iter().find(|&&(edge, _)| edge == id).map(|&(_, cpu)| format!("cpu{cpu}"));
+            let parent = match (stats.parent, root) {
+                (0, Some(root)) => root,
+                (0, None) => "cpu".into(),
+                (parent, _) => self.name(parent),
+            };
+            let child = stats.child as usize;
+            if child >= under.len() {
+                under.resize_with(child + 1, Vec::new);
+            }
+            under[child].push(edge_report(id, parent, stats));
+        }
+        under
+    }
+}
+
+fn take(under: &mut [Vec<EdgeReport>], child: u32) -> Vec<EdgeReport> {
+    under.get_mut(child as usize).map(std::mem::take).unwrap_or_default()
+}
+
+fn task_report(id: u32, name: String, stats: &TaskStats, under: Vec<EdgeReport>) -> TaskReport {
+    let avg = stats.tardiness_sum_ns.checked_div(u128::from(stats.jobs())).unwrap_or(0) as u64;
+    TaskReport {
+        id,
+        name,
+        cpu_ns: stats.cpu_ns,
+        released: stats.released,
+        jobs: stats.jobs(),
+        misses: stats.misses,
+        response_ns: spread(&stats.response_ns),
+        tardiness_ns: Tardiness { avg, max: stats.tardiness_max_ns },
+        switches: stats.switches,
+        migrations: stats.migrations,
+        under,
+    }
+}
+
+fn edge_report(edge: u32, parent: String, stats: &EdgeStats) -> EdgeReport {
+    EdgeReport {
+        edge,
+        parent,
+        cpu_ns: stats.cpu_ns,
+        grants: stats.grants,
+        throttles: stats.throttles,
+        replenishments: stats.replenishments,
+        forgiven_ns: stats.forgiven_ns,
+        budget_ns: stats.budget_ns,
+        supply_ns: supply(&stats.supply_ns, &stats.deviation_ns),
+    }
+}
+
+fn spread(histogram: &Histogram) -> Option<Spread> {
+    let Summary { min, max, .. } = *histogram.summary();
+    Some(Spread { min, avg: histogram.summary().avg()?, p99: histogram.percentile(99)?, max })
+}
+
+fn supply(supply: &Summary, deviation: &Histogram) -> Option<Supply> {
+    Some(Supply {
+        periods: supply.count,
+        min: supply.min,
+        avg: supply.avg()?,
+        max: supply.max,
+        deviation_p99: deviation.percentile(99),
+        deviation_max: deviation.percentile(100).map(|_| deviation.summary().max),
+    })
+}
+
+impl Report {
+    /// Tables for people, ending with a newline.
+    pub fn tables(&self) -> String {
+        let seed = self.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
+        let plan = if self.plan.is_empty() { "(no plan)" } else { &self.plan };
+        let mut text = format!("{plan}: {} {}{seed}\n\n", time(self.elapsed_ns), self.source);
+        text += &format!("{}\n\n", self.task_table());
+        text += &format!("{}\n\n", self.node_table());
+        text += &format!("{}\n", self.cpu_table());
+        if self.lost > 0 {
+            text +=
+                &format!("\n{} records were lost: every number above misses what they said.\n", self.lost);
+        }
+        text
+    }
+
+    fn task_table(&self) -> Table {
+        let mut table = table(&[
+            "task",
+            "cpu",
+            "share",
+            "jobs",
+            "misses",
+            "response min",
+            "avg",
+            "p99",
+            "max",
+            "tardiness max",
+            "switches",
+            "migrations",
+        ]);
+        for task in &self.tasks {
+            let spread =
+                |value: fn(&Spread) -> u64| task.response_ns.as_ref().map_or("-".into(), |s| time(value(s)));
+            let name = if task.id == 0 { format!("{} (gone)", task.name) } else { task.name.clone() };
+            table.add_row([
+                name,
+                time(task.cpu_ns),
+                percent(task.cpu_ns, self.elapsed_ns),
+                task.jobs.to_string(),
+                task.misses.to_string(),
+                spread(|s| s.min),
+                spread(|s| s.avg),
+                spread(|s| s.p99),
+                spread(|s| s.max),
+                if task.misses == 0 { "-".into() } else { time(task.tardiness_ns.max) },
+                task.switches.to_string(),
+                task.migrations.to_string(),
+            ]);
+        }
+        right_align(table)
+    }
+
+    /// One row per edge above a node, and above a task where a budget is kept.
+    fn node_table(&self) -> Table {
+        let mut table = table(&[
+            "node",
+            "policy",
+            "under",
+            "cpu",
+            "share",
+            "supply/period min",
+            "avg",
+            "max",
+            "periods",
+            "throttles",
+        ]);
+        let nodes = self.nodes.iter().flat_map(|node| {
+            node.under
+                .iter()
+                .map(|edge| ("  ".repeat(node.level as usize) + &node.name, node.policy.as_str(), edge))
+        });
+        let tasks = self.tasks.iter().flat_map(|task| {
+            let budgets =
+                task.under.iter().filter(|edge| edge.budget_ns.is_some() || edge.replenishments > 0);
+            budgets.map(|edge| (task.name.clone(), "task", edge))
+        });
+        for (name, policy, edge) in nodes.chain(tasks) {
+            let supply =
+                |value: fn(&Supply) -> u64| edge.supply_ns.as_ref().map_or("-".into(), |s| time(value(s)));
+            table.add_row([
+                name,
+                policy.into(),
+                edge.parent.clone(),
+                time(edge.cpu_ns),
+                percent(edge.cpu_ns, self.elapsed_ns),
+                supply(|s| s.min),
+                supply(|s| s.avg),
+                supply(|s| s.max),
+                edge.supply_ns.as_ref().map_or("-".into(), |s| s.periods.to_string()),
+                edge.throttles.to_string(),
+            ]);
+        }
+        let mut table = right_align(table);
+        for column in [1, 2] {
+            left(&mut table, column);
+        }
+        table
+    }
+
+    fn cpu_table(&self) -> Table {
+        let mut table = table(&["cpu", "used", "idle", "stolen", "decisions"]);
+        for cpu in &self.cpus {
+            table.add_row([
+                cpu.cpu.to_string(),
+                percent(cpu.used_ns, self.elapsed_ns),
+                percent(cpu.idle_ns, self.elapsed_ns),
+                percent(cpu.stolen_ns, self.elapsed_ns),
+                cpu.decisions.to_string(),
+            ]);
+        }
+        right_align(table)
+    }
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table
+}
+
+/// Numbers to the right, names (the first column) to the left.
+fn right_align(mut table: Table) -> Table {
+    table.column_iter_mut().for_each(|column| column.set_cell_alignment(CellAlignment::Right));
+    left(&mut table, 0);
+    table
+}
+
+fn left(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Left);
+    }
+}

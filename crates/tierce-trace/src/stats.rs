@@ -1,0 +1,389 @@
+//! Statistics of a schedule, fed by events or directly.
+//!
+//! **By events** ([`Stats::event`]): from a trace or a live stream, in the order of time. Time is accounted per CPU as
+//! the engine does it: whatever changes a CPU first charges the time since its last charge to the task it runs and to
+//! every edge it runs it through; stolen time is charged to nobody. So for each CPU, always:
+//! elapsed = used + idle + stolen.
+//!
+//! **Directly** ([`Stats::job_complete`], [`Stats::replenish`], ..., `set_*_usage` at the end): for a simulator that
+//! keeps no trace and whose engine counts CPU time, switches and throttles anyway. One array access and a few
+//! additions per job; nothing is allocated once response times have been seen.
+//!
+//! Both give the same [`Report`](crate::Report).
+
+use crate::event::{Event, Kind, ID_MAX};
+use crate::header::TraceHeader;
+use crate::histogram::{Histogram, Summary};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Edges of the longest path, twice: an entry may grant the new path before it revokes the old one.
+const PATH_MAX: usize = 18;
+
+/// What is known about a task.
+#[derive(Debug, Clone, Default)]
+pub struct TaskStats {
+    /// Jobs that arrived.
+    pub released: u64,
+    /// Jobs that were not done at their deadline.
+    pub misses: u64,
+    /// Response times of completed jobs (ns).
+    pub response_ns: Histogram,
+    /// By how much completed jobs were late in sum (ns).
+    pub tardiness_sum_ns: u128,
+    /// By how much the latest one was late (ns).
+    pub tardiness_max_ns: u64,
+    /// CPU time received (ns).
+    pub cpu_ns: u64,
+    /// Times it got a CPU.
+    pub switches: u64,
+    /// Times it got another CPU than the one before.
+    pub migrations: u64,
+}
+
+impl TaskStats {
+    /// Completed jobs.
+    pub fn jobs(&self) -> u64 {
+        self.response_ns.summary().count
+    }
+
+    fn merge(&mut self, other: &TaskStats) {
+        self.released += other.released;
+        self.misses += other.misses;
+        self.response_ns.merge(&other.response_ns);
+        self.tardiness_sum_ns += other.tardiness_sum_ns;
+        self.tardiness_max_ns = self.tardiness_max_ns.max(other.tardiness_max_ns);
+        self.cpu_ns += other.cpu_ns;
+        self.switches += other.switches;
+        self.migrations += other.migrations;
+    }
+}
+
+/// What is known about an edge.
+#[derive(Debug, Clone, Default)]
+pub struct EdgeStats {
+    /// Parent node; 0: a CPU.
+    pub parent: u32,
+    /// Child node or task.
+    pub child: u32,
+    /// CPU time that went through it (ns).
+    pub cpu_ns: u64,
+    /// Times it was granted a CPU.
+    pub grants: u64,
+    /// Times its budget was used up.
+    pub throttles: u64,
+    /// Times it got budget back.
+    pub replenishments: u64,
+    /// Debt and budget written off (ns).
+    pub forgiven_ns: u64,
+    /// CPU time per period, from replenishment to replenishment (ns).
+    pub supply_ns: Summary,
+    /// |CPU time per period - budget| (ns), where the budget is known.
+    pub deviation_ns: Histogram,
+    /// Its budget (ns).
+    pub budget_ns: Option<u64>,
+    /// `cpu_ns` at the last replenishment.
+    period_began_at: Option<u64>,
+    /// CPU that runs its child through it.
+    on_cpu: Option<u16>,
+}
+
+/// What is known about a CPU.
+#[derive(Debug, Clone, Default)]
+pub struct CpuStats {
+    /// Time given to tasks (ns).
+    pub used_ns: u64,
+    /// Time without a task (ns).
+    pub idle_ns: u64,
+    /// Time spent outside the graph (ns).
+    pub stolen_ns: u64,
+    /// Changes of what it runs.
+    pub decisions: u64,
+    task: u32,
+    path: Vec<u32>,
+    charged_ns: u64,
+}
+
+/// State of a task that only the way by events needs.
+#[derive(Debug, Clone, Default)]
+struct Follow {
+    last_cpu: Option<u16>,
+    /// Jobs that missed and are not done: number, absolute deadline. Jobs of a task end in order.
+    late: VecDeque<(u32, u64)>,
+}
+
+/// Statistics of one schedule. Ids are those of the header; ids unknown to it are taken up as they appear.
+#[derive(Debug, Clone, Default)]
+pub struct Stats {
+    pub(crate) header: TraceHeader,
+    pub(crate) names: Vec<Option<String>>,
+    pub(crate) tasks: Vec<TaskStats>,
+    pub(crate) edges: Vec<EdgeStats>,
+    pub(crate) cpus: Vec<CpuStats>,
+    /// Threads whose id went to another one, by name.
+    pub(crate) former: BTreeMap<String, TaskStats>,
+    /// CPU time of edges that were removed, by child.
+    pub(crate) former_edges_ns: BTreeMap<u32, u64>,
+    /// Records lost.
+    pub lost: u64,
+    /// Events that could not be used: ids or CPUs out of bounds.
+    pub unusable: u64,
+    /// Begin of the recording (ns).
+    pub start_ns: u64,
+    /// Time of the latest event (ns).
+    pub now_ns: u64,
+    follow: Vec<Follow>,
+}
+
+impl Stats {
+    /// Statistics of a schedule of this graph, from `header.start_ns` on.
+    pub fn new(header: &TraceHeader) -> Stats {
+        let start_ns = header.start_ns;
+        let mut stats = Stats { header: header.clone(), start_ns, now_ns: start_ns, ..Default::default() };
+        let charged = CpuStats { charged_ns: start_ns, ..Default::default() };
+        stats.cpus = vec![charged; header.cpus.min(crate::file::CPUS_MAX) as usize];
+        for (id, name) in header.nodes.iter().map(|node| (node.id, &node.name)) {
+            *at(&mut stats.names, id.min(ID_MAX)) = Some(name.clone());
+        }
+        for (id, name) in header.tasks.iter().map(|task| (task.id, &task.name)) {
+            *at(&mut stats.names, id.min(ID_MAX)) = Some(name.clone());
+            at(&mut stats.tasks, id.min(ID_MAX));
+        }
+        for edge in &header.edges {
+            *at(&mut stats.edges, edge.id.min(ID_MAX)) = EdgeStats {
+                parent: edge.parent,
+                child: edge.child,
+                budget_ns: edge.budget_ns,
+                ..Default::default()
+            };
+        }
+        stats
+    }
+
+    /// A task's statistics, if it was ever heard of.
+    pub fn task(&self, id: u32) -> Option<&TaskStats> {
+        self.tasks.get(id as usize)
+    }
+
+    /// An edge's statistics, if it was ever heard of.
+    pub fn edge(&self, id: u32) -> Option<&EdgeStats> {
+        self.edges.get(id as usize)
+    }
+
+    /// A CPU's statistics.
+    pub fn cpu(&self, cpu: u32) -> Option<&CpuStats> {
+        self.cpus.get(cpu as usize)
+    }
+
+    // ---- directly --------------------------------------------------------------------------------------------------
+
+    /// A job arrived.
+    #[inline]
+    pub fn job_release(&mut self, task: u32) {
+        at(&mut self.tasks, task).released += 1;
+    }
+
+    /// A job was not done at its deadline; to be told before its completion, if that ever comes.
+    #[inline]
+    pub fn miss(&mut self, task: u32) {
+        at(&mut self.tasks, task).misses += 1;
+    }
+
+    /// A job is done; `tardiness_ns` is by how much it is late, 0 when it is not.
+    #[inline]
+    pub fn job_complete(&mut self, task: u32, response_ns: u64, tardiness_ns: u64) {
+        let task = at(&mut self.tasks, task);
+        task.response_ns.record(response_ns);
+        if tardiness_ns > 0 {
+            task.tardiness_sum_ns += u128::from(tardiness_ns);
+            task.tardiness_max_ns = task.tardiness_max_ns.max(tardiness_ns);
+        }
+    }
+
+    /// An edge is replenished when `supply_ns` of CPU time has gone through it in its life. The supply of a period
+    /// is the difference to the replenishment before.
+    #[inline]
+    pub fn replenish(&mut self, edge: u32, supply_ns: u64) {
+        let edge = at(&mut self.edges, edge);
+        edge.replenishments += 1;
+        if let Some(before) = edge.period_began_at.replace(supply_ns) {
+            let supply = supply_ns.saturating_sub(before);
+            edge.supply_ns.record(supply);
+            if let Some(budget) = edge.budget_ns {
+                edge.deviation_ns.record(supply.abs_diff(budget));
+            }
+        }
+    }
+
+    /// What the engine counted for a task.
+    pub fn set_task_usage(&mut self, task: u32, cpu_ns: u64, switches: u64, migrations: u64) {
+        let task = at(&mut self.tasks, task);
+        (task.cpu_ns, task.switches, task.migrations) = (cpu_ns, switches, migrations);
+    }
+
+    /// What the engine counted for an edge. Replenishments count themselves.
+    pub fn set_edge_usage(&mut self, edge: u32, cpu_ns: u64, grants: u64, throttles: u64, forgiven_ns: u64) {
+        let edge = at(&mut self.edges, edge);
+        (edge.cpu_ns, edge.grants, edge.throttles, edge.forgiven_ns) =
+            (cpu_ns, grants, throttles, forgiven_ns);
+    }
+
+    /// What the engine counted for a CPU.
+    pub fn set_cpu_usage(&mut self, cpu: u32, used_ns: u64, idle_ns: u64, stolen_ns: u64, decisions: u64) {
+        if let Some(cpu) = self.cpus.get_mut(cpu as usize) {
+            (cpu.used_ns, cpu.idle_ns, cpu.stolen_ns, cpu.decisions) =
+                (used_ns, idle_ns, stolen_ns, decisions);
+        }
+    }
+
+    /// The schedule goes until here, or a report is wanted at this time: what runs is charged. May be called again.
+    pub fn finish(&mut self, end_ns: u64) {
+        self.now_ns = self.now_ns.max(end_ns);
+        (0..self.cpus.len() as u16).for_each(|cpu| self.charge(cpu, end_ns, 0));
+    }
+
+    // ---- by events -------------------------------------------------------------------------------------------------
+
+    /// Take in one event.
+    pub fn event(&mut self, event: &Event) {
+        let Some(kind) = event.kind() else { return };
+        if event.fault(self.cpus.len() as u32).is_some() {
+            self.unusable += 1;
+            return;
+        }
+        let Event { now_ns, cpu, a, b, value, .. } = *event;
+        self.now_ns = self.now_ns.max(now_ns);
+        match kind {
+            Kind::Decision => self.decision(cpu, a, now_ns),
+            Kind::Grant => {
+                self.charge(cpu, now_ns, 0);
+                let edge = at(&mut self.edges, a);
+                edge.grants += 1;
+                edge.child = b;
+                if let Some(before) = edge.on_cpu.replace(cpu) {
+                    self.cpus[usize::from(before)].path.retain(|&granted| granted != a);
+                }
+                self.cpus[usize::from(cpu)].path.push(a);
+                self.trim_path(cpu, PATH_MAX);
+            }
+            Kind::Revoke => self.revoke(a, now_ns),
+            Kind::Throttle => at(&mut self.edges, a).throttles += 1,
+            Kind::Replenish => {
+                if let Some(cpu) = at(&mut self.edges, a).on_cpu {
+                    self.charge(cpu, now_ns, 0);
+                }
+                self.replenish(a, self.edges[a as usize].cpu_ns);
+            }
+            Kind::Forgive => {
+                let edge = at(&mut self.edges, a);
+                edge.forgiven_ns = edge.forgiven_ns.saturating_add(value);
+            }
+            Kind::JobRelease => self.job_release(a),
+            Kind::Miss => {
+                self.miss(a);
+                at(&mut self.follow, a).late.push_back((b, value));
+            }
+            Kind::JobComplete => {
+                let late = &mut at(&mut self.follow, a).late;
+                let tardiness_ns = match late.front() {
+                    Some(&(job, deadline_ns)) if job == b => {
+                        late.pop_front();
+                        now_ns.saturating_sub(deadline_ns)
+                    }
+                    _ => 0,
+                };
+                self.job_complete(a, value, tardiness_ns);
+            }
+            Kind::Stolen => self.charge(cpu, now_ns, value),
+            Kind::Lost => self.lost = self.lost.saturating_add(value),
+            Kind::Name => self.rename(a, event.text()),
+            Kind::Attach => {
+                self.forget_edge(a, now_ns);
+                let edge = at(&mut self.edges, a);
+                *edge = EdgeStats { parent: value as u32, child: b, ..Default::default() };
+            }
+            Kind::Detach => self.forget_edge(a, now_ns),
+            Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
+            }
+        }
+    }
+
+    fn decision(&mut self, cpu: u16, task: u32, now_ns: u64) {
+        self.charge(cpu, now_ns, 0);
+        let on = &mut self.cpus[usize::from(cpu)];
+        on.decisions += 1;
+        let before = std::mem::replace(&mut on.task, task);
+        if task == 0 {
+            self.trim_path(cpu, 0);
+        }
+        if before == task || task == 0 {
+            return;
+        }
+        let stats = at(&mut self.tasks, task);
+        stats.switches += 1;
+        let last_cpu = at(&mut self.follow, task).last_cpu.replace(cpu);
+        stats.migrations += u64::from(last_cpu.is_some_and(|last| last != cpu));
+    }
+
+    fn revoke(&mut self, edge: u32, now_ns: u64) {
+        if let Some(cpu) = at(&mut self.edges, edge).on_cpu.take() {
+            self.charge(cpu, now_ns, 0);
+            self.cpus[usize::from(cpu)].path.retain(|&granted| granted != edge);
+        }
+    }
+
+    /// A CPU's path has at most this many edges and an idle one none: more are leftovers of lost records.
+    fn trim_path(&mut self, cpu: u16, length: usize) {
+        let path = &mut self.cpus[usize::from(cpu)].path;
+        for edge in path.drain(..path.len().saturating_sub(length)) {
+            self.edges[edge as usize].on_cpu = None;
+        }
+    }
+
+    /// Give the time since the CPU's last charge, less `stolen_ns`, to what it runs.
+    fn charge(&mut self, cpu: u16, now_ns: u64, stolen_ns: u64) {
+        let cpu = &mut self.cpus[usize::from(cpu)];
+        let elapsed = now_ns.saturating_sub(cpu.charged_ns);
+        cpu.charged_ns = cpu.charged_ns.max(now_ns);
+        // An event of another CPU may have charged some of it already: that is taken back.
+        let (ran, back) = (elapsed.saturating_sub(stolen_ns), stolen_ns.saturating_sub(elapsed));
+        let apply = |sum: &mut u64| *sum = (*sum + ran).saturating_sub(back);
+        let before = cpu.used_ns + cpu.idle_ns;
+        apply(if cpu.task == 0 { &mut cpu.idle_ns } else { &mut cpu.used_ns });
+        cpu.stolen_ns += (before + elapsed).saturating_sub(cpu.used_ns + cpu.idle_ns);
+        if cpu.task != 0 {
+            apply(&mut at(&mut self.tasks, cpu.task).cpu_ns);
+        }
+        for &edge in &cpu.path {
+            apply(&mut at(&mut self.edges, edge).cpu_ns);
+        }
+    }
+
+    /// `task` is another thread from now on; the one before is kept under its name, with its namesakes.
+    fn rename(&mut self, task: u32, name: String) {
+        let before = at(&mut self.names, task).replace(name);
+        let follow = std::mem::take(at(&mut self.follow, task));
+        let stats = std::mem::take(at(&mut self.tasks, task));
+        let used = stats.cpu_ns > 0 || stats.released > 0 || stats.switches > 0 || follow.last_cpu.is_some();
+        if let (Some(before), true) = (before, used) {
+            self.former.entry(before).or_default().merge(&stats);
+        }
+    }
+
+    fn forget_edge(&mut self, edge: u32, now_ns: u64) {
+        self.revoke(edge, now_ns);
+        let EdgeStats { child, cpu_ns, .. } = std::mem::take(at(&mut self.edges, edge));
+        if cpu_ns > 0 {
+            *self.former_edges_ns.entry(child).or_default() += cpu_ns;
+        }
+    }
+}
+
+/// The element at `id`, made if it is not there. Ids are bounded by [`ID_MAX`] where they come from outside.
+#[inline]
+fn at<T: Default + Clone>(list: &mut Vec<T>, id: u32) -> &mut T {
+    let at = id as usize;
+    if at >= list.len() {
+        list.resize(at + 1, T::default());
+    }
+    &mut list[at]
+}
