@@ -232,6 +232,7 @@ impl Stats {
         if let Some(cpu) = self.cpus.get_mut(cpu as usize) {
             (cpu.used_ns, cpu.idle_ns, cpu.stolen_ns, cpu.decisions) =
                 (used_ns, idle_ns, stolen_ns, decisions);
+            cpu.charged_ns = u64::MAX; // nothing is left for `finish` to charge
         }
     }
 
