@@ -1,0 +1,23 @@
+//! One file per subcommand. Each has its arguments (a clap `Args`) and `run`, which returns the exit code: 0 holds or
+//! done, 1 does not hold, 2 bad input or environment (an `Err` is printed and becomes 2).
+
+mod vm;
+
+use std::process::ExitCode;
+
+/// What `tierce` can do.
+#[derive(clap::Subcommand)]
+pub enum Command {
+    Vm(vm::Args),
+}
+
+/// Run one subcommand and turn errors into exit code 2.
+pub fn run(command: Command) -> ExitCode {
+    let result: anyhow::Result<ExitCode> = match command {
+        Command::Vm(args) => vm::run(args),
+    };
+    result.unwrap_or_else(|error| {
+        eprintln!("tierce: {error:#}");
+        ExitCode::from(2)
+    })
+}

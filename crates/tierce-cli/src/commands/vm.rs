@@ -1,0 +1,330 @@
+//! `tierce vm`: try anything on a throw-away machine with a sched_ext kernel.
+
+use anyhow::{bail, ensure, Context, Result};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::json;
+use std::io::Write;
+use std::path::{Component, Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Vm};
+
+/// Run a command on a throw-away virtual machine with a sched_ext kernel.
+///
+/// Boots a Debian kernel in QEMU (no root, no disk image; the kernel is fetched once and kept), runs COMMAND there as
+/// root with this very `tierce` inside, passes on its output, and ends with its exit code. A COMMAND of one word is a
+/// line for the shell. Arguments that name files here, by relative path, are there under the same path; the command
+/// starts in /guest, and what it leaves in /out comes back with --out.
+#[derive(clap::Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// Virtual CPUs, 1 to 64.
+    #[arg(long, default_value_t = 1, value_name = "N")]
+    cpus: u32,
+    /// Memory, which also holds the guest's files: 512M, 2G.
+    #[arg(long, default_value = "512M", value_parser = parse_memory, value_name = "SIZE")]
+    memory: u32,
+    /// Count time in instructions: slower, but exact, and the same in every run.
+    #[arg(long)]
+    deterministic: bool,
+    /// With --deterministic: one instruction takes 2^SHIFT ns.
+    #[arg(long, default_value_t = 1, value_name = "SHIFT", requires = "deterministic")]
+    shift: u8,
+    /// With --deterministic and several CPUs: longest time a virtual CPU stands still, or "off" for the guest's tick.
+    /// Costs each turn about 1,000 instructions on the last CPU.
+    #[arg(long, default_value = "100us", value_parser = parse_turns, value_name = "TIME")]
+    fine_turns: Turns,
+    /// Emulate even where KVM could be used.
+    #[arg(long, conflicts_with = "deterministic")]
+    no_kvm: bool,
+    /// A file of this machine, in /guest or at TARGET. Repeatable.
+    #[arg(long, value_name = "FILE[:TARGET]")]
+    file: Vec<String>,
+    /// A folder of this machine, in /guest or at TARGET ("." puts its content into /guest). Repeatable.
+    #[arg(long, value_name = "DIR[:TARGET]")]
+    dir: Vec<String>,
+    /// A program of this machine, in /bin, with its libraries. Repeatable.
+    #[arg(long, value_name = "PROGRAM")]
+    program: Vec<String>,
+    /// Environment of the command. Repeatable.
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Where the files that the command leaves in /out go; also the kernel's console.log.
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Most it may take, boot included: 90s, 5m. Then the exit code is 124.
+    #[arg(long, default_value = "5m", value_parser = parse_time, value_name = "TIME")]
+    limit: Duration,
+    /// One more word for the kernel's command line. Repeatable.
+    #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
+    kernel_argument: Vec<String>,
+    /// At the end, a line of JSON on standard error: how it ended, which kernel, seconds.
+    #[arg(long)]
+    json: bool,
+    /// What to run there.
+    #[arg(trailing_var_arg = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tierce vm -- tierce run examples/desktop.toml --for 5s
+  tierce vm --deterministic -- meter service --policy deadline:2ms:10ms --hogs 4
+  tierce vm --kernel 6.18 --cpus 2 --program stress-ng --out results -- 'stress-ng -c 2 -t 5 >/out/log'
+  tierce vm fetch --kernel 7.0 --print vmlinux
+
+Exit codes: the command's; 124 the time limit; 125 the guest died (its console is shown); 2 bad input or environment.";
+
+#[derive(clap::Subcommand)]
+enum Action {
+    /// Fetch a kernel into the cache, or find it there.
+    Fetch(FetchArgs),
+}
+
+#[derive(clap::Args)]
+struct FetchArgs {
+    #[command(flatten)]
+    kernel: KernelArgs,
+    /// What to print.
+    #[arg(long, value_enum, default_value = "version")]
+    print: Print,
+}
+
+#[derive(clap::Args)]
+struct KernelArgs {
+    /// Which kernel: a version (else the newest of its series), a series (6.18), "newest", or the path of one.
+    #[arg(long, default_value_t = KernelSpec::default(), value_name = "KERNEL")]
+    kernel: KernelSpec,
+}
+
+#[derive(Clone, Copy, clap::ValueEnum)]
+enum Print {
+    Version,
+    /// Path of the ELF kernel, with its BTF.
+    Vmlinux,
+    /// Path of the boot image.
+    Vmlinuz,
+    /// Path of its build configuration.
+    Config,
+}
+
+#[derive(Clone, Copy)]
+struct Turns(Option<Duration>);
+
+/// `tierce vm`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    match args.action {
+        Some(Action::Fetch(fetch)) => self::fetch(&fetch),
+        None => boot(&args),
+    }
+}
+
+fn fetch(args: &FetchArgs) -> Result<ExitCode> {
+    let progress = Progress::new();
+    let kernel = tierce_vm::obtain(&args.kernel.kernel, &mut |line| progress.say(line))?;
+    progress.clear();
+    match args.print {
+        Print::Version => println!("{}", kernel.name),
+        Print::Vmlinux => println!("{}", kernel.vmlinux.display()),
+        Print::Vmlinuz => println!("{}", kernel.vmlinuz.display()),
+        Print::Config => match kernel.config {
+            Some(path) => println!("{}", path.display()),
+            None => bail!("kernel {}: its configuration is not known", kernel.name),
+        },
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn boot(args: &Args) -> Result<ExitCode> {
+    ensure!(!args.command.is_empty(), "no command to run in the guest; try: tierce vm -- uname -r");
+    let vm = machine(args)?;
+    let progress = Progress::new();
+    let mut failed = None;
+    let mut outcome = vm.run(&args.command, &mut |event| {
+        let written = match event {
+            Event::Stdout(bytes) => pass_on(std::io::stdout(), bytes),
+            Event::Stderr(bytes) => pass_on(std::io::stderr(), bytes),
+            news => {
+                progress.tell(&news);
+                Ok(())
+            }
+        };
+        failed = failed.take().or(written.err());
+    })?;
+    progress.clear();
+    if let Some(error) = failed {
+        return Err(error).context("passing on the output of the guest");
+    }
+    if let Some(folder) = &args.out {
+        if let End::Exit(_) = outcome.end {
+            outcome.unpack(folder)?;
+        }
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(folder.join("console.log"), &outcome.console))
+            .with_context(|| folder.display().to_string())?;
+    }
+    match outcome.end {
+        End::Exit(_) => {}
+        End::Limit => eprintln!("tierce vm: not done after {} s", args.limit.as_secs_f32()),
+        End::Died => {
+            eprintln!("tierce vm: the guest died; the end of its console:\n{}", outcome.console_tail(30))
+        }
+    }
+    if args.json {
+        eprintln!("{}", summary(&outcome));
+    }
+    Ok(ExitCode::from(outcome.code()))
+}
+
+fn pass_on(mut to: impl Write, bytes: &[u8]) -> std::io::Result<()> {
+    to.write_all(bytes)?;
+    to.flush()
+}
+
+fn summary(outcome: &Outcome) -> serde_json::Value {
+    let end = match outcome.end {
+        End::Exit(_) => "exit",
+        End::Limit => "limit",
+        End::Died => "died",
+    };
+    json!({
+        "end": end,
+        "code": outcome.code(),
+        "kernel": outcome.kernel.name,
+        "boot_s": outcome.boot.as_secs_f64(),
+        "total_s": outcome.total.as_secs_f64(),
+    })
+}
+
+fn machine(args: &Args) -> Result<Vm> {
+    let myself = std::env::current_exe().context("where is this program")?;
+    let mut vm = Vm {
+        kernel: args.kernel.kernel.clone(),
+        cpus: args.cpus,
+        memory_mib: args.memory,
+        mode: match (args.deterministic, args.no_kvm) {
+            (true, _) => Mode::Deterministic { shift: args.shift },
+            (_, true) => Mode::Multi,
+            _ => Mode::Auto,
+        },
+        turns_ns: args.fine_turns.0.map(|time| time.as_nanos() as u64),
+        programs: args.program.iter().cloned().chain([myself.display().to_string()]).collect(),
+        limit: args.limit,
+        kernel_arguments: args.kernel_argument.clone(),
+        ..Vm::default()
+    };
+    for word in &args.command {
+        if names_a_file(word) {
+            vm.copies.push(Copy { from: word.into(), to: word.into() });
+        }
+    }
+    for text in args.dir.iter().chain(&args.file) {
+        vm.copies.push(Copy::parse(text)?);
+    }
+    for text in &args.env {
+        let (name, value) =
+            text.split_once('=').with_context(|| format!("--env {text}: expected NAME=VALUE"))?;
+        vm.environment.push((name.into(), value.into()));
+    }
+    Ok(vm)
+}
+
+/// Whether a word of the command is the relative path of a file below this folder: such files go along.
+fn names_a_file(word: &str) -> bool {
+    let path = Path::new(word);
+    path.is_file() && path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir))
+}
+
+fn parse_memory(text: &str) -> Result<u32> {
+    let (number, factor) = match text.strip_suffix('G') {
+        Some(number) => (number, 1024),
+        None => (text.strip_suffix('M').unwrap_or(""), 1),
+    };
+    let parsed = number.parse::<u32>().ok().and_then(|number| number.checked_mul(factor));
+    parsed.with_context(|| format!("memory \"{text}\": expected a number with M or G"))
+}
+
+fn parse_time(text: &str) -> Result<Duration> {
+    let number = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let nanoseconds: u64 = match &text[number.len()..] {
+        "us" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        "m" | "min" => 60_000_000_000,
+        _ => bail!("time \"{text}\": expected a number with us, ms, s or m"),
+    };
+    let parsed = number.parse::<u64>().ok().and_then(|number| number.checked_mul(nanoseconds));
+    parsed
+        .map(Duration::from_nanos)
+        .with_context(|| format!("time \"{text}\": expected a whole number with its unit"))
+}
+
+fn parse_turns(text: &str) -> Result<Turns> {
+    match text {
+        "off" => Ok(Turns(None)),
+        _ => parse_time(text).map(|time| Turns(Some(time))),
+    }
+}
+
+/// One line that changes in place on a terminal, and lines of their own elsewhere (but no counting there).
+struct Progress(ProgressBar);
+
+impl Progress {
+    fn new() -> Progress {
+        let bar = ProgressBar::new_spinner();
+        bar.set_style(ProgressStyle::with_template("{spinner} {msg}").expect("a fixed template"));
+        Progress(bar)
+    }
+
+    fn say(&self, line: &str) {
+        self.0.set_message(line.to_string());
+        self.0.tick();
+    }
+
+    fn tell(&self, news: &Event) {
+        match news {
+            Event::Preparing(line) => self.say(line),
+            Event::Booting(since) => self.say(&format!("booting, {:.0} s", since.as_secs_f32())),
+            _ => self.clear(),
+        }
+    }
+
+    fn clear(&self) {
+        self.0.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_and_times() {
+        assert_eq!(parse_memory("512M").unwrap(), 512);
+        assert_eq!(parse_memory("2G").unwrap(), 2048);
+        assert_eq!(parse_time("90s").unwrap(), Duration::from_secs(90));
+        assert_eq!(parse_time("5m").unwrap(), Duration::from_secs(300));
+        assert_eq!(parse_time("100us").unwrap(), Duration::from_micros(100));
+        for text in ["", "M", "512", "-1M", "9999999G", "1.5G"] {
+            assert!(
+                parse_memory(text).unwrap_err().to_string().contains("expected a number with M or G"),
+                "{text}"
+            );
+        }
+        for text in ["", "5", "s", "1.5s", "-3s", "5h", "99999999999999999m", "µ"] {
+            assert!(parse_time(text).unwrap_err().to_string().contains("expected a"), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_files_below_go_along() {
+        assert!(names_a_file("Cargo.toml") && names_a_file("./src/main.rs"));
+        for word in ["src", "/etc/passwd", "../tierce-vm/Cargo.toml", "no-such-file", "run"] {
+            assert!(!names_a_file(word), "{word}");
+        }
+    }
+}

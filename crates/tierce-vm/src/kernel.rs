@@ -1,0 +1,583 @@
+//! Kernels for the guest: found in Debian's archive, kept in a cache, checked on every use.
+//!
+//! A kernel comes as a package through the machine's own `apt-get`, but with an apt state of its own (lists, cache,
+//! sources), so nothing of the system's set-up is read but its mirror, and nothing is written. From the package we take
+//! the boot image and unpack the ELF kernel inside it: QEMU starts that directly (PVH), which saves the guest the
+//! unpacking, and it carries the BTF that BPF programs are built against.
+//!
+//! Cache, one folder per kernel: `vmlinuz`, `vmlinux`, `config` (where the package has it), `sha256` (of the others, checked on every use).
+
+use anyhow::{bail, ensure, Context, Result};
+use sha2::{Digest, Sha256};
+use std::cmp::Ordering;
+use std::fmt;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::str::FromStr;
+
+/// Where sched_ext kernels for Debian stable are.
+const SUITE: &str = "trixie-backports";
+/// Says which Debian mirror to take when the machine's apt has none.
+const MIRROR_VARIABLE: &str = "TIERCE_DEBIAN_MIRROR";
+const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
+
+/// Boot images we have met, by package version: whatever an archive hands out under these names must be these bytes.
+const KNOWN: &[(&str, &str)] =
+    &[("7.0.13+deb13", "e8f5cd5306c07aae64ad49166662ca62cec037273598a89d2bf58991d9d5e9f3")];
+
+/// Which kernel the guest runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KernelSpec {
+    /// `7.0.13`: this one, else the newest of its series.
+    Version(Version),
+    /// `6.18`: the newest of the series.
+    Series(u32, u32),
+    /// `newest`: the newest there is.
+    Newest,
+    /// A file of one's own, `vmlinux` (ELF with a PVH entry) or a boot image.
+    File(PathBuf),
+}
+
+impl Default for KernelSpec {
+    fn default() -> Self {
+        KernelSpec::Version(Version(7, 0, 13))
+    }
+}
+
+impl FromStr for KernelSpec {
+    type Err = anyhow::Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers: Option<Vec<u32>> = text.split('.').map(|part| part.parse().ok()).collect();
+        Ok(match (text, numbers.as_deref()) {
+            ("newest", _) => KernelSpec::Newest,
+            (_, Some(&[major, minor])) => KernelSpec::Series(major, minor),
+            (_, Some(&[major, minor, patch])) => KernelSpec::Version(Version(major, minor, patch)),
+            _ if text.contains('/') => KernelSpec::File(text.into()),
+            _ => bail!(
+                "kernel \"{text}\": expected a version (7.0.13), a series (6.18), \"newest\" or the path of a kernel"
+            ),
+        })
+    }
+}
+
+impl fmt::Display for KernelSpec {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            KernelSpec::Version(version) => write!(f, "{version}"),
+            KernelSpec::Series(major, minor) => write!(f, "{major}.{minor}"),
+            KernelSpec::Newest => write!(f, "newest"),
+            KernelSpec::File(path) => write!(f, "{}", path.display()),
+        }
+    }
+}
+
+impl KernelSpec {
+    /// The best of `versions` for this wish.
+    fn choose<'a, T: HasVersion>(&self, versions: &'a [T]) -> Option<&'a T> {
+        let newest = |fits: &dyn Fn(Version) -> bool| {
+            versions.iter().filter(|one| fits(one.version())).max_by_key(|one| one.version())
+        };
+        match *self {
+            KernelSpec::Version(wanted) => {
+                newest(&|v| v == wanted).or_else(|| newest(&|v| (v.0, v.1) == (wanted.0, wanted.1)))
+            }
+            KernelSpec::Series(major, minor) => newest(&|v| (v.0, v.1) == (major, minor)),
+            KernelSpec::Newest => newest(&|_| true),
+            KernelSpec::File(_) => None,
+        }
+    }
+}
+
+trait HasVersion {
+    fn version(&self) -> Version;
+}
+
+/// Major, minor, patch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Version(pub u32, pub u32, pub u32);
+
+impl fmt::Display for Version {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        write!(f, "{}.{}.{}", self.0, self.1, self.2)
+    }
+}
+
+/// A kernel in the cache (or a file of the user's), checked.
+#[derive(Clone, Debug)]
+pub struct Kernel {
+    /// `7.0.13+deb13`, or the path for a file of the user's.
+    pub name: String,
+    /// What QEMU boots: the ELF kernel with its BTF.
+    pub vmlinux: PathBuf,
+    /// The boot image it was taken from.
+    pub vmlinuz: PathBuf,
+    /// Its build configuration, where known.
+    pub config: Option<PathBuf>,
+}
+
+/// Find `spec` in the cache or fetch it. `say` is told what is going on, a line at a time.
+pub fn obtain(spec: &KernelSpec, say: &mut dyn FnMut(&str)) -> Result<Kernel> {
+    if let KernelSpec::File(path) = spec {
+        ensure!(path.is_file(), "kernel {}: no such file", path.display());
+        return Ok(Kernel {
+            name: path.display().to_string(),
+            vmlinux: path.clone(),
+            vmlinuz: path.clone(),
+            config: None,
+        });
+    }
+    ensure!(
+        cfg!(target_arch = "x86_64"),
+        "the kernels tierce fetches are for amd64 hosts, and this machine is another"
+    );
+    let cache = cache_folder()?;
+    fs::create_dir_all(&cache).with_context(|| format!("cannot create {}", cache.display()))?;
+    let lock = File::create(cache.join("lock"))?;
+    if rustix::fs::flock(&lock, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        say("waiting for another tierce that fetches a kernel");
+        rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)?;
+    }
+    let cached = cached(&cache);
+    if let Some(found) = spec.choose(&cached) {
+        let exact = !matches!(spec, KernelSpec::Version(wanted) if *wanted != found.version);
+        if exact || cache.join(format!("gone-{spec}")).exists() {
+            return found.check();
+        }
+    }
+    fetch(spec, &cache, say)?.check()
+}
+
+/// `$XDG_CACHE_HOME/tierce/kernels`, or the same under `~/.cache`.
+pub fn cache_folder() -> Result<PathBuf> {
+    let absolute = |name| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .map(|base| base.join("tierce/kernels"))
+        .context("neither XDG_CACHE_HOME nor HOME names a folder to keep kernels in")
+}
+
+/// A folder of the cache.
+struct Cached {
+    folder: PathBuf,
+    name: String,
+    version: Version,
+}
+
+impl HasVersion for Cached {
+    fn version(&self) -> Version {
+        self.version
+    }
+}
+
+fn cached(cache: &Path) -> Vec<Cached> {
+    let entries = fs::read_dir(cache).into_iter().flatten().flatten();
+    entries
+        .filter_map(|entry| {
+            let name = entry.file_name().into_string().ok()?;
+            let version = parse_version(name.split_once('+')?.0)?;
+            Some(Cached { folder: entry.path(), name, version })
+        })
+        .collect()
+}
+
+fn parse_version(text: &str) -> Option<Version> {
+    let mut parts = text.split('.').map(|part| part.parse().ok());
+    let version = Version(parts.next()??, parts.next()??, parts.next().unwrap_or(Some(0))?);
+    parts.next().is_none().then_some(version)
+}
+
+impl Cached {
+    fn check(&self) -> Result<Kernel> {
+        let damaged = || {
+            format!(
+                "the cached kernel {} is damaged; remove {} and fetch it again",
+                self.name,
+                self.folder.display()
+            )
+        };
+        let sums = fs::read_to_string(self.folder.join("sha256")).with_context(damaged)?;
+        for line in sums.lines() {
+            let (sum, file) = line.split_once("  ").with_context(damaged)?;
+            ensure!(
+                sha256_of(&self.folder.join(file)).with_context(damaged)? == sum,
+                "{}: {file} changed",
+                damaged()
+            );
+            if file == "vmlinuz" {
+                check_known(&self.name, sum)?;
+            }
+        }
+        Ok(Kernel {
+            name: self.name.clone(),
+            vmlinux: self.folder.join("vmlinux"),
+            vmlinuz: self.folder.join("vmlinuz"),
+            config: Some(self.folder.join("config")).filter(|path| path.exists()),
+        })
+    }
+}
+
+fn check_known(name: &str, sum: &str) -> Result<()> {
+    match KNOWN.iter().find(|(known, _)| *known == name) {
+        Some((_, expected)) if *expected != sum => {
+            bail!("kernel {name}: its boot image has sha256 {sum}, but the known one is {expected}")
+        }
+        _ => Ok(()),
+    }
+}
+
+fn sha256_of(path: &Path) -> Result<String> {
+    let mut file = File::open(path).with_context(|| path.display().to_string())?;
+    let mut hash = Sha256::new();
+    let mut block = vec![0; 1 << 20];
+    loop {
+        match file.read(&mut block)? {
+            0 => return Ok(hex(&hash.finalize())),
+            n => hash.update(&block[..n]),
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+// --- fetching -----------------------------------------------------------------------------------------------------
+
+/// A package with a kernel: `linux-binary-…` (the image alone, from 7.0 on) or `linux-image-…` (with modules).
+#[derive(Debug, PartialEq)]
+struct Package {
+    name: String,
+    /// `7.0.13+deb13`
+    build: String,
+    version: Version,
+    image_only: bool,
+}
+
+impl HasVersion for Package {
+    fn version(&self) -> Version {
+        self.version
+    }
+}
+
+impl Package {
+    fn parse(name: &str) -> Option<Package> {
+        let rest = name.strip_prefix("linux-")?;
+        let (kind, rest) = rest.split_once('-')?;
+        let build = rest.strip_suffix("-cloud-amd64")?;
+        let (version, tail) = build.split_once('+')?;
+        let release = tail.strip_prefix("deb")?;
+        let plain = matches!(kind, "binary" | "image") && release.chars().all(|c| c.is_ascii_digit());
+        let version = parse_version(version).filter(|_| plain)?;
+        Some(Package { name: name.into(), build: build.into(), version, image_only: kind == "binary" })
+    }
+}
+
+/// An apt that shares nothing with the system's but its programs, its transport settings and the mirror.
+struct Apt {
+    folder: Scratch,
+}
+
+/// A folder that is removed again.
+struct Scratch(PathBuf);
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Apt {
+    fn new(folder: PathBuf) -> Result<Apt> {
+        let _ = fs::remove_dir_all(&folder);
+        for part in ["lists/partial", "cache/archives/partial", "state"] {
+            fs::create_dir_all(folder.join(part)).with_context(|| folder.display().to_string())?;
+        }
+        let apt = Apt { folder: Scratch(folder) };
+        ensure!(
+            Path::new(KEYRING).exists(),
+            "{KEYRING} is missing: it proves that a kernel is Debian's (package debian-archive-keyring)"
+        );
+        fs::write(apt.path("status"), "")?;
+        let source = format!("deb [arch=amd64 signed-by={KEYRING}] {} {SUITE} main\n", mirror()?);
+        fs::write(apt.path("sources.list"), source)?;
+        Ok(apt)
+    }
+
+    fn path(&self, part: &str) -> PathBuf {
+        self.folder.0.join(part)
+    }
+
+    /// Run an apt program and return what it printed.
+    fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
+        let path = |part| self.path(part).display().to_string();
+        let settings = [
+            format!("Dir::Etc::sourcelist={}", path("sources.list")),
+            "Dir::Etc::sourceparts=/dev/null".into(),
+            "Dir::Etc::preferences=/dev/null".into(),
+            "Dir::Etc::preferencesparts=/dev/null".into(),
+            format!("Dir::State={}", path("state")),
+            format!("Dir::State::lists={}", path("lists")),
+            format!("Dir::State::status={}", path("status")),
+            format!("Dir::Cache={}", path("cache")),
+            "APT::Architecture=amd64".into(),
+            "APT::Architectures::=amd64".into(),
+            "APT::Sandbox::User=".into(),
+            "APT::Update::Error-Mode=any".into(),
+            "Acquire::Languages=none".into(),
+            "Acquire::Retries=3".into(),
+            "Acquire::http::Timeout=20".into(),
+            "Acquire::https::Timeout=20".into(),
+        ];
+        let mut command = Command::new(program);
+        command.arg("-qq").args(settings.iter().flat_map(|one| ["-o", one])).args(arguments);
+        output_of(command.current_dir(&self.folder.0)).context(
+            "cannot get a kernel from Debian's archive; without a network, give one of your own: --kernel /path/to/vmlinux",
+        )
+    }
+}
+
+/// Standard output of a program that must succeed; its complaints are in the error.
+fn output_of(command: &mut Command) -> Result<String> {
+    let name = command.get_program().to_string_lossy().into_owned();
+    let out = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => anyhow::anyhow!(
+            "{name} not found: kernels are fetched with Debian's package tools; elsewhere give a kernel of your own: \
+             --kernel /path/to/vmlinux"
+        ),
+        _ => anyhow::anyhow!("{name}: {error}"),
+    })?;
+    ensure!(out.status.success(), "{name} failed: {}", String::from_utf8_lossy(&out.stderr).trim());
+    Ok(String::from_utf8(out.stdout)?)
+}
+
+/// The Debian mirror that this machine's apt uses.
+fn mirror() -> Result<String> {
+    if let Ok(given) = std::env::var(MIRROR_VARIABLE) {
+        return Ok(given);
+    }
+    let mut ask = Command::new("apt-get");
+    ask.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]);
+    let listed = output_of(&mut ask)?;
+    let debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
+    listed.lines().find(debian).map(str::to_string).with_context(|| {
+        format!(
+            "this machine's apt knows no Debian mirror; name one in {MIRROR_VARIABLE} (http://HOST/debian)"
+        )
+    })
+}
+
+fn fetch(spec: &KernelSpec, cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Cached> {
+    let apt = Apt::new(cache.join("fetching"))?;
+    say(&format!("looking for kernel {spec} in {SUITE}"));
+    apt.run("apt-get", &["update"])?;
+    let names = apt.run("apt-cache", &["pkgnames", "linux-"])?;
+    let mut packages: Vec<Package> = names.lines().filter_map(Package::parse).collect();
+    packages.sort_by(|a, b| match a.version.cmp(&b.version) {
+        Ordering::Equal => a.image_only.cmp(&b.image_only), // the small package last: of equals, the last is taken
+        unequal => unequal,
+    });
+    let package = spec.choose(&packages).with_context(|| {
+        let mut there: Vec<String> = packages.iter().map(|package| package.version.to_string()).collect();
+        there.dedup();
+        format!("{SUITE} has no kernel {spec}; it has {}", there.join(", "))
+    })?;
+    if let KernelSpec::Version(wanted) = spec {
+        if *wanted != package.version {
+            say(&format!("{wanted} is no longer in the archive, taking {}", package.version));
+            fs::write(cache.join(format!("gone-{spec}")), &package.build)?;
+        }
+    }
+    let folder = cache.join(&package.build);
+    let result = Cached { folder: folder.clone(), name: package.build.clone(), version: package.version };
+    if folder.is_dir() {
+        return Ok(result);
+    }
+    say(&format!("downloading {}", package.name));
+    apt.run("apt-get", &["download", &package.name])?;
+    let deb = fs::read_dir(&apt.folder.0)?
+        .flatten()
+        .map(|entry| entry.path())
+        .find(|path| path.extension().is_some_and(|end| end == "deb"))
+        .context("apt-get downloaded nothing")?;
+    say("unpacking the kernel");
+    let new = apt.path("kernel");
+    fs::create_dir(&new)?;
+    unpack_boot_files(&deb, &new)?;
+    let image = fs::read(new.join("vmlinuz"))?;
+    let sum = hex(&Sha256::digest(&image));
+    check_known(&package.build, &sum)?;
+    fs::write(new.join("vmlinux"), elf_inside(&image).context("the boot image of the package")?)?;
+    let mut sums = String::new();
+    for file in ["config", "vmlinux", "vmlinuz"] {
+        if new.join(file).exists() {
+            sums += &format!("{}  {file}\n", sha256_of(&new.join(file))?);
+        }
+    }
+    fs::write(new.join("sha256"), sums)?;
+    fs::rename(&new, &folder)?;
+    Ok(result)
+}
+
+/// `/boot/vmlinuz-*` of a package and, where it is there, `/boot/config-*`.
+fn unpack_boot_files(deb: &Path, into: &Path) -> Result<()> {
+    let mut unpack = Command::new("dpkg-deb")
+        .arg("--fsys-tarfile")
+        .arg(deb)
+        .stdout(Stdio::piped())
+        .spawn()
+        .context("dpkg-deb (package dpkg)")?;
+    let mut archive = tar::Archive::new(unpack.stdout.take().unwrap());
+    for entry in archive.entries()? {
+        let mut entry = entry?;
+        let path = entry.path()?.to_string_lossy().into_owned();
+        for file in ["vmlinuz", "config"] {
+            if path.trim_start_matches("./").starts_with(&format!("boot/{file}-")) {
+                std::io::copy(&mut entry, &mut File::create(into.join(file))?)?;
+            }
+        }
+    }
+    ensure!(unpack.wait()?.success(), "dpkg-deb could not read {}", deb.display());
+    ensure!(into.join("vmlinuz").exists(), "{}: no /boot/vmlinuz inside", deb.display());
+    Ok(())
+}
+
+/// The ELF kernel inside a boot image: the payload that the boot protocol's header points to (offset 0x248, length
+/// 0x24c, counted from the end of the set-up sectors), unpacked. Its last 4 bytes are the unpacked size.
+fn elf_inside(image: &[u8]) -> Result<Vec<u8>> {
+    let word = |at: usize| -> Result<usize> {
+        let bytes = image.get(at..at + 4).context("too short for a boot image")?;
+        Ok(u32::from_le_bytes(bytes.try_into().unwrap()) as usize)
+    };
+    ensure!(image.get(0x202..0x206) == Some(b"HdrS"), "not an x86 boot image (no HdrS at 0x202)");
+    let setup_sectors = if image[0x1f1] == 0 { 4 } else { image[0x1f1] as usize };
+    let start = (setup_sectors + 1) * 512 + word(0x248)?;
+    let length = word(0x24c)?;
+    let payload = image.get(start..start + length).context("the payload lies outside the image")?;
+    let (packed, size) = payload.split_at_checked(length.wrapping_sub(4)).context("an empty payload")?;
+    let size = u32::from_le_bytes(size.try_into().unwrap()) as usize;
+    ensure!(packed.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]), "compressed with something other than zstd");
+    ensure!(size <= 1 << 30, "an unpacked size of {size} bytes is not credible");
+    let elf = zstd::bulk::decompress(packed, size).context("zstd")?;
+    ensure!(elf.len() == size, "unpacked to {} bytes instead of {size}", elf.len());
+    ensure!(elf.starts_with(b"\x7fELF"), "no ELF inside");
+    Ok(elf)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn package(name: &str) -> Package {
+        Package::parse(name).unwrap()
+    }
+
+    #[test]
+    fn specs_are_read_and_written() {
+        for text in ["7.0.13", "6.18", "newest", "./vmlinux", "/boot/x"] {
+            assert_eq!(text.parse::<KernelSpec>().unwrap().to_string(), text);
+        }
+        for text in ["", "7", "7.x", "7.0.1.2", "latest", "-1.2"] {
+            let error = text.parse::<KernelSpec>().unwrap_err().to_string();
+            assert!(error.contains("expected a version (7.0.13)"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn packages_are_told_from_others() {
+        assert_eq!(package("linux-binary-7.0.13+deb13-cloud-amd64").version, Version(7, 0, 13));
+        assert!(!package("linux-image-6.18.15+deb13-cloud-amd64").image_only);
+        for name in [
+            "linux-image-6.18.15+deb13-amd64",
+            "linux-image-6.18.15+deb13-cloud-amd64-unsigned",
+            "linux-headers-7.0.13+deb13-cloud-amd64",
+            "linux-binary-7.0.13+rpt1-cloud-amd64",
+            "linux-doc-7.0",
+        ] {
+            assert_eq!(Package::parse(name), None);
+        }
+    }
+
+    #[test]
+    fn the_exact_version_else_the_newest_of_its_series() {
+        let there: Vec<Package> = ["6.18.9", "6.18.15", "7.0.9", "7.0.13", "7.1.2"]
+            .map(|version| package(&format!("linux-binary-{version}+deb13-cloud-amd64")))
+            .into();
+        let chosen =
+            |spec: &str| spec.parse::<KernelSpec>().unwrap().choose(&there).map(|p| p.version.to_string());
+        for (spec, expected) in [
+            ("7.0.9", Some("7.0.9")),
+            ("7.0.99", Some("7.0.13")),
+            ("6.18", Some("6.18.15")),
+            ("newest", Some("7.1.2")),
+            ("6.12", None),
+            ("6.12.1", None),
+        ] {
+            assert_eq!(chosen(spec).as_deref(), expected, "{spec}");
+        }
+    }
+
+    /// A boot image with nothing but what we read.
+    fn boot_image(payload: &[u8]) -> Vec<u8> {
+        let mut image = vec![0; 5 * 512];
+        image[0x202..0x206].copy_from_slice(b"HdrS");
+        image[0x24c..0x250].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+        image.extend_from_slice(payload);
+        image
+    }
+
+    fn payload(content: &[u8]) -> Vec<u8> {
+        let mut packed = zstd::bulk::compress(content, 3).unwrap();
+        packed.extend_from_slice(&(content.len() as u32).to_le_bytes());
+        packed
+    }
+
+    #[test]
+    fn the_elf_is_found_in_a_boot_image() {
+        let elf = [b"\x7fELF".as_slice(), &[7; 5000]].concat();
+        assert_eq!(elf_inside(&boot_image(&payload(&elf))).unwrap(), elf);
+    }
+
+    #[test]
+    fn bad_boot_images_are_refused() {
+        let mut cut = boot_image(&payload(b"\x7fELF"));
+        cut.truncate(cut.len() - 1);
+        for (image, expected) in [
+            (vec![0; 100], "not an x86 boot image"),
+            (cut, "lies outside"),
+            (boot_image(&[]), "empty payload"),
+            (boot_image(b"\x1f\x8b\x08\x00\x00\x00\x00\x00"), "other than zstd"),
+            (boot_image(&payload(b"MZ")), "no ELF inside"),
+            (boot_image(&[&payload(b"\x7fELF")[..8], &[255; 4]].concat()), "not credible"),
+        ] {
+            let error = format!("{:#}", elf_inside(&image).unwrap_err());
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_damaged_cache_is_refused() {
+        let folder = std::env::temp_dir().join(format!("tierce-kernel-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let _remove = Scratch(folder.clone());
+        let cached = Cached { folder: folder.clone(), name: "9.9.9+deb13".into(), version: Version(9, 9, 9) };
+        let refused = || format!("{:#}", cached.check().unwrap_err());
+        assert!(refused().contains("remove"), "no sha256 file: {}", refused());
+        fs::write(folder.join("vmlinux"), "abc").unwrap();
+        let sum = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        fs::write(folder.join("sha256"), format!("{sum}  vmlinux\n")).unwrap();
+        assert!(cached.check().is_ok());
+        fs::write(folder.join("vmlinux"), "abd").unwrap();
+        assert!(refused().contains("vmlinux changed"), "{}", refused());
+        let error = check_known("7.0.13+deb13", sum).unwrap_err().to_string();
+        assert!(error.contains("the known one is"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_the_users_must_exist() {
+        let error = obtain(&KernelSpec::File("/no/such/vmlinux".into()), &mut |_| ()).unwrap_err();
+        assert!(error.to_string().contains("no such file"));
+    }
+}

@@ -1,0 +1,510 @@
+//! Starting QEMU, listening to the guest, and what came of it.
+
+use crate::contents::{find_program, Contents, Copy};
+use crate::kernel::{self, Kernel, KernelSpec};
+use anyhow::{ensure, Context, Result};
+use rustix::event::{poll, PollFd, PollFlags, Timespec};
+use rustix::fs::MemfdFlags;
+use std::fs::File;
+use std::io::{Read, Seek, Write};
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// How the virtual CPUs run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Mode {
+    /// KVM where this machine lets us, else [`Mode::Multi`].
+    #[default]
+    Auto,
+    /// Hardware virtualisation.
+    Kvm,
+    /// Emulated, a host thread per virtual CPU. Timing in the guest means nothing.
+    Multi,
+    /// Emulated, time counted in instructions: one takes 2^`shift` ns of virtual time. Two runs of the same command are
+    /// the same run. Idle time is skipped.
+    Deterministic {
+        /// 1 makes a machine of 500 million instructions per second.
+        shift: u8,
+    },
+}
+
+/// A virtual machine to be.
+#[derive(Clone, Debug)]
+pub struct Vm {
+    /// Its kernel.
+    pub kernel: KernelSpec,
+    /// Virtual CPUs.
+    pub cpus: u32,
+    /// Memory, which also holds every file of the guest.
+    pub memory_mib: u32,
+    /// How its CPUs run.
+    pub mode: Mode,
+    /// Deterministic with several CPUs: no virtual CPU stands still for longer than about this, in ns (see
+    /// guest/init.c, `fine_turns`). `None` leaves it to the guest's tick.
+    pub turns_ns: Option<u64>,
+    /// Files and folders of the host inside.
+    pub copies: Vec<Copy>,
+    /// Programs of the host in `/bin`, with their libraries; names are looked up in PATH.
+    pub programs: Vec<String>,
+    /// Environment of the command, besides PATH, HOME, LANG.
+    pub environment: Vec<(String, String)>,
+    /// Most it may take, in time of the host, boot included.
+    pub limit: Duration,
+    /// More words for the kernel's command line.
+    pub kernel_arguments: Vec<String>,
+}
+
+impl Default for Vm {
+    fn default() -> Self {
+        Vm {
+            kernel: KernelSpec::default(),
+            cpus: 1,
+            memory_mib: 512,
+            mode: Mode::Auto,
+            turns_ns: Some(100_000),
+            copies: Vec::new(),
+            programs: Vec::new(),
+            environment: Vec::new(),
+            limit: Duration::from_secs(300),
+            kernel_arguments: Vec::new(),
+        }
+    }
+}
+
+/// News while a machine runs.
+#[derive(Debug)]
+pub enum Event<'a> {
+    /// Something is being prepared; a line about it.
+    Preparing(&'a str),
+    /// The guest boots, this long already. Told ten times a second.
+    Booting(Duration),
+    /// The command starts, this long after QEMU.
+    Started(Duration),
+    /// The command wrote to its standard output.
+    Stdout(&'a [u8]),
+    /// The command wrote to its standard error.
+    Stderr(&'a [u8]),
+}
+
+/// How it ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// The command ended with this code (128 + n: by signal n).
+    Exit(u8),
+    /// The time limit came first.
+    Limit,
+    /// The guest ended before the command did: a panic, a reset.
+    Died,
+}
+
+/// What is left of a machine.
+#[derive(Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// The kernel's log, as far as it is printed.
+    pub console: String,
+    /// The kernel it ran.
+    pub kernel: Kernel,
+    /// From the start of QEMU to the start of the command; 0 if it came to none.
+    pub boot: Duration,
+    /// From the start of QEMU to its end.
+    pub total: Duration,
+    /// What the command wrote, if run with [`Vm::run_captured`].
+    pub stdout: Vec<u8>,
+    /// The same for standard error.
+    pub stderr: Vec<u8>,
+    files: File,
+}
+
+impl Outcome {
+    /// The code for our own exit: the command's, 124 at the time limit, 125 if the guest died.
+    pub fn code(&self) -> u8 {
+        match self.end {
+            End::Exit(code) => code,
+            End::Limit => 124,
+            End::Died => 125,
+        }
+    }
+
+    /// Put what the command left in `/out` into a folder of the host; the number of files. Only an exit brings files.
+    pub fn unpack(&mut self, folder: &Path) -> Result<usize> {
+        std::fs::create_dir_all(folder).with_context(|| folder.display().to_string())?;
+        let mut count = 0;
+        self.each_file(|entry| {
+            if entry.header().entry_type().is_file() {
+                count += 1;
+            }
+            ensure!(entry.unpack_in(folder)?, "{}: leads out of the folder", entry.path()?.display());
+            Ok(())
+        })
+        .with_context(|| format!("files of the guest into {}", folder.display()))?;
+        Ok(count)
+    }
+
+    /// One file of `/out`.
+    pub fn file(&mut self, name: &str) -> Result<Option<Vec<u8>>> {
+        let mut found = None;
+        self.each_file(|entry| {
+            if entry.path()?.strip_prefix(".").is_ok_and(|path| path == Path::new(name)) {
+                let content = found.insert(Vec::new());
+                entry.read_to_end(content)?;
+            }
+            Ok(())
+        })?;
+        Ok(found)
+    }
+
+    fn each_file(&mut self, mut act: impl FnMut(&mut tar::Entry<&File>) -> Result<()>) -> Result<()> {
+        self.files.rewind()?;
+        let mut archive = tar::Archive::new(&self.files);
+        archive.entries()?.try_for_each(|entry| act(&mut entry?))
+    }
+
+    /// The last lines of the console.
+    pub fn console_tail(&self, lines: usize) -> String {
+        let all: Vec<&str> = self.console.lines().collect();
+        all[all.len().saturating_sub(lines)..].join("\n")
+    }
+}
+
+impl Vm {
+    /// [`Vm::run`], keeping what the command writes.
+    pub fn run_captured(&self, command: &[impl AsRef<str>]) -> Result<Outcome> {
+        let (mut stdout, mut stderr) = (Vec::new(), Vec::new());
+        let mut outcome = self.run(command, &mut |event| match event {
+            Event::Stdout(bytes) => stdout.extend_from_slice(bytes),
+            Event::Stderr(bytes) => stderr.extend_from_slice(bytes),
+            _ => {}
+        })?;
+        (outcome.stdout, outcome.stderr) = (stdout, stderr);
+        Ok(outcome)
+    }
+
+    /// Boot, run one command as root in `/guest`, end. A command of one word is a line for the shell. `tell` hears of
+    /// everything as it happens. The thread that calls this must live as long as the call: QEMU dies with it.
+    pub fn run(&self, command: &[impl AsRef<str>], tell: &mut dyn FnMut(Event)) -> Result<Outcome> {
+        self.check()?;
+        let qemu = find_program("qemu-system-x86_64")
+            .context("a virtual machine needs QEMU (Debian package qemu-system-x86)")?;
+        let mode = self.settle_mode(&qemu)?;
+        let initramfs = memory_file("initramfs", &self.contents(command, mode)?)?;
+        let kernel = kernel::obtain(&self.kernel, &mut |line| tell(Event::Preparing(line)))?;
+        Running::start(&qemu, self, mode, &kernel, initramfs)?.listen(self.limit, kernel, tell)
+    }
+
+    fn check(&self) -> Result<()> {
+        ensure!(
+            cfg!(target_arch = "x86_64"),
+            "guests are amd64 machines with this machine's programs; this one is not"
+        );
+        ensure!((1..=64).contains(&self.cpus), "{} CPUs: a guest has 1 to 64", self.cpus);
+        ensure!(self.memory_mib >= 128, "{} MiB of memory: a guest needs at least 128", self.memory_mib);
+        if let Mode::Deterministic { shift } = self.mode {
+            ensure!(shift <= 10, "shift {shift}: an instruction takes 2^0 to 2^10 ns");
+        }
+        if let Some(turns) = self.turns_ns {
+            ensure!(turns >= 10_000, "turns of {turns} ns: the kernel's shortest sampling period is 10000");
+        }
+        Ok(())
+    }
+
+    fn settle_mode(&self, qemu: &Path) -> Result<Mode> {
+        match self.mode {
+            Mode::Auto if kvm_usable().is_ok() => Ok(Mode::Kvm),
+            Mode::Auto => Ok(Mode::Multi),
+            Mode::Kvm => kvm_usable().map(|()| Mode::Kvm),
+            Mode::Deterministic { .. } if self.cpus > 1 => {
+                let version = qemu_version(qemu)?;
+                ensure!(
+                    version >= (8, 1),
+                    "deterministic with several CPUs: QEMU {}.{} starves all but one of them; 8.1 or later does not \
+                     (Debian 12: from bookworm-backports)",
+                    version.0,
+                    version.1
+                );
+                Ok(self.mode)
+            }
+            other => Ok(other),
+        }
+    }
+
+    fn contents(&self, command: &[impl AsRef<str>], mode: Mode) -> Result<Vec<u8>> {
+        let mut contents = Contents::new()?;
+        for program in &self.programs {
+            contents.program(&find_program(program)?)?;
+        }
+        for copy in &self.copies {
+            contents.copy(copy)?;
+        }
+        let words: Vec<String> = match command {
+            [] => anyhow::bail!("no command to run in the guest"),
+            [line] => ["sh", "-c", line.as_ref()].map(String::from).into(),
+            words => words.iter().map(|word| word.as_ref().into()).collect(),
+        };
+        let base = [("PATH", "/bin:/sbin:/usr/bin:/usr/sbin"), ("HOME", "/root"), ("LANG", "C.UTF-8")];
+        let mut environment: Vec<_> = base.map(|(name, value)| (name.into(), value.into())).into();
+        environment.extend_from_slice(&self.environment);
+        let takes_turns = matches!(mode, Mode::Deterministic { .. }) && self.cpus > 1;
+        contents.orders(&words, &environment, self.turns_ns.filter(|_| takes_turns))?;
+        let bytes = contents.bytes();
+        // The image is in memory twice while the kernel unpacks it.
+        let needed = 2 * (bytes.len() >> 20) as u32 + 96;
+        ensure!(
+            needed <= self.memory_mib,
+            "the guest's files ({} MiB) need at least {needed} MiB of memory, it has {}",
+            bytes.len() >> 20,
+            self.memory_mib
+        );
+        Ok(bytes)
+    }
+}
+
+/// Whether QEMU can run an ordinary kernel with KVM. A `/dev/kvm` without vmx or svm takes paravirtual guests only.
+fn kvm_usable() -> Result<()> {
+    File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm")
+        .context("/dev/kvm: no KVM here, or not for this user")?;
+    let about = std::fs::read_to_string("/proc/cpuinfo").context("/proc/cpuinfo")?;
+    let flags = about.lines().find(|line| line.starts_with("flags")).unwrap_or("");
+    let hardware = flags.split_whitespace().any(|flag| matches!(flag, "vmx" | "svm"));
+    ensure!(hardware, "/dev/kvm is there, but this CPU has neither vmx nor svm");
+    Ok(())
+}
+
+fn qemu_version(qemu: &Path) -> Result<(u32, u32)> {
+    let out = Command::new(qemu).arg("--version").output().with_context(|| qemu.display().to_string())?;
+    let text = String::from_utf8_lossy(&out.stdout);
+    let numbers = text.split_once("version ").map(|(_, rest)| rest.split(['.', ' ']).map(str::parse));
+    match numbers.map(|mut n| (n.next(), n.next())) {
+        Some((Some(Ok(major)), Some(Ok(minor)))) => Ok((major, minor)),
+        _ => anyhow::bail!("{} does not tell its version: {text}", qemu.display()),
+    }
+}
+
+/// A file in memory, at its end so that others append.
+fn memory_file(name: &str, content: &[u8]) -> Result<File> {
+    let mut file = File::from(rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC).context("memfd_create")?);
+    file.write_all(content)?;
+    Ok(file)
+}
+
+/// QEMU at work, and our ends of its ports. It is killed when this is dropped.
+struct Running {
+    qemu: Child,
+    started: Instant,
+    out: File,
+    err: File,
+    status: File,
+    files: File,
+    console: File,
+    complaints: File,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.qemu.kill();
+        let _ = self.qemu.wait();
+    }
+}
+
+impl Running {
+    fn start(qemu: &Path, vm: &Vm, mode: Mode, kernel: &Kernel, initramfs: File) -> Result<Running> {
+        let pipe = || rustix::pipe::pipe_with(rustix::pipe::PipeFlags::CLOEXEC).context("pipe");
+        let ((out, out_end), (err, err_end), (status, status_end)) = (pipe()?, pipe()?, pipe()?);
+        let (files, console) = (memory_file("files", &[])?, memory_file("console", &[])?);
+        let complaints = memory_file("complaints", &[])?;
+
+        let mut command = Command::new(qemu);
+        command.args(["-M", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        command.args(accelerator(mode));
+        command.args(["-smp", &vm.cpus.to_string(), "-m", &format!("{}M", vm.memory_mib)]);
+        command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
+        command.args(["-device", "virtio-serial-pci,ioeventfd=off"]);
+        let mut passed: Vec<OwnedFd> = Vec::new();
+        let mut pass = |fd: OwnedFd| {
+            passed.push(fd);
+            format!("/dev/fd/{}", passed.last().unwrap().as_raw_fd())
+        };
+        let ports = [
+            ("out", out_end),
+            ("err", err_end),
+            ("status", status_end),
+            ("files", files.try_clone()?.into()),
+        ];
+        for (name, fd) in ports {
+            command.args(["-chardev", &format!("file,id={name},path={},append=on", pass(fd))]);
+            command.args(["-device", &format!("virtserialport,chardev={name},name=tierce.{name}")]);
+        }
+        let console_path = pass(console.try_clone()?.into());
+        command.args([
+            "-chardev",
+            &format!("file,id=console,path={console_path},append=on"),
+            "-serial",
+            "chardev:console",
+        ]);
+        command.arg("-kernel").arg(&kernel.vmlinux).args(["-initrd", &pass(initramfs.into())]);
+        command.args(["-append", &kernel_line(vm)]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints.try_clone()?);
+
+        let inherited: Vec<i32> = passed.iter().map(AsRawFd::as_raw_fd).collect();
+        let parent = rustix::process::getpid();
+        // SAFETY: between fork and exec only system calls are made, on descriptors that `passed` keeps open.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+                if rustix::process::getppid() != Some(parent) {
+                    return Err(std::io::Error::other("our parent is gone"));
+                }
+                for &fd in &inherited {
+                    let fd = rustix::fd::BorrowedFd::borrow_raw(fd);
+                    rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+                }
+                Ok(())
+            });
+        }
+        let started = Instant::now();
+        let qemu = command.spawn().with_context(|| format!("cannot start {}", qemu.display()))?;
+        Ok(Running {
+            qemu,
+            started,
+            out: out.into(),
+            err: err.into(),
+            status: status.into(),
+            files,
+            console,
+            complaints,
+        })
+    }
+
+    /// Pass on what the guest says until it or the time ends.
+    fn listen(mut self, limit: Duration, kernel: Kernel, tell: &mut dyn FnMut(Event)) -> Result<Outcome> {
+        let (mut said, mut boot, mut over) = (String::new(), Duration::ZERO, false);
+        let mut open = [true; 3];
+        let mut block = vec![0; 1 << 16];
+        while open.contains(&true) {
+            if self.started.elapsed() >= limit {
+                over = true;
+                break;
+            }
+            if boot.is_zero() {
+                tell(Event::Booting(self.started.elapsed()));
+            }
+            for ready in self.wait(&open, limit)? {
+                let port = [&self.out, &self.err, &self.status][ready];
+                let mut port: &File = port;
+                let n = port.read(&mut block)?;
+                open[ready] = n > 0;
+                match ready {
+                    _ if n == 0 => {}
+                    0 => tell(Event::Stdout(&block[..n])),
+                    1 => tell(Event::Stderr(&block[..n])),
+                    _ => said += &String::from_utf8_lossy(&block[..n]),
+                }
+                if boot.is_zero() && said.starts_with("start\n") {
+                    boot = self.started.elapsed();
+                    tell(Event::Started(boot));
+                }
+            }
+        }
+        if over {
+            self.qemu.kill()?;
+        }
+        let status = self.qemu.wait()?;
+        let total = self.started.elapsed();
+        let complaints = text_of(&mut self.complaints)?;
+        // Our own end of the machine makes an odd status, the kernel's reset after a panic 0, an error of QEMU 1.
+        ensure!(
+            over || said.starts_with("start\n") || status.code() != Some(1),
+            "QEMU could not start the guest: {}",
+            complaints.trim()
+        );
+        let end = match said.lines().find_map(|line| line.strip_prefix("exit ")) {
+            Some(code) => End::Exit(code.parse().with_context(|| format!("the guest says \"exit {code}\""))?),
+            None if over => End::Limit,
+            None => End::Died,
+        };
+        let mut console = text_of(&mut self.console)?;
+        if end == End::Died && !complaints.is_empty() {
+            console += &format!("QEMU: {complaints}");
+        }
+        let files = self.files.try_clone()?;
+        Ok(Outcome { end, console, kernel, boot, total, stdout: Vec::new(), stderr: Vec::new(), files })
+    }
+
+    /// Which of the open ports have something (or ended): waits up to 100 ms, and not past the limit.
+    fn wait(&self, open: &[bool; 3], limit: Duration) -> Result<Vec<usize>> {
+        let left = limit.saturating_sub(self.started.elapsed()).min(Duration::from_millis(100));
+        let ports = [&self.out, &self.err, &self.status];
+        let asked: Vec<usize> = (0..3).filter(|&i| open[i]).collect();
+        let mut fds: Vec<PollFd> =
+            asked.iter().map(|&i| PollFd::from_borrowed_fd(ports[i].as_fd(), PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: left.as_secs() as i64, tv_nsec: left.subsec_nanos() as i64 };
+        match poll(&mut fds, Some(&timeout)) {
+            Err(rustix::io::Errno::INTR) => return Ok(Vec::new()),
+            other => other.context("poll")?,
+        };
+        let ready = |fd: &PollFd| fd.revents().intersects(PollFlags::IN | PollFlags::HUP | PollFlags::ERR);
+        Ok(asked.iter().zip(&fds).filter(|(_, fd)| ready(fd)).map(|(&i, _)| i).collect())
+    }
+}
+
+fn text_of(file: &mut File) -> Result<String> {
+    let mut bytes = Vec::new();
+    file.rewind()?;
+    file.read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).replace('\r', ""))
+}
+
+fn accelerator(mode: Mode) -> Vec<String> {
+    let text = match mode {
+        Mode::Kvm => "-accel kvm -cpu host,-arch-capabilities".into(),
+        Mode::Auto | Mode::Multi => "-accel tcg,thread=multi -cpu max".into(),
+        Mode::Deterministic { shift } => format!(
+            "-accel tcg,thread=single -icount shift={shift},sleep=off -cpu max -seed 1 -rtc base=2026-01-01,clock=vm"
+        ),
+    };
+    text.split(' ').map(str::to_string).collect()
+}
+
+/// The kernel's command line. `nokaslr`: the same addresses each time. `cryptomgr.notests`: else self-tests take CPU time
+/// for seconds after the boot. `mitigations=off`: costs of the kernel, not of the host's workarounds.
+fn kernel_line(vm: &Vm) -> String {
+    let base = "console=ttyS0 quiet panic=-1 nokaslr random.trust_cpu=on tsc=reliable cryptomgr.notests mitigations=off";
+    std::iter::once(base).chain(vm.kernel_arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn impossible_machines_are_refused() {
+        let refused = |vm: Vm| format!("{:#}", vm.run_captured(&["true"]).unwrap_err());
+        for (vm, expected) in [
+            (Vm { cpus: 0, ..Vm::default() }, "0 CPUs: a guest has 1 to 64"),
+            (Vm { cpus: 65, ..Vm::default() }, "65 CPUs"),
+            (Vm { memory_mib: 64, ..Vm::default() }, "64 MiB of memory: a guest needs at least 128"),
+            (Vm { memory_mib: 128, copies: vec![big_file()], ..Vm::default() }, "need at least"),
+            (Vm { mode: Mode::Deterministic { shift: 11 }, ..Vm::default() }, "shift 11"),
+            (Vm { turns_ns: Some(9_999), ..Vm::default() }, "turns of 9999 ns"),
+            (
+                Vm { programs: vec!["no-such-program".into()], ..Vm::default() },
+                "no-such-program: no such program",
+            ),
+            (Vm { kernel: KernelSpec::File("/no/kernel".into()), ..Vm::default() }, "no such file"),
+        ] {
+            let error = refused(vm);
+            assert!(error.contains(expected), "{error}");
+        }
+    }
+
+    fn big_file() -> Copy {
+        Copy { from: std::env::current_exe().unwrap(), to: "big".into() }
+    }
+}

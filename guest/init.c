@@ -1,0 +1,264 @@
+/* First process of the guest: prepare the machine, run one command, hand back what it left, end the machine.
+ *
+ * Host and guest talk over virtio-serial ports, found by name:
+ *   tierce.out, tierce.err   stdout and stderr of the command, as they come
+ *   tierce.files             at the end, a tar of /out
+ *   tierce.status            "start\n" before the command, "exit N\n" after its files are across
+ * Then a write to port 0xf4 (isa-debug-exit) ends QEMU. A guest that dies on the way never says "exit", and that is
+ * how the host tells a dead guest from a failed command. Anything that fails here goes to the console and ends init,
+ * which makes the kernel panic: the host shows the console.
+ *
+ * What to do is in two files of NUL-terminated strings: /etc/tierce/command (the argument vector) and
+ * /etc/tierce/environment (NAME=value). /etc/tierce/turns, if there, holds the length in ns of the shortest turn that
+ * a virtual CPU shall get (see fine_turns). */
+#define _GNU_SOURCE
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/perf_event.h>
+#include <net/if.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/io.h>
+#include <sys/ioctl.h>
+#include <sys/mount.h>
+#include <sys/reboot.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+enum { EXIT_PORT = 0xf4, WORDS_MAX = 4096, PORT_WAIT_MS = 10000 };
+
+static void die(const char *what)
+{
+	fprintf(stderr, "tierce init: %s: %s\n", what, strerror(errno));
+	exit(1);
+}
+
+/* --- file systems ---------------------------------------------------------------------------------------------- */
+
+static const struct {
+	const char *type, *where, *options;
+	int required;
+} mounts[] = {
+    {"proc", "/proc", NULL, 1},
+    {"sysfs", "/sys", NULL, 1},
+    {"devtmpfs", "/dev", NULL, 1},
+    {"devpts", "/dev/pts", "gid=5,mode=620,ptmxmode=666", 1},
+    {"tmpfs", "/dev/shm", NULL, 1},
+    {"tmpfs", "/tmp", NULL, 1},
+    {"tmpfs", "/run", NULL, 1},
+    {"tmpfs", "/out", NULL, 1},
+    {"cgroup2", "/sys/fs/cgroup", NULL, 1},
+    {"bpf", "/sys/fs/bpf", NULL, 1},
+    {"debugfs", "/sys/kernel/debug", NULL, 0},
+    {"tracefs", "/sys/kernel/tracing", NULL, 0},
+};
+
+static void mount_all(void)
+{
+	for (size_t i = 0; i < sizeof mounts / sizeof *mounts; i++) {
+		mkdir(mounts[i].where, 0755);
+		if (mount(mounts[i].type, mounts[i].where, mounts[i].type, 0, mounts[i].options) && mounts[i].required)
+			die(mounts[i].where);
+	}
+	symlink("/proc/self/fd", "/dev/fd");
+	symlink("/proc/self/fd/0", "/dev/stdin");
+	symlink("/proc/self/fd/1", "/dev/stdout");
+	symlink("/proc/self/fd/2", "/dev/stderr");
+}
+
+static void loopback_up(void)
+{
+	struct ifreq request = {.ifr_name = "lo", .ifr_flags = IFF_UP | IFF_RUNNING};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd < 0 || ioctl(fd, SIOCSIFFLAGS, &request))
+		fprintf(stderr, "tierce init: lo stays down: %s\n", strerror(errno));
+	if (fd >= 0)
+		close(fd);
+}
+
+/* --- what the host wrote ----------------------------------------------------------------------------------------- */
+
+static char *words[WORDS_MAX + 1];
+
+/* The NUL-terminated strings of a file, as an argument vector; NULL when there is no such file. */
+static char **read_words(const char *path, char **into, size_t room)
+{
+	struct stat status;
+	size_t n = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &status))
+		die(path);
+	char *text = calloc(1, (size_t)status.st_size + 1);
+	if (!text || read(fd, text, (size_t)status.st_size) != status.st_size)
+		die(path);
+	for (char *at = text, *end = text + status.st_size; at < end; at += strlen(at) + 1) {
+		if (n == room) {
+			errno = E2BIG;
+			die(path);
+		}
+		into[n++] = at;
+	}
+	into[n] = NULL;
+	close(fd);
+	return into;
+}
+
+/* --- ports to the host ------------------------------------------------------------------------------------------- */
+
+static int port_find(const char *name)
+{
+	char path[300], found[64];
+	DIR *dir = opendir("/sys/class/virtio-ports");
+	struct dirent *entry;
+	int fd = -1;
+	if (!dir)
+		return -1;
+	while (fd < 0 && (entry = readdir(dir))) {
+		snprintf(path, sizeof path, "/sys/class/virtio-ports/%s/name", entry->d_name);
+		FILE *file = fopen(path, "re");
+		if (!file)
+			continue;
+		if (fscanf(file, "%63s", found) == 1 && !strcmp(found, name)) {
+			snprintf(path, sizeof path, "/dev/%s", entry->d_name);
+			fd = open(path, O_WRONLY | O_CLOEXEC);
+		}
+		fclose(file);
+	}
+	closedir(dir);
+	return fd;
+}
+
+/* Ports appear a little after their device: wait for them. */
+static int port_open(const char *name)
+{
+	for (int waited_ms = 0; waited_ms < PORT_WAIT_MS; waited_ms++) {
+		int fd = port_find(name);
+		if (fd >= 0)
+			return fd;
+		usleep(1000);
+	}
+	errno = ENODEV;
+	die(name);
+	return -1;
+}
+
+static void say(int port, const char *text)
+{
+	if (write(port, text, strlen(text)) != (ssize_t)strlen(text))
+		die("tierce.status");
+}
+
+/* --- turns of virtual CPUs --------------------------------------------------------------------------------------- */
+
+/* Under instruction counting, QEMU runs the virtual CPUs in turn, each for a part of the time to the next timer of any
+ * of them, and virtual time runs for all. With the kernel's tick alone (4 ms) a CPU stands still for milliseconds at a
+ * time, which no scheduler can mend. A timer every turn_ns keeps turns short. The cheapest one user space can arm is a
+ * sampling counter of the CPU clock with nobody to read it: one interrupt on the last CPU, no task, no switch. It
+ * stays as long as this process does. */
+static void fine_turns(void)
+{
+	char *text[2];
+	if (!read_words("/etc/tierce/turns", text, 1))
+		return;
+	struct perf_event_attr attr = {
+	    .size = sizeof attr,
+	    .type = PERF_TYPE_SOFTWARE,
+	    .config = PERF_COUNT_SW_CPU_CLOCK,
+	    .sample_period = strtoull(text[0], NULL, 10),
+	};
+	int last_cpu = (int)sysconf(_SC_NPROCESSORS_ONLN) - 1;
+	FILE *limit = fopen("/proc/sys/kernel/perf_cpu_time_max_percent", "we");
+	if (limit) { /* no throttling of our interrupt by its cost */
+		fputs("0", limit);
+		fclose(limit);
+	}
+	if (syscall(SYS_perf_event_open, &attr, -1, last_cpu, -1, PERF_FLAG_FD_CLOEXEC) < 0)
+		die("fine turns: perf_event_open");
+}
+
+/* --- the command ---------------------------------------------------------------------------------------------------
+ */
+
+/* Start a program with these three descriptors; its process id. */
+static pid_t start(char **argv, int in, int out, int err)
+{
+	pid_t pid = fork();
+	if (pid < 0)
+		die("fork");
+	if (pid)
+		return pid;
+	setsid();
+	if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0)
+		_exit(126);
+	execvp(argv[0], argv);
+	fprintf(stderr, "tierce vm: cannot run %s in the guest: %s\n", argv[0], strerror(errno));
+	_exit(errno == ENOENT ? 127 : 126);
+}
+
+/* Reap whoever ends until `pid` has; its exit code as a shell counts it. */
+static int wait_for(pid_t pid)
+{
+	int status;
+	for (;;) {
+		pid_t ended = wait(&status);
+		if (ended < 0 && errno != EINTR)
+			die("wait");
+		if (ended == pid)
+			return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+	}
+}
+
+static void end_machine(int code)
+{
+	if (!ioperm(EXIT_PORT, 4, 1))
+		outl((unsigned)code & 0x7f, EXIT_PORT);
+	reboot(RB_POWER_OFF);
+}
+
+int main(void)
+{
+	char line[32];
+	mount_all();
+	loopback_up();
+	sethostname("tierce", 6);
+	setrlimit(RLIMIT_MEMLOCK, &(struct rlimit){RLIM_INFINITY, RLIM_INFINITY});
+	setrlimit(RLIMIT_NOFILE, &(struct rlimit){65536, 65536});
+
+	clearenv();
+	if (!read_words("/etc/tierce/environment", words, WORDS_MAX))
+		die("/etc/tierce/environment");
+	for (char **word = words; *word; word++)
+		putenv(*word);
+
+	int out = port_open("tierce.out"), err = port_open("tierce.err");
+	int files = port_open("tierce.files"), status = port_open("tierce.status");
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	if (null < 0)
+		die("/dev/null");
+	fine_turns();
+	if (!read_words("/etc/tierce/command", words, WORDS_MAX) || !words[0])
+		die("/etc/tierce/command");
+	if (chdir("/guest"))
+		die("/guest");
+
+	say(status, "start\n");
+	int code = wait_for(start(words, null, out, err));
+
+	kill(-1, SIGKILL); /* whatever it left running must not write while we pack */
+	char *pack[] = {"tar", "-c", "-C", "/out", ".", NULL};
+	if (wait_for(start(pack, null, files, 2)))
+		die("packing /out");
+	snprintf(line, sizeof line, "exit %d\n", code);
+	say(status, line);
+	end_machine(code);
+	die("cannot end the machine");
+}
