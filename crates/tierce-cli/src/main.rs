@@ -1,0 +1,27 @@
+//! The `tierce` command: one plan, checked, simulated, enforced.
+
+mod commands;
+
+use clap::Parser;
+use std::process::ExitCode;
+
+/// Hierarchical real-time CPU scheduling from one plan file.
+#[derive(Parser)]
+#[command(name = "tierce", version, propagate_version = true, after_help = AFTER_HELP)]
+struct Cli {
+    #[command(subcommand)]
+    command: commands::Command,
+}
+
+const AFTER_HELP: &str = "\
+Start with an example:
+  tierce check examples/desktop.toml          which promises hold, and why not
+  tierce sim   examples/desktop.toml --for 2s what it does, simulated
+  tierce vm    -- tierce run plan.toml        try it on a throw-away machine
+  tierce run   examples/desktop.toml          enforce it on this machine (root)
+
+Exit codes: 0 holds / done, 1 does not hold, 2 bad input or environment.";
+
+fn main() -> ExitCode {
+    commands::run(Cli::parse().command)
+}

@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/* The native port: simulator, replay and tests. One state per thread at a time (tierce_use), no locks needed. */
+#ifndef TIERCE_PORT_H
+#define TIERCE_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int32_t s32;
+typedef int64_t s64;
+
+#ifndef TIERCE_NODES /* the model checker compiles with tiny pools */
+#define TIERCE_NODES 65536u
+#define TIERCE_EDGES 131072u
+#define TIERCE_ROWS  1024u
+#define TIERCE_CPUS  64u
+#endif
+
+#define TIERCE_FN
+#define TIERCE_AS
+#define CAN_LOOP 1
+
+struct tierce;
+struct tierce_native { /* what the hooks act on; one per thread */
+	struct tierce *state;
+	u64 kicks;	    /* CPUs kicked since the caller last looked */
+	const char *failed; /* first port_fail */
+	void (*trace)(void *sink, u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now);
+	void *sink;
+};
+extern _Thread_local struct tierce_native tierce_native;
+#define S (*tierce_native.state)
+
+static inline void port_lock(u32 domain)
+{
+	(void)domain;
+}
+static inline void port_unlock(u32 domain)
+{
+	(void)domain;
+}
+#define port_inbox_set(cpu, set) ((void)(S.inbox[cpu].bits |= (set)))
+static inline u64 port_take(u64 *bits)
+{
+	u64 taken = *bits;
+	*bits = 0;
+	return taken;
+}
+#define port_inbox_take(cpu) port_take(&S.inbox[cpu].bits)
+static inline void port_kick(u32 cpu)
+{
+	tierce_native.kicks |= 1ull << cpu;
+}
+static inline void port_trace(u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now)
+{
+	if (__builtin_expect(tierce_native.trace != 0, 0))
+		tierce_native.trace(tierce_native.sink, kind, cpu, a, b, value, now);
+}
+static inline void port_fail(const char *reason)
+{
+	if (!tierce_native.failed)
+		tierce_native.failed = reason;
+}
+#endif

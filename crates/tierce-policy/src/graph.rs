@@ -1,0 +1,406 @@
+//! One instance of the graph engine.
+
+use crate::raw::{self, Cpu, Edge, Node};
+use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
+use std::ffi::{c_void, CStr};
+use std::fmt;
+
+/// "No such time": later than everything.
+pub const NEVER: u64 = u64::MAX;
+
+/// Why an edge is requested, released or revoked (`enum tierce_why`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Why {
+    /// The child was blocked or had nothing; waking rules apply.
+    Woke,
+    /// It never stopped wanting; keys stay as they were.
+    Restored,
+    /// A control operation moved or changed it.
+    Moved,
+    /// The child can use no CPU now.
+    Blocked,
+    /// The budget is used up until it is replenished.
+    Spent,
+    /// The shared child runs elsewhere.
+    NoRoom,
+    /// Slot or round over, or the condition of the edge ended.
+    Closed,
+    /// Another edge was picked.
+    Outranked,
+    /// The edge is being removed.
+    Gone,
+}
+
+/// A refused control operation, by name. Nothing has changed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Error(pub u32);
+
+impl Error {
+    /// `no_such_node`, `budget_beyond_deadline`, …
+    pub fn name(self) -> &'static str {
+        self.text_of(1)
+    }
+    fn text_of(self, want_name: u32) -> &'static str {
+        // SAFETY: returns a string literal or null.
+        let p = unsafe { raw::tierce_error_text(self.0, want_name) };
+        if p.is_null() {
+            return "unknown_error";
+        }
+        // SAFETY: not null, so a literal of the C side.
+        unsafe { CStr::from_ptr(p) }.to_str().unwrap_or("unknown_error")
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name(), self.text_of(0))
+    }
+}
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+impl std::error::Error for Error {}
+
+/// A broken invariant found by the checker, by name.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct Broken(pub u32);
+
+impl fmt::Debug for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (want, end) in [(1, ": "), (0, "")] {
+            // SAFETY: returns a string literal or null.
+            let p = unsafe { raw::tierce_invariant_text(self.0, want) };
+            if !p.is_null() {
+                // SAFETY: not null, so a literal of the C side.
+                write!(f, "{}{end}", unsafe { CStr::from_ptr(p) }.to_string_lossy())?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// One record of the event stream as the engine emits it (see policy/events.h).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Event {
+    pub now_ns: u64,
+    pub kind: u16,
+    pub cpu: u16,
+    pub a: u32,
+    pub b: u32,
+    pub value: u64,
+}
+
+/// A scheduler hierarchy at work: the engine and all policies, with the state of one machine.
+///
+/// Entries ([`request`](Self::request), [`release`](Self::release), [`decide`](Self::decide), …) take the time as an
+/// argument. Unless [`quiet`](Self::set_quiet), each compares and kicks the CPUs whose decision would change; the kicked
+/// CPUs are collected by [`take_kicks`](Self::take_kicks) and are to be decided soon.
+pub struct Graph {
+    state: *mut u8,
+    layout: Layout,
+    cpus: u32,
+    node_at: usize,
+    edge_at: usize,
+    cpu_at: usize,
+    quiet_at: usize,
+    floor_at: usize,
+    kicks: u64,
+    events: Option<Box<Vec<Event>>>,
+}
+
+// SAFETY: the state is owned and every call installs it in the calling thread first.
+unsafe impl Send for Graph {}
+
+extern "C" fn collect(sink: *mut c_void, kind: u32, cpu: u32, a: u32, b: u32, value: u64, now: u64) {
+    // SAFETY: `sink` is the graph's own vector, installed for the time of one call.
+    let events = unsafe { &mut *(sink as *mut Vec<Event>) };
+    events.push(Event { now_ns: now, kind: kind as u16, cpu: cpu as u16, a, b, value });
+}
+
+impl Graph {
+    /// An empty graph of `cpus` CPUs whose time begins at `now`. Fails for 0 or more than 64 CPUs.
+    pub fn new(cpus: u32, now: u64) -> Result<Graph, Error> {
+        // SAFETY: a pure function of its argument.
+        let of = |what| unsafe { raw::tierce_layout(what) } as usize;
+        assert_eq!(
+            (of(1), of(2), of(3)),
+            (size_of::<Node>(), size_of::<Edge>(), size_of::<Cpu>()),
+            "tierce-policy: the mirrored structs differ from policy/tierce.h"
+        );
+        assert_eq!(of(8), std::mem::offset_of!(Edge, supply_ns));
+        assert_eq!(of(9), std::mem::offset_of!(Edge, policy));
+        assert_eq!(of(10), std::mem::offset_of!(Node, ran_ns));
+        assert_eq!(of(11), std::mem::offset_of!(Cpu, until_ns));
+        assert_eq!(of(12), std::mem::offset_of!(Cpu, decisions));
+        let layout = Layout::from_size_align(of(0), 64).expect("size of the state");
+        // SAFETY: the size is not zero. Zeroed memory is what graph_init expects.
+        let state = unsafe { alloc_zeroed(layout) };
+        if state.is_null() {
+            handle_alloc_error(layout);
+        }
+        let mut graph = Graph {
+            state,
+            layout,
+            cpus,
+            node_at: of(4),
+            edge_at: of(5),
+            cpu_at: of(6),
+            quiet_at: of(17),
+            floor_at: of(18),
+            kicks: 0,
+            events: None,
+        };
+        // SAFETY: see `call`.
+        graph.control(|| unsafe { raw::graph_init(cpus, now) })?;
+        Ok(graph)
+    }
+
+    /// Install the state, call, take what the hooks left.
+    #[inline]
+    fn call<R>(&mut self, entry: impl FnOnce() -> R) -> R {
+        // SAFETY: the hooks are this thread's own; the state outlives the call.
+        unsafe {
+            let hooks = &mut *raw::tierce_hooks();
+            hooks.state = self.state;
+            hooks.kicks = 0;
+            hooks.failed = std::ptr::null();
+            match &mut self.events {
+                Some(events) => {
+                    hooks.trace = Some(collect);
+                    hooks.sink = &mut **events as *mut Vec<Event> as *mut c_void;
+                }
+                None => hooks.trace = None,
+            }
+            let result = entry();
+            self.kicks |= hooks.kicks;
+            if !hooks.failed.is_null() {
+                panic!("{}", CStr::from_ptr(hooks.failed).to_string_lossy());
+            }
+            result
+        }
+    }
+
+    fn control(&mut self, entry: impl FnOnce() -> i32) -> Result<(), Error> {
+        match self.call(entry) {
+            0 => Ok(()),
+            error => Err(Error(error as u32)),
+        }
+    }
+
+    fn stage(&mut self, params: [u64; raw::PARAMS]) {
+        // SAFETY: see `call`; the indices are in range.
+        self.call(|| unsafe {
+            for (i, &value) in params.iter().enumerate() {
+                raw::graph_stage(i as u32, value);
+            }
+        })
+    }
+
+    /// CPUs of the machine.
+    pub fn cpus(&self) -> u32 {
+        self.cpus
+    }
+
+    /// Leave comparisons out: every touched CPU is kicked, and the caller decides it at the same time.
+    pub fn set_quiet(&mut self, quiet: bool) {
+        // SAFETY: the offset is that of a u32 inside the state.
+        unsafe { *(self.state.add(self.quiet_at) as *mut u32) = quiet as u32 }
+    }
+
+    /// Shortest timer worth arming: a budget with less left (ns) is spent and the rest carried over.
+    pub fn set_floor_ns(&mut self, floor_ns: u64) {
+        // SAFETY: the offset is that of a u64 inside the state.
+        unsafe { *(self.state.add(self.floor_at) as *mut u64) = floor_ns }
+    }
+
+    /// Collect events from now on.
+    pub fn trace(&mut self, on: bool) {
+        self.events = on.then(Box::default);
+    }
+
+    /// The events since the last call.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        self.events.as_mut().map(|events| std::mem::take(&mut **events)).unwrap_or_default()
+    }
+
+    /// CPUs kicked since the last call, one bit each.
+    pub fn take_kicks(&mut self) -> u64 {
+        std::mem::take(&mut self.kicks)
+    }
+
+    /// A new node (`kind`: a policy's number) or task ([`crate::TASK`]); `concurrency` 0: its CPUs, for a task 1.
+    /// `allowed`: CPUs a task may run on. `None`: the pool is used up or a parameter is out of range.
+    pub fn node_new(&mut self, kind: u32, concurrency: u32, allowed: u64, params: [u64; 4]) -> Option<u32> {
+        self.stage(params);
+        // SAFETY: see `call`.
+        let id = self.call(|| unsafe { raw::graph_node_new(kind, concurrency, allowed) });
+        (id != 0).then_some(id)
+    }
+
+    /// Make `node` what `cpu` runs. Roots first, then parents before children.
+    pub fn root(&mut self, cpu: u32, node: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_root(cpu, node, now) })
+    }
+
+    /// A new edge, attached: its id.
+    pub fn attach(
+        &mut self,
+        parent: u32,
+        child: u32,
+        params: [u64; 4],
+        rank: i32,
+        when_spent: bool,
+        now: u64,
+    ) -> Result<u32, Error> {
+        let flags = if when_spent { raw::EDGE_WHEN_SPENT } else { 0 };
+        // SAFETY: see `call`.
+        let edge = self.call(|| unsafe { raw::graph_edge_new(parent, child, rank, flags) });
+        if edge == 0 {
+            return Err(Error(2));
+        }
+        self.stage(params);
+        // SAFETY: see `call`.
+        match self.control(|| unsafe { raw::graph_attach(edge, now) }) {
+            Ok(()) => Ok(edge),
+            Err(error) => {
+                let _ = self.detach(edge, now);
+                Err(error)
+            }
+        }
+    }
+
+    /// New parameters of an attached edge: all or nothing.
+    pub fn set(&mut self, edge: u32, params: [u64; 4], now: u64) -> Result<(), Error> {
+        self.stage(params);
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_set(edge, now) })
+    }
+
+    /// Take the edge out and free it; `still_running` asks to try again after the next decision.
+    pub fn detach(&mut self, edge: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_detach(edge, now) })
+    }
+
+    /// New parameters of a node.
+    pub fn node_set(&mut self, node: u32, params: [u64; 4], now: u64) -> Result<(), Error> {
+        self.stage(params);
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_node_set(node, now) })
+    }
+
+    /// Free a node or task without parents and children.
+    pub fn node_free(&mut self, node: u32) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_node_free(node) })
+    }
+
+    /// Change a task's affinity.
+    pub fn allow(&mut self, task: u32, cpus: u64, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_allow(task, cpus, now) })
+    }
+
+    /// A CPU comes or goes.
+    pub fn online(&mut self, cpu: u32, online: bool, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_online(cpu, online as u32, now) })
+    }
+
+    /// The task became able to use a CPU.
+    #[inline]
+    pub fn request(&mut self, task: u32, now: u64) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_request(task, Why::Woke as u32, now) });
+    }
+
+    /// The task can no longer use a CPU.
+    #[inline]
+    pub fn release(&mut self, task: u32, now: u64) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_release(task, Why::Blocked as u32, now) });
+    }
+
+    /// The absolute deadline of the task's current job, [`NEVER`] for none.
+    #[inline]
+    pub fn announce(&mut self, task: u32, deadline_ns: u64, now: u64) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_announce(task, deadline_ns, now) });
+    }
+
+    /// What `cpu` runs from `now` on: a task, or 0.
+    #[inline]
+    pub fn decide(&mut self, cpu: u32, now: u64, stolen_ns: u64) -> u32 {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_decide(cpu, now, stolen_ns) })
+    }
+
+    /// Charge, handle due events, kick `cpu` if its decision would change.
+    #[inline]
+    pub fn event(&mut self, cpu: u32, now: u64, stolen_ns: u64) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_event(cpu, now, stolen_ns) });
+    }
+
+    /// What ran on `cpu` before its last decision is off the CPU. To be called before the next decision there.
+    #[inline]
+    pub fn returned(&mut self, cpu: u32, now: u64) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_returned(cpu, now) });
+    }
+
+    /// `cpu` begins or ends to run something outside the graph; that time is stolen.
+    pub fn outside(&mut self, cpu: u32, begins: bool, now: u64) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_outside(cpu, begins as u32, now) });
+    }
+
+    /// Look at every invariant; `rest`: also those that hold only when no kick is pending and nobody is leaving.
+    pub fn check(&mut self, rest: bool) -> Result<(), Broken> {
+        // SAFETY: see `call`.
+        match self.call(|| unsafe { raw::graph_check(rest as u32) }) {
+            0 => Ok(()),
+            broken => Err(Broken(broken)),
+        }
+    }
+
+    /// When `cpu` has to be entered again at the latest (after [`decide`](Self::decide)).
+    #[inline]
+    pub fn until(&self, cpu: u32) -> u64 {
+        self.cpu(cpu).until_ns
+    }
+
+    /// A node's or task's state. Panics when the id is beyond the pool.
+    pub fn node(&self, id: u32) -> &Node {
+        assert!((id as usize) < (self.edge_at - self.node_at) / size_of::<Node>());
+        // SAFETY: inside the array, layout checked in `new`; &self excludes a running call.
+        unsafe { &*(self.state.add(self.node_at) as *const Node).add(id as usize) }
+    }
+
+    /// An edge's state. Panics when the id is beyond the pool.
+    pub fn edge(&self, id: u32) -> &Edge {
+        assert!(id <= crate::limits().edges);
+        // SAFETY: as in `node`.
+        unsafe { &*(self.state.add(self.edge_at) as *const Edge).add(id as usize) }
+    }
+
+    /// A CPU's state. Panics when there is no such CPU.
+    #[inline]
+    pub fn cpu(&self, cpu: u32) -> &Cpu {
+        assert!(cpu < self.cpus);
+        // SAFETY: as in `node`.
+        unsafe { &*(self.state.add(self.cpu_at) as *const Cpu).add(cpu as usize) }
+    }
+}
+
+impl Drop for Graph {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout.
+        unsafe { dealloc(self.state, self.layout) }
+    }
+}

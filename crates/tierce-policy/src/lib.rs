@@ -1,0 +1,12 @@
+//! Tierce's scheduling core (policy/*.c) behind a safe interface: the list of policies, and [`Graph`], one instance of
+//! the graph engine. Times are integer nanoseconds, ids are those of the C side, 0 is "none".
+
+mod graph;
+pub mod raw;
+mod records;
+
+pub use graph::{Broken, Error, Event, Graph, Why, NEVER};
+pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord};
+
+/// Kind number of a task (policies have theirs from [`policies`]).
+pub const TASK: u32 = 1;

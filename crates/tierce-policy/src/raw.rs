@@ -1,0 +1,165 @@
+//! The C side as it is: mirrored structs (their layout is checked when a graph is made) and functions.
+
+use std::ffi::{c_char, c_int, c_void};
+
+/// Parameters of a node or an edge, at most.
+pub const PARAMS: usize = 4;
+/// Edges of a path, at most: the CPU's root edge and one below each of 8 nodes.
+pub const PATH: usize = 9;
+/// CPUs of a native build, at most.
+pub const CPUS: usize = 64;
+
+/// `struct tierce_edge`; see policy/tierce.h for each field.
+#[repr(C)]
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Edge {
+    pub parent: u32,
+    pub child: u32,
+    pub next_parent: u32,
+    pub cpu: u32,
+    pub state: u32,
+    pub flags: u32,
+    pub on_cpu: u32,
+    pub bit: u32,
+    pub rank: i32,
+    pub told: u32,
+    pub restore: u32,
+    pub throttles: u32,
+    pub replenishments: u32,
+    pub grants: u32,
+    pub param: [u64; PARAMS],
+    pub supply_ns: u64,
+    pub forgiven_ns: u64,
+    pub policy: [u64; 5],
+}
+
+/// Flag of [`Edge::flags`]: the budget is used up until it is replenished.
+pub const EDGE_SPENT: u32 = 1;
+/// Flag for `graph_edge_new`: enabled only while every unconditional parent edge of the child is spent.
+pub const EDGE_WHEN_SPENT: u32 = 16;
+
+/// `struct tierce_node`; see policy/tierce.h for each field.
+#[repr(C)]
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Node {
+    pub kind: u32,
+    pub domain: u32,
+    pub first_parent: u32,
+    pub children: u32,
+    pub order: u32,
+    pub servable: u32,
+    pub running: u32,
+    pub level: u32,
+    pub able: u32,
+    pub row: u32,
+    pub concurrency: u32,
+    pub holds: u32,
+    pub claim_edge: u32,
+    pub claim_victim: u32,
+    pub claim_kept: u32,
+    pub conditional: u32,
+    pub cpus: u64,
+    pub allowed: u64,
+    pub param: [u64; PARAMS],
+    pub sum: u64,
+    pub clock: u64,
+    pub tail: u64,
+    pub deadline_ns: u64,
+    pub ran_ns: u64,
+    pub switches: u32,
+    pub migrations: u32,
+    pub last_cpu: u32,
+    pub on_cpu: u32,
+}
+
+/// `struct tierce_cpu`; see policy/tierce.h for each field.
+#[repr(C)]
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Cpu {
+    pub root_edge: u32,
+    pub online: u32,
+    pub path: [u32; PATH],
+    pub path_length: u32,
+    pub next: [u32; PATH],
+    pub next_length: u32,
+    pub task: u32,
+    pub leave: [u32; PATH],
+    pub leaves: u32,
+    pub kick_pending: u32,
+    pub outside: u32,
+    pub shares: u32,
+    pub crossings: u32,
+    pub claims: u32,
+    pub charged_ns: u64,
+    pub until_ns: u64,
+    pub armed_ns: u64,
+    pub used_ns: u64,
+    pub idle_ns: u64,
+    pub stolen_ns: u64,
+    pub decisions: u64,
+    pub entries: u64,
+    pub events: u64,
+    pub crossing: [u32; 64],
+}
+
+#[repr(C)]
+pub(crate) struct Native {
+    pub state: *mut u8,
+    pub kicks: u64,
+    pub failed: *const c_char,
+    pub trace: Option<extern "C" fn(*mut c_void, u32, u32, u32, u32, u64, u64)>,
+    pub sink: *mut c_void,
+}
+
+#[repr(C)]
+pub(crate) struct RawParam {
+    pub name: *const c_char,
+    pub meaning: *const c_char,
+    pub least: u64,
+    pub most: u64,
+    pub preset: u64,
+    pub kind: u32,
+    pub of_node: u32,
+}
+
+#[repr(C)]
+pub(crate) struct RawRecord {
+    pub name: *const c_char,
+    pub number: u32,
+    pub flags: u32,
+    pub params: u32,
+    pub pad: u32,
+    pub param: [RawParam; 2 * PARAMS],
+}
+
+extern "C" {
+    pub(crate) fn tierce_hooks() -> *mut Native;
+    pub(crate) fn tierce_policy_record(index: u32, record: *mut RawRecord) -> c_int;
+    pub(crate) fn tierce_error_text(error: u32, want_name: u32) -> *const c_char;
+    pub(crate) fn tierce_invariant_text(invariant: u32, want_name: u32) -> *const c_char;
+    pub(crate) fn tierce_layout(what: u32) -> u64;
+
+    pub(crate) fn graph_init(cpus: u32, now: u64) -> c_int;
+    pub(crate) fn graph_request(task: u32, why: u32, now: u64) -> c_int;
+    pub(crate) fn graph_release(task: u32, why: u32, now: u64) -> c_int;
+    pub(crate) fn graph_announce(task: u32, deadline_ns: u64, now: u64) -> c_int;
+    pub(crate) fn graph_decide(cpu: u32, now: u64, stolen_ns: u64) -> u32;
+    pub(crate) fn graph_event(cpu: u32, now: u64, stolen_ns: u64) -> c_int;
+    pub(crate) fn graph_returned(cpu: u32, now: u64) -> c_int;
+    pub(crate) fn graph_outside(cpu: u32, begins: u32, now: u64) -> c_int;
+    pub(crate) fn graph_stage(index: u32, value: u64) -> c_int;
+    pub(crate) fn graph_node_new(kind: u32, concurrency: u32, allowed: u64) -> u32;
+    pub(crate) fn graph_edge_new(parent: u32, child: u32, rank: i32, flags: u32) -> u32;
+    pub(crate) fn graph_attach(edge: u32, now: u64) -> c_int;
+    pub(crate) fn graph_set(edge: u32, now: u64) -> c_int;
+    pub(crate) fn graph_detach(edge: u32, now: u64) -> c_int;
+    pub(crate) fn graph_node_set(node: u32, now: u64) -> c_int;
+    pub(crate) fn graph_node_free(node: u32) -> c_int;
+    pub(crate) fn graph_root(cpu: u32, node: u32, now: u64) -> c_int;
+    pub(crate) fn graph_allow(task: u32, cpus: u64, now: u64) -> c_int;
+    pub(crate) fn graph_online(cpu: u32, online: u32, now: u64) -> c_int;
+    pub(crate) fn graph_check(rest: u32) -> u32;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The checker: what holds after every operation, and what holds at rest. Each broken rule has its number and a name, so
+ * that a failure says which. It looks at everything and may take long: for tests and debugging, on native builds.
+ * It does not check time (that supply keeps its promises): the policies' conservation laws are tested from the events.
+ */
+#include "service.h"
+
+#define TIERCE_INVARIANT_LIST(I) \
+	I(1, one_task_per_cpu, "a CPU's path ends in the task it runs") \
+	I(2, one_cpu_per_task, "no task is on the path of two CPUs") \
+	I(3, path_granted, "every edge on a path is GRANTED to that CPU, every granted one is on a path or being left") \
+	I(4, path_connected, "each edge of a path begins where the one above ends") \
+	I(5, one_child_per_cpu, "a granted node has granted exactly one child per CPU") \
+	I(6, holds_counted, "a head's holds are its CPUs that hold or leave a place, at most its concurrency") \
+	I(7, hold_by_granted_edge, "a CPU holds a place by one granted edge that leads to the head") \
+	I(8, told_known, "a told edge is READY, GRANTED or in its CPU's inbox") \
+	I(9, inbox_kicked, "a CPU with a bit in its inbox has a kick pending") \
+	I(10, spent_not_picked, "a SPENT edge is granted only while a kick is pending") \
+	I(11, order_exact, "an order holds exactly the READY edges that are not spent") \
+	I(12, order_heap, "every heap is a leftist heap in key order") \
+	I(13, servable_counted, "a node counts its servable edges") \
+	I(14, able_told, "no edge is READY under a parent that was not told, none WAITING below an able child without reason") \
+	I(15, time_accounted, "elapsed = used + idle + stolen on every CPU") \
+	I(16, works_done, "no change is left to carry upwards") \
+	I(17, claim_at_rest, "at rest there is no claim") \
+	I(18, work_conserving, "at rest a shared node runs on as many CPUs as it can use and its parents offer") \
+	I(19, rank_at_rest, "at rest no idle edge outranks one that holds a place") \
+	I(20, spent_has_event, "a SPENT edge waits for an event") \
+	I(21, sums, "the shares of a reservation node add up to its sum")
+#define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
+enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
+#undef TIERCE_ENUM
+
+#define HOLDS(name, condition) \
+	do { \
+		if (!(condition)) \
+			return TIERCE_I_##name; \
+	} while (0)
+
+/* Members of a heap, or 0xffffffff when it is none. Preorder without a stack: down left, else right, else up. */
+static u32 heap_count(u32 root)
+{
+	u32 x = root, count = 0, from;
+	if (!root)
+		return 0;
+	if (S.link[root].up)
+		return 0xffffffff;
+	for (;;) {
+		u32 left = S.link[x].left, right = S.link[x].right;
+		count++;
+		if (count > 2 * TIERCE_EDGES || S.link[x].rank != S.link[right].rank + 1 || S.link[left].rank < S.link[right].rank)
+			return 0xffffffff;
+		if ((left && (S.link[left].up != x || link_before(left, x))) || (right && (S.link[right].up != x || link_before(right, x))))
+			return 0xffffffff;
+		if (left) {
+			x = left;
+			continue;
+		}
+		/* a leftist node without a left child has no right one */
+		for (;;) {
+			from = x;
+			x = S.link[x].up;
+			if (!x || from == root)
+				return count;
+			if (S.link[x].left == from && S.link[x].right) {
+				x = S.link[x].right;
+				break;
+			}
+			if (x == root && S.link[x].right == from)
+				return count;
+		}
+	}
+}
+
+static bool edge_is_left(u32 edge)
+{
+	cpu_t *c = &S.cpu[S.edge[edge].on_cpu];
+	u32 i;
+	for (i = 0; i < c->leaves; i++)
+		if (c->leave[i] == edge)
+			return true;
+	return false;
+}
+
+static bool edge_is_on_path(u32 edge, u32 cpu)
+{
+	u32 i;
+	for (i = 0; i < S.cpu[cpu].path_length; i++)
+		if (S.cpu[cpu].path[i] == edge)
+			return true;
+	return false;
+}
+
+static u32 check_edge(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	bool able = node_is_able(x->child), ordered = S.link[edge].rank != 0;
+	if (x->state == TIERCE_GRANTED)
+		HOLDS(path_granted, x->on_cpu < S.cpus && (edge_is_on_path(edge, x->on_cpu) || edge_is_left(edge)));
+	HOLDS(order_exact, ordered == (x->parent && x->state == TIERCE_READY && !(x->flags & EDGE_SPENT)));
+	HOLDS(servable_counted, edge_is_servable(edge) == !!(x->flags & EDGE_COUNTED));
+	if (x->flags & EDGE_SPENT) {
+		HOLDS(spent_has_event, S.link[TIERCE_EDGES + edge].rank != 0);
+		if (x->state == TIERCE_GRANTED && !edge_is_left(edge))
+			HOLDS(spent_not_picked, S.cpu[x->on_cpu].kick_pending);
+	}
+	if (x->flags & EDGE_HEAD) {
+		u32 cpu = x->cpu;
+		if (x->told && (x->flags & EDGE_CROSSING))
+			HOLDS(told_known, x->state != TIERCE_WAITING || (S.inbox[cpu].bits >> x->bit & 1));
+		if (x->told && !(x->flags & EDGE_CROSSING))
+			HOLDS(told_known, x->state != TIERCE_WAITING);
+		if (!x->told)
+			HOLDS(able_told, x->state != TIERCE_READY);
+	} else {
+		if (x->state == TIERCE_READY)
+			HOLDS(able_told, able);
+		if (x->state == TIERCE_WAITING)
+			HOLDS(able_told, !able || (x->flags & EDGE_SHUT));
+	}
+	return TIERCE_HOLDS;
+}
+
+static u32 check_node(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 edge, counted = 0, ordered = 0, granted = 0, heap, cpu, holds = 0;
+	u64 sum = 0;
+	if (n->kind != TIERCE_TASK) {
+		for (edge = 1; edge < S.fresh_edge; edge++) {
+			if (S.edge[edge].parent != node || !S.edge[edge].child || !(S.edge[edge].flags & EDGE_ATTACHED))
+				continue;
+			counted += !!(S.edge[edge].flags & EDGE_COUNTED);
+			ordered += S.link[edge].rank != 0;
+			granted += S.edge[edge].state == TIERCE_GRANTED && !edge_is_left(edge);
+			if (n->kind == TIERCE_reservation)
+				sum += S.edge[edge].reservation.share;
+		}
+		HOLDS(servable_counted, counted == n->servable);
+		HOLDS(sums, sum == n->sum);
+		heap = heap_count(n->order);
+		HOLDS(order_heap, heap != 0xffffffff);
+		for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
+			u32 more = heap_count(S.row[n->row].order[cpu]);
+			HOLDS(order_heap, more != 0xffffffff);
+			heap += more;
+		}
+		HOLDS(order_exact, heap == ordered);
+		if (!n->row)
+			HOLDS(one_child_per_cpu, granted <= 1);
+	}
+	for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
+		u32 hold = S.row[n->row].hold[cpu], by = S.row[n->row].edge[cpu];
+		holds += hold != TIERCE_HOLD_FREE;
+		if (hold == TIERCE_HOLD_EDGE)
+			HOLDS(hold_by_granted_edge, S.edge[by].child == node && S.edge[by].state == TIERCE_GRANTED &&
+							    S.edge[by].on_cpu == cpu && edge_is_on_path(by, cpu));
+	}
+	if (n->row) {
+		HOLDS(holds_counted, holds == n->holds);
+		HOLDS(holds_counted, holds <= n->concurrency);
+	}
+	return TIERCE_HOLDS;
+}
+
+static u32 check_cpu(u32 cpu)
+{
+	cpu_t *c = &S.cpu[cpu];
+	u32 i, other;
+	for (i = 0; i < c->path_length; i++) {
+		u32 edge = c->path[i];
+		HOLDS(path_granted, S.edge[edge].state == TIERCE_GRANTED && S.edge[edge].on_cpu == cpu);
+		if (i)
+			HOLDS(path_connected, S.edge[edge].parent == S.edge[c->path[i - 1]].child);
+		else
+			HOLDS(path_connected, edge == c->root_edge);
+	}
+	if (c->task) {
+		HOLDS(one_task_per_cpu, c->path_length && S.edge[c->path[c->path_length - 1]].child == c->task);
+		for (other = 0; other < S.cpus; other++)
+			HOLDS(one_cpu_per_task, other == cpu || S.cpu[other].task != c->task);
+	} else {
+		HOLDS(one_task_per_cpu, !c->path_length || c->kick_pending || !S.quiet);
+	}
+	if (S.inbox[cpu].bits)
+		HOLDS(inbox_kicked, c->kick_pending);
+	HOLDS(works_done, !S.domain[cpu].works);
+	HOLDS(order_heap, heap_count(S.domain[cpu].events) != 0xffffffff);
+	HOLDS(time_accounted, c->charged_ns - S.begin_ns == c->used_ns + c->idle_ns + c->stolen_ns);
+	return TIERCE_HOLDS;
+}
+
+/* At rest: no kick pending, nobody leaving. */
+static u32 check_rest(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 edge, cpu, lowest = head_lowest(node), room;
+	if (!n->row)
+		return TIERCE_HOLDS;
+	HOLDS(claim_at_rest, !n->claim_edge);
+	room = head_room(node, TIERCE_CPUS) > 0;
+	for (edge = n->first_parent; edge; edge = S.edge[edge].next_parent) {
+		if (!(S.edge[edge].flags & EDGE_CROSSING))
+			continue;
+		cpu = S.edge[edge].cpu;
+		if (S.row[n->row].hold[cpu] != TIERCE_HOLD_FREE || !S.cpu[cpu].online)
+			continue;
+		/* an idle CPU whose tree would pick the edge */
+		if (room && head_has_child(node, cpu))
+			HOLDS(work_conserving, S.edge[edge].told && S.cpu[cpu].task);
+		if (!room && lowest != TIERCE_CPUS && n->servable && !S.cpu[cpu].task &&
+		    (n->kind != TIERCE_TASK || (n->allowed >> cpu & 1)))
+			HOLDS(rank_at_rest, S.edge[edge].rank <= S.edge[S.row[n->row].edge[lowest]].rank);
+	}
+	return TIERCE_HOLDS;
+}
+
+TIERCE_FN u32 graph_check(u32 rest)
+{
+	u32 id, broken, cpu;
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		broken = check_cpu(cpu);
+		if (broken)
+			return broken;
+	}
+	HOLDS(works_done, !S.domain[TIERCE_SHARED].works);
+	for (id = 1; id < S.fresh_edge; id++) {
+		if (!S.edge[id].child || !(S.edge[id].flags & EDGE_ATTACHED))
+			continue;
+		broken = check_edge(id);
+		if (broken)
+			return broken;
+	}
+	for (id = 1; id < S.fresh_node; id++) {
+		if (S.node[id].kind == TIERCE_FREE || S.node[id].domain == TIERCE_NODOMAIN)
+			continue;
+		broken = check_node(id);
+		if (!broken && rest)
+			broken = check_rest(id);
+		if (broken)
+			return broken;
+	}
+	return TIERCE_HOLDS;
+}

@@ -1,0 +1,597 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Control operations: make, change and remove nodes and edges, while everything runs. Each checks first and then acts in
+ * code that cannot fail, so a refused call has changed nothing. Parameters travel through S.stage. Callers serialise
+ * control operations among themselves; the domains concerned are locked here.
+ *
+ * A graph is built from the CPUs down: graph_root, then for each node all its parent edges before its first child. That
+ * order alone excludes cycles, fixes levels and tells the domain of every node the moment it is attached.
+ */
+#include "service.h"
+
+/* Are the staged parameters inside their ranges? */
+static inline bool stage_within(u32 index, u64 least, u64 most)
+{
+	return S.stage[index] >= least && S.stage[index] <= most;
+}
+#define V(name, kind, least, most, preset, meaning) \
+	if (!stage_within(i++, least, most)) \
+		return false;
+static inline bool stage_fits_node(u32 kind)
+{
+	u32 i = 0;
+	switch (kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: np return i <= TIERCE_PARAMS;
+		TIERCE_POLICY_LIST(P, V)
+#undef P
+	}
+	return kind == TIERCE_TASK && i == 0;
+}
+static inline bool stage_fits_edge(u32 kind)
+{
+	u32 i = 0;
+	switch (kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: ep return i <= TIERCE_PARAMS;
+		TIERCE_POLICY_LIST(P, V)
+#undef P
+	}
+	return false;
+}
+#undef V
+
+static inline int policy_init(u32 node)
+{
+	int error = TIERCE_OK;
+	switch (S.node[node].kind) {
+#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_init(node))
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+	return error;
+}
+static inline int policy_attach(u32 edge, u64 now)
+{
+	int error = TIERCE_OK;
+	switch (parent_of(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_attach(edge, now))
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+	return error;
+}
+static inline int policy_set(u32 edge, u64 now)
+{
+	int error = TIERCE_OK;
+	switch (parent_of(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_set(edge, now))
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+	return error;
+}
+static inline void policy_detach(u32 edge)
+{
+	switch (parent_of(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_detach(edge))
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+}
+
+static inline bool node_exists(u32 node)
+{
+	return node && node < TIERCE_NODES && S.node[node].kind != TIERCE_FREE;
+}
+static inline bool edge_exists(u32 edge)
+{
+	return edge && edge < TIERCE_EDGES && S.edge[edge].child;
+}
+static inline u32 cpus_count(u64 cpus)
+{
+	u32 count = 0, bit;
+	for (bit = 0; bit < TIERCE_CPUS && CAN_LOOP; bit++)
+		count += cpus >> bit & 1;
+	return count;
+}
+static inline u32 cpus_lowest(u64 cpus)
+{
+	u32 bit;
+	for (bit = 0; bit < TIERCE_CPUS && CAN_LOOP; bit++)
+		if (cpus >> bit & 1)
+			return bit;
+	return TIERCE_CPUS;
+}
+
+TIERCE_FN int graph_init(u32 cpus, u64 now)
+{
+	u32 cpu;
+	if (!cpus || cpus > TIERCE_CPUS)
+		return TIERCE_E_no_such_cpu;
+	S.cpus = cpus;
+	S.begin_ns = now;
+	S.fresh_node = 1;
+	S.fresh_edge = 1;
+	S.fresh_row = 1;
+	S.shared_until_ns = TIERCE_NEVER;
+	for (cpu = 0; cpu < cpus && CAN_LOOP; cpu++) {
+		S.cpu[cpu].online = 1;
+		S.cpu[cpu].charged_ns = now;
+		S.cpu[cpu].until_ns = TIERCE_NEVER;
+		S.cpu[cpu].armed_ns = TIERCE_NEVER;
+	}
+	return TIERCE_OK;
+}
+
+TIERCE_FN int graph_stage(u32 index, u64 value)
+{
+	if (index >= TIERCE_PARAMS)
+		return TIERCE_E_parameter_out_of_range;
+	S.stage[index] = value;
+	return TIERCE_OK;
+}
+
+TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
+{
+	u32 id, i;
+	node_t *n;
+	if (!stage_fits_node(kind))
+		return TIERCE_NONE;
+	if (S.spare_nodes)
+		id = S.spare_node[--S.spare_nodes];
+	else if (S.fresh_node < TIERCE_NODES)
+		id = S.fresh_node++;
+	else
+		return TIERCE_NONE;
+	n = node_at(id);
+	n->kind = kind;
+	n->domain = TIERCE_NODOMAIN;
+	n->first_parent = TIERCE_NONE;
+	n->children = 0;
+	n->order = 0;
+	n->servable = 0;
+	n->running = TIERCE_NONE;
+	n->level = 0;
+	n->able = 0;
+	n->row = 0;
+	n->concurrency = concurrency;
+	n->holds = 0;
+	n->claim_edge = TIERCE_NONE;
+	n->claim_victim = 0;
+	n->claim_kept = 0;
+	n->conditional = 0;
+	n->cpus = 0;
+	n->allowed = allowed;
+	for (i = 0; i < TIERCE_PARAMS; i++)
+		n->param[i] = S.stage[i];
+	n->sum = 0;
+	n->clock = 0;
+	n->tail = 0;
+	n->deadline_ns = TIERCE_NEVER;
+	n->ran_ns = 0;
+	n->switches = 0;
+	n->migrations = 0;
+	n->last_cpu = TIERCE_CPUS;
+	n->on_cpu = TIERCE_CPUS;
+	if (policy_init(id)) {
+		n->kind = TIERCE_FREE;
+		S.spare_node[S.spare_nodes++] = id;
+		return TIERCE_NONE;
+	}
+	return id;
+}
+
+TIERCE_FN int graph_node_set(u32 node, u64 now)
+{
+	u32 i;
+	if (!node_exists(node) || S.node[node].kind == TIERCE_TASK)
+		return TIERCE_E_no_such_node;
+	if (!stage_fits_node(S.node[node].kind))
+		return TIERCE_E_parameter_out_of_range;
+	for (i = 0; i < TIERCE_PARAMS; i++)
+		S.node[node].param[i] = S.stage[i];
+	return TIERCE_OK;
+}
+
+TIERCE_FN int graph_node_free(u32 node)
+{
+	if (!node_exists(node))
+		return TIERCE_E_no_such_node;
+	if (S.node[node].first_parent || S.node[node].children)
+		return TIERCE_E_still_in_use;
+	S.node[node].kind = TIERCE_FREE;
+	S.spare_node[S.spare_nodes++] = node;
+	return TIERCE_OK;
+}
+
+static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
+{
+	u32 id, i;
+	edge_t *x;
+	if (S.spare_edges)
+		id = S.spare_edge[--S.spare_edges];
+	else if (S.fresh_edge < TIERCE_EDGES)
+		id = S.fresh_edge++;
+	else
+		return TIERCE_NONE;
+	x = edge_at(id);
+	x->parent = parent;
+	x->child = child;
+	x->next_parent = TIERCE_NONE;
+	x->cpu = TIERCE_CPUS;
+	x->state = TIERCE_WAITING;
+	x->flags = flags & EDGE_WHEN_SPENT ? EDGE_WHEN_SPENT | EDGE_SHUT : 0;
+	x->on_cpu = TIERCE_CPUS;
+	x->bit = 0;
+	x->rank = rank;
+	x->told = TIERCE_UNTOLD;
+	x->restore = 0;
+	x->throttles = 0;
+	x->replenishments = 0;
+	x->grants = 0;
+	x->supply_ns = 0;
+	x->forgiven_ns = 0;
+	for (i = 0; i < TIERCE_PARAMS; i++)
+		x->param[i] = 0;
+	x->fair.tag = 0; /* the union's words, whatever the policy */
+	x->fair.inverse = 0;
+	x->fair.fraction = 0;
+	x->fair.lead = 0;
+	x->fair.quantum_ns = 0;
+	return id;
+}
+
+static inline void edge_give_back(u32 edge)
+{
+	S.edge[edge].child = TIERCE_NONE;
+	S.edge[edge].flags = 0;
+	S.spare_edge[S.spare_edges++] = edge;
+}
+
+TIERCE_FN u32 graph_edge_new(u32 parent, u32 child, s32 rank, u32 flags)
+{
+	if (!node_exists(parent) || !node_exists(child) || S.node[parent].kind == TIERCE_TASK || parent == child)
+		return TIERCE_NONE;
+	return edge_take(parent, child, rank, flags);
+}
+
+/* A free bit in the CPU's inbox, TIERCE_CROSSINGS if none. */
+static inline u32 crossing_spare(u32 cpu)
+{
+	u32 bit;
+	for (bit = 0; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
+		if (!S.cpu[cpu].crossing[bit])
+			return bit;
+	return TIERCE_CROSSINGS;
+}
+
+/* The edge's child is a head: it is told, over the inbox when the parent is in a CPU's own tree. */
+static inline void edge_to_head(u32 edge, u32 cpu)
+{
+	edge_t *x = edge_at(edge);
+	x->flags |= EDGE_HEAD;
+	if (cpu < TIERCE_CPUS && !(x->flags & EDGE_CROSSING)) {
+		x->flags |= EDGE_CROSSING;
+		x->cpu = cpu;
+		x->bit = crossing_spare(cpu);
+		S.cpu[cpu].crossing[x->bit] = edge;
+		S.cpu[cpu].crossings++;
+	}
+}
+
+static inline u32 edge_domain(u32 edge) /* of the parent; the CPU of a root edge */
+{
+	return S.edge[edge].parent ? parent_of(edge)->domain : S.edge[edge].cpu;
+}
+
+/* Put the edge (root edges: with cpu set) into the graph. Staged parameters are those of the parent's policy. */
+static inline int edge_link(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u32 child = x->child, parent = x->parent, domain = edge_domain(edge), other, last = TIERCE_NONE, level, local = 0;
+	node_t *n = node_at(child);
+	u64 cpus = parent ? S.node[parent].cpus : 1ull << x->cpu;
+	bool head;
+	int error = TIERCE_OK;
+
+	if (domain == TIERCE_NODOMAIN)
+		return TIERCE_E_parent_unattached;
+	if (n->children || (n->kind != TIERCE_TASK && n->servable))
+		return TIERCE_E_parents_after_children;
+	level = parent ? S.node[parent].level + 1 : 1;
+	if (level > TIERCE_DEPTH + (n->kind == TIERCE_TASK))
+		return TIERCE_E_too_deep;
+	/* several domains, or several parents in the shared one, or a root of several CPUs: a head */
+	head = n->domain != TIERCE_NODOMAIN && (n->domain != domain || domain == TIERCE_SHARED);
+	if (head && (n->conditional || (x->flags & EDGE_WHEN_SPENT)))
+		return TIERCE_E_condition_across_cpus;
+	if (head && !n->row) {
+		if (n->servable)
+			return TIERCE_E_still_in_use;
+		if (!S.spare_rows && S.fresh_row >= TIERCE_ROWS)
+			return TIERCE_E_out_of_rows;
+		for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent)
+			if (edge_domain(other) < TIERCE_CPUS && S.cpu[edge_domain(other)].crossings >= TIERCE_CROSSINGS - 1)
+				return TIERCE_E_too_many_crossings;
+	}
+	if (head && domain < TIERCE_CPUS && S.cpu[domain].crossings >= TIERCE_CROSSINGS)
+		return TIERCE_E_too_many_crossings;
+	if (n->kind == TIERCE_TASK) {
+		if (!(n->allowed & cpus))
+			return TIERCE_E_cpu_not_allowed;
+		if (domain == TIERCE_SHARED && (n->allowed & cpus) != cpus) {
+			if (!S.node[parent].row)
+				return TIERCE_E_affinity_below_inner_node;
+			local = EDGE_LOCAL;
+		}
+	}
+	if (parent) {
+		if (!stage_fits_edge(S.node[parent].kind))
+			return TIERCE_E_parameter_out_of_range;
+		error = policy_attach(edge, now);
+		if (error)
+			return error;
+		S.node[parent].children++;
+		x->cpu = local ? cpus_lowest(n->allowed & cpus) : domain; /* TIERCE_SHARED is TIERCE_CPUS: nobody's */
+	}
+	/* nothing below can fail */
+	for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent)
+		last = other;
+	if (last)
+		S.edge[last].next_parent = edge;
+	else
+		n->first_parent = edge;
+	x->flags |= EDGE_ATTACHED | local;
+	if (x->flags & EDGE_WHEN_SPENT)
+		n->conditional = 1;
+	if (level > n->level)
+		n->level = level;
+	n->cpus |= cpus;
+	if (head && !n->row) {
+		u32 row = S.spare_rows ? S.spare_row[--S.spare_rows] : S.fresh_row++, cpu;
+		for (cpu = 0; cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+			S.row[row].order[cpu] = 0;
+			S.row[row].running[cpu] = TIERCE_NONE;
+			S.row[row].hold[cpu] = TIERCE_HOLD_FREE;
+			S.row[row].edge[cpu] = TIERCE_NONE;
+		}
+		n->row = row;
+		if (n->kind == TIERCE_TASK || n->concurrency == 0)
+			n->concurrency = n->kind == TIERCE_TASK ? 1 : TIERCE_CPUS;
+		for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent)
+			edge_to_head(other, edge_domain(other));
+		n->domain = TIERCE_SHARED;
+	} else if (n->row) {
+		edge_to_head(edge, domain);
+	} else {
+		n->domain = domain;
+	}
+	if (n->row)
+		work_push(child); /* an able one tells its new parent */
+	else if (node_is_able(child) && !(x->flags & EDGE_WHEN_SPENT))
+		edge_request(edge, TIERCE_WOKE, now);
+	if (n->conditional)
+		edges_condition(child, now);
+	deadline_follow(edge, now);
+	return TIERCE_OK;
+}
+
+/* Lock what an edge between `domain` and the shared one may touch, and bring it to `now`. */
+static inline u64 control_enter(u32 domain, u64 now)
+{
+	u32 cpu = domain < TIERCE_CPUS ? domain : S.shared_timer;
+	now = cpu_enter(cpu, now, 0);
+	shared_lock(cpu);
+	return now;
+}
+static inline void control_leave(u32 domain, u64 now)
+{
+	u32 cpu = domain < TIERCE_CPUS ? domain : S.shared_timer;
+	cpu_compare(cpu, now);
+}
+
+TIERCE_FN int graph_attach(u32 edge, u64 now)
+{
+	u32 domain;
+	int error;
+	if (!edge_exists(edge) || !S.edge[edge].parent)
+		return TIERCE_E_no_such_edge;
+	if (S.edge[edge].flags & EDGE_ATTACHED)
+		return TIERCE_E_already_attached;
+	domain = edge_domain(edge);
+	if (domain == TIERCE_NODOMAIN)
+		return TIERCE_E_parent_unattached;
+	now = control_enter(domain, now);
+	error = edge_link(edge, now);
+	port_trace(TIERCE_EV_control, domain, 1, edge, (u64)error, now);
+	control_leave(domain, now);
+	return error;
+}
+
+TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
+{
+	u32 edge;
+	int error;
+	if (cpu >= S.cpus)
+		return TIERCE_E_no_such_cpu;
+	if (!node_exists(node))
+		return TIERCE_E_no_such_node;
+	if (S.cpu[cpu].root_edge)
+		return TIERCE_E_cpu_has_root;
+	edge = edge_take(TIERCE_NONE, node, 0, 0);
+	if (!edge)
+		return TIERCE_E_out_of_edges;
+	S.edge[edge].cpu = cpu;
+	now = control_enter(cpu, now);
+	error = edge_link(edge, now);
+	if (error)
+		edge_give_back(edge);
+	else
+		S.cpu[cpu].root_edge = edge;
+	port_trace(TIERCE_EV_control, cpu, 2, edge, (u64)error, now);
+	control_leave(cpu, now);
+	return error;
+}
+
+TIERCE_FN int graph_set(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u32 domain, was, order;
+	int error;
+	if (!edge_exists(edge) || !x->parent || !(x->flags & EDGE_ATTACHED))
+		return TIERCE_E_no_such_edge;
+	if (!stage_fits_edge(parent_of(edge)->kind))
+		return TIERCE_E_parameter_out_of_range;
+	domain = edge_domain(edge);
+	now = control_enter(domain, now);
+	was = x->state;
+	order = S.link[edge].rank;
+	if (order)
+		policy_release(edge, TIERCE_MOVED, now);
+	error = policy_set(edge, now);
+	if (order)
+		policy_request(edge, TIERCE_RESTORED, now);
+	if (was != TIERCE_WAITING)
+		deadline_follow(edge, now);
+	port_trace(TIERCE_EV_control, domain, 3, edge, (u64)error, now);
+	control_leave(domain, now);
+	return error;
+}
+
+/* Take a WAITING or READY edge out. */
+static inline void edge_unlink(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u32 child = x->child, other = S.node[child].first_parent;
+	edge_release(edge, TIERCE_GONE, now);
+	deadline_follow(edge, now);
+	if (x->parent) {
+		policy_detach(edge);
+		S.node[x->parent].children--;
+	} else {
+		S.cpu[x->cpu].root_edge = TIERCE_NONE;
+	}
+	if (other == edge)
+		S.node[child].first_parent = x->next_parent;
+	while (other && other != edge && CAN_LOOP) {
+		if (S.edge[other].next_parent == edge)
+			S.edge[other].next_parent = x->next_parent;
+		other = S.edge[other].next_parent;
+	}
+	if (x->flags & EDGE_CROSSING) {
+		S.cpu[x->cpu].crossing[x->bit] = TIERCE_NONE;
+		S.cpu[x->cpu].crossings--;
+		if (S.node[child].claim_edge == edge) {
+			S.node[child].claim_edge = TIERCE_NONE;
+			S.node[child].claim_kept = 0;
+			S.cpu[x->cpu].claims--;
+		}
+	}
+	if (!S.node[child].first_parent) { /* it is on its own again, and may be attached elsewhere */
+		if (S.node[child].row) {
+			S.spare_row[S.spare_rows++] = S.node[child].row;
+			S.node[child].row = 0;
+		}
+		S.node[child].domain = TIERCE_NODOMAIN;
+		S.node[child].cpus = 0;
+		S.node[child].level = 0;
+		S.node[child].able = 0;
+		S.node[child].conditional = 0;
+	} else if (S.node[child].conditional) {
+		edges_condition(child, now);
+	}
+	edge_give_back(edge);
+}
+
+TIERCE_FN int graph_detach(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u32 domain, child;
+	int error = TIERCE_OK;
+	if (!edge_exists(edge))
+		return TIERCE_E_no_such_edge;
+	if (!(x->flags & EDGE_ATTACHED)) {
+		edge_give_back(edge);
+		return TIERCE_OK;
+	}
+	child = x->child;
+	if (S.node[child].first_parent == edge && !x->next_parent && S.node[child].children)
+		return TIERCE_E_still_in_use;
+	domain = edge_domain(edge);
+	now = control_enter(domain, now);
+	if (x->state == TIERCE_GRANTED || ((x->flags & EDGE_CROSSING) && S.cpu[x->cpu].leaves)) {
+		x->flags |= EDGE_SHUT; /* the next decision leaves it */
+		edge_count(edge);
+		kick(x->state == TIERCE_GRANTED ? x->on_cpu : x->cpu);
+		error = TIERCE_E_still_running;
+	} else {
+		edge_unlink(edge, now);
+	}
+	port_trace(TIERCE_EV_control, domain, 4, edge, (u64)error, now);
+	control_leave(domain, now);
+	return error;
+}
+
+TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
+{
+	node_t *n = node_at(task);
+	u32 edge, domain;
+	if (!task_exists(task))
+		return TIERCE_E_no_such_node;
+	domain = n->domain;
+	if (domain < TIERCE_CPUS && !(cpus >> domain & 1))
+		return TIERCE_E_cpu_not_allowed;
+	if (domain == TIERCE_SHARED && !(cpus & n->cpus))
+		return TIERCE_E_cpu_not_allowed;
+	for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent) {
+		u64 reach = S.edge[edge].parent ? parent_of(edge)->cpus : ~0ull;
+		if ((S.edge[edge].flags & EDGE_CROSSING) && !(cpus >> S.edge[edge].cpu & 1))
+			return TIERCE_E_cpu_not_allowed;
+		if (S.edge[edge].parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach && !parent_of(edge)->row)
+			return TIERCE_E_affinity_below_inner_node;
+	}
+	now = control_enter(domain, now);
+	n->allowed = cpus;
+	for (edge = n->first_parent; edge && domain == TIERCE_SHARED && CAN_LOOP; edge = S.edge[edge].next_parent) {
+		edge_t *x = edge_at(edge);
+		u64 reach;
+		bool ordered = S.link[edge].rank != 0;
+		if (!x->parent || parent_of(edge)->domain != TIERCE_SHARED)
+			continue;
+		reach = parent_of(edge)->cpus;
+		if (ordered)
+			policy_release(edge, TIERCE_MOVED, now);
+		x->flags &= ~EDGE_LOCAL;
+		x->cpu = TIERCE_CPUS;
+		if ((cpus & reach) != reach) {
+			x->flags |= EDGE_LOCAL;
+			x->cpu = cpus_lowest(cpus & reach);
+		}
+		if (ordered)
+			policy_request(edge, TIERCE_RESTORED, now);
+		work_push(x->parent);
+		if (x->state == TIERCE_GRANTED && !(cpus >> x->on_cpu & 1))
+			kick(x->on_cpu);
+	}
+	control_leave(domain, now);
+	return TIERCE_OK;
+}
+
+TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
+{
+	u32 lowest;
+	if (cpu >= S.cpus)
+		return TIERCE_E_no_such_cpu;
+	now = control_enter(cpu, now);
+	S.cpu[cpu].online = online;
+	for (lowest = 0; lowest + 1 < S.cpus && CAN_LOOP; lowest++)
+		if (S.cpu[lowest].online)
+			break;
+	S.shared_timer = lowest;
+	S.shared_until_ns = TIERCE_NEVER; /* kicks the one that serves them now */
+	S.cpu[cpu].kick_pending = 0;
+	kick(cpu);
+	control_leave(cpu, now);
+	return TIERCE_OK;
+}

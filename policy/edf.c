@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * edf: the ready child with the earliest absolute deadline runs.
+ *
+ * Example: at 0 a job due at 10 runs; at 2 a job due at 7 is released and takes the CPU; at 3 one due at 10 arrives and
+ * waits: equal deadlines go to the lower edge id, and a later deadline never preempts.
+ *
+ * Rules
+ *   1. The earliest deadline is picked, the running child included; equal deadlines: the lower edge id.
+ *   2. A child's deadline is the one it announces (a task's current job, or the earliest among the children of an edf
+ *      node); a child that announces none gets request time + the edge's deadline, or comes last when that is 0.
+ *   3. A new announcement moves a waiting child at once.
+ * Gives up: any promise under overload; nothing is bounded, so one runaway job delays all with later deadlines.
+ * Conservation: the order holds exactly the READY edges, keyed by their deadlines.
+ * Source: Liu & Layland 1973; HLS 5.3.1; a node that passes its earliest deadline upwards as in HLS 4.3.1.2.
+ */
+#include "service.h"
+
+enum { EDF_DEADLINE }; /* edge parameter */
+
+TIERCE_FN int edf_set(u32 edge, u64 now)
+{
+	S.edge[edge].param[EDF_DEADLINE] = S.stage[EDF_DEADLINE];
+	return TIERCE_OK;
+}
+
+TIERCE_FN int edf_attach(u32 edge, u64 now)
+{
+	S.edge[edge].edf.deadline_ns = TIERCE_NEVER;
+	return edf_set(edge, now);
+}
+
+TIERCE_FN int edf_request(u32 edge, u32 why, u64 now)
+{
+	u64 announced = S.node[S.edge[edge].child].deadline_ns, relative = S.edge[edge].param[EDF_DEADLINE];
+	if (announced != TIERCE_NEVER)
+		S.edge[edge].edf.deadline_ns = announced;
+	else if (why != TIERCE_RESTORED)
+		S.edge[edge].edf.deadline_ns = relative ? now + relative : TIERCE_NEVER;
+	order_insert(edge, S.edge[edge].edf.deadline_ns);
+	return 0;
+}
+
+TIERCE_FN int edf_release(u32 edge, u32 why, u64 now)
+{
+	order_remove(edge);
+	return 0;
+}
+
+TIERCE_FN int edf_before(u32 a, u32 b, u64 now)
+{
+	u64 x = S.edge[a].edf.deadline_ns, y = S.edge[b].edf.deadline_ns;
+	return x < y || (x == y && a < b);
+}
+
+TIERCE_FN u32 edf_pick(u32 node, u32 first, u32 running, u64 now)
+{
+	if (!first || !running)
+		return first | running;
+	return edf_before(first, running, now) ? first : running;
+}
+
+TIERCE_FN int edf_revoke(u32 edge, u32 why, u64 now)
+{
+	if (why == TIERCE_OUTRANKED)
+		order_insert(edge, S.edge[edge].edf.deadline_ns);
+	return 0;
+}
+
+TIERCE_FN int edf_announce(u32 edge, u64 deadline_ns, u64 now)
+{
+	if (deadline_ns == TIERCE_NEVER && S.edge[edge].param[EDF_DEADLINE])
+		return 0;
+	S.edge[edge].edf.deadline_ns = deadline_ns;
+	if (S.link[edge].rank) {
+		order_remove(edge);
+		order_insert(edge, deadline_ns);
+	}
+	return 0;
+}
+
+TIERCE_FN u64 edf_deadline(u32 node, u64 now)
+{
+	u32 first = S.node[node].order, running = S.node[node].running;
+	u64 least = first ? S.edge[first].edf.deadline_ns : TIERCE_NEVER;
+	if (running && S.edge[running].edf.deadline_ns < least)
+		least = S.edge[running].edf.deadline_ns;
+	return least;
+}
+
+#define edf_init   nothing_init
+#define edf_detach nothing_detach
+#define edf_grant  nothing_grant
+#define edf_charge nothing_charge
+#define edf_until  nothing_until
+#define edf_event  nothing_event

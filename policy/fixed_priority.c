@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * fixed-priority: the ready child with the largest priority runs, always.
+ *
+ * Example: audio has priority 2, backup 1. Backup runs while audio sleeps; the moment audio is requested it is picked,
+ * backup waits at the head of its priority and goes on where it was.
+ *
+ * Rules
+ *   1. A child of larger priority is picked before one of smaller priority, a running one included.
+ *   2. Equal priorities: first requested, first served; no time slices.
+ *   3. A child that lost the CPU without blocking keeps its place, ahead of all that came after it.
+ * Gives up: any promise to lower priorities; put a reservation below the higher ones when they must not starve others.
+ * Conservation: the order holds exactly the READY edges; each has a turn of its own.
+ * Source: HLS 5.3.1, Table 5.1; first come, first served among equals as in POSIX SCHED_FIFO.
+ */
+#include "service.h"
+
+enum { FIXED_PRIORITY_PRIORITY }; /* edge parameter */
+
+#define TURN_BITS 48 /* requests before the count wraps: at 1 million a second, 8.9 years */
+
+#define TURN_MASK ((1ull << TURN_BITS) - 1)
+
+static inline u64 fixed_priority_turn(u32 edge, u64 turn)
+{
+	return (65535 - S.edge[edge].param[FIXED_PRIORITY_PRIORITY]) << TURN_BITS | (turn & TURN_MASK);
+}
+
+TIERCE_FN int fixed_priority_set(u32 edge, u64 now)
+{
+	S.edge[edge].param[FIXED_PRIORITY_PRIORITY] = S.stage[FIXED_PRIORITY_PRIORITY];
+	S.edge[edge].queue.turn = fixed_priority_turn(edge, S.edge[edge].queue.turn);
+	return TIERCE_OK;
+}
+
+TIERCE_FN int fixed_priority_request(u32 edge, u32 why, u64 now)
+{
+	if (why != TIERCE_RESTORED)
+		S.edge[edge].queue.turn = fixed_priority_turn(edge, ++parent_of(edge)->clock);
+	order_insert(edge, S.edge[edge].queue.turn);
+	return 0;
+}
+
+TIERCE_FN int fixed_priority_release(u32 edge, u32 why, u64 now)
+{
+	order_remove(edge);
+	return 0;
+}
+
+TIERCE_FN int fixed_priority_before(u32 a, u32 b, u64 now)
+{
+	return S.edge[a].queue.turn < S.edge[b].queue.turn;
+}
+
+TIERCE_FN u32 fixed_priority_pick(u32 node, u32 first, u32 running, u64 now)
+{
+	if (!first || !running)
+		return first | running;
+	return S.edge[first].queue.turn < S.edge[running].queue.turn ? first : running;
+}
+
+TIERCE_FN int fixed_priority_revoke(u32 edge, u32 why, u64 now)
+{
+	if (why == TIERCE_OUTRANKED)
+		order_insert(edge, S.edge[edge].queue.turn);
+	return 0;
+}
+
+#define fixed_priority_init	nothing_init
+#define fixed_priority_attach	fixed_priority_set
+#define fixed_priority_detach	nothing_detach
+#define fixed_priority_grant	nothing_grant
+#define fixed_priority_charge	nothing_charge
+#define fixed_priority_until	nothing_until
+#define fixed_priority_event	nothing_event
+#define fixed_priority_announce nothing_announce
+#define fixed_priority_deadline nothing_deadline

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * round-robin: ready children take turns of one quantum.
+ *
+ * Example, quantum 3 ms: a, b, c run 3 ms each, again and again. When the node loses the CPU 1 ms into b's turn, b goes
+ * on with its remaining 2 ms when the node is back. A child that blocks gives up the rest; it comes back at the end.
+ *
+ * Rules
+ *   1. The child with the oldest turn is picked; a running child keeps its turn until its quantum is used.
+ *   2. A used quantum puts the child at the end, if others wait.
+ *   3. A child that lost the CPU without blocking keeps its turn and the rest of its quantum.
+ * Gives up: proportional shares of children that block, and latency: n - 1 quanta pass before a newcomer runs.
+ * Conservation: the order holds exactly the READY edges; each has a turn of its own.
+ * Source: HLS 5.3.1, Table 5.1.
+ */
+#include "service.h"
+
+enum { ROUND_ROBIN_QUANTUM }; /* node parameter */
+
+TIERCE_FN int round_robin_set(u32 edge, u64 now)
+{
+	S.edge[edge].queue.quantum_ns = 0;
+	return TIERCE_OK;
+}
+
+TIERCE_FN int round_robin_request(u32 edge, u32 why, u64 now)
+{
+	if (why != TIERCE_RESTORED) {
+		S.edge[edge].queue.turn = ++parent_of(edge)->clock;
+		S.edge[edge].queue.quantum_ns = 0;
+	}
+	order_insert(edge, S.edge[edge].queue.turn);
+	return 0;
+}
+
+TIERCE_FN int round_robin_release(u32 edge, u32 why, u64 now)
+{
+	order_remove(edge);
+	return 0;
+}
+
+TIERCE_FN int round_robin_before(u32 a, u32 b, u64 now)
+{
+	return S.edge[a].queue.turn < S.edge[b].queue.turn;
+}
+
+TIERCE_FN u32 round_robin_pick(u32 node, u32 first, u32 running, u64 now)
+{
+	if (!first || !running)
+		return first | running;
+	return S.edge[first].queue.turn < S.edge[running].queue.turn ? first : running;
+}
+
+TIERCE_FN int round_robin_grant(u32 edge, u64 now)
+{
+	if (S.edge[edge].queue.quantum_ns <= 0)
+		S.edge[edge].queue.quantum_ns = (s64)parent_of(edge)->param[ROUND_ROBIN_QUANTUM];
+	return 0;
+}
+
+TIERCE_FN int round_robin_revoke(u32 edge, u32 why, u64 now)
+{
+	if (why == TIERCE_OUTRANKED)
+		order_insert(edge, S.edge[edge].queue.turn);
+	return 0;
+}
+
+TIERCE_FN int round_robin_charge(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	x->queue.quantum_ns -= (s64)ran_ns;
+	if (x->queue.quantum_ns <= 0) {
+		x->queue.quantum_ns = (s64)parent_of(edge)->param[ROUND_ROBIN_QUANTUM];
+		x->queue.turn = ++parent_of(edge)->clock;
+	}
+	return 0;
+}
+
+TIERCE_FN u64 round_robin_until(u32 edge, u64 now)
+{
+	return node_contended(S.edge[edge].parent) ? now + (u64)S.edge[edge].queue.quantum_ns : TIERCE_NEVER;
+}
+
+#define round_robin_init     nothing_init
+#define round_robin_attach   round_robin_set
+#define round_robin_detach   nothing_detach
+#define round_robin_event    nothing_event
+#define round_robin_announce nothing_announce
+#define round_robin_deadline nothing_deadline

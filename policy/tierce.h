@@ -1,0 +1,333 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Tierce's scheduling core: types and contracts.
+ *
+ * A scheduler hierarchy is a graph. Nodes with a policy are schedulers, nodes without one are tasks, an edge is a
+ * virtual processor (VP) from a parent to a child. The graph lives in flat arrays addressed by u32 ids, 0 is "none".
+ * The same files are compiled into the simulator, the kernel's BPF object and the firmware; everything a target
+ * provides is in its port header (struct-free: a handful of functions and limits, listed at the end of this file).
+ *
+ * Times are u64 nanoseconds of one clock; names end in _ns. Nothing here reads a clock: time is an argument.
+ */
+#ifndef TIERCE_H
+#define TIERCE_H
+
+#include "port.h" /* of the target; defines the fixed-width types, limits and hooks described below */
+#include "policies.h"
+
+#define TIERCE_NONE	  0u
+#define TIERCE_NEVER	  (~0ull)
+#define TIERCE_PARAMS	  4
+#define TIERCE_DEPTH	  8			/* nodes from CPU to task, root included */
+#define TIERCE_PATH	  (TIERCE_DEPTH + 1)	/* edges of a path: the CPU's root edge, then one below each node */
+#define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
+#define TIERCE_EVENTS_MAX 64			/* events handled by one entry */
+#define TIERCE_TIME_MAX	  (1ull << 60)		/* about 36 years */
+#define TIERCE_PERIOD_MAX 3600000000000ull	/* one hour: budgets, periods, quanta */
+
+/* Domains: what one lock protects. 0 .. TIERCE_CPUS-1 are the CPUs' own trees; all that several CPUs reach is in the
+ * shared domain. Lock order: a CPU's domain, then the shared one. An entry keeps what it locked until it ends, so
+ * entries are serialisable and a recorded run can be replayed in the order of their ends. */
+#define TIERCE_SHARED	TIERCE_CPUS
+#define TIERCE_DOMAINS	(TIERCE_CPUS + 1)
+#define TIERCE_NODOMAIN 0xffffffffu
+
+enum tierce_kind { TIERCE_FREE, TIERCE_TASK, TIERCE_POLICY_FIRST };
+#define TIERCE_ENUM(number, prefix, name, flags, np, ep) TIERCE_##prefix = number,
+enum tierce_policy { TIERCE_POLICY_LIST(TIERCE_ENUM, ) TIERCE_POLICIES_END };
+#undef TIERCE_ENUM
+
+/* Policy flags. */
+#define TIERCE_HEEDS_DEADLINES 1u /* announce() matters to it */
+
+/* Why an edge is requested, released or revoked. */
+enum tierce_why {
+	TIERCE_WOKE,	  /* request: the child was blocked or had nothing; waking rules apply */
+	TIERCE_RESTORED,  /* request: it never stopped wanting; keys stay as they were */
+	TIERCE_MOVED,	  /* request/release/revoke: a control operation moved or changed it */
+	TIERCE_BLOCKED,	  /* release/revoke: the child can use no CPU now */
+	TIERCE_SPENT,	  /* revoke: the edge's budget is used up until it is replenished */
+	TIERCE_NO_ROOM,	  /* release/revoke: the shared child runs elsewhere, its concurrency is used up */
+	TIERCE_CLOSED,	  /* release/revoke: slot or round over, or the condition of a `when` edge ended */
+	TIERCE_OUTRANKED, /* revoke: another edge was picked; the child still wants the CPU */
+	TIERCE_GONE,	  /* release/revoke: the edge is being removed */
+};
+
+/* Errors of control operations, all named. 0 is success. Nothing has changed when one is returned. */
+#define TIERCE_ERROR_LIST(E) \
+	E(1, no_such_node, "no such node or task") \
+	E(2, no_such_edge, "no such edge") \
+	E(3, no_such_policy, "no such policy") \
+	E(4, out_of_nodes, "the node pool is used up") \
+	E(5, out_of_edges, "the edge pool is used up") \
+	E(6, too_deep, "more than 8 nodes from CPU to task") \
+	E(7, parameter_out_of_range, "a parameter is outside its range") \
+	E(8, deadline_beyond_period, "the deadline is longer than the period") \
+	E(9, budget_beyond_deadline, "the budget is larger than the deadline") \
+	E(10, utilisation_above_one, "the budgets of the node's children add up to more than one CPU") \
+	E(11, still_in_use, "the node still has children or parents") \
+	E(12, parents_after_children, "every parent of a node is attached before its first child") \
+	E(13, parent_unattached, "the parent is not connected to a CPU") \
+	E(14, task_cannot_be_parent, "a task has no children") \
+	E(15, too_many_crossings, "more than 64 edges lead from one CPU into shared nodes") \
+	E(16, cpu_has_root, "the CPU has a root already") \
+	E(17, cpu_not_allowed, "the task may not run on any CPU of its parent") \
+	E(18, affinity_below_inner_node, "a task that may not run on all CPUs sits below an inner shared node") \
+	E(19, not_a_parent, "the edge does not belong to that node") \
+	E(20, no_such_cpu, "no such CPU") \
+	E(21, cycle, "an edge may not lead back to its own ancestor") \
+	E(22, condition_across_cpus, "`when = spent` needs all parents of its child on one CPU") \
+	E(23, still_running, "it is running; a decision has been asked for, try again after it") \
+	E(24, out_of_rows, "the pool of shared nodes is used up") \
+	E(25, already_attached, "the edge is attached already")
+#define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
+enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
+#undef TIERCE_ENUM
+
+/* ---- state ---------------------------------------------------------------------------------------------------- */
+
+/* An edge is WAITING when its child can use no CPU through it, READY when the parent has been told that it can
+ * (request), GRANTED while a CPU runs the child through it.
+ *
+ *                request                     grant
+ *   WAITING ---------------------> READY --------------> GRANTED
+ *      ^          release            |  ^     revoke(OUTRANKED)  |
+ *      +-----------------------------+  +------------------------+
+ *      +--------- revoke(BLOCKED, NO_ROOM, CLOSED, MOVED, GONE) -+
+ */
+enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
+
+#define EDGE_SPENT	 1u   /* budget used up. Set: reservation_charge. Cleared: its event. Never picked meanwhile */
+#define EDGE_COUNTED	 2u   /* the parent counts it among its servable edges (engine) */
+#define EDGE_CROSSING	 4u   /* parent in a CPU's domain, child in the shared one */
+#define EDGE_HEAD	 8u   /* the child heads shared nodes: it has a row, and edges to it are told */
+#define EDGE_WHEN_SPENT	 16u  /* enabled only while every unconditional parent edge of the child is spent */
+#define EDGE_SHUT	 32u  /* a WHEN_SPENT edge that is not enabled now */
+#define EDGE_ATTACHED	 64u  /* part of the graph */
+#define EDGE_NEXT	 128u /* on the path being decided (inside one entry only) */
+#define EDGE_LOCAL	 256u /* restricted affinity: waits in the order of its home CPU only */
+
+/* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
+enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };
+
+struct tierce_link { /* membership in one heap; see heap.c */
+	u64 key;
+	u32 left, right, up, rank;
+};
+
+struct tierce_edge {
+	u32 parent, child; /* node ids; parent is TIERCE_NONE for a root edge */
+	u32 next_parent;   /* next edge with the same child */
+	u32 cpu;	   /* root and crossing edges: the CPU whose tree holds it; else the home CPU or TIERCE_CPUS */
+	u32 state, flags;
+	u32 on_cpu; /* valid while GRANTED */
+	u32 bit;    /* crossing edges: bit in the CPU's inbox */
+	s32 rank;
+	u32 told;    /* enum tierce_told; edges to heads only */
+	u32 restore; /* it was dropped for a claim: its next request is RESTORED */
+	u32 throttles, replenishments, grants;
+	u64 param[TIERCE_PARAMS];
+	u64 supply_ns;	  /* CPU time that went through this edge */
+	u64 forgiven_ns;  /* debt beyond the cap that was written off, or budget cut by the waking rule */
+	union {
+		struct {
+			s64 remaining_ns;    /* may be negative: debt, paid from the next budgets */
+			u64 deadline_ns;     /* absolute */
+			u64 replenish_ns;    /* end of the current period */
+			u64 share;	     /* budget/period in 2^-32, rounded down: the node's sum */
+			u64 density;	     /* budget/deadline in 2^-32, rounded down */
+		} reservation;
+		struct {
+			u64 tag;	/* start tag: virtual time at which the rest of its work starts */
+			u64 inverse;	/* 2^32 / weight */
+			u64 fraction;	/* low bits of the last charge, carried over */
+			u64 lead;	/* warp in virtual time */
+			s64 quantum_ns; /* rest of the quantum */
+		} fair;
+		struct {
+			u64 deadline_ns; /* absolute, TIERCE_NEVER when none */
+		} edf;
+		struct {
+			u64 turn; /* position in the order of requests */
+			s64 quantum_ns;
+		} queue;
+	};
+};
+
+struct tierce_node {
+	u32 kind;	 /* enum tierce_kind, or a policy's number */
+	u32 domain;
+	u32 first_parent; /* list of parent edges, in the order of the plan */
+	u32 children;	  /* attached child edges */
+	u32 order;	  /* heap of READY edges that are not spent */
+	u32 servable;	  /* child edges that could use a CPU now (READY or GRANTED, not spent, child able) */
+	u32 running;	  /* GRANTED child edge; heads have one per CPU in their row instead */
+	u32 level;	  /* nodes above, at most */
+	u32 able;	  /* told upwards: it can use a CPU */
+	u32 row;	  /* heads of shared nodes: index of their per-CPU row, else 0 */
+	u32 concurrency;  /* heads: CPUs that may run it at once; as asked for until attached, 0: all its CPUs */
+	u32 holds;	  /* heads: CPUs that hold a place, leaving ones included */
+	u32 claim_edge, claim_victim, claim_kept; /* heads: the one claim; edge 0: none; CPU; place kept for it */
+	u32 conditional;  /* has a parent edge with EDGE_WHEN_SPENT */
+	u64 cpus;	  /* CPUs that can reach it */
+	u64 allowed;	  /* tasks: CPUs it may run on */
+	u64 param[TIERCE_PARAMS];
+	u64 sum; /* reservation: shares of its children in 2^-32 */
+	u64 clock; /* fair: virtual time; fixed-priority, round-robin: requests so far */
+	u64 tail;  /* fair: largest tag ever reached */
+	u64 deadline_ns; /* announced: tasks by their job, edf nodes by their first child */
+	u64 ran_ns;	 /* tasks: CPU time received */
+	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
+};
+
+enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
+
+struct tierce_row { /* of a shared node: what it keeps per CPU */
+	u32 order[TIERCE_CPUS];	  /* children that may not run everywhere, in the order of one allowed CPU */
+	u32 running[TIERCE_CPUS]; /* granted child edge */
+	u32 hold[TIERCE_CPUS];	  /* heads: enum tierce_hold */
+	u32 edge[TIERCE_CPUS];	  /* heads: parent edge that holds, valid unless free */
+};
+
+struct tierce_cpu {
+	u32 root_edge, online;
+	u32 path[TIERCE_PATH], path_length; /* granted edges, root edge first */
+	u32 next[TIERCE_PATH], next_length; /* the path pick would take (inside one entry only) */
+	u32 task;			    /* what runs, TIERCE_NONE when idle */
+	u32 leave[TIERCE_PATH], leaves;	    /* shared edges left by the last decision, until graph_returned */
+	u32 kick_pending;		    /* a decision is due */
+	u32 outside;			    /* it runs something that is not in the graph: time is stolen */
+	u32 shares;			    /* this entry holds the shared domain, too */
+	u32 crossings, claims;		    /* crossing edges; claims made and not yet settled */
+	u64 charged_ns;			    /* everything before is accounted for */
+	u64 until_ns;			    /* when the next entry is due at the latest */
+	u64 armed_ns;			    /* port: what its timer is set to; an earlier until_ns needs a kick */
+	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
+	u64 decisions, entries, events;
+	u32 crossing[TIERCE_CROSSINGS];
+};
+
+struct tierce_inbox { /* alone on its cache line: set by others without our lock */
+	u64 bits;
+	u64 pad[7];
+};
+
+struct tierce_domain {
+	u32 ticket, serving; /* lock */
+	u32 events;	     /* heap of edges by the time of their next event */
+	u32 works;
+	u32 work[60];	     /* nodes whose ability to use a CPU changed (inside one entry only) */
+};
+
+struct tierce {
+	struct tierce_node node[TIERCE_NODES];
+	struct tierce_edge edge[TIERCE_EDGES];
+	struct tierce_link link[2 * TIERCE_EDGES]; /* order: link = edge id; events: link = TIERCE_EDGES + edge id */
+	struct tierce_row row[TIERCE_ROWS];
+	struct tierce_cpu cpu[TIERCE_CPUS];
+	struct tierce_inbox inbox[TIERCE_CPUS];
+	struct tierce_domain domain[TIERCE_DOMAINS];
+	u64 stage[TIERCE_PARAMS]; /* parameters of the control operation under way */
+	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
+	u32 spare_nodes, spare_edges, spare_rows;
+	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
+	u32 cpus;
+	u32 shared_timer; /* CPU that serves the shared domain's events: the lowest online one */
+	u64 shared_until_ns; /* when it will (under the shared lock) */
+	u32 quiet;	  /* the port decides after every batch of its own accord: entries do not compare, they kick */
+	u64 begin_ns;	  /* of graph_init: accounting starts here */
+	u64 floor_ns;	  /* shortest timer worth arming */
+};
+
+/* ---- the engine's entries (graph.c) ---------------------------------------------------------------------------- */
+
+/* Reset a zeroed state for `cpus` CPUs, all online. */
+TIERCE_FN int graph_init(u32 cpus, u64 now);
+
+/* Every entry below: lock, charge the running path, drain the inbox, handle due events (at most 64; if more are due
+ * until_ns is in the past), the operation, unlock. Operations on a CPU's tree end with a comparison: when a decision
+ * there would change what it runs, or its timer has to be set earlier than armed_ns, the CPU is kicked (port_kick).
+ * In `quiet` states the comparison is left out and every touched CPU is kicked.
+ *
+ * `stolen_ns` of an entry is the part of the time since the CPU's last entry that interrupts took. Time between
+ * graph_outside(cpu, 1) and graph_outside(cpu, 0) is stolen as a whole. A `now` before the CPU's last charge counts as
+ * that charge. */
+
+/* A task became able to use a CPU / no longer is: from any CPU; a running task is released where it runs. */
+TIERCE_FN int graph_request(u32 task, u32 why, u64 now);
+TIERCE_FN int graph_release(u32 task, u32 why, u64 now);
+/* The absolute deadline of the task's current job; TIERCE_NEVER for none. */
+TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now);
+/* Decide what `cpu` runs from `now` on; returns the task or TIERCE_NONE. The port then switches, arms its timer for
+ * tierce.cpu[cpu].until_ns, and calls graph_returned once the old task, if it changed, is off the CPU. */
+TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns);
+/* Only charge and handle events: a timer fired, or time was stolen. Kicks the CPU if its decision would change. */
+TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns);
+/* What ran on `cpu` before its last decision is off the CPU and in the port's custody, or blocked. */
+TIERCE_FN int graph_returned(u32 cpu, u64 now);
+/* `cpu` begins (1) or ends (0) to run something outside the graph. */
+TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now);
+
+/* ---- control operations (control.c) ---------------------------------------------------------------------------- */
+
+/* Parameters are staged first (graph_stage), then used by the next call. All return an error or 0 unless said. */
+TIERCE_FN int graph_stage(u32 index, u64 value);
+TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed); /* id, or 0; node parameters staged */
+TIERCE_FN u32 graph_edge_new(u32 parent, u32 child, s32 rank, u32 flags); /* id, or 0; EDGE_WHEN_SPENT or 0 */
+TIERCE_FN int graph_attach(u32 edge, u64 now);	     /* edge parameters staged; admission; parents before children */
+TIERCE_FN int graph_set(u32 edge, u64 now);	     /* new parameters staged; all or nothing */
+TIERCE_FN int graph_detach(u32 edge, u64 now);	     /* takes it out and frees it; the child keeps its other parents;
+						      * still_running: it was shut, try again after the decision */
+TIERCE_FN int graph_node_set(u32 node, u64 now);     /* new node parameters staged */
+TIERCE_FN int graph_node_free(u32 node);
+TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now); /* `node` becomes what `cpu` runs */
+TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now); /* affinity of a waiting or ready task */
+TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
+
+/* ---- the checker (check.c) ------------------------------------------------------------------------------------- */
+
+/* First broken invariant (a number documented in check.c) or 0; every node, edge, order and CPU is looked at.
+ * `rest`: also what holds only when no kick is pending and nobody is leaving. */
+TIERCE_FN u32 graph_check(u32 rest);
+
+/* ---- contract of a policy -------------------------------------------------------------------------------------- */
+/*
+ * A policy NAME defines these functions; the engine calls them through a switch generated from policies.h. It sees
+ * its own node, its edges and the time it is given. It never follows ids to other nodes, never loops without a bound.
+ *
+ *   int  NAME_attach(edge, now)        admission of an edge with staged parameters; sets them; refuse by error
+ *   int  NAME_set(edge, now)           the same for an edge that is attached and WAITING
+ *   void NAME_detach(edge)             leave nothing behind
+ *   void NAME_request(edge, why, now)  WAITING -> READY: into the order, unless spent
+ *   void NAME_release(edge, why, now)  READY -> WAITING: out of the order
+ *   u32  NAME_pick(node, first, running, now)
+ *                                      pure: which of `first` (the first READY edge this CPU may run, or none) and
+ *                                      `running` (this CPU's granted edge, or none) should have the CPU; one is given
+ *   void NAME_grant(edge, now)         READY -> GRANTED: the engine took it out of the order
+ *   void NAME_revoke(edge, why, now)   GRANTED -> READY (OUTRANKED: into the order) or off
+ *   void NAME_charge(edge, ran, now)   it ran: spend, advance, renew a quantum; may set EDGE_SPENT
+ *   u64  NAME_until(edge, now)         when budget or quantum of this running edge ends, or never
+ *   bool NAME_before(a, b, now)        strict order of two edges
+ *   void NAME_event(edge, now)         its event is due (it was taken out of the heap): replenish; idempotent
+ *   void NAME_announce(edge, deadline_ns, now)   a child's deadline changed
+ *   u64  NAME_deadline(node, now)      what the node announces itself
+ *   int  NAME_init(node)               check and take staged node parameters
+ *
+ * Services: order_insert/order_remove (heap of READY edges, per CPU where affinity asks for it), event_set/event_clear.
+ */
+
+/* ---- what a port provides (port.h of the target) --------------------------------------------------------------- */
+/*
+ *   u8 u16 u32 u64 s32 s64 bool      fixed-width types
+ *   TIERCE_NODES _EDGES _ROWS _CPUS  limits, ids included 0
+ *   TIERCE_FN                        linkage of a function that crosses files
+ *   TIERCE_AS                        qualifier of pointers into the state, or empty
+ *   S                                the state: an lvalue of struct tierce
+ *   CAN_LOOP                         1, or the target's loop guard; ends a loop when its allowance is used up
+ *   port_lock(domain), port_unlock(domain)
+ *   port_inbox_set(cpu, bits), port_inbox_take(cpu)      atomic or / exchange with 0
+ *   port_kick(cpu)                   make `cpu` call graph_decide soon
+ *   port_trace(kind, cpu, a, b, value, now)              see events.h; may be empty
+ *   port_fail(reason)                our bug: stop here (simulator), leave the machine to its default (kernel)
+ */
+#endif
