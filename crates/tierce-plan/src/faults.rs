@@ -132,7 +132,8 @@ impl Faults {
         let one = |fault: &Fault| {
             let Place { file, line, column } = self.sources.place(fault.spot);
             let Fault { rule, message, value, bound, hint, .. } = fault;
-            serde_json::to_value(Json { rule, file, line, column, message, value, bound, hint }).unwrap_or_default()
+            serde_json::to_value(Json { rule, file, line, column, message, value, bound, hint })
+                .unwrap_or_default()
         };
         self.faults.iter().map(one).collect()
     }

@@ -1,13 +1,66 @@
 //! The plan language: parse, validate, resolve, schema, admission.
 //!
 //! [`Plan::load`] reads a file (and what it includes) and returns either a resolved [`Plan`] or all of its faults.
+//!
+//! ```
+//! let plan = tierce_plan::Plan::parse(
+//!     r#"
+//!     [node.top]
+//!     policy = "fair"
+//!     cpu = 0
+//!     [task.hog]
+//!     under.top = { weight = 200 }
+//!     load = "busy"
+//!     "#,
+//!     "example.toml",
+//! )
+//! .unwrap();
+//! assert_eq!(plan.tasks[0].name, "hog");
+//!
+//! let faults = tierce_plan::Plan::parse("[task.hog]\nunder.tpo = {}\nlaod = 3", "bad.toml").unwrap_err();
+//! assert_eq!(faults.faults.len(), 2);
+//! ```
 
+mod csv;
 mod faults;
 mod glob;
+mod load;
+mod matching;
 mod model;
+mod needs;
+mod parse;
+mod policies;
+mod rt_app;
 mod source;
+mod structure;
+mod tree;
+mod units;
 
 pub use faults::{Fault, Faults};
 pub use glob::Glob;
 pub use model::*;
+pub use parse::Options;
 pub use source::{Place, Source, Sources, Spot};
+pub use units::{parse_time, show_time, TimeError, TIME_MAX_NS};
+
+impl Plan {
+    /// Read the plan at `path`; one CPU unless it says otherwise.
+    pub fn load(path: impl AsRef<std::path::Path>) -> Result<Plan, Faults> {
+        Self::load_with(path, Options::default())
+    }
+
+    /// Read the plan at `path`; `options` say what it does not.
+    pub fn load_with(path: impl AsRef<std::path::Path>, options: Options) -> Result<Plan, Faults> {
+        parse::load(path.as_ref(), options)
+    }
+
+    /// Resolve a text; `name` is its path for messages and for files that it names.
+    pub fn parse(text: &str, name: &str) -> Result<Plan, Faults> {
+        Self::parse_with(text, name, Options::default())
+    }
+
+    /// Resolve a text; `options` say what it does not.
+    pub fn parse_with(text: &str, name: &str, options: Options) -> Result<Plan, Faults> {
+        parse::from_text(text, name, options)
+    }
+}

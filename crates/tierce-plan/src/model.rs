@@ -143,6 +143,8 @@ pub struct Node {
     pub roots: Vec<u32>,
     /// Whether unmatched threads belong here.
     pub default: bool,
+    /// Guarantees that the node itself asks for.
+    pub needs: Vec<Need>,
     /// Where it is defined.
     pub spot: Spot,
 }
@@ -234,7 +236,7 @@ pub struct Each {
 /// Weight of a thread of that nice value relative to 100 at nice 0: 1.25 for each step, as in Linux. Always 1 to 8700.
 ///
 /// ```
-/// assert_eq!((tierce_plan::nice_weight(0), tierce_plan::nice_weight(-20), tierce_plan::nice_weight(19)), (100, 8672, 1));
+/// assert_eq!((tierce_plan::nice_weight(0), tierce_plan::nice_weight(-20), tierce_plan::nice_weight(19)), (100, 8674, 1));
 /// ```
 pub fn nice_weight(nice: i32) -> u64 {
     // 100 * 1.25^-nice, rounded to nearest: 5^n / 4^n in integers.
@@ -326,6 +328,8 @@ pub enum Phase {
     Suspend(Work),
     /// Wait until `period` after the last expiry of this timer (at first: after the start of the load); ends the job.
     Timer {
+        /// Which of the task's timers, from 0.
+        timer: u32,
         /// From expiry to expiry.
         period_ns: u64,
         /// What to do when that time is already past: `false`: the timer starts afresh now; `true`: go on at once and

@@ -1,0 +1,244 @@
+//! What tasks do in the simulator: `load = …`.
+
+use crate::faults::Fault;
+use crate::model::{Load, Periodic, Phase, Phases, Sporadic, Work};
+use crate::tree::{Collector, Fields, Kind, Table, Value};
+
+/// Reads a file named by the plan, relative to the file that names it; the fault is already reported.
+pub type ReadFile<'a> = &'a mut dyn FnMut(&mut Collector, &Value, &str) -> Option<String>;
+
+/// `load` of `owner` ("task `audio`").
+pub fn read(owner: &str, value: &Value, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {
+    match &value.kind {
+        Kind::Text(text) if text == "busy" => Some(Load::Busy),
+        Kind::Table(table) => {
+            let mut fields = Fields::new(format!("`load` of {owner}"), table);
+            let load = shape(&mut fields, table, value, collector, read_file);
+            fields.finish(collector);
+            load
+        }
+        _ => {
+            collector.add(
+                Fault::new(
+                    "load_must_be_known",
+                    value.spot,
+                    format!("`load` of {owner} is not one there is"),
+                )
+                .value(if let Kind::Text(text) = &value.kind { text } else { value.kind.describe() })
+                .hint(SHAPES),
+            );
+            None
+        }
+    }
+}
+
+const SHAPES: &str =
+    "\"busy\", { period = …, work = … }, { separation = …, work = … }, { phases = [ … ] } or \
+                      { rt_app = \"file.json\", thread = \"name\" }";
+
+/// Which of the shapes it is, told by the key that only it has.
+fn shape(
+    fields: &mut Fields,
+    table: &Table,
+    value: &Value,
+    collector: &mut Collector,
+    read_file: ReadFile,
+) -> Option<Load> {
+    let has = |name: &str| table.entries.iter().any(|(key, _)| key.text == name);
+    if has("rt_app") {
+        let (file, thread) = (fields.take("rt_app")?, fields.text("thread", collector));
+        let common = (fields.time("phase", collector), fields.duration("deadline", collector));
+        let path = collector.text("`rt_app`", file)?;
+        let json = read_file(collector, file, path)?;
+        match crate::rt_app::phases(&json, thread) {
+            Ok((phases, repeat, delay_ns)) => Some(Load::Phases(Phases {
+                phases,
+                repeat,
+                phase_ns: common.0.unwrap_or(delay_ns),
+                deadline_ns: common.1,
+            })),
+            Err(message) => {
+                collector.add(Fault::new("rt_app_file_must_be_understood", file.spot, message).value(path));
+                None
+            }
+        }
+    } else if has("phases") {
+        phases(fields, collector)
+    } else if has("separation") {
+        let separation_ns = fields.duration("separation", collector);
+        let extra_ns = fields.time("extra", collector).unwrap_or(0);
+        let (work, deadline_ns, phase_ns) = job(fields, value, collector);
+        let separation_ns = separation_ns?;
+        let deadline_ns = deadline(deadline_ns, separation_ns, "separation", collector);
+        Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work: work?, deadline_ns, phase_ns }))
+    } else if has("period") {
+        let period_ns = fields.duration("period", collector);
+        let jitter = fields.take("jitter");
+        let jitter_ns = jitter.and_then(|value| collector.time("`jitter`", value)).unwrap_or(0);
+        let (work, deadline_ns, phase_ns) = job(fields, value, collector);
+        let period_ns = period_ns?;
+        if let Some(jitter) = jitter.filter(|_| jitter_ns >= period_ns) {
+            let message = "a release later than the next one would change their order";
+            let fault = Fault::new("jitter_must_be_below_period", jitter.spot, message);
+            collector.add(fault.value(crate::show_time(jitter_ns)).bound(crate::show_time(period_ns)));
+        }
+        let deadline_ns = deadline(deadline_ns, period_ns, "period", collector);
+        Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns }))
+    } else {
+        for name in ["period", "separation", "phases", "rt_app", "work", "deadline", "phase", "jitter"] {
+            fields.key(name);
+        }
+        collector.add(
+            Fault::new("load_must_be_known", value.spot, "this `load` is not one there is".to_string())
+                .hint(SHAPES),
+        );
+        None
+    }
+}
+
+/// Keys that periodic and sporadic jobs share: work, deadline with its place, phase.
+fn job<'v>(
+    fields: &mut Fields<'v>,
+    value: &Value,
+    collector: &mut Collector,
+) -> (Option<Work>, Option<(u64, &'v Value)>, u64) {
+    let what = fields.what("work");
+    let work = match fields.take("work") {
+        Some(given) => work(&what, given, collector),
+        None => {
+            let fault =
+                Fault::new("work_must_be_given", value.spot, "how much CPU time each job takes is missing");
+            collector
+                .add(fault.hint("work = \"2ms\", { min = \"1ms\", max = \"3ms\" } or [\"1ms\", \"4ms\"]"));
+            None
+        }
+    };
+    let what = fields.what("deadline");
+    let deadline =
+        fields.take("deadline").and_then(|value| collector.duration(&what, value).map(|ns| (ns, value)));
+    (work, deadline, fields.time("phase", collector).unwrap_or(0))
+}
+
+/// The deadline, which is at most the period; by default it is the period.
+fn deadline(given: Option<(u64, &Value)>, period_ns: u64, period: &str, collector: &mut Collector) -> u64 {
+    let Some((deadline_ns, value)) = given else { return period_ns };
+    if deadline_ns > period_ns {
+        collector.add(
+            Fault::new(
+                "deadline_must_not_exceed_period",
+                value.spot,
+                format!("the deadline is longer than the {period}"),
+            )
+            .value(crate::show_time(deadline_ns))
+            .bound(crate::show_time(period_ns)),
+        );
+    }
+    deadline_ns
+}
+
+/// An amount of time above 0: a constant, a range, or a list.
+pub fn work(what: &str, value: &Value, collector: &mut Collector) -> Option<Work> {
+    match &value.kind {
+        Kind::Table(table) => {
+            let mut fields = Fields::new(what, table);
+            let (min, max) = (fields.duration("min", collector), fields.duration("max", collector));
+            let (no_min, no_max) =
+                ["min", "max"].map(|name| !table.entries.iter().any(|(key, _)| key.text == name)).into();
+            fields.finish(collector);
+            if no_min || no_max {
+                let fault =
+                    Fault::new("range_needs_min_and_max", value.spot, format!("{what} is half a range"));
+                collector.add(fault.hint("{ min = \"1ms\", max = \"3ms\" }, both included"));
+            }
+            let (min_ns, max_ns) = (min?, max?);
+            if min_ns > max_ns {
+                let fault =
+                    Fault::new("min_must_not_exceed_max", value.spot, format!("{what} is an empty range"));
+                collector.add(fault.value(crate::show_time(min_ns)).bound(crate::show_time(max_ns)));
+                return None;
+            }
+            Some(Work::Uniform { min_ns, max_ns })
+        }
+        Kind::List(items) => {
+            let times: Vec<_> = items.iter().map(|item| collector.duration(what, item)).collect();
+            if items.is_empty() {
+                collector.add(Fault::new(
+                    "list_must_not_be_empty",
+                    value.spot,
+                    format!("{what} is an empty list"),
+                ));
+                return None;
+            }
+            Some(Work::List(times.into_iter().collect::<Option<_>>()?))
+        }
+        _ => collector.duration(what, value).map(Work::Constant),
+    }
+}
+
+/// `{ phases = [ { run = … }, { sleep = … }, … ], repeat, deadline, phase }`.
+fn phases(fields: &mut Fields, collector: &mut Collector) -> Option<Load> {
+    let value = fields.take("phases")?;
+    let repeat = fields.whole("repeat", 1, i64::MAX, collector).unwrap_or(0) as u64;
+    let phase_ns = fields.time("phase", collector).unwrap_or(0);
+    let deadline_ns = fields.duration("deadline", collector);
+    let items = collector.list("`phases`", value)?;
+    if items.is_empty() {
+        collector.add(Fault::new("list_must_not_be_empty", value.spot, "`phases` is an empty list"));
+        return None;
+    }
+    let mut timers = Vec::new();
+    let phases: Vec<_> = items.iter().map(|item| phase(item, &mut timers, collector)).collect();
+    Some(Load::Phases(Phases {
+        phases: phases.into_iter().collect::<Option<_>>()?,
+        repeat,
+        phase_ns,
+        deadline_ns,
+    }))
+}
+
+/// One of the list; `timers` are the names of timers met so far.
+fn phase(value: &Value, timers: &mut Vec<String>, collector: &mut Collector) -> Option<Phase> {
+    let table = collector.table("a phase", value)?;
+    if table.entries.len() != 1 {
+        let fault = Fault::new("phase_does_one_thing", value.spot, "a phase does exactly one thing");
+        collector.add(fault.hint("[ { run = \"2ms\" }, { sleep = \"8ms\" } ]"));
+        return None;
+    }
+    let mut fields = Fields::new("a phase", table);
+    let mut found = None;
+    for (name, make) in
+        [("run", Phase::Run as fn(Work) -> Phase), ("sleep", Phase::Sleep), ("suspend", Phase::Suspend)]
+    {
+        if let Some(value) = fields.take(name) {
+            found = work(&format!("`{name}`"), value, collector).map(make);
+        }
+    }
+    if let Some(value) = fields.take("timer") {
+        let (mut name, mut absolute, mut period_ns) = (String::new(), false, None);
+        if let Kind::Table(table) = &value.kind {
+            let mut fields = Fields::new("`timer`", table);
+            name = fields.text("name", collector).unwrap_or_default().to_string();
+            absolute = fields.bool("absolute", collector).unwrap_or(false);
+            period_ns = fields.duration("period", collector);
+            if !table.entries.iter().any(|(key, _)| key.text == "period") {
+                collector.add(Fault::new("timer_needs_a_period", value.spot, "the timer has no period"));
+            }
+            fields.finish(collector);
+        } else {
+            period_ns = collector.duration("`timer`", value).or(period_ns);
+        }
+        found =
+            period_ns.map(|period_ns| Phase::Timer { timer: timer_id(timers, &name), period_ns, absolute });
+    }
+    fields.finish(collector);
+    found
+}
+
+/// Number of the timer of that name.
+pub fn timer_id(timers: &mut Vec<String>, name: &str) -> u32 {
+    let at = timers.iter().position(|known| known == name).unwrap_or_else(|| {
+        timers.push(name.to_string());
+        timers.len() - 1
+    });
+    at as u32
+}

@@ -1,0 +1,24 @@
+//! The policies there are, as the scheduling core describes them. Nothing about a policy is known here but what its
+//! record says, and the names of the parameters that several policies share: `budget`, `period`, `deadline`, `weight`.
+
+pub use tierce_policy::{limits, policies, Param, ParamKind, PolicyRecord};
+
+/// The policy of that name.
+pub fn by_name(name: &str) -> Option<&'static PolicyRecord> {
+    policies().iter().find(|policy| policy.name == name)
+}
+
+/// The policy of that number.
+pub fn by_number(number: u32) -> Option<&'static PolicyRecord> {
+    policies().iter().find(|policy| policy.number == number)
+}
+
+/// Position of the parameter of that name.
+pub fn position(params: &[Param], name: &str) -> Option<usize> {
+    params.iter().position(|param| param.name == name)
+}
+
+/// Positions of `budget` and `period` if edges below this policy have a budget.
+pub fn budget_and_period(policy: &PolicyRecord) -> Option<(usize, usize)> {
+    Some((position(&policy.edge_params, "budget")?, position(&policy.edge_params, "period")?))
+}

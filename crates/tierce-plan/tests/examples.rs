@@ -1,0 +1,76 @@
+//! Every example is a plan without faults.
+
+use std::path::PathBuf;
+use tierce_plan::{Attach, Child, Load, Plan};
+
+/// The examples, by name.
+fn examples() -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    assert!(files.len() >= 15, "{files:?}");
+    files
+}
+
+#[test]
+fn every_example_parses() {
+    for path in examples() {
+        if let Err(faults) = Plan::load(&path) {
+            panic!("{}", faults.report_plain());
+        }
+    }
+}
+
+#[test]
+fn every_example_opens_with_its_idea() {
+    for path in examples() {
+        assert!(std::fs::read_to_string(&path).unwrap().starts_with("# "), "{}", path.display());
+    }
+}
+
+#[test]
+fn the_attach_order_has_parents_first_and_everything_once() {
+    for path in examples() {
+        let plan = Plan::load(&path).unwrap();
+        let (mut ready, mut edges) = (vec![false; plan.nodes.len()], vec![0; plan.edges.len()]);
+        let order = plan.attach_order();
+        for (at, step) in order.iter().enumerate() {
+            match step {
+                Attach::Root { node, .. } => ready[*node] = true,
+                Attach::Edge(edge) => {
+                    edges[*edge] += 1;
+                    let edge = &plan.edges[*edge];
+                    assert!(ready[edge.parent], "{}", path.display());
+                    if let Child::Node(node) = edge.child {
+                        let later = order[at + 1..].iter().any(
+                            |step| matches!(step, Attach::Edge(other) if plan.edges[*other].child == edge.child),
+                        );
+                        ready[node] = !later;
+                    }
+                }
+            }
+        }
+        assert!(edges.iter().all(|count| *count == 1), "{}", path.display());
+        assert!(ready.iter().all(|ready| *ready), "{}", path.display());
+    }
+}
+
+#[test]
+fn the_desktop_is_what_its_text_says() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let plan = Plan::load(folder.join("desktop.toml")).unwrap();
+    let names: Vec<_> = plan.nodes.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["top", "rt", "desktop", "build"]);
+    let names: Vec<_> = plan.tasks.iter().map(|task| task.name.as_str()).collect();
+    assert_eq!(
+        names,
+        ["audio", "video", "compiler[0]", "compiler[1]", "compiler[2]", "compiler[3]", "runaway"]
+    );
+    assert_eq!(plan.default_node, Some(2));
+    assert_eq!(plan.nodes[0].roots, [0]);
+    assert!(matches!(&plan.tasks[0].load, Some(Load::Periodic(load)) if load.deadline_ns == 10_000_000));
+    let audio = plan.edges.iter().find(|edge| edge.child == Child::Task(0)).unwrap();
+    assert_eq!((audio.parent, audio.params), (1, [2_000_000, 10_000_000, 10_000_000, 0]));
+    assert!(plan.entries[0].any[0].comm.as_ref().unwrap().matches("audio-0"));
+}
