@@ -11,10 +11,12 @@
 //!
 //! The simulator and the live run may also feed [`Stats`] directly and keep no trace.
 
+pub mod browser;
 pub mod event;
 pub mod file;
 pub mod header;
 pub mod histogram;
+pub mod html;
 pub mod report;
 pub mod stats;
 pub mod units;
