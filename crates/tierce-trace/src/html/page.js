@@ -84,7 +84,7 @@ function tableOf(title, columns, rows) {
         cell.append(swatch);
       }
       cell.append(text);
-      cell.className = (style.includes("text") ? "text" : "") + (style === "alarm" && value > 0 ? " bad" : "") + (text === "–" || text === "0" ? " soft" : "");
+      cell.className = (style.includes("text") ? "text" : "") + (style === "alarm" && value > 0 ? " bad" : "") + (text === "–" || value === 0 ? " soft" : "");
     }
     return line;
   }));

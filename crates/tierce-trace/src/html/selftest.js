@@ -82,9 +82,6 @@ async function selftest() {
   press("d");
   check("light and dark", document.documentElement.classList.contains("dark") !== was && colours() > 8);
   press("d");
-  const began = performance.now();
-  for (let i = 0; i < 10; i++) { setSpan(0, view.length * (1 - i / 20)); settle(); }
-  lines.push(`note ${Math.round((performance.now() - began) / 10)} ms per picture, ${view.traces.reduce((n, t) => n + t.columns.time.length, 0)} events`);
   check("the tables are filled", document.querySelectorAll("#statistics tbody tr").length > 0);
   check("nothing is loaded from elsewhere", performance.getEntriesByType("resource").length === 0);
   check("no errors", faults.length === 0, faults.join("; "));

@@ -1,6 +1,7 @@
 // What is seen: rows, the span of time, and how they are drawn. All sizes are CSS pixels.
 
 const GUTTER = 190;      // names
+const BUDGET = 22;       // of a budget below its row, gap included
 const AXIS = 26;         // time axis above the rows
 const PALETTE = {
   light: ["#3b6fd4", "#e08a1e", "#2a9d77", "#c2497f", "#7a5cc7", "#4aa3c7", "#b0702c", "#6f9a2f", "#d0603f", "#5a6f8f", "#b08fd0", "#8f8a1f"],
@@ -41,8 +42,8 @@ function tagOf(trace) {
 function rowFor(trace, type, thing, label, detail) {
   const budgets = thing.edges?.filter((edge) => edge.budget.t.length) ?? [];
   const lanes = type === "node" ? Math.max(1, thing.edges.length) : 1;
-  const main = type === "cpu" ? 30 : type === "node" ? 16 + 7 * (lanes - 1) : thing.jobs.release.length ? 32 : 22;
-  return { type, trace, thing, label, detail, tag: tagOf(trace), budgets, lanes, main, height: main + 18 * budgets.length + 10 };
+  const main = type === "cpu" ? 30 : type === "node" ? (lanes === 1 ? 16 : 11 * lanes - 2) : thing.jobs.release.length ? 32 : 22;
+  return { type, trace, thing, label, detail, tag: tagOf(trace), budgets, lanes, main, height: main + BUDGET * budgets.length + 10 };
 }
 
 function matches(row) {
@@ -107,11 +108,14 @@ function placeRows() {
     if (!shown.length) continue;
     view.rows.push({ type: "group", label: group.title, y, height: 28 });
     y += 28;
-    for (const row of shown) {
+    shown.forEach((row, n) => {
+      row.second = n > 0 && shown[n - 1].label === row.label; // of a pair: drawn close to the first, without its name
+      row.paired = shown[n + 1]?.label === row.label;
+      if (row.second) y -= 5;
       row.y = y;
       view.rows.push(row);
-      y += row.height;
-    }
+      y += row.height + (row.second && !row.paired ? 3 : 0);
+    });
   }
   view.total = y + 6;
 }
@@ -243,18 +247,15 @@ function drawRow(row, y) {
     drawStacked(thing.runs, top, row.main, shift);
     drawStolen(thing, top, row.main, shift);
   } else if (row.type === "node") {
+    const height = row.lanes === 1 ? row.main : 9;
     thing.edges.forEach((edge, lane) => {
-      const height = row.lanes === 1 ? 16 : 13;
-      const laneY = top + lane * (row.main - height) / Math.max(1, row.lanes - 1);
-      const h = row.lanes === 1 ? height : (row.main - 2 * (row.lanes - 1)) / row.lanes;
-      const yy = row.lanes === 1 ? laneY : top + lane * (h + 2);
-      drawHatch(edge.throttled, yy, h, shift);
-      drawRuns(edge.grants, yy, h, look.node, shift);
+      drawHatch(edge.throttled, top + lane * 11, height, shift);
+      drawRuns(edge.grants, top + lane * 11, height, look.node, shift);
     });
   } else {
     drawTask(row, top, shift);
   }
-  row.budgets.forEach((edge, n) => drawBudget(edge, thing, top + row.main + 3 + 18 * n, 15, shift));
+  row.budgets.forEach((edge, n) => drawBudget(edge, thing, top + row.main + 4 + BUDGET * n, BUDGET - 4, shift));
   ctx.restore();
   drawName(row, y);
 }
@@ -264,26 +265,27 @@ function drawName(row, y) {
   ctx.beginPath();
   ctx.rect(0, Math.max(AXIS, y), GUTTER - 6, row.height);
   ctx.clip();
-  const indent = 12 + (row.type === "node" ? 12 * row.thing.level : 0);
-  const middle = y + 4 + row.main / 2;
-  let x = indent;
-  if (row.type === "task") {
-    ctx.fillStyle = colourOf(row.thing);
-    ctx.fillRect(x, middle - 5, 10, 10);
-    x += 17;
-  }
+  const middle = y + 4 + row.main / 2, task = row.type === "task";
+  let x = 12 + (row.type === "node" ? 12 * row.thing.level : task ? 17 : 0);
   ctx.textAlign = "left";
-  ctx.font = font(12.5, view.chosen === row.thing.name ? 700 : 500);
-  ctx.fillStyle = look.ink;
-  ctx.fillText(row.label, x, middle);
-  x += ctx.measureText(row.label).width + 8;
+  if (!row.second) {
+    ctx.fillStyle = colourOf(row.thing);
+    if (task) ctx.fillRect(x - 17, middle - 5, 10, 10);
+    ctx.font = font(12.5, view.chosen === row.thing.name ? 700 : 500);
+    ctx.fillStyle = look.ink;
+    ctx.fillText(row.label, x, middle);
+    x += ctx.measureText(row.label).width + 8;
+  }
   ctx.font = font(11);
   ctx.fillStyle = look.faint;
-  const detail = row.tag ? "" : row.type === "node" ? row.detail : "";
-  if (detail) ctx.fillText(detail, x, middle);
-  if (row.tag) ctx.fillText(row.tag, x, middle);
-  if (row.budgets.length && row.detail && row.type === "task") ctx.fillText(row.detail, 29, y + 4 + row.main + 11);
-  else if (row.type === "task" && row.main > 24 && row.detail && !row.tag) ctx.fillText(row.detail, x, middle);
+  const below = task && row.budgets.length > 0;
+  if (row.tag) {
+    ctx.textAlign = "right";
+    ctx.fillText(row.tag, GUTTER - 12, middle);
+    ctx.textAlign = "left";
+  }
+  if (below && !row.second) ctx.fillText(row.detail, 29, y + 4 + row.main + BUDGET / 2 + 2);
+  else if (!below && !row.tag) ctx.fillText(row.detail, x, middle);
   ctx.restore();
 }
 
@@ -344,7 +346,7 @@ function block(x0, x1, y, height, colour, alpha, text) {
   let shown = text;
   if (ctx.measureText(shown).width > room) {
     const fit = Math.floor((text.length * room) / ctx.measureText(text).width) - 1;
-    shown = fit > 1 ? `${text.slice(0, fit)}…` : "";
+    shown = fit > 2 ? `${text.slice(0, fit)}…` : "";
   }
   ctx.fillStyle = look.dark ? "#10141b" : "#fff";
   ctx.textAlign = "center";
