@@ -24,13 +24,16 @@
 	I(15, time_accounted, "elapsed = used + idle + stolen on every CPU") \
 	I(16, works_done, "no change is left to carry upwards") \
 	I(17, claim_at_rest, "at rest there is no claim") \
-	I(18, work_conserving, "at rest a shared node runs on as many CPUs as it can use and its parents offer") \
-	I(19, rank_at_rest, "at rest no idle edge outranks one that holds a place") \
+	I(18, work_conserving, "at rest every parent edge of a shared node that has room and a child for it is told") \
+	I(19, rank_at_rest, "at rest an edge that outranks one that holds a place is told") \
 	I(20, spent_has_event, "a SPENT edge waits for an event") \
-	I(21, sums, "the shares of a reservation node add up to its sum")
+	I(21, sums, "the shares of a reservation node add up to its sum") \
+	I(22, busy_at_rest, "at rest no CPU idles whose root could use it")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
+
+static _Thread_local u32 check_at; /* the CPU, edge or node looked at last */
 
 #define HOLDS(name, condition) \
 	do { \
@@ -99,11 +102,12 @@ static u32 check_edge(u32 edge)
 	if (x->state == TIERCE_GRANTED)
 		HOLDS(path_granted, x->on_cpu < S.cpus && (edge_is_on_path(edge, x->on_cpu) || edge_is_left(edge)));
 	HOLDS(order_exact, ordered == (x->parent && x->state == TIERCE_READY && !(x->flags & EDGE_SPENT)));
-	HOLDS(servable_counted, edge_is_servable(edge) == !!(x->flags & EDGE_COUNTED));
+	if (!(x->flags & EDGE_CROSSING) || !(S.inbox[x->cpu].bits >> x->bit & 1)) /* else its CPU has yet to look */
+		HOLDS(servable_counted, edge_is_servable(edge) == !!(x->flags & EDGE_COUNTED));
 	if (x->flags & EDGE_SPENT) {
 		HOLDS(spent_has_event, S.link[TIERCE_EDGES + edge].rank != 0);
 		if (x->state == TIERCE_GRANTED && !edge_is_left(edge))
-			HOLDS(spent_not_picked, S.cpu[x->on_cpu].kick_pending);
+			HOLDS(spent_not_picked, S.cpu[x->on_cpu].kick_pending || S.cpu[x->on_cpu].outside);
 	}
 	if (x->flags & EDGE_HEAD) {
 		u32 cpu = x->cpu;
@@ -201,17 +205,17 @@ static u32 check_rest(u32 node)
 	HOLDS(claim_at_rest, !n->claim_edge);
 	room = head_room(node, TIERCE_CPUS) > 0;
 	for (edge = n->first_parent; edge; edge = S.edge[edge].next_parent) {
-		if (!(S.edge[edge].flags & EDGE_CROSSING))
+		if ((S.edge[edge].flags & (EDGE_CROSSING | EDGE_SHUT)) != EDGE_CROSSING)
 			continue;
 		cpu = S.edge[edge].cpu;
-		if (S.row[n->row].hold[cpu] != TIERCE_HOLD_FREE || !S.cpu[cpu].online)
+		if (S.row[n->row].hold[cpu] != TIERCE_HOLD_FREE || !S.cpu[cpu].online || S.cpu[cpu].outside)
 			continue;
-		/* an idle CPU whose tree would pick the edge */
+		if (n->kind == TIERCE_TASK && !(n->allowed >> cpu & 1))
+			continue;
 		if (room && head_has_child(node, cpu))
-			HOLDS(work_conserving, S.edge[edge].told && S.cpu[cpu].task);
-		if (!room && lowest != TIERCE_CPUS && n->servable && !S.cpu[cpu].task &&
-		    (n->kind != TIERCE_TASK || (n->allowed >> cpu & 1)))
-			HOLDS(rank_at_rest, S.edge[edge].rank <= S.edge[S.row[n->row].edge[lowest]].rank);
+			HOLDS(work_conserving, S.edge[edge].told);
+		if (!room && lowest != TIERCE_CPUS && n->servable)
+			HOLDS(rank_at_rest, S.edge[edge].told || S.edge[edge].rank <= S.edge[S.row[n->row].edge[lowest]].rank);
 	}
 	return TIERCE_HOLDS;
 }
@@ -220,14 +224,19 @@ TIERCE_FN u32 graph_check(u32 rest)
 {
 	u32 id, broken, cpu;
 	for (cpu = 0; cpu < S.cpus; cpu++) {
+		u32 root = S.cpu[cpu].root_edge;
+		check_at = cpu;
 		broken = check_cpu(cpu);
 		if (broken)
 			return broken;
+		if (rest && root && S.cpu[cpu].online && !S.cpu[cpu].outside)
+			HOLDS(busy_at_rest, S.cpu[cpu].task || !edge_is_servable(root));
 	}
 	HOLDS(works_done, !S.domain[TIERCE_SHARED].works);
 	for (id = 1; id < S.fresh_edge; id++) {
 		if (!S.edge[id].child || !(S.edge[id].flags & EDGE_ATTACHED))
 			continue;
+		check_at = id;
 		broken = check_edge(id);
 		if (broken)
 			return broken;
@@ -235,6 +244,7 @@ TIERCE_FN u32 graph_check(u32 rest)
 	for (id = 1; id < S.fresh_node; id++) {
 		if (S.node[id].kind == TIERCE_FREE || S.node[id].domain == TIERCE_NODOMAIN)
 			continue;
+		check_at = id;
 		broken = check_node(id);
 		if (!broken && rest)
 			broken = check_rest(id);

@@ -522,7 +522,8 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 	now = control_enter(domain, now);
 	if (x->state == TIERCE_GRANTED || ((x->flags & EDGE_CROSSING) && S.cpu[x->cpu].leaves)) {
 		x->flags |= EDGE_SHUT; /* the next decision leaves it */
-		edge_count(edge);
+		x->told = TIERCE_UNTOLD;
+		edge_release(edge, TIERCE_GONE, now);
 		kick(x->state == TIERCE_GRANTED ? x->on_cpu : x->cpu);
 		error = TIERCE_E_still_running;
 	} else {
@@ -547,6 +548,8 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 	for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent) {
 		u64 reach = S.edge[edge].parent ? parent_of(edge)->cpus : ~0ull;
 		if ((S.edge[edge].flags & EDGE_CROSSING) && !(cpus >> S.edge[edge].cpu & 1))
+			return TIERCE_E_cpu_not_allowed;
+		if (!(cpus & reach))
 			return TIERCE_E_cpu_not_allowed;
 		if (S.edge[edge].parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach && !parent_of(edge)->row)
 			return TIERCE_E_affinity_below_inner_node;
@@ -580,11 +583,14 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 {
-	u32 lowest;
+	u32 lowest, bit;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = control_enter(cpu, now);
 	S.cpu[cpu].online = online;
+	for (bit = 0; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
+		if (S.cpu[cpu].crossing[bit])
+			work_push(S.edge[S.cpu[cpu].crossing[bit]].child);
 	for (lowest = 0; lowest + 1 < S.cpus && CAN_LOOP; lowest++)
 		if (S.cpu[lowest].online)
 			break;

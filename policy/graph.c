@@ -193,11 +193,11 @@ static inline void work_push(u32 node)
 static inline bool edge_is_servable(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	if (x->state == TIERCE_WAITING || (x->flags & (EDGE_SPENT | EDGE_SHUT)))
+	if (x->state == TIERCE_WAITING || (x->flags & (EDGE_SPENT | EDGE_SHUT | EDGE_LEFT)))
 		return false;
 	if (x->state == TIERCE_READY)
 		return true;
-	return node_is_able(x->child) && (!(x->flags & EDGE_HEAD) || x->told);
+	return x->flags & EDGE_HEAD ? x->told : node_is_able(x->child);
 }
 
 /* After any change of an edge: keep the parent's count, and push the parent when its own ability may have changed. */
@@ -333,7 +333,7 @@ TIERCE_FN int head_settle(u32 head, u64 now)
 	u32 edge = S.node[head].first_parent;
 	while (edge && CAN_LOOP) {
 		edge_t *x = edge_at(edge);
-		if ((x->flags & EDGE_ATTACHED) && !x->told && head_wins(head, edge)) {
+		if ((x->flags & (EDGE_ATTACHED | EDGE_SHUT)) == EDGE_ATTACHED && !x->told && head_wins(head, edge)) {
 			x->told = TIERCE_TOLD;
 			if (x->flags & EDGE_CROSSING) {
 				port_inbox_set(x->cpu, 1ull << x->bit);
@@ -704,23 +704,25 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u32 why = TIERCE_OUTRANKED, parent = x->parent, row;
-	if (!node_is_able(x->child))
+	if (!node_is_able(x->child)) {
 		why = TIERCE_BLOCKED;
-	else if ((x->flags & EDGE_HEAD) && !x->told)
+		x->told = TIERCE_UNTOLD;
+	} else if ((x->flags & EDGE_HEAD) && !x->told) {
 		why = TIERCE_NO_ROOM;
-	else if (x->flags & EDGE_SHUT)
+	} else if (x->flags & EDGE_SHUT) {
 		why = TIERCE_CLOSED;
-	else if (x->flags & EDGE_SPENT)
+	} else if (x->flags & EDGE_SPENT) {
 		why = TIERCE_SPENT;
+	}
 	if (forced)
 		why = forced;
 	port_trace(TIERCE_EV_revoke, x->on_cpu, edge, why, 0, now);
 	x->state = why == TIERCE_OUTRANKED || why == TIERCE_SPENT ? TIERCE_READY : TIERCE_WAITING;
 	if (parent) {
-		row = S.node[parent].row;
-		if (row)
-			S.row[row].running[x->on_cpu] = S.row[row].running[x->on_cpu] == edge ? TIERCE_NONE : S.row[row].running[x->on_cpu];
-		else
+		row = S.node[parent].row; /* the node may run another child by now */
+		if (row && S.row[row].running[x->on_cpu] == edge)
+			S.row[row].running[x->on_cpu] = TIERCE_NONE;
+		if (S.node[parent].running == edge)
 			S.node[parent].running = TIERCE_NONE;
 		policy_revoke(edge, why, now);
 	}
@@ -770,7 +772,10 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			else
 				port_fail("graph: left before the last path was returned");
 		}
-		if (!S.edge[edge].parent || S.node[S.edge[edge].parent].domain != TIERCE_SHARED) {
+		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED) {
+			S.edge[edge].flags |= EDGE_LEFT;
+			edge_count(edge);
+		} else {
 			edge_revoke(edge, 0, now);
 			deadline_follow(edge, now);
 		}
@@ -896,7 +901,8 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 	c = &S.cpu[cpu];
 	now = cpu_enter(cpu, now, stolen_ns);
 	cpu_settle(cpu, now);
-	c->kick_pending = 0;
+	c->kick_pending = 0; /* in this order: whoever fills the inbox from now on kicks again */
+	inbox_drain(cpu, now);
 	c->decisions++;
 	if (c->leaves)
 		port_fail("graph: decided before what ran was returned");
@@ -946,6 +952,7 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 		edge = c->leave[i];
 		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED &&
 		    S.edge[edge].state == TIERCE_GRANTED && S.edge[edge].on_cpu == cpu) {
+			S.edge[edge].flags &= ~EDGE_LEFT;
 			edge_revoke(edge, 0, now);
 			deadline_follow(edge, now);
 		}

@@ -106,6 +106,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_ATTACHED	 64u  /* part of the graph */
 #define EDGE_NEXT	 128u /* on the path being decided (inside one entry only) */
 #define EDGE_LOCAL	 256u /* restricted affinity: waits in the order of its home CPU only */
+#define EDGE_LEFT	 512u /* shared edge that its CPU has left but not returned yet: granted, but of no use to others */
 
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
 enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };

@@ -1,0 +1,392 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Random testing of the engine: random machines, graphs, tasks and operations, the checker after every one of them.
+ *
+ *   random [-n OPERATIONS] [-s SEED] [-v]
+ *
+ * A machine has 1 to 4 (sometimes 17) CPUs and up to 64 nodes of random policies, many with several parents. The test
+ * plays the port: CPUs that were kicked decide some operations later, what they ran is returned later still, tasks
+ * block, wake, come, go, move, change parameters and affinity, CPUs go offline, time passes. A machine lives for some
+ * thousand operations. Prints the seed; the same seed replays the same run.
+ */
+#include "port.h"
+_Thread_local struct tierce_native tierce_native;
+#include "graph.c"
+#include "control.c"
+#include "check.c"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TASKS 96
+#define INNER 63
+
+static u64 random_state;
+static u64 roll(void) /* splitmix64 */
+{
+	u64 z = random_state += 0x9e3779b97f4a7c15ull;
+	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
+	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
+	return z ^ z >> 31;
+}
+static u32 below(u32 bound)
+{
+	return (u32)(roll() % bound);
+}
+
+static const char *invariant(u32 number)
+{
+	switch (number) {
+#define TEXT(n, name, text) \
+	case n: return #name ": " text;
+		TIERCE_INVARIANT_LIST(TEXT)
+	}
+	return "?";
+}
+
+static u64 now, operations, checked_at_rest, attached, refused, by_error[32], verbose;
+static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
+static u64 kicked; /* CPUs whose decision is due */
+
+/* The whole state in words, of small machines. */
+static void dump(void)
+{
+	u32 id, cpu, i;
+	for (cpu = 0; cpu < cpus; cpu++) {
+		struct tierce_cpu *c = &S.cpu[cpu];
+		printf("cpu %u: online %u task %u kick %u outside %u inbox %llx path", cpu, c->online, c->task, c->kick_pending,
+		       c->outside, (unsigned long long)S.inbox[cpu].bits);
+		for (i = 0; i < c->path_length; i++)
+			printf(" %u", c->path[i]);
+		printf(" left");
+		for (i = 0; i < c->leaves; i++)
+			printf(" %u", c->leave[i]);
+		printf("\n");
+	}
+	for (id = 1; id < S.fresh_node; id++) {
+		struct tierce_node *n = &S.node[id];
+		if (n->kind == TIERCE_FREE)
+			continue;
+		printf("node %u: kind %u domain %u order %u servable %u running %u able %u allowed %llx cpus %llx", id, n->kind,
+		       n->domain, n->order, n->servable, n->running, n->able, (unsigned long long)n->allowed,
+		       (unsigned long long)n->cpus);
+		if (n->row) {
+			printf(" head: %u of %u holds, claim %u victim %u kept %u, per CPU (hold, edge, running, order)", n->holds,
+			       n->concurrency, n->claim_edge, n->claim_victim, n->claim_kept);
+			for (cpu = 0; cpu < cpus; cpu++)
+				printf(" (%u %u %u %u)", S.row[n->row].hold[cpu], S.row[n->row].edge[cpu], S.row[n->row].running[cpu],
+				       S.row[n->row].order[cpu]);
+		}
+		printf("\n");
+	}
+	for (id = 1; id < S.fresh_edge; id++) {
+		struct tierce_edge *x = &S.edge[id];
+		if (x->child)
+			printf("edge %u: %u -> %u cpu %u state %u flags %x on %u bit %u rank %d told %u in order %u\n", id, x->parent,
+			       x->child, x->cpu, x->state, x->flags, x->on_cpu, x->bit, x->rank, x->told, !!S.link[id].rank);
+	}
+}
+
+static void __attribute__((noreturn)) fail(const char *what, const char *why)
+{
+	if (verbose)
+		dump();
+	printf("operation %llu, %s: %s (at %u)\n", (unsigned long long)operations, what, why, check_at);
+	exit(1);
+}
+
+static void after(const char *what)
+{
+	u32 broken, cpu;
+	bool rest;
+	operations++;
+	kicked |= tierce_native.kicks;
+	tierce_native.kicks = 0;
+	if (verbose)
+		printf("%llu %s at %llu kicked %llx\n", (unsigned long long)operations, what, (unsigned long long)now,
+		       (unsigned long long)kicked);
+	if (tierce_native.failed)
+		fail(what, tierce_native.failed);
+	rest = !kicked;
+	for (cpu = 0; cpu < cpus; cpu++)
+		rest = rest && !S.cpu[cpu].leaves;
+	checked_at_rest += rest;
+	broken = graph_check(rest);
+	if (broken)
+		fail(what, invariant(broken));
+}
+
+static void stage_edge(u32 kind)
+{
+	u64 period = 20000 + below(10000000);
+	memset(S.stage, 0, sizeof S.stage);
+	switch (kind) {
+	case TIERCE_fixed_priority: S.stage[0] = below(4); break;
+	case TIERCE_edf: S.stage[0] = below(2) ? below(10000000) : 0; break;
+	case TIERCE_reservation:
+		S.stage[0] = period / (2 + below(20));
+		S.stage[1] = period;
+		S.stage[2] = below(3) ? period : period - below((u32)(period / 3));
+		break;
+	case TIERCE_fair:
+		S.stage[0] = 1 + below(1000);
+		S.stage[1] = below(4) ? 0 : below(5000000);
+		break;
+	}
+}
+
+static u32 new_edge(u32 parent, u32 child, u32 flags)
+{
+	u32 edge = graph_edge_new(parent, child, (s32)below(3), flags);
+	int error;
+	if (!edge)
+		return 0;
+	stage_edge(S.node[parent].kind);
+	error = graph_attach(edge, now);
+	by_error[error & 31]++;
+	if (error) {
+		refused++;
+		if (graph_detach(edge, now))
+			fail("attach", "a refused edge could not be given back");
+		return 0;
+	}
+	attached++;
+	return edge;
+}
+
+static void machine_new(void)
+{
+	u32 i, cpu, roots, parents, kinds = TIERCE_POLICIES_END - TIERCE_POLICY_FIRST;
+	memset(tierce_native.state, 0, sizeof S);
+	tierce_native.kicks = 0;
+	cpus = below(20) ? 1 + below(4) : 17;
+	inners = 0;
+	tasks = 0;
+	kicked = 0;
+	now = roll() % 1000000000;
+	graph_init(cpus, now);
+	S.floor_ns = below(2) ? 0 : below(30000);
+	S.quiet = !below(4);
+	roots = 1 + below(cpus);
+	for (i = 0; i < roots; i++) {
+		memset(S.stage, 0, sizeof S.stage);
+		S.stage[0] = 10000 + below(5000000);
+		inner[inners] = graph_node_new(TIERCE_POLICY_FIRST + below(kinds), below(3) ? 0 : 1 + below(cpus), ~0ull);
+		inners++;
+	}
+	for (cpu = 0; cpu < cpus; cpu++) {
+		u32 root = cpu < roots ? cpu : below(roots);
+		if (graph_root(cpu, inner[root], now))
+			fail("machine", "a root was refused");
+		after("root");
+	}
+	for (i = below(below(2) ? 6 : INNER - roots); i > 0; i--) {
+		u32 kind = TIERCE_POLICY_FIRST + below(kinds), id;
+		memset(S.stage, 0, sizeof S.stage);
+		S.stage[0] = kind == TIERCE_fair || kind == TIERCE_round_robin ? 10000 + below(5000000) : 0;
+		id = graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
+		if (!id)
+			fail("machine", "a node was refused");
+		for (parents = below(4) ? 1 : 1 + below(3); parents > 0; parents--)
+			new_edge(inner[below(inners)], id, below(8) ? 0 : EDGE_WHEN_SPENT);
+		if (S.node[id].first_parent)
+			inner[inners++] = id;
+		else
+			graph_node_free(id);
+		after("node");
+	}
+}
+
+static void task_new(void)
+{
+	u32 id, parents;
+	u64 allowed = below(4) ? ~0ull : roll() | 1ull << below(cpus);
+	if (tasks == TASKS)
+		return;
+	memset(S.stage, 0, sizeof S.stage);
+	id = graph_node_new(TIERCE_TASK, 0, allowed);
+	for (parents = below(3) ? 1 : 1 + below(3); parents > 0; parents--)
+		new_edge(inner[below(inners)], id, below(8) ? 0 : EDGE_WHEN_SPENT);
+	if (S.node[id].first_parent)
+		task[tasks++] = id;
+	else
+		graph_node_free(id);
+	after("task comes");
+}
+
+static bool is_left(u32 id) /* decided away, but still on its CPU as far as the port said */
+{
+	u32 cpu, i;
+	for (cpu = 0; cpu < cpus; cpu++)
+		for (i = 0; i < S.cpu[cpu].leaves; i++)
+			if (S.edge[S.cpu[cpu].leave[i]].child == id)
+				return true;
+	return false;
+}
+
+static bool is_current(u32 id)
+{
+	u32 cpu;
+	for (cpu = 0; cpu < cpus; cpu++)
+		if (S.cpu[cpu].task == id)
+			return true;
+	return false;
+}
+
+static void task_gone(u32 index)
+{
+	u32 id = task[index], edge, next;
+	if (is_left(id))
+		return;
+	graph_release(id, TIERCE_GONE, now);
+	after("task ends");
+	for (edge = S.node[id].first_parent; edge; edge = next) {
+		next = S.edge[edge].next_parent;
+		if (graph_detach(edge, now))
+			return; /* still running on the way: try another time */
+		after("detach");
+	}
+	if (graph_node_free(id))
+		fail("task ends", "it was not freed");
+	task[index] = task[--tasks];
+	after("task gone");
+}
+
+static void decide(u32 cpu)
+{
+	if (S.cpu[cpu].leaves) {
+		graph_returned(cpu, now);
+		after("returned");
+	}
+	kicked &= ~(1ull << cpu);
+	graph_decide(cpu, now, below(8) ? 0 : below(1000));
+	after("decide");
+}
+
+static void rest(void)
+{
+	u32 round, cpu;
+	for (round = 0; round < 2000; round++) {
+		bool busy = false;
+		for (cpu = 0; cpu < cpus; cpu++) {
+			if (S.cpu[cpu].leaves) {
+				graph_returned(cpu, now);
+				after("returned");
+				busy = true;
+			}
+			if (kicked >> cpu & 1) {
+				decide(cpu);
+				busy = true;
+			}
+		}
+		if (!busy)
+			return;
+	}
+	fail("rest", "the CPUs kick each other for ever");
+}
+
+static void step(void)
+{
+	u32 cpu = below(cpus), index;
+	switch (below(16)) {
+	case 0: task_new(); break;
+	case 1:
+		if (tasks && !below(3))
+			task_gone(below(tasks));
+		break;
+	case 2:
+	case 3:
+	case 4:
+		if (tasks) {
+			graph_request(task[below(tasks)], TIERCE_WOKE, now);
+			after("request");
+		}
+		break;
+	case 5:
+	case 6:
+		index = tasks ? task[below(tasks)] : 0;
+		if (index && !(is_left(index) && !is_current(index))) {
+			graph_release(index, TIERCE_BLOCKED, now);
+			after("release");
+		}
+		break;
+	case 7:
+	case 8: now += below(4) ? below(100000) : roll() % 20000000; break;
+	case 9:
+		if (S.cpu[cpu].until_ns > now && S.cpu[cpu].until_ns < now + 1000000000)
+			now = S.cpu[cpu].until_ns;
+		graph_event(cpu, now, below(8) ? 0 : below(1000));
+		after("event");
+		break;
+	case 10:
+		if (kicked)
+			while (!(kicked >> cpu & 1))
+				cpu = (cpu + 1) % cpus;
+		decide(cpu);
+		break;
+	case 11:
+		if (S.cpu[cpu].leaves) {
+			graph_returned(cpu, now);
+			after("returned");
+		}
+		break;
+	case 12: rest(); break;
+	case 13:
+		index = 1 + below(S.fresh_edge - 1);
+		if (S.edge[index].child && S.edge[index].parent) {
+			stage_edge(S.node[S.edge[index].parent].kind);
+			by_error[graph_set(index, now) & 31]++;
+			after("set");
+		} else if (tasks) {
+			graph_announce(task[below(tasks)], below(4) ? now + below(10000000) : TIERCE_NEVER, now);
+			after("announce");
+		}
+		break;
+	case 14:
+		if (tasks && below(2)) {
+			by_error[graph_allow(task[below(tasks)], below(2) ? ~0ull : roll() | 1ull << cpu, now) & 31]++;
+			after("allow");
+		} else {
+			u32 begins = !S.cpu[cpu].outside && !below(4);
+			graph_outside(cpu, begins, now);
+			after("outside");
+		}
+		break;
+	case 15:
+		if (!below(8)) {
+			graph_online(cpu, !S.cpu[cpu].online, now);
+			after("online");
+		}
+		break;
+	}
+}
+
+int main(int argc, char **argv)
+{
+	u64 seed = 1, wanted = 1000000, machines = 0, life, i;
+	for (i = 1; i < (u64)argc; i++) {
+		if (!strcmp(argv[i], "-v"))
+			verbose = 1;
+		else if (!strcmp(argv[i], "-n") && i + 1 < (u64)argc)
+			wanted = strtoull(argv[++i], 0, 0);
+		else if (!strcmp(argv[i], "-s") && i + 1 < (u64)argc)
+			seed = strtoull(argv[++i], 0, 0);
+		else
+			return fprintf(stderr, "usage: random [-n OPERATIONS] [-s SEED] [-v]\n"), 2;
+	}
+	printf("random: seed %llu, %llu operations\n", (unsigned long long)seed, (unsigned long long)wanted);
+	fflush(stdout);
+	random_state = seed;
+	tierce_native.state = calloc(1, sizeof S);
+	while (operations < wanted) {
+		machine_new();
+		machines++;
+		for (life = operations + 500 + below(5000); operations < life && operations < wanted;)
+			step();
+	}
+	printf("random: %llu operations on %llu machines, %llu edges attached, %llu refused, %llu checks at rest: no invariant "
+	       "broken\n",
+	       (unsigned long long)operations, (unsigned long long)machines, (unsigned long long)attached,
+	       (unsigned long long)refused, (unsigned long long)checked_at_rest);
+	return 0;
+}
