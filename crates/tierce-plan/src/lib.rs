@@ -21,25 +21,33 @@
 //! assert_eq!(faults.faults.len(), 2);
 //! ```
 
+mod admission;
 mod csv;
+mod exact;
 mod faults;
 mod glob;
 mod load;
 mod matching;
 mod model;
 mod needs;
+mod outline;
 mod parse;
 mod policies;
 mod rt_app;
+mod runnable;
+mod schema;
 mod source;
 mod structure;
 mod tree;
 mod units;
 
+pub use admission::{Admission, EdgeVerdict, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION};
+pub use exact::Share;
 pub use faults::{Fault, Faults};
 pub use glob::Glob;
 pub use model::*;
 pub use parse::Options;
+pub use schema::schema;
 pub use source::{Place, Source, Sources, Spot};
 pub use units::{parse_time, show_time, TimeError, TIME_MAX_NS};
 

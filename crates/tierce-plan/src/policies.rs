@@ -22,3 +22,8 @@ pub fn position(params: &[Param], name: &str) -> Option<usize> {
 pub fn budget_and_period(policy: &PolicyRecord) -> Option<(usize, usize)> {
     Some((position(&policy.edge_params, "budget")?, position(&policy.edge_params, "period")?))
 }
+
+/// Limits of the kernel build.
+pub fn kernel_limits() -> tierce_policy::Limits {
+    limits()
+}

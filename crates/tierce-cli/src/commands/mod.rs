@@ -1,6 +1,10 @@
 //! One file per subcommand. Each has its arguments (a clap `Args`) and `run`, which returns the exit code: 0 holds or
 //! done, 1 does not hold, 2 bad input or environment (an `Err` is printed and becomes 2).
 
+mod timeline;
+mod trace;
+mod check;
+mod schema;
 mod vm;
 
 use std::process::ExitCode;
@@ -8,12 +12,20 @@ use std::process::ExitCode;
 /// What `tierce` can do.
 #[derive(clap::Subcommand)]
 pub enum Command {
+    Timeline(timeline::Args),
+    Trace(trace::Args),
+    Check(check::Args),
+    Schema(schema::Args),
     Vm(vm::Args),
 }
 
 /// Run one subcommand and turn errors into exit code 2.
 pub fn run(command: Command) -> ExitCode {
     let result: anyhow::Result<ExitCode> = match command {
+        Command::Timeline(args) => timeline::run(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Check(args) => check::run(args),
+        Command::Schema(args) => schema::run(args),
         Command::Vm(args) => vm::run(args),
     };
     result.unwrap_or_else(|error| {

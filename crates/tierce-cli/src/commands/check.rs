@@ -1,0 +1,72 @@
+//! `tierce check`: is the plan right, and do its promises hold?
+
+use anyhow::Result;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tierce_plan::{Faults, Options, Plan, CHECK_VERSION};
+
+/// Check a plan: its text, its shape, and whether budgets and deadlines fit
+///
+/// Every fault of the text is reported at once, with its place and what would help. A plan without faults is drawn as a
+/// tree: what each part asks for and is sure to get, a tick where a promise was proved, a cross with the smallest change
+/// that mends it where it cannot hold. Budgets and deadlines are decided with exact fractions.
+///
+/// Exit codes: 0 everything holds, 1 something does not, 2 the plan has faults.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The plan
+    plan: PathBuf,
+    /// Also check what a live run needs: a root on every CPU, a default node with a sure share, bounded waits
+    #[arg(long)]
+    run: bool,
+    /// CPUs of the machine, where the plan does not say
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    cpus: u32,
+    /// Write the verdict as JSON (documented in docs/plan-language.md)
+    #[arg(long)]
+    json: bool,
+    /// Write each fault as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
+    #[arg(long, conflicts_with = "json")]
+    short: bool,
+}
+
+/// Run `tierce check`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let plan = Plan::load_with(&args.plan, Options { cpus: args.cpus });
+    let plan = plan.and_then(|plan| {
+        if args.run {
+            plan.check_runnable(plan.machine.cpus)?;
+        }
+        Ok(plan)
+    });
+    let plan = match plan {
+        Ok(plan) => plan,
+        Err(faults) => {
+            report(&args, &faults)?;
+            return Ok(ExitCode::from(2));
+        }
+    };
+    let admission = plan.admit();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&admission.to_json(&plan))?);
+    } else {
+        print!("{}", admission.outline(&plan));
+    }
+    Ok(ExitCode::from(u8::from(!admission.holds)))
+}
+
+fn report(args: &Args, faults: &Faults) -> Result<()> {
+    if args.json {
+        let json = serde_json::json!({
+            "version": CHECK_VERSION, "plan": args.plan.display().to_string(), "faults": faults.to_json(),
+        });
+        println!("{}", serde_json::to_string_pretty(&json)?);
+    } else if args.short {
+        println!("{faults}");
+    } else {
+        eprint!("{}", faults.report());
+        let s = if faults.faults.len() == 1 { "" } else { "s" };
+        eprintln!("{}: {} fault{s}", args.plan.display(), faults.faults.len());
+    }
+    Ok(())
+}

@@ -1,0 +1,673 @@
+//! Admission: do the budgets fit, do the deadlines hold? Exact rationals decide.
+//!
+//! For each node, by what its policy offers:
+//! - budgets (`reservation`): the sum of budget/period is at most one CPU, and at most what the node is supplied with
+//!   itself; with deadlines below periods every window has room for what is due in it;
+//! - deadlines (`edf`): the sum of work/period of its tasks is at most what the node is supplied with; on a whole CPU
+//!   with deadlines below periods, the demand test as well;
+//! - others promise nothing but their order or shares.
+//!
+//! The supply of a node is its long-run rate: what it gets when all others ask for as much as they may. It is a
+//! necessary condition below the root, and the whole truth at a root.
+
+use crate::exact::{self, demand_fits, fraction, percent, ratio, Demand, Fits, Share};
+use crate::model::{Child, Edge, Load, Need, Plan};
+use crate::policies::{self, PolicyRecord};
+use crate::structure::Shape;
+use crate::units::show_time;
+use serde_json::{json, Value};
+
+/// Version of the JSON that [`Admission::to_json`] writes.
+pub const CHECK_VERSION: u32 = 1;
+
+/// The verdict on a plan.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    /// Every node's law holds.
+    pub holds: bool,
+    /// One per node, in the order of [`Plan::nodes`].
+    pub nodes: Vec<NodeVerdict>,
+    /// One per edge, in the order of [`Plan::edges`].
+    pub edges: Vec<EdgeVerdict>,
+    /// One per task, in the order of [`Plan::tasks`].
+    pub tasks: Vec<TaskVerdict>,
+}
+
+/// The verdict on a node.
+#[derive(Clone, Debug)]
+pub struct NodeVerdict {
+    /// What it rests on; `None`: the policy promises nothing that could fail.
+    pub law: Option<Law>,
+    /// Sum of what its children may ask for, where that is bounded.
+    pub asked: Option<Share>,
+    /// Its own long-run rate, where that is known.
+    pub supply: Option<Share>,
+    /// Why the law does not hold; empty: it does.
+    pub failures: Vec<Failure>,
+    /// What could not be looked at, in words.
+    pub open: Vec<String>,
+}
+
+/// What was tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// Sum of budget/period.
+    Budgets,
+    /// Sum of budget/period, and what is due in every window.
+    BudgetsWithDeadlines,
+    /// Sum of work/period.
+    Deadlines,
+    /// Sum of work/period, and what is due in every window.
+    DeadlinesBelowPeriods,
+}
+
+impl Law {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Budgets => "utilisation",
+            Self::BudgetsWithDeadlines => "utilisation and demand",
+            Self::Deadlines => "utilisation of deadlines",
+            Self::DeadlinesBelowPeriods => "utilisation and demand of deadlines",
+        }
+    }
+}
+
+/// A law that does not hold.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Name of the rule, snake_case.
+    pub rule: &'static str,
+    /// In plain words.
+    pub message: String,
+    /// Value and bound.
+    pub value: String,
+    /// Value and bound.
+    pub bound: String,
+    /// The smallest change of one number that mends it.
+    pub mend: Option<Mend>,
+}
+
+/// Reduce one number.
+#[derive(Clone, Debug)]
+pub struct Mend {
+    /// Index into [`Plan::edges`].
+    pub edge: usize,
+    /// `budget` of the edge or `work` of the task below it.
+    pub parameter: &'static str,
+    /// What it is.
+    pub from_ns: u64,
+    /// The largest value at which the law holds.
+    pub to_ns: u64,
+}
+
+/// What an edge gets.
+#[derive(Clone, Debug)]
+pub struct EdgeVerdict {
+    /// Long-run rate through this edge, where that is known.
+    pub supply: Option<Share>,
+}
+
+/// What a task asks for and gets.
+#[derive(Clone, Debug)]
+pub struct TaskVerdict {
+    /// work/period of its load, where that is bounded.
+    pub asked: Option<Share>,
+    /// Its long-run rate, where that is known.
+    pub supply: Option<Share>,
+    /// Its load has deadlines and asks for more than it is sure to get.
+    pub may_miss: bool,
+    /// For each of its `needs`: how it was proved, or `None` when that is still open.
+    pub needs: Vec<Option<&'static str>>,
+}
+
+impl Plan {
+    /// Test every node's law.
+    pub fn admit(&self) -> Admission {
+        let shape = Shape::new(self);
+        let rates = Rates::new(self, &shape, Trust::Loads);
+        let mut nodes: Vec<_> = (0..self.nodes.len())
+            .map(|node| NodeVerdict {
+                law: None,
+                asked: None,
+                supply: rates.node(self, &shape, node),
+                failures: Vec::new(),
+                open: Vec::new(),
+            })
+            .collect();
+        for (index, verdict) in nodes.iter_mut().enumerate() {
+            let Some(policy) = policies::by_number(self.nodes[index].policy) else { continue };
+            let children: Vec<_> =
+                shape.children[index].iter().map(|edge| (*edge, &self.edges[*edge])).collect();
+            if children.is_empty() {
+                continue;
+            }
+            if let Some(at) = BudgetParams::of(policy) {
+                budgets(&at, &children, verdict);
+            } else if policy.heeds_deadlines {
+                deadlines(self, &children, verdict);
+            }
+        }
+        let tasks: Vec<_> =
+            (0..self.tasks.len()).map(|task| self.task_verdict(&shape, &rates, &nodes, task)).collect();
+        let edges =
+            (0..self.edges.len()).map(|edge| EdgeVerdict { supply: rates.edge[edge].clone() }).collect();
+        Admission { holds: nodes.iter().all(|node| node.failures.is_empty()), nodes, edges, tasks }
+    }
+
+    fn task_verdict(&self, shape: &Shape, rates: &Rates, nodes: &[NodeVerdict], index: usize) -> TaskVerdict {
+        let task = &self.tasks[index];
+        let above = &shape.task_parents[index];
+        let supply = rates.total(self, shape, above, 1);
+        let asked = task.load.as_ref().and_then(utilisation);
+        let may_miss = match (&asked, &supply, task.load.as_ref().and_then(Load::deadline_ns)) {
+            (Some(asked), Some(supply), Some(_)) => asked > supply,
+            _ => false,
+        };
+        let needs = task.needs.iter().map(|need| self.proved(shape, nodes, above, need)).collect();
+        TaskVerdict { asked, supply, may_miss, needs }
+    }
+
+    /// The guarantees that follow from one admitted reservation on a whole CPU.
+    fn proved(
+        &self,
+        shape: &Shape,
+        nodes: &[NodeVerdict],
+        above: &[usize],
+        need: &Need,
+    ) -> Option<&'static str> {
+        let words: Vec<_> = need.text.split_whitespace().collect();
+        let (hard, amount, period) = match words[..] {
+            ["NULL"] => return Some("nothing is asked for"),
+            ["RESBH", amount, period] => (true, amount, period),
+            ["RESBS", amount, period] => (false, amount, period),
+            _ => return None,
+        };
+        let amount = crate::parse_time(amount).ok()?;
+        let period = crate::parse_time(period).ok()?;
+        let gives = |edge: &usize| {
+            let edge = &self.edges[*edge];
+            let policy = policies::by_number(self.nodes[edge.parent].policy)?;
+            let budget = BudgetParams::of(policy)?;
+            let verdict = &nodes[edge.parent];
+            let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= exact::one());
+            let admitted = verdict.failures.is_empty() && whole && !shape.shared(edge.parent);
+            let gives = budget.budget(edge);
+            let enough = if hard { gives == amount } else { gives >= amount };
+            (admitted && enough && budget.period(edge) == period && !edge.when_spent).then_some(())
+        };
+        let others = hard && above.len() != 1; // a second parent may give more
+        (!others && above.iter().any(|edge| gives(edge).is_some())).then_some("its reservation is admitted")
+    }
+}
+
+/// Where the parameters of a budget are among an edge's.
+struct BudgetParams {
+    budget: usize,
+    period: usize,
+    deadline: usize,
+    least_ns: u64,
+}
+
+impl BudgetParams {
+    fn of(policy: &PolicyRecord) -> Option<Self> {
+        let (budget, period) = policies::budget_and_period(policy)?;
+        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+        Some(Self { budget, period, deadline, least_ns: policy.edge_params[budget].least })
+    }
+    fn budget(&self, edge: &Edge) -> u64 {
+        edge.params[self.budget]
+    }
+    fn period(&self, edge: &Edge) -> u64 {
+        edge.params[self.period].max(1)
+    }
+    fn demand(&self, edge: &Edge) -> Demand {
+        Demand {
+            work_ns: self.budget(edge),
+            period_ns: self.period(edge),
+            deadline_ns: edge.params[self.deadline].max(1),
+        }
+    }
+}
+
+/// The law of a node whose edges have budgets.
+fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+    let demands: Vec<_> = children.iter().map(|(_, edge)| at.demand(edge)).collect();
+    let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+    let early = demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
+    verdict.law = Some(if early { Law::BudgetsWithDeadlines } else { Law::Budgets });
+    let terms = Terms { children, demands, parameter: "budget", least_ns: at.least_ns };
+    terms.utilisation("budgets_must_fit_the_cpu", "one CPU", &asked, &exact::one(), verdict);
+    if verdict.failures.is_empty() {
+        if let Some(supply) = verdict.supply.clone() {
+            terms.utilisation(
+                "budgets_must_fit_the_supply",
+                "what the node gets itself",
+                &asked,
+                &supply,
+                verdict,
+            );
+        } else {
+            verdict.open.push("what the node gets itself is not known".into());
+        }
+    }
+    if verdict.failures.is_empty() && early {
+        terms.demand("budgets_must_fit_every_window", &asked, verdict);
+    }
+    verdict.asked = Some(asked);
+}
+
+/// The law of a node that orders by deadlines.
+fn deadlines(plan: &Plan, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+    let (mut bounded, mut demands) = (Vec::new(), Vec::new());
+    for (index, edge) in children {
+        let name = plan.child_name(edge.child);
+        let demand = match edge.child {
+            Child::Task(task) => plan.tasks[task].load.as_ref().and_then(|load| demand(load, edge.params[0])),
+            _ => None,
+        };
+        match (demand, edge.child) {
+            (Some(demand), _) => {
+                bounded.push((*index, *edge));
+                demands.push(demand);
+            }
+            // Whoever has no deadline runs after all who have.
+            (None, Child::Task(task)) if plan.tasks[task].load == Some(Load::Busy) && edge.params[0] == 0 => {
+            }
+            (None, Child::Task(task)) if plan.tasks[task].load.is_none() => {}
+            (None, _) => {
+                verdict.open.push(format!("how much `{name}` asks for by its deadlines is not known"))
+            }
+        }
+    }
+    if demands.is_empty() {
+        return;
+    }
+    let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+    let early = demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
+    verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
+    let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1 };
+    let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= exact::one());
+    match verdict.supply.clone() {
+        Some(supply) => {
+            terms.utilisation("deadlines_must_fit_the_supply", "what the node gets", &asked, &supply, verdict)
+        }
+        None => verdict.open.push("what the node gets itself is not known".into()),
+    }
+    if verdict.failures.is_empty() && early {
+        if whole {
+            terms.demand("deadlines_must_fit_every_window", &asked, verdict);
+        } else {
+            verdict.open.push("deadlines below periods were only tested by utilisation".into());
+        }
+    }
+    verdict.asked = Some(asked);
+}
+
+/// What a load asks for; `deadline_ns`: of the edge, 0 when it gives none.
+fn demand(load: &Load, deadline_ns: u64) -> Option<Demand> {
+    let (work, period_ns, own_ns, jitter_ns) = match load {
+        Load::Periodic(load) => (&load.work, load.period_ns, load.deadline_ns, load.jitter_ns),
+        Load::Sporadic(load) => (&load.work, load.separation_ns, load.deadline_ns, 0),
+        Load::Busy | Load::Phases(_) => return None,
+    };
+    let deadline_ns = if deadline_ns == 0 { own_ns } else { deadline_ns };
+    // A late release leaves less time until the same deadline.
+    Some(Demand {
+        work_ns: work.max_ns(),
+        period_ns,
+        deadline_ns: deadline_ns.saturating_sub(jitter_ns).max(1),
+    })
+}
+
+/// work/period of a load, where it has one.
+fn utilisation(load: &Load) -> Option<Share> {
+    demand(load, 0).map(|demand| ratio(demand.work_ns, demand.period_ns))
+}
+
+/// The numbers of one law and what they belong to.
+struct Terms<'a> {
+    children: &'a [(usize, &'a Edge)],
+    demands: Vec<Demand>,
+    /// What a person would reduce.
+    parameter: &'static str,
+    least_ns: u64,
+}
+
+impl Terms<'_> {
+    fn utilisation(
+        &self,
+        rule: &'static str,
+        what: &str,
+        asked: &Share,
+        bound: &Share,
+        verdict: &mut NodeVerdict,
+    ) {
+        if asked <= bound {
+            return;
+        }
+        let excess = asked - bound;
+        // Taking x from a term of period T takes x/T from the sum: the least x is with the shortest period.
+        let reduce = |demand: &Demand| {
+            let cut = (&excess * exact::Share::from_integer(demand.period_ns.into())).ceil().to_integer();
+            u64::try_from(cut)
+                .ok()
+                .and_then(|cut| demand.work_ns.checked_sub(cut))
+                .filter(|to| *to >= self.least_ns)
+        };
+        let parts = match self.parameter {
+            "budget" => "The budgets",
+            _ => "The jobs",
+        };
+        verdict.failures.push(Failure {
+            rule,
+            message: format!(
+                "{parts} add up to {} of a CPU, more than {what}: {}.",
+                percent(asked),
+                percent(bound)
+            ),
+            value: fraction(asked),
+            bound: fraction(bound),
+            mend: self.mend(reduce),
+        });
+    }
+
+    fn demand(&self, rule: &'static str, asked: &Share, verdict: &mut NodeVerdict) {
+        match demand_fits(&self.demands, asked) {
+            Fits::Yes => {}
+            Fits::TooLong => {
+                verdict.failures.push(Failure {
+                    rule: "windows_must_be_few",
+                    message: "Utilisation is so close to 1 that too many windows would have to be looked at. Slightly \
+                              smaller or rounder numbers help."
+                        .into(),
+                    value: fraction(asked),
+                    bound: "1".into(),
+                    mend: None,
+                });
+            }
+            Fits::No { window_ns, due_ns } => {
+                let due = u64::try_from(due_ns).map_or("far more".into(), show_time);
+                let window = show_time(window_ns);
+                verdict.failures.push(Failure {
+                    rule,
+                    message: format!("Within {window} after all begin at once {due} are due."),
+                    value: due,
+                    bound: window,
+                    mend: self.mend_demand(),
+                });
+            }
+        }
+    }
+
+    /// The reduction that takes least; `reduce` says to what a term must shrink.
+    fn mend(&self, reduce: impl Fn(&Demand) -> Option<u64>) -> Option<Mend> {
+        let options = self.children.iter().zip(&self.demands).filter_map(|((edge, _), demand)| {
+            let to_ns = reduce(demand)?;
+            Some(Mend { edge: *edge, parameter: self.parameter, from_ns: demand.work_ns, to_ns })
+        });
+        options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
+    }
+
+    /// For each term, by bisection; only for nodes of a readable size.
+    fn mend_demand(&self) -> Option<Mend> {
+        if self.demands.len() > 32 {
+            return None;
+        }
+        let fits = |at: usize, work_ns: u64| {
+            let mut demands = self.demands.clone();
+            demands[at].work_ns = work_ns;
+            let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+            demand_fits(&demands, &asked) == Fits::Yes
+        };
+        let options = self.demands.iter().enumerate().filter_map(|(at, demand)| {
+            let (mut good, mut bad) = (self.least_ns, demand.work_ns);
+            if good >= bad || !fits(at, good) {
+                return None;
+            }
+            while bad - good > 1 {
+                let middle = good + (bad - good) / 2;
+                *(if fits(at, middle) { &mut good } else { &mut bad }) = middle;
+            }
+            let edge = self.children[at].0;
+            Some(Mend { edge, parameter: self.parameter, from_ns: demand.work_ns, to_ns: good })
+        });
+        options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
+    }
+}
+
+impl Mend {
+    /// "reduce the budget of `video` from 10ms to 9ms (by 1ms)".
+    pub fn words(&self, plan: &Plan) -> String {
+        let name = plan.edges.get(self.edge).map_or("?", |edge| plan.child_name(edge.child));
+        let (from, to) = (show_time(self.from_ns), show_time(self.to_ns));
+        let by = show_time(self.from_ns - self.to_ns);
+        format!("reduce the {} of `{name}` from {from} to {to} (by {by})", self.parameter)
+    }
+}
+
+// ---- supply ---------------------------------------------------------------------------------------------------------
+
+/// Whose word is taken for how much a task asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// The loads of the plan.
+    Loads,
+    /// Nobody's: a live thread may ask for everything.
+    Nobody,
+}
+
+/// Long-run rates.
+pub struct Rates {
+    /// Through each edge; on the one CPU of its parent, or on all together when the parent is shared.
+    pub edge: Vec<Option<Share>>,
+    /// Of nodes, from all their CPUs together.
+    node: Vec<Option<Share>>,
+}
+
+impl Rates {
+    /// From the CPUs down.
+    pub fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
+        let asks = Asks::new(plan, shape, trust);
+        let mut rates = Self { edge: vec![None; plan.edges.len()], node: vec![None; plan.nodes.len()] };
+        for node in &shape.order {
+            rates.node[*node] = rates.node(plan, shape, *node);
+            let Some(supply) = rates.node[*node].clone() else { continue };
+            asks.pass_on(plan, *node, &shape.children[*node], &supply, &mut rates.edge);
+        }
+        rates
+    }
+
+    /// Of a node: what its CPUs or parents give it together.
+    pub fn node(&self, plan: &Plan, shape: &Shape, node: usize) -> Option<Share> {
+        let about = &plan.nodes[node];
+        let most = if about.concurrency > 0 { about.concurrency } else { shape.reach[node].count_ones() };
+        let roots = about.roots.len() as u64;
+        if roots > 0 {
+            return Some(ratio(roots.min(u64::from(most.max(1))), 1));
+        }
+        self.total(plan, shape, &shape.parents[node], most)
+    }
+
+    /// The sum over several edges, of which at most `most` CPUs can serve at once; not known when none is. Edges from
+    /// the same CPU add up: they are never served at the same time. Those from several CPUs add up only if they may
+    /// be served at the same time.
+    pub fn total(&self, plan: &Plan, shape: &Shape, above: &[usize], most: u32) -> Option<Share> {
+        let mut by_cpus: Vec<(u64, Share)> = Vec::new();
+        for edge in above.iter().filter(|edge| !plan.edges[**edge].when_spent) {
+            let Some(rate) = &self.edge[*edge] else { continue };
+            let cpus = shape.reach[plan.edges[*edge].parent];
+            match by_cpus.iter_mut().find(|(other, _)| *other == cpus) {
+                Some((_, sum)) => *sum += rate,
+                None => by_cpus.push((cpus, rate.clone())),
+            }
+        }
+        by_cpus.sort_by(|a, b| b.1.cmp(&a.1));
+        let most = most.max(1);
+        by_cpus
+            .into_iter()
+            .map(|(_, rate)| rate)
+            .take(most as usize)
+            .reduce(|sum, rate| sum + rate)
+            .map(|sum| sum.min(ratio(u64::from(most), 1)))
+    }
+}
+
+/// The most that each node and task may ask for in the long run; `None`: everything.
+struct Asks {
+    node: Vec<Share>,
+    task: Vec<Share>,
+}
+
+impl Asks {
+    fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
+        let task = |index: usize| match (&plan.tasks[index].load, trust) {
+            (Some(load), Trust::Loads) => utilisation(load).unwrap_or_else(exact::one),
+            (None, Trust::Loads) => exact::zero(),
+            (_, Trust::Nobody) => exact::one(),
+        };
+        let mut asks = Self {
+            node: vec![exact::zero(); plan.nodes.len()],
+            task: (0..plan.tasks.len()).map(task).collect(),
+        };
+        for node in shape.order.iter().rev() {
+            let most = ratio(u64::from(shape.reach[*node].count_ones()), 1);
+            let budget = policies::by_number(plan.nodes[*node].policy).and_then(BudgetParams::of);
+            let edges = shape.children[*node].iter().map(|edge| &plan.edges[*edge]);
+            let sum = match budget {
+                Some(at) => exact::sum(edges.map(|edge| (at.budget(edge), at.period(edge)))),
+                // Who takes in threads that match nothing may have any number of them.
+                None if plan.nodes[*node].default && trust == Trust::Nobody => most.clone(),
+                None => edges.fold(exact::zero(), |sum, edge| exact::add(&sum, &asks.child(edge.child))),
+            };
+            asks.node[*node] = sum.min(most);
+        }
+        asks
+    }
+
+    fn child(&self, child: Child) -> Share {
+        match child {
+            Child::Node(node) => self.node[node].clone(),
+            Child::Task(task) => self.task[task].clone(),
+            Child::Set(_) => exact::one(),
+        }
+    }
+
+    /// What a node, itself supplied with `supply`, is sure to pass on through each of its edges.
+    fn pass_on(
+        &self,
+        plan: &Plan,
+        node: usize,
+        edges: &[usize],
+        supply: &Share,
+        rates: &mut [Option<Share>],
+    ) {
+        let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return };
+        let edge = |index: usize| &plan.edges[index];
+        let ask = |index: usize| self.child(edge(index).child);
+        if let Some(at) = BudgetParams::of(policy) {
+            for index in edges {
+                rates[*index] = Some(ratio(at.budget(edge(*index)), at.period(edge(*index))));
+            }
+        } else if let Some(at) = policies::position(&policy.edge_params, "weight") {
+            let weights: u64 = edges.iter().map(|index| edge(*index).params[at]).sum();
+            for index in edges {
+                rates[*index] = Some(supply * ratio(edge(*index).params[at], weights.max(1)));
+            }
+        } else if let Some(at) = policies::position(&policy.edge_params, "priority") {
+            let mut order = edges.to_vec();
+            order.sort_by_key(|index| std::cmp::Reverse(edge(*index).params[at]));
+            let mut above = exact::zero();
+            // Equals wait for each other.
+            for equals in order.chunk_by(|a, b| edge(*a).params[at] == edge(*b).params[at]) {
+                above = equals.iter().fold(above, |sum, index| exact::add(&sum, &ask(*index)));
+                for index in equals {
+                    rates[*index] =
+                        Some((supply - &above + ask(*index)).clamp(exact::zero(), supply.clone()));
+                }
+            }
+        } else if policy.heeds_deadlines {
+            let all = edges.iter().fold(exact::zero(), |sum, index| exact::add(&sum, &ask(*index)));
+            for index in edges {
+                rates[*index] = Some((supply - &all + ask(*index)).clamp(exact::zero(), supply.clone()));
+            }
+        } else if policy.edge_params.is_empty() {
+            // Turns of equal length: the policy knows no difference between its children.
+            let turns = ratio(1, edges.len().max(1) as u64);
+            for index in edges {
+                rates[*index] = Some(supply * &turns);
+            }
+        }
+    }
+}
+
+// ---- JSON -----------------------------------------------------------------------------------------------------------
+
+impl Admission {
+    /// For tools; see docs/plan-language.md, "tierce check --json".
+    pub fn to_json(&self, plan: &Plan) -> Value {
+        let share = |share: &Option<Share>| share.as_ref().map(fraction);
+        let failure = |failure: &Failure| {
+            let mend = failure.mend.as_ref().map(|mend| {
+                json!({
+                    "child": plan.child_name(plan.edges[mend.edge].child),
+                    "parameter": mend.parameter, "from_ns": mend.from_ns, "to_ns": mend.to_ns,
+                })
+            });
+            json!({
+                "rule": failure.rule, "message": failure.message, "value": failure.value, "bound": failure.bound,
+                "mend": mend,
+            })
+        };
+        let nodes: Vec<_> = plan
+            .nodes
+            .iter()
+            .zip(&self.nodes)
+            .map(|(node, verdict)| {
+                let holds = verdict.law.map(|_| verdict.failures.is_empty());
+                json!({
+                    "name": node.name, "policy": policies::by_number(node.policy).map(|policy| policy.name),
+                    "holds": holds, "law": verdict.law.map(Law::name),
+                    "asked": share(&verdict.asked), "supply": share(&verdict.supply),
+                    "failures": verdict.failures.iter().map(failure).collect::<Vec<_>>(), "open": verdict.open,
+                })
+            })
+            .collect();
+        let edges: Vec<_> = plan
+            .edges
+            .iter()
+            .zip(&self.edges)
+            .map(|(edge, verdict)| {
+                let policy = policies::by_number(plan.nodes[edge.parent].policy);
+                let params = policy.map(|policy| policy.edge_params.iter().zip(edge.params));
+                let params: serde_json::Map<_, _> =
+                    params.into_iter().flatten().map(|(param, value)| (param.name.into(), value.into())).collect();
+                json!({
+                    "parent": plan.nodes[edge.parent].name, "child": plan.child_name(edge.child), "params": params,
+                    "rank": edge.rank, "when_spent": edge.when_spent, "supply": share(&verdict.supply),
+                })
+            })
+            .collect();
+        let tasks: Vec<_> = plan
+            .tasks
+            .iter()
+            .zip(&self.tasks)
+            .map(|(task, verdict)| {
+                let needs: Vec<_> = task
+                    .needs
+                    .iter()
+                    .zip(&verdict.needs)
+                    .map(|(need, proved)| json!({ "text": need.text, "proved_by": proved }))
+                    .collect();
+                json!({
+                    "name": task.name, "asked": share(&verdict.asked), "supply": share(&verdict.supply),
+                    "may_miss": verdict.may_miss, "needs": needs,
+                })
+            })
+            .collect();
+        json!({
+            "version": CHECK_VERSION, "plan": plan.name, "holds": self.holds, "cpus": plan.machine.cpus,
+            "nodes": nodes, "edges": edges, "tasks": tasks,
+        })
+    }
+}

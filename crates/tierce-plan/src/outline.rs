@@ -1,0 +1,238 @@
+//! The plan as a tree for people, with the verdict beside every part.
+
+use crate::admission::{Admission, NodeVerdict, TaskVerdict};
+use crate::exact::{percent, Share};
+use crate::model::{Child, Edge, Plan, PARAMS};
+use crate::policies::{self, Param, ParamKind};
+use crate::structure::Shape;
+use crate::units::show_time;
+use std::fmt::Write;
+
+impl Admission {
+    /// A tree with ticks and crosses, then every failure in plain words with the smallest change that mends it.
+    pub fn outline(&self, plan: &Plan) -> String {
+        let shape = Shape::new(plan);
+        let mut outline = Outline {
+            plan,
+            shape: &shape,
+            admission: self,
+            drawn: vec![false; plan.nodes.len()],
+            rows: Vec::new(),
+        };
+        for cpu in 0..plan.machine.cpus {
+            outline.cpu(cpu);
+        }
+        let mut text = format!(
+            "{}: {}, {} on {}\n\n",
+            plan.name,
+            count(plan.nodes.len(), "node"),
+            count(plan.tasks.len(), "task"),
+            count(plan.machine.cpus as usize, "CPU")
+        );
+        outline.write(&mut text);
+        self.verdict(plan, &mut text);
+        text
+    }
+
+    fn verdict(&self, plan: &Plan, text: &mut String) {
+        text.push('\n');
+        let mut line = |words: String| {
+            text.push_str(words.trim_end());
+            text.push('\n');
+        };
+        for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
+            for failure in &verdict.failures {
+                line(format!("✗ {}: {}: {}", node.name, failure.rule, failure.message));
+                line(match &failure.mend {
+                    Some(mend) => format!("  The smallest change that mends it: {}.", mend.words(plan)),
+                    None => "  No single number can mend it: reduce several.".into(),
+                });
+            }
+            for open in &verdict.open {
+                line(format!("? {}: {open}.", node.name));
+            }
+        }
+        let missing = self.tasks.iter().filter(|task| task.may_miss).count();
+        if missing > 0 {
+            line(format!(
+                "! {} may miss deadlines: more is asked for than is sure to come.",
+                count(missing, "task")
+            ));
+        }
+        let open = self.tasks.iter().flat_map(|task| &task.needs).filter(|need| need.is_none()).count();
+        if open > 0 {
+            line(format!("? {} not decided by utilisation alone.", count(open, "need")));
+        }
+        let failed = self.nodes.iter().filter(|node| !node.failures.is_empty()).count();
+        let tested = self.nodes.iter().filter(|node| node.law.is_some()).count();
+        line(match (failed, tested) {
+            (0, 0) => "Holds: nothing in it promises more than an order or shares.".into(),
+            (0, _) => format!("Holds: {} tested.", count(tested, "node")),
+            _ => format!("Does not hold: {} of {} failed.", failed, count(tested, "tested node")),
+        });
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
+struct Outline<'a> {
+    plan: &'a Plan,
+    shape: &'a Shape,
+    admission: &'a Admission,
+    drawn: Vec<bool>,
+    /// Tree and name, what it is, what was found.
+    rows: Vec<[String; 3]>,
+}
+
+impl Outline<'_> {
+    fn cpu(&mut self, cpu: u32) {
+        self.rows.push([format!("CPU {cpu}"), String::new(), String::new()]);
+        let root = self.plan.nodes.iter().position(|node| node.roots.contains(&cpu));
+        match root {
+            Some(root) => self.node("", "└─ ", "   ", root, None),
+            None => self.rows.push(["└─ nothing".into(), String::new(), String::new()]),
+        }
+    }
+
+    fn node(&mut self, above: &str, branch: &str, below: &str, index: usize, edge: Option<&Edge>) {
+        let node = &self.plan.nodes[index];
+        let policy = policies::by_number(node.policy);
+        let seen = std::mem::replace(&mut self.drawn[index], true);
+        let mut what = vec![policy.map_or("?", |policy| policy.name).to_string()];
+        if !seen {
+            what.extend(policy.and_then(|policy| params(&policy.node_params, &node.params)));
+            if node.concurrency > 0 {
+                what.push(format!("concurrency {}", node.concurrency));
+            }
+            if node.default {
+                what.push("default".into());
+            }
+        }
+        what.extend(edge.and_then(|edge| self.edge(edge)));
+        let found = if seen { "see above".into() } else { node_found(&self.admission.nodes[index]) };
+        self.rows.push([format!("{above}{branch}{}", node.name), what.join(", "), found]);
+        if seen {
+            return;
+        }
+        let plan = self.plan;
+        let edges = &self.shape.children[index];
+        let set = |edge: &usize| match plan.edges[*edge].child {
+            Child::Task(task) => plan.tasks[task].set,
+            _ => None,
+        };
+        // Members of one set are one line.
+        let groups: Vec<_> = edges.chunk_by(|a, b| set(a).is_some() && set(a) == set(b)).collect();
+        let above = format!("{above}{below}");
+        for (at, group) in groups.iter().enumerate() {
+            let (branch, below) =
+                if at + 1 == groups.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let edge = &plan.edges[group[0]];
+            match edge.child {
+                Child::Node(node) => self.node(&above, branch, below, node, Some(edge)),
+                Child::Task(task) => self.task(&format!("{above}{branch}"), group, task),
+                Child::Set(_) => {}
+            }
+        }
+    }
+
+    fn task(&mut self, start: &str, group: &[usize], task: usize) {
+        let plan = self.plan;
+        let edge = &plan.edges[group[0]];
+        let mut name = plan.tasks[task].name.clone();
+        if group.len() > 1 {
+            let last = plan.child_name(plan.edges[group[group.len() - 1]].child);
+            let index = last.rsplit('[').next().unwrap_or("]");
+            name = format!("{}..{index}", name.trim_end_matches(']'));
+        }
+        let alike = group.iter().all(|other| plan.edges[*other].params == edge.params);
+        let what = if alike { self.edge(edge).unwrap_or_default() } else { "each its own".into() };
+        let tasks = group.iter().filter_map(|edge| match plan.edges[*edge].child {
+            Child::Task(task) => Some(&self.admission.tasks[task]),
+            _ => None,
+        });
+        let found = task_found(&tasks.collect::<Vec<_>>());
+        self.rows.push([format!("{start}{name}"), what, found]);
+    }
+
+    /// "budget 2ms, period 10ms (20 %), rank 1".
+    fn edge(&self, edge: &Edge) -> Option<String> {
+        let policy = policies::by_number(self.plan.nodes[edge.parent].policy)?;
+        let mut words: Vec<_> = params(&policy.edge_params, &edge.params).into_iter().collect();
+        if let Some((budget, period)) = policies::budget_and_period(policy) {
+            let share = crate::exact::ratio(edge.params[budget], edge.params[period].max(1));
+            if let Some(last) = words.last_mut() {
+                let _ = write!(last, " ({})", percent(&share));
+            }
+        }
+        if edge.rank != 0 {
+            words.push(format!("rank {}", edge.rank));
+        }
+        if edge.when_spent {
+            words.push("when spent".into());
+        }
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    fn write(&self, text: &mut String) {
+        let width =
+            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (first, second) = (width(0), width(1));
+        for [tree, what, found] in &self.rows {
+            let pad = |text: &str, width: usize| " ".repeat(width - text.chars().count());
+            let line = format!("{tree}{}  {what}{}  {found}", pad(tree, first), pad(what, second));
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+}
+
+/// What says something: not its preset, or a number without which the line would say nothing.
+fn params(records: &[Param], values: &[u64; PARAMS]) -> Option<String> {
+    let said = |(at, param): &(usize, &Param)| match param.kind {
+        ParamKind::DurationOf(other) => values[*at] != values[other],
+        ParamKind::Count => true,
+        ParamKind::Time => param.preset != Some(values[*at]),
+    };
+    let word = |(at, param): (usize, &Param)| match param.kind {
+        ParamKind::Count => format!("{} {}", param.name, values[at]),
+        _ => format!("{} {}", param.name, show_time(values[at])),
+    };
+    let words: Vec<_> = records.iter().enumerate().take(PARAMS).filter(said).map(word).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn node_found(verdict: &NodeVerdict) -> String {
+    let of = |share: &Option<Share>| share.as_ref().map_or("?".into(), percent);
+    match verdict.law {
+        None => format!("  gets {}", of(&verdict.supply)),
+        Some(_) => {
+            let tick = if verdict.failures.is_empty() { "✓" } else { "✗" };
+            format!("{tick} {} asked of {}", of(&verdict.asked), of(&verdict.supply))
+        }
+    }
+}
+
+fn task_found(verdicts: &[&TaskVerdict]) -> String {
+    let range = |of: fn(&TaskVerdict) -> &Option<Share>| {
+        let shares: Option<Vec<_>> = verdicts.iter().map(|verdict| of(verdict).as_ref()).collect();
+        let shares = shares.unwrap_or_default();
+        let (least, most) = (percent(shares.iter().min()?), percent(shares.iter().max()?));
+        Some(if least == most { least } else { format!("{least} to {most}") })
+    };
+    let mut words = Vec::new();
+    words.extend(range(|verdict| &verdict.asked).map(|asked| format!("asks {asked}")));
+    words.extend(range(|verdict| &verdict.supply).map(|supply| format!("gets {supply}")));
+    let mark = if verdicts.iter().any(|verdict| verdict.may_miss) {
+        "!"
+    } else if verdicts.iter().any(|verdict| verdict.needs.iter().any(Option::is_none)) {
+        "?"
+    } else if verdicts.iter().any(|verdict| !verdict.needs.is_empty()) {
+        "✓"
+    } else {
+        " "
+    };
+    format!("{mark} {}", words.join(", "))
+}

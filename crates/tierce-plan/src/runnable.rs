@@ -1,0 +1,192 @@
+//! What a plan must have besides to be enforced on a live machine.
+
+use crate::admission::{Rates, Trust};
+use crate::exact::zero;
+use crate::faults::{Fault, Faults};
+use crate::model::{Child, Edge, Plan};
+use crate::policies;
+use crate::source::Spot;
+use crate::structure::Shape;
+use crate::units::show_time;
+
+impl Plan {
+    /// Whether the plan can be enforced on a machine whose online CPUs are 0 to `cpus - 1`:
+    ///
+    /// - every CPU has a root, and no root is on a CPU that is not there;
+    /// - exactly one default node takes in the threads that match nothing; it can give them parameters, and reaches
+    ///   every CPU with a share that nothing can take away;
+    /// - no budget keeps a runnable thread waiting until the kernel's watchdog gives up;
+    /// - what is matched fits the pools of the kernel build.
+    pub fn check_runnable(&self, cpus: u32) -> Result<(), Faults> {
+        let shape = Shape::new(self);
+        let mut faults = Vec::new();
+        self.roots_for(cpus, &mut faults);
+        self.default_for(cpus, &shape, &mut faults);
+        self.watchdog(&mut faults);
+        self.pools(&mut faults);
+        if faults.is_empty() {
+            Ok(())
+        } else {
+            Err(Faults::new(faults, self.sources.clone()))
+        }
+    }
+
+    fn roots_for(&self, cpus: u32, faults: &mut Vec<Fault>) {
+        let mut rooted = 0u64;
+        for node in &self.nodes {
+            for cpu in &node.roots {
+                rooted |= 1 << cpu;
+                if *cpu >= cpus {
+                    let message = format!("`{}` is the root of CPU {cpu}, which is not online", node.name);
+                    let fault = Fault::new("root_cpu_must_be_online", node.spot, message).value(cpu);
+                    faults.push(fault.bound(format!("0 to {}", cpus.saturating_sub(1))));
+                }
+            }
+        }
+        let missing: Vec<_> =
+            (0..cpus.min(64)).filter(|cpu| rooted & 1 << cpu == 0).map(|cpu| cpu.to_string()).collect();
+        if !missing.is_empty() {
+            let spot = self
+                .nodes
+                .iter()
+                .find(|node| !node.roots.is_empty())
+                .map_or(Spot::default(), |node| node.spot);
+            let message = format!("no root runs on CPU {}", missing.join(", "));
+            let hint = "a live plan rules every online CPU: `per_cpu = true` for a root each, `cpus = \"all\"` for one \
+                        shared root; leave `[machine] cpus` out to take what the machine has";
+            faults.push(Fault::new("every_cpu_needs_a_root", spot, message).hint(hint));
+        }
+    }
+
+    fn default_for(&self, cpus: u32, shape: &Shape, faults: &mut Vec<Fault>) {
+        let Some(index) = self.default_node else {
+            let message = "no node is the default: threads that match nothing would have no place";
+            let fault = Fault::new("default_node_must_exist", Spot::default(), message);
+            faults.push(fault.hint("default = true in one node, usually a `fair` one"));
+            return;
+        };
+        let node = &self.nodes[index];
+        if node.replica.is_some() {
+            let message =
+                format!("the default node `{}` is `per_cpu`: which replica should take a thread?", node.base);
+            let hint = "one node with a parent on each CPU lets threads move";
+            faults.push(Fault::new("default_node_is_one", node.spot, message).hint(hint));
+            return;
+        }
+        if self.each.is_none() {
+            let policy = policies::by_number(node.policy);
+            let required = policy.map(|policy| policy.edge_params.iter().filter(|param| param.required()));
+            let names: Vec<_> = required.into_iter().flatten().map(|param| param.name).collect();
+            if !names.is_empty() {
+                let message =
+                    format!("threads in the default node `{}` need {}", node.name, names.join(" and "));
+                let fault = Fault::new("each_must_be_given", node.spot, message);
+                faults.push(fault.hint(format!("each = {{ {} = … }}", names.join(" = …, "))));
+            }
+        }
+        // Walk up per CPU: on each, at least one parent must pass on a share.
+        let rates = Rates::new(self, shape, Trust::Nobody);
+        for cpu in 0..cpus.min(64) {
+            if !self.nodes.iter().any(|node| node.roots.contains(&cpu)) {
+                continue; // reported already
+            }
+            if let Err(obstacle) = self.share_on(cpu, index, shape, &rates) {
+                let hint = "a reservation gives it a share whatever others do: \
+                            under.RESERVATION = { budget = \"1ms\", period = \"20ms\" }";
+                let (spot, why) = match obstacle {
+                    Some(edge) => {
+                        let parent = &self.nodes[edge.parent].name;
+                        let child = self.child_name(edge.child);
+                        (edge.spot, format!("in `{parent}` others may leave nothing for `{child}`"))
+                    }
+                    None => (node.spot, "no edge leads there".to_string()),
+                };
+                let message =
+                    format!("the default node `{}` has no sure share of CPU {cpu}: {why}", node.name);
+                faults.push(Fault::new("default_node_needs_a_share", spot, message).hint(hint));
+            }
+        }
+    }
+
+    /// Whether the node is sure to get something on that CPU; else the edge at which that ends, if there is one.
+    fn share_on(&self, cpu: u32, node: usize, shape: &Shape, rates: &Rates) -> Result<(), Option<&Edge>> {
+        // An unknown rate is not held against the plan: the policy may well be fair.
+        let passes = |index: usize| rates.edge[index].as_ref().is_none_or(|rate| *rate > zero());
+        let here = |index: &&usize| {
+            let edge = &self.edges[**index];
+            !edge.when_spent && shape.reach[edge.parent] & 1 << cpu != 0
+        };
+        let mut sure = vec![false; self.nodes.len()];
+        for node in &shape.order {
+            let above = |index: &usize| passes(*index) && sure[self.edges[*index].parent];
+            sure[*node] =
+                self.nodes[*node].roots.contains(&cpu) || shape.parents[*node].iter().filter(here).any(above);
+        }
+        let mut at = node;
+        while !sure[at] {
+            let Some(first) = shape.parents[at].iter().find(here) else { return Err(None) };
+            if !passes(*first) {
+                return Err(Some(&self.edges[*first]));
+            }
+            at = self.edges[*first].parent;
+        }
+        if sure[node] {
+            Ok(())
+        } else {
+            Err(None)
+        }
+    }
+
+    /// A thread that has used its budget early in one period may get the next late: (T - Q) + (D - Q); debt, at most
+    /// one budget, costs a period more.
+    fn watchdog(&self, faults: &mut Vec<Fault>) {
+        let mut seen = Vec::new();
+        for edge in &self.edges {
+            let policy = policies::by_number(self.nodes[edge.parent].policy);
+            let Some((policy, (budget, period))) =
+                policy.and_then(|p| Some((p, policies::budget_and_period(p)?)))
+            else {
+                continue;
+            };
+            let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+            let [budget, period, deadline] = [budget, period, deadline].map(|at| edge.params[at]);
+            let wait = period.saturating_sub(budget) + deadline.saturating_sub(budget) + period;
+            if wait >= self.run.watchdog_ns && !seen.contains(&edge.spot) {
+                seen.push(edge.spot);
+                let name = match edge.child {
+                    Child::Task(task) => {
+                        self.tasks[task].set.map_or(&self.tasks[task].name, |set| &self.sets[set].name)
+                    }
+                    child => self.child_name(child),
+                };
+                let message =
+                    format!("`{name}` could wait so long for its budget that the kernel's watchdog gives up");
+                let hint = "a shorter period with the same share: (period - budget) + (deadline - budget) + period for \
+                            debt is the longest wait";
+                let fault = Fault::new("wait_must_stay_under_the_watchdog", edge.spot, message);
+                faults.push(fault.value(show_time(wait)).bound(show_time(self.run.watchdog_ns)).hint(hint));
+            }
+        }
+    }
+
+    /// Nodes and single tasks are made before the first thread is matched; sets grow as threads come.
+    fn pools(&self, faults: &mut Vec<Fault>) {
+        let limits = policies::kernel_limits();
+        let single = |child: Child| match child {
+            Child::Task(task) => self.tasks[task].set.is_none(),
+            _ => true,
+        };
+        let tasks = self.tasks.iter().filter(|task| task.set.is_none()).count();
+        let roots: usize = self.nodes.iter().map(|node| node.roots.len()).sum();
+        let edges = self.edges.iter().filter(|edge| single(edge.child)).count() + roots;
+        for (rule, what, count, most) in [
+            ("too_many_nodes", "nodes and tasks", self.nodes.len() + tasks, limits.nodes),
+            ("too_many_edges", "edges", edges, limits.edges),
+        ] {
+            if count > most as usize {
+                let message = format!("the plan has more {what} than the kernel build can hold");
+                faults.push(Fault::new(rule, Spot::default(), message).value(count).bound(most));
+            }
+        }
+    }
+}

@@ -1,0 +1,342 @@
+//! The JSON Schema of plans, generated from the records of the policies.
+
+use crate::policies::{policies, Param, ParamKind};
+use crate::units::show_time;
+use serde_json::{json, Map, Value};
+
+/// The schema (draft 2020-12) of a plan as an editor sees it: TOML read as JSON.
+pub fn schema() -> Value {
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Tierce plan",
+        "type": "object",
+        "additionalProperties": false,
+        "properties": {
+            "include": one_or_more(text("file to include, relative to this one; may not redefine anything")),
+            "machine": machine(),
+            "run": run(),
+            "defaults": closed(
+                "values that stand in for presets, by policy",
+                policies().iter().map(|policy| {
+                    let params = policy.node_params.iter().chain(&policy.edge_params);
+                    (policy.name, closed(policy.name, params.map(|param| (param.name, parameter(param, false)))))
+                }),
+            ),
+            "node": named("schedulers", node()),
+            "task": named("tasks: one leaf each", leaf(Map::new())),
+            "tasks": named("sets of tasks: a leaf per member", leaf(set_keys())),
+        },
+        "$defs": {
+            "time": {
+                "type": "string",
+                "description": "a time with its unit: 10ms, 1.8ms, 500us",
+                "pattern": r"^\s*[0-9][0-9_]*(\.[0-9_]+)?\s*(ns|us|µs|μs|ms|s|min)\s*$",
+            },
+            "amount": {
+                "description": "a time, a range from which it is drawn, or times taken in turn",
+                "anyOf": [
+                    time(),
+                    object("uniform, both ends included", [("min", time()), ("max", time())], &["min", "max"]),
+                    { "type": "array", "items": time(), "minItems": 1 },
+                ],
+            },
+            "cpu": { "type": "integer", "minimum": 0, "maximum": 63, "description": "number of a CPU" },
+            "cpus": { "type": "array", "items": { "$ref": "#/$defs/cpu" }, "minItems": 1, "uniqueItems": true },
+            "needs": one_or_more(text("a guarantee, for example RESBS 2ms 10ms")),
+            "under": {
+                "description": "parents: one edge, or a list of edges, for each",
+                "type": "object",
+                "propertyNames": { "$ref": "#/$defs/name" },
+                "additionalProperties": one_or_more(edge()),
+            },
+            "load": load(),
+            "matcher": matcher(),
+            "name": { "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*$" },
+        },
+    })
+}
+
+fn time() -> Value {
+    json!({ "$ref": "#/$defs/time" })
+}
+
+fn text(description: &str) -> Value {
+    json!({ "type": "string", "description": description })
+}
+
+fn whole(description: &str, least: i64, most: i64) -> Value {
+    json!({ "type": "integer", "minimum": least, "maximum": most, "description": description })
+}
+
+fn yes_or_no(description: &str) -> Value {
+    json!({ "type": "boolean", "description": description })
+}
+
+fn reference(name: &str) -> Value {
+    json!({ "$ref": format!("#/$defs/{name}") })
+}
+
+fn one_or_more(item: Value) -> Value {
+    json!({ "anyOf": [item, { "type": "array", "items": item, "minItems": 1 }] })
+}
+
+/// An object with these keys and no others.
+fn closed<'n>(description: &str, keys: impl IntoIterator<Item = (&'n str, Value)>) -> Value {
+    object(description, keys, &[])
+}
+
+fn object<'n>(
+    description: &str,
+    keys: impl IntoIterator<Item = (&'n str, Value)>,
+    required: &[&str],
+) -> Value {
+    let properties: Map<_, _> = keys.into_iter().map(|(key, value)| (key.to_string(), value)).collect();
+    json!({
+        "type": "object", "description": description, "additionalProperties": false, "properties": properties,
+        "required": required,
+    })
+}
+
+/// Tables by name.
+fn named(description: &str, item: Value) -> Value {
+    json!({
+        "type": "object", "description": description, "propertyNames": reference("name"),
+        "additionalProperties": item,
+    })
+}
+
+/// One parameter. `each`: where a weight may follow nice.
+fn parameter(param: &Param, each: bool) -> Value {
+    let preset = match (param.kind, param.preset) {
+        (ParamKind::DurationOf(_), _) => "; default: the period".to_string(),
+        (_, None) => "; required".to_string(),
+        (ParamKind::Count, Some(preset)) => format!("; default {preset}"),
+        (ParamKind::Time, Some(preset)) => format!("; default {}", show_time(preset)),
+    };
+    if param.kind == ParamKind::Count {
+        let number = json!({ "type": "integer", "minimum": param.least, "maximum": param.most });
+        let description = format!("{}; {} to {}{preset}", param.meaning, param.least, param.most);
+        if each && param.name == "weight" {
+            return json!({ "description": description, "anyOf": [number, { "const": "nice" }] });
+        }
+        let mut number = number;
+        number["description"] = description.into();
+        return number;
+    }
+    let (least, most) = (show_time(param.least), show_time(param.most));
+    json!({ "$ref": "#/$defs/time", "description": format!("{}; {least} to {most}{preset}", param.meaning) })
+}
+
+/// Keys of several policies side by side: a key may mean the same in each, or one of several things.
+fn merged(lists: impl Iterator<Item = Vec<(&'static str, Value)>>) -> Map<String, Value> {
+    let mut keys: Map<String, Value> = Map::new();
+    for (name, value) in lists.flatten() {
+        match keys.get_mut(name) {
+            None => drop(keys.insert(name.into(), json!({ "anyOf": [value] }))),
+            Some(known) => {
+                if let Some(list) = known["anyOf"].as_array_mut().filter(|list| !list.contains(&value)) {
+                    list.push(value);
+                }
+            }
+        }
+    }
+    for value in keys.values_mut() {
+        if let Some([only]) = value["anyOf"].as_array().map(Vec::as_slice) {
+            *value = only.clone();
+        }
+    }
+    keys
+}
+
+/// An edge may be below any policy: the schema cannot know which.
+fn edge() -> Value {
+    let mut keys = merged(policies().iter().map(|policy| {
+        policy.edge_params.iter().map(|param| (param.name, parameter(param, false))).collect()
+    }));
+    for (name, value) in [
+        (
+            "rank",
+            whole(
+                "which CPU gets a shared child; larger wins, between CPUs only",
+                i32::MIN.into(),
+                i32::MAX.into(),
+            ),
+        ),
+        (
+            "when",
+            json!({ "const": "spent", "description": "only while all other edges of the child are out of budget" }),
+        ),
+        ("cpu", json!({ "$ref": "#/$defs/cpu", "description": "selects the replica of the parent" })),
+    ] {
+        keys.insert(name.into(), value);
+    }
+    json!({ "type": "object", "additionalProperties": false, "properties": keys })
+}
+
+/// A node: common keys, and for each policy its parameters.
+fn node() -> Value {
+    let common: Vec<(&str, Value)> = vec![
+        ("cpu", json!({ "$ref": "#/$defs/cpu", "description": "the CPU whose root this is" })),
+        (
+            "cpus",
+            json!({ "description": "CPUs whose shared root this is", "anyOf": [{ "const": "all" }, reference("cpus")] }),
+        ),
+        (
+            "per_cpu",
+            json!({ "description": "a replica for each CPU, or for these", "anyOf": [{ "type": "boolean" }, reference("cpus")] }),
+        ),
+        ("concurrency", whole("CPUs that may run it at once; default: all that reach it", 1, 64)),
+        ("default", yes_or_no("threads that match nothing belong here")),
+        ("needs", reference("needs")),
+        ("under", reference("under")),
+    ];
+    let one = policies().iter().map(|policy| {
+        let mut keys = common.clone();
+        let each = policy.edge_params.iter().map(|param| (param.name, parameter(param, true)));
+        let each = closed("edge of each thread that matches nothing", each);
+        keys.push(("policy", json!({ "const": policy.name })));
+        keys.push(("each", each));
+        keys.extend(policy.node_params.iter().map(|param| (param.name, parameter(param, false))));
+        object(policy.name, keys, &["policy"])
+    });
+    json!({ "oneOf": one.collect::<Vec<_>>() })
+}
+
+fn leaf(mut more: Map<String, Value>) -> Value {
+    for (name, value) in [
+        ("under", reference("under")),
+        ("load", reference("load")),
+        ("needs", reference("needs")),
+        ("affinity", json!({ "$ref": "#/$defs/cpus", "description": "CPUs it may run on" })),
+        ("match", one_or_more(reference("matcher"))),
+    ] {
+        more.insert(name.into(), value);
+    }
+    json!({ "type": "object", "additionalProperties": false, "properties": more })
+}
+
+fn set_keys() -> Map<String, Value> {
+    let count = whole("members that check and sim have", 0, crate::policies::limits().nodes.into());
+    let csv = text("a table of members: columns load.KEY and under.PARENT.KEY");
+    [("count".to_string(), count), ("csv".to_string(), csv)].into_iter().collect()
+}
+
+fn load() -> Value {
+    let amount = || reference("amount");
+    let common = |more: Vec<(&'static str, Value)>| {
+        let own = [("deadline", time()), ("phase", time())];
+        own.into_iter().chain(more).collect::<Vec<_>>()
+    };
+    let timer = json!({ "anyOf": [
+        time(),
+        object("a timer of that name", [("name", json!({ "type": "string" })), ("period", time()),
+            ("absolute", yes_or_no("keep the original times when late"))], &["period"]),
+    ] });
+    let phase = json!({
+        "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
+        "properties": { "run": amount(), "sleep": amount(), "suspend": amount(), "timer": timer },
+    });
+    json!({
+        "description": "what it does in the simulator",
+        "anyOf": [
+            { "const": "busy", "description": "always wants a CPU" },
+            object("a job every period", common(vec![("period", time()), ("work", amount()), ("jitter", time())]),
+                &["period", "work"]),
+            object("jobs at least `separation` apart, plus a draw up to `extra`",
+                common(vec![("separation", time()), ("extra", time()), ("work", amount())]), &["separation", "work"]),
+            object("steps, over and over", common(vec![
+                ("phases", json!({ "type": "array", "items": phase, "minItems": 1 })),
+                ("repeat", whole("passes through the list; default: for ever", 1, i64::MAX)),
+            ]), &["phases"]),
+            object("what a thread of an rt-app file does",
+                common(vec![("rt_app", text("the file")), ("thread", text("name of the thread there"))]), &["rt_app"]),
+        ],
+    })
+}
+
+fn matcher() -> Value {
+    let id = |what: &str| whole(what, 0, u32::MAX.into());
+    let nice = json!({ "description": "nice value or range", "anyOf": [
+        { "type": "integer", "minimum": -20, "maximum": 19 },
+        closed("range, both ends included", [("min", whole("least", -20, 19)), ("max", whole("most", -20, 19))]),
+    ] });
+    let mut value = closed(
+        "which threads; all keys must fit",
+        [
+            ("comm", text("name of the thread (glob)")),
+            ("pcomm", text("name of the process (glob)")),
+            ("exe", text("path of the executable (glob; ** crosses /)")),
+            ("cgroup", text("path of the cgroup without the leading / (glob; ** crosses /)")),
+            ("unit", text("systemd unit (glob)")),
+            ("uid", id("effective user id")),
+            ("gid", id("effective group id")),
+            ("pid", id("process id")),
+            ("tid", id("thread id")),
+            ("ppid", id("process id of the parent")),
+            ("nice", nice),
+            ("is_kthread", yes_or_no("kernel threads, or only others")),
+            ("is_group_leader", yes_or_no("first threads of processes, or only others")),
+        ],
+    );
+    value["minProperties"] = 1.into();
+    value
+}
+
+fn machine() -> Value {
+    let cost = |what: &str| json!({ "$ref": "#/$defs/time", "description": what });
+    let interrupt = object(
+        "what steals time",
+        [
+            ("cpu", reference("cpu")),
+            ("every", cost("distance, or mean distance")),
+            ("takes", reference("amount")),
+            ("phase", cost("first one after the epoch")),
+            ("arrival", json!({ "enum": ["periodic", "poisson"] })),
+        ],
+        &["every", "takes"],
+    );
+    closed(
+        "the machine that check and sim assume",
+        [
+            (
+                "cpus",
+                whole(
+                    "number of CPUs; default: those of the machine, one in check and sim",
+                    1,
+                    crate::policies::limits().cpus.into(),
+                ),
+            ),
+            ("epoch", cost("time to which releases and interrupts are relative")),
+            (
+                "costs",
+                closed(
+                    "CPU time of scheduling itself, default 0",
+                    [
+                        ("switch", cost("from one task to another")),
+                        ("timer", cost("a timer fires")),
+                        ("migration", cost("added when the task last ran on another CPU")),
+                        ("level", cost("added for each node on the path")),
+                    ],
+                ),
+            ),
+            ("interrupts", one_or_more(interrupt)),
+        ],
+    )
+}
+
+fn run() -> Value {
+    closed(
+        "options of a live run",
+        [
+            (
+                "watchdog",
+                json!({ "$ref": "#/$defs/time", "description": "longest wait of a runnable thread, at most 30s" }),
+            ),
+            (
+                "throttle",
+                json!({ "enum": ["anywhere", "user"],
+            "description": "where a thread without budget is stopped: anywhere is precise, user never holds kernel locks" }),
+            ),
+        ],
+    )
+}
