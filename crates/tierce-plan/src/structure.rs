@@ -4,7 +4,8 @@ use crate::faults::Fault;
 use crate::model::{Attach, Child, Edge, Plan};
 use crate::policies;
 use crate::source::Spot;
-use std::collections::HashSet;
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashSet};
 
 /// What can be asked about the graph, computed once. Nothing here assumes that the plan is right.
 pub struct Shape {
@@ -80,18 +81,26 @@ impl Shape {
 
 impl Plan {
     /// The order in which the graph can be built: CPU roots first, every parent edge of a node before its first child
-    /// edge, otherwise the order of the text.
+    /// edge. Edges below one parent keep the order of the text, so ids given in this order decide ties as the text does.
     pub fn attach_order(&self) -> Vec<Attach> {
         let shape = Shape::new(self);
         let mut order = Vec::with_capacity(self.nodes.len() + self.edges.len());
+        let mut waiting: Vec<_> = shape.parents.iter().map(Vec::len).collect();
+        let mut ready = BinaryHeap::new();
         for (node, about) in self.nodes.iter().enumerate() {
             order.extend(about.roots.iter().map(|cpu| Attach::Root { cpu: *cpu, node }));
+            if !about.roots.is_empty() {
+                ready.extend(shape.children[node].iter().copied().map(Reverse));
+            }
         }
-        for node in &shape.order {
-            order.extend(shape.parents[*node].iter().map(|edge| Attach::Edge(*edge)));
-        }
-        for parents in &shape.task_parents {
-            order.extend(parents.iter().map(|edge| Attach::Edge(*edge)));
+        while let Some(Reverse(edge)) = ready.pop() {
+            order.push(Attach::Edge(edge));
+            if let Child::Node(node) = self.edges[edge].child {
+                waiting[node] -= 1;
+                if waiting[node] == 0 {
+                    ready.extend(shape.children[node].iter().copied().map(Reverse));
+                }
+            }
         }
         order
     }

@@ -56,6 +56,87 @@ fn the_attach_order_has_parents_first_and_everything_once() {
     }
 }
 
+/// The plan as a graph of the engine, which has rules of its own; ids by index.
+fn build(plan: &Plan) -> Result<(), String> {
+    let mut graph = tierce_policy::Graph::new(plan.machine.cpus, 0).map_err(|error| error.to_string())?;
+    let mut node = |kind, concurrency, allowed, params, name: &str| {
+        graph.node_new(kind, concurrency, allowed, params).ok_or_else(|| format!("{name} is refused"))
+    };
+    let nodes: Result<Vec<_>, _> = plan
+        .nodes
+        .iter()
+        .map(|about| node(about.policy, about.concurrency, u64::MAX, about.params, &about.name))
+        .collect();
+    let tasks: Result<Vec<_>, _> = plan
+        .tasks
+        .iter()
+        .map(|task| node(tierce_policy::TASK, 0, task.affinity.unwrap_or(u64::MAX), [0; 4], &task.name))
+        .collect();
+    let (nodes, tasks) = (nodes?, tasks?);
+    for step in plan.attach_order() {
+        match step {
+            Attach::Root { cpu, node } => graph.root(cpu, nodes[node], 0).map_err(|error| error.to_string())?,
+            Attach::Edge(index) => {
+                let edge = &plan.edges[index];
+                let child = match edge.child {
+                    Child::Node(node) => nodes[node],
+                    Child::Task(task) => tasks[task],
+                    Child::Set(_) => return Err("a set in the edges".into()),
+                };
+                let words = |error| format!("{}: {error}", plan.child_name(edge.child));
+                graph.attach(nodes[edge.parent], child, edge.params, edge.rank, edge.when_spent, 0).map_err(words)?;
+            }
+        }
+    }
+    graph.check(true).map_err(|broken| format!("{broken:?}"))
+}
+
+#[test]
+fn the_engine_takes_every_example() {
+    for path in examples() {
+        if let Err(error) = build(&Plan::load(&path).unwrap()) {
+            panic!("{}: {error}", path.display());
+        }
+    }
+}
+
+#[test]
+fn siblings_are_attached_in_the_order_of_the_text() {
+    for path in examples() {
+        let plan = Plan::load(&path).unwrap();
+        let mut last = vec![None; plan.nodes.len()];
+        for step in plan.attach_order() {
+            if let Attach::Edge(edge) = step {
+                let before = last[plan.edges[edge].parent].replace(edge);
+                assert!(before < Some(edge), "{}", path.display());
+            }
+        }
+    }
+}
+
+#[test]
+fn every_example_holds() {
+    for path in examples() {
+        let plan = Plan::load(&path).unwrap();
+        let admission = plan.admit();
+        assert!(admission.holds, "{}", admission.outline(&plan));
+    }
+}
+
+#[test]
+fn every_example_but_edf_can_run_live() {
+    for path in examples() {
+        let plan = Plan::load(&path).unwrap();
+        let runnable = plan.check_runnable(plan.machine.cpus);
+        if path.ends_with("edf.toml") {
+            let faults = runnable.unwrap_err();
+            assert_eq!(faults.faults[0].rule, "default_node_must_exist");
+        } else if let Err(faults) = runnable {
+            panic!("{}", faults.report_plain());
+        }
+    }
+}
+
 #[test]
 fn the_desktop_is_what_its_text_says() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
