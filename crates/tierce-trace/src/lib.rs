@@ -17,6 +17,7 @@ pub mod file;
 pub mod header;
 pub mod histogram;
 pub mod html;
+pub mod perfetto;
 pub mod report;
 pub mod stats;
 pub mod units;

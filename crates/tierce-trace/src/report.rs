@@ -4,7 +4,7 @@ use crate::header::Source;
 use crate::histogram::{Histogram, Summary};
 use crate::stats::{EdgeStats, Stats, TaskStats};
 use crate::units::{percent, time};
-use comfy_table::{presets, CellAlignment, Table};
+use comfy_table::{presets, CellAlignment, Table, TableComponent};
 use serde::{Deserialize, Serialize};
 
 /// Statistics of one schedule. The JSON of `tierce sim --json`, `tierce run --json` and `tierce trace stats --json`.
@@ -314,8 +314,8 @@ impl Report {
                 name,
                 time(task.cpu_ns),
                 percent(task.cpu_ns, self.elapsed_ns),
-                task.jobs.to_string(),
-                task.misses.to_string(),
+                if task.released + task.jobs == 0 { "-".into() } else { task.jobs.to_string() },
+                if task.released + task.jobs == 0 { "-".into() } else { task.misses.to_string() },
                 spread(|s| s.min),
                 spread(|s| s.avg),
                 spread(|s| s.p99),
@@ -392,7 +392,7 @@ impl Report {
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─').set_header(header);
     table
 }
 

@@ -38,7 +38,7 @@ function taskColumns(several) {
     ["task", (r) => [r.name + (r.id ? "" : " (gone)")], "text swatch"],
     ...(several ? [["trace", (r) => [r.tag], "text"]] : []),
     ["CPU time", (r) => ns(r.cpu_ns)], ["share", (r) => [percent(r.cpu_ns, r.elapsed_ns), r.cpu_ns / r.elapsed_ns]],
-    ["jobs", (r) => count(r.jobs)], ["misses", (r) => count(r.misses), "alarm"],
+    ["jobs", (r) => (r.released ? count(r.jobs) : ns(null))], ["misses", (r) => (r.released ? count(r.misses) : ns(null)), "alarm"],
     ["response min", (r) => ns(r.response_ns?.min)], ["avg", (r) => ns(r.response_ns?.avg)],
     ["p99", (r) => ns(r.response_ns?.p99)], ["max", (r) => ns(r.response_ns?.max)],
     ["latest by", (r) => ns(r.misses ? r.tardiness_ns.max : null)],
@@ -160,6 +160,7 @@ function firstLook() {
 
 async function start() {
   const params = new URLSearchParams(location.hash.slice(1));
+  view.whole = params.has("whole"); // for pictures: every row, no scrolling
   const dark = params.get("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   document.documentElement.classList.toggle("dark", dark === "dark");
   view.traces = await loadTraces();

@@ -10,7 +10,7 @@ const PALETTE = {
 
 const view = {
   traces: [], rows: [], from: 0, to: 1, length: 1, filter: "", chosen: null, pointer: null, measure: null,
-  width: 0, height: 0, total: 0,
+  width: 0, height: 0, total: 0, scroll: 0, whole: false, allRows: [],
 };
 
 function theme() {
@@ -167,7 +167,8 @@ function draw() {
   look = theme();
   const scroll = document.getElementById("scroll");
   view.width = document.getElementById("timeline").clientWidth;
-  view.height = Math.min(view.total, Math.max(320, Math.round(window.innerHeight * 0.74)));
+  const most = view.whole ? 16000 : Math.max(320, Math.round(window.innerHeight * 0.74));
+  view.height = Math.min(view.total, most);
   scroll.style.height = `${view.height}px`;
   document.getElementById("spacer").style.height = `${Math.max(0, view.total - view.height)}px`;
   ctx = sizeCanvas(document.getElementById("plot"), view.width, view.height);
@@ -420,10 +421,10 @@ function drawTask(row, y, shift) {
   const { thing } = row, { jobs } = thing, colour = colourOf(thing), faint = dimmed(thing) ? 0.2 : 1;
   const height = row.main, arrows = jobs.release.length > 0;
   const top = arrows ? y + 10 : y, h = y + height - top;
+  for (const edge of thing.edges) drawHatch(edge.throttled, top, h, shift);
   // From release to completion: the response time, as a pale band; red where it is late.
   const first = Math.max(0, lastAt(jobs.release, view.from - shift) - 60);
-  const dense = [];
-  let lastX = -99;
+  const late = [];
   for (let j = first; j < jobs.release.length; j++) {
     const x0 = xOf(jobs.release[j] + shift);
     if (x0 > view.width + 40) break;
@@ -434,17 +435,15 @@ function drawTask(row, y, shift) {
       ctx.fillStyle = colour;
       ctx.fillRect(x0, top + h / 2, x1 - x0, h / 2);
     }
-    if (jobs.missed[j] && jobs.deadline[j] !== NONE) dense.push(j);
-    if (x0 - lastX > 5) lastX = x0;
+    if (jobs.missed[j] && jobs.deadline[j] !== NONE) late.push(j);
   }
-  for (const edge of thing.edges) drawHatch(edge.throttled, top, h, shift);
+  ctx.globalAlpha = 1;
   drawRuns(thing.runs, top, h, colour, shift, faint, (i) => jobName(thing, thing.runs.e[i]));
-  for (const j of dense) {
-    const x = xOf(jobs.deadline[j] + shift), end = jobs.end[j] === NONE ? row.trace.length_ns : jobs.end[j];
-    const late = xOf(end + shift);
+  for (const j of late) {
+    const x0 = xOf(jobs.deadline[j] + shift), end = jobs.end[j] === NONE ? row.trace.length_ns : jobs.end[j];
     ctx.globalAlpha = 0.85 * faint;
     ctx.fillStyle = look.bad;
-    ctx.fillRect(x, y + height - 3, Math.max(late - x, 1), 3);
+    ctx.fillRect(x0, y + height - 3, Math.max(xOf(end + shift) - x0, 1), 3);
   }
   ctx.globalAlpha = faint;
   if (arrows) drawArrows(jobs, y, height, first, shift);

@@ -1,0 +1,142 @@
+//! `tierce timeline`: pictures of traces.
+
+use super::trace::load;
+use anyhow::Context;
+use std::fs::{self, File};
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tierce_trace::browser::Browser;
+use tierce_trace::{html, perfetto, Trace};
+
+/// Show a trace: an HTML page that works offline, a trace for ui.perfetto.dev, a PNG.
+///
+/// With two traces (say, simulated and measured) equal rows lie one above the other. Without an option the page is
+/// written beside the first trace.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What to show: files of `tierce sim --trace` or `tierce run --trace`.
+    #[arg(required = true, num_args = 1..=2, value_name = "TRACE")]
+    traces: Vec<PathBuf>,
+    /// Write the page here.
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write a Perfetto trace (of one trace only) here.
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    /// Write a picture of the page here; needs a Chromium.
+    #[arg(long, value_name = "FILE")]
+    png: Option<PathBuf>,
+    /// Where the picture begins and ends, e.g. 0ms..120ms; the page itself always has everything.
+    #[arg(long, value_name = "FROM..TO", requires = "png", value_parser = parse_span)]
+    span: Option<(u64, u64)>,
+    /// Width and height of the picture in CSS pixels; it has twice as many of its own.
+    #[arg(long, value_name = "WxH", requires = "png", default_value = "1400x1200", value_parser = parse_size)]
+    size: (u32, u32),
+    /// A dark picture.
+    #[arg(long, requires = "png")]
+    dark: bool,
+}
+
+/// Write what was asked for and say where it is.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    if args.perfetto.is_some() && args.traces.len() > 1 {
+        anyhow::bail!("--perfetto takes one trace, {} were given", args.traces.len());
+    }
+    let traces = args.traces.iter().map(|path| load(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let traces: Vec<&Trace> = traces.iter().collect();
+    if let Some(path) = &args.perfetto {
+        let out = BufWriter::new(create(path)?);
+        perfetto::write(traces[0], out).with_context(|| path.display().to_string())?;
+        println!("{}: open it at ui.perfetto.dev", path.display());
+    }
+    let beside = args.traces[0].with_extension("html");
+    let only_others = args.perfetto.is_some() || args.png.is_some();
+    let page = args.html.or((!only_others).then_some(beside));
+    if let Some(path) = &page {
+        write_page(&traces, path)?;
+        println!("{}", path.display());
+    }
+    if let Some(png) = &args.png {
+        let browser = Browser::find().context("--png needs a Chromium in PATH (Debian package chromium)")?;
+        let scratch = std::env::temp_dir().join(format!("tierce-timeline-{}.html", std::process::id()));
+        write_page(&traces, page.as_ref().unwrap_or(&scratch))?;
+        let theme = if args.dark { "dark" } else { "light" };
+        let span = args.span.map(|(from, to)| format!("&from_ns={from}&to_ns={to}")).unwrap_or_default();
+        let page = page.as_ref().unwrap_or(&scratch);
+        let made = browser.screenshot(page, &format!("whole&theme={theme}{span}"), args.size, png);
+        if *page == scratch {
+            fs::remove_file(&scratch)?;
+        }
+        made.with_context(|| png.display().to_string())?;
+        println!("{}", png.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn create(path: &Path) -> anyhow::Result<File> {
+    File::create(path).with_context(|| path.display().to_string())
+}
+
+fn write_page(traces: &[&Trace], path: &Path) -> anyhow::Result<()> {
+    html::write(traces, BufWriter::new(create(path)?)).with_context(|| path.display().to_string())
+}
+
+fn parse_size(text: &str) -> Result<(u32, u32), String> {
+    let size =
+        text.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    match size {
+        Some((width @ 300..=8000, height @ 200..=8000)) => Ok((width, height)),
+        Some((width, height)) => Err(format!("{width}x{height} is not within 300x200 and 8000x8000")),
+        None => Err("a width, an x and a height are expected, e.g. 1400x1200".into()),
+    }
+}
+
+fn parse_span(text: &str) -> Result<(u64, u64), String> {
+    let (from, to) =
+        text.split_once("..").ok_or("two times with .. between are expected, e.g. 0ms..120ms")?;
+    let (from, to) = (parse_time(from)?, parse_time(to)?);
+    if from < to {
+        Ok((from, to))
+    } else {
+        Err(format!("it ends ({to} ns) before it begins ({from} ns)"))
+    }
+}
+
+fn parse_time(text: &str) -> Result<u64, String> {
+    let text = text.trim();
+    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let scale = match &text[split..] {
+        "ns" => 1,
+        "us" | "µs" => 1_000,
+        "ms" => 1_000_000,
+        "s" => 1_000_000_000,
+        _ => return Err(format!("\"{text}\": an integer and one of ns, us, ms, s are expected, e.g. 120ms")),
+    };
+    let number: u64 = text[..split].parse().map_err(|error| format!("\"{text}\": {error}"))?;
+    number.checked_mul(scale).ok_or(format!("\"{text}\" is beyond 584 years"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn spans_and_sizes() {
+        assert_eq!(parse_span("0ms..120ms"), Ok((0, 120_000_000)));
+        assert_eq!(parse_span("5us..1s"), Ok((5_000, 1_000_000_000)));
+        for (text, part) in [
+            ("5ms", "two times"),
+            ("5..6ms", "an integer and one of"),
+            ("9ms..1ms", "ends (1000000 ns) before it begins (9000000 ns)"),
+            ("0s..99999999999s", "beyond 584 years"),
+            ("ms..1s", "cannot parse"),
+        ] {
+            let error = parse_span(text).unwrap_err();
+            assert!(error.contains(part), "{text}: {error}");
+        }
+        assert_eq!(parse_size("800x600"), Ok((800, 600)));
+        assert!(parse_size("8x6").unwrap_err().contains("8x6 is not within"));
+        assert!(parse_size("800").unwrap_err().contains("a width"));
+    }
+}

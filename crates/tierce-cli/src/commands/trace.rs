@@ -1,0 +1,187 @@
+//! `tierce trace`: traces as numbers and as text.
+
+use anyhow::Context;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tierce_trace::{units, Event, Kind, Reader, Stats, Trace, TraceHeader, NO_DEADLINE};
+
+/// Read a trace: statistics, or every record as a line.
+#[derive(clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(clap::Subcommand)]
+enum What {
+    /// Per task: jobs, misses, response times; per node: supply per period, throttles; per CPU: use.
+    Stats {
+        /// A file of `tierce sim --trace` or `tierce run --trace`.
+        trace: PathBuf,
+        /// As JSON.
+        #[arg(long)]
+        json: bool,
+    },
+    /// One line per record: time, CPU, kind, and what it says.
+    Dump {
+        /// A file of `tierce sim --trace` or `tierce run --trace`.
+        trace: PathBuf,
+        /// As JSON, one record per line, the header first.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// Print what was asked for.
+pub fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let mut out = BufWriter::new(io::stdout().lock());
+    let done = match args.what {
+        What::Stats { trace, json } => stats(&trace, json, &mut out),
+        What::Dump { trace, json } => dump(&trace, json, &mut out),
+    };
+    match done.and_then(|()| Ok(out.flush()?)) {
+        // The reader of a pipe may have seen enough.
+        Err(error)
+            if error.downcast_ref().is_some_and(|e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe) => {}
+        other => other?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A whole trace. One that is cut off or damaged is used up to that place, with a warning.
+pub fn load(path: &Path) -> anyhow::Result<Trace> {
+    let (trace, fault) = Trace::read(open(path)?).with_context(|| path.display().to_string())?;
+    if let Some(fault) = fault {
+        eprintln!("tierce: {}: {fault}; what comes before is used", path.display());
+    }
+    Ok(trace)
+}
+
+fn open(path: &Path) -> anyhow::Result<File> {
+    File::open(path).with_context(|| path.display().to_string())
+}
+
+fn stats(path: &Path, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
+    let trace = load(path)?;
+    let mut stats = Stats::new(&trace.header);
+    trace.events.iter().for_each(|event| stats.event(event));
+    stats.finish(trace.end_ns());
+    let report = stats.report();
+    if json {
+        serde_json::to_writer_pretty(&mut *out, &report)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", report.tables())?;
+    }
+    Ok(())
+}
+
+fn dump(path: &Path, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
+    let reader = Reader::new(open(path)?).with_context(|| path.display().to_string())?;
+    let header = reader.header().clone();
+    if json {
+        writeln!(out, "{}", serde_json::to_string(&header)?)?;
+    }
+    for event in reader {
+        let event = match event {
+            Ok(event) => event,
+            Err(fault) => anyhow::bail!("{}: {fault}", path.display()),
+        };
+        let line = if json { json_line(&event) } else { text_line(&header, &event) };
+        writeln!(out, "{line}")?;
+    }
+    Ok(())
+}
+
+fn json_line(event: &Event) -> String {
+    let Event { now_ns, cpu, a, b, value, .. } = *event;
+    let kind = event.kind().map_or_else(|| event.kind.to_string(), |kind| kind.name().to_string());
+    let mut line =
+        serde_json::json!({ "now_ns": now_ns, "cpu": cpu, "kind": kind, "a": a, "b": b, "value": value });
+    if event.kind() == Some(Kind::Name) {
+        line["text"] = event.text().into();
+    }
+    line.to_string()
+}
+
+/// `enum tierce_why`.
+const WHYS: [&str; 9] =
+    ["woke", "restored", "moved", "blocked", "spent", "no room", "closed", "outranked", "gone"];
+
+fn text_line(header: &TraceHeader, event: &Event) -> String {
+    let Event { now_ns, cpu, a, b, value, .. } = *event;
+    let thing = |id: u32| header.name(id).map_or_else(|| format!("#{id}"), str::to_string);
+    let edge = |id: u32| match header.edges.iter().find(|edge| edge.id == id) {
+        Some(edge) => format!("{} > {}", edge.parent_name, edge.child_name),
+        None => format!("edge {id}"),
+    };
+    let why = |why: u32| WHYS.get(why as usize).map_or_else(|| why.to_string(), |why| why.to_string());
+    let at = |ns: u64| {
+        let ns = ns.saturating_sub(header.start_ns);
+        format!("{}.{:06} ms", ns / 1_000_000, ns % 1_000_000)
+    };
+    let text = match event.kind() {
+        None => format!("a {a}, b {b}, value {value}"),
+        Some(Kind::Decision) if a == 0 => format!("idle after {}", thing(value as u32)),
+        Some(Kind::Decision) if value == 0 => format!("{} through {}, after idle", thing(a), edge(b)),
+        Some(Kind::Decision) => format!("{} through {}, after {}", thing(a), edge(b), thing(value as u32)),
+        Some(Kind::Request | Kind::Release) => format!("{}, {}", thing(a), why(b)),
+        Some(Kind::Grant | Kind::Detach) => edge(a),
+        Some(Kind::Revoke) => format!("{}, {}", edge(a), why(b)),
+        Some(Kind::Throttle) => format!("{} until {}", edge(a), at(value)),
+        Some(Kind::Replenish) => format!("{} to {}", edge(a), signed(value)),
+        Some(Kind::Budget) => format!("{} has {}", edge(a), signed(value)),
+        Some(Kind::JobRelease) if value == NO_DEADLINE => format!("{} job {b}", thing(a)),
+        Some(Kind::JobRelease | Kind::Miss) => format!("{} job {b}, deadline {}", thing(a), at(value)),
+        Some(Kind::JobStart) => format!("{} job {b}", thing(a)),
+        Some(Kind::JobComplete) => format!("{} job {b} after {}", thing(a), units::time(value)),
+        Some(Kind::Stolen) => format!("{} while {} was current", units::time(value), thing(a)),
+        Some(Kind::Lost) => format!("{value} records"),
+        Some(Kind::Forgive) => format!("{} {}", edge(a), units::time(value)),
+        Some(Kind::Outside) => format!("thread {a} {}", if b == 1 { "begins" } else { "ends" }),
+        Some(Kind::Control) => format!("operation {a} on {b}, error {value}"),
+        Some(Kind::Name) => format!("#{a} is {}", event.text()),
+        Some(Kind::Attach) => format!("edge {a}: {} > {}", thing(value as u32), thing(b)),
+    };
+    let kind = event.kind().map_or_else(|| format!("kind {}", event.kind), |kind| kind.name().to_string());
+    format!("{:>16} cpu{cpu} {kind:<12} {text}", at(now_ns))
+}
+
+/// A budget: negative when there is debt.
+fn signed(value: u64) -> String {
+    let value = value as i64;
+    let sign = if value < 0 { "-" } else { "" };
+    format!("{sign}{}", units::time(value.unsigned_abs()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_equal_tierce_h() {
+        let text = include_str!("../../../../policy/tierce.h");
+        let (_, text) = text.split_once("enum tierce_why {").unwrap();
+        let (text, _) = text.split_once('}').unwrap();
+        let names = text.lines().filter_map(|line| line.trim().strip_prefix("TIERCE_")?.split_once(','));
+        let names: Vec<_> = names.map(|(name, _)| name.to_lowercase().replace('_', " ")).collect();
+        assert_eq!(names, WHYS);
+    }
+
+    #[test]
+    fn every_kind_has_a_line() {
+        let header = TraceHeader { cpus: 1, ..Default::default() };
+        for kind in Kind::ALL {
+            let event = Event::new(1_500_000, *kind, 0, 1, 2, u64::MAX);
+            let line = text_line(&header, &event);
+            assert!(line.starts_with("     1.500000 ms cpu0") && line.contains(kind.name()), "{line}");
+            serde_json::from_str::<serde_json::Value>(&json_line(&event)).unwrap();
+        }
+        let budget = Event::new(0, Kind::Budget, 0, 3, 2, (-1500i64) as u64);
+        assert!(text_line(&header, &budget).ends_with("edge 3 has -1.5 µs"));
+        let later = Event { kind: 999, ..budget };
+        assert!(text_line(&header, &later).contains("kind 999"));
+    }
+}
