@@ -2,7 +2,7 @@
 
 use std::{env, path::Path, process::Command};
 
-const PROGRAMS: [&str; 1] = ["init"];
+const PROGRAMS: [&str; 2] = ["init", "meter"];
 
 fn main() {
     let source = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../guest");

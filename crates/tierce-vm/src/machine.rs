@@ -64,7 +64,7 @@ impl Default for Vm {
             cpus: 1,
             memory_mib: 512,
             mode: Mode::Auto,
-            turns_ns: Some(100_000),
+            turns_ns: Some(50_000),
             copies: Vec::new(),
             programs: Vec::new(),
             environment: Vec::new(),
@@ -164,10 +164,14 @@ impl Outcome {
         archive.entries()?.try_for_each(|entry| act(&mut entry?))
     }
 
-    /// The last lines of the console.
-    pub fn console_tail(&self, lines: usize) -> String {
+    /// Why the guest died, as far as its console tells: from the first sign of trouble on, else the end; at most so many
+    /// lines.
+    pub fn last_words(&self, lines: usize) -> String {
+        let signs = ["tierce init: ", "Kernel panic", "BUG: ", "Oops", "QEMU: "];
         let all: Vec<&str> = self.console.lines().collect();
-        all[all.len().saturating_sub(lines)..].join("\n")
+        let trouble = all.iter().position(|line| signs.iter().any(|sign| line.contains(sign)));
+        let from = trouble.unwrap_or(all.len().saturating_sub(lines));
+        all[from..].iter().take(lines).copied().collect::<Vec<_>>().join("\n")
     }
 }
 
@@ -207,7 +211,10 @@ impl Vm {
             ensure!(shift <= 10, "shift {shift}: an instruction takes 2^0 to 2^10 ns");
         }
         if let Some(turns) = self.turns_ns {
-            ensure!(turns >= 10_000, "turns of {turns} ns: the kernel's shortest sampling period is 10000");
+            ensure!(
+                (1_000..=1_000_000_000).contains(&turns),
+                "turns of {turns} ns: possible are 1 us to 1 s"
+            );
         }
         Ok(())
     }
@@ -232,6 +239,11 @@ impl Vm {
         }
     }
 
+    /// Whether its CPUs share one host thread.
+    fn takes_turns(&self, mode: Mode) -> bool {
+        matches!(mode, Mode::Deterministic { .. }) && self.cpus > 1
+    }
+
     fn contents(&self, command: &[impl AsRef<str>], mode: Mode) -> Result<Vec<u8>> {
         let mut contents = Contents::new()?;
         for program in &self.programs {
@@ -248,8 +260,7 @@ impl Vm {
         let base = [("PATH", "/bin:/sbin:/usr/bin:/usr/sbin"), ("HOME", "/root"), ("LANG", "C.UTF-8")];
         let mut environment: Vec<_> = base.map(|(name, value)| (name.into(), value.into())).into();
         environment.extend_from_slice(&self.environment);
-        let takes_turns = matches!(mode, Mode::Deterministic { .. }) && self.cpus > 1;
-        contents.orders(&words, &environment, self.turns_ns.filter(|_| takes_turns))?;
+        contents.orders(&words, &environment, self.turns_ns.filter(|_| self.takes_turns(mode)))?;
         let bytes = contents.bytes();
         // The image is in memory twice while the kernel unpacks it.
         let needed = 2 * (bytes.len() >> 20) as u32 + 96;
@@ -349,7 +360,7 @@ impl Running {
             "chardev:console",
         ]);
         command.arg("-kernel").arg(&kernel.vmlinux).args(["-initrd", &pass(initramfs.into())]);
-        command.args(["-append", &kernel_line(vm)]);
+        command.args(["-append", &kernel_line(vm, mode)]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints.try_clone()?);
 
         let inherited: Vec<i32> = passed.iter().map(AsRawFd::as_raw_fd).collect();
@@ -473,10 +484,13 @@ fn accelerator(mode: Mode) -> Vec<String> {
 }
 
 /// The kernel's command line. `nokaslr`: the same addresses each time. `cryptomgr.notests`: else self-tests take CPU time
-/// for seconds after the boot. `mitigations=off`: costs of the kernel, not of the host's workarounds.
-fn kernel_line(vm: &Vm) -> String {
+/// for seconds after the boot. `mitigations=off`: costs of the kernel, not of the host's workarounds. `iomem=relaxed`:
+/// init may reach the timer that makes short turns.
+fn kernel_line(vm: &Vm, mode: Mode) -> String {
     let base = "console=ttyS0 quiet panic=-1 nokaslr random.trust_cpu=on tsc=reliable cryptomgr.notests mitigations=off";
-    std::iter::once(base).chain(vm.kernel_arguments.iter().map(String::as_str)).collect::<Vec<_>>().join(" ")
+    let turns = vm.turns_ns.filter(|_| vm.takes_turns(mode)).map(|_| "iomem=relaxed");
+    let more = vm.kernel_arguments.iter().map(String::as_str);
+    std::iter::once(base).chain(turns).chain(more).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -492,7 +506,7 @@ mod tests {
             (Vm { memory_mib: 64, ..Vm::default() }, "64 MiB of memory: a guest needs at least 128"),
             (Vm { memory_mib: 128, copies: vec![big_file()], ..Vm::default() }, "need at least"),
             (Vm { mode: Mode::Deterministic { shift: 11 }, ..Vm::default() }, "shift 11"),
-            (Vm { turns_ns: Some(9_999), ..Vm::default() }, "turns of 9999 ns"),
+            (Vm { turns_ns: Some(999), ..Vm::default() }, "turns of 999 ns: possible are 1 us to 1 s"),
             (
                 Vm { programs: vec!["no-such-program".into()], ..Vm::default() },
                 "no-such-program: no such program",

@@ -34,9 +34,9 @@ pub struct Args {
     /// With --deterministic: one instruction takes 2^SHIFT ns.
     #[arg(long, default_value_t = 1, value_name = "SHIFT", requires = "deterministic")]
     shift: u8,
-    /// With --deterministic and several CPUs: longest time a virtual CPU stands still, or "off" for the guest's tick.
-    /// Costs each turn about 1,000 instructions on the last CPU.
-    #[arg(long, default_value = "100us", value_parser = parse_turns, value_name = "TIME")]
+    /// With --deterministic and several CPUs: longest time a virtual CPU stands still while others run; "off" leaves it to
+    /// the guest's tick (milliseconds). Shorter is slower on the host.
+    #[arg(long, default_value = "50us", value_parser = parse_turns, value_name = "TIME")]
     fine_turns: Turns,
     /// Emulate even where KVM could be used.
     #[arg(long, conflicts_with = "deterministic")]
@@ -171,7 +171,7 @@ fn boot(args: &Args) -> Result<ExitCode> {
         End::Exit(_) => {}
         End::Limit => eprintln!("tierce vm: not done after {} s", args.limit.as_secs_f32()),
         End::Died => {
-            eprintln!("tierce vm: the guest died; the end of its console:\n{}", outcome.console_tail(30))
+            eprintln!("tierce vm: the guest died; its last words:\n{}", outcome.last_words(30))
         }
     }
     if args.json {
