@@ -157,21 +157,30 @@ impl Event {
     }
 
     /// What is impossible about this record in a trace of `cpus` CPUs, if anything: field, value and bound.
+    ///
+    /// Only kinds that say something about a CPU need one the trace has: what happens in a domain that several CPUs
+    /// share is told with a number beyond them.
     pub fn fault(&self, cpus: u32) -> Option<String> {
-        let id = |what: &str, id: u32| (id > ID_MAX).then(|| format!("{what} is {id}, at most {ID_MAX}"));
-        if u32::from(self.cpu) >= cpus {
+        let kind = self.kind()?;
+        let about_cpu = matches!(kind, Kind::Decision | Kind::Grant | Kind::Stolen | Kind::Outside);
+        if about_cpu && u32::from(self.cpu) >= cpus {
             return Some(format!("cpu is {}, the trace has {cpus}", self.cpu));
         }
-        match self.kind()? {
+        let id =
+            |what: &str, id: u64| (id > ID_MAX.into()).then(|| format!("{what} is {id}, at most {ID_MAX}"));
+        match kind {
             Kind::Outside | Kind::Control | Kind::Lost => None,
-            Kind::Decision | Kind::Grant => id("a", self.a).or_else(|| id("b", self.b)),
-            Kind::Throttle | Kind::Replenish | Kind::Budget | Kind::Forgive | Kind::Detach => {
-                id("a", self.a).or_else(|| id("b", self.b))
+            Kind::Decision
+            | Kind::Grant
+            | Kind::Throttle
+            | Kind::Replenish
+            | Kind::Budget
+            | Kind::Forgive
+            | Kind::Detach => id("a", self.a.into()).or_else(|| id("b", self.b.into())),
+            Kind::Attach => {
+                id("a", self.a.into()).or_else(|| id("b", self.b.into())).or_else(|| id("parent", self.value))
             }
-            Kind::Attach => id("a", self.a)
-                .or_else(|| id("b", self.b))
-                .or_else(|| (self.value > u64::from(ID_MAX)).then(|| format!("parent is {}", self.value))),
-            _ => id("a", self.a),
+            _ => id("a", self.a.into()),
         }
     }
 }
@@ -242,7 +251,8 @@ mod tests {
         assert_eq!(Event { a: u32::MAX, ..good }.fault(2).unwrap(), "a is 4294967295, at most 4194303");
         assert_eq!(Event { b: u32::MAX, ..good }.fault(2).unwrap(), "b is 4294967295, at most 4194303");
         let attach = Event::new(0, Kind::Attach, 0, 1, 2, 1 << 40);
-        assert_eq!(attach.fault(1).unwrap(), "parent is 1099511627776");
+        assert_eq!(attach.fault(1).unwrap(), "parent is 1099511627776, at most 4194303");
+        assert_eq!(Event::new(0, Kind::Budget, 64, 7, 8, 0).fault(2), None, "told by a shared domain");
         assert_eq!(Event { kind: 999, ..good }.fault(2), None, "kinds of later versions pass");
     }
 }

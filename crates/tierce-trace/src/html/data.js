@@ -123,6 +123,7 @@ class Trace {
           if (!edge.child) { edge.child = b[i]; this.task(b[i]).edges.push(edge); }
           Object.assign(edge, { since: t, cpu_now: cpu[i] });
           this.sample(edge, t, null);
+          if (on.thing && on.thing === this.things[b[i]]) this.switchTo(on, on.thing, a[i], t); // by another parent
           break;
         }
         case KIND.REVOKE: this.endGrant(this.edge(a[i]), t); break;
