@@ -199,7 +199,7 @@ static u32 check_cpu(u32 cpu)
 static u32 check_rest(u32 node)
 {
 	node_t *n = node_at(node);
-	u32 edge, cpu, lowest = head_lowest(node), room;
+	u32 edge, cpu, room;
 	if (!n->row)
 		return TIERCE_HOLDS;
 	HOLDS(claim_at_rest, !n->claim_edge);
@@ -214,8 +214,8 @@ static u32 check_rest(u32 node)
 			continue;
 		if (room && head_has_child(node, cpu))
 			HOLDS(work_conserving, S.edge[edge].told);
-		if (!room && lowest != TIERCE_CPUS && n->servable)
-			HOLDS(rank_at_rest, S.edge[edge].told || S.edge[edge].rank <= S.edge[S.row[n->row].edge[lowest]].rank);
+		if (!room)
+			HOLDS(rank_at_rest, S.edge[edge].told || !head_outranks(node, edge, cpu));
 	}
 	return TIERCE_HOLDS;
 }

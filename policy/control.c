@@ -121,6 +121,7 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 		S.cpu[cpu].until_ns = TIERCE_NEVER;
 		S.cpu[cpu].armed_ns = TIERCE_NEVER;
 	}
+	port_record(TIERCE_OP_init, cpus, 0, 0, now, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
 
@@ -129,6 +130,7 @@ TIERCE_FN int graph_stage(u32 index, u64 value)
 	if (index >= TIERCE_PARAMS)
 		return TIERCE_E_parameter_out_of_range;
 	S.stage[index] = value;
+	port_record(TIERCE_OP_stage, index, 0, value, 0, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
 
@@ -179,6 +181,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 		S.spare_node[S.spare_nodes++] = id;
 		return TIERCE_NONE;
 	}
+	port_record(TIERCE_OP_node_new, kind, concurrency, allowed, 0, id, 0);
 	return id;
 }
 
@@ -191,6 +194,7 @@ TIERCE_FN int graph_node_set(u32 node, u64 now)
 		return TIERCE_E_parameter_out_of_range;
 	for (i = 0; i < TIERCE_PARAMS; i++)
 		S.node[node].param[i] = S.stage[i];
+	port_record(TIERCE_OP_node_set, node, 0, 0, now, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
 
@@ -202,6 +206,7 @@ TIERCE_FN int graph_node_free(u32 node)
 		return TIERCE_E_still_in_use;
 	S.node[node].kind = TIERCE_FREE;
 	S.spare_node[S.spare_nodes++] = node;
+	port_record(TIERCE_OP_node_free, node, 0, 0, 0, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
 
@@ -251,9 +256,12 @@ static inline void edge_give_back(u32 edge)
 
 TIERCE_FN u32 graph_edge_new(u32 parent, u32 child, s32 rank, u32 flags)
 {
+	u32 edge;
 	if (!node_exists(parent) || !node_exists(child) || S.node[parent].kind == TIERCE_TASK || parent == child)
 		return TIERCE_NONE;
-	return edge_take(parent, child, rank, flags);
+	edge = edge_take(parent, child, rank, flags);
+	port_record(TIERCE_OP_edge_new, parent, child, (u32)rank | (u64)flags << 32, 0, edge, 0);
+	return edge;
 }
 
 /* A free bit in the CPU's inbox, TIERCE_CROSSINGS if none. */
@@ -385,14 +393,18 @@ static inline u64 control_enter(u32 domain, u64 now)
 	shared_lock(cpu);
 	return now;
 }
-static inline void control_leave(u32 domain, u64 now)
+static inline void control_leave(u32 domain, u64 now, u32 op, u32 a, u32 b, u64 value, u64 at, int error)
 {
 	u32 cpu = domain < TIERCE_CPUS ? domain : S.shared_timer;
-	cpu_compare(cpu, now);
+	cpu_compare(cpu, now, 0);
+	port_trace(TIERCE_EV_control, cpu, op, a, (u64)error, now);
+	port_record(op, a, b, value, at, (u64)error, S.cpu[cpu].drained);
+	unlock(cpu);
 }
 
 TIERCE_FN int graph_attach(u32 edge, u64 now)
 {
+	u64 at = now;
 	u32 domain;
 	int error;
 	if (!edge_exists(edge) || !S.edge[edge].parent)
@@ -404,13 +416,13 @@ TIERCE_FN int graph_attach(u32 edge, u64 now)
 		return TIERCE_E_parent_unattached;
 	now = control_enter(domain, now);
 	error = edge_link(edge, now);
-	port_trace(TIERCE_EV_control, domain, 1, edge, (u64)error, now);
-	control_leave(domain, now);
+	control_leave(domain, now, TIERCE_OP_attach, edge, 0, 0, at, error);
 	return error;
 }
 
 TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
 {
+	u64 at = now;
 	u32 edge;
 	int error;
 	if (cpu >= S.cpus)
@@ -429,13 +441,13 @@ TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
 		edge_give_back(edge);
 	else
 		S.cpu[cpu].root_edge = edge;
-	port_trace(TIERCE_EV_control, cpu, 2, edge, (u64)error, now);
-	control_leave(cpu, now);
+	control_leave(cpu, now, TIERCE_OP_root, cpu, node, 0, at, error);
 	return error;
 }
 
 TIERCE_FN int graph_set(u32 edge, u64 now)
 {
+	u64 at = now;
 	edge_t *x = edge_at(edge);
 	u32 domain, was, order;
 	int error;
@@ -454,8 +466,7 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 		policy_request(edge, TIERCE_RESTORED, now);
 	if (was != TIERCE_WAITING)
 		deadline_follow(edge, now);
-	port_trace(TIERCE_EV_control, domain, 3, edge, (u64)error, now);
-	control_leave(domain, now);
+	control_leave(domain, now, TIERCE_OP_set, edge, 0, 0, at, error);
 	return error;
 }
 
@@ -506,6 +517,7 @@ static inline void edge_unlink(u32 edge, u64 now)
 
 TIERCE_FN int graph_detach(u32 edge, u64 now)
 {
+	u64 at = now;
 	edge_t *x = edge_at(edge);
 	u32 domain, child;
 	int error = TIERCE_OK;
@@ -513,6 +525,7 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 		return TIERCE_E_no_such_edge;
 	if (!(x->flags & EDGE_ATTACHED)) {
 		edge_give_back(edge);
+		port_record(TIERCE_OP_detach, edge, 0, 0, at, TIERCE_OK, 0);
 		return TIERCE_OK;
 	}
 	child = x->child;
@@ -529,13 +542,13 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 	} else {
 		edge_unlink(edge, now);
 	}
-	port_trace(TIERCE_EV_control, domain, 4, edge, (u64)error, now);
-	control_leave(domain, now);
+	control_leave(domain, now, TIERCE_OP_detach, edge, 0, 0, at, error);
 	return error;
 }
 
 TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 {
+	u64 at = now;
 	node_t *n = node_at(task);
 	u32 edge, domain;
 	if (!task_exists(task))
@@ -577,16 +590,21 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 		if (x->state == TIERCE_GRANTED && !(cpus >> x->on_cpu & 1))
 			kick(x->on_cpu);
 	}
-	control_leave(domain, now);
+	control_leave(domain, now, TIERCE_OP_allow, task, 0, cpus, at, TIERCE_OK);
 	return TIERCE_OK;
 }
 
+/* All CPUs are locked, so that every entry knows which of them serves the shared events. */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 {
-	u32 lowest, bit;
+	u32 lowest, bit, other;
+	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
-	now = control_enter(cpu, now);
+	for (other = 0; other < S.cpus && CAN_LOOP; other++)
+		port_lock(other);
+	now = cpu_advance(cpu, now, 0);
+	shared_lock(cpu);
 	S.cpu[cpu].online = online;
 	for (bit = 0; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
 		if (S.cpu[cpu].crossing[bit])
@@ -596,8 +614,12 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 			break;
 	S.shared_timer = lowest;
 	S.shared_until_ns = TIERCE_NEVER; /* kicks the one that serves them now */
-	S.cpu[cpu].kick_pending = 0;
+	cpu_settle(cpu, now);
 	kick(cpu);
-	control_leave(cpu, now);
+	port_record(TIERCE_OP_online, cpu, online, 0, at, TIERCE_OK, S.cpu[cpu].drained);
+	S.cpu[cpu].shares = 0;
+	shared_unlock();
+	for (other = S.cpus; other > 0 && CAN_LOOP; other--)
+		port_unlock(other - 1);
 	return TIERCE_OK;
 }

@@ -300,13 +300,17 @@ static inline u32 head_lowest(u32 head)
 
 static inline bool head_outranks(u32 head, u32 edge, u32 cpu)
 {
-	u32 lowest;
+	u32 lowest, running;
 	if (S.node[head].claim_edge || head_room(head, cpu) > 0 || !S.node[head].servable)
 		return false;
 	if (S.node[head].kind == TIERCE_TASK && !(S.node[head].allowed >> cpu & 1))
 		return false;
 	lowest = head_lowest(head);
-	return lowest != TIERCE_CPUS && lowest != cpu && S.edge[edge].rank > S.edge[S.row[S.node[head].row].edge[lowest]].rank;
+	if (lowest == TIERCE_CPUS || lowest == cpu || S.edge[edge].rank <= S.edge[S.row[S.node[head].row].edge[lowest]].rank)
+		return false;
+	/* the place is of use only with a child that may run here: one that waits, or the one that runs there */
+	running = S.row[S.node[head].row].running[lowest];
+	return S.node[head].kind == TIERCE_TASK || head_has_child(head, cpu) || (running && !(S.edge[running].flags & EDGE_LOCAL));
 }
 
 /* Would a CPU that is offered to this untold parent edge be put to use? */
@@ -526,7 +530,7 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 		u32 edge = c->path[i];
 		edge_t *x = edge_at(edge);
 		u32 spent = x->flags & EDGE_SPENT;
-		if (x->parent && S.node[x->parent].domain == TIERCE_SHARED)
+		if ((x->flags & EDGE_HEAD) || (x->parent && S.node[x->parent].domain == TIERCE_SHARED))
 			shared_lock(cpu);
 		x->supply_ns += ran;
 		if (!x->parent)
@@ -563,12 +567,12 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits;
+	u64 bits = port_inbox_take(cpu);
 	u32 bit;
-	if (!S.inbox[cpu].bits)
+	S.cpu[cpu].drained = bits;
+	if (!bits)
 		return;
 	shared_lock(cpu); /* what the heads announce is read below */
-	bits = port_inbox_take(cpu);
 	for (bit = 0; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		u32 edge = S.cpu[cpu].crossing[bit];
 		if (!(bits >> bit & 1) || !edge)
@@ -580,11 +584,10 @@ static inline void inbox_drain(u32 cpu, u64 now)
 	settle_works(cpu, now);
 }
 
-/* Lock the CPU's domain and bring it to `now`; returns the time that counts. */
-TIERCE_FN u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
+/* Bring the locked domain of a CPU to `now`; returns the time that counts. */
+static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = &S.cpu[cpu];
-	port_lock(cpu);
 	c->entries++;
 	if (now < c->charged_ns)
 		now = c->charged_ns;
@@ -594,11 +597,17 @@ TIERCE_FN u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
 		settle_works(TIERCE_SHARED, now);
 	inbox_drain(cpu, now);
 	c->events += (u64)events_due(cpu, now);
-	if (cpu == S.shared_timer && S.domain[TIERCE_SHARED].events) {
+	if (cpu == S.shared_timer && S.fresh_row > 1) {
 		shared_lock(cpu);
 		c->events += (u64)events_due(TIERCE_SHARED, now);
 	}
 	return now;
+}
+
+TIERCE_FN u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
+{
+	port_lock(cpu);
+	return cpu_advance(cpu, now, stolen_ns);
 }
 
 /* ---- downwards: the walk ---------------------------------------------------------------------------------------- */
@@ -752,7 +761,7 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 TIERCE_FN int commit(u32 cpu, u64 now)
 {
 	cpu_t *c = &S.cpu[cpu];
-	u32 i, edge, head, task, before = c->task;
+	u32 i, edge, head, task, taken, before = c->task;
 
 	for (i = 0; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
 		S.edge[c->next[i]].flags |= EDGE_NEXT;
@@ -792,10 +801,10 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			head = S.edge[edge].child;
 			node = node_at(head);
 			row = &S.row[node->row];
-			if (row->hold[cpu] == TIERCE_HOLD_FREE)
-				node->holds++;
+			taken = row->hold[cpu] == TIERCE_HOLD_FREE;
+			node->holds += taken;
 			row->hold[cpu] = TIERCE_HOLD_EDGE;
-			if (row->edge[cpu] != edge || node->claim_edge == edge) {
+			if (taken || row->edge[cpu] != edge || node->claim_edge == edge) {
 				row->edge[cpu] = edge;
 				if (node->claim_edge == edge) {
 					node->claim_edge = TIERCE_NONE;
@@ -850,9 +859,6 @@ TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
 	if (link)
 		until = S.link[link].key;
 	if (cpu == S.shared_timer && S.domain[TIERCE_SHARED].events) {
-		shared_lock(cpu);
-		if (!S.domain[TIERCE_SHARED].events)
-			return until;
 		at = S.link[S.domain[TIERCE_SHARED].events].key;
 		S.shared_until_ns = at;
 		until = at < until ? at : until;
@@ -872,21 +878,39 @@ static inline void cpu_settle(u32 cpu, u64 now)
 		settle_works(TIERCE_SHARED, now);
 }
 
-/* The end of an entry that does not decide: kick if a decision would change something, unlock. */
-TIERCE_FN int cpu_compare(u32 cpu, u64 now)
+/* What the timer has to be set to: an earlier time stays, it only costs an entry that finds nothing to do. */
+static inline void cpu_arm(u32 cpu, u64 now)
 {
 	cpu_t *c = &S.cpu[cpu];
+	c->until_ns = cpu_until(cpu, now);
+	if (c->until_ns < c->armed_ns || c->armed_ns <= now)
+		c->armed_ns = c->until_ns;
+}
+
+/* The end of an entry that does not decide: kick if a decision would change something. `own`: called on the CPU itself,
+ * which then arms its timer on its own. */
+TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
+{
+	cpu_t *c = &S.cpu[cpu];
+	bool same;
 	cpu_settle(cpu, now);
 	if (S.quiet) {
 		kick(cpu);
-	} else if (!c->outside && !c->kick_pending) {
-		walk(cpu, now);
-		cpu_settle(cpu, now);
-		c->until_ns = cpu_until(cpu, now);
-		if (!path_same(cpu) || c->until_ns < c->armed_ns)
-			kick(cpu);
+		return 0;
 	}
-	unlock(cpu);
+	if (c->outside || c->asked)
+		return 0;
+	walk(cpu, now);
+	cpu_settle(cpu, now);
+	same = path_same(cpu);
+	if (same && own)
+		cpu_arm(cpu, now);
+	else if (same)
+		c->until_ns = cpu_until(cpu, now);
+	if (!same || c->until_ns < c->armed_ns) {
+		c->asked = 1;
+		kick(cpu);
+	}
 	return 0;
 }
 
@@ -895,14 +919,16 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now)
 TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 {
 	cpu_t *c;
+	u64 at = now;
 	u32 task;
 	if (cpu >= S.cpus)
 		return TIERCE_NONE;
 	c = &S.cpu[cpu];
-	now = cpu_enter(cpu, now, stolen_ns);
+	port_lock(cpu);
+	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
+	c->asked = 0;
+	now = cpu_advance(cpu, now, stolen_ns);
 	cpu_settle(cpu, now);
-	c->kick_pending = 0; /* in this order: whoever fills the inbox from now on kicks again */
-	inbox_drain(cpu, now);
 	c->decisions++;
 	if (c->leaves)
 		port_fail("graph: decided before what ran was returned");
@@ -914,32 +940,42 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 	if (c->claims)
 		claims_drop(cpu, now);
 	cpu_settle(cpu, now);
-	c->until_ns = cpu_until(cpu, now);
+	cpu_arm(cpu, now);
 	task = c->task;
+	port_record(TIERCE_OP_decide, cpu, task, stolen_ns, at, c->until_ns, c->drained);
 	unlock(cpu);
 	return task;
 }
 
 TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns)
 {
+	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, stolen_ns);
-	return cpu_compare(cpu, now);
+	cpu_compare(cpu, now, 1);
+	port_record(TIERCE_OP_event, cpu, 0, stolen_ns, at, S.cpu[cpu].until_ns, S.cpu[cpu].drained);
+	unlock(cpu);
+	return TIERCE_OK;
 }
 
 TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 {
+	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, 0);
 	S.cpu[cpu].outside = begins;
-	return cpu_compare(cpu, now);
+	cpu_compare(cpu, now, 1);
+	port_record(TIERCE_OP_outside, cpu, begins, 0, at, 0, S.cpu[cpu].drained);
+	unlock(cpu);
+	return TIERCE_OK;
 }
 
 TIERCE_FN int graph_returned(u32 cpu, u64 now)
 {
 	cpu_t *c;
+	u64 at = now;
 	u32 i, edge;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
@@ -963,10 +999,14 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 		}
 	}
 	c->leaves = 0;
-	return cpu_compare(cpu, now);
+	cpu_compare(cpu, now, 1);
+	port_record(TIERCE_OP_returned, cpu, 0, 0, at, 0, c->drained);
+	unlock(cpu);
+	return TIERCE_OK;
 }
 
-/* The CPU on which the task runs or is about to be left, TIERCE_CPUS if none. */
+/* The CPU whose domain an operation on the task concerns: the one that runs it, or has it in its tree; TIERCE_CPUS: only
+ * the shared domain. A task of the shared domain comes and goes under the shared lock, so it is looked at twice. */
 static inline u32 task_cpu(u32 task)
 {
 	u32 domain = S.node[task].domain, cpu = S.node[task].on_cpu;
@@ -980,34 +1020,70 @@ static inline bool task_exists(u32 task)
 	return task && task < TIERCE_NODES && S.node[task].kind == TIERCE_TASK && S.node[task].domain != TIERCE_NODOMAIN;
 }
 
+TIERCE_FN u32 task_lock(u32 task)
+{
+	u32 tries, cpu = TIERCE_CPUS;
+	for (tries = 0; tries < 64 && CAN_LOOP; tries++) {
+		cpu = task_cpu(task);
+		if (cpu < TIERCE_CPUS)
+			port_lock(cpu);
+		if (S.node[task].domain == TIERCE_SHARED) {
+			if (cpu < TIERCE_CPUS)
+				shared_lock(cpu);
+			else
+				port_lock(TIERCE_SHARED);
+		}
+		if (cpu == task_cpu(task))
+			return cpu;
+		if (cpu < TIERCE_CPUS)
+			unlock(cpu);
+		else
+			shared_unlock();
+	}
+	port_fail("graph: a task would not stay where it is");
+	return TIERCE_CPUS + 1;
+}
+
+/* The end of an operation on a task. */
+TIERCE_FN int task_settle(u32 cpu, u64 now)
+{
+	if (cpu < TIERCE_CPUS)
+		return cpu_compare(cpu, now, 0);
+	return settle_works(TIERCE_SHARED, now);
+}
+#define TASK_END(op, a, b, value) \
+	do { \
+		task_settle(cpu, now); \
+		port_record(op, a, b, value, at, 0, cpu < TIERCE_CPUS ? S.cpu[cpu].drained : 0); \
+		if (cpu < TIERCE_CPUS) \
+			unlock(cpu); \
+		else \
+			shared_unlock(); \
+		return TIERCE_OK; \
+	} while (0)
+
 TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 {
 	node_t *n;
-	u32 cpu;
+	u64 at = now;
+	u32 cpu, edge;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	n = node_at(task);
-	cpu = n->domain;
+	cpu = task_lock(task);
+	if (cpu > TIERCE_CPUS)
+		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS)
-		now = cpu_enter(cpu, now, 0);
-	else
-		port_lock(TIERCE_SHARED);
+		now = cpu_advance(cpu, now, 0);
 	port_trace(TIERCE_EV_request, cpu, task, why, 0, now);
 	if (!n->servable) {
-		u32 edge = n->first_parent;
 		n->servable = 1;
 		work_push(task);
 		settle_works(n->domain, now);
-		while (edge && CAN_LOOP) {
+		for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent)
 			deadline_follow(edge, now);
-			edge = S.edge[edge].next_parent;
-		}
 	}
-	if (cpu < TIERCE_CPUS)
-		return cpu_compare(cpu, now);
-	settle_works(TIERCE_SHARED, now);
-	shared_unlock();
-	return TIERCE_OK;
+	TASK_END(TIERCE_OP_request, task, why, 0);
 }
 
 /* The running task is off the CPU: its path is cut where a node still has something to run. */
@@ -1032,18 +1108,16 @@ static inline void path_cut(u32 cpu, u64 now)
 TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 {
 	node_t *n;
+	u64 at = now;
 	u32 cpu, edge;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	n = node_at(task);
-	cpu = task_cpu(task);
-	if (cpu < TIERCE_CPUS) {
-		now = cpu_enter(cpu, now, 0);
-		if (n->domain == TIERCE_SHARED)
-			shared_lock(cpu);
-	} else {
-		port_lock(TIERCE_SHARED);
-	}
+	cpu = task_lock(task);
+	if (cpu > TIERCE_CPUS)
+		return TIERCE_E_no_such_node;
+	if (cpu < TIERCE_CPUS)
+		now = cpu_advance(cpu, now, 0);
 	port_trace(TIERCE_EV_release, cpu, task, why, 0, now);
 	if (n->servable) {
 		n->servable = 0;
@@ -1057,35 +1131,25 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 		for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent)
 			deadline_follow(edge, now);
 	}
-	if (cpu < TIERCE_CPUS)
-		return cpu_compare(cpu, now);
-	settle_works(TIERCE_SHARED, now);
-	shared_unlock();
-	return TIERCE_OK;
+	TASK_END(TIERCE_OP_release, task, why, 0);
 }
 
 TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now)
 {
+	u64 at = now;
 	u32 cpu, edge;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
-	cpu = task_cpu(task);
-	if (cpu < TIERCE_CPUS) {
-		now = cpu_enter(cpu, now, 0);
-		if (S.node[task].domain == TIERCE_SHARED)
-			shared_lock(cpu);
-	} else {
-		port_lock(TIERCE_SHARED);
-	}
+	cpu = task_lock(task);
+	if (cpu > TIERCE_CPUS)
+		return TIERCE_E_no_such_node;
+	if (cpu < TIERCE_CPUS)
+		now = cpu_advance(cpu, now, 0);
 	if (S.node[task].deadline_ns != deadline_ns) {
 		deadline_spread(task, deadline_ns, now);
 		for (edge = S.node[task].first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent)
 			if (S.edge[edge].parent && S.node[S.edge[edge].parent].row)
 				work_push(S.edge[edge].parent); /* it may outrank one that runs elsewhere */
 	}
-	if (cpu < TIERCE_CPUS)
-		return cpu_compare(cpu, now);
-	settle_works(TIERCE_SHARED, now);
-	shared_unlock();
-	return TIERCE_OK;
+	TASK_END(TIERCE_OP_announce, task, 0, deadline_ns);
 }

@@ -196,13 +196,15 @@ struct tierce_cpu {
 	u32 next[TIERCE_PATH], next_length; /* the path pick would take (inside one entry only) */
 	u32 task;			    /* what runs, TIERCE_NONE when idle */
 	u32 leave[TIERCE_PATH], leaves;	    /* shared edges left by the last decision, until graph_returned */
-	u32 kick_pending;		    /* a decision is due */
+	u32 kick_pending;		    /* a decision is due; set by anybody */
+	u32 asked;			    /* the same, asked for by an entry of this CPU's domain: no need to compare again */
 	u32 outside;			    /* it runs something that is not in the graph: time is stolen */
 	u32 shares;			    /* this entry holds the shared domain, too */
 	u32 crossings, claims;		    /* crossing edges; claims made and not yet settled */
+	u64 drained;			    /* inbox bits taken by the last entry */
 	u64 charged_ns;			    /* everything before is accounted for */
 	u64 until_ns;			    /* when the next entry is due at the latest */
-	u64 armed_ns;			    /* port: what its timer is set to; an earlier until_ns needs a kick */
+	u64 armed_ns;			    /* what the timer is to be set to: lazily, it may stay earlier than until_ns */
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
 	u64 decisions, entries, events;
 	u32 crossing[TIERCE_CROSSINGS];
@@ -259,10 +261,12 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now);
 TIERCE_FN int graph_release(u32 task, u32 why, u64 now);
 /* The absolute deadline of the task's current job; TIERCE_NEVER for none. */
 TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now);
-/* Decide what `cpu` runs from `now` on; returns the task or TIERCE_NONE. The port then switches, arms its timer for
- * tierce.cpu[cpu].until_ns, and calls graph_returned once the old task, if it changed, is off the CPU. */
+/* Decide what `cpu` runs from `now` on; returns the task or TIERCE_NONE. The port then switches, sets its timer to
+ * tierce.cpu[cpu].armed_ns if that differs from what it is set to, and calls graph_returned once the old task, if it
+ * changed, is off the CPU, before the next decision there. */
 TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns);
-/* Only charge and handle events: a timer fired, or time was stolen. Kicks the CPU if its decision would change. */
+/* Only charge and handle events, on `cpu` itself: its timer fired, or time was stolen. Kicks the CPU if its decision
+ * would change, otherwise updates armed_ns. */
 TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns);
 /* What ran on `cpu` before its last decision is off the CPU and in the port's custody, or blocked. */
 TIERCE_FN int graph_returned(u32 cpu, u64 now);
@@ -284,6 +288,35 @@ TIERCE_FN int graph_node_free(u32 node);
 TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now); /* `node` becomes what `cpu` runs */
 TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now); /* affinity of a waiting or ready task */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
+
+/* ---- record and replay ------------------------------------------------------------------------------------------ */
+
+/* Every entry and control operation ends with port_record(op, a, b, value, now, result, drained) while it still holds its
+ * locks. Calling the same operations with the same arguments in the recorded order on another build gives the same
+ * results, bit for bit. `drained`: what the entry took from its CPU's inbox; the one input that others set unlocked. */
+#define TIERCE_OP_LIST(O) \
+	O(1, init, "cpus", "", "", "") \
+	O(2, request, "task", "why", "", "") \
+	O(3, release, "task", "why", "", "") \
+	O(4, announce, "task", "", "deadline_ns", "") \
+	O(5, decide, "cpu", "task decided for (result)", "stolen_ns", "until_ns") \
+	O(6, event, "cpu", "", "stolen_ns", "until_ns") \
+	O(7, returned, "cpu", "", "", "") \
+	O(8, outside, "cpu", "begins", "", "") \
+	O(9, stage, "index", "", "value", "") \
+	O(10, node_new, "kind", "concurrency", "allowed", "node") \
+	O(11, node_set, "node", "", "", "error") \
+	O(12, node_free, "node", "", "", "error") \
+	O(13, edge_new, "parent", "child", "rank, flags << 32", "edge") \
+	O(14, attach, "edge", "", "", "error") \
+	O(15, set, "edge", "", "", "error") \
+	O(16, detach, "edge", "", "", "error") \
+	O(17, root, "cpu", "node", "", "error") \
+	O(18, allow, "task", "", "cpus", "error") \
+	O(19, online, "cpu", "online", "", "error")
+#define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
+enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
+#undef TIERCE_ENUM
 
 /* ---- the checker (check.c) ------------------------------------------------------------------------------------- */
 
@@ -329,6 +362,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   port_inbox_set(cpu, bits), port_inbox_take(cpu)      atomic or / exchange with 0
  *   port_kick(cpu)                   make `cpu` call graph_decide soon
  *   port_trace(kind, cpu, a, b, value, now)              see events.h; may be empty
+ *   port_record(op, a, b, value, now, result, drained)   see enum tierce_op; may be empty
  *   port_fail(reason)                our bug: stop here (simulator), leave the machine to its default (kernel)
  */
 #endif

@@ -24,12 +24,21 @@ typedef int64_t s64;
 #define CAN_LOOP 1
 
 struct tierce;
+struct tierce_entry { /* one recorded entry or control operation; see enum tierce_op */
+	u64 now_ns, value, result, drained;
+	u32 op, a, b, pad;
+};
 struct tierce_native { /* what the hooks act on; one per thread */
 	struct tierce *state;
 	u64 kicks;	    /* CPUs kicked since the caller last looked */
 	const char *failed; /* first port_fail */
 	void (*trace)(void *sink, u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now);
 	void *sink;
+	u64 traced; /* kinds of events that are wanted, a bit each; a bit needs `trace` */
+	u64 replaying; /* inboxes give what the record says, not what is in them */
+	u64 drain;     /* what the next entry takes from its inbox */
+	void (*record)(void *sink, const struct tierce_entry *entry);
+	void *record_sink;
 };
 extern _Thread_local struct tierce_native tierce_native;
 #define S (*tierce_native.state)
@@ -45,8 +54,8 @@ static inline void port_unlock(u32 domain)
 #define port_inbox_set(cpu, set) ((void)(S.inbox[cpu].bits |= (set)))
 static inline u64 port_take(u64 *bits)
 {
-	u64 taken = *bits;
-	*bits = 0;
+	u64 taken = tierce_native.replaying ? tierce_native.drain & *bits : *bits;
+	*bits &= ~taken;
 	return taken;
 }
 #define port_inbox_take(cpu) port_take(&S.inbox[cpu].bits)
@@ -56,8 +65,15 @@ static inline void port_kick(u32 cpu)
 }
 static inline void port_trace(u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now)
 {
-	if (__builtin_expect(tierce_native.trace != 0, 0))
+	if (__builtin_expect(tierce_native.traced >> kind & 1, 0))
 		tierce_native.trace(tierce_native.sink, kind, cpu, a, b, value, now);
+}
+static inline void port_record(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained)
+{
+	if (__builtin_expect(tierce_native.record != 0, 0)) {
+		struct tierce_entry entry = {now, value, result, drained, op, a, b, 0};
+		tierce_native.record(tierce_native.record_sink, &entry);
+	}
 }
 static inline void port_fail(const char *reason)
 {

@@ -1,6 +1,6 @@
 //! One instance of the graph engine.
 
-use crate::raw::{self, Cpu, Edge, Node};
+use crate::raw::{self, Cpu, Edge, Entry, Node};
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ffi::{c_void, CStr};
 use std::fmt;
@@ -82,6 +82,15 @@ impl fmt::Debug for Broken {
     }
 }
 
+/// A replayed operation that did not do what was recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What the other build did.
+    pub recorded: Entry,
+    /// What this one did; `None`: it refused the operation's ids.
+    pub replayed: Option<Entry>,
+}
+
 /// One record of the event stream as the engine emits it (see policy/events.h).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]
@@ -109,7 +118,10 @@ pub struct Graph {
     quiet_at: usize,
     floor_at: usize,
     kicks: u64,
-    events: Option<Box<Vec<Event>>>,
+    events: Box<Vec<Event>>,
+    traced: u64,
+    entries: Option<Box<Vec<Entry>>>,
+    drain: Option<u64>,
 }
 
 // SAFETY: the state is owned and every call installs it in the calling thread first.
@@ -119,6 +131,11 @@ extern "C" fn collect(sink: *mut c_void, kind: u32, cpu: u32, a: u32, b: u32, va
     // SAFETY: `sink` is the graph's own vector, installed for the time of one call.
     let events = unsafe { &mut *(sink as *mut Vec<Event>) };
     events.push(Event { now_ns: now, kind: kind as u16, cpu: cpu as u16, a, b, value });
+}
+
+extern "C" fn record(sink: *mut c_void, entry: *const Entry) {
+    // SAFETY: `sink` is the graph's own vector, installed for the time of one call; `entry` lives in the caller.
+    unsafe { (*(sink as *mut Vec<Entry>)).push(*entry) };
 }
 
 impl Graph {
@@ -152,7 +169,10 @@ impl Graph {
             quiet_at: of(17),
             floor_at: of(18),
             kicks: 0,
-            events: None,
+            events: Box::default(),
+            traced: 0,
+            entries: None,
+            drain: None,
         };
         // SAFETY: see `call`.
         graph.control(|| unsafe { raw::graph_init(cpus, now) })?;
@@ -168,13 +188,18 @@ impl Graph {
             hooks.state = self.state;
             hooks.kicks = 0;
             hooks.failed = std::ptr::null();
-            match &mut self.events {
-                Some(events) => {
-                    hooks.trace = Some(collect);
-                    hooks.sink = &mut **events as *mut Vec<Event> as *mut c_void;
-                }
-                None => hooks.trace = None,
+            hooks.traced = self.traced;
+            if self.traced != 0 {
+                hooks.trace = Some(collect);
+                hooks.sink = &mut *self.events as *mut Vec<Event> as *mut c_void;
             }
+            hooks.record = None;
+            if let Some(entries) = &mut self.entries {
+                hooks.record = Some(record);
+                hooks.record_sink = &mut **entries as *mut Vec<Entry> as *mut c_void;
+            }
+            hooks.replaying = self.drain.is_some() as u64;
+            hooks.drain = self.drain.unwrap_or(0);
             let result = entry();
             self.kicks |= hooks.kicks;
             if !hooks.failed.is_null() {
@@ -217,14 +242,85 @@ impl Graph {
         unsafe { *(self.state.add(self.floor_at) as *mut u64) = floor_ns }
     }
 
-    /// Collect events from now on.
+    /// Collect events of all kinds from now on, or of none.
     pub fn trace(&mut self, on: bool) {
-        self.events = on.then(Box::default);
+        self.trace_kinds(if on { u64::MAX } else { 0 });
+    }
+
+    /// Collect events of these kinds from now on, a bit each.
+    pub fn trace_kinds(&mut self, kinds: u64) {
+        self.traced = kinds;
     }
 
     /// The events since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
-        self.events.as_mut().map(|events| std::mem::take(&mut **events)).unwrap_or_default()
+        std::mem::take(&mut *self.events)
+    }
+
+    /// The events collected so far. The caller may add its own among them, and clears what it has read.
+    #[inline]
+    pub fn events_mut(&mut self) -> &mut Vec<Event> {
+        &mut self.events
+    }
+
+    /// Record entries and control operations from now on. A whole recording begins with the graph: see [`Self::recorded`].
+    pub fn record(&mut self, on: bool) {
+        self.entries = on.then(Box::default);
+    }
+
+    /// The entries recorded since the last call.
+    pub fn take_entries(&mut self) -> Vec<Entry> {
+        self.entries.as_mut().map(|entries| std::mem::take(&mut **entries)).unwrap_or_default()
+    }
+
+    /// An empty graph that records from the first operation on.
+    pub fn recorded(cpus: u32, now: u64) -> Result<Graph, Error> {
+        let mut graph = Graph::new(cpus, now)?;
+        graph.record(true);
+        // SAFETY: see `call`; initialising an untouched state again changes nothing.
+        graph.control(|| unsafe { raw::graph_init(cpus, now) })?;
+        Ok(graph)
+    }
+
+    /// Run one recorded operation again. The state afterwards is that of the recorded machine if every operation before
+    /// was replayed; the difference is reported with what this build got.
+    pub fn replay(&mut self, entry: &Entry) -> Result<(), Difference> {
+        let Entry { now_ns: now, value, a, b, .. } = *entry;
+        let own = self.entries.take();
+        self.record(true);
+        self.drain = Some(entry.drained);
+        // SAFETY (all): see `call`; every function checks the ids it is given.
+        self.call(|| unsafe {
+            match entry.op {
+                1 => _ = raw::graph_init(a, now),
+                2 => _ = raw::graph_request(a, b, now),
+                3 => _ = raw::graph_release(a, b, now),
+                4 => _ = raw::graph_announce(a, value, now),
+                5 => _ = raw::graph_decide(a, now, value),
+                6 => _ = raw::graph_event(a, now, value),
+                7 => _ = raw::graph_returned(a, now),
+                8 => _ = raw::graph_outside(a, b, now),
+                9 => _ = raw::graph_stage(a, value),
+                10 => _ = raw::graph_node_new(a, b, value),
+                11 => _ = raw::graph_node_set(a, now),
+                12 => _ = raw::graph_node_free(a),
+                13 => _ = raw::graph_edge_new(a, b, value as i32, (value >> 32) as u32),
+                14 => _ = raw::graph_attach(a, now),
+                15 => _ = raw::graph_set(a, now),
+                16 => _ = raw::graph_detach(a, now),
+                17 => _ = raw::graph_root(a, b, now),
+                18 => _ = raw::graph_allow(a, value, now),
+                19 => _ = raw::graph_online(a, b, now),
+                _ => {}
+            }
+        });
+        self.drain = None;
+        let got = self.take_entries();
+        self.entries = own;
+        match got.as_slice() {
+            [one] if one == entry => Ok(()),
+            got => Err(Difference { recorded: *entry, replayed: got.last().copied() }),
+        }
     }
 
     /// CPUs kicked since the last call, one bit each.
@@ -257,21 +353,29 @@ impl Graph {
         when_spent: bool,
         now: u64,
     ) -> Result<u32, Error> {
-        let flags = if when_spent { raw::EDGE_WHEN_SPENT } else { 0 };
-        // SAFETY: see `call`.
-        let edge = self.call(|| unsafe { raw::graph_edge_new(parent, child, rank, flags) });
-        if edge == 0 {
-            return Err(Error(2));
-        }
-        self.stage(params);
-        // SAFETY: see `call`.
-        match self.control(|| unsafe { raw::graph_attach(edge, now) }) {
+        let edge = self.edge_new(parent, child, rank, when_spent).ok_or(Error(2))?;
+        match self.edge_attach(edge, params, now) {
             Ok(()) => Ok(edge),
             Err(error) => {
                 let _ = self.detach(edge, now);
                 Err(error)
             }
         }
+    }
+
+    /// A new edge that is not attached yet: its id, which decides ties. `None`: no such node, or the pool is used up.
+    pub fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Option<u32> {
+        let flags = if when_spent { raw::EDGE_WHEN_SPENT } else { 0 };
+        // SAFETY: see `call`.
+        let edge = self.call(|| unsafe { raw::graph_edge_new(parent, child, rank, flags) });
+        (edge != 0).then_some(edge)
+    }
+
+    /// Attach an edge of [`Self::edge_new`].
+    pub fn edge_attach(&mut self, edge: u32, params: [u64; raw::PARAMS], now: u64) -> Result<(), Error> {
+        self.stage(params);
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_attach(edge, now) })
     }
 
     /// New parameters of an attached edge: all or nothing.

@@ -5,7 +5,7 @@ mod graph;
 pub mod raw;
 mod records;
 
-pub use graph::{Broken, Error, Event, Graph, Why, NEVER};
+pub use graph::{Broken, Difference, Error, Event, Graph, Why, NEVER};
 pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord};
 
 /// Kind number of a task (policies have theirs from [`policies`]).

@@ -89,10 +89,12 @@ pub struct Cpu {
     pub leave: [u32; PATH],
     pub leaves: u32,
     pub kick_pending: u32,
+    pub asked: u32,
     pub outside: u32,
     pub shares: u32,
     pub crossings: u32,
     pub claims: u32,
+    pub drained: u64,
     pub charged_ns: u64,
     pub until_ns: u64,
     pub armed_ns: u64,
@@ -112,6 +114,26 @@ pub(crate) struct Native {
     pub failed: *const c_char,
     pub trace: Option<extern "C" fn(*mut c_void, u32, u32, u32, u32, u64, u64)>,
     pub sink: *mut c_void,
+    pub traced: u64,
+    pub replaying: u64,
+    pub drain: u64,
+    pub record: Option<extern "C" fn(*mut c_void, *const Entry)>,
+    pub record_sink: *mut c_void,
+}
+
+/// One recorded entry or control operation; `enum tierce_op` in policy/tierce.h says what the fields hold.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub struct Entry {
+    pub now_ns: u64,
+    pub value: u64,
+    pub result: u64,
+    pub drained: u64,
+    pub op: u32,
+    pub a: u32,
+    pub b: u32,
+    pub pad: u32,
 }
 
 #[repr(C)]
