@@ -15,6 +15,15 @@ function local(event) {
 // ---- the tip: a title and pairs of words ---------------------------------------------------------------------------------
 
 function tipFor(row, t) {
+  const tip = tipForRow(row, t), near = (3 * span()) / plotWidth();
+  for (const mark of row.trace.marks.filter((m) => Math.abs(m.t + row.trace.shift_ns - t) < near).slice(0, 3)) {
+    if (mark.lost) tip?.pairs.push(["lost here", `${mark.lost} records`, "bad"]);
+    else tip?.pairs.push(["control", `operation ${mark.control} on ${mark.on}${mark.error ? `, error ${mark.error}` : ""}`]);
+  }
+  return tip;
+}
+
+function tipForRow(row, t) {
   const { thing, trace } = row, at = t - trace.shift_ns, tag = row.tag ? ` (${row.tag})` : "";
   if (at < 0 || at > trace.length_ns) return null;
   if (row.type === "cpu") return tipForCpu(row, thing, at, tag);
@@ -117,7 +126,7 @@ function showTip(event, tip) {
 
 // ---- actions -------------------------------------------------------------------------------------------------------------
 
-function fit() { setSpan(-0.005 * view.length, 1.005 * view.length); }
+function fit() { setSpan(view.begin - 0.005 * view.length, view.begin + 1.005 * view.length); }
 
 function gotoMiss(direction) {
   const middle = (view.from + view.to) / 2;
@@ -140,10 +149,15 @@ function toggleTheme() {
   fillTables();
 }
 
+// Four times as fine as the screen's own points, for print.
 function savePicture() {
   const link = document.createElement("a");
+  [view.scale, view.pointer, hatches] = [4, null, {}];
+  draw();
   link.download = `${view.traces[0].header.plan || "timeline"}.png`;
   link.href = byId("plot").toDataURL("image/png");
+  [view.scale, hatches] = [0, {}];
+  draw();
   link.click();
 }
 
@@ -153,10 +167,21 @@ function setFilter(text) {
   redraw();
 }
 
-function shiftSecond(direction) {
+function shiftSecond(by) {
   if (view.traces.length < 2) return;
-  view.traces[1].shift_ns += direction * (span() / 100);
+  view.traces[1].shift_ns += by;
+  setBounds();
+  describeTraces();
   redraw();
+}
+
+// Shift the second trace so that the first job of a task (the chosen one, else the first both have) begins together.
+function align() {
+  const [a, b] = view.traces;
+  const first = (trace, name) => trace.byName.get(name)?.jobs.release[0];
+  const names = [...a.byName.keys()].filter((name) => first(a, name) !== undefined && first(b, name) !== undefined);
+  const name = names.includes(view.chosen) ? view.chosen : names[0];
+  if (name !== undefined) shiftSecond(first(a, name) + a.shift_ns - first(b, name) - b.shift_ns);
 }
 
 const actions = {
@@ -169,7 +194,8 @@ const keys = {
   ArrowRight: () => setSpan(view.from + span() / 8, view.to + span() / 8),
   ArrowUp: () => { byId("scroll").scrollTop -= 60; }, ArrowDown: () => { byId("scroll").scrollTop += 60; },
   n: () => gotoMiss(1), p: () => gotoMiss(-1), d: toggleTheme, s: savePicture, "?": actions.help,
-  "/": () => byId("filter").focus(), "[": () => shiftSecond(-1), "]": () => shiftSecond(1),
+  "/": () => byId("filter").focus(), "[": () => shiftSecond(-span() / 100), "]": () => shiftSecond(span() / 100),
+  a: () => view.traces.length > 1 && align(),
   Escape: () => { view.chosen = null; view.measure = null; redraw(); },
 };
 
@@ -192,7 +218,7 @@ function listen() {
     if (event.isTrusted) plot.setPointerCapture(event.pointerId);
     pointers.set(event.pointerId, local(event));
     const at = local(event);
-    drag = { x: at.x, y: at.y, from: view.from, to: view.to, moved: false, measure: event.shiftKey ? timeOf(at.x) : null };
+    drag = { x: at.x, y: at.y, top: byId("scroll").scrollTop, from: view.from, to: view.to, moved: false, measure: event.shiftKey ? timeOf(at.x) : null };
     if (!event.shiftKey) view.measure = null;
   });
   plot.addEventListener("pointermove", (event) => {
@@ -205,12 +231,13 @@ function listen() {
     }
     if (before) pointers.set(event.pointerId, at);
     view.pointer = at;
-    if (drag && (drag.moved || Math.abs(at.x - drag.x) > 3)) {
+    if (drag && (drag.moved || Math.hypot(at.x - drag.x, at.y - drag.y) > 3)) {
       drag.moved = true;
       if (drag.measure !== null) view.measure = [drag.measure, timeOf(at.x)];
       else {
         const by = ((at.x - drag.x) / plotWidth()) * (drag.to - drag.from);
         setSpan(drag.from - by, drag.to - by);
+        byId("scroll").scrollTop = drag.top - (at.y - drag.y);
       }
     }
     const row = rowAt(at.y);
@@ -232,7 +259,7 @@ function listen() {
   const overview = byId("overview");
   const move = (event) => {
     const box = overview.getBoundingClientRect();
-    const t = ((event.clientX - box.left - GUTTER) / (plotWidth() - 12)) * view.length, half = span() / 2;
+    const t = view.begin + ((event.clientX - box.left - GUTTER) / (plotWidth() - 12)) * view.length, half = span() / 2;
     setSpan(t - half, t + half);
   };
   overview.addEventListener("pointerdown", (event) => { overview.setPointerCapture(event.pointerId); move(event); });

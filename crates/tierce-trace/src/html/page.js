@@ -73,7 +73,11 @@ function tableOf(title, columns, rows) {
   sheet.className = "sheet";
   sheet.append(table);
   section.append(heading, sheet);
-  const fill = (sorted) => body.replaceChildren(...sorted.slice(0, 2000).map((row) => {
+  const more = document.createElement("p"), most = 2000;
+  more.className = "more";
+  more.textContent = rows.length > most ? `${rows.length - most} more rows are not shown; sort to see others, or use tierce trace stats.` : "";
+  section.append(more);
+  const fill = (sorted) => body.replaceChildren(...sorted.slice(0, most).map((row) => {
     const line = document.createElement("tr");
     for (const [, read, style = ""] of columns) {
       const [text, value] = read(row), cell = line.insertCell();
@@ -140,6 +144,7 @@ function describeTraces() {
   const parts = [view.traces.map((trace) => `${duration(trace.length_ns)} ${word(trace)}${seed(trace)}`).join(" above "),
     first.header.cpus === 1 ? "1 CPU" : `${first.header.cpus} CPUs`,
     `${view.traces.reduce((sum, trace) => sum + trace.columns.time.length, 0).toLocaleString("en")} events`,
+    ...view.traces.filter((trace) => trace.shift_ns).map((trace) => `${word(trace)} shifted by ${duration(trace.shift_ns)}`),
     misses === 1 ? "1 missed deadline" : `${misses.toLocaleString("en")} missed deadlines`];
   byId("subtitle").textContent = parts.join(" · ");
   const lost = view.traces.reduce((sum, trace) => sum + trace.report.lost, 0);
@@ -152,9 +157,10 @@ function firstLook() {
   const params = new URLSearchParams(location.hash.slice(1));
   if (params.has("filter")) { byId("filter").value = params.get("filter"); setFilter(params.get("filter")); }
   if (params.has("from_ns") || params.has("to_ns")) {
-    return setSpan(Number(params.get("from_ns") ?? 0), Number(params.get("to_ns") ?? view.length));
+    return setSpan(Number(params.get("from_ns") ?? view.begin), Number(params.get("to_ns") ?? view.begin + view.length));
   }
-  const enough = Math.min(...view.traces.flatMap((trace) => trace.cpus.map((on) => (on.runs.length > 160 ? on.runs.e[160] : view.length))));
+  const first = view.traces[0], until = (on) => (on.runs.length > 160 ? on.runs.e[160] : view.length);
+  const enough = Math.min(...first.cpus.map(until));
   if (enough > 0.6 * view.length) fit(); else setSpan(-0.01 * enough, enough);
 }
 
@@ -164,12 +170,14 @@ async function start() {
   const dark = params.get("theme") ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
   document.documentElement.classList.toggle("dark", dark === "dark");
   view.traces = await loadTraces();
-  view.length = Math.max(...view.traces.map((trace) => trace.length_ns));
+  setBounds();
   look = theme();
   view.traces.forEach((trace) => trace.all.forEach(colourOf));
   view.width = byId("timeline").clientWidth;
   describeTraces();
   makeRows();
+  // A measured schedule begins whenever its programs do: compare it from its first job on.
+  if (new Set(view.traces.map((trace) => trace.header.source)).size > 1) align();
   listen();
   firstLook();
   draw();

@@ -45,6 +45,15 @@ async function selftest() {
   check("pinching zooms", span() < unpinched);
   send("pointerup", middle, 60); send("pointerup", middle + 150, 60, { pointerId: 2 });
   press("0");
+  if (view.traces.length > 1) {
+    const shift = view.traces[1].shift_ns;
+    press("]");
+    check("the second trace is shifted", view.traces[1].shift_ns > shift);
+    press("a");
+    const firsts = view.traces.map((trace) => trace.all.find((task) => task.jobs.release.length).jobs.release[0] + trace.shift_ns);
+    check("and aligned", firsts[0] === firsts[1], firsts.join(" and "));
+    press("0");
+  }
   check("all of it again", span() >= view.length);
 
   for (const type of ["cpu", "task", "node"]) {
@@ -65,7 +74,7 @@ async function selftest() {
   setFilter(""); settle();
   check("and shows again", view.rows.length === shown);
   if (view.traces.some((trace) => trace.misses.time.length)) {
-    setSpan(0, view.length / 20);
+    setSpan(view.begin, view.begin + view.length / 20);
     press("n");
     const t = (view.from + view.to) / 2;
     check("next miss is found", view.traces.some((trace) => trace.misses.time.some((miss) => Math.abs(miss - t) < span())), duration(t));

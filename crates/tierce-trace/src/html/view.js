@@ -9,8 +9,8 @@ const PALETTE = {
 };
 
 const view = {
-  traces: [], rows: [], from: 0, to: 1, length: 1, filter: "", chosen: null, pointer: null, measure: null,
-  width: 0, height: 0, total: 0, scroll: 0, whole: false, allRows: [],
+  traces: [], rows: [], begin: 0, length: 1, from: 0, to: 1, filter: "", chosen: null, pointer: null, measure: null,
+  scale: 0, width: 0, height: 0, total: 0, scroll: 0, whole: false, allRows: [],
 };
 
 function theme() {
@@ -127,11 +127,17 @@ const plotWidth = () => view.width - GUTTER;
 const xOf = (t) => GUTTER + ((t - view.from) / span()) * plotWidth();
 const timeOf = (x) => view.from + ((x - GUTTER) / plotWidth()) * span();
 
+// All that any trace covers, shifts included.
+function setBounds() {
+  view.begin = Math.min(...view.traces.map((trace) => trace.shift_ns));
+  view.length = Math.max(...view.traces.map((trace) => trace.shift_ns + trace.length_ns)) - view.begin;
+}
+
 function setSpan(from, to) {
-  const length = Math.min(Math.max(to - from, 200), view.length * 1.02);
-  const middle = (from + to) / 2;
-  from = Math.min(Math.max(middle - length / 2, -0.01 * view.length), 1.01 * view.length - length);
-  [view.from, view.to] = [from, from + length];
+  const length = Math.min(Math.max(to - from, 200), view.length * 1.02), margin = 0.01 * view.length;
+  const least = view.begin - margin, most = view.begin + view.length + margin - length;
+  view.from = Math.min(Math.max((from + to - length) / 2, least), most);
+  view.to = view.from + length;
   redraw();
 }
 function zoom(factor, x = GUTTER + plotWidth() / 2) {
@@ -151,7 +157,7 @@ function redraw() {
 }
 
 function sizeCanvas(canvas, width, height) {
-  const scale = window.devicePixelRatio || 1;
+  const scale = view.scale || window.devicePixelRatio || 1;
   if (canvas.width !== Math.round(width * scale) || canvas.height !== Math.round(height * scale)) {
     canvas.width = Math.round(width * scale);
     canvas.height = Math.round(height * scale);
@@ -381,7 +387,7 @@ function drawRuns(runs, y, height, colour, shift, alpha = 1, textOf = null) {
 let hatches = {};
 function hatch(colour) {
   if (hatches[colour]) return hatches[colour];
-  const tile = document.createElement("canvas"), scale = window.devicePixelRatio || 1, size = 6 * scale;
+  const tile = document.createElement("canvas"), scale = view.scale || window.devicePixelRatio || 1, size = 6 * scale;
   tile.width = tile.height = size;
   const pen = tile.getContext("2d");
   pen.strokeStyle = colour;
@@ -628,7 +634,8 @@ function drawOverview() {
   pen.textBaseline = "middle";
   pen.fillStyle = look.faint;
   pen.fillText(`whole trace, ${duration(view.length)}`, 12, OVERVIEW / 2);
-  const a = GUTTER + Math.max(0, view.from / view.length) * width, b = GUTTER + Math.min(1, view.to / view.length) * width;
+  const share = (t) => Math.min(Math.max((t - view.begin) / view.length, 0), 1);
+  const a = GUTTER + share(view.from) * width, b = GUTTER + share(view.to) * width;
   pen.fillStyle = look.card;
   pen.globalAlpha = 0.66;
   pen.fillRect(GUTTER, 0, a - GUTTER, OVERVIEW);
@@ -640,11 +647,11 @@ function drawOverview() {
 }
 
 function paintOverview(paint, trace, width, y, height) {
-  const perPixel = view.length / width;
+  const perPixel = view.length / width, shift = trace.shift_ns - view.begin;
   const columns = Array.from({ length: Math.ceil(width) + 1 }, () => new Map());
   for (const on of trace.cpus) {
     for (let i = 0; i < on.runs.length; i++) {
-      const s = Math.max(0, on.runs.s[i] + trace.shift_ns), e = on.runs.e[i] + trace.shift_ns, thing = on.runs.what[i];
+      const s = on.runs.s[i] + shift, e = on.runs.e[i] + shift, thing = on.runs.what[i];
       for (let p = Math.floor(s / perPixel); p <= e / perPixel && p < columns.length; p++) {
         const part = Math.min(e, (p + 1) * perPixel) - Math.max(s, p * perPixel);
         if (part > 0) columns[p].set(thing, (columns[p].get(thing) ?? 0) + part);
@@ -663,5 +670,5 @@ function paintOverview(paint, trace, width, y, height) {
   });
   paint.globalAlpha = 1;
   paint.fillStyle = look.bad;
-  trace.misses.time.forEach((t) => paint.fillRect((t + trace.shift_ns) / perPixel - 0.5, y, 1, 4));
+  trace.misses.time.forEach((t) => paint.fillRect((t + shift) / perPixel - 0.5, y, 1, 4));
 }
