@@ -6,7 +6,7 @@
 //! are skipped, an empty cell leaves the set's value.
 
 use crate::faults::Fault;
-use crate::parse::Row;
+use crate::parse::{Row, CSV_FAULTS_MAX};
 use crate::source::Spot;
 use crate::tree::{Collector, Key, Kind, Table, Value};
 
@@ -29,6 +29,9 @@ pub fn rows(text: &str, source: u32, at: &Value, base: &Row, collector: &mut Col
     let most = crate::policies::limits().nodes as usize;
     let mut rows = Vec::new();
     for cells in lines {
+        if collector.faults.len() > faults + CSV_FAULTS_MAX {
+            break;
+        }
         if cells.len() != columns.len() {
             let spot = cells.first().map_or(at.spot, |cell| cell.spot);
             let fault = Fault::new(
@@ -56,7 +59,7 @@ pub fn rows(text: &str, source: u32, at: &Value, base: &Row, collector: &mut Col
         }
         rows.push(row);
     }
-    (collector.faults.len() == faults).then_some(rows)
+    Some(rows)
 }
 
 /// Lines that say something, with their first byte.

@@ -15,6 +15,9 @@ const INCLUDES_MAX: usize = 64;
 /// Bytes of one file.
 const FILE_MAX: u64 = 64 << 20;
 
+/// Faults of one table of tasks after which no more are looked for: they tend to be the same.
+pub const CSV_FAULTS_MAX: usize = 20;
+
 /// What a plan does not say itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
@@ -38,6 +41,7 @@ pub fn load(path: &Path, options: Options) -> Result<Plan, Faults> {
         Err(error) => {
             reader.sources.0.push(Arc::new(Source { name, text: String::new() }));
             reader.collector.add(Fault::new("file_must_be_readable", nowhere, error));
+            reader.incomplete = true;
         }
     }
     reader.resolve(options)
@@ -73,6 +77,8 @@ struct Reader {
     collector: Collector,
     documents: Vec<Table>,
     included: Vec<PathBuf>,
+    /// A text is missing: what the others say about it would be faults that are none.
+    incomplete: bool,
 }
 
 impl Reader {
@@ -88,7 +94,10 @@ impl Reader {
                 }
                 self.documents.push(table);
             }
-            Err(faults) => self.collector.faults.extend(faults),
+            Err(faults) => {
+                self.collector.faults.extend(faults);
+                self.incomplete = true;
+            }
         }
     }
 
@@ -98,6 +107,7 @@ impl Reader {
             let path = relative(&self.sources, from, name);
             if self.included.len() > INCLUDES_MAX {
                 let fault = Fault::new("includes_must_be_few", value.spot, "too many files are included");
+                self.incomplete = true;
                 return self.collector.add(fault.bound(INCLUDES_MAX));
             }
             let canonical = std::fs::canonicalize(&path).unwrap_or_else(|_| path.clone());
@@ -112,15 +122,16 @@ impl Reader {
                 Err(error) => {
                     let hint = "paths are relative to the file that names them";
                     self.collector.add(Fault::new("file_must_be_readable", value.spot, error).hint(hint));
+                    self.incomplete = true;
                 }
             }
         }
     }
 
     fn resolve(self, options: Options) -> Result<Plan, Faults> {
-        let Self { sources, collector, documents, .. } = self;
-        if !collector.faults.is_empty() {
-            return Err(Faults::new(collector.faults, sources)); // half a text has faults of its own
+        let Self { sources, collector, documents, incomplete, .. } = self;
+        if incomplete {
+            return Err(Faults::new(collector.faults, sources));
         }
         let mut resolver = Resolver::new(sources, collector, options);
         resolver.everything(&documents);
@@ -417,7 +428,11 @@ impl Resolver {
             }
             None => None,
         };
+        let faults = self.collector.faults.len();
         let roots = self.roots(name, cpu, cpus, under.is_some(), &declared);
+        if self.collector.faults.len() > faults {
+            self.broken.extend(range.clone().map(Child::Node));
+        }
         let unknown = declared.policy.is_none(); // then no key can be called wrong
         if !unknown {
             fields.finish(&mut self.collector);
@@ -548,9 +563,9 @@ impl Resolver {
         let load = fields.take("load");
         let needs = self.needs(fields);
         let what = format!("`affinity` of {owner}");
-        let affinity = fields.take("affinity").map(|value| {
+        let affinity = fields.take("affinity").and_then(|value| {
             let cpus = cpu_list(&what, value, self.plan.machine.cpus, &mut self.collector);
-            cpus.into_iter().fold(0, |mask, cpu| mask | 1 << cpu)
+            (!cpus.is_empty()).then(|| cpus.into_iter().fold(0, |mask, cpu| mask | 1 << cpu))
         });
         (load, needs, affinity, fields.take("under"), fields.take("match"))
     }
@@ -640,7 +655,11 @@ impl Resolver {
                 }
             }
             Members::Rows(rows) => {
+                let faults = self.collector.faults.len();
                 for (index, row) in rows.iter().enumerate() {
+                    if self.collector.faults.len() > faults + CSV_FAULTS_MAX {
+                        break;
+                    }
                     let owner = format!("row {} of {owner}", index + 1);
                     let child = Child::Task(self.plan.tasks.len());
                     let load = row.load.as_ref().and_then(|value| self.load(&owner, value));
@@ -715,7 +734,8 @@ impl Resolver {
             return self.collector.add(Fault::new("parent_must_exist", key.spot, message).hint(hint));
         };
         if parent.kind != ItemKind::Node {
-            let message = format!("{owner} is under `{}`, which is a task", key.text);
+            let kind = if parent.kind == ItemKind::Set { "set of tasks" } else { "task" };
+            let message = format!("{owner} is under `{}`, which is a {kind}", key.text);
             let fault = Fault::new("task_cannot_be_parent", key.spot, message);
             return self.collector.add(fault.other(parent.spot, "defined here"));
         }
@@ -726,20 +746,18 @@ impl Resolver {
             let rank = fields
                 .whole("rank", i64::from(i32::MIN), i64::from(i32::MAX), &mut self.collector)
                 .unwrap_or(0);
-            let when_spent = match fields.take("when") {
-                None => false,
-                Some(value) => {
-                    let text = self.collector.text("`when`", value);
-                    if text.is_some_and(|text| text != "spent") {
-                        let fault =
-                            Fault::new("when_must_be_spent", value.spot, "there is no such condition");
-                        self.collector.add(fault.value(text.unwrap_or_default()).hint("when = \"spent\""));
-                    }
-                    true
-                }
-            };
+            let when = fields.take("when");
+            let condition = when.and_then(|value| self.collector.text("`when`", value));
+            let when_spent = condition == Some("spent");
+            if let (Some(value), Some(other), false) = (when, condition, when_spent) {
+                let fault = Fault::new("when_must_be_spent", value.spot, "there is no such condition");
+                self.collector.add(fault.value(other).hint("when = \"spent\""));
+            }
             let cpu = fields.key("cpu");
-            let Some(policy) = parent.policy else { continue };
+            let Some(policy) = parent.policy else {
+                self.broken.extend(children.iter().map(|(child, _)| *child)); // its parent's fault
+                continue;
+            };
             // The place of an edge is its table; of one that is a header of its own, the header.
             let spot = if value.spot.len == 0 { key.spot } else { value.spot };
             let edge_owner = Owner { policy, params: &policy.edge_params, spot };

@@ -111,7 +111,7 @@ impl Collector {
 
     fn wrong_kind(&mut self, what: &str, value: &Value, wanted: &str) {
         self.add(
-            Fault::new("value_must_be_of_its_kind", value.spot, format!("{what} is {wanted}"))
+            Fault::new("value_must_be_of_its_kind", value.spot, format!("{what} must be {wanted}"))
                 .value(value.kind.describe()),
         );
     }
@@ -179,7 +179,7 @@ impl Collector {
             Kind::Float(number) => {
                 let hint = "shares and fractions are whole numbers, or text such as \"1/3\" or \"0.25\" where allowed";
                 self.add(
-                    Fault::new("float_not_allowed", value.spot, format!("{what} is a whole number"))
+                    Fault::new("float_not_allowed", value.spot, format!("{what} must be a whole number"))
                         .value(number)
                         .hint(hint),
                 );

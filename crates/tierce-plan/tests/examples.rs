@@ -75,7 +75,9 @@ fn build(plan: &Plan) -> Result<(), String> {
     let (nodes, tasks) = (nodes?, tasks?);
     for step in plan.attach_order() {
         match step {
-            Attach::Root { cpu, node } => graph.root(cpu, nodes[node], 0).map_err(|error| error.to_string())?,
+            Attach::Root { cpu, node } => {
+                graph.root(cpu, nodes[node], 0).map_err(|error| error.to_string())?
+            }
             Attach::Edge(index) => {
                 let edge = &plan.edges[index];
                 let child = match edge.child {
@@ -84,7 +86,9 @@ fn build(plan: &Plan) -> Result<(), String> {
                     Child::Set(_) => return Err("a set in the edges".into()),
                 };
                 let words = |error| format!("{}: {error}", plan.child_name(edge.child));
-                graph.attach(nodes[edge.parent], child, edge.params, edge.rank, edge.when_spent, 0).map_err(words)?;
+                graph
+                    .attach(nodes[edge.parent], child, edge.params, edge.rank, edge.when_spent, 0)
+                    .map_err(words)?;
             }
         }
     }

@@ -1,0 +1,111 @@
+//! Every refusal, by example: tests/plans/NAME.toml has faults, NAME.expected the lines that report them.
+//!
+//! `UPDATE=1 cargo test -p tierce-plan --test faults` writes the expected files anew: read the difference before you
+//! commit it. A first line `#! run N` asks for the rules of a live run on N CPUs as well.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use tierce_plan::{Faults, Plan};
+
+fn folder() -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/plans")
+}
+
+/// Plans with faults, by name.
+fn plans() -> Vec<PathBuf> {
+    let mut files: Vec<_> = std::fs::read_dir(folder()).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
+    files.sort();
+    files
+}
+
+fn faults(path: &Path) -> Faults {
+    let text = std::fs::read_to_string(path).unwrap();
+    let run =
+        text.lines().next().and_then(|line| line.strip_prefix("#! run ")).map(|cpus| cpus.parse().unwrap());
+    match (Plan::load(path), run) {
+        (Err(faults), _) => faults,
+        (Ok(plan), Some(cpus)) => match plan.check_runnable(cpus) {
+            Err(faults) => faults,
+            Ok(()) => panic!("{} can run", path.display()),
+        },
+        (Ok(_), None) => panic!("{} has no faults", path.display()),
+    }
+}
+
+#[test]
+fn every_fault_is_reported_with_its_place_and_rule() {
+    let update = std::env::var_os("UPDATE").is_some();
+    let prefix = format!("{}/", folder().display());
+    let mut different = Vec::new();
+    for path in plans() {
+        let lines = format!("{}\n", faults(&path)).replace(&prefix, "");
+        let expected = path.with_extension("expected");
+        if update {
+            std::fs::write(&expected, &lines).unwrap();
+        } else if std::fs::read_to_string(&expected).unwrap_or_default() != lines {
+            different.push(format!("{}:\n{lines}", expected.display()));
+        }
+    }
+    assert!(different.is_empty(), "{}", different.join("\n"));
+}
+
+#[test]
+fn reports_for_people_and_tools_say_the_same() {
+    for path in plans() {
+        let faults = faults(&path);
+        let (report, json) = (faults.report_plain(), faults.to_json());
+        assert_eq!(json.as_array().unwrap().len(), faults.faults.len());
+        for (fault, json) in faults.faults.iter().zip(json.as_array().unwrap()) {
+            assert!(report.contains(fault.rule), "{report}");
+            assert_eq!(json["rule"], fault.rule);
+            assert!(json["line"].as_u64() >= Some(1) && json["column"].as_u64() >= Some(1));
+        }
+    }
+}
+
+/// Names of rules in the sources: whatever is the first argument of `Fault::new`, or in a list of rules.
+fn rules() -> BTreeSet<String> {
+    let mut rules = BTreeSet::new();
+    for entry in std::fs::read_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
+        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        let text = text.split("#[cfg(test)]").next().unwrap();
+        for part in text.split('"').skip(1).step_by(2) {
+            let words = part.split('_').count();
+            let plain = part.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'_');
+            if plain && (3..12).contains(&words) && !["is_group_leader"].contains(&part) {
+                rules.insert(part.to_string());
+            }
+        }
+    }
+    rules.extend(["redefined", "toml_syntax", "too_deep", "name_is_unique", "no_cycles"].map(String::from));
+    assert!(rules.len() > 70, "{rules:?}");
+    rules
+}
+
+/// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
+const ELSEWHERE: [&str; 12] = [
+    "text_must_fit",            // 4 GiB
+    "includes_must_be_few",     // 64 files
+    "too_many_nodes",           // tests/limits.rs
+    "too_many_edges",           // tests/limits.rs
+    "too_many_shared",          // tests/limits.rs
+    "root_cpu_must_be_online",  // tests/limits.rs
+    "budgets_must_fit_the_cpu", // tests/check.rs, and so on
+    "budgets_must_fit_the_supply",
+    "budgets_must_fit_every_window",
+    "deadlines_must_fit_the_supply",
+    "deadlines_must_fit_every_window",
+    "windows_must_be_few",
+];
+
+#[test]
+fn every_rule_has_a_plan_that_breaks_it() {
+    let broken: BTreeSet<_> =
+        plans().iter().flat_map(|path| faults(path).faults).map(|fault| fault.rule.to_string()).collect();
+    let missing: Vec<_> = rules().into_iter().filter(|rule| !broken.contains(rule)).collect();
+    let missing: Vec<_> = missing.iter().filter(|rule| !ELSEWHERE.contains(&rule.as_str())).collect();
+    assert!(missing.is_empty(), "{missing:?}");
+    let unknown: Vec<_> = broken.difference(&rules()).cloned().collect();
+    assert!(unknown.is_empty(), "{unknown:?}");
+}

@@ -1,0 +1,87 @@
+//! Rules that only large plans break, and other rules of a live run.
+
+use std::fmt::Write;
+use tierce_plan::{Options, Plan};
+
+fn rules(text: &str) -> Vec<&'static str> {
+    match Plan::parse(text, "generated.toml") {
+        Ok(_) => Vec::new(),
+        Err(faults) => faults.faults.iter().map(|fault| fault.rule).collect(),
+    }
+}
+
+/// `members` tasks in `sets` sets below a fair root.
+fn crowd(sets: usize, members: usize) -> String {
+    let mut text = "[node.top]\npolicy = \"fair\"\ncpu = 0\n".to_string();
+    for set in 0..sets {
+        let _ = write!(text, "[tasks.s{set}]\ncount = {members}\nunder.top = {{}}\n");
+    }
+    text
+}
+
+#[test]
+fn a_thousand_reservations_and_ten_thousand_fair_children_fit() {
+    let mut text = crowd(1, 10_000);
+    text += "[node.rt]\npolicy = \"reservation\"\nunder.top = {}\n";
+    text += "[tasks.r]\ncount = 1000\nunder.rt = { budget = \"10us\", period = \"10ms\" }\n";
+    let plan = Plan::parse(&text, "generated.toml").unwrap();
+    assert_eq!((plan.tasks.len(), plan.edges.len()), (11_000, 11_001));
+    let admission = plan.admit();
+    assert_eq!(admission.nodes[1].asked, Some(tierce_plan::Share::new(1.into(), 1.into())));
+    let supply = admission.nodes[1].supply.clone().unwrap(); // one of 10,001 equals
+    assert_eq!(supply, tierce_plan::Share::new(1.into(), 10_001.into()));
+    assert_eq!(admission.nodes[1].failures[0].rule, "budgets_must_fit_the_supply");
+    assert!(admission.outline(&plan).lines().count() < 20);
+}
+
+#[test]
+fn pools_are_refused_by_name() {
+    assert_eq!(rules(&crowd(2, 40_000)), ["too_many_nodes"]);
+    let mut text = "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n".to_string();
+    for node in 0..4 {
+        let _ = write!(text, "[node.n{node}]\npolicy = \"fair\"\nunder.top = {{}}\n");
+    }
+    let under = (0..4).map(|node| format!("n{node} = {{}}")).collect::<Vec<_>>().join(", ");
+    let _ = write!(text, "[tasks.t]\ncount = 40000\nunder = {{ {under} }}\n");
+    assert_eq!(rules(&text), ["too_many_edges"]);
+}
+
+#[test]
+fn shared_tasks_are_bounded() {
+    let mut text = "[machine]\ncpus = 64\n[node.top]\npolicy = \"fair\"\nper_cpu = true\n".to_string();
+    for pair in 0..32 {
+        let (a, b) = (2 * pair, 2 * pair + 1);
+        let _ = write!(text, "[tasks.t{pair}]\ncount = 60\nunder.top = [{{ cpu = {a} }}, {{ cpu = {b} }}]\n");
+    }
+    let found = rules(&text);
+    let limit = tierce_policy::limits().heads;
+    assert_eq!(found.contains(&"too_many_shared"), 32 * 60 > limit, "{found:?}");
+}
+
+#[test]
+fn a_live_plan_fits_the_machine() {
+    let text = "[node.top]\npolicy = \"fair\"\ndefault = true\ncpus = \"all\"\n";
+    let plan = Plan::parse_with(text, "generated.toml", Options { cpus: 4 }).unwrap();
+    assert_eq!(plan.nodes[0].roots, [0, 1, 2, 3]);
+    assert!(plan.check_runnable(4).is_ok());
+    let rules = |cpus| {
+        plan.check_runnable(cpus).unwrap_err().faults.iter().map(|fault| fault.rule).collect::<Vec<_>>()
+    };
+    assert_eq!(rules(8), ["every_cpu_needs_a_root"]);
+    assert_eq!(rules(3), ["root_cpu_must_be_online"]);
+}
+
+#[test]
+fn a_default_node_below_bounded_reservations_is_sure_of_the_rest() {
+    let plan = |budget: &str| {
+        let text = format!(
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [node.rt]\npolicy = \"reservation\"\nunder.top = {{ priority = 1 }}\n\
+             [task.a]\nunder.rt = {{ budget = \"{budget}\", period = \"10ms\" }}\n\
+             [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = {{}}\n"
+        );
+        Plan::parse(&text, "generated.toml").unwrap().check_runnable(1)
+    };
+    assert!(plan("9.999ms").is_ok());
+    assert_eq!(plan("10ms").unwrap_err().faults[0].rule, "default_node_needs_a_share");
+}
