@@ -159,6 +159,11 @@ impl Stats {
         stats
     }
 
+    /// The header it was made with.
+    pub fn header(&self) -> &TraceHeader {
+        &self.header
+    }
+
     /// A task's statistics, if it was ever heard of.
     pub fn task(&self, id: u32) -> Option<&TaskStats> {
         self.tasks.get(id as usize)
