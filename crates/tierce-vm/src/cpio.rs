@@ -125,6 +125,7 @@ mod tests {
             .args(["cpio", "-tv"])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .expect("busybox (package busybox-static)");
         cpio.stdin.take().unwrap().write_all(&image.bytes()).unwrap();
