@@ -51,6 +51,9 @@ pub mod proto {
         pub child_ordering: Option<i32>,
         #[prost(int32, optional, tag = "12")]
         pub sibling_order_rank: Option<i32>,
+        /// 2: siblings of one name stay apart.
+        #[prost(int32, optional, tag = "15")]
+        pub sibling_merge_behavior: Option<i32>,
     }
 
     #[derive(Clone, PartialEq, prost::Message)]
@@ -94,6 +97,7 @@ const INSTANT: i32 = 3;
 const COUNTER: i32 = 4;
 const UNIT_TIME_NS: i32 = 1;
 const CHILDREN_BY_RANK: i32 = 3;
+const NEVER_MERGED: i32 = 2;
 /// All packets are of one sequence; its first one says that nothing precedes it.
 const SEQUENCE: u32 = 1;
 const INCREMENTAL_STATE_CLEARED: u32 = 1;
@@ -190,6 +194,7 @@ impl<'a, W: Write> Writer<'a, W> {
             counter: counter.then_some(CounterDescriptor { unit: Some(UNIT_TIME_NS) }),
             child_ordering: Some(CHILDREN_BY_RANK),
             sibling_order_rank: Some(rank),
+            sibling_merge_behavior: Some(NEVER_MERGED),
         };
         self.packet(proto::TracePacket { track_descriptor: Some(descriptor), ..Default::default() })
     }
