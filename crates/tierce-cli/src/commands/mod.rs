@@ -1,10 +1,11 @@
 //! One file per subcommand. Each has its arguments (a clap `Args`) and `run`, which returns the exit code: 0 holds or
 //! done, 1 does not hold, 2 bad input or environment (an `Err` is printed and becomes 2).
 
-mod timeline;
-mod trace;
 mod check;
 mod schema;
+mod sim;
+mod timeline;
+mod trace;
 mod vm;
 
 use std::process::ExitCode;
@@ -15,6 +16,7 @@ pub enum Command {
     Timeline(timeline::Args),
     Trace(trace::Args),
     Check(check::Args),
+    Sim(sim::Args),
     Schema(schema::Args),
     Vm(vm::Args),
 }
@@ -25,6 +27,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Timeline(args) => timeline::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Check(args) => check::run(args),
+        Command::Sim(args) => sim::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Vm(args) => vm::run(args),
     };

@@ -1,0 +1,239 @@
+//! `tierce sim`: play a plan.
+
+use anyhow::{bail, Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tierce_plan::{parse_time, show_time, Plan};
+use tierce_sim::{Options, Simulation};
+use tierce_trace::{html, perfetto, Event, Report, Trace, Writer};
+
+/// Simulated time between two looks at events and progress bar.
+const SLICE_NS: u64 = 10_000_000;
+
+/// Simulate a plan: what each task and node gets, which deadlines are missed
+///
+/// Plays the loads of the plan's tasks under its schedulers, which are the very code that `run` loads into the kernel.
+/// Nothing on this machine is measured or touched, no clock is read: the same plan, time and seed give the same result
+/// everywhere. Costs of scheduling and interrupts are those of the plan's [machine], nothing unless given.
+///
+/// A job arrives at its release (with its jitter); its response time counts from there, its deadline from the release
+/// without jitter. A job that arrives while the one before it runs waits for it. A miss is a job that was not done at
+/// its deadline, whether it ended later or never.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The plan
+    plan: PathBuf,
+    /// How long: 500ms, 10s, 2min
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
+    duration_ns: u64,
+    /// Seed of everything drawn: work, jitter, distances, interrupts
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    seed: u64,
+    /// CPUs of the machine, where the plan does not say
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    cpus: u32,
+    /// Write the result as JSON instead of tables
+    #[arg(long)]
+    json: bool,
+    /// Write every event: for `tierce trace` and `tierce timeline`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// Write the timeline as a page that needs no network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write the timeline for ui.perfetto.dev
+    #[arg(long, value_name = "FILE")]
+    perfetto: Option<PathBuf>,
+    /// Check every invariant of the scheduler after every instant (slow); a broken one is a bug of tierce
+    #[arg(long)]
+    check: bool,
+    /// End with exit code 1 when a deadline was missed
+    #[arg(long)]
+    expect_no_misses: bool,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tierce sim examples/desktop.toml
+  tierce sim examples/desktop.toml --for 2s --html desktop.html
+  tierce sim examples/edf.toml --for 1min --seed 7 --json
+  tierce sim examples/renderer-hard.toml --expect-no-misses
+
+Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was given, or --check found a
+broken invariant; 2 bad input or environment.";
+
+/// Run `tierce sim`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let plan = match Plan::load_with(&args.plan, tierce_plan::Options { cpus: args.cpus }) {
+        Ok(plan) => plan,
+        Err(faults) => {
+            eprint!("{}", faults.report());
+            bail!("{}: the plan has faults", args.plan.display());
+        }
+    };
+    let options = Options {
+        seed: args.seed,
+        trace: args.trace.is_some() || args.html.is_some() || args.perfetto.is_some(),
+        check: args.check,
+        ..Options::default()
+    };
+    let mut simulation =
+        Simulation::new(&plan, options).with_context(|| format!("{}: refused", args.plan.display()))?;
+    let mut recorder = Recorder::new(&args, &simulation)?;
+    let played = play(&args, &mut simulation, &mut recorder);
+    recorder.finish(&args)?;
+    if let Err(broken) = played? {
+        eprintln!("tierce sim: broken invariant: {broken}");
+        return Ok(ExitCode::from(1));
+    }
+    let report = simulation.report();
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{}", report.tables());
+        print!("\n{}", verdict(&report));
+    }
+    let missed = report.tasks.iter().any(|task| task.misses > 0);
+    Ok(ExitCode::from(u8::from(args.expect_no_misses && missed)))
+}
+
+/// The whole time, in slices; the inner error is a broken invariant.
+fn play(
+    args: &Args,
+    simulation: &mut Simulation,
+    recorder: &mut Recorder,
+) -> Result<Result<(), tierce_sim::Violation>> {
+    let progress = Progress::new(args.duration_ns);
+    while simulation.now_ns() < args.duration_ns {
+        let until_ns = (simulation.now_ns() + SLICE_NS).min(args.duration_ns);
+        let played = simulation.run_until(until_ns);
+        recorder.take(simulation.events_mut())?;
+        if played.is_err() {
+            return Ok(played);
+        }
+        progress.at(until_ns);
+    }
+    Ok(Ok(()))
+}
+
+fn verdict(report: &Report) -> String {
+    let missed: Vec<_> = report.tasks.iter().filter(|task| task.misses > 0).collect();
+    let jobs: u64 = report.tasks.iter().map(|task| task.released).sum();
+    match (jobs, &missed[..]) {
+        (0, _) => String::new(),
+        (jobs, []) => format!("{jobs} jobs, no deadline missed\n"),
+        (jobs, missed) => {
+            let misses: u64 = missed.iter().map(|task| task.misses).sum();
+            let worst = missed.iter().max_by_key(|task| task.misses).map_or("", |task| &task.name);
+            format!("{jobs} jobs, {misses} missed their deadline, most of them of {worst}\n")
+        }
+    }
+}
+
+/// Where events go.
+struct Recorder {
+    writer: Option<Writer<File>>,
+    kept: Option<Trace>,
+}
+
+impl Recorder {
+    fn new(args: &Args, simulation: &Simulation) -> Result<Recorder> {
+        let mut header = simulation.header();
+        header.end_ns = Some(args.duration_ns);
+        let writer = match &args.trace {
+            Some(path) => {
+                Some(Writer::new(create(path)?, &header).with_context(|| path.display().to_string())?)
+            }
+            None => None,
+        };
+        let keep = args.html.is_some() || args.perfetto.is_some();
+        Ok(Recorder { writer, kept: keep.then(|| Trace { header, events: Vec::new() }) })
+    }
+
+    fn take(&mut self, events: &mut Vec<Event>) -> Result<()> {
+        if let Some(writer) = &mut self.writer {
+            for event in events.iter() {
+                writer.write(event).context("writing the trace")?;
+            }
+        }
+        match &mut self.kept {
+            Some(trace) => trace.events.append(events),
+            None => events.clear(),
+        }
+        Ok(())
+    }
+
+    fn finish(self, args: &Args) -> Result<()> {
+        let name = |path: &Path| path.display().to_string();
+        if let (Some(writer), Some(path)) = (self.writer, &args.trace) {
+            writer.finish().with_context(|| name(path))?;
+        }
+        let Some(trace) = self.kept else { return Ok(()) };
+        if let Some(path) = &args.html {
+            html::write(&[&trace], BufWriter::new(create(path)?)).with_context(|| name(path))?;
+        }
+        if let Some(path) = &args.perfetto {
+            perfetto::write(&trace, BufWriter::new(create(path)?)).with_context(|| name(path))?;
+        }
+        Ok(())
+    }
+}
+
+fn create(path: &Path) -> Result<File> {
+    File::create(path).with_context(|| path.display().to_string())
+}
+
+fn parse_duration(text: &str) -> Result<u64, String> {
+    match parse_time(text) {
+        Ok(0) => Err("it has to be longer than nothing".into()),
+        Ok(ns) if ns <= tierce_plan::TIME_MAX_NS => Ok(ns),
+        Ok(_) => Err(format!("at most {}", show_time(tierce_plan::TIME_MAX_NS))),
+        Err(error) => Err(error.message().into()),
+    }
+}
+
+/// A bar on a terminal, for runs that take a while.
+struct Progress(Option<ProgressBar>);
+
+impl Progress {
+    fn new(duration_ns: u64) -> Progress {
+        if !std::io::stderr().is_terminal() {
+            return Progress(None);
+        }
+        let bar = ProgressBar::with_draw_target(Some(duration_ns), ProgressDrawTarget::stderr_with_hz(5));
+        let style = ProgressStyle::with_template("simulating [{bar:40}] {percent} %, {eta} left");
+        bar.set_style(style.expect("a fixed template"));
+        Progress(Some(bar))
+    }
+
+    fn at(&self, now_ns: u64) {
+        if let Some(bar) = self.0.as_ref().filter(|bar| bar.elapsed().as_millis() > 300) {
+            bar.set_position(now_ns);
+        }
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.0 {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations() {
+        assert_eq!(parse_duration("1.5s"), Ok(1_500_000_000));
+        for text in ["", "0s", "5", "-1s", "9999999min", "1h"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+}

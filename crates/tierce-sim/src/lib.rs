@@ -1,0 +1,35 @@
+//! Deterministic event-driven simulator of a plan.
+//!
+//! The decisions come from the scheduling core (policy/*.c through [`tierce_policy::Graph`]); the simulator plays the
+//! rest of the machine: time, tasks, interrupts, and what scheduling costs. It never reads a clock, draws only from
+//! seeded streams and decides in integers, so a run is the same on every machine and in every build mode.
+//!
+//! ```
+//! let plan = tierce_plan::Plan::parse(
+//!     r#"
+//!     [node.top]
+//!     policy = "edf"
+//!     cpu = 0
+//!     [task.a]
+//!     under.top = {}
+//!     load = { period = "10ms", work = "2ms" }
+//!     "#,
+//!     "example.toml",
+//! )
+//! .unwrap();
+//! let mut simulation = tierce_sim::Simulation::new(&plan, Default::default()).unwrap();
+//! simulation.run_until(1_000_000_000).unwrap();
+//! let report = simulation.report();
+//! assert_eq!((report.tasks[0].jobs, report.tasks[0].cpu_ns), (100, 200_000_000));
+//! ```
+
+mod build;
+mod draw;
+mod program;
+mod queue;
+mod simulation;
+mod watch;
+
+pub use build::{build, header, Ids, Refused, RefusedBy};
+pub use draw::Stream;
+pub use simulation::{Options, Simulation, Violation};

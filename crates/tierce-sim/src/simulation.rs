@@ -1,0 +1,676 @@
+//! The machine around the engine.
+//!
+//! Time goes from instant to instant: the next job that arrives, run that ends, timer of a CPU, interrupt. At one
+//! instant, in this order: interrupts end, due timers, runs that end (their tasks go on or block), then arrivals and
+//! wake-ups in the order of the plan, then one decision after another on each CPU that was kicked, lowest first, until
+//! no kick is left.
+//!
+//! Costs. After a decision the CPU is busy with itself for as long as timer, switch, migration and levels cost; only
+//! then the task makes progress, but its path is charged from the decision on. Until then the CPU takes no other decision
+//! and the task that left is not yet free to run elsewhere. An interrupt stops a CPU the same way, but its time is charged to
+//! nobody (stolen). Idle CPUs switch for free.
+//!
+//! A job that arrives at the very instant at which the one before it is done finds its task asleep: it is woken.
+
+use crate::build::{self, Ids, Refused};
+use crate::draw::Stream;
+use crate::program::{Job, Next, Program, Step};
+use crate::queue::Queue;
+use crate::watch::{Seen, Watch};
+use std::fmt;
+use tierce_plan::{Arrival, Child, Costs, Plan, Work};
+use tierce_policy::{Graph, NEVER};
+use tierce_trace::{Event, Kind, Report, Stats, TraceHeader};
+
+/// Decisions at one instant before we call it a livelock: each of 64 CPUs as often as it has crossing edges, many times.
+const ROUNDS_MAX: u32 = 100_000;
+
+/// How to simulate.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Seed of all draws.
+    pub seed: u64,
+    /// What scheduling costs; `None`: as the plan says.
+    pub costs: Option<Costs>,
+    /// Shortest timer worth arming (ns): a budget with less left is spent, the rest carried over.
+    pub floor_ns: u64,
+    /// Keep the events for [`Simulation::take_events`].
+    pub trace: bool,
+    /// Check every invariant of the engine after every instant: slow.
+    pub check: bool,
+}
+
+/// An invariant of the engine does not hold: our bug.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at {now_ns} ns: {rule}")]
+pub struct Violation {
+    /// After which instant.
+    pub now_ns: u64,
+    /// Which.
+    pub rule: String,
+}
+
+#[derive(Debug)]
+struct Task {
+    program: Program,
+    /// Rest of its current run.
+    left_ns: u64,
+    job: Job,
+    /// Jobs begun; the number of the current one.
+    begun: u32,
+    /// Jobs done.
+    done: u32,
+    /// The current job has had a CPU.
+    started: bool,
+    announces: bool,
+    last_cpu: u32,
+}
+
+#[derive(Debug)]
+struct Cpu {
+    /// Id of the task it runs, 0: none.
+    task: u32,
+    /// Progress of the task is accounted for until here; when in the future, the CPU is busy with itself until then.
+    from_ns: u64,
+    /// When its task's run ends.
+    end_ns: u64,
+    /// When the engine wants to be entered.
+    until_ns: u64,
+    /// When the interrupt that it serves ends; NEVER: it serves none.
+    interrupt_end_ns: u64,
+    /// Something else happens on it at the earliest.
+    next_ns: u64,
+    /// Its timer has fired since the last decision.
+    timer: bool,
+    /// What ran before is still to be returned.
+    returning: bool,
+}
+
+impl Cpu {
+    fn plan_next(&mut self, kicked: bool) {
+        let wait_ns = if kicked || self.returning { self.from_ns } else { NEVER };
+        let timer_ns = self.until_ns.max(self.from_ns);
+        self.next_ns = self.end_ns.min(timer_ns).min(wait_ns).min(self.interrupt_end_ns);
+    }
+}
+
+#[derive(Debug)]
+struct Interrupts {
+    cpu: u32,
+    every_ns: u64,
+    takes: Work,
+    at: usize,
+    poisson: bool,
+    draws: Stream,
+}
+
+/// A plan being simulated.
+pub struct Simulation {
+    graph: Graph,
+    ids: Ids,
+    tasks: Vec<Task>,
+    /// Id of task 0; the others follow.
+    first_task: u32,
+    cpus: Vec<Cpu>,
+    interrupts: Vec<Interrupts>,
+    /// Tasks by index, then interrupts.
+    queue: Queue,
+    costs: Costs,
+    header: TraceHeader,
+    stats: Stats,
+    watch: Option<Watch>,
+    events: Vec<Event>,
+    kicked: u64,
+    check: bool,
+    now_ns: u64,
+    instants: u64,
+}
+
+impl fmt::Debug for Simulation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Simulation")
+            .field("now_ns", &self.now_ns)
+            .field("cpus", &self.cpus)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Simulation {
+    /// The plan at time 0, nobody running yet.
+    pub fn new(plan: &Plan, options: Options) -> Result<Simulation, Refused> {
+        let (mut graph, ids) = build::build(plan, 0)?;
+        graph.set_quiet(true);
+        graph.set_floor_ns(options.floor_ns);
+        let mut header = build::header(plan, &graph, &ids);
+        header.seed = Some(options.seed);
+        let stats = Stats::new(&header);
+        if options.trace {
+            graph.trace(true);
+        } else {
+            graph.trace_kinds(1 << Kind::Replenish as u64);
+        }
+
+        let mut queue = Queue::default();
+        let mut tasks: Vec<Task> = (0..plan.tasks.len())
+            .map(|index| {
+                let (program, begin_ns) = Program::new(plan, index, options.seed);
+                if begin_ns != NEVER {
+                    queue.push(begin_ns, index as u32);
+                }
+                Task {
+                    program,
+                    left_ns: 0,
+                    job: Job { release_ns: 0, deadline_ns: NEVER },
+                    begun: 0,
+                    done: 0,
+                    started: true,
+                    announces: false,
+                    last_cpu: u32::MAX,
+                }
+            })
+            .collect();
+        for edge in &plan.edges {
+            if let Child::Task(task) = edge.child {
+                tasks[task].announces |= build::heeds_deadlines(plan, edge.parent);
+            }
+        }
+        let mut interrupts = Vec::new();
+        for (number, source) in plan.machine.interrupts.iter().enumerate() {
+            for cpu in (0..plan.machine.cpus).filter(|&cpu| source.cpu.is_none_or(|only| only == cpu)) {
+                let mut draws =
+                    Stream::new(options.seed, "interrupt", (number as u64) << 32 | u64::from(cpu));
+                let poisson = source.arrival == Arrival::Poisson;
+                let wait_ns = if poisson { draws.exponential(source.every_ns) } else { source.phase_ns };
+                let at_ns = plan.machine.epoch_ns.saturating_add(wait_ns);
+                queue.push(at_ns, (tasks.len() + interrupts.len()) as u32);
+                let (every_ns, takes) = (source.every_ns, source.takes.clone());
+                interrupts.push(Interrupts { cpu, every_ns, takes, at: 0, poisson, draws });
+            }
+        }
+        let watch = options.trace.then(|| Watch::new(tasks.iter().map(|task| task.program.arrivals())));
+        let cpus = (0..plan.machine.cpus).map(|_| Cpu {
+            task: 0,
+            from_ns: 0,
+            end_ns: NEVER,
+            until_ns: NEVER,
+            interrupt_end_ns: NEVER,
+            next_ns: NEVER,
+            timer: false,
+            returning: false,
+        });
+        Ok(Simulation {
+            first_task: ids.tasks.first().copied().unwrap_or(u32::MAX),
+            cpus: cpus.collect(),
+            kicked: 0,
+            costs: options.costs.unwrap_or(plan.machine.costs),
+            events: Vec::new(),
+            check: options.check,
+            now_ns: 0,
+            instants: 0,
+            graph,
+            ids,
+            tasks,
+            interrupts,
+            queue,
+            header,
+            stats,
+            watch,
+        })
+    }
+
+    /// What a trace of this run says about itself.
+    pub fn header(&self) -> TraceHeader {
+        self.header.clone()
+    }
+
+    /// Which ids stand for which parts of the plan.
+    pub fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    /// The engine.
+    pub fn graph(&self) -> &Graph {
+        &self.graph
+    }
+
+    /// Everything before this time has happened.
+    pub fn now_ns(&self) -> u64 {
+        self.now_ns
+    }
+
+    /// Instants so far at which something happened.
+    pub fn instants(&self) -> u64 {
+        self.instants
+    }
+
+    /// When the next thing happens, never for nothing.
+    #[inline]
+    pub fn next_ns(&self) -> u64 {
+        self.cpus.iter().fold(self.queue.first_ns(), |next, cpu| next.min(cpu.next_ns))
+    }
+
+    /// Everything that happens before `end_ns`; what happens at that very time comes with the next call.
+    pub fn run_until(&mut self, end_ns: u64) -> Result<(), Violation> {
+        loop {
+            let next_ns = self.next_ns();
+            if next_ns >= end_ns {
+                break;
+            }
+            self.instant(next_ns)?;
+        }
+        self.now_ns = self.now_ns.max(end_ns);
+        self.look_around(end_ns, end_ns.saturating_sub(1));
+        self.take_in();
+        Ok(())
+    }
+
+    /// All that happens at the next time at which something does; `false`: nothing ever will.
+    pub fn step(&mut self) -> Result<bool, Violation> {
+        let next_ns = self.next_ns();
+        if next_ns == NEVER {
+            return Ok(false);
+        }
+        self.instant(next_ns)?;
+        Ok(true)
+    }
+
+    /// The events since the last call, in the order of time, when they are kept.
+    pub fn take_events(&mut self) -> Vec<Event> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// The events since the last call, to be read and cleared by the caller.
+    pub fn events_mut(&mut self) -> &mut Vec<Event> {
+        &mut self.events
+    }
+
+    // ---- one instant -----------------------------------------------------------------------------------------------
+
+    fn instant(&mut self, now: u64) -> Result<(), Violation> {
+        self.now_ns = now;
+        self.instants += 1;
+        self.look_around(now, now);
+        for cpu in 0..self.cpus.len() as u32 {
+            if self.cpus[cpu as usize].next_ns <= now {
+                self.cpu_due(cpu, now);
+            }
+        }
+        while let Some(who) = self.queue.pop(now) {
+            match self.tasks.get_mut(who as usize) {
+                Some(_) => self.wake(who, now),
+                None => self.interrupt(who as usize - self.tasks.len(), now),
+            }
+        }
+        self.decide_all(now);
+        self.take_in();
+        if self.check {
+            self.verify(now)?;
+        }
+        Ok(())
+    }
+
+    /// What is due on this CPU itself.
+    fn cpu_due(&mut self, cpu: u32, now: u64) {
+        let many = self.cpus.len() > 1;
+        let c = &mut self.cpus[cpu as usize];
+        if c.interrupt_end_ns <= now {
+            c.interrupt_end_ns = NEVER;
+            self.graph.outside(cpu, false, now);
+        }
+        if c.from_ns > now {
+            return;
+        }
+        if c.returning {
+            c.returning = false;
+            self.graph.returned(cpu, now);
+        }
+        if c.until_ns <= now {
+            c.until_ns = NEVER;
+            c.timer = true;
+            self.kicked |= 1 << cpu;
+            if many {
+                self.graph.event(cpu, now, 0); // shared events come before requests
+            }
+        }
+        if c.end_ns <= now {
+            self.progress(cpu, now);
+            self.run_over(cpu, now);
+        }
+    }
+
+    /// Account for the progress of what the CPU runs.
+    #[inline]
+    fn progress(&mut self, cpu: u32, now: u64) {
+        let c = &mut self.cpus[cpu as usize];
+        if c.from_ns < now {
+            if c.task != 0 {
+                self.tasks[(c.task - self.first_task) as usize].left_ns -= now - c.from_ns;
+            }
+            c.from_ns = now;
+        }
+    }
+
+    /// The run of the task on this CPU is over: it goes on with the next one, or blocks.
+    fn run_over(&mut self, cpu: u32, now: u64) {
+        let id = self.cpus[cpu as usize].task;
+        let index = id - self.first_task;
+        let task = &mut self.tasks[index as usize];
+        let Step { completes, next } = task.program.step(now);
+        if completes {
+            task.done += 1;
+            let response_ns = now - task.job.release_ns;
+            let late_ns = now.saturating_sub(task.job.deadline_ns);
+            if late_ns > 0 {
+                self.stats.miss(id);
+            }
+            self.stats.job_complete(id, response_ns, late_ns);
+            if self.watch.is_some() {
+                let number = self.tasks[index as usize].done;
+                self.tell(now, Kind::JobComplete, cpu, id, number, response_ns);
+            }
+        }
+        match next {
+            Next::Run { work_ns, begins } => {
+                self.begin(index, work_ns, begins, now);
+                let c = &mut self.cpus[cpu as usize];
+                c.end_ns = c.from_ns.saturating_add(work_ns);
+                self.start(cpu, index, now);
+                return;
+            }
+            Next::Wait(at_ns) => self.queue.push(at_ns, index),
+            Next::End => {}
+        }
+        self.graph.release(id, now);
+        let c = &mut self.cpus[cpu as usize];
+        c.task = 0;
+        c.end_ns = NEVER;
+    }
+
+    /// The wait of a task is over.
+    #[inline]
+    fn wake(&mut self, index: u32, now: u64) {
+        let Step { next, .. } = self.tasks[index as usize].program.step(now);
+        match next {
+            Next::Run { work_ns, begins } => {
+                self.begin(index, work_ns, begins, now);
+                self.graph.request(self.first_task + index, now);
+            }
+            Next::Wait(at_ns) => self.queue.push(at_ns, index),
+            Next::End => {}
+        }
+    }
+
+    /// A run begins, and perhaps a job with it.
+    #[inline]
+    fn begin(&mut self, index: u32, work_ns: u64, begins: Option<Job>, now: u64) {
+        let id = self.first_task + index;
+        let task = &mut self.tasks[index as usize];
+        task.left_ns = work_ns;
+        let Some(job) = begins else { return };
+        task.job = job;
+        task.begun += 1;
+        task.started = false;
+        self.stats.job_release(id);
+        if task.announces {
+            self.graph.announce(id, job.deadline_ns, now);
+        }
+        let number = self.tasks[index as usize].begun;
+        if let Some(watch) = self.watch.as_mut().filter(|watch| !watch.tells_arrivals(index as usize)) {
+            watch.begun(index as usize, number, job.deadline_ns);
+            self.tell(now, Kind::JobRelease, self.cpu_of(id), id, number, job.deadline_ns);
+        }
+    }
+
+    /// The task has a CPU: its job, if it is a new one, has started.
+    #[inline]
+    fn start(&mut self, cpu: u32, index: u32, now: u64) {
+        let task = &mut self.tasks[index as usize];
+        if !task.started {
+            task.started = true;
+            if self.watch.is_some() {
+                let number = task.begun;
+                self.tell(now, Kind::JobStart, cpu, self.first_task + index, number, 0);
+            }
+        }
+    }
+
+    fn interrupt(&mut self, number: usize, now: u64) {
+        let source = &mut self.interrupts[number];
+        let cpu = source.cpu;
+        let takes_ns = match &source.takes {
+            Work::Constant(ns) => *ns,
+            Work::Uniform { min_ns, max_ns } => source.draws.between(*min_ns, *max_ns),
+            Work::List(list) => {
+                source.at += 1;
+                list[(source.at - 1) % list.len()]
+            }
+        };
+        let wait_ns =
+            if source.poisson { source.draws.exponential(source.every_ns) } else { source.every_ns };
+        self.queue.push(now.saturating_add(wait_ns), (self.tasks.len() + number) as u32);
+        self.progress(cpu, now);
+        let c = &mut self.cpus[cpu as usize];
+        c.from_ns = c.from_ns.max(now).saturating_add(takes_ns);
+        c.end_ns = if c.task == 0 { NEVER } else { c.end_ns.saturating_add(takes_ns) };
+        if c.interrupt_end_ns == NEVER {
+            c.interrupt_end_ns = now.saturating_add(takes_ns);
+            self.graph.outside(cpu, true, now);
+        } else {
+            c.interrupt_end_ns = c.interrupt_end_ns.saturating_add(takes_ns);
+        }
+    }
+
+    // ---- decisions -------------------------------------------------------------------------------------------------
+
+    fn decide_all(&mut self, now: u64) {
+        let mut rounds = 0;
+        loop {
+            self.kicked |= self.graph.take_kicks();
+            let mut due = self.kicked;
+            let cpu = loop {
+                if due == 0 {
+                    break u32::MAX;
+                }
+                let cpu = due.trailing_zeros();
+                if self.cpus[cpu as usize].from_ns <= now {
+                    break cpu;
+                }
+                due &= due - 1; // busy with itself
+            };
+            if cpu == u32::MAX {
+                break;
+            }
+            self.kicked &= !(1 << cpu);
+            self.decide(cpu, now);
+            rounds += 1;
+            assert!(rounds < ROUNDS_MAX, "simulator: the engine does not come to rest at {now} ns");
+        }
+        let kicked = self.kicked;
+        for (cpu, c) in self.cpus.iter_mut().enumerate() {
+            c.plan_next(kicked >> cpu & 1 != 0);
+        }
+    }
+
+    #[inline]
+    fn decide(&mut self, cpu: u32, now: u64) {
+        self.progress(cpu, now);
+        let c = &mut self.cpus[cpu as usize];
+        if std::mem::take(&mut c.returning) {
+            self.graph.returned(cpu, now);
+        }
+        let task = self.graph.decide(cpu, now, 0);
+        let engine = self.graph.cpu(cpu);
+        c.until_ns = engine.until_ns;
+        let (leaves, levels) = (engine.leaves > 0, u64::from(engine.path_length.saturating_sub(1)));
+        let changed = task != c.task;
+        c.task = task;
+        c.from_ns = now;
+        if task == 0 {
+            c.end_ns = NEVER;
+        } else {
+            let index = task - self.first_task;
+            let t = &mut self.tasks[index as usize];
+            let mut cost_ns = if c.timer { self.costs.timer_ns } else { 0 };
+            if changed {
+                cost_ns += self.costs.switch_ns + self.costs.level_ns * levels;
+                if t.last_cpu != cpu {
+                    if t.last_cpu != u32::MAX {
+                        cost_ns += self.costs.migration_ns;
+                    }
+                    t.last_cpu = cpu;
+                }
+            }
+            c.from_ns = now.saturating_add(cost_ns);
+            c.end_ns = c.from_ns.saturating_add(t.left_ns);
+            if changed && !t.started {
+                self.start(cpu, index, now);
+            }
+        }
+        let c = &mut self.cpus[cpu as usize];
+        c.timer = false;
+        if leaves {
+            if c.from_ns == now {
+                self.graph.returned(cpu, now);
+            } else {
+                c.returning = true;
+            }
+        }
+        if c.until_ns <= now {
+            self.kicked |= 1 << cpu; // more was due than one entry takes
+        }
+    }
+
+    // ---- events, statistics, checks ----------------------------------------------------------------------------------
+
+    /// Tell of jobs that have arrived and of deadlines that have passed before `now`.
+    fn look_around(&mut self, now: u64, arrived: u64) {
+        let Some(mut watch) = self.watch.take() else { return };
+        while let Some(seen) = watch.next(now, arrived) {
+            match seen {
+                Seen::Arrival(task, number, job) => {
+                    let id = self.first_task + task as u32;
+                    self.tell(job.release_ns, Kind::JobRelease, self.cpu_of(id), id, number, job.deadline_ns);
+                }
+                Seen::Due(task, number, at_ns) if self.tasks[task].done < number => {
+                    let id = self.first_task + task as u32;
+                    self.tell(at_ns, Kind::Miss, self.cpu_of(id), id, number, at_ns);
+                }
+                Seen::Due(..) => {}
+            }
+        }
+        self.watch = Some(watch);
+    }
+
+    fn tell(&mut self, now_ns: u64, kind: Kind, cpu: u32, a: u32, b: u32, value: u64) {
+        let (kind, cpu) = (kind as u16, cpu as u16);
+        self.graph.events_mut().push(tierce_policy::Event { now_ns, kind, cpu, a, b, value });
+    }
+
+    /// The CPU a task runs on or belongs to, 0 when it belongs to several.
+    fn cpu_of(&self, task: u32) -> u32 {
+        let node = self.graph.node(task);
+        let cpus = self.cpus.len() as u32;
+        [node.on_cpu, node.domain].into_iter().find(|&cpu| cpu < cpus).unwrap_or(0)
+    }
+
+    /// Take in what the engine has told.
+    #[inline]
+    fn take_in(&mut self) {
+        if self.graph.events_mut().is_empty() {
+            return;
+        }
+        let mut told = std::mem::take(self.graph.events_mut());
+        for event in &told {
+            if event.kind == Kind::Replenish as u16 {
+                self.stats.replenish(event.a, self.graph.edge(event.a).supply_ns);
+            }
+        }
+        if self.watch.is_some() {
+            for event in &told {
+                let tierce_policy::Event { now_ns, kind, mut cpu, a, b, value } = *event;
+                if usize::from(cpu) >= self.cpus.len() {
+                    cpu = self.home(kind, a) as u16;
+                }
+                self.events.push(Event { now_ns, kind, cpu, a, b, pad: 0, value });
+            }
+        }
+        told.clear();
+        *self.graph.events_mut() = told;
+    }
+
+    /// A CPU for a record of something that several CPUs share: where it runs, or the first.
+    fn home(&self, kind: u16, id: u32) -> u32 {
+        let on = match Kind::from_number(kind) {
+            Some(Kind::Request | Kind::Release) => self.graph.node(id).on_cpu,
+            _ => self.graph.edge(id).on_cpu,
+        };
+        if on < self.cpus.len() as u32 {
+            on
+        } else {
+            0
+        }
+    }
+
+    fn verify(&mut self, now_ns: u64) -> Result<(), Violation> {
+        let rest = self.kicked == 0 && self.cpus.iter().all(|cpu| !cpu.returning);
+        self.graph.check(rest).map_err(|broken| Violation { now_ns, rule: format!("{broken:?}") })
+    }
+
+    /// Statistics as of now. The simulation can go on afterwards.
+    pub fn report(&self) -> Report {
+        self.stats().report()
+    }
+
+    /// Statistics as of now; see [`Self::report`].
+    pub fn stats(&self) -> Stats {
+        let now = self.now_ns;
+        let mut stats = self.stats.clone();
+        let mut extra_edges: Vec<(u32, u64)> = Vec::new();
+        let mut extra_tasks: Vec<(u32, u64)> = Vec::new();
+        for (number, c) in self.cpus.iter().enumerate() {
+            // What the engine will charge for the time since its last entry.
+            let engine = self.graph.cpu(number as u32);
+            let pending = now.saturating_sub(engine.charged_ns);
+            let (mut used, mut idle, mut stolen) = (engine.used_ns, engine.idle_ns, engine.stolen_ns);
+            if c.interrupt_end_ns != NEVER {
+                stolen += pending;
+            } else if engine.path_length == 0 {
+                idle += pending;
+            } else {
+                used += pending;
+                extra_tasks.push((engine.task, pending));
+                let path = &engine.path[..engine.path_length as usize];
+                extra_edges.extend(path.iter().map(|&edge| (edge, pending)));
+            }
+            stats.set_cpu_usage(number as u32, used, idle, stolen, engine.decisions);
+        }
+        let extra = |list: &[(u32, u64)], id| list.iter().filter(|e| e.0 == id).map(|e| e.1).sum::<u64>();
+        for (index, task) in self.tasks.iter().enumerate() {
+            let id = self.first_task + index as u32;
+            let node = self.graph.node(id);
+            stats.set_task_usage(
+                id,
+                node.ran_ns + extra(&extra_tasks, id),
+                u64::from(node.switches),
+                u64::from(node.migrations),
+            );
+            let (arrived, late) = task.program.backlog(now);
+            (0..arrived).for_each(|_| stats.job_release(id));
+            let misses = late + u64::from(task.begun > task.done && task.job.deadline_ns < now);
+            (0..misses).for_each(|_| stats.miss(id));
+        }
+        for id in self.ids.edges.iter().copied().chain(self.ids.roots.iter().map(|root| root.2)) {
+            let edge = self.graph.edge(id);
+            let cpu_ns = edge.supply_ns + extra(&extra_edges, id);
+            stats.set_edge_usage(
+                id,
+                cpu_ns,
+                u64::from(edge.grants),
+                u64::from(edge.throttles),
+                edge.forgiven_ns,
+            );
+        }
+        stats.finish(now);
+        stats
+    }
+}
