@@ -456,9 +456,9 @@ function drawTask(row, y, shift) {
   ctx.globalAlpha = 1;
 }
 
-// Releases point up, deadlines down, as in the literature; missed deadlines are red and end in a cross.
+// Releases point up, deadlines down, as in the literature; missed deadlines are red and end in a cross, on top of all.
 function drawArrows(jobs, y, height, first, shift) {
-  const bottom = y + height, drawn = { up: -99, down: -99, missed: -99 };
+  const bottom = y + height, missed = [];
   const count = lastAt(jobs.release, view.to - shift) - first;
   const room = count > 0 ? plotWidth() / count : 99;
   for (let j = first; j < jobs.release.length; j++) {
@@ -472,16 +472,17 @@ function drawArrows(jobs, y, height, first, shift) {
     if (jobs.deadline[j] === NONE) continue;
     const down = xOf(jobs.deadline[j] + shift);
     if (jobs.missed[j]) {
-      if (down - drawn.missed < 2) continue;
-      drawn.missed = down;
-      ctx.fillStyle = look.bad;
-      ctx.fillRect(down - 0.8, y + 2, 1.6, height - 2);
-      if (room > 4) cross(down, y + 4, 3.5);
+      if (!missed.length || down - missed[missed.length - 1] >= 2) missed.push(down);
     } else if (room > 7) {
       ctx.fillStyle = look.soft;
       ctx.fillRect(down - 0.5, y + 2, 1, height - 2);
       triangle(down, bottom, 3.6, -6);
     }
+  }
+  for (const x of missed) {
+    ctx.fillStyle = look.bad;
+    ctx.fillRect(x - 0.8, y + 2, 1.6, height - 2);
+    if (room > 4) cross(x, y + 4, 3.5);
   }
 }
 
