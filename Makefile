@@ -1,0 +1,47 @@
+# The commands of the project. `make` alone explains them; the work is in scripts/.
+
+TIERCE := target/release/tierce
+
+.PHONY: help demo test bench build setup lint tidy format
+
+help:
+	@printf '%s\n' \
+	'Tierce: hierarchical real-time CPU scheduling from one plan file.' \
+	'' \
+	'  make demo    see it: a plan simulated, then enforced on real programs in a throw-away machine' \
+	'  make test    every test, from a bare machine; ends with "N passed, M failed"' \
+	'  make bench   measure: simulator speed, cost per switch in the kernel' \
+	'' \
+	'  make build   $(TIERCE), then try: $(TIERCE) check examples/desktop.toml' \
+	'  make setup   install what all of the above need (they call it themselves)' \
+	'  make lint    formats and warnings;  make tidy: pages and sources agree;  make format: apply the formats' \
+	'' \
+	'README.md: what it is.  ARCHITECTURE.md: how it works.  HACKING.md: how to change it.'
+
+demo:
+	@scripts/demo
+
+test:
+	@scripts/test
+
+bench:
+	@scripts/bench
+
+build:
+	@scripts/setup build
+	@cargo build --release --package tierce-cli
+
+setup:
+	@scripts/setup build test demo bench
+
+lint:
+	@scripts/setup build test
+	@scripts/lint
+
+tidy:
+	@scripts/tidy
+
+format:
+	@scripts/setup build test
+	@cargo fmt
+	@scripts/lint c-files | xargs -0 clang-format-19 -i
