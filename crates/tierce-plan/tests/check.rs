@@ -1,0 +1,234 @@
+//! What `tierce check` says: exact verdicts, plain words, the smallest change that mends.
+
+use tierce_plan::{Admission, Plan, Share};
+
+fn admit(text: &str) -> (Plan, Admission) {
+    let plan = Plan::parse(text, "check.toml").unwrap_or_else(|faults| panic!("{}", faults.report_plain()));
+    let admission = plan.admit();
+    (plan, admission)
+}
+
+/// The failures of a plan: rule, value, bound, and what mends it.
+fn failures(text: &str) -> Vec<String> {
+    let (plan, admission) = admit(text);
+    let failures = admission.nodes.iter().flat_map(|node| &node.failures);
+    failures
+        .map(|failure| {
+            let mend = failure.mend.as_ref().map_or("nothing alone".into(), |mend| mend.words(&plan));
+            format!("{}: {} > {}; {mend}", failure.rule, failure.value, failure.bound)
+        })
+        .collect()
+}
+
+/// A reservation root with these edges: "2ms 10ms" or "2ms 10ms 5ms" (deadline).
+fn servers(list: &[&str]) -> String {
+    let mut text = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n".to_string();
+    for (index, server) in list.iter().enumerate() {
+        let words: Vec<_> = server.split(' ').collect();
+        let deadline = words.get(2).map_or(String::new(), |deadline| format!(", deadline = \"{deadline}\""));
+        text += &format!("[task.{}]\n", (b'a' + index as u8) as char);
+        text +=
+            &format!("under.top = {{ budget = \"{}\", period = \"{}\"{deadline} }}\n", words[0], words[1]);
+    }
+    text
+}
+
+/// An edf root with these jobs: "2ms 10ms" or "2ms 10ms 5ms".
+fn jobs(list: &[&str]) -> String {
+    let mut text = "[node.top]\npolicy = \"edf\"\ncpu = 0\n".to_string();
+    for (index, job) in list.iter().enumerate() {
+        let words: Vec<_> = job.split(' ').collect();
+        let deadline = words.get(2).map_or(String::new(), |deadline| format!(", deadline = \"{deadline}\""));
+        text += &format!("[task.{}]\nunder.top = {{}}\n", (b'a' + index as u8) as char);
+        text += &format!("load = {{ work = \"{}\", period = \"{}\"{deadline} }}\n", words[0], words[1]);
+    }
+    text
+}
+
+#[test]
+fn budgets_are_summed_exactly() {
+    assert!(failures(&servers(&["1ms 3ms", "1ms 3ms", "1ms 3ms"])).is_empty());
+    assert!(failures(&servers(&["10ms 33.333ms", "1ms 7ms", "2ms 10ms"])).is_empty());
+    assert_eq!(
+        failures(&servers(&["1ms 3ms", "1ms 3ms", "1.000001ms 3ms"])),
+        ["budgets_must_fit_the_cpu: 3000001/3000000 > 1; reduce the budget of `a` from 1ms to 999.999us (by 1ns)"]
+    );
+}
+
+#[test]
+fn the_smallest_mend_is_where_the_period_is_shortest() {
+    assert_eq!(
+        failures(&servers(&["10ms 20ms", "6ms 10ms"])),
+        ["budgets_must_fit_the_cpu: 11/10 > 1; reduce the budget of `b` from 6ms to 5ms (by 1ms)"]
+    );
+    // Nothing is left of b's budget if it alone gives way, so a has to.
+    assert_eq!(
+        failures(&servers(&["20ms 20ms", "1ms 10ms"])),
+        ["budgets_must_fit_the_cpu: 11/10 > 1; reduce the budget of `a` from 20ms to 18ms (by 2ms)"]
+    );
+    assert_eq!(
+        failures(&servers(&["10ms 10ms", "10ms 10ms", "10ms 10ms"])),
+        ["budgets_must_fit_the_cpu: 3 > 1; nothing alone"]
+    );
+}
+
+#[test]
+fn deadlines_below_periods_get_the_demand_test() {
+    assert!(failures(&servers(&["2ms 10ms 2ms", "3ms 10ms 5ms"])).is_empty());
+    assert_eq!(
+        failures(&servers(&["2ms 10ms 2ms", "3ms 10ms 4.5ms"])),
+        ["budgets_must_fit_every_window: 5ms > 4.5ms; reduce the budget of `a` from 2ms to 1.5ms (by 500us)"]
+    );
+    // A utilisation of exactly 1 is looked at as far as the busy period reaches.
+    assert!(failures(&servers(&["5ms 10ms", "10ms 20ms 15ms"])).is_empty());
+    assert_eq!(
+        failures(&servers(&["5ms 10ms 6ms", "10ms 20ms 11ms"])),
+        ["budgets_must_fit_every_window: 20ms > 16ms; reduce the budget of `a` from 5ms to 1ms (by 4ms)"]
+    );
+}
+
+#[test]
+fn a_nested_reservation_needs_its_supply() {
+    let nested = |budget: &str| {
+        format!(
+            "{}[node.inner]\npolicy = \"reservation\"\nunder.top = {{ budget = \"3ms\", period = \"10ms\" }}\n\
+             [task.x]\nunder.inner = {{ budget = \"{budget}\", period = \"100ms\" }}\n",
+            servers(&["2ms 10ms"])
+        )
+    };
+    assert!(failures(&nested("30ms")).is_empty());
+    assert_eq!(
+        failures(&nested("31ms")),
+        ["budgets_must_fit_the_supply: 31/100 > 3/10; reduce the budget of `x` from 31ms to 30ms (by 1ms)"]
+    );
+}
+
+#[test]
+fn jobs_are_summed_by_their_longest_work() {
+    assert!(failures(&jobs(&["5ms 10ms", "10ms 20ms"])).is_empty());
+    assert_eq!(
+        failures(&jobs(&["5ms 10ms", "12ms 20ms"])),
+        ["deadlines_must_fit_the_supply: 11/10 > 1; reduce the work of `a` from 5ms to 4ms (by 1ms)"]
+    );
+    assert_eq!(
+        failures(&jobs(&["3ms 10ms 4ms", "3ms 10ms 5ms"])),
+        ["deadlines_must_fit_every_window: 6ms > 5ms; reduce the work of `a` from 3ms to 2ms (by 1ms)"]
+    );
+}
+
+#[test]
+fn release_jitter_shortens_the_deadline() {
+    let text = |jitter: &str| {
+        format!(
+            "[node.top]\npolicy = \"edf\"\ncpu = 0\n[task.a]\nunder.top = {{}}\n\
+             load = {{ period = \"10ms\", work = \"3ms\", deadline = \"5ms\", jitter = \"{jitter}\" }}\n"
+        )
+    };
+    assert!(failures(&text("2ms")).is_empty());
+    assert_eq!(failures(&text("2.1ms")).len(), 1);
+}
+
+#[test]
+fn what_cannot_be_known_is_said_and_not_held_against_the_plan() {
+    let (_, admission) = admit(
+        "[node.top]\npolicy = \"edf\"\ncpu = 0\n[node.inner]\npolicy = \"fair\"\nunder.top = {}\n\
+         [task.b]\nunder.inner = {}\nload = \"busy\"\n[task.a]\nunder.top = {}\n\
+         load = { period = \"10ms\", work = \"3ms\" }\n",
+    );
+    assert!(admission.holds);
+    assert_eq!(admission.nodes[0].open, ["how much `inner` asks for by its deadlines is not known"]);
+}
+
+#[test]
+fn two_parents_add_up_on_one_cpu() {
+    let (_, admission) = admit(
+        "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+         [node.rt]\npolicy = \"reservation\"\nunder.top = { priority = 1 }\n\
+         [task.a]\nunder.rt = { budget = \"2ms\", period = \"10ms\" }\n\
+         [node.rest]\npolicy = \"fair\"\nunder.top = {}\nunder.rt = { budget = \"5ms\", period = \"20ms\" }\n\
+         [task.b]\nunder.rest = {}\nload = \"busy\"\n",
+    );
+    let quarter = |over: i64| Some(Share::new(over.into(), 20.into()));
+    assert_eq!(admission.nodes[2].supply, quarter(16)); // 5 of 20 and what 9 of 20 leave
+    assert_eq!(admission.tasks[1].supply, quarter(16));
+}
+
+#[test]
+fn one_task_never_gets_more_than_one_cpu() {
+    let (_, admission) = admit(
+        "[machine]\ncpus = 2\n[node.rt]\npolicy = \"reservation\"\nper_cpu = true\n\
+         [task.a]\nunder.rt = { budget = \"6ms\", period = \"10ms\" }\nload = \"busy\"\n",
+    );
+    assert_eq!(admission.tasks[0].supply, Some(Share::new(3.into(), 5.into())));
+}
+
+#[test]
+fn needs_are_proved_by_an_admitted_reservation_or_left_open() {
+    let proved = |more: &str, needs: &str| {
+        let text = format!(
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [node.rt]\npolicy = \"reservation\"\nunder.top = {{ priority = 1 }}\n\
+             [task.a]\nunder.rt = {{ budget = \"2ms\", period = \"10ms\" }}\n{more}\nneeds = \"{needs}\"\n"
+        );
+        admit(&text).1.tasks[0].needs[0].is_some()
+    };
+    assert!(proved("", "RESBH 2ms 10ms"));
+    assert!(proved("", "RESBS 1ms 10ms"));
+    assert!(!proved("", "RESBH 1ms 10ms")); // it gets more: not that hard limit
+    assert!(!proved("", "RESBS 3ms 10ms"));
+    assert!(!proved("", "RESBS 2ms 11ms"));
+    assert!(proved("under.top = {}", "RESBS 2ms 10ms"));
+    assert!(!proved("under.top = {}", "RESBH 2ms 10ms")); // a second parent may give more
+    assert!(proved("", "NULL"));
+    assert!(!proved("", "PSBE 1/5 10ms"));
+}
+
+#[test]
+fn the_outline_shows_everything_once() {
+    let text = "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+         [node.rt]\npolicy = \"reservation\"\nunder.top = { priority = 1 }\n\
+         [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.rt = { budget = \"5ms\", period = \"20ms\" }\n\
+         under.top = {}\n\
+         [task.a]\nunder.rt = { budget = \"8ms\", period = \"10ms\" }\nneeds = \"RESBS 8ms 10ms\"\n\
+         load = { period = \"10ms\", work = \"9ms\" }\n\
+         [tasks.hog]\ncount = 20\nunder.rest = { weight = 10 }\nload = \"busy\"\n";
+    let (plan, admission) = admit(text);
+    let expected = "\
+check.toml: 3 nodes, 21 tasks on 1 CPU
+
+CPU 0
+└─ top             fixed-priority                                     gets 100 %
+   ├─ rt           reservation, priority 1                          ✗ 105 % asked of 100 %
+   │  ├─ rest      fair, default, budget 5ms, period 20ms (25 %)      gets 25 %
+   │  │  └─ hog[0..19]  weight 10                                     gets 1.25 %
+   │  └─ a         budget 8ms, period 10ms (80 %)                   ! asks 90 %, gets 80 %
+   └─ rest         fair, priority 0                                 see above
+
+✗ rt: budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
+  The smallest change that mends it: reduce the budget of `a` from 8ms to 7.5ms (by 500us).
+! 1 task may miss deadlines: more is asked for than is sure to come.
+? 1 need not decided by utilisation alone.
+Does not hold: 1 of 1 tested node failed.
+";
+    // Compared without the width of the columns.
+    let words = |text: &str| {
+        text.lines().map(|l| l.split_whitespace().collect::<Vec<_>>().join(" ")).collect::<Vec<_>>()
+    };
+    assert_eq!(words(&admission.outline(&plan)), words(expected), "{}", admission.outline(&plan));
+}
+
+#[test]
+fn the_json_is_versioned_and_complete() {
+    let (plan, admission) = admit(&servers(&["6ms 10ms", "5ms 10ms"]));
+    let json = admission.to_json(&plan);
+    assert_eq!((&json["version"], &json["holds"]), (&1.into(), &false.into()));
+    let node = &json["nodes"][0];
+    assert_eq!((&node["asked"], &node["supply"]), (&"11/10".into(), &"1".into()));
+    let mend = &node["failures"][0]["mend"];
+    assert_eq!(
+        (&mend["child"], &mend["from_ns"], &mend["to_ns"]),
+        (&"a".into(), &6_000_000.into(), &5_000_000.into())
+    );
+    assert_eq!(json["edges"][1]["params"]["budget"], 5_000_000);
+    assert_eq!(json["tasks"][1]["name"], "b");
+}
