@@ -24,8 +24,14 @@ const MIRROR_VARIABLE: &str = "TIERCE_DEBIAN_MIRROR";
 const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Boot images we have met, by package version: whatever an archive hands out under these names must be these bytes.
-const KNOWN: &[(&str, &str)] =
-    &[("7.0.13+deb13", "e8f5cd5306c07aae64ad49166662ca62cec037273598a89d2bf58991d9d5e9f3")];
+const KNOWN: &[(&str, &str)] = &[
+    ("6.18.12+deb13", "b71b0aa4c50f8aa895689df310f78cdde87f735ede556dda126aa51a6c7c299d"),
+    ("6.18.15+deb13", "fb44deb1b865c78a7157fc6da7e9da7be5e253e056d229b54ba90d13d6df525f"),
+    ("6.19.14+deb13", "67995890a308e1257337fe75f7bf3d06602bd15a6152e21e0484a8fc30cec474"),
+    ("7.0.13+deb13", "e8f5cd5306c07aae64ad49166662ca62cec037273598a89d2bf58991d9d5e9f3"),
+    ("7.1.13+deb13", "b3448df4b00789e822e0dbadc6567ed76bb1b00b86ae6d683bd6aa0d834c2639"),
+    ("7.2.12+deb13", "4823b07f21f64c616c78f26634434d4ddf0a9b6bc5db119e149ff35c79718efd"),
+];
 
 /// Which kernel the guest runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -141,13 +147,30 @@ pub fn obtain(spec: &KernelSpec, say: &mut dyn FnMut(&str)) -> Result<Kernel> {
         rustix::fs::flock(&lock, rustix::fs::FlockOperation::LockExclusive)?;
     }
     let cached = cached(&cache);
-    if let Some(found) = spec.choose(&cached) {
-        let exact = !matches!(spec, KernelSpec::Version(wanted) if *wanted != found.version);
-        if exact || cache.join(format!("gone-{spec}")).exists() {
-            return found.check();
+    let found = spec.choose(&cached);
+    let enough = match (spec, found) {
+        (KernelSpec::Version(wanted), Some(found)) => {
+            *wanted == found.version || cache.join(gone(spec)).exists()
         }
+        (KernelSpec::Series(..), Some(_)) => true,
+        _ => false, // what is newest, only the archive knows
+    };
+    match found {
+        Some(found) if enough => found.check(),
+        Some(found) => match fetch(spec, &cache, say) {
+            Ok(fetched) => fetched.check(),
+            Err(error) => {
+                say(&format!("{error:#}; taking the cached {}", found.name));
+                found.check()
+            }
+        },
+        None => fetch(spec, &cache, say)?.check(),
     }
-    fetch(spec, &cache, say)?.check()
+}
+
+/// The name of the note that a version is no longer in the archive.
+fn gone(spec: &KernelSpec) -> String {
+    format!("gone-{spec}")
 }
 
 /// `$XDG_CACHE_HOME/tierce/kernels`, or the same under `~/.cache`.
@@ -387,7 +410,7 @@ fn fetch(spec: &KernelSpec, cache: &Path, say: &mut dyn FnMut(&str)) -> Result<C
     if let KernelSpec::Version(wanted) = spec {
         if *wanted != package.version {
             say(&format!("{wanted} is no longer in the archive, taking {}", package.version));
-            fs::write(cache.join(format!("gone-{spec}")), &package.build)?;
+            fs::write(cache.join(gone(spec)), &package.build)?;
         }
     }
     let folder = cache.join(&package.build);
@@ -421,7 +444,8 @@ fn fetch(spec: &KernelSpec, cache: &Path, say: &mut dyn FnMut(&str)) -> Result<C
     Ok(result)
 }
 
-/// `/boot/vmlinuz-*` of a package and, where it is there, `/boot/config-*`.
+/// The boot image of a package and, where it is there, the configuration: `/boot/vmlinuz-*`, from 7.2 on
+/// `/usr/lib/modules/*/vmlinuz`.
 fn unpack_boot_files(deb: &Path, into: &Path) -> Result<()> {
     let mut unpack = Command::new("dpkg-deb")
         .arg("--fsys-tarfile")
@@ -433,15 +457,20 @@ fn unpack_boot_files(deb: &Path, into: &Path) -> Result<()> {
     for entry in archive.entries()? {
         let mut entry = entry?;
         let path = entry.path()?.to_string_lossy().into_owned();
-        for file in ["vmlinuz", "config"] {
-            if path.trim_start_matches("./").starts_with(&format!("boot/{file}-")) {
-                std::io::copy(&mut entry, &mut File::create(into.join(file))?)?;
-            }
+        if let Some(file) = boot_file(&path) {
+            std::io::copy(&mut entry, &mut File::create(into.join(file))?)?;
         }
     }
     ensure!(unpack.wait()?.success(), "dpkg-deb could not read {}", deb.display());
-    ensure!(into.join("vmlinuz").exists(), "{}: no /boot/vmlinuz inside", deb.display());
+    ensure!(into.join("vmlinuz").exists(), "{}: no boot image inside", deb.display());
     Ok(())
+}
+
+fn boot_file(path: &str) -> Option<&'static str> {
+    let path = path.trim_start_matches("./");
+    let in_modules = || path.strip_prefix("usr/lib/modules/")?.split_once('/').map(|(_, name)| name);
+    let plain = |name: &str| path.starts_with(&format!("boot/{name}-")) || in_modules() == Some(name);
+    ["vmlinuz", "config"].into_iter().find(|name| plain(name))
 }
 
 /// The ELF kernel inside a boot image: the payload that the boot protocol's header points to (offset 0x248, length
@@ -516,6 +545,19 @@ mod tests {
             ("6.12.1", None),
         ] {
             assert_eq!(chosen(spec).as_deref(), expected, "{spec}");
+        }
+    }
+
+    #[test]
+    fn boot_files_are_found_in_packages() {
+        for (path, expected) in [
+            ("./boot/vmlinuz-7.0.13+deb13-cloud-amd64", Some("vmlinuz")),
+            ("./boot/config-6.18.15+deb13-cloud-amd64", Some("config")),
+            ("./usr/lib/modules/7.2.12+deb13-cloud-amd64/vmlinuz", Some("vmlinuz")),
+            ("./usr/lib/modules/7.2.12+deb13-cloud-amd64/kernel/vmlinuz", None),
+            ("./usr/share/doc/vmlinuz-x", None),
+        ] {
+            assert_eq!(boot_file(path), expected, "{path}");
         }
     }
 

@@ -270,7 +270,7 @@ fn parse_turns(text: &str) -> Result<Turns> {
     }
 }
 
-/// One line that changes in place on a terminal, and lines of their own elsewhere (but no counting there).
+/// One line that changes in place on a terminal; elsewhere a line for each news but the passing of time.
 struct Progress(ProgressBar);
 
 impl Progress {
@@ -280,17 +280,24 @@ impl Progress {
         Progress(bar)
     }
 
-    fn say(&self, line: &str) {
-        self.0.set_message(line.to_string());
-        self.0.tick();
-    }
-
     fn tell(&self, news: &Event) {
         match news {
             Event::Preparing(line) => self.say(line),
-            Event::Booting(since) => self.say(&format!("booting, {:.0} s", since.as_secs_f32())),
+            Event::Booting(since) => self.show(format!("booting, {:.0} s", since.as_secs_f32())),
             _ => self.clear(),
         }
+    }
+
+    fn say(&self, line: &str) {
+        match self.0.is_hidden() {
+            true => eprintln!("tierce vm: {line}"),
+            false => self.show(line.to_string()),
+        }
+    }
+
+    fn show(&self, line: String) {
+        self.0.set_message(line);
+        self.0.tick();
     }
 
     fn clear(&self) {
