@@ -91,14 +91,14 @@ static inline bool edge_exists(u32 edge)
 static inline u32 cpus_count(u64 cpus)
 {
 	u32 count = 0, bit;
-	for (bit = 0; bit < TIERCE_CPUS && CAN_LOOP; bit++)
+	for (bit = ZERO; bit < TIERCE_CPUS && CAN_LOOP; bit++)
 		count += cpus >> bit & 1;
 	return count;
 }
 static inline u32 cpus_lowest(u64 cpus)
 {
 	u32 bit;
-	for (bit = 0; bit < TIERCE_CPUS && CAN_LOOP; bit++)
+	for (bit = ZERO; bit < TIERCE_CPUS && CAN_LOOP; bit++)
 		if (cpus >> bit & 1)
 			return bit;
 	return TIERCE_CPUS;
@@ -115,7 +115,7 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 	S.fresh_edge = 1;
 	S.fresh_row = 1;
 	S.shared_until_ns = TIERCE_NEVER;
-	for (cpu = 0; cpu < cpus && CAN_LOOP; cpu++) {
+	for (cpu = ZERO; cpu < cpus && CAN_LOOP; cpu++) {
 		S.cpu[cpu].online = 1;
 		S.cpu[cpu].charged_ns = now;
 		S.cpu[cpu].until_ns = TIERCE_NEVER;
@@ -268,7 +268,7 @@ TIERCE_FN u32 graph_edge_new(u32 parent, u32 child, s32 rank, u32 flags)
 static inline u32 crossing_spare(u32 cpu)
 {
 	u32 bit;
-	for (bit = 0; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
+	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
 		if (!S.cpu[cpu].crossing[bit])
 			return bit;
 	return TIERCE_CROSSINGS;
@@ -358,7 +358,7 @@ static inline int edge_link(u32 edge, u64 now)
 	n->cpus |= cpus;
 	if (head && !n->row) {
 		u32 row = S.spare_rows ? S.spare_row[--S.spare_rows] : S.fresh_row++, cpu;
-		for (cpu = 0; cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+		for (cpu = ZERO; cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
 			S.row[row].order[cpu] = 0;
 			S.row[row].running[cpu] = TIERCE_NONE;
 			S.row[row].hold[cpu] = TIERCE_HOLD_FREE;
@@ -601,15 +601,15 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
-	for (other = 0; other < S.cpus && CAN_LOOP; other++)
+	for (other = ZERO; other < S.cpus && CAN_LOOP; other++)
 		port_lock(other);
 	now = cpu_advance(cpu, now, 0);
 	shared_lock(cpu);
 	S.cpu[cpu].online = online;
-	for (bit = 0; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
+	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
 		if (S.cpu[cpu].crossing[bit])
 			work_push(S.edge[S.cpu[cpu].crossing[bit]].child);
-	for (lowest = 0; lowest + 1 < S.cpus && CAN_LOOP; lowest++)
+	for (lowest = ZERO; lowest + 1 < S.cpus && CAN_LOOP; lowest++)
 		if (S.cpu[lowest].online)
 			break;
 	S.shared_timer = lowest;

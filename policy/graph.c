@@ -289,7 +289,7 @@ static inline bool head_has_child(u32 head, u32 cpu)
 static inline u32 head_lowest(u32 head)
 {
 	u32 row = S.node[head].row, lowest = TIERCE_CPUS, cpu;
-	for (cpu = 0; cpu < S.cpus && CAN_LOOP; cpu++) {
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
 		if (S.row[row].hold[cpu] != TIERCE_HOLD_EDGE)
 			continue;
 		if (lowest == TIERCE_CPUS || S.edge[S.row[row].edge[cpu]].rank < S.edge[S.row[row].edge[lowest]].rank)
@@ -378,7 +378,7 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 static inline void head_preempt(u32 head, u64 now)
 {
 	u32 row = S.node[head].row, first = S.node[head].order, victim = TIERCE_CPUS, cpu, running;
-	for (cpu = 0; cpu < S.cpus && CAN_LOOP; cpu++) {
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
 		running = S.row[row].running[cpu];
 		if (!running || S.row[row].hold[cpu] != TIERCE_HOLD_EDGE)
 			continue;
@@ -466,7 +466,7 @@ static inline void edge_spent_changed(u32 edge, u64 now)
 TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 {
 	u32 level;
-	for (level = 0; level <= TIERCE_DEPTH && CAN_LOOP; level++) {
+	for (level = ZERO; level <= TIERCE_DEPTH && CAN_LOOP; level++) {
 		u32 edge = S.node[node].first_parent, up = TIERCE_NONE;
 		S.node[node].deadline_ns = deadline_ns;
 		while (edge && CAN_LOOP) {
@@ -526,7 +526,7 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 		return 0;
 	if (c->task)
 		S.node[c->task].ran_ns += ran;
-	for (i = 0; i < TIERCE_PATH && i < length && CAN_LOOP; i++) {
+	for (i = ZERO; i < TIERCE_PATH && i < length && CAN_LOOP; i++) {
 		u32 edge = c->path[i];
 		edge_t *x = edge_at(edge);
 		u32 spent = x->flags & EDGE_SPENT;
@@ -549,7 +549,7 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 /* At most 64 due events of a domain. */
 TIERCE_FN int events_due(u32 domain, u64 now)
 {
-	u32 done = 0;
+	u32 done = ZERO;
 	while (done < TIERCE_EVENTS_MAX && CAN_LOOP) {
 		u32 link = S.domain[domain].events, edge = link - TIERCE_EDGES;
 		if (!link || S.link[link].key > now)
@@ -573,7 +573,7 @@ static inline void inbox_drain(u32 cpu, u64 now)
 	if (!bits)
 		return;
 	shared_lock(cpu); /* what the heads announce is read below */
-	for (bit = 0; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
+	for (bit = ZERO; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		u32 edge = S.cpu[cpu].crossing[bit];
 		if (!(bits >> bit & 1) || !edge)
 			continue;
@@ -584,6 +584,14 @@ static inline void inbox_drain(u32 cpu, u64 now)
 	settle_works(cpu, now);
 }
 
+/* Settle everything the operation changed. */
+static inline void cpu_settle(u32 cpu, u64 now)
+{
+	settle_works(cpu, now);
+	if (S.cpu[cpu].shares)
+		settle_works(TIERCE_SHARED, now);
+}
+
 /* Bring the locked domain of a CPU to `now`; returns the time that counts. */
 static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 {
@@ -592,9 +600,7 @@ static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 	if (now < c->charged_ns)
 		now = c->charged_ns;
 	path_charge(cpu, now, stolen_ns);
-	settle_works(cpu, now);
-	if (c->shares)
-		settle_works(TIERCE_SHARED, now);
+	cpu_settle(cpu, now);
 	inbox_drain(cpu, now);
 	c->events += (u64)events_due(cpu, now);
 	if (cpu == S.shared_timer && S.fresh_row > 1) {
@@ -613,12 +619,11 @@ TIERCE_FN u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
 /* ---- downwards: the walk ---------------------------------------------------------------------------------------- */
 
 /* The head has no use for this CPU now: told off, released in the tree above. */
-static inline void head_drop(u32 edge, u32 cpu, u64 now)
+static inline void head_drop(u32 edge, u64 now)
 {
 	S.edge[edge].told = TIERCE_UNTOLD;
 	edge_release(edge, TIERCE_NO_ROOM, now);
 	deadline_follow(edge, now);
-	settle_works(S.edge[edge].flags & EDGE_CROSSING ? cpu : TIERCE_SHARED, now);
 }
 
 /* The edge granted by `node` on `cpu`, if it may go on running. */
@@ -650,7 +655,7 @@ TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 			kick(victim);
 		}
 	}
-	head_drop(edge, cpu, now);
+	head_drop(edge, now);
 	return 0;
 }
 
@@ -660,16 +665,17 @@ TIERCE_FN int walk(u32 cpu, u64 now)
 {
 	cpu_t *c = &S.cpu[cpu];
 	u32 tries, length, edge, node, refused;
-	for (tries = 0; tries <= TIERCE_CROSSINGS + TIERCE_PATH && CAN_LOOP; tries++) {
+	for (tries = ZERO; tries <= TIERCE_CROSSINGS + TIERCE_PATH && CAN_LOOP; tries++) {
 		refused = 0;
 		c->next_length = 0;
 		edge = c->root_edge;
 		if (!c->online || !edge || !edge_is_servable(edge))
 			return 0;
-		for (length = 0; length < TIERCE_PATH && CAN_LOOP; length++) {
+		for (length = ZERO; length < TIERCE_PATH && CAN_LOOP; length++) {
 			if (S.edge[edge].flags & EDGE_HEAD) {
 				shared_lock(cpu);
 				if (!head_enter(edge, cpu, now)) {
+					cpu_settle(cpu, now);
 					refused = 1;
 					break;
 				}
@@ -763,7 +769,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 	cpu_t *c = &S.cpu[cpu];
 	u32 i, edge, head, task, taken, before = c->task;
 
-	for (i = 0; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
+	for (i = ZERO; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
 		S.edge[c->next[i]].flags |= EDGE_NEXT;
 	for (i = c->path_length; i > 0 && i <= TIERCE_PATH && CAN_LOOP; i--) {
 		edge = c->path[i - 1];
@@ -789,7 +795,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			deadline_follow(edge, now);
 		}
 	}
-	for (i = 0; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++) {
+	for (i = ZERO; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++) {
 		edge = c->next[i];
 		S.edge[edge].flags &= ~EDGE_NEXT;
 		c->path[i] = edge;
@@ -835,7 +841,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 static inline void claims_drop(u32 cpu, u64 now)
 {
 	u32 bit, edge, head;
-	for (bit = 0; bit < TIERCE_CROSSINGS && S.cpu[cpu].claims && CAN_LOOP; bit++) {
+	for (bit = ZERO; bit < TIERCE_CROSSINGS && S.cpu[cpu].claims && CAN_LOOP; bit++) {
 		edge = S.cpu[cpu].crossing[bit];
 		if (!edge)
 			continue;
@@ -868,14 +874,6 @@ TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
 		until = at < until ? at : until;
 	}
 	return until;
-}
-
-/* Settle everything the operation changed. */
-static inline void cpu_settle(u32 cpu, u64 now)
-{
-	settle_works(cpu, now);
-	if (S.cpu[cpu].shares)
-		settle_works(TIERCE_SHARED, now);
 }
 
 /* What the timer has to be set to: an earlier time stays, it only costs an entry that finds nothing to do. */
@@ -984,7 +982,7 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 		return TIERCE_OK;
 	now = cpu_enter(cpu, now, 0);
 	shared_lock(cpu);
-	for (i = 0; i < c->leaves && i < TIERCE_PATH && CAN_LOOP; i++) { /* bottom up, as they were left */
+	for (i = ZERO; i < c->leaves && i < TIERCE_PATH && CAN_LOOP; i++) { /* bottom up, as they were left */
 		edge = c->leave[i];
 		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED &&
 		    S.edge[edge].state == TIERCE_GRANTED && S.edge[edge].on_cpu == cpu) {
@@ -1023,7 +1021,7 @@ static inline bool task_exists(u32 task)
 TIERCE_FN u32 task_lock(u32 task)
 {
 	u32 tries, cpu = TIERCE_CPUS;
-	for (tries = 0; tries < 64 && CAN_LOOP; tries++) {
+	for (tries = ZERO; tries < 64 && CAN_LOOP; tries++) {
 		cpu = task_cpu(task);
 		if (cpu < TIERCE_CPUS)
 			port_lock(cpu);
@@ -1045,7 +1043,7 @@ TIERCE_FN u32 task_lock(u32 task)
 }
 
 /* The end of an operation on a task. */
-TIERCE_FN int task_settle(u32 cpu, u64 now)
+static inline int task_settle(u32 cpu, u64 now)
 {
 	if (cpu < TIERCE_CPUS)
 		return cpu_compare(cpu, now, 0);

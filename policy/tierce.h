@@ -357,6 +357,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   TIERCE_FN                        linkage of a function that crosses files
  *   TIERCE_AS                        qualifier of pointers into the state, or empty
  *   S                                the state: an lvalue of struct tierce
+ *   ZERO                             0, hidden from a verifier that would follow every value of a counter
  *   CAN_LOOP                         1, or the target's loop guard; ends a loop when its allowance is used up
  *   port_lock(domain), port_unlock(domain)
  *   port_inbox_set(cpu, bits), port_inbox_take(cpu)      atomic or / exchange with 0

@@ -22,6 +22,7 @@ typedef int64_t s64;
 #define TIERCE_FN
 #define TIERCE_AS
 #define CAN_LOOP 1
+#define ZERO	 0u
 
 struct tierce;
 struct tierce_entry { /* one recorded entry or control operation; see enum tierce_op */
