@@ -1123,6 +1123,7 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 			S.cpu[cpu].task = TIERCE_NONE;
 			n->on_cpu = TIERCE_CPUS;
 			path_cut(cpu, now);
+			port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
 		}
 		work_push(task);
 		settle_works(n->domain, now);
