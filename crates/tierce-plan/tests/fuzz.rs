@@ -20,6 +20,15 @@ impl Random {
     }
 }
 
+/// Seed and rounds, printed.
+fn settings(rounds: u64) -> (u64, u64) {
+    let number =
+        |name, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    let (seed, rounds) = (number("FUZZ_SEED", 1), number("FUZZ_ROUNDS", rounds));
+    println!("FUZZ_SEED={seed} FUZZ_ROUNDS={rounds}");
+    (seed, rounds)
+}
+
 /// Texts that are plans or nearly.
 fn seeds() -> Vec<String> {
     let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
@@ -161,4 +170,101 @@ fn random_plans_are_taken_or_refused_but_never_panic() {
     }
     println!("{taken} taken, {refused} refused");
     assert!(taken > rounds / 40 && refused > rounds / 40);
+}
+
+/// A random graph: nodes below earlier nodes, on one to four CPUs, with joins, replicas, conditions, affinities.
+fn graph(random: &mut Random) -> String {
+    let cpus = 1 + random.below(4);
+    let mut text = format!("[machine]\ncpus = {cpus}\n");
+    let policies: Vec<_> = tierce_policy::policies().iter().map(|policy| policy.name).collect();
+    let mut nodes: Vec<(String, &str, bool)> = Vec::new(); // name, policy, per_cpu
+    let edge = |parent: &(String, &str, bool), random: &mut Random, child_replicated: bool| {
+        let mut keys = Vec::new();
+        match parent.1 {
+            "reservation" => keys.push(format!("budget = \"{}us\", period = \"10ms\"", 1 + random.below(50))),
+            "fixed-priority" => keys.push(format!("priority = {}", random.below(4))),
+            _ => {}
+        }
+        if parent.2 && !child_replicated && random.below(2) == 0 {
+            keys.push(format!("cpu = {}", random.below(cpus)));
+        }
+        if random.below(12) == 0 {
+            keys.push("when = \"spent\"".into());
+        }
+        if random.below(6) == 0 {
+            keys.push(format!("rank = {}", random.below(3)));
+        }
+        format!("{{ {} }}", keys.join(", "))
+    };
+    for index in 0..1 + random.below(9) {
+        let (name, policy) = (format!("n{index}"), policies[random.below(policies.len())]);
+        let per_cpu = random.below(3) == 0;
+        text += &format!("[node.{name}]\npolicy = \"{policy}\"\n");
+        if per_cpu {
+            text += "per_cpu = true\n";
+        }
+        if random.below(10) == 0 {
+            text += &format!("concurrency = {}\n", 1 + random.below(cpus));
+        }
+        let candidates: Vec<_> = nodes.iter().filter(|parent| !per_cpu || parent.2).collect();
+        if candidates.is_empty() || random.below(5) == 0 {
+            match (per_cpu, random.below(2)) {
+                (true, _) => {}
+                (false, 0) => text += &format!("cpu = {}\n", random.below(cpus)),
+                (false, _) => text += "cpus = \"all\"\n",
+            }
+        } else {
+            for _ in 0..1 + random.below(5) / 4 {
+                let parent = candidates[random.below(candidates.len())];
+                if !text
+                    .rsplit("[node.")
+                    .next()
+                    .is_some_and(|item| item.contains(&format!("under.{} ", parent.0)))
+                {
+                    text += &format!("under.{} = {}\n", parent.0, edge(parent, random, per_cpu));
+                }
+            }
+        }
+        nodes.push((name, policy, per_cpu));
+    }
+    for index in 0..random.below(6) {
+        text += &format!("[task.t{index}]\n");
+        if random.below(4) == 0 {
+            text += &format!("affinity = [{}]\n", random.below(cpus));
+        }
+        let first = random.below(nodes.len());
+        text += &format!("under.{} = {}\n", nodes[first].0, edge(&nodes[first], random, false));
+        let second = random.below(nodes.len());
+        if second != first && random.below(3) == 0 {
+            text += &format!("under.{} = {}\n", nodes[second].0, edge(&nodes[second], random, false));
+        }
+    }
+    text
+}
+
+#[test]
+fn the_engine_takes_every_graph_that_the_parser_takes() {
+    let (seed, rounds) = settings(400);
+    let mut random = Random(seed);
+    let mut taken = 0;
+    for round in 0..rounds {
+        let text = graph(&mut random);
+        let Ok(plan) = Plan::parse(&text, "graph.toml") else { continue };
+        consistent(&plan);
+        if plan
+            .admit()
+            .nodes
+            .iter()
+            .flat_map(|node| &node.failures)
+            .any(|f| f.rule == "budgets_must_fit_the_cpu")
+        {
+            continue;
+        }
+        taken += 1;
+        if let Err(error) = engine::build(&plan) {
+            panic!("seed {seed}, round {round}: {error}\n{text}");
+        }
+    }
+    println!("{taken} of {rounds} taken");
+    assert!(taken > rounds / 20);
 }
