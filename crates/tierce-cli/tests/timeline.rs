@@ -105,3 +105,28 @@ fn refusals() {
     }
     fs::remove_dir_all(folder).unwrap();
 }
+
+/// Two ways to one result: what the simulator counts itself, and what is counted from its trace.
+#[test]
+fn a_trace_says_what_the_simulator_says() {
+    let folder = folder("agree");
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    let mut compared = 0;
+    for entry in fs::read_dir(&examples).unwrap() {
+        let plan = entry.unwrap().path();
+        if plan.extension().is_none_or(|extension| extension != "toml") {
+            continue;
+        }
+        let name = plan.to_str().unwrap();
+        let output =
+            tierce(&folder, &["sim", name, "--for", "700ms", "--seed", "5", "--json", "--trace", "t.trace"]);
+        let (simulated, message) = texts(&output);
+        assert_eq!(output.status.code(), Some(0), "{name}: {message}");
+        let (traced, _) = texts(&tierce(&folder, &["trace", "stats", "t.trace", "--json"]));
+        let parse = |text: &str| serde_json::from_str::<Report>(text).expect(name);
+        assert_eq!(parse(&simulated), parse(&traced), "{name}: simulator (left), trace (right)");
+        compared += 1;
+    }
+    assert!(compared >= 10, "{compared} examples");
+    fs::remove_dir_all(folder).unwrap();
+}

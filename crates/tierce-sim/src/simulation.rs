@@ -84,6 +84,8 @@ struct Cpu {
     timer: bool,
     /// What ran before is still to be returned.
     returning: bool,
+    /// Times it turned to a task.
+    switches: u64,
 }
 
 impl Cpu {
@@ -196,6 +198,7 @@ impl Simulation {
             interrupt_end_ns: NEVER,
             next_ns: NEVER,
             timer: false,
+            switches: 0,
             returning: false,
         });
         Ok(Simulation {
@@ -498,11 +501,13 @@ impl Simulation {
         if std::mem::take(&mut c.returning) {
             self.graph.returned(cpu, now);
         }
+        let ran = self.graph.cpu(cpu).task;
         let task = self.graph.decide(cpu, now, 0);
         let engine = self.graph.cpu(cpu);
         c.until_ns = engine.until_ns;
         let (leaves, levels) = (engine.leaves > 0, u64::from(engine.path_length.saturating_sub(1)));
         let changed = task != c.task;
+        c.switches += u64::from(task != ran && task != 0);
         c.task = task;
         c.from_ns = now;
         if task == 0 {
@@ -642,7 +647,7 @@ impl Simulation {
                 let path = &engine.path[..engine.path_length as usize];
                 extra_edges.extend(path.iter().map(|&edge| (edge, pending)));
             }
-            stats.set_cpu_usage(number as u32, used, idle, stolen, engine.decisions);
+            stats.set_cpu_usage(number as u32, used, idle, stolen, c.switches);
         }
         let extra = |list: &[(u32, u64)], id| list.iter().filter(|e| e.0 == id).map(|e| e.1).sum::<u64>();
         for (index, task) in self.tasks.iter().enumerate() {

@@ -39,8 +39,8 @@ pub struct CpuReport {
     pub idle_ns: u64,
     /// Time spent outside the graph.
     pub stolen_ns: u64,
-    /// Changes of what it runs.
-    pub decisions: u64,
+    /// Times it turned to a task.
+    pub switches: u64,
 }
 
 /// One task.
@@ -157,7 +157,7 @@ impl Stats {
             used_ns: stats.used_ns,
             idle_ns: stats.idle_ns,
             stolen_ns: stats.stolen_ns,
-            decisions: stats.decisions,
+            switches: stats.switches,
         });
         let mut under = self.edges_by_child();
         let nodes = self.header.nodes.iter().map(|node| {
@@ -376,14 +376,14 @@ impl Report {
     }
 
     fn cpu_table(&self) -> Table {
-        let mut table = table(&["cpu", "used", "idle", "stolen", "decisions"]);
+        let mut table = table(&["cpu", "used", "idle", "stolen", "switches"]);
         for cpu in &self.cpus {
             table.add_row([
                 cpu.cpu.to_string(),
                 percent(cpu.used_ns, self.elapsed_ns),
                 percent(cpu.idle_ns, self.elapsed_ns),
                 percent(cpu.stolen_ns, self.elapsed_ns),
-                cpu.decisions.to_string(),
+                cpu.switches.to_string(),
             ]);
         }
         right_align(table)

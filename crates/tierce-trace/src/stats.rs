@@ -96,8 +96,8 @@ pub struct CpuStats {
     pub idle_ns: u64,
     /// Time spent outside the graph (ns).
     pub stolen_ns: u64,
-    /// Changes of what it runs.
-    pub decisions: u64,
+    /// Times it turned to a task.
+    pub switches: u64,
     task: u32,
     path: Vec<u32>,
     charged_ns: u64,
@@ -233,10 +233,9 @@ impl Stats {
     }
 
     /// What the engine counted for a CPU.
-    pub fn set_cpu_usage(&mut self, cpu: u32, used_ns: u64, idle_ns: u64, stolen_ns: u64, decisions: u64) {
+    pub fn set_cpu_usage(&mut self, cpu: u32, used_ns: u64, idle_ns: u64, stolen_ns: u64, switches: u64) {
         if let Some(cpu) = self.cpus.get_mut(cpu as usize) {
-            (cpu.used_ns, cpu.idle_ns, cpu.stolen_ns, cpu.decisions) =
-                (used_ns, idle_ns, stolen_ns, decisions);
+            (cpu.used_ns, cpu.idle_ns, cpu.stolen_ns, cpu.switches) = (used_ns, idle_ns, stolen_ns, switches);
             cpu.charged_ns = u64::MAX; // nothing is left for `finish` to charge
         }
     }
@@ -269,7 +268,7 @@ impl Stats {
                     self.cpus[usize::from(before)].path.retain(|&granted| granted != a);
                 }
                 self.cpus[usize::from(cpu)].path.push(a);
-                self.trim_path(cpu, PATH_MAX);
+                self.trim_path(cpu);
             }
             Kind::Revoke => self.revoke(a, now_ns),
             Kind::Throttle => at(&mut self.edges, a).throttles += 1,
@@ -316,14 +315,11 @@ impl Stats {
     fn decision(&mut self, cpu: u16, task: u32, now_ns: u64) {
         self.charge(cpu, now_ns, 0);
         let on = &mut self.cpus[usize::from(cpu)];
-        on.decisions += 1;
         let before = std::mem::replace(&mut on.task, task);
-        if task == 0 {
-            self.trim_path(cpu, 0);
-        }
         if before == task || task == 0 {
             return;
         }
+        self.cpus[usize::from(cpu)].switches += 1;
         let stats = at(&mut self.tasks, task);
         stats.switches += 1;
         let last_cpu = at(&mut self.follow, task).last_cpu.replace(cpu);
@@ -337,10 +333,10 @@ impl Stats {
         }
     }
 
-    /// A CPU's path has at most this many edges and an idle one none: more are leftovers of lost records.
-    fn trim_path(&mut self, cpu: u16, length: usize) {
+    /// A CPU's path has at most this many edges: more are leftovers of lost records.
+    fn trim_path(&mut self, cpu: u16) {
         let path = &mut self.cpus[usize::from(cpu)].path;
-        for edge in path.drain(..path.len().saturating_sub(length)) {
+        for edge in path.drain(..path.len().saturating_sub(PATH_MAX)) {
             self.edges[edge as usize].on_cpu = None;
         }
     }

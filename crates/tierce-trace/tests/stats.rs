@@ -84,7 +84,7 @@ fn fed_directly_they_are_the_same() {
         direct.set_edge_usage(edge.edge, edge.cpu_ns, edge.grants, edge.throttles, edge.forgiven_ns);
     }
     for cpu in &want.cpus {
-        direct.set_cpu_usage(cpu.cpu, cpu.used_ns, cpu.idle_ns, cpu.stolen_ns, cpu.decisions);
+        direct.set_cpu_usage(cpu.cpu, cpu.used_ns, cpu.idle_ns, cpu.stolen_ns, cpu.switches);
     }
     direct.finish(trace.end_ns());
     assert_eq!(direct.report(), want);

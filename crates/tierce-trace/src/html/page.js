@@ -62,7 +62,7 @@ function cpuColumns(several) {
   return [
     ["CPU", (r) => [`CPU ${r.cpu}`, r.cpu], "text"], ...(several ? [["trace", (r) => [r.tag], "text"]] : []),
     ["used", (r) => [percent(r.used_ns, r.elapsed_ns), r.used_ns]], ["idle", (r) => [percent(r.idle_ns, r.elapsed_ns), r.idle_ns]],
-    ["stolen", (r) => [percent(r.stolen_ns, r.elapsed_ns), r.stolen_ns]], ["decisions", (r) => count(r.decisions)],
+    ["stolen", (r) => [percent(r.stolen_ns, r.elapsed_ns), r.stolen_ns]], ["switches", (r) => count(r.switches)],
   ];
 }
 
