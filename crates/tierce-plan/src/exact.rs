@@ -43,7 +43,7 @@ pub fn sum(terms: impl Iterator<Item = (u64, u64)>) -> Share {
 /// a + b, rounded up by less than 2^-96 when the exact sum has grown beyond use.
 pub fn add(a: &Share, b: &Share) -> Share {
     let sum = a + b;
-    if sum.denom().bits() <= 4096 {
+    if sum.denom().bits() <= 256 {
         return sum;
     }
     let scale: BigInt = BigInt::from(1u8) << 96;

@@ -31,6 +31,25 @@ impl Plan {
         }
     }
 
+    /// Tasks and sets that others may keep from running altogether when they misbehave: no refusal, since the plan may
+    /// trust them, but the kernel's watchdog ends a scheduler that keeps a runnable thread waiting for long.
+    pub fn may_starve(&self) -> Vec<Fault> {
+        let shape = Shape::new(self);
+        let rates = Rates::new(self, &shape, Trust::Nobody);
+        let mut faults: Vec<Fault> = Vec::new();
+        for (index, task) in self.tasks.iter().enumerate() {
+            let rate = rates.total(self, &shape, &shape.task_parents[index], 1);
+            let first = task.set.is_none_or(|set| self.sets[set].members.start == index);
+            if first && rate.is_some_and(|rate| rate <= zero()) {
+                let name = task.set.map_or(&task.name, |set| &self.sets[set].name);
+                let message = format!("`{name}` may never run if what is above it never stops");
+                let hint = "a reservation below which it stands, or a bounded one for what is above it";
+                faults.push(Fault::new("task_may_starve", task.spot, message).hint(hint));
+            }
+        }
+        faults
+    }
+
     fn roots_for(&self, cpus: u32, faults: &mut Vec<Fault>) {
         let mut rooted = 0u64;
         for node in &self.nodes {

@@ -92,14 +92,10 @@ fn every_example_holds() {
 }
 
 #[test]
-fn every_example_but_edf_can_run_live() {
+fn every_example_can_run_live() {
     for path in examples() {
         let plan = Plan::load(&path).unwrap();
-        let runnable = plan.check_runnable(plan.machine.cpus);
-        if path.ends_with("edf.toml") {
-            let faults = runnable.unwrap_err();
-            assert_eq!(faults.faults[0].rule, "default_node_must_exist");
-        } else if let Err(faults) = runnable {
+        if let Err(faults) = plan.check_runnable(plan.machine.cpus) {
             panic!("{}", faults.report_plain());
         }
     }

@@ -85,3 +85,14 @@ fn a_default_node_below_bounded_reservations_is_sure_of_the_rest() {
     assert!(plan("9.999ms").is_ok());
     assert_eq!(plan("10ms").unwrap_err().faults[0].rule, "default_node_needs_a_share");
 }
+
+#[test]
+fn who_may_starve_is_named() {
+    let text = "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+         [task.high]\nunder.top = { priority = 2 }\nload = { period = \"10ms\", work = \"1ms\" }\n\
+         [tasks.low]\ncount = 3\nunder.top = { priority = 1 }\nload = \"busy\"\n";
+    let plan = Plan::parse(text, "generated.toml").unwrap();
+    let faults = plan.may_starve();
+    assert_eq!(faults.len(), 1);
+    assert_eq!((faults[0].rule, faults[0].message.contains("`low`")), ("task_may_starve", true));
+}

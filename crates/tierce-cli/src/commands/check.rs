@@ -51,8 +51,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
         println!("{}", serde_json::to_string_pretty(&admission.to_json(&plan))?);
     } else {
         print!("{}", admission.outline(&plan));
+        if args.run {
+            warn(&plan);
+        }
     }
     Ok(ExitCode::from(u8::from(!admission.holds)))
+}
+
+/// What a live run allows but may come to regret.
+fn warn(plan: &Plan) {
+    for fault in plan.may_starve() {
+        let hint = fault.hint.as_deref().unwrap_or_default();
+        println!("! {}: {} ({hint})", plan.sources.place(fault.spot), fault.message);
+    }
 }
 
 fn report(args: &Args, faults: &Faults) -> Result<()> {

@@ -1,0 +1,83 @@
+//! `tierce check` and `tierce schema` as a user calls them: output, and exit codes 0, 1, 2.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+fn tierce(arguments: &[&str]) -> Output {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..");
+    Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).current_dir(root).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// A plan in a file that is removed again.
+struct Temporary(PathBuf);
+
+impl Temporary {
+    fn new(name: &str, plan: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tierce-{}-{name}.toml", std::process::id()));
+        std::fs::write(&path, plan).unwrap();
+        Self(path)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+#[test]
+fn what_holds_is_0() {
+    let output = tierce(&["check", "--run", "examples/desktop.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("Holds: 1 node tested."));
+}
+
+#[test]
+fn what_does_not_hold_is_1() {
+    let plan = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n\
+        [task.a]\nunder.top = { budget = \"6ms\", period = \"10ms\" }\n\
+        [task.b]\nunder.top = { budget = \"5ms\", period = \"10ms\" }\n";
+    let plan = Temporary::new("overload", plan);
+    let output = tierce(&["check", plan.0.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains("reduce the budget of `a` from 6ms to 5ms (by 1ms)"));
+    let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["version"], &json["holds"]), (&1.into(), &false.into()));
+}
+
+#[test]
+fn faults_are_2_in_every_form() {
+    let output = tierce(&["check", "tests/plans/edges.toml"]);
+    assert_eq!((output.status.code(), output.stdout.len()), (Some(2), 0));
+    assert!(text(&output.stderr).contains("budget_must_not_exceed_period"));
+    let output = tierce(&["check", "--short", "tests/plans/edges.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let line = "tests/plans/edges.toml:26:24: budget_must_not_exceed_period: ";
+    assert!(text(&output.stdout).lines().any(|other| other.starts_with(line)));
+    let output = tierce(&["check", "--json", "tests/plans/edges.toml"]);
+    assert_eq!(output.status.code(), Some(2));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(json["faults"].as_array().unwrap().len() > 10);
+    assert_eq!(tierce(&["check", "no-such-plan.toml"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_plan_that_cannot_run_live_is_2_only_when_asked() {
+    let plan = "tests/plans/run-starved.toml";
+    assert_eq!(tierce(&["check", plan]).status.code(), Some(0));
+    assert_eq!(tierce(&["check", "--run", plan]).status.code(), Some(2));
+}
+
+#[test]
+fn the_schema_is_printed() {
+    let output = tierce(&["schema"]);
+    assert_eq!(output.status.code(), Some(0));
+    let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(schema["properties"]["node"].is_object());
+}
