@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* First process of the guest: prepare the machine, run one command, hand back what it left, end the machine.
  *
  * Host and guest talk over virtio-serial ports, found by name:

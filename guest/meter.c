@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /* meter: measures, from the inside, what a scheduler gives to programs.
  *
  *   meter MODE [options]        prints one line of JSON; times in ns unless the name says otherwise
@@ -728,7 +729,7 @@ static void forkstorm(void)
 	settle(0, set.names[0] ? set.names[0] : "forkstorm");
 	ns_t begin = start_time(1);
 	sleep_until(begin);
-	for (long i = 0, begun = 0; i < n || alive;) {
+	for (long i = 0; i < n || alive;) {
 		if (i < n && alive < set.parallel) {
 			asked[i] = now();
 			pid_t pid = fork();
@@ -738,7 +739,6 @@ static void forkstorm(void)
 			}
 			failed += pid < 0;
 			alive += pid > 0;
-			begun += pid > 0;
 			i++;
 			continue;
 		}

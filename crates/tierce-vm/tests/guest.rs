@@ -163,7 +163,7 @@ fn what_cannot_start_is_told() {
 
 /// Not a test: the victim of the next one.
 #[test]
-#[ignore]
+#[ignore = "the victim of the next test, not a test"]
 fn runs_for_long() {
     let vm = Vm { mode: Mode::Multi, ..Vm::default() };
     let _ = vm.run(&["sleep 1000"], &mut |event| {

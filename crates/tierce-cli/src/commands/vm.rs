@@ -13,10 +13,10 @@ use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Vm};
 ///
 /// Boots a Debian kernel in QEMU (no root, no disk image; the kernel is fetched once and kept), runs COMMAND there as
 /// root with this very `tierce` inside, passes on its output, and ends with its exit code. A COMMAND of one word is a
-/// line for the shell. Arguments that name files here, by relative path, are there under the same path; the command
+/// line for the shell. Words that name files here, by relative path, are there under the same path; the command
 /// starts in /guest, and what it leaves in /out comes back with --out.
 #[derive(clap::Args)]
-#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+#[command(args_conflicts_with_subcommands = true, subcommand_help_heading = "Instead", after_help = EXAMPLES)]
 pub struct Args {
     #[command(subcommand)]
     action: Option<Action>,
@@ -74,7 +74,7 @@ const EXAMPLES: &str = "\
 Examples:
   tierce vm -- tierce run examples/desktop.toml --for 5s
   tierce vm --deterministic -- meter service --policy deadline:2ms:10ms --hogs 4
-  tierce vm --kernel 6.18 --cpus 2 --program stress-ng --out results -- 'stress-ng -c 2 -t 5 >/out/log'
+  tierce vm --cpus 2 --program stress-ng --out results -- 'stress-ng -c 2 -t 5 >/out/log'
   tierce vm fetch --kernel 7.0 --print vmlinux
 
 Exit codes: the command's; 124 the time limit; 125 the guest died (its console is shown); 2 bad input or environment.";
@@ -217,7 +217,7 @@ fn machine(args: &Args) -> Result<Vm> {
         kernel_arguments: args.kernel_argument.clone(),
         ..Vm::default()
     };
-    for word in &args.command {
+    for word in args.command.iter().flat_map(|word| word.split_whitespace()) {
         if names_a_file(word) {
             vm.copies.push(Copy { from: word.into(), to: word.into() });
         }
