@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The kernel port: the engine inside a BPF program. State is one arena; ids are not checked by the hardware or the
+ * verifier there (a wild one reads 0 and writes nowhere), so control operations check them.
+ *
+ * Limits are smaller than elsewhere: a machine has fewer threads than a simulated plan may have tasks, and what is in the
+ * arena is memory of the kernel, about 10 MB. Threads beyond the pool share one queue outside the graph.
+ *
+ * Locks are ticket locks in the arena, taken with interrupts off: operations of the scheduler run under a run queue's
+ * lock, timers and control programs switch interrupts off themselves. A lock that stays taken for long, or a loop that
+ * spends the allowance the kernel gives to loops (may_goto), ends in scx_bpf_error: the machine goes back to its default
+ * scheduler, the reason is shown.
+ */
+#ifndef TIERCE_PORT_H
+#define TIERCE_PORT_H
+
+#include "kernel.h"
+#include <bpf/bpf_helpers.h>
+
+#define TIERCE_NODES 16384u
+#define TIERCE_EDGES 24576u
+#define TIERCE_ROWS  512u
+#define TIERCE_CPUS  64u
+
+/* weak: never inlined or specialised across calls, so the verifier looks at each function once, arguments unknown */
+#define TIERCE_FN __attribute__((noinline, weak))
+/* the rest is inlined: at most 8 frames, and a frame costs more than it saves */
+#define inline inline __attribute__((always_inline))
+#define TIERCE_AS __attribute__((address_space(1)))
+
+struct tierce;
+extern struct tierce TIERCE_AS tierce_state;
+#define S tierce_state
+
+extern u32 tierce_zero; /* always 0; the verifier does not know */
+#define ZERO tierce_zero
+
+#define CAN_LOOP \
+	({ \
+		__label__ spent, done; \
+		bool more = true; \
+		asm volatile goto("may_goto %l[spent]" : : : : spent); \
+		goto done; \
+	spent: \
+		more = false; \
+		port_fail("a loop spent the allowance the kernel gives to loops"); \
+	done:; \
+		more; \
+	})
+
+void scx_bpf_error_bstr(char *fmt, unsigned long long *data, u32 data__sz) __ksym;
+void scx_bpf_kick_cpu(s32 cpu, u64 flags) __ksym;
+
+extern unsigned long long port_nothing[1];
+#define port_fail(reason) \
+	do { \
+		static char text[] = reason; \
+		scx_bpf_error_bstr(text, port_nothing, 0); \
+	} while (0)
+
+TIERCE_FN int port_lock(u32 domain);
+TIERCE_FN int port_unlock(u32 domain);
+
+#define port_inbox_set(cpu, set) ((void)__sync_fetch_and_or(&S.inbox[cpu].bits, set))
+#define port_inbox_take(cpu)	 __sync_lock_test_and_set(&S.inbox[cpu].bits, 0)
+
+static inline void port_kick(u32 cpu)
+{
+	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/* Sets of kinds that are wanted, a bit each; constants when the object is loaded, so that what nobody wants is not even
+ * compiled by the kernel. Records go to one ring buffer: entries are recorded before their locks are given back, so the
+ * order of the ring is an order in which they happened. */
+extern const volatile u64 trace_kinds;
+extern const volatile u32 record_entries;
+TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
+#define port_trace(kind, cpu, a, b, value, now) \
+	do { \
+		if (trace_kinds >> (kind)&1) \
+			trace_write((u64)(kind) | (u64)(cpu) << 16, now, a, b, value); \
+	} while (0)
+static inline void record_write(u64 *entry);
+#define port_record(op, a, b, value, now, result, drained) \
+	do { \
+		if (record_entries) { \
+			u64 rest[] = {now, value, (u64)(result), drained, (op) | (u64)(a) << 32, b}; \
+			record_write(rest); \
+		} \
+	} while (0)
+
+#endif

@@ -1,0 +1,3 @@
+//! The sched_ext backend: loader, matching, control, statistics.
+
+pub mod object;

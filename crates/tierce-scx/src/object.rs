@@ -1,0 +1,294 @@
+//! The BPF object: a thin, safe layer over libbpf for just what the loader needs.
+
+use anyhow::{anyhow, bail, ensure, Context, Result};
+use libbpf_sys as sys;
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::io::Error;
+use std::mem::{size_of, zeroed};
+use std::ptr::NonNull;
+use std::sync::Mutex;
+
+static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tierce.bpf.o.zst"));
+
+/// What libbpf had to say since it was last asked: the verifier's log comes this way.
+static SAID: Mutex<String> = Mutex::new(String::new());
+
+/// The end of what libbpf and the verifier said last, and forget it.
+pub fn said() -> String {
+    let text = std::mem::take(&mut *SAID.lock().unwrap_or_else(|poisoned| poisoned.into_inner()));
+    let lines: Vec<&str> = text.lines().collect();
+    lines[lines.len().saturating_sub(60)..].join("\n")
+}
+
+unsafe extern "C" fn listen(level: sys::libbpf_print_level, format: *const c_char, list: *mut sys::__va_list_tag) -> c_int {
+    if level == sys::LIBBPF_DEBUG && std::env::var_os("TIERCE_BPF_DEBUG").is_none() {
+        return 0;
+    }
+    let mut text = vec![0u8; 1 << 16];
+    // SAFETY: libbpf passes a matching format and list; the buffer's length goes with it.
+    let length = unsafe { vsnprintf(text.as_mut_ptr().cast(), text.len(), format, list) };
+    let length = (length.max(0) as usize).min(text.len() - 1);
+    if let Ok(mut said) = SAID.lock() {
+        said.push_str(&String::from_utf8_lossy(&text[..length]));
+    }
+    0
+}
+
+extern "C" {
+    fn vsnprintf(to: *mut c_char, size: usize, format: *const c_char, list: *mut sys::__va_list_tag) -> c_int;
+}
+
+/// An opened, then loaded object. Dropping it unloads everything of it.
+pub struct Object {
+    raw: NonNull<sys::bpf_object>,
+    _image: Vec<u8>,
+}
+
+// SAFETY: a libbpf object is not tied to the thread that opened it; it is only used through &mut or fixed descriptors.
+unsafe impl Send for Object {}
+
+impl Object {
+    /// Take the embedded object apart. Its constants can be set until it is loaded.
+    pub fn open() -> Result<Object> {
+        // SAFETY: `listen` has the type that libbpf calls.
+        unsafe { sys::libbpf_set_print(Some(listen)) };
+        let image = zstd::decode_all(PACKED).context("the embedded BPF object")?;
+        // SAFETY: zeroed options with their size are libbpf's convention.
+        let mut options: sys::bpf_object_open_opts = unsafe { zeroed() };
+        options.sz = size_of::<sys::bpf_object_open_opts>() as _;
+        options.object_name = c"tierce".as_ptr();
+        // SAFETY: image is alive as long as the object.
+        let raw = unsafe { sys::bpf_object__open_mem(image.as_ptr().cast(), image.len() as _, &options) };
+        let raw = NonNull::new(raw)
+            .ok_or_else(|| anyhow!("opening the BPF object: {}\n{}", Error::last_os_error(), said()))?;
+        Ok(Object { raw, _image: image })
+    }
+
+    fn map(&self, name: &str) -> Result<*mut sys::bpf_map> {
+        let text = CString::new(name)?;
+        // SAFETY: the object is valid, the name is NUL-terminated.
+        let map = unsafe { sys::bpf_object__find_map_by_name(self.raw.as_ptr(), text.as_ptr()) };
+        ensure!(!map.is_null(), "the BPF object has no map {name}");
+        Ok(map)
+    }
+
+    /// Memory of a mapped map (`arena`, `.bss`, `.rodata`): address and length.
+    pub fn memory(&self, name: &str) -> Result<(*mut u8, usize)> {
+        let map = self.map(name)?;
+        let mut size = 0;
+        // SAFETY: a valid map.
+        let at = unsafe { sys::bpf_map__initial_value(map, &mut size) };
+        ensure!(!at.is_null(), "map {name} is not memory");
+        Ok((at.cast(), size as usize))
+    }
+
+    /// Where the variable `name` of the section `.rodata` or `.bss` is in its map's memory, by the object's own BTF.
+    fn variable(&self, section: &str, name: &str) -> Result<(usize, usize)> {
+        let text = CString::new(section)?;
+        // SAFETY: the object, its BTF and the types reached from it are valid while it is open.
+        unsafe {
+            let btf = sys::bpf_object__btf(self.raw.as_ptr());
+            let id = sys::btf__find_by_name_kind(btf, text.as_ptr(), sys::BTF_KIND_DATASEC);
+            ensure!(id > 0, "the BPF object has no section {section}");
+            let kind = sys::btf__type_by_id(btf, id as u32);
+            let count = (*kind).info & 0xffff;
+            let entries = kind.add(1).cast::<sys::btf_var_secinfo>();
+            for i in 0..count as usize {
+                let entry = *entries.add(i);
+                let variable = sys::btf__type_by_id(btf, entry.type_);
+                let found = CStr::from_ptr(sys::btf__name_by_offset(btf, (*variable).name_off));
+                if found.to_bytes() == name.as_bytes() {
+                    return Ok((entry.offset as usize, entry.size as usize));
+                }
+            }
+        }
+        bail!("section {section} has no variable {name}");
+    }
+
+    /// Set a constant (`const volatile` in .rodata) before loading.
+    pub fn set_constant(&mut self, name: &str, value: &[u8]) -> Result<()> {
+        let (at, length) = self.memory(".rodata")?;
+        let (offset, size) = self.variable(".rodata", name)?;
+        ensure!(size == value.len() && offset + size <= length, "constant {name} has {size} bytes");
+        // SAFETY: inside the section's memory.
+        unsafe { std::ptr::copy_nonoverlapping(value.as_ptr(), at.add(offset), size) };
+        Ok(())
+    }
+
+    /// A variable of .bss once loaded; the kernel side changes it meanwhile.
+    pub fn variable_address(&self, name: &str) -> Result<(*mut u8, usize)> {
+        let (at, length) = self.memory(".bss")?;
+        let (offset, size) = self.variable(".bss", name)?;
+        ensure!(offset + size <= length, "variable {name} lies outside its section");
+        // SAFETY: inside the section's memory.
+        Ok((unsafe { at.add(offset) }, size))
+    }
+
+    /// Leave a program out.
+    pub fn omit(&mut self, name: &str) -> Result<()> {
+        let text = CString::new(name)?;
+        // SAFETY: valid object and name; libbpf refuses a null program.
+        let code = unsafe {
+            let program = sys::bpf_object__find_program_by_name(self.raw.as_ptr(), text.as_ptr());
+            ensure!(!program.is_null(), "the BPF object has no program {name}");
+            sys::bpf_program__set_autoload(program, false)
+        };
+        ensure!(code == 0, "leaving out program {name}: {}", Error::from_raw_os_error(-code));
+        Ok(())
+    }
+
+    /// Let the kernel verify and load it.
+    pub fn load(&mut self) -> Result<()> {
+        said();
+        // SAFETY: an open object.
+        let code = unsafe { sys::bpf_object__load(self.raw.as_ptr()) };
+        if code != 0 {
+            bail!("the kernel refuses the BPF object: {}\n{}", Error::from_raw_os_error(-code), said());
+        }
+        Ok(())
+    }
+
+    /// Name and verified instructions of every program.
+    pub fn programs(&self) -> Vec<(String, u32)> {
+        let mut list = Vec::new();
+        let mut program = std::ptr::null_mut();
+        loop {
+            // SAFETY: iteration over the programs of a valid object.
+            unsafe {
+                program = sys::bpf_object__next_program(self.raw.as_ptr(), program);
+                if program.is_null() {
+                    return list;
+                }
+                let name = CStr::from_ptr(sys::bpf_program__name(program)).to_string_lossy().into_owned();
+                let mut info: sys::bpf_prog_info = zeroed();
+                let mut length = size_of::<sys::bpf_prog_info>() as u32;
+                let descriptor = sys::bpf_program__fd(program);
+                if descriptor >= 0 && sys::bpf_prog_get_info_by_fd(descriptor, &mut info, &mut length) == 0 {
+                    list.push((name, info.verified_insns));
+                }
+            }
+        }
+    }
+
+    /// The descriptor of a loaded program.
+    pub fn program(&self, name: &str) -> Result<c_int> {
+        let text = CString::new(name)?;
+        // SAFETY: valid object and name; the descriptor of a null program is negative.
+        let descriptor = unsafe {
+            sys::bpf_program__fd(sys::bpf_object__find_program_by_name(self.raw.as_ptr(), text.as_ptr()))
+        };
+        ensure!(descriptor >= 0, "the BPF object has no program {name}");
+        Ok(descriptor)
+    }
+
+    /// Attach the program `name` where its section says.
+    pub fn attach(&mut self, name: &str) -> Result<Link> {
+        let text = CString::new(name)?;
+        // SAFETY: valid object and name.
+        let link = unsafe {
+            let program = sys::bpf_object__find_program_by_name(self.raw.as_ptr(), text.as_ptr());
+            ensure!(!program.is_null(), "the BPF object has no program {name}");
+            sys::bpf_program__attach(program)
+        };
+        Link::new(link, name)
+    }
+
+    /// Attach the operations in the map `name`: from here on the kernel calls them.
+    pub fn attach_operations(&mut self, name: &str) -> Result<Link> {
+        let map = self.map(name)?;
+        // SAFETY: a valid map of a loaded object.
+        Link::new(unsafe { sys::bpf_map__attach_struct_ops(map) }, name)
+    }
+
+    /// Read the ring buffer `name`.
+    pub fn ring(&self, name: &str, take: Box<dyn FnMut(&[u8])>) -> Result<Ring> {
+        let map = self.map(name)?;
+        let take = Box::into_raw(Box::new(take));
+        // SAFETY: the callback gets the box it was made with; both go together in `Ring`.
+        unsafe {
+            let raw = sys::ring_buffer__new(sys::bpf_map__fd(map), Some(Ring::sample), take.cast(), std::ptr::null());
+            match NonNull::new(raw) {
+                Some(raw) => Ok(Ring { raw, take }),
+                None => {
+                    drop(Box::from_raw(take));
+                    bail!("ring buffer {name}: {}", Error::last_os_error());
+                }
+            }
+        }
+    }
+}
+
+impl Drop for Object {
+    fn drop(&mut self) {
+        // SAFETY: opened once, closed once.
+        unsafe { sys::bpf_object__close(self.raw.as_ptr()) };
+    }
+}
+
+/// Run the syscall program behind `descriptor` on `context`, which it may change; what it returns.
+pub fn call<T>(descriptor: c_int, context: &mut T) -> Result<u32> {
+    // SAFETY: zeroed options with their size are libbpf's convention; context has the length that is passed.
+    unsafe {
+        let mut options: sys::bpf_test_run_opts = zeroed();
+        options.sz = size_of::<sys::bpf_test_run_opts>() as _;
+        options.ctx_in = (context as *mut T).cast::<c_void>();
+        options.ctx_size_in = size_of::<T>() as u32;
+        let code = sys::bpf_prog_test_run_opts(descriptor, &mut options);
+        ensure!(code == 0, "calling the kernel side: {}", Error::from_raw_os_error(-code));
+        Ok(options.retval)
+    }
+}
+
+/// Something attached; dropping it detaches.
+pub struct Link(NonNull<sys::bpf_link>);
+
+// SAFETY: a libbpf link is not tied to a thread.
+unsafe impl Send for Link {}
+
+impl Link {
+    fn new(raw: *mut sys::bpf_link, what: &str) -> Result<Link> {
+        let error = Error::last_os_error();
+        NonNull::new(raw).map(Link).ok_or_else(|| anyhow!("attaching {what}: {error}\n{}", said()))
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        // SAFETY: attached once, destroyed once.
+        unsafe { sys::bpf_link__destroy(self.0.as_ptr()) };
+    }
+}
+
+type Take = Box<dyn FnMut(&[u8])>;
+
+/// A ring buffer being read.
+pub struct Ring {
+    raw: NonNull<sys::ring_buffer>,
+    take: *mut Take,
+}
+
+impl Ring {
+    unsafe extern "C" fn sample(context: *mut c_void, data: *mut c_void, size: sys::size_t) -> c_int {
+        // SAFETY: libbpf passes the pointer given to ring_buffer__new and one record.
+        unsafe { (*context.cast::<Take>())(std::slice::from_raw_parts(data.cast(), size as usize)) };
+        0
+    }
+
+    /// Pass on all records there are; how many.
+    pub fn drain(&mut self) -> Result<usize> {
+        // SAFETY: a valid ring.
+        let count = unsafe { sys::ring_buffer__consume(self.raw.as_ptr()) };
+        ensure!(count >= 0, "reading records: {}", Error::from_raw_os_error(-count));
+        Ok(count as usize)
+    }
+}
+
+impl Drop for Ring {
+    fn drop(&mut self) {
+        // SAFETY: made together in Object::ring, and not used after.
+        unsafe {
+            sys::ring_buffer__free(self.raw.as_ptr());
+            drop(Box::from_raw(self.take));
+        }
+    }
+}
