@@ -9,7 +9,7 @@ const NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "chro
 const LIMIT: Duration = Duration::from_secs(120);
 
 /// Nothing but the page: no GPU, no first-run work, no network of its own.
-const FLAGS: [&str; 11] = [
+const FLAGS: [&str; 12] = [
     "--headless",
     "--no-sandbox",
     "--disable-gpu",
@@ -20,6 +20,7 @@ const FLAGS: [&str; 11] = [
     "--disable-sync",
     "--disable-dev-shm-usage",
     "--hide-scrollbars",
+    "--run-all-compositor-stages-before-draw",
     "--virtual-time-budget=30000",
 ];
 

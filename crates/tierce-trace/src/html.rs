@@ -37,8 +37,8 @@ struct Meta<'a> {
 
 /// Write the page: one trace, or several that are laid one above the other row by row (simulated and measured).
 pub fn write(traces: &[&Trace], mut out: impl Write) -> io::Result<()> {
-    let plans: Vec<_> = traces.iter().map(|trace| trace.header.plan.as_str()).collect();
-    let title = format!("{} – Tierce timeline", plans.first().copied().unwrap_or_default());
+    let plan = traces.first().map_or("", |trace| trace.header.plan.rsplit('/').next().unwrap_or_default());
+    let title = format!("{} – Tierce timeline", plan.strip_suffix(".toml").unwrap_or(plan));
     let mut rest = PAGE;
     while let Some((before, marker, after)) = next_marker(rest) {
         out.write_all(before.as_bytes())?;

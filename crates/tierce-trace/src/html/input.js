@@ -154,7 +154,7 @@ function savePicture() {
   const link = document.createElement("a");
   [view.scale, view.pointer, hatches] = [4, null, {}];
   draw();
-  link.download = `${view.traces[0].header.plan || "timeline"}.png`;
+  link.download = `${planName(view.traces[0])}.png`;
   link.href = byId("plot").toDataURL("image/png");
   [view.scale, hatches] = [0, {}];
   draw();

@@ -135,9 +135,12 @@ function fillTables() {
 
 // ---- start -----------------------------------------------------------------------------------------------------------
 
+// The plan's file without folders and ending.
+function planName(trace) { return trace.header.plan.split("/").pop().replace(/\.toml$/, "") || "(no plan)"; }
+
 function describeTraces() {
   const [first] = view.traces, word = (trace) => (trace.header.source === "sim" ? "simulated" : "measured");
-  const plans = [...new Set(view.traces.map((trace) => trace.header.plan || "(no plan)"))];
+  const plans = [...new Set(view.traces.map((trace) => planName(trace)))];
   byId("title").textContent = plans.join(" and ");
   const seed = (trace) => (trace.header.seed === undefined ? "" : `, seed ${trace.header.seed}`);
   const misses = view.traces.reduce((sum, trace) => sum + trace.misses.time.length, 0);

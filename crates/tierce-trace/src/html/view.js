@@ -92,12 +92,13 @@ function makeRows() {
 
 // "2 ms / 10 ms" of a reservation, "weight 300", "priority 1".
 function describe(thing) {
-  const edge = thing.edges[0];
-  if (!edge) return "";
+  return (thing.edges[0] && describeEdge(thing.edges[0])) || (thing.info.period_ns ? `every ${duration(thing.info.period_ns)}` : "");
+}
+function describeEdge(edge) {
   if (edge.budget_ns) return `${duration(edge.budget_ns)} / ${duration(edge.period_ns ?? 0)}`;
   if (edge.weight !== undefined) return `weight ${edge.weight}`;
   if (edge.priority !== undefined) return `priority ${edge.priority}`;
-  return thing.info.period_ns ? `every ${duration(thing.info.period_ns)}` : "";
+  return "";
 }
 
 function placeRows() {
@@ -273,7 +274,8 @@ function drawName(row, y) {
   ctx.rect(0, Math.max(AXIS, y), GUTTER - 6, row.height);
   ctx.clip();
   const middle = y + 4 + row.main / 2, task = row.type === "task";
-  let x = 12 + (row.type === "node" ? 12 * row.thing.level : task ? 17 : 0);
+  const x0 = 12 + (row.type === "node" ? 12 * row.thing.level : task ? 17 : 0);
+  let x = x0;
   ctx.textAlign = "left";
   if (!row.second) {
     ctx.fillStyle = colourOf(row.thing);
@@ -291,8 +293,13 @@ function drawName(row, y) {
     ctx.fillText(row.tag, GUTTER - 12, middle);
     ctx.textAlign = "left";
   }
-  if (below && !row.second) ctx.fillText(row.detail, 29, y + 4 + row.main + BUDGET / 2 + 2);
-  else if (!below && !row.tag) ctx.fillText(row.detail, x, middle);
+  if (!row.second) {
+    row.budgets.forEach((edge, n) => {
+      const parent = row.thing.edges.length > 1 ? `${edge.parent_name}: ` : "";
+      ctx.fillText(parent + describeEdge(edge), task ? 29 : x0, y + 4 + row.main + BUDGET * (n + 0.5) + 2);
+    });
+  }
+  if (!below && !row.tag) ctx.fillText(row.detail, x, middle);
   ctx.restore();
 }
 
