@@ -45,6 +45,7 @@ pub use admission::{Admission, EdgeVerdict, Failure, Law, Mend, NodeVerdict, Tas
 pub use exact::Share;
 pub use faults::{Fault, Faults};
 pub use glob::Glob;
+pub use matching::Thread;
 pub use model::*;
 pub use parse::Options;
 pub use schema::schema;

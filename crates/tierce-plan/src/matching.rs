@@ -2,7 +2,7 @@
 
 use crate::faults::Fault;
 use crate::glob::Glob;
-use crate::model::Matcher;
+use crate::model::{Matcher, Plan};
 use crate::tree::{Collector, Fields, Kind, Value};
 
 /// One table, or a list of which any suffices.
@@ -87,4 +87,148 @@ fn nice(fields: &mut Fields, collector: &mut Collector) -> Option<std::ops::Rang
         return None;
     }
     Some(min..=max)
+}
+
+/// What is known about a live thread. An unknown text is empty; a pattern fits it only if it fits the empty text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Name of the thread.
+    pub comm: String,
+    /// Name of its process: of the first thread.
+    pub pcomm: String,
+    /// Path of the executable.
+    pub exe: String,
+    /// Path of its cgroup; a leading `/` does not matter.
+    pub cgroup: String,
+    /// Effective user id.
+    pub uid: u32,
+    /// Effective group id.
+    pub gid: u32,
+    /// Process id (thread group id).
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Process id of the parent.
+    pub ppid: u32,
+    /// Nice value.
+    pub nice: i32,
+    /// Whether it is a kernel thread.
+    pub is_kthread: bool,
+}
+
+impl Thread {
+    /// Its systemd unit: the innermost service or scope of the cgroup path, else the innermost slice.
+    ///
+    /// ```
+    /// let cgroup = "/user.slice/user-1000.slice/user@1000.service/app.slice/pipewire.service".to_string();
+    /// assert_eq!(tierce_plan::Thread { cgroup, ..Default::default() }.unit(), Some("pipewire.service"));
+    /// ```
+    pub fn unit(&self) -> Option<&str> {
+        let innermost = |kinds: &[&str]| {
+            let mut parts = self.cgroup.rsplit('/');
+            parts.find(|part| kinds.iter().any(|kind| part.ends_with(kind)))
+        };
+        innermost(&[".service", ".scope"]).or_else(|| innermost(&[".slice"]))
+    }
+}
+
+impl Matcher {
+    /// Whether all that is given fits the thread.
+    pub fn fits(&self, thread: &Thread) -> bool {
+        let glob = |glob: &Option<Glob>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches(text));
+        let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
+        glob(&self.comm, &thread.comm)
+            && glob(&self.pcomm, &thread.pcomm)
+            && glob(&self.exe, &thread.exe)
+            && glob(&self.cgroup, thread.cgroup.trim_start_matches('/'))
+            && self.unit.as_ref().is_none_or(|unit| thread.unit().is_some_and(|is| unit.matches(is)))
+            && id(self.uid, thread.uid)
+            && id(self.gid, thread.gid)
+            && id(self.pid, thread.pid)
+            && id(self.tid, thread.tid)
+            && id(self.ppid, thread.ppid)
+            && self.nice.as_ref().is_none_or(|nice| nice.contains(&thread.nice))
+            && self.is_kthread.is_none_or(|is| is == thread.is_kthread)
+            && self.is_group_leader.is_none_or(|is| is == (thread.pid == thread.tid))
+    }
+}
+
+impl Plan {
+    /// The first entry of [`Plan::entries`] that fits a live thread; `None`: it belongs to the default node.
+    pub fn entry_of(&self, thread: &Thread) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.any.iter().any(|matcher| matcher.fits(thread)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Which of the tasks a, b, … with these matches a thread falls to.
+    fn entry(matches: &[&str], thread: &Thread) -> Option<usize> {
+        let mut text = "[node.top]\npolicy = \"fair\"\ncpu = 0\n".to_string();
+        for (index, matches) in matches.iter().enumerate() {
+            text += &format!("[task.t{index}]\nunder.top = {{}}\nmatch = {matches}\n");
+        }
+        Plan::parse(&text, "match.toml").unwrap().entry_of(thread)
+    }
+
+    fn thread() -> Thread {
+        Thread {
+            comm: "audio-0".into(),
+            pcomm: "rt-app".into(),
+            exe: "/usr/bin/rt-app".into(),
+            cgroup: "/user.slice/user-1000.slice/session-3.scope".into(),
+            uid: 1000,
+            gid: 100,
+            pid: 70,
+            tid: 71,
+            ppid: 1,
+            nice: -5,
+            is_kthread: false,
+        }
+    }
+
+    #[test]
+    fn every_key_decides() {
+        for (matches, fits) in [
+            (r#"{ comm = "audio*" }"#, true),
+            (r#"{ comm = "audio" }"#, false),
+            (r#"{ pcomm = "rt-app" }"#, true),
+            (r#"{ pcomm = "rt" }"#, false),
+            (r#"{ exe = "**/rt-app" }"#, true),
+            (r#"{ exe = "*/rt-app" }"#, false),
+            (r#"{ cgroup = "user.slice/**" }"#, true),
+            (r#"{ cgroup = "system.slice/**" }"#, false),
+            (r#"{ unit = "session-*.scope" }"#, true),
+            (r#"{ unit = "user-1000.slice" }"#, false),
+            ("{ uid = 1000 }", true),
+            ("{ uid = 0 }", false),
+            ("{ gid = 100 }", true),
+            ("{ gid = 0 }", false),
+            ("{ pid = 70 }", true),
+            ("{ pid = 71 }", false),
+            ("{ tid = 71 }", true),
+            ("{ tid = 70 }", false),
+            ("{ ppid = 1 }", true),
+            ("{ ppid = 2 }", false),
+            ("{ nice = -5 }", true),
+            ("{ nice = { max = -1 } }", true),
+            ("{ nice = { min = 0 } }", false),
+            ("{ is_kthread = false }", true),
+            ("{ is_kthread = true }", false),
+            ("{ is_group_leader = false }", true),
+            ("{ is_group_leader = true }", false),
+            (r#"{ comm = "audio*", uid = 0 }"#, false),
+            (r#"[{ comm = "audio*", uid = 0 }, { nice = -5 }]"#, true),
+        ] {
+            assert_eq!(entry(&[matches], &thread()).is_some(), fits, "{matches}");
+        }
+    }
+
+    #[test]
+    fn the_first_entry_wins() {
+        assert_eq!(entry(&["{ uid = 7 }", "{ uid = 1000 }", r#"{ comm = "**" }"#], &thread()), Some(1));
+        assert_eq!(entry(&["{ uid = 7 }"], &thread()), None);
+    }
 }
