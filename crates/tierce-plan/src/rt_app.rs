@@ -1,7 +1,8 @@
 //! Loads from rt-app's JSON files: what a thread of such a file does, as phases.
 //!
 //! Understood: `run` and `runtime` (CPU time), `sleep`, `timer` with `ref`, `period` and `mode`, `phases` with `loop`,
-//! `loop` and `delay` of the thread; times there are whole microseconds. Scheduling attributes (policy, priority,
+//! `loop` and `delay` of the thread; times there are whole microseconds. rt-app measures `runtime` by the clock on the
+//! wall, here it is CPU time like `run`: the same unless the thread is preempted. Scheduling attributes (policy, priority,
 //! cpus, …) are ignored: the plan decides those. Events in which threads wait for each other, memory and I/O loads
 //! are refused by name.
 

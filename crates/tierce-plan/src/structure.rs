@@ -191,8 +191,12 @@ fn cycles(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Everything leads to a CPU.
+/// Everything leads to a CPU, and there is something.
 fn parents(plan: &Plan, shape: &Shape, broken: &HashSet<Child>, faults: &mut Vec<Fault>) {
+    if plan.nodes.is_empty() && plan.tasks.is_empty() && plan.sets.is_empty() {
+        let fault = Fault::new("plan_must_have_a_node", Spot::default(), "the plan says nothing");
+        faults.push(fault.hint("[node.top] with `policy = …` and `cpu = 0` is what CPU 0 runs"));
+    }
     for (index, node) in plan.nodes.iter().enumerate() {
         if node.roots.is_empty() && shape.parents[index].is_empty() && !broken.contains(&Child::Node(index)) {
             let message = format!("no CPU leads to node `{}`", node.name);
