@@ -28,7 +28,8 @@
 	I(19, rank_at_rest, "at rest an edge that outranks one that holds a place is told") \
 	I(20, spent_has_event, "a SPENT edge waits for an event") \
 	I(21, sums, "the shares of a reservation node add up to its sum") \
-	I(22, busy_at_rest, "at rest no CPU idles whose root could use it")
+	I(22, busy_at_rest, "at rest no CPU idles whose root could use it") \
+	I(23, decided_at_rest, "at rest another decision would change nothing")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -229,8 +230,12 @@ TIERCE_FN u32 graph_check(u32 rest)
 		broken = check_cpu(cpu);
 		if (broken)
 			return broken;
-		if (rest && root && S.cpu[cpu].online && !S.cpu[cpu].outside)
+		if (rest && root && S.cpu[cpu].online && !S.cpu[cpu].outside) {
 			HOLDS(busy_at_rest, S.cpu[cpu].task || !edge_is_servable(root));
+			walk(cpu, S.cpu[cpu].charged_ns);
+			S.cpu[cpu].shares = 0;
+			HOLDS(decided_at_rest, path_same(cpu));
+		}
 	}
 	HOLDS(works_done, !S.domain[TIERCE_SHARED].works);
 	for (id = 1; id < S.fresh_edge; id++) {

@@ -176,6 +176,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->migrations = 0;
 	n->last_cpu = TIERCE_CPUS;
 	n->on_cpu = TIERCE_CPUS;
+	n->heeds = policy_flags(kind) & TIERCE_HEEDS_DEADLINES;
 	if (policy_init(id)) {
 		n->kind = TIERCE_FREE;
 		S.spare_node[S.spare_nodes++] = id;
@@ -464,6 +465,7 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 	error = policy_set(edge, now);
 	if (order)
 		policy_request(edge, TIERCE_RESTORED, now);
+	node_reordered(x->parent, now);
 	if (was != TIERCE_WAITING)
 		deadline_follow(edge, now);
 	control_leave(domain, now, TIERCE_OP_set, edge, 0, 0, at, error);
@@ -476,7 +478,6 @@ static inline void edge_unlink(u32 edge, u64 now)
 	edge_t *x = edge_at(edge);
 	u32 child = x->child, other = S.node[child].first_parent;
 	edge_release(edge, TIERCE_GONE, now);
-	deadline_follow(edge, now);
 	if (x->parent) {
 		policy_detach(edge);
 		S.node[x->parent].children--;

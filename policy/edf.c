@@ -83,7 +83,7 @@ TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 {
 	u32 first = S.node[node].order, running = S.node[node].running;
 	u64 least = first ? S.edge[first].edf.deadline_ns : TIERCE_NEVER;
-	if (running && S.edge[running].edf.deadline_ns < least)
+	if (running && (S.edge[running].flags & EDGE_COUNTED) && S.edge[running].edf.deadline_ns < least)
 		least = S.edge[running].edf.deadline_ns;
 	return least;
 }

@@ -200,8 +200,29 @@ static inline bool edge_is_servable(u32 edge)
 	return x->flags & EDGE_HEAD ? x->told : node_is_able(x->child);
 }
 
+/* A child came or was ordered anew below a shared node that runs another one on a CPU: does that have to decide, or to set
+ * its timer earlier? (In a CPU's own tree the comparison at the end of the entry finds out.) */
+static inline bool running_yields(u32 node, u32 first, u32 running, u32 cpu, u64 now)
+{
+	return (first && policy_pick(node, first, running, now) != running) || policy_until(running, now) < S.cpu[cpu].armed_ns;
+}
+static inline void inner_preempt(u32 node, u64 now)
+{
+	u32 running = S.node[node].running;
+	if (running && !(S.edge[running].flags & EDGE_LEFT) &&
+	    running_yields(node, S.node[node].order, running, S.edge[running].on_cpu, now))
+		kick(S.edge[running].on_cpu);
+}
+static inline void node_reordered(u32 node, u64 now)
+{
+	if (S.node[node].row)
+		work_push(node);
+	else if (S.node[node].domain == TIERCE_SHARED)
+		inner_preempt(node, now);
+}
+
 /* After any change of an edge: keep the parent's count, and push the parent when its own ability may have changed. */
-TIERCE_FN int edge_count(u32 edge)
+TIERCE_FN int edge_count(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	bool servable = edge_is_servable(edge);
@@ -214,12 +235,51 @@ TIERCE_FN int edge_count(u32 edge)
 	if (servable) {
 		if (!S.node[parent].servable++)
 			work_push(parent);
-		else if (S.node[parent].row)
-			work_push(parent);
+		else
+			node_reordered(parent, now);
 	} else if (!--S.node[parent].servable) {
 		work_push(parent);
 	}
 	return 0;
+}
+
+/* The node's earliest deadline may have changed: pass it upwards while somebody heeds it. */
+TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
+{
+	u32 level;
+	for (level = ZERO; level <= TIERCE_DEPTH && CAN_LOOP; level++) {
+		u32 edge = S.node[node].first_parent, up = TIERCE_NONE;
+		S.node[node].deadline_ns = deadline_ns;
+		while (edge && CAN_LOOP) {
+			edge_t *x = edge_at(edge);
+			u32 parent = x->parent;
+			/* a parent in another domain learns it with the next request */
+			if (parent && S.node[parent].heeds && S.node[parent].domain == S.node[node].domain) {
+				policy_announce(edge, deadline_ns, now);
+				node_reordered(parent, now);
+				up = parent;
+			}
+			edge = x->next_parent;
+		}
+		if (!up)
+			return 0;
+		deadline_ns = policy_deadline(up, now);
+		if (deadline_ns == S.node[up].deadline_ns)
+			return 0;
+		node = up;
+	}
+	return 0;
+}
+
+/* After an edge of an edf node came, went or changed. */
+static inline void deadline_follow(u32 edge, u64 now)
+{
+	u32 parent = S.edge[edge].parent;
+	if (parent && S.node[parent].heeds) {
+		u64 deadline_ns = policy_deadline(parent, now);
+		if (deadline_ns != S.node[parent].deadline_ns)
+			deadline_spread(parent, deadline_ns, now);
+	}
 }
 
 /* The child can use a CPU through this edge, which therefore is requested. */
@@ -231,7 +291,8 @@ static inline void edge_request(u32 edge, u32 why, u64 now)
 		if (x->parent)
 			policy_request(edge, why, now);
 	}
-	edge_count(edge);
+	edge_count(edge, now);
+	deadline_follow(edge, now);
 }
 
 /* It no longer can. A granted edge stays granted until the CPU's decision leaves it. */
@@ -243,7 +304,8 @@ static inline void edge_release(u32 edge, u32 why, u64 now)
 			policy_release(edge, why, now);
 		x->state = TIERCE_WAITING;
 	}
-	edge_count(edge);
+	edge_count(edge, now);
+	deadline_follow(edge, now);
 }
 
 /* Does the CPU hold a place of this head that nobody claims? */
@@ -262,7 +324,7 @@ static inline s32 head_room(u32 head, u32 cpu)
 	u32 limit = node->concurrency < node->servable ? node->concurrency : node->servable;
 	s32 room = (s32)limit - (s32)node->holds;
 	if (node->claim_kept && S.edge[node->claim_edge].cpu != cpu)
-		room--;
+		return 0; /* the claimant goes first: the child it came for must not be taken instead of the place */
 	return room;
 }
 
@@ -331,10 +393,11 @@ static inline bool head_wins(u32 head, u32 edge)
 	return head_room(head, TIERCE_CPUS) > 0 && S.node[head].servable;
 }
 
-/* After every change to a head: tell each parent edge that would win now. Under the shared lock. */
-TIERCE_FN int head_settle(u32 head, u64 now)
+/* After every change to a head: tell each parent edge that would win now. Under the shared lock. Returns how many CPUs
+ * were told and have yet to look. */
+static inline u32 head_settle(u32 head, u64 now)
 {
-	u32 edge = S.node[head].first_parent;
+	u32 edge = S.node[head].first_parent, asked = 0;
 	while (edge && CAN_LOOP) {
 		edge_t *x = edge_at(edge);
 		if ((x->flags & (EDGE_ATTACHED | EDGE_SHUT)) == EDGE_ATTACHED && !x->told && head_wins(head, edge)) {
@@ -346,9 +409,11 @@ TIERCE_FN int head_settle(u32 head, u64 now)
 				edge_request(edge, TIERCE_WOKE, now);
 			}
 		}
+		if ((x->flags & EDGE_CROSSING) && (S.inbox[x->cpu].bits >> x->bit & 1))
+			asked++;
 		edge = x->next_parent;
 	}
-	return 0;
+	return asked;
 }
 
 /* The CPU gives its place back. */
@@ -369,12 +434,14 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 			kick(S.edge[claimant].cpu);
 		} else {
 			node->claim_edge = TIERCE_NONE;
+			S.cpu[S.edge[claimant].cpu].claims--; /* counted under the shared lock */
 		}
 	}
-	return head_settle(head, now);
+	work_push(head);
+	return 0;
 }
 
-/* A shared child has come that found no room: the CPU whose running child it outranks most decides again. */
+/* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
 static inline void head_preempt(u32 head, u64 now)
 {
 	u32 row = S.node[head].row, first = S.node[head].order, victim = TIERCE_CPUS, cpu, running;
@@ -382,7 +449,7 @@ static inline void head_preempt(u32 head, u64 now)
 		running = S.row[row].running[cpu];
 		if (!running || S.row[row].hold[cpu] != TIERCE_HOLD_EDGE)
 			continue;
-		if (S.row[row].order[cpu] && policy_pick(head, S.row[row].order[cpu], running, now) != running)
+		if (running_yields(head, S.row[row].order[cpu], running, cpu, now))
 			kick(cpu);
 		if (!first || policy_pick(head, first, running, now) == running)
 			continue;
@@ -391,6 +458,50 @@ static inline void head_preempt(u32 head, u64 now)
 	}
 	if (victim != TIERCE_CPUS)
 		kick(victim);
+}
+
+#define CLIMBED_TO_TOP 0xffffffff
+
+/* Carry a changed ability upwards while there is one way up; a node with several parents is left to settle_works.
+ * Returns the node at which it ended because its ability did not change, CLIMBED_TO_TOP, or 0. */
+static inline u32 climb(u32 node, u64 now)
+{
+	u32 level;
+	for (level = ZERO; level < TIERCE_PATH && CAN_LOOP; level++) {
+		node_t *n = node_at(node);
+		u32 able = n->servable != 0, edge = n->first_parent;
+		edge_t *x = edge_at(edge);
+		if (!edge || n->row || n->conditional || x->next_parent) {
+			work_push(node);
+			return 0;
+		}
+		if (able == n->able)
+			return 0;
+		n->able = able;
+		if (able && x->state == TIERCE_WAITING && !(x->flags & EDGE_SHUT)) {
+			x->state = TIERCE_READY;
+			if (x->parent)
+				policy_request(edge, TIERCE_WOKE, now);
+		} else if (!able && x->state == TIERCE_READY) {
+			if (x->parent)
+				policy_release(edge, TIERCE_BLOCKED, now);
+			x->state = TIERCE_WAITING;
+		}
+		able = edge_is_servable(edge);
+		if (able == !!(x->flags & EDGE_COUNTED))
+			return 0;
+		x->flags ^= EDGE_COUNTED;
+		deadline_follow(edge, now);
+		node = x->parent;
+		if (!node)
+			return CLIMBED_TO_TOP;
+		if (able ? S.node[node].servable++ : --S.node[node].servable) {
+			if (able)
+				node_reordered(node, now);
+			return node;
+		}
+	}
+	return 0;
 }
 
 /* Carry changed abilities upwards until nothing changes. The domain of the nodes pushed is locked. */
@@ -402,8 +513,7 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		bool able = node_is_able(node);
 		if (n->row) { /* a head tells, it does not request */
 			n->able = able;
-			head_settle(node, now);
-			if (able && n->kind != TIERCE_TASK && head_room(node, TIERCE_CPUS) <= 0)
+			if (!head_settle(node, now) && able && n->kind != TIERCE_TASK)
 				head_preempt(node, now);
 			for (edge = n->first_parent; edge && !able && CAN_LOOP; edge = S.edge[edge].next_parent) {
 				if (S.edge[edge].flags & EDGE_CROSSING)
@@ -415,8 +525,13 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		}
 		if (able == n->able)
 			continue;
+		edge = n->first_parent;
+		if (edge && !n->conditional && !S.edge[edge].next_parent) {
+			climb(node, now);
+			continue;
+		}
 		n->able = able;
-		for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent) {
+		for (; edge && CAN_LOOP; edge = S.edge[edge].next_parent) {
 			if (!(S.edge[edge].flags & EDGE_ATTACHED))
 				continue;
 			if (able)
@@ -455,50 +570,10 @@ TIERCE_FN int edges_condition(u32 node, u64 now)
 /* After a policy may have set or cleared EDGE_SPENT. */
 static inline void edge_spent_changed(u32 edge, u64 now)
 {
-	edge_count(edge);
+	edge_count(edge, now);
+	deadline_follow(edge, now);
 	if (S.node[S.edge[edge].child].conditional)
 		edges_condition(S.edge[edge].child, now);
-}
-
-/* ---- announcements ---------------------------------------------------------------------------------------------- */
-
-/* The node's earliest deadline may have changed: pass it upwards while somebody heeds it. */
-TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
-{
-	u32 level;
-	for (level = ZERO; level <= TIERCE_DEPTH && CAN_LOOP; level++) {
-		u32 edge = S.node[node].first_parent, up = TIERCE_NONE;
-		S.node[node].deadline_ns = deadline_ns;
-		while (edge && CAN_LOOP) {
-			edge_t *x = edge_at(edge);
-			u32 parent = x->parent;
-			/* a parent in another domain learns it with the next request */
-			if (parent && S.node[parent].domain == S.node[node].domain &&
-			    (policy_flags(S.node[parent].kind) & TIERCE_HEEDS_DEADLINES)) {
-				policy_announce(edge, deadline_ns, now);
-				up = parent;
-			}
-			edge = x->next_parent;
-		}
-		if (!up)
-			return 0;
-		deadline_ns = policy_deadline(up, now);
-		if (deadline_ns == S.node[up].deadline_ns)
-			return 0;
-		node = up;
-	}
-	return 0;
-}
-
-/* After an edge of an edf node came, went or changed. */
-static inline void deadline_follow(u32 edge, u64 now)
-{
-	u32 parent = S.edge[edge].parent;
-	if (parent && (policy_flags(S.node[parent].kind) & TIERCE_HEEDS_DEADLINES)) {
-		u64 deadline_ns = policy_deadline(parent, now);
-		if (deadline_ns != S.node[parent].deadline_ns)
-			deadline_spread(parent, deadline_ns, now);
-	}
 }
 
 /* ---- charging --------------------------------------------------------------------------------------------------- */
@@ -557,7 +632,6 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 		S.domain[domain].events = heap_remove(link, link);
 		policy_event(edge, now);
 		edge_spent_changed(edge, now);
-		deadline_follow(edge, now);
 		done++;
 	}
 	if (done)
@@ -567,11 +641,12 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits = port_inbox_take(cpu);
+	u64 bits = S.inbox[cpu].bits ? port_inbox_take(cpu) : 0;
 	u32 bit;
 	S.cpu[cpu].drained = bits;
 	if (!bits)
 		return;
+	S.cpu[cpu].until_ns = 0; /* compare as a whole */
 	shared_lock(cpu); /* what the heads announce is read below */
 	for (bit = ZERO; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		u32 edge = S.cpu[cpu].crossing[bit];
@@ -579,7 +654,6 @@ static inline void inbox_drain(u32 cpu, u64 now)
 			continue;
 		edge_request(edge, S.edge[edge].restore ? TIERCE_RESTORED : TIERCE_WOKE, now);
 		S.edge[edge].restore = 0;
-		deadline_follow(edge, now);
 	}
 	settle_works(cpu, now);
 }
@@ -587,8 +661,9 @@ static inline void inbox_drain(u32 cpu, u64 now)
 /* Settle everything the operation changed. */
 static inline void cpu_settle(u32 cpu, u64 now)
 {
-	settle_works(cpu, now);
-	if (S.cpu[cpu].shares)
+	if (S.domain[cpu].works)
+		settle_works(cpu, now);
+	if (S.cpu[cpu].shares && S.domain[TIERCE_SHARED].works)
 		settle_works(TIERCE_SHARED, now);
 }
 
@@ -599,10 +674,13 @@ static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 	c->entries++;
 	if (now < c->charged_ns)
 		now = c->charged_ns;
-	path_charge(cpu, now, stolen_ns);
-	cpu_settle(cpu, now);
+	if (now != c->charged_ns) {
+		path_charge(cpu, now, stolen_ns);
+		cpu_settle(cpu, now);
+	}
 	inbox_drain(cpu, now);
-	c->events += (u64)events_due(cpu, now);
+	if (S.domain[cpu].events && S.link[S.domain[cpu].events].key <= now)
+		c->events += (u64)events_due(cpu, now);
 	if (cpu == S.shared_timer && S.fresh_row > 1) {
 		shared_lock(cpu);
 		c->events += (u64)events_due(TIERCE_SHARED, now);
@@ -623,7 +701,6 @@ static inline void head_drop(u32 edge, u64 now)
 {
 	S.edge[edge].told = TIERCE_UNTOLD;
 	edge_release(edge, TIERCE_NO_ROOM, now);
-	deadline_follow(edge, now);
 }
 
 /* The edge granted by `node` on `cpu`, if it may go on running. */
@@ -741,7 +818,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 			S.node[parent].running = TIERCE_NONE;
 		policy_revoke(edge, why, now);
 	}
-	return edge_count(edge);
+	return 0;
 }
 
 static inline void edge_grant(u32 edge, u32 cpu, u64 now)
@@ -767,11 +844,14 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 TIERCE_FN int commit(u32 cpu, u64 now)
 {
 	cpu_t *c = &S.cpu[cpu];
-	u32 i, edge, head, task, taken, before = c->task;
+	u32 i, edge, head, task, taken, same, before = c->task;
 
-	for (i = ZERO; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
+	for (same = ZERO; same < TIERCE_PATH && same < c->next_length && same < c->path_length && CAN_LOOP; same++)
+		if (c->path[same] != c->next[same])
+			break;
+	for (i = same; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
 		S.edge[c->next[i]].flags |= EDGE_NEXT;
-	for (i = c->path_length; i > 0 && i <= TIERCE_PATH && CAN_LOOP; i--) {
+	for (i = c->path_length; i > same && i <= TIERCE_PATH && CAN_LOOP; i--) {
 		edge = c->path[i - 1];
 		if (S.edge[edge].flags & EDGE_NEXT)
 			continue;
@@ -789,13 +869,14 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		}
 		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED) {
 			S.edge[edge].flags |= EDGE_LEFT;
-			edge_count(edge);
+			edge_count(edge, now);
 		} else {
 			edge_revoke(edge, 0, now);
+			edge_count(edge, now);
 			deadline_follow(edge, now);
 		}
 	}
-	for (i = ZERO; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++) {
+	for (i = same; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++) {
 		edge = c->next[i];
 		S.edge[edge].flags &= ~EDGE_NEXT;
 		c->path[i] = edge;
@@ -817,7 +898,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 					node->claim_kept = 0;
 					c->claims--;
 				}
-				head_settle(head, now);
+				work_push(head);
 			}
 		}
 	}
@@ -837,6 +918,17 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 	return 0;
 }
 
+/* The CPU was told of heads that its decision did not take: whom else do their children outrank? */
+static inline void told_declined(u32 cpu)
+{
+	u32 bit, edge;
+	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
+		edge = S.cpu[cpu].crossing[bit];
+		if ((S.cpu[cpu].drained >> bit & 1) && edge && S.row[S.node[S.edge[edge].child].row].hold[cpu] != TIERCE_HOLD_EDGE)
+			work_push(S.edge[edge].child);
+	}
+}
+
 /* A place that was kept for this CPU and that its decision did not take is given up. */
 static inline void claims_drop(u32 cpu, u64 now)
 {
@@ -852,7 +944,7 @@ static inline void claims_drop(u32 cpu, u64 now)
 		S.node[head].claim_edge = TIERCE_NONE;
 		S.node[head].claim_kept = 0;
 		S.cpu[cpu].claims--;
-		head_settle(head, now);
+		work_push(head);
 	}
 }
 
@@ -935,6 +1027,8 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 	if (!path_same(cpu))
 		commit(cpu, now);
 	cpu_settle(cpu, now);
+	if (c->drained)
+		told_declined(cpu);
 	if (c->claims)
 		claims_drop(cpu, now);
 	cpu_settle(cpu, now);
@@ -988,6 +1082,7 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 		    S.edge[edge].state == TIERCE_GRANTED && S.edge[edge].on_cpu == cpu) {
 			S.edge[edge].flags &= ~EDGE_LEFT;
 			edge_revoke(edge, 0, now);
+			edge_count(edge, now);
 			deadline_follow(edge, now);
 		}
 		if (S.edge[edge].flags & EDGE_HEAD) {
@@ -1042,6 +1137,28 @@ TIERCE_FN u32 task_lock(u32 task)
 	return TIERCE_CPUS + 1;
 }
 
+/* A request that ended its climb at `stop` can change this CPU's decision only there: ask that one node, when nothing
+ * else has happened since the last decision or comparison. Otherwise compare as a whole. */
+static inline void request_compare(u32 cpu, u32 stop, u64 now)
+{
+	cpu_t *c = &S.cpu[cpu];
+	u32 running;
+	if (S.quiet || c->asked || c->outside || c->shares || S.domain[cpu].works || now >= c->until_ns || !stop ||
+	    (stop != CLIMBED_TO_TOP && S.node[stop].heeds)) {
+		cpu_compare(cpu, now, 0);
+		return;
+	}
+	if (stop != CLIMBED_TO_TOP) {
+		running = S.node[stop].running;
+		if (!running)
+			return;
+		if (policy_pick(stop, S.node[stop].order, running, now) == running && policy_until(running, now) >= c->armed_ns)
+			return;
+	}
+	c->asked = 1;
+	kick(cpu);
+}
+
 /* The end of an operation on a task. */
 static inline int task_settle(u32 cpu, u64 now)
 {
@@ -1049,9 +1166,9 @@ static inline int task_settle(u32 cpu, u64 now)
 		return cpu_compare(cpu, now, 0);
 	return settle_works(TIERCE_SHARED, now);
 }
+/* Unlock what task_lock locked, after recording. */
 #define TASK_END(op, a, b, value) \
 	do { \
-		task_settle(cpu, now); \
 		port_record(op, a, b, value, at, 0, cpu < TIERCE_CPUS ? S.cpu[cpu].drained : 0); \
 		if (cpu < TIERCE_CPUS) \
 			unlock(cpu); \
@@ -1064,7 +1181,7 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 {
 	node_t *n;
 	u64 at = now;
-	u32 cpu, edge;
+	u32 cpu, stop = 0;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	n = node_at(task);
@@ -1076,11 +1193,14 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	port_trace(TIERCE_EV_request, cpu, task, why, 0, now);
 	if (!n->servable) {
 		n->servable = 1;
-		work_push(task);
-		settle_works(n->domain, now);
-		for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent)
-			deadline_follow(edge, now);
+		stop = climb(task, now);
+		if (S.domain[n->domain].works)
+			settle_works(n->domain, now);
 	}
+	if (cpu < TIERCE_CPUS)
+		request_compare(cpu, stop, now);
+	else if (S.domain[TIERCE_SHARED].works)
+		settle_works(TIERCE_SHARED, now);
 	TASK_END(TIERCE_OP_request, task, why, 0);
 }
 
@@ -1090,15 +1210,26 @@ static inline void path_cut(u32 cpu, u64 now)
 	cpu_t *c = &S.cpu[cpu];
 	u32 i, edge;
 	for (i = c->path_length; i > 0 && i <= TIERCE_PATH && CAN_LOOP; i--) {
+		edge_t *x = edge_at(c->path[i - 1]);
+		node_t *child = node_at(x->child);
 		edge = c->path[i - 1];
-		if (node_is_able(S.edge[edge].child))
+		if (child->servable)
 			break;
-		if (S.edge[edge].flags & EDGE_HEAD)
-			S.edge[edge].told = TIERCE_UNTOLD;
+		if (x->flags & EDGE_HEAD)
+			x->told = TIERCE_UNTOLD;
 		edge_revoke(edge, TIERCE_BLOCKED, now);
+		if (x->flags & EDGE_COUNTED) {
+			x->flags &= ~EDGE_COUNTED;
+			if (x->parent)
+				S.node[x->parent].servable--;
+		}
+		if (child->row || child->conditional || x->next_parent || child->first_parent != edge)
+			work_push(x->child); /* its other parents have to know */
+		else
+			child->able = 0;
 		deadline_follow(edge, now);
-		if (S.edge[edge].flags & EDGE_HEAD)
-			head_free(S.edge[edge].child, cpu, now);
+		if (x->flags & EDGE_HEAD)
+			head_free(x->child, cpu, now);
 		c->path_length = i - 1;
 	}
 }
@@ -1107,7 +1238,7 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 {
 	node_t *n;
 	u64 at = now;
-	u32 cpu, edge;
+	u32 cpu;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	n = node_at(task);
@@ -1124,19 +1255,23 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 			n->on_cpu = TIERCE_CPUS;
 			path_cut(cpu, now);
 			port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
+			cpu_settle(cpu, now);
+			S.cpu[cpu].asked = 1; /* its CPU has to decide in any case */
+			kick(cpu);
+		} else {
+			climb(task, now);
+			if (S.domain[n->domain].works)
+				settle_works(n->domain, now);
 		}
-		work_push(task);
-		settle_works(n->domain, now);
-		for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent)
-			deadline_follow(edge, now);
 	}
+	task_settle(cpu, now);
 	TASK_END(TIERCE_OP_release, task, why, 0);
 }
 
 TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now)
 {
 	u64 at = now;
-	u32 cpu, edge;
+	u32 cpu;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	cpu = task_lock(task);
@@ -1144,11 +1279,8 @@ TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS)
 		now = cpu_advance(cpu, now, 0);
-	if (S.node[task].deadline_ns != deadline_ns) {
+	if (S.node[task].deadline_ns != deadline_ns)
 		deadline_spread(task, deadline_ns, now);
-		for (edge = S.node[task].first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent)
-			if (S.edge[edge].parent && S.node[S.edge[edge].parent].row)
-				work_push(S.edge[edge].parent); /* it may outrank one that runs elsewhere */
-	}
+	task_settle(cpu, now);
 	TASK_END(TIERCE_OP_announce, task, 0, deadline_ns);
 }

@@ -217,7 +217,7 @@ TIERCE_FN u64 reservation_deadline(u32 node, u64 now)
 {
 	u32 first = S.node[node].order, running = S.node[node].running;
 	u64 least = first ? S.edge[first].reservation.deadline_ns : TIERCE_NEVER;
-	if (running && S.edge[running].reservation.deadline_ns < least)
+	if (running && (S.edge[running].flags & EDGE_COUNTED) && S.edge[running].reservation.deadline_ns < least)
 		least = S.edge[running].reservation.deadline_ns;
 	return least;
 }

@@ -179,6 +179,8 @@ struct tierce_node {
 	u64 deadline_ns; /* announced: tasks by their job, edf nodes by their first child */
 	u64 ran_ns;	 /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
+	u32 heeds; /* its policy heeds deadlines: announcements travel up to it */
+	u32 pad;
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };

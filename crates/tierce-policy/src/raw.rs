@@ -72,6 +72,8 @@ pub struct Node {
     pub migrations: u32,
     pub last_cpu: u32,
     pub on_cpu: u32,
+    pub heeds: u32,
+    pub pad: u32,
 }
 
 /// `struct tierce_cpu`; see policy/tierce.h for each field.
