@@ -2,6 +2,7 @@
 # Steps of a longer job, to be sourced: each is timed, its output kept in target/log/NAME.log and shown if it fails.
 #
 #   step NAME COMMAND...         run it now
+#   shown NAME COMMAND...        the same, and what it prints is seen at once
 #   background NAME COMMAND...   run it beside the following ones; `collect NAME` waits for it and reports
 #   summary                      what took how long; status 1 if a step failed
 
@@ -38,6 +39,15 @@ step() { # NAME COMMAND...
 	began=$(steps_now)
 	[ ! -t 1 ] || printf '           %s ...\r' "$name"
 	"$@" >"$STEPS_LOG/$name.log" 2>&1 </dev/null || status=$?
+	steps_report "$name" "$status" "$(steps_seconds "$began")"
+}
+
+shown() { # NAME COMMAND...
+	local name=$1 began status=0
+	shift
+	began=$(steps_now)
+	printf '           %s ...\n' "$name"
+	"$@" </dev/null 2>&1 | tee "$STEPS_LOG/$name.log" | sed 's/^/           /' || status=$?
 	steps_report "$name" "$status" "$(steps_seconds "$began")"
 }
 

@@ -2,6 +2,7 @@
 //! done, 1 does not hold, 2 bad input or environment (an `Err` is printed and becomes 2).
 
 mod check;
+mod demo_table;
 mod schema;
 mod sim;
 mod timeline;
@@ -19,6 +20,8 @@ pub enum Command {
     Sim(sim::Args),
     Schema(schema::Args),
     Vm(vm::Args),
+    #[command(hide = true)]
+    DemoTable(demo_table::Args),
 }
 
 /// Run one subcommand and turn errors into exit code 2.
@@ -30,6 +33,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Vm(args) => vm::run(args),
+        Command::DemoTable(args) => demo_table::run(args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("tierce: {error:#}");

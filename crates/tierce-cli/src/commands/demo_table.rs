@@ -1,0 +1,255 @@
+//! `tierce demo-table`: the end of `make demo`. Not a command to remember, so help does not show it.
+
+use anyhow::{ensure, Context, Result};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use tierce_plan::Plan;
+use tierce_trace::units::{percent, time};
+use tierce_trace::Report;
+
+/// Put side by side what a plan promises, what the simulator said, what was measured (scripts/demo-guest)
+#[derive(clap::Args)]
+pub struct Args {
+    /// The plan
+    plan: PathBuf,
+    /// The folder with simulated.json, tierce/ and default/
+    folder: PathBuf,
+}
+
+/// The programs of the demo and whom the plan calls so: how their names begin, task or node.
+const PROGRAMS: [(&str, &str); 4] =
+    [("audio", "audio"), ("video", "video"), ("stress-ng-cpu", "build"), ("stress-ng-matri", "runaway")];
+
+/// A share below its promise by less than this was kept, in 1/1000 of the CPU: the clock of the measurement ticks in
+/// 10 ms, and the measuring shell is one of the programs.
+const TOLERANCE: u64 = 10;
+
+/// Run `tierce demo-table`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let plan = Plan::load(&args.plan).map_err(|faults| anyhow::anyhow!("{faults}"))?;
+    let simulated = Simulated::read(&args.folder.join("simulated.json"))?;
+    let tierce = Measured::read(&args.folder.join("tierce"))?;
+    let default = Measured::read(&args.folder.join("default"))?;
+    let promises = promises(&plan)?;
+    let mut table = vec![["", "promised", "simulated", "measured here", "without Tierce"].map(String::from)];
+    let mut kept = true;
+    for promise in &promises {
+        let (program, name) = (promise.program, promise.name);
+        let shares = [simulated.share(&plan, name)?, tierce.share(program)?, default.share(program)?];
+        if let Some(deadline_ns) = promise.deadline_ns {
+            let jobs = [simulated.jobs(name)?, tierce.jobs(program)?, default.jobs(program)?];
+            kept &= jobs[..2].iter().all(|jobs| jobs.late == 0);
+            let late = jobs.each_ref().map(|jobs| format!("{} of {}", jobs.late, jobs.all));
+            let longest = jobs.each_ref().map(|jobs| time(jobs.longest_ns));
+            table.push(row(&format!("{name}: late jobs"), "none".into(), late));
+            table.push(row("  longest response", format!("within {}", time(deadline_ns)), longest));
+            table.push(row("  of the CPU", format!("up to {}", promise.share), shares.map(Share::text)));
+        } else {
+            kept &= shares[..2].iter().all(|share| share.reaches(promise.part, promise.whole));
+            table.push(row(
+                &format!("{name}: of the CPU"),
+                format!("at least {}", promise.share),
+                shares.map(Share::text),
+            ));
+        }
+    }
+    print!("{}", aligned(&table));
+    println!(
+        "\nOne CPU, the same programs for {} (rt-app: audio, video; stress-ng: four workers of a build job, a runaway).\n\
+         {}",
+        time(tierce.elapsed_ns),
+        if kept { "Every promise was kept." } else { "A promise was NOT kept." }
+    );
+    Ok(ExitCode::from(u8::from(!kept)))
+}
+
+fn row(what: &str, promised: String, [simulated, tierce, default]: [String; 3]) -> [String; 5] {
+    [what.into(), promised, simulated, tierce, default]
+}
+
+/// Columns: the first to the left, the others to the right, a line under the head.
+fn aligned(table: &[[String; 5]]) -> String {
+    let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..5).map(width).collect();
+    let mut text = String::new();
+    for (index, cells) in table.iter().enumerate() {
+        let right = (1..5).map(|column| format!("  {:>width$}", cells[column], width = widths[column]));
+        text += &format!("{:<width$}{}\n", cells[0], right.collect::<String>(), width = widths[0]);
+        if index == 0 {
+            text += &format!("{}\n", "─".repeat(widths.iter().sum::<usize>() + 8));
+        }
+    }
+    text
+}
+
+/// What the plan promises one program.
+struct Promise {
+    program: &'static str,
+    name: &'static str,
+    deadline_ns: Option<u64>,
+    share: String,
+    part: u64,
+    whole: u64,
+}
+
+fn promises(plan: &Plan) -> Result<Vec<Promise>> {
+    let admission = plan.admit();
+    ensure!(admission.holds, "{}: the plan does not hold", plan.name);
+    let verdict = admission.to_json(plan);
+    let edges = verdict["edges"].as_array().context("the verdict has no edges")?;
+    let promise = |&(program, name): &(&'static str, &'static str)| {
+        let edge = edges.iter().find(|edge| edge["child"] == name);
+        let supply = edge.and_then(|edge| edge["supply"].as_str());
+        let supply = supply.with_context(|| format!("{}: {name} is promised nothing", plan.name))?;
+        let (part, whole) = supply.split_once('/').unwrap_or((supply, "1"));
+        let (part, whole) = (part.parse()?, whole.parse()?);
+        let task = plan.tasks.iter().find(|task| task.name == name);
+        let deadline_ns = task.and_then(|task| task.load.as_ref()).and_then(|load| load.deadline_ns());
+        Ok(Promise { program, name, deadline_ns, share: percent(part, whole), part, whole })
+    };
+    PROGRAMS.iter().map(promise).collect()
+}
+
+/// Some of a time.
+#[derive(Clone, Copy)]
+struct Share {
+    part_ns: u64,
+    whole_ns: u64,
+}
+
+impl Share {
+    fn text(self) -> String {
+        percent(self.part_ns, self.whole_ns)
+    }
+
+    /// Whether it is part/whole, or less by no more than the tolerance.
+    fn reaches(self, part: u64, whole: u64) -> bool {
+        let got = u128::from(self.part_ns) * 1000 * u128::from(whole);
+        let tolerance = u128::from(TOLERANCE) * u128::from(self.whole_ns) * u128::from(whole);
+        got + tolerance >= u128::from(part) * 1000 * u128::from(self.whole_ns)
+    }
+}
+
+/// The jobs of one program.
+#[derive(Debug, PartialEq, Eq, Default)]
+struct Jobs {
+    all: u64,
+    late: u64,
+    longest_ns: u64,
+}
+
+/// What the simulator said.
+struct Simulated(Report);
+
+impl Simulated {
+    fn read(path: &Path) -> Result<Self> {
+        let text = fs::read(path).with_context(|| path.display().to_string())?;
+        Ok(Simulated(serde_json::from_slice(&text).with_context(|| path.display().to_string())?))
+    }
+
+    fn share(&self, plan: &Plan, name: &str) -> Result<Share> {
+        let tasks = self.0.tasks.iter().map(|task| (&task.name, task.cpu_ns));
+        let nodes = self.0.nodes.iter().map(|node| (&node.name, node.cpu_ns));
+        let found = tasks.chain(nodes).find(|(known, _)| *known == name);
+        let (_, part_ns) = found.with_context(|| format!("{}: {name} was not simulated", plan.name))?;
+        Ok(Share { part_ns, whole_ns: self.0.elapsed_ns })
+    }
+
+    fn jobs(&self, name: &str) -> Result<Jobs> {
+        let task = self.0.tasks.iter().find(|task| task.name == name);
+        let task = task.with_context(|| format!("{name} was not simulated"))?;
+        let longest_ns = task.response_ns.map_or(0, |spread| spread.max);
+        Ok(Jobs { all: task.jobs, late: task.misses, longest_ns })
+    }
+}
+
+/// What the guest measured under one scheduler.
+struct Measured {
+    folder: PathBuf,
+    elapsed_ns: u64,
+    cpu_ns: Vec<(String, u64)>,
+}
+
+impl Measured {
+    fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join("cpu");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        let line = |line: &str| {
+            let (name, number) = line.split_once(' ')?;
+            Some((name.to_string(), number.parse::<u64>().ok()?))
+        };
+        let lines: Option<Vec<_>> = text.lines().map(line).collect();
+        let mut cpu_ns =
+            lines.with_context(|| format!("{}: not lines of a name and a number", path.display()))?;
+        let (last, ms) = cpu_ns.pop().with_context(|| format!("{}: empty", path.display()))?;
+        ensure!(last == "ms" && ms > 0, "{}: does not end with the measured time", path.display());
+        Ok(Measured { folder: folder.into(), elapsed_ns: ms * 1_000_000, cpu_ns })
+    }
+
+    fn share(&self, program: &str) -> Result<Share> {
+        let found = self.cpu_ns.iter().find(|(name, _)| name == program);
+        let (_, part_ns) = found.with_context(|| format!("{program} was not measured"))?;
+        Ok(Share { part_ns: *part_ns, whole_ns: self.elapsed_ns })
+    }
+
+    fn jobs(&self, program: &str) -> Result<Jobs> {
+        let here = fs::read_dir(&self.folder).with_context(|| self.folder.display().to_string())?;
+        let mut logs = here.filter_map(|entry| Some(entry.ok()?.path()));
+        let ours = |path: &PathBuf| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.ends_with(".log") && name.contains(program)
+        };
+        let path = logs.find(ours).with_context(|| format!("rt-app left no log of {program}"))?;
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        rt_app_jobs(&text).with_context(|| path.display().to_string())
+    }
+}
+
+/// A line per job: idx, perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat, in µs. Slack is what
+/// was left of the period when the work was done; negative, the job was late.
+fn rt_app_jobs(text: &str) -> Result<Jobs> {
+    let mut jobs = Jobs::default();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let numbers: Vec<i64> = line.split_whitespace().map_while(|word| word.parse().ok()).collect();
+        let [.., slack_us, _, period_us, _] = numbers[..] else {
+            anyhow::bail!("not a line of rt-app's log: {line}");
+        };
+        jobs.all += 1;
+        jobs.late += u64::from(slack_us < 0);
+        jobs.longest_ns = jobs.longest_ns.max(period_us.saturating_sub(slack_us).max(0) as u64 * 1000);
+    }
+    ensure!(jobs.all > 0, "no job in it");
+    Ok(jobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn jobs_of_an_rt_app_log() {
+        let log =
+            "# Policy : SCHED_OTHER priority : 0\n#idx perf run period start end rel_st slack c_duration\n\
+                   \x20 0  4787  1829   7960  9728068  9736028   8122   4701  1800  10000  1427\n\
+                   \x20 0  4787 29842  29843 10947102 10976945  12271  -2723  1800  10000     0\n";
+        assert_eq!(rt_app_jobs(log).unwrap(), Jobs { all: 2, late: 1, longest_ns: 12_723_000 });
+        assert!(rt_app_jobs("# nothing\n").is_err());
+        assert!(rt_app_jobs("a b c\n").is_err());
+    }
+
+    #[test]
+    fn shares_within_the_tolerance() {
+        let share = |part_ns| Share { part_ns, whole_ns: 1000 };
+        assert!(share(250).reaches(1, 4) && share(240).reaches(1, 4));
+        assert!(!share(239).reaches(1, 4));
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let line = |words: [&str; 5]| words.map(String::from);
+        let text = aligned(&[line(["", "a", "b", "c", "d"]), line(["x µs", "10", "2", "3", "4"])]);
+        let lengths: Vec<_> = text.lines().map(|line| line.chars().count()).collect();
+        assert_eq!(lengths, [lengths[0]; 3]);
+    }
+}
