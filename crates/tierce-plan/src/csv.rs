@@ -6,7 +6,7 @@
 //! are skipped, an empty cell leaves the set's value.
 
 use crate::faults::Fault;
-use crate::parse::{Row, CSV_FAULTS_MAX};
+use crate::resolve::{Row, CSV_FAULTS_MAX};
 use crate::source::Spot;
 use crate::tree::{Collector, Key, Kind, Table, Value};
 

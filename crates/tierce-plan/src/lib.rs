@@ -33,6 +33,7 @@ mod needs;
 mod outline;
 mod parse;
 mod policies;
+mod resolve;
 mod rt_app;
 mod runnable;
 mod schema;

@@ -67,8 +67,12 @@ fn reports_for_people_and_tools_say_the_same() {
 /// Names of rules in the sources: whatever is the first argument of `Fault::new`, or in a list of rules.
 fn rules() -> BTreeSet<String> {
     let mut rules = BTreeSet::new();
-    for entry in std::fs::read_dir(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap() {
-        let text = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+    let source = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("src");
+    let files = [source.clone(), source.join("resolve")]
+        .into_iter()
+        .flat_map(|folder| std::fs::read_dir(folder).unwrap());
+    for path in files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+        let text = std::fs::read_to_string(path).unwrap();
         let text = text.split("#[cfg(test)]").next().unwrap();
         for part in text.split('"').skip(1).step_by(2) {
             let words = part.split('_').count();

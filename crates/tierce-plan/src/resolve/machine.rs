@@ -1,0 +1,126 @@
+//! `[machine]`, `[run]` and `[defaults]`.
+
+use super::params::param_value;
+use super::{cpu_number, find_policy, Resolver};
+use crate::faults::Fault;
+use crate::model::*;
+use crate::policies;
+use crate::tree::{Collector, Fields, Table, Value};
+use crate::units::show_time;
+
+impl Resolver {
+    pub(super) fn machine(&mut self, table: &Table) {
+        let mut fields = Fields::new("`[machine]`", table);
+        let collector = &mut self.collector;
+        let machine = &mut self.plan.machine;
+        if let Some(cpus) = fields.whole("cpus", 1, i64::from(policies::limits().cpus), collector) {
+            machine.cpus = cpus as u32;
+            machine.cpus_given = true;
+        }
+        machine.epoch_ns = fields.time("epoch", collector).unwrap_or(0);
+        if let Some(table) = fields.take("costs").and_then(|value| collector.table("`costs`", value)) {
+            let mut fields = Fields::new("`costs`", table);
+            let mut cost = |name| fields.time(name, collector).unwrap_or(0);
+            machine.costs = Costs {
+                switch_ns: cost("switch"),
+                timer_ns: cost("timer"),
+                migration_ns: cost("migration"),
+                level_ns: cost("level"),
+            };
+            fields.finish(collector);
+        }
+        let cpus = machine.cpus;
+        if let Some(value) = fields.take("interrupts") {
+            let items = collector.one_or_more(value);
+            machine.interrupts = items.iter().filter_map(|item| interrupt(item, cpus, collector)).collect();
+        }
+        fields.finish(collector);
+    }
+
+    pub(super) fn run_options(&mut self, table: &Table) {
+        let collector = &mut self.collector;
+        let mut fields = Fields::new("`[run]`", table);
+        let limit = RunOptions::default().watchdog_ns;
+        if let Some(value) = fields.take("watchdog") {
+            if let Some(ns) = collector.duration("`watchdog`", value) {
+                if ns > limit {
+                    let message = "the kernel's watchdog waits no longer";
+                    let fault = Fault::new("watchdog_must_not_exceed_30s", value.spot, message);
+                    collector.add(fault.value(show_time(ns)).bound(show_time(limit)));
+                }
+                self.plan.run.watchdog_ns = ns;
+            }
+        }
+        if let Some(value) = fields.take("throttle") {
+            match collector.text("`throttle`", value) {
+                Some("anywhere") => self.plan.run.throttle = ThrottleAt::Anywhere,
+                Some("user") => self.plan.run.throttle = ThrottleAt::User,
+                Some(other) => collector.add(
+                    Fault::new("throttle_must_be_known", value.spot, "there is no such place to throttle")
+                        .value(other)
+                        .hint("\"anywhere\": precise; \"user\": never while holding kernel locks"),
+                ),
+                None => {}
+            }
+        }
+        fields.finish(collector);
+    }
+
+    pub(super) fn preset(&mut self, table: &Table) {
+        for (key, value) in &table.entries {
+            let Some(policy) = find_policy(&key.text, key.spot, &mut self.collector) else { continue };
+            let what = format!("`[defaults.{}]`", policy.name);
+            let Some(table) = self.collector.table(&what, value) else { continue };
+            let mut fields = Fields::new(&what, table);
+            for param in policy.node_params.iter().chain(&policy.edge_params) {
+                if let Some(value) = fields.take(param.name) {
+                    if let Some(number) =
+                        param_value(&fields.what(param.name), param, value, &mut self.collector)
+                    {
+                        self.defaults.insert((policy.name, param.name), number);
+                    }
+                }
+            }
+            fields.finish(&mut self.collector);
+        }
+    }
+}
+
+/// One of `[machine] interrupts`.
+fn interrupt(value: &Value, cpus: u32, collector: &mut Collector) -> Option<Interrupt> {
+    let table = collector.table("an interrupt", value)?;
+    let mut fields = Fields::new("an interrupt", table);
+    let cpu = fields.take("cpu").map(|value| cpu_number("`cpu` of an interrupt", value, cpus, collector));
+    let every_ns = fields.duration("every", collector);
+    let takes = fields.take("takes").map(|value| crate::load::work("`takes`", value, collector));
+    let phase_ns = fields.time("phase", collector).unwrap_or(0);
+    let arrival = match fields.take("arrival") {
+        None => Some(Arrival::Periodic),
+        Some(value) => match collector.text("`arrival`", value) {
+            Some("periodic") => Some(Arrival::Periodic),
+            Some("poisson") => Some(Arrival::Poisson),
+            Some(other) => {
+                let fault =
+                    Fault::new("arrival_must_be_known", value.spot, "interrupts cannot arrive like that");
+                collector.add(fault.value(other).hint("\"periodic\" or \"poisson\""));
+                None
+            }
+            None => None,
+        },
+    };
+    fields.finish(collector);
+    for (name, missing) in [("every", every_ns.is_none()), ("takes", takes.is_none())] {
+        if missing && !table.entries.iter().any(|(key, _)| key.text == name) {
+            let fault =
+                Fault::new("interrupt_needs_every_and_takes", value.spot, format!("`{name}` is missing"));
+            collector.add(fault.hint("{ every = \"1ms\", takes = \"10us\" }"));
+        }
+    }
+    let (every_ns, takes, cpu) = (every_ns?, takes??, cpu.map_or(Some(None), |cpu| cpu.map(Some))?);
+    if takes.max_ns() >= every_ns {
+        let fault =
+            Fault::new("interrupts_must_leave_time", value.spot, "interrupts would take the whole CPU");
+        collector.add(fault.value(show_time(takes.max_ns())).bound(show_time(every_ns)));
+    }
+    Some(Interrupt { cpu, every_ns, takes, phase_ns, arrival: arrival?, spot: value.spot })
+}

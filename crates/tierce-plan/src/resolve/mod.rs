@@ -1,0 +1,387 @@
+//! From trees to [`Plan`]: declare every name, then resolve everything that refers to names.
+
+mod edges;
+mod machine;
+mod params;
+mod tasks;
+
+use crate::faults::Fault;
+use crate::model::*;
+use crate::parse::Options;
+use crate::policies::{self, PolicyRecord};
+use crate::source::{Sources, Spot};
+use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
+use params::Owner;
+use std::collections::{BTreeMap, HashMap};
+pub use tasks::{Row, CSV_FAULTS_MAX};
+
+/// `[node.N]`, `[task.N]` or `[tasks.N]`.
+struct Item<'d> {
+    kind: ItemKind,
+    key: &'d Key,
+    table: &'d Table,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ItemKind {
+    Node,
+    Task,
+    Set,
+}
+
+/// A name: what it is and where it was given.
+#[derive(Clone)]
+struct Declared {
+    kind: ItemKind,
+    spot: Spot,
+    policy: Option<&'static PolicyRecord>,
+    /// Nodes: index of the first replica, and their CPUs when it is `per_cpu`.
+    first: usize,
+    replicas: Option<Vec<u32>>,
+}
+
+/// A plan on its way.
+pub struct Resolver {
+    plan: Plan,
+    collector: Collector,
+    names: HashMap<String, Declared>,
+    /// `[defaults.POLICY]`: values that stand in for presets.
+    defaults: HashMap<(&'static str, &'static str), u64>,
+    /// Nodes and tasks with a fault in their edges: that they lead nowhere is not worth a second message.
+    broken: Vec<Child>,
+}
+
+impl Resolver {
+    /// The plan of these documents, and all of its faults; a plan with faults is not to be used.
+    pub fn run(
+        sources: Sources,
+        collector: Collector,
+        options: Options,
+        documents: &[Table],
+    ) -> (Plan, Vec<Fault>) {
+        let mut resolver = Self::new(sources, collector, options);
+        resolver.everything(documents);
+        let Self { plan, collector, broken, .. } = resolver;
+        let mut faults = collector.faults;
+        faults.extend(crate::structure::faults(&plan, &broken));
+        (plan, faults)
+    }
+
+    fn new(sources: Sources, collector: Collector, options: Options) -> Self {
+        let plan = Plan {
+            name: sources.0.first().map(|source| source.name.clone()).unwrap_or_default(),
+            sources,
+            machine: Machine { cpus: options.cpus.clamp(1, policies::limits().cpus), ..Machine::default() },
+            run: RunOptions::default(),
+            nodes: Vec::new(),
+            tasks: Vec::new(),
+            sets: Vec::new(),
+            edges: Vec::new(),
+            entries: Vec::new(),
+            default_node: None,
+            each: None,
+        };
+        Self { plan, collector, names: HashMap::new(), defaults: HashMap::new(), broken: Vec::new() }
+    }
+
+    fn everything(&mut self, documents: &[Table]) {
+        let mut items = Vec::new();
+        let mut once: BTreeMap<&str, Spot> = BTreeMap::new();
+        let (mut machines, mut runs, mut defaults) = (Vec::new(), Vec::new(), Vec::new());
+        for document in documents {
+            let mut fields = Fields::new("the plan", document);
+            fields.key("include");
+            for (name, parts) in [("machine", &mut machines), ("run", &mut runs), ("defaults", &mut defaults)]
+            {
+                if let Some((key, value)) = fields.key(name) {
+                    if let Some(table) = self.collector.table(&format!("`{name}`"), value) {
+                        if let Some(first) = once.insert(name, key.spot) {
+                            let fault =
+                                Fault::new("redefined", key.spot, format!("`[{name}]` is given twice"));
+                            self.collector.add(fault.other(first, "first here"));
+                        } else {
+                            parts.push(table);
+                        }
+                    }
+                }
+            }
+            let mut found = Vec::new();
+            for (name, kind) in [("node", ItemKind::Node), ("task", ItemKind::Task), ("tasks", ItemKind::Set)]
+            {
+                let Some(value) = fields.take(name) else { continue };
+                let Some(table) = self.collector.table(&format!("`{name}`"), value) else { continue };
+                for (key, value) in &table.entries {
+                    if let Some(table) = self.collector.table(&format!("{name} `{}`", key.text), value) {
+                        found.push(Item { kind, key, table });
+                    }
+                }
+            }
+            found.sort_by_key(|item| item.key.spot);
+            items.extend(found);
+            fields.finish(&mut self.collector);
+        }
+        machines.into_iter().for_each(|table| self.machine(table));
+        runs.into_iter().for_each(|table| self.run_options(table));
+        defaults.into_iter().for_each(|table| self.preset(table));
+        items.retain(|item| self.declare(item));
+        for item in &items {
+            match item.kind {
+                ItemKind::Node => self.node(item),
+                ItemKind::Task => self.task(item),
+                ItemKind::Set => self.set(item),
+            }
+        }
+    }
+
+    // ---- names ------------------------------------------------------------------------------------------------
+
+    /// Enter the name; nodes also get their place in the plan. False when the name cannot be used.
+    fn declare(&mut self, item: &Item) -> bool {
+        let (name, spot) = (&item.key.text, item.key.spot);
+        let mut bytes = name.bytes();
+        let good = bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+        if !good {
+            self.collector.add(
+                Fault::new("name_must_be_plain", spot, "this is not a name")
+                    .value(format!("\"{name}\""))
+                    .bound("[A-Za-z][A-Za-z0-9_-]*"),
+            );
+            return false;
+        }
+        if let Some(first) = self.names.get(name) {
+            let message = format!("the name `{name}` is taken: nodes, tasks and sets share their names");
+            self.collector.add(Fault::new("name_is_unique", spot, message).other(first.spot, "first here"));
+            return false;
+        }
+        let mut declared =
+            Declared { kind: item.kind, spot, policy: None, first: self.plan.nodes.len(), replicas: None };
+        if item.kind == ItemKind::Node {
+            let find = |name: &str| {
+                item.table.entries.iter().find(|(key, _)| key.text == name).map(|entry| &entry.1)
+            };
+            declared.policy = self.policy(item, find("policy"));
+            declared.replicas = find("per_cpu").and_then(|value| self.replicas(value));
+            let replicas = declared.replicas.clone();
+            let places: Vec<_> = replicas.map_or(vec![None], |cpus| cpus.into_iter().map(Some).collect());
+            for replica in places {
+                self.plan.nodes.push(Node {
+                    name: replica.map_or(name.clone(), |cpu| format!("{name}@{cpu}")),
+                    base: name.clone(),
+                    replica,
+                    policy: declared.policy.map_or(0, |policy| policy.number),
+                    params: [0; PARAMS],
+                    concurrency: 0,
+                    roots: Vec::new(),
+                    default: false,
+                    needs: Vec::new(),
+                    spot,
+                });
+            }
+        }
+        self.names.insert(name.clone(), declared);
+        true
+    }
+
+    fn policy(&mut self, item: &Item, value: Option<&Value>) -> Option<&'static PolicyRecord> {
+        let names: Vec<_> = policies::policies().iter().map(|policy| policy.name).collect();
+        let Some(value) = value else {
+            let message = format!("node `{}` has no policy", item.key.text);
+            let hint = format!("policy = …, one of {}", listed(&names));
+            self.collector.add(Fault::new("policy_must_be_given", item.key.spot, message).hint(hint));
+            return None;
+        };
+        let name = self.collector.text(&format!("`policy` of node `{}`", item.key.text), value)?;
+        find_policy(name, value.spot, &mut self.collector)
+    }
+
+    /// `per_cpu = true` or a list; `None` for false.
+    fn replicas(&mut self, value: &Value) -> Option<Vec<u32>> {
+        match value.kind {
+            Kind::Bool(false) => None,
+            Kind::Bool(true) => Some((0..self.plan.machine.cpus).collect()),
+            _ => Some(cpu_list("`per_cpu`", value, self.plan.machine.cpus, &mut self.collector)),
+        }
+    }
+
+    // ---- nodes ------------------------------------------------------------------------------------------------
+
+    fn node(&mut self, item: &Item) {
+        let name = &item.key.text;
+        let Some(declared) = self.names.get(name).cloned() else { return };
+        let range = declared.first..declared.first + declared.replicas.as_ref().map_or(1, Vec::len);
+        let mut fields = Fields::new(format!("node `{name}`"), item.table);
+        for taken in ["policy", "per_cpu"] {
+            fields.key(taken);
+        }
+        let cpu = fields.key("cpu");
+        let cpus = fields.key("cpus");
+        let concurrency =
+            fields.whole("concurrency", 1, i64::from(policies::limits().cpus), &mut self.collector);
+        let default = fields.bool("default", &mut self.collector).unwrap_or(false);
+        let needs = self.needs(&mut fields);
+        let under = fields.key("under");
+        let each = fields.key("each");
+        let params = match declared.policy {
+            Some(policy) => {
+                let owner = Owner { policy, params: &policy.node_params, spot: item.key.spot };
+                self.params(&owner, &mut fields, None)
+            }
+            None => None,
+        };
+        let faults = self.collector.faults.len();
+        let roots = self.roots(name, cpu, cpus, under.is_some(), &declared);
+        if self.collector.faults.len() > faults {
+            self.broken.extend(range.clone().map(Child::Node));
+        }
+        let unknown = declared.policy.is_none(); // then no key can be called wrong
+        if !unknown {
+            fields.finish(&mut self.collector);
+        }
+        for index in range.clone() {
+            let node = &mut self.plan.nodes[index];
+            node.params = params.unwrap_or_default();
+            node.concurrency = concurrency.unwrap_or(0) as u32;
+            node.default = default;
+            node.needs.clone_from(&needs);
+            node.roots = match (&roots, node.replica) {
+                (Some(roots), _) => roots.clone(),
+                (None, Some(cpu)) if under.is_none() => vec![cpu], // a replica without a parent is its CPU's root
+                _ => Vec::new(),
+            };
+        }
+        if default {
+            match self.plan.default_node.map(|first| self.plan.nodes[first].spot) {
+                Some(first) => {
+                    let message = format!("`{name}` is a second default node");
+                    let fault = Fault::new("one_default_node", item.key.spot, message);
+                    self.collector.add(fault.other(first, "the first"));
+                }
+                None => self.plan.default_node = Some(range.start).filter(|_| !range.is_empty()),
+            }
+        }
+        if let Some((key, value)) = each {
+            if default {
+                self.each(value, &declared);
+            } else {
+                let message =
+                    "`each` gives unmatched threads their parameters: it belongs to the default node";
+                self.collector
+                    .add(Fault::new("each_needs_default", key.spot, message).hint("default = true"));
+            }
+        }
+        if let Some((_, value)) = under {
+            let children: Vec<_> =
+                range.map(|index| (Child::Node(index), self.plan.nodes[index].replica)).collect();
+            self.under(&format!("node `{name}`"), value, &children);
+        }
+    }
+
+    /// CPUs whose root the node is by `cpu` or `cpus`.
+    fn roots(
+        &mut self,
+        name: &str,
+        cpu: Option<&(Key, Value)>,
+        cpus: Option<&(Key, Value)>,
+        has_under: bool,
+        declared: &Declared,
+    ) -> Option<Vec<u32>> {
+        let (key, value) = cpu.or(cpus)?;
+        if let (Some(_), Some((second, _))) = (cpu, cpus) {
+            let message = format!("node `{name}` has `cpu` and `cpus`");
+            self.collector
+                .add(Fault::new("cpu_or_cpus", second.spot, message).other(key.spot, "this or that"));
+        }
+        if declared.replicas.is_some() {
+            let message = format!("node `{name}` is `per_cpu`: each replica has its CPU already");
+            self.collector
+                .add(Fault::new("per_cpu_without_cpu", key.spot, message).other(declared.spot, "per_cpu"));
+            return None;
+        }
+        if has_under {
+            let message = format!("node `{name}` is the root of a CPU and has a parent");
+            let hint = "what a CPU runs directly has no `under`";
+            self.collector.add(Fault::new("root_must_not_have_parents", key.spot, message).hint(hint));
+        }
+        let all = self.plan.machine.cpus;
+        match (&value.kind, cpu) {
+            (Kind::Text(text), None) if text == "all" => Some((0..all).collect()),
+            (_, None) => Some(cpu_list("`cpus`", value, all, &mut self.collector)),
+            (_, Some(_)) => Some(cpu_number("`cpu`", value, all, &mut self.collector).into_iter().collect()),
+        }
+    }
+
+    fn each(&mut self, value: &Value, declared: &Declared) {
+        let Some(policy) = declared.policy else { return };
+        let Some(table) = self.collector.table("`each`", value) else { return };
+        let mut fields = Fields::new("`each`", table);
+        let owner = Owner { policy, params: &policy.edge_params, spot: value.spot };
+        let mut nice = None;
+        let params = self.params(&owner, &mut fields, Some(&mut nice));
+        fields.finish(&mut self.collector);
+        if let Some(params) = params {
+            self.plan.each = Some(Each { params, nice, spot: value.spot });
+        }
+    }
+
+    fn needs(&mut self, fields: &mut Fields) -> Vec<Need> {
+        let Some(value) = fields.take("needs") else { return Vec::new() };
+        let items = self.collector.one_or_more(value);
+        items
+            .iter()
+            .filter_map(|item| {
+                let text = self.collector.text("`needs`", item)?;
+                crate::needs::check(text, item.spot, &mut self.collector);
+                Some(Need { text: text.to_string(), spot: item.spot })
+            })
+            .collect()
+    }
+}
+
+fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<&'static PolicyRecord> {
+    let policy = policies::by_name(name);
+    if policy.is_none() {
+        let names: Vec<_> = policies::policies().iter().map(|policy| policy.name).collect();
+        let hint = match closest(name, names.iter().copied()) {
+            Some(close) => format!("did you mean \"{close}\"? there are {}", listed(&names)),
+            None => format!("there are {}", listed(&names)),
+        };
+        let fault = Fault::new("policy_must_exist", spot, format!("there is no policy `{name}`"));
+        collector.add(fault.hint(hint));
+    }
+    policy
+}
+
+fn cpu_number(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<u32> {
+    match value.kind {
+        Kind::Whole(Some(cpu)) if cpu >= i64::from(cpus) => {
+            let fault =
+                Fault::new("cpu_must_exist", value.spot, format!("{what} names a CPU the machine has not"));
+            let hint =
+                "[machine] cpus = … says how many there are; a plan without it has one in check and sim";
+            collector.add(fault.value(cpu).bound(format!("0 to {}", cpus - 1)).hint(hint));
+            None
+        }
+        _ => collector.whole(what, value, 0, i64::from(cpus) - 1).map(|cpu| cpu as u32),
+    }
+}
+
+/// CPUs, ascending; each at most once.
+fn cpu_list(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Vec<u32> {
+    let Some(items) = collector.list(what, value) else { return Vec::new() };
+    if items.is_empty() {
+        collector.add(Fault::new("list_must_not_be_empty", value.spot, format!("{what} is an empty list")));
+    }
+    let mut list: Vec<u32> = Vec::new();
+    for item in items {
+        let Some(cpu) = cpu_number(what, item, cpus, collector) else { continue };
+        if list.contains(&cpu) {
+            let fault = Fault::new("cpu_is_named_once", item.spot, format!("{what} names a CPU twice"));
+            collector.add(fault.value(cpu));
+        } else {
+            list.push(cpu);
+        }
+    }
+    list.sort_unstable();
+    list
+}
