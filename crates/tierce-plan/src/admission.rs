@@ -145,7 +145,7 @@ impl Plan {
             if let Some(at) = BudgetParams::of(policy) {
                 budgets(&at, &children, verdict);
             } else if policy.heeds_deadlines {
-                deadlines(self, &children, verdict);
+                deadlines(self, policy, &children, verdict);
             }
         }
         let tasks: Vec<_> =
@@ -258,12 +258,14 @@ fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], verdict: &mut NodeVer
 }
 
 /// The law of a node that orders by deadlines.
-fn deadlines(plan: &Plan, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+fn deadlines(plan: &Plan, policy: &PolicyRecord, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+    let at = policies::position(&policy.edge_params, "deadline");
     let (mut bounded, mut demands) = (Vec::new(), Vec::new());
     for (index, edge) in children {
         let name = plan.child_name(edge.child);
+        let own_ns = at.map_or(0, |at| edge.params[at]);
         let demand = match edge.child {
-            Child::Task(task) => plan.tasks[task].load.as_ref().and_then(|load| demand(load, edge.params[0])),
+            Child::Task(task) => plan.tasks[task].load.as_ref().and_then(|load| demand(load, own_ns)),
             _ => None,
         };
         match (demand, edge.child) {
@@ -272,8 +274,7 @@ fn deadlines(plan: &Plan, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
                 demands.push(demand);
             }
             // Whoever has no deadline runs after all who have.
-            (None, Child::Task(task)) if plan.tasks[task].load == Some(Load::Busy) && edge.params[0] == 0 => {
-            }
+            (None, Child::Task(task)) if plan.tasks[task].load == Some(Load::Busy) && own_ns == 0 => {}
             (None, Child::Task(task)) if plan.tasks[task].load.is_none() => {}
             (None, _) => {
                 verdict.open.push(format!("how much `{name}` asks for by its deadlines is not known"))
