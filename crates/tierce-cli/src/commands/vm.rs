@@ -217,7 +217,8 @@ fn machine(args: &Args) -> Result<Vm> {
         kernel_arguments: args.kernel_argument.clone(),
         ..Vm::default()
     };
-    for word in args.command.iter().flat_map(|word| word.split_whitespace()) {
+    let ends_a_word = |c: char| c.is_whitespace() || ";|&<>()'\"".contains(c);
+    for word in args.command.iter().flat_map(|word| word.split(ends_a_word)) {
         if names_a_file(word) {
             vm.copies.push(Copy { from: word.into(), to: word.into() });
         }

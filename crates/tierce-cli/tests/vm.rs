@@ -1,0 +1,104 @@
+//! `tierce vm` as a user calls it: one boot, and what is refused before one.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("tierce-cli-vm-{name}-{}", std::process::id()));
+        std::fs::create_dir_all(path.join("plans")).unwrap();
+        Folder(path)
+    }
+
+    fn tierce_vm(&self, arguments: &[&str]) -> Output {
+        Command::new(env!("CARGO_BIN_EXE_tierce"))
+            .arg("vm")
+            .args(arguments)
+            .current_dir(&self.0)
+            .output()
+            .unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_command_with_its_files() {
+    let folder = Folder::new("run");
+    std::fs::write(folder.0.join("plans/a.txt"), "from outside\n").unwrap();
+    let line = "tierce --version; cat plans/a.txt; echo $A; echo to the host >/out/back; echo oh >&2; exit 7";
+    let out = folder.tierce_vm(&["--no-kvm", "--json", "--env", "A=a=b", "--out", "results", "--", line]);
+    let said = String::from_utf8_lossy(&out.stderr);
+    let version = env!("CARGO_PKG_VERSION");
+    assert_eq!(
+        String::from_utf8_lossy(&out.stdout),
+        format!("tierce {version}\nfrom outside\na=b\n"),
+        "{said}"
+    );
+    assert_eq!(out.status.code(), Some(7), "{said}");
+    let summary: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert_eq!((&summary["end"], &summary["code"]), (&"exit".into(), &7.into()));
+    assert!(said.contains("oh\n"));
+    assert_eq!(std::fs::read_to_string(folder.0.join("results/back")).unwrap(), "to the host\n");
+    assert!(folder.0.join("results/console.log").exists());
+}
+
+#[test]
+fn what_is_refused_before_a_boot() {
+    let folder = Folder::new("refused");
+    for (arguments, expected) in [
+        (vec![], "no command to run in the guest"),
+        (vec!["--kernel", "latest", "true"], "kernel \"latest\": expected a version"),
+        (vec!["--kernel", "./none", "true"], "kernel ./none: no such file"),
+        (vec!["--cpus", "0", "true"], "0 CPUs: a guest has 1 to 64"),
+        (vec!["--memory", "12", "true"], "memory \"12\": expected a number with M or G"),
+        (vec!["--memory", "12M", "true"], "12 MiB of memory"),
+        (vec!["--limit", "5", "true"], "time \"5\": expected a number with us, ms, s or m"),
+        (vec!["--fine-turns", "1", "true"], "time \"1\": expected"),
+        (vec!["--deterministic", "--shift", "11", "true"], "shift 11"),
+        (vec!["--shift", "2", "true"], "--deterministic"),
+        (vec!["--program", "no-such-program", "true"], "no-such-program: no such program on this machine"),
+        (vec!["--file", "none", "true"], "none: cannot be put into the guest"),
+        (vec!["--dir", "plans:../x", "true"], "plans:../x: the target leaves"),
+        (vec!["--env", "A", "true"], "--env A: expected NAME=VALUE"),
+        (vec!["fetch", "--print", "everything"], "invalid value 'everything'"),
+    ] {
+        let out = folder.tierce_vm(&arguments);
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(said.contains(expected), "tierce vm {arguments:?}: {said}");
+        assert_eq!(out.status.code(), Some(2), "tierce vm {arguments:?}");
+    }
+}
+
+#[test]
+fn what_keeps_a_kernel_from_being_fetched() {
+    let folder = Folder::new("fetch");
+    let cache = folder.0.join("cache").display().to_string();
+    let programs = folder.0.join("plans").display().to_string(); // none
+    for (environment, expected) in [
+        (
+            vec![("PATH", programs.as_str())],
+            "apt-get not found: kernels are fetched with Debian's package tools",
+        ),
+        (
+            vec![("TIERCE_DEBIAN_MIRROR", "nonsense")],
+            "cannot get a kernel from Debian's archive; without a network",
+        ),
+        (vec![("TIERCE_DEBIAN_MIRROR", "http://127.0.0.1:9/debian")], "apt-get failed: E: Failed to fetch"),
+        (vec![("XDG_CACHE_HOME", ""), ("HOME", "")], "neither XDG_CACHE_HOME nor HOME names a folder"),
+        (vec![("XDG_CACHE_HOME", "/proc/none")], "cannot create /proc/none/tierce/kernels"),
+    ] {
+        let mut fetch = Command::new(env!("CARGO_BIN_EXE_tierce"));
+        fetch.args(["vm", "fetch"]).env("XDG_CACHE_HOME", &cache).envs(environment.clone());
+        let out = fetch.output().unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(said.contains(expected), "{environment:?}: {said}");
+        assert_eq!(out.status.code(), Some(2), "{environment:?}");
+    }
+}
