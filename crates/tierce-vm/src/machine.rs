@@ -474,7 +474,7 @@ fn text_of(file: &mut File) -> Result<String> {
 
 fn accelerator(mode: Mode) -> Vec<String> {
     let text = match mode {
-        Mode::Kvm => "-accel kvm -cpu host,-arch-capabilities".into(),
+        Mode::Kvm => "-accel kvm -cpu host".into(),
         Mode::Auto | Mode::Multi => "-accel tcg,thread=multi -cpu max".into(),
         Mode::Deterministic { shift } => format!(
             "-accel tcg,thread=single -icount shift={shift},sleep=off -cpu max -seed 1 -rtc base=2026-01-01,clock=vm"
