@@ -47,17 +47,21 @@ TIERCE_FN int edf_release(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
-TIERCE_FN int edf_before(u32 a, u32 b, u64 now)
+static inline bool edf_earlier(u32 a, u32 b)
 {
 	u64 x = S.edge[a].edf.deadline_ns, y = S.edge[b].edf.deadline_ns;
 	return x < y || (x == y && a < b);
+}
+TIERCE_FN int edf_before(u32 a, u32 b, u64 now)
+{
+	return edf_earlier(a, b);
 }
 
 TIERCE_FN u32 edf_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (!first || !running)
 		return first | running;
-	return edf_before(first, running, now) ? first : running;
+	return edf_earlier(first, running) ? first : running;
 }
 
 TIERCE_FN int edf_revoke(u32 edge, u32 why, u64 now)
@@ -67,7 +71,7 @@ TIERCE_FN int edf_revoke(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
-TIERCE_FN int edf_announce(u32 edge, u64 deadline_ns, u64 now)
+static inline int edf_announce(u32 edge, u64 deadline_ns, u64 now)
 {
 	if (deadline_ns == TIERCE_NEVER && S.edge[edge].param[EDF_DEADLINE])
 		return 0;

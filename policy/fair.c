@@ -90,10 +90,14 @@ TIERCE_FN int fair_release(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
-TIERCE_FN int fair_before(u32 a, u32 b, u64 now)
+static inline bool fair_earlier(u32 a, u32 b)
 {
 	u64 x = fair_key(a), y = fair_key(b);
 	return x < y || (x == y && a < b);
+}
+TIERCE_FN int fair_before(u32 a, u32 b, u64 now)
+{
+	return fair_earlier(a, b);
 }
 
 TIERCE_FN u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
@@ -102,7 +106,7 @@ TIERCE_FN u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 		return first | running;
 	if (S.edge[running].fair.quantum_ns > 0 && !S.edge[first].fair.lead)
 		return running;
-	return fair_before(first, running, now) ? first : running;
+	return fair_earlier(first, running) ? first : running;
 }
 
 TIERCE_FN int fair_grant(u32 edge, u64 now)

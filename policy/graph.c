@@ -239,6 +239,8 @@ TIERCE_FN int edge_count(u32 edge, u64 now)
 			node_reordered(parent, now);
 	} else if (!--S.node[parent].servable) {
 		work_push(parent);
+	} else {
+		node_reordered(parent, now);
 	}
 	return 0;
 }
@@ -395,9 +397,9 @@ static inline bool head_wins(u32 head, u32 edge)
 
 /* After every change to a head: tell each parent edge that would win now. Under the shared lock. Returns how many CPUs
  * were told and have yet to look. */
-static inline u32 head_settle(u32 head, u64 now)
+TIERCE_FN u32 head_settle(u32 head, u64 now)
 {
-	u32 edge = S.node[head].first_parent, asked = 0;
+	u32 edge = S.node[head].first_parent, asked = ZERO;
 	while (edge && CAN_LOOP) {
 		edge_t *x = edge_at(edge);
 		if ((x->flags & (EDGE_ATTACHED | EDGE_SHUT)) == EDGE_ATTACHED && !x->told && head_wins(head, edge)) {
@@ -496,8 +498,7 @@ static inline u32 climb(u32 node, u64 now)
 		if (!node)
 			return CLIMBED_TO_TOP;
 		if (able ? S.node[node].servable++ : --S.node[node].servable) {
-			if (able)
-				node_reordered(node, now);
+			node_reordered(node, now);
 			return node;
 		}
 	}
@@ -611,8 +612,10 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 		if (!x->parent)
 			continue;
 		policy_charge(edge, ran, now);
-		if ((x->flags & EDGE_SPENT) != spent)
+		if ((x->flags & EDGE_SPENT) != spent) {
 			edge_spent_changed(edge, now);
+			c->until_ns = 0; /* as here and below: compare as a whole */
+		}
 	}
 	if (i < length)
 		port_fail("graph: charge did not reach the task");
@@ -646,7 +649,7 @@ static inline void inbox_drain(u32 cpu, u64 now)
 	S.cpu[cpu].drained = bits;
 	if (!bits)
 		return;
-	S.cpu[cpu].until_ns = 0; /* compare as a whole */
+	S.cpu[cpu].until_ns = 0;
 	shared_lock(cpu); /* what the heads announce is read below */
 	for (bit = ZERO; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		u32 edge = S.cpu[cpu].crossing[bit];
@@ -679,8 +682,10 @@ static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 		cpu_settle(cpu, now);
 	}
 	inbox_drain(cpu, now);
-	if (S.domain[cpu].events && S.link[S.domain[cpu].events].key <= now)
+	if (S.domain[cpu].events && S.link[S.domain[cpu].events].key <= now) {
 		c->events += (u64)events_due(cpu, now);
+		c->until_ns = 0;
+	}
 	if (cpu == S.shared_timer && S.fresh_row > 1) {
 		shared_lock(cpu);
 		c->events += (u64)events_due(TIERCE_SHARED, now);
@@ -868,7 +873,8 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 				port_fail("graph: left before the last path was returned");
 		}
 		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED) {
-			S.edge[edge].flags |= EDGE_LEFT;
+			S.edge[edge].flags |= EDGE_LEFT; /* granted until it is returned, but charged no more: the trace is told now */
+			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_OUTRANKED, 0, now);
 			edge_count(edge, now);
 		} else {
 			edge_revoke(edge, 0, now);
@@ -1143,7 +1149,7 @@ static inline void request_compare(u32 cpu, u32 stop, u64 now)
 {
 	cpu_t *c = &S.cpu[cpu];
 	u32 running;
-	if (S.quiet || c->asked || c->outside || c->shares || S.domain[cpu].works || now >= c->until_ns || !stop ||
+	if (S.quiet || c->asked || c->outside || c->shares || S.domain[cpu].works || !stop || now >= c->until_ns || now >= c->armed_ns ||
 	    (stop != CLIMBED_TO_TOP && S.node[stop].heeds)) {
 		cpu_compare(cpu, now, 0);
 		return;

@@ -143,17 +143,21 @@ TIERCE_FN int reservation_release(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
-TIERCE_FN int reservation_before(u32 a, u32 b, u64 now)
+static inline bool reservation_earlier(u32 a, u32 b)
 {
 	u64 x = S.edge[a].reservation.deadline_ns, y = S.edge[b].reservation.deadline_ns;
 	return x < y || (x == y && a < b);
+}
+TIERCE_FN int reservation_before(u32 a, u32 b, u64 now)
+{
+	return reservation_earlier(a, b);
 }
 
 TIERCE_FN u32 reservation_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (!first || !running)
 		return first | running;
-	return reservation_before(first, running, now) ? first : running;
+	return reservation_earlier(first, running) ? first : running;
 }
 
 TIERCE_FN int reservation_revoke(u32 edge, u32 why, u64 now)
