@@ -642,6 +642,7 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 	return (int)done;
 }
 
+/* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
 	u64 bits = S.inbox[cpu].bits ? port_inbox_take(cpu) : 0;
@@ -649,11 +650,10 @@ static inline void inbox_drain(u32 cpu, u64 now)
 	S.cpu[cpu].drained = bits;
 	if (!bits)
 		return;
-	S.cpu[cpu].until_ns = 0;
 	shared_lock(cpu); /* what the heads announce is read below */
 	for (bit = ZERO; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		u32 edge = S.cpu[cpu].crossing[bit];
-		if (!(bits >> bit & 1) || !edge)
+		if (!(bits >> bit & 1) || !edge || !S.edge[edge].told) /* meanwhile it may have been told off */
 			continue;
 		edge_request(edge, S.edge[edge].restore ? TIERCE_RESTORED : TIERCE_WOKE, now);
 		S.edge[edge].restore = 0;
@@ -681,7 +681,7 @@ static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 		path_charge(cpu, now, stolen_ns);
 		cpu_settle(cpu, now);
 	}
-	inbox_drain(cpu, now);
+	c->drained = 0;
 	if (S.domain[cpu].events && S.link[S.domain[cpu].events].key <= now) {
 		c->events += (u64)events_due(cpu, now);
 		c->until_ns = 0;
@@ -1024,6 +1024,7 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
 	c->asked = 0;
 	now = cpu_advance(cpu, now, stolen_ns);
+	inbox_drain(cpu, now);
 	cpu_settle(cpu, now);
 	c->decisions++;
 	if (c->leaves)
