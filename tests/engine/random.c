@@ -9,14 +9,7 @@
  * block, wake, come, go, move, change parameters and affinity, CPUs go offline, time passes. A machine lives for some
  * thousand operations. Prints the seed; the same seed replays the same run.
  */
-#include "port.h"
-_Thread_local struct tierce_native tierce_native;
-#include "graph.c"
-#include "control.c"
-#include "check.c"
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
+#include "engine.h"
 
 #define TASKS 96
 #define INNER 63
@@ -34,58 +27,9 @@ static u32 below(u32 bound)
 	return (u32)(roll() % bound);
 }
 
-static const char *invariant(u32 number)
-{
-	switch (number) {
-#define TEXT(n, name, text) \
-	case n: return #name ": " text;
-		TIERCE_INVARIANT_LIST(TEXT)
-	}
-	return "?";
-}
-
 static u64 now, operations, checked_at_rest, attached, refused, by_error[32], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
 static u64 kicked; /* CPUs whose decision is due */
-
-/* The whole state in words, of small machines. */
-static void dump(void)
-{
-	u32 id, cpu, i;
-	for (cpu = 0; cpu < cpus; cpu++) {
-		struct tierce_cpu *c = &S.cpu[cpu];
-		printf("cpu %u: online %u task %u kick %u outside %u inbox %llx path", cpu, c->online, c->task, c->kick_pending,
-		       c->outside, (unsigned long long)S.inbox[cpu].bits);
-		for (i = 0; i < c->path_length; i++)
-			printf(" %u", c->path[i]);
-		printf(" left");
-		for (i = 0; i < c->leaves; i++)
-			printf(" %u", c->leave[i]);
-		printf("\n");
-	}
-	for (id = 1; id < S.fresh_node; id++) {
-		struct tierce_node *n = &S.node[id];
-		if (n->kind == TIERCE_FREE)
-			continue;
-		printf("node %u: kind %u domain %u order %u servable %u running %u able %u allowed %llx cpus %llx", id, n->kind,
-		       n->domain, n->order, n->servable, n->running, n->able, (unsigned long long)n->allowed,
-		       (unsigned long long)n->cpus);
-		if (n->row) {
-			printf(" head: %u of %u holds, claim %u victim %u kept %u, per CPU (hold, edge, running, order)", n->holds,
-			       n->concurrency, n->claim_edge, n->claim_victim, n->claim_kept);
-			for (cpu = 0; cpu < cpus; cpu++)
-				printf(" (%u %u %u %u)", S.row[n->row].hold[cpu], S.row[n->row].edge[cpu], S.row[n->row].running[cpu],
-				       S.row[n->row].order[cpu]);
-		}
-		printf("\n");
-	}
-	for (id = 1; id < S.fresh_edge; id++) {
-		struct tierce_edge *x = &S.edge[id];
-		if (x->child)
-			printf("edge %u: %u -> %u cpu %u state %u flags %x on %u bit %u rank %d told %u in order %u\n", id, x->parent,
-			       x->child, x->cpu, x->state, x->flags, x->on_cpu, x->bit, x->rank, x->told, !!S.link[id].rank);
-	}
-}
 
 static void __attribute__((noreturn)) fail(const char *what, const char *why)
 {

@@ -1,0 +1,1106 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * Every interleaving of the engine on small machines.
+ *
+ *   model [-l] [-d] [-v] [-m STATES] [CONFIGURATION...]
+ *     -l: list the configurations   -d: the deep ones, too   -v: dump the state of a counterexample   -m: states at most
+ *
+ * What is explored is the engine itself (policy/, compiled with tiny pools), not a model of it. From the initial state of
+ * a configuration, breadth first, every step that a port or the world can take is tried in every state:
+ *
+ *   decide C     a kicked CPU decides. Entries hold their locks to their end, so an entry is one step.
+ *   returned C   what the last decision left is off the CPU and in custody
+ *   event C      a timer that is due fires; together with the two above: the internal steps
+ *   again C      a decision nobody asked for
+ *   late C       a decision, while another CPU fills its inbox just after it was drained: the one thing that others may
+ *                change in the middle of an entry
+ *   wake T, sleep T    a task asks for a CPU, or blocks (running: it is off the CPU at once; waiting: taken away)
+ *   tick         time passes by one unit, where the configuration has time; else it stands still
+ *   offline C, online C, outside C, inside C, narrow T, widen T    where the configuration has them
+ *
+ * A state is seen again when nothing that can influence the future differs: counters are left out, times count relative
+ * to now, orders by their sequence (see canonical()).
+ *
+ * Checked in every state: the checker; from the paths alone, no task on two CPUs (leaving ones included) and no node on
+ * more CPUs than its concurrency. At rest (no internal step is possible): the checker's rules for rest; a decision would
+ * change nothing on any CPU; no CPU that holds no place of a shared node would pick it, were it asked, while there is
+ * room (lost wake-up) or by a larger rank (inversion). So at rest min(limit, CPUs whose tree would pick it) CPUs run it.
+ * And the graph of internal steps has no cycle: when the world stands still, rest is reached, whatever the order.
+ *
+ * A counterexample is printed as its list of steps, a shortest one.
+ */
+#define TEST_INBOX_TAKE model_inbox_take
+#include "engine.h"
+#include <time.h>
+
+#define UNIT	    1000000ull /* a tick */
+#define BEGIN	    1000000000ull
+#define TASKS	    8
+#define STATES_MOST 50000000u
+
+enum step {
+	DECIDE, RETURNED, EVENT, INTERNAL_END = EVENT, /* internal: they happen of their own accord */
+	AGAIN, LATE, WAKE, SLEEP, TICK, OFFLINE, ONLINE, OUTSIDE, INSIDE, NARROW, WIDEN, STEPS
+};
+static const char *const step_name[STEPS] = {"decide", "returned", "event",   "again",	 "late",   "wake",   "sleep",
+					     "tick",   "offline",  "online",  "outside", "inside", "narrow", "widen"};
+
+enum { TIMED = 1, QUIET = 2, HOTPLUG = 4, FOREIGN = 8, AFFINITY = 16, DEEP = 32, UNTIMELY = 64 };
+
+static u64 now;
+static u32 task[TASKS], tasks;
+static char task_name[TASKS][12];
+static u32 flags;
+static bool inbox_is_late;
+
+/* The port's side of the truth, kept in the state where control operations, of which there are none while exploring, stage
+ * their parameters: what a CPU ran before its last decision and has not got rid of; that its timer fired and the decision
+ * that will set it again is due; that time went on while something was due. */
+struct ghost {
+	u32 leaving;
+	u16 fired, late;
+};
+_Static_assert(sizeof(struct ghost) == sizeof(u64) && TIERCE_PARAMS >= TIERCE_CPUS, "a place for each CPU");
+
+static struct ghost *ghost(u32 cpu)
+{
+	return (struct ghost *)&S.stage[cpu];
+}
+
+static u64 model_inbox_take(u32 cpu)
+{
+	u64 bits = S.inbox[cpu].bits;
+	if (inbox_is_late && bits) {
+		kick(cpu); /* set, and then the kick: but only now */
+		return 0;
+	}
+	S.inbox[cpu].bits = 0;
+	return bits;
+}
+
+/* ---- building a configuration ----------------------------------------------------------------------------------- */
+
+static void __attribute__((noreturn)) stop(const char *what)
+{
+	printf("model: %s\n", what);
+	exit(2);
+}
+
+static u32 node(u32 kind, u32 concurrency)
+{
+	u32 id;
+	memset(S.stage, 0, sizeof S.stage);
+	if (kind == TIERCE_fair || kind == TIERCE_round_robin)
+		S.stage[0] = UNIT;
+	id = graph_node_new(kind, concurrency, ~0ull);
+	if (!id)
+		stop("a node was refused");
+	return id;
+}
+
+/* An edge with its policy's parameters: priority; deadline; budget and period in units; weight. */
+static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge_flags)
+{
+	u32 id = graph_edge_new(parent, child, rank, edge_flags);
+	memset(S.stage, 0, sizeof S.stage);
+	S.stage[0] = first;
+	if (S.node[parent].kind == TIERCE_reservation) {
+		S.stage[0] = first * UNIT;
+		S.stage[1] = second * UNIT;
+		S.stage[2] = second * UNIT;
+	}
+	if (!id || graph_attach(id, now))
+		stop("an edge was refused");
+	return id;
+}
+
+static u32 task_new(const char *name, u64 allowed)
+{
+	u32 id;
+	memset(S.stage, 0, sizeof S.stage);
+	id = graph_node_new(TIERCE_TASK, 0, allowed);
+	if (!id || tasks == TASKS)
+		stop("a task was refused");
+	snprintf(task_name[tasks], sizeof task_name[0], "%s", name);
+	task[tasks++] = id;
+	return id;
+}
+
+/* A root of fixed priorities for each CPU, and in it a task that closes what is below priority 9 while it is awake. */
+static u32 root[TIERCE_CPUS];
+static void roots(void)
+{
+	u32 cpu;
+	char name[12];
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		root[cpu] = node(TIERCE_fixed_priority, 0);
+		if (graph_root(cpu, root[cpu], now))
+			stop("a root was refused");
+		snprintf(name, sizeof name, "close%u", cpu);
+		edge(root[cpu], task_new(name, ~0ull), 0, 9, 0, 0);
+	}
+}
+
+static void workers(u32 parent, u32 count, u64 allowed)
+{
+	static const char *const name[] = {"a", "b", "c", "d"};
+	u32 i;
+	for (i = 0; i < count; i++)
+		edge(parent, task_new(name[i], allowed), 0, 1, 0, 0);
+}
+
+/* One shared node with a crossing edge per CPU: ranks as digits, `count` tasks below, at most `limit` CPUs at once. */
+static void shared(const char *ranks, u32 count, u32 limit, u32 kind)
+{
+	u32 n, cpu;
+	roots();
+	n = node(kind, limit);
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		edge(root[cpu], n, ranks[cpu] - '0', 5, 0, 0);
+	workers(n, count, ~0ull);
+}
+
+#define FIFO TIERCE_fixed_priority
+#define RR   TIERCE_round_robin
+
+/* A task with several parents on several CPUs is itself the shared node. */
+static void lone(const char *ranks)
+{
+	u32 cpu, t;
+	roots();
+	t = task_new("a", ~0ull);
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		edge(root[cpu], t, ranks[cpu] - '0', 5, 0, 0);
+}
+
+/* One root for all CPUs. */
+static void one_root(u32 count, u32 limit)
+{
+	u32 cpu, n = node(RR, limit);
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		if (graph_root(cpu, n, now))
+			stop("a root was refused");
+	workers(n, count, ~0ull);
+}
+
+/* A soft reservation: task a has an edge of its own on CPU 0 and one in the default node that both CPUs share. */
+static void soft(u32 own, s32 rank)
+{
+	u32 d, t;
+	roots();
+	d = node(RR, 0);
+	edge(root[0], d, 0, 1, 0, 0);
+	edge(root[1], d, 0, 1, 0, 0);
+	t = task_new("a", ~0ull);
+	edge(root[0], t, rank, own, 0, 0);
+	edge(d, t, 0, 0, 0, 0);
+	edge(d, task_new("b", ~0ull), 0, 0, 0, 0);
+}
+
+/* The same with a reservation that is really spent. */
+static void soft_timed(void)
+{
+	u32 d, t, r;
+	roots();
+	d = node(RR, 0);
+	r = node(TIERCE_reservation, 0);
+	edge(root[0], r, 0, 5, 0, 0);
+	edge(root[0], d, 0, 1, 0, 0);
+	edge(root[1], d, 0, 1, 0, 0);
+	t = task_new("a", ~0ull);
+	edge(r, t, 0, 1, 2, 0);
+	edge(d, t, 0, 0, 0, 0);
+}
+
+/* Two edges of one shared node on CPU 0, above and below a task there, and one on CPU 1. */
+static void twice(s32 high, s32 low, s32 other, u32 count, u32 limit)
+{
+	u32 n;
+	roots();
+	n = node(FIFO, limit);
+	edge(root[0], n, high, 10, 0, 0);
+	edge(root[0], n, low, 5, 0, 0);
+	edge(root[1], n, other, 5, 0, 0);
+	workers(n, count, ~0ull);
+	}
+
+/* Tasks that may not run everywhere. */
+static void affinity(u64 a, u64 b, u64 c, const char *ranks, u32 limit)
+{
+	u32 n, cpu;
+	roots();
+	n = node(FIFO, limit);
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		edge(root[cpu], n, ranks[cpu] - '0', 5, 0, 0);
+	edge(n, task_new("a", a), 0, 1, 0, 0);
+	edge(n, task_new("b", b), 0, 2, 0, 0);
+	if (c)
+		edge(n, task_new("c", c), 0, 3, 0, 0);
+}
+
+/* A shared node below a shared node. */
+static void nested(u32 limit, u32 inner_limit)
+{
+	u32 n, m;
+	roots();
+	n = node(FIFO, limit);
+	edge(root[0], n, 0, 5, 0, 0);
+	edge(root[1], n, 0, 5, 0, 0);
+	m = node(RR, inner_limit);
+	edge(n, m, 0, 2, 0, 0);
+	edge(n, task_new("a", ~0ull), 0, 1, 0, 0);
+	edge(m, task_new("b", ~0ull), 0, 0, 0, 0);
+}
+
+/* Two shared nodes with a task that both serve. */
+static void diamond(void)
+{
+	u32 n, m, t;
+	roots();
+	n = node(RR, 0);
+	m = node(RR, 0);
+	edge(root[0], n, 0, 5, 0, 0);
+	edge(root[1], n, 0, 5, 0, 0);
+	edge(root[0], m, 0, 3, 0, 0);
+	edge(root[1], m, 0, 7, 0, 0);
+	t = task_new("a", ~0ull);
+	edge(n, t, 0, 0, 0, 0);
+	edge(m, t, 0, 0, 0, 0);
+	edge(n, task_new("b", ~0ull), 0, 0, 0, 0);
+}
+
+/* One CPU, one domain: a task served by a reservation, and by the rest only while that one is spent. */
+static void when_spent(bool node_between)
+{
+	u32 r, top, t, n;
+	roots();
+	r = node(TIERCE_reservation, 0);
+	edge(root[0], r, 0, 5, 0, 0);
+	top = node(RR, 0);
+	edge(root[0], top, 0, 1, 0, 0);
+	edge(top, task_new("b", ~0ull), 0, 0, 0, 0);
+	if (node_between) {
+		n = node(FIFO, 0);
+		edge(r, n, 0, 1, 3, 0);
+		edge(top, n, 0, 0, 0, EDGE_WHEN_SPENT);
+		workers(n, 2, ~0ull);
+	} else {
+		t = task_new("a", ~0ull);
+		edge(r, t, 0, 1, 3, 0);
+		edge(top, t, 0, 0, 0, EDGE_WHEN_SPENT);
+	}
+}
+
+/* One CPU, one domain: a task with two reservations and a rest. */
+static void join(void)
+{
+	u32 r, t;
+	roots();
+	r = node(TIERCE_reservation, 0);
+	edge(root[0], r, 0, 5, 0, 0);
+	t = task_new("a", ~0ull);
+	edge(r, t, 0, 1, 2, 0);
+	edge(r, t, 0, 1, 3, 0);
+	edge(root[0], t, 0, 1, 0, 0);
+}
+
+/* A hyper container: a node with a reservation on each of two CPUs. */
+static void hyper(u32 count, u32 limit, s32 rank)
+{
+	u32 n, cpu, r;
+	roots();
+	n = node(FIFO, limit);
+	for (cpu = 0; cpu < 2; cpu++) {
+		r = node(TIERCE_reservation, 0);
+		edge(root[cpu], r, 0, 5, 0, 0);
+		edge(r, n, cpu ? rank : 0, 1, 2 + cpu, 0);
+	}
+	workers(n, count, ~0ull);
+}
+
+/* Reservations inside a shared node: its events are served by one CPU. */
+static void shared_reservations(void)
+{
+	u32 r;
+	roots();
+	r = node(TIERCE_reservation, 0);
+	edge(root[0], r, 0, 5, 0, 0);
+	edge(root[1], r, 0, 5, 0, 0);
+	edge(r, task_new("a", ~0ull), 0, 1, 2, 0);
+	edge(r, task_new("b", ~0ull), 0, 1, 3, 0);
+}
+
+#define CONFIGURATIONS(C) \
+	C(two_equal_1_1, 2, "2 CPUs, ranks 1 1, 1 task, limit 1", shared("11", 1, 1, FIFO), 0) \
+	C(two_ranked_1_1, 2, "2 CPUs, ranks 1 2, 1 task, limit 1", shared("12", 1, 1, FIFO), 0) \
+	C(two_ranked_2_1, 2, "2 CPUs, ranks 1 2, 2 tasks, limit 1", shared("12", 2, 1, FIFO), 0) \
+	C(two_equal_2_2, 2, "2 CPUs, ranks 1 1, 2 tasks, limit 2", shared("11", 2, 2, FIFO), 0) \
+	C(two_ranked_2_2, 2, "2 CPUs, ranks 1 2, 2 tasks, limit 2", shared("12", 2, 2, FIFO), 0) \
+	C(three_ranked_1_1, 3, "3 CPUs, ranks 1 2 3, 1 task, limit 1", shared("123", 1, 1, FIFO), 0) \
+	C(three_mixed_1_1, 3, "3 CPUs, ranks 1 1 2, 1 task, limit 1", shared("112", 1, 1, FIFO), 0) \
+	C(three_equal_2_2, 3, "3 CPUs, ranks 1 1 1, 2 tasks, limit 2", shared("111", 2, 2, FIFO), DEEP) \
+	C(three_ranked_2_2, 3, "3 CPUs, ranks 1 2 3, 2 tasks, limit 2", shared("123", 2, 2, FIFO), DEEP) \
+	C(three_mixed_2_1, 3, "3 CPUs, ranks 1 2 2, 2 tasks, limit 1", shared("122", 2, 1, FIFO), DEEP) \
+	C(four_ranked_1_1, 4, "4 CPUs, ranks 1 2 3 4, 1 task, limit 1", shared("1234", 1, 1, FIFO), DEEP) \
+	C(two_fair_3_2, 2, "2 CPUs, fair node, 3 tasks, limit 2", shared("11", 3, 2, TIERCE_fair), 0) \
+	C(two_edf_2_1, 2, "2 CPUs, ranks 2 1, edf node, 2 tasks, limit 1", shared("21", 2, 1, TIERCE_edf), 0) \
+	C(two_quiet_2_1, 2, "the port decides of its own accord: ranks 1 2, 2 tasks, limit 1", shared("12", 2, 1, FIFO), QUIET) \
+	C(two_quiet_2_2, 2, "the port decides of its own accord: ranks 1 1, 2 tasks, limit 2", shared("11", 2, 2, FIFO), QUIET) \
+	C(lone_equal, 3, "a task with 3 parents on 3 CPUs", lone("111"), 0) \
+	C(lone_ranked, 3, "a task with 3 parents on 3 CPUs, ranks 1 2 3", lone("123"), 0) \
+	C(root_2_2, 2, "one root for 2 CPUs, 2 tasks", one_root(2, 0), 0) \
+	C(root_2_3, 2, "one root for 2 CPUs, 3 tasks", one_root(3, 0), 0) \
+	C(root_3_3, 3, "one root for 3 CPUs, 3 tasks", one_root(3, 0), 0) \
+	C(root_3_3_2, 3, "one root for 3 CPUs, 3 tasks, limit 2", one_root(3, 2), 0) \
+	C(soft_above, 2, "a task's own edge on CPU 0 above, its second in the shared default node", soft(5, 0), 0) \
+	C(soft_above_ranked, 2, "the same, the own edge outranks", soft(5, 1), 0) \
+	C(soft_below, 2, "the own edge below the default node", soft(1, 0), 0) \
+	C(soft_timed, 2, "a reservation that is spent, and the shared default node", soft_timed(), TIMED) \
+	C(twice_equal, 2, "two edges of one node on CPU 0, one on CPU 1", twice(1, 1, 1, 2, 1), 0) \
+	C(twice_ranked, 2, "two edges of one node on CPU 0, ranks 3 1, one on CPU 1, rank 2", twice(3, 1, 2, 2, 1), 0) \
+	C(twice_both, 2, "two edges of one node on CPU 0, one on CPU 1, limit 2", twice(1, 1, 1, 2, 2), 0) \
+	C(affinity_split, 2, "2 CPUs, tasks for CPU 0, CPU 1", affinity(1, 2, 0, "11", 2), 0) \
+	C(affinity_mixed, 2, "2 CPUs, tasks for CPU 0, CPU 1, both", affinity(1, 2, 3, "11", 2), 0) \
+	C(affinity_limit, 2, "2 CPUs, tasks for CPU 0, CPU 1, both, limit 1, ranks 1 2", affinity(1, 2, 3, "12", 1), 0) \
+	C(affinity_three, 3, "3 CPUs, tasks for CPUs 0 1, CPUs 1 2", affinity(3, 6, 0, "111", 2), DEEP) \
+	C(affinity_change, 2, "2 CPUs, affinities that change", affinity(3, 3, 0, "11", 2), AFFINITY) \
+	C(nested_2_2, 2, "a shared node below a shared node", nested(2, 0), 0) \
+	C(nested_1_1, 2, "a shared node below a shared node, limit 1", nested(1, 0), 0) \
+	C(diamond, 2, "a task below two shared nodes", diamond(), DEEP) \
+	C(hotplug_2_2, 2, "2 CPUs that come and go, 2 tasks, limit 2", shared("11", 2, 2, FIFO), HOTPLUG) \
+	C(hotplug_2_1, 2, "2 CPUs that come and go, ranks 1 2, 2 tasks, limit 1", shared("12", 2, 1, FIFO), HOTPLUG) \
+	C(foreign_2_1, 2, "2 CPUs that run other things at times, ranks 1 2, 2 tasks, limit 1", shared("12", 2, 1, FIFO), FOREIGN) \
+	C(when_spent_task, 1, "1 CPU: a task's second edge while the first is spent", when_spent(false), TIMED) \
+	C(when_spent_node, 1, "1 CPU: a node's second edge while the first is spent", when_spent(true), TIMED) \
+	C(join, 1, "1 CPU: a task with two reservations and a rest", join(), TIMED) \
+	C(join_late, 1, "the same with timers one unit late", join(), TIMED | UNTIMELY) \
+	C(hyper_1, 2, "a node with a reservation on each of 2 CPUs, 1 task", hyper(1, 1, 0), TIMED) \
+	C(hyper_ranked, 2, "the same, the second outranks, 2 tasks, limit 1", hyper(2, 1, 1), TIMED | DEEP) \
+	C(hyper_2, 2, "a node with a reservation on each of 2 CPUs, 2 tasks", hyper(2, 2, 0), TIMED | DEEP) \
+	C(shared_reservations, 2, "reservations inside a shared node", shared_reservations(), TIMED)
+
+enum configuration {
+#define C(name, cpus, text, build, f) CONFIGURATION_##name,
+	CONFIGURATIONS(C)
+#undef C
+	CONFIGURATIONS_END
+};
+static const char *const configuration_name[] = {
+#define C(name, cpus, text, build, f) #name,
+	CONFIGURATIONS(C)
+#undef C
+};
+static const char *const configuration_text[] = {
+#define C(name, cpus, text, build, f) text,
+	CONFIGURATIONS(C)
+#undef C
+};
+static const u32 configuration_flags[] = {
+#define C(name, cpus, text, build, f) f,
+	CONFIGURATIONS(C)
+#undef C
+};
+
+static void configuration_build(u32 configuration)
+{
+	memset(tierce_native.state, 0, sizeof S);
+	tierce_native.kicks = 0;
+	tasks = 0;
+	now = BEGIN;
+	flags = configuration_flags[configuration];
+	switch (configuration) {
+#define C(name, cpus, text, build, f) \
+	case CONFIGURATION_##name: \
+		graph_init(cpus, now); \
+		build; \
+		break;
+		CONFIGURATIONS(C)
+#undef C
+	}
+	S.quiet = !!(flags & QUIET);
+	memset(S.stage, 0, sizeof S.stage);
+}
+
+/* ---- what a state is -------------------------------------------------------------------------------------------- */
+
+/* What has no influence on anything but statistics, or is left over from an earlier entry. */
+static void tidy(void)
+{
+	u32 i, cpu, used;
+	for (i = 1; i < S.fresh_edge; i++) {
+		struct tierce_edge *x = &S.edge[i];
+		x->throttles = x->replenishments = x->grants = 0;
+		x->supply_ns = x->forgiven_ns = 0;
+		if (x->state != TIERCE_GRANTED)
+			x->on_cpu = TIERCE_CPUS;
+	}
+	for (i = 1; i < S.fresh_node; i++) {
+		struct tierce_node *n = &S.node[i];
+		n->ran_ns = 0;
+		n->switches = n->migrations = 0;
+		n->last_cpu = TIERCE_CPUS;
+		if (n->on_cpu >= S.cpus || S.cpu[n->on_cpu].task != i)
+			n->on_cpu = TIERCE_CPUS;
+		if (!n->claim_edge)
+			n->claim_victim = 0;
+	}
+	for (i = 1; i < S.fresh_row; i++)
+		for (cpu = 0; cpu < S.cpus; cpu++)
+			if (S.row[i].hold[cpu] == TIERCE_HOLD_FREE)
+				S.row[i].edge[cpu] = 0;
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		struct tierce_cpu *c = &S.cpu[cpu];
+		memset(c->next, 0, sizeof c->next);
+		c->next_length = 0;
+		for (used = c->path_length; used < TIERCE_PATH; used++)
+			c->path[used] = 0;
+		for (used = c->leaves; used < TIERCE_PATH; used++)
+			c->leave[used] = 0;
+		c->used_ns = c->idle_ns = c->stolen_ns = c->decisions = c->entries = c->events = c->drained = 0;
+		S.begin_ns = 0;
+		c->idle_ns = c->charged_ns; /* time accounting stays true */
+	}
+	for (i = 0; i < TIERCE_DOMAINS; i++)
+		memset(S.domain[i].work, 0, sizeof S.domain[i].work);
+}
+
+/* Members of a heap, in order. */
+static u32 heap_list(u32 heap, u32 *list)
+{
+	u32 count = 0, i, j, x;
+	list[count++] = heap;
+	if (!heap)
+		return 0;
+	for (i = 0; i < count; i++) {
+		if (S.link[list[i]].left)
+			list[count++] = S.link[list[i]].left;
+		if (S.link[list[i]].right)
+			list[count++] = S.link[list[i]].right;
+	}
+	for (i = 1; i < count; i++)
+		for (j = i; j > 0 && link_before(list[j], list[j - 1]); j--) {
+			x = list[j];
+			list[j] = list[j - 1];
+			list[j - 1] = x;
+		}
+	return count;
+}
+
+static u64 relative(u64 at)
+{
+	return at == TIERCE_NEVER ? at : at - now;
+}
+
+/* Replace a value by its rank among those of the parent's edges. */
+static u64 among(u32 parent, u64 value, const u64 *values)
+{
+	u64 rank = 0;
+	u32 i;
+	for (i = 1; i < S.fresh_edge; i++)
+		rank += S.edge[i].parent == parent && values[i] < value;
+	return rank;
+}
+
+/* The state as far as it matters from here on, into `form`. Orders become sequences of members, turns their rank, times
+ * relative to now. Deadlines in the past matter only by their order among each other. */
+static struct tierce form;
+static void canonical(void)
+{
+	u32 list[TIERCE_EDGES], i, j, count, heap, cpu, domain;
+	u64 value[TIERCE_EDGES] = {0};
+	form = S;
+	memset(form.link, 0, sizeof form.link);
+	/* every heap: x.up = its predecessor in the sequence; roots are named by the holders of the heap */
+	for (i = 1; i < S.fresh_node; i++) {
+		for (cpu = 0; cpu <= S.cpus; cpu++) {
+			heap = cpu < S.cpus ? (S.node[i].row ? S.row[S.node[i].row].order[cpu] : 0) : S.node[i].order;
+			count = heap_list(heap, list);
+			for (j = 0; j < count; j++) {
+				form.link[list[j]].rank = 1 + cpu;
+				form.link[list[j]].up = j ? list[j - 1] : 0;
+			}
+		}
+	}
+	for (domain = 0; domain < TIERCE_DOMAINS; domain++) {
+		count = heap_list(S.domain[domain].events, list);
+		for (j = 0; j < count; j++) {
+			form.link[list[j]].rank = 1;
+			form.link[list[j]].key = relative(S.link[list[j]].key);
+		}
+	}
+	for (i = 1; i < S.fresh_edge; i++) {
+		struct tierce_edge *x = &S.edge[i];
+		bool live = x->state != TIERCE_WAITING || x->restore || S.node[x->child].claim_edge == i;
+		value[i] = 0;
+		switch (x->parent ? S.node[x->parent].kind : 0) {
+		case TIERCE_fixed_priority:
+		case TIERCE_round_robin: value[i] = live ? x->queue.turn : 0; break;
+		case TIERCE_reservation: value[i] = x->reservation.deadline_ns < now && live ? x->reservation.deadline_ns : 0; break;
+		}
+	}
+	for (i = 1; i < S.fresh_edge; i++) {
+		struct tierce_edge *x = &S.edge[i], *y = &form.edge[i];
+		switch (x->parent ? S.node[x->parent].kind : 0) {
+		case TIERCE_fixed_priority:
+		case TIERCE_round_robin: y->queue.turn = among(x->parent, value[i], value); break;
+		case TIERCE_reservation:
+			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100 :
+											  among(x->parent, value[i], value);
+			y->reservation.replenish_ns = x->reservation.replenish_ns > now ? x->reservation.replenish_ns - now : 0;
+			break;
+		case TIERCE_edf: y->edf.deadline_ns = x->state == TIERCE_WAITING ? 0 : relative(x->edf.deadline_ns); break;
+		}
+	}
+	for (i = 1; i < S.fresh_node; i++) {
+		if (S.node[i].kind == TIERCE_fixed_priority || S.node[i].kind == TIERCE_round_robin)
+			form.node[i].clock = 0;
+		form.node[i].deadline_ns = relative(S.node[i].deadline_ns);
+	}
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		struct tierce_cpu *c = &form.cpu[cpu];
+		u64 lag_most = 0; /* how much of the time that was not charged yet matters: a quantum; a budget ends in time */
+		for (i = 1; i < c->path_length; i++) {
+			u32 kind = S.node[S.edge[c->path[i]].parent].kind;
+			if (kind == TIERCE_reservation)
+				lag_most = TIERCE_NEVER;
+			else if (kind == TIERCE_round_robin && lag_most < UNIT)
+				lag_most = UNIT;
+		}
+		c->charged_ns = now - c->charged_ns < lag_most ? now - c->charged_ns : lag_most;
+		c->idle_ns = 0;
+		c->until_ns = c->until_ns <= now ? 0 : relative(c->until_ns);
+		c->armed_ns = c->armed_ns <= now ? 0 : relative(c->armed_ns);
+	}
+	/* events are late by less than this, so none comes before a time that far back */
+	form.shared_until_ns = S.shared_until_ns != TIERCE_NEVER && S.shared_until_ns + 8 * UNIT < now ? 0 : relative(S.shared_until_ns);
+}
+
+/* ---- the set of states ------------------------------------------------------------------------------------------- */
+
+struct seen {
+	u64 hash[2];
+	u32 from;
+	u16 step;
+};
+static struct seen *seen;
+static u32 *slot, slots, states;
+static u32 (*internal)[2], internals, internals_room;
+
+static void hash(u64 h[2])
+{
+	const u64 *word = (const u64 *)&form;
+	u32 i;
+	u64 a = 0x9e3779b97f4a7c15ull, b = 0xc2b2ae3d27d4eb4full;
+	_Static_assert(sizeof(struct tierce) % 8 == 0, "hashed in words");
+	for (i = 0; i < sizeof(struct tierce) / 8; i++) {
+		if (!word[i])
+			continue;
+		a = (a ^ word[i] ^ (u64)i << 48) * 0xff51afd7ed558ccdull;
+		a ^= a >> 32;
+		b = (b + word[i] + i) * 0xc4ceb9fe1a85ec53ull;
+		b ^= b >> 29;
+	}
+	h[0] = a ^ b >> 7;
+	h[1] = b ^ a << 9;
+}
+
+static void slots_grow(void)
+{
+	u32 i, at;
+	free(slot);
+	slots = slots ? 2 * slots : 1u << 16;
+	slot = calloc(slots, sizeof *slot);
+	seen = realloc(seen, (slots / 2 + 1) * sizeof *seen);
+	if (!slot || !seen)
+		stop("out of memory");
+	for (i = 1; i <= states; i++) {
+		for (at = (u32)seen[i].hash[0] & (slots - 1); slot[at]; at = (at + 1) & (slots - 1))
+			;
+		slot[at] = i;
+	}
+}
+
+/* The number of the state in S; 0 is none. `*fresh`: it was not known. */
+static u32 state_find(u32 from, u16 step, bool *fresh)
+{
+	u64 h[2];
+	u32 at;
+	canonical();
+	hash(h);
+	for (at = (u32)h[0] & (slots - 1); slot[at]; at = (at + 1) & (slots - 1))
+		if (seen[slot[at]].hash[0] == h[0] && seen[slot[at]].hash[1] == h[1]) {
+			*fresh = false;
+			return slot[at];
+		}
+	*fresh = true;
+	slot[at] = ++states;
+	seen[states] = (struct seen){{h[0], h[1]}, from, step};
+	if (states >= slots / 2)
+		slots_grow();
+	return states;
+}
+
+/* States still to be expanded, as differences from the initial one: (word, value) pairs. */
+struct queue {
+	u64 *word;
+	u64 length, room;
+};
+static struct queue layer, next_layer;
+static struct tierce initial;
+
+static void queue_put(struct queue *q, u64 word)
+{
+	if (q->length == q->room) {
+		q->room = q->room ? 2 * q->room : 1 << 16;
+		q->word = realloc(q->word, q->room * sizeof *q->word);
+		if (!q->word)
+			stop("out of memory");
+	}
+	q->word[q->length++] = word;
+}
+
+static void state_put(struct queue *q, u32 id)
+{
+	const u64 *a = (const u64 *)tierce_native.state, *b = (const u64 *)&initial;
+	u64 i, begin;
+	queue_put(q, id);
+	queue_put(q, now);
+	begin = q->length;
+	queue_put(q, 0);
+	for (i = 0; i < sizeof(struct tierce) / 8; i++)
+		if (a[i] != b[i]) {
+			queue_put(q, i);
+			queue_put(q, a[i]);
+		}
+	q->word[begin] = (q->length - begin - 1) / 2;
+}
+
+static u32 state_take(const struct queue *q, u64 *at)
+{
+	u64 *a = (u64 *)tierce_native.state, count, i;
+	u32 id = (u32)q->word[(*at)++];
+	now = q->word[(*at)++];
+	memcpy(a, &initial, sizeof initial);
+	count = q->word[(*at)++];
+	for (i = 0; i < count; i++, *at += 2)
+		a[q->word[*at]] = q->word[*at + 1];
+	return id;
+}
+
+/* ---- counterexamples --------------------------------------------------------------------------------------------- */
+
+static bool verbose;
+
+static void step_print(u16 step)
+{
+	u32 kind = step >> 8, on = step & 255;
+	if (kind == TICK)
+		printf(" tick;");
+	else if (kind == WAKE || kind == SLEEP || kind == NARROW || kind == WIDEN)
+		printf(" %s %s;", step_name[kind], task_name[on]);
+	else
+		printf(" %s %u;", step_name[kind], on);
+}
+
+static void trace_print(u32 id)
+{
+	u16 *steps;
+	u32 count = 0, i;
+	for (i = id; seen[i].from; i = seen[i].from)
+		count++;
+	steps = malloc((count + 1) * sizeof *steps);
+	for (i = id, count = 0; seen[i].from; i = seen[i].from)
+		steps[count++] = seen[i].step;
+	printf("  %u steps:", count);
+	while (count)
+		step_print(steps[--count]);
+	printf("\n");
+	free(steps);
+}
+
+/* ---- what is checked ---------------------------------------------------------------------------------------------- */
+
+static bool timer_due(u32 cpu)
+{
+	return (flags & TIMED) && S.cpu[cpu].armed_ns <= now && !ghost(cpu)->fired;
+}
+
+static bool at_rest(void)
+{
+	u32 cpu;
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		if (S.cpu[cpu].kick_pending || S.cpu[cpu].leaves || timer_due(cpu))
+			return false;
+	return true;
+}
+
+/* From the paths and what is leaving alone. */
+static const char *check_paths(void)
+{
+	u32 id, cpu, i;
+	for (id = 1; id < S.fresh_node; id++) {
+		u32 on = 0, most = S.node[id].kind == TIERCE_TASK ? 1 : S.node[id].row ? S.node[id].concurrency : TIERCE_CPUS;
+		for (cpu = 0; cpu < S.cpus; cpu++) {
+			bool here = S.cpu[cpu].task == id;
+			for (i = 0; i < S.cpu[cpu].path_length; i++)
+				here |= S.edge[S.cpu[cpu].path[i]].child == id;
+			for (i = 0; ghost(cpu)->leaving && i < S.cpu[cpu].leaves; i++)
+				here |= S.edge[S.cpu[cpu].leave[i]].child == id;
+			on += here;
+			if (here && S.node[id].kind == TIERCE_TASK && !(flags & AFFINITY) && !(S.node[id].allowed >> cpu & 1))
+				return "a task runs where it may not";
+		}
+		if (on > most)
+			return S.node[id].kind == TIERCE_TASK ? "a task is on two CPUs" : "a node is on more CPUs than its limit";
+	}
+	return 0;
+}
+
+/* Would the policies of this CPU pick the edge, were it requested? */
+static bool would_pick(u32 cpu, u32 wanted)
+{
+	static struct tierce saved;
+	u32 e, depth;
+	bool would = false;
+	saved = S;
+	if (S.edge[wanted].state == TIERCE_WAITING) {
+		edge_request(wanted, TIERCE_WOKE, now);
+		settle_works(cpu, now);
+	}
+	e = S.cpu[cpu].root_edge;
+	for (depth = 0; e && depth < TIERCE_PATH; depth++) {
+		u32 child = S.edge[e].child;
+		would = e == wanted;
+		if (would || S.node[child].kind == TIERCE_TASK)
+			break;
+		e = policy_pick(child, node_first(child, cpu, now), node_running(child, cpu), now);
+	}
+	S = saved;
+	return would;
+}
+
+static const char *check_conserving(void)
+{
+	static struct tierce saved;
+	u32 head, e, cpu;
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		bool same;
+		if (S.cpu[cpu].outside) {
+			if (cpu == S.shared_timer && S.domain[TIERCE_SHARED].events &&
+			    S.link[S.domain[TIERCE_SHARED].events].key < S.cpu[cpu].armed_ns)
+				return "at rest the timer of shared events is set too late";
+			continue;
+		}
+		saved = S;
+		if (cpu_until(cpu, S.cpu[cpu].charged_ns) < S.cpu[cpu].armed_ns)
+			return "at rest a timer is set too late";
+		S = saved;
+		walk(cpu, now);
+		cpu_settle(cpu, now);
+		same = path_same(cpu);
+		S = saved;
+		if (!same)
+			return "a decision at rest would change what a CPU runs";
+	}
+	for (head = 1; head < S.fresh_node; head++) {
+		if (!S.node[head].row)
+			continue;
+		for (e = S.node[head].first_parent; e; e = S.edge[e].next_parent) {
+			cpu = S.edge[e].cpu;
+			if (S.edge[e].flags & EDGE_SHUT)
+				continue;
+			if (!(S.edge[e].flags & EDGE_CROSSING)) {
+				if (!S.edge[e].told && head_room(head, TIERCE_CPUS) > 0 && S.node[head].servable)
+					return "lost wake-up: a shared parent was not told";
+				continue;
+			}
+			if (!S.cpu[cpu].online || S.cpu[cpu].outside || S.row[S.node[head].row].hold[cpu] != TIERCE_HOLD_FREE)
+				continue;
+			if (head_room(head, cpu) > 0 && head_has_child(head, cpu) && would_pick(cpu, e))
+				return "lost wake-up: a CPU would run a shared node that has room";
+			if (head_outranks(head, e, cpu) && would_pick(cpu, e))
+				return "rank inverted at rest";
+		}
+	}
+	return 0;
+}
+
+/* ---- exploring ---------------------------------------------------------------------------------------------------- */
+
+static const char *broken_text;
+static u32 broken_at, transitions, rests;
+
+static bool step_possible(u32 kind, u32 on)
+{
+	struct tierce_cpu *c = &S.cpu[on];
+	u32 cpu;
+	switch ((enum step)kind) {
+	case DECIDE: return on < S.cpus && c->kick_pending && !c->leaves;
+	case RETURNED: return on < S.cpus && c->leaves;
+	case EVENT: return on < S.cpus && timer_due(on);
+	case AGAIN: return on < S.cpus && !c->kick_pending && !c->leaves;
+	case LATE: return on < S.cpus && S.inbox[on].bits && !c->leaves;
+	case WAKE: return on < tasks && !S.node[task[on]].servable;
+	case SLEEP:
+		for (cpu = 0; on < tasks && cpu < S.cpus; cpu++)
+			if (ghost(cpu)->leaving == task[on])
+				return false; /* decided away and still on its way: it can neither run nor block */
+		return on < tasks && S.node[task[on]].servable;
+	case TICK:
+		return (flags & TIMED) && !on && (at_rest() || ((flags & UNTIMELY) && !ghost(0)->late));
+	case OFFLINE: return (flags & HOTPLUG) && on < S.cpus && c->online;
+	case ONLINE: return (flags & HOTPLUG) && on < S.cpus && !c->online;
+	case OUTSIDE: return (flags & FOREIGN) && on < S.cpus && !c->outside;
+	case INSIDE: return (flags & FOREIGN) && on < S.cpus && c->outside;
+	case NARROW: return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed != 1 && S.node[task[on]].domain == TIERCE_SHARED;
+	case WIDEN: return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed == 1 && S.node[task[on]].domain == TIERCE_SHARED;
+	case STEPS: break;
+	}
+	return false;
+}
+
+static void decide(u32 cpu)
+{
+	u32 before = S.cpu[cpu].task;
+	ghost(cpu)->fired = 0;
+	if (graph_decide(cpu, now, 0) != before && S.cpu[cpu].leaves)
+		ghost(cpu)->leaving = before;
+}
+
+static void step_take(u32 kind, u32 on)
+{
+	switch ((enum step)kind) {
+	case DECIDE:
+	case AGAIN: decide(on); break;
+	case LATE:
+		inbox_is_late = true;
+		decide(on);
+		inbox_is_late = false;
+		break;
+	case RETURNED:
+		graph_returned(on, now);
+		ghost(on)->leaving = 0;
+		break;
+	case EVENT:
+		graph_event(on, now, 0);
+		ghost(on)->fired = S.cpu[on].armed_ns <= now && (S.cpu[on].kick_pending || S.cpu[on].outside);
+		break;
+	case WAKE: graph_request(task[on], TIERCE_WOKE, now); break;
+	case SLEEP: graph_release(task[on], TIERCE_BLOCKED, now); break;
+	case TICK:
+		ghost(0)->late = !at_rest();
+		now += UNIT;
+		break;
+	case OFFLINE: graph_online(on, 0, now); break;
+	case ONLINE: graph_online(on, 1, now); break;
+	case OUTSIDE: graph_outside(on, 1, now); break;
+	case INSIDE: graph_outside(on, 0, now); break;
+	case NARROW: graph_allow(task[on], 1, now); break;
+	case WIDEN: graph_allow(task[on], ~0ull, now); break;
+	case STEPS: break;
+	}
+}
+
+static bool state_check(u32 id)
+{
+	u32 number;
+	bool rest = at_rest();
+	broken_text = tierce_native.failed;
+	if (!broken_text)
+		broken_text = check_paths();
+	if (!broken_text) {
+		number = graph_check(rest);
+		if (number)
+			broken_text = invariant(number);
+	}
+	if (!broken_text && rest)
+		broken_text = check_conserving();
+	rests += rest;
+	broken_at = id;
+	return !broken_text;
+}
+
+static void internal_add(u32 from, u32 to)
+{
+	if (internals == internals_room) {
+		internals_room = internals_room ? 2 * internals_room : 1 << 16;
+		internal = realloc(internal, internals_room * sizeof *internal);
+		if (!internal)
+			stop("out of memory");
+	}
+	internal[internals][0] = from;
+	internal[internals++][1] = to;
+}
+
+/* Take away states from which only finished ones are reached, again and again: what is left lies on or before a cycle. */
+static bool internal_ends(void)
+{
+	u32 *out = calloc(states + 1, sizeof *out), *first = calloc(states + 2, sizeof *first), *into, *done, count = 0, i, j;
+	bool ends;
+	into = malloc((internals + 1) * sizeof *into);
+	done = malloc((states + 1) * sizeof *done);
+	if (!out || !first || !into || !done)
+		stop("out of memory");
+	for (i = 0; i < internals; i++) {
+		out[internal[i][0]]++;
+		first[internal[i][1]]++;
+	}
+	for (i = 1; i <= states + 1; i++)
+		first[i] += first[i - 1];
+	for (i = 0; i < internals; i++)
+		into[--first[internal[i][1]]] = internal[i][0];
+	for (i = 1; i <= states; i++)
+		if (!out[i])
+			done[count++] = i;
+	for (i = 0; i < count; i++)
+		for (j = first[done[i]]; j < first[done[i] + 1]; j++)
+			if (!--out[into[j]])
+				done[count++] = into[j];
+	ends = count == states;
+	for (i = 1; !ends && i <= states; i++)
+		if (out[i]) {
+			broken_text = "livelock: internal steps go on for ever";
+			broken_at = i;
+			break;
+		}
+	if (!ends) { /* follow states that never end until one comes twice */
+		u32 *visited = calloc(states + 1, sizeof *visited), at = broken_at, turn;
+		for (turn = 1; !visited[at]; turn++) {
+			visited[at] = turn;
+			for (i = 0; i < internals; i++)
+				if (internal[i][0] == at && out[internal[i][1]])
+					break;
+			at = internal[i][1];
+		}
+		broken_at = at;
+		free(visited);
+	}
+	free(out);
+	free(first);
+	free(into);
+	free(done);
+	return ends;
+}
+
+/* The state at the end of a trace, again. */
+static void state_replay(u32 configuration, u32 id)
+{
+	u16 steps[4096];
+	u32 count = 0;
+	for (; seen[id].from && count < 4096; id = seen[id].from)
+		steps[count++] = seen[id].step;
+	configuration_build(configuration);
+	tidy();
+	while (count) {
+		count--;
+		step_take(steps[count] >> 8, steps[count] & 255);
+		tidy();
+	}
+}
+
+static bool explore(u32 configuration, u32 most)
+{
+	clock_t begin = clock();
+	bool fresh, ok = true;
+	u64 at;
+	u32 id, to, kind, on, width;
+	double seconds;
+
+	states = transitions = rests = internals = 0;
+	slots = 0;
+	slots_grow();
+	layer.length = next_layer.length = 0;
+	configuration_build(configuration);
+	tidy();
+	initial = S;
+	id = state_find(0, 0, &fresh);
+	ok = state_check(id);
+	state_put(&next_layer, id);
+	width = S.cpus > tasks ? S.cpus : tasks;
+	while (ok && next_layer.length) {
+		struct queue swap = layer;
+		layer = next_layer;
+		next_layer = swap;
+		next_layer.length = 0;
+		for (at = 0; ok && at < layer.length;) {
+			static struct tierce expanded;
+			u64 then;
+			id = state_take(&layer, &at);
+			expanded = S;
+			then = now;
+			for (kind = 0; ok && kind < STEPS; kind++)
+				for (on = 0; ok && on < width; on++) {
+					if (!step_possible(kind, on))
+						continue;
+					tierce_native.failed = 0;
+					step_take(kind, on);
+					tidy();
+					transitions++;
+					to = state_find(id, (u16)(kind << 8 | on), &fresh);
+					if (kind <= INTERNAL_END)
+						internal_add(id, to);
+					if (tierce_native.failed || fresh)
+						ok = state_check(to);
+					if (ok && fresh)
+						state_put(&next_layer, to);
+					S = expanded;
+					now = then;
+				}
+			if (states > most) {
+				printf("%-20s more than %u states\n", configuration_name[configuration], most);
+				return false;
+			}
+		}
+	}
+	if (ok)
+		ok = internal_ends();
+	seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
+	printf("%-20s %8u states %9u steps %7u at rest %6.1f s  %s: %s\n", configuration_name[configuration], states, transitions,
+	       rests, seconds, configuration_text[configuration], ok ? "holds" : broken_text);
+	if (!ok) {
+		trace_print(broken_at);
+		if (verbose) {
+			state_replay(configuration, broken_at);
+			dump();
+		}
+	}
+	fflush(stdout);
+	return ok;
+}
+
+int main(int argc, char **argv)
+{
+	static struct tierce state;
+	bool deep = false, named = false, ok = true;
+	u32 most = STATES_MOST, configuration;
+	int i;
+	tierce_native.state = &state;
+	for (i = 1; i < argc; i++) {
+		if (!strcmp(argv[i], "-d"))
+			deep = true;
+		else if (!strcmp(argv[i], "-v"))
+			verbose = true;
+		else if (!strcmp(argv[i], "-m") && i + 1 < argc)
+			most = (u32)strtoul(argv[++i], 0, 0);
+		else if (!strcmp(argv[i], "-l")) {
+			for (configuration = 0; configuration < CONFIGURATIONS_END; configuration++)
+				printf("%-20s %s%s\n", configuration_name[configuration], configuration_text[configuration],
+				       configuration_flags[configuration] & DEEP ? " (deep)" : "");
+			return 0;
+		} else {
+			for (configuration = 0; configuration < CONFIGURATIONS_END; configuration++)
+				if (!strcmp(argv[i], configuration_name[configuration]))
+					break;
+			if (configuration == CONFIGURATIONS_END) {
+				fprintf(stderr, "usage: model [-l] [-d] [-v] [-m STATES] [CONFIGURATION...]; no \"%s\"\n", argv[i]);
+				return 2;
+			}
+			named = true;
+			ok &= explore(configuration, most);
+		}
+	}
+	for (configuration = 0; !named && configuration < CONFIGURATIONS_END; configuration++)
+		if (deep || !(configuration_flags[configuration] & DEEP))
+			ok &= explore(configuration, most);
+	return !ok;
+}
