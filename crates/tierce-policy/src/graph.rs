@@ -8,6 +8,9 @@ use std::fmt;
 /// "No such time": later than everything.
 pub const NEVER: u64 = u64::MAX;
 
+/// Alignment of the state: a cache line.
+const LINE: usize = 64;
+
 /// Why an edge is requested, released or revoked (`enum tierce_why`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -110,6 +113,8 @@ pub struct Event {
 /// CPUs are collected by [`take_kicks`](Self::take_kicks) and are to be decided soon.
 pub struct Graph {
     state: *mut u8,
+    /// Of the allocation that holds the state, a cache line larger than it.
+    base: *mut u8,
     layout: Layout,
     cpus: u32,
     node_at: usize,
@@ -153,14 +158,18 @@ impl Graph {
         assert_eq!(of(10), std::mem::offset_of!(Node, ran_ns));
         assert_eq!(of(11), std::mem::offset_of!(Cpu, until_ns));
         assert_eq!(of(12), std::mem::offset_of!(Cpu, decisions));
-        let layout = Layout::from_size_align(of(0), 64).expect("size of the state");
+        // Asked for without alignment, memory comes zeroed from the kernel and is touched only where it is used.
+        let layout = Layout::from_size_align(of(0) + LINE, 1).expect("size of the state");
         // SAFETY: the size is not zero. Zeroed memory is what graph_init expects.
-        let state = unsafe { alloc_zeroed(layout) };
-        if state.is_null() {
+        let base = unsafe { alloc_zeroed(layout) };
+        if base.is_null() {
             handle_alloc_error(layout);
         }
+        // SAFETY: a line more than the state was allocated.
+        let state = unsafe { base.add(base.align_offset(LINE)) };
         let mut graph = Graph {
             state,
+            base,
             layout,
             cpus,
             node_at: of(4),
@@ -505,6 +514,6 @@ impl Graph {
 impl Drop for Graph {
     fn drop(&mut self) {
         // SAFETY: allocated in `new` with this layout.
-        unsafe { dealloc(self.state, self.layout) }
+        unsafe { dealloc(self.base, self.layout) }
     }
 }
