@@ -287,6 +287,17 @@ impl Simulation {
         &mut self.events
     }
 
+    /// What a trace that ends here has to tell at its end: time that is being stolen.
+    pub fn closing_events(&self) -> Vec<Event> {
+        let stolen = |(number, cpu): (usize, &Cpu)| {
+            let engine = self.graph.cpu(number as u32);
+            let ns = self.now_ns.saturating_sub(engine.charged_ns);
+            let tell = cpu.interrupt_end_ns != NEVER && ns > 0;
+            tell.then(|| Event::new(self.now_ns, Kind::Stolen, number as u16, engine.task, 0, ns))
+        };
+        self.cpus.iter().enumerate().filter_map(stolen).collect()
+    }
+
     // ---- one instant -----------------------------------------------------------------------------------------------
 
     fn instant(&mut self, now: u64) -> Result<(), Violation> {

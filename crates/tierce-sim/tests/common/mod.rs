@@ -1,0 +1,150 @@
+//! Scenarios as data: a plan in one line or in TOML, and the schedule it gives as text.
+//!
+//! Every run checks the engine's invariants after every instant, that the events alone give the same statistics as the
+//! simulator's own, and that a second run gives the same events.
+#![allow(dead_code)]
+
+use expect_test::Expect;
+use tierce_plan::Plan;
+use tierce_sim::{Options, Simulation};
+use tierce_trace::report::{NodeReport, TaskReport};
+use tierce_trace::{Event, Kind, Report, Stats, TraceHeader};
+
+pub const MS: u64 = 1_000_000;
+
+/// `cpus 1; edf; A 2/10; B 3/15 phase 1; H busy; 20`: machine, policy of the root (and its quantum), tasks, and for how
+/// long. Plain numbers are milliseconds. A task has work/period or `busy`, then `deadline`, `phase`, and the parameters
+/// of its edge: `priority`, `weight`, `warp`, `budget` (budget/period).
+fn expand(line: &str) -> (String, u64) {
+    let mut parts: Vec<_> = line.split(';').map(str::trim).collect();
+    let for_ms = parts.pop().and_then(|last| last.parse().ok()).expect("it ends with a time");
+    let cpus = parts[0].strip_prefix("cpus ").expect("it begins with cpus");
+    let (policy, quantum) = parts[1].split_once(' ').unwrap_or((parts[1], ""));
+    let mut text = format!("machine.cpus = {cpus}\n[node.top]\npolicy = \"{policy}\"\ncpus = \"all\"\n");
+    if let Some(quantum) = quantum.strip_prefix("quantum ") {
+        text += &format!("quantum = \"{quantum}ms\"\n");
+    }
+    for part in &parts[2..] {
+        let mut words = part.split_whitespace();
+        let (name, load) = (words.next().expect("a name"), words.next().expect("a load"));
+        let (mut edge, mut fields) = (Vec::new(), Vec::new());
+        while let (Some(word), Some(value)) = (words.next(), words.next()) {
+            match word {
+                "deadline" | "phase" => fields.push(format!("{word} = \"{value}ms\"")),
+                "warp" => edge.push(format!("{word} = \"{value}ms\"")),
+                "budget" => {
+                    let (budget, period) = value.split_once('/').expect("budget/period");
+                    edge.push(format!("budget = \"{budget}ms\", period = \"{period}ms\""));
+                }
+                _ => edge.push(format!("{word} = {value}")),
+            }
+        }
+        let load = match load.split_once('/') {
+            None => "\"busy\"".to_string(),
+            Some((work, period)) => {
+                fields.insert(0, format!("work = \"{work}ms\", period = \"{period}ms\""));
+                format!("{{ {} }}", fields.join(", "))
+            }
+        };
+        text += &format!("[task.{name}]\nunder.top = {{ {} }}\nload = {load}\n", edge.join(", "));
+    }
+    (text, for_ms)
+}
+
+pub fn parse(text: &str) -> Plan {
+    Plan::parse(text, "scenario").unwrap_or_else(|faults| panic!("{}\n{text}", faults.report_plain()))
+}
+
+/// What a run gave.
+pub struct Run {
+    pub header: TraceHeader,
+    pub events: Vec<Event>,
+    pub closing: Vec<Event>,
+    pub report: Report,
+}
+
+impl Run {
+    pub fn task(&self, name: &str) -> &TaskReport {
+        self.report.tasks.iter().find(|task| task.name == name).unwrap_or_else(|| panic!("no task {name}"))
+    }
+    pub fn node(&self, name: &str) -> &NodeReport {
+        self.report.nodes.iter().find(|node| node.name == name).unwrap_or_else(|| panic!("no node {name}"))
+    }
+    pub fn misses(&self) -> u64 {
+        self.report.tasks.iter().map(|task| task.misses).sum()
+    }
+}
+
+fn once(plan: &Plan, for_ns: u64, options: Options) -> Run {
+    let mut simulation = Simulation::new(plan, options).unwrap_or_else(|error| panic!("{error}"));
+    simulation.run_until(for_ns).unwrap_or_else(|broken| panic!("{broken}"));
+    let (header, report) = (simulation.header(), simulation.report());
+    Run { header, events: simulation.take_events(), closing: simulation.closing_events(), report }
+}
+
+/// Simulate, with everything checked.
+pub fn run(plan: &Plan, for_ns: u64, seed: u64) -> Run {
+    let traced = Options { seed, trace: true, check: true, ..Options::default() };
+    let run = once(plan, for_ns, traced.clone());
+    assert!(run.events.is_sorted_by_key(|event| event.now_ns), "events are in the order of time");
+    let mut stats = Stats::new(&run.header);
+    run.events.iter().chain(&run.closing).for_each(|event| stats.event(event));
+    stats.finish(for_ns);
+    assert_eq!(stats.unusable, 0);
+    same(&stats.report(), &run.report, "from events and counted");
+    let plain = once(plan, for_ns, Options { trace: false, check: false, ..traced.clone() });
+    assert!(plain.events.is_empty());
+    same(&plain.report, &run.report, "without and with a trace");
+    assert_eq!(once(plan, for_ns, traced).events, run.events, "the same again");
+    run
+}
+
+/// Decisions and grants that change nothing are counted differently by engine and events; all else has to agree.
+fn same(left: &Report, right: &Report, what: &str) {
+    let comparable = |report: &Report| {
+        let mut report = report.clone();
+        report.cpus.iter_mut().for_each(|cpu| cpu.switches = 0);
+        report
+    };
+    assert_eq!(comparable(left), comparable(right), "{what}");
+}
+
+fn ms(ns: u64) -> String {
+    let text = format!("{}.{:06}", ns / MS, ns % MS);
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+/// Who runs from when on, one line per CPU; then misses.
+pub fn schedule(run: &Run) -> String {
+    let name = |id: u32| if id == 0 { "idle" } else { run.header.name(id).unwrap_or("?") };
+    let mut lines = Vec::new();
+    for cpu in 0..run.header.cpus {
+        let mut changes: Vec<(u64, u32)> = vec![(0, 0)];
+        for event in &run.events {
+            if event.kind() == Some(Kind::Decision) && u32::from(event.cpu) == cpu {
+                changes.retain(|change| change.0 < event.now_ns); // the last one of an instant counts
+                changes.push((event.now_ns, event.a));
+            }
+        }
+        changes.dedup_by_key(|change| change.1);
+        let changes: Vec<_> = changes.iter().map(|&(at, id)| format!("{} {}", ms(at), name(id))).collect();
+        lines.push(changes.join(", "));
+    }
+    let misses = run.events.iter().filter(|event| event.kind() == Some(Kind::Miss));
+    let misses: Vec<_> = misses.map(|event| format!("{} {}", ms(event.now_ns), name(event.a))).collect();
+    if !misses.is_empty() {
+        lines.push(format!("misses: {}", misses.join(", ")));
+    }
+    lines.join("\n")
+}
+
+/// One line, one schedule.
+pub fn check(line: &str, expect: Expect) {
+    let (text, for_ms) = expand(line);
+    expect.assert_eq(&schedule(&run(&parse(&text), for_ms * MS, 1)));
+}
+
+/// The same for a plan in TOML.
+pub fn check_plan(text: &str, for_ms: u64, expect: Expect) {
+    expect.assert_eq(&schedule(&run(&parse(text), for_ms * MS, 1)));
+}
