@@ -85,6 +85,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Simulation::new(&plan, options).with_context(|| format!("{}: refused", args.plan.display()))?;
     let mut recorder = Recorder::new(&args, &simulation)?;
     let played = play(&args, &mut simulation, &mut recorder);
+    recorder.take(&mut simulation.closing_events())?;
     recorder.finish(&args)?;
     if let Err(broken) = played? {
         eprintln!("tierce sim: broken invariant: {broken}");
