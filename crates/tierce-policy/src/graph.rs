@@ -332,6 +332,27 @@ impl Graph {
         }
     }
 
+    /// The state of a CPU in words: what it runs and through which edges. Empty when there is no such CPU.
+    pub fn describe(&self, cpu: u32) -> String {
+        let mut text = String::new();
+        if cpu >= self.cpus {
+            return text;
+        }
+        let c = self.cpu(cpu);
+        text += &format!(
+            "cpu {cpu}: runs task {}, charged up to {} ns, due at {} ns, {} decisions\n",
+            c.task, c.charged_ns, c.until_ns, c.decisions
+        );
+        for &id in &c.path[..c.path_length as usize] {
+            let edge = self.edge(id);
+            text += &format!(
+                "  edge {id}: node {} -> {}, flags {:#x}, supply {} ns, parameters {:?}, state {:?}\n",
+                edge.parent, edge.child, edge.flags, edge.supply_ns, edge.param, edge.policy
+            );
+        }
+        text
+    }
+
     /// CPUs kicked since the last call, one bit each.
     pub fn take_kicks(&mut self) -> u64 {
         std::mem::take(&mut self.kicks)

@@ -3,6 +3,7 @@
 
 mod graph;
 pub mod raw;
+pub mod recording;
 mod records;
 
 pub use graph::{Broken, Difference, Error, Event, Graph, Why, NEVER};

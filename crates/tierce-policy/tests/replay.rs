@@ -30,7 +30,9 @@ fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
     for &(_, rt) in &parents {
         for _ in 0..3 {
             let task = graph.node_new(TASK, 0, u64::MAX, [0; 4]).unwrap();
-            graph.attach(rt, task, [1_000_000 + roll(1_000_000), 10_000_000, 10_000_000, 0], 0, false, 0).unwrap();
+            graph
+                .attach(rt, task, [1_000_000 + roll(1_000_000), 10_000_000, 10_000_000, 0], 0, false, 0)
+                .unwrap();
             tasks.push(task);
         }
     }
@@ -69,7 +71,10 @@ fn every_result_comes_again() {
         for (i, entry) in entries.iter().enumerate() {
             graph.replay(entry).unwrap_or_else(|difference| panic!("entry {i}: {difference:?}"));
         }
-        assert!(entries.iter().filter(|e| e.op == 5 && e.b != 0).count() > 1000, "decisions that run something");
+        assert!(
+            entries.iter().filter(|e| e.op == 5 && e.b != 0).count() > 1000,
+            "decisions that run something"
+        );
     }
 }
 
