@@ -54,8 +54,9 @@ struct scx_init_task_args {
 struct scx_exit_task_args {
 	bool cancelled;
 };
+enum scx_exit_kind { SCX_EXIT_NONE };
 struct scx_exit_info {
-	int kind;
+	enum scx_exit_kind kind;
 	s64 exit_code;
 	const char *reason;
 	char *msg;
@@ -63,9 +64,10 @@ struct scx_exit_info {
 #pragma clang attribute pop
 
 /* Of the operations only the members in use: libbpf matches them by name. */
+typedef void operation(void);
 struct sched_ext_ops {
-	void *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *set_weight, *init_task, *exit_task, *enable,
-	    *disable, *cpu_online, *cpu_offline, *init, *exit, *dump;
+	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *init_task, *enable, *disable,
+	    *cpu_online, *cpu_offline, *init, *exit;
 	u32 dispatch_max_batch;
 	u64 flags;
 	u32 timeout_ms, exit_dump_len;

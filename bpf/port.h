@@ -30,7 +30,14 @@
 
 struct tierce;
 extern struct tierce TIERCE_AS tierce_state;
-#define S tierce_state
+/* Its address afresh for every access: 6.18's verifier wants the pointer on the left of an addition, and the compiler
+ * puts it there when it needs it no more. */
+#define S \
+	(*({ \
+		struct tierce TIERCE_AS *state = &tierce_state; \
+		asm volatile("" : "+r"(state)); \
+		state; \
+	}))
 
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO tierce_zero
@@ -80,13 +87,12 @@ TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
 		if (trace_kinds >> (kind)&1) \
 			trace_write((u64)(kind) | (u64)(cpu) << 16, now, a, b, value); \
 	} while (0)
-static inline void record_write(u64 *entry);
+
 #define port_record(op, a, b, value, now, result, drained) \
 	do { \
-		if (record_entries) { \
-			u64 rest[] = {now, value, (u64)(result), drained, (op) | (u64)(a) << 32, b}; \
-			record_write(rest); \
-		} \
+		if (record_entries) \
+			record_write(op, a, b, value, now, (u64)(result), drained); \
 	} while (0)
+static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained);
 
 #endif

@@ -1,42 +1,146 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * The kernel side of Tierce: the graph engine with all policies, and what connects it to sched_ext.
+ *
+ * A thread of the machine is a task (leaf) of the graph. Its life, all under the lock of its run queue:
+ *
+ *   enable     it comes into our class: it gets a leaf below the default node     (thread_join)
+ *   enqueue    it waits with us: custody; its leaf is requested
+ *   dispatch   a CPU asks what to run: graph_decide; the thread goes from custody to the CPU's local queue
+ *   dequeue    the kernel takes it back (affinity, class, ...): custody ends
+ *   quiescent  it can no longer use a CPU: its leaf is released; a dead one gives its leaf back
+ *   disable    it leaves our class (to a real-time one): the leaf is given back   (thread_leave)
+ *
+ * Custody: a thread that was enqueued and not yet dispatched or dequeued. Only such a thread is inserted anywhere, so a
+ * thread that still runs elsewhere is never dispatched twice. leaf[].custody says so; slots[] holds the reference.
+ *
+ * Who runs is known from the tracepoint of the context switch: whatever is not the task that the graph has decided for
+ * (real-time and deadline threads, per-CPU kernel threads, threads without a leaf) runs outside the graph and is stolen
+ * time. Slices are infinite; a CPU decides again when its timer, or another CPU, kicks it.
+ *
+ * Left: a decision may leave a shared edge while the thread is still on the CPU. cpu_side.left names its leaf until its
+ * enqueue (or quiescent) calls graph_returned; until then the CPU does not decide again.
+ */
 #include "port.h"
 #include "control.h"
+#include <bpf/bpf_tracing.h>
+
+char _license[] SEC("license") = "GPL";
+
+/* ---- state ------------------------------------------------------------------------------------------------------ */
 
 struct {
 	__uint(type, BPF_MAP_TYPE_ARENA);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 8192); /* pages */
+	__uint(max_entries, 4096); /* pages */
 } arena SEC(".maps");
 
 u32 tierce_zero;
 unsigned long long port_nothing[1];
+
+/* Constants of a run, set before loading. */
 const volatile u64 trace_kinds = 0;
 const volatile u32 record_entries = 0;
-char _license[] SEC("license") = "GPL";
+const volatile u32 cpus_here = 1;
 
-void bpf_local_irq_save(unsigned long *flags) __ksym;
-void bpf_local_irq_restore(unsigned long *flags) __ksym;
+struct thread { /* of every thread, in its task storage */
+	u32 leaf; /* its task in the graph, 0: none, it runs outside */
+	u32 next; /* the task it becomes as soon as it is off the CPU, 0: none */
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct thread);
+} threads SEC(".maps");
 
-static inline void record_write(u64 *entry)
-{
-}
-TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value)
-{
-	return 0;
-}
+struct slot { /* the thread of a leaf; set while it has one */
+	struct task_struct __kptr *task;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TIERCE_NODES);
+	__type(key, u32);
+	__type(value, struct slot);
+} slots SEC(".maps");
+
+struct timer {
+	struct bpf_timer timer;
+};
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, TIERCE_CPUS);
+	__type(key, u32);
+	__type(value, struct timer);
+} timers SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} records SEC(".maps");
+
+struct tierce_side TIERCE_AS tierce_side;
+#define SIDE tierce_side
 
 #include "../policy/graph.c"
 #include "../policy/control.c"
+
 struct tierce TIERCE_AS tierce_state;
 
+struct tierce_exit exit_info;
+
+/* ---- the kernel's functions ------------------------------------------------------------------------------------- */
+
+void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
+void scx_bpf_dispatch_cancel(void) __ksym;
+bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
+s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
+struct task_struct *bpf_task_acquire(struct task_struct *p) __ksym;
+struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
+void bpf_task_release(struct task_struct *p) __ksym;
+void bpf_rcu_read_lock(void) __ksym;
+void bpf_rcu_read_unlock(void) __ksym;
+void bpf_local_irq_save(unsigned long *flags) __ksym;
+void bpf_local_irq_restore(unsigned long *flags) __ksym;
+
+static inline u64 now_ns(void)
+{
+	return bpf_ktime_get_ns();
+}
+static inline struct thread *thread_of(struct task_struct *p)
+{
+	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+/* A kernel thread of one CPU: part of the kernel's own work there, never scheduled by us. */
+static inline bool thread_is_pinned(struct task_struct *p)
+{
+	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+}
+static inline void slice_set(struct task_struct *p, u64 slice)
+{
+	if (bpf_ksym_exists(scx_bpf_task_set_slice))
+		scx_bpf_task_set_slice(p, slice);
+	else
+		p->scx.slice = slice;
+}
+
+/* ---- port: locks, records --------------------------------------------------------------------------------------- */
+
+#define LOCK_TRIES (1u << 26)
+
+static inline void ticket_take(u32 TIERCE_AS *ticket, u32 TIERCE_AS *serving)
+{
+	volatile u32 TIERCE_AS *now_serving = serving;
+	u32 mine = __sync_fetch_and_add(ticket, 1), tries;
+	for (tries = ZERO; tries < LOCK_TRIES && CAN_LOOP; tries++)
+		if (*now_serving == mine)
+			return;
+	port_fail("a lock stayed taken");
+}
 TIERCE_FN int port_lock(u32 domain)
 {
-	u32 mine = __sync_fetch_and_add(&S.domain[domain].ticket, 1), tries;
-	volatile u32 TIERCE_AS *serving = &S.domain[domain].serving;
-	for (tries = ZERO; tries < 1u << 26 && CAN_LOOP; tries++)
-		if (*serving == mine)
-			return 0;
-	port_fail("a lock stayed taken");
+	ticket_take(&S.domain[domain].ticket, &S.domain[domain].serving);
 	return 0;
 }
 TIERCE_FN int port_unlock(u32 domain)
@@ -45,53 +149,545 @@ TIERCE_FN int port_unlock(u32 domain)
 	return 0;
 }
 
+/* Control operations are made one after the other. Order: run queue, this, domains. */
+TIERCE_FN int control_lock(void)
+{
+	ticket_take(&SIDE.ticket, &SIDE.serving);
+	return 0;
+}
+TIERCE_FN int control_unlock(void)
+{
+	__sync_fetch_and_add(&SIDE.serving, 1);
+	return 0;
+}
+
+TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value)
+{
+	struct tierce_event *event = bpf_ringbuf_reserve(&records, sizeof *event, 0);
+	if (!event) {
+		__sync_fetch_and_add(&SIDE.lost, 1);
+		return 0;
+	}
+	event->now_ns = now;
+	event->kind = head;
+	event->cpu = head >> 16;
+	event->a = a;
+	event->b = b;
+	event->pad = 0;
+	event->value = value;
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+	return 0;
+}
+
+static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained)
+{
+	struct tierce_entry *entry = bpf_ringbuf_reserve(&records, sizeof *entry, 0);
+	if (!entry) {
+		__sync_fetch_and_add(&SIDE.lost, 1);
+		return;
+	}
+	entry->now_ns = now;
+	entry->value = value;
+	entry->result = result;
+	entry->drained = drained;
+	entry->op = op;
+	entry->a = a;
+	entry->b = b;
+	entry->pad = 0;
+	bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
+}
+
+/* ---- leaves of threads ------------------------------------------------------------------------------------------ */
+
+static inline u64 cpus_of(const struct cpumask *mask)
+{
+	return mask->bits[0];
+}
+
+/* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
+static inline u32 leaf_new(u64 cpus, u64 now)
+{
+	u32 leaf = TIERCE_NONE, edge, i;
+	control_lock();
+	for (i = 0; i < TIERCE_PARAMS; i++)
+		graph_stage(i, 0);
+	if (SIDE.ready)
+		leaf = graph_node_new(TIERCE_TASK, 1, cpus);
+	if (leaf) {
+		edge = graph_edge_new(SIDE.default_node, leaf, 0, 0);
+		for (i = 0; i < TIERCE_PARAMS; i++)
+			graph_stage(i, SIDE.default_param[i & 3]);
+		if (!edge || graph_attach(edge, now)) {
+			if (edge)
+				graph_detach(edge, now);
+			graph_node_free(leaf);
+			leaf = TIERCE_NONE;
+		}
+	}
+	if (leaf)
+		SIDE.leaf[leaf].own = 1;
+	control_unlock();
+	return leaf;
+}
+
+/* Give a released leaf back. One that is part of the plan stays. */
+static inline int leaf_free(u32 leaf, u64 now)
+{
+	u32 edge, error = 0;
+	SIDE.leaf[leaf].custody = 0;
+	SIDE.leaf[leaf].pid = 0;
+	if (!SIDE.leaf[leaf].own)
+		return 0;
+	control_lock();
+	edge = S.node[leaf].first_parent;
+	if (edge)
+		error = graph_detach(edge, now);
+	if (!error)
+		error = graph_node_free(leaf);
+	if (error) { /* left, not yet returned: the loader tries again */
+		SIDE.leaf[leaf].dead = 1;
+		__sync_fetch_and_add(&SIDE.dead, 1);
+	} else {
+		SIDE.leaf[leaf].own = 0;
+		SIDE.leaf[leaf].dead = 0;
+	}
+	control_unlock();
+	return error;
+}
+
+static inline void slot_put(u32 leaf, struct task_struct *p)
+{
+	struct slot *slot = bpf_map_lookup_elem(&slots, &leaf);
+	struct task_struct *task = bpf_task_acquire(p);
+	if (!task)
+		return;
+	if (slot)
+		task = bpf_kptr_xchg(&slot->task, task);
+	if (task)
+		bpf_task_release(task);
+}
+static inline void slot_clear(u32 leaf)
+{
+	struct slot *slot = bpf_map_lookup_elem(&slots, &leaf);
+	struct task_struct *task = slot ? bpf_kptr_xchg(&slot->task, 0) : 0;
+	if (task)
+		bpf_task_release(task);
+}
+
+/* Under the thread's run queue lock, the thread not queued. */
+static inline void thread_leave(struct task_struct *p, struct thread *t, u64 now)
+{
+	u32 leaf = t->leaf;
+	t->leaf = TIERCE_NONE;
+	if (!leaf)
+		return;
+	slot_clear(leaf);
+	leaf_free(leaf, now);
+}
+static inline void thread_becomes(struct task_struct *p, struct thread *t, u32 leaf)
+{
+	t->leaf = leaf;
+	if (!leaf) {
+		__sync_fetch_and_add(&SIDE.overflows, 1);
+		return;
+	}
+	SIDE.leaf[leaf].pid = p->pid;
+	slot_put(leaf, p);
+}
+static inline void thread_join(struct task_struct *p, struct thread *t, u64 now)
+{
+	thread_becomes(p, t, leaf_new(cpus_of(p->cpus_ptr), now));
+}
+/* Take the leaf that was asked for meanwhile. */
+static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
+{
+	u32 next = t->next;
+	t->next = TIERCE_NONE;
+	thread_leave(p, t, now);
+	thread_becomes(p, t, next);
+}
+
+/* ---- timers: the CPU's own, armed by itself only ---------------------------------------------------------------- */
+
+static inline void arm(u32 cpu, u64 now)
+{
+	struct timer *t;
+	u64 at = S.cpu[cpu].armed_ns;
+	if (at == SIDE.cpu[cpu].timer_ns || at == TIERCE_NEVER)
+		return;
+	t = bpf_map_lookup_elem(&timers, &cpu);
+	if (!t)
+		return;
+	SIDE.cpu[cpu].timer_ns = at;
+	SIDE.cpu[cpu].arms++;
+	bpf_timer_start(&t->timer, at > now ? at : now, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+static int timer_fired(void *map, u32 *key, struct timer *timer)
+{
+	unsigned long flags;
+	u32 cpu = *key;
+	u64 now;
+	if (cpu >= TIERCE_CPUS)
+		return 0;
+	bpf_local_irq_save(&flags);
+	now = now_ns();
+	SIDE.cpu[cpu].fires++;
+	SIDE.cpu[cpu].timer_ns = TIERCE_NEVER;
+	graph_event(cpu, now, 0);
+	arm(cpu, now);
+	bpf_local_irq_restore(&flags);
+	return 0;
+}
+
+/* ---- operations of the scheduler -------------------------------------------------------------------------------- */
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	struct thread *t = thread_of(p);
+	u32 domain;
+	if (!t || !t->leaf)
+		return prev_cpu;
+	domain = S.node[t->leaf].domain;
+	if (domain < TIERCE_CPUS && bpf_cpumask_test_cpu(domain, p->cpus_ptr))
+		return domain;
+	return prev_cpu;
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	struct thread *t = thread_of(p);
+	u32 cpu = scx_bpf_task_cpu(p), leaf, runs;
+	u64 now;
+
+	if (thread_is_pinned(p)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		return;
+	}
+	if (!t || cpu >= TIERCE_CPUS)
+		return;
+	now = now_ns();
+	leaf = t->leaf;
+	if (t->next && !(leaf && S.node[leaf].servable)) {
+		thread_move(p, t, now);
+		leaf = t->leaf;
+	}
+	if (!leaf) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, OVERFLOW_SLICE_NS, enq_flags);
+		return;
+	}
+	SIDE.leaf[leaf].custody = 1;
+	if (SIDE.cpu[cpu].left == leaf) {
+		SIDE.cpu[cpu].left = TIERCE_NONE;
+		graph_returned(cpu, now);
+	}
+	if (!S.node[leaf].servable) {
+		graph_request(leaf, TIERCE_WOKE, now);
+		return;
+	}
+	runs = S.node[leaf].on_cpu; /* decided for elsewhere before it was in custody? */
+	if (runs < S.cpus && runs != cpu && S.cpu[runs].task == leaf)
+		port_kick(runs);
+}
+
+SEC("struct_ops/dequeue")
+void BPF_PROG(tierce_dequeue, struct task_struct *p, u64 deq_flags)
+{
+	struct thread *t = thread_of(p);
+	if (t)
+		SIDE.leaf[t->leaf].custody = 0;
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	struct thread *t = thread_of(p);
+	u32 cpu = scx_bpf_task_cpu(p), leaf;
+	u64 now;
+	if (!t || !t->leaf || cpu >= TIERCE_CPUS)
+		return;
+	leaf = t->leaf;
+	now = now_ns();
+	SIDE.leaf[leaf].custody = 0;
+	if (SIDE.cpu[cpu].left == leaf) {
+		SIDE.cpu[cpu].left = TIERCE_NONE;
+		graph_returned(cpu, now);
+	}
+	if (S.node[leaf].servable)
+		graph_release(leaf, deq_flags & SCX_DEQ_SLEEP ? TIERCE_BLOCKED : TIERCE_MOVED, now);
+	if ((deq_flags & SCX_DEQ_SLEEP) && (p->__state & TASK_DEAD))
+		thread_leave(p, t, now);
+	else if (t->next)
+		thread_move(p, t, now);
+}
+
+SEC("struct_ops/dispatch")
+void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
+{
+	struct thread *t = prev ? thread_of(prev) : 0;
+	u32 cpu = on, leaf, was = TIERCE_NONE;
+	struct task_struct *task;
+	struct slot *slot;
+	bool fits;
+	u64 now;
+
+	if (cpu >= TIERCE_CPUS || SIDE.cpu[cpu].left)
+		return;
+	now = now_ns();
+	SIDE.cpu[cpu].dispatches++;
+	SIDE.cpu[cpu].strays = 0;
+	if (t && (prev->scx.flags & SCX_TASK_QUEUED))
+		was = t->leaf;
+	leaf = graph_decide(cpu, now, 0);
+	if (S.cpu[cpu].leaves) {
+		if (was && was != leaf)
+			SIDE.cpu[cpu].left = was;
+		else
+			graph_returned(cpu, now);
+	}
+	arm(cpu, now);
+	if (!leaf)
+		return;
+	if (leaf == was) {
+		slice_set(prev, SCX_SLICE_INF);
+		if (S.cpu[cpu].outside)
+			graph_outside(cpu, 0, now);
+		SIDE.cpu[cpu].keeps++;
+		return;
+	}
+	if (!SIDE.leaf[leaf].custody) {
+		SIDE.cpu[cpu].misses++;
+		return;
+	}
+	slot = bpf_map_lookup_elem(&slots, &leaf);
+	if (!slot)
+		return;
+	bpf_rcu_read_lock();
+	task = slot->task;
+	if (task) {
+		scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+		/* looked at after the insertion, which the kernel ignores if they change from here on */
+		fits = (u32)scx_bpf_task_cpu(task) == cpu || (!task->migration_disabled && (cpus_of(task->cpus_ptr) >> cpu & 1));
+		if (fits)
+			SIDE.leaf[leaf].custody = 0;
+		else
+			scx_bpf_dispatch_cancel();
+		if (!fits)
+			SIDE.cpu[cpu].misses++;
+	}
+	bpf_rcu_read_unlock();
+}
+
+/* Who comes in: the task of the graph, somebody else, or nobody (idle)? */
+SEC("tp_btf/sched_switch")
+int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
+{
+	u32 cpu = bpf_get_smp_processor_id(), outside = 0, stray = 0;
+	struct thread *t = 0;
+	u64 now;
+	if (cpu >= TIERCE_CPUS || !SIDE.ready)
+		return 0;
+	if (next->pid) {
+		if (next->prio < MAX_RT_PRIO || thread_is_pinned(next)) {
+			outside = 1;
+		} else {
+			t = thread_of(next);
+			stray = !t || !t->leaf || S.cpu[cpu].task != t->leaf;
+			outside = stray;
+		}
+	}
+	if (outside != S.cpu[cpu].outside) {
+		now = now_ns();
+		graph_outside(cpu, outside, now);
+		arm(cpu, now);
+	}
+	if (stray && t && t->leaf && !SIDE.cpu[cpu].strays) { /* ask for a decision, once */
+		SIDE.cpu[cpu].strays = 1;
+		port_kick(cpu);
+	} else if (!outside && S.cpu[cpu].kick_pending) {
+		port_kick(cpu); /* the kick found somebody it could not preempt */
+	}
+	return 0;
+}
+
+SEC("struct_ops/set_cpumask")
+void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *mask)
+{
+	struct thread *t = thread_of(p);
+	u64 now;
+	if (!t || !t->leaf)
+		return;
+	now = now_ns();
+	if (graph_allow(t->leaf, cpus_of(mask), now) && !S.node[t->leaf].servable) {
+		SIDE.displaced++;
+		thread_leave(p, t, now);
+		thread_becomes(p, t, leaf_new(cpus_of(mask), now));
+	}
+}
+
+SEC("struct_ops.s/init_task")
+s32 BPF_PROG(tierce_init_task, struct task_struct *p, struct scx_init_task_args *args)
+{
+	return bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
+}
+SEC("struct_ops/enable")
+void BPF_PROG(tierce_enable, struct task_struct *p)
+{
+	struct thread *t = thread_of(p);
+	if (t && !t->leaf && !thread_is_pinned(p))
+		thread_join(p, t, now_ns());
+}
+SEC("struct_ops/disable")
+void BPF_PROG(tierce_disable, struct task_struct *p)
+{
+	struct thread *t = thread_of(p);
+	if (t && t->leaf)
+		thread_leave(p, t, now_ns());
+}
+
+SEC("struct_ops/cpu_online")
+void BPF_PROG(tierce_cpu_online, s32 cpu)
+{
+	unsigned long flags;
+	bpf_local_irq_save(&flags);
+	graph_online(cpu, 1, now_ns());
+	bpf_local_irq_restore(&flags);
+}
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(tierce_cpu_offline, s32 cpu)
+{
+	unsigned long flags;
+	bpf_local_irq_save(&flags);
+	graph_online(cpu, 0, now_ns());
+	bpf_local_irq_restore(&flags);
+}
+
+SEC("struct_ops.s/init")
+s32 BPF_PROG(tierce_init)
+{
+	u32 cpu;
+	for (cpu = ZERO; cpu < cpus_here && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+		u32 id = cpu;
+		struct timer *t = bpf_map_lookup_elem(&timers, &id);
+		if (!t)
+			return -EINVAL;
+		if (bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC) || bpf_timer_set_callback(&t->timer, timer_fired))
+			return -EINVAL;
+		SIDE.cpu[id].timer_ns = TIERCE_NEVER;
+	}
+	SIDE.ready = 1;
+	return 0;
+}
+SEC("struct_ops/exit")
+void BPF_PROG(tierce_exit, struct scx_exit_info *info)
+{
+	SIDE.ready = 0;
+	exit_info.code = info->exit_code;
+	bpf_probe_read_kernel_str(exit_info.reason, sizeof exit_info.reason, info->reason);
+	bpf_probe_read_kernel_str(exit_info.message, sizeof exit_info.message, info->msg);
+	exit_info.kind = info->kind;
+}
+
+SEC(".struct_ops.link")
+struct sched_ext_ops tierce_ops = {
+    .select_cpu = (void *)tierce_select_cpu,
+    .enqueue = (void *)tierce_enqueue,
+    .dequeue = (void *)tierce_dequeue,
+    .quiescent = (void *)tierce_quiescent,
+    .dispatch = (void *)tierce_dispatch,
+    .set_cpumask = (void *)tierce_set_cpumask,
+    .init_task = (void *)tierce_init_task,
+    .enable = (void *)tierce_enable,
+    .disable = (void *)tierce_disable,
+    .cpu_online = (void *)tierce_cpu_online,
+    .cpu_offline = (void *)tierce_cpu_offline,
+    .init = (void *)tierce_init,
+    .exit = (void *)tierce_exit,
+    .flags = SCX_OPS_ENQ_LAST | SCX_OPS_ENQ_EXITING | SCX_OPS_ENQ_MIGRATION_DISABLED,
+    .timeout_ms = 10000,
+    .name = "tierce",
+};
+
+/* ---- control ---------------------------------------------------------------------------------------------------- */
+
+static inline u64 command_leaf(struct tierce_command *c)
+{
+	struct task_struct *p = bpf_task_from_pid((s32)c->pid);
+	struct thread *t;
+	u64 result = TIERCE_E_no_such_node;
+	if (!p)
+		return COMMAND_NO_THREAD;
+	t = thread_of(p);
+	if (!t)
+		result = COMMAND_NO_THREAD;
+	else if (c->a && c->a < TIERCE_NODES && S.node[c->a].kind == TIERCE_TASK) {
+		t->next = c->a;
+		result = 0;
+	}
+	bpf_task_release(p);
+	return result;
+}
+
 SEC("syscall")
 int control(struct tierce_command *c)
 {
 	unsigned long flags;
-	u64 now = c->value, result = 0;
+	u64 now = now_ns(), result = TIERCE_E_no_such_node;
 	u32 i;
+
+	if (c->op == COMMAND_LEAF) {
+		c->result = command_leaf(c);
+		return 0;
+	}
 	bpf_local_irq_save(&flags);
+	control_lock();
+	for (i = 0; i < TIERCE_PARAMS; i++)
+		graph_stage(i, c->param[i]);
 	switch (c->op) {
-	case TIERCE_OP_init: result = graph_init(c->a, now); break;
-	case TIERCE_OP_node_new: 
-		for (i = 0; i < 4; i++)
-			graph_stage(i, c->param[i]);
-		result = graph_node_new(c->a, c->b, c->value); break;
+	case TIERCE_OP_init:
+		result = graph_init(c->a, now);
+		S.floor_ns = c->value;
+		break;
+	case TIERCE_OP_node_new: result = graph_node_new(c->a, c->b, c->value); break;
+	case TIERCE_OP_node_set: result = graph_node_set(c->a, now); break;
+	case TIERCE_OP_node_free: result = graph_node_free(c->a); break;
 	case TIERCE_OP_edge_new: result = graph_edge_new(c->a, c->b, (s32)c->value, c->value >> 32); break;
-	case TIERCE_OP_attach:
-		for (i = 0; i < 4; i++)
-			graph_stage(i, c->param[i]);
-		result = graph_attach(c->a, now); break;
-	case TIERCE_OP_set:
-		for (i = 0; i < 4; i++)
-			graph_stage(i, c->param[i]);
-		result = graph_set(c->a, now); break;
+	case TIERCE_OP_attach: result = graph_attach(c->a, now); break;
+	case TIERCE_OP_set: result = graph_set(c->a, now); break;
 	case TIERCE_OP_detach: result = graph_detach(c->a, now); break;
 	case TIERCE_OP_root: result = graph_root(c->a, c->b, now); break;
-	case TIERCE_OP_node_free: result = graph_node_free(c->a); break;
-	case TIERCE_OP_node_set: result = graph_node_set(c->a, now); break;
-	case TIERCE_OP_allow: result = graph_allow(c->a, c->value, now); break;
-	case TIERCE_OP_online: result = graph_online(c->a, c->b, now); break;
+	case COMMAND_DEFAULT:
+		SIDE.default_node = c->a;
+		for (i = 0; i < TIERCE_PARAMS; i++)
+			SIDE.default_param[i] = c->param[i];
+		result = 0;
+		break;
 	}
+	control_unlock();
 	bpf_local_irq_restore(&flags);
 	c->result = result;
 	return 0;
 }
+
+/* Entries on the caller's clock (`value`), for tests of the loaded engine: nothing may be attached. */
 SEC("syscall")
 int exercise(struct tierce_command *c)
 {
 	unsigned long flags;
 	u64 now = c->value, result = 0;
+	if (SIDE.ready)
+		return 0;
 	bpf_local_irq_save(&flags);
 	switch (c->op) {
 	case TIERCE_OP_request: result = graph_request(c->a, c->b, now); break;
 	case TIERCE_OP_release: result = graph_release(c->a, c->b, now); break;
+	case TIERCE_OP_announce: result = graph_announce(c->a, c->param[0], now); break;
 	case TIERCE_OP_decide: result = graph_decide(c->a, now, 0); break;
 	case TIERCE_OP_event: result = graph_event(c->a, now, 0); break;
 	case TIERCE_OP_returned: result = graph_returned(c->a, now); break;
 	case TIERCE_OP_outside: result = graph_outside(c->a, c->b, now); break;
-	case TIERCE_OP_announce: result = graph_announce(c->a, c->param[0], now); break;
 	}
 	bpf_local_irq_restore(&flags);
 	c->result = result;

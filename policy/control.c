@@ -295,7 +295,7 @@ static inline u32 edge_domain(u32 edge) /* of the parent; the CPU of a root edge
 }
 
 /* Put the edge (root edges: with cpu set) into the graph. Staged parameters are those of the parent's policy. */
-static inline int edge_link(u32 edge, u64 now)
+TIERCE_FN int edge_link(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u32 child = x->child, parent = x->parent, domain = edge_domain(edge), other, last = TIERCE_NONE, level, local = 0;

@@ -381,12 +381,16 @@ static inline bool head_outranks(u32 head, u32 edge, u32 cpu)
 static inline bool head_wins(u32 head, u32 edge)
 {
 	edge_t *x = edge_at(edge);
+	node_t *node = node_at(head);
 	u32 cpu = x->cpu;
 	if (x->flags & EDGE_CROSSING) {
 		if (!S.cpu[cpu].online)
 			return false;
+		/* with several edges on one CPU: a place won by rank is not lost again to an edge of lower rank beside it */
 		if (head_keeps(head, cpu))
-			return true;
+			return x->rank >= S.edge[S.row[node->row].edge[cpu]].rank;
+		if (node->claim_kept && node->claim_edge != edge && S.edge[node->claim_edge].cpu == cpu)
+			return false;
 		if (head_room(head, cpu) > 0 && head_has_child(head, cpu))
 			return true;
 		return head_outranks(head, edge, cpu);
@@ -603,7 +607,7 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 	if (c->task)
 		S.node[c->task].ran_ns += ran;
 	for (i = ZERO; i < TIERCE_PATH && i < length && CAN_LOOP; i++) {
-		u32 edge = c->path[i];
+		u32 edge = S.cpu[cpu].path[i];
 		edge_t *x = edge_at(edge);
 		u32 spent = x->flags & EDGE_SPENT;
 		if ((x->flags & EDGE_HEAD) || (x->parent && S.node[x->parent].domain == TIERCE_SHARED))
@@ -741,46 +745,48 @@ TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 	return 0;
 }
 
+/* One try; 0: a shared head had no use for an edge on the way, which was dropped. */
+TIERCE_FN int walk_once(u32 cpu, u64 now)
+{
+	cpu_t *c = &S.cpu[cpu];
+	u32 length, edge = c->root_edge, node;
+	c->next_length = 0;
+	if (!c->online || !edge || !edge_is_servable(edge))
+		return 1;
+	for (length = ZERO; length < TIERCE_PATH && CAN_LOOP; length++) {
+		if (S.edge[edge].flags & EDGE_HEAD) {
+			shared_lock(cpu);
+			if (!head_enter(edge, cpu, now))
+				return 0;
+		}
+		S.cpu[cpu].next[length] = edge;
+		node = S.edge[edge].child;
+		if (S.node[node].kind == TIERCE_TASK) {
+			c->next_length = length + 1;
+			return 1;
+		}
+		edge = policy_pick(node, node_first(node, cpu, now), node_running(node, cpu), now);
+		if (!edge) {
+			port_fail("graph: an able node picked nothing");
+			return 1;
+		}
+	}
+	port_fail("graph: path longer than the depth allows");
+	return 1;
+}
+
 /* Fill cpu.next with the path that the policies pick now; 0 length: idle. Leaves the tree as it is, except that edges
  * which shared heads have no use for are dropped. */
 TIERCE_FN int walk(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
-	u32 tries, length, edge, node, refused;
+	u32 tries;
 	for (tries = ZERO; tries <= TIERCE_CROSSINGS + TIERCE_PATH && CAN_LOOP; tries++) {
-		refused = 0;
-		c->next_length = 0;
-		edge = c->root_edge;
-		if (!c->online || !edge || !edge_is_servable(edge))
+		if (walk_once(cpu, now))
 			return 0;
-		for (length = ZERO; length < TIERCE_PATH && CAN_LOOP; length++) {
-			if (S.edge[edge].flags & EDGE_HEAD) {
-				shared_lock(cpu);
-				if (!head_enter(edge, cpu, now)) {
-					cpu_settle(cpu, now);
-					refused = 1;
-					break;
-				}
-			}
-			c->next[length] = edge;
-			node = S.edge[edge].child;
-			if (S.node[node].kind == TIERCE_TASK) {
-				c->next_length = length + 1;
-				return 0;
-			}
-			edge = policy_pick(node, node_first(node, cpu, now), node_running(node, cpu), now);
-			if (!edge) {
-				port_fail("graph: an able node picked nothing");
-				return 0;
-			}
-		}
-		if (!refused) {
-			port_fail("graph: path longer than the depth allows");
-			return 0;
-		}
+		cpu_settle(cpu, now);
 	}
 	port_fail("graph: crossing edges refused for ever");
-	c->next_length = 0;
+	S.cpu[cpu].next_length = 0;
 	return 0;
 }
 
@@ -791,7 +797,7 @@ static inline bool path_same(u32 cpu)
 	if (c->path_length != c->next_length)
 		return false;
 	for (i = c->path_length; i > 0 && CAN_LOOP; i--)
-		if (c->path[i - 1] != c->next[i - 1])
+		if (S.cpu[cpu].path[i - 1] != S.cpu[cpu].next[i - 1])
 			return false;
 	return true;
 }
@@ -852,12 +858,12 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 	u32 i, edge, head, task, taken, same, before = c->task;
 
 	for (same = ZERO; same < TIERCE_PATH && same < c->next_length && same < c->path_length && CAN_LOOP; same++)
-		if (c->path[same] != c->next[same])
+		if (S.cpu[cpu].path[same] != S.cpu[cpu].next[same])
 			break;
 	for (i = same; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
-		S.edge[c->next[i]].flags |= EDGE_NEXT;
+		S.edge[S.cpu[cpu].next[i]].flags |= EDGE_NEXT;
 	for (i = c->path_length; i > same && i <= TIERCE_PATH && CAN_LOOP; i--) {
-		edge = c->path[i - 1];
+		edge = S.cpu[cpu].path[i - 1];
 		if (S.edge[edge].flags & EDGE_NEXT)
 			continue;
 		head = S.edge[edge].flags & EDGE_HEAD ? S.edge[edge].child : TIERCE_NONE;
@@ -868,7 +874,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		}
 		if (head || (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED)) {
 			if (c->leaves < TIERCE_PATH)
-				c->leave[c->leaves++] = edge;
+				S.cpu[cpu].leave[c->leaves++] = edge;
 			else
 				port_fail("graph: left before the last path was returned");
 		}
@@ -883,9 +889,9 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		}
 	}
 	for (i = same; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++) {
-		edge = c->next[i];
+		edge = S.cpu[cpu].next[i];
 		S.edge[edge].flags &= ~EDGE_NEXT;
-		c->path[i] = edge;
+		S.cpu[cpu].path[i] = edge;
 		if (S.edge[edge].state != TIERCE_GRANTED)
 			edge_grant(edge, cpu, now);
 		if (S.edge[edge].flags & EDGE_HEAD) {
@@ -909,10 +915,10 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		}
 	}
 	c->path_length = c->next_length;
-	task = c->path_length ? S.edge[c->path[c->path_length - 1]].child : TIERCE_NONE;
+	task = c->path_length ? S.edge[S.cpu[cpu].path[c->path_length - 1]].child : TIERCE_NONE;
 	c->task = task;
 	if (task != before) {
-		port_trace(TIERCE_EV_decision, cpu, task, task ? c->path[c->path_length - 1] : 0, before, now);
+		port_trace(TIERCE_EV_decision, cpu, task, task ? S.cpu[cpu].path[c->path_length - 1] : 0, before, now);
 		if (task) {
 			S.node[task].switches++;
 			if (S.node[task].last_cpu != cpu && S.node[task].last_cpu != TIERCE_CPUS)
@@ -968,7 +974,7 @@ TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
 		until = at < until ? at : until;
 	}
 	for (i = 1; i < TIERCE_PATH && i < c->path_length && CAN_LOOP; i++) {
-		at = policy_until(c->path[i], now);
+		at = policy_until(S.cpu[cpu].path[i], now);
 		until = at < until ? at : until;
 	}
 	return until;
@@ -1071,20 +1077,13 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 	return TIERCE_OK;
 }
 
-TIERCE_FN int graph_returned(u32 cpu, u64 now)
+/* The edges that the CPU has left are free for others. */
+TIERCE_FN int edges_return(u32 cpu, u64 now)
 {
-	cpu_t *c;
-	u64 at = now;
+	cpu_t *c = &S.cpu[cpu];
 	u32 i, edge;
-	if (cpu >= S.cpus)
-		return TIERCE_E_no_such_cpu;
-	c = &S.cpu[cpu];
-	if (!c->leaves)
-		return TIERCE_OK;
-	now = cpu_enter(cpu, now, 0);
-	shared_lock(cpu);
 	for (i = ZERO; i < c->leaves && i < TIERCE_PATH && CAN_LOOP; i++) { /* bottom up, as they were left */
-		edge = c->leave[i];
+		edge = S.cpu[cpu].leave[i];
 		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED &&
 		    S.edge[edge].state == TIERCE_GRANTED && S.edge[edge].on_cpu == cpu) {
 			S.edge[edge].flags &= ~EDGE_LEFT;
@@ -1099,8 +1098,21 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 		}
 	}
 	c->leaves = 0;
+	return 0;
+}
+
+TIERCE_FN int graph_returned(u32 cpu, u64 now)
+{
+	u64 at = now;
+	if (cpu >= S.cpus)
+		return TIERCE_E_no_such_cpu;
+	if (!S.cpu[cpu].leaves)
+		return TIERCE_OK;
+	now = cpu_enter(cpu, now, 0);
+	shared_lock(cpu);
+	edges_return(cpu, now);
 	cpu_compare(cpu, now, 1);
-	port_record(TIERCE_OP_returned, cpu, 0, 0, at, 0, c->drained);
+	port_record(TIERCE_OP_returned, cpu, 0, 0, at, 0, S.cpu[cpu].drained);
 	unlock(cpu);
 	return TIERCE_OK;
 }
@@ -1212,14 +1224,14 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 }
 
 /* The running task is off the CPU: its path is cut where a node still has something to run. */
-static inline void path_cut(u32 cpu, u64 now)
+TIERCE_FN int path_cut(u32 cpu, u64 now)
 {
 	cpu_t *c = &S.cpu[cpu];
 	u32 i, edge;
 	for (i = c->path_length; i > 0 && i <= TIERCE_PATH && CAN_LOOP; i--) {
-		edge_t *x = edge_at(c->path[i - 1]);
+		edge_t *x = edge_at(S.cpu[cpu].path[i - 1]);
 		node_t *child = node_at(x->child);
-		edge = c->path[i - 1];
+		edge = S.cpu[cpu].path[i - 1];
 		if (child->servable)
 			break;
 		if (x->flags & EDGE_HEAD)
@@ -1239,6 +1251,7 @@ static inline void path_cut(u32 cpu, u64 now)
 			head_free(x->child, cpu, now);
 		c->path_length = i - 1;
 	}
+	return 0;
 }
 
 TIERCE_FN int graph_release(u32 task, u32 why, u64 now)

@@ -72,7 +72,7 @@ static inline void event_set(u32 edge, u64 at_ns)
 /* ---- arithmetic ---- */
 
 /* a * b > c * d, exactly, without 128-bit types. */
-static inline bool product_exceeds(u64 a, u64 b, u64 c, u64 d)
+TIERCE_FN int product_exceeds(u64 a, u64 b, u64 c, u64 d)
 {
 	u64 al = (u32)a, ah = a >> 32, bl = (u32)b, bh = b >> 32;
 	u64 cl = (u32)c, ch = c >> 32, dl = (u32)d, dh = d >> 32;
