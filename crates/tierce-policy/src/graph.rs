@@ -123,9 +123,9 @@ pub struct Graph {
     quiet_at: usize,
     floor_at: usize,
     kicks: u64,
-    events: Box<Vec<Event>>,
+    events: Vec<Event>,
     traced: u64,
-    entries: Option<Box<Vec<Entry>>>,
+    entries: Option<Vec<Entry>>,
     drain: Option<u64>,
 }
 
@@ -178,7 +178,7 @@ impl Graph {
             quiet_at: of(17),
             floor_at: of(18),
             kicks: 0,
-            events: Box::default(),
+            events: Vec::new(),
             traced: 0,
             entries: None,
             drain: None,
@@ -200,12 +200,12 @@ impl Graph {
             hooks.traced = self.traced;
             if self.traced != 0 {
                 hooks.trace = Some(collect);
-                hooks.sink = &mut *self.events as *mut Vec<Event> as *mut c_void;
+                hooks.sink = &raw mut self.events as *mut c_void;
             }
             hooks.record = None;
             if let Some(entries) = &mut self.entries {
                 hooks.record = Some(record);
-                hooks.record_sink = &mut **entries as *mut Vec<Entry> as *mut c_void;
+                hooks.record_sink = &raw mut *entries as *mut c_void;
             }
             hooks.replaying = self.drain.is_some() as u64;
             hooks.drain = self.drain.unwrap_or(0);
@@ -263,7 +263,7 @@ impl Graph {
 
     /// The events since the last call.
     pub fn take_events(&mut self) -> Vec<Event> {
-        std::mem::take(&mut *self.events)
+        std::mem::take(&mut self.events)
     }
 
     /// The events collected so far. The caller may add its own among them, and clears what it has read.
@@ -274,12 +274,12 @@ impl Graph {
 
     /// Record entries and control operations from now on. A whole recording begins with the graph: see [`Self::recorded`].
     pub fn record(&mut self, on: bool) {
-        self.entries = on.then(Box::default);
+        self.entries = on.then(Vec::new);
     }
 
     /// The entries recorded since the last call.
     pub fn take_entries(&mut self) -> Vec<Entry> {
-        self.entries.as_mut().map(|entries| std::mem::take(&mut **entries)).unwrap_or_default()
+        self.entries.as_mut().map(std::mem::take).unwrap_or_default()
     }
 
     /// An empty graph that records from the first operation on.
@@ -298,7 +298,7 @@ impl Graph {
         let own = self.entries.take();
         self.record(true);
         self.drain = Some(entry.drained);
-        // SAFETY (all): see `call`; every function checks the ids it is given.
+        // SAFETY: see `call`; every function checks the ids it is given.
         self.call(|| unsafe {
             match entry.op {
                 1 => _ = raw::graph_init(a, now),

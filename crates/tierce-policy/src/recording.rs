@@ -97,7 +97,7 @@ pub enum ReplayError {
         /// Its number, from 0.
         at: u64,
         /// Both results.
-        difference: Difference,
+        difference: Box<Difference>,
         /// The replaying build's view.
         state: String,
     },
@@ -172,7 +172,7 @@ pub fn replay(mut from: impl Read, mut progress: impl FnMut(u64)) -> Result<Repl
             Some(graph) => graph.replay(&entry).map_err(|difference| ReplayError::Differs {
                 at: sum.entries,
                 state: graph.describe(entry.a),
-                difference,
+                difference: Box::new(difference),
             })?,
         }
         progress(sum.entries);
