@@ -358,6 +358,7 @@ static void shared_reservations(void)
 	C(soft_timed, 2, "a reservation that is spent, and the shared default node", soft_timed(), TIMED) \
 	C(twice_equal, 2, "two edges of one node on CPU 0, one on CPU 1", twice(1, 1, 1, 2, 1), 0) \
 	C(twice_ranked, 2, "two edges of one node on CPU 0, ranks 3 1, one on CPU 1, rank 2", twice(3, 1, 2, 2, 1), 0) \
+	C(twice_inverted, 2, "the same, the CPU prefers the one of lower rank: 1 3, rank 2", twice(1, 3, 2, 2, 1), 0) \
 	C(twice_both, 2, "two edges of one node on CPU 0, one on CPU 1, limit 2", twice(1, 1, 1, 2, 2), 0) \
 	C(affinity_split, 2, "2 CPUs, tasks for CPU 0, CPU 1", affinity(1, 2, 0, "11", 2), 0) \
 	C(affinity_mixed, 2, "2 CPUs, tasks for CPU 0, CPU 1, both", affinity(1, 2, 3, "11", 2), 0) \
