@@ -83,12 +83,23 @@ static inline int edf_announce(u32 edge, u64 deadline_ns, u64 now)
 	return 0;
 }
 
+static inline u64 edf_least(u64 least, u32 edge)
+{
+	return edge && S.edge[edge].edf.deadline_ns < least ? S.edge[edge].edf.deadline_ns : least;
+}
+
 TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 {
-	u32 first = S.node[node].order, running = S.node[node].running;
-	u64 least = first ? S.edge[first].edf.deadline_ns : TIERCE_NEVER;
-	if (running && (S.edge[running].flags & EDGE_COUNTED) && S.edge[running].edf.deadline_ns < least)
-		least = S.edge[running].edf.deadline_ns;
+	u32 row = S.node[node].row, running = S.node[node].running, cpu;
+	u64 least = edf_least(TIERCE_NEVER, S.node[node].order);
+	if (S.edge[running].flags & EDGE_COUNTED)
+		least = edf_least(least, running);
+	for (cpu = ZERO; row && cpu < S.cpus && CAN_LOOP; cpu++) { /* a shared node runs one per CPU */
+		running = S.row[row].running[cpu];
+		least = edf_least(least, S.row[row].order[cpu]);
+		if (S.edge[running].flags & EDGE_COUNTED)
+			least = edf_least(least, running);
+	}
 	return least;
 }
 

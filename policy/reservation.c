@@ -217,12 +217,23 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 	return 0;
 }
 
+static inline u64 reservation_least(u64 least, u32 edge)
+{
+	return edge && S.edge[edge].reservation.deadline_ns < least ? S.edge[edge].reservation.deadline_ns : least;
+}
+
 TIERCE_FN u64 reservation_deadline(u32 node, u64 now)
 {
-	u32 first = S.node[node].order, running = S.node[node].running;
-	u64 least = first ? S.edge[first].reservation.deadline_ns : TIERCE_NEVER;
-	if (running && (S.edge[running].flags & EDGE_COUNTED) && S.edge[running].reservation.deadline_ns < least)
-		least = S.edge[running].reservation.deadline_ns;
+	u32 row = S.node[node].row, running = S.node[node].running, cpu;
+	u64 least = reservation_least(TIERCE_NEVER, S.node[node].order);
+	if (S.edge[running].flags & EDGE_COUNTED)
+		least = reservation_least(least, running);
+	for (cpu = ZERO; row && cpu < S.cpus && CAN_LOOP; cpu++) { /* a shared node runs one per CPU */
+		running = S.row[row].running[cpu];
+		least = reservation_least(least, S.row[row].order[cpu]);
+		if (S.edge[running].flags & EDGE_COUNTED)
+			least = reservation_least(least, running);
+	}
 	return least;
 }
 
