@@ -5,12 +5,19 @@
 #define TIERCE_CONTROL_H
 
 /* Numbers below 64: a graph operation of enum tierce_op, its arguments in a, b, value, its parameters in param. */
-#define COMMAND_LEAF	64 /* the thread `pid` becomes the task `a` as soon as it is off the CPU */
-#define COMMAND_DEFAULT 65 /* node `a` is the default node, `param` the parameters of its threads' edges */
+#define COMMAND_LEAF	64 /* thread `pid` becomes task `a` as soon as it is off the CPU; `b`: made for it, goes with it */
+#define COMMAND_DEFAULT 65 /* node `a` is the default node, `param` for its threads' edges, but param[b] follows nice */
+#define COMMAND_REAP	66 /* task `a` is of a dead thread and could not be freed when it died: try again */
 
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
+#define COMMAND_NO_NICE	  0xffffffffu
 
 #define OVERFLOW_SLICE_NS 1000000
+
+enum tierce_news_kind { NEWS_THREAD = 1, NEWS_EXEC, NEWS_NAME };
+struct tierce_news { /* something happened to a thread that may change what it matches */
+	u32 kind, tid;
+};
 
 struct tierce_command {
 	u32 op, a, b, pid;
@@ -23,10 +30,11 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 	u32 op, a, b, pad;
 };
 
+enum tierce_own { LEAF_PLAN, LEAF_DEFAULT, LEAF_MEMBER }; /* plan: stays; the others go with their thread */
 struct tierce_leaf { /* of the graph's task with the same id */
 	u32 custody; /* its thread waits with us. Set: enqueue. Cleared: dispatch, dequeue, quiescent */
 	u32 pid;     /* its thread, 0: none */
-	u32 own;     /* made for one thread, goes with it; else part of the plan */
+	u32 own;     /* enum tierce_own */
 	u32 dead;    /* to be freed by the loader */
 };
 
@@ -41,20 +49,29 @@ struct tierce_cpu_side { /* written by its CPU only */
 struct tierce_side {
 	struct tierce_leaf leaf[TIERCE_NODES];
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
+	u64 nice_weight[40]; /* of nice -20 to 19; set by the loader */
 	u32 ticket, serving; /* lock of control operations */
 	u32 ready;	     /* attached */
 	u32 default_node;
 	u64 default_param[4];
+	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */
+	u32 pad;
 	u64 lost;      /* records */
 	u64 overflows; /* threads that found no leaf */
 	u64 displaced; /* threads that lost their place by a change of affinity */
 	u64 dead;      /* leaves marked so, ever */
+	u64 missed;    /* news that did not fit */
 };
 
 struct tierce_exit {
 	s64 code;
 	u32 kind, pad;
 	char reason[128], message[1024];
+};
+
+struct tierce_layout { /* where things are in the arena, from the beginning of struct tierce and struct tierce_side */
+	u32 nodes, node_size, edges, edge_size, node_at, edge_at, cpu_at, cpu_size;
+	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, nice_weight_at, side_rest_at, side_size, pad;
 };
 
 #endif

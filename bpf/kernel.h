@@ -66,7 +66,7 @@ struct scx_exit_info {
 /* Of the operations only the members in use: libbpf matches them by name. */
 typedef void operation(void);
 struct sched_ext_ops {
-	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *init_task, *enable, *disable,
+	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *set_weight, *init_task, *enable, *disable,
 	    *cpu_online, *cpu_offline, *init, *exit;
 	u32 dispatch_max_batch;
 	u64 flags;

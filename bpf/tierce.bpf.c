@@ -74,10 +74,15 @@ struct {
 	__type(value, struct timer);
 } timers SEC(".maps");
 
-struct {
+struct { /* events or entries; its size is set when loaded */
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } records SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 1 << 18);
+} news SEC(".maps");
 
 struct tierce_side TIERCE_AS tierce_side;
 #define SIDE tierce_side
@@ -88,6 +93,27 @@ struct tierce_side TIERCE_AS tierce_side;
 struct tierce TIERCE_AS tierce_state;
 
 struct tierce_exit exit_info;
+
+const volatile struct tierce_layout layout = {
+    TIERCE_NODES,
+    sizeof(struct tierce_node),
+    TIERCE_EDGES,
+    sizeof(struct tierce_edge),
+    __builtin_offsetof(struct tierce, node),
+    __builtin_offsetof(struct tierce, edge),
+    __builtin_offsetof(struct tierce, cpu),
+    sizeof(struct tierce_cpu),
+    __builtin_offsetof(struct tierce, fresh_node),
+    __builtin_offsetof(struct tierce, fresh_edge),
+    __builtin_offsetof(struct tierce, spare_nodes),
+    __builtin_offsetof(struct tierce, spare_edges),
+    __builtin_offsetof(struct tierce_side, cpu),
+    sizeof(struct tierce_cpu_side),
+    __builtin_offsetof(struct tierce_side, nice_weight),
+    __builtin_offsetof(struct tierce_side, ticket),
+    sizeof(struct tierce_side),
+    0,
+};
 
 /* ---- the kernel's functions ------------------------------------------------------------------------------------- */
 
@@ -204,19 +230,27 @@ static inline u64 cpus_of(const struct cpumask *mask)
 	return mask->bits[0];
 }
 
-/* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
-static inline u32 leaf_new(u64 cpus, u64 now)
+/* What the edge of a thread of that priority below the default node has for its i-th parameter. */
+static inline u64 default_param(u32 i, u32 static_prio)
 {
-	u32 leaf = TIERCE_NONE, edge, i;
+	u32 nice = static_prio - 100;
+	if (i == SIDE.default_nice && nice < 40)
+		return SIDE.nice_weight[nice];
+	return SIDE.default_param[i & 3];
+}
+
+/* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
+static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
+{
+	u32 leaf, edge, i;
 	control_lock();
 	for (i = 0; i < TIERCE_PARAMS; i++)
 		graph_stage(i, 0);
-	if (SIDE.ready)
-		leaf = graph_node_new(TIERCE_TASK, 1, cpus);
+	leaf = graph_node_new(TIERCE_TASK, 1, cpus);
 	if (leaf) {
 		edge = graph_edge_new(SIDE.default_node, leaf, 0, 0);
 		for (i = 0; i < TIERCE_PARAMS; i++)
-			graph_stage(i, SIDE.default_param[i & 3]);
+			graph_stage(i, default_param(i, static_prio));
 		if (!edge || graph_attach(edge, now)) {
 			if (edge)
 				graph_detach(edge, now);
@@ -225,34 +259,38 @@ static inline u32 leaf_new(u64 cpus, u64 now)
 		}
 	}
 	if (leaf)
-		SIDE.leaf[leaf].own = 1;
+		SIDE.leaf[leaf].own = LEAF_DEFAULT;
 	control_unlock();
 	return leaf;
 }
 
-/* Give a released leaf back. One that is part of the plan stays. */
-static inline int leaf_free(u32 leaf, u64 now)
+/* Give a released leaf back. One that is part of the plan stays. Call with control locked. */
+static inline u32 leaf_free_locked(u32 leaf, u64 now)
 {
 	u32 edge, error = 0;
-	SIDE.leaf[leaf].custody = 0;
-	SIDE.leaf[leaf].pid = 0;
-	if (!SIDE.leaf[leaf].own)
-		return 0;
-	control_lock();
 	edge = S.node[leaf].first_parent;
 	if (edge)
 		error = graph_detach(edge, now);
 	if (!error)
-		error = graph_node_free(leaf);
-	if (error) { /* left, not yet returned: the loader tries again */
+		error = graph_node_free(leaf); /* refused while there are more parents */
+	if (error) {
 		SIDE.leaf[leaf].dead = 1;
 		__sync_fetch_and_add(&SIDE.dead, 1);
 	} else {
-		SIDE.leaf[leaf].own = 0;
+		SIDE.leaf[leaf].own = LEAF_PLAN;
 		SIDE.leaf[leaf].dead = 0;
 	}
-	control_unlock();
 	return error;
+}
+static inline void leaf_free(u32 leaf, u64 now)
+{
+	SIDE.leaf[leaf].custody = 0;
+	SIDE.leaf[leaf].pid = 0;
+	if (SIDE.leaf[leaf].own == LEAF_PLAN)
+		return;
+	control_lock();
+	leaf_free_locked(leaf, now);
+	control_unlock();
 }
 
 static inline void slot_put(u32 leaf, struct task_struct *p)
@@ -284,7 +322,15 @@ static inline void thread_leave(struct task_struct *p, struct thread *t, u64 now
 	slot_clear(leaf);
 	leaf_free(leaf, now);
 }
-static inline void thread_becomes(struct task_struct *p, struct thread *t, u32 leaf)
+/* It dies, or leaves our class. */
+static inline void thread_end(struct task_struct *p, struct thread *t, u64 now)
+{
+	u32 next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
+	thread_leave(p, t, now);
+	if (next)
+		leaf_free(next, now);
+}
+static inline void thread_takes(struct task_struct *p, struct thread *t, u32 leaf)
 {
 	t->leaf = leaf;
 	if (!leaf) {
@@ -294,17 +340,25 @@ static inline void thread_becomes(struct task_struct *p, struct thread *t, u32 l
 	SIDE.leaf[leaf].pid = p->pid;
 	slot_put(leaf, p);
 }
-static inline void thread_join(struct task_struct *p, struct thread *t, u64 now)
+/* To a leaf of the default node. */
+static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus, u64 now)
 {
-	thread_becomes(p, t, leaf_new(cpus_of(p->cpus_ptr), now));
+	thread_takes(p, t, leaf_new(cpus, p->static_prio, now));
 }
-/* Take the leaf that was asked for meanwhile. */
+/* Take the leaf that was asked for meanwhile, if the thread may run where that leads. */
 static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 {
-	u32 next = t->next;
-	t->next = TIERCE_NONE;
+	u32 next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
+	u64 cpus = cpus_of(p->cpus_ptr);
+	if (!next)
+		return;
+	if (SIDE.leaf[next].pid || graph_allow(next, cpus, now)) {
+		__sync_fetch_and_add(&SIDE.displaced, 1);
+		leaf_free(next, now);
+		return;
+	}
 	thread_leave(p, t, now);
-	thread_becomes(p, t, next);
+	thread_takes(p, t, next);
 }
 
 /* ---- timers: the CPU's own, armed by itself only ---------------------------------------------------------------- */
@@ -418,7 +472,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	if (S.node[leaf].servable)
 		graph_release(leaf, deq_flags & SCX_DEQ_SLEEP ? TIERCE_BLOCKED : TIERCE_MOVED, now);
 	if ((deq_flags & SCX_DEQ_SLEEP) && (p->__state & TASK_DEAD))
-		thread_leave(p, t, now);
+		thread_end(p, t, now);
 	else if (t->next)
 		thread_move(p, t, now);
 }
@@ -523,7 +577,7 @@ void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *m
 	if (graph_allow(t->leaf, cpus_of(mask), now) && !S.node[t->leaf].servable) {
 		SIDE.displaced++;
 		thread_leave(p, t, now);
-		thread_becomes(p, t, leaf_new(cpus_of(mask), now));
+		thread_join(p, t, cpus_of(mask), now);
 	}
 }
 
@@ -536,15 +590,38 @@ SEC("struct_ops/enable")
 void BPF_PROG(tierce_enable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && !t->leaf && !thread_is_pinned(p))
-		thread_join(p, t, now_ns());
+	if (!t || t->leaf || thread_is_pinned(p))
+		return;
+	if (t->next)
+		thread_move(p, t, now_ns());
+	if (!t->leaf)
+		thread_join(p, t, cpus_of(p->cpus_ptr), now_ns());
 }
 SEC("struct_ops/disable")
 void BPF_PROG(tierce_disable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && t->leaf)
-		thread_leave(p, t, now_ns());
+	if (t && (t->leaf || t->next))
+		thread_end(p, t, now_ns());
+}
+/* nice changed */
+SEC("struct_ops/set_weight")
+void BPF_PROG(tierce_set_weight, struct task_struct *p, u32 weight)
+{
+	struct thread *t = thread_of(p);
+	u32 edge, nice = SIDE.default_nice, i;
+	u64 now;
+	if (!t || !t->leaf || nice >= TIERCE_PARAMS || SIDE.leaf[t->leaf].own != LEAF_DEFAULT)
+		return;
+	edge = S.node[t->leaf].first_parent;
+	if (S.edge[edge].param[nice] == default_param(nice, p->static_prio))
+		return;
+	now = now_ns();
+	control_lock();
+	for (i = 0; i < TIERCE_PARAMS; i++)
+		graph_stage(i, default_param(i, p->static_prio));
+	graph_set(edge, now);
+	control_unlock();
 }
 
 SEC("struct_ops/cpu_online")
@@ -597,6 +674,7 @@ struct sched_ext_ops tierce_ops = {
     .dequeue = (void *)tierce_dequeue,
     .quiescent = (void *)tierce_quiescent,
     .dispatch = (void *)tierce_dispatch,
+    .set_weight = (void *)tierce_set_weight,
     .set_cpumask = (void *)tierce_set_cpumask,
     .init_task = (void *)tierce_init_task,
     .enable = (void *)tierce_enable,
@@ -610,20 +688,55 @@ struct sched_ext_ops tierce_ops = {
     .name = "tierce",
 };
 
+/* ---- news for the loader, which knows what matches -------------------------------------------------------------- */
+
+static inline int tell(u32 kind, struct task_struct *p)
+{
+	struct tierce_news *item = bpf_ringbuf_reserve(&news, sizeof *item, 0);
+	if (!item) {
+		__sync_fetch_and_add(&SIDE.missed, 1);
+		return 0;
+	}
+	item->kind = kind;
+	item->tid = p->pid;
+	bpf_ringbuf_submit(item, 0);
+	return 0;
+}
+SEC("tp_btf/task_newtask")
+int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
+{
+	return tell(NEWS_THREAD, p);
+}
+SEC("tp_btf/sched_process_exec")
+int BPF_PROG(tierce_exec, struct task_struct *p)
+{
+	return tell(NEWS_EXEC, p);
+}
+SEC("tp_btf/task_rename")
+int BPF_PROG(tierce_rename, struct task_struct *p)
+{
+	return tell(NEWS_NAME, p);
+}
+
 /* ---- control ---------------------------------------------------------------------------------------------------- */
 
 static inline u64 command_leaf(struct tierce_command *c)
 {
 	struct task_struct *p = bpf_task_from_pid((s32)c->pid);
 	struct thread *t;
-	u64 result = TIERCE_E_no_such_node;
+	u64 result = COMMAND_NO_THREAD;
+	unsigned long flags;
+	u32 before;
 	if (!p)
 		return COMMAND_NO_THREAD;
 	t = thread_of(p);
-	if (!t)
-		result = COMMAND_NO_THREAD;
-	else if (c->a && c->a < TIERCE_NODES && S.node[c->a].kind == TIERCE_TASK) {
-		t->next = c->a;
+	if (t && c->a && c->a < TIERCE_NODES && S.node[c->a].kind == TIERCE_TASK) {
+		bpf_local_irq_save(&flags);
+		SIDE.leaf[c->a].own = c->b ? LEAF_MEMBER : LEAF_PLAN;
+		before = __sync_lock_test_and_set(&t->next, c->a);
+		if (before)
+			leaf_free(before, now_ns());
+		bpf_local_irq_restore(&flags);
 		result = 0;
 	}
 	bpf_task_release(p);
@@ -662,7 +775,12 @@ int control(struct tierce_command *c)
 		SIDE.default_node = c->a;
 		for (i = 0; i < TIERCE_PARAMS; i++)
 			SIDE.default_param[i] = c->param[i];
+		SIDE.default_nice = c->b;
 		result = 0;
+		break;
+	case COMMAND_REAP:
+		if (c->a < TIERCE_NODES && SIDE.leaf[c->a].dead)
+			result = leaf_free_locked(c->a, now);
 		break;
 	}
 	control_unlock();

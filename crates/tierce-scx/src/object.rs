@@ -115,6 +115,60 @@ impl Object {
         Ok(())
     }
 
+    /// A constant's value.
+    pub fn constant<T: Copy>(&self, name: &str) -> Result<T> {
+        let (at, length) = self.memory(".rodata")?;
+        let (offset, size) = self.variable(".rodata", name)?;
+        ensure!(size == size_of::<T>() && offset + size <= length, "constant {name} has {size} bytes");
+        // SAFETY: inside the section's memory; T is plain data of the same size.
+        Ok(unsafe { at.add(offset).cast::<T>().read_unaligned() })
+    }
+
+    /// Where a variable of the arena is.
+    pub fn arena_variable(&self, name: &str) -> Result<*const u8> {
+        let (at, length) = self.memory("arena")?;
+        let (offset, size) = self.variable(".addr_space.1", name)?;
+        ensure!(offset + size <= length, "variable {name} lies outside the arena");
+        // SAFETY: inside the arena's memory.
+        Ok(unsafe { at.add(offset) })
+    }
+
+    /// The size of a ring buffer, before loading.
+    pub fn set_ring_size(&mut self, name: &str, bytes: u32) -> Result<()> {
+        ensure!(bytes.is_power_of_two() && bytes >= 4096, "a ring of {bytes} bytes: a power of two, at least 4096");
+        // SAFETY: a valid map that is not loaded yet.
+        let code = unsafe { sys::bpf_map__set_max_entries(self.map(name)?, bytes) };
+        ensure!(code == 0, "ring {name}: {}", Error::from_raw_os_error(-code));
+        Ok(())
+    }
+
+    /// timeout_ms of the operations, before loading.
+    pub fn set_watchdog(&mut self, name: &str, milliseconds: u32) -> Result<()> {
+        let map = self.map(name)?;
+        // SAFETY: the object's BTF is valid; a struct's members follow its type; the initial value is the struct.
+        unsafe {
+            let btf = sys::bpf_object__btf(self.raw.as_ptr());
+            let id = sys::btf__find_by_name_kind(btf, c"sched_ext_ops".as_ptr(), sys::BTF_KIND_STRUCT);
+            ensure!(id > 0, "the BPF object has no operations");
+            let kind = sys::btf__type_by_id(btf, id as u32);
+            let members = kind.add(1).cast::<sys::btf_member>();
+            let mut size = 0;
+            let at = sys::bpf_map__initial_value(map, &mut size).cast::<u8>();
+            ensure!(!at.is_null(), "map {name} is not memory");
+            for i in 0..((*kind).info & 0xffff) as usize {
+                let member = *members.add(i);
+                let found = CStr::from_ptr(sys::btf__name_by_offset(btf, member.name_off));
+                if found == c"timeout_ms" {
+                    let offset = member.offset as usize / 8;
+                    ensure!(offset + 4 <= size as usize, "timeout_ms lies outside the operations");
+                    at.add(offset).cast::<u32>().write_unaligned(milliseconds);
+                    return Ok(());
+                }
+            }
+        }
+        bail!("the operations have no timeout_ms");
+    }
+
     /// A variable of .bss once loaded; the kernel side changes it meanwhile.
     pub fn variable_address(&self, name: &str) -> Result<(*mut u8, usize)> {
         let (at, length) = self.memory(".bss")?;

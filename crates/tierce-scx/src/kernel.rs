@@ -1,0 +1,423 @@
+//! The engine in the kernel: load it, build a graph in it, attach it, look at it.
+
+use crate::object::{call, Link, Object, Ring};
+use anyhow::{bail, ensure, Context, Result};
+use std::ffi::c_int;
+use std::ptr::{addr_of, read_volatile};
+use tierce_policy::raw;
+
+/// Refusals of the kernel side that are not the engine's.
+pub const NO_THREAD: u64 = 1000;
+const NO_NICE: u32 = u32::MAX;
+
+const OP_INIT: u32 = 1;
+const OP_NODE_NEW: u32 = 10;
+const OP_EDGE_NEW: u32 = 13;
+const OP_ATTACH: u32 = 14;
+const OP_SET: u32 = 15;
+const OP_DETACH: u32 = 16;
+const OP_NODE_FREE: u32 = 12;
+const OP_ROOT: u32 = 17;
+const COMMAND_LEAF: u32 = 64;
+const COMMAND_DEFAULT: u32 = 65;
+const COMMAND_REAP: u32 = 66;
+
+/// `struct tierce_command` of bpf/control.h.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Command {
+    op: u32,
+    a: u32,
+    b: u32,
+    pid: u32,
+    value: u64,
+    param: [u64; raw::PARAMS],
+    result: u64,
+}
+
+/// `struct tierce_layout`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default)]
+struct Layout {
+    nodes: u32,
+    node_size: u32,
+    edges: u32,
+    edge_size: u32,
+    node_at: u32,
+    edge_at: u32,
+    cpu_at: u32,
+    cpu_size: u32,
+    fresh_node_at: u32,
+    fresh_edge_at: u32,
+    spare_nodes_at: u32,
+    spare_edges_at: u32,
+    side_cpu_at: u32,
+    side_cpu_size: u32,
+    nice_weight_at: u32,
+    side_rest_at: u32,
+    side_size: u32,
+    pad: u32,
+}
+
+/// `struct tierce_leaf`: what the kernel side keeps for a task of the graph.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leaf {
+    /// Its thread waits with us.
+    pub custody: u32,
+    /// Its thread, 0: none.
+    pub pid: u32,
+    /// 0: part of the plan, 1: of the default node, 2: member of a set.
+    pub own: u32,
+    /// Its thread is dead, but the leaf could not be freed.
+    pub dead: u32,
+}
+
+/// `struct tierce_cpu_side`: what the kernel side counts per CPU.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CpuSide {
+    /// What the timer is set to.
+    pub timer_ns: u64,
+    /// Leaf whose thread has yet to come off the CPU.
+    pub left: u32,
+    /// A thread that was not decided for ran.
+    pub strays: u32,
+    /// Calls of dispatch.
+    pub dispatches: u64,
+    /// Of these, the running thread went on.
+    pub keeps: u64,
+    /// Of these, the thread decided for could not come.
+    pub misses: u64,
+    /// Times a timer was set.
+    pub arms: u64,
+    /// Times a timer fired.
+    pub fires: u64,
+    pad: [u64; 9],
+}
+
+/// The end of `struct tierce_side`.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Side {
+    ticket: u32,
+    serving: u32,
+    /// Attached.
+    pub ready: u32,
+    /// Node for threads that match nothing.
+    pub default_node: u32,
+    default_param: [u64; 4],
+    default_nice: u32,
+    pad: u32,
+    /// Records that did not fit the ring.
+    pub lost: u64,
+    /// Threads that found no leaf.
+    pub overflows: u64,
+    /// Threads that could not be where they were to be because of their affinity.
+    pub displaced: u64,
+    /// Leaves that could not be freed with their thread at once.
+    pub dead: u64,
+    /// News that did not fit.
+    pub missed: u64,
+}
+
+/// Why the kernel side ended, as the kernel says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exit {
+    /// Kind of exit (the kernel's enum scx_exit_kind): 64 unregistered, 1024 and above: an error.
+    pub kind: u32,
+    /// Exit code.
+    pub code: i64,
+    /// Kind in words.
+    pub reason: String,
+    /// Details.
+    pub message: String,
+}
+
+/// Pools in use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Pools {
+    /// Nodes and tasks.
+    pub nodes: u32,
+    /// Edges.
+    pub edges: u32,
+}
+
+/// What to load.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// CPUs, ids from 0.
+    pub cpus: u32,
+    /// Shortest timer worth arming.
+    pub floor_ns: u64,
+    /// Kinds of events wanted, a bit each.
+    pub trace_kinds: u64,
+    /// Record every entry.
+    pub record: bool,
+    /// Bytes of the ring that records come through, a power of two.
+    pub ring_bytes: u32,
+    /// A runnable thread that waits longer ends the scheduler.
+    pub watchdog_ms: u32,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { cpus: 1, floor_ns: 5_000, trace_kinds: 0, record: false, ring_bytes: 1 << 22, watchdog_ms: 30_000 }
+    }
+}
+
+/// The loaded kernel side. Fields are dropped in order: links first.
+pub struct Kernel {
+    links: Vec<Link>,
+    object: Object,
+    control: c_int,
+    exercise: c_int,
+    state: *const u8,
+    side: *const u8,
+    exit: *const u8,
+    layout: Layout,
+    options: Options,
+}
+
+/// An operation that the engine refused.
+pub type Refusal = tierce_policy::Error;
+
+impl Kernel {
+    /// Load the object; nothing is scheduled by it yet.
+    pub fn load(options: Options) -> Result<Kernel> {
+        ensure!((1..=raw::CPUS as u32).contains(&options.cpus), "{} CPUs, 1 to {} are supported", options.cpus, raw::CPUS);
+        let mut object = Object::open()?;
+        object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
+        object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
+        object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
+        object.set_ring_size("records", options.ring_bytes)?;
+        object.set_watchdog("tierce_ops", options.watchdog_ms)?;
+        object.load()?;
+        let layout: Layout = object.constant("layout")?;
+        let sizes = [
+            (layout.node_size as usize, size_of::<raw::Node>()),
+            (layout.edge_size as usize, size_of::<raw::Edge>()),
+            (layout.cpu_size as usize, size_of::<raw::Cpu>()),
+            (layout.side_cpu_size as usize, size_of::<CpuSide>()),
+            ((layout.side_size - layout.side_rest_at) as usize, size_of::<Side>()),
+        ];
+        for (theirs, ours) in sizes {
+            ensure!(theirs == ours, "kernel side and loader do not fit together: {theirs} and {ours} bytes");
+        }
+        let state = object.arena_variable("tierce_state")?;
+        let side = object.arena_variable("tierce_side")?;
+        for (index, nice) in (-20..20).enumerate() {
+            // SAFETY: the table lies inside the arena, which is writable memory of ours; nothing runs yet.
+            unsafe {
+                let table = side.cast_mut().add(layout.nice_weight_at as usize).cast::<u64>();
+                table.add(index).write_volatile(tierce_plan::nice_weight(nice));
+            }
+        }
+        let (exit, _) = object.variable_address("exit_info")?;
+        let control = object.program("control")?;
+        let exercise = object.program("exercise")?;
+        let kernel =
+            Kernel { links: Vec::new(), object, control, exercise, state, side, exit, layout, options };
+        let floor_ns = kernel.options.floor_ns;
+        let code = kernel.run(Command { op: OP_INIT, a: kernel.options.cpus, value: floor_ns, ..Default::default() })?;
+        ensure!(code == 0, "the engine refuses {} CPUs: {}", kernel.options.cpus, tierce_policy::Error(code as u32));
+        Ok(kernel)
+    }
+
+    /// What was loaded.
+    pub fn options(&self) -> &Options {
+        &self.options
+    }
+
+    fn run(&self, mut command: Command) -> Result<u64> {
+        call(self.control, &mut command)?;
+        Ok(command.result)
+    }
+
+    fn refuse(&self, command: Command) -> Result<Result<(), Refusal>> {
+        Ok(match self.run(command)? {
+            0 => Ok(()),
+            code => Err(tierce_policy::Error(code as u32)),
+        })
+    }
+
+    fn make(&self, what: &str, command: Command) -> Result<u32> {
+        match self.run(command)? {
+            0 => bail!("{what}: the pool is used up, or a parameter is out of range"),
+            id => Ok(id as u32),
+        }
+    }
+
+    /// A node with this policy (1: a task); its id.
+    pub fn node_new(&self, kind: u32, concurrency: u32, allowed: u64, param: [u64; raw::PARAMS]) -> Result<u32> {
+        self.make("node", Command { op: OP_NODE_NEW, a: kind, b: concurrency, value: allowed, param, ..Default::default() })
+    }
+
+    /// An edge, not yet attached; its id.
+    pub fn edge_new(&self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32> {
+        let flags = if when_spent { u64::from(raw::EDGE_WHEN_SPENT) } else { 0 };
+        let value = u64::from(rank as u32) | flags << 32;
+        self.make("edge", Command { op: OP_EDGE_NEW, a: parent, b: child, value, ..Default::default() })
+    }
+
+    /// Attach an edge.
+    pub fn attach_edge(&self, edge: u32, param: [u64; raw::PARAMS]) -> Result<Result<(), Refusal>> {
+        self.refuse(Command { op: OP_ATTACH, a: edge, param, ..Default::default() })
+    }
+
+    /// Change an edge's parameters.
+    pub fn set(&self, edge: u32, param: [u64; raw::PARAMS]) -> Result<Result<(), Refusal>> {
+        self.refuse(Command { op: OP_SET, a: edge, param, ..Default::default() })
+    }
+
+    /// Take an edge out.
+    pub fn detach_edge(&self, edge: u32) -> Result<Result<(), Refusal>> {
+        self.refuse(Command { op: OP_DETACH, a: edge, ..Default::default() })
+    }
+
+    /// Give a node back that has no edges.
+    pub fn node_free(&self, node: u32) -> Result<Result<(), Refusal>> {
+        self.refuse(Command { op: OP_NODE_FREE, a: node, ..Default::default() })
+    }
+
+    /// `node` becomes what `cpu` runs.
+    pub fn root(&self, cpu: u32, node: u32) -> Result<Result<(), Refusal>> {
+        self.refuse(Command { op: OP_ROOT, a: cpu, b: node, ..Default::default() })
+    }
+
+    /// Threads that match nothing go below `node`; the parameter `nice`, if any, follows their nice value.
+    pub fn set_default(&self, node: u32, param: [u64; raw::PARAMS], nice: Option<usize>) -> Result<()> {
+        let b = nice.map_or(NO_NICE, |index| index as u32);
+        self.run(Command { op: COMMAND_DEFAULT, a: node, b, param, ..Default::default() })?;
+        Ok(())
+    }
+
+    /// The thread `tid` becomes the task `leaf` as soon as it is off the CPU; `own`: the leaf goes when the thread goes.
+    /// False: there is no such thread.
+    pub fn bind(&self, tid: u32, leaf: u32, own: bool) -> Result<bool> {
+        let code = self.run(Command { op: COMMAND_LEAF, a: leaf, b: own.into(), pid: tid, ..Default::default() })?;
+        Ok(code == 0)
+    }
+
+    /// Try again to free a dead thread's leaf; true when it is gone.
+    pub fn reap(&self, leaf: u32) -> Result<bool> {
+        Ok(self.run(Command { op: COMMAND_REAP, a: leaf, ..Default::default() })? == 0)
+    }
+
+    /// From here on the kernel schedules with it.
+    pub fn attach(&mut self) -> Result<()> {
+        for program in ["tierce_switch", "tierce_newtask", "tierce_exec", "tierce_rename"] {
+            let link = self.object.attach(program)?;
+            self.links.push(link);
+        }
+        let operations = self.object.attach_operations("tierce_ops").context("starting the scheduler")?;
+        self.links.insert(0, operations);
+        Ok(())
+    }
+
+    /// The machine goes back to its default scheduler.
+    pub fn detach(&mut self) {
+        self.links.clear();
+    }
+
+    /// One of the rings: `records` or `news`.
+    pub fn ring(&self, name: &str, take: Box<dyn FnMut(&[u8])>) -> Result<Ring> {
+        self.object.ring(name, take)
+    }
+
+    /// Name and number of verified instructions of each program.
+    pub fn programs(&self) -> Vec<(String, u32)> {
+        self.object.programs()
+    }
+
+    fn read<T>(&self, base: *const u8, at: usize) -> T {
+        // SAFETY: callers pass places inside the arena, which is mapped as long as the object; T is plain data, and the
+        // kernel side may change it meanwhile: a torn copy is a stale number, never an unsound value.
+        unsafe { read_volatile(base.add(at).cast::<T>()) }
+    }
+
+    /// A node or task; all zeros for an id that cannot be.
+    pub fn node(&self, id: u32) -> raw::Node {
+        let id = id.min(self.layout.nodes - 1);
+        self.read(self.state, (self.layout.node_at + id * self.layout.node_size) as usize)
+    }
+
+    /// An edge.
+    pub fn edge(&self, id: u32) -> raw::Edge {
+        let id = id.min(self.layout.edges - 1);
+        self.read(self.state, (self.layout.edge_at + id * self.layout.edge_size) as usize)
+    }
+
+    /// A CPU.
+    pub fn cpu(&self, cpu: u32) -> raw::Cpu {
+        let cpu = cpu.min(raw::CPUS as u32 - 1);
+        self.read(self.state, (self.layout.cpu_at + cpu * self.layout.cpu_size) as usize)
+    }
+
+    /// What the kernel side keeps for a task.
+    pub fn leaf(&self, id: u32) -> Leaf {
+        let id = id.min(self.layout.nodes - 1);
+        self.read(self.side, id as usize * size_of::<Leaf>())
+    }
+
+    /// What it counts per CPU.
+    pub fn cpu_side(&self, cpu: u32) -> CpuSide {
+        let cpu = cpu.min(raw::CPUS as u32 - 1);
+        self.read(self.side, (self.layout.side_cpu_at + cpu * self.layout.side_cpu_size) as usize)
+    }
+
+    /// What it counts as a whole.
+    pub fn side(&self) -> Side {
+        self.read(self.side, self.layout.side_rest_at as usize)
+    }
+
+    /// Ids of nodes and tasks are below this.
+    pub fn nodes_used(&self) -> u32 {
+        self.read::<u32>(self.state, self.layout.fresh_node_at as usize).clamp(1, self.layout.nodes)
+    }
+
+    /// Pools in use.
+    pub fn pools(&self) -> Pools {
+        let count = |fresh: u32, spare: u32| {
+            let fresh: u32 = self.read(self.state, fresh as usize);
+            let spare: u32 = self.read(self.state, spare as usize);
+            fresh.saturating_sub(1).saturating_sub(spare)
+        };
+        Pools {
+            nodes: count(self.layout.fresh_node_at, self.layout.spare_nodes_at),
+            edges: count(self.layout.fresh_edge_at, self.layout.spare_edges_at),
+        }
+    }
+
+    /// Why it ended, if it did.
+    pub fn exit(&self) -> Option<Exit> {
+        #[repr(C)]
+        #[derive(Clone, Copy)]
+        struct Raw {
+            code: i64,
+            kind: u32,
+            pad: u32,
+            reason: [u8; 128],
+            message: [u8; 1024],
+        }
+        // SAFETY: exit_info in .bss has this layout (bpf/control.h) and stays mapped.
+        let kind = unsafe { read_volatile(addr_of!((*self.exit.cast::<Raw>()).kind)) };
+        if kind == 0 {
+            return None;
+        }
+        let raw: Raw = self.read(self.exit, 0);
+        let text = |bytes: &[u8]| {
+            let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
+            String::from_utf8_lossy(&bytes[..end]).into_owned()
+        };
+        Some(Exit { kind, code: raw.code, reason: text(&raw.reason), message: text(&raw.message) })
+    }
+
+    /// An entry on the caller's clock, while nothing is attached: for tests of the loaded engine. `op` as in enum
+    /// tierce_op.
+    pub fn exercise(&self, op: u32, a: u32, b: u32, now_ns: u64) -> Result<u64> {
+        let mut command = Command { op, a, b, value: now_ns, ..Default::default() };
+        call(self.exercise, &mut command)?;
+        Ok(command.result)
+    }
+}
