@@ -259,7 +259,10 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 			if (parent && S.node[parent].heeds && S.node[parent].domain == S.node[node].domain) {
 				policy_announce(edge, deadline_ns, now);
 				node_reordered(parent, now);
-				up = parent;
+				if (!up)
+					up = parent;
+				else
+					work_push(parent); /* settle_works goes on from there */
 			}
 			edge = x->next_parent;
 		}
@@ -516,6 +519,8 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		u32 node = S.domain[domain].work[--S.domain[domain].works], edge;
 		node_t *n = node_at(node);
 		bool able = node_is_able(node);
+		if (n->heeds && n->deadline_ns != policy_deadline(node, now))
+			deadline_spread(node, policy_deadline(node, now), now);
 		if (n->row) { /* a head tells, it does not request */
 			n->able = able;
 			if (!head_settle(node, now) && able && n->kind != TIERCE_TASK)
