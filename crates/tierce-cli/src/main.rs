@@ -23,5 +23,8 @@ Start with an example:
 Exit codes: 0 holds / done, 1 does not hold, 2 bad input or environment.";
 
 fn main() -> ExitCode {
+    // `tierce sim PLAN | head` ends when head has seen enough, like every other command.
+    // SAFETY: no other thread yet, and the default action is no handler of ours.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
     commands::run(Cli::parse().command)
 }
