@@ -151,6 +151,38 @@ fn nested_edf() {
     check_plan(plan, 30, expect!["0 a, 3 c, 8 b, 10 a, 13 b, 17 c, 20 a, 23 c, 25 idle"]);
 }
 
+/// A node below two edf nodes tells both, and they tell theirs.
+#[test]
+fn deadlines_go_up_every_way() {
+    let plan = r#"
+        node.top = { policy = "edf", cpu = 0 }
+        node.upper = { policy = "edf", under.top = {} }
+        node.lower = { policy = "edf", under.upper = {}, under.top = {} }
+        task.a = { under.lower = {}, load = { period = "20ms", work = "5ms", deadline = "10ms" } }
+        task.b = { under.lower = {}, load = { period = "40ms", work = "10ms", deadline = "18ms", phase = "1ms" } }
+        task.c = { under.upper = {}, load = { period = "40ms", work = "3ms", deadline = "16ms", phase = "2ms" } }
+    "#;
+    check_plan(plan, 40, expect!["0 a, 5 c, 8 b, 18 idle, 20 a, 25 idle"]);
+}
+
+/// A node on two CPUs announces the deadline of what it runs, not only of what waits.
+#[test]
+fn shared_nodes_announce_what_they_run() {
+    let plan = r#"
+        machine.cpus = 2
+        node.top = { policy = "edf", cpus = "all" }
+        node.rt = { policy = "reservation", under.top = {} }
+        node.inner = { policy = "edf", under.top = {}, under.rt = { budget = "4ms", period = "15ms" } }
+        node.box = { policy = "fixed-priority", under.inner = {}, under.top = { deadline = "19ms" } }
+        task.a = { under.box = { priority = 2 }, load = { period = "20ms", work = "2ms" } }
+        task.b = { under.inner = {}, load = { period = "6ms", work = "3ms" } }
+        task.c = { under.top = {}, load = "busy" }
+    "#;
+    check_plan(plan, 20, expect![[r#"
+        0 b, 3 idle, 6 b, 9 idle, 12 b, 15 idle, 18 b
+        0 a, 2 c"#]]);
+}
+
 /// Time sharing on two CPUs, and three hogs that move.
 #[test]
 fn shared_root() {
