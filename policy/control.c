@@ -244,6 +244,7 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 	x->fair.inverse = 0;
 	x->fair.fraction = 0;
 	x->fair.lead = 0;
+	x->fair.begin = 0;
 	x->fair.quantum_ns = 0;
 	return id;
 }

@@ -12,7 +12,8 @@
  *
  * Rules
  *   1. The least (tag - warp) is picked, ties to the lower edge id, once the running child's quantum is used.
- *   2. Within its quantum the running child is replaced only by one with warp and a smaller (tag - warp).
+ *   2. Within its quantum the running child is replaced only by one with warp whose (tag - warp) is smaller than the running
+ *      child's was when the quantum began.
  *   3. A waking child's tag is lifted to the node's virtual time, which is the smallest tag of those that want the CPU and
  *      never falls; when nobody wants it, it is the largest tag ever reached.
  *   4. A child that lost the CPU without blocking keeps its tag and the rest of its quantum.
@@ -57,7 +58,9 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 	x->param[FAIR_WEIGHT] = S.stage[FAIR_WEIGHT];
 	x->param[FAIR_WARP] = S.stage[FAIR_WARP];
 	x->fair.inverse = (1ull << 32) / x->param[FAIR_WEIGHT];
+	x->fair.begin += x->fair.lead; /* moves with the warp */
 	x->fair.lead = fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false);
+	x->fair.begin -= x->fair.lead;
 	return TIERCE_OK;
 }
 
@@ -104,15 +107,21 @@ TIERCE_FN u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (!first || !running)
 		return first | running;
-	if (S.edge[running].fair.quantum_ns > 0 && !S.edge[first].fair.lead)
-		return running;
+	if (S.edge[running].fair.quantum_ns > 0)
+		return S.edge[first].fair.lead && fair_key(first) < S.edge[running].fair.begin ? first : running;
 	return fair_earlier(first, running) ? first : running;
+}
+
+static inline void fair_quantum_begin(u32 edge)
+{
+	S.edge[edge].fair.quantum_ns = (s64)parent_of(edge)->param[FAIR_QUANTUM];
+	S.edge[edge].fair.begin = fair_key(edge);
 }
 
 TIERCE_FN int fair_grant(u32 edge, u64 now)
 {
 	if (S.edge[edge].fair.quantum_ns <= 0)
-		S.edge[edge].fair.quantum_ns = (s64)parent_of(edge)->param[FAIR_QUANTUM];
+		fair_quantum_begin(edge);
 	return 0;
 }
 
@@ -130,6 +139,8 @@ TIERCE_FN int fair_charge(u32 edge, u64 ran_ns, u64 now)
 	u32 first = node->order;
 	u64 inverse = x->fair.inverse, least;
 
+	if (x->fair.quantum_ns <= 0) /* it went on after its quantum, nobody was before it */
+		fair_quantum_begin(edge);
 	x->fair.tag += fair_virtual(inverse, ran_ns, x->fair.fraction, false);
 	x->fair.fraction = fair_virtual(inverse, ran_ns, x->fair.fraction, true);
 	if (x->fair.tag > node->tail)
@@ -138,11 +149,11 @@ TIERCE_FN int fair_charge(u32 edge, u64 ran_ns, u64 now)
 	if (least > node->clock)
 		node->clock = least;
 
-	if (x->fair.quantum_ns <= 0) /* it went on after its quantum, nobody was before it */
-		x->fair.quantum_ns = (s64)node->param[FAIR_QUANTUM];
 	x->fair.quantum_ns -= (s64)ran_ns;
-	if (x->fair.quantum_ns <= 0)
-		x->fair.quantum_ns = node_contended(S.edge[edge].parent) ? 0 : (s64)node->param[FAIR_QUANTUM];
+	if (x->fair.quantum_ns <= 0 && !node_contended(S.edge[edge].parent))
+		fair_quantum_begin(edge);
+	else if (x->fair.quantum_ns < 0)
+		x->fair.quantum_ns = 0;
 	return 0;
 }
 

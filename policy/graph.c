@@ -973,12 +973,13 @@ TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
 	u32 link = S.domain[cpu].events, i;
 	if (link)
 		until = S.link[link].key;
-	if (cpu == S.shared_timer && S.domain[TIERCE_SHARED].events) {
-		at = S.link[S.domain[TIERCE_SHARED].events].key;
+	if (cpu == S.shared_timer) {
+		link = S.domain[TIERCE_SHARED].events;
+		at = link ? S.link[link].key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
 		S.shared_until_ns = at;
 		until = at < until ? at : until;
 	}
-	for (i = 1; i < TIERCE_PATH && i < c->path_length && CAN_LOOP; i++) {
+	for (i = 1; !c->outside && i < TIERCE_PATH && i < c->path_length && CAN_LOOP; i++) {
 		at = policy_until(S.cpu[cpu].path[i], now);
 		until = at < until ? at : until;
 	}
@@ -1005,6 +1006,8 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 		kick(cpu);
 		return 0;
 	}
+	if (c->outside && own)
+		cpu_arm(cpu, now); /* its events, the shared ones perhaps, go on */
 	if (c->outside || c->asked)
 		return 0;
 	walk(cpu, now);
@@ -1101,6 +1104,9 @@ TIERCE_FN int edges_return(u32 cpu, u64 now)
 			if (S.row[S.node[head].row].hold[cpu] == TIERCE_HOLD_LEAVING)
 				head_free(head, cpu, now);
 		}
+		/* what is freed above has to know that the child below can be had again: a claim is judged by it */
+		if (S.domain[TIERCE_SHARED].works)
+			settle_works(TIERCE_SHARED, now);
 	}
 	c->leaves = 0;
 	return 0;

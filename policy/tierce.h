@@ -143,6 +143,7 @@ struct tierce_edge {
 			u64 inverse;	/* 2^32 / weight */
 			u64 fraction;	/* low bits of the last charge, carried over */
 			u64 lead;	/* warp in virtual time */
+			u64 begin;	/* tag - warp when the quantum began */
 			s64 quantum_ns; /* rest of the quantum */
 		} fair;
 		struct {

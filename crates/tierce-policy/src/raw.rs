@@ -31,7 +31,7 @@ pub struct Edge {
     pub param: [u64; PARAMS],
     pub supply_ns: u64,
     pub forgiven_ns: u64,
-    pub policy: [u64; 5],
+    pub policy: [u64; 6],
 }
 
 /// Flag of [`Edge::flags`]: the budget is used up until it is replenished.
