@@ -849,10 +849,13 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 		return;
 	order_remove(edge);
 	row = S.node[parent].row;
-	if (row)
+	if (row) {
 		S.row[row].running[cpu] = edge;
-	else
+		if (S.node[parent].order)
+			work_push(parent); /* another child is first now: it may outrank what runs elsewhere */
+	} else {
 		S.node[parent].running = edge;
+	}
 	policy_grant(edge, now);
 }
 
