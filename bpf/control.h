@@ -36,6 +36,9 @@ struct tierce_leaf { /* of the graph's task with the same id */
 	u32 pid;     /* its thread, 0: none */
 	u32 own;     /* enum tierce_own */
 	u32 dead;    /* to be freed by the loader */
+	u64 deadline_ns; /* of its jobs, relative to the wake-up; never: none, 0: its jobs are not followed */
+	u64 woke_ns;	 /* begin of its current job, 0: none */
+	u32 job, pad[3]; /* number of its current job */
 };
 
 struct tierce_cpu_side { /* written by its CPU only */
@@ -56,6 +59,7 @@ struct tierce_side {
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */
 	u32 pad;
+	u64 default_jobs; /* deadline_ns of its leaves */
 	u64 lost;      /* records */
 	u64 overflows; /* threads that found no leaf */
 	u64 displaced; /* threads that lost their place by a change of affinity */

@@ -223,6 +223,52 @@ static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 re
 	bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
 }
 
+/* A leaf is another thread from now on. */
+static inline void name_write(u32 leaf, struct task_struct *p, u64 now)
+{
+	struct tierce_event *event;
+	if (!(trace_kinds >> TIERCE_EV_name & 1))
+		return;
+	event = bpf_ringbuf_reserve(&records, sizeof *event, 0);
+	if (!event) {
+		__sync_fetch_and_add(&SIDE.lost, 1);
+		return;
+	}
+	event->now_ns = now;
+	event->kind = TIERCE_EV_name;
+	event->cpu = 0;
+	event->a = leaf;
+	bpf_probe_read_kernel(&event->b, 16, p->comm); /* b, pad, value */
+	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
+}
+
+/* ---- jobs: from a wake-up to the next voluntary block ----------------------------------------------------------- */
+
+static inline void job_begin(u32 leaf, u64 now)
+{
+	u64 relative = SIDE.leaf[leaf].deadline_ns, deadline = TIERCE_NEVER;
+	if (!relative)
+		return;
+	if (relative != TIERCE_NEVER)
+		deadline = now + relative;
+	SIDE.leaf[leaf].woke_ns = now;
+	SIDE.leaf[leaf].job++;
+	port_trace(TIERCE_EV_job_release, S.node[leaf].last_cpu, leaf, SIDE.leaf[leaf].job, deadline, now);
+	if (deadline != TIERCE_NEVER && S.node[S.edge[S.node[leaf].first_parent].parent].heeds)
+		graph_announce(leaf, deadline, now);
+}
+static inline void job_end(u32 leaf, u64 now)
+{
+	u64 relative = SIDE.leaf[leaf].deadline_ns, woke = SIDE.leaf[leaf].woke_ns;
+	u32 job = SIDE.leaf[leaf].job;
+	if (!woke)
+		return;
+	SIDE.leaf[leaf].woke_ns = 0;
+	if (relative != TIERCE_NEVER && now > woke + relative)
+		port_trace(TIERCE_EV_miss, S.node[leaf].last_cpu, leaf, job, woke + relative, now);
+	port_trace(TIERCE_EV_job_complete, S.node[leaf].last_cpu, leaf, job, now - woke, now);
+}
+
 /* ---- leaves of threads ------------------------------------------------------------------------------------------ */
 
 static inline u64 cpus_of(const struct cpumask *mask)
@@ -258,8 +304,11 @@ static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
 			leaf = TIERCE_NONE;
 		}
 	}
-	if (leaf)
+	if (leaf) {
 		SIDE.leaf[leaf].own = LEAF_DEFAULT;
+		SIDE.leaf[leaf].deadline_ns = SIDE.default_jobs;
+		port_trace(TIERCE_EV_attach, 0, edge, leaf, SIDE.default_node, now);
+	}
 	control_unlock();
 	return leaf;
 }
@@ -269,8 +318,11 @@ static inline u32 leaf_free_locked(u32 leaf, u64 now)
 {
 	u32 edge, error = 0;
 	edge = S.node[leaf].first_parent;
-	if (edge)
+	if (edge) {
 		error = graph_detach(edge, now);
+		if (!error)
+			port_trace(TIERCE_EV_detach, 0, edge, leaf, 0, now);
+	}
 	if (!error)
 		error = graph_node_free(leaf); /* refused while there are more parents */
 	if (error) {
@@ -338,7 +390,10 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 		return;
 	}
 	SIDE.leaf[leaf].pid = p->pid;
+	SIDE.leaf[leaf].woke_ns = 0;
 	slot_put(leaf, p);
+	if (SIDE.leaf[leaf].own != LEAF_PLAN)
+		name_write(leaf, p, now_ns());
 }
 /* To a leaf of the default node. */
 static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus, u64 now)
@@ -438,6 +493,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		graph_returned(cpu, now);
 	}
 	if (!S.node[leaf].servable) {
+		if (enq_flags & SCX_ENQ_WAKEUP)
+			job_begin(leaf, now);
 		graph_request(leaf, TIERCE_WOKE, now);
 		return;
 	}
@@ -469,6 +526,8 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		SIDE.cpu[cpu].left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
+	if (deq_flags & SCX_DEQ_SLEEP)
+		job_end(leaf, now);
 	if (S.node[leaf].servable)
 		graph_release(leaf, deq_flags & SCX_DEQ_SLEEP ? TIERCE_BLOCKED : TIERCE_MOVED, now);
 	if ((deq_flags & SCX_DEQ_SLEEP) && (p->__state & TASK_DEAD))
@@ -715,6 +774,9 @@ int BPF_PROG(tierce_exec, struct task_struct *p)
 SEC("tp_btf/task_rename")
 int BPF_PROG(tierce_rename, struct task_struct *p)
 {
+	struct thread *t = thread_of(p);
+	if (t && t->leaf && SIDE.leaf[t->leaf].own != LEAF_PLAN)
+		name_write(t->leaf, p, now_ns());
 	return tell(NEWS_NAME, p);
 }
 

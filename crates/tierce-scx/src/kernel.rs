@@ -71,6 +71,13 @@ pub struct Leaf {
     pub own: u32,
     /// Its thread is dead, but the leaf could not be freed.
     pub dead: u32,
+    /// Relative deadline of its jobs; never: none, 0: its jobs are not followed.
+    pub deadline_ns: u64,
+    /// Begin of its current job.
+    pub woke_ns: u64,
+    /// Number of its current job.
+    pub job: u32,
+    pad: [u32; 3],
 }
 
 /// `struct tierce_cpu_side`: what the kernel side counts per CPU.
@@ -109,6 +116,7 @@ pub struct Side {
     default_param: [u64; 4],
     default_nice: u32,
     pad: u32,
+    default_jobs: u64,
     /// Records that did not fit the ring.
     pub lost: u64,
     /// Threads that found no leaf.
@@ -297,6 +305,16 @@ impl Kernel {
     pub fn bind(&self, tid: u32, leaf: u32, own: bool) -> Result<bool> {
         let code = self.run(Command { op: COMMAND_LEAF, a: leaf, b: own.into(), pid: tid, ..Default::default() })?;
         Ok(code == 0)
+    }
+
+    /// Follow the jobs of the task `leaf`: from a wake-up to the next block; their relative deadline, if they have one.
+    pub fn follow_jobs(&self, leaf: u32, deadline_ns: Option<u64>) {
+        let id = leaf.min(self.layout.nodes - 1);
+        // SAFETY: inside the arena, which is writable memory of ours; one aligned word that the kernel side only reads.
+        unsafe {
+            let at = self.side.cast_mut().cast::<Leaf>().add(id as usize);
+            std::ptr::addr_of_mut!((*at).deadline_ns).write_volatile(deadline_ns.unwrap_or(u64::MAX));
+        }
     }
 
     /// Try again to free a dead thread's leaf; true when it is gone.

@@ -3,6 +3,7 @@
 
 mod check;
 mod demo_table;
+mod run;
 mod schema;
 mod sim;
 mod timeline;
@@ -18,6 +19,7 @@ pub enum Command {
     Trace(trace::Args),
     Check(check::Args),
     Sim(sim::Args),
+    Run(run::Args),
     Schema(schema::Args),
     Vm(vm::Args),
     #[command(hide = true)]
@@ -31,6 +33,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Check(args) => check::run(args),
         Command::Sim(args) => sim::run(args),
+        Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Vm(args) => vm::run(args),
         Command::DemoTable(args) => demo_table::run(args),

@@ -1,0 +1,135 @@
+//! `tierce run`: enforce a plan on this machine.
+
+use anyhow::{bail, Context, Result};
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tierce_plan::{parse_time, Plan};
+use tierce_scx::kernel::Options;
+use tierce_scx::live::Live;
+use tierce_trace::{Kind, Writer};
+
+/// Enforce a plan on this machine (root)
+///
+/// Loads the plan's schedulers into the kernel (sched_ext), binds running and coming threads to its tasks, and shows what
+/// each gets. Ends with Ctrl-C, SIGTERM or --for; however it ends, even by kill -9, the machine is back on its default
+/// scheduler.
+#[derive(clap::Args)]
+pub struct Args {
+    /// The plan
+    plan: PathBuf,
+    /// End after this time: 500ms, 10s, 10min
+    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    duration_ns: Option<u64>,
+    /// Write the result as JSON
+    #[arg(long)]
+    json: bool,
+    /// Write every event: for `tierce trace` and `tierce timeline`
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+}
+
+fn parse_duration(text: &str) -> Result<u64, String> {
+    parse_time(text).map_err(|error| error.message().into())
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_signal: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// What statistics need.
+const STATS: &[Kind] = &[
+    Kind::Decision,
+    Kind::Grant,
+    Kind::Revoke,
+    Kind::Throttle,
+    Kind::Replenish,
+    Kind::Forgive,
+    Kind::Stolen,
+    Kind::JobRelease,
+    Kind::JobComplete,
+    Kind::Miss,
+    Kind::Name,
+    Kind::Attach,
+    Kind::Detach,
+];
+
+/// Run `tierce run`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    let plan = Plan::load_with(&args.plan, tierce_plan::Options { cpus });
+    let plan = match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
+        Ok(plan) => plan,
+        Err(faults) => {
+            eprint!("{}", faults.report());
+            bail!("{}: the plan has faults", args.plan.display());
+        }
+    };
+    let trace_kinds = match &args.trace {
+        Some(_) => u64::MAX,
+        None => STATS.iter().fold(0, |kinds, kind| kinds | 1 << *kind as u16),
+    };
+    let options = Options { cpus, trace_kinds, watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32, ..Default::default() };
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+    let mut live = Live::start(plan, options)?;
+    let mut trace = match &args.trace {
+        Some(path) => {
+            let file = File::create(path).with_context(|| path.display().to_string())?;
+            Some(Writer::new(BufWriter::new(file), live.header())?)
+        }
+        None => None,
+    };
+    let mut keep = |bytes: &[u8]| -> Result<()> {
+        if let Some(trace) = &mut trace {
+            for chunk in bytes.chunks_exact(32) {
+                trace.write(&tierce_trace::Event::from_bytes(chunk.try_into().context("an event")?))?;
+            }
+        }
+        Ok(())
+    };
+    eprintln!("tierce: {} is in force", args.plan.display());
+    let begun = Instant::now();
+    let ended = loop {
+        live.turn(&mut keep)?;
+        for notice in live.take_notices() {
+            eprintln!("tierce: thread {} ({}) matches {}: {}", notice.tid, notice.comm, notice.target, notice.why);
+        }
+        if let Some(exit) = live.ended() {
+            break Some(exit);
+        }
+        let over = args.duration_ns.is_some_and(|limit| begun.elapsed() >= Duration::from_nanos(limit));
+        if STOP.load(Ordering::Relaxed) || over {
+            break None;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    };
+    let bound: Vec<_> = live.bound().iter().map(|(tid, name)| format!("{tid}={name}")).collect();
+    eprintln!("tierce: bound {}", bound.join(" "));
+    for cpu in 0..cpus {
+        eprintln!("tierce: cpu {cpu}: {:?}", live.kernel().cpu_side(cpu));
+    }
+    eprintln!("tierce: {:?} {:?}", live.kernel().side(), live.kernel().pools());
+    let report = live.report();
+    live.stop();
+    if let Some(trace) = trace {
+        trace.finish()?.flush()?;
+    }
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        print!("{}", report.tables());
+    }
+    if let Some(exit) = ended {
+        eprintln!("tierce: the kernel ended it: {} {} ({})", exit.reason, exit.message, exit.code);
+        return Ok(ExitCode::from(1));
+    }
+    Ok(ExitCode::SUCCESS)
+}

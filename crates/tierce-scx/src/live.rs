@@ -1,0 +1,470 @@
+//! A plan, enforced: its graph in the kernel, its threads bound to it.
+
+use crate::kernel::{Kernel, Options};
+use crate::object::Ring;
+use crate::threads;
+use anyhow::{bail, Context, Result};
+use std::cell::RefCell;
+use std::collections::HashMap;
+use std::rc::Rc;
+use tierce_plan::{Attach, Child, Plan, Thread};
+use tierce_policy::{policies, raw, PolicyRecord, TASK};
+use tierce_trace::{EdgeInfo, Event, NodeInfo, Report, Source, Stats, TaskInfo, TraceHeader};
+
+/// Ids of the plan's parts in the kernel's graph.
+#[derive(Clone, Debug, Default)]
+struct Ids {
+    nodes: Vec<u32>,
+    /// By index into [`Plan::tasks`]; 0 for members of sets, which come with their threads.
+    tasks: Vec<u32>,
+    /// By index into [`Plan::edges`]; 0 for edges of members.
+    edges: Vec<u32>,
+    /// CPU, node, edge.
+    roots: Vec<(u32, usize, u32)>,
+}
+
+/// What a thread was bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Bound {
+    entry: usize,
+    leaf: u32,
+}
+
+/// Something the user should know about a thread: it matches, but is not where the plan wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Task or set that it matches.
+    pub target: String,
+    /// Why it is not there.
+    pub why: String,
+}
+
+/// A running plan.
+pub struct Live {
+    plan: Plan,
+    ids: Ids,
+    bound: HashMap<u32, Bound>,
+    noticed: HashMap<(u32, usize), String>,
+    notices: Vec<Notice>,
+    stats: Stats,
+    events: Rc<RefCell<Vec<u8>>>,
+    news: Rc<RefCell<Vec<u32>>>,
+    records_ring: Ring,
+    news_ring: Ring,
+    lost: u64,
+    missed: u64,
+    start_ns: u64,
+    kernel: Kernel,
+}
+
+/// CLOCK_MONOTONIC, the clock of the kernel side.
+pub fn now_ns() -> u64 {
+    // SAFETY: an all-zero timespec is valid, and the call fills it.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn policy(number: u32) -> Option<&'static PolicyRecord> {
+    policies().iter().find(|policy| policy.number == number)
+}
+
+impl Live {
+    /// Load, build, attach, bind the threads there are.
+    pub fn start(plan: Plan, options: Options) -> Result<Live> {
+        let mut kernel = Kernel::load(options)?;
+        let ids = build(&plan, &kernel)?;
+        let events = Rc::new(RefCell::new(Vec::new()));
+        let news = Rc::new(RefCell::new(Vec::new()));
+        let sink = events.clone();
+        let records_ring = kernel.ring("records", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
+        let sink = news.clone();
+        let take = move |bytes: &[u8]| {
+            if let Some(tid) = bytes.get(4..8).and_then(|bytes| bytes.try_into().ok()) {
+                sink.borrow_mut().push(u32::from_ne_bytes(tid));
+            }
+        };
+        let news_ring = kernel.ring("news", Box::new(take))?;
+        let start_ns = now_ns();
+        let header = header(&plan, &kernel, &ids, start_ns);
+        let stats = Stats::new(&header);
+        kernel.attach()?;
+        let mut live = Live {
+            plan,
+            ids,
+            bound: HashMap::new(),
+            noticed: HashMap::new(),
+            notices: Vec::new(),
+            stats,
+            events,
+            news,
+            records_ring,
+            news_ring,
+            lost: 0,
+            missed: 0,
+            start_ns,
+            kernel,
+        };
+        live.match_all()?;
+        Ok(live)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The kernel side.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// What a trace of this run says about itself.
+    pub fn header(&self) -> &TraceHeader {
+        self.stats.header()
+    }
+
+    /// What the user should know since last asked.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Threads bound to entries of the plan: thread, name of the task or set.
+    pub fn bound(&self) -> Vec<(u32, &str)> {
+        let mut list: Vec<_> = self
+            .bound
+            .iter()
+            .map(|(tid, bound)| (*tid, self.plan.child_name(self.plan.entries[bound.entry].target)))
+            .collect();
+        list.sort_unstable();
+        list
+    }
+
+    fn match_all(&mut self) -> Result<()> {
+        for tid in threads::all() {
+            self.match_thread(tid)?;
+        }
+        Ok(())
+    }
+
+    /// Look at a thread again: it is new, or its name, program, … changed.
+    fn match_thread(&mut self, tid: u32) -> Result<()> {
+        let Some(thread) = threads::look(tid) else {
+            self.bound.remove(&tid);
+            return Ok(());
+        };
+        let Some(entry) = self.plan.entry_of(&thread) else { return Ok(()) };
+        if self.bound.get(&tid).is_some_and(|bound| bound.entry == entry) {
+            return Ok(());
+        }
+        match self.place(&thread, entry)? {
+            Ok(leaf) => {
+                self.bound.insert(tid, Bound { entry, leaf });
+                // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
+                let _ = threads::requeue(tid);
+            }
+            Err(why) => {
+                if self.noticed.insert((tid, entry), why.clone()).as_ref() != Some(&why) {
+                    let target = self.plan.child_name(self.plan.entries[entry].target).to_string();
+                    self.notices.push(Notice { tid, comm: thread.comm, target, why });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Give a thread the leaf that its entry says; why not, if it does not get one.
+    fn place(&mut self, thread: &Thread, entry: usize) -> Result<Result<u32, String>> {
+        let gone = Ok(Err("it is gone".to_string()));
+        match self.plan.entries[entry].target {
+            Child::Task(task) => {
+                let leaf = self.ids.tasks[task];
+                let holder = self.kernel.leaf(leaf).pid;
+                let promised = self.bound.iter().find(|(_, bound)| bound.leaf == leaf).map(|(tid, _)| *tid);
+                let taken = [holder, promised.unwrap_or(0)].into_iter().find(|tid| *tid != 0 && threads::look(*tid).is_some());
+                if let Some(other) = taken.filter(|other| *other != thread.tid) {
+                    return Ok(Err(format!("thread {other} has it: a task is one thread, a set takes all")));
+                }
+                self.bound.retain(|_, bound| bound.leaf != leaf);
+                if !self.kernel.bind(thread.tid, leaf, false)? {
+                    return gone;
+                }
+                Ok(Ok(leaf))
+            }
+            Child::Set(set) => {
+                let under = self.plan.sets[set].under.clone();
+                let affinity = self.plan.sets[set].affinity.unwrap_or(u64::MAX);
+                let leaf = match self.kernel.node_new(TASK, 1, affinity, [0; raw::PARAMS]) {
+                    Ok(leaf) => leaf,
+                    Err(_) => return Ok(Err("the pool of nodes is used up".to_string())),
+                };
+                for edge in &under {
+                    if let Err(why) = self.attach(leaf, edge)? {
+                        self.abandon(leaf)?;
+                        return Ok(Err(why));
+                    }
+                }
+                self.kernel.follow_jobs(leaf, self.plan.sets[set].load.as_ref().and_then(|load| load.deadline_ns()));
+                if !self.kernel.bind(thread.tid, leaf, true)? {
+                    self.abandon(leaf)?;
+                    return gone;
+                }
+                Ok(Ok(leaf))
+            }
+            Child::Node(_) => Ok(Err("a node takes no threads".to_string())),
+        }
+    }
+
+    fn attach(&mut self, leaf: u32, edge: &tierce_plan::Edge) -> Result<Result<u32, String>> {
+        let parent = self.ids.nodes[edge.parent];
+        let Ok(id) = self.kernel.edge_new(parent, leaf, edge.rank, edge.when_spent) else {
+            return Ok(Err("the pool of edges is used up".to_string()));
+        };
+        if let Err(refusal) = self.kernel.attach_edge(id, edge.params)? {
+            let _ = self.kernel.detach_edge(id)?;
+            return Ok(Err(format!("below {}: {refusal}", self.plan.nodes[edge.parent].name)));
+        }
+        let number = |kind: tierce_trace::Kind| kind as u16;
+        let event = Event {
+            now_ns: now_ns(),
+            kind: number(tierce_trace::Kind::Attach),
+            cpu: 0,
+            a: id,
+            b: leaf,
+            pad: 0,
+            value: u64::from(parent),
+        };
+        self.events.borrow_mut().extend_from_slice(&event.to_bytes());
+        Ok(Ok(id))
+    }
+
+    fn abandon(&mut self, leaf: u32) -> Result<()> {
+        for _ in 0..64 {
+            let edge = self.kernel.node(leaf).first_parent;
+            if edge == 0 || self.kernel.detach_edge(edge)?.is_err() {
+                break;
+            }
+        }
+        let _ = self.kernel.node_free(leaf)?;
+        Ok(())
+    }
+
+    /// Take in what happened: news of threads, events. Call a few times a second at least. `record` gets the events.
+    pub fn turn(&mut self, record: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        self.news_ring.drain()?;
+        let mut news = std::mem::take(&mut *self.news.borrow_mut());
+        news.sort_unstable();
+        news.dedup();
+        let side = self.kernel.side();
+        if side.missed != self.missed {
+            self.missed = side.missed;
+            self.match_all()?;
+        } else {
+            for tid in news {
+                self.match_thread(tid)?;
+            }
+        }
+        if side.dead != 0 {
+            self.reap()?;
+        }
+        self.records_ring.drain()?;
+        let mut bytes = std::mem::take(&mut *self.events.borrow_mut());
+        if side.lost != self.lost {
+            let lost = side.lost - self.lost;
+            self.lost = side.lost;
+            let kind = tierce_trace::Kind::Lost as u16;
+            let event = Event { now_ns: now_ns(), kind, cpu: 0, a: 0, b: 0, pad: 0, value: lost };
+            bytes.extend_from_slice(&event.to_bytes());
+        }
+        record(&bytes)?;
+        if !self.kernel.options().record {
+            for chunk in bytes.chunks_exact(32) {
+                self.stats.event(&Event::from_bytes(chunk.try_into().context("an event")?));
+            }
+        }
+        bytes.clear();
+        *self.events.borrow_mut() = bytes;
+        Ok(())
+    }
+
+    /// Leaves of dead threads that could not be freed at once.
+    fn reap(&mut self) -> Result<()> {
+        for id in 1..self.kernel.nodes_used() {
+            while self.kernel.leaf(id).dead != 0 && !self.kernel.reap(id)? {
+                if self.kernel.node(id).first_parent == 0 {
+                    break;
+                }
+                std::thread::yield_now();
+            }
+        }
+        Ok(())
+    }
+
+    /// The statistics up to now.
+    pub fn report(&mut self) -> Report {
+        let now = now_ns();
+        for cpu in 0..self.kernel.options().cpus {
+            let state = self.kernel.cpu(cpu);
+            let switches = self.stats.cpu(cpu).map_or(0, |cpu| cpu.switches);
+            self.stats.set_cpu_usage(cpu, state.used_ns, state.idle_ns, state.stolen_ns, switches);
+        }
+        self.stats.finish(now);
+        self.stats.report()
+    }
+
+    /// When it began, CLOCK_MONOTONIC.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Why the kernel ended it, if it did.
+    pub fn ended(&self) -> Option<crate::kernel::Exit> {
+        self.kernel.exit()
+    }
+
+    /// Back to the default scheduler; what was there is still to be looked at.
+    pub fn stop(&mut self) {
+        self.kernel.detach();
+    }
+}
+
+/// The plan's graph, without members of sets.
+fn build(plan: &Plan, kernel: &Kernel) -> Result<Ids> {
+    let mut ids = Ids::default();
+    for node in &plan.nodes {
+        let id = kernel.node_new(node.policy, node.concurrency, u64::MAX, node.params);
+        ids.nodes.push(id.with_context(|| format!("node {}", node.name))?);
+    }
+    for task in &plan.tasks {
+        let id = match task.set {
+            Some(_) => 0,
+            None => kernel
+                .node_new(TASK, 1, task.affinity.unwrap_or(u64::MAX), [0; raw::PARAMS])
+                .with_context(|| format!("task {}", task.name))?,
+        };
+        ids.tasks.push(id);
+    }
+    let name = |edge: &tierce_plan::Edge| {
+        format!("edge from {} to {}", plan.nodes[edge.parent].name, plan.child_name(edge.child))
+    };
+    for edge in &plan.edges {
+        let child = match edge.child {
+            Child::Node(node) => ids.nodes[node],
+            Child::Task(task) => ids.tasks[task],
+            Child::Set(_) => 0,
+        };
+        let id = match child {
+            0 => 0,
+            child => kernel
+                .edge_new(ids.nodes[edge.parent], child, edge.rank, edge.when_spent)
+                .with_context(|| name(edge))?,
+        };
+        ids.edges.push(id);
+    }
+    for step in plan.attach_order() {
+        match step {
+            Attach::Root { cpu, node } => {
+                if let Err(refusal) = kernel.root(cpu, ids.nodes[node])? {
+                    bail!("cpu {cpu}, root {}: {refusal}", plan.nodes[node].name);
+                }
+                ids.roots.push((cpu, node, kernel.cpu(cpu).root_edge));
+            }
+            Attach::Edge(edge) if ids.edges[edge] != 0 => {
+                if let Err(refusal) = kernel.attach_edge(ids.edges[edge], plan.edges[edge].params)? {
+                    bail!("{}: {refusal}", name(&plan.edges[edge]));
+                }
+            }
+            Attach::Edge(_) => {}
+        }
+    }
+    for (task, &id) in plan.tasks.iter().zip(&ids.tasks) {
+        if id != 0 {
+            kernel.follow_jobs(id, task.load.as_ref().and_then(|load| load.deadline_ns()));
+        }
+    }
+    let default = plan.default_node.context("the plan has no default node")?;
+    let (params, nice) = match &plan.each {
+        Some(each) => (each.params, each.nice),
+        None => {
+            let presets = policy(plan.nodes[default].policy).map(preset).unwrap_or_default();
+            (presets, None)
+        }
+    };
+    kernel.set_default(ids.nodes[default], params, nice)?;
+    Ok(ids)
+}
+
+/// What a policy's edge parameters are when nobody says.
+fn preset(policy: &PolicyRecord) -> [u64; raw::PARAMS] {
+    let mut params = [0; raw::PARAMS];
+    for (at, param) in params.iter_mut().zip(&policy.edge_params) {
+        *at = param.preset.unwrap_or(0);
+    }
+    params
+}
+
+/// What a trace of this run says about itself.
+fn header(plan: &Plan, kernel: &Kernel, ids: &Ids, start_ns: u64) -> TraceHeader {
+    let nodes = plan.nodes.iter().zip(&ids.nodes).map(|(node, &id)| NodeInfo {
+        id,
+        name: node.name.clone(),
+        policy: policy(node.policy).map(|policy| policy.name.to_string()).unwrap_or_default(),
+        level: kernel.node(id).level.saturating_sub(1),
+    });
+    let tasks = plan.tasks.iter().zip(&ids.tasks).filter(|(_, &id)| id != 0).map(|(task, &id)| TaskInfo {
+        id,
+        name: task.name.clone(),
+        deadline_ns: task.load.as_ref().and_then(|load| load.deadline_ns()),
+        period_ns: match &task.load {
+            Some(tierce_plan::Load::Periodic(load)) => Some(load.period_ns),
+            Some(tierce_plan::Load::Sporadic(load)) => Some(load.separation_ns),
+            _ => None,
+        },
+    });
+    let roots = ids.roots.iter().map(|&(cpu, node, id)| EdgeInfo {
+        id,
+        child: ids.nodes[node],
+        parent_name: format!("cpu{cpu}"),
+        child_name: plan.nodes[node].name.clone(),
+        cpu: Some(cpu),
+        ..Default::default()
+    });
+    let edges = plan.edges.iter().zip(&ids.edges).filter(|(_, &id)| id != 0).map(|(edge, &id)| {
+        let parent = &plan.nodes[edge.parent];
+        let params = policy(parent.policy).map(|policy| &policy.edge_params[..]).unwrap_or_default();
+        let param = |name: &str| Some(edge.params[params.iter().position(|param| param.name == name)?]);
+        EdgeInfo {
+            id,
+            parent: ids.nodes[edge.parent],
+            child: kernel.edge(id).child,
+            parent_name: parent.name.clone(),
+            child_name: plan.child_name(edge.child).to_string(),
+            cpu: None,
+            budget_ns: param("budget"),
+            period_ns: param("period"),
+            deadline_ns: param("deadline").filter(|&ns| ns > 0),
+            weight: param("weight"),
+            priority: param("priority"),
+        }
+    });
+    TraceHeader {
+        version: tierce_trace::header::VERSION,
+        source: Source::Run,
+        plan: plan.name.clone(),
+        seed: None,
+        cpus: plan.machine.cpus,
+        start_ns,
+        end_ns: None,
+        clock: "CLOCK_MONOTONIC".into(),
+        nodes: nodes.collect(),
+        tasks: tasks.collect(),
+        edges: roots.chain(edges).collect(),
+    }
+}
