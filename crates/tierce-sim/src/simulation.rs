@@ -22,8 +22,8 @@ use tierce_plan::{Arrival, Child, Costs, Plan, Work};
 use tierce_policy::{Graph, NEVER};
 use tierce_trace::{Event, Kind, Report, Stats, TraceHeader};
 
-/// Decisions at one instant before we call it a livelock: each of 64 CPUs as often as it has crossing edges, many times.
-const ROUNDS_MAX: u32 = 100_000;
+/// Decisions at one instant before it is a livelock: 64 CPUs, each as often as it has crossing edges, and more.
+const ROUNDS_MAX: u32 = 10_000;
 
 /// How to simulate.
 #[derive(Clone, Debug, Default)]
@@ -40,7 +40,7 @@ pub struct Options {
     pub check: bool,
 }
 
-/// An invariant of the engine does not hold: our bug.
+/// The engine broke one of its own rules: a bug of ours.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("at {now_ns} ns: {rule}")]
 pub struct Violation {
@@ -315,8 +315,9 @@ impl Simulation {
                 None => self.interrupt(who as usize - self.tasks.len(), now),
             }
         }
-        self.decide_all(now);
+        let settled = self.decide_all(now);
         self.take_in();
+        settled?;
         if self.check {
             self.verify(now)?;
         }
@@ -476,8 +477,8 @@ impl Simulation {
 
     // ---- decisions -------------------------------------------------------------------------------------------------
 
-    fn decide_all(&mut self, now: u64) {
-        let mut rounds = 0;
+    fn decide_all(&mut self, now_ns: u64) -> Result<(), Violation> {
+        let (mut rounds, now) = (0, now_ns);
         loop {
             self.kicked |= self.graph.take_kicks();
             let mut due = self.kicked;
@@ -497,12 +498,18 @@ impl Simulation {
             self.kicked &= !(1 << cpu);
             self.decide(cpu, now);
             rounds += 1;
-            assert!(rounds < ROUNDS_MAX, "simulator: the engine does not come to rest at {now} ns");
+            if rounds == ROUNDS_MAX {
+                return Err(Violation {
+                    now_ns,
+                    rule: "livelock: the CPUs kick each other without end".into(),
+                });
+            }
         }
         let kicked = self.kicked;
         for (cpu, c) in self.cpus.iter_mut().enumerate() {
             c.plan_next(kicked >> cpu & 1 != 0);
         }
+        Ok(())
     }
 
     #[inline]

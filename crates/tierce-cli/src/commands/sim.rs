@@ -63,8 +63,8 @@ Examples:
   tierce sim examples/edf.toml --for 1min --seed 7 --json
   tierce sim examples/renderer-hard.toml --expect-no-misses
 
-Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was given, or --check found a
-broken invariant; 2 bad input or environment.";
+Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was given, or the scheduler broke
+one of its own rules (a bug of tierce); 2 bad input or environment.";
 
 /// Run `tierce sim`.
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -88,7 +88,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     recorder.take(&mut simulation.closing_events())?;
     recorder.finish(&args)?;
     if let Err(broken) = played? {
-        eprintln!("tierce sim: broken invariant: {broken}");
+        eprintln!("tierce sim: a bug of tierce: {broken}");
         return Ok(ExitCode::from(1));
     }
     let report = simulation.report();
@@ -102,7 +102,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(args.expect_no_misses && missed)))
 }
 
-/// The whole time, in slices; the inner error is a broken invariant.
+/// The whole time, in slices; the inner error is a bug of the engine.
 fn play(
     args: &Args,
     simulation: &mut Simulation,
