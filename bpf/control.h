@@ -13,6 +13,7 @@
 #define COMMAND_NO_NICE	  0xffffffffu
 
 #define OVERFLOW_SLICE_NS 1000000
+#define ARENA_MARK	  0x54494552434521ull
 
 enum tierce_news_kind { NEWS_THREAD = 1, NEWS_EXEC, NEWS_NAME };
 struct tierce_news { /* something happened to a thread that may change what it matches */

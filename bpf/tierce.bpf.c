@@ -92,6 +92,8 @@ struct tierce_side TIERCE_AS tierce_side;
 
 struct tierce TIERCE_AS tierce_state;
 
+u64 TIERCE_AS arena_mark = ARENA_MARK; /* the loader finds the arena's data by it */
+
 struct tierce_exit exit_info;
 
 const volatile struct tierce_layout layout = {

@@ -124,13 +124,28 @@ impl Object {
         Ok(unsafe { at.add(offset).cast::<T>().read_unaligned() })
     }
 
-    /// Where a variable of the arena is.
+    /// Where a variable of the loaded arena is. libbpf puts the arena's data at its begin or, on kernels that can address
+    /// it there, at its end, and does not say which; the variable `arena_mark` does.
     pub fn arena_variable(&self, name: &str) -> Result<*const u8> {
+        const MARK: u64 = 0x54_4945_5243_4521;
         let (at, length) = self.memory("arena")?;
+        // SAFETY: a valid map.
+        let pages = unsafe { sys::bpf_map__max_entries(self.map("arena")?) } as usize;
+        // SAFETY: no arguments that could be wrong.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let end = (pages * page).saturating_sub(length.next_multiple_of(page));
+        let (mark, _) = self.variable(".addr_space.1", "arena_mark")?;
         let (offset, size) = self.variable(".addr_space.1", name)?;
-        ensure!(offset + size <= length, "variable {name} lies outside the arena");
-        // SAFETY: inside the arena's memory.
-        Ok(unsafe { at.add(offset) })
+        ensure!(offset + size <= length && mark + 8 <= length, "variable {name} lies outside the arena");
+        for begin in [end, 0] {
+            // SAFETY: the whole arena is mapped; both places lie inside.
+            unsafe {
+                if at.add(begin + mark).cast::<u64>().read_unaligned() == MARK {
+                    return Ok(at.add(begin + offset));
+                }
+            }
+        }
+        bail!("the arena's data is not where libbpf puts it");
     }
 
     /// The size of a ring buffer, before loading.

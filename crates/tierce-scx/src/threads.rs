@@ -1,52 +1,230 @@
 //! The machine's threads: what /proc says of them, and how to make one pass through the scheduler.
+//!
+//! Threads come and go while they are looked at. One that is gone is left out; one whose id was taken by another in the
+//! meantime is noticed by its start time and left out too.
 
 use std::fs;
 use std::io::{Error, Result};
+use std::path::{Path, PathBuf};
 use tierce_plan::Thread;
+
+/// Which of the kernel's scheduling classes a thread is in, by its policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Class {
+    /// SCHED_OTHER.
+    Other,
+    /// SCHED_BATCH.
+    Batch,
+    /// SCHED_IDLE.
+    Idle,
+    /// SCHED_EXT.
+    Ext,
+    /// SCHED_FIFO.
+    Fifo,
+    /// SCHED_RR.
+    RoundRobin,
+    /// SCHED_DEADLINE.
+    Deadline,
+}
+
+impl Class {
+    /// Its name in the kernel's manual pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Class::Other => "SCHED_OTHER",
+            Class::Batch => "SCHED_BATCH",
+            Class::Idle => "SCHED_IDLE",
+            Class::Ext => "SCHED_EXT",
+            Class::Fifo => "SCHED_FIFO",
+            Class::RoundRobin => "SCHED_RR",
+            Class::Deadline => "SCHED_DEADLINE",
+        }
+    }
+
+    /// Whether its threads run before all of sched_ext.
+    pub fn above(self) -> bool {
+        matches!(self, Class::Fifo | Class::RoundRobin | Class::Deadline)
+    }
+
+    fn from_number(number: u64) -> Class {
+        match number {
+            1 => Class::Fifo,
+            2 => Class::RoundRobin,
+            3 => Class::Batch,
+            5 => Class::Idle,
+            6 => Class::Deadline,
+            7 => Class::Ext,
+            _ => Class::Other,
+        }
+    }
+}
+
+/// A live thread: what a plan can match, and what decides whether a plan can rule it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Live {
+    /// What a plan can match.
+    pub thread: Thread,
+    /// Its scheduling class.
+    pub class: Class,
+    /// CPUs it may run on, a bit each; those beyond 63 are left out.
+    pub allowed: u64,
+    /// How many CPUs it may run on.
+    pub allowed_count: u32,
+}
+
+impl Live {
+    /// A kernel thread of one CPU: it runs beside every plan.
+    pub fn is_pinned(&self) -> bool {
+        self.thread.is_kthread && self.allowed_count == 1
+    }
+}
+
+/// A view of /proc, or of a folder that looks like it.
+#[derive(Clone, Debug)]
+pub struct Proc(PathBuf);
+
+impl Default for Proc {
+    fn default() -> Self {
+        Proc::at("/proc")
+    }
+}
+
+impl Proc {
+    /// The threads below this folder.
+    pub fn at(folder: impl Into<PathBuf>) -> Proc {
+        Proc(folder.into())
+    }
+
+    /// All thread ids there are now, ascending.
+    pub fn ids(&self) -> Vec<u32> {
+        let task = |pid: u32| numbers(&self.0.join(pid.to_string()).join("task"));
+        let mut list: Vec<u32> = numbers(&self.0).into_iter().flat_map(task).collect();
+        list.sort_unstable();
+        list.dedup();
+        list
+    }
+
+    /// All threads there are now, by thread id.
+    pub fn all(&self) -> Vec<Live> {
+        self.ids().into_iter().filter_map(|tid| self.look(tid)).collect()
+    }
+
+    /// What is known of a thread; `None`: it is gone.
+    pub fn look(&self, tid: u32) -> Option<Live> {
+        let folder = self.0.join(tid.to_string());
+        let read = |name: &str| {
+            fs::read(folder.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+        };
+        let stat = Stat::parse(&read("stat")?)?;
+        let status = read("status")?;
+        let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
+        let number = |key: &str, index: usize| -> Option<u32> {
+            field(key)?.split_whitespace().nth(index)?.parse().ok()
+        };
+        let pid = number("Tgid:", 0)?;
+        let pcomm = match pid == tid {
+            true => stat.comm.clone(),
+            false => fs::read(self.0.join(pid.to_string()).join("comm"))
+                .map(|name| String::from_utf8_lossy(&name).trim_end_matches('\n').to_string())
+                .unwrap_or_default(),
+        };
+        let exe = fs::read_link(folder.join("exe"))
+            .map(|path| path.to_string_lossy().into_owned())
+            .unwrap_or_default();
+        let exe = exe.strip_suffix(" (deleted)").unwrap_or(&exe).to_string(); // an update replaced the file
+        let (allowed, allowed_count) = field("Cpus_allowed:").map_or((u64::MAX, u32::MAX), mask);
+        let live = Live {
+            thread: Thread {
+                comm: stat.comm.clone(),
+                pcomm,
+                exe,
+                cgroup: read("cgroup").map(|text| cgroup(&text)).unwrap_or_default(),
+                uid: number("Uid:", 1)?,
+                gid: number("Gid:", 1)?,
+                pid,
+                tid,
+                ppid: number("PPid:", 0)?,
+                nice: stat.nice,
+                is_kthread: stat.flags & PF_KTHREAD != 0,
+            },
+            class: stat.class,
+            allowed,
+            allowed_count,
+        };
+        // Still the same thread?
+        let again = Stat::parse(&read("stat")?)?;
+        (again.started == stat.started).then_some(live)
+    }
+}
+
+const PF_KTHREAD: u64 = 0x0020_0000;
+
+/// The numbers that name the entries of a folder.
+fn numbers(folder: &Path) -> Vec<u32> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
+}
+
+/// What is taken from /proc/TID/stat: fields by number, of which the second is a name in parentheses that may contain
+/// anything.
+struct Stat {
+    comm: String,
+    flags: u64,
+    nice: i32,
+    started: u64,
+    class: Class,
+}
+
+impl Stat {
+    fn parse(text: &str) -> Option<Stat> {
+        let (front, rest) = text.rsplit_once(')')?;
+        let comm = front.split_once('(')?.1.to_string();
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let number = |field: usize| fields.get(field - 3)?.parse::<i64>().ok();
+        Some(Stat {
+            comm,
+            flags: number(9)? as u64,
+            nice: number(19)? as i32,
+            started: number(22)? as u64,
+            class: Class::from_number(number(41).unwrap_or(0) as u64),
+        })
+    }
+}
+
+/// The path of version 2's hierarchy, else of systemd's own; without the leading `/`.
+fn cgroup(text: &str) -> String {
+    let path = |start: &str| text.lines().find_map(|line| line.strip_prefix(start));
+    let named = || text.lines().find_map(|line| Some(line.split_once(":name=systemd:")?.1));
+    path("0::")
+        .filter(|path| *path != "/")
+        .or_else(named)
+        .unwrap_or_default()
+        .trim_start_matches('/')
+        .to_string()
+}
+
+/// A mask as the kernel prints it (`ff,ffffffff`): its lowest 64 bits, and how many are set in all.
+fn mask(text: &str) -> (u64, u32) {
+    let mut low = 0;
+    let mut count = 0;
+    for (index, word) in text.rsplit(',').enumerate() {
+        let word = u64::from(u32::from_str_radix(word.trim(), 16).unwrap_or(0));
+        count += word.count_ones();
+        if index < 2 {
+            low |= word << (32 * index);
+        }
+    }
+    (low, count)
+}
 
 /// All thread ids there are now.
 pub fn all() -> Vec<u32> {
-    let numbers = |path: &str| -> Vec<u32> {
-        let entries = fs::read_dir(path).into_iter().flatten().flatten();
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect()
-    };
-    let mut list: Vec<u32> = numbers("/proc").into_iter().flat_map(|pid| numbers(&format!("/proc/{pid}/task"))).collect();
-    list.sort_unstable();
-    list.dedup();
-    list
+    Proc::default().ids()
 }
 
-/// What is known of a thread; `None`: it is gone.
+/// What a plan can match of a thread; `None`: it is gone.
 pub fn look(tid: u32) -> Option<Thread> {
-    let read = |name: &str| fs::read_to_string(format!("/proc/{tid}/{name}")).ok();
-    let status = read("status")?;
-    let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
-    let number = |key: &str, index: usize| -> u32 {
-        field(key).and_then(|text| text.split_whitespace().nth(index)?.parse().ok()).unwrap_or(0)
-    };
-    let pid = number("Tgid:", 0);
-    let stat = read("stat")?;
-    let after_name: Vec<&str> = stat.rsplit_once(')')?.1.split_whitespace().collect();
-    let flags: u64 = after_name.get(6).and_then(|text| text.parse().ok()).unwrap_or(0);
-    let nice = after_name.get(16).and_then(|text| text.parse().ok()).unwrap_or(0);
-    let link = fs::read_link(format!("/proc/{tid}/exe"));
-    let cgroup = read("cgroup").and_then(|text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("0::"))?;
-        Some(line.trim_start_matches('/').to_string())
-    });
-    Some(Thread {
-        comm: field("Name:").unwrap_or_default().to_string(),
-        pcomm: fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default().trim_end().to_string(),
-        exe: link.map(|path| path.to_string_lossy().into_owned()).unwrap_or_default(),
-        cgroup: cgroup.unwrap_or_default(),
-        uid: number("Uid:", 1),
-        gid: number("Gid:", 1),
-        pid,
-        tid,
-        ppid: number("PPid:", 0),
-        nice,
-        is_kthread: flags & 0x0020_0000 != 0,
-    })
+    Proc::default().look(tid).map(|live| live.thread)
 }
 
 #[repr(C)]
@@ -93,6 +271,113 @@ mod tests {
         assert!(!me.comm.is_empty() && !me.is_kthread && me.exe.starts_with('/'));
         assert!(all().contains(&pid));
         assert!(look(u32::MAX >> 1).is_none());
+    }
+
+    #[test]
+    fn the_class_of_itself() {
+        let pid = std::process::id();
+        let me = Proc::default().look(pid).unwrap();
+        assert_eq!(me.class, Class::Other);
+        assert_eq!(me.allowed.count_ones(), me.allowed_count);
+        assert!(me.allowed != 0 && !me.is_pinned());
+    }
+
+    fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("tierce-threads-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&root);
+        for (path, content) in files {
+            let path = root.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        root
+    }
+
+    const STATUS: &str =
+        "Name:\tx\nTgid:\t70\nPPid:\t1\nUid:\t1000\t1001\t1002\t1003\nGid:\t100\t101\t102\t103\n\
+                          Cpus_allowed:\t3,00000005\n";
+
+    fn stat(comm: &str, flags: u64, class: u32) -> String {
+        format!("71 ({comm}) S 1 70 70 0 -1 {flags} 0 0 0 0 1 2 3 4 20 -5 2 0 1234 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 17 0 40 {class} 0\n")
+    }
+
+    #[test]
+    fn everything_that_can_be_matched() {
+        let stat = stat("a) R (b", 0, 1);
+        let files = [
+            ("70/task/70/x", ""),
+            ("70/task/71/x", ""),
+            ("70/comm", "rt-app\n"),
+            ("71/stat", &stat),
+            ("71/status", STATUS),
+            ("71/cgroup", "0::/user.slice/session-3.scope\n"),
+            ("self/comm", "x"),
+        ];
+        let root = folder("all", &files);
+        std::os::unix::fs::symlink("/usr/bin/rt-app (deleted)", root.join("71/exe")).unwrap();
+        let proc = Proc::at(&root);
+        assert_eq!(proc.ids(), [70, 71]);
+        let all = proc.all();
+        assert_eq!(all.len(), 1, "70 is gone already");
+        let expected = Thread {
+            comm: "a) R (b".into(),
+            pcomm: "rt-app".into(),
+            exe: "/usr/bin/rt-app".into(),
+            cgroup: "user.slice/session-3.scope".into(),
+            uid: 1001,
+            gid: 101,
+            pid: 70,
+            tid: 71,
+            ppid: 1,
+            nice: -5,
+            is_kthread: false,
+        };
+        assert_eq!(
+            all[0],
+            Live { thread: expected, class: Class::Fifo, allowed: 0x3_0000_0005, allowed_count: 4 }
+        );
+        fs::remove_dir_all(root).unwrap();
+    }
+
+    #[test]
+    fn a_thread_that_goes_meanwhile_is_left_out() {
+        let stat = stat("x", PF_KTHREAD, 0);
+        for gone in ["stat", "status"] {
+            let files = [("71/stat", stat.as_str()), ("71/status", STATUS)];
+            let root = folder(gone, &files);
+            assert!(Proc::at(&root).look(71).is_some_and(|live| live.thread.is_kthread && !live.is_pinned()));
+            fs::remove_file(root.join("71").join(gone)).unwrap();
+            assert_eq!(Proc::at(&root).look(71), None);
+            fs::write(root.join("71").join(gone), "").unwrap(); // half gone
+            assert_eq!(Proc::at(&root).look(71), None);
+            fs::remove_dir_all(root).unwrap();
+        }
+    }
+
+    #[test]
+    fn classes_masks_and_groups() {
+        for (number, name, above) in [
+            (0, "SCHED_OTHER", false),
+            (1, "SCHED_FIFO", true),
+            (2, "SCHED_RR", true),
+            (3, "SCHED_BATCH", false),
+            (5, "SCHED_IDLE", false),
+            (6, "SCHED_DEADLINE", true),
+            (7, "SCHED_EXT", false),
+        ] {
+            let class = Class::from_number(number);
+            assert_eq!((class.name(), class.above()), (name, above));
+        }
+        assert_eq!(mask("f"), (15, 4));
+        assert_eq!(mask("1,00000000,80000001"), (0x8000_0001, 3));
+        for (text, path) in [
+            ("0::/a/b\n", "a/b"),
+            ("12:cpu:/x\n1:name=systemd:/c.slice\n0::/\n", "c.slice"),
+            ("0::/\n", ""),
+            ("", ""),
+        ] {
+            assert_eq!(cgroup(text), path);
+        }
     }
 
     #[test]

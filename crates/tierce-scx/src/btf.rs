@@ -1,0 +1,211 @@
+//! The kernel's type information (BTF), as far as it says whether the BPF object fits: functions with the names of
+//! their parameters, which of them BPF programs may call (tagged `bpf_kfunc`), and the members of structs.
+//!
+//! Format: a header, a table of types, each a fixed part and what its kind adds, and a table of names. Types are
+//! numbered from 1 in the order of the table; the function `kick` with two parameters is the type FUNC "kick" that refers to a
+//! FUNC_PROTO with two entries.
+
+use std::collections::{HashMap, HashSet};
+
+/// What was found.
+#[derive(Clone, Debug, Default)]
+pub struct Btf {
+    functions: HashMap<String, Vec<String>>,
+    tagged: HashSet<String>,
+    structs: HashMap<String, Vec<String>>,
+    externs: Vec<String>,
+}
+
+const MAGIC: u16 = 0xeb9f;
+
+/// Kinds, by number: what follows the fixed part is `fixed` bytes and `each` bytes per entry.
+const KINDS: [(usize, usize); 20] = [
+    (0, 0),
+    (4, 0),  // INT
+    (0, 0),  // PTR
+    (12, 0), // ARRAY
+    (0, 12), // STRUCT
+    (0, 12), // UNION
+    (0, 8),  // ENUM
+    (0, 0),  // FWD
+    (0, 0),  // TYPEDEF
+    (0, 0),  // VOLATILE
+    (0, 0),  // CONST
+    (0, 0),  // RESTRICT
+    (0, 0),  // FUNC
+    (0, 8),  // FUNC_PROTO
+    (4, 0),  // VAR
+    (0, 12), // DATASEC
+    (0, 0),  // FLOAT
+    (4, 0),  // DECL_TAG
+    (0, 0),  // TYPE_TAG
+    (0, 12), // ENUM64
+];
+const STRUCT: usize = 4;
+const FUNC: usize = 12;
+const FUNC_PROTO: usize = 13;
+const DATASEC: usize = 15;
+const DECL_TAG: usize = 17;
+
+impl Btf {
+    /// Read BTF of this machine's byte order; an error says where it breaks off.
+    pub fn parse(bytes: &[u8]) -> Result<Btf, String> {
+        let short = |at: usize| format!("ends in the middle, at byte {at} of {}", bytes.len());
+        let word = |at: usize| -> Result<u32, String> {
+            let four = at.checked_add(4).and_then(|end| bytes.get(at..end)).ok_or_else(|| short(at))?;
+            Ok(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
+        };
+        if word(0)? as u16 != MAGIC {
+            return Err("does not begin like BTF of this machine".into());
+        }
+        let header = word(4)? as usize;
+        let (types_at, types_length) = (header + word(8)? as usize, word(12)? as usize);
+        let (names_at, names_length) = (header + word(16)? as usize, word(20)? as usize);
+        let names = bytes.get(names_at..names_at + names_length).ok_or_else(|| short(names_at))?;
+        let name = |offset: u32| -> String {
+            let rest = names.get(offset as usize..).unwrap_or_default();
+            String::from_utf8_lossy(rest.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+        };
+
+        let mut btf = Btf::default();
+        let mut functions: HashMap<u32, (String, u32)> = HashMap::new(); // by type: name, prototype
+        let mut prototypes: HashMap<u32, Vec<String>> = HashMap::new();
+        let mut tags: Vec<u32> = Vec::new();
+        let mut sections: Vec<u32> = Vec::new();
+        let (mut at, mut id) = (types_at, 0);
+        while at < types_at + types_length {
+            id += 1;
+            let (info, refers) = (word(at + 4)?, word(at + 8)?);
+            let (kind, count) = ((info >> 24 & 0x1f) as usize, (info & 0xffff) as usize);
+            let &(fixed, each) =
+                KINDS.get(kind).ok_or_else(|| format!("has a type of unknown kind {kind}, at byte {at}"))?;
+            let entries = at + 12 + fixed;
+            let names_of = |offset: usize| -> Result<Vec<String>, String> {
+                (0..count).map(|entry| Ok(name(word(entries + entry * each + offset)?))).collect()
+            };
+            match kind {
+                STRUCT => _ = btf.structs.insert(name(word(at)?), names_of(0)?),
+                FUNC => _ = functions.insert(id, (name(word(at)?), refers)),
+                FUNC_PROTO => _ = prototypes.insert(id, names_of(0)?),
+                DECL_TAG if name(word(at)?) == "bpf_kfunc" => tags.push(refers),
+                DATASEC if name(word(at)?) == ".ksyms" => {
+                    for entry in 0..count {
+                        sections.push(word(entries + entry * each)?);
+                    }
+                }
+                _ => {}
+            }
+            at = entries + count * each;
+        }
+        let function = |id: &u32| functions.get(id).map(|(name, _)| name.clone());
+        btf.tagged = tags.iter().filter_map(function).collect();
+        btf.externs = sections.iter().filter_map(function).collect();
+        for (name, prototype) in functions.into_values() {
+            btf.functions.insert(name, prototypes.get(&prototype).cloned().unwrap_or_default());
+        }
+        Ok(btf)
+    }
+
+    /// Names of the parameters of a function.
+    pub fn parameters(&self, function: &str) -> Option<&[String]> {
+        self.functions.get(function).map(Vec::as_slice)
+    }
+
+    /// Whether BPF programs may call the function.
+    pub fn may_be_called(&self, function: &str) -> bool {
+        self.tagged.contains(function)
+    }
+
+    /// All functions that BPF programs may call.
+    pub fn callable(&self) -> impl Iterator<Item = &str> {
+        self.tagged.iter().map(String::as_str)
+    }
+
+    /// Names of the members of a struct.
+    pub fn members(&self, name: &str) -> Option<&[String]> {
+        self.structs.get(name).map(Vec::as_slice)
+    }
+
+    /// In the BTF of a BPF object: the kernel's functions that it calls.
+    pub fn externs(&self) -> &[String] {
+        &self.externs
+    }
+}
+
+/// Makes BTF for tests: functions with their parameters (all callable), structs with their members.
+#[cfg(test)]
+pub(crate) fn make(functions: &[(&str, &[&str])], structs: &[(&str, &[&str])]) -> Vec<u8> {
+    let mut names = vec![0u8];
+    let mut name = |text: &str| -> u32 {
+        let at = names.len() as u32;
+        names.extend_from_slice(text.as_bytes());
+        names.push(0);
+        at
+    };
+    let mut types: Vec<u32> = Vec::new();
+    let mut id = 0;
+    let tag = name("bpf_kfunc");
+    for (function, parameters) in functions {
+        types.extend([0, (FUNC_PROTO as u32) << 24 | parameters.len() as u32, 0]);
+        for parameter in *parameters {
+            types.extend([name(parameter), 0]);
+        }
+        types.extend([name(function), (FUNC as u32) << 24, id + 1]);
+        types.extend([tag, (DECL_TAG as u32) << 24, id + 2, u32::MAX]);
+        id += 3;
+    }
+    for (structure, members) in structs {
+        types.extend([name(structure), (STRUCT as u32) << 24 | members.len() as u32, 8]);
+        for member in *members {
+            types.extend([name(member), 0, 0]);
+        }
+    }
+    let types_length = types.len() as u32 * 4;
+    let header = [u32::from(MAGIC) | 1 << 16, 24, 0, types_length, types_length, names.len() as u32];
+    let mut bytes: Vec<u8> = header.iter().chain(&types).flat_map(|word| word.to_ne_bytes()).collect();
+    bytes.extend_from_slice(&names);
+    bytes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_and_structs() {
+        let bytes = make(&[("kick", &["cpu", "flags"]), ("stop", &[])], &[("ops", &["enqueue", "name"])]);
+        let btf = Btf::parse(&bytes).unwrap();
+        assert_eq!(btf.parameters("kick").unwrap(), ["cpu", "flags"]);
+        assert_eq!(btf.parameters("stop").unwrap().len(), 0);
+        assert_eq!(btf.parameters("go"), None);
+        assert!(btf.may_be_called("kick") && !btf.may_be_called("go"));
+        assert_eq!(btf.members("ops").unwrap(), ["enqueue", "name"]);
+        assert_eq!(btf.callable().count(), 2);
+    }
+
+    #[test]
+    fn what_is_broken_is_refused() {
+        let bytes = make(&[("kick", &["cpu", "flags"])], &[]);
+        for end in 0..bytes.len() {
+            assert!(Btf::parse(&bytes[..end]).is_err(), "{end}");
+        }
+        for at in 0..bytes.len() {
+            for value in [0, 1, 0x7f, 0xff] {
+                let mut broken = bytes.clone();
+                broken[at] = value;
+                let _ = Btf::parse(&broken); // an answer, whatever it is
+            }
+        }
+        assert_eq!(Btf::parse(b"\x7fELF").unwrap_err(), "does not begin like BTF of this machine");
+        let mut broken = bytes;
+        broken[24 + 7] = 31;
+        assert_eq!(Btf::parse(&broken).unwrap_err(), "has a type of unknown kind 31, at byte 24");
+    }
+
+    #[test]
+    fn this_machines_own() {
+        let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else { return };
+        let btf = Btf::parse(&bytes).unwrap();
+        assert!(btf.members("task_struct").unwrap().iter().any(|member| member == "comm"));
+    }
+}
