@@ -116,9 +116,9 @@ impl Btf {
         self.tagged.contains(function)
     }
 
-    /// All functions that BPF programs may call.
-    pub fn callable(&self) -> impl Iterator<Item = &str> {
-        self.tagged.iter().map(String::as_str)
+    /// The names of all functions.
+    pub fn functions(&self) -> impl Iterator<Item = &str> {
+        self.functions.keys().map(String::as_str)
     }
 
     /// Names of the members of a struct.
@@ -132,7 +132,7 @@ impl Btf {
     }
 }
 
-/// Makes BTF for tests: functions with their parameters (all callable), structs with their members.
+/// Makes BTF for tests: functions with their parameters, callable unless the last is `aux`, structs with their members.
 #[cfg(test)]
 pub(crate) fn make(functions: &[(&str, &[&str])], structs: &[(&str, &[&str])]) -> Vec<u8> {
     let mut names = vec![0u8];
@@ -151,8 +151,11 @@ pub(crate) fn make(functions: &[(&str, &[&str])], structs: &[(&str, &[&str])]) -
             types.extend([name(parameter), 0]);
         }
         types.extend([name(function), (FUNC as u32) << 24, id + 1]);
-        types.extend([tag, (DECL_TAG as u32) << 24, id + 2, u32::MAX]);
-        id += 3;
+        id += 2;
+        if parameters.last() != Some(&"aux") {
+            types.extend([tag, (DECL_TAG as u32) << 24, id, u32::MAX]);
+            id += 1;
+        }
     }
     for (structure, members) in structs {
         types.extend([name(structure), (STRUCT as u32) << 24 | members.len() as u32, 8]);
@@ -180,7 +183,7 @@ mod tests {
         assert_eq!(btf.parameters("go"), None);
         assert!(btf.may_be_called("kick") && !btf.may_be_called("go"));
         assert_eq!(btf.members("ops").unwrap(), ["enqueue", "name"]);
-        assert_eq!(btf.callable().count(), 2);
+        assert_eq!(btf.functions().count(), 2);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! The sched_ext backend: loader, matching, control, statistics.
 
+pub mod btf;
+pub mod doctor;
 pub mod kernel;
 pub mod live;
 pub mod object;

@@ -38,6 +38,11 @@ extern "C" {
     fn vsnprintf(to: *mut c_char, size: usize, format: *const c_char, list: *mut sys::__va_list_tag) -> c_int;
 }
 
+/// The embedded object, an ELF file.
+pub fn image() -> Result<Vec<u8>> {
+    zstd::decode_all(PACKED).context("the embedded BPF object")
+}
+
 /// An opened, then loaded object. Dropping it unloads everything of it.
 pub struct Object {
     raw: NonNull<sys::bpf_object>,
@@ -52,7 +57,7 @@ impl Object {
     pub fn open() -> Result<Object> {
         // SAFETY: `listen` has the type that libbpf calls.
         unsafe { sys::libbpf_set_print(Some(listen)) };
-        let image = zstd::decode_all(PACKED).context("the embedded BPF object")?;
+        let image = image()?;
         // SAFETY: zeroed options with their size are libbpf's convention.
         let mut options: sys::bpf_object_open_opts = unsafe { zeroed() };
         options.sz = size_of::<sys::bpf_object_open_opts>() as _;

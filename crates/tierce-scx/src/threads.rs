@@ -298,7 +298,8 @@ mod tests {
                           Cpus_allowed:\t3,00000005\n";
 
     fn stat(comm: &str, flags: u64, class: u32) -> String {
-        format!("71 ({comm}) S 1 70 70 0 -1 {flags} 0 0 0 0 1 2 3 4 20 -5 2 0 1234 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 9 17 0 40 {class} 0\n")
+        let unused = "9 ".repeat(18);
+        format!("71 ({comm}) S 1 70 70 0 -1 {flags} 0 0 0 0 1 2 3 4 20 -5 2 0 1234 {unused}{class} 0\n")
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 mod check;
 mod demo_table;
+mod doctor;
 mod run;
 mod schema;
 mod sim;
@@ -22,6 +23,7 @@ pub enum Command {
     Run(run::Args),
     Schema(schema::Args),
     Vm(vm::Args),
+    Doctor(doctor::Args),
     #[command(hide = true)]
     DemoTable(demo_table::Args),
 }
@@ -36,6 +38,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Vm(args) => vm::run(args),
+        Command::Doctor(args) => doctor::run(args),
         Command::DemoTable(args) => demo_table::run(args),
     };
     result.unwrap_or_else(|error| {

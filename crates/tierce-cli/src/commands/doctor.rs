@@ -1,0 +1,30 @@
+//! `tierce doctor`: can this machine enforce a plan?
+
+use anyhow::Result;
+use std::process::ExitCode;
+use tierce_scx::doctor::{examine, Host, Needs};
+
+/// Can this machine enforce a plan?
+///
+/// Looks at the kernel, its build, the rights of the caller, and at what would go on beside a plan. One line per check:
+/// ✓ as it should be, ! a warning, ✗ missing, with what would help below it; · what is worth knowing (what runs before any
+/// plan, which knobs a plan does not heed). `tierce run` refuses with the same words. Changes nothing; works without root,
+/// but sees less.
+///
+/// Exit codes: 0 ready, 1 not ready.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Write the checks as JSON: version, ready, checks[] with check, state (found, note, warning, missing), found, help
+    #[arg(long)]
+    json: bool,
+}
+
+/// Run `tierce doctor`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let diagnosis = examine(&Host::here(), &Needs::of_the_object()?);
+    match args.json {
+        true => println!("{}", serde_json::to_string_pretty(&diagnosis.to_json())?),
+        false => print!("{diagnosis}"),
+    }
+    Ok(ExitCode::from(u8::from(!diagnosis.ready())))
+}
