@@ -55,10 +55,15 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 	x->param[RESERVATION_BUDGET] = budget_ns;
 	x->param[RESERVATION_PERIOD] = period_ns;
 	x->param[RESERVATION_DEADLINE] = deadline_ns;
-	/* A running reservation keeps its period; only what the new budget cannot hold is cut. A larger one begins next time. */
+	/* A running reservation keeps its period; only what the new budget cannot hold is cut: what is left, and debt (rule 4).
+	 * A larger one begins next time. */
 	if (x->reservation.remaining_ns > (s64)budget_ns) {
 		x->forgiven_ns += (u64)(x->reservation.remaining_ns - (s64)budget_ns);
 		x->reservation.remaining_ns = (s64)budget_ns;
+	}
+	if (x->reservation.remaining_ns < -(s64)budget_ns) {
+		x->forgiven_ns += (u64)(-(s64)budget_ns - x->reservation.remaining_ns);
+		x->reservation.remaining_ns = -(s64)budget_ns;
 	}
 	return TIERCE_OK;
 }

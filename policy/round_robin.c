@@ -17,7 +17,7 @@
 
 enum { ROUND_ROBIN_QUANTUM }; /* node parameter */
 
-TIERCE_FN int round_robin_set(u32 edge, u64 now)
+TIERCE_FN int round_robin_attach(u32 edge, u64 now)
 {
 	S.edge[edge].queue.quantum_ns = 0;
 	return TIERCE_OK;
@@ -82,7 +82,7 @@ TIERCE_FN u64 round_robin_until(u32 edge, u64 now)
 }
 
 #define round_robin_init     nothing_init
-#define round_robin_attach   round_robin_set
+#define round_robin_set(edge, now) TIERCE_OK /* no parameters; a turn under way goes on */
 #define round_robin_detach   nothing_detach
 #define round_robin_event    nothing_event
 #define round_robin_announce nothing_announce

@@ -1,0 +1,188 @@
+//! The engine's tests in C (tests/engine/), built with sanitizers and run: random operations, every interleaving of small
+//! machines, the heap and the arithmetic. And defects put into a copy of the engine, each of which the model has to find:
+//! a model that cannot see failure proves nothing.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn project() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+const SANITIZERS: &[&str] = &["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const TINY: &[&str] = &["-DTIERCE_NODES=12u", "-DTIERCE_EDGES=24u", "-DTIERCE_ROWS=4u", "-DTIERCE_CPUS=4u"];
+
+/// Builds tests/engine/`source`.c with the engine in `policy`; the program's path.
+fn build(source: &str, name: &str, policy: &Path, flags: &[&[&str]]) -> PathBuf {
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let output = Command::new(std::env::var("CC").unwrap_or("gcc".into()))
+        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-Wno-unused-parameter"])
+        .args(flags.concat())
+        .arg("-I")
+        .arg(project().join("crates/tierce-policy/native"))
+        .arg("-I")
+        .arg(policy)
+        .arg(project().join("tests/engine").join(source).with_extension("c"))
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("a C compiler (CC, or gcc) runs");
+    assert!(output.status.success(), "{name} does not build:\n{}", String::from_utf8_lossy(&output.stderr));
+    program
+}
+
+fn run(program: &Path, arguments: &[&str]) -> (Output, String) {
+    let output = Command::new(program).args(arguments).output().expect("a program just built starts");
+    let text =
+        String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+    println!("{text}");
+    (output, text)
+}
+
+/// TIERCE_SEED, else 1. The programs print what they were given.
+fn seed() -> String {
+    std::env::var("TIERCE_SEED").unwrap_or("1".into())
+}
+
+#[test]
+fn a_million_random_operations_break_no_invariant() {
+    let program = build("random", "random", &project().join("policy"), &[SANITIZERS]);
+    let (output, text) = run(&program, &["-n", "1000000", "-s", &seed()]);
+    assert!(output.status.success(), "{text}");
+}
+
+#[test]
+fn heap_and_arithmetic_are_exact() {
+    let program = build("parts", "parts", &project().join("policy"), &[SANITIZERS]);
+    let (output, text) = run(&program, &["-n", "300000", "-s", &seed()]);
+    assert!(output.status.success(), "{text}");
+}
+
+#[test]
+fn every_interleaving_of_small_machines_holds() {
+    let program = build("model", "model", &project().join("policy"), &[SANITIZERS, TINY]);
+    let (output, text) = run(&program, &[]);
+    assert!(output.status.success(), "{text}");
+    assert!(text.contains("every configuration holds"));
+}
+
+/// A defect: its name, what is replaced in graph.c by what, the configuration that shows it, and what that says.
+struct Defect {
+    name: &'static str,
+    sound: &'static str,
+    broken: &'static str,
+    configuration: &'static str,
+    says: &'static str,
+}
+
+const DEFECTS: &[Defect] = &[
+    Defect {
+        name: "a freed place is not settled",
+        sound: "\twork_push(head);\n\treturn 0;\n}\n\n/* A shared child has come and nobody",
+        broken: "\treturn 0;\n}\n\n/* A shared child has come and nobody",
+        configuration: "two_equal_1_1",
+        says: "work_conserving",
+    },
+    Defect {
+        name: "the place that a victim frees is not kept for the claimant",
+        sound: "\t\tif (head_room(head, S.edge[claimant].cpu) > 0) {\n\t\t\tnode->claim_kept = 1;",
+        broken: "\t\tif (0) {\n\t\t\tnode->claim_kept = 1;",
+        configuration: "two_ranked_1_1",
+        says: "livelock",
+    },
+    Defect {
+        name: "the victim of a claim is not kicked",
+        sound: "\t\t\tkick(victim);\n\t\t}\n\t}\n\thead_drop",
+        broken: "\t\t}\n\t}\n\thead_drop",
+        configuration: "two_ranked_1_1",
+        says: "decided_at_rest",
+    },
+    Defect {
+        name: "a place is given while it is being left",
+        sound: "= TIERCE_HOLD_LEAVING;",
+        broken: "= TIERCE_HOLD_FREE, S.node[head].holds--, work_push(head);",
+        configuration: "lone_equal",
+        says: "a task is on two CPUs",
+    },
+    Defect {
+        name: "a CPU that declines does not say so",
+        sound: "\t\ttold_declined(cpu);",
+        broken: "\t\t(void)told_declined;",
+        configuration: "two_equal_2_2",
+        says: "decided_at_rest",
+    },
+    Defect {
+        name: "an edge told off meanwhile is requested",
+        sound: " || !S.edge[edge].told)",
+        broken: ")",
+        configuration: "two_ranked_2_2",
+        says: "able_told",
+    },
+    Defect {
+        name: "the kick is taken back after the inbox was looked at",
+        sound: "\tc->decisions++;",
+        broken: "\tc->decisions++, c->kick_pending = 0;",
+        configuration: "two_equal_1_1",
+        says: "inbox_kicked",
+    },
+    Defect {
+        name: "a place won by rank is lost to a lower edge beside it",
+        sound: "return x->rank >= S.edge[S.row[node->row].edge[cpu]].rank;",
+        broken: "return true;",
+        configuration: "twice_inverted",
+        says: "livelock",
+    },
+    Defect {
+        name: "the timer of shared events stays where it was",
+        sound: "at = link ? S.link[link].key : TIERCE_NEVER;",
+        broken: "at = link ? S.link[link].key : TIERCE_NEVER;\n\t\tif (link)",
+        configuration: "shared_reservations",
+        says: "timer is set too late",
+    },
+    Defect {
+        name: "a conditional edge stays open",
+        sound: "S.edge[edge].flags |= EDGE_SHUT;\n",
+        broken: ";\n",
+        configuration: "when_spent_task",
+        says: "able_told",
+    },
+];
+
+/// The engine in a directory of its own, with one defect.
+fn spoiled(defect: &Defect, number: usize) -> PathBuf {
+    let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("defect{number}"));
+    std::fs::create_dir_all(&to).expect("a directory for a defect");
+    for file in std::fs::read_dir(project().join("policy")).expect("policy/ is there") {
+        let file = file.expect("policy/ can be listed");
+        if file.file_type().expect("its type is known").is_file() {
+            std::fs::copy(file.path(), to.join(file.file_name())).expect("the engine is copied");
+        }
+    }
+    let text = std::fs::read_to_string(to.join("graph.c")).expect("graph.c is text");
+    assert_eq!(
+        text.matches(defect.sound).count(),
+        1,
+        "graph.c has changed: defect \"{}\" replaces\n{}\nwhich must be there once",
+        defect.name,
+        defect.sound
+    );
+    std::fs::write(to.join("graph.c"), text.replace(defect.sound, defect.broken))
+        .expect("the defect is written");
+    to
+}
+
+#[test]
+fn the_model_finds_seeded_defects() {
+    let mut missed = Vec::new();
+    for (number, defect) in DEFECTS.iter().enumerate() {
+        let policy = spoiled(defect, number);
+        let name = format!("model_defect{number}");
+        let program = build("model", &name, &policy, &[&["-O1", "-Wno-unused"], TINY]);
+        println!("{}:", defect.name);
+        let (output, text) = run(&program, &["-m", "2000000", defect.configuration]);
+        if output.status.code() != Some(1) || !text.contains(defect.says) {
+            missed.push(format!("{}: expected \"{}\", got\n{text}", defect.name, defect.says));
+        }
+    }
+    assert!(missed.is_empty(), "{}", missed.join("\n"));
+}

@@ -1,0 +1,155 @@
+//! The numbered rules of policy/fair.c.
+
+mod common;
+
+use common::{weight, World, MS, NONE, US};
+
+/// Where virtual time begins, and how many of its units are a µs per unit of weight.
+const BEGIN: u64 = 1 << 60;
+const UNIT: u64 = 1024 * US;
+
+fn quantum(ns: u64) -> [u64; 4] {
+    [ns, 0, 0, 0]
+}
+
+/// Start tag in µs per unit of weight, rounded.
+fn tag(w: &World, leaf: common::Leaf) -> u64 {
+    (w.edge(leaf).policy[0] - BEGIN + UNIT / 2) / UNIT
+}
+
+#[test]
+fn fair_example() {
+    let (mut w, top) = World::one("fair", quantum(3 * MS));
+    let [a, b, c] = [("a", 100), ("b", 200), ("c", 100)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+    w.wake_all(&[a, b]);
+    for (at, tags) in [(3, [30, 0]), (6, [30, 15]), (9, [30, 30])] {
+        w.run(at * MS);
+        assert_eq!([a, b].map(|leaf| tag(&w, leaf)), tags);
+    }
+    assert_eq!(w.schedule(), "0 a, 3 b, 9 a");
+    w.wake(c.task); // even with the others
+    assert_eq!(tag(&w, c), 30);
+    w.run(21 * MS);
+    assert_eq!(w.schedule(), "0 a, 3 b, 9 a, 12 b, 15 c, 18 b, 21 a");
+}
+
+#[test]
+fn fair_rule_1_least_tag_once_the_quantum_is_used() {
+    // 1 : 2 : 5, each quantum whole
+    let (mut w, top) = World::one("fair", quantum(MS));
+    let leaves = [("a", 10), ("b", 20), ("c", 50)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+    w.wake_all(&leaves);
+    w.run(8000 * MS);
+    assert_eq!(leaves.map(|leaf| w.supply(leaf.edge) / MS), [1000, 2000, 5000]);
+    // equal tags: the lower edge id
+    let (mut w, top) = World::one("fair", quantum(MS));
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[b, a]);
+    w.run(4 * MS);
+    // b was requested first, but a's id is lower
+    assert_eq!(w.schedule(), "0 a, 1 b, 2 a, 3 b, 4 a");
+    // a child with warp is ordered as if it stood further behind
+    let (mut w, top) = World::one("fair", quantum(MS));
+    let [a, b] = [("a", 0), ("b", 3)].map(|(name, warp)| w.task(top, name, weight(100, warp * MS)));
+    w.wake_all(&[a, b]);
+    w.run(9 * MS);
+    assert_eq!(w.schedule(), "0 b, 3 a, 4 b, 5 a, 6 b, 7 a, 8 b, 9 a");
+    let ahead = w.supply(b.edge) - w.supply(a.edge);
+    assert!(ahead <= 3 * MS + 2 * MS, "warp is ahead by {ahead}");
+}
+
+#[test]
+fn fair_rule_2_warp_preempts_within_a_quantum() {
+    for (warp, at, expected) in [
+        (5, 2, "0 b, 2 c, 3 b"),   // behind what b's quantum began with: at once
+        (5, 6, "0 b, 10 c, 11 b"), // ahead of it: when the quantum is used
+        (0, 2, "0 b, 10 c, 11 b"), // no warp: when the quantum is used
+    ] {
+        let (mut w, top) = World::one("fair", quantum(10 * MS));
+        let b = w.task(top, "b", weight(100, 0));
+        let c = w.task(top, "c", weight(100, warp * MS));
+        w.wake(b.task);
+        w.run(at * MS);
+        w.wake(c.task);
+        while w.supply(c.edge) < MS {
+            w.run(w.now + MS);
+        }
+        w.sleep(c.task);
+        w.run(20 * MS);
+        assert_eq!(w.schedule(), expected);
+    }
+    // who has warp runs until it is ahead by as much, then in turns
+    let (mut w, top) = World::one("fair", quantum(10 * MS));
+    let b = w.task(top, "b", weight(100, 0));
+    let c = w.task(top, "c", weight(100, 5 * MS));
+    w.wake(b.task);
+    w.run(2 * MS);
+    w.wake(c.task);
+    w.run(12 * MS);
+    assert_eq!(w.schedule(), "0 b, 2 c, 12 b");
+}
+
+#[test]
+fn fair_rule_3_a_waking_child_earns_no_credit() {
+    // the others never stop: the smallest tag of those that want the CPU
+    let (mut w, top) = World::one("fair", quantum(MS));
+    let [a, b, c] = ["a", "b", "c"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[a, b]);
+    w.run(11 * MS); // a: 6 ms, b: 5
+    w.wake(c.task);
+    assert_eq!([a, b, c].map(|leaf| tag(&w, leaf)), [60, 50, 50]);
+    w.run(17 * MS);
+    assert_eq!([a, b, c].map(|leaf| w.supply(leaf.edge) / MS), [7, 7, 3]);
+    // it never falls: c sleeps while ahead and comes back with its own tag
+    w.sleep(c.task);
+    assert_eq!(tag(&w, c), 80);
+    w.wake(c.task);
+    assert_eq!(tag(&w, c), 80);
+
+    // when nobody wants the CPU: the largest tag ever reached
+    let (mut w, top) = World::one("fair", quantum(MS));
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake(a.task);
+    w.run(50 * MS);
+    w.sleep(a.task);
+    w.run(60 * MS);
+    w.wake(b.task);
+    assert_eq!(tag(&w, b), 500);
+    w.wake(a.task);
+    w.run(70 * MS);
+    assert_eq!([a, b].map(|leaf| w.supply(leaf.edge) / MS), [55, 5]);
+}
+
+#[test]
+fn fair_rule_4_outranked_keeps_tag_and_quantum() {
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let node = w.node("fair", quantum(3 * MS));
+    w.under(top, node, NONE);
+    let [a, b] = ["a", "b"].map(|name| w.task(node, name, weight(100, 0)));
+    let urgent = w.task(top, "urgent", [1, 0, 0, 0]);
+    w.wake_all(&[a, b]);
+    for at in [1, 3] {
+        w.run(at * MS);
+        w.wake(urgent.task);
+        w.run((at + 1) * MS);
+        w.sleep(urgent.task);
+    }
+    // a had 1 ms, then b, which stood further behind; both go on with the 2 ms they have left of their quanta
+    assert_eq!((tag(&w, a), tag(&w, b)), (10, 10));
+    w.run(11 * MS);
+    assert_eq!(w.schedule(), "0 a, 1 urgent, 2 b, 3 urgent, 4 a, 6 b, 8 a, 11 b");
+
+    // within the node, too: one that warp has outranked goes on with what is left of its quantum
+    let (mut w, top) = World::one("fair", quantum(10 * MS));
+    let [b, d] = ["b", "d"].map(|name| w.task(top, name, weight(100, 0)));
+    let c = w.task(top, "c", weight(100, 8 * MS));
+    w.wake_all(&[b, d]);
+    w.run(4 * MS);
+    w.wake(c.task);
+    w.run(5 * MS);
+    w.sleep(c.task);
+    // d's tag is the smaller one now, so it comes first. b has 6 ms left of its quantum; then it is even with d and, with
+    // the lower id, begins another. (Had it begun a whole one at 15, it would stand behind d at 25.)
+    w.run(31 * MS);
+    assert_eq!(w.schedule(), "0 b, 4 c, 5 d, 15 b, 31 d");
+}

@@ -1,0 +1,95 @@
+//! The numbered rules of policy/fixed_priority.c.
+
+mod common;
+
+use common::{World, MS, NONE};
+
+fn priority(value: u64) -> [u64; 4] {
+    [value, 0, 0, 0]
+}
+
+#[test]
+fn fixed_priority_example() {
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let backup = w.task(top, "backup", priority(1));
+    let logger = w.task(top, "logger", priority(1));
+    let audio = w.task(top, "audio", priority(2));
+    w.wake(backup.task);
+    w.run(MS);
+    w.wake(logger.task);
+    w.run(2 * MS);
+    w.wake(audio.task);
+    w.run(3 * MS);
+    w.sleep(audio.task);
+    w.run(6 * MS);
+    w.sleep(backup.task);
+    w.run(8 * MS);
+    w.sleep(logger.task);
+    assert_eq!(w.schedule(), "0 backup, 2 audio, 3 backup, 6 logger, 8 idle");
+    assert_eq!([5, 2, 1].map(|ms| ms * MS), [backup, logger, audio].map(|leaf| w.supply(leaf.edge)));
+}
+
+#[test]
+fn fixed_priority_rule_1_larger_priority_runs() {
+    // whatever the order of their requests, and the range to its ends
+    for order in [[0, 1, 2], [0, 2, 1], [1, 0, 2], [1, 2, 0], [2, 0, 1], [2, 1, 0]] {
+        let (mut w, top) = World::one("fixed-priority", NONE);
+        let leaves =
+            [("low", 0), ("middle", 1), ("high", 65535)].map(|(name, p)| w.task(top, name, priority(p)));
+        w.wake_all(&order.map(|i| leaves[i]));
+        for name in ["high", "middle", "low"] {
+            assert_eq!(w.runs(0), name, "{order:?}");
+            w.run(w.now + MS);
+            w.sleep(w.graph.cpu(0).task);
+        }
+    }
+    // a running child, too: preempted by one that comes, and by one that is raised above it
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let [a, b] = [("a", 5), ("b", 6)].map(|(name, p)| w.task(top, name, priority(p)));
+    w.wake(a.task);
+    w.run(MS);
+    w.wake(b.task);
+    w.run(2 * MS);
+    w.graph.set(a.edge, priority(7), w.now).unwrap();
+    w.rest();
+    w.run(3 * MS);
+    w.graph.set(a.edge, priority(4), w.now).unwrap();
+    w.rest();
+    assert_eq!(w.schedule(), "0 a, 1 b, 2 a, 3 b");
+}
+
+#[test]
+fn fixed_priority_rule_2_equals_first_requested_first() {
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let [a, b, c] = ["a", "b", "c"].map(|name| w.task(top, name, priority(3)));
+    for (at, leaf) in [(0, b), (1, c), (2, a)] {
+        w.run(at * MS);
+        w.wake(leaf.task);
+    }
+    w.run(100 * MS); // no time slices
+    assert_eq!(w.schedule(), "0 b");
+    w.sleep(b.task);
+    w.wake(b.task); // behind all others now
+    for task in [c, a, b] {
+        w.run(w.now + MS);
+        w.sleep(task.task);
+    }
+    assert_eq!(w.schedule(), "0 b, 100 c, 101 a, 102 b, 103 idle");
+}
+
+#[test]
+fn fixed_priority_rule_3_outranked_keeps_its_place() {
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, priority(1)));
+    let high = w.task(top, "high", priority(2));
+    w.wake_all(&[a, b]);
+    for at in [1, 3, 5] {
+        w.run(at * MS);
+        w.wake(high.task);
+        w.run((at + 1) * MS);
+        w.sleep(high.task);
+    }
+    w.run(10 * MS);
+    w.sleep(a.task);
+    assert_eq!(w.schedule(), "0 a, 1 high, 2 a, 3 high, 4 a, 5 high, 6 a, 10 b");
+}
