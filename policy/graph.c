@@ -1009,6 +1009,8 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 		kick(cpu);
 		return 0;
 	}
+	if (own && c->armed_ns <= now)
+		c->armed_ns = TIERCE_NEVER; /* it fired; a decision that is due sets it again */
 	if (c->outside && own)
 		cpu_arm(cpu, now); /* its events, the shared ones perhaps, go on */
 	if (c->outside || c->asked)
