@@ -178,9 +178,13 @@ fn shared_nodes_announce_what_they_run() {
         task.b = { under.inner = {}, load = { period = "6ms", work = "3ms" } }
         task.c = { under.top = {}, load = "busy" }
     "#;
-    check_plan(plan, 20, expect![[r#"
+    check_plan(
+        plan,
+        20,
+        expect![[r#"
         0 b, 3 idle, 6 b, 9 idle, 12 b, 15 idle, 18 b
-        0 a, 2 c"#]]);
+        0 a, 2 c"#]],
+    );
 }
 
 /// Time sharing on two CPUs, and three hogs that move.
