@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{check_plan, parse, run, schedule, MS};
+use common::{check_plan, parse, run, run_with, schedule, MS};
 use expect_test::expect;
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation};
@@ -177,6 +177,21 @@ fn migration_costs() {
         0 a, 4 b, 8 idle, 20 b, 24 idle
         0 idle, 5 a, 8.5 idle"#]],
     );
+}
+
+/// Less than the floor is not worth a timer: it counts as spent, and comes on top of the next budget.
+#[test]
+fn floor() {
+    let plan = parse(
+        r#"
+        node.top = { policy = "reservation", cpu = 0 }
+        task.a = { under.top = { budget = "2003us", period = "20ms" }, load = "busy" }
+        task.b = { under.top = { budget = "1ms", period = "5ms" }, load = { period = "20ms", work = "1ms", phase = "2ms" } }
+    "#,
+    );
+    let play = |floor_ns| schedule(&run_with(&plan, 40 * MS, Options { floor_ns, ..Options::default() }));
+    expect!["0 a, 2 b, 3 a, 3.003 idle, 20 a, 22 b, 23 a, 23.003 idle"].assert_eq(&play(0));
+    expect!["0 a, 2 b, 3 idle, 20 a, 22 b, 23 a, 23.006 idle"].assert_eq(&play(5_000));
 }
 
 /// Stolen time is nobody's: budgets last through interrupts, work takes longer.

@@ -3,10 +3,11 @@
 use anyhow::{bail, Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal};
+use std::io::{BufReader, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_plan::{parse_time, show_time, Plan};
+use tierce_policy::recording::{self, ReplayError, Replayed};
 use tierce_sim::{Options, Simulation};
 use tierce_trace::{html, perfetto, Event, Report, Trace, Writer};
 
@@ -26,7 +27,11 @@ const SLICE_NS: u64 = 10_000_000;
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The plan
-    plan: PathBuf,
+    #[arg(required_unless_present = "replay")]
+    plan: Option<PathBuf>,
+    /// Instead: make every decision of a recorded run (`tierce run --record FILE`) again and compare each, bit for bit
+    #[arg(long, value_name = "FILE", conflicts_with = "plan")]
+    replay: Option<PathBuf>,
     /// How long: 500ms, 10s, 2min
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = parse_duration)]
     duration_ns: u64,
@@ -36,6 +41,10 @@ pub struct Args {
     /// CPUs of the machine, where the plan does not say
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
+    /// Shortest timer worth arming; a budget with less left is spent, the rest carried over (0 is exact; a live run has
+    /// 5us)
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_floor)]
+    floor: u64,
     /// Write the result as JSON instead of tables
     #[arg(long)]
     json: bool,
@@ -62,27 +71,34 @@ Examples:
   tierce sim examples/desktop.toml --for 2s --html desktop.html
   tierce sim examples/edf.toml --for 1min --seed 7 --json
   tierce sim examples/renderer-hard.toml --expect-no-misses
+  tierce sim --replay run.rec
 
-Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was given, or the scheduler broke
-one of its own rules (a bug of tierce); 2 bad input or environment.";
+Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was given, a replayed decision
+differs, or the scheduler broke one of its own rules (a bug of tierce); 2 bad input or environment.";
 
 /// Run `tierce sim`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let plan = match Plan::load_with(&args.plan, tierce_plan::Options { cpus: args.cpus }) {
+    let path = match (&args.replay, &args.plan) {
+        (Some(recording), _) => return replay(recording, args.json),
+        (None, Some(plan)) => plan,
+        (None, None) => bail!("a plan or --replay is needed"),
+    };
+    let plan = match Plan::load_with(path, tierce_plan::Options { cpus: args.cpus }) {
         Ok(plan) => plan,
         Err(faults) => {
             eprint!("{}", faults.report());
-            bail!("{}: the plan has faults", args.plan.display());
+            bail!("{}: the plan has faults", path.display());
         }
     };
     let options = Options {
         seed: args.seed,
+        floor_ns: args.floor,
         trace: args.trace.is_some() || args.html.is_some() || args.perfetto.is_some(),
         check: args.check,
         ..Options::default()
     };
     let mut simulation =
-        Simulation::new(&plan, options).with_context(|| format!("{}: refused", args.plan.display()))?;
+        Simulation::new(&plan, options).with_context(|| format!("{}: refused", path.display()))?;
     let mut recorder = Recorder::new(&args, &simulation)?;
     let played = play(&args, &mut simulation, &mut recorder);
     recorder.take(&mut simulation.closing_events())?;
@@ -100,6 +116,39 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let missed = report.tasks.iter().any(|task| task.misses > 0);
     Ok(ExitCode::from(u8::from(args.expect_no_misses && missed)))
+}
+
+/// Every entry of a recording again, on this build.
+fn replay(path: &Path, json: bool) -> Result<ExitCode> {
+    let file = File::open(path).with_context(|| path.display().to_string())?;
+    let entries = file.metadata()?.len().saturating_sub(24) / 48;
+    let progress = Progress::new(entries);
+    let replayed = recording::replay(BufReader::new(file), |entry| {
+        if entry % 65_536 == 0 {
+            progress.at(entry);
+        }
+    });
+    drop(progress);
+    match replayed {
+        Ok(Replayed { entries, decisions, length_ns }) if json => println!(
+            "{}",
+            serde_json::json!({ "entries": entries, "decisions": decisions, "length_ns": length_ns, "identical": true })
+        ),
+        Ok(Replayed { entries, decisions, length_ns }) => println!(
+            "{}: {entries} entries over {}, {decisions} decisions among them: all identical",
+            path.display(),
+            show_time(length_ns)
+        ),
+        Err(error @ ReplayError::Differs { .. }) => {
+            if json {
+                println!("{}", serde_json::json!({ "identical": false, "difference": error.to_string() }));
+            }
+            eprintln!("tierce sim: {}: {error}", path.display());
+            return Ok(ExitCode::from(1));
+        }
+        Err(error) => return Err(error).with_context(|| path.display().to_string()),
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// The whole time, in slices; the inner error is a bug of the engine.
@@ -197,6 +246,14 @@ fn parse_duration(text: &str) -> Result<u64, String> {
     }
 }
 
+fn parse_floor(text: &str) -> Result<u64, String> {
+    match parse_time(text) {
+        Ok(ns) if ns <= 1_000_000 => Ok(ns),
+        Ok(_) => Err("at most 1ms".into()),
+        Err(error) => Err(error.message().into()),
+    }
+}
+
 /// A bar on a terminal, for runs that take a while.
 struct Progress(Option<ProgressBar>);
 
@@ -236,5 +293,7 @@ mod tests {
         for text in ["", "0s", "5", "-1s", "9999999min", "1h"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
+        assert_eq!((parse_floor("5us"), parse_floor("0ns")), (Ok(5_000), Ok(0)));
+        assert!(parse_floor("2ms").is_err() && parse_floor("5").is_err());
     }
 }

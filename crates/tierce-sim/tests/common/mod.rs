@@ -84,7 +84,12 @@ fn once(plan: &Plan, for_ns: u64, options: Options) -> Run {
 
 /// Simulate, with everything checked.
 pub fn run(plan: &Plan, for_ns: u64, seed: u64) -> Run {
-    let traced = Options { seed, trace: true, check: true, ..Options::default() };
+    run_with(plan, for_ns, Options { seed, ..Options::default() })
+}
+
+/// The same with options.
+pub fn run_with(plan: &Plan, for_ns: u64, options: Options) -> Run {
+    let traced = Options { trace: true, check: true, ..options };
     let run = once(plan, for_ns, traced.clone());
     assert!(run.events.is_sorted_by_key(|event| event.now_ns), "events are in the order of time");
     let mut stats = Stats::new(&run.header);
