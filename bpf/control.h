@@ -47,7 +47,8 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 left;		/* leaf whose thread has yet to come off the CPU, see graph_returned */
 	u32 strays;		/* a thread that was not decided for ran, and a decision was asked for */
 	u64 dispatches, keeps, misses, arms, fires;
-	u64 pad[9];
+	u64 forgotten; /* kicks that led to no decision and were repeated */
+	u64 pad[8];
 };
 
 struct tierce_side {
@@ -66,6 +67,7 @@ struct tierce_side {
 	u64 displaced; /* threads that lost their place by a change of affinity */
 	u64 dead;      /* leaves marked so, ever */
 	u64 missed;    /* news that did not fit */
+	u64 lost_entries;
 };
 
 struct tierce_exit {

@@ -74,10 +74,15 @@ struct {
 	__type(value, struct timer);
 } timers SEC(".maps");
 
-struct { /* events or entries; its size is set when loaded */
+struct { /* of struct tierce_event; its size is set when loaded */
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
 	__uint(max_entries, 4096);
 } records SEC(".maps");
+
+struct { /* of struct tierce_entry; its size is set when loaded */
+	__uint(type, BPF_MAP_TYPE_RINGBUF);
+	__uint(max_entries, 4096);
+} entries SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -155,6 +160,7 @@ static inline void slice_set(struct task_struct *p, u64 slice)
 
 /* ---- port: locks, records --------------------------------------------------------------------------------------- */
 
+#define FORGOTTEN_NS 1000000 /* a CPU that was asked to decide has done so long before */
 #define LOCK_TRIES (1u << 26)
 
 static inline void ticket_take(u32 TIERCE_AS *ticket, u32 TIERCE_AS *serving)
@@ -209,9 +215,9 @@ TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value)
 
 static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained)
 {
-	struct tierce_entry *entry = bpf_ringbuf_reserve(&records, sizeof *entry, 0);
+	struct tierce_entry *entry = bpf_ringbuf_reserve(&entries, sizeof *entry, 0);
 	if (!entry) {
-		__sync_fetch_and_add(&SIDE.lost, 1);
+		__sync_fetch_and_add(&SIDE.lost_entries, 1);
 		return;
 	}
 	entry->now_ns = now;
@@ -420,10 +426,13 @@ static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 
 /* ---- timers: the CPU's own, armed by itself only ---------------------------------------------------------------- */
 
+/* While a decision is pending nothing is armed but a look whether it was forgotten: the decision arms the timer. */
 static inline void arm(u32 cpu, u64 now)
 {
 	struct timer *t;
 	u64 at = S.cpu[cpu].armed_ns;
+	if (at <= now)
+		at = S.cpu[cpu].asked && !S.cpu[cpu].outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
 	if (at == SIDE.cpu[cpu].timer_ns || at == TIERCE_NEVER)
 		return;
 	t = bpf_map_lookup_elem(&timers, &cpu);
@@ -431,7 +440,7 @@ static inline void arm(u32 cpu, u64 now)
 		return;
 	SIDE.cpu[cpu].timer_ns = at;
 	SIDE.cpu[cpu].arms++;
-	bpf_timer_start(&t->timer, at > now ? at : now, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
 static int timer_fired(void *map, u32 *key, struct timer *timer)
@@ -445,7 +454,12 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	now = now_ns();
 	SIDE.cpu[cpu].fires++;
 	SIDE.cpu[cpu].timer_ns = TIERCE_NEVER;
-	graph_event(cpu, now, 0);
+	if (S.cpu[cpu].asked && !S.cpu[cpu].outside) {
+		SIDE.cpu[cpu].forgotten++;
+		port_kick(cpu);
+	} else {
+		graph_event(cpu, now, 0);
+	}
 	arm(cpu, now);
 	bpf_local_irq_restore(&flags);
 	return 0;
@@ -820,7 +834,7 @@ int control(struct tierce_command *c)
 	}
 	bpf_local_irq_save(&flags);
 	control_lock();
-	for (i = 0; i < TIERCE_PARAMS; i++)
+	for (i = 0; i < TIERCE_PARAMS && c->op != TIERCE_OP_init; i++)
 		graph_stage(i, c->param[i]);
 	switch (c->op) {
 	case TIERCE_OP_init:

@@ -100,7 +100,9 @@ pub struct CpuSide {
     pub arms: u64,
     /// Times a timer fired.
     pub fires: u64,
-    pad: [u64; 9],
+    /// Kicks that led to no decision and were repeated.
+    pub forgotten: u64,
+    pad: [u64; 8],
 }
 
 /// The end of `struct tierce_side`.
@@ -127,6 +129,8 @@ pub struct Side {
     pub dead: u64,
     /// News that did not fit.
     pub missed: u64,
+    /// Recorded entries that did not fit: the recording is of no use then.
+    pub lost_entries: u64,
 }
 
 /// Why the kernel side ended, as the kernel says.
@@ -198,7 +202,9 @@ impl Kernel {
         object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
         object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
-        object.set_ring_size("records", options.ring_bytes)?;
+        let ring = |wanted: bool| if wanted { options.ring_bytes } else { 4096 };
+        object.set_ring_size("records", ring(options.trace_kinds != 0))?;
+        object.set_ring_size("entries", ring(options.record))?;
         object.set_watchdog("tierce_ops", options.watchdog_ms)?;
         object.load()?;
         let layout: Layout = object.constant("layout")?;
@@ -338,7 +344,7 @@ impl Kernel {
         self.links.clear();
     }
 
-    /// One of the rings: `records` or `news`.
+    /// One of the rings: `records`, `entries` or `news`.
     pub fn ring(&self, name: &str, take: Box<dyn FnMut(&[u8])>) -> Result<Ring> {
         self.object.ring(name, take)
     }

@@ -2,6 +2,7 @@
 
 pub mod btf;
 pub mod doctor;
+pub mod dry_run;
 pub mod kernel;
 pub mod live;
 pub mod object;

@@ -52,8 +52,10 @@ pub struct Live {
     notices: Vec<Notice>,
     stats: Stats,
     events: Rc<RefCell<Vec<u8>>>,
+    entries: Rc<RefCell<Vec<u8>>>,
     news: Rc<RefCell<Vec<u32>>>,
     records_ring: Ring,
+    entries_ring: Ring,
     news_ring: Ring,
     lost: u64,
     missed: u64,
@@ -85,6 +87,9 @@ impl Live {
         let news = Rc::new(RefCell::new(Vec::new()));
         let sink = events.clone();
         let records_ring = kernel.ring("records", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
+        let entries = Rc::new(RefCell::new(Vec::new()));
+        let sink = entries.clone();
+        let entries_ring = kernel.ring("entries", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
         let sink = news.clone();
         let take = move |bytes: &[u8]| {
             if let Some(tid) = bytes.get(4..8).and_then(|bytes| bytes.try_into().ok()) {
@@ -104,8 +109,10 @@ impl Live {
             notices: Vec::new(),
             stats,
             events,
+            entries,
             news,
             records_ring,
+            entries_ring,
             news_ring,
             lost: 0,
             missed: 0,
@@ -256,8 +263,10 @@ impl Live {
         Ok(())
     }
 
-    /// Take in what happened: news of threads, events. Call a few times a second at least. `record` gets the events.
-    pub fn turn(&mut self, record: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    /// Take in what happened: news of threads, events, entries. Call a few times a second at least. `keep` gets the
+    /// events, 32 bytes each, then the recorded entries, 48 bytes each.
+    pub fn turn(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+        self.drain(keep)?;
         self.news_ring.drain()?;
         let mut news = std::mem::take(&mut *self.news.borrow_mut());
         news.sort_unstable();
@@ -274,20 +283,27 @@ impl Live {
         if side.dead != 0 {
             self.reap()?;
         }
+        self.drain(keep)
+    }
+
+    /// Events and entries only.
+    pub fn drain(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         self.records_ring.drain()?;
+        self.entries_ring.drain()?;
+        let side = self.kernel.side();
         let mut bytes = std::mem::take(&mut *self.events.borrow_mut());
         if side.lost != self.lost {
-            let lost = side.lost - self.lost;
+            let value = side.lost - self.lost;
             self.lost = side.lost;
             let kind = tierce_trace::Kind::Lost as u16;
-            let event = Event { now_ns: now_ns(), kind, cpu: 0, a: 0, b: 0, pad: 0, value: lost };
+            let event = Event { now_ns: now_ns(), kind, cpu: 0, a: 0, b: 0, pad: 0, value };
             bytes.extend_from_slice(&event.to_bytes());
         }
-        record(&bytes)?;
-        if !self.kernel.options().record {
-            for chunk in bytes.chunks_exact(32) {
-                self.stats.event(&Event::from_bytes(chunk.try_into().context("an event")?));
-            }
+        let mut entries = self.entries.borrow_mut();
+        keep(&bytes, &entries)?;
+        entries.clear();
+        for chunk in bytes.chunks_exact(32) {
+            self.stats.event(&Event::from_bytes(chunk.try_into().context("an event")?));
         }
         bytes.clear();
         *self.events.borrow_mut() = bytes;

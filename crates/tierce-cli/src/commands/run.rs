@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tierce_plan::{parse_time, Plan};
+use tierce_policy::recording;
 use tierce_scx::kernel::Options;
 use tierce_scx::live::Live;
 use tierce_trace::{Kind, Writer};
@@ -30,6 +31,9 @@ pub struct Args {
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Record every entry into the scheduler: `tierce sim --replay FILE` makes the same decisions, bit for bit
+    #[arg(long, value_name = "FILE")]
+    record: Option<PathBuf>,
 }
 
 fn parse_duration(text: &str) -> Result<u64, String> {
@@ -74,7 +78,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Some(_) => u64::MAX,
         None => STATS.iter().fold(0, |kinds, kind| kinds | 1 << *kind as u16),
     };
-    let options = Options { cpus, trace_kinds, watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32, ..Default::default() };
+    let options = Options {
+        cpus,
+        trace_kinds,
+        record: args.record.is_some(),
+        watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
+        ..Default::default()
+    };
+    let floor_ns = options.floor_ns;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
@@ -87,10 +98,22 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         None => None,
     };
-    let mut keep = |bytes: &[u8]| -> Result<()> {
+    let mut recording = match &args.record {
+        Some(path) => {
+            let file = File::create(path).with_context(|| path.display().to_string())?;
+            Some(recording::Writer::new(BufWriter::new(file), floor_ns)?)
+        }
+        None => None,
+    };
+    let mut keep = |events: &[u8], entries: &[u8]| -> Result<()> {
         if let Some(trace) = &mut trace {
-            for chunk in bytes.chunks_exact(32) {
+            for chunk in events.chunks_exact(32) {
                 trace.write(&tierce_trace::Event::from_bytes(chunk.try_into().context("an event")?))?;
+            }
+        }
+        if let Some(recording) = &mut recording {
+            for chunk in entries.chunks_exact(48) {
+                recording.write(&recording::from_bytes(chunk.try_into().context("an entry")?))?;
             }
         }
         Ok(())
@@ -119,6 +142,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     eprintln!("tierce: {:?} {:?}", live.kernel().side(), live.kernel().pools());
     let report = live.report();
     live.stop();
+    live.drain(&mut keep)?;
+    if let Some(recording) = recording {
+        recording.finish()?.flush()?;
+    }
     if let Some(trace) = trace {
         trace.finish()?.flush()?;
     }
