@@ -383,7 +383,8 @@ impl Graph {
         when_spent: bool,
         now: u64,
     ) -> Result<u32, Error> {
-        let edge = self.edge_new(parent, child, rank, when_spent).ok_or(Error(2))?;
+        let edge =
+            self.edge_new(parent, child, rank, when_spent).ok_or_else(|| self.edge_refusal(parent, child))?;
         match self.edge_attach(edge, params, now) {
             Ok(()) => Ok(edge),
             Err(error) => {
@@ -399,6 +400,17 @@ impl Graph {
         // SAFETY: see `call`.
         let edge = self.call(|| unsafe { raw::graph_edge_new(parent, child, rank, flags) });
         (edge != 0).then_some(edge)
+    }
+
+    /// Why [`Self::edge_new`] made no edge, by name.
+    fn edge_refusal(&self, parent: u32, child: u32) -> Error {
+        let kind = |id: u32| if id <= crate::limits().nodes { self.node(id).kind } else { 0 };
+        Error(match (kind(parent), kind(child)) {
+            (0, _) | (_, 0) => 1,       // no_such_node
+            (crate::TASK, _) => 14,     // task_cannot_be_parent
+            _ if parent == child => 21, // cycle
+            _ => 5,                     // out_of_edges
+        })
     }
 
     /// Attach an edge of [`Self::edge_new`].

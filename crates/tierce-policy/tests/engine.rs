@@ -9,7 +9,7 @@ fn project() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 
-const SANITIZERS: &[&str] = &["-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+const SANITIZERS: &[&str] = &["-O2", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
 const TINY: &[&str] = &["-DTIERCE_NODES=12u", "-DTIERCE_EDGES=24u", "-DTIERCE_ROWS=4u", "-DTIERCE_CPUS=4u"];
 
 /// Builds tests/engine/`source`.c with the engine in `policy`; the program's path.
