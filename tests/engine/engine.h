@@ -5,6 +5,10 @@
 
 #include "port.h"
 _Thread_local struct tierce_native tierce_native;
+#ifdef TEST_CAN_LOOP /* a test that counts the rounds of loops */
+#undef CAN_LOOP
+#define CAN_LOOP TEST_CAN_LOOP
+#endif
 #ifdef TEST_INBOX_TAKE /* a test that plays what may happen between two locks */
 #undef port_inbox_take
 #define port_inbox_take(cpu) TEST_INBOX_TAKE(cpu)
@@ -17,7 +21,7 @@ static u64 TEST_INBOX_TAKE(u32 cpu);
 #include <stdlib.h>
 #include <string.h>
 
-static const char *invariant(u32 number)
+static inline const char *invariant(u32 number)
 {
 	switch (number) {
 #define TEXT(n, name, text) \
@@ -28,19 +32,20 @@ static const char *invariant(u32 number)
 }
 
 /* The whole state in words, for small machines. */
-static void dump(void)
+static inline void dump(void)
 {
 	u32 id, cpu, i;
 	for (cpu = 0; cpu < S.cpus; cpu++) {
 		struct tierce_cpu *c = &S.cpu[cpu];
-		printf("cpu %u: online %u task %u kick %u outside %u inbox %llx path", cpu, c->online, c->task,
-		       c->kick_pending, c->outside, (unsigned long long)S.inbox[cpu].bits);
+		printf("cpu %u: online %u task %u kick %u outside %u inbox %llx path", cpu, c->online, c->task, c->kick_pending,
+		       c->outside, (unsigned long long)S.inbox[cpu].bits);
 		for (i = 0; i < c->path_length; i++)
 			printf(" %u", c->path[i]);
 		printf(" next");
 		for (i = 0; i < c->next_length; i++)
 			printf(" %u", c->next[i]);
-		printf(" until %llu armed %llu asked %u left", (unsigned long long)c->until_ns, (unsigned long long)c->armed_ns, c->asked);
+		printf(" until %llu armed %llu asked %u left", (unsigned long long)c->until_ns, (unsigned long long)c->armed_ns,
+		       c->asked);
 		for (i = 0; i < c->leaves; i++)
 			printf(" %u", c->leave[i]);
 		printf("\n");
@@ -49,8 +54,8 @@ static void dump(void)
 		struct tierce_node *n = &S.node[id];
 		if (n->kind == TIERCE_FREE)
 			continue;
-		printf("node %u: kind %u domain %u order %u servable %u running %u able %u allowed %llx cpus %llx", id,
-		       n->kind, n->domain, n->order, n->servable, n->running, n->able, (unsigned long long)n->allowed,
+		printf("node %u: kind %u domain %u order %u servable %u running %u able %u allowed %llx cpus %llx", id, n->kind,
+		       n->domain, n->order, n->servable, n->running, n->able, (unsigned long long)n->allowed,
 		       (unsigned long long)n->cpus);
 		if (n->row) {
 			printf(" head: %u of %u holds, claim %u victim %u kept %u, per CPU (hold, edge, running, order)",

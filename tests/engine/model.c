@@ -39,17 +39,31 @@
 #define STATES_MOST 50000000u
 
 enum step {
-	DECIDE, RETURNED, EVENT, INTERNAL_END = EVENT, /* internal: they happen of their own accord */
-	AGAIN, LATE, WAKE, SLEEP, TICK, OFFLINE, ONLINE, OUTSIDE, INSIDE, NARROW, WIDEN, STEPS
+	DECIDE,
+	RETURNED,
+	EVENT,
+	INTERNAL_END = EVENT, /* internal: they happen of their own accord */
+	AGAIN,
+	LATE,
+	WAKE,
+	SLEEP,
+	TICK,
+	OFFLINE,
+	ONLINE,
+	OUTSIDE,
+	INSIDE,
+	NARROW,
+	WIDEN,
+	STEPS
 };
-static const char *const step_name[STEPS] = {"decide", "returned", "event",   "again",	 "late",   "wake",   "sleep",
-					     "tick",   "offline",  "online",  "outside", "inside", "narrow", "widen"};
+static const char *const step_name[STEPS] = {"decide", "returned", "event",  "again",	"late",	  "wake",   "sleep",
+					     "tick",   "offline",  "online", "outside", "inside", "narrow", "widen"};
 
 enum { TIMED = 1, QUIET = 2, HOTPLUG = 4, FOREIGN = 8, AFFINITY = 16, DEEP = 32, UNTIMELY = 64 };
 
 static u64 now;
 static u32 task[TASKS], tasks;
-static char task_name[TASKS][12];
+static char task_name[TASKS][16];
 static u32 flags;
 static bool inbox_is_late;
 
@@ -131,7 +145,7 @@ static u32 root[TIERCE_CPUS];
 static void roots(void)
 {
 	u32 cpu;
-	char name[12];
+	char name[16];
 	for (cpu = 0; cpu < S.cpus; cpu++) {
 		root[cpu] = node(TIERCE_fixed_priority, 0);
 		if (graph_root(cpu, root[cpu], now))
@@ -222,7 +236,7 @@ static void twice(s32 high, s32 low, s32 other, u32 count, u32 limit)
 	edge(root[0], n, low, 5, 0, 0);
 	edge(root[1], n, other, 5, 0, 0);
 	workers(n, count, ~0ull);
-	}
+}
 
 /* Tasks that may not run everywhere. */
 static void affinity(u64 a, u64 b, u64 c, const char *ranks, u32 limit)
@@ -239,17 +253,31 @@ static void affinity(u64 a, u64 b, u64 c, const char *ranks, u32 limit)
 }
 
 /* A shared node below a shared node. */
-static void nested(u32 limit, u32 inner_limit)
+static void nested(const char *ranks, u32 limit, u32 inner_limit)
 {
 	u32 n, m;
 	roots();
 	n = node(FIFO, limit);
-	edge(root[0], n, 0, 5, 0, 0);
-	edge(root[1], n, 0, 5, 0, 0);
+	edge(root[0], n, ranks[0] - '0', 5, 0, 0);
+	edge(root[1], n, ranks[1] - '0', 5, 0, 0);
 	m = node(RR, inner_limit);
 	edge(n, m, 0, 2, 0, 0);
 	edge(n, task_new("a", ~0ull), 0, 1, 0, 0);
 	edge(m, task_new("b", ~0ull), 0, 0, 0, 0);
+}
+
+/* A shared node below a shared node and, directly, below a CPU. */
+static void both_ways(const char *ranks, u32 limit, u32 direct, s32 direct_rank)
+{
+	u32 n, m;
+	roots();
+	n = node(FIFO, limit);
+	edge(root[0], n, ranks[0] - '0', 5, 0, 0);
+	edge(root[1], n, ranks[1] - '0', 5, 0, 0);
+	m = node(RR, 0);
+	edge(n, m, 0, 1, 0, 0);
+	edge(root[1], m, direct_rank, direct, 0, 0);
+	edge(m, task_new("a", ~0ull), 0, 0, 0, 0);
 }
 
 /* Two shared nodes with a task that both serve. */
@@ -342,7 +370,8 @@ static void shared_reservations(void)
 	C(three_ranked_2_2, 3, "3 CPUs, ranks 1 2 3, 2 tasks, limit 2", shared("123", 2, 2, FIFO), DEEP) \
 	C(three_mixed_2_1, 3, "3 CPUs, ranks 1 2 2, 2 tasks, limit 1", shared("122", 2, 1, FIFO), DEEP) \
 	C(four_ranked_1_1, 4, "4 CPUs, ranks 1 2 3 4, 1 task, limit 1", shared("1234", 1, 1, FIFO), DEEP) \
-	C(two_fair_3_2, 2, "2 CPUs, fair node, 3 tasks, limit 2", shared("11", 3, 2, TIERCE_fair), 0) \
+	C(two_fair_3_2, 2, "2 CPUs, fair node, 3 tasks, limit 2", shared("11", 3, 2, TIERCE_fair), DEEP) \
+	C(two_fair_2_2, 2, "2 CPUs, fair node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_fair), 0) \
 	C(two_edf_2_1, 2, "2 CPUs, ranks 2 1, edf node, 2 tasks, limit 1", shared("21", 2, 1, TIERCE_edf), 0) \
 	C(two_quiet_2_1, 2, "the port decides of its own accord: ranks 1 2, 2 tasks, limit 1", shared("12", 2, 1, FIFO), QUIET) \
 	C(two_quiet_2_2, 2, "the port decides of its own accord: ranks 1 1, 2 tasks, limit 2", shared("11", 2, 2, FIFO), QUIET) \
@@ -365,8 +394,11 @@ static void shared_reservations(void)
 	C(affinity_limit, 2, "2 CPUs, tasks for CPU 0, CPU 1, both, limit 1, ranks 1 2", affinity(1, 2, 3, "12", 1), 0) \
 	C(affinity_three, 3, "3 CPUs, tasks for CPUs 0 1, CPUs 1 2", affinity(3, 6, 0, "111", 2), DEEP) \
 	C(affinity_change, 2, "2 CPUs, affinities that change", affinity(3, 3, 0, "11", 2), AFFINITY) \
-	C(nested_2_2, 2, "a shared node below a shared node", nested(2, 0), 0) \
-	C(nested_1_1, 2, "a shared node below a shared node, limit 1", nested(1, 0), 0) \
+	C(nested_2_2, 2, "a shared node below a shared node", nested("11", 2, 0), 0) \
+	C(nested_1_1, 2, "a shared node below a shared node, limit 1", nested("11", 1, 0), 0) \
+	C(nested_ranked, 2, "a shared node below a shared node, ranks 0 1, limit 1", nested("01", 1, 0), 0) \
+	C(both_ways_above, 2, "a shared node below a shared node, ranks 0 1, and above it on CPU 1", both_ways("01", 1, 7, 0), 0) \
+	C(both_ways_below, 2, "a shared node below a shared node, ranks 0 1, and below it on CPU 1", both_ways("01", 1, 3, 1), 0) \
 	C(diamond, 2, "a task below two shared nodes", diamond(), DEEP) \
 	C(hotplug_2_2, 2, "2 CPUs that come and go, 2 tasks, limit 2", shared("11", 2, 2, FIFO), HOTPLUG) \
 	C(hotplug_2_1, 2, "2 CPUs that come and go, ranks 1 2, 2 tasks, limit 1", shared("12", 2, 1, FIFO), HOTPLUG) \
@@ -378,27 +410,28 @@ static void shared_reservations(void)
 	C(hyper_1, 2, "a node with a reservation on each of 2 CPUs, 1 task", hyper(1, 1, 0), TIMED) \
 	C(hyper_ranked, 2, "the same, the second outranks, 2 tasks, limit 1", hyper(2, 1, 1), TIMED | DEEP) \
 	C(hyper_2, 2, "a node with a reservation on each of 2 CPUs, 2 tasks", hyper(2, 2, 0), TIMED | DEEP) \
-	C(shared_reservations, 2, "reservations inside a shared node", shared_reservations(), TIMED)
+	C(shared_reservations, 2, "reservations inside a shared node", shared_reservations(), TIMED | DEEP) \
+	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
 
 enum configuration {
 #define C(name, cpus, text, build, f) CONFIGURATION_##name,
 	CONFIGURATIONS(C)
 #undef C
-	CONFIGURATIONS_END
+	    CONFIGURATIONS_END
 };
 static const char *const configuration_name[] = {
 #define C(name, cpus, text, build, f) #name,
-	CONFIGURATIONS(C)
+    CONFIGURATIONS(C)
 #undef C
 };
 static const char *const configuration_text[] = {
 #define C(name, cpus, text, build, f) text,
-	CONFIGURATIONS(C)
+    CONFIGURATIONS(C)
 #undef C
 };
 static const u32 configuration_flags[] = {
 #define C(name, cpus, text, build, f) f,
-	CONFIGURATIONS(C)
+    CONFIGURATIONS(C)
 #undef C
 };
 
@@ -536,7 +569,9 @@ static void canonical(void)
 		switch (x->parent ? S.node[x->parent].kind : 0) {
 		case TIERCE_fixed_priority:
 		case TIERCE_round_robin: value[i] = live ? x->queue.turn : 0; break;
-		case TIERCE_reservation: value[i] = x->reservation.deadline_ns < now && live ? x->reservation.deadline_ns : 0; break;
+		case TIERCE_reservation:
+			value[i] = x->reservation.deadline_ns < now && live ? x->reservation.deadline_ns : 0;
+			break;
 		}
 	}
 	for (i = 1; i < S.fresh_edge; i++) {
@@ -545,8 +580,8 @@ static void canonical(void)
 		case TIERCE_fixed_priority:
 		case TIERCE_round_robin: y->queue.turn = among(x->parent, value[i], value); break;
 		case TIERCE_reservation:
-			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100 :
-											  among(x->parent, value[i], value);
+			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100
+										       : among(x->parent, value[i], value);
 			y->reservation.replenish_ns = x->reservation.replenish_ns > now ? x->reservation.replenish_ns - now : 0;
 			break;
 		case TIERCE_edf: y->edf.deadline_ns = x->state == TIERCE_WAITING ? 0 : relative(x->edf.deadline_ns); break;
@@ -573,7 +608,8 @@ static void canonical(void)
 		c->armed_ns = c->armed_ns <= now ? 0 : relative(c->armed_ns);
 	}
 	/* events are late by less than this, so none comes before a time that far back */
-	form.shared_until_ns = S.shared_until_ns != TIERCE_NEVER && S.shared_until_ns + 8 * UNIT < now ? 0 : relative(S.shared_until_ns);
+	form.shared_until_ns =
+	    S.shared_until_ns != TIERCE_NEVER && S.shared_until_ns + 8 * UNIT < now ? 0 : relative(S.shared_until_ns);
 }
 
 /* ---- the set of states ------------------------------------------------------------------------------------------- */
@@ -585,7 +621,11 @@ struct seen {
 };
 static struct seen *seen;
 static u32 *slot, slots, states;
-static u32 (*internal)[2], internals, internals_room;
+static struct {
+	u32 from, to;
+	u16 step;
+} *internal;
+static u32 internals, internals_room;
 
 static void hash(u64 h[2])
 {
@@ -752,7 +792,8 @@ static const char *check_paths(void)
 				return "a task runs where it may not";
 		}
 		if (on > most)
-			return S.node[id].kind == TIERCE_TASK ? "a task is on two CPUs" : "a node is on more CPUs than its limit";
+			return S.node[id].kind == TIERCE_TASK ? "a task is on two CPUs"
+							      : "a node is on more CPUs than its limit";
 	}
 	return 0;
 }
@@ -847,14 +888,17 @@ static bool step_possible(u32 kind, u32 on)
 			if (ghost(cpu)->leaving == task[on])
 				return false; /* decided away and still on its way: it can neither run nor block */
 		return on < tasks && S.node[task[on]].servable;
-	case TICK:
-		return (flags & TIMED) && !on && (at_rest() || ((flags & UNTIMELY) && !ghost(0)->late));
+	case TICK: return (flags & TIMED) && !on && (at_rest() || ((flags & UNTIMELY) && !ghost(0)->late));
 	case OFFLINE: return (flags & HOTPLUG) && on < S.cpus && c->online;
 	case ONLINE: return (flags & HOTPLUG) && on < S.cpus && !c->online;
 	case OUTSIDE: return (flags & FOREIGN) && on < S.cpus && !c->outside;
 	case INSIDE: return (flags & FOREIGN) && on < S.cpus && c->outside;
-	case NARROW: return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed != 1 && S.node[task[on]].domain == TIERCE_SHARED;
-	case WIDEN: return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed == 1 && S.node[task[on]].domain == TIERCE_SHARED;
+	case NARROW:
+		return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed != 1 &&
+		       S.node[task[on]].domain == TIERCE_SHARED;
+	case WIDEN:
+		return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed == 1 &&
+		       S.node[task[on]].domain == TIERCE_SHARED;
 	case STEPS: break;
 	}
 	return false;
@@ -921,7 +965,7 @@ static bool state_check(u32 id)
 	return !broken_text;
 }
 
-static void internal_add(u32 from, u32 to)
+static void internal_add(u32 from, u32 to, u16 step)
 {
 	if (internals == internals_room) {
 		internals_room = internals_room ? 2 * internals_room : 1 << 16;
@@ -929,8 +973,23 @@ static void internal_add(u32 from, u32 to)
 		if (!internal)
 			stop("out of memory");
 	}
-	internal[internals][0] = from;
-	internal[internals++][1] = to;
+	internal[internals].from = from;
+	internal[internals].to = to;
+	internal[internals++].step = step;
+}
+
+static void cycle_print(const u32 *out, u32 begin)
+{
+	u32 at = begin, i;
+	printf("  again and again:");
+	do {
+		for (i = 0; i < internals; i++)
+			if (internal[i].from == at && out[internal[i].to])
+				break;
+		step_print(internal[i].step);
+		at = internal[i].to;
+	} while (at != begin);
+	printf("\n");
 }
 
 /* Take away states from which only finished ones are reached, again and again: what is left lies on or before a cycle. */
@@ -943,13 +1002,13 @@ static bool internal_ends(void)
 	if (!out || !first || !into || !done)
 		stop("out of memory");
 	for (i = 0; i < internals; i++) {
-		out[internal[i][0]]++;
-		first[internal[i][1]]++;
+		out[internal[i].from]++;
+		first[internal[i].to]++;
 	}
 	for (i = 1; i <= states + 1; i++)
 		first[i] += first[i - 1];
 	for (i = 0; i < internals; i++)
-		into[--first[internal[i][1]]] = internal[i][0];
+		into[--first[internal[i].to]] = internal[i].from;
 	for (i = 1; i <= states; i++)
 		if (!out[i])
 			done[count++] = i;
@@ -969,11 +1028,12 @@ static bool internal_ends(void)
 		for (turn = 1; !visited[at]; turn++) {
 			visited[at] = turn;
 			for (i = 0; i < internals; i++)
-				if (internal[i][0] == at && out[internal[i][1]])
+				if (internal[i].from == at && out[internal[i].to])
 					break;
-			at = internal[i][1];
+			at = internal[i].to;
 		}
 		broken_at = at;
+		cycle_print(out, at);
 		free(visited);
 	}
 	free(out);
@@ -1039,7 +1099,7 @@ static bool explore(u32 configuration, u32 most)
 					transitions++;
 					to = state_find(id, (u16)(kind << 8 | on), &fresh);
 					if (kind <= INTERNAL_END)
-						internal_add(id, to);
+						internal_add(id, to, (u16)(kind << 8 | on));
 					if (tierce_native.failed || fresh)
 						ok = state_check(to);
 					if (ok && fresh)
@@ -1056,8 +1116,8 @@ static bool explore(u32 configuration, u32 most)
 	if (ok)
 		ok = internal_ends();
 	seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
-	printf("%-20s %8u states %9u steps %7u at rest %6.1f s  %s: %s\n", configuration_name[configuration], states, transitions,
-	       rests, seconds, configuration_text[configuration], ok ? "holds" : broken_text);
+	printf("%-20s %8u states %9u steps %7u at rest %6.1f s  %s: %s\n", configuration_name[configuration], states,
+	       transitions, rests, seconds, configuration_text[configuration], ok ? "holds" : broken_text);
 	if (!ok) {
 		trace_print(broken_at);
 		if (verbose) {
@@ -1093,7 +1153,8 @@ int main(int argc, char **argv)
 				if (!strcmp(argv[i], configuration_name[configuration]))
 					break;
 			if (configuration == CONFIGURATIONS_END) {
-				fprintf(stderr, "usage: model [-l] [-d] [-v] [-m STATES] [CONFIGURATION...]; no \"%s\"\n", argv[i]);
+				fprintf(stderr, "usage: model [-l] [-d] [-v] [-m STATES] [CONFIGURATION...]; no \"%s\"\n",
+					argv[i]);
 				return 2;
 			}
 			named = true;
@@ -1103,5 +1164,7 @@ int main(int argc, char **argv)
 	for (configuration = 0; !named && configuration < CONFIGURATIONS_END; configuration++)
 		if (deep || !(configuration_flags[configuration] & DEEP))
 			ok &= explore(configuration, most);
+	if (!named)
+		printf("model: %s\n", ok ? "every configuration holds" : "broken");
 	return !ok;
 }
