@@ -263,7 +263,7 @@ impl Progress {
             return Progress(None);
         }
         let bar = ProgressBar::with_draw_target(Some(duration_ns), ProgressDrawTarget::stderr_with_hz(5));
-        let style = ProgressStyle::with_template("simulating [{bar:40}] {percent} %, {eta} left");
+        let style = ProgressStyle::with_template("[{bar:40}] {percent} %, {eta} left");
         bar.set_style(style.expect("a fixed template"));
         Progress(Some(bar))
     }
