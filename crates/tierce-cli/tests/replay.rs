@@ -55,6 +55,9 @@ fn what_is_no_recording_is_refused() {
     let output = replay("no.rec", b"something else");
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8(output.stderr).unwrap().contains("not a recording"));
-    let missing = Command::new(env!("CARGO_BIN_EXE_tierce")).args(["sim", "--replay", "/nowhere.rec"]).output().unwrap();
+    let missing = Command::new(env!("CARGO_BIN_EXE_tierce"))
+        .args(["sim", "--replay", "/nowhere.rec"])
+        .output()
+        .unwrap();
     assert_eq!(missing.status.code(), Some(2));
 }
