@@ -132,6 +132,16 @@ TIERCE_FN int fair_revoke(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
+/* Is somebody who may run on its CPU before the running child? */
+static inline bool fair_is_behind(u32 edge)
+{
+	u32 node = S.edge[edge].parent, row = S.node[node].row, first = S.node[node].order;
+	u32 local = row ? S.row[row].order[S.edge[edge].on_cpu] : TIERCE_NONE;
+	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
+}
+
+/* A child whose quantum is used and who is not behind begins the next one. One that is behind goes on for as long as the
+ * CPU needs to decide anew. */
 TIERCE_FN int fair_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
@@ -139,7 +149,7 @@ TIERCE_FN int fair_charge(u32 edge, u64 ran_ns, u64 now)
 	u32 first = node->order;
 	u64 inverse = x->fair.inverse, least;
 
-	if (x->fair.quantum_ns <= 0) /* it went on after its quantum, nobody was before it */
+	if (x->fair.quantum_ns <= 0 && !fair_is_behind(edge))
 		fair_quantum_begin(edge);
 	x->fair.tag += fair_virtual(inverse, ran_ns, x->fair.fraction, false);
 	x->fair.fraction = fair_virtual(inverse, ran_ns, x->fair.fraction, true);

@@ -58,6 +58,20 @@ fn fair_rule_1_least_tag_once_the_quantum_is_used() {
     assert!(ahead <= 3 * MS + 2 * MS, "warp is ahead by {ahead}");
 }
 
+/// The timer asks for a decision, which takes a while to come and charges once more.
+#[test]
+fn fair_a_used_quantum_stays_used_until_the_decision() {
+    let (mut w, top) = World::one("fair", quantum(3 * MS));
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[a, b]);
+    assert_eq!(w.runs(0), "a");
+    let at = w.graph.cpu(0).armed_ns;
+    w.graph.event(0, at, 0);
+    w.now = at + 5 * US;
+    w.rest();
+    assert_eq!(w.runs(0), "b");
+}
+
 #[test]
 fn fair_rule_2_warp_preempts_within_a_quantum() {
     for (warp, at, expected) in [
