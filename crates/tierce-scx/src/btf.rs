@@ -1,5 +1,5 @@
 //! The kernel's type information (BTF), as far as it says whether the BPF object fits: functions with the names of
-//! their parameters, which of them BPF programs may call (tagged `bpf_kfunc`), and the members of structs.
+//! their parameters, which of them BPF programs may call (tagged `bpf_kfunc`), and the operations of sched_ext.
 //!
 //! Format: a header, a table of types, each a fixed part and what its kind adds, and a table of names. Types are
 //! numbered from 1 in the order of the table; the function `kick` with two parameters is the type FUNC "kick" that refers to a
@@ -12,11 +12,15 @@ use std::collections::{HashMap, HashSet};
 pub struct Btf {
     functions: HashMap<String, Vec<String>>,
     tagged: HashSet<String>,
-    structs: HashMap<String, Vec<String>>,
+    operations: Option<Vec<String>>,
     externs: Vec<String>,
 }
 
 const MAGIC: u16 = 0xeb9f;
+
+/// What the names of functions for BPF programs begin with.
+const PREFIXES: [&[u8]; 2] = [b"scx_bpf_", b"bpf_"];
+const OPERATIONS: &[u8] = b"sched_ext_ops";
 
 /// Kinds, by number: what follows the fixed part is `fixed` bytes and `each` bytes per entry.
 const KINDS: [(usize, usize); 20] = [
@@ -62,46 +66,66 @@ impl Btf {
         let (types_at, types_length) = (header + word(8)? as usize, word(12)? as usize);
         let (names_at, names_length) = (header + word(16)? as usize, word(20)? as usize);
         let names = bytes.get(names_at..names_at + names_length).ok_or_else(|| short(names_at))?;
-        let name = |offset: u32| -> String {
+        let name = |offset: u32| -> &[u8] {
             let rest = names.get(offset as usize..).unwrap_or_default();
-            String::from_utf8_lossy(rest.split(|byte| *byte == 0).next().unwrap_or_default()).into_owned()
+            rest.split(|byte| *byte == 0).next().unwrap_or_default()
         };
+        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
 
-        let mut btf = Btf::default();
+        // A kernel has some 150,000 types: only what is asked for becomes text.
+        let mut starts: Vec<usize> = vec![0]; // by type
         let mut functions: HashMap<u32, (String, u32)> = HashMap::new(); // by type: name, prototype
-        let mut prototypes: HashMap<u32, Vec<String>> = HashMap::new();
+        let mut structs: Vec<usize> = Vec::new();
         let mut tags: Vec<u32> = Vec::new();
-        let mut sections: Vec<u32> = Vec::new();
-        let (mut at, mut id) = (types_at, 0);
+        let mut externs: Vec<u32> = Vec::new();
+        let mut at = types_at;
         while at < types_at + types_length {
-            id += 1;
-            let (info, refers) = (word(at + 4)?, word(at + 8)?);
+            let (called, info, refers) = (name(word(at)?), word(at + 4)?, word(at + 8)?);
             let (kind, count) = ((info >> 24 & 0x1f) as usize, (info & 0xffff) as usize);
             let &(fixed, each) =
                 KINDS.get(kind).ok_or_else(|| format!("has a type of unknown kind {kind}, at byte {at}"))?;
             let entries = at + 12 + fixed;
-            let names_of = |offset: usize| -> Result<Vec<String>, String> {
-                (0..count).map(|entry| Ok(name(word(entries + entry * each + offset)?))).collect()
-            };
             match kind {
-                STRUCT => _ = btf.structs.insert(name(word(at)?), names_of(0)?),
-                FUNC => _ = functions.insert(id, (name(word(at)?), refers)),
-                FUNC_PROTO => _ = prototypes.insert(id, names_of(0)?),
-                DECL_TAG if name(word(at)?) == "bpf_kfunc" => tags.push(refers),
-                DATASEC if name(word(at)?) == ".ksyms" => {
+                STRUCT if called == OPERATIONS => structs.push(at),
+                FUNC if PREFIXES.iter().any(|prefix| called.starts_with(prefix)) => {
+                    functions.insert(starts.len() as u32, (text(called), refers));
+                }
+                DECL_TAG if called == b"bpf_kfunc" => tags.push(refers),
+                DATASEC if called == b".ksyms" => {
                     for entry in 0..count {
-                        sections.push(word(entries + entry * each)?);
+                        externs.push(word(entries + entry * each)?);
                     }
                 }
                 _ => {}
             }
+            starts.push(at);
             at = entries + count * each;
         }
+        if at > bytes.len() {
+            return Err(short(bytes.len()));
+        }
+
+        // Entries of structs and prototypes begin with their names.
+        let names_of = |at: usize| -> Result<Vec<String>, String> {
+            let info = word(at + 4)?;
+            let (_, each) = KINDS[(info >> 24 & 0x1f) as usize];
+            (0..(info & 0xffff) as usize).map(|entry| Ok(text(name(word(at + 12 + entry * each)?)))).collect()
+        };
         let function = |id: &u32| functions.get(id).map(|(name, _)| name.clone());
-        btf.tagged = tags.iter().filter_map(function).collect();
-        btf.externs = sections.iter().filter_map(function).collect();
+        let mut btf = Btf {
+            tagged: tags.iter().filter_map(function).collect(),
+            externs: externs.iter().filter_map(function).collect(),
+            ..Btf::default()
+        };
+        if let Some(at) = structs.first() {
+            btf.operations = Some(names_of(*at)?);
+        }
         for (name, prototype) in functions.into_values() {
-            btf.functions.insert(name, prototypes.get(&prototype).cloned().unwrap_or_default());
+            let parameters = match starts.get(prototype as usize) {
+                Some(&at) if at > 0 && (word(at + 4)? >> 24 & 0x1f) as usize == FUNC_PROTO => names_of(at)?,
+                _ => Vec::new(),
+            };
+            btf.functions.insert(name, parameters);
         }
         Ok(btf)
     }
@@ -116,14 +140,14 @@ impl Btf {
         self.tagged.contains(function)
     }
 
-    /// The names of all functions.
+    /// The names of all functions whose name begins like those for BPF programs.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.functions.keys().map(String::as_str)
     }
 
-    /// Names of the members of a struct.
-    pub fn members(&self, name: &str) -> Option<&[String]> {
-        self.structs.get(name).map(Vec::as_slice)
+    /// The members of `struct sched_ext_ops`: the operations a scheduler can have.
+    pub fn operations(&self) -> Option<&[String]> {
+        self.operations.as_deref()
     }
 
     /// In the BTF of a BPF object: the kernel's functions that it calls.
@@ -176,14 +200,17 @@ mod tests {
 
     #[test]
     fn functions_and_structs() {
-        let bytes = make(&[("kick", &["cpu", "flags"]), ("stop", &[])], &[("ops", &["enqueue", "name"])]);
+        let bytes = make(
+            &[("bpf_kick", &["cpu", "flags"]), ("bpf_stop", &[]), ("bpf_turn", &["aux"]), ("x", &[])],
+            &[("sched_ext_ops", &["enqueue", "name"]), ("other", &["x"])],
+        );
         let btf = Btf::parse(&bytes).unwrap();
-        assert_eq!(btf.parameters("kick").unwrap(), ["cpu", "flags"]);
-        assert_eq!(btf.parameters("stop").unwrap().len(), 0);
-        assert_eq!(btf.parameters("go"), None);
-        assert!(btf.may_be_called("kick") && !btf.may_be_called("go"));
-        assert_eq!(btf.members("ops").unwrap(), ["enqueue", "name"]);
-        assert_eq!(btf.functions().count(), 2);
+        assert_eq!(btf.parameters("bpf_kick").unwrap(), ["cpu", "flags"]);
+        assert_eq!(btf.parameters("bpf_stop").unwrap().len(), 0);
+        assert_eq!(btf.parameters("x"), None);
+        assert!(btf.may_be_called("bpf_kick") && !btf.may_be_called("bpf_turn"));
+        assert_eq!(btf.operations().unwrap(), ["enqueue", "name"]);
+        assert_eq!(btf.functions().count(), 3);
     }
 
     #[test]
@@ -209,6 +236,6 @@ mod tests {
     fn this_machines_own() {
         let Ok(bytes) = std::fs::read("/sys/kernel/btf/vmlinux") else { return };
         let btf = Btf::parse(&bytes).unwrap();
-        assert!(btf.members("task_struct").unwrap().iter().any(|member| member == "comm"));
+        assert!(btf.parameters("bpf_task_acquire").is_some_and(|parameters| parameters == ["p"]));
     }
 }

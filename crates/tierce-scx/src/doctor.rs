@@ -191,6 +191,13 @@ impl Host {
         Host { root: root.into(), bpf_error }
     }
 
+    /// How many CPUs are online, if they are 0 to n - 1.
+    pub fn cpus(&self) -> Option<u32> {
+        let online = around::cpu_list(&self.text("/sys/devices/system/cpu/online")?)?;
+        let count = online.len() as u32;
+        (count > 0 && online.iter().copied().eq(0..count)).then_some(count)
+    }
+
     fn path(&self, path: &str) -> PathBuf {
         self.root.join(path.trim_start_matches('/'))
     }
@@ -306,7 +313,7 @@ impl Needs {
             })
             .collect();
         functions.sort_by(|a, b| a.name.cmp(&b.name));
-        let operations = btf.members("sched_ext_ops").unwrap_or_default().to_vec();
+        let operations = btf.operations().unwrap_or_default().to_vec();
         Ok(Needs { functions, operations })
     }
 }
@@ -404,7 +411,7 @@ fn types(host: &Host, needs: &Needs) -> Vec<Check> {
     };
     let mut checks = vec![Check::found(WHAT, PATH)];
     // Without sched_ext there is nothing to say about its parts.
-    if let Some(operations) = btf.members("sched_ext_ops") {
+    if let Some(operations) = btf.operations() {
         let lacking: Vec<&str> =
             needs.operations.iter().filter(|name| !operations.contains(name)).map(String::as_str).collect();
         if !lacking.is_empty() {

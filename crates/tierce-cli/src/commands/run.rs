@@ -9,8 +9,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tierce_plan::{parse_time, Plan};
 use tierce_policy::recording;
+use tierce_scx::doctor::{self, Host};
+use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::Options;
 use tierce_scx::live::Live;
+use tierce_scx::threads::Proc;
 use tierce_trace::{Kind, Writer};
 
 /// Enforce a plan on this machine (root)
@@ -25,6 +28,9 @@ pub struct Args {
     /// End after this time: 500ms, 10s, 10min
     #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
     duration_ns: Option<u64>,
+    /// Touch nothing: say which thread there is now would go where, which match nothing, what is refused and why
+    #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
+    dry_run: bool,
     /// Write the result as JSON
     #[arg(long)]
     json: bool,
@@ -65,7 +71,12 @@ const STATS: &[Kind] = &[
 
 /// Run `tierce run`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+    if !args.dry_run {
+        for warning in doctor::refuse()? {
+            eprintln!("{warning}");
+        }
+    }
+    let cpus = Host::here().cpus().unwrap_or(1); // has no holes, else refused above
     let plan = Plan::load_with(&args.plan, tierce_plan::Options { cpus });
     let plan = match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
         Ok(plan) => plan,
@@ -74,6 +85,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
             bail!("{}: the plan has faults", args.plan.display());
         }
     };
+    if args.dry_run {
+        return dry_run(&plan, args.json);
+    }
     let trace_kinds = match &args.trace {
         Some(_) => u64::MAX,
         None => STATS.iter().fold(0, |kinds, kind| kinds | 1 << *kind as u16),
@@ -159,4 +173,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What the plan would do with the threads there are now; 1 if some are refused what they match, or this machine cannot
+/// enforce a plan.
+fn dry_run(plan: &Plan, json: bool) -> Result<ExitCode> {
+    let result = dry_run::dry_run(plan, &Proc::default().all(), Pools::default())?;
+    match json {
+        true => println!("{}", serde_json::to_string_pretty(&result.to_json())?),
+        false => print!("{result}"),
+    }
+    let refusal = doctor::refuse().err();
+    if let Some(refusal) = &refusal {
+        eprintln!("{refusal}");
+    }
+    Ok(ExitCode::from(u8::from(refusal.is_some() || result.refused() > 0)))
 }

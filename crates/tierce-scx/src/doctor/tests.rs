@@ -392,6 +392,17 @@ fn what_is_around() {
 }
 
 #[test]
+fn how_many_cpus() {
+    let machine = Machine::ready();
+    let host = Host::at(&machine.root, None);
+    assert_eq!(host.cpus(), Some(4));
+    for text in ["0,2-3\n", "1\n", "\n", "x\n"] {
+        machine.write("/sys/devices/system/cpu/online", text);
+        assert_eq!(host.cpus(), None, "{text}");
+    }
+}
+
+#[test]
 fn lists_of_cpus_and_names() {
     for (text, expected) in [
         ("0-2,5", Some(vec![0, 1, 2, 5])),
