@@ -290,7 +290,7 @@ mod tests {
     #[test]
     fn durations() {
         assert_eq!(parse_duration("1.5s"), Ok(1_500_000_000));
-        for text in ["", "0s", "5", "-1s", "9999999min", "1h"] {
+        for text in ["", "0s", "5", "-1s", "99999999min", "1h"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
         assert_eq!((parse_floor("5us"), parse_floor("0ns")), (Ok(5_000), Ok(0)));
