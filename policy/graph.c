@@ -887,7 +887,8 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 				port_fail("graph: left before the last path was returned");
 		}
 		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED) {
-			S.edge[edge].flags |= EDGE_LEFT; /* granted until it is returned, but charged no more: the trace is told now */
+			/* granted until it is returned, but charged no more: the trace is told now */
+			S.edge[edge].flags |= EDGE_LEFT;
 			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_OUTRANKED, 0, now);
 			edge_count(edge, now);
 		} else {
