@@ -32,20 +32,20 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 };
 
 enum tierce_own { LEAF_PLAN, LEAF_DEFAULT, LEAF_MEMBER }; /* plan: stays; the others go with their thread */
-struct tierce_leaf { /* of the graph's task with the same id */
-	u32 custody; /* its thread waits with us. Set: enqueue. Cleared: dispatch, dequeue, quiescent */
-	u32 pid;     /* its thread, 0: none */
-	u32 own;     /* enum tierce_own */
-	u32 dead;    /* to be freed by the loader */
+struct tierce_leaf {					  /* of the graph's task with the same id */
+	u32 custody;	 /* its thread waits with us. Set: enqueue. Cleared: dispatch, dequeue, quiescent */
+	u32 pid;	 /* its thread, 0: none */
+	u32 own;	 /* enum tierce_own */
+	u32 dead;	 /* to be freed by the loader */
 	u64 deadline_ns; /* of its jobs, relative to the wake-up; never: none, 0: its jobs are not followed */
 	u64 woke_ns;	 /* begin of its current job, 0: none */
 	u32 job, pad[3]; /* number of its current job */
 };
 
 struct tierce_cpu_side { /* written by its CPU only */
-	u64 timer_ns;		/* what the timer is set to, or never */
-	u32 left;		/* leaf whose thread has yet to come off the CPU, see graph_returned */
-	u32 strays;		/* a thread that was not decided for ran, and a decision was asked for */
+	u64 timer_ns;	 /* what the timer is set to, or never */
+	u32 left;	 /* leaf whose thread has yet to come off the CPU, see graph_returned */
+	u32 strays;	 /* a thread that was not decided for ran, and a decision was asked for */
 	u64 dispatches, keeps, misses, arms, fires;
 	u64 forgotten; /* kicks that led to no decision and were repeated */
 	u64 pad[8];
@@ -62,11 +62,11 @@ struct tierce_side {
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */
 	u32 pad;
 	u64 default_jobs; /* deadline_ns of its leaves */
-	u64 lost;      /* records */
-	u64 overflows; /* threads that found no leaf */
-	u64 displaced; /* threads that lost their place by a change of affinity */
-	u64 dead;      /* leaves marked so, ever */
-	u64 missed;    /* news that did not fit */
+	u64 lost;	  /* records */
+	u64 overflows;	  /* threads that found no leaf */
+	u64 displaced;	  /* threads that lost their place by a change of affinity */
+	u64 dead;	  /* leaves marked so, ever */
+	u64 missed;	  /* news that did not fit */
 	u64 lost_entries;
 };
 
@@ -78,7 +78,8 @@ struct tierce_exit {
 
 struct tierce_layout { /* where things are in the arena, from the beginning of struct tierce and struct tierce_side */
 	u32 nodes, node_size, edges, edge_size, node_at, edge_at, cpu_at, cpu_size;
-	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, nice_weight_at, side_rest_at, side_size, pad;
+	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, nice_weight_at,
+	    side_rest_at, side_size, pad;
 };
 
 #endif

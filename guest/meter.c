@@ -343,8 +343,7 @@ static void print_spread(const char *name, ns_t *values, long n)
 	if (n)
 		printf(",\"min\":%" PRId64 ",\"p1\":%" PRId64 ",\"avg\":%.0f,\"p50\":%" PRId64 ",\"p99\":%" PRId64
 		       ",\"max\":%" PRId64,
-		       values[0], values[n / 100], sum / (double)n, values[n / 2], values[n - 1 - n / 100],
-		       values[n - 1]);
+		       values[0], values[n / 100], sum / (double)n, values[n / 2], values[n - 1 - n / 100], values[n - 1]);
 	printf("}");
 }
 
@@ -392,8 +391,7 @@ static long charged_per_period(const struct segment *segments, long n, ns_t orig
 	for (ns_t when = origin; when <= segments[n - 1].to; when += set.period) {
 		while (at < n - 1 && segments[at].to <= when)
 			at++;
-		ns_t since = when > segments[at].from ? when - segments[at].from : 0,
-		     charged = segments[at].charged + since;
+		ns_t since = when > segments[at].from ? when - segments[at].from : 0, charged = segments[at].charged + since;
 		if (periods >= 0)
 			into[periods] = charged - before;
 		before = charged;
@@ -449,8 +447,8 @@ static void print_service(const char *name, ns_t *values, long periods)
 		drift_max = drift > drift_max ? drift : drift_max;
 	}
 	if (set.budget)
-		printf("\"%s_within_5us\":%ld,\"%s_within_20us\":%ld,\"%s_drift_ns\":{\"min\":%" PRId64
-		       ",\"max\":%" PRId64 "},",
+		printf("\"%s_within_5us\":%ld,\"%s_within_20us\":%ld,\"%s_drift_ns\":{\"min\":%" PRId64 ",\"max\":%" PRId64
+		       "},",
 		       name, near_5us, name, near_20us, name, drift_min, drift_max);
 	print_spread(name, values, periods);
 }
@@ -473,8 +471,7 @@ static void service(void)
 		if (t - last <= set.gap)
 			continue;
 		if (n == SEGMENTS_MAX - 1)
-			fail("more than %d gaps of over %" PRId64 " ns: measure a shorter --time", SEGMENTS_MAX,
-			     set.gap);
+			fail("more than %d gaps of over %" PRId64 " ns: measure a shorter --time", SEGMENTS_MAX, set.gap);
 		segments[n++].to = last;
 		segments[n] = (struct segment){.from = t, .charged = cpu_time()};
 	}
@@ -492,8 +489,8 @@ static void service(void)
 	ns_t *values = table(wall / set.period + 2, sizeof *values);
 	ns_t origin = find_origin(segments, n, values);
 	printf("{\"mode\":\"service\",\"wall_ns\":%" PRId64 ",\"ran_ns\":%" PRId64 ",\"kernel_cpu_ns\":%" PRId64
-	       ",\"share\":%.6f,\"gaps\":%ld,\"longest_gap_ns\":%" PRId64 ",\"origin_ns\":%" PRId64
-	       ",\"period_ns\":%" PRId64 ",\"budget_ns\":%" PRId64 ",",
+	       ",\"share\":%.6f,\"gaps\":%ld,\"longest_gap_ns\":%" PRId64 ",\"origin_ns\":%" PRId64 ",\"period_ns\":%" PRId64
+	       ",\"budget_ns\":%" PRId64 ",",
 	       wall, ran, charged, (double)ran / (double)wall, n - 1, longest_gap, origin, set.period, set.budget);
 	print_service("seen", values, seen_per_period(segments, n, origin, values));
 	printf(",");
@@ -564,8 +561,7 @@ static void spin(void)
 	be_hog(&result, start_time(1));
 	printf("{\"mode\":\"spin\",\"wall_ns\":%" PRId64 ",\"units\":%" PRIu64
 	       ",\"units_per_s\":%.1f,\"kernel_cpu_ns\":%" PRId64 ",\"switches\":%ld}\n",
-	       set.time, result.units, (double)result.units * SECOND / (double)set.time, result.kernel_cpu,
-	       result.switches);
+	       set.time, result.units, (double)result.units * SECOND / (double)set.time, result.kernel_cpu, result.switches);
 }
 
 /* --- pingpong --------------------------------------------------------------------------------------------------------
@@ -709,8 +705,7 @@ static void frames(void)
 		gaps[n++] = gap;
 		last = done;
 	}
-	printf("{\"mode\":\"frames\",\"work_ns\":%" PRId64 ",\"limit_ns\":%" PRId64
-	       ",\"unit_ns\":%.2f,\"wall_ns\":%" PRId64
+	printf("{\"mode\":\"frames\",\"work_ns\":%" PRId64 ",\"limit_ns\":%" PRId64 ",\"unit_ns\":%.2f,\"wall_ns\":%" PRId64
 	       ",\"frames\":%ld,\"frames_per_s\":%.3f,\"late\":%ld,\"misses\":%ld,",
 	       set.work, set.limit, unit, set.time, n, (double)n * SECOND / (double)set.time, late, misses);
 	print_spread("gap", gaps, n);
@@ -750,8 +745,8 @@ static void forkstorm(void)
 	}
 	ns_t wall = now() - begin;
 	end_hogs(children);
-	printf("{\"mode\":\"forkstorm\",\"n\":%ld,\"failed\":%ld,\"unclean\":%ld,\"wall_ns\":%" PRId64 ",", n, failed,
-	       unclean, wall);
+	printf("{\"mode\":\"forkstorm\",\"n\":%ld,\"failed\":%ld,\"unclean\":%ld,\"wall_ns\":%" PRId64 ",", n, failed, unclean,
+	       wall);
 	print_spread("birth", born, n);
 	printf("}\n");
 }

@@ -53,9 +53,11 @@ static u32 heap_count(u32 root)
 	for (;;) {
 		u32 left = S.link[x].left, right = S.link[x].right;
 		count++;
-		if (count > 2 * TIERCE_EDGES || S.link[x].rank != S.link[right].rank + 1 || S.link[left].rank < S.link[right].rank)
+		if (count > 2 * TIERCE_EDGES || S.link[x].rank != S.link[right].rank + 1 ||
+		    S.link[left].rank < S.link[right].rank)
 			return 0xffffffff;
-		if ((left && (S.link[left].up != x || link_before(left, x))) || (right && (S.link[right].up != x || link_before(right, x))))
+		if ((left && (S.link[left].up != x || link_before(left, x))) ||
+		    (right && (S.link[right].up != x || link_before(right, x))))
 			return 0xffffffff;
 		if (left) {
 			x = left;
@@ -160,7 +162,7 @@ static u32 check_node(u32 node)
 		holds += hold != TIERCE_HOLD_FREE;
 		if (hold == TIERCE_HOLD_EDGE)
 			HOLDS(hold_by_granted_edge, S.edge[by].child == node && S.edge[by].state == TIERCE_GRANTED &&
-							    S.edge[by].on_cpu == cpu && edge_is_on_path(by, cpu));
+							S.edge[by].on_cpu == cpu && edge_is_on_path(by, cpu));
 	}
 	if (n->row) {
 		HOLDS(holds_counted, holds == n->holds);

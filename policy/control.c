@@ -566,7 +566,8 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 			return TIERCE_E_cpu_not_allowed;
 		if (!(cpus & reach))
 			return TIERCE_E_cpu_not_allowed;
-		if (S.edge[edge].parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach && !parent_of(edge)->row)
+		if (S.edge[edge].parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach &&
+		    !parent_of(edge)->row)
 			return TIERCE_E_affinity_below_inner_node;
 	}
 	now = control_enter(domain, now);

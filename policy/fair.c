@@ -25,7 +25,7 @@
  */
 #include "service.h"
 
-enum { FAIR_QUANTUM };		/* node parameter */
+enum { FAIR_QUANTUM };		 /* node parameter */
 enum { FAIR_WEIGHT, FAIR_WARP }; /* edge parameters */
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */

@@ -377,7 +377,8 @@ static inline bool head_outranks(u32 head, u32 edge, u32 cpu)
 		return false;
 	/* the place is of use only with a child that may run here: one that waits, or the one that runs there */
 	running = S.row[S.node[head].row].running[lowest];
-	return S.node[head].kind == TIERCE_TASK || head_has_child(head, cpu) || (running && !(S.edge[running].flags & EDGE_LOCAL));
+	return S.node[head].kind == TIERCE_TASK || head_has_child(head, cpu) ||
+	       (running && !(S.edge[running].flags & EDGE_LOCAL));
 }
 
 /* Would a CPU that is offered to this untold parent edge be put to use? */
@@ -731,8 +732,8 @@ TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 	node_t *node = node_at(head);
 	u32 row = node->row, hold = S.row[row].hold[cpu], victim;
 	if (hold == TIERCE_HOLD_EDGE) {
-		if (head_keeps(head, cpu) && (node->kind == TIERCE_TASK ? node->servable :
-					      node_running(head, cpu) || head_has_child(head, cpu)))
+		if (head_keeps(head, cpu) &&
+		    (node->kind == TIERCE_TASK ? node->servable : node_running(head, cpu) || head_has_child(head, cpu)))
 			return 1;
 	} else if (hold == TIERCE_HOLD_FREE) {
 		if (head_room(head, cpu) > 0 && head_has_child(head, cpu))
@@ -945,7 +946,8 @@ static inline void told_declined(u32 cpu)
 	u32 bit, edge;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		edge = S.cpu[cpu].crossing[bit];
-		if ((S.cpu[cpu].drained >> bit & 1) && edge && S.row[S.node[S.edge[edge].child].row].hold[cpu] != TIERCE_HOLD_EDGE)
+		if ((S.cpu[cpu].drained >> bit & 1) && edge &&
+		    S.row[S.node[S.edge[edge].child].row].hold[cpu] != TIERCE_HOLD_EDGE)
 			work_push(S.edge[edge].child);
 	}
 }
@@ -1179,8 +1181,8 @@ static inline void request_compare(u32 cpu, u32 stop, u64 now)
 {
 	cpu_t *c = &S.cpu[cpu];
 	u32 running;
-	if (S.quiet || c->asked || c->outside || c->shares || S.domain[cpu].works || !stop || now >= c->until_ns || now >= c->armed_ns ||
-	    (stop != CLIMBED_TO_TOP && S.node[stop].heeds)) {
+	if (S.quiet || c->asked || c->outside || c->shares || S.domain[cpu].works || !stop || now >= c->until_ns ||
+	    now >= c->armed_ns || (stop != CLIMBED_TO_TOP && S.node[stop].heeds)) {
 		cpu_compare(cpu, now, 0);
 		return;
 	}

@@ -119,7 +119,7 @@ TIERCE_FN int reservation_request(u32 edge, u32 why, u64 now)
 	if (why != TIERCE_RESTORED) {
 		bool past = now >= deadline_ns;
 		bool fits = !past && (remaining_ns <= 0 || !product_exceeds((u64)remaining_ns, length_ns, deadline_ns - now,
-									     x->param[RESERVATION_BUDGET]));
+									    x->param[RESERVATION_BUDGET]));
 		if (now >= x->reservation.replenish_ns || (!fits && length_ns == x->param[RESERVATION_PERIOD])) {
 			reservation_begin(edge, now);
 		} else if (past) {

@@ -128,15 +128,15 @@ struct tierce_edge {
 	u32 restore; /* it was dropped for a claim: its next request is RESTORED */
 	u32 throttles, replenishments, grants;
 	u64 param[TIERCE_PARAMS];
-	u64 supply_ns;	  /* CPU time that went through this edge */
-	u64 forgiven_ns;  /* debt beyond the cap that was written off, or budget cut by the waking rule */
+	u64 supply_ns;	 /* CPU time that went through this edge */
+	u64 forgiven_ns; /* debt beyond the cap that was written off, or budget cut by the waking rule */
 	union {
 		struct {
-			s64 remaining_ns;    /* may be negative: debt, paid from the next budgets */
-			u64 deadline_ns;     /* absolute */
-			u64 replenish_ns;    /* end of the current period */
-			u64 share;	     /* budget/period in 2^-32, rounded down: the node's sum */
-			u64 density;	     /* budget/deadline in 2^-32, rounded down */
+			s64 remaining_ns; /* may be negative: debt, paid from the next budgets */
+			u64 deadline_ns;  /* absolute */
+			u64 replenish_ns; /* end of the current period */
+			u64 share;	  /* budget/period in 2^-32, rounded down: the node's sum */
+			u64 density;	  /* budget/deadline in 2^-32, rounded down */
 		} reservation;
 		struct {
 			u64 tag;	/* start tag: virtual time at which the rest of its work starts */
@@ -157,7 +157,7 @@ struct tierce_edge {
 };
 
 struct tierce_node {
-	u32 kind;	 /* enum tierce_kind, or a policy's number */
+	u32 kind; /* enum tierce_kind, or a policy's number */
 	u32 domain;
 	u32 first_parent; /* list of parent edges, in the order of the plan */
 	u32 children;	  /* attached child edges */
@@ -170,23 +170,23 @@ struct tierce_node {
 	u32 concurrency;  /* heads: CPUs that may run it at once; as asked for until attached, 0: all its CPUs */
 	u32 holds;	  /* heads: CPUs that hold a place, leaving ones included */
 	u32 claim_edge, claim_victim, claim_kept; /* heads: the one claim; edge 0: none; CPU; place kept for it */
-	u32 conditional;  /* has a parent edge with EDGE_WHEN_SPENT */
-	u64 cpus;	  /* CPUs that can reach it */
-	u64 allowed;	  /* tasks: CPUs it may run on */
+	u32 conditional;			  /* has a parent edge with EDGE_WHEN_SPENT */
+	u64 cpus;				  /* CPUs that can reach it */
+	u64 allowed;				  /* tasks: CPUs it may run on */
 	u64 param[TIERCE_PARAMS];
-	u64 sum; /* reservation: shares of its children in 2^-32 */
-	u64 clock; /* fair: virtual time; fixed-priority, round-robin: requests so far */
-	u64 tail;  /* fair: largest tag ever reached */
-	u64 deadline_ns; /* announced: tasks by their job, edf nodes by their first child */
-	u64 ran_ns;	 /* tasks: CPU time received */
+	u64 sum;				    /* reservation: shares of its children in 2^-32 */
+	u64 clock;				    /* fair: virtual time; fixed-priority, round-robin: requests so far */
+	u64 tail;				    /* fair: largest tag ever reached */
+	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */
+	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
-	u32 heeds; /* its policy heeds deadlines: announcements travel up to it */
+	u32 heeds;				    /* its policy heeds deadlines: announcements travel up to it */
 	u32 pad;
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
 
-struct tierce_row { /* of a shared node: what it keeps per CPU */
+struct tierce_row {		  /* of a shared node: what it keeps per CPU */
 	u32 order[TIERCE_CPUS];	  /* children that may not run everywhere, in the order of one allowed CPU */
 	u32 running[TIERCE_CPUS]; /* granted child edge */
 	u32 hold[TIERCE_CPUS];	  /* heads: enum tierce_hold */
@@ -222,7 +222,7 @@ struct tierce_domain {
 	u32 ticket, serving; /* lock */
 	u32 events;	     /* heap of edges by the time of their next event */
 	u32 works;
-	u32 work[60];	     /* nodes whose ability to use a CPU changed (inside one entry only) */
+	u32 work[60]; /* nodes whose ability to use a CPU changed (inside one entry only) */
 };
 
 struct tierce {
@@ -238,11 +238,11 @@ struct tierce {
 	u32 spare_nodes, spare_edges, spare_rows;
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
 	u32 cpus;
-	u32 shared_timer; /* CPU that serves the shared domain's events: the lowest online one */
+	u32 shared_timer;    /* CPU that serves the shared domain's events: the lowest online one */
 	u64 shared_until_ns; /* when it will (under the shared lock) */
-	u32 quiet;	  /* the port decides after every batch of its own accord: entries do not compare, they kick */
-	u64 begin_ns;	  /* of graph_init: accounting starts here */
-	u64 floor_ns;	  /* shortest timer worth arming */
+	u32 quiet;	     /* the port decides after every batch of its own accord: entries do not compare, they kick */
+	u64 begin_ns;	     /* of graph_init: accounting starts here */
+	u64 floor_ns;	     /* shortest timer worth arming */
 };
 
 /* ---- the engine's entries (graph.c) ---------------------------------------------------------------------------- */
@@ -280,15 +280,15 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now);
 
 /* Parameters are staged first (graph_stage), then used by the next call. All return an error or 0 unless said. */
 TIERCE_FN int graph_stage(u32 index, u64 value);
-TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed); /* id, or 0; node parameters staged */
+TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed);	  /* id, or 0; node parameters staged */
 TIERCE_FN u32 graph_edge_new(u32 parent, u32 child, s32 rank, u32 flags); /* id, or 0; EDGE_WHEN_SPENT or 0 */
-TIERCE_FN int graph_attach(u32 edge, u64 now);	     /* edge parameters staged; admission; parents before children */
-TIERCE_FN int graph_set(u32 edge, u64 now);	     /* new parameters staged; all or nothing */
-TIERCE_FN int graph_detach(u32 edge, u64 now);	     /* takes it out and frees it; the child keeps its other parents;
+TIERCE_FN int graph_attach(u32 edge, u64 now);	 /* edge parameters staged; admission; parents before children */
+TIERCE_FN int graph_set(u32 edge, u64 now);	 /* new parameters staged; all or nothing */
+TIERCE_FN int graph_detach(u32 edge, u64 now);	 /* takes it out and frees it; the child keeps its other parents;
 						      * still_running: it was shut, try again after the decision */
-TIERCE_FN int graph_node_set(u32 node, u64 now);     /* new node parameters staged */
+TIERCE_FN int graph_node_set(u32 node, u64 now); /* new node parameters staged */
 TIERCE_FN int graph_node_free(u32 node);
-TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now); /* `node` becomes what `cpu` runs */
+TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now);	/* `node` becomes what `cpu` runs */
 TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now); /* affinity of a waiting or ready task */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 

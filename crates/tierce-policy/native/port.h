@@ -35,7 +35,7 @@ struct tierce_native { /* what the hooks act on; one per thread */
 	const char *failed; /* first port_fail */
 	void (*trace)(void *sink, u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now);
 	void *sink;
-	u64 traced; /* kinds of events that are wanted, a bit each; a bit needs `trace` */
+	u64 traced;    /* kinds of events that are wanted, a bit each; a bit needs `trace` */
 	u64 replaying; /* inboxes give what the record says, not what is in them */
 	u64 drain;     /* what the next entry takes from its inbox */
 	void (*record)(void *sink, const struct tierce_entry *entry);
