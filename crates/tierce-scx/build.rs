@@ -20,7 +20,10 @@ fn main() {
     println!("cargo:rerun-if-env-changed=CLANG");
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang-19".into());
     let status = Command::new(&clang)
-        .args("-g -O2 -ffreestanding -target bpf -mcpu=v4 -Wall -Wextra -Werror -Wno-unused-parameter".split(' '))
+        .args(
+            "-g -O2 -ffreestanding -target bpf -mcpu=v4 -Wall -Wextra -Werror -Wno-unused-parameter"
+                .split(' '),
+        )
         .arg(format!("-D__TARGET_ARCH_{arch}"))
         .arg(format!("-I{headers}"))
         .arg("-I")
@@ -32,7 +35,9 @@ fn main() {
         .arg("-o")
         .arg(&object)
         .status()
-        .unwrap_or_else(|error| panic!("{clang}: {error} (clang 19 compiles the kernel side; set CLANG to name another)"));
+        .unwrap_or_else(|error| {
+            panic!("{clang}: {error} (clang 19 compiles the kernel side; set CLANG to name another)")
+        });
     assert!(status.success(), "{clang} failed on bpf/tierce.bpf.c");
     let packed = zstd::encode_all(&*fs::read(&object).unwrap(), 9).unwrap();
     fs::write(object.with_extension("o.zst"), packed).unwrap();

@@ -7,8 +7,10 @@ fn main() -> Result<()> {
     let show: usize = std::env::args().nth(2).map_or(Ok(5), |text| text.parse())?;
     let bytes = std::fs::read(&path)?;
     let floor_ns = u64::from_le_bytes(bytes[8..16].try_into()?);
-    let mut entries: Vec<_> =
-        bytes[24..].chunks_exact(48).map(|chunk| recording::from_bytes(chunk.try_into().expect("48 bytes"))).collect();
+    let mut entries: Vec<_> = bytes[24..]
+        .chunks_exact(48)
+        .map(|chunk| recording::from_bytes(chunk.try_into().expect("48 bytes")))
+        .collect();
     entries.drain(..entries.iter().position(|entry| entry.op == 1).unwrap_or(0));
     let first = entries.first().context("an empty recording")?;
     let mut graph = Graph::new(first.a, first.now_ns)?;
@@ -23,8 +25,11 @@ fn main() -> Result<()> {
             bail!("entry {at}: {why}\n{}", graph.describe(entry.a.min(first.a - 1)));
         }
     }
-    println!("{} entries, {} decisions: identical, every invariant holds", entries.len(),
-        entries.iter().filter(|entry| entry.op == 5).count());
+    println!(
+        "{} entries, {} decisions: identical, every invariant holds",
+        entries.len(),
+        entries.iter().filter(|entry| entry.op == 5).count()
+    );
     for cpu in 0..first.a {
         println!("{}", graph.describe(cpu));
     }

@@ -174,7 +174,14 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Options {
-        Options { cpus: 1, floor_ns: 5_000, trace_kinds: 0, record: false, ring_bytes: 1 << 22, watchdog_ms: 30_000 }
+        Options {
+            cpus: 1,
+            floor_ns: 5_000,
+            trace_kinds: 0,
+            record: false,
+            ring_bytes: 1 << 22,
+            watchdog_ms: 30_000,
+        }
     }
 }
 
@@ -197,7 +204,12 @@ pub type Refusal = tierce_policy::Error;
 impl Kernel {
     /// Load the object; nothing is scheduled by it yet.
     pub fn load(options: Options) -> Result<Kernel> {
-        ensure!((1..=raw::CPUS as u32).contains(&options.cpus), "{} CPUs, 1 to {} are supported", options.cpus, raw::CPUS);
+        ensure!(
+            (1..=raw::CPUS as u32).contains(&options.cpus),
+            "{} CPUs, 1 to {} are supported",
+            options.cpus,
+            raw::CPUS
+        );
         let mut object = Object::open()?;
         object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
@@ -233,8 +245,18 @@ impl Kernel {
         let kernel =
             Kernel { links: Vec::new(), object, control, exercise, state, side, exit, layout, options };
         let floor_ns = kernel.options.floor_ns;
-        let code = kernel.run(Command { op: OP_INIT, a: kernel.options.cpus, value: floor_ns, ..Default::default() })?;
-        ensure!(code == 0, "the engine refuses {} CPUs: {}", kernel.options.cpus, tierce_policy::Error(code as u32));
+        let code = kernel.run(Command {
+            op: OP_INIT,
+            a: kernel.options.cpus,
+            value: floor_ns,
+            ..Default::default()
+        })?;
+        ensure!(
+            code == 0,
+            "the engine refuses {} CPUs: {}",
+            kernel.options.cpus,
+            tierce_policy::Error(code as u32)
+        );
         Ok(kernel)
     }
 
@@ -263,8 +285,17 @@ impl Kernel {
     }
 
     /// A node with this policy (1: a task); its id.
-    pub fn node_new(&self, kind: u32, concurrency: u32, allowed: u64, param: [u64; raw::PARAMS]) -> Result<u32> {
-        self.make("node", Command { op: OP_NODE_NEW, a: kind, b: concurrency, value: allowed, param, ..Default::default() })
+    pub fn node_new(
+        &self,
+        kind: u32,
+        concurrency: u32,
+        allowed: u64,
+        param: [u64; raw::PARAMS],
+    ) -> Result<u32> {
+        self.make(
+            "node",
+            Command { op: OP_NODE_NEW, a: kind, b: concurrency, value: allowed, param, ..Default::default() },
+        )
     }
 
     /// An edge, not yet attached; its id.
@@ -309,7 +340,8 @@ impl Kernel {
     /// The thread `tid` becomes the task `leaf` as soon as it is off the CPU; `own`: the leaf goes when the thread goes.
     /// False: there is no such thread.
     pub fn bind(&self, tid: u32, leaf: u32, own: bool) -> Result<bool> {
-        let code = self.run(Command { op: COMMAND_LEAF, a: leaf, b: own.into(), pid: tid, ..Default::default() })?;
+        let code =
+            self.run(Command { op: COMMAND_LEAF, a: leaf, b: own.into(), pid: tid, ..Default::default() })?;
         Ok(code == 0)
     }
 

@@ -86,10 +86,12 @@ impl Live {
         let events = Rc::new(RefCell::new(Vec::new()));
         let news = Rc::new(RefCell::new(Vec::new()));
         let sink = events.clone();
-        let records_ring = kernel.ring("records", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
+        let records_ring =
+            kernel.ring("records", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
         let entries = Rc::new(RefCell::new(Vec::new()));
         let sink = entries.clone();
-        let entries_ring = kernel.ring("entries", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
+        let entries_ring =
+            kernel.ring("entries", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
         let sink = news.clone();
         let take = move |bytes: &[u8]| {
             if let Some(tid) = bytes.get(4..8).and_then(|bytes| bytes.try_into().ok()) {
@@ -195,7 +197,9 @@ impl Live {
                 let leaf = self.ids.tasks[task];
                 let holder = self.kernel.leaf(leaf).pid;
                 let promised = self.bound.iter().find(|(_, bound)| bound.leaf == leaf).map(|(tid, _)| *tid);
-                let taken = [holder, promised.unwrap_or(0)].into_iter().find(|tid| *tid != 0 && threads::look(*tid).is_some());
+                let taken = [holder, promised.unwrap_or(0)]
+                    .into_iter()
+                    .find(|tid| *tid != 0 && threads::look(*tid).is_some());
                 if let Some(other) = taken.filter(|other| *other != thread.tid) {
                     return Ok(Err(format!("thread {other} has it: a task is one thread, a set takes all")));
                 }
@@ -218,7 +222,8 @@ impl Live {
                         return Ok(Err(why));
                     }
                 }
-                self.kernel.follow_jobs(leaf, self.plan.sets[set].load.as_ref().and_then(|load| load.deadline_ns()));
+                self.kernel
+                    .follow_jobs(leaf, self.plan.sets[set].load.as_ref().and_then(|load| load.deadline_ns()));
                 if !self.kernel.bind(thread.tid, leaf, true)? {
                     self.abandon(leaf)?;
                     return gone;

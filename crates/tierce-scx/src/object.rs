@@ -20,7 +20,11 @@ pub fn said() -> String {
     lines[lines.len().saturating_sub(60)..].join("\n")
 }
 
-unsafe extern "C" fn listen(level: sys::libbpf_print_level, format: *const c_char, list: *mut sys::__va_list_tag) -> c_int {
+unsafe extern "C" fn listen(
+    level: sys::libbpf_print_level,
+    format: *const c_char,
+    list: *mut sys::__va_list_tag,
+) -> c_int {
     if level == sys::LIBBPF_DEBUG && std::env::var_os("TIERCE_BPF_DEBUG").is_none() {
         return 0;
     }
@@ -35,7 +39,8 @@ unsafe extern "C" fn listen(level: sys::libbpf_print_level, format: *const c_cha
 }
 
 extern "C" {
-    fn vsnprintf(to: *mut c_char, size: usize, format: *const c_char, list: *mut sys::__va_list_tag) -> c_int;
+    fn vsnprintf(to: *mut c_char, size: usize, format: *const c_char, list: *mut sys::__va_list_tag)
+        -> c_int;
 }
 
 /// The embedded object, an ELF file.
@@ -155,7 +160,10 @@ impl Object {
 
     /// The size of a ring buffer, before loading.
     pub fn set_ring_size(&mut self, name: &str, bytes: u32) -> Result<()> {
-        ensure!(bytes.is_power_of_two() && bytes >= 4096, "a ring of {bytes} bytes: a power of two, at least 4096");
+        ensure!(
+            bytes.is_power_of_two() && bytes >= 4096,
+            "a ring of {bytes} bytes: a power of two, at least 4096"
+        );
         // SAFETY: a valid map that is not loaded yet.
         let code = unsafe { sys::bpf_map__set_max_entries(self.map(name)?, bytes) };
         ensure!(code == 0, "ring {name}: {}", Error::from_raw_os_error(-code));
@@ -280,7 +288,12 @@ impl Object {
         let take = Box::into_raw(Box::new(take));
         // SAFETY: the callback gets the box it was made with; both go together in `Ring`.
         unsafe {
-            let raw = sys::ring_buffer__new(sys::bpf_map__fd(map), Some(Ring::sample), take.cast(), std::ptr::null());
+            let raw = sys::ring_buffer__new(
+                sys::bpf_map__fd(map),
+                Some(Ring::sample),
+                take.cast(),
+                std::ptr::null(),
+            );
             match NonNull::new(raw) {
                 Some(raw) => Ok(Ring { raw, take }),
                 None => {

@@ -137,7 +137,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let ended = loop {
         live.turn(&mut keep)?;
         for notice in live.take_notices() {
-            eprintln!("tierce: thread {} ({}) matches {}: {}", notice.tid, notice.comm, notice.target, notice.why);
+            eprintln!(
+                "tierce: thread {} ({}) matches {}: {}",
+                notice.tid, notice.comm, notice.target, notice.why
+            );
         }
         if let Some(exit) = live.ended() {
             break Some(exit);
