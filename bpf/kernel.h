@@ -78,6 +78,13 @@ struct bpf_timer {
 	__u64 __opaque[2];
 } __attribute__((aligned(8)));
 
+struct bpf_iter_num {
+	__u64 __opaque[1];
+} __attribute__((aligned(8)));
+extern int bpf_iter_num_new(struct bpf_iter_num *it, int start, int end) __attribute__((weak, section(".ksyms")));
+extern int *bpf_iter_num_next(struct bpf_iter_num *it) __attribute__((weak, section(".ksyms")));
+extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((weak, section(".ksyms")));
+
 /* The kernel's interface: numbers of enums that have not changed since sched_ext appeared in 6.12. */
 #define SCX_DSQ_LOCAL		       0x8000000000000002ull
 #define SCX_SLICE_INF		       (~0ull)

@@ -161,15 +161,21 @@ static inline void slice_set(struct task_struct *p, u64 slice)
 /* ---- port: locks, records --------------------------------------------------------------------------------------- */
 
 #define FORGOTTEN_NS 1000000 /* a CPU that was asked to decide has done so long before */
-#define LOCK_TRIES (1u << 26)
+#define LOCK_ROUNDS  1000 /* together a minute at least */
+#define LOCK_TRIES   (8 << 20)
 
+/* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. */
 static inline void ticket_take(u32 TIERCE_AS *ticket, u32 TIERCE_AS *serving)
 {
 	volatile u32 TIERCE_AS *now_serving = serving;
-	u32 mine = __sync_fetch_and_add(ticket, 1), tries;
-	for (tries = ZERO; tries < LOCK_TRIES && CAN_LOOP; tries++)
-		if (*now_serving == mine)
-			return;
+	u32 mine = __sync_fetch_and_add(ticket, 1);
+	int round, tries;
+	if (*now_serving == mine)
+		return;
+	bpf_for(round, 0, LOCK_ROUNDS)
+		bpf_for(tries, 0, LOCK_TRIES)
+			if (*now_serving == mine)
+				return;
 	port_fail("a lock stayed taken");
 }
 TIERCE_FN int port_lock(u32 domain)
