@@ -1,0 +1,125 @@
+//! `tierce doctor` and `tierce run --dry-run` as a user calls them: here, and on kernels that are sound and defective.
+
+use std::process::{Command, Output};
+
+fn tierce(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).output().unwrap()
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Run lines of shell on a kernel: what they print, and the exit code.
+fn on(kernel: &str, lines: &str) -> (String, Option<i32>) {
+    let out = tierce(&["vm", "--no-kvm", "--cpus", "2", "--kernel", kernel, "--", lines]);
+    (text(&out.stdout) + &text(&out.stderr), out.status.code())
+}
+
+const PLAN: &str = r#"[node.top]
+policy = "fixed-priority"
+per_cpu = true
+
+[node.rt]
+policy = "reservation"
+under.top = { cpu = 0, priority = 1 }
+
+[node.rest]
+policy = "fair"
+default = true
+under.top = { priority = 0 }
+
+[task.audio]
+under.rt = { budget = "2ms", period = "10ms" }
+match = { comm = "audio" }
+
+[tasks.shell]
+under.rest = {}
+match = { comm = "sh" }
+
+[task.nobody]
+under.rest = {}
+match = { comm = "nobody" }
+"#;
+
+/// Two threads called `audio`, a third of a real-time class; then what the plan would do, and the plan itself for a while.
+const LINES: &str = r#"
+tierce doctor --json; echo "doctor $?"
+printf '#!/bin/sh\nsleep 60; :\n' >audio; chmod +x audio
+./audio & ./audio & meter cyclic --name audio --policy fifo:5 --period 100ms --time 60s >/dev/null &
+sleep 0.5
+cat >plan.toml <<'END'
+PLAN
+END
+tierce run plan.toml --dry-run; echo "dry run $?"
+tierce run plan.toml --for 1s >/dev/null 2>said; echo "run $?"
+grep '^✗' said
+cat /sys/kernel/sched_ext/state
+"#;
+
+fn json_of(output: &str) -> serde_json::Value {
+    let begin = output.find('{').unwrap_or_else(|| panic!("no JSON: {output}"));
+    serde_json::Deserializer::from_str(&output[begin..]).into_iter().next().unwrap().unwrap()
+}
+
+fn check<'a>(diagnosis: &'a serde_json::Value, what: &str) -> &'a serde_json::Value {
+    let checks = diagnosis["checks"].as_array().unwrap();
+    checks.iter().find(|check| check["check"] == what).unwrap_or_else(|| panic!("no {what}: {diagnosis:#}"))
+}
+
+#[test]
+fn a_sound_kernel() {
+    let (said, code) = on("7.0", &LINES.replace("PLAN", PLAN));
+    assert_eq!(code, Some(0), "{said}");
+    let diagnosis = json_of(&said);
+    assert_eq!(diagnosis["ready"], true, "{said}");
+    assert_eq!(check(&diagnosis, "kernel functions")["state"], "found");
+    for expected in [
+        "doctor 0\n",
+        "task audio  (plan.toml:",
+        "  ✓ audio  (",
+        ": thread ",
+        " has it: a task is one thread, a set takes all\n",
+        ": SCHED_FIFO runs before every plan, as stolen time",
+        "set shell  (",
+        "  ✓ sh  ",
+        "task nobody",
+        "  – no thread matches now\n",
+        "default node rest: ",
+        "beside every plan: ",
+        "dry run 1\n",
+        "run 0\n",
+        "disabled\n",
+    ] {
+        assert!(said.contains(expected), "{expected}:\n{said}");
+    }
+}
+
+#[test]
+fn a_defective_kernel() {
+    let (said, code) = on("7.2", &LINES.replace("PLAN", PLAN));
+    assert_eq!(code, Some(0), "{said}");
+    let diagnosis = json_of(&said);
+    assert_eq!(diagnosis["ready"], false, "{said}");
+    let functions = check(&diagnosis, "kernel functions");
+    assert_eq!(functions["state"], "missing");
+    let found = functions["found"].as_str().unwrap();
+    assert!(found.contains("`scx_bpf_error_bstr` and `scx_bpf_kick_cpu` are defective"), "{found}");
+    assert!(functions["help"].as_str().unwrap().contains("Debian's 6.18 and 7.0 are sound"), "{said}");
+    for expected in ["doctor 1\n", "run 2\n", "✗ kernel functions", "disabled\n"] {
+        assert!(said.contains(expected), "{expected}:\n{said}");
+    }
+}
+
+#[test]
+fn here() {
+    let (plain, json) = (tierce(&["doctor"]), tierce(&["doctor", "--json"]));
+    assert_eq!(plain.status.code(), json.status.code());
+    let json: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(json["ready"].as_bool(), Some(plain.status.code() == Some(0)));
+    let plain = text(&plain.stdout);
+    for check in json["checks"].as_array().unwrap() {
+        let what = check["check"].as_str().unwrap();
+        assert!(plain.contains(what), "{what}:\n{plain}");
+    }
+}
