@@ -4,6 +4,7 @@
 mod check;
 mod demo_table;
 mod doctor;
+mod notify;
 mod run;
 mod schema;
 mod sim;

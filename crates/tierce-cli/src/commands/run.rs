@@ -1,5 +1,6 @@
 //! `tierce run`: enforce a plan on this machine.
 
+use super::notify::notify;
 use anyhow::{bail, Context, Result};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -133,6 +134,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Ok(())
     };
     eprintln!("tierce: {} is in force", args.plan.display());
+    notify("READY=1");
     let begun = Instant::now();
     let ended = loop {
         live.turn(&mut keep)?;
@@ -158,6 +160,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     eprintln!("tierce: {:?} {:?}", live.kernel().side(), live.kernel().pools());
     let report = live.report();
+    notify("STOPPING=1");
     live.stop();
     live.drain(&mut keep)?;
     if let Some(recording) = recording {
