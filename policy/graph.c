@@ -513,6 +513,8 @@ static inline u32 climb(u32 node, u64 now)
 	return 0;
 }
 
+TIERCE_FN int edges_condition(u32 node, u64 now);
+
 /* Carry changed abilities upwards until nothing changes. The domain of the nodes pushed is locked. */
 TIERCE_FN int settle_works(u32 domain, u64 now)
 {
@@ -550,6 +552,8 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 			else
 				edge_release(edge, TIERCE_BLOCKED, now);
 		}
+		if (able && n->conditional) /* a request may have found its budget spent */
+			edges_condition(node, now);
 	}
 	if (S.domain[domain].works)
 		port_fail("graph: changes did not settle");
@@ -722,7 +726,9 @@ static inline void head_drop(u32 edge, u64 now)
 static inline u32 node_running(u32 node, u32 cpu)
 {
 	u32 row = S.node[node].row, running = row ? S.row[row].running[cpu] : S.node[node].running;
-	return running && (S.edge[running].flags & EDGE_COUNTED) && S.edge[running].on_cpu == cpu ? running : TIERCE_NONE;
+	if (!running || !(S.edge[running].flags & EDGE_COUNTED) || S.edge[running].on_cpu != cpu)
+		return TIERCE_NONE;
+	return (S.edge[running].flags & EDGE_LOCAL) && S.edge[running].cpu != cpu ? TIERCE_NONE : running; /* moved away */
 }
 
 /* May `cpu` go on into the head it reached over `edge`? Otherwise the edge was dropped, and the walk begins again. */
