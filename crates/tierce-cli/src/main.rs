@@ -18,6 +18,7 @@ Start with an example:
   tierce check examples/desktop.toml          which promises hold, and why not
   tierce sim   examples/desktop.toml --for 2s what it does, simulated
   tierce vm    -- tierce run plan.toml        try it on a throw-away machine
+  tierce doctor                               can this machine enforce a plan?
   tierce run   examples/desktop.toml          enforce it on this machine (root)
 
 Exit codes: 0 holds / done, 1 does not hold, 2 bad input or environment.";

@@ -67,9 +67,30 @@ fn check<'a>(diagnosis: &'a serde_json::Value, what: &str) -> &'a serde_json::Va
     checks.iter().find(|check| check["check"] == what).unwrap_or_else(|| panic!("no {what}: {diagnosis:#}"))
 }
 
+/// What the systemd unit does after its loader ended: nothing if that was refused, else end what is left in force.
+const AFTERWARDS: &str = r#"
+tierce run plan.toml >/dev/null 2>said &
+until [ "$(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)" = tierce ]; do sleep 0.2; done
+tierce run plan.toml; echo "second $?"
+after() {
+AFTER
+}
+(EXIT_STATUS=2; after); echo "still $(cat /sys/kernel/sched_ext/state)"
+(EXIT_STATUS=KILL; after)
+wait $!; echo "ended $?"; tail -n 1 said
+cat /sys/kernel/sched_ext/state
+"#;
+
+fn after_stop() -> String {
+    let unit = include_str!("../../../dist/tierce@.service");
+    let line = unit.lines().find_map(|line| line.strip_prefix("ExecStopPost=/bin/sh -c '")).unwrap();
+    line.strip_suffix('\'').unwrap().replace("$$", "$")
+}
+
 #[test]
 fn a_sound_kernel() {
-    let (said, code) = on("7.0", &LINES.replace("PLAN", PLAN));
+    let lines = LINES.replace("PLAN", PLAN) + &AFTERWARDS.replace("AFTER", &after_stop());
+    let (said, code) = on("7.0", &lines);
     assert_eq!(code, Some(0), "{said}");
     let diagnosis = json_of(&said);
     assert_eq!(diagnosis["ready"], true, "{said}");
@@ -88,8 +109,9 @@ fn a_sound_kernel() {
         "default node rest: ",
         "beside every plan: ",
         "dry run 1\n",
-        "run 0\n",
-        "disabled\n",
+        "run 0\ndisabled\n",
+        "✗ other scheduler   a plan is in force already\n",
+        "second 2\nstill enabled\nended 1\ntierce: the kernel ended it: disabled by sysrq-S",
     ] {
         assert!(said.contains(expected), "{expected}:\n{said}");
     }
