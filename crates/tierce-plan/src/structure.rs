@@ -127,6 +127,7 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     depth(plan, &shape, &mut faults);
     sharing(plan, &shape, &mut faults);
     conditions(plan, &shape, &mut faults);
+    ranks(plan, &shape, &mut faults);
     faults
 }
 
@@ -335,6 +336,45 @@ fn conditions(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
                 "then the condition never holds: make that edge conditional too, or drop the condition";
             faults.push(fault.hint(hint).other(endless.spot, "never spent"));
         }
+    }
+}
+
+/// A CPU that claims a place by rank must find a child for it. That is certain only where the shared child is reached from
+/// CPUs' own trees and nothing below it can be had another way.
+fn ranks(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
+    let several = |child: Child| match child {
+        Child::Node(node) => shape.parents[node].len() > 1,
+        Child::Task(task) => shape.task_parents[task].len() > 1,
+        Child::Set(_) => false,
+    };
+    for edge in plan.edges.iter().filter(|edge| edge.rank != 0) {
+        let (above, mut below) = match edge.child {
+            Child::Node(node) => (&shape.parents[node], vec![node]),
+            Child::Task(task) => (&shape.task_parents[task], vec![]),
+            Child::Set(_) => continue,
+        };
+        let over = above.iter().map(|edge| plan.edges[*edge].parent).find(|parent| shape.shared(*parent));
+        let mut under = None;
+        let mut seen = HashSet::new(); // the graph may have cycles, which are reported elsewhere
+        while let Some(node) = below.pop() {
+            if !seen.insert(node) {
+                continue;
+            }
+            for child in shape.children[node].iter().map(|edge| plan.edges[*edge].child) {
+                if several(child) {
+                    under = Some(plan.child_name(child));
+                }
+                below.extend(if let Child::Node(node) = child { Some(node) } else { None });
+            }
+        }
+        let name = plan.child_name(edge.child);
+        let message = match (over, under) {
+            (Some(parent), _) => format!("`{name}` is below `{}` too, which several CPUs run", plan.nodes[parent].name),
+            (None, Some(child)) => format!("`{child}`, below `{name}`, can be had another way"),
+            (None, None) => continue,
+        };
+        let hint = "without `rank` the CPU that has it keeps it; with it, share it only here and nothing below it again";
+        faults.push(Fault::new("rank_needs_a_plain_share", edge.spot, message).value(edge.rank).hint(hint));
     }
 }
 
