@@ -42,7 +42,7 @@ struct sched_ext_entity {
 };
 struct task_struct {
 	unsigned int flags, __state;
-	int pid, tgid, prio, static_prio, nr_cpus_allowed;
+	int on_cpu, pid, tgid, prio, static_prio, nr_cpus_allowed;
 	unsigned short migration_disabled;
 	const struct cpumask *cpus_ptr;
 	struct sched_ext_entity scx;
@@ -67,7 +67,7 @@ struct scx_exit_info {
 typedef void operation(void);
 struct sched_ext_ops {
 	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *set_weight, *init_task, *enable, *disable,
-	    *cpu_online, *cpu_offline, *init, *exit;
+	    *cpu_release, *cpu_online, *cpu_offline, *init, *exit;
 	u32 dispatch_max_batch;
 	u64 flags;
 	u32 timeout_ms, exit_dump_len;

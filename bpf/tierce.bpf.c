@@ -126,6 +126,7 @@ const volatile struct tierce_layout layout = {
 
 void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_flags) __ksym;
 void scx_bpf_dispatch_cancel(void) __ksym;
+u32 scx_bpf_reenqueue_local(void) __ksym;
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
@@ -160,6 +161,7 @@ static inline void slice_set(struct task_struct *p, u64 slice)
 
 /* ---- port: locks, records --------------------------------------------------------------------------------------- */
 
+#define AWAY_NS	     2000000 /* a thread of a higher class that runs longer is not waited for */
 #define FORGOTTEN_NS 1000000 /* a CPU that was asked to decide has done so long before */
 #define LOCK_ROUNDS  1000 /* together a minute at least */
 #define LOCK_TRIES   (8 << 20)
@@ -439,6 +441,8 @@ static inline void arm(u32 cpu, u64 now)
 	u64 at = S.cpu[cpu].armed_ns;
 	if (at <= now)
 		at = S.cpu[cpu].asked && !S.cpu[cpu].outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
+	if (SIDE.cpu[cpu].away_at_ns && SIDE.cpu[cpu].away_at_ns < at)
+		at = SIDE.cpu[cpu].away_at_ns;
 	if (at == SIDE.cpu[cpu].timer_ns || at == TIERCE_NEVER)
 		return;
 	t = bpf_map_lookup_elem(&timers, &cpu);
@@ -447,6 +451,25 @@ static inline void arm(u32 cpu, u64 now)
 	SIDE.cpu[cpu].timer_ns = at;
 	SIDE.cpu[cpu].arms++;
 	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+/* A CPU that a higher class keeps for long is away: what waited for it there goes elsewhere if it can. */
+static inline void cpu_goes(u32 cpu, u64 now)
+{
+	SIDE.cpu[cpu].away_at_ns = 0;
+	SIDE.cpu[cpu].away = 1;
+	SIDE.cpu[cpu].aways++;
+	graph_online(cpu, 0, now);
+	graph_decide(cpu, now, 0);
+	graph_returned(cpu, now);
+}
+static inline void cpu_comes(u32 cpu, u64 now)
+{
+	SIDE.cpu[cpu].away_at_ns = 0;
+	if (!SIDE.cpu[cpu].away)
+		return;
+	SIDE.cpu[cpu].away = 0;
+	graph_online(cpu, 1, now);
 }
 
 static int timer_fired(void *map, u32 *key, struct timer *timer)
@@ -460,7 +483,9 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	now = now_ns();
 	SIDE.cpu[cpu].fires++;
 	SIDE.cpu[cpu].timer_ns = TIERCE_NEVER;
-	if (S.cpu[cpu].asked && !S.cpu[cpu].outside) {
+	if (SIDE.cpu[cpu].away_at_ns && SIDE.cpu[cpu].away_at_ns <= now) {
+		cpu_goes(cpu, now);
+	} else if (S.cpu[cpu].asked && !S.cpu[cpu].outside) {
 		SIDE.cpu[cpu].forgotten++;
 		port_kick(cpu);
 	} else {
@@ -565,12 +590,14 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	u32 cpu = on, leaf, was = TIERCE_NONE;
 	struct task_struct *task;
 	struct slot *slot;
-	bool fits;
+	bool fits, leaving = false;
 	u64 now;
 
 	if (cpu >= TIERCE_CPUS || SIDE.cpu[cpu].left)
 		return;
 	now = now_ns();
+	if (SIDE.cpu[cpu].away)
+		cpu_comes(cpu, now);
 	SIDE.cpu[cpu].dispatches++;
 	SIDE.cpu[cpu].strays = 0;
 	if (t && (prev->scx.flags & SCX_TASK_QUEUED))
@@ -603,29 +630,37 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	task = slot->task;
 	if (task) {
 		scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
-		/* looked at after the insertion, which the kernel ignores if they change from here on */
-		fits = (u32)scx_bpf_task_cpu(task) == cpu || (!task->migration_disabled && (cpus_of(task->cpus_ptr) >> cpu & 1));
-		if (fits)
+		/* Looked at after the insertion, which the kernel ignores if the thread is queued anew from here on. One that
+		 * is just going off another CPU may look fit and then not be (programs that run there keep it from
+		 * migrating, and the kernel ends a scheduler that tries): wait for it. */
+		fits = (u32)scx_bpf_task_cpu(task) == cpu;
+		leaving = !fits && task->on_cpu;
+		if (!fits && !leaving)
+			fits = !task->migration_disabled && (cpus_of(task->cpus_ptr) >> cpu & 1);
+		if (fits) {
 			SIDE.leaf[leaf].custody = 0;
-		else
-			scx_bpf_dispatch_cancel();
-		if (!fits)
+		} else {
 			SIDE.cpu[cpu].misses++;
+			scx_bpf_dispatch_cancel();
+		}
 	}
 	bpf_rcu_read_unlock();
+	if (leaving)
+		port_kick(cpu);
 }
 
 /* Who comes in: the task of the graph, somebody else, or nobody (idle)? */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	u32 cpu = bpf_get_smp_processor_id(), outside = 0, stray = 0;
+	u32 cpu = bpf_get_smp_processor_id(), outside = 0, stray = 0, above = 0;
 	struct thread *t = 0;
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
 	if (next->pid) {
-		if (next->prio < MAX_RT_PRIO || thread_is_pinned(next)) {
+		above = next->prio < MAX_RT_PRIO;
+		if (above || thread_is_pinned(next)) {
 			outside = 1;
 		} else {
 			t = thread_of(next);
@@ -633,9 +668,14 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			outside = stray;
 		}
 	}
-	if (outside != S.cpu[cpu].outside) {
+	if (outside != S.cpu[cpu].outside || (!above && (SIDE.cpu[cpu].away_at_ns || SIDE.cpu[cpu].away))) {
 		now = now_ns();
-		graph_outside(cpu, outside, now);
+		if (above && cpus_here > 1 && S.cpu[cpu].task)
+			SIDE.cpu[cpu].away_at_ns = now + AWAY_NS;
+		else if (!above)
+			cpu_comes(cpu, now);
+		if (outside != S.cpu[cpu].outside)
+			graph_outside(cpu, outside, now);
 		arm(cpu, now);
 	}
 	if (stray && t && t->leaf && !SIDE.cpu[cpu].strays) { /* ask for a decision, once */
@@ -705,6 +745,13 @@ void BPF_PROG(tierce_set_weight, struct task_struct *p, u32 weight)
 	control_unlock();
 }
 
+/* A higher class takes the CPU: what waits in its local queue, or was running, comes back to us (enqueue). */
+SEC("struct_ops/cpu_release")
+void BPF_PROG(tierce_cpu_release, s32 cpu, void *args)
+{
+	scx_bpf_reenqueue_local();
+}
+
 SEC("struct_ops/cpu_online")
 void BPF_PROG(tierce_cpu_online, s32 cpu)
 {
@@ -760,6 +807,7 @@ struct sched_ext_ops tierce_ops = {
     .init_task = (void *)tierce_init_task,
     .enable = (void *)tierce_enable,
     .disable = (void *)tierce_disable,
+    .cpu_release = (void *)tierce_cpu_release,
     .cpu_online = (void *)tierce_cpu_online,
     .cpu_offline = (void *)tierce_cpu_offline,
     .init = (void *)tierce_init,

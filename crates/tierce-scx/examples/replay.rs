@@ -17,7 +17,12 @@ fn main() -> Result<()> {
     graph.set_floor_ns(floor_ns);
     for (at, entry) in entries.iter().enumerate().skip(1) {
         let result = graph.replay(entry).map_err(|difference| format!("{difference:?}"));
-        let broken = result.and_then(|()| graph.check(false).map_err(|broken| format!("{broken:?}")));
+        // With several CPUs the recording has the order of the locks, and the inboxes are set outside of them.
+        let checked = |()| match graph.check(false) {
+            Err(broken) if first.a == 1 || !format!("{broken:?}").contains("inbox_kicked") => Err(format!("{broken:?}")),
+            _ => Ok(()),
+        };
+        let broken = result.and_then(checked);
         if let Err(why) = broken {
             for entry in &entries[at.saturating_sub(show)..=at] {
                 println!("{entry:?}");

@@ -102,7 +102,13 @@ pub struct CpuSide {
     pub fires: u64,
     /// Kicks that led to no decision and were repeated.
     pub forgotten: u64,
-    pad: [u64; 8],
+    away_at_ns: u64,
+    /// Taken by a higher class for so long that the graph counts it as offline.
+    pub away: u32,
+    pad: u32,
+    /// How often that was so.
+    pub aways: u64,
+    pads: [u64; 5],
 }
 
 /// The end of `struct tierce_side`.

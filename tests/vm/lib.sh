@@ -1,0 +1,40 @@
+# shellcheck shell=sh
+# Words for the scripts that run in the guest. What a script says is JSON, a line per scenario; tests judge it outside.
+
+# now_ms: the time since boot
+now_ms() {
+	awk '{ printf "%d", $1 * 1000 }' /proc/uptime
+}
+# in_ms N: N ms from now, as `meter --start` wants it
+in_ms() {
+	echo "$(($(now_ms) + $1))ms"
+}
+# say SCENARIO JSON
+say() {
+	printf '{"scenario":"%s","got":%s}\n' "$1" "$2"
+}
+state() {
+	cat /sys/kernel/sched_ext/state
+}
+
+# begin NAME PLAN [ARGUMENT...]: enforce the plan; it is in force when this returns. What tierce says goes to /out/NAME.err,
+# its report to /out/NAME.json.
+begin() {
+	name=$1 plan=$2
+	shift 2
+	tierce run "$plan" --json "$@" >"/out/$name.json" 2>"/out/$name.err" &
+	loader=$!
+	until grep -q 'is in force' "/out/$name.err"; do
+		if ! kill -0 "$loader" 2>/dev/null; then
+			cat "/out/$name.err" >&2
+			return 1
+		fi
+		sleep 0.01
+	done
+}
+# finish [SIGNAL]: end it; says how, and in which state the kernel is then
+finish() {
+	kill "-${1:-TERM}" "$loader"
+	wait "$loader"
+	say "$name-end" "{\"code\":$?,\"state\":\"$(state)\"}"
+}
