@@ -163,6 +163,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->claim_victim = 0;
 	n->claim_kept = 0;
 	n->conditional = 0;
+	n->ranked = 0;
 	n->cpus = 0;
 	n->allowed = allowed;
 	for (i = 0; i < TIERCE_PARAMS; i++)
@@ -302,7 +303,8 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	u32 child = x->child, parent = x->parent, domain = edge_domain(edge), other, last = TIERCE_NONE, level, local = 0;
 	node_t *n = node_at(child);
 	u64 cpus = parent ? S.node[parent].cpus : 1ull << x->cpu;
-	bool head;
+	bool head, inner = domain == TIERCE_SHARED;
+	u32 ranked = n->ranked || (inner && S.node[parent].ranked);
 	int error = TIERCE_OK;
 
 	if (domain == TIERCE_NODOMAIN)
@@ -316,6 +318,15 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	head = n->domain != TIERCE_NODOMAIN && (n->domain != domain || domain == TIERCE_SHARED);
 	if (head && (n->conditional || (x->flags & EDGE_WHEN_SPENT)))
 		return TIERCE_E_condition_across_cpus;
+	/* two ways down to it whose ranks disagree would take it from each other for ever */
+	for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent) {
+		if (edge_domain(other) == TIERCE_SHARED)
+			inner = true;
+		else if (domain != TIERCE_SHARED && S.edge[other].rank != x->rank)
+			ranked = 1;
+	}
+	if (head && inner && ranked)
+		return TIERCE_E_ranks_above_inner_head;
 	if (head && !n->row) {
 		if (n->servable)
 			return TIERCE_E_still_in_use;
@@ -358,6 +369,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	if (level > n->level)
 		n->level = level;
 	n->cpus |= cpus;
+	n->ranked = ranked;
 	if (head && !n->row) {
 		u32 row = S.spare_rows ? S.spare_row[--S.spare_rows] : S.fresh_row++, cpu;
 		for (cpu = ZERO; cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
@@ -511,6 +523,7 @@ static inline void edge_unlink(u32 edge, u64 now)
 		S.node[child].level = 0;
 		S.node[child].able = 0;
 		S.node[child].conditional = 0;
+		S.node[child].ranked = 0;
 	} else if (S.node[child].conditional) {
 		edges_condition(child, now);
 	}

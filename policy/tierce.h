@@ -79,7 +79,8 @@ enum tierce_why {
 	E(22, condition_across_cpus, "`when = spent` needs all parents of its child on one CPU") \
 	E(23, still_running, "it is running; a decision has been asked for, try again after it") \
 	E(24, out_of_rows, "the pool of shared nodes is used up") \
-	E(25, already_attached, "the edge is attached already")
+	E(25, already_attached, "the edge is attached already") \
+	E(26, ranks_above_inner_head, "a node or task with several parents below shared nodes that CPUs compete for by rank")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -181,7 +182,7 @@ struct tierce_node {
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
 	u32 heeds;				    /* its policy heeds deadlines: announcements travel up to it */
-	u32 pad;
+	u32 ranked; /* CPUs compete for it, or for a shared node above it, by different ranks */
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };

@@ -397,8 +397,8 @@ static void shared_reservations(void)
 	C(nested_2_2, 2, "a shared node below a shared node", nested("11", 2, 0), 0) \
 	C(nested_1_1, 2, "a shared node below a shared node, limit 1", nested("11", 1, 0), 0) \
 	C(nested_ranked, 2, "a shared node below a shared node, ranks 0 1, limit 1", nested("01", 1, 0), 0) \
-	C(both_ways_above, 2, "a shared node below a shared node, ranks 0 1, and above it on CPU 1", both_ways("01", 1, 7, 0), 0) \
-	C(both_ways_below, 2, "a shared node below a shared node, ranks 0 1, and below it on CPU 1", both_ways("01", 1, 3, 1), 0) \
+	C(both_ways_above, 2, "a shared node below a shared node, and above it on CPU 1", both_ways("00", 1, 7, 0), 0) \
+	C(both_ways_below, 2, "a shared node below a shared node, and below it on CPU 1 by a larger rank", both_ways("00", 1, 3, 1), 0) \
 	C(diamond, 2, "a task below two shared nodes", diamond(), DEEP) \
 	C(hotplug_2_2, 2, "2 CPUs that come and go, 2 tasks, limit 2", shared("11", 2, 2, FIFO), HOTPLUG) \
 	C(hotplug_2_1, 2, "2 CPUs that come and go, ranks 1 2, 2 tasks, limit 1", shared("12", 2, 1, FIFO), HOTPLUG) \

@@ -73,7 +73,7 @@ pub struct Node {
     pub last_cpu: u32,
     pub on_cpu: u32,
     pub heeds: u32,
-    pub pad: u32,
+    pub ranked: u32,
 }
 
 /// `struct tierce_cpu`; see policy/tierce.h for each field.

@@ -447,3 +447,24 @@ fn already_attached() {
         refused(&mut w, "already_attached", |g| g.edge_attach(leaf.edge, budget(US, MS), 3 * MS));
     }
 }
+
+#[test]
+fn ranks_above_inner_head() {
+    let (mut w, [one, other]) = two();
+    let ranked = w.node("fixed-priority", NONE);
+    w.graph.attach(one, ranked, NONE, 0, false, 0).unwrap();
+    w.graph.attach(other, ranked, NONE, 1, false, 0).unwrap();
+    let a = task(&mut w, u64::MAX);
+    w.under(ranked, a, NONE); // one way down from it: fine
+    refused(&mut w, "ranks_above_inner_head", |g| g.attach(ranked, a, NONE, 0, false, 0));
+    refused(&mut w, "ranks_above_inner_head", |g| g.attach(one, a, NONE, 0, false, 0));
+    // a reservation of its own beside an equally shared node: fine with one rank, not with two
+    let equal = w.node("fixed-priority", NONE);
+    w.under(one, equal, NONE);
+    w.under(other, equal, NONE);
+    let b = task(&mut w, u64::MAX);
+    w.graph.attach(one, b, NONE, 1, false, 0).unwrap();
+    w.under(equal, b, NONE);
+    refused(&mut w, "ranks_above_inner_head", |g| g.attach(other, b, NONE, 2, false, 0));
+    w.graph.attach(other, b, NONE, 1, false, 0).unwrap();
+}
