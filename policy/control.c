@@ -598,7 +598,7 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 		x->cpu = TIERCE_CPUS;
 		if ((cpus & reach) != reach) {
 			x->flags |= EDGE_LOCAL;
-			x->cpu = x->state == TIERCE_GRANTED && (cpus >> x->on_cpu & 1) ? x->on_cpu : cpus_lowest(cpus & reach);
+			x->cpu = cpus_lowest(cpus & reach);
 		}
 		if (ordered)
 			policy_request(edge, TIERCE_RESTORED, now);

