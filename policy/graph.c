@@ -593,11 +593,21 @@ static inline void edge_spent_changed(u32 edge, u64 now)
 
 /* ---- charging --------------------------------------------------------------------------------------------------- */
 
+/* What the CPU runs, if it is below a shared node, is read and changed under the shared lock only. */
+static inline void path_lock(u32 cpu)
+{
+	u32 i;
+	for (i = ZERO; i < TIERCE_PATH && i < S.cpu[cpu].path_length && !S.cpu[cpu].shares && CAN_LOOP; i++)
+		if (S.edge[S.cpu[cpu].path[i]].flags & EDGE_HEAD)
+			shared_lock(cpu);
+}
+
 TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = &S.cpu[cpu];
 	u64 elapsed = now - c->charged_ns, ran;
 	u32 i, length = c->path_length;
+	path_lock(cpu);
 	if (!elapsed)
 		return 0;
 	if (c->outside || stolen_ns > elapsed)
@@ -620,8 +630,6 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 		u32 edge = S.cpu[cpu].path[i];
 		edge_t *x = edge_at(edge);
 		u32 spent = x->flags & EDGE_SPENT;
-		if ((x->flags & EDGE_HEAD) || (x->parent && S.node[x->parent].domain == TIERCE_SHARED))
-			shared_lock(cpu);
 		x->supply_ns += ran;
 		if (!x->parent)
 			continue;
