@@ -47,7 +47,7 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 left;	 /* leaf whose thread has yet to come off the CPU, see graph_returned */
 	u32 strays;	 /* a thread that was not decided for ran, and a decision was asked for */
 	u64 dispatches, keeps, misses, arms, fires;
-	u64 forgotten; /* kicks that led to no decision and were repeated */
+	u64 forgotten;	/* kicks that led to no decision and were repeated */
 	u64 away_at_ns; /* a thread of a higher class runs; if it still does then, the CPU is away. 0: none does */
 	u32 away, pad;	/* the graph counts the CPU as offline */
 	u64 aways;

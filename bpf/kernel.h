@@ -66,8 +66,8 @@ struct scx_exit_info {
 /* Of the operations only the members in use: libbpf matches them by name. */
 typedef void operation(void);
 struct sched_ext_ops {
-	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *set_weight, *init_task, *enable, *disable,
-	    *cpu_release, *cpu_online, *cpu_offline, *init, *exit;
+	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *set_weight, *init_task, *enable,
+	    *disable, *cpu_release, *cpu_online, *cpu_offline, *init, *exit;
 	u32 dispatch_max_batch;
 	u64 flags;
 	u32 timeout_ms, exit_dump_len;

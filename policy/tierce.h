@@ -182,7 +182,7 @@ struct tierce_node {
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
 	u32 heeds;				    /* its policy heeds deadlines: announcements travel up to it */
-	u32 ranked; /* CPUs compete for it, or for a shared node above it, by different ranks */
+	u32 ranked;				    /* CPUs compete for it, or for a shared node above it, by different ranks */
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
