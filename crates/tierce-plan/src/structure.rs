@@ -369,7 +369,9 @@ fn ranks(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         }
         let name = plan.child_name(edge.child);
         let message = match (over, under) {
-            (Some(parent), _) => format!("`{name}` is below `{}` too, which several CPUs run", plan.nodes[parent].name),
+            (Some(parent), _) => {
+                format!("`{name}` is below `{}` too, which several CPUs run", plan.nodes[parent].name)
+            }
             (None, Some(child)) => format!("`{child}`, below `{name}`, can be had another way"),
             (None, None) => continue,
         };

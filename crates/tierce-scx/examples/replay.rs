@@ -19,7 +19,9 @@ fn main() -> Result<()> {
         let result = graph.replay(entry).map_err(|difference| format!("{difference:?}"));
         // With several CPUs the recording has the order of the locks, and the inboxes are set outside of them.
         let checked = |()| match graph.check(false) {
-            Err(broken) if first.a == 1 || !format!("{broken:?}").contains("inbox_kicked") => Err(format!("{broken:?}")),
+            Err(broken) if first.a == 1 || !format!("{broken:?}").contains("inbox_kicked") => {
+                Err(format!("{broken:?}"))
+            }
             _ => Ok(()),
         };
         let broken = result.and_then(checked);
