@@ -8,7 +8,7 @@
  * smaller of theirs, sleeping earns no credit. With warp it is ordered as if it stood further behind by that much.
  *
  * Virtual time is in 2^-10 ns per unit of weight, charged exactly: low bits are carried in `fraction`, and 2^32/weight
- * is off by less than 2.4e-6. At weight 1 it wraps after 208 days of CPU time.
+ * is off by less than 2.4e-6. At weight 1 it wraps after 195 days of CPU time.
  *
  * Rules
  *   1. The least (tag - warp) is picked, ties to the lower edge id, once the running child's quantum is used.

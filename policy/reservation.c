@@ -21,7 +21,8 @@
  *   6. Admission: budget <= deadline <= period, and the children's budget/period add up to at most 1 here. That is the
  *      whole test for deadline = period; the demand test for shorter deadlines belongs to the analysis.
  * Gives up: unused budget (below a root nobody gets slack from here: add a second parent for that).
- * Conservation: replenished + forgiven - charged = remaining; in a period supply <= budget + floor + lateness.
+ * Conservation: replenished + debt written off - budget cut - charged = remaining; in a period supply <= budget + floor +
+ * lateness.
  * Source: Abeni & Buttazzo 1998, hard form; OXC 2.3 with READINGS' correction (a new deadline counts from now).
  */
 #include "service.h"
