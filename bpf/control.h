@@ -15,9 +15,9 @@
 #define OVERFLOW_SLICE_NS 1000000
 #define ARENA_MARK	  0x54494552434521ull
 
-enum tierce_news_kind { NEWS_THREAD = 1, NEWS_EXEC, NEWS_NAME };
-struct tierce_news { /* something happened to a thread that may change what it matches */
-	u32 kind, tid;
+enum tierce_news_kind { NEWS_THREAD = 1, NEWS_EXEC, NEWS_NAME, NEWS_CPU };
+struct tierce_news { /* a thread may match something else now, or a CPU came or went */
+	u32 kind, id;
 };
 
 struct tierce_command {

@@ -43,7 +43,7 @@ const volatile u64 trace_kinds = 0;
 const volatile u32 record_entries = 0;
 const volatile u32 cpus_here = 1;
 
-struct thread { /* of every thread, in its task storage */
+struct thread {	  /* of every thread, in its task storage */
 	u32 leaf; /* its task in the graph, 0: none, it runs outside */
 	u32 next; /* the task it becomes as soon as it is off the CPU, 0: none */
 };
@@ -174,10 +174,7 @@ static inline void ticket_take(u32 TIERCE_AS *ticket, u32 TIERCE_AS *serving)
 	int round, tries;
 	if (*now_serving == mine)
 		return;
-	bpf_for(round, 0, LOCK_ROUNDS)
-		bpf_for(tries, 0, LOCK_TRIES)
-			if (*now_serving == mine)
-				return;
+	bpf_for(round, 0, LOCK_ROUNDS) bpf_for(tries, 0, LOCK_TRIES) if (*now_serving == mine) return;
 	port_fail("a lock stayed taken");
 }
 TIERCE_FN int port_lock(u32 domain)
@@ -496,6 +493,20 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	return 0;
 }
 
+/* ---- news for the loader, which knows what matches -------------------------------------------------------------- */
+
+static inline int tell(u32 kind, u32 id)
+{
+	struct tierce_news *item = bpf_ringbuf_reserve(&news, sizeof *item, 0);
+	if (!item) {
+		__sync_fetch_and_add(&SIDE.missed, 1);
+		return 0;
+	}
+	item->kind = kind;
+	item->id = id;
+	bpf_ringbuf_submit(item, 0);
+	return 0;
+}
 /* ---- operations of the scheduler -------------------------------------------------------------------------------- */
 
 SEC("struct_ops/select_cpu")
@@ -509,6 +520,13 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	if (domain < TIERCE_CPUS && bpf_cpumask_test_cpu(domain, p->cpus_ptr))
 		return domain;
 	return prev_cpu;
+}
+
+/* Does it lead only to a CPU that was taken offline? */
+static inline bool leaf_is_cut_off(u32 leaf)
+{
+	u32 domain = S.node[leaf].domain;
+	return domain < TIERCE_CPUS && !S.cpu[domain].online && !SIDE.cpu[domain].away;
 }
 
 SEC("struct_ops/enqueue")
@@ -528,6 +546,14 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	leaf = t->leaf;
 	if (t->next && !(leaf && S.node[leaf].servable)) {
 		thread_move(p, t, now);
+		leaf = t->leaf;
+	}
+	if (leaf && leaf_is_cut_off(leaf)) {
+		if (S.node[leaf].servable)
+			graph_release(leaf, TIERCE_MOVED, now);
+		__sync_fetch_and_add(&SIDE.displaced, 1);
+		thread_leave(p, t, now);
+		thread_join(p, t, cpus_of(p->cpus_ptr), now);
 		leaf = t->leaf;
 	}
 	if (!leaf) {
@@ -752,6 +778,7 @@ void BPF_PROG(tierce_cpu_release, s32 cpu, void *args)
 	scx_bpf_reenqueue_local();
 }
 
+/* What waits on a CPU that goes offline keeps it from going: the loader has every thread queued anew, elsewhere. */
 SEC("struct_ops/cpu_online")
 void BPF_PROG(tierce_cpu_online, s32 cpu)
 {
@@ -759,6 +786,7 @@ void BPF_PROG(tierce_cpu_online, s32 cpu)
 	bpf_local_irq_save(&flags);
 	graph_online(cpu, 1, now_ns());
 	bpf_local_irq_restore(&flags);
+	tell(NEWS_CPU, cpu);
 }
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(tierce_cpu_offline, s32 cpu)
@@ -767,6 +795,7 @@ void BPF_PROG(tierce_cpu_offline, s32 cpu)
 	bpf_local_irq_save(&flags);
 	graph_online(cpu, 0, now_ns());
 	bpf_local_irq_restore(&flags);
+	tell(NEWS_CPU, cpu);
 }
 
 SEC("struct_ops.s/init")
@@ -817,29 +846,15 @@ struct sched_ext_ops tierce_ops = {
     .name = "tierce",
 };
 
-/* ---- news for the loader, which knows what matches -------------------------------------------------------------- */
-
-static inline int tell(u32 kind, struct task_struct *p)
-{
-	struct tierce_news *item = bpf_ringbuf_reserve(&news, sizeof *item, 0);
-	if (!item) {
-		__sync_fetch_and_add(&SIDE.missed, 1);
-		return 0;
-	}
-	item->kind = kind;
-	item->tid = p->pid;
-	bpf_ringbuf_submit(item, 0);
-	return 0;
-}
 SEC("tp_btf/task_newtask")
 int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 {
-	return tell(NEWS_THREAD, p);
+	return tell(NEWS_THREAD, p->pid);
 }
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tierce_exec, struct task_struct *p)
 {
-	return tell(NEWS_EXEC, p);
+	return tell(NEWS_EXEC, p->pid);
 }
 SEC("tp_btf/task_rename")
 int BPF_PROG(tierce_rename, struct task_struct *p)
@@ -847,7 +862,7 @@ int BPF_PROG(tierce_rename, struct task_struct *p)
 	struct thread *t = thread_of(p);
 	if (t && t->leaf && SIDE.leaf[t->leaf].own != LEAF_PLAN)
 		name_write(t->leaf, p, now_ns());
-	return tell(NEWS_NAME, p);
+	return tell(NEWS_NAME, p->pid);
 }
 
 /* ---- control ---------------------------------------------------------------------------------------------------- */

@@ -11,6 +11,9 @@ use tierce_plan::{Attach, Child, Plan, Thread};
 use tierce_policy::{policies, raw, PolicyRecord, TASK};
 use tierce_trace::{EdgeInfo, Event, NodeInfo, Report, Source, Stats, TaskInfo, TraceHeader};
 
+/// NEWS_CPU of bpf/control.h: a CPU came or went.
+const NEWS_CPU: u32 = 4;
+
 /// Ids of the plan's parts in the kernel's graph.
 #[derive(Clone, Debug, Default)]
 struct Ids {
@@ -53,7 +56,7 @@ pub struct Live {
     stats: Stats,
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
-    news: Rc<RefCell<Vec<u32>>>,
+    news: Rc<RefCell<Vec<(u32, u32)>>>,
     records_ring: Ring,
     entries_ring: Ring,
     news_ring: Ring,
@@ -94,8 +97,9 @@ impl Live {
             kernel.ring("entries", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
         let sink = news.clone();
         let take = move |bytes: &[u8]| {
-            if let Some(tid) = bytes.get(4..8).and_then(|bytes| bytes.try_into().ok()) {
-                sink.borrow_mut().push(u32::from_ne_bytes(tid));
+            let word = |at| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+            if let (Some(kind), Some(id)) = (word(0), word(4)) {
+                sink.borrow_mut().push((kind, id));
             }
         };
         let news_ring = kernel.ring("news", Box::new(take))?;
@@ -281,14 +285,43 @@ impl Live {
             self.missed = side.missed;
             self.match_all()?;
         } else {
-            for tid in news {
-                self.match_thread(tid)?;
+            let mut cpus = false;
+            for (kind, id) in news {
+                match kind {
+                    NEWS_CPU => cpus = true,
+                    _ => self.match_thread(id)?,
+                }
+            }
+            if cpus {
+                self.cpus_changed()?;
             }
         }
         if side.dead != 0 {
             self.reap()?;
         }
         self.drain(keep)
+    }
+
+    /// A CPU came or went. What waits on one that goes keeps it from going: every thread is queued anew. Threads of a
+    /// task whose CPU is gone are in the default node meanwhile, and come back with it.
+    fn cpus_changed(&mut self) -> Result<()> {
+        for id in 1..self.kernel.nodes_used() {
+            match self.kernel.leaf(id).pid {
+                0 => {}
+                tid => _ = threads::requeue(tid),
+            }
+        }
+        let lost: Vec<u32> = self
+            .bound
+            .iter()
+            .filter(|(tid, bound)| self.kernel.leaf(bound.leaf).pid != **tid)
+            .map(|(tid, _)| *tid)
+            .collect();
+        for tid in lost {
+            self.bound.remove(&tid);
+            self.match_thread(tid)?;
+        }
+        Ok(())
     }
 
     /// Events and entries only.

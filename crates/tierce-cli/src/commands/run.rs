@@ -153,12 +153,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         std::thread::sleep(Duration::from_millis(20));
     };
-    let bound: Vec<_> = live.bound().iter().map(|(tid, name)| format!("{tid}={name}")).collect();
-    eprintln!("tierce: bound {}", bound.join(" "));
-    for cpu in 0..cpus {
-        eprintln!("tierce: cpu {cpu}: {:?}", live.kernel().cpu_side(cpu));
+    for line in remarks(&live) {
+        eprintln!("tierce: {line}");
     }
-    eprintln!("tierce: {:?} {:?}", live.kernel().side(), live.kernel().pools());
     let report = live.report();
     notify("STOPPING=1");
     live.stop();
@@ -194,4 +191,31 @@ fn dry_run(plan: &Plan, json: bool) -> Result<ExitCode> {
         eprintln!("{refusal}");
     }
     Ok(ExitCode::from(u8::from(refusal.is_some() || result.refused() > 0)))
+}
+
+/// What the user should know at the end, beside the statistics.
+fn remarks(live: &Live) -> Vec<String> {
+    let side = live.kernel().side();
+    let mut list = Vec::new();
+    if side.overflows > 0 {
+        list.push(format!(
+            "{} threads found the pool of the kernel side full and ran outside of the plan",
+            side.overflows
+        ));
+    }
+    if side.displaced > 0 {
+        let text = "threads could not stay where they were because of their affinity or a CPU that went";
+        list.push(format!("{} {text}: they went to the default node", side.displaced));
+    }
+    if side.lost + side.lost_entries > 0 {
+        list.push(format!("{} records were lost", side.lost + side.lost_entries));
+    }
+    if std::env::var_os("TIERCE_DEBUG").is_some() {
+        list.push(format!("{:?}", live.bound()));
+        list.extend(
+            (0..live.plan().machine.cpus).map(|cpu| format!("cpu {cpu}: {:?}", live.kernel().cpu_side(cpu))),
+        );
+        list.push(format!("{side:?} {:?}", live.kernel().pools()));
+    }
+    list
 }
