@@ -1,0 +1,189 @@
+//! `tierce run` on Debian's kernels in throw-away machines: few boots, many scenarios each (tests/vm/), time counted in
+//! instructions, so every number is the same in every run.
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tierce_trace::{Kind, Reader};
+
+const US: i64 = 1_000;
+
+/// A machine that has run a script: what it said, by scenario, and the files it left.
+struct Boot {
+    said: HashMap<String, Value>,
+    errors: String,
+    out: PathBuf,
+}
+
+impl Boot {
+    fn run(script: &str, cpus: u32, kernel: &str, plans: &[&str]) -> Boot {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm");
+        let name = format!("tierce-kernel-{script}-{}", std::process::id());
+        let out = std::env::temp_dir().join(name);
+        let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
+        vm.args(["vm", "--deterministic", "--limit", "25m", "--kernel", kernel, "--cpus", &cpus.to_string()]);
+        vm.args(["--program", "chrt", "--program", "taskset", "--file", "lib.sh", "--out"]).arg(&out);
+        for plan in plans {
+            let target = Path::new(plan).file_name().and_then(|name| name.to_str()).unwrap();
+            vm.args(["--file", &format!("{plan}:/guest/{target}")]);
+        }
+        let done = vm.args(["--", "sh", script]).current_dir(folder).output().unwrap();
+        let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+        let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        let mut said = HashMap::new();
+        for line in text.lines() {
+            let value: Value =
+                serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{errors}"));
+            said.insert(value["scenario"].as_str().unwrap().to_string(), value["got"].clone());
+        }
+        assert!(done.status.success(), "{script}: {}\n{text}\n{errors}", done.status);
+        Boot { said, errors, out }
+    }
+
+    fn got(&self, scenario: &str) -> &Value {
+        self.said.get(scenario).unwrap_or_else(|| panic!("{scenario} has said nothing\n{}", self.errors))
+    }
+
+    fn number(&self, scenario: &str, pointer: &str) -> f64 {
+        let got = self.got(scenario);
+        got.pointer(pointer)
+            .and_then(Value::as_f64)
+            .unwrap_or_else(|| panic!("{scenario}: no {pointer} in {got}"))
+    }
+
+    /// The report of `tierce run`.
+    fn report(&self, run: &str) -> tierce_trace::Report {
+        let path = self.out.join(format!("{run}.json"));
+        serde_json::from_reader(File::open(&path).unwrap())
+            .unwrap_or_else(|why| panic!("{}: {why}", path.display()))
+    }
+
+    /// The plan ended by a signal, and the machine is as it was.
+    fn assert_ended(&self, run: &str) {
+        assert_eq!(self.got(&format!("{run}-end")), &serde_json::json!({ "code": 0, "state": "disabled" }));
+    }
+
+    /// What `meter service` saw from inside, in ns since boot.
+    fn segments(&self, task: &str) -> Vec<(u64, u64)> {
+        let text = std::fs::read_to_string(self.out.join(format!("{task}.csv"))).unwrap();
+        let pair = |line: &str| {
+            let (from, to) = line.split_once(',').unwrap();
+            (from.parse().unwrap(), to.parse().unwrap())
+        };
+        text.lines().skip(1).map(pair).collect()
+    }
+}
+
+impl Drop for Boot {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.out);
+        }
+    }
+}
+
+/// Supply in all whole periods of the edge to `child`, replenishment to replenishment, that begin and end between the two
+/// times; and its budget.
+fn periods(trace: &Path, child: &str, from_ns: u64, to_ns: u64) -> (Vec<i64>, i64) {
+    let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap())).unwrap();
+    let edge = reader.header().edges.iter().find(|edge| edge.child_name == child && edge.budget_ns.is_some());
+    let edge = edge.unwrap_or_else(|| panic!("no edge with a budget to {child}")).clone();
+    let (mut supply, mut since, mut before, mut list) = (0i64, None, None, Vec::new());
+    for event in &mut reader {
+        let event = event.unwrap();
+        match event.kind() {
+            Some(Kind::Lost) => panic!("{} records lost", event.value),
+            Some(Kind::Stolen) if since.is_some() => supply -= event.value as i64,
+            Some(Kind::Grant) if event.a == edge.id => since = Some(event.now_ns),
+            Some(Kind::Revoke) if event.a == edge.id => {
+                supply += since.take().map_or(0, |since| (event.now_ns - since) as i64);
+            }
+            Some(Kind::Replenish) if event.a == edge.id => {
+                let total = supply + since.map_or(0, |since| (event.now_ns - since) as i64);
+                if let Some((begun, had)) = before.replace((event.now_ns, total)) {
+                    if begun >= from_ns && event.now_ns <= to_ns {
+                        list.push(total - had);
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    (list, edge.budget_ns.unwrap() as i64)
+}
+
+/// How many of 100 periods have to be how near to the budget.
+struct Precision {
+    periods: usize,
+    all_within_ns: i64,
+    most_within_ns: i64,
+    most: f64,
+    drift_ns: i64,
+}
+
+fn assert_precise(name: &str, list: &[i64], budget_ns: i64, bar: &Precision) {
+    let off: Vec<i64> = list.iter().map(|supply| supply - budget_ns).collect();
+    let (least, most) = (off.iter().min().unwrap(), off.iter().max().unwrap());
+    let near = off.iter().filter(|off| off.abs() <= bar.most_within_ns).count();
+    let drift = off.iter().scan(0, |sum, off| {
+        *sum += off;
+        Some(*sum)
+    });
+    let (lowest, highest) = drift.fold((0, 0), |(low, high), sum: i64| (low.min(sum), high.max(sum)));
+    let text = format!(
+        "{name}: {} periods, budget {least:+} to {most:+} ns, {near} within {} ns, drift {lowest:+} to {highest:+} ns",
+        list.len(), bar.most_within_ns
+    );
+    println!("{text}");
+    assert!(list.len() >= bar.periods, "{text}");
+    assert!(-least <= bar.all_within_ns && *most <= bar.all_within_ns, "{text}");
+    assert!(near as f64 >= bar.most * list.len() as f64, "{text}");
+    assert!(-lowest <= bar.drift_ns && highest <= bar.drift_ns, "{text}");
+}
+
+/// Two CPUs: a tree of its own on each, a container below both, a rest that both serve, affinity that changes.
+#[test]
+fn two_cpus() {
+    let boot = Boot::run("two-cpus.sh", 2, "7.0.13", &["two-cpus.toml"]);
+    boot.assert_ended("two");
+    let trace = boot.out.join("two.trace");
+    let inside = boot.segments("left");
+    let (from_ns, to_ns) = (inside[0].0 + 50_000_000, inside[inside.len() - 1].1);
+    // Virtual CPUs take turns of up to 50 us.
+    let bar = Precision {
+        periods: 180,
+        all_within_ns: 150 * US,
+        most_within_ns: 75 * US,
+        most: 0.99,
+        drift_ns: 150 * US,
+    };
+    for (task, bar) in [("left", Precision { ..bar }), ("right", Precision { periods: 80, ..bar })] {
+        let (list, budget_ns) = periods(&trace, task, from_ns, to_ns);
+        assert_precise(task, &list, budget_ns, &bar);
+    }
+    // 4 ms in 10 ms on one CPU and 2 ms in 10 ms on the other.
+    let hyper = boot.number("hyper", "/kernel_cpu_ns") / boot.number("hyper", "/wall_ns");
+    println!("hyper: {hyper:.4} CPUs");
+    assert!((hyper - 0.6).abs() < 0.012, "{hyper}");
+    assert_never_twice(&trace);
+    assert_eq!(boot.report("two").lost, 0);
+    // With both CPUs, one of them, the other and both again, three hogs share alike.
+    let [least, most] = ["/units_min", "/units_max"].map(|which| boot.number("affinity", which));
+    assert!(least > 0.9 * most, "{least} to {most}");
+}
+
+/// No task is run by two CPUs at once.
+fn assert_never_twice(trace: &Path) {
+    let reader = Reader::new(BufReader::new(File::open(trace).unwrap())).unwrap();
+    let mut runs: HashMap<u16, u32> = HashMap::new();
+    let mut events: Vec<_> = reader.map(|event| event.unwrap()).collect();
+    events.sort_by_key(|event| event.now_ns);
+    for event in events.iter().filter(|event| event.kind() == Some(Kind::Decision)) {
+        runs.insert(event.cpu, event.a);
+        let on = runs.values().filter(|&&task| task != 0 && task == event.a).count();
+        assert!(on <= 1, "task {} on {on} CPUs at {} ns", event.a, event.now_ns);
+    }
+}
