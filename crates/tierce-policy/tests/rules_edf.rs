@@ -103,6 +103,13 @@ fn edf_rule_3_announcement_moves_a_waiting_child() {
     w.run(3 * MS);
     w.announce(a.task, NEVER); // takes its deadline back
     assert_eq!(w.schedule(), "0 a, 1 b, 2 a, 3 b");
+    // among those that wait, too
+    let [d, e] = ["d", "e"].map(|name| w.task(top, name, NONE));
+    job(&mut w, d.task, 30);
+    job(&mut w, e.task, 40);
+    w.announce(e.task, 20 * MS);
+    w.sleep(b.task);
+    assert_eq!(w.runs(0), "e");
     // a child with a deadline on its edge that takes its announcement back keeps the deadline it has
     let c = w.task(top, "c", relative(50));
     job(&mut w, c.task, 4);

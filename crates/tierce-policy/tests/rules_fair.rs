@@ -121,6 +121,13 @@ fn fair_rule_3_a_waking_child_earns_no_credit() {
     assert_eq!(tag(&w, c), 80);
 
     // when nobody wants the CPU: the largest tag ever reached
+    w.sleep(a.task);
+    w.sleep(b.task);
+    let d = w.task(top, "d", weight(100, 0));
+    let largest = [a, b, c].map(|leaf| tag(&w, leaf)).into_iter().max().unwrap();
+    w.sleep(c.task);
+    w.wake(d.task);
+    assert_eq!((tag(&w, d), largest), (80, 80));
     let (mut w, top) = World::one("fair", quantum(MS));
     let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
     w.wake(a.task);

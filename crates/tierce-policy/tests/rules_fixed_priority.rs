@@ -92,4 +92,13 @@ fn fixed_priority_rule_3_outranked_keeps_its_place() {
     w.run(10 * MS);
     w.sleep(a.task);
     assert_eq!(w.schedule(), "0 a, 1 high, 2 a, 3 high, 4 a, 5 high, 6 a, 10 b");
+    // nor does one that waits lose it when its priority is set
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let [a, b, c] = ["a", "b", "c"].map(|name| w.task(top, name, priority(1)));
+    w.wake_all(&[a, b, c]);
+    w.graph.set(b.edge, priority(0), w.now).unwrap();
+    w.graph.set(b.edge, priority(1), w.now).unwrap();
+    w.rest();
+    w.sleep(a.task);
+    assert_eq!((w.runs(0), w.graph.node(c.task).ran_ns), ("b", 0));
 }
