@@ -1,4 +1,4 @@
-/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * Trouble for a scheduler, on demand. Each prints nothing and exits 0 when what it did went well.
  *
