@@ -4,6 +4,7 @@
 mod check;
 mod demo_table;
 mod doctor;
+mod guarantee;
 mod notify;
 mod run;
 mod schema;
@@ -20,6 +21,7 @@ pub enum Command {
     Timeline(timeline::Args),
     Trace(trace::Args),
     Check(check::Args),
+    Guarantee(guarantee::Args),
     Sim(sim::Args),
     Run(run::Args),
     Schema(schema::Args),
@@ -35,6 +37,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Timeline(args) => timeline::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Check(args) => check::run(args),
+        Command::Guarantee(args) => guarantee::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),
