@@ -51,7 +51,16 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u64 away_at_ns; /* a thread of a higher class runs; if it still does then, the CPU is away. 0: none does */
 	u32 away, pad;	/* the graph counts the CPU as offline */
 	u64 aways;
-	u64 pads[5];
+	u64 irq_ns;	/* an interrupt is under way since then, 0: none */
+	u64 softirq_ns; /* the same of a softirq: what it took up to then is counted */
+	u64 softirq_taken_ns;
+	u64 interrupted_ns; /* end of the last one, if a decision was asked for by then, else 0 */
+	u64 decided_ns;	    /* when another thread was decided for that has not come in yet, else 0 */
+	u64 switch_ns;	    /* how long that takes, on average */
+	u32 switches, unused;
+	u64 fired_ns;
+	u64 way_out_ns;
+	u64 pads[4];
 };
 
 struct tierce_side {

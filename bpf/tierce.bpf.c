@@ -431,11 +431,15 @@ static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 
 /* ---- timers: the CPU's own, armed by itself only ---------------------------------------------------------------- */
 
-/* While a decision is pending nothing is armed but a look whether it was forgotten: the decision arms the timer. */
-static inline void arm(u32 cpu, u64 now)
+/* While a decision is pending nothing is armed but a look whether it was forgotten: the decision arms the timer. What
+ * ends the running thread's time, not an event, is `later_ns` later: so long until it runs. */
+static inline void arm(u32 cpu, u64 now, u64 later_ns)
 {
 	struct timer *t;
 	u64 at = S.cpu[cpu].armed_ns;
+	u32 event = S.domain[cpu].events;
+	if (later_ns && at != TIERCE_NEVER && at != S.shared_until_ns && !(event && S.link[event].key == at))
+		at += later_ns;
 	if (at <= now)
 		at = S.cpu[cpu].asked && !S.cpu[cpu].outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
 	if (SIDE.cpu[cpu].away_at_ns && SIDE.cpu[cpu].away_at_ns < at)
@@ -469,6 +473,88 @@ static inline void cpu_comes(u32 cpu, u64 now)
 	graph_online(cpu, 1, now);
 }
 
+/* Interrupts, and what the kernel does at their end (softirqs), are stolen time. One that ends in a decision lasts until
+ * then: what is between is the way into the scheduler. Not for long, though: a thread that cannot be preempted runs on. */
+#define WAY_IN_NS 20000
+
+static inline void average(u64 TIERCE_AS *average_ns, u64 took_ns)
+{
+	if (took_ns > WAY_IN_NS)
+		took_ns = WAY_IN_NS;
+	*average_ns = *average_ns ? *average_ns - *average_ns / 8 + took_ns / 8 : took_ns;
+}
+static inline void softirq_count(u32 cpu, u64 now)
+{
+	struct tierce_cpu_side TIERCE_AS *side = &SIDE.cpu[cpu];
+	u64 nested_ns = S.cpu[cpu].taken_ns - side->softirq_taken_ns; /* interrupts meanwhile */
+	if (now > side->softirq_ns + nested_ns)
+		S.cpu[cpu].taken_ns += now - side->softirq_ns - nested_ns;
+	side->softirq_ns = now;
+	side->softirq_taken_ns = S.cpu[cpu].taken_ns;
+}
+static inline void interrupted_until(u32 cpu, u64 now)
+{
+	u64 since = SIDE.cpu[cpu].interrupted_ns;
+	if (since && now < since + WAY_IN_NS)
+		S.cpu[cpu].taken_ns += now - since;
+	SIDE.cpu[cpu].interrupted_ns = 0;
+}
+SEC("raw_tp")
+int tierce_irq_begins(void *unused)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	if (cpu < TIERCE_CPUS && SIDE.ready)
+		SIDE.cpu[cpu].irq_ns = now_ns();
+	return 0;
+}
+SEC("raw_tp")
+int tierce_irq_ends(void *unused)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	u64 now;
+	if (cpu >= TIERCE_CPUS || !SIDE.cpu[cpu].irq_ns)
+		return 0;
+	now = now_ns();
+	S.cpu[cpu].taken_ns += now - SIDE.cpu[cpu].irq_ns;
+	SIDE.cpu[cpu].irq_ns = 0;
+	SIDE.cpu[cpu].interrupted_ns = S.cpu[cpu].asked ? now : 0;
+	return 0;
+}
+SEC("raw_tp")
+int tierce_softirq_begins(void *unused)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	if (cpu < TIERCE_CPUS && SIDE.ready) {
+		SIDE.cpu[cpu].softirq_taken_ns = S.cpu[cpu].taken_ns;
+		SIDE.cpu[cpu].softirq_ns = now_ns();
+	}
+	return 0;
+}
+SEC("raw_tp")
+int tierce_softirq_ends(void *unused)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	if (cpu >= TIERCE_CPUS || !SIDE.cpu[cpu].softirq_ns)
+		return 0;
+	softirq_count(cpu, now_ns());
+	if (SIDE.cpu[cpu].fired_ns) {
+		average(&SIDE.cpu[cpu].way_out_ns, SIDE.cpu[cpu].softirq_ns - SIDE.cpu[cpu].fired_ns);
+		SIDE.cpu[cpu].fired_ns = 0;
+	}
+	SIDE.cpu[cpu].interrupted_ns = S.cpu[cpu].asked ? SIDE.cpu[cpu].softirq_ns : 0;
+	SIDE.cpu[cpu].softirq_ns = 0;
+	return 0;
+}
+
+/* From the decision for a thread until it runs: the scheduler's own time, stolen too. The average of every 16th. */
+static inline void switch_count(u32 cpu)
+{
+	if (!(SIDE.cpu[cpu].switches++ & 15))
+		average(&SIDE.cpu[cpu].switch_ns, now_ns() - SIDE.cpu[cpu].decided_ns);
+	S.cpu[cpu].taken_ns += SIDE.cpu[cpu].switch_ns;
+	SIDE.cpu[cpu].decided_ns = 0;
+}
+
 static int timer_fired(void *map, u32 *key, struct timer *timer)
 {
 	unsigned long flags;
@@ -478,6 +564,10 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		return 0;
 	bpf_local_irq_save(&flags);
 	now = now_ns();
+	if (SIDE.cpu[cpu].softirq_ns) {
+		softirq_count(cpu, now);
+		SIDE.cpu[cpu].fired_ns = now;
+	}
 	SIDE.cpu[cpu].fires++;
 	SIDE.cpu[cpu].timer_ns = TIERCE_NEVER;
 	if (SIDE.cpu[cpu].away_at_ns && SIDE.cpu[cpu].away_at_ns <= now) {
@@ -488,7 +578,7 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	} else {
 		graph_event(cpu, now, 0);
 	}
-	arm(cpu, now);
+	arm(cpu, now, SIDE.cpu[cpu].way_out_ns);
 	bpf_local_irq_restore(&flags);
 	return 0;
 }
@@ -622,6 +712,8 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (cpu >= TIERCE_CPUS || SIDE.cpu[cpu].left)
 		return;
 	now = now_ns();
+	if (SIDE.cpu[cpu].interrupted_ns)
+		interrupted_until(cpu, now);
 	if (SIDE.cpu[cpu].away)
 		cpu_comes(cpu, now);
 	SIDE.cpu[cpu].dispatches++;
@@ -635,7 +727,8 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		else
 			graph_returned(cpu, now);
 	}
-	arm(cpu, now);
+	SIDE.cpu[cpu].decided_ns = leaf && leaf != was ? now : 0;
+	arm(cpu, now, leaf != was ? SIDE.cpu[cpu].switch_ns : 0);
 	if (!leaf)
 		return;
 	if (leaf == was) {
@@ -692,6 +785,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			t = thread_of(next);
 			stray = !t || !t->leaf || S.cpu[cpu].task != t->leaf;
 			outside = stray;
+			if (!stray && SIDE.cpu[cpu].decided_ns)
+				switch_count(cpu);
 		}
 	}
 	if (outside != S.cpu[cpu].outside || (!above && (SIDE.cpu[cpu].away_at_ns || SIDE.cpu[cpu].away))) {
@@ -702,7 +797,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			cpu_comes(cpu, now);
 		if (outside != S.cpu[cpu].outside)
 			graph_outside(cpu, outside, now);
-		arm(cpu, now);
+		arm(cpu, now, 0);
 	}
 	if (stray && t && t->leaf && !SIDE.cpu[cpu].strays) { /* ask for a decision, once */
 		SIDE.cpu[cpu].strays = 1;

@@ -602,6 +602,18 @@ static inline void path_lock(u32 cpu)
 			shared_lock(cpu);
 }
 
+/* What the port has found stolen since it was asked last. For a replay it comes before the entry that it belongs to. */
+static inline u64 taken_since(u32 cpu, u64 now)
+{
+	cpu_t *c = &S.cpu[cpu];
+	u64 taken_ns = c->taken_ns - c->told_ns;
+	if (taken_ns) {
+		c->told_ns += taken_ns;
+		port_record(TIERCE_OP_taken, cpu, 0, taken_ns, now, 0, 0);
+	}
+	return taken_ns;
+}
+
 TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = &S.cpu[cpu];
@@ -610,6 +622,7 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 	path_lock(cpu);
 	if (!elapsed)
 		return 0;
+	stolen_ns += taken_since(cpu, now);
 	if (c->outside || stolen_ns > elapsed)
 		stolen_ns = elapsed;
 	ran = elapsed - stolen_ns;

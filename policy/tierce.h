@@ -210,6 +210,7 @@ struct tierce_cpu {
 	u64 until_ns;			    /* when the next entry is due at the latest */
 	u64 armed_ns;			    /* what the timer is to be set to: lazily, it may stay earlier than until_ns */
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
+	u64 taken_ns, told_ns;		    /* stolen as the port has found, ever; how much of it was charged around */
 	u64 decisions, entries, events;
 	u32 crossing[TIERCE_CROSSINGS];
 };
@@ -256,7 +257,8 @@ TIERCE_FN int graph_init(u32 cpus, u64 now);
  * there would change what it runs, or its timer has to be set earlier than armed_ns, the CPU is kicked (port_kick).
  * In `quiet` states the comparison is left out and every touched CPU is kicked.
  *
- * `stolen_ns` of an entry is the part of the time since the CPU's last entry that interrupts took. Time between
+ * `stolen_ns` of an entry is the part of the time since the CPU's last entry that interrupts took. A port that finds out
+ * between entries adds to tierce.cpu[cpu].taken_ns instead, on that CPU only: the next charge passes it. Time between
  * graph_outside(cpu, 1) and graph_outside(cpu, 0) is stolen as a whole. A `now` before the CPU's last charge counts as
  * that charge. */
 
@@ -317,7 +319,8 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 	O(16, detach, "edge", "", "", "error") \
 	O(17, root, "cpu", "node", "", "error") \
 	O(18, allow, "task", "", "cpus", "error") \
-	O(19, online, "cpu", "online", "", "error")
+	O(19, online, "cpu", "online", "", "error") \
+	O(20, taken, "cpu", "", "stolen_ns", "")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM

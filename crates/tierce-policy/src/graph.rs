@@ -85,6 +85,9 @@ impl fmt::Debug for Broken {
     }
 }
 
+/// `taken` of enum tierce_op: an input of the entry that follows it.
+const OP_TAKEN: u32 = 20;
+
 /// A replayed operation that did not do what was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Difference {
@@ -295,6 +298,10 @@ impl Graph {
     /// was replayed; the difference is reported with what this build got.
     pub fn replay(&mut self, entry: &Entry) -> Result<(), Difference> {
         let Entry { now_ns: now, value, a, b, .. } = *entry;
+        if entry.op == OP_TAKEN {
+            self.taken(a, value);
+            return Ok(());
+        }
         let own = self.entries.take();
         self.record(true);
         self.drain = Some(entry.drained);
@@ -324,11 +331,20 @@ impl Graph {
             }
         });
         self.drain = None;
-        let got = self.take_entries();
+        let mut got = self.take_entries();
+        got.retain(|entry| entry.op != OP_TAKEN);
         self.entries = own;
         match got.as_slice() {
             [one] if one == entry => Ok(()),
             got => Err(Difference { recorded: *entry, replayed: got.last().copied() }),
+        }
+    }
+
+    /// So much was stolen from `cpu` since its last entry, or is before the next: what a port finds out between entries.
+    pub fn taken(&mut self, cpu: u32, stolen_ns: u64) {
+        if cpu < self.cpus {
+            // SAFETY: as in `cpu`, and nobody else looks.
+            unsafe { (*(self.state.add(self.cpu_at) as *mut Cpu).add(cpu as usize)).taken_ns += stolen_ns }
         }
     }
 

@@ -103,6 +103,8 @@ pub struct Cpu {
     pub used_ns: u64,
     pub idle_ns: u64,
     pub stolen_ns: u64,
+    pub taken_ns: u64,
+    pub told_ns: u64,
     pub decisions: u64,
     pub entries: u64,
     pub events: u64,

@@ -49,7 +49,7 @@ fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
             0 => graph.request(task, now),
             1 if (0..2).any(|cpu| graph.cpu(cpu).task == task) => graph.release(task, now),
             2 => graph.event(roll(2) as u32, now, roll(100)),
-            _ => {}
+            _ => graph.taken(roll(2) as u32, roll(2_000)),
         }
         for cpu in 0..2 {
             if graph.cpu(cpu).kick_pending != 0 && roll(2) == 0 {
@@ -76,6 +76,30 @@ fn every_result_comes_again() {
             "decisions that run something"
         );
     }
+}
+
+/// What the port finds stolen between entries is charged around once, by the next entry, whichever that is.
+#[test]
+fn what_was_taken_is_stolen() {
+    let mut graph = Graph::new(1, 0).unwrap();
+    let rt = graph.node_new(number("reservation"), 0, 0, [0; 4]).unwrap();
+    graph.root(0, rt, 0).unwrap();
+    let task = graph.node_new(TASK, 0, 1, [0; 4]).unwrap();
+    let edge = graph.attach(rt, task, [2_000, 10_000, 10_000, 0], 0, false, 0).unwrap();
+    graph.request(task, 0);
+    assert_eq!(graph.decide(0, 0, 0), task);
+    graph.taken(0, 300);
+    graph.event(0, 1_000, 0);
+    assert_eq!((graph.edge(edge).supply_ns, graph.cpu(0).stolen_ns, graph.until(0)), (700, 300, 2_300));
+    graph.taken(0, 50);
+    graph.release(task, 1_500);
+    assert_eq!((graph.edge(edge).supply_ns, graph.cpu(0).stolen_ns), (1_150, 350));
+    // Idle time can be taken, too; never more than passes.
+    graph.taken(0, 9_000);
+    graph.decide(0, 2_000, 0);
+    let cpu = graph.cpu(0);
+    assert_eq!((cpu.used_ns, cpu.idle_ns, cpu.stolen_ns), (1_150, 0, 850));
+    graph.taken(1, 5); // no such CPU
 }
 
 #[test]

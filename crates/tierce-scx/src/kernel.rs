@@ -22,6 +22,16 @@ const COMMAND_LEAF: u32 = 64;
 const COMMAND_DEFAULT: u32 = 65;
 const COMMAND_REAP: u32 = 66;
 
+/// Where the kernel begins and ends what no thread is to pay for.
+const INTERRUPTS: [(&str, &str); 6] = [
+    ("tierce_irq_begins", "local_timer_entry"),
+    ("tierce_irq_ends", "local_timer_exit"),
+    ("tierce_irq_begins", "irq_handler_entry"),
+    ("tierce_irq_ends", "irq_handler_exit"),
+    ("tierce_softirq_begins", "softirq_entry"),
+    ("tierce_softirq_ends", "softirq_exit"),
+];
+
 /// `struct tierce_command` of bpf/control.h.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
@@ -108,7 +118,18 @@ pub struct CpuSide {
     pad: u32,
     /// How often that was so.
     pub aways: u64,
-    pads: [u64; 5],
+    irq_ns: u64,
+    softirq_ns: u64,
+    softirq_taken_ns: u64,
+    interrupted_ns: u64,
+    decided_ns: u64,
+    /// From a decision for another thread until that runs, on average.
+    pub switch_ns: u64,
+    switches: u32,
+    unused: u32,
+    fired_ns: u64,
+    way_out_ns: u64,
+    pads: [u64; 4],
 }
 
 /// The end of `struct tierce_side`.
@@ -182,7 +203,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             cpus: 1,
-            floor_ns: 5_000,
+            floor_ns: 2_000,
             trace_kinds: 0,
             record: false,
             ring_bytes: 1 << 22,
@@ -371,6 +392,10 @@ impl Kernel {
         for program in ["tierce_switch", "tierce_newtask", "tierce_exec", "tierce_rename"] {
             let link = self.object.attach(program)?;
             self.links.push(link);
+        }
+        for (program, tracepoint) in INTERRUPTS {
+            // not every architecture has all
+            self.links.extend(self.object.attach_raw(program, tracepoint));
         }
         let operations = self.object.attach_operations("tierce_ops").context("starting the scheduler")?;
         self.links.insert(0, operations);

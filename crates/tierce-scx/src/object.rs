@@ -275,6 +275,20 @@ impl Object {
         Link::new(link, name)
     }
 
+    /// Attach the program `name` to a tracepoint; `None`: this kernel has no such one.
+    pub fn attach_raw(&mut self, name: &str, tracepoint: &str) -> Option<Link> {
+        let (text, tracepoint) = (CString::new(name).ok()?, CString::new(tracepoint).ok()?);
+        // SAFETY: valid object and names.
+        let link = unsafe {
+            let program = sys::bpf_object__find_program_by_name(self.raw.as_ptr(), text.as_ptr());
+            match program.is_null() {
+                true => return None,
+                false => sys::bpf_program__attach_raw_tracepoint(program, tracepoint.as_ptr()),
+            }
+        };
+        Link::new(link, name).ok()
+    }
+
     /// Attach the operations in the map `name`: from here on the kernel calls them.
     pub fn attach_operations(&mut self, name: &str) -> Result<Link> {
         let map = self.map(name)?;
