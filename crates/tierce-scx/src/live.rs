@@ -1,6 +1,6 @@
 //! A plan, enforced: its graph in the kernel, its threads bound to it.
 
-use crate::kernel::{Kernel, Options};
+use crate::kernel::{Kernel, Options, Pools};
 use crate::object::Ring;
 use crate::threads;
 use anyhow::{bail, Context, Result};
@@ -44,6 +44,18 @@ pub struct Notice {
     pub target: String,
     /// Why it is not there.
     pub why: String,
+}
+
+/// What the kernel side holds: a node for each node and task of the plan, and one, with an edge or more, for each thread
+/// that is no task of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Nodes and edges in use.
+    pub used: Pools,
+    /// Of these, the plan's.
+    pub plan: Pools,
+    /// Threads that have a node of their own.
+    pub threads: u32,
 }
 
 /// A running plan.
@@ -367,10 +379,27 @@ impl Live {
         for cpu in 0..self.kernel.options().cpus {
             let state = self.kernel.cpu(cpu);
             let switches = self.stats.cpu(cpu).map_or(0, |cpu| cpu.switches);
-            self.stats.set_cpu_usage(cpu, state.used_ns, state.idle_ns, state.stolen_ns, switches);
+            // The kernel side counts from the making of the graph, when all was idle.
+            let began_ns = state.charged_ns - state.used_ns - state.idle_ns - state.stolen_ns;
+            let idle_ns = state.idle_ns.saturating_sub(self.start_ns.saturating_sub(began_ns));
+            self.stats.set_cpu_usage(cpu, state.used_ns, idle_ns, state.stolen_ns, switches);
         }
         self.stats.finish(now);
         self.stats.report()
+    }
+
+    /// What the kernel side holds.
+    pub fn held(&self) -> Held {
+        let leaves = (1..self.kernel.nodes_used()).map(|id| self.kernel.leaf(id));
+        let part = |ids: &[u32]| ids.iter().filter(|id| **id != 0).count() as u32;
+        Held {
+            used: self.kernel.pools(),
+            plan: Pools {
+                nodes: part(&self.ids.nodes) + part(&self.ids.tasks),
+                edges: part(&self.ids.edges) + self.ids.roots.len() as u32,
+            },
+            threads: leaves.filter(|leaf| leaf.own != 0 && leaf.pid != 0).count() as u32,
+        }
     }
 
     /// When it began, CLOCK_MONOTONIC.

@@ -2,6 +2,7 @@
 
 use super::notify::notify;
 use anyhow::{bail, Context, Result};
+use serde_json::json;
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
@@ -157,6 +158,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         eprintln!("tierce: {line}");
     }
     let report = live.report();
+    let kernel = kernel_side(&live);
     notify("STOPPING=1");
     live.stop();
     live.drain(&mut keep)?;
@@ -167,7 +169,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         trace.finish()?.flush()?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        let mut json = serde_json::to_value(&report)?;
+        json["kernel"] = kernel;
+        println!("{}", serde_json::to_string_pretty(&json)?);
     } else {
         print!("{}", report.tables());
     }
@@ -191,6 +195,19 @@ fn dry_run(plan: &Plan, json: bool) -> Result<ExitCode> {
         eprintln!("{refusal}");
     }
     Ok(ExitCode::from(u8::from(refusal.is_some() || result.refused() > 0)))
+}
+
+/// For programs: what the kernel side holds and has met.
+fn kernel_side(live: &Live) -> serde_json::Value {
+    let (held, side) = (live.held(), live.kernel().side());
+    let pool = |pool: tierce_scx::kernel::Pools| json!({ "nodes": pool.nodes, "edges": pool.edges });
+    json!({
+        "used": pool(held.used),
+        "plan": pool(held.plan),
+        "threads": held.threads,
+        "overflows": side.overflows,
+        "displaced": side.displaced,
+    })
 }
 
 /// What the user should know at the end, beside the statistics.
