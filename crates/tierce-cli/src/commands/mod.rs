@@ -1,6 +1,7 @@
 //! One file per subcommand. Each has its arguments (a clap `Args`) and `run`, which returns the exit code: 0 holds or
 //! done, 1 does not hold, 2 bad input or environment (an `Err` is printed and becomes 2).
 
+mod analyse;
 mod check;
 mod demo_table;
 mod doctor;
@@ -22,6 +23,7 @@ pub enum Command {
     Trace(trace::Args),
     Check(check::Args),
     Guarantee(guarantee::Args),
+    Analyse(analyse::Args),
     Sim(sim::Args),
     Run(run::Args),
     Schema(schema::Args),
@@ -38,6 +40,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Trace(args) => trace::run(args),
         Command::Check(args) => check::run(args),
         Command::Guarantee(args) => guarantee::run(args),
+        Command::Analyse(args) => analyse::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Run(args) => run::run(args),
         Command::Schema(args) => schema::run(args),

@@ -1,0 +1,137 @@
+//! Task sets per second: exact response times under fixed priorities, and the demand test of EDF.
+//!
+//! Sets: n tasks, periods log-uniform from 1 ms to 1 s in whole ns, utilisations by UUniFast with a sum uniform from 0.7 to
+//! 0.95, rate-monotonic order. Fixed priorities: deadline = period, all response times, also of sets that miss. EDF:
+//! deadlines uniform from half a period to the period, and from the work to the period. Each row is timed over the same
+//! sets again and again for at least the given time; results are compared with the peer's.
+//!
+//! usage: bench-analysis [SECONDS per figure, default 2]
+
+use response_time_analysis::{arrival, demand, fixed_priority, time, wcet};
+use std::hint::black_box;
+use std::time::Duration;
+use tierce_analysis::{Demand, Edf, FixedPriority, Supply, Task};
+
+const SEED: u64 = 2001;
+
+/// SplitMix64.
+struct Draw(u64);
+
+impl Draw {
+    /// From 0 up to 1.
+    fn unit(&mut self) -> f64 {
+        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+
+    /// `from` is the share of the period at which deadlines begin; `None`: at the work.
+    fn set(&mut self, count: usize, from: Option<f64>) -> Vec<Task> {
+        let mut left = 0.7 + 0.25 * self.unit();
+        let mut tasks: Vec<_> = (0..count)
+            .map(|index| {
+                let rest = left * self.unit().powf(1.0 / (count - index) as f64);
+                let share = if index + 1 == count { left } else { left - rest };
+                left = rest;
+                let period_ns = (1e6 * 1000f64.powf(self.unit())) as u64;
+                let work_ns = ((share * period_ns as f64) as u64).max(1);
+                let first = from.map_or(work_ns, |from| ((from * period_ns as f64) as u64).max(work_ns));
+                let deadline_ns = first + (self.unit() * (period_ns - first + 1) as f64) as u64;
+                Task { deadline_ns, ..Task::new(work_ns, period_ns) }
+            })
+            .collect();
+        tasks.sort_by_key(|task| task.period_ns);
+        tasks
+    }
+}
+
+/// CPU time of this thread, so that neighbours do not count.
+fn cpu_time() -> Duration {
+    let text =
+        std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts the time of threads");
+    Duration::from_nanos(text.split(' ').next().and_then(|ns| ns.parse().ok()).expect("ns"))
+}
+
+/// Sets per second of CPU time.
+fn rate(sets: &[Vec<Task>], least: Duration, mut analyse: impl FnMut(&[Task])) -> f64 {
+    let begin = cpu_time();
+    let mut done = 0;
+    while done < sets.len() || cpu_time() - begin < least {
+        for set in sets.iter().skip(done % sets.len()).take(50) {
+            analyse(set);
+            done += 1;
+        }
+    }
+    done as f64 / (cpu_time() - begin).as_secs_f64()
+}
+
+/// Response times by the crate; 0 where it finds none below a minute.
+fn peer(tasks: &[Task], found: &mut Vec<u64>) {
+    let arrivals: Vec<_> = tasks
+        .iter()
+        .map(|task| arrival::Sporadic::new_zero_jitter(time::Duration::from(task.period_ns)))
+        .collect();
+    let costs: Vec<_> =
+        tasks.iter().map(|task| wcet::Scalar::new(time::Service::from(task.work_ns))).collect();
+    let bounds: Vec<_> =
+        costs.iter().zip(&arrivals).map(|(cost, arrival)| demand::RBF::new(arrival, cost)).collect();
+    let limit = time::Duration::from(60_000_000_000);
+    found.clear();
+    for (index, bound) in bounds.iter().enumerate() {
+        let response =
+            fixed_priority::fully_preemptive::dedicated_uniproc_rta(bound, &bounds[..index], limit);
+        found.push(response.map_or(0, u64::from));
+    }
+}
+
+fn main() {
+    let seconds = std::env::args().nth(1).map_or(2.0, |text| text.parse().expect("seconds"));
+    let least = Duration::from_secs_f64(seconds);
+    println!("seed {SEED}; sets per second of CPU time, one thread\n");
+
+    println!("fixed priorities, all response times      n     tierce       peer   ratio   schedulable");
+    for count in [10, 20, 50, 100] {
+        let mut draw = Draw(SEED);
+        let sets: Vec<_> = (0..2000)
+            .map(|_| {
+                let mut set = draw.set(count, None);
+                set.iter_mut().for_each(|task| task.deadline_ns = task.period_ns);
+                set
+            })
+            .collect();
+        let mut analysis = FixedPriority::new();
+        let mut found = Vec::new();
+        let mut schedulable = 0;
+        for set in sets.iter().take(400) {
+            peer(set, &mut found);
+            let ours = analysis.responses(set, &Supply::WHOLE);
+            for (ours, peer) in ours.iter().zip(&found) {
+                assert!(*peer == 0 || ours.ns() == Some(*peer), "{ours:?}, the peer says {peer}: {set:?}");
+            }
+            schedulable += u32::from(analysis.schedulable(set, &Supply::WHOLE));
+        }
+        let ours = rate(&sets, least, |set| {
+            black_box(analysis.responses(set, &Supply::WHOLE));
+        });
+        let theirs = rate(&sets[..400], least, |set| peer(black_box(set), &mut found));
+        let share = f64::from(schedulable) / 4.0;
+        println!("{count:>43} {ours:>10.0} {theirs:>10.0} {:>7.1} {share:>11.1} %", ours / theirs);
+    }
+
+    for (from, text) in [(Some(0.5), "half the period to the period"), (None, "the work to the period")] {
+        println!("\nEDF demand test, deadlines from {text}");
+        println!("                                          n     tierce   schedulable");
+        for count in [10, 20, 50, 100] {
+            let mut draw = Draw(SEED);
+            let sets: Vec<_> = (0..2000).map(|_| draw.set(count, from)).collect();
+            let mut edf = Edf::new();
+            let met = sets.iter().filter(|set| edf.demand(set, &Supply::WHOLE) == Demand::Met).count();
+            let ours = rate(&sets, least, |set| {
+                black_box(edf.demand(set, &Supply::WHOLE));
+            });
+            println!("{count:>43} {ours:>10.0} {:>11.1} %", met as f64 / 20.0);
+        }
+    }
+}

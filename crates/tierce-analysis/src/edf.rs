@@ -1,0 +1,346 @@
+//! Preemptive earliest deadline first.
+//!
+//! **Demand test.** All deadlines are met if and only if in every window the work that is released and due within it is
+//! not more than the supply (Baruah, Rosier & Howell 1990). QPA (Zhang & Burns 2009) looks at few windows, from the longest
+//! one down: where h(t), the work due in a window of t, is done by t' < t, no window from t' to t can fail, since what is
+//! due in it is at most h(t).
+//!
+//! ```text
+//! h(t) = Σ over Dⱼ − Jⱼ ≤ t of (⌊(t − (Dⱼ − Jⱼ))/Tⱼ⌋ + 1)·Cⱼ
+//! ```
+//!
+//! Example: 2 ms due within 3 of 6 ms, 3 ms within 7 of 8 ms: h(3) = 2, h(7) = 5, h(9) = 7, h(15) = 12: they meet.
+//!
+//! Blocking: within windows from one task's deadline to the next longer one the blocking of the former counts, as with
+//! the stack resource policy (Baker 1991; Zhang & Burns 2013).
+//!
+//! **Response times** (Spuri 1996): the longest response of a task is found in a busy period that begins with all others
+//! released together, for one of the places of its own releases at which its deadline coincides with another one.
+
+use crate::quotient::{quick_upto, quotient, reciprocal};
+use crate::supply::{with_supply, Supply, TimeFor};
+use crate::task::{compare_utilisation, utilisation, Response, Task, WINDOW_MAX_NS};
+use num_bigint::BigInt;
+use num_rational::BigRational;
+use std::cmp::Ordering;
+
+/// Windows that one demand test looks at.
+const WINDOWS_MAX: u32 = 4_000_000;
+
+/// Steps of the search for one task's response, each a pass over all tasks.
+const STEPS_MAX: u32 = 2_000_000;
+
+/// What the demand test found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// All deadlines are met.
+    Met,
+    /// More is due within a window than is supplied.
+    Exceeds {
+        /// Length of a window, not always the shortest.
+        window_ns: u64,
+        /// Work due within it, with blocking.
+        due_ns: u64,
+    },
+    /// More is asked for than supplied in the long run.
+    Overload,
+    /// Utilisation and supply are equal or nearly, and the windows to look at are too many or too long. Nothing is
+    /// promised.
+    TooLong,
+}
+
+/// The tests, with their memory: use one for many sets.
+#[derive(Debug, Default)]
+pub struct Edf {
+    due: Vec<Due>,
+    responses: Vec<Response>,
+}
+
+/// A task as the demand test sees it.
+#[derive(Clone, Copy, Debug)]
+struct Due {
+    /// Deadline less jitter: the shortest window in which a job is released and due.
+    first_ns: u64,
+    period_ns: u64,
+    work_ns: u64,
+    reciprocal: u64,
+    blocking_ns: u64,
+}
+
+impl Edf {
+    /// Nothing is allocated before it is used.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether all of `tasks` meet their deadlines. A task that is not valid (work or period 0, a time above
+    /// [`crate::TIME_MAX_NS`]) counts as overload.
+    pub fn demand(&mut self, tasks: &[Task], supply: &Supply) -> Demand {
+        with_supply!(supply, supply => self.demand_in(tasks, supply))
+    }
+
+    /// Whether all of `tasks` meet their deadlines; `false` as well where that could not be decided.
+    pub fn schedulable(&mut self, tasks: &[Task], supply: &Supply) -> bool {
+        self.demand(tasks, supply) == Demand::Met
+    }
+
+    fn demand_in<S: TimeFor>(&mut self, tasks: &[Task], supply: &S) -> Demand {
+        if !tasks.iter().all(Task::is_valid) {
+            return Demand::Overload;
+        }
+        let load = compare_utilisation(tasks, supply.rate());
+        if load == Ordering::Greater {
+            return Demand::Overload;
+        }
+        self.due.clear();
+        for task in tasks {
+            let Some(first_ns) = task.deadline_ns.checked_sub(task.jitter_ns).filter(|first| *first > 0)
+            else {
+                return Demand::Exceeds { window_ns: 0, due_ns: task.work_ns };
+            };
+            self.due.push(Due {
+                first_ns,
+                period_ns: task.period_ns,
+                work_ns: task.work_ns,
+                reciprocal: reciprocal(task.period_ns),
+                blocking_ns: task.blocking_ns,
+            });
+        }
+        if tasks.is_empty() {
+            return Demand::Met;
+        }
+        let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
+        let implicit = || self.due.iter().all(|due| due.first_ns >= due.period_ns);
+        if supply.first_wait_ns() == 0 && !blocked && implicit() {
+            return Demand::Met; // Liu & Layland: nothing but the utilisation counts
+        }
+        self.due.sort_unstable_by_key(|due| due.first_ns);
+        let Some(longest) = self.longest_window(tasks, supply, load) else { return Demand::TooLong };
+        let periods = || tasks.iter().map(|task| task.period_ns);
+        let quick = longest <= quick_upto(periods().min().unwrap_or(1), periods().max().unwrap_or(1));
+        let mut windows = WINDOWS_MAX;
+        let mut upper = longest;
+        let mut bands = self.due.len();
+        while bands > 0 {
+            // Windows from this deadline on, below the next longer one, have the same blocking.
+            let first = self.due[bands - 1].first_ns;
+            let same = self.due[..bands].iter().rev().take_while(|due| !blocked || due.first_ns == first);
+            let (count, blocking) =
+                same.fold((0, 0), |(count, most), due| (count + 1, due.blocking_ns.max(most)));
+            let lower = if blocked { first } else { self.due[0].first_ns };
+            let found = if quick {
+                descend::<S, true>(&self.due, supply, blocking, lower, upper, &mut windows)
+            } else {
+                descend::<S, false>(&self.due, supply, blocking, lower, upper, &mut windows)
+            };
+            if found != Demand::Met {
+                return found;
+            }
+            upper = lower - 1;
+            bands -= count;
+        }
+        Demand::Met
+    }
+
+    /// No longer window can fail. What is due in t is at most U·t + Σ U·(T − first), the supply at least rate·(t − wait).
+    fn longest_window<S: TimeFor>(&self, tasks: &[Task], supply: &S, load: Ordering) -> Option<u64> {
+        let last = self.due.last().map_or(0, |due| due.first_ns);
+        if load == Ordering::Equal {
+            return self.one_cycle(last, supply);
+        }
+        let rate = supply.rate().0 as f64 / supply.rate().1 as f64;
+        let blocking = tasks.iter().map(|task| task.blocking_ns).max().unwrap_or(0) as f64;
+        let (mut used, mut early) = (0.0, rate * supply.first_wait_ns() as f64 + blocking);
+        for due in &self.due {
+            let share = due.work_ns as f64 / due.period_ns as f64;
+            used += share;
+            early += share * (due.period_ns as f64 - due.first_ns as f64).max(0.0);
+        }
+        let slack = rate - used;
+        // Far more than all rounding errors; where the slack is not far above them, exactly.
+        let bound =
+            if slack > 1e-9 { early / slack * (1.0 + 1e-5) + 2.0 } else { exact_bound(tasks, supply, early) };
+        let bound = bound.max(last as f64 * (1.0 + 1e-12));
+        (bound < WINDOW_MAX_NS as f64).then_some((bound as u64).max(last))
+    }
+
+    /// With utilisation equal to the rate, demand and supply repeat themselves after a common multiple of all periods.
+    fn one_cycle<S: TimeFor>(&self, last: u64, supply: &S) -> Option<u64> {
+        let periods = self.due.iter().map(|due| due.period_ns).chain([supply.rate().1]);
+        let cycle = periods.into_iter().try_fold(1u64, |cycle, period| {
+            cycle.checked_mul(period / gcd(cycle, period)).filter(|cycle| *cycle <= WINDOW_MAX_NS)
+        })?;
+        let window = cycle.checked_add(last)?.checked_add(supply.first_wait_ns())?;
+        (window <= WINDOW_MAX_NS).then_some(window)
+    }
+
+    /// Longest responses of `tasks`, from the nominal release.
+    pub fn responses(&mut self, tasks: &[Task], supply: &Supply) -> &[Response] {
+        self.responses.clear();
+        let responses = &mut self.responses;
+        with_supply!(supply, supply => all_responses(tasks, supply, responses));
+        &self.responses
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 {
+        a
+    } else {
+        gcd(b, a % b)
+    }
+}
+
+/// The same bound with an exact slack.
+fn exact_bound<S: TimeFor>(tasks: &[Task], supply: &S, early: f64) -> f64 {
+    let slack = BigRational::new(supply.rate().0.into(), supply.rate().1.into()) - utilisation(tasks);
+    let bound = BigRational::from_integer(BigInt::from(early.ceil() as u128)) / slack;
+    let bound = u64::try_from(bound.ceil().to_integer()).unwrap_or(u64::MAX);
+    bound as f64 * (1.0 + 1e-5) + 2.0
+}
+
+/// QPA over windows from `upper` down to `lower`.
+fn descend<S: TimeFor, const QUICK: bool>(
+    due: &[Due],
+    supply: &S,
+    blocking_ns: u64,
+    lower: u64,
+    upper: u64,
+    windows: &mut u32,
+) -> Demand {
+    let mut window = upper;
+    while window >= lower {
+        if *windows == 0 {
+            return Demand::TooLong;
+        }
+        *windows -= 1;
+        let due_ns = due_within::<QUICK>(due, window).saturating_add(blocking_ns);
+        let done = supply.time_for(due_ns);
+        if done > window {
+            return Demand::Exceeds { window_ns: window, due_ns };
+        }
+        window = if done < window { done } else { last_deadline_before(due, window) };
+    }
+    Demand::Met
+}
+
+/// Work released and due within a window.
+#[inline]
+fn due_within<const QUICK: bool>(due: &[Due], window: u64) -> u64 {
+    let mut sum = 0u64;
+    for task in due {
+        if task.first_ns > window {
+            break;
+        }
+        let jobs = quotient::<QUICK>(window - task.first_ns, task.period_ns, task.reciprocal) + 1;
+        sum = sum.saturating_add(jobs.saturating_mul(task.work_ns));
+    }
+    sum
+}
+
+/// The longest window below, at the end of which something is due; 0 if there is none.
+fn last_deadline_before(due: &[Due], window: u64) -> u64 {
+    let before = due.iter().take_while(|task| task.first_ns < window);
+    before.map(|task| window - 1 - (window - 1 - task.first_ns) % task.period_ns).max().unwrap_or(0)
+}
+
+fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, responses: &mut Vec<Response>) {
+    let valid = tasks.iter().all(Task::is_valid);
+    let late = tasks.iter().any(|task| task.jitter_ns > 0 || task.blocking_ns > 0);
+    let bounded = valid
+        && match compare_utilisation(tasks, supply.rate()) {
+            Ordering::Less => true,
+            Ordering::Equal => supply.first_wait_ns() == 0 && !late,
+            Ordering::Greater => false,
+        };
+    if !bounded {
+        return responses.resize(tasks.len(), Response::Unbounded);
+    }
+    let mut steps = STEPS_MAX;
+    let blocking = tasks.iter().map(|task| task.blocking_ns).max().unwrap_or(0);
+    let Some(busy) = busy_window(tasks, supply, blocking, &mut steps) else {
+        return responses.resize(tasks.len(), Response::TooLong);
+    };
+    for task in tasks {
+        let mut steps = STEPS_MAX;
+        let found = response(tasks, task, supply, busy, &mut steps);
+        responses.push(found.map_or(Response::TooLong, Response::Within));
+    }
+}
+
+/// The longest time in which the node always has work.
+fn busy_window<S: TimeFor>(tasks: &[Task], supply: &S, blocking: u64, steps: &mut u32) -> Option<u64> {
+    let mut window = 1;
+    loop {
+        let released =
+            |task: &Task| (window + task.jitter_ns).div_ceil(task.period_ns).saturating_mul(task.work_ns);
+        let demand = tasks.iter().map(released).fold(blocking, u64::saturating_add);
+        let next = supply.time_for(demand);
+        if next > WINDOW_MAX_NS || *steps == 0 {
+            return None;
+        }
+        *steps -= 1;
+        if next == window {
+            return Some(window);
+        }
+        window = next;
+    }
+}
+
+/// The longest response of `task` among `tasks`. Times are counted from the begin of the busy period; the nominal release
+/// of the job in question is at `release`, which may be up to the jitter before it.
+fn response<S: TimeFor>(tasks: &[Task], task: &Task, supply: &S, busy: u64, steps: &mut u32) -> Option<u64> {
+    let wide = i128::from;
+    let mut worst = 0;
+    for other in tasks {
+        // The job's deadline coincides with one of the other task: release + D = k·T' − J' + D', for every k for which the
+        // job is ready within the busy period.
+        let offset = wide(other.deadline_ns) - wide(other.jitter_ns) - wide(task.deadline_ns);
+        let least = -wide(task.jitter_ns);
+        let from = (least - offset).max(0);
+        let mut release =
+            offset + (from + wide(other.period_ns) - 1) / wide(other.period_ns) * wide(other.period_ns);
+        while release + wide(task.jitter_ns) < wide(busy) {
+            let done = completion(tasks, task, supply, release, steps)?;
+            worst = worst.max(wide(done) - release);
+            release += wide(other.period_ns);
+        }
+    }
+    u64::try_from(worst).ok()
+}
+
+/// When the job with that nominal release is done, all others being released at the begin of the busy period.
+fn completion<S: TimeFor>(
+    tasks: &[Task],
+    task: &Task,
+    supply: &S,
+    release: i128,
+    steps: &mut u32,
+) -> Option<u64> {
+    let wide = i128::from;
+    let deadline = release + wide(task.deadline_ns);
+    let own = (release + wide(task.jitter_ns)) / wide(task.period_ns) + 1;
+    let own = (own as u64).saturating_mul(task.work_ns).saturating_add(task.blocking_ns);
+    let mut window = supply.time_for(own);
+    loop {
+        if *steps == 0 || window > WINDOW_MAX_NS {
+            return None;
+        }
+        *steps -= 1;
+        let mut demand = own;
+        for other in tasks.iter().filter(|other| !std::ptr::eq(*other, task)) {
+            let room = deadline - wide(other.deadline_ns) + wide(other.jitter_ns);
+            if room >= 0 {
+                let due = room / wide(other.period_ns) + 1;
+                let released = wide((window + other.jitter_ns).div_ceil(other.period_ns));
+                let jobs = u64::try_from(due.min(released)).unwrap_or(u64::MAX);
+                demand = demand.saturating_add(jobs.saturating_mul(other.work_ns));
+            }
+        }
+        let next = supply.time_for(demand);
+        if next <= window {
+            return Some(window);
+        }
+        window = next;
+    }
+}

@@ -1,0 +1,282 @@
+//! Preemptive fixed priorities: exact longest response times.
+//!
+//! The longest response of a task is found in its busy period: everything of its priority or above is released together,
+//! as late after its nominal release as jitter allows, and again as soon as possible. The q-th job is done when the supply
+//! has done the blocking, q + 1 jobs of the task, and whatever of higher priority came until then (Lehoczky 1990; Tindell,
+//! Burns & Wellings 1994; HLS equations 6.1 and 6.2):
+//!
+//! ```text
+//! w(q) = least t with  supply(t) = B + (q + 1)·C + Σ ⌈(t + Jⱼ)/Tⱼ⌉·Cⱼ      over those above
+//! R    = max over q of  w(q) − q·T + J,  until no further job of the task comes before w(q)
+//! ```
+//!
+//! Example: 1 ms per 4 ms above 2 ms per 6 ms above 3 ms per 12 ms: responses 1, 3 and 10 ms (two preemptions by the
+//! first task, two by the second, the third of the first exactly at 8 ms).
+//!
+//! What it costs is the number of windows t that are looked at. A search may begin at any t that is not above the result, so
+//! it begins at the larger of two: the busy period of what is above (which the task cannot be done within), and the solution
+//! of the equation without rounding up, (B + (q + 1)·C + Σ Uⱼ·Jⱼ)/(rate − Σ Uⱼ). One pass over the tasks above is one
+//! multiplication by a reciprocal and one by the work each.
+
+use crate::quotient::{quick_upto, quotient, reciprocal};
+use crate::supply::{with_supply, Supply, TimeFor};
+use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
+use std::cmp::Ordering;
+
+/// Windows that one analysis looks at.
+const WINDOWS_MAX: u32 = 4_000_000;
+
+/// The analysis, with its memory: use one for many sets.
+#[derive(Debug, Default)]
+pub struct FixedPriority {
+    all: Vec<Counted>,
+    /// One more than there are tasks: of those before each, and of all.
+    sums: Vec<Sums>,
+    responses: Vec<Response>,
+}
+
+/// A task whose releases are counted.
+#[derive(Clone, Copy, Debug)]
+struct Counted {
+    reciprocal: u64,
+    jitter_ns: u64,
+    work_ns: u64,
+    period_ns: u64,
+}
+
+/// What a search needs to know of all tasks above.
+#[derive(Clone, Copy, Debug)]
+struct Sums {
+    /// Σ U, rounded somehow.
+    used: f64,
+    /// Σ U·J.
+    early: f64,
+    latest_ns: u64,
+    shortest_ns: u64,
+    longest_ns: u64,
+}
+
+impl Sums {
+    const NONE: Self = Self { used: 0.0, early: 0.0, latest_ns: 0, shortest_ns: u64::MAX, longest_ns: 2 };
+
+    #[inline]
+    fn with(&self, task: &Counted) -> Self {
+        let share = task.work_ns as f64 / task.period_ns as f64;
+        Self {
+            used: self.used + share,
+            early: self.early + share * task.jitter_ns as f64,
+            latest_ns: self.latest_ns.max(task.jitter_ns),
+            shortest_ns: self.shortest_ns.min(task.period_ns),
+            longest_ns: self.longest_ns.max(task.period_ns),
+        }
+    }
+}
+
+/// A search that went too far.
+struct TooFar;
+
+impl FixedPriority {
+    /// Nothing is allocated before it is used.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Longest responses of `tasks`, of which the first has the highest priority. A task that is not valid (work or period
+    /// 0, a time above [`crate::TIME_MAX_NS`]) makes those from it on unbounded.
+    pub fn responses(&mut self, tasks: &[Task], supply: &Supply) -> &[Response] {
+        self.sweep(tasks, None, supply, false);
+        &self.responses
+    }
+
+    /// The same where tasks may have equal priorities: `levels` has one number per task, ascending from the highest
+    /// priority; equal numbers are equal priorities. Each of a level may have to wait for all others of it.
+    ///
+    /// # Panics
+    /// When there is not one level per task.
+    pub fn responses_by_level(&mut self, tasks: &[Task], levels: &[u32], supply: &Supply) -> &[Response] {
+        assert_eq!(tasks.len(), levels.len(), "one level per task");
+        self.sweep(tasks, Some(levels), supply, false);
+        &self.responses
+    }
+
+    /// Whether all of `tasks`, the highest priority first, meet their deadlines. Stops at the first that does not.
+    pub fn schedulable(&mut self, tasks: &[Task], supply: &Supply) -> bool {
+        self.sweep(tasks, None, supply, true)
+    }
+
+    /// The longest response of the last of `tasks` below all others, in whatever order those are.
+    pub fn last_response(&mut self, tasks: &[Task], supply: &Supply) -> Response {
+        with_supply!(supply, supply => self.last_response_in(tasks, supply))
+    }
+
+    fn last_response_in<S: TimeFor>(&mut self, tasks: &[Task], supply: &S) -> Response {
+        let Some((task, others)) = tasks.split_last() else { return Response::Unbounded };
+        if !is_bounded(tasks, supply) {
+            return Response::Unbounded;
+        }
+        self.count(tasks);
+        let mut search = Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX };
+        let found = search.response(task, others.len(), 0..0, 0);
+        found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
+    }
+
+    fn count(&mut self, tasks: &[Task]) {
+        self.all.clear();
+        self.all.extend(tasks.iter().filter(|task| task.is_valid()).map(|task| Counted {
+            reciprocal: reciprocal(task.period_ns),
+            jitter_ns: task.jitter_ns,
+            work_ns: task.work_ns,
+            period_ns: task.period_ns,
+        }));
+        self.sums.clear();
+        self.sums.push(Sums::NONE);
+        let mut sums = Sums::NONE;
+        for task in &self.all {
+            sums = sums.with(task);
+            self.sums.push(sums);
+        }
+    }
+
+    fn sweep(&mut self, tasks: &[Task], levels: Option<&[u32]>, supply: &Supply, stop: bool) -> bool {
+        with_supply!(supply, supply => self.sweep_in(tasks, levels, supply, stop))
+    }
+
+    fn sweep_in<S: TimeFor>(
+        &mut self,
+        tasks: &[Task],
+        levels: Option<&[u32]>,
+        supply: &S,
+        stop: bool,
+    ) -> bool {
+        self.responses.clear();
+        self.count(tasks);
+        // Clearly below the rate, whatever was rounded.
+        let rate = supply.rate().0 as f64 / supply.rate().1 as f64;
+        let light = self.all.len() == tasks.len() && self.sums[tasks.len()].used < rate * (1.0 - 1e-9);
+        let bounded = if light { tasks.len() } else { bounded_prefix(tasks, supply) };
+        let same = |a: usize, b: usize| levels.is_some_and(|levels| levels[a] == levels[b]);
+        let mut search = Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX };
+        let mut busy = 0; // work in the longest time in which those so far always have some
+        let mut all_meet = true;
+        let mut first = 0;
+        while first < tasks.len() {
+            let last = (first + 1..tasks.len()).find(|at| !same(first, *at)).unwrap_or(tasks.len());
+            for (index, task) in tasks.iter().enumerate().take(last).skip(first) {
+                let response = if last > bounded {
+                    Response::Unbounded
+                } else {
+                    match search.response(task, index, index + 1..last, busy) {
+                        Ok((response, work)) => {
+                            if last - first == 1 && task.blocking_ns == 0 {
+                                busy = work;
+                            }
+                            Response::Within(response)
+                        }
+                        Err(TooFar) => Response::TooLong,
+                    }
+                };
+                all_meet &= response.meets(task.deadline_ns);
+                self.responses.push(response);
+            }
+            if stop && !all_meet {
+                return false;
+            }
+            first = last;
+        }
+        all_meet
+    }
+}
+
+/// How many of the first tasks have bounded responses: the supply has room for them in the long run. Where it has just
+/// enough, nothing may ever be late: no wait, no jitter, and the last is not blocked.
+fn bounded_prefix<S: TimeFor>(tasks: &[Task], supply: &S) -> usize {
+    let valid = tasks.iter().position(|task| !task.is_valid()).unwrap_or(tasks.len());
+    let tasks = &tasks[..valid];
+    if is_bounded(tasks, supply) {
+        return valid;
+    }
+    (0..valid).find(|count| !is_bounded(&tasks[..count + 1], supply)).unwrap_or(valid)
+}
+
+fn is_bounded<S: TimeFor>(tasks: &[Task], supply: &S) -> bool {
+    let punctual = || {
+        let blocked = tasks.last().is_some_and(|task| task.blocking_ns > 0);
+        supply.first_wait_ns() == 0 && !blocked && tasks.iter().all(|task| task.jitter_ns == 0)
+    };
+    tasks.iter().all(Task::is_valid)
+        && match compare_utilisation(tasks, supply.rate()) {
+            Ordering::Less => true,
+            Ordering::Equal => punctual(),
+            Ordering::Greater => false,
+        }
+}
+
+/// Fixed points of the equation, for one set and supply.
+struct Search<'t, S> {
+    all: &'t [Counted],
+    sums: &'t [Sums],
+    supply: &'t S,
+    windows: u32,
+}
+
+impl<S: TimeFor> Search<'_, S> {
+    /// The longest response of `task` below the first `above` tasks, whose busy period has the work `busy` at least, and those
+    /// `beside`; and the work in its own busy period.
+    #[inline]
+    fn response(
+        &mut self,
+        task: &Task,
+        above: usize,
+        beside: std::ops::Range<usize>,
+        busy: u64,
+    ) -> Result<(u64, u64), TooFar> {
+        let (above, beside, sums) = (&self.all[..above], &self.all[beside], self.sums[above]);
+        let sums = beside.iter().fold(sums, |sums, task| sums.with(task));
+        let quick_upto = quick_upto(sums.shortest_ns, sums.longest_ns).saturating_sub(sums.latest_ns);
+        let slack = self.supply.rate().0 as f64 / self.supply.rate().1 as f64 - sums.used;
+        let mut own = task.blocking_ns;
+        let mut end = self.supply.time_for(busy.saturating_add(task.work_ns));
+        let mut work;
+        let (mut worst, mut next_ns) = (0, 0);
+        loop {
+            own = own.saturating_add(task.work_ns);
+            // Below the solution, whatever was rounded: slack is wrong by less than 1e-12.
+            let smooth = if slack > 1e-3 { (own as f64 + sums.early) / slack * (1.0 - 1e-6) } else { 0.0 };
+            end = end.max(smooth as u64);
+            loop {
+                if self.windows == 0 || end > WINDOW_MAX_NS {
+                    return Err(TooFar);
+                }
+                self.windows -= 1;
+                work = if end <= quick_upto {
+                    released::<true>(above, end, released::<true>(beside, end, own))
+                } else {
+                    released::<false>(above, end, released::<false>(beside, end, own))
+                };
+                let done = self.supply.time_for(work);
+                if done <= end {
+                    break;
+                }
+                end = done;
+            }
+            let since_nominal = end + task.jitter_ns;
+            worst = worst.max(since_nominal - next_ns);
+            next_ns += task.period_ns;
+            if since_nominal <= next_ns {
+                return Ok((worst, work));
+            }
+        }
+    }
+}
+
+/// `own`, and the work of all jobs that become ready in a window.
+#[inline(always)]
+fn released<const QUICK: bool>(tasks: &[Counted], window: u64, own: u64) -> u64 {
+    let mut sum = own;
+    for task in tasks {
+        // Rounded up, the window being above 0.
+        let jobs = quotient::<QUICK>(window - 1 + task.jitter_ns, task.period_ns, task.reciprocal) + 1;
+        sum = sum.saturating_add(jobs.saturating_mul(task.work_ns));
+    }
+    sum
+}

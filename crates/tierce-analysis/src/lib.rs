@@ -1,0 +1,24 @@
+//! Schedulability inside a node: do all jobs meet their deadlines, whatever their phases?
+//!
+//! - [`FixedPriority`]: exact response times under preemptive fixed priorities, with release jitter, blocking, any
+//!   deadlines; orders of priorities in [`priorities`].
+//! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
+//! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
+//!
+//! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
+//! here does any I/O.
+
+mod edf;
+mod fixed_priority;
+pub mod partition;
+pub mod priorities;
+mod quotient;
+mod supply;
+mod table;
+mod task;
+
+pub use edf::{Demand, Edf};
+pub use fixed_priority::FixedPriority;
+pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
+pub use table::{parse, Entry, Fault};
+pub use task::{utilisation, Response, Task, TIME_MAX_NS};

@@ -1,0 +1,203 @@
+//! Tables of tasks as text: lines of cells, the first with the names of the columns.
+//!
+//! Columns: `name`, `work`, `period`, and optionally `deadline` (default: the period), `jitter`, `blocking`, `offset` (the
+//! analyses take any phases, so it is checked and then of no effect), `priority` (a whole number, larger is higher). Times
+//! have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is the
+//! default.
+
+use crate::task::{Task, TIME_MAX_NS};
+use tierce_guarantee::Parameter;
+
+/// A line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// As given.
+    pub name: String,
+    /// Its numbers.
+    pub task: Task,
+    /// As given; 0 where it is not.
+    pub offset_ns: u64,
+    /// Larger is higher.
+    pub priority: Option<i64>,
+}
+
+/// What is wrong with a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fault {
+    /// Name of the rule, snake_case.
+    pub rule: &'static str,
+    /// Line and column, in characters from 1.
+    pub line: usize,
+    /// See `line`.
+    pub column: usize,
+    /// What stands there.
+    pub value: String,
+    /// In plain words, with the bound.
+    pub message: String,
+}
+
+impl std::fmt::Display for Fault {
+    fn fmt(&self, f: &mut std::fmt::Formatter) -> std::fmt::Result {
+        write!(f, "{}:{}: {}: {} (\"{}\")", self.line, self.column, self.rule, self.message, self.value)
+    }
+}
+
+const COLUMNS: [&str; 8] = ["name", "work", "period", "deadline", "jitter", "blocking", "offset", "priority"];
+
+/// Faults after which no more are looked for.
+const FAULTS_MAX: usize = 100;
+
+/// A cell and where it is.
+struct Cell<'t> {
+    text: &'t str,
+    line: usize,
+    column: usize,
+}
+
+impl Cell<'_> {
+    fn fault(&self, rule: &'static str, message: impl Into<String>) -> Fault {
+        let (value, message) = (self.text.to_string(), message.into());
+        Fault { rule, line: self.line, column: self.column, value, message }
+    }
+
+    /// A time of at least `least` ns.
+    fn time(&self, least: u64) -> Result<u64, Fault> {
+        let bare = !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+        let text = if bare { format!("{}ns", self.text) } else { self.text.to_string() };
+        let time = Parameter::Period.parse(&text).map_err(|(rule, message)| self.fault(rule, message))?;
+        if !time.is_integer() {
+            return Err(self.fault("time_not_finer_than_1ns", "times are whole nanoseconds"));
+        }
+        let ns = u64::try_from(time.to_integer()).ok().filter(|ns| *ns <= TIME_MAX_NS);
+        let ns = ns.ok_or_else(|| self.fault("time_must_fit", format!("at most {TIME_MAX_NS} ns")))?;
+        if ns < least {
+            return Err(self.fault("time_must_be_positive", format!("at least {least} ns")));
+        }
+        Ok(ns)
+    }
+}
+
+fn cells(line: &str, number: usize) -> Vec<Cell<'_>> {
+    let mut column = 1;
+    line.split(',')
+        .map(|raw| {
+            let blank = raw.chars().take_while(|c| c.is_whitespace()).count();
+            let cell = Cell { text: raw.trim(), line: number, column: column + blank };
+            column += raw.chars().count() + 1;
+            cell
+        })
+        .collect()
+}
+
+/// The tasks of a table, or all of its faults.
+pub fn parse(text: &str) -> Result<Vec<Entry>, Vec<Fault>> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
+    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    let Some((number, header)) = lines.next() else {
+        let nothing = Cell { text: "", line: 1, column: 1 };
+        return Err(vec![
+            nothing.fault("table_needs_a_header", "the first line names the columns: name,work,period")
+        ]);
+    };
+    let header = cells(header, number);
+    let columns = columns(&header)?;
+    let (mut entries, mut faults) = (Vec::<Entry>::new(), Vec::new());
+    let mut names = std::collections::HashSet::new();
+    for (number, line) in lines {
+        if faults.len() >= FAULTS_MAX {
+            break;
+        }
+        let cells = cells(line, number);
+        if cells.len() != columns.len() {
+            let message = format!("this line has {} cells, the header {}", cells.len(), columns.len());
+            faults.push(cells[0].fault("lines_are_as_long_as_the_header", message));
+            continue;
+        }
+        match entry(&columns, &cells) {
+            Ok(entry) if !names.insert(entry.name.clone()) => {
+                faults.push(cells[0].fault("names_are_unique", format!("a second task {}", entry.name)));
+            }
+            Ok(entry) => entries.push(entry),
+            Err(mut found) => faults.append(&mut found),
+        }
+    }
+    if entries.is_empty() && faults.is_empty() {
+        faults.push(header[0].fault("table_needs_tasks", "there is no task below the names of the columns"));
+    }
+    if faults.is_empty() {
+        Ok(entries)
+    } else {
+        Err(faults)
+    }
+}
+
+/// For each cell of the header the index of its column.
+fn columns(header: &[Cell]) -> Result<Vec<usize>, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let mut found = Vec::new();
+    for cell in header {
+        match COLUMNS.iter().position(|column| *column == cell.text) {
+            None => {
+                let message = format!("there is no such column, but {}", COLUMNS.join(", "));
+                faults.push(cell.fault("column_must_be_known", message));
+            }
+            Some(column) if found.contains(&column) => {
+                faults.push(cell.fault("columns_are_unique", "a second column of this name"));
+            }
+            Some(column) => found.push(column),
+        }
+    }
+    for (needed, column) in COLUMNS.iter().enumerate().take(3) {
+        if faults.is_empty() && !found.contains(&needed) {
+            let message = format!("there is no column {column}");
+            faults.push(header[0].fault("column_must_be_there", message));
+        }
+    }
+    if faults.is_empty() {
+        Ok(found)
+    } else {
+        Err(faults)
+    }
+}
+
+fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
+    let mut faults = Vec::new();
+    let cell = |wanted: usize| {
+        let at = columns.iter().position(|column| *column == wanted);
+        at.map(|at| &cells[at]).filter(|cell| !cell.text.is_empty())
+    };
+    let mut time = |wanted: usize, least: u64, default: u64| match cell(wanted) {
+        None => default,
+        Some(cell) => cell.time(least).unwrap_or_else(|fault| {
+            faults.push(fault);
+            default
+        }),
+    };
+    let (work_ns, period_ns) = (time(1, 1, 0), time(2, 1, 0));
+    let deadline_ns = time(3, 1, period_ns);
+    let task = Task { work_ns, period_ns, deadline_ns, jitter_ns: time(4, 0, 0), blocking_ns: time(5, 0, 0) };
+    let offset_ns = time(6, 0, 0);
+    for (needed, column) in COLUMNS.iter().enumerate().take(3) {
+        if cell(needed).is_none() {
+            let at = columns.iter().position(|column| *column == needed).unwrap_or(0);
+            let message = format!("a task needs a {column}");
+            faults.push(cells[at].fault("cell_must_not_be_empty", message));
+        }
+    }
+    let priority = cell(7).and_then(|cell| match cell.text.parse() {
+        Ok(priority) => Some(priority),
+        Err(_) => {
+            faults
+                .push(cell.fault("priority_must_be_whole", "a priority is a whole number, larger is higher"));
+            None
+        }
+    });
+    if faults.is_empty() {
+        let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
+        Ok(Entry { name, task, offset_ns, priority })
+    } else {
+        faults.sort_by_key(|fault| fault.column);
+        Err(faults)
+    }
+}

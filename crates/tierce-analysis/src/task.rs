@@ -1,0 +1,90 @@
+//! What is analysed: periodic or sporadic tasks.
+
+use num_bigint::BigInt;
+use num_rational::BigRational;
+
+/// The longest time that a task may name: 2^60 ns, about 36 years, as in plans.
+pub const TIME_MAX_NS: u64 = 1 << 60;
+
+/// No window longer than this is looked at.
+pub(crate) const WINDOW_MAX_NS: u64 = 1 << 62;
+
+/// A periodic or sporadic task. A job is nominally released once per period or later, becomes ready up to `jitter_ns`
+/// after that, works for up to `work_ns`, and is to be done `deadline_ns` after the nominal release.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// Longest work of a job, above 0.
+    pub work_ns: u64,
+    /// Shortest distance of nominal releases, above 0.
+    pub period_ns: u64,
+    /// From the nominal release; may be shorter or longer than the period.
+    pub deadline_ns: u64,
+    /// How late a job may become ready.
+    pub jitter_ns: u64,
+    /// How long a job may have to wait for work that should come after it: critical sections, what cannot be preempted.
+    pub blocking_ns: u64,
+}
+
+impl Task {
+    /// With a deadline equal to the period, no jitter, no blocking.
+    pub fn new(work_ns: u64, period_ns: u64) -> Self {
+        Self { work_ns, period_ns, deadline_ns: period_ns, jitter_ns: 0, blocking_ns: 0 }
+    }
+
+    /// All times are within [`TIME_MAX_NS`], work and period above 0.
+    pub(crate) fn is_valid(&self) -> bool {
+        let times = [self.work_ns, self.period_ns, self.deadline_ns, self.jitter_ns, self.blocking_ns];
+        self.work_ns > 0 && self.period_ns > 0 && times.into_iter().all(|time| time <= TIME_MAX_NS)
+    }
+}
+
+/// The longest response of any job of a task: from its nominal release to its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Response {
+    /// This many ns, and some job needs them.
+    Within(u64),
+    /// There is no bound: more is asked for than supplied.
+    Unbounded,
+    /// There may be a bound, but the window to look at is too long: utilisation and supply are equal or nearly, or times
+    /// are far apart. Nothing is promised.
+    TooLong,
+}
+
+impl Response {
+    /// In ns, where there is a bound.
+    pub fn ns(self) -> Option<u64> {
+        match self {
+            Self::Within(ns) => Some(ns),
+            _ => None,
+        }
+    }
+
+    /// It is shown to be at most that.
+    pub fn meets(self, deadline_ns: u64) -> bool {
+        self.ns().is_some_and(|ns| ns <= deadline_ns)
+    }
+}
+
+/// Σ work/period compared with `rate`, exactly.
+pub(crate) fn compare_utilisation(tasks: &[Task], rate: (u64, u64)) -> std::cmp::Ordering {
+    let rough = |task: &Task| task.work_ns as f64 / task.period_ns as f64;
+    let (sum, bound) = (tasks.iter().map(rough).sum::<f64>(), rate.0 as f64 / rate.1 as f64);
+    // Each quotient and each sum is wrong by 2^-53 of it at most.
+    let error = (tasks.len() as f64 + 4.0) * 1e-15 * (sum + bound);
+    if (sum - bound).abs() > error {
+        return sum.total_cmp(&bound);
+    }
+    utilisation(tasks).cmp(&BigRational::new(rate.0.into(), rate.1.into()))
+}
+
+/// Σ work/period, exactly; summed in pairs, so that the common denominator grows late. Periods are above 0.
+pub fn utilisation(tasks: &[Task]) -> BigRational {
+    match tasks {
+        [] => BigRational::from_integer(BigInt::ZERO),
+        [task] => BigRational::new(task.work_ns.into(), task.period_ns.into()),
+        _ => {
+            let (left, right) = tasks.split_at(tasks.len() / 2);
+            utilisation(left) + utilisation(right)
+        }
+    }
+}

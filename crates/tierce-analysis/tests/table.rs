@@ -1,0 +1,65 @@
+//! Tables of tasks: defaults, and every refusal.
+
+use tierce_analysis::{parse, Task};
+
+#[test]
+fn a_table() {
+    let text = "# a set\nname, work, period, deadline, jitter, priority\n\naudio,1ms,10ms,,0.5us,2\nvideo,5000000,33.333333ms,40ms,,-1\n";
+    let entries = parse(text).unwrap();
+    assert_eq!(entries[0].name, "audio");
+    let audio = Task { jitter_ns: 500, ..Task::new(1_000_000, 10_000_000) };
+    assert_eq!((entries[0].task, entries[0].priority), (audio, Some(2)));
+    let video = Task { deadline_ns: 40_000_000, ..Task::new(5_000_000, 33_333_333) };
+    assert_eq!((entries[1].task, entries[1].priority), (video, Some(-1)));
+}
+
+/// One row per refusal: text, and line, column and rule of all its faults.
+#[test]
+fn refusals() {
+    for (text, faults) in [
+        ("", &[(1, 1, "table_needs_a_header")][..]),
+        ("name,work,period", &[(1, 1, "table_needs_tasks")]),
+        ("name,work", &[(1, 1, "column_must_be_there")]),
+        ("name,work,period,color", &[(1, 18, "column_must_be_known")]),
+        ("name,work,work,period", &[(1, 11, "columns_are_unique")]),
+        ("name,work,period\na,1ms", &[(2, 1, "lines_are_as_long_as_the_header")]),
+        ("name,work,period\na,1ms,2ms\na,1ms,2ms", &[(3, 1, "names_are_unique")]),
+        ("name,work,period\n,1ms,2ms", &[(2, 1, "cell_must_not_be_empty")]),
+        ("name,work,period\na,,2ms", &[(2, 3, "cell_must_not_be_empty")]),
+        (
+            "name,work,period\na,0ms,2ms\nb,1x,2ms\nc,1ms,-1ms",
+            &[
+                (2, 3, "time_must_be_positive"),
+                (3, 3, "unit_must_exist"),
+                (4, 7, "number_must_not_be_negative"),
+            ],
+        ),
+        (
+            "name,work,period\na,1.5ns, 0.5 ms",
+            &[(2, 3, "time_not_finer_than_1ns"), (2, 10, "number_must_be_a_number")],
+        ),
+        ("name,work,period\na,1ms,99999999999s", &[(2, 7, "time_must_fit")]),
+        ("name,work,period,priority\na,1ms,2ms,high", &[(2, 11, "priority_must_be_whole")]),
+    ] {
+        let found: Vec<_> =
+            parse(text).unwrap_err().iter().map(|fault| (fault.line, fault.column, fault.rule)).collect();
+        assert_eq!(found, faults, "{text}");
+    }
+}
+
+#[test]
+fn nothing_panics() {
+    let mut state = 1u64;
+    for _ in 0..20_000 {
+        let text: String = std::iter::from_fn(|| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let words = [
+                "name", "work", "period", ",", ",", "\n", "1ms", "9", "-", "µs", "\u{feff}", "priority", "/",
+            ];
+            (state >> 60 != 0).then(|| words[(state >> 33) as usize % words.len()])
+        })
+        .collect();
+        let _ = parse(&text);
+        let _ = parse(&format!("name,work,period\n{text}"));
+    }
+}

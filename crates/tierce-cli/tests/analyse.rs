@@ -1,0 +1,119 @@
+//! `tierce analyse` as a user calls it: verdicts, JSON, exit codes, faults.
+
+use std::path::PathBuf;
+use std::process::{Command, Output};
+
+/// A table in a file that is removed again.
+struct Table(PathBuf);
+
+impl Table {
+    fn new(name: &str, text: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tierce-analyse-{}-{name}.csv", std::process::id()));
+        std::fs::write(&path, text).unwrap();
+        Self(path)
+    }
+
+    fn analyse(&self, arguments: &[&str]) -> Output {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tierce"));
+        command.arg("analyse").args(arguments).arg(&self.0).output().unwrap()
+    }
+
+    fn json(&self, arguments: &[&str], code: i32) -> serde_json::Value {
+        let output = self.analyse(&[arguments, &["--json"]].concat());
+        assert_eq!(output.status.code(), Some(code), "{}", text(&output.stderr));
+        serde_json::from_slice(&output.stdout).unwrap()
+    }
+}
+
+impl Drop for Table {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+fn column(value: &serde_json::Value, name: &str) -> Vec<i64> {
+    value["tasks"].as_array().unwrap().iter().map(|task| task[name].as_i64().unwrap_or(-1)).collect()
+}
+
+const MEDIA_PLAYER: &str =
+    "name,work,period\nt1,1ms,10ms\nt2,2ms,45ms\nt3,4ms,100ms\nt4,3ms,100ms\nt5,7ms,500ms\nt6,25ms,2s\n";
+
+#[test]
+fn media_player_in_a_reservation() {
+    let table = Table::new("media", MEDIA_PLAYER);
+    for supply in ["1.5ms/6ms", "RESBS 1.5ms 6ms", "1500000 / 6000000/6ms"] {
+        let value = table.json(&["--policy", "fp", "--supply", supply], 0);
+        let expected = [10_000_000, 27_500_000, 64_500_000, 87_500_000, 292_500_000, 1_384_500_000];
+        assert_eq!(column(&value, "wcrt_ns"), expected);
+        assert_eq!((&value["schedulable"], &value["utilisation"]), (&true.into(), &"4337/18000".into()));
+        assert_eq!(column(&value, "slack_ns")[..2], [0, 17_500_000]);
+    }
+    let output = table.analyse(&["--policy", "rm", "--supply", "1.499999ms/6ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(
+        text(&output.stdout).contains("\nNot schedulable: rm, utilisation 24.09 %"),
+        "{}",
+        text(&output.stdout)
+    );
+    let value = table.json(&["--policy", "fp", "--supply", "1.4ms/6ms"], 1);
+    assert_eq!(value["tasks"][5]["wcrt_ns"], serde_json::Value::Null);
+    assert_eq!(value["tasks"][5]["slack_ns"], serde_json::Value::Null);
+    assert_eq!(table.json(&["--policy", "edf", "--supply", "PSBE 1/3 2ms"], 0)["schedulable"], true);
+}
+
+#[test]
+fn priorities_of_the_table() {
+    let rows = "a,2,10,5\nb,2,10,7\nc,3,20,7\n";
+    let table = Table::new("priorities", &format!("name,work,period,priority\n{rows}"));
+    let value = table.json(&["--policy", "fp"], 0);
+    assert_eq!(column(&value, "wcrt_ns"), [7, 5, 5]); // b and c wait for each other, a for both
+    assert_eq!(column(&table.json(&["--policy", "dm"], 0), "wcrt_ns"), [2, 4, 7]);
+    let table = Table::new("deadlines", "name,work,period,deadline,jitter\na,3,20,7,\nb,2,20,8,5\n");
+    assert_eq!(table.analyse(&["--policy", "dm"]).status.code(), Some(1));
+    assert_eq!(column(&table.json(&["--policy", "audsley"], 0), "wcrt_ns"), [5, 7]);
+    let table = Table::new("hopeless", "name,work,period,deadline\na,3,20,5\nb,3,20,5\n");
+    assert!(text(&table.analyse(&["--policy", "audsley"]).stdout).contains("No order of fixed priorities"));
+    let value = table.json(&["--policy", "edf"], 1);
+    assert_eq!(value["remarks"][0], "Within 5ns work of 6ns can be due, more than is sure to be supplied.");
+    assert_eq!(column(&value, "slack_ns"), [-1, -1]);
+}
+
+#[test]
+fn several_cpus() {
+    let table = Table::new("cpus", "name,work,period\na,6,10\nb,5,10\nc,4,10\nd,3,10\ne,2,10\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 0);
+    assert_eq!(column(&value, "cpu"), [0, 1, 0, 1, 1]);
+    assert_eq!(table.analyse(&["--policy", "edf"]).status.code(), Some(1));
+    let output = table.analyse(&["--policy", "edf", "--cpus", "2", "--supply", "9ms/10ms"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stdout).contains(" fits on none of 2 CPUs"), "{}", text(&output.stdout));
+}
+
+/// Every refusal, with exit code 2 and its words.
+#[test]
+fn bad_input_is_2() {
+    let table = Table::new("good", MEDIA_PLAYER);
+    let bad = Table::new("bad", "name,work,period,deadline\na,0ms,2ms,\nb,1,2x,1\n");
+    let partly = Table::new("partly", "name,work,period,priority\na,1,2,1\nb,1,2,\n");
+    for (table, arguments, expected) in [
+        (&bad, &["--policy", "edf"][..], "2 faults in the table"),
+        (&bad, &["--policy", "edf"], ".csv:2:3: time_must_be_positive"),
+        (&bad, &["--policy", "edf"], ".csv:3:5: unit_must_exist"),
+        (&partly, &["--policy", "fp"], "priorities_are_complete"),
+        (&table, &["--policy", "edf", "--supply", "7ms/6ms"], "supply_must_fit"),
+        (&table, &["--policy", "edf", "--supply", "7ms"], "supply_must_have_its_numbers"),
+        (&table, &["--policy", "edf", "--supply", "1.5ns/6ms"], "time_not_finer_than_1ns"),
+        (&table, &["--policy", "edf", "--supply", "PS 1/2"], "supply_must_be_bounded"),
+        (&table, &["--policy", "edf", "--supply", "RESBS 3ms 2ms"], "amount_must_not_exceed_period"),
+        (&table, &["--policy", "fifo"], "invalid value 'fifo'"),
+        (&table, &["--policy", "edf", "--cpus", "0"], "0 is not in 1..=1024"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
