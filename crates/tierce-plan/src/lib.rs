@@ -22,6 +22,7 @@
 //! ```
 
 mod admission;
+mod build;
 mod csv;
 mod exact;
 mod faults;
@@ -43,6 +44,7 @@ mod tree;
 mod units;
 
 pub use admission::{Admission, EdgeVerdict, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION};
+pub use build::{Ids, Members, Refused};
 pub use exact::Share;
 pub use faults::{Fault, Faults};
 pub use glob::Glob;

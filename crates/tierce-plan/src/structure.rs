@@ -105,6 +105,11 @@ impl Plan {
         order
     }
 
+    /// Nodes above each node, at most.
+    pub fn levels(&self) -> Vec<u32> {
+        Shape::new(self).depth.iter().map(|depth| depth.saturating_sub(1) as u32).collect()
+    }
+
     /// Name of what is below an edge.
     pub fn child_name(&self, child: Child) -> &str {
         match child {

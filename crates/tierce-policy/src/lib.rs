@@ -1,11 +1,13 @@
 //! Tierce's scheduling core (policy/*.c) behind a safe interface: the list of policies, and [`Graph`], one instance of
 //! the graph engine. Times are integer nanoseconds, ids are those of the C side, 0 is "none".
 
+mod control;
 mod graph;
 pub mod raw;
 pub mod recording;
 mod records;
 
+pub use control::{At, Control, Refusal};
 pub use graph::{Broken, Difference, Error, Event, Graph, Why, NEVER};
 pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord};
 

@@ -10,8 +10,8 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
-use tierce_plan::{nice_weight, Attach, Child, Edge, Plan};
-use tierce_policy::{policies, Graph, TASK};
+use tierce_plan::{nice_weight, Child, Edge, Ids, Members, Plan};
+use tierce_policy::{Graph, TASK};
 
 /// A thread, as far as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -151,10 +151,7 @@ fn outside(live: &Live) -> Option<String> {
 struct Trial<'a> {
     plan: &'a Plan,
     graph: Graph,
-    /// By index into [`Plan::nodes`].
-    nodes: Vec<u32>,
-    /// By index into [`Plan::tasks`]; 0 for members of sets.
-    tasks: Vec<u32>,
+    ids: Ids,
     /// By index into [`Plan::tasks`]: the thread that has it.
     holders: Vec<Option<u32>>,
     default: usize,
@@ -167,59 +164,17 @@ const NOW: u64 = 0;
 impl<'a> Trial<'a> {
     fn new(plan: &'a Plan, pools: Pools) -> Result<Trial<'a>> {
         let mut graph = Graph::new(plan.machine.cpus, NOW)?;
-        let (mut nodes, mut tasks, mut edges) = (Vec::new(), Vec::new(), Vec::new());
-        for node in &plan.nodes {
-            let id = graph.node_new(node.policy, node.concurrency, u64::MAX, node.params);
-            nodes.push(id.with_context(|| format!("node {}", node.name))?);
-        }
-        for task in &plan.tasks {
-            tasks.push(match task.set {
-                Some(_) => 0,
-                None => graph
-                    .node_new(TASK, 1, task.affinity.unwrap_or(u64::MAX), [0; 4])
-                    .with_context(|| format!("task {}", task.name))?,
-            });
-        }
-        for edge in &plan.edges {
-            let child = match edge.child {
-                Child::Node(node) => nodes[node],
-                Child::Task(task) => tasks[task],
-                Child::Set(_) => 0,
-            };
-            edges.push(match child {
-                0 => 0,
-                child => graph
-                    .edge_new(nodes[edge.parent], child, edge.rank, edge.when_spent)
-                    .with_context(|| format!("edge to {}", plan.child_name(edge.child)))?,
-            });
-        }
-        let mut roots = 0;
-        for step in plan.attach_order() {
-            match step {
-                Attach::Root { cpu, node } => {
-                    graph.root(cpu, nodes[node], NOW).with_context(|| format!("root of CPU {cpu}"))?;
-                    roots += 1;
-                }
-                Attach::Edge(edge) if edges[edge] != 0 => {
-                    let about = &plan.edges[edge];
-                    graph
-                        .edge_attach(edges[edge], about.params, NOW)
-                        .with_context(|| format!("edge to {}", plan.child_name(about.child)))?;
-                }
-                Attach::Edge(_) => {}
-            }
-        }
+        let ids = plan.build(&mut graph.at(NOW), Members::Live)?;
         let used = |ids: &[u32]| ids.iter().filter(|id| **id != 0).count();
         Ok(Trial {
             plan,
             graph,
             pools: Pools {
-                nodes: pools.nodes.saturating_sub(used(&nodes) + used(&tasks)),
-                edges: pools.edges.saturating_sub(used(&edges) + roots),
+                nodes: pools.nodes.saturating_sub(used(&ids.nodes) + used(&ids.tasks)),
+                edges: pools.edges.saturating_sub(used(&ids.edges) + ids.roots.len()),
             },
-            holders: vec![None; tasks.len()],
-            nodes,
-            tasks,
+            holders: vec![None; plan.tasks.len()],
+            ids,
             default: plan.default_node.context("the plan has no default node")?,
         })
     }
@@ -231,7 +186,7 @@ impl<'a> Trial<'a> {
                     return Err(format!("thread {other} has it: a task is one thread, a set takes all"));
                 }
                 let allowed = self.plan.tasks[task].affinity.unwrap_or(u64::MAX) & live.allowed;
-                self.graph.allow(self.tasks[task], allowed, NOW).map_err(|error| may_run(live, error))?;
+                self.graph.allow(self.ids.tasks[task], allowed, NOW).map_err(|error| may_run(live, error))?;
                 self.holders[task] = Some(live.thread.tid);
                 Ok(())
             }
@@ -245,16 +200,9 @@ impl<'a> Trial<'a> {
 
     fn place_by_default(&mut self, live: &Live) -> Result<(), String> {
         let node = &self.plan.nodes[self.default];
-        let policy = policies().iter().find(|policy| policy.number == node.policy);
-        let mut params = [0; 4];
-        for (at, param) in params.iter_mut().zip(policy.into_iter().flat_map(|policy| &policy.edge_params)) {
-            *at = param.preset.unwrap_or(0);
-        }
-        if let Some(each) = &self.plan.each {
-            params = each.params;
-            if let Some(at) = each.nice {
-                params[at] = nice_weight(live.thread.nice);
-            }
+        let (mut params, nice) = self.plan.default_params();
+        if let Some(at) = nice {
+            params[at] = nice_weight(live.thread.nice);
         }
         let edge = Edge {
             parent: self.default,
@@ -280,7 +228,7 @@ impl<'a> Trial<'a> {
         let mut attached = Vec::new();
         for edge in under {
             let result = self.graph.attach(
-                self.nodes[edge.parent],
+                self.ids.nodes[edge.parent],
                 leaf,
                 edge.params,
                 edge.rank,

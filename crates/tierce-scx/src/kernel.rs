@@ -1,10 +1,10 @@
 //! The engine in the kernel: load it, build a graph in it, attach it, look at it.
 
 use crate::object::{call, Link, Object, Ring};
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
-use tierce_policy::raw;
+use tierce_policy::{raw, Control, Refusal};
 
 /// Refusals of the kernel side that are not the engine's.
 pub const NO_THREAD: u64 = 1000;
@@ -12,6 +12,7 @@ const NO_NICE: u32 = u32::MAX;
 
 const OP_INIT: u32 = 1;
 const OP_NODE_NEW: u32 = 10;
+const OP_NODE_SET: u32 = 11;
 const OP_EDGE_NEW: u32 = 13;
 const OP_ATTACH: u32 = 14;
 const OP_SET: u32 = 15;
@@ -225,9 +226,6 @@ pub struct Kernel {
     options: Options,
 }
 
-/// An operation that the engine refused.
-pub type Refusal = tierce_policy::Error;
-
 impl Kernel {
     /// Load the object; nothing is scheduled by it yet.
     pub fn load(options: Options) -> Result<Kernel> {
@@ -297,64 +295,20 @@ impl Kernel {
         Ok(command.result)
     }
 
-    fn refuse(&self, command: Command) -> Result<Result<(), Refusal>> {
-        Ok(match self.run(command)? {
+    /// An operation of the engine that says error or 0.
+    fn refuse(&self, command: Command) -> Result<(), Refusal> {
+        match self.run(command).map_err(|error| Refusal::Call(format!("{error:#}")))? {
             0 => Ok(()),
-            code => Err(tierce_policy::Error(code as u32)),
-        })
-    }
-
-    fn make(&self, what: &str, command: Command) -> Result<u32> {
-        match self.run(command)? {
-            0 => bail!("{what}: the pool is used up, or a parameter is out of range"),
-            id => Ok(id as u32),
+            code => Err(tierce_policy::Error(code as u32).into()),
         }
     }
 
-    /// A node with this policy (1: a task); its id.
-    pub fn node_new(
-        &self,
-        kind: u32,
-        concurrency: u32,
-        allowed: u64,
-        param: [u64; raw::PARAMS],
-    ) -> Result<u32> {
-        self.make(
-            "node",
-            Command { op: OP_NODE_NEW, a: kind, b: concurrency, value: allowed, param, ..Default::default() },
-        )
-    }
-
-    /// An edge, not yet attached; its id.
-    pub fn edge_new(&self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32> {
-        let flags = if when_spent { u64::from(raw::EDGE_WHEN_SPENT) } else { 0 };
-        let value = u64::from(rank as u32) | flags << 32;
-        self.make("edge", Command { op: OP_EDGE_NEW, a: parent, b: child, value, ..Default::default() })
-    }
-
-    /// Attach an edge.
-    pub fn attach_edge(&self, edge: u32, param: [u64; raw::PARAMS]) -> Result<Result<(), Refusal>> {
-        self.refuse(Command { op: OP_ATTACH, a: edge, param, ..Default::default() })
-    }
-
-    /// Change an edge's parameters.
-    pub fn set(&self, edge: u32, param: [u64; raw::PARAMS]) -> Result<Result<(), Refusal>> {
-        self.refuse(Command { op: OP_SET, a: edge, param, ..Default::default() })
-    }
-
-    /// Take an edge out.
-    pub fn detach_edge(&self, edge: u32) -> Result<Result<(), Refusal>> {
-        self.refuse(Command { op: OP_DETACH, a: edge, ..Default::default() })
-    }
-
-    /// Give a node back that has no edges.
-    pub fn node_free(&self, node: u32) -> Result<Result<(), Refusal>> {
-        self.refuse(Command { op: OP_NODE_FREE, a: node, ..Default::default() })
-    }
-
-    /// `node` becomes what `cpu` runs.
-    pub fn root(&self, cpu: u32, node: u32) -> Result<Result<(), Refusal>> {
-        self.refuse(Command { op: OP_ROOT, a: cpu, b: node, ..Default::default() })
+    /// One that gives an id.
+    fn make(&self, command: Command) -> Result<u32, Refusal> {
+        match self.run(command).map_err(|error| Refusal::Call(format!("{error:#}")))? {
+            0 => Err(Refusal::Pool),
+            id => Ok(id as u32),
+        }
     }
 
     /// Threads that match nothing go below `node`; the parameter `nice`, if any, follows their nice value.
@@ -506,5 +460,50 @@ impl Kernel {
         let mut command = Command { op, a, b, value: now_ns, ..Default::default() };
         call(self.exercise, &mut command)?;
         Ok(command.result)
+    }
+}
+
+/// Each at the time of its call.
+impl Control for &Kernel {
+    fn node_new(
+        &mut self,
+        kind: u32,
+        concurrency: u32,
+        allowed: u64,
+        param: [u64; raw::PARAMS],
+    ) -> Result<u32, Refusal> {
+        let op = OP_NODE_NEW;
+        self.make(Command { op, a: kind, b: concurrency, value: allowed, param, ..Default::default() })
+    }
+
+    fn node_set(&mut self, node: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_NODE_SET, a: node, param, ..Default::default() })
+    }
+
+    fn node_free(&mut self, node: u32) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_NODE_FREE, a: node, ..Default::default() })
+    }
+
+    fn root(&mut self, cpu: u32, node: u32) -> Result<u32, Refusal> {
+        self.refuse(Command { op: OP_ROOT, a: cpu, b: node, ..Default::default() })?;
+        Ok(self.cpu(cpu).root_edge)
+    }
+
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
+        let flags = if when_spent { u64::from(raw::EDGE_WHEN_SPENT) } else { 0 };
+        let value = u64::from(rank as u32) | flags << 32;
+        self.make(Command { op: OP_EDGE_NEW, a: parent, b: child, value, ..Default::default() })
+    }
+
+    fn attach(&mut self, edge: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_ATTACH, a: edge, param, ..Default::default() })
+    }
+
+    fn set(&mut self, edge: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_SET, a: edge, param, ..Default::default() })
+    }
+
+    fn detach(&mut self, edge: u32) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_DETACH, a: edge, ..Default::default() })
     }
 }

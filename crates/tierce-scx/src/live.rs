@@ -3,28 +3,16 @@
 use crate::kernel::{Kernel, Options, Pools};
 use crate::object::Ring;
 use crate::threads;
-use anyhow::{bail, Context, Result};
+use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
-use tierce_plan::{Attach, Child, Plan, Thread};
-use tierce_policy::{policies, raw, PolicyRecord, TASK};
-use tierce_trace::{EdgeInfo, Event, NodeInfo, Report, Source, Stats, TaskInfo, TraceHeader};
+use tierce_plan::{Child, Ids, Members, Plan, Thread};
+use tierce_policy::{raw, Control, TASK};
+use tierce_trace::{Event, Report, Source, Stats, TraceHeader};
 
 /// NEWS_CPU of bpf/control.h: a CPU came or went.
 const NEWS_CPU: u32 = 4;
-
-/// Ids of the plan's parts in the kernel's graph.
-#[derive(Clone, Debug, Default)]
-struct Ids {
-    nodes: Vec<u32>,
-    /// By index into [`Plan::tasks`]; 0 for members of sets, which come with their threads.
-    tasks: Vec<u32>,
-    /// By index into [`Plan::edges`]; 0 for edges of members.
-    edges: Vec<u32>,
-    /// CPU, node, edge.
-    roots: Vec<(u32, usize, u32)>,
-}
 
 /// What a thread was bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -89,10 +77,6 @@ pub fn now_ns() -> u64 {
     time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
-fn policy(number: u32) -> Option<&'static PolicyRecord> {
-    policies().iter().find(|policy| policy.number == number)
-}
-
 impl Live {
     /// Load, build, attach, bind the threads there are.
     pub fn start(plan: Plan, options: Options) -> Result<Live> {
@@ -116,7 +100,7 @@ impl Live {
         };
         let news_ring = kernel.ring("news", Box::new(take))?;
         let start_ns = now_ns();
-        let header = header(&plan, &kernel, &ids, start_ns);
+        let header = TraceHeader { start_ns, ..TraceHeader::of(&plan, &ids, Source::Run) };
         let stats = Stats::new(&header);
         kernel.attach()?;
         let mut live = Live {
@@ -228,20 +212,20 @@ impl Live {
             Child::Set(set) => {
                 let under = self.plan.sets[set].under.clone();
                 let affinity = self.plan.sets[set].affinity.unwrap_or(u64::MAX);
-                let leaf = match self.kernel.node_new(TASK, 1, affinity, [0; raw::PARAMS]) {
+                let leaf = match (&self.kernel).node_new(TASK, 1, affinity, [0; raw::PARAMS]) {
                     Ok(leaf) => leaf,
                     Err(_) => return Ok(Err("the pool of nodes is used up".to_string())),
                 };
                 for edge in &under {
                     if let Err(why) = self.attach(leaf, edge)? {
-                        self.abandon(leaf)?;
+                        self.abandon(leaf);
                         return Ok(Err(why));
                     }
                 }
                 self.kernel
                     .follow_jobs(leaf, self.plan.sets[set].load.as_ref().and_then(|load| load.deadline_ns()));
                 if !self.kernel.bind(thread.tid, leaf, true)? {
-                    self.abandon(leaf)?;
+                    self.abandon(leaf);
                     return gone;
                 }
                 Ok(Ok(leaf))
@@ -252,11 +236,12 @@ impl Live {
 
     fn attach(&mut self, leaf: u32, edge: &tierce_plan::Edge) -> Result<Result<u32, String>> {
         let parent = self.ids.nodes[edge.parent];
-        let Ok(id) = self.kernel.edge_new(parent, leaf, edge.rank, edge.when_spent) else {
+        let mut kernel = &self.kernel;
+        let Ok(id) = kernel.edge_new(parent, leaf, edge.rank, edge.when_spent) else {
             return Ok(Err("the pool of edges is used up".to_string()));
         };
-        if let Err(refusal) = self.kernel.attach_edge(id, edge.params)? {
-            let _ = self.kernel.detach_edge(id)?;
+        if let Err(refusal) = kernel.attach(id, edge.params) {
+            let _ = kernel.detach(id);
             return Ok(Err(format!("below {}: {refusal}", self.plan.nodes[edge.parent].name)));
         }
         let number = |kind: tierce_trace::Kind| kind as u16;
@@ -273,15 +258,15 @@ impl Live {
         Ok(Ok(id))
     }
 
-    fn abandon(&mut self, leaf: u32) -> Result<()> {
+    fn abandon(&mut self, leaf: u32) {
+        let mut kernel = &self.kernel;
         for _ in 0..64 {
-            let edge = self.kernel.node(leaf).first_parent;
-            if edge == 0 || self.kernel.detach_edge(edge)?.is_err() {
+            let edge = kernel.node(leaf).first_parent;
+            if edge == 0 || kernel.detach(edge).is_err() {
                 break;
             }
         }
-        let _ = self.kernel.node_free(leaf)?;
-        Ok(())
+        let _ = kernel.node_free(leaf);
     }
 
     /// Take in what happened: news of threads, events, entries. Call a few times a second at least. `keep` gets the
@@ -420,134 +405,12 @@ impl Live {
 
 /// The plan's graph, without members of sets.
 fn build(plan: &Plan, kernel: &Kernel) -> Result<Ids> {
-    let mut ids = Ids::default();
-    for node in &plan.nodes {
-        let id = kernel.node_new(node.policy, node.concurrency, u64::MAX, node.params);
-        ids.nodes.push(id.with_context(|| format!("node {}", node.name))?);
-    }
-    for task in &plan.tasks {
-        let id = match task.set {
-            Some(_) => 0,
-            None => kernel
-                .node_new(TASK, 1, task.affinity.unwrap_or(u64::MAX), [0; raw::PARAMS])
-                .with_context(|| format!("task {}", task.name))?,
-        };
-        ids.tasks.push(id);
-    }
-    let name = |edge: &tierce_plan::Edge| {
-        format!("edge from {} to {}", plan.nodes[edge.parent].name, plan.child_name(edge.child))
-    };
-    for edge in &plan.edges {
-        let child = match edge.child {
-            Child::Node(node) => ids.nodes[node],
-            Child::Task(task) => ids.tasks[task],
-            Child::Set(_) => 0,
-        };
-        let id = match child {
-            0 => 0,
-            child => kernel
-                .edge_new(ids.nodes[edge.parent], child, edge.rank, edge.when_spent)
-                .with_context(|| name(edge))?,
-        };
-        ids.edges.push(id);
-    }
-    for step in plan.attach_order() {
-        match step {
-            Attach::Root { cpu, node } => {
-                if let Err(refusal) = kernel.root(cpu, ids.nodes[node])? {
-                    bail!("cpu {cpu}, root {}: {refusal}", plan.nodes[node].name);
-                }
-                ids.roots.push((cpu, node, kernel.cpu(cpu).root_edge));
-            }
-            Attach::Edge(edge) if ids.edges[edge] != 0 => {
-                if let Err(refusal) = kernel.attach_edge(ids.edges[edge], plan.edges[edge].params)? {
-                    bail!("{}: {refusal}", name(&plan.edges[edge]));
-                }
-            }
-            Attach::Edge(_) => {}
-        }
-    }
-    for (task, &id) in plan.tasks.iter().zip(&ids.tasks) {
-        if id != 0 {
-            kernel.follow_jobs(id, task.load.as_ref().and_then(|load| load.deadline_ns()));
-        }
+    let ids = plan.build(&mut &*kernel, Members::Live)?;
+    for (task, &id) in plan.tasks.iter().zip(&ids.tasks).filter(|(_, id)| **id != 0) {
+        kernel.follow_jobs(id, task.load.as_ref().and_then(|load| load.deadline_ns()));
     }
     let default = plan.default_node.context("the plan has no default node")?;
-    let (params, nice) = match &plan.each {
-        Some(each) => (each.params, each.nice),
-        None => {
-            let presets = policy(plan.nodes[default].policy).map(preset).unwrap_or_default();
-            (presets, None)
-        }
-    };
+    let (params, nice) = plan.default_params();
     kernel.set_default(ids.nodes[default], params, nice)?;
     Ok(ids)
-}
-
-/// What a policy's edge parameters are when nobody says.
-fn preset(policy: &PolicyRecord) -> [u64; raw::PARAMS] {
-    let mut params = [0; raw::PARAMS];
-    for (at, param) in params.iter_mut().zip(&policy.edge_params) {
-        *at = param.preset.unwrap_or(0);
-    }
-    params
-}
-
-/// What a trace of this run says about itself.
-fn header(plan: &Plan, kernel: &Kernel, ids: &Ids, start_ns: u64) -> TraceHeader {
-    let nodes = plan.nodes.iter().zip(&ids.nodes).map(|(node, &id)| NodeInfo {
-        id,
-        name: node.name.clone(),
-        policy: policy(node.policy).map(|policy| policy.name.to_string()).unwrap_or_default(),
-        level: kernel.node(id).level.saturating_sub(1),
-    });
-    let tasks = plan.tasks.iter().zip(&ids.tasks).filter(|(_, &id)| id != 0).map(|(task, &id)| TaskInfo {
-        id,
-        name: task.name.clone(),
-        deadline_ns: task.load.as_ref().and_then(|load| load.deadline_ns()),
-        period_ns: match &task.load {
-            Some(tierce_plan::Load::Periodic(load)) => Some(load.period_ns),
-            Some(tierce_plan::Load::Sporadic(load)) => Some(load.separation_ns),
-            _ => None,
-        },
-    });
-    let roots = ids.roots.iter().map(|&(cpu, node, id)| EdgeInfo {
-        id,
-        child: ids.nodes[node],
-        parent_name: format!("cpu{cpu}"),
-        child_name: plan.nodes[node].name.clone(),
-        cpu: Some(cpu),
-        ..Default::default()
-    });
-    let edges = plan.edges.iter().zip(&ids.edges).filter(|(_, &id)| id != 0).map(|(edge, &id)| {
-        let parent = &plan.nodes[edge.parent];
-        let params = policy(parent.policy).map(|policy| &policy.edge_params[..]).unwrap_or_default();
-        let param = |name: &str| Some(edge.params[params.iter().position(|param| param.name == name)?]);
-        EdgeInfo {
-            id,
-            parent: ids.nodes[edge.parent],
-            child: kernel.edge(id).child,
-            parent_name: parent.name.clone(),
-            child_name: plan.child_name(edge.child).to_string(),
-            cpu: None,
-            budget_ns: param("budget"),
-            period_ns: param("period"),
-            deadline_ns: param("deadline").filter(|&ns| ns > 0),
-            weight: param("weight"),
-            priority: param("priority"),
-        }
-    });
-    TraceHeader {
-        version: tierce_trace::header::VERSION,
-        source: Source::Run,
-        plan: plan.name.clone(),
-        seed: None,
-        cpus: plan.machine.cpus,
-        start_ns,
-        end_ns: None,
-        clock: "CLOCK_MONOTONIC".into(),
-        nodes: nodes.collect(),
-        tasks: tasks.collect(),
-        edges: roots.chain(edges).collect(),
-    }
 }

@@ -23,13 +23,11 @@
 //! assert_eq!((report.tasks[0].jobs, report.tasks[0].cpu_ns), (100, 200_000_000));
 //! ```
 
-mod build;
 mod draw;
 mod program;
 mod queue;
 mod simulation;
 mod watch;
 
-pub use build::{build, header, Ids, Refused, RefusedBy};
 pub use draw::Stream;
 pub use simulation::{Options, Simulation, Violation};

@@ -12,15 +12,14 @@
 //!
 //! A job that arrives at the very instant at which the one before it is done finds its task asleep: it is woken.
 
-use crate::build::{self, Ids, Refused};
 use crate::draw::Stream;
 use crate::program::{Job, Next, Program, Step};
 use crate::queue::Queue;
 use crate::watch::{Seen, Watch};
 use std::fmt;
-use tierce_plan::{Arrival, Child, Costs, Plan, Work};
-use tierce_policy::{Graph, NEVER};
-use tierce_trace::{Event, Kind, Report, Stats, TraceHeader};
+use tierce_plan::{Arrival, Child, Costs, Ids, Members, Plan, Refused, Work};
+use tierce_policy::{policies, Graph, NEVER};
+use tierce_trace::{Event, Kind, Report, Source, Stats, TraceHeader};
 
 /// Decisions at one instant before it is a livelock: 64 CPUs, each as often as it has crossing edges, and more.
 const ROUNDS_MAX: u32 = 10_000;
@@ -128,6 +127,11 @@ pub struct Simulation {
     instants: u64,
 }
 
+/// Do tasks below this node have to announce their deadlines?
+fn heeds_deadlines(plan: &Plan, node: usize) -> bool {
+    policies().iter().any(|policy| policy.number == plan.nodes[node].policy && policy.heeds_deadlines)
+}
+
 impl fmt::Debug for Simulation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Simulation")
@@ -140,10 +144,12 @@ impl fmt::Debug for Simulation {
 impl Simulation {
     /// The plan at time 0, nobody running yet.
     pub fn new(plan: &Plan, options: Options) -> Result<Simulation, Refused> {
-        let (mut graph, ids) = build::build(plan, 0)?;
+        let mut graph = Graph::new(plan.machine.cpus, 0)
+            .map_err(|error| Refused { what: "machine".into(), why: error.into() })?;
+        let ids = plan.build(&mut graph.at(0), Members::Played)?;
         graph.set_quiet(true);
         graph.set_floor_ns(options.floor_ns);
-        let mut header = build::header(plan, &graph, &ids);
+        let mut header = TraceHeader::of(plan, &ids, Source::Sim);
         header.seed = Some(options.seed);
         let stats = Stats::new(&header);
         if options.trace {
@@ -173,7 +179,7 @@ impl Simulation {
             .collect();
         for edge in &plan.edges {
             if let Child::Task(task) = edge.child {
-                tasks[task].announces |= build::heeds_deadlines(plan, edge.parent);
+                tasks[task].announces |= heeds_deadlines(plan, edge.parent);
             }
         }
         let mut interrupts = Vec::new();

@@ -18,6 +18,7 @@ pub mod header;
 pub mod histogram;
 pub mod html;
 pub mod perfetto;
+mod plan;
 pub mod report;
 pub mod stats;
 pub mod units;

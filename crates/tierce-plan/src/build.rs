@@ -1,0 +1,122 @@
+//! From a plan to a graph, by the control operations of whoever has one.
+
+use crate::model::{Attach, Child, Edge, Plan, PARAMS};
+use crate::policies;
+use tierce_policy::{Control, Refusal, TASK};
+
+/// Which ids of a graph stand for which parts of a plan. In a graph made afresh: nodes and tasks in the order of the text,
+/// from 1; edges likewise; root edges after them, in the order of nodes and CPUs. 0: not in the graph.
+#[derive(Clone, Debug, Default)]
+pub struct Ids {
+    /// By index into [`Plan::nodes`].
+    pub nodes: Vec<u32>,
+    /// By index into [`Plan::tasks`].
+    pub tasks: Vec<u32>,
+    /// By index into [`Plan::edges`].
+    pub edges: Vec<u32>,
+    /// CPU, index into [`Plan::nodes`], edge.
+    pub roots: Vec<(u32, usize, u32)>,
+}
+
+impl Ids {
+    /// The id of what is below an edge.
+    pub fn of(&self, child: Child) -> u32 {
+        match child {
+            Child::Node(node) => self.nodes[node],
+            Child::Task(task) => self.tasks[task],
+            Child::Set(_) => 0,
+        }
+    }
+}
+
+/// A part of the plan cannot be in the graph.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{what}: {why}")]
+pub struct Refused {
+    /// Which part: `node rt`, `edge from rt to audio`.
+    pub what: String,
+    /// Why.
+    pub why: Refusal,
+}
+
+/// Which tasks of sets are in the graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Members {
+    /// All that the plan counts: they are played.
+    Played,
+    /// None: they come with their threads.
+    Live,
+}
+
+impl Plan {
+    /// The plan's graph, in one that is empty.
+    pub fn build(&self, control: &mut dyn Control, members: Members) -> Result<Ids, Refused> {
+        let mut ids = Ids {
+            nodes: vec![0; self.nodes.len()],
+            tasks: vec![0; self.tasks.len()],
+            edges: vec![0; self.edges.len()],
+            roots: Vec::new(),
+        };
+        self.make(control, &mut ids, members)?;
+        for step in self.attach_order() {
+            match step {
+                Attach::Root { cpu, node } => {
+                    let root = control.root(cpu, ids.nodes[node]);
+                    let what = || format!("cpu {cpu}, root {}", self.nodes[node].name);
+                    ids.roots.push((cpu, node, root.map_err(|why| Refused { what: what(), why })?));
+                }
+                Attach::Edge(edge) if ids.edges[edge] != 0 => {
+                    let about = &self.edges[edge];
+                    control.attach(ids.edges[edge], about.params).map_err(|why| self.refused(about, why))?;
+                }
+                Attach::Edge(_) => {}
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Nodes, tasks and edges that are not there yet, none attached. Ids go up in the order of the text.
+    pub(crate) fn make(
+        &self,
+        control: &mut dyn Control,
+        ids: &mut Ids,
+        members: Members,
+    ) -> Result<(), Refused> {
+        for (node, id) in self.nodes.iter().zip(&mut ids.nodes).filter(|(_, id)| **id == 0) {
+            let made = control.node_new(node.policy, node.concurrency, u64::MAX, node.params);
+            *id = made.map_err(|why| Refused { what: format!("node {}", node.name), why })?;
+        }
+        for (task, id) in self.tasks.iter().zip(&mut ids.tasks).filter(|(_, id)| **id == 0) {
+            if members == Members::Played || task.set.is_none() {
+                let made = control.node_new(TASK, 1, task.affinity.unwrap_or(u64::MAX), Default::default());
+                *id = made.map_err(|why| Refused { what: format!("task {}", task.name), why })?;
+            }
+        }
+        for (index, edge) in self.edges.iter().enumerate() {
+            let child = ids.of(edge.child);
+            if child != 0 && ids.edges[index] == 0 {
+                let made = control.edge_new(ids.nodes[edge.parent], child, edge.rank, edge.when_spent);
+                ids.edges[index] = made.map_err(|why| self.refused(edge, why))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Parameters of the edge of a thread in the default node, and which of them, if any, follows its nice value.
+    pub fn default_params(&self) -> ([u64; PARAMS], Option<usize>) {
+        if let Some(each) = &self.each {
+            return (each.params, each.nice);
+        }
+        let policy = self.default_node.and_then(|node| policies::by_number(self.nodes[node].policy));
+        let mut params = [0; PARAMS];
+        for (at, param) in params.iter_mut().zip(policy.into_iter().flat_map(|policy| &policy.edge_params)) {
+            *at = param.preset.unwrap_or(0);
+        }
+        (params, None)
+    }
+
+    pub(crate) fn refused(&self, edge: &Edge, why: Refusal) -> Refused {
+        let (parent, child) = (&self.nodes[edge.parent].name, self.child_name(edge.child));
+        Refused { what: format!("edge from {parent} to {child}"), why }
+    }
+}
