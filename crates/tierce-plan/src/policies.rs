@@ -1,7 +1,7 @@
 //! The policies there are, as the scheduling core describes them. Nothing about a policy is known here but what its
 //! record says, and the names of the parameters that several policies share: `budget`, `period`, `deadline`, `weight`.
 
-pub use tierce_policy::{limits, policies, Param, ParamKind, PolicyRecord};
+pub use tierce_policy::{limits, policies, Param, ParamKind, PolicyRecord, KERNEL};
 
 /// The policy of that name.
 pub fn by_name(name: &str) -> Option<&'static PolicyRecord> {
@@ -21,9 +21,4 @@ pub fn position(params: &[Param], name: &str) -> Option<usize> {
 /// Positions of `budget` and `period` if edges below this policy have a budget.
 pub fn budget_and_period(policy: &PolicyRecord) -> Option<(usize, usize)> {
     Some((position(&policy.edge_params, "budget")?, position(&policy.edge_params, "period")?))
-}
-
-/// Limits of the kernel build.
-pub fn kernel_limits() -> tierce_policy::Limits {
-    limits()
 }

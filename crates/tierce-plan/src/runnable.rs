@@ -4,7 +4,7 @@ use crate::admission::{Rates, Trust};
 use crate::exact::zero;
 use crate::faults::{Fault, Faults};
 use crate::model::{Child, Edge, Plan};
-use crate::policies;
+use crate::policies::{self, KERNEL};
 use crate::source::Spot;
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -23,7 +23,7 @@ impl Plan {
         self.roots_for(cpus, &mut faults);
         self.default_for(cpus, &shape, &mut faults);
         self.watchdog(&mut faults);
-        self.pools(&mut faults);
+        self.pools(cpus, &shape, &mut faults);
         if faults.is_empty() {
             Ok(())
         } else {
@@ -188,22 +188,29 @@ impl Plan {
         }
     }
 
-    /// Nodes and single tasks are made before the first thread is matched; sets grow as threads come.
-    fn pools(&self, faults: &mut Vec<Fault>) {
-        let limits = policies::kernel_limits();
-        let single = |child: Child| match child {
-            Child::Task(task) => self.tasks[task].set.is_none(),
-            _ => true,
-        };
-        let tasks = self.tasks.iter().filter(|task| task.set.is_none()).count();
+    /// What the kernel build can hold. Nodes and single tasks are made before the first thread is matched; sets grow as
+    /// threads come.
+    fn pools(&self, cpus: u32, shape: &Shape, faults: &mut Vec<Fault>) {
+        let single = |task: &usize| self.tasks[*task].set.is_none();
+        let tasks: Vec<usize> = (0..self.tasks.len()).filter(single).collect();
+        let alone = |child: Child| !matches!(child, Child::Task(task) if !single(&task));
         let roots: usize = self.nodes.iter().map(|node| node.roots.len()).sum();
-        let edges = self.edges.iter().filter(|edge| single(edge.child)).count() + roots;
+        let edges = self.edges.iter().filter(|edge| alone(edge.child)).count() + roots;
+        // As in the structure's rules: what gets its CPUs from several places.
+        let several = |reach: u64, parents: usize| reach.count_ones() > 1 && parents != 1;
+        let heads =
+            (0..self.nodes.len()).filter(|node| several(shape.reach[*node], shape.parents[*node].len()));
+        let shared =
+            |task: &&usize| several(shape.task_reach(self, **task), shape.task_parents[**task].len());
+        let heads = heads.count() + tasks.iter().filter(shared).count();
         for (rule, what, count, most) in [
-            ("too_many_nodes", "nodes and tasks", self.nodes.len() + tasks, limits.nodes),
-            ("too_many_edges", "edges", edges, limits.edges),
+            ("too_many_nodes", "nodes and tasks", self.nodes.len() + tasks.len(), KERNEL.nodes),
+            ("too_many_edges", "edges", edges, KERNEL.edges),
+            ("too_many_shared", "nodes and tasks with parents on several CPUs", heads, KERNEL.heads),
+            ("too_many_cpus", "CPUs", cpus as usize, KERNEL.cpus),
         ] {
             if count > most as usize {
-                let message = format!("the plan has more {what} than the kernel build can hold");
+                let message = format!("there are more {what} than the kernel build can hold");
                 faults.push(Fault::new(rule, Spot::default(), message).value(count).bound(most));
             }
         }

@@ -71,6 +71,51 @@ fn a_live_plan_fits_the_machine() {
     assert_eq!(rules(3), ["root_cpu_must_be_online"]);
 }
 
+/// Plans that check and sim take may be too large for the kernel: each pool is filled, then one more.
+#[test]
+fn a_live_plan_fits_the_kernel_build() {
+    let kernel = tierce_policy::KERNEL;
+    let top = "[machine]\ncpus = 64\n[node.top]\npolicy = \"fair\"\nper_cpu = true\n\
+               [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = {}\n";
+    let tasks = |count: u32, under: &dyn Fn(u32) -> String| {
+        let mut text = top.to_string();
+        for task in 0..count {
+            let _ = write!(text, "[task.t{task}]\nunder = {{ {} }}\n", under(task));
+        }
+        text
+    };
+    let rules = |text: &str, cpus| {
+        let plan = Plan::parse(text, "generated.toml").unwrap_or_else(|faults| panic!("{faults}"));
+        match plan.check_runnable(cpus) {
+            Ok(()) => vec![],
+            Err(faults) => faults.faults.iter().map(|fault| (fault.rule, fault.bound.clone())).collect(),
+        }
+    };
+    let bound = |rule, most: u32| vec![(rule, Some(most.to_string()))];
+    let rest = |_| "rest = {}".to_string();
+    let room = kernel.nodes - 65; // 64 replicas and `rest`
+    assert_eq!(rules(&tasks(room, &rest), 64), []);
+    assert_eq!(rules(&tasks(room + 1, &rest), 64), bound("too_many_nodes", kernel.nodes));
+    // Below one CPU's root and the shared node: a head with two edges, one of them crossing.
+    let both = |task: u32| format!("rest = {{}}, top = {{ cpu = {} }}", task % 64);
+    let room = kernel.heads - 1; // `rest`
+    assert_eq!(rules(&tasks(room, &both), 64), []);
+    assert_eq!(rules(&tasks(room + 1, &both), 64), bound("too_many_shared", kernel.heads));
+    // Three parents in one tree each: edges run out before nodes.
+    let three = "[machine]\ncpus = 1\n[node.top]\npolicy = \"fair\"\ncpu = 0\n\
+                 [node.a]\npolicy = \"fair\"\nunder.top = {}\n\
+                 [node.b]\npolicy = \"fair\"\ndefault = true\nunder.top = {}\n";
+    let mut text = three.to_string();
+    for task in 0..(kernel.edges - 3) / 3 {
+        let _ = write!(text, "[task.t{task}]\nunder = {{ top = {{}}, a = {{}}, b = {{}} }}\n");
+    }
+    assert_eq!(rules(&text, 1), []);
+    text += "[task.last]\nunder = { top = {}, a = {}, b = {} }\n";
+    assert_eq!(rules(&text, 1), bound("too_many_edges", kernel.edges));
+    // A machine with more CPUs.
+    assert_eq!(rules(top, 65), bound("too_many_cpus", kernel.cpus));
+}
+
 #[test]
 fn a_default_node_below_bounded_reservations_is_sure_of_the_rest() {
     let plan = |budget: &str| {

@@ -9,7 +9,7 @@ mod records;
 
 pub use control::{At, Control, Refusal};
 pub use graph::{Broken, Difference, Error, Event, Graph, Why, NEVER};
-pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord};
+pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord, KERNEL};
 
 /// Kind number of a task (policies have theirs from [`policies`]).
 pub const TASK: u32 = 1;

