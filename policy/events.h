@@ -27,7 +27,9 @@
 	E(17, control, "operation", "node or edge", "error, 0: done") \
 	E(18, name, "task: from here on another thread", "b, pad, value: 16 bytes of its name", "") \
 	E(19, attach, "edge", "child", "parent, 0: the CPU of this record") \
-	E(20, detach, "edge", "child", "0")
+	E(20, detach, "edge", "child", "0") \
+	E(21, change, "bytes of a plan change from here on", "b, pad, value: 16 of them", "") \
+	E(22, resize, "edge", "child", "budget from its next replenishment on (ns)")
 
 #define TIERCE_ENUM(number, name, a, b, value) TIERCE_EV_##name = number,
 enum tierce_event_kind { TIERCE_EVENT_LIST(TIERCE_ENUM) };

@@ -1,5 +1,7 @@
 //! One record of the stream, as `policy/events.h` lays it out.
 
+use crate::file::HEADER_BYTES_MAX;
+
 /// Bytes of one record in a file.
 pub const RECORD_BYTES: usize = 32;
 
@@ -74,6 +76,11 @@ kinds! {
     19 Attach "attach",
     /// An edge disappears. a: edge; b: child.
     20 Detach "detach",
+    /// The plan is another one from here on: a part of the [`crate::PlanChange`]. a: bytes of it from here on; b, pad,
+    /// value: 16 of them.
+    21 Change "change",
+    /// An edge has another budget, from its next replenishment on. a: edge; b: child; value: budget (ns).
+    22 Resize "resize",
 }
 
 /// One record. Fields that a kind does not use are 0.
@@ -89,7 +96,7 @@ pub struct Event {
     pub a: u32,
     /// Second argument.
     pub b: u32,
-    /// Unused but by [`Kind::Name`].
+    /// Unused but by [`Kind::Name`] and [`Kind::Change`].
     pub pad: u32,
     /// Third argument.
     pub value: u64,
@@ -103,13 +110,19 @@ impl Event {
 
     /// A [`Kind::Name`] record; the name is cut after 16 bytes (at a character's boundary).
     pub fn naming(now_ns: u64, cpu: u16, task: u32, name: &str) -> Event {
-        let mut text = [0u8; 16];
         let length = (0..=name.len().min(16)).rev().find(|&n| name.is_char_boundary(n)).unwrap_or(0);
-        text[..length].copy_from_slice(&name.as_bytes()[..length]);
+        Event { cpu, ..Event::with_text(now_ns, Kind::Name, task, &name.as_bytes()[..length]) }
+    }
+
+    /// A record with up to 16 bytes of text in b, pad and value.
+    pub fn with_text(now_ns: u64, kind: Kind, a: u32, bytes: &[u8]) -> Event {
+        let mut text = [0u8; 16];
+        let length = bytes.len().min(16);
+        text[..length].copy_from_slice(&bytes[..length]);
         let [b, pad, low, high] =
             [0, 4, 8, 12].map(|at| u32::from_le_bytes([text[at], text[at + 1], text[at + 2], text[at + 3]]));
         let value = u64::from(low) | u64::from(high) << 32;
-        Event { now_ns, kind: Kind::Name as u16, cpu, a: task, b, pad, value }
+        Event { now_ns, kind: kind as u16, cpu: 0, a, b, pad, value }
     }
 
     /// The kind, if this version knows it.
@@ -119,12 +132,18 @@ impl Event {
 
     /// The text of a [`Kind::Name`] record.
     pub fn text(&self) -> String {
-        let mut bytes = Vec::with_capacity(16);
-        bytes.extend(self.b.to_le_bytes());
-        bytes.extend(self.pad.to_le_bytes());
-        bytes.extend(self.value.to_le_bytes());
+        let bytes = self.bytes();
         let end = bytes.iter().position(|&byte| byte == 0).unwrap_or(bytes.len());
         String::from_utf8_lossy(&bytes[..end]).into_owned()
+    }
+
+    /// The bytes of b, pad and value.
+    pub fn bytes(&self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[0..4].copy_from_slice(&self.b.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.pad.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.value.to_le_bytes());
+        bytes
     }
 
     /// As it is in a file: little endian, 32 bytes.
@@ -170,12 +189,15 @@ impl Event {
             |what: &str, id: u64| (id > ID_MAX.into()).then(|| format!("{what} is {id}, at most {ID_MAX}"));
         match kind {
             Kind::Outside | Kind::Control | Kind::Lost => None,
+            Kind::Change => (self.a > HEADER_BYTES_MAX)
+                .then(|| format!("a change of {} bytes, at most {HEADER_BYTES_MAX}", self.a)),
             Kind::Decision
             | Kind::Grant
             | Kind::Throttle
             | Kind::Replenish
             | Kind::Budget
             | Kind::Forgive
+            | Kind::Resize
             | Kind::Detach => id("a", self.a.into()).or_else(|| id("b", self.b.into())),
             Kind::Attach => {
                 id("a", self.a.into()).or_else(|| id("b", self.b.into())).or_else(|| id("parent", self.value))

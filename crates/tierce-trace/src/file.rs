@@ -4,6 +4,7 @@
 //! error with the byte it was found at. A recording cut off in the middle (its writer was killed) gives all its whole
 //! records, then [`TraceError::Truncated`].
 
+use crate::change::{Renumber, Seen};
 use crate::event::{Event, RECORD_BYTES};
 use crate::header::{TraceHeader, VERSION};
 use std::io::{self, BufReader, BufWriter, Read, Write};
@@ -203,7 +204,8 @@ impl<R: Read> Iterator for Reader<R> {
     }
 }
 
-/// A whole trace in memory, its records in the order of their times (equal times: of the file).
+/// A whole trace in memory, its records in the order of their times (equal times: of the file). If the plan changed, the
+/// header has all that it ever named, each with a number of its own: see [`crate::change`].
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Trace {
     /// The header.
@@ -224,7 +226,20 @@ impl Trace {
             }
         }
         events.sort_by_key(|event| event.now_ns);
-        Ok((Trace { header: reader.header, events }, fault))
+        let mut header = reader.header;
+        let mut renumber = Renumber::new(&header);
+        events.retain_mut(|event| match renumber.event(event) {
+            Seen::Event(seen) => {
+                *event = seen;
+                true
+            }
+            Seen::Change(change) => {
+                change.amend(&mut header);
+                false
+            }
+            Seen::Nothing => false,
+        });
+        Ok((Trace { header, events }, fault))
     }
 
     /// When the recording ends: as the header says, else with its last record.

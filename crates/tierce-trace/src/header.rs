@@ -67,6 +67,13 @@ pub struct NodeInfo {
     pub policy: String,
     /// Nodes above it, at most.
     pub level: u32,
+    /// A change of the plan took it out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gone: bool,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
 }
 
 /// A task.
@@ -82,6 +89,9 @@ pub struct TaskInfo {
     /// Period of its jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<u64>,
+    /// A change of the plan took it out.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub gone: bool,
 }
 
 /// An edge (virtual processor) from a parent to a child, with those parameters its parent's policy knows.

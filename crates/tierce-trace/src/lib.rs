@@ -12,6 +12,7 @@
 //! The simulator and the live run may also feed [`Stats`] directly and keep no trace.
 
 pub mod browser;
+pub mod change;
 pub mod event;
 pub mod file;
 pub mod header;
@@ -23,6 +24,7 @@ pub mod report;
 pub mod stats;
 pub mod units;
 
+pub use change::{PlanChange, Renumber, Seen};
 pub use event::{Event, Kind, NO_DEADLINE};
 pub use file::{Reader, Trace, TraceError, Writer};
 pub use header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};

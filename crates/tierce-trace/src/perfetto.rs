@@ -362,7 +362,9 @@ impl<'a, W: Write> Writer<'a, W> {
                 Ok(())
             }
             Kind::Detach => self.revoke(now, a),
-            Kind::Request | Kind::Release | Kind::JobStart | Kind::Outside => Ok(()),
+            Kind::Request | Kind::Release | Kind::JobStart | Kind::Outside | Kind::Change | Kind::Resize => {
+                Ok(())
+            }
         }
     }
 

@@ -36,6 +36,7 @@ fn nodes(plan: &Plan, ids: &Ids) -> Vec<NodeInfo> {
         name: node.name.clone(),
         policy: policy(node.policy).map(|policy| policy.name.to_string()).unwrap_or_default(),
         level,
+        gone: false,
     })
     .collect()
 }
@@ -51,6 +52,7 @@ fn tasks(plan: &Plan, ids: &Ids) -> Vec<TaskInfo> {
             Some(Load::Sporadic(load)) => Some(load.separation_ns),
             _ => None,
         },
+        gone: false,
     })
     .collect()
 }

@@ -50,6 +50,9 @@ pub struct TaskReport {
     pub id: u32,
     /// Its name.
     pub name: String,
+    /// A change of the plan took it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
     /// CPU time received.
     pub cpu_ns: u64,
     /// Jobs that arrived.
@@ -81,6 +84,9 @@ pub struct NodeReport {
     pub policy: String,
     /// Nodes above it, at most.
     pub level: u32,
+    /// A change of the plan took it out.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
     /// CPU time that went through it.
     pub cpu_ns: u64,
     /// Its edges, one per parent.
@@ -168,21 +174,27 @@ impl Stats {
                 name: node.name.clone(),
                 policy: node.policy.clone(),
                 level: node.level,
+                gone: node.gone,
                 cpu_ns: under.iter().map(|edge| edge.cpu_ns).sum::<u64>() + former,
                 under,
             }
         });
         let nodes = nodes.collect();
-        let mut known = vec![false; self.tasks.len()];
+        let mut known = vec![None; self.tasks.len()];
         for task in &self.header.tasks {
-            known.get_mut(task.id as usize).into_iter().for_each(|known| *known = true);
+            known.get_mut(task.id as usize).into_iter().for_each(|known| *known = Some(task.gone));
         }
         let live = self.tasks.iter().enumerate().skip(1).filter(|&(id, stats)| {
-            known[id] || stats.released > 0 || stats.switches > 0 || stats.cpu_ns > 0 || stats.misses > 0
+            known[id].is_some()
+                || stats.released > 0
+                || stats.switches > 0
+                || stats.cpu_ns > 0
+                || stats.misses > 0
         });
         let live = live.map(|(id, stats)| {
             let id = id as u32;
-            task_report(id, self.name(id), stats, take(&mut under, id))
+            let report = task_report(id, self.name(id), stats, take(&mut under, id));
+            TaskReport { gone: known[id as usize] == Some(true), ..report }
         });
         let former = self.former.iter().map(|(name, stats)| task_report(0, name.clone(), stats, Vec::new()));
         Report {
@@ -233,6 +245,7 @@ fn task_report(id: u32, name: String, stats: &TaskStats, under: Vec<EdgeReport>)
     TaskReport {
         id,
         name,
+        gone: false,
         cpu_ns: stats.cpu_ns,
         released: stats.released,
         jobs: stats.jobs(),
@@ -309,7 +322,7 @@ impl Report {
         for task in &self.tasks {
             let spread =
                 |value: fn(&Spread) -> u64| task.response_ns.as_ref().map_or("-".into(), |s| time(value(s)));
-            let name = if task.id == 0 { format!("{} (gone)", task.name) } else { task.name.clone() };
+            let name = named(&task.name, task.id == 0 || task.gone);
             table.add_row([
                 name,
                 time(task.cpu_ns),
@@ -343,9 +356,8 @@ impl Report {
             "throttles",
         ]);
         let nodes = self.nodes.iter().flat_map(|node| {
-            node.under
-                .iter()
-                .map(|edge| ("  ".repeat(node.level as usize) + &node.name, node.policy.as_str(), edge))
+            let name = "  ".repeat(node.level as usize) + &named(&node.name, node.gone);
+            node.under.iter().map(move |edge| (name.clone(), node.policy.as_str(), edge))
         });
         let tasks = self.tasks.iter().flat_map(|task| {
             let budgets =
@@ -388,6 +400,10 @@ impl Report {
         }
         right_align(table)
     }
+}
+
+fn named(name: &str, gone: bool) -> String {
+    format!("{name}{}", if gone { " (gone)" } else { "" })
 }
 
 fn table(header: &[&str]) -> Table {

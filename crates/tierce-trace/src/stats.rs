@@ -11,8 +11,9 @@
 //!
 //! Both give the same [`Report`](crate::Report).
 
+use crate::change::PlanChange;
 use crate::event::{Event, Kind, ID_MAX};
-use crate::header::TraceHeader;
+use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
 use crate::histogram::{Histogram, Summary};
 use std::collections::{BTreeMap, VecDeque};
 
@@ -81,8 +82,8 @@ pub struct EdgeStats {
     pub deviation_ns: Histogram,
     /// Its budget (ns).
     pub budget_ns: Option<u64>,
-    /// `cpu_ns` at the last replenishment.
-    period_began_at: Option<u64>,
+    /// `cpu_ns` and budget at the last replenishment.
+    period_began: Option<(u64, Option<u64>)>,
     /// CPU that runs its child through it.
     on_cpu: Option<u16>,
 }
@@ -141,22 +142,32 @@ impl Stats {
         let mut stats = Stats { header: header.clone(), start_ns, now_ns: start_ns, ..Default::default() };
         let charged = CpuStats { charged_ns: start_ns, ..Default::default() };
         stats.cpus = vec![charged; header.cpus.min(crate::file::CPUS_MAX) as usize];
-        for (id, name) in header.nodes.iter().map(|node| (node.id, &node.name)) {
-            *at(&mut stats.names, id.min(ID_MAX)) = Some(name.clone());
+        stats.come(&header.nodes, &header.tasks, &header.edges);
+        stats
+    }
+
+    fn come(&mut self, nodes: &[NodeInfo], tasks: &[TaskInfo], edges: &[EdgeInfo]) {
+        for (id, name) in nodes.iter().map(|node| (node.id, &node.name)) {
+            *at(&mut self.names, id.min(ID_MAX)) = Some(name.clone());
         }
-        for (id, name) in header.tasks.iter().map(|task| (task.id, &task.name)) {
-            *at(&mut stats.names, id.min(ID_MAX)) = Some(name.clone());
-            at(&mut stats.tasks, id.min(ID_MAX));
+        for (id, name) in tasks.iter().map(|task| (task.id, &task.name)) {
+            *at(&mut self.names, id.min(ID_MAX)) = Some(name.clone());
+            at(&mut self.tasks, id.min(ID_MAX));
         }
-        for edge in &header.edges {
-            *at(&mut stats.edges, edge.id.min(ID_MAX)) = EdgeStats {
+        for edge in edges {
+            *at(&mut self.edges, edge.id.min(ID_MAX)) = EdgeStats {
                 parent: edge.parent,
                 child: edge.child,
                 budget_ns: edge.budget_ns,
                 ..Default::default()
             };
         }
-        stats
+    }
+
+    /// The plan is another one from here on; numbers are those of [`crate::Renumber`].
+    pub fn change(&mut self, change: &PlanChange) {
+        change.amend(&mut self.header);
+        self.come(&change.nodes, &change.tasks, &change.edges);
     }
 
     /// The header it was made with.
@@ -210,10 +221,10 @@ impl Stats {
     pub fn replenish(&mut self, edge: u32, supply_ns: u64) {
         let edge = at(&mut self.edges, edge);
         edge.replenishments += 1;
-        if let Some(before) = edge.period_began_at.replace(supply_ns) {
+        if let Some((before, budget_ns)) = edge.period_began.replace((supply_ns, edge.budget_ns)) {
             let supply = supply_ns.saturating_sub(before);
             edge.supply_ns.record(supply);
-            if let Some(budget) = edge.budget_ns {
+            if let Some(budget) = budget_ns {
                 edge.deviation_ns.record(supply.abs_diff(budget));
             }
         }
@@ -307,6 +318,8 @@ impl Stats {
                 *edge = EdgeStats { parent: value as u32, child: b, ..Default::default() };
             }
             Kind::Detach => self.forget_edge(a, now_ns),
+            Kind::Resize => at(&mut self.edges, a).budget_ns = Some(value),
+            Kind::Change => {} // taken in by Renumber
             Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
             }
         }

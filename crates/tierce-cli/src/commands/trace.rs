@@ -143,6 +143,10 @@ fn text_line(header: &TraceHeader, event: &Event) -> String {
         Some(Kind::Outside) => format!("thread {a} {}", if b == 1 { "begins" } else { "ends" }),
         Some(Kind::Control) => format!("operation {a} on {b}, error {value}"),
         Some(Kind::Name) => format!("#{a} is {}", event.text()),
+        Some(Kind::Change) => {
+            format!("{a} bytes: {}", String::from_utf8_lossy(&event.bytes()).trim_end_matches('\0'))
+        }
+        Some(Kind::Resize) => format!("{} to {}", edge(a), units::time(value)),
         Some(Kind::Attach) => format!("edge {a}: {} > {}", thing(value as u32), thing(b)),
     };
     let kind = event.kind().map_or_else(|| format!("kind {}", event.kind), |kind| kind.name().to_string());

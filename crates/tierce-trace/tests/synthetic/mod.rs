@@ -357,6 +357,7 @@ fn header(options: &Options, tasks: &[Task]) -> TraceHeader {
         name: name.into(),
         policy: policy.into(),
         level,
+        gone: false,
     };
     let nodes = vec![
         node(1, "top@0", "fixed-priority", 0),
@@ -388,7 +389,7 @@ fn header(options: &Options, tasks: &[Task]) -> TraceHeader {
             Load::Periodic { period_ns, deadline_ns, .. } => (Some(period_ns), Some(deadline_ns)),
             Load::Busy => (None, None),
         };
-        infos.push(TaskInfo { id, name: task.name.into(), period_ns, deadline_ns });
+        infos.push(TaskInfo { id, name: task.name.into(), period_ns, deadline_ns, gone: false });
         edges.push(match task.reserved {
             Some((cpu, budget, period)) => EdgeInfo {
                 budget_ns: Some(budget),
