@@ -5,12 +5,14 @@
 #define TIERCE_CONTROL_H
 
 /* Numbers below 64: a graph operation of enum tierce_op, its arguments in a, b, value, its parameters in param. */
-#define COMMAND_LEAF	64 /* thread `pid` becomes task `a` as soon as it is off the CPU; `b`: made for it, goes with it */
+#define COMMAND_LEAF	64 /* thread `pid` becomes task `a` as soon as it is off the CPU; `b`: made for it, goes with it. \
+			    * `a` 0: it goes to the default node */
 #define COMMAND_DEFAULT 65 /* node `a` is the default node, `param` for its threads' edges, but param[b] follows nice */
 #define COMMAND_REAP	66 /* task `a` is of a dead thread and could not be freed when it died: try again */
 
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_NICE	  0xffffffffu
+#define COMMAND_TO_DEFAULT 0xffffffffu /* instead of a thread's next leaf: any below the default node */
 
 #define OVERFLOW_SLICE_NS 1000000
 #define ARENA_MARK	  0x54494552434521ull

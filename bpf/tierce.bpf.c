@@ -45,7 +45,7 @@ const volatile u32 cpus_here = 1;
 
 struct thread {	  /* of every thread, in its task storage */
 	u32 leaf; /* its task in the graph, 0: none, it runs outside */
-	u32 next; /* the task it becomes as soon as it is off the CPU, 0: none */
+	u32 next; /* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -392,7 +392,7 @@ static inline void thread_end(struct task_struct *p, struct thread *t, u64 now)
 {
 	u32 next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
 	thread_leave(p, t, now);
-	if (next)
+	if (next && next < TIERCE_NODES)
 		leaf_free(next, now);
 }
 static inline void thread_takes(struct task_struct *p, struct thread *t, u32 leaf)
@@ -420,6 +420,11 @@ static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 	u64 cpus = cpus_of(p->cpus_ptr);
 	if (!next)
 		return;
+	if (next == COMMAND_TO_DEFAULT) {
+		thread_leave(p, t, now);
+		thread_join(p, t, cpus, now);
+		return;
+	}
 	if (SIDE.leaf[next].pid || graph_allow(next, cpus, now)) {
 		__sync_fetch_and_add(&SIDE.displaced, 1);
 		leaf_free(next, now);
@@ -846,13 +851,15 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 	if (t && (t->leaf || t->next))
 		thread_end(p, t, now_ns());
 }
-/* nice changed */
+/* Nice changed, or just its slice: the loader does that to have a thread pass through here. */
 SEC("struct_ops/set_weight")
 void BPF_PROG(tierce_set_weight, struct task_struct *p, u32 weight)
 {
 	struct thread *t = thread_of(p);
 	u32 edge, nice = SIDE.default_nice, i;
 	u64 now;
+	if (t && t->next && !(t->leaf && S.node[t->leaf].servable))
+		thread_move(p, t, now_ns()); /* it sleeps, and the loader wants it to move now */
 	if (!t || !t->leaf || nice >= TIERCE_PARAMS || SIDE.leaf[t->leaf].own != LEAF_DEFAULT)
 		return;
 	edge = S.node[t->leaf].first_parent;
@@ -972,11 +979,12 @@ static inline u64 command_leaf(struct tierce_command *c)
 	if (!p)
 		return COMMAND_NO_THREAD;
 	t = thread_of(p);
-	if (t && c->a && c->a < TIERCE_NODES && S.node[c->a].kind == TIERCE_TASK) {
+	if (t && (!c->a || (c->a < TIERCE_NODES && S.node[c->a].kind == TIERCE_TASK))) {
 		bpf_local_irq_save(&flags);
-		SIDE.leaf[c->a].own = c->b ? LEAF_MEMBER : LEAF_PLAN;
-		before = __sync_lock_test_and_set(&t->next, c->a);
-		if (before)
+		if (c->a)
+			SIDE.leaf[c->a].own = c->b ? LEAF_MEMBER : LEAF_PLAN;
+		before = __sync_lock_test_and_set(&t->next, c->a ? c->a : COMMAND_TO_DEFAULT);
+		if (before && before < TIERCE_NODES)
 			leaf_free(before, now_ns());
 		bpf_local_irq_restore(&flags);
 		result = 0;
@@ -985,12 +993,18 @@ static inline u64 command_leaf(struct tierce_command *c)
 	return result;
 }
 
+/* Does the edge still lead to this leaf of a member of a set? Its thread may have died, and both have been given again. */
+static inline bool edge_is_members(u32 edge, u32 leaf)
+{
+	return edge < TIERCE_EDGES && leaf < TIERCE_NODES && S.edge[edge].child == leaf && SIDE.leaf[leaf].own == LEAF_MEMBER;
+}
+
 SEC("syscall")
 int control(struct tierce_command *c)
 {
 	unsigned long flags;
 	u64 now = now_ns(), result = TIERCE_E_no_such_node;
-	u32 i;
+	u32 i, child;
 
 	if (c->op == COMMAND_LEAF) {
 		c->result = command_leaf(c);
@@ -1009,9 +1023,21 @@ int control(struct tierce_command *c)
 	case TIERCE_OP_node_set: result = graph_node_set(c->a, now); break;
 	case TIERCE_OP_node_free: result = graph_node_free(c->a); break;
 	case TIERCE_OP_edge_new: result = graph_edge_new(c->a, c->b, (s32)c->value, c->value >> 32); break;
-	case TIERCE_OP_attach: result = graph_attach(c->a, now); break;
-	case TIERCE_OP_set: result = graph_set(c->a, now); break;
-	case TIERCE_OP_detach: result = graph_detach(c->a, now); break;
+	case TIERCE_OP_attach:
+		result = graph_attach(c->a, now);
+		if (!result && SIDE.ready && c->a < TIERCE_EDGES)
+			port_trace(TIERCE_EV_attach, 0, c->a, S.edge[c->a].child, S.edge[c->a].parent, now);
+		break;
+	case TIERCE_OP_set:
+		if (!c->b || edge_is_members(c->a, c->b))
+			result = graph_set(c->a, now);
+		break;
+	case TIERCE_OP_detach:
+		child = c->a < TIERCE_EDGES ? S.edge[c->a].child : TIERCE_NONE;
+		result = graph_detach(c->a, now);
+		if (!result && SIDE.ready)
+			port_trace(TIERCE_EV_detach, 0, c->a, child, 0, now);
+		break;
 	case TIERCE_OP_root: result = graph_root(c->a, c->b, now); break;
 	case COMMAND_DEFAULT:
 		SIDE.default_node = c->a;

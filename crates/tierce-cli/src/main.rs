@@ -20,6 +20,7 @@ Start with an example:
   tierce vm    -- tierce run plan.toml        try it on a throw-away machine
   tierce doctor                               can this machine enforce a plan?
   tierce run   examples/desktop.toml          enforce it on this machine (root)
+  tierce apply changed.toml                   change it while it runs
 
 Exit codes: 0 holds / done, 1 does not hold, 2 bad input or environment.";
 

@@ -16,9 +16,22 @@ pub struct Ids {
     pub edges: Vec<u32>,
     /// CPU, index into [`Plan::nodes`], edge.
     pub roots: Vec<(u32, usize, u32)>,
+    /// By index into [`Plan::edges`].
+    pub(crate) attached: Vec<bool>,
 }
 
 impl Ids {
+    /// Nothing is in the graph.
+    pub(crate) fn none(plan: &Plan) -> Ids {
+        Ids {
+            nodes: vec![0; plan.nodes.len()],
+            tasks: vec![0; plan.tasks.len()],
+            edges: vec![0; plan.edges.len()],
+            roots: Vec::new(),
+            attached: vec![false; plan.edges.len()],
+        }
+    }
+
     /// The id of what is below an edge.
     pub fn of(&self, child: Child) -> u32 {
         match child {
@@ -51,28 +64,35 @@ pub enum Members {
 impl Plan {
     /// The plan's graph, in one that is empty.
     pub fn build(&self, control: &mut dyn Control, members: Members) -> Result<Ids, Refused> {
-        let mut ids = Ids {
-            nodes: vec![0; self.nodes.len()],
-            tasks: vec![0; self.tasks.len()],
-            edges: vec![0; self.edges.len()],
-            roots: Vec::new(),
-        };
+        let mut ids = Ids::none(self);
         self.make(control, &mut ids, members)?;
+        self.attach(control, &mut ids, &|_| true)?;
+        Ok(ids)
+    }
+
+    /// Attach what is not attached yet: roots, and those edges that are `wanted`.
+    pub(crate) fn attach(
+        &self,
+        control: &mut dyn Control,
+        ids: &mut Ids,
+        wanted: &dyn Fn(usize) -> bool,
+    ) -> Result<(), Refused> {
         for step in self.attach_order() {
             match step {
-                Attach::Root { cpu, node } => {
+                Attach::Root { cpu, node } if ids.roots.iter().all(|root| root.0 != cpu) => {
                     let root = control.root(cpu, ids.nodes[node]);
                     let what = || format!("cpu {cpu}, root {}", self.nodes[node].name);
                     ids.roots.push((cpu, node, root.map_err(|why| Refused { what: what(), why })?));
                 }
-                Attach::Edge(edge) if ids.edges[edge] != 0 => {
+                Attach::Edge(edge) if ids.edges[edge] != 0 && !ids.attached[edge] && wanted(edge) => {
                     let about = &self.edges[edge];
                     control.attach(ids.edges[edge], about.params).map_err(|why| self.refused(about, why))?;
+                    ids.attached[edge] = true;
                 }
-                Attach::Edge(_) => {}
+                _ => {}
             }
         }
-        Ok(ids)
+        Ok(())
     }
 
     /// Nodes, tasks and edges that are not there yet, none attached. Ids go up in the order of the text.

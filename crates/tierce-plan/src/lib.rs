@@ -23,6 +23,7 @@
 
 mod admission;
 mod build;
+mod change;
 mod csv;
 mod exact;
 mod faults;
@@ -45,6 +46,7 @@ mod units;
 
 pub use admission::{Admission, EdgeVerdict, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION};
 pub use build::{Ids, Members, Refused};
+pub use change::{Change, Difference, Fixed, Host, Leaving, Transition, Verb};
 pub use exact::Share;
 pub use faults::{Fault, Faults};
 pub use glob::Glob;
@@ -74,5 +76,10 @@ impl Plan {
     /// Resolve a text; `options` say what it does not.
     pub fn parse_with(text: &str, name: &str, options: Options) -> Result<Plan, Faults> {
         parse::from_text(text, name, options)
+    }
+
+    /// Resolve texts that were read before, e.g. [`Plan::sources`] of a plan: itself first, then what it names.
+    pub fn from_sources(sources: &Sources, options: Options) -> Result<Plan, Faults> {
+        parse::from_sources(sources, options)
     }
 }

@@ -5,7 +5,9 @@ use crate::model::Plan;
 use crate::resolve::Resolver;
 use crate::source::{Source, Sources, Spot};
 use crate::tree::{parse, Collector, Table, Value};
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 use std::sync::Arc;
 
 /// Files a plan may include, itself not counted.
@@ -42,6 +44,38 @@ pub fn load(path: &Path, options: Options) -> Result<Plan, Faults> {
     reader.resolve(options)
 }
 
+/// Resolve texts that were read before: the plan itself first, then those that it names.
+pub fn from_sources(given: &Sources, options: Options) -> Result<Plan, Faults> {
+    let texts = given.0.iter().map(|source| (PathBuf::from(&source.name), source.text.clone()));
+    let mut reader = Reader { files: Files::Given(Rc::new(texts.collect())), ..Default::default() };
+    if let Some(first) = given.0.first() {
+        reader.document(first.name.clone(), first.text.clone());
+    }
+    reader.resolve(options)
+}
+
+/// Where texts come from.
+#[derive(Clone, Default)]
+pub enum Files {
+    /// The file system.
+    #[default]
+    Disk,
+    /// Somebody has read them; there are no others.
+    Given(Rc<HashMap<PathBuf, String>>),
+}
+
+impl Files {
+    /// All of a text.
+    pub fn read(&self, path: &Path) -> Result<String, String> {
+        match self {
+            Files::Disk => read_text(path),
+            Files::Given(texts) => {
+                texts.get(path).cloned().ok_or_else(|| format!("{} was not sent along", path.display()))
+            }
+        }
+    }
+}
+
 /// Resolve `text`; `name` is its path for messages and for files it names.
 pub fn from_text(text: &str, name: &str, options: Options) -> Result<Plan, Faults> {
     let mut reader = Reader::default();
@@ -50,7 +84,7 @@ pub fn from_text(text: &str, name: &str, options: Options) -> Result<Plan, Fault
 }
 
 /// All of a file, if it is one of a sane size.
-pub fn read_text(path: &Path) -> Result<String, String> {
+fn read_text(path: &Path) -> Result<String, String> {
     use std::io::Read;
     let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
     let file = std::fs::File::open(path).map_err(cannot)?;
@@ -69,6 +103,7 @@ pub fn read_text(path: &Path) -> Result<String, String> {
 /// The documents, in the order in which they count: what a file includes comes before it.
 #[derive(Default)]
 struct Reader {
+    files: Files,
     sources: Sources,
     collector: Collector,
     documents: Vec<Table>,
@@ -113,7 +148,7 @@ impl Reader {
                 self.collector.add(fault.value(name));
                 continue;
             }
-            match read_text(&path) {
+            match self.files.read(&path) {
                 Ok(text) => self.document(path.display().to_string(), text),
                 Err(error) => {
                     let hint = "paths are relative to the file that names them";
@@ -125,11 +160,11 @@ impl Reader {
     }
 
     fn resolve(self, options: Options) -> Result<Plan, Faults> {
-        let Self { sources, collector, documents, incomplete, .. } = self;
+        let Self { files, sources, collector, documents, incomplete, .. } = self;
         if incomplete {
             return Err(Faults::new(collector.faults, sources));
         }
-        let (plan, faults) = Resolver::run(sources, collector, options, &documents);
+        let (plan, faults) = Resolver::run(files, sources, collector, options, &documents);
         if faults.is_empty() {
             Ok(plan)
         } else {

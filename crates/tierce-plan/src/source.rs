@@ -39,7 +39,7 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// The texts of a plan: itself first, then its includes.
+/// The texts of a plan: itself first, then what it names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sources(pub Vec<Arc<Source>>);
 

@@ -119,3 +119,45 @@ fn the_desktop_is_what_its_text_says() {
     assert_eq!((audio.parent, audio.params), (1, [2_000_000, 10_000_000, 10_000_000, 0]));
     assert!(plan.entries[0].any[0].comm.as_ref().unwrap().matches("audio-0"));
 }
+
+/// What was read once is enough to have the plan again elsewhere: includes, tables of tasks, rt-app files.
+#[test]
+fn the_texts_of_a_plan_are_enough() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("texts");
+    std::fs::create_dir_all(folder.join("parts")).unwrap();
+    let rt_app = include_str!("../../../examples/media.json");
+    for (name, text) in [
+        (
+            "plan.toml",
+            "include = \"parts/nodes.toml\"\n[tasks.many]\ncsv = \"parts/many.csv\"\nunder.top = {}\n\
+             [task.player]\nunder.top = {}\nload = { rt_app = \"parts/media.json\", thread = \"video\" }\n",
+        ),
+        ("parts/nodes.toml", "[node.top]\npolicy = \"fair\"\ndefault = true\ncpu = 0\n"),
+        ("parts/many.csv", "under.top.weight\n10\n20\n"),
+        ("parts/media.json", rt_app),
+    ] {
+        std::fs::write(folder.join(name), text).unwrap();
+    }
+    let mut paths = examples();
+    paths.push(folder.join("plan.toml"));
+    for path in &paths {
+        let plan = Plan::load(path).unwrap_or_else(|faults| panic!("{faults}"));
+        let again = Plan::from_sources(&plan.sources, Default::default());
+        let again = again.unwrap_or_else(|faults| panic!("{}: {faults}", path.display()));
+        let show = |plan: &Plan| {
+            format!("{:?}", (&plan.nodes, &plan.tasks, &plan.edges, &plan.entries, &plan.sources))
+        };
+        assert_eq!(show(&plan), show(&again), "{}", path.display());
+    }
+    // Without the files on disk, too; and what was not sent along is a fault with its place.
+    let mut sources = Plan::load(&paths[paths.len() - 1]).unwrap().sources;
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert_eq!(sources.0.len(), 4);
+    assert!(Plan::from_sources(&sources, Default::default()).is_ok());
+    sources.0.retain(|source| !source.name.ends_with("many.csv"));
+    let faults = Plan::from_sources(&sources, Default::default()).unwrap_err().to_string();
+    assert!(
+        faults.contains("file_must_be_readable") && faults.contains("many.csv was not sent along"),
+        "{faults}"
+    );
+}

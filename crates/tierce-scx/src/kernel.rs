@@ -321,11 +321,21 @@ impl Kernel {
     }
 
     /// The thread `tid` becomes the task `leaf` as soon as it is off the CPU; `own`: the leaf goes when the thread goes.
-    /// False: there is no such thread.
+    /// Leaf 0: it goes to the default node. False: there is no such thread.
     pub fn bind(&self, tid: u32, leaf: u32, own: bool) -> Result<bool> {
         let code =
             self.run(Command { op: COMMAND_LEAF, a: leaf, b: own.into(), pid: tid, ..Default::default() })?;
         Ok(code == 0)
+    }
+
+    /// New parameters of the edge to a leaf made for a thread; refused if that leaf is gone.
+    pub fn set_member(&self, edge: u32, leaf: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_SET, a: edge, b: leaf, param, ..Default::default() })
+    }
+
+    /// Decisions of all CPUs so far.
+    pub fn decisions(&self) -> u64 {
+        (0..self.options.cpus).map(|cpu| self.cpu(cpu).decisions).sum()
     }
 
     /// Follow the jobs of the task `leaf`: from a wake-up to the next block; their relative deadline, if they have one.

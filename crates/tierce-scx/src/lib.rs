@@ -1,9 +1,11 @@
 //! The sched_ext backend: loader, matching, control, statistics.
 
+pub mod apply;
 pub mod btf;
 pub mod doctor;
 pub mod dry_run;
 pub mod kernel;
 pub mod live;
 pub mod object;
+pub mod socket;
 pub mod threads;

@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use tierce_plan::{Child, Ids, Members, Plan, Thread};
 use tierce_policy::{raw, Control, TASK};
-use tierce_trace::{Event, Report, Source, Stats, TraceHeader};
+use tierce_trace::{Event, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_CPU of bpf/control.h: a CPU came or went.
 const NEWS_CPU: u32 = 4;
@@ -48,12 +48,13 @@ pub struct Held {
 
 /// A running plan.
 pub struct Live {
-    plan: Plan,
+    plan: Rc<Plan>,
     ids: Ids,
     bound: HashMap<u32, Bound>,
     noticed: HashMap<(u32, usize), String>,
     notices: Vec<Notice>,
     stats: Stats,
+    renumber: Renumber,
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
     news: Rc<RefCell<Vec<(u32, u32)>>>,
@@ -103,13 +104,15 @@ impl Live {
         let header = TraceHeader { start_ns, ..TraceHeader::of(&plan, &ids, Source::Run) };
         let stats = Stats::new(&header);
         kernel.attach()?;
+        let renumber = Renumber::new(&header);
         let mut live = Live {
-            plan,
+            plan: Rc::new(plan),
             ids,
             bound: HashMap::new(),
             noticed: HashMap::new(),
             notices: Vec::new(),
             stats,
+            renumber,
             events,
             entries,
             news,
@@ -126,8 +129,13 @@ impl Live {
     }
 
     /// The plan.
-    pub fn plan(&self) -> &Plan {
+    pub fn plan(&self) -> &Rc<Plan> {
         &self.plan
+    }
+
+    /// Ids of its parts.
+    pub(crate) fn ids(&self) -> &Ids {
+        &self.ids
     }
 
     /// The kernel side.
@@ -156,7 +164,56 @@ impl Live {
         list
     }
 
-    fn match_all(&mut self) -> Result<()> {
+    /// Task or set and leaf of each bound thread.
+    pub(crate) fn targets(&self) -> Vec<(Child, u32)> {
+        self.bound.values().map(|bound| (self.plan.entries[bound.entry].target, bound.leaf)).collect()
+    }
+
+    /// Threads bound to tasks and sets of such names.
+    pub(crate) fn bound_to(&self, wanted: impl Fn(&str) -> bool) -> Vec<u32> {
+        self.bound().into_iter().filter(|(_, name)| wanted(name)).map(|(tid, _)| tid).collect()
+    }
+
+    pub(crate) fn leaf_of(&self, tid: u32) -> Option<u32> {
+        self.bound.get(&tid).map(|bound| bound.leaf)
+    }
+
+    pub(crate) fn forget(&mut self, tid: u32) {
+        self.bound.remove(&tid);
+    }
+
+    /// This plan is in force; returns threads that were bound and whose task or set has no entry any more.
+    pub(crate) fn replace(&mut self, plan: Rc<Plan>, ids: Ids, entries: &HashMap<String, usize>) -> Vec<u32> {
+        let old = std::mem::replace(&mut self.plan, plan);
+        self.ids = ids;
+        self.noticed.clear();
+        let mut orphans = Vec::new();
+        self.bound.retain(|tid, bound| {
+            let entry = entries.get(old.child_name(old.entries[bound.entry].target));
+            bound.entry = entry.copied().unwrap_or(0);
+            orphans.extend(entry.is_none().then_some(*tid));
+            entry.is_some()
+        });
+        orphans
+    }
+
+    /// Events of the loader itself, after what was collected so far.
+    pub(crate) fn tell(&mut self, events: &[Event]) {
+        let mut list = self.events.borrow_mut();
+        events.iter().for_each(|event| list.extend_from_slice(&event.to_bytes()));
+    }
+
+    /// Take over what the kernel side has told, and free what dead threads left.
+    pub(crate) fn collect(&mut self) -> Result<()> {
+        self.records_ring.drain()?;
+        self.entries_ring.drain()?;
+        if self.kernel.side().dead != 0 {
+            self.reap()?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn match_all(&mut self) -> Result<()> {
         for tid in threads::all() {
             self.match_thread(tid)?;
         }
@@ -169,7 +226,12 @@ impl Live {
             self.bound.remove(&tid);
             return Ok(());
         };
-        let Some(entry) = self.plan.entry_of(&thread) else { return Ok(()) };
+        let Some(entry) = self.plan.entry_of(&thread) else {
+            if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
+                let _ = threads::requeue(tid);
+            }
+            return Ok(());
+        };
         if self.bound.get(&tid).is_some_and(|bound| bound.entry == entry) {
             return Ok(());
         }
@@ -228,6 +290,7 @@ impl Live {
                     self.abandon(leaf);
                     return gone;
                 }
+                self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone
                 Ok(Ok(leaf))
             }
             Child::Node(_) => Ok(Err("a node takes no threads".to_string())),
@@ -244,17 +307,6 @@ impl Live {
             let _ = kernel.detach(id);
             return Ok(Err(format!("below {}: {refusal}", self.plan.nodes[edge.parent].name)));
         }
-        let number = |kind: tierce_trace::Kind| kind as u16;
-        let event = Event {
-            now_ns: now_ns(),
-            kind: number(tierce_trace::Kind::Attach),
-            cpu: 0,
-            a: id,
-            b: leaf,
-            pad: 0,
-            value: u64::from(parent),
-        };
-        self.events.borrow_mut().extend_from_slice(&event.to_bytes());
         Ok(Ok(id))
     }
 
@@ -338,7 +390,11 @@ impl Live {
         keep(&bytes, &entries)?;
         entries.clear();
         for chunk in bytes.chunks_exact(32) {
-            self.stats.event(&Event::from_bytes(chunk.try_into().context("an event")?));
+            match self.renumber.event(&Event::from_bytes(chunk.try_into().context("an event")?)) {
+                Seen::Event(event) => self.stats.event(&event),
+                Seen::Change(change) => self.stats.change(&change),
+                Seen::Nothing => {}
+            }
         }
         bytes.clear();
         *self.events.borrow_mut() = bytes;
@@ -359,18 +415,19 @@ impl Live {
     }
 
     /// The statistics up to now.
-    pub fn report(&mut self) -> Report {
-        let now = now_ns();
+    pub fn report(&self) -> Report {
+        let mut stats = self.stats.clone(); // what runs is charged up to now in a copy: its events are yet to come
         for cpu in 0..self.kernel.options().cpus {
             let state = self.kernel.cpu(cpu);
-            let switches = self.stats.cpu(cpu).map_or(0, |cpu| cpu.switches);
+            let switches = stats.cpu(cpu).map_or(0, |cpu| cpu.switches);
             // The kernel side counts from the making of the graph, when all was idle.
-            let began_ns = state.charged_ns - state.used_ns - state.idle_ns - state.stolen_ns;
+            let counted_ns = state.used_ns.saturating_add(state.idle_ns).saturating_add(state.stolen_ns);
+            let began_ns = state.charged_ns.saturating_sub(counted_ns);
             let idle_ns = state.idle_ns.saturating_sub(self.start_ns.saturating_sub(began_ns));
-            self.stats.set_cpu_usage(cpu, state.used_ns, idle_ns, state.stolen_ns, switches);
+            stats.set_cpu_usage(cpu, state.used_ns, idle_ns, state.stolen_ns, switches);
         }
-        self.stats.finish(now);
-        self.stats.report()
+        stats.finish(now_ns());
+        stats.report()
     }
 
     /// What the kernel side holds.

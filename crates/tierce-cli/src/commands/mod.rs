@@ -2,6 +2,7 @@
 //! done, 1 does not hold, 2 bad input or environment (an `Err` is printed and becomes 2).
 
 mod analyse;
+mod apply;
 mod check;
 mod demo_table;
 mod doctor;
@@ -26,6 +27,7 @@ pub enum Command {
     Analyse(analyse::Args),
     Sim(sim::Args),
     Run(run::Args),
+    Apply(apply::Args),
     Schema(schema::Args),
     Vm(vm::Args),
     Doctor(doctor::Args),
@@ -43,6 +45,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Analyse(args) => analyse::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Run(args) => run::run(args),
+        Command::Apply(args) => apply::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Vm(args) => vm::run(args),
         Command::Doctor(args) => doctor::run(args),

@@ -2,27 +2,30 @@
 
 use super::notify::notify;
 use anyhow::{bail, Context, Result};
-use serde_json::json;
+use serde_json::{json, Value};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierce_plan::{parse_time, Plan};
+use tierce_plan::{parse_time, Difference, Plan, Source, Sources};
 use tierce_policy::recording;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::Options;
 use tierce_scx::live::Live;
+use tierce_scx::socket::{self, Served, Server};
 use tierce_scx::threads::Proc;
-use tierce_trace::{Kind, Writer};
+use tierce_trace::{Kind, Report, Writer};
 
 /// Enforce a plan on this machine (root)
 ///
 /// Loads the plan's schedulers into the kernel (sched_ext), binds running and coming threads to its tasks, and shows what
 /// each gets. Ends with Ctrl-C, SIGTERM or --for; however it ends, even by kill -9, the machine is back on its default
-/// scheduler.
+/// scheduler. Meanwhile `tierce apply NEW` changes the plan without stopping anybody.
 #[derive(clap::Args)]
 pub struct Args {
     /// The plan
@@ -33,9 +36,15 @@ pub struct Args {
     /// Touch nothing: say which thread there is now would go where, which match nothing, what is refused and why
     #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
     dry_run: bool,
-    /// Write the result as JSON
+    /// Write the result as JSON (with --stats-every: one line each time, and at the end)
     #[arg(long)]
     json: bool,
+    /// Show what each has got so far, each time this has passed: 1s, 500ms
+    #[arg(long, value_name = "TIME", value_parser = parse_interval, conflicts_with = "dry_run")]
+    stats_every: Option<u64>,
+    /// Where `tierce apply` finds this run [default: $TIERCE_SOCKET or /run/tierce.sock]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -46,6 +55,21 @@ pub struct Args {
 
 fn parse_duration(text: &str) -> Result<u64, String> {
     parse_time(text).map_err(|error| error.message().into())
+}
+
+/// At least 10 ms: more would be about itself.
+fn parse_interval(text: &str) -> Result<u64, String> {
+    let ns = parse_duration(text)?;
+    if ns < 10_000_000 {
+        return Err("at least 10ms".into());
+    }
+    Ok(ns)
+}
+
+/// The control socket: as given, else of the environment, else the usual one.
+pub fn socket_path(given: Option<PathBuf>) -> PathBuf {
+    let named = || std::env::var_os("TIERCE_SOCKET").filter(|path| !path.is_empty()).map(PathBuf::from);
+    given.or_else(named).unwrap_or_else(|| socket::PATH.into())
 }
 
 static STOP: AtomicBool = AtomicBool::new(false);
@@ -106,6 +130,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
+    let mut server = Server::bind(&socket_path(args.socket))?;
     let mut live = Live::start(plan, options)?;
     let mut trace = match &args.trace {
         Some(path) => {
@@ -137,6 +162,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     eprintln!("tierce: {} is in force", args.plan.display());
     notify("READY=1");
     let begun = Instant::now();
+    let interval = args.stats_every.map(Duration::from_nanos);
+    let mut shown = begun;
     let ended = loop {
         live.turn(&mut keep)?;
         for notice in live.take_notices() {
@@ -152,13 +179,21 @@ pub fn run(args: Args) -> Result<ExitCode> {
         if STOP.load(Ordering::Relaxed) || over {
             break None;
         }
-        std::thread::sleep(Duration::from_millis(20));
+        let mut broken = Ok(());
+        server.turn(&mut |request| serve(&mut live, request, begun, &mut broken));
+        broken?;
+        if let Some(interval) = interval.filter(|interval| shown.elapsed() >= *interval) {
+            shown +=
+                interval * (shown.elapsed().as_nanos() / interval.as_nanos()).min(u32::MAX.into()) as u32;
+            print(&so_far(&live), args.json, true)?;
+        }
+        server.wait(Duration::from_millis(20));
     };
+    drop(server);
     for line in remarks(&live) {
         eprintln!("tierce: {line}");
     }
-    let report = live.report();
-    let kernel = kernel_side(&live);
+    let last = so_far(&live);
     notify("STOPPING=1");
     live.stop();
     live.drain(&mut keep)?;
@@ -168,18 +203,90 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(trace) = trace {
         trace.finish()?.flush()?;
     }
-    if args.json {
-        let mut json = serde_json::to_value(&report)?;
-        json["kernel"] = kernel;
-        println!("{}", serde_json::to_string_pretty(&json)?);
-    } else {
-        print!("{}", report.tables());
-    }
+    print(&last, args.json, interval.is_some())?;
     if let Some(exit) = ended {
         eprintln!("tierce: the kernel ended it: {} {} ({})", exit.reason, exit.message, exit.code);
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What each has got up to now, and what the kernel side holds.
+fn so_far(live: &Live) -> (Report, Value) {
+    (live.report(), kernel_side(live))
+}
+
+fn to_json((report, kernel): &(Report, Value)) -> serde_json::Result<Value> {
+    let mut json = serde_json::to_value(report)?;
+    json["kernel"] = kernel.clone();
+    Ok(json)
+}
+
+/// That on standard output; as one line of JSON where there are several.
+fn print(so_far: &(Report, Value), json: bool, several: bool) -> Result<()> {
+    match (json, several) {
+        (true, true) => println!("{}", to_json(so_far)?),
+        (true, false) => println!("{}", serde_json::to_string_pretty(&to_json(so_far)?)?),
+        (false, _) => print!("{}", so_far.0.tables()),
+    }
+    Ok(std::io::stdout().flush()?)
+}
+
+/// Answer a request of the control socket. `broken`: the plan in force is neither the old nor the new one.
+fn serve(live: &mut Live, request: &Value, begun: Instant, broken: &mut Result<()>) -> Served {
+    match request["request"].as_str().unwrap_or_default() {
+        "apply" => apply(live, request, broken),
+        "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
+        "status" => Ok(json!({
+            "plan": live.plan().name,
+            "pid": std::process::id(),
+            "cpus": live.kernel().options().cpus,
+            "elapsed_ns": begun.elapsed().as_nanos() as u64,
+            "threads": live.bound().into_iter().map(|(tid, name)| json!({ "tid": tid, "name": name })).collect::<Vec<_>>(),
+        })),
+        other => Err(("request_must_be_known".into(), format!("{other:?} is none of apply, report, status"))),
+    }
+}
+
+fn apply(live: &mut Live, request: &Value, broken: &mut Result<()>) -> Served {
+    let cpus = live.kernel().options().cpus;
+    let text = |source: &Value, key: &str| source[key].as_str().map(str::to_string);
+    let sources = request["sources"].as_array().and_then(|list| {
+        let source =
+            |source| Some(Arc::new(Source { name: text(source, "name")?, text: text(source, "text")? }));
+        list.iter().map(source).collect::<Option<Vec<_>>>().filter(|list| !list.is_empty())
+    });
+    let missing =
+        || ("sources_must_be_given".to_string(), "sources: [{ name, text }, …], the plan first".to_string());
+    let plan = Plan::from_sources(&Sources(sources.ok_or_else(missing)?), tierce_plan::Options { cpus });
+    let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
+    let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
+    let name = plan.name.clone();
+    let dry_run = request["dry_run"] == true;
+    let applied = match dry_run {
+        true => live.try_apply(&Rc::new(plan)).map(|tried| tried.map(|change| change.differences().to_vec())),
+        false => live.apply(plan),
+    };
+    let refused = match applied {
+        Ok(Ok(differences)) => {
+            if !dry_run && !differences.is_empty() {
+                eprintln!("tierce: {name} is in force");
+            }
+            let one = |change: &Difference| json!({ "change": change.verb.name(), "part": change.part, "detail": change.detail, "text": change.to_string() });
+            let changes: Vec<Value> = differences.iter().map(one).collect();
+            return Ok(json!({ "version": 1, "plan": name, "applied": !dry_run, "changes": changes }));
+        }
+        Ok(Err(refused)) => refused,
+        Err(error) => {
+            let message = format!("{error:#}");
+            *broken = Err(error);
+            return Err(("plan_is_broken".into(), message));
+        }
+    };
+    if !dry_run {
+        eprintln!("tierce: {name} is refused, the plan in force goes on: {refused}");
+    }
+    Err((refused.rule().into(), refused.to_string()))
 }
 
 /// What the plan would do with the threads there are now; 1 if some are refused what they match, or this machine cannot
@@ -198,7 +305,7 @@ fn dry_run(plan: &Plan, json: bool) -> Result<ExitCode> {
 }
 
 /// For programs: what the kernel side holds and has met.
-fn kernel_side(live: &Live) -> serde_json::Value {
+fn kernel_side(live: &Live) -> Value {
     let (held, side) = (live.held(), live.kernel().side());
     let pool = |pool: tierce_scx::kernel::Pools| json!({ "nodes": pool.nodes, "edges": pool.edges });
     json!({

@@ -7,7 +7,7 @@ mod tasks;
 
 use crate::faults::Fault;
 use crate::model::*;
-use crate::parse::Options;
+use crate::parse::{Files, Options};
 use crate::policies::{self, PolicyRecord};
 use crate::source::{Sources, Spot};
 use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
@@ -42,6 +42,7 @@ struct Declared {
 
 /// A plan on its way.
 pub struct Resolver {
+    files: Files,
     plan: Plan,
     collector: Collector,
     names: HashMap<String, Declared>,
@@ -54,12 +55,13 @@ pub struct Resolver {
 impl Resolver {
     /// The plan of these documents, and all of its faults; a plan with faults is not to be used.
     pub fn run(
+        files: Files,
         sources: Sources,
         collector: Collector,
         options: Options,
         documents: &[Table],
     ) -> (Plan, Vec<Fault>) {
-        let mut resolver = Self::new(sources, collector, options);
+        let mut resolver = Self::new(files, sources, collector, options);
         resolver.everything(documents);
         let Self { plan, collector, broken, .. } = resolver;
         let mut faults = collector.faults;
@@ -67,7 +69,7 @@ impl Resolver {
         (plan, faults)
     }
 
-    fn new(sources: Sources, collector: Collector, options: Options) -> Self {
+    fn new(files: Files, sources: Sources, collector: Collector, options: Options) -> Self {
         let plan = Plan {
             name: sources.0.first().map(|source| source.name.clone()).unwrap_or_default(),
             sources,
@@ -81,7 +83,7 @@ impl Resolver {
             default_node: None,
             each: None,
         };
-        Self { plan, collector, names: HashMap::new(), defaults: HashMap::new(), broken: Vec::new() }
+        Self { files, plan, collector, names: HashMap::new(), defaults: HashMap::new(), broken: Vec::new() }
     }
 
     fn everything(&mut self, documents: &[Table]) {

@@ -3,7 +3,7 @@
 use super::{cpu_list, Item, Resolver};
 use crate::faults::Fault;
 use crate::model::*;
-use crate::parse::{read_text, relative};
+use crate::parse::relative;
 use crate::policies;
 use crate::source::Source;
 use crate::tree::{Collector, Fields, Value};
@@ -59,17 +59,22 @@ impl Resolver {
     }
 
     fn load(&mut self, owner: &str, value: &Value) -> Option<Load> {
-        let Self { collector, plan, .. } = self;
-        let sources = &plan.sources;
+        let Self { files, collector, plan, .. } = self;
+        let sources = &mut plan.sources;
         let from = value.spot.source;
-        let mut read = |collector: &mut Collector, at: &Value, name: &str| match read_text(&relative(
-            sources, from, name,
-        )) {
-            Ok(text) => Some(text),
-            Err(error) => {
-                let hint = "paths are relative to the file that names them";
-                collector.add(Fault::new("file_must_be_readable", at.spot, error).hint(hint));
-                None
+        let mut read = |collector: &mut Collector, at: &Value, name: &str| {
+            let path = relative(sources, from, name);
+            match files.read(&path) {
+                Ok(text) => {
+                    let name = path.display().to_string();
+                    sources.0.push(Arc::new(Source { name, text: text.clone() }));
+                    Some(text)
+                }
+                Err(error) => {
+                    let hint = "paths are relative to the file that names them";
+                    collector.add(Fault::new("file_must_be_readable", at.spot, error).hint(hint));
+                    None
+                }
             }
         };
         crate::load::read(owner, value, collector, &mut read)
@@ -180,7 +185,7 @@ impl Resolver {
     ) -> Option<Vec<Row>> {
         let name = self.collector.text(&format!("`csv` of {owner}"), value)?;
         let path = relative(&self.plan.sources, value.spot.source, name);
-        let text = match read_text(&path) {
+        let text = match self.files.read(&path) {
             Ok(text) => text,
             Err(error) => {
                 let hint = "paths are relative to the file that names them";

@@ -1,0 +1,97 @@
+//! `tierce apply`: another plan for the one in force.
+
+use super::run::socket_path;
+use anyhow::{bail, Result};
+use serde_json::{json, Value};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tierce_plan::{Options, Plan};
+use tierce_scx::doctor::Host;
+use tierce_scx::socket;
+
+/// Change the plan in force, while it runs (root)
+///
+/// Compares the plan that `tierce run` enforces with this one, by the names of nodes, tasks and sets, and does only what
+/// differs: nobody is stopped, and what is the same in both keeps its state (budgets, shares, deadlines). All or nothing:
+/// every step is tried on a copy of the scheduler first; what is refused is refused before anything has changed.
+///
+/// A node is the same if its name, policy, concurrency and parents are; otherwise it is a new one, with all that is below
+/// it, and its threads are in the default node for a moment. A changed budget begins with the next period, one that
+/// shrinks at once. Threads that match another entry now move there. The roots of the CPUs, `[machine] cpus` and `[run]`
+/// stay as they are: for those, `tierce run` has to begin again.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The new plan
+    plan: PathBuf,
+    /// Say what would change, and whether it can; touch nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Write what changed as JSON
+    #[arg(long)]
+    json: bool,
+    /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tierce apply desktop.toml --dry-run     + node batch: fair, below rest (weight 50)
+  tierce apply desktop.toml               ~ edge from rt to audio: budget 2ms -> 3ms
+  systemctl reload tierce@desktop         the same, for the service
+
+  +  comes    -  goes    >  is replaced: its place or kind is another    ~  stays, with other parameters
+
+Exit codes: 0 in force (--dry-run: could be), 1 refused by the plan in force, which goes on as before; 2 the plan has
+faults, or none is in force.";
+
+/// Run `tierce apply`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let cpus = Host::here().cpus().unwrap_or(1);
+    let plan = Plan::load_with(&args.plan, Options { cpus });
+    let plan = match plan.and_then(|plan| plan.check_runnable(plan.machine.cpus).map(|()| plan)) {
+        Ok(plan) => plan,
+        Err(faults) => {
+            eprint!("{}", faults.report());
+            bail!("{}: the plan has faults", args.plan.display());
+        }
+    };
+    // The texts, not the path: what was checked here is what is applied, wherever the plan in force looks for files.
+    let texts: Vec<Value> =
+        plan.sources.0.iter().map(|source| json!({ "name": source.name, "text": source.text })).collect();
+    let request = json!({ "request": "apply", "dry_run": args.dry_run, "sources": texts });
+    match socket::ask(&socket_path(args.socket.clone()), request)? {
+        Ok(answer) => {
+            if args.json {
+                println!("{}", serde_json::to_string_pretty(&answer)?);
+            } else {
+                print(&args, &answer);
+            }
+            Ok(ExitCode::SUCCESS)
+        }
+        Err((rule, message)) => {
+            if args.json {
+                let error =
+                    json!({ "version": 1, "applied": false, "error": { "rule": rule, "message": message } });
+                println!("{}", serde_json::to_string_pretty(&error)?);
+            } else {
+                eprintln!("tierce: refused, the plan in force goes on as before: {message}");
+            }
+            Ok(ExitCode::from(1))
+        }
+    }
+}
+
+fn print(args: &Args, answer: &Value) {
+    let changes = answer["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
+    for change in changes {
+        println!("{}", change["text"].as_str().unwrap_or_default());
+    }
+    let plan = args.plan.display();
+    match (changes.is_empty(), args.dry_run) {
+        (true, _) => println!("{plan}: nothing differs from the plan in force"),
+        (_, true) => println!("{plan}: can be applied; nothing was touched"),
+        (_, false) => println!("{plan} is in force"),
+    }
+}

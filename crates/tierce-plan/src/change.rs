@@ -1,0 +1,673 @@
+//! From one plan to another while it is in force: what differs, by name, and the control operations that lead there.
+//!
+//! What is the same in both plans keeps its ids, and with them its state: budgets, tags, the place in an order. A node is
+//! the same if its name, policy, concurrency and CPUs are, and everything above it; else it is a new one, with all that is
+//! below it. Edges to what stays may have new parameters.
+//!
+//! The order makes sure that every thread has a place all the time and that what a node admits is never exceeded:
+//!
+//! 1. new nodes, tasks and edges are made, not attached;
+//! 2. budgets that shrink, shrink;
+//! 3. a new default node is attached, with what is above it: it has to fit beside the old one;
+//! 4. threads of what goes move to the default node;
+//! 5. what goes is taken out, bottom up;
+//! 6. what comes is attached, top down; budgets that grow, grow.
+//!
+//! If a step is refused, the same is done in the other direction: what is there stays, what is missing is made again.
+
+use crate::build::{Ids, Members, Refused};
+use crate::model::{Attach, Child, Edge, Plan, PARAMS};
+use crate::policies::{self, Param, ParamKind};
+use crate::structure::Shape;
+use crate::units::show_time;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::rc::Rc;
+use tierce_policy::{Control, Refusal};
+
+/// Something that cannot be another while a plan is in force.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fixed {
+    /// The rule, in snake_case.
+    pub rule: &'static str,
+    /// What it is in both plans.
+    pub message: String,
+}
+
+impl fmt::Display for Fixed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.rule, self.message)
+    }
+}
+
+/// What happens to a part of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verb {
+    /// It comes.
+    Added,
+    /// It goes.
+    Removed,
+    /// It goes, and comes again: its place or its kind is another.
+    Replaced,
+    /// It stays, with other parameters.
+    Changed,
+}
+
+/// One difference.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// What happens.
+    pub verb: Verb,
+    /// To what: `node rt`, `edge from rt to audio`, `default node`.
+    pub part: String,
+    /// The details; may be empty.
+    pub detail: String,
+}
+
+impl Verb {
+    /// `added`, …
+    pub fn name(self) -> &'static str {
+        match self {
+            Verb::Added => "added",
+            Verb::Removed => "removed",
+            Verb::Replaced => "replaced",
+            Verb::Changed => "changed",
+        }
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let sign = match self.verb {
+            Verb::Added => '+',
+            Verb::Removed => '-',
+            Verb::Replaced => '>',
+            Verb::Changed => '~',
+        };
+        write!(f, "{sign} {}", self.part)?;
+        if !self.detail.is_empty() {
+            write!(f, ": {}", self.detail)?;
+        }
+        Ok(())
+    }
+}
+
+/// The difference between two plans.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    /// By index into the old plan's nodes, tasks, sets and edges: the index in the new plan, if it stays.
+    nodes: Vec<Option<usize>>,
+    tasks: Vec<Option<usize>>,
+    sets: Vec<Option<usize>>,
+    edges: Vec<Option<usize>>,
+    /// Threads that match nothing get another node, or other parameters there.
+    default: bool,
+    /// In words.
+    differences: Vec<Difference>,
+}
+
+impl Change {
+    /// What leads from `old` to `new`; or all that cannot be done while `old` is in force.
+    pub fn between(old: &Plan, new: &Plan) -> Result<Change, Vec<Fixed>> {
+        let mut change = Change::default();
+        change.keep(old, new);
+        let fixed = change.fixed(old, new);
+        if !fixed.is_empty() {
+            return Err(fixed);
+        }
+        change.describe(old, new);
+        Ok(change)
+    }
+
+    /// In words, in the order of the plans.
+    pub fn differences(&self) -> &[Difference] {
+        &self.differences
+    }
+
+    /// Which parts stay.
+    fn keep(&mut self, old: &Plan, new: &Plan) {
+        let (above, over) = (Shape::new(old), Shape::new(new));
+        let names: HashMap<_, _> = new.nodes.iter().enumerate().map(|(at, node)| (&node.name, at)).collect();
+        self.nodes = vec![None; old.nodes.len()];
+        self.edges = vec![None; old.edges.len()];
+        for &node in &above.order {
+            let before = &old.nodes[node];
+            let Some(&at) = names.get(&before.name) else { continue };
+            let after = &new.nodes[at];
+            let alike = (before.policy, before.concurrency, &before.roots)
+                == (after.policy, after.concurrency, &after.roots);
+            if let Some(pairs) =
+                alike.then(|| self.pairs(old, &above.parents[node], new, &over.parents[at])).flatten()
+            {
+                self.nodes[node] = Some(at);
+                pairs.into_iter().for_each(|(old, new)| self.edges[old] = Some(new));
+            }
+        }
+        let single = |plan: &Plan, task: usize| plan.tasks[task].set.is_none();
+        let names: HashMap<_, _> = new
+            .tasks
+            .iter()
+            .enumerate()
+            .filter(|(at, _)| single(new, *at))
+            .map(|(at, task)| (&task.name, at))
+            .collect();
+        self.tasks = vec![None; old.tasks.len()];
+        for (task, before) in old.tasks.iter().enumerate().filter(|(task, _)| single(old, *task)) {
+            let Some(&at) = names.get(&before.name) else { continue };
+            let alike = before.affinity == new.tasks[at].affinity;
+            let pairs = || self.pairs(old, &above.task_parents[task], new, &over.task_parents[at]);
+            if let Some(pairs) = alike.then(pairs).flatten() {
+                self.tasks[task] = Some(at);
+                pairs.into_iter().for_each(|(old, new)| self.edges[old] = Some(new));
+            }
+        }
+        let stays = |set: &crate::model::TaskSet| {
+            let at = new.sets.iter().position(|other| other.name == set.name)?;
+            let other = &new.sets[at];
+            let alike = set.affinity == other.affinity && set.under.len() == other.under.len();
+            let same = |(a, b): (&Edge, &Edge)| self.same_place(a, b);
+            (alike && set.under.iter().zip(&other.under).all(same)).then_some(at)
+        };
+        self.sets = old.sets.iter().map(stays).collect();
+        let (before, after) = (old.default_params(), new.default_params());
+        let node = old.default_node.and_then(|node| self.nodes[node]);
+        self.default = node != new.default_node || before != after;
+    }
+
+    fn same_place(&self, old: &Edge, new: &Edge) -> bool {
+        self.nodes[old.parent] == Some(new.parent) && (old.rank, old.when_spent) == (new.rank, new.when_spent)
+    }
+
+    /// The edges above something, old and new, if all of them are in the same places.
+    fn pairs(
+        &self,
+        old: &Plan,
+        before: &[usize],
+        new: &Plan,
+        after: &[usize],
+    ) -> Option<Vec<(usize, usize)>> {
+        let mut left = after.to_vec();
+        let mut pairs = Vec::new();
+        for &edge in before {
+            let at = left.iter().position(|other| self.same_place(&old.edges[edge], &new.edges[*other]))?;
+            pairs.push((edge, left.remove(at)));
+        }
+        left.is_empty().then_some(pairs)
+    }
+
+    fn fixed(&self, old: &Plan, new: &Plan) -> Vec<Fixed> {
+        let mut fixed = Vec::new();
+        let mut refuse = |rule, message| fixed.push(Fixed { rule, message });
+        if old.machine.cpus != new.machine.cpus {
+            let message = format!("the machine has {} CPUs, not {}", old.machine.cpus, new.machine.cpus);
+            refuse("cpus_cannot_change", message);
+        }
+        let (before, after) = (old.run.watchdog_ns, new.run.watchdog_ns);
+        if before != after {
+            let message = format!("[run] watchdog is {}, not {}", show_time(before), show_time(after));
+            refuse("watchdog_cannot_change", message);
+        }
+        if old.run.throttle != new.run.throttle {
+            let message = format!("[run] throttle is {:?}, not {:?}", old.run.throttle, new.run.throttle);
+            refuse("throttle_cannot_change", message.to_lowercase());
+        }
+        for (node, _) in
+            old.nodes.iter().zip(&self.nodes).filter(|(node, kept)| !node.roots.is_empty() && kept.is_none())
+        {
+            let cpus = crate::structure::cpus(node.roots.iter().fold(0, |mask, cpu| mask | 1 << cpu));
+            let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
+            refuse(
+                "root_cannot_change",
+                format!("`{}` ({policy}) is what {cpus} runs, and stays that", node.name),
+            );
+        }
+        for node in new.nodes.iter().filter(|node| !node.roots.is_empty()) {
+            if old.nodes.iter().all(|other| other.name != node.name || other.roots.is_empty()) {
+                refuse("root_cannot_change", format!("`{}` cannot become the root of a CPU", node.name));
+            }
+        }
+        fixed
+    }
+
+    // ---- in words ----------------------------------------------------------------------------------------------
+
+    fn describe(&mut self, old: &Plan, new: &Plan) {
+        let mut list = Vec::new();
+        let (above, over) = (Shape::new(old), Shape::new(new));
+        let all = |shape: &Shape, plan: &Plan| {
+            let nodes = plan.nodes.iter().enumerate().map(|(at, node)| {
+                let policy = policies::by_number(node.policy).map_or("", |policy| policy.name).to_string();
+                let under = shape.parents[at].iter().map(|edge| &plan.edges[*edge]);
+                ("node", node.name.clone(), policy + &below(plan, under))
+            });
+            let tasks =
+                plan.tasks.iter().enumerate().filter(|(_, task)| task.set.is_none()).map(|(at, task)| {
+                    let under = shape.task_parents[at].iter().map(|edge| &plan.edges[*edge]);
+                    ("task", task.name.clone(), below(plan, under) + &on(task.affinity))
+                });
+            let sets = plan
+                .sets
+                .iter()
+                .map(|set| ("set", set.name.clone(), below(plan, set.under.iter()) + &on(set.affinity)));
+            let text = |(kind, name, detail): (&str, String, String)| {
+                (format!("{kind} {name}"), detail.trim_start_matches(", ").to_string())
+            };
+            nodes.chain(tasks).chain(sets).map(text).collect::<Vec<_>>()
+        };
+        let single = |plan: &Plan| -> Vec<usize> {
+            (0..plan.tasks.len()).filter(|task| plan.tasks[*task].set.is_none()).collect()
+        };
+        let tasks = single(old).into_iter().map(|task| self.tasks[task].is_some());
+        let kept: Vec<bool> = self
+            .nodes
+            .iter()
+            .map(Option::is_some)
+            .chain(tasks)
+            .chain(self.sets.iter().map(Option::is_some))
+            .collect();
+        let (before, after) = (all(&above, old), all(&over, new));
+        let is_kept: HashSet<&String> =
+            before.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(part, _)| &part.0).collect();
+        let is_new: HashMap<_, _> = after.iter().map(|(part, detail)| (part, detail)).collect();
+        let was: HashSet<_> = before.iter().map(|(part, _)| part).collect();
+        for (part, was) in before.iter().filter(|(part, _)| !is_kept.contains(part)) {
+            let (verb, detail) = match is_new.get(part) {
+                None => (Verb::Removed, String::new()),
+                Some(is) if *is == was => (Verb::Replaced, "with what is above it".to_string()),
+                Some(is) => (Verb::Replaced, format!("{was} -> {is}")),
+            };
+            list.push(Difference { verb, part: part.clone(), detail });
+        }
+        for (part, detail) in after.iter().filter(|(part, _)| !was.contains(part)) {
+            list.push(Difference { verb: Verb::Added, part: part.clone(), detail: detail.clone() });
+        }
+        self.parameters(old, new, &mut list);
+        self.matches(old, new, &mut list);
+        self.differences = list;
+    }
+
+    /// Parameters of what stays.
+    fn parameters(&self, old: &Plan, new: &Plan, list: &mut Vec<Difference>) {
+        let mut changed = |part: String, detail: String| {
+            if !detail.is_empty() {
+                list.push(Difference { verb: Verb::Changed, part, detail });
+            }
+        };
+        for (before, after) in self
+            .nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(at, kept)| Some((&old.nodes[at], &new.nodes[(*kept)?])))
+        {
+            let params = policies::by_number(before.policy).map(|policy| &policy.node_params[..]);
+            changed(format!("node {}", before.name), steps(params, before.params, after.params));
+        }
+        for (before, after) in pairs(&self.edges).map(|(at, is)| (&old.edges[at], &new.edges[is])) {
+            changed(edge_name(old, before), steps(edge_params(old, before), before.params, after.params));
+        }
+        for (before, after) in pairs(&self.sets).map(|(at, is)| (&old.sets[at], &new.sets[is])) {
+            for (edge, other) in before.under.iter().zip(&after.under) {
+                changed(edge_name(old, edge), steps(edge_params(old, edge), edge.params, other.params));
+            }
+            let jobs =
+                [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
+            changed(format!("set {}", before.name), deadlines(jobs));
+        }
+        for (before, after) in pairs(&self.tasks).map(|(at, is)| (&old.tasks[at], &new.tasks[is])) {
+            let jobs =
+                [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
+            changed(format!("task {}", before.name), deadlines(jobs));
+        }
+        let name = |plan: &Plan| plan.default_node.map_or("", |node| &plan.nodes[node].name).to_string();
+        let stays = old.default_node.is_some_and(|node| self.nodes[node].is_some());
+        if name(old) != name(new) {
+            changed("default node".into(), format!("{} -> {}", name(old), name(new)));
+        } else if self.default && stays {
+            let policy = old.default_node.and_then(|node| policies::by_number(old.nodes[node].policy));
+            let ((before, was), (after, is)) = (old.default_params(), new.default_params());
+            let mut detail = steps(policy.map(|policy| &policy.edge_params[..]), before, after);
+            if was != is {
+                detail = if is.is_some() {
+                    "the weight follows nice"
+                } else {
+                    "the weight no longer follows nice"
+                }
+                .into();
+            }
+            changed("each thread of the default node".into(), detail);
+        }
+    }
+
+    fn matches(&self, old: &Plan, new: &Plan, list: &mut Vec<Difference>) {
+        let named = |plan: &Plan| -> Vec<(String, usize)> {
+            let all = plan.entries.iter().enumerate();
+            all.map(|(at, entry)| (plan.child_name(entry.target).to_string(), at)).collect()
+        };
+        let (before, after) = (named(old), named(new));
+        let same_target = |name: &String| {
+            let target = |plan: &Plan, list: &[(String, usize)]| {
+                list.iter().find(|(other, _)| other == name).map(|(_, at)| plan.entries[*at].any.clone())
+            };
+            (target(old, &before), target(new, &after))
+        };
+        let mut say = |part: String, detail: &str| {
+            list.push(Difference { verb: Verb::Changed, part, detail: detail.into() });
+        };
+        let all_new = new.tasks.iter().map(|task| &task.name).chain(new.sets.iter().map(|set| &set.name));
+        let stay: HashSet<&String> = all_new.collect();
+        for (name, _) in before.iter().filter(|(name, _)| stay.contains(name)) {
+            match same_target(name) {
+                (Some(was), Some(is)) if was != is => say(format!("match of {name}"), ""),
+                (Some(_), None) => say(format!("match of {name}"), "gone"),
+                _ => {}
+            }
+        }
+        let were: HashSet<&String> =
+            old.tasks.iter().map(|task| &task.name).chain(old.sets.iter().map(|set| &set.name)).collect();
+        for (name, _) in after.iter().filter(|(name, _)| were.contains(name)) {
+            if same_target(name).0.is_none() {
+                say(format!("match of {name}"), "new");
+            }
+        }
+        let order = |list: &[(String, usize)], other: &[(String, usize)]| -> Vec<String> {
+            let both = list.iter().filter(|(name, _)| other.iter().any(|(with, _)| with == name));
+            both.map(|(name, _)| name.clone()).collect()
+        };
+        if order(&before, &after) != order(&after, &before) {
+            say("order of the matches".into(), "the first that fits wins");
+        }
+    }
+}
+
+fn pairs(kept: &[Option<usize>]) -> impl Iterator<Item = (usize, usize)> + '_ {
+    kept.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?)))
+}
+
+fn edge_params<'p>(plan: &Plan, edge: &Edge) -> Option<&'p [Param]> {
+    policies::by_number(plan.nodes[edge.parent].policy).map(|policy| &policy.edge_params[..])
+}
+
+fn edge_name(plan: &Plan, edge: &Edge) -> String {
+    format!("edge from {} to {}", plan.nodes[edge.parent].name, plan.child_name(edge.child))
+}
+
+fn value(param: &Param, value: u64) -> String {
+    if param.kind == ParamKind::Count {
+        value.to_string()
+    } else {
+        show_time(value)
+    }
+}
+
+/// `budget 2ms -> 3ms, period …`.
+fn steps(params: Option<&[Param]>, before: [u64; PARAMS], after: [u64; PARAMS]) -> String {
+    let all = params.unwrap_or_default().iter().zip(before.into_iter().zip(after));
+    let steps = all.filter(|(_, (was, is))| was != is);
+    let text = steps
+        .map(|(param, (was, is))| format!("{} {} -> {}", param.name, value(param, was), value(param, is)));
+    text.collect::<Vec<_>>().join(", ")
+}
+
+fn deadlines([was, is]: [Option<u64>; 2]) -> String {
+    let show = |ns: Option<u64>| ns.map_or("none".to_string(), show_time);
+    if was == is {
+        String::new()
+    } else {
+        format!("deadline of its jobs {} -> {}", show(was), show(is))
+    }
+}
+
+/// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset.
+fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>) -> String {
+    let mut text = String::new();
+    for edge in edges {
+        let all = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
+        let given = all.filter(|(param, is)| match param.kind {
+            ParamKind::DurationOf(other) => *is != edge.params[other],
+            _ => param.preset != Some(*is),
+        });
+        let mut words: Vec<_> =
+            given.map(|(param, is)| format!("{} {}", param.name, value(param, is))).collect();
+        words.extend((edge.rank != 0).then(|| format!("rank {}", edge.rank)));
+        words.extend(edge.when_spent.then(|| "when spent".to_string()));
+        text += &format!(", below {}", plan.nodes[edge.parent].name);
+        if !words.is_empty() {
+            text += &format!(" ({})", words.join(", "));
+        }
+    }
+    text
+}
+
+fn on(affinity: Option<u64>) -> String {
+    affinity.map_or(String::new(), |cpus| format!(", on {}", crate::structure::cpus(cpus)))
+}
+
+// ---- the way there -------------------------------------------------------------------------------------------------
+
+/// An edge that is running is out after the next decision of its CPU.
+const DETACH_TRIES: u32 = 1000;
+
+/// Threads that have to be in the default node before a step goes on.
+#[derive(Clone, Debug, Default)]
+pub struct Leaving<'p> {
+    /// Of these tasks: name, id.
+    pub tasks: Vec<(&'p str, u32)>,
+    /// Of these sets.
+    pub sets: Vec<&'p str>,
+    /// Those that are there have to be placed anew: it is another node, or the parameters are others.
+    pub default: bool,
+}
+
+/// A graph that has threads.
+pub trait Host: Control {
+    /// These parts are in the graph from now on, those in `before` were.
+    fn appear(&mut self, plan: &Plan, ids: &Ids, before: &Ids) -> Result<(), Refusal>;
+    /// These nodes and tasks have no edges any more and are freed next.
+    fn vanish(&mut self, ids: &[u32]) -> Result<(), Refusal>;
+    /// Threads that match nothing go below this node from now on.
+    fn set_default(&mut self, node: u32, params: [u64; PARAMS], nice: Option<usize>) -> Result<(), Refusal>;
+    /// The edge of this number of every member of a set has new parameters.
+    fn set_members(&mut self, set: &str, number: usize, params: [u64; PARAMS]) -> Result<(), Refusal>;
+    /// These threads go to the default node. When this returns, nobody is left where they were.
+    fn evacuate(&mut self, leaving: &Leaving) -> Result<(), Refusal>;
+    /// Let the CPUs decide, then try again; refused when that took too long.
+    fn wait(&mut self) -> Result<(), Refusal>;
+}
+
+/// A change on its way.
+#[derive(Clone, Debug)]
+pub struct Transition {
+    from: Rc<Plan>,
+    from_ids: Ids,
+    to: Rc<Plan>,
+    to_ids: Ids,
+    change: Change,
+}
+
+impl Transition {
+    /// From a plan in force, whose parts have these ids.
+    pub fn new(old: Rc<Plan>, ids: Ids, new: Rc<Plan>, change: Change) -> Transition {
+        let mut to_ids = Ids::none(&new);
+        pairs(&change.nodes).for_each(|(at, is)| to_ids.nodes[is] = ids.nodes[at]);
+        pairs(&change.tasks).for_each(|(at, is)| to_ids.tasks[is] = ids.tasks[at]);
+        for (at, is) in pairs(&change.edges) {
+            (to_ids.edges[is], to_ids.attached[is]) = (ids.edges[at], ids.attached[at]);
+        }
+        let roots = ids.roots.iter().filter_map(|&(cpu, node, edge)| Some((cpu, change.nodes[node]?, edge)));
+        to_ids.roots = roots.collect();
+        Transition { from: old, from_ids: ids, to: new, to_ids, change }
+    }
+
+    /// The ids of the plan in force after [`Transition::run`].
+    pub fn into_ids(self) -> Ids {
+        self.to_ids
+    }
+
+    /// The way back, from wherever this one ended.
+    pub fn reversed(self) -> Transition {
+        let Transition { from, from_ids, to, to_ids, change } = self;
+        let turn = |map: &[Option<usize>], length: usize| {
+            let mut turned = vec![None; length];
+            pairs(map).for_each(|(old, new)| turned[new] = Some(old));
+            turned
+        };
+        let change = Change {
+            nodes: turn(&change.nodes, to.nodes.len()),
+            tasks: turn(&change.tasks, to.tasks.len()),
+            sets: turn(&change.sets, to.sets.len()),
+            edges: turn(&change.edges, to.edges.len()),
+            default: change.default,
+            differences: Vec::new(),
+        };
+        Transition { from: to, from_ids: to_ids, to: from, to_ids: from_ids, change }
+    }
+
+    /// Take every step; steps that are taken already do nothing.
+    pub fn run(&mut self, host: &mut dyn Host) -> Result<(), Refused> {
+        let to = self.to.clone();
+        let all = |what: &str, why| Refused { what: what.to_string(), why };
+        let before = self.to_ids.clone();
+        to.make(host, &mut self.to_ids, Members::Live)?;
+        host.appear(&to, &self.to_ids, &before).map_err(|why| all("the trace", why))?;
+        self.set(host, Less)?;
+        let default =
+            to.default_node.ok_or_else(|| all("plan", Refusal::Call("there is no default node".into())))?;
+        let way = to.edges_above(default);
+        to.attach(host, &mut self.to_ids, &|edge| way.contains(&edge))?;
+        if self.change.default {
+            let (params, nice) = to.default_params();
+            let set = host.set_default(self.to_ids.nodes[default], params, nice);
+            set.map_err(|why| all("default node", why))?;
+        }
+        let from = self.from.clone();
+        host.evacuate(&self.leaving(&from)).map_err(|why| all("threads", why))?;
+        self.take_out(host)?;
+        to.attach(host, &mut self.to_ids, &|_| true)?;
+        self.set(host, Other)?;
+        for (at, is) in
+            pairs(&self.change.nodes).filter(|(at, is)| from.nodes[*at].params != to.nodes[*is].params)
+        {
+            let set = host.node_set(self.from_ids.nodes[at], to.nodes[is].params);
+            set.map_err(|why| all(&format!("node {}", to.nodes[is].name), why))?;
+        }
+        Ok(())
+    }
+
+    fn leaving<'p>(&self, from: &'p Plan) -> Leaving<'p> {
+        let tasks = from.tasks.iter().zip(&self.from_ids.tasks).zip(&self.change.tasks);
+        let sets = from.sets.iter().zip(&self.change.sets);
+        Leaving {
+            tasks: tasks
+                .filter(|((_, id), kept)| **id != 0 && kept.is_none())
+                .map(|((task, id), _)| (&task.name[..], *id))
+                .collect(),
+            sets: sets.filter(|(_, kept)| kept.is_none()).map(|(set, _)| &set.name[..]).collect(),
+            default: self.change.default,
+        }
+    }
+
+    /// New parameters of edges that stay: those that ask for less first.
+    fn set(&self, host: &mut dyn Host, which: Ask) -> Result<(), Refused> {
+        let (from, to) = (&self.from, &self.to);
+        let wanted = |old: &Edge, new: &Edge| old.params != new.params && ask(from, old, new) == which;
+        for (at, is) in pairs(&self.change.edges).filter(|(at, _)| self.from_ids.edges[*at] != 0) {
+            if wanted(&from.edges[at], &to.edges[is]) {
+                let set = Control::set(host, self.from_ids.edges[at], to.edges[is].params);
+                set.map_err(|why| to.refused(&to.edges[is], why))?;
+            }
+        }
+        for (at, is) in pairs(&self.change.sets) {
+            let under = from.sets[at].under.iter().zip(&to.sets[is].under).enumerate();
+            for (number, (_, edge)) in under.filter(|(_, (old, new))| wanted(old, new)) {
+                let set = host.set_members(&to.sets[is].name, number, edge.params);
+                set.map_err(|why| to.refused(edge, why))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What goes, children before parents.
+    fn take_out(&mut self, host: &mut dyn Host) -> Result<(), Refused> {
+        let (from, ids, change) = (&self.from, &mut self.from_ids, &self.change);
+        for step in from.attach_order().into_iter().rev() {
+            let Attach::Edge(edge) = step else { continue };
+            if change.edges[edge].is_some() || ids.edges[edge] == 0 {
+                continue;
+            }
+            let refused = |why| from.refused(&from.edges[edge], why);
+            let mut result = host.detach(ids.edges[edge]);
+            for _ in 0..DETACH_TRIES {
+                if !result.as_ref().is_err_and(Refusal::is_still_running) {
+                    break;
+                }
+                ids.attached[edge] = false; // shut already: it cannot stay
+                host.wait().map_err(refused)?;
+                result = host.detach(ids.edges[edge]);
+            }
+            result.map_err(refused)?;
+            (ids.edges[edge], ids.attached[edge]) = (0, false);
+        }
+        let nodes = ids.nodes.iter_mut().zip(&change.nodes).zip(from.nodes.iter().map(|node| &node.name));
+        let tasks = ids.tasks.iter_mut().zip(&change.tasks).zip(from.tasks.iter().map(|task| &task.name));
+        let gone: Vec<_> = nodes.chain(tasks).filter(|((id, kept), _)| **id != 0 && kept.is_none()).collect();
+        let list: Vec<u32> = gone.iter().map(|((id, _), _)| **id).collect();
+        host.vanish(&list).map_err(|why| Refused { what: "the trace".into(), why })?;
+        for ((id, _), name) in gone {
+            host.node_free(*id).map_err(|why| Refused { what: name.clone(), why })?;
+            *id = 0;
+        }
+        Ok(())
+    }
+}
+
+/// What new parameters ask of the parent, compared with the old ones.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ask {
+    /// A smaller share of a CPU, or the same.
+    Less,
+    /// A larger share, or it is not about shares.
+    Other,
+}
+use Ask::{Less, Other};
+
+fn ask(plan: &Plan, old: &Edge, new: &Edge) -> Ask {
+    let policy = policies::by_number(plan.nodes[old.parent].policy);
+    let Some((budget, period)) = policy.and_then(policies::budget_and_period) else { return Other };
+    let part = |edge: &Edge, other: &Edge| u128::from(edge.params[budget]) * u128::from(other.params[period]);
+    if part(new, old) <= part(old, new) {
+        Less
+    } else {
+        Other
+    }
+}
+
+impl Plan {
+    /// Edges on all ways from a CPU to this node.
+    fn edges_above(&self, node: usize) -> HashSet<usize> {
+        let shape = Shape::new(self);
+        let (mut edges, mut nodes) = (HashSet::new(), vec![node]);
+        while let Some(node) = nodes.pop() {
+            for &edge in &shape.parents[node] {
+                if edges.insert(edge) {
+                    nodes.push(self.edges[edge].parent);
+                }
+            }
+        }
+        edges
+    }
+
+    /// The entry for a task or set of that name.
+    pub fn entry_named(&self, name: &str) -> Option<usize> {
+        self.entries.iter().position(|entry| self.child_name(entry.target) == name)
+    }
+
+    /// Relative deadline of the jobs of a task or of each member of a set.
+    pub fn job_deadline_ns(&self, child: Child) -> Option<u64> {
+        let load = match child {
+            Child::Task(task) => self.tasks[task].load.as_ref(),
+            Child::Set(set) => self.sets[set].load.as_ref(),
+            Child::Node(_) => None,
+        };
+        load.and_then(|load| load.deadline_ns())
+    }
+}

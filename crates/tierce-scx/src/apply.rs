@@ -1,0 +1,445 @@
+//! A new plan for a running one: tried on a copy of the graph, then done.
+
+use crate::kernel::Kernel;
+use crate::live::{now_ns, Live};
+use crate::threads;
+use anyhow::{bail, Context, Result};
+use std::collections::{HashMap, HashSet};
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tierce_plan::{Change, Child, Difference, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition};
+use tierce_policy::{raw, Control, Graph, Refusal, TASK};
+use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
+
+type Params = [u64; raw::PARAMS];
+
+/// How long threads may take to leave what goes, and CPUs to decide.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// `enum tierce_own`.
+const OWN_DEFAULT: u32 = 1;
+const OWN_MEMBER: u32 = 2;
+
+/// Why a new plan is not in force. The old one is, as before.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum NotApplied {
+    /// It differs in what cannot change.
+    #[error("{}", .0.iter().map(Fixed::to_string).collect::<Vec<_>>().join("; "))]
+    Fixed(Vec<Fixed>),
+    /// The engine refuses a step.
+    #[error("{0}")]
+    Refused(#[from] Refused),
+}
+
+impl NotApplied {
+    /// Its name, in snake_case.
+    pub fn rule(&self) -> &'static str {
+        match self {
+            NotApplied::Fixed(fixed) => fixed.first().map_or("not_applied", |fixed| fixed.rule),
+            NotApplied::Refused(Refused { why: Refusal::Engine(error), .. }) => error.name(),
+            NotApplied::Refused(_) => "not_applied",
+        }
+    }
+}
+
+/// The graph of a plan and its threads' leaves in the native engine: what it refuses is what the kernel side would refuse.
+pub struct Trial {
+    /// The graph; all at time 0.
+    pub graph: Graph,
+    /// Members: set, leaf, edges in the order of the set.
+    pub members: Vec<(String, u32, Vec<u32>)>,
+    /// Leaves of the default node.
+    pub defaults: Vec<u32>,
+    default: (u32, Params),
+}
+
+impl Trial {
+    /// The graph of the plan, no threads yet.
+    pub fn new(plan: &Plan) -> Result<(Trial, Ids)> {
+        let mut graph = Graph::new(plan.machine.cpus, 0)?;
+        let ids = plan.build(&mut graph.at(0), Members::Live)?;
+        let node = plan.default_node.context("the plan has no default node")?;
+        let default = (ids.nodes[node], plan.default_params().0);
+        Ok((Trial { graph, members: Vec::new(), defaults: Vec::new(), default }, ids))
+    }
+
+    fn leaf(&mut self, allowed: u64, under: &[(u32, Params, i32, bool)]) -> Result<(u32, Vec<u32>), Refusal> {
+        let leaf = self.node_new(TASK, 1, allowed, Default::default())?;
+        let mut edges = Vec::new();
+        for &(parent, params, rank, when_spent) in under {
+            edges.push(self.graph.attach(parent, leaf, params, rank, when_spent, 0)?);
+        }
+        Ok((leaf, edges))
+    }
+
+    /// A thread that matches a set.
+    pub fn member(&mut self, plan: &Plan, ids: &Ids, set: usize, allowed: u64) -> Result<(), Refusal> {
+        let set = &plan.sets[set];
+        let under: Vec<_> = set
+            .under
+            .iter()
+            .map(|edge| (ids.nodes[edge.parent], edge.params, edge.rank, edge.when_spent))
+            .collect();
+        let (leaf, edges) = self.leaf(allowed, &under)?;
+        self.members.push((set.name.clone(), leaf, edges));
+        Ok(())
+    }
+
+    /// A thread that matches nothing.
+    pub fn unmatched(&mut self, allowed: u64) -> Result<(), Refusal> {
+        let (leaf, _) = self.leaf(allowed, &[(self.default.0, self.default.1, 0, false)])?;
+        self.defaults.push(leaf);
+        Ok(())
+    }
+
+    /// One leaf less; how the thread behaves meanwhile is up to the caller.
+    fn drop_leaf(&mut self, leaf: u32) -> Result<(), Refusal> {
+        loop {
+            match self.graph.node(leaf).first_parent {
+                0 => return self.node_free(leaf),
+                edge => self.detach(edge)?,
+            }
+        }
+    }
+}
+
+impl Control for Trial {
+    fn node_new(
+        &mut self,
+        kind: u32,
+        concurrency: u32,
+        allowed: u64,
+        params: Params,
+    ) -> Result<u32, Refusal> {
+        self.graph.at(0).node_new(kind, concurrency, allowed, params)
+    }
+    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal> {
+        self.graph.at(0).node_set(node, params)
+    }
+    fn node_free(&mut self, node: u32) -> Result<(), Refusal> {
+        self.graph.at(0).node_free(node)
+    }
+    fn root(&mut self, cpu: u32, node: u32) -> Result<u32, Refusal> {
+        self.graph.at(0).root(cpu, node)
+    }
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
+        self.graph.at(0).edge_new(parent, child, rank, when_spent)
+    }
+    fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
+        self.graph.at(0).attach(edge, params)
+    }
+    fn set(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
+        Control::set(&mut self.graph.at(0), edge, params)
+    }
+    fn detach(&mut self, edge: u32) -> Result<(), Refusal> {
+        Control::detach(&mut self.graph.at(0), edge)
+    }
+}
+
+impl Host for Trial {
+    fn appear(&mut self, _plan: &Plan, _ids: &Ids, _before: &Ids) -> Result<(), Refusal> {
+        Ok(())
+    }
+    fn vanish(&mut self, _ids: &[u32]) -> Result<(), Refusal> {
+        Ok(())
+    }
+    fn set_default(&mut self, node: u32, params: Params, _nice: Option<usize>) -> Result<(), Refusal> {
+        self.default = (node, params);
+        Ok(())
+    }
+    fn set_members(&mut self, set: &str, number: usize, params: Params) -> Result<(), Refusal> {
+        let edges: Vec<u32> =
+            self.members.iter().filter(|(name, ..)| name == set).map(|(_, _, edges)| edges[number]).collect();
+        edges.into_iter().try_for_each(|edge| Control::set(self, edge, params))
+    }
+    fn evacuate(&mut self, leaving: &Leaving) -> Result<(), Refusal> {
+        let (go, stay) = std::mem::take(&mut self.members)
+            .into_iter()
+            .partition(|(set, ..)| leaving.sets.contains(&&set[..]));
+        self.members = stay;
+        let mut moved: Vec<u32> =
+            Vec::from_iter(go).into_iter().map(|(_, leaf, _): (String, _, Vec<u32>)| leaf).collect();
+        if leaving.default {
+            moved.append(&mut self.defaults);
+        }
+        for leaf in moved {
+            let allowed = self.graph.node(leaf).allowed;
+            self.drop_leaf(leaf)?;
+            // What the default node has no room for runs beside the graph.
+            if let Err(Refusal::Call(why)) = self.unmatched(allowed) {
+                return Err(Refusal::Call(why));
+            }
+        }
+        Ok(())
+    }
+    fn wait(&mut self) -> Result<(), Refusal> {
+        Err(Refusal::Call("nothing runs here".into()))
+    }
+}
+
+impl Live {
+    /// What a new plan would change, tried on a copy of the graph; nothing is touched.
+    pub fn try_apply(&self, new: &Rc<Plan>) -> Result<Result<Change, NotApplied>> {
+        let change = match Change::between(self.plan(), new) {
+            Ok(change) => change,
+            Err(fixed) => return Ok(Err(NotApplied::Fixed(fixed))),
+        };
+        let (mut trial, ids) = Trial::new(self.plan())?;
+        for (target, leaf) in self.targets() {
+            if let Child::Set(set) = target {
+                let _ = trial.member(self.plan(), &ids, set, self.kernel().node(leaf).allowed);
+            }
+        }
+        for leaf in self.leaves(OWN_DEFAULT) {
+            let _ = trial.unmatched(self.kernel().node(leaf).allowed);
+        }
+        let mut transition = Transition::new(self.plan().clone(), ids, new.clone(), change.clone());
+        Ok(transition.run(&mut trial).map(|()| change).map_err(NotApplied::from))
+    }
+
+    /// Put a new plan into force, all or nothing. An error: neither plan could be made whole, which is the end of this run.
+    pub fn apply(&mut self, new: Plan) -> Result<Result<Vec<Difference>, NotApplied>> {
+        let new = Rc::new(new);
+        let change = match self.try_apply(&new)? {
+            Ok(change) => change,
+            Err(why) => return Ok(Err(why)),
+        };
+        let differences = change.differences().to_vec();
+        let mut transition = Transition::new(self.plan().clone(), self.ids().clone(), new.clone(), change);
+        let result = transition.run(self);
+        match result {
+            Ok(()) => self.take_plan(new, transition.into_ids())?,
+            Err(refused) => {
+                let mut back = transition.reversed();
+                if let Err(again) = back.run(self) {
+                    bail!("a change of the plan was refused ({refused}) and could not be undone: {again}");
+                }
+                let old = self.plan().clone();
+                self.take_plan(old, back.into_ids())?;
+                return Ok(Err(refused.into()));
+            }
+        }
+        Ok(Ok(differences))
+    }
+
+    /// Leaves of live threads of this owner.
+    fn leaves(&self, own: u32) -> Vec<u32> {
+        let kernel = self.kernel();
+        let is = |id: &u32| kernel.node(*id).kind == TASK && kernel.leaf(*id).own == own;
+        (1..kernel.nodes_used()).filter(is).collect()
+    }
+
+    /// Try until it is so.
+    fn until(&mut self, what: &str, mut done: impl FnMut(&mut Live) -> Result<bool>) -> Result<(), Refusal> {
+        let call = |error: anyhow::Error| Refusal::Call(format!("{error:#}"));
+        let begun = Instant::now();
+        loop {
+            self.collect().map_err(call)?;
+            if done(self).map_err(call)? {
+                return Ok(());
+            }
+            if begun.elapsed() > PATIENCE {
+                return Err(Refusal::Call(format!("{what} after {} s", PATIENCE.as_secs())));
+            }
+            std::thread::sleep(Duration::from_micros(500));
+        }
+    }
+
+    fn say(&mut self, change: &PlanChange) -> Result<(), Refusal> {
+        // What happened before, to other bearers of these ids, has to be told before.
+        self.collect().map_err(|error| Refusal::Call(format!("{error:#}")))?;
+        self.tell(&change.to_events(now_ns()).unwrap_or_default());
+        Ok(())
+    }
+
+    fn resized(&mut self, edge: u32, params: Params) {
+        let about = self.kernel().edge(edge);
+        let kind = self.kernel().node(about.parent).kind;
+        let policy = tierce_policy::policies().iter().find(|policy| policy.number == kind);
+        let budget =
+            policy.and_then(|policy| policy.edge_params.iter().position(|param| param.name == "budget"));
+        if let Some(at) = budget {
+            self.tell(&[Event::new(now_ns(), Kind::Resize, 0, edge, about.child, params[at])]);
+        }
+    }
+}
+
+impl Control for Live {
+    fn node_new(
+        &mut self,
+        kind: u32,
+        concurrency: u32,
+        allowed: u64,
+        params: Params,
+    ) -> Result<u32, Refusal> {
+        kernel(self).node_new(kind, concurrency, allowed, params)
+    }
+    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal> {
+        kernel(self).node_set(node, params)
+    }
+    fn node_free(&mut self, node: u32) -> Result<(), Refusal> {
+        kernel(self).node_free(node)
+    }
+    fn root(&mut self, cpu: u32, node: u32) -> Result<u32, Refusal> {
+        kernel(self).root(cpu, node)
+    }
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
+        kernel(self).edge_new(parent, child, rank, when_spent)
+    }
+    fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
+        Control::attach(&mut kernel(self), edge, params)
+    }
+    fn set(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
+        kernel(self).set(edge, params)?;
+        self.resized(edge, params);
+        Ok(())
+    }
+    fn detach(&mut self, edge: u32) -> Result<(), Refusal> {
+        Control::detach(&mut kernel(self), edge)
+    }
+}
+
+fn kernel(live: &Live) -> &Kernel {
+    live.kernel()
+}
+
+impl Host for Live {
+    fn appear(&mut self, plan: &Plan, ids: &Ids, before: &Ids) -> Result<(), Refusal> {
+        let TraceHeader { mut nodes, mut tasks, mut edges, .. } = TraceHeader::of(plan, ids, Source::Run);
+        let things: HashSet<u32> = before.nodes.iter().chain(&before.tasks).copied().collect();
+        nodes.retain(|node| !things.contains(&node.id));
+        tasks.retain(|task| !things.contains(&task.id));
+        edges.retain(|edge| edge.cpu.is_none() && !before.edges.contains(&edge.id));
+        self.say(&PlanChange { nodes, tasks, edges, gone: Vec::new() })
+    }
+
+    fn vanish(&mut self, ids: &[u32]) -> Result<(), Refusal> {
+        self.say(&PlanChange { gone: ids.to_vec(), ..Default::default() })
+    }
+
+    fn set_default(&mut self, node: u32, params: Params, nice: Option<usize>) -> Result<(), Refusal> {
+        let set = self.kernel().set_default(node, params, nice);
+        set.map_err(|error| Refusal::Call(format!("{error:#}")))
+    }
+
+    fn set_members(&mut self, set: &str, number: usize, params: Params) -> Result<(), Refusal> {
+        for (target, leaf) in self.targets() {
+            if self.plan().child_name(target) != set {
+                continue;
+            }
+            let mut edge = self.kernel().node(leaf).first_parent;
+            for _ in 0..number {
+                edge = self.kernel().edge(edge).next_parent;
+            }
+            match self.kernel().set_member(edge, leaf, params) {
+                Ok(()) => self.resized(edge, params),
+                Err(_) if self.kernel().leaf(leaf).own != OWN_MEMBER => {} // its thread is gone
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    /// Threads of what goes, and those of the default node if that is another. Whoever cannot be made to move at once (it
+    /// is in the kernel's hands) does at its next block: that is waited for, for a while. The loader comes last: the new
+    /// default node may not be served as long as somebody is in the old one.
+    fn evacuate(&mut self, leaving: &Leaving) -> Result<(), Refusal> {
+        // SAFETY: no arguments.
+        let me = unsafe { libc::gettid() } as u32;
+        let call = |error: anyhow::Error| Refusal::Call(format!("{error:#}"));
+        let leaves: Vec<u32> = leaving.tasks.iter().map(|(_, id)| *id).collect();
+        let default = self.kernel().side().default_node;
+        let goes =
+            |name: &str| leaving.sets.contains(&name) || leaving.tasks.iter().any(|(task, _)| *task == name);
+        for tid in self.bound_to(goes).into_iter().filter(|tid| *tid != me) {
+            self.send_to_default(tid).map_err(call)?;
+        }
+        if leaving.default {
+            for leaf in self.leaves(OWN_DEFAULT) {
+                if self.kernel().leaf(leaf).pid != me {
+                    self.place_by_default(leaf).map_err(call)?;
+                }
+            }
+        }
+        let mut i_moved = false;
+        self.until("threads have not left what goes", |live| {
+            let kernel = live.kernel();
+            let bound: HashSet<u32> = live
+                .targets()
+                .into_iter()
+                .filter(|(target, _)| !goes(live.plan().child_name(*target)))
+                .map(|(_, leaf)| leaf)
+                .collect();
+            let mut stay: Vec<u32> =
+                leaves.iter().copied().filter(|leaf| kernel.leaf(*leaf).pid != 0).collect();
+            stay.extend(live.leaves(OWN_MEMBER).iter().filter(|leaf| !bound.contains(leaf)));
+            let elsewhere = |leaf: &u32| kernel.edge(kernel.node(*leaf).first_parent).parent != default;
+            if leaving.default {
+                stay.extend(live.leaves(OWN_DEFAULT).iter().filter(|leaf| elsewhere(leaf)));
+            }
+            let threads: Vec<u32> =
+                stay.iter().map(|leaf| kernel.leaf(*leaf).pid).filter(|tid| *tid != 0).collect();
+            for &tid in threads.iter().filter(|tid| **tid != me) {
+                live.send_to_default(tid)?;
+            }
+            if !i_moved && threads.iter().all(|tid| *tid == me) {
+                i_moved = true;
+                if live.bound_to(goes).contains(&me) || leaving.default && live.leaf_of(me).is_none() {
+                    live.send_to_default(me)?;
+                    return Ok(false);
+                }
+            }
+            Ok(stay.is_empty())
+        })
+    }
+
+    fn wait(&mut self) -> Result<(), Refusal> {
+        let now = self.kernel().decisions();
+        self.until("no CPU has decided", |live| Ok(live.kernel().decisions() != now))
+    }
+}
+
+impl Live {
+    /// A thread goes to the default node: now if it can be made to pass through the scheduler, else at its next block.
+    fn send_to_default(&mut self, tid: u32) -> Result<()> {
+        self.forget(tid);
+        self.kernel().bind(tid, 0, false)?;
+        let _ = threads::requeue(tid);
+        Ok(())
+    }
+
+    /// The thread of a leaf of the default node gets another one there. One that is on its way to a task just goes on.
+    fn place_by_default(&mut self, leaf: u32) -> Result<()> {
+        let tid = self.kernel().leaf(leaf).pid;
+        if tid != 0 && self.leaf_of(tid).is_none() {
+            self.kernel().bind(tid, 0, false)?;
+        }
+        if tid != 0 {
+            let _ = threads::requeue(tid);
+        }
+        Ok(())
+    }
+
+    /// The plan in force is this one: who matched may match something else now.
+    fn take_plan(&mut self, plan: Rc<Plan>, ids: Ids) -> Result<()> {
+        let entries: HashMap<String, usize> = plan
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(at, entry)| (plan.child_name(entry.target).to_string(), at))
+            .collect();
+        for (task, &id) in ids.tasks.iter().enumerate().filter(|(_, id)| **id != 0) {
+            self.kernel().follow_jobs(id, plan.job_deadline_ns(Child::Task(task)));
+        }
+        let orphans = self.replace(plan, ids, &entries);
+        for tid in orphans {
+            self.send_to_default(tid)?;
+        }
+        for (target, leaf) in self.targets() {
+            if let Child::Set(_) = target {
+                self.kernel().follow_jobs(leaf, self.plan().job_deadline_ns(target));
+            }
+        }
+        self.match_all()
+    }
+}

@@ -1,0 +1,416 @@
+//! The control socket of a running plan: a line of JSON asks, a line of JSON answers.
+//!
+//! Requests have `version` 1 and `request`; answers have `version`, `ok`, and either `answer` or `error`. What requests
+//! there are is up to who serves them. The socket belongs to root and the server's user; nobody else is heard. A client
+//! is never waited for: what it sends is read as it comes, up to [`REQUEST_MAX`]; who is too slow or says too much is
+//! hung up on.
+
+use anyhow::{bail, ensure, Context, Result};
+use serde_json::{json, Value};
+use std::fs;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// Version of requests and answers.
+pub const VERSION: u64 = 1;
+/// Longest request, bytes: a plan with all its files.
+pub const REQUEST_MAX: usize = 8 << 20;
+/// Clients at a time.
+const CLIENTS_MAX: usize = 16;
+/// Read from one client per turn, bytes.
+const TURN_MAX: usize = 1 << 20;
+/// A client with an unfinished request or an answer that it does not read is hung up on after this.
+const SLOW: Duration = Duration::from_secs(10);
+/// How long a client waits for an answer.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Where a plan in force listens.
+pub const PATH: &str = "/run/tierce.sock";
+
+/// What serves a request: the answer, or what is wrong (a rule in snake_case, a sentence).
+pub type Served = Result<Value, (String, String)>;
+
+struct Client {
+    stream: UnixStream,
+    asked: Vec<u8>,
+    answer: Vec<u8>,
+    /// Since when it has owed us something.
+    since: Instant,
+    open: bool,
+}
+
+/// The socket.
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+    /// Device and inode of the socket, so that no other is removed.
+    id: (u64, u64),
+    clients: Vec<Client>,
+}
+
+impl Server {
+    /// Listen at `path`. A socket that nobody answers is replaced; one that somebody does is not.
+    pub fn bind(path: &Path) -> Result<Server> {
+        let shown = path.display();
+        match fs::symlink_metadata(path) {
+            Ok(about) if !about.file_type().is_socket() => {
+                bail!("{shown}: there is something else than a socket")
+            }
+            Ok(_) if UnixStream::connect(path).is_ok() => {
+                bail!("{shown}: a plan is in force already (tierce apply changes it; --socket PATH for another)")
+            }
+            Ok(_) => fs::remove_file(path)
+                .with_context(|| format!("{shown}: replacing the socket of a dead run"))?,
+            Err(_) => {}
+        }
+        // SAFETY: sets the mask of this process; there is one thread, and it is set back at once.
+        let mask = unsafe { libc::umask(0o177) };
+        let listener = UnixListener::bind(path);
+        // SAFETY: as above.
+        unsafe { libc::umask(mask) };
+        let listener = listener.with_context(|| format!("{shown}: the control socket (--socket PATH)"))?;
+        listener.set_nonblocking(true)?;
+        let about = fs::symlink_metadata(path)?;
+        Ok(Server { listener, path: path.into(), id: (about.dev(), about.ino()), clients: Vec::new() })
+    }
+
+    /// Sleep until somebody wants something, at most that long.
+    pub fn wait(&self, most: Duration) {
+        let poll = |fd: RawFd, events| libc::pollfd { fd, events, revents: 0 };
+        let mut list = vec![poll(
+            self.listener.as_raw_fd(),
+            if self.clients.len() < CLIENTS_MAX { libc::POLLIN } else { 0 },
+        )];
+        list.extend(self.clients.iter().map(|client| {
+            let events = if client.answer.is_empty() { libc::POLLIN } else { libc::POLLOUT };
+            poll(client.stream.as_raw_fd(), events)
+        }));
+        // SAFETY: the array has the length that is passed.
+        unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, most.as_millis() as libc::c_int) };
+    }
+
+    /// Serve who has asked, without waiting for anybody.
+    pub fn turn(&mut self, serve: &mut dyn FnMut(&Value) -> Served) {
+        while self.clients.len() < CLIENTS_MAX {
+            let Ok((stream, _)) = self.listener.accept() else { break };
+            if stream.set_nonblocking(true).is_ok() && is_ours(&stream) {
+                let (asked, answer) = (Vec::new(), Vec::new());
+                self.clients.push(Client { stream, asked, answer, since: Instant::now(), open: true });
+            }
+        }
+        for client in &mut self.clients {
+            client.turn(serve);
+        }
+        self.clients.retain(|client| client.open);
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|about| (about.dev(), about.ino()) == self.id) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Root, or who runs this: the file's mode says so, too.
+fn is_ours(stream: &UnixStream) -> bool {
+    let mut who = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the structure has the length that is passed; geteuid has no arguments.
+    let (code, me) = unsafe {
+        let at = (&raw mut who).cast();
+        (
+            libc::getsockopt(stream.as_raw_fd(), libc::SOL_SOCKET, libc::SO_PEERCRED, at, &mut length),
+            libc::geteuid(),
+        )
+    };
+    code == 0 && (who.uid == 0 || who.uid == me)
+}
+
+impl Client {
+    fn turn(&mut self, serve: &mut dyn FnMut(&Value) -> Served) {
+        self.send();
+        if self.answer.is_empty() && self.open {
+            let ended = self.read();
+            if let Some(end) = self.asked.iter().position(|&byte| byte == b'\n') {
+                let line: Vec<u8> = self.asked.drain(..=end).collect();
+                self.reply(answer(&line, serve));
+            } else if self.asked.len() > REQUEST_MAX {
+                self.asked.clear();
+                self.reply(refusal(
+                    "request_too_long",
+                    &format!("a request has at most {REQUEST_MAX} bytes"),
+                ));
+                self.send();
+                self.open = false;
+            } else if ended {
+                self.open = false;
+            }
+            self.send();
+        }
+        let owes = !self.answer.is_empty() || !self.asked.is_empty();
+        if owes && self.since.elapsed() > SLOW {
+            self.open = false;
+        }
+    }
+
+    /// What has come, but no more than one turn's worth; whether that was the end.
+    fn read(&mut self) -> bool {
+        let mut block = [0; 1 << 16];
+        let before = self.asked.len();
+        while self.asked.len() - before < TURN_MAX && self.asked.len() <= REQUEST_MAX {
+            match self.stream.read(&mut block) {
+                Ok(0) => return true,
+                Ok(length) => {
+                    if self.asked.is_empty() {
+                        self.since = Instant::now();
+                    }
+                    self.asked.extend_from_slice(&block[..length]);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    fn reply(&mut self, answer: Value) {
+        self.answer = answer.to_string().into_bytes();
+        self.answer.push(b'\n');
+        self.since = Instant::now();
+    }
+
+    fn send(&mut self) {
+        while !self.answer.is_empty() {
+            match self.stream.write(&self.answer) {
+                Ok(length) if length > 0 => _ = self.answer.drain(..length),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                _ => {
+                    self.open = false;
+                    return;
+                }
+            }
+        }
+    }
+}
+
+fn refusal(rule: &str, message: &str) -> Value {
+    json!({ "version": VERSION, "ok": false, "error": { "rule": rule, "message": message } })
+}
+
+fn answer(line: &[u8], serve: &mut dyn FnMut(&Value) -> Served) -> Value {
+    let request: Value = match serde_json::from_slice(line) {
+        Ok(request) => request,
+        Err(error) => return refusal("request_must_be_json", &error.to_string()),
+    };
+    if request["version"].as_u64() != Some(VERSION) {
+        return refusal("version_must_be_known", &format!("this tierce speaks version {VERSION}"));
+    }
+    match serve(&request) {
+        Ok(answer) => json!({ "version": VERSION, "ok": true, "answer": answer }),
+        Err((rule, message)) => refusal(&rule, &message),
+    }
+}
+
+/// Ask the plan in force at `path`. The outer error: nobody answers there, or not in our language.
+pub fn ask(path: &Path, mut request: Value) -> Result<Served> {
+    let shown = path.display();
+    let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+            anyhow::anyhow!("no plan is in force: nobody answers at {shown} (tierce run PLAN)")
+        }
+        _ => anyhow::anyhow!("{shown}: {error}"),
+    })?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    stream.set_write_timeout(Some(PATIENCE))?;
+    request["version"] = VERSION.into();
+    let mut line = request.to_string();
+    ensure!(line.len() < REQUEST_MAX, "the plan with all its files is longer than {} MiB", REQUEST_MAX >> 20);
+    line.push('\n');
+    let hung_up = || format!("{shown}: the plan in force has hung up");
+    (&stream).write_all(line.as_bytes()).with_context(hung_up)?;
+    let mut text = String::new();
+    BufReader::new(&stream).read_line(&mut text).with_context(hung_up)?;
+    ensure!(!text.is_empty(), hung_up());
+    let mut answer: Value = serde_json::from_str(&text).with_context(|| format!("{shown}: not an answer"))?;
+    ensure!(answer["version"].as_u64() == Some(VERSION), "{shown}: an answer of another version: {text}");
+    if answer["ok"] == true {
+        return Ok(Ok(answer["answer"].take()));
+    }
+    let word = |key: &str| answer["error"][key].as_str().unwrap_or("?").to_string();
+    Ok(Err((word("rule"), word("message"))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    fn place(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("tierce-socket-{name}-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        path
+    }
+
+    fn serve(request: &Value) -> Served {
+        match request["request"].as_str() {
+            Some("echo") => Ok(request["text"].clone()),
+            Some("long") => Ok("x".repeat(4 << 20).into()),
+            other => Err(("request_must_be_known".into(), format!("{other:?}"))),
+        }
+    }
+
+    fn turns(server: &mut Server, count: usize) {
+        for _ in 0..count {
+            server.wait(Duration::from_millis(5));
+            server.turn(&mut serve);
+        }
+    }
+
+    /// What the server says to these bytes.
+    fn said(server: &mut Server, bytes: &[u8]) -> String {
+        let mut client = UnixStream::connect(&server.path).unwrap();
+        client.write_all(bytes).unwrap();
+        turns(server, 5);
+        client.set_nonblocking(true).unwrap();
+        let mut block = vec![0; 1 << 16];
+        let length = client.read(&mut block).unwrap_or(0);
+        String::from_utf8_lossy(&block[..length]).into_owned()
+    }
+
+    #[test]
+    fn who_asks_is_answered() {
+        let path = place("asks");
+        let mut server = Server::bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let at = path.clone();
+        let client = std::thread::spawn(move || {
+            let echo = ask(&at, json!({ "request": "echo", "text": "é\n" })).unwrap();
+            let long = ask(&at, json!({ "request": "long" })).unwrap().unwrap();
+            let unknown = ask(&at, json!({ "request": "?" })).unwrap();
+            (echo, long.as_str().unwrap().len(), unknown)
+        });
+        while !client.is_finished() {
+            turns(&mut server, 1);
+        }
+        let (echo, long, unknown) = client.join().unwrap();
+        assert_eq!((echo, long), (Ok("é\n".into()), 4 << 20));
+        assert_eq!(unknown.unwrap_err().0, "request_must_be_known");
+        drop(server);
+        assert!(!path.exists());
+        let error = ask(&path, json!({ "request": "echo" })).unwrap_err().to_string();
+        assert!(error.starts_with("no plan is in force"), "{error}");
+    }
+
+    #[test]
+    fn rude_clients_are_told_and_hung_up_on() {
+        let path = place("rude");
+        let mut server = Server::bind(&path).unwrap();
+        for (bytes, expected) in [
+            (&b"{\"version\":1,\"request\":\"echo\",\"text\":7}\n"[..], "\"answer\":7"),
+            (b"garbage\n", "request_must_be_json"),
+            (b"\xff\xfe\n", "request_must_be_json"),
+            (b"[]\n", "version_must_be_known"),
+            (b"{\"version\":2,\"request\":\"echo\"}\n", "version_must_be_known"),
+            (b"{\"version\":1}\n", "request_must_be_known"),
+            (b"{\"version\":1,\"request\":", ""), // the rest never comes
+            (b"", ""),
+        ] {
+            let text = said(&mut server, bytes);
+            assert!(if expected.is_empty() { text.is_empty() } else { text.contains(expected) }, "{text}");
+        }
+        turns(&mut server, 3);
+        assert!(server.clients.is_empty(), "they have all gone");
+        // Two requests at once: one answer each, in order.
+        let two = b"{\"version\":1,\"request\":\"echo\",\"text\":1}\n{\"version\":1,\"request\":\"echo\",\"text\":2}\n";
+        let text = said(&mut server, two);
+        assert_eq!(text.lines().count(), 2, "{text}");
+    }
+
+    #[test]
+    fn a_request_without_end_is_cut_off() {
+        let path = place("endless");
+        let mut server = Server::bind(&path).unwrap();
+        let at = path.clone();
+        let client = std::thread::spawn(move || {
+            let mut client = UnixStream::connect(at).unwrap();
+            let block = vec![b'x'; 1 << 20];
+            let mut sent = 0;
+            while sent <= 4 * REQUEST_MAX && client.write_all(&block).is_ok() {
+                sent += block.len();
+            }
+            let mut text = String::new();
+            let _ = client.read_to_string(&mut text);
+            (sent, text)
+        });
+        while !client.is_finished() {
+            turns(&mut server, 1);
+            assert!(server.clients.iter().all(|client| client.asked.len() <= REQUEST_MAX + (1 << 16)));
+        }
+        let (sent, _) = client.join().unwrap();
+        assert!(sent <= REQUEST_MAX + (4 << 20), "{sent}");
+        turns(&mut server, 2);
+        assert!(server.clients.is_empty());
+    }
+
+    #[test]
+    fn slow_clients_stop_nobody() {
+        let path = place("slow");
+        let mut server = Server::bind(&path).unwrap();
+        // Some who say nothing, half a request, or do not read a long answer; more than there is room for.
+        let mut slow = Vec::new();
+        for n in 0..CLIENTS_MAX + 4 {
+            let mut client = UnixStream::connect(&path).unwrap();
+            match n % 3 {
+                0 => {}
+                1 => client.write_all(b"{\"version\":1,").unwrap(),
+                _ => client.write_all(b"{\"version\":1,\"request\":\"long\"}\n").unwrap(),
+            }
+            slow.push(client);
+        }
+        let begun = Instant::now();
+        turns(&mut server, 10);
+        assert!(begun.elapsed() < Duration::from_secs(2));
+        assert_eq!(server.clients.len(), CLIENTS_MAX);
+        for client in &mut server.clients {
+            client.since -= SLOW;
+        }
+        server.turn(&mut serve);
+        let left = server.clients.len();
+        assert!(left < CLIENTS_MAX, "who owed something is gone: {left}");
+        drop(slow);
+        turns(&mut server, 5);
+        assert!(
+            said(&mut server, b"{\"version\":1,\"request\":\"echo\",\"text\":7}\n").contains("\"answer\":7")
+        );
+    }
+
+    #[test]
+    fn the_socket_of_a_dead_run_is_replaced_and_no_other() {
+        let path = place("stale");
+        let mut server = Server::bind(&path).unwrap();
+        let error = Server::bind(&path).err().unwrap().to_string();
+        assert!(error.contains("a plan is in force already"), "{error}");
+        turns(&mut server, 2);
+        std::mem::forget(server); // as kill -9 leaves it, but for the descriptor
+        let stale = place("stale-too");
+        drop(UnixListener::bind(&stale).unwrap());
+        let server = Server::bind(&stale).unwrap();
+        fs::remove_file(&stale).unwrap();
+        fs::write(&stale, "something").unwrap();
+        drop(server);
+        assert_eq!(fs::read_to_string(&stale).unwrap(), "something", "not ours any more");
+        let error = Server::bind(&stale).err().unwrap().to_string();
+        assert!(error.contains("something else than a socket"), "{error}");
+        assert!(Server::bind(Path::new("/nowhere/tierce.sock")).is_err());
+        fs::remove_file(&stale).unwrap();
+        fs::remove_file(&path).unwrap();
+    }
+}

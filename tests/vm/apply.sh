@@ -1,0 +1,57 @@
+#!/bin/sh
+# A plan in force becomes another, one CPU, one boot. See crates/tierce-cli/tests/apply.rs.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+# apply NAME PLAN [ARGUMENT...]: its exit code, and what it said
+apply() {
+	scenario=$1
+	shift
+	tierce apply "$@" --json >"/out/$scenario.said" 2>"/out/$scenario.refused"
+	code=$?
+	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
+	say "$scenario" "{\"code\":$code,\"said\":$(tr -d '\n' <"/out/$scenario.said")}"
+}
+
+apply nobody apply-a.toml
+begin apply apply-a.toml --trace /out/apply.trace --record /out/apply.rec --stats-every 1s || exit
+tierce run apply-a.toml >/out/second 2>&1
+say second "{\"code\":$?,\"said\":\"$(tail -n 1 /out/second)\"}"
+
+at=$(in_ms 1000)
+meter service --name steady --budget 2ms --start "$at" --time 6s --segments /out/steady.csv >/out/steady.meter &
+meters=$!
+meter service --name grow --budget 2ms --period 20ms --start "$at" --time 6s >/out/grow.meter &
+meters="$meters $!"
+for n in 1 2; do
+	meter spin --name extra --start "$at" --time 6s >/out/extra-$n.meter &
+	meters="$meters $!"
+done
+meter hogs --name hogs --count 2 --start "$at" --time 6s >/out/hogs.meter &
+meters="$meters $!"
+sleep 2.2
+
+apply dry apply-b.toml --dry-run
+apply b apply-b.toml
+say b-at "$(now_ms)"
+sleep 1
+
+# What is refused changes nothing.
+sed 's/policy = "fixed-priority"/policy = "fair"/; s/{ priority = [01] }/{}/' apply-b.toml >root.toml
+apply root root.toml
+sed 's/under.rest = /under.nowhere = /' apply-b.toml >faults.toml
+apply faults faults.toml
+apply same apply-b.toml
+sleep 0.5
+
+apply c apply-c.toml
+say c-at "$(now_ms)"
+sleep 1
+apply a apply-a.toml
+# shellcheck disable=SC2086 # a list
+wait $meters
+for task in steady grow hogs; do
+	say $task "$(cat /out/$task.meter)"
+done
+finish TERM
+say socket "\"$(ls /run/tierce.sock 2>/dev/null)\""
