@@ -19,22 +19,21 @@ tierce run apply-a.toml >/out/second 2>&1
 say second "{\"code\":$?,\"said\":\"$(tail -n 1 /out/second)\"}"
 
 at=$(in_ms 1000)
-meter service --name steady --budget 2ms --start "$at" --time 6s --segments /out/steady.csv >/out/steady.meter &
+meter service --name steady --budget 2ms --start "$at" --time 4s --segments /out/steady.csv >/out/steady.meter &
 meters=$!
-meter service --name grow --budget 2ms --period 20ms --start "$at" --time 6s >/out/grow.meter &
+meter service --name grow --budget 2ms --period 20ms --start "$at" --time 4s >/out/grow.meter &
 meters="$meters $!"
 for n in 1 2; do
-	meter spin --name extra --start "$at" --time 6s >/out/extra-$n.meter &
+	meter spin --name extra --start "$at" --time 4s >/out/extra-$n.meter &
 	meters="$meters $!"
 done
-meter hogs --name hogs --count 2 --start "$at" --time 6s >/out/hogs.meter &
+meter hogs --name hogs --count 2 --start "$at" --time 4s >/out/hogs.meter &
 meters="$meters $!"
-sleep 2.2
+sleep 1.6
 
 apply dry apply-b.toml --dry-run
 apply b apply-b.toml
-say b-at "$(now_ms)"
-sleep 1
+sleep 0.7
 
 # What is refused changes nothing.
 sed 's/policy = "fixed-priority"/policy = "fair"/; s/{ priority = [01] }/{}/' apply-b.toml >root.toml
@@ -42,11 +41,10 @@ apply root root.toml
 sed 's/under.rest = /under.nowhere = /' apply-b.toml >faults.toml
 apply faults faults.toml
 apply same apply-b.toml
-sleep 0.5
+sleep 0.2
 
 apply c apply-c.toml
-say c-at "$(now_ms)"
-sleep 1
+sleep 0.6
 apply a apply-a.toml
 # shellcheck disable=SC2086 # a list
 wait $meters

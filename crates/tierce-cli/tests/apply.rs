@@ -133,7 +133,7 @@ fn a_plan_in_force_becomes_another() {
 
     // `steady` has its 2 ms in every period, through every change and refusal.
     let begun = got("steady")["origin_ns"].as_u64().unwrap() + 50 * MS;
-    let ended = begun + 5_800 * MS;
+    let ended = begun + 3_900 * MS;
     let steady: Vec<i64> = periods(&trace, "steady")
         .iter()
         .filter(|(end, _)| (begun..ended).contains(end))
@@ -152,8 +152,8 @@ fn a_plan_in_force_becomes_another() {
         steady.iter().max().unwrap(),
         within(&steady, 5 * US)
     );
-    assert!(steady.len() >= 575 && within(&steady, 20 * US) == steady.len(), "{steady:?}");
-    assert!(within(&steady, 5 * US) * 100 >= steady.len() * 96, "{steady:?}");
+    assert!(steady.len() >= 385 && within(&steady, 20 * US) == steady.len(), "{steady:?}");
+    assert!(within(&steady, 5 * US) * 100 >= steady.len() * 99, "{steady:?}");
     assert!(lowest >= -25 * US && highest <= 25 * US, "{lowest} to {highest}");
 
     // `grow` has 2 ms, 3 ms from the next period on, 2 ms again at once.
@@ -172,7 +172,7 @@ fn a_plan_in_force_becomes_another() {
         }
     }
     println!("grow: {two} periods of 2 ms, {three} of 3 ms");
-    assert!(two >= 80 && three >= 150, "{two} and {three} of {}", grow.len());
+    assert!(two >= 40 && three >= 40, "{two} and {three} of {}", grow.len());
 
     // Threads called `extra` were below `batch` while that was there, and in the default node before and after.
     let mut stats = Stats::new(&trace.header);
@@ -183,8 +183,8 @@ fn a_plan_in_force_becomes_another() {
         report.nodes.iter().find(|node| node.name == name && node.gone == gone).unwrap().cpu_ns
     };
     let rest = report.nodes.iter().find(|node| node.name == "rest" && node.gone).unwrap();
-    assert!(node("batch", true) > 200 * MS && node("batch", true) < rest.cpu_ns, "{}", node("batch", true));
-    assert!(node("turns", true) > 200 * MS && node("rest", false) > 50 * MS);
+    assert!(node("batch", true) > 40 * MS && node("batch", true) < rest.cpu_ns, "{}", node("batch", true));
+    assert!(node("turns", true) > 100 * MS && node("rest", false) > 50 * MS);
     let rt = node("rt", false);
     let below: u64 = report.nodes.iter().filter(|node| node.level == 1).map(|node| node.cpu_ns).sum();
     let top = node("top", false);
@@ -193,7 +193,7 @@ fn a_plan_in_force_becomes_another() {
     // The report of the run itself says the same; a line each second before it.
     let lines = std::fs::read_to_string(out.join("apply.json")).unwrap();
     let reports: Vec<Report> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert!(reports.len() >= 7, "{}", reports.len());
+    assert!(reports.len() >= 5, "{}", reports.len());
     assert!(reports.windows(2).all(|pair| pair[0].elapsed_ns < pair[1].elapsed_ns));
     let last = reports.last().unwrap();
     assert_eq!(last.lost, 0);
@@ -208,7 +208,7 @@ fn a_plan_in_force_becomes_another() {
     let replayed = tierce(&["sim", "--replay", out.join("apply.rec").to_str().unwrap(), "--json"]);
     let replayed: Value = serde_json::from_slice(&replayed.stdout).unwrap();
     assert_eq!(replayed["identical"], true);
-    assert!(replayed["decisions"].as_u64().unwrap() > 3000, "{replayed}");
+    assert!(replayed["decisions"].as_u64().unwrap() > 2000, "{replayed}");
     let _ = std::fs::remove_dir_all(&out);
 }
 
