@@ -115,7 +115,8 @@ impl FixedPriority {
             return Response::Unbounded;
         }
         self.count(tasks);
-        let mut search = Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX };
+        let mut search =
+            Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX, stop: false };
         let found = search.response(task, others.len(), 0..0, 0);
         found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
     }
@@ -155,7 +156,7 @@ impl FixedPriority {
         let light = self.all.len() == tasks.len() && self.sums[tasks.len()].used < rate * (1.0 - 1e-9);
         let bounded = if light { tasks.len() } else { bounded_prefix(tasks, supply) };
         let same = |a: usize, b: usize| levels.is_some_and(|levels| levels[a] == levels[b]);
-        let mut search = Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX };
+        let mut search = Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX, stop };
         let mut busy = 0; // work in the longest time in which those so far always have some
         let mut all_meet = true;
         let mut first = 0;
@@ -217,6 +218,8 @@ struct Search<'t, S> {
     sums: &'t [Sums],
     supply: &'t S,
     windows: u32,
+    /// A response above the deadline is as long as it needs to be known.
+    stop: bool,
 }
 
 impl<S: TimeFor> Search<'_, S> {
@@ -237,7 +240,7 @@ impl<S: TimeFor> Search<'_, S> {
         let mut own = task.blocking_ns;
         let mut end = self.supply.time_for(busy.saturating_add(task.work_ns));
         let mut work;
-        let (mut worst, mut next_ns) = (0, 0);
+        let (mut worst, mut next_ns) = (0, 0u64);
         loop {
             own = own.saturating_add(task.work_ns);
             // Below the solution, whatever was rounded: slack is wrong by less than 1e-12.
@@ -258,11 +261,14 @@ impl<S: TimeFor> Search<'_, S> {
                     break;
                 }
                 end = done;
+                if self.stop && end > next_ns.saturating_add(task.deadline_ns) {
+                    return Ok((u64::MAX, work));
+                }
             }
             let since_nominal = end + task.jitter_ns;
             worst = worst.max(since_nominal - next_ns);
             next_ns += task.period_ns;
-            if since_nominal <= next_ns {
+            if since_nominal <= next_ns || self.stop && worst > task.deadline_ns {
                 return Ok((worst, work));
             }
         }

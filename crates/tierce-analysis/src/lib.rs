@@ -13,6 +13,7 @@ mod fixed_priority;
 pub mod partition;
 pub mod priorities;
 mod quotient;
+pub mod server;
 mod supply;
 mod table;
 mod task;

@@ -1,6 +1,6 @@
 //! Worked numbers of the papers about schedulability.
 
-use tierce_analysis::{priorities, Demand, Edf, FixedPriority, Response, Supply, Task};
+use tierce_analysis::{priorities, server, Demand, Edf, FixedPriority, Response, Supply, Task};
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -18,20 +18,11 @@ fn periodic_us(budget: u64, period: u64) -> Supply {
     Supply::periodic(budget * US, period * US).unwrap()
 }
 
-/// The smallest whole-ns budget with which the set meets its deadlines.
+/// The smallest budget with which the set meets its deadlines, in whole us, rounded up.
 fn smallest_budget_us(tasks: &[Task], period_us: u64) -> u64 {
     let mut analysis = FixedPriority::new();
-    let mut fits = |budget| analysis.schedulable(tasks, &Supply::periodic(budget, period_us * US).unwrap());
-    let (mut low, mut high) = (1, period_us * US);
-    while low < high {
-        let middle = (low + high) / 2;
-        if fits(middle) {
-            high = middle;
-        } else {
-            low = middle + 1;
-        }
-    }
-    low.div_ceil(US)
+    let budget = server::smallest_budget(period_us * US, |supply| analysis.schedulable(tasks, supply));
+    budget.unwrap().div_ceil(US)
 }
 
 /// HLS Figure 6.1.
@@ -70,6 +61,26 @@ fn media_player_frontier() {
         (7_000, 2_500),
     ] {
         assert_eq!(smallest_budget_us(&media_player(), period), budget, "period {period} us");
+    }
+}
+
+/// The knee of Figure 6.2 is at 6 ms; bandwidth along the frontier is not monotone.
+#[test]
+fn media_player_knee() {
+    let periods: Vec<_> = (1..=40).map(|quarter| quarter * 250 * US).collect();
+    let (tasks, mut analysis) = (media_player(), FixedPriority::new());
+    let frontier =
+        server::frontier(&tasks, &periods, 5 * US, |supply| analysis.schedulable(&tasks, supply)).unwrap();
+    let at = |period: u64| frontier.servers.iter().find(|server| server.period_ns == period * US).unwrap();
+    assert_eq!(frontier.servers[frontier.knee.unwrap()], *at(6_000));
+    assert_eq!(at(6_000).budget_ns, 1_500 * US);
+    assert!(at(4_000).bandwidth() > at(5_000).bandwidth());
+    assert_eq!(frontier.servers[frontier.best].period_ns, 5_750 * US);
+    // The exact budget is the smallest: one ns less and a deadline is missed.
+    for server in &frontier.servers {
+        let supply = |budget| Supply::periodic(budget, server.period_ns).unwrap();
+        assert!(analysis.schedulable(&tasks, &supply(server.budget_ns)));
+        assert!(!analysis.schedulable(&tasks, &supply(server.budget_ns - 1)));
     }
 }
 

@@ -152,10 +152,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let given = args.supply.clone().unwrap_or(Given { text: "a whole CPU".into(), supply: Supply::WHOLE });
     let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
     if args.policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
-        bail!(
-            "priorities_are_complete: {with_priority} of {} tasks have a priority; all have one, or none",
-            entries.len()
-        );
+        let rule = "priorities_are_complete";
+        bail!("{rule}: {with_priority} of {} tasks have a priority; all have one, or none", entries.len());
     }
     let some = |members: &[usize]| members.iter().map(|index| entries[*index].clone()).collect::<Vec<_>>();
     let fit = match args.fit {

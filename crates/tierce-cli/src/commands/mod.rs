@@ -5,6 +5,7 @@ mod analyse;
 mod apply;
 mod check;
 mod demo_table;
+mod design;
 mod doctor;
 mod guarantee;
 mod notify;
@@ -25,6 +26,7 @@ pub enum Command {
     Check(check::Args),
     Guarantee(guarantee::Args),
     Analyse(analyse::Args),
+    Design(design::Args),
     Sim(sim::Args),
     Run(run::Args),
     Apply(apply::Args),
@@ -43,6 +45,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Check(args) => check::run(args),
         Command::Guarantee(args) => guarantee::run(args),
         Command::Analyse(args) => analyse::run(args),
+        Command::Design(args) => design::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Run(args) => run::run(args),
         Command::Apply(args) => apply::run(args),
