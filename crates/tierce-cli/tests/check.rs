@@ -81,3 +81,33 @@ fn the_schema_is_printed() {
     let schema: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(schema["properties"]["node"].is_object());
 }
+
+/// What one part is promised, in words, up to its CPU; and needs that do not follow.
+#[test]
+fn explanations_and_needs() {
+    let output = tierce(&["check", "--explain", "audio", "examples/desktop.toml"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let said = text(&output.stdout);
+    let begin = "audio: task below `rt`\n  promised  RESBH 2ms 10ms: 2ms in every period of 10ms, at any place in it, and no more: \
+                 who wants more waits for the next period\n            since admitted by `rt`, which has a whole CPU\n  \
+                 needs     RESBS 2ms 10ms ✓ from RESBH 2ms 10ms, admitted by `rt`";
+    assert!(said.starts_with(begin), "{said}");
+    assert!(said.contains("\n\ntop: fixed-priority\n  promised  ALL: all of a CPU\n"), "{said}");
+    let output = tierce(&["check", "--explain", "nobody", "examples/desktop.toml"]);
+    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("name_must_be_known"));
+
+    let plan = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n\
+        [task.a]\nunder.top = { budget = \"6ms\", period = \"10ms\" }\nneeds = \"RESCS 6ms 13ms\"\n";
+    let plan = Temporary::new("needs", plan);
+    let output = tierce(&["check", plan.0.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let reason = "✗ a: RESCS 6ms 13ms is not shown: of RESBH 6ms 10ms follows at most 5ms in 13ms, 1ms less than 6ms (not enough).";
+    assert!(text(&output.stdout).contains(reason), "{}", text(&output.stdout));
+    let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(json["tasks"][0]["guarantees"][0]["text"], "RESBH 6ms 10ms");
+    assert_eq!(
+        (&json["holds"], &json["tasks"][0]["needs"][0]["proved_by"]),
+        (&false.into(), &serde_json::Value::Null)
+    );
+}

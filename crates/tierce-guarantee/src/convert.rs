@@ -616,7 +616,7 @@ fn short_of(source: &Guarantee, goal: &Guarantee) -> Refusal {
     };
     let refusal = |reason| Refusal::new("not enough", reason);
     let (share, rate) = (goal.share(), source.share());
-    if share > rate {
+    if share > rate && !is_soft(goal.kind()) {
         let (has, wants) = (show_share(&rate), show_share(&share));
         return refusal(format!("{source} promises {has} of the CPU in the long run, {goal} {wants}"));
     }

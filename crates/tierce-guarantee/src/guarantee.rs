@@ -514,6 +514,44 @@ impl Guarantee {
             || self.kind == Kind::Psbe && self.values[0] == whole(1) && self.values[1] == whole(0)
     }
 
+    /// What it means to whoever has it, in plain words.
+    ///
+    /// ```
+    /// use tierce_guarantee::Guarantee;
+    /// let meaning = Guarantee::parse("PSBE 1/2 5ms").unwrap().meaning();
+    /// assert_eq!(meaning, "1/2 of a CPU, never more than 5ms behind; the longest wait is 10ms");
+    /// ```
+    pub fn meaning(&self) -> String {
+        let show = |wanted| self.get(wanted).map_or(String::new(), |value| wanted.show(value));
+        let (amount, period, share) =
+            (show(Parameter::Amount), show(Parameter::Period), show(Parameter::Share));
+        let no_more = "and no more: who wants more waits";
+        match self.kind {
+            Kind::All => "all of a CPU".into(),
+            Kind::Resu => format!("{share} of a CPU between any two of the deadlines that it names"),
+            Kind::Resbh => format!("{amount} in every period of {period}, at any place in it, {no_more} for the next period"),
+            Kind::Resbs => format!("at least {amount} in every period of {period}, at any place in it"),
+            Kind::Resch => format!("{amount} in every window of {period}, wherever it begins, {no_more}"),
+            Kind::Rescs => format!("at least {amount} in every window of {period}, wherever it begins"),
+            Kind::Resps => format!(
+                "at least {amount} in every period of {period}, at any place in it, and up to {} more when others leave it",
+                show(Parameter::Overrun)
+            ),
+            Kind::Resnh => format!("one block of {amount} at the same place of every period of {period}, {no_more}"),
+            Kind::Ressh => format!(
+                "one block of {amount} in every period of {period}, from {} on, {no_more}",
+                show(Parameter::Phase)
+            ),
+            Kind::Psbe => {
+                let wait = self.get(Parameter::Error).map(|error| show_time(&(error / self.share())));
+                let (behind, wait) = (show(Parameter::Error), wait.unwrap_or_default());
+                format!("{share} of a CPU, never more than {behind} behind; the longest wait is {wait}")
+            }
+            Kind::Ps => format!("{share} of a CPU in the long run, at no particular time"),
+            Kind::Null => "nothing: it gets what others leave".into(),
+        }
+    }
+
     /// The same, as one of which nothing is open.
     pub fn wanted(&self) -> Wanted {
         Wanted { kind: self.kind, values: self.values.iter().cloned().map(Some).collect() }

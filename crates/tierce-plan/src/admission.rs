@@ -7,12 +7,15 @@
 //!   with deadlines below periods, the demand test as well;
 //! - others promise nothing but their order or shares.
 //!
+//! What is promised of every edge, and whether that includes what is asked for with `needs`, is in `promises.rs`.
+//!
 //! The supply of a node is its long-run rate: what it gets when all others ask for as much as they may. It is a
 //! necessary condition below the root, and the whole truth at a root.
 
 use crate::exact::{self, demand_fits, fraction, percent, ratio, Demand, Fits, Share};
 use crate::model::{Child, Edge, Load, Need, Plan};
 use crate::policies::{self, PolicyRecord};
+use crate::promises::{Promise, Promises, Proof};
 use crate::structure::Shape;
 use crate::units::show_time;
 use serde_json::{json, Value};
@@ -23,7 +26,7 @@ pub const CHECK_VERSION: u32 = 1;
 /// The verdict on a plan.
 #[derive(Clone, Debug)]
 pub struct Admission {
-    /// Every node's law holds.
+    /// Every node's law holds, and every guarantee asked for is shown.
     pub holds: bool,
     /// One per node, in the order of [`Plan::nodes`].
     pub nodes: Vec<NodeVerdict>,
@@ -46,6 +49,10 @@ pub struct NodeVerdict {
     pub failures: Vec<Failure>,
     /// What could not be looked at, in words.
     pub open: Vec<String>,
+    /// What it is promised, the strongest first; at least NULL.
+    pub promises: Vec<Promise>,
+    /// For each of its `needs`.
+    pub needs: Vec<Proof>,
 }
 
 /// What was tested.
@@ -106,6 +113,8 @@ pub struct Mend {
 pub struct EdgeVerdict {
     /// Long-run rate through this edge, where that is known.
     pub supply: Option<Share>,
+    /// What is promised through it, the strongest first; at least NULL.
+    pub promises: Vec<Promise>,
 }
 
 /// What a task asks for and gets.
@@ -117,8 +126,10 @@ pub struct TaskVerdict {
     pub supply: Option<Share>,
     /// Its load has deadlines and asks for more than it is sure to get.
     pub may_miss: bool,
-    /// For each of its `needs`: how it was proved, or `None` when that is still open.
-    pub needs: Vec<Option<&'static str>>,
+    /// What it is promised, the strongest first; at least NULL.
+    pub promises: Vec<Promise>,
+    /// For each of its `needs`.
+    pub needs: Vec<Proof>,
 }
 
 impl Plan {
@@ -133,6 +144,8 @@ impl Plan {
                 supply: rates.node(self, &shape, node),
                 failures: Vec::new(),
                 open: Vec::new(),
+                promises: Vec::new(),
+                needs: Vec::new(),
             })
             .collect();
         for (index, verdict) in nodes.iter_mut().enumerate() {
@@ -148,14 +161,23 @@ impl Plan {
                 deadlines(self, policy, &children, verdict);
             }
         }
+        let promises = Promises::new(self, &shape, &nodes);
+        for (index, (node, verdict)) in self.nodes.iter().zip(&mut nodes).enumerate() {
+            let (found, above) = (&promises.nodes[index], &shape.parents[index]);
+            verdict.needs = node.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
+            verdict.promises = found.clone();
+        }
         let tasks: Vec<_> =
-            (0..self.tasks.len()).map(|task| self.task_verdict(&shape, &rates, &nodes, task)).collect();
+            (0..self.tasks.len()).map(|task| self.task_verdict(&shape, &rates, &promises, task)).collect();
+        let edges = rates.edge.iter().zip(promises.edges);
         let edges =
-            (0..self.edges.len()).map(|edge| EdgeVerdict { supply: rates.edge[edge].clone() }).collect();
-        Admission { holds: nodes.iter().all(|node| node.failures.is_empty()), nodes, edges, tasks }
+            edges.map(|(supply, promises)| EdgeVerdict { supply: supply.clone(), promises }).collect();
+        let holds = nodes.iter().all(|node| node.failures.is_empty() && node.needs.iter().all(Result::is_ok));
+        let shown = tasks.iter().all(|task| task.needs.iter().all(Result::is_ok));
+        Admission { holds: holds && shown, nodes, edges, tasks }
     }
 
-    fn task_verdict(&self, shape: &Shape, rates: &Rates, nodes: &[NodeVerdict], index: usize) -> TaskVerdict {
+    fn task_verdict(&self, shape: &Shape, rates: &Rates, promises: &Promises, index: usize) -> TaskVerdict {
         let task = &self.tasks[index];
         let above = &shape.task_parents[index];
         let supply = rates.total(self, shape, above, 1);
@@ -164,40 +186,9 @@ impl Plan {
             (Some(asked), Some(supply), Some(_)) => asked > supply,
             _ => false,
         };
-        let needs = task.needs.iter().map(|need| self.proved(shape, nodes, above, need)).collect();
-        TaskVerdict { asked, supply, may_miss, needs }
-    }
-
-    /// The guarantees that follow from one admitted reservation on a whole CPU.
-    fn proved(
-        &self,
-        shape: &Shape,
-        nodes: &[NodeVerdict],
-        above: &[usize],
-        need: &Need,
-    ) -> Option<&'static str> {
-        let words: Vec<_> = need.text.split_whitespace().collect();
-        let (hard, amount, period) = match words[..] {
-            ["NULL"] => return Some("nothing is asked for"),
-            ["RESBH", amount, period] => (true, amount, period),
-            ["RESBS", amount, period] => (false, amount, period),
-            _ => return None,
-        };
-        let amount = crate::parse_time(amount).ok()?;
-        let period = crate::parse_time(period).ok()?;
-        let gives = |edge: &usize| {
-            let edge = &self.edges[*edge];
-            let policy = policies::by_number(self.nodes[edge.parent].policy)?;
-            let budget = BudgetParams::of(policy)?;
-            let verdict = &nodes[edge.parent];
-            let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= exact::one());
-            let admitted = verdict.failures.is_empty() && whole && !shape.shared(edge.parent);
-            let gives = budget.budget(edge);
-            let enough = if hard { gives == amount } else { gives >= amount };
-            (admitted && enough && budget.period(edge) == period && !edge.when_spent).then_some(())
-        };
-        let others = hard && above.len() != 1; // a second parent may give more
-        (!others && above.iter().any(|edge| gives(edge).is_some())).then_some("its reservation is admitted")
+        let found = &promises.tasks[index];
+        let needs = task.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
+        TaskVerdict { asked, supply, may_miss, promises: found.clone(), needs }
     }
 }
 
@@ -608,6 +599,14 @@ impl Admission {
     /// For tools; see docs/plan-language.md, "tierce check --json".
     pub fn to_json(&self, plan: &Plan) -> Value {
         let share = |share: &Option<Share>| share.as_ref().map(fraction);
+        let promised = |promises: &[Promise]| -> Vec<Value> {
+            let of = |promise: &Promise| json!({ "text": promise.guarantee.to_string(), "because": promise.because });
+            promises.iter().map(of).collect()
+        };
+        let needs = |needs: &[Need], proofs: &[Proof]| -> Vec<Value> {
+            let of = |(need, proof): (&Need, &Proof)| json!({ "text": need.text, "proved_by": proof.as_ref().ok(), "reason": proof.as_ref().err() });
+            needs.iter().zip(proofs).map(of).collect()
+        };
         let failure = |failure: &Failure| {
             let mend = failure.mend.as_ref().map(|mend| {
                 json!({
@@ -631,6 +630,7 @@ impl Admission {
                     "holds": holds, "law": verdict.law.map(Law::name),
                     "asked": share(&verdict.asked), "supply": share(&verdict.supply),
                     "failures": verdict.failures.iter().map(failure).collect::<Vec<_>>(), "open": verdict.open,
+                    "guarantees": promised(&verdict.promises), "needs": needs(&node.needs, &verdict.needs),
                 })
             })
             .collect();
@@ -646,6 +646,7 @@ impl Admission {
                 json!({
                     "parent": plan.nodes[edge.parent].name, "child": plan.child_name(edge.child), "params": params,
                     "rank": edge.rank, "when_spent": edge.when_spent, "supply": share(&verdict.supply),
+                    "guarantees": promised(&verdict.promises),
                 })
             })
             .collect();
@@ -654,15 +655,10 @@ impl Admission {
             .iter()
             .zip(&self.tasks)
             .map(|(task, verdict)| {
-                let needs: Vec<_> = task
-                    .needs
-                    .iter()
-                    .zip(&verdict.needs)
-                    .map(|(need, proved)| json!({ "text": need.text, "proved_by": proved }))
-                    .collect();
                 json!({
                     "name": task.name, "asked": share(&verdict.asked), "supply": share(&verdict.supply),
-                    "may_miss": verdict.may_miss, "needs": needs,
+                    "may_miss": verdict.may_miss, "guarantees": promised(&verdict.promises),
+                    "needs": needs(&task.needs, &verdict.needs),
                 })
             })
             .collect();

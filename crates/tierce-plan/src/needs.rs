@@ -1,9 +1,10 @@
-//! Guarantees asked for, `needs = "RESBS 2ms 10ms"`: for now only their form is looked at.
+//! Guarantees asked for, `needs = "RESBS 2ms 10ms"`: their form. Whether they follow is in `promises.rs`.
 
 use crate::faults::Fault;
 use crate::source::Spot;
 use crate::tree::{closest, listed, Collector};
 use crate::units::parse_time;
+use tierce_guarantee::Guarantee;
 
 /// Types of guarantees and how many times and shares they have (HLS, chapter 5).
 const TYPES: [(&str, &str); 12] = [
@@ -40,6 +41,7 @@ pub fn check(text: &str, spot: Spot, collector: &mut Collector) {
         let fault = Fault::new("guarantee_must_have_its_numbers", spot, format!("{name} has other numbers"));
         return collector.add(fault.value(text).bound(format!("{name} {shape}").trim_end()));
     }
+    let faults = collector.faults.len();
     for (word, kind) in words.iter().zip(form.chars()) {
         let message = match kind {
             't' => parse_time(word).err().map(|error| error.message()),
@@ -49,6 +51,16 @@ pub fn check(text: &str, spot: Spot, collector: &mut Collector) {
             let fault = Fault::new("guarantee_must_have_its_numbers", spot, message);
             collector.add(fault.value(word).bound(format!("{name} {shape}")));
         }
+    }
+    if collector.faults.len() > faults {
+        return;
+    }
+    for wrong in Guarantee::parse(text).err().into_iter().flat_map(|faults| faults.0) {
+        let fault = Fault::new("guarantee_must_have_its_numbers", spot, wrong.message).value(wrong.value);
+        collector.add(match wrong.bound {
+            Some(bound) => fault.bound(bound),
+            None => fault,
+        });
     }
 }
 

@@ -2,11 +2,13 @@
 
 use crate::admission::{Admission, NodeVerdict, TaskVerdict};
 use crate::exact::{percent, Share};
-use crate::model::{Child, Edge, Plan, PARAMS};
+use crate::model::{Child, Edge, Need, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
+use crate::promises::{Promise, Proof};
 use crate::structure::Shape;
 use crate::units::show_time;
 use std::fmt::Write;
+use tierce_guarantee::Kind;
 
 impl Admission {
     /// A tree with ticks and crosses, then every failure in plain words with the smallest change that mends it.
@@ -34,6 +36,39 @@ impl Admission {
         text
     }
 
+    /// What a node or task is promised and needs, and from whom, up to its CPUs; `None`: there is no such part.
+    pub fn explain(&self, plan: &Plan, name: &str) -> Option<String> {
+        let shape = Shape::new(plan);
+        let node = |name: &str| plan.nodes.iter().position(|node| node.name == name);
+        let mut text = String::new();
+        let mut waiting = Vec::new();
+        match plan.tasks.iter().position(|task| task.name == name) {
+            Some(task) => {
+                let (found, above) = (&self.tasks[task], &shape.task_parents[task]);
+                part(&mut text, plan, name, "task", above);
+                promised(&mut text, &found.promises, &plan.tasks[task].needs, &found.needs);
+                waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
+            }
+            None => waiting.push(node(name)?),
+        }
+        let mut seen = Vec::new();
+        while let Some(index) = waiting.pop() {
+            if seen.contains(&index) {
+                continue;
+            }
+            seen.push(index);
+            let (node, found, above) = (&plan.nodes[index], &self.nodes[index], &shape.parents[index]);
+            let policy = policies::by_number(node.policy).map_or("node", |policy| policy.name);
+            part(&mut text, plan, &node.name, policy, above);
+            promised(&mut text, &found.promises, &node.needs, &found.needs);
+            for failure in &found.failures {
+                let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
+            }
+            waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
+        }
+        Some(text)
+    }
+
     fn verdict(&self, plan: &Plan, text: &mut String) {
         text.push('\n');
         let mut line = |words: String| {
@@ -59,17 +94,58 @@ impl Admission {
                 count(missing, "task")
             ));
         }
-        let open = self.tasks.iter().flat_map(|task| &task.needs).filter(|need| need.is_none()).count();
-        if open > 0 {
-            line(format!("? {} not decided by utilisation alone.", count(open, "need")));
+        let nodes =
+            self.nodes.iter().zip(&plan.nodes).map(|(found, node)| (&node.name, &node.needs, &found.needs));
+        let tasks =
+            self.tasks.iter().zip(&plan.tasks).map(|(found, task)| (&task.name, &task.needs, &found.needs));
+        let mut unshown = 0;
+        for (name, needs, proofs) in nodes.chain(tasks) {
+            for (need, proof) in needs.iter().zip(proofs) {
+                if let Err(reason) = proof {
+                    unshown += 1;
+                    line(format!("✗ {name}: {} is not shown: {reason}.", need.text));
+                }
+            }
         }
         let failed = self.nodes.iter().filter(|node| !node.failures.is_empty()).count();
         let tested = self.nodes.iter().filter(|node| node.law.is_some()).count();
-        line(match (failed, tested) {
-            (0, 0) => "Holds: nothing in it promises more than an order or shares.".into(),
-            (0, _) => format!("Holds: {} tested.", count(tested, "node")),
+        line(match (failed, tested, unshown) {
+            (0, 0, 0) => "Holds: nothing in it promises more than an order or shares.".into(),
+            (0, _, 0) => format!("Holds: {} tested.", count(tested, "node")),
+            (0, _, _) => format!("Does not hold: {} not shown.", count(unshown, "need")),
             _ => format!("Does not hold: {} of {} failed.", failed, count(tested, "tested node")),
         });
+    }
+}
+
+/// "audio: task below `rt`".
+fn part(text: &mut String, plan: &Plan, name: &str, what: &str, above: &[usize]) {
+    let parents: Vec<_> =
+        above.iter().map(|edge| format!("`{}`", plan.nodes[plan.edges[*edge].parent].name)).collect();
+    let below = if parents.is_empty() { String::new() } else { format!(" below {}", parents.join(" and ")) };
+    let gap = if text.is_empty() { "" } else { "\n" };
+    let _ = writeln!(text, "{gap}{name}: {what}{below}");
+}
+
+fn promised(text: &mut String, promises: &[Promise], needs: &[Need], proofs: &[Proof]) {
+    for promise in promises {
+        let _ = writeln!(text, "  promised  {}: {}", promise.guarantee, promise.guarantee.meaning());
+        let _ = writeln!(text, "            since {}", promise.because);
+    }
+    for (need, proof) in needs.iter().zip(proofs) {
+        let (mark, why) = match proof {
+            Ok(shown) => ("✓", format!("from {shown}")),
+            Err(reason) => ("✗", reason.clone()),
+        };
+        let _ = writeln!(text, "  needs     {} {mark} {why}", need.text);
+    }
+}
+
+/// ": RESBH 2ms 10ms", where something is promised.
+fn guarantee(promises: &[Promise]) -> String {
+    match promises.first().map(|promise| &promise.guarantee) {
+        Some(guarantee) if !matches!(guarantee.kind(), Kind::Null | Kind::All) => format!(": {guarantee}"),
+        _ => String::new(),
     }
 }
 
@@ -207,10 +283,11 @@ fn params(records: &[Param], values: &[u64; PARAMS]) -> Option<String> {
 fn node_found(verdict: &NodeVerdict) -> String {
     let of = |share: &Option<Share>| share.as_ref().map_or("?".into(), percent);
     match verdict.law {
-        None => format!("  gets {}", of(&verdict.supply)),
+        None => format!("  gets {}{}", of(&verdict.supply), guarantee(&verdict.promises)),
         Some(_) => {
             let tick = if verdict.failures.is_empty() { "✓" } else { "✗" };
-            format!("{tick} {} asked of {}", of(&verdict.asked), of(&verdict.supply))
+            let promised = guarantee(&verdict.promises);
+            format!("{tick} {} asked of {}{promised}", of(&verdict.asked), of(&verdict.supply))
         }
     }
 }
@@ -225,14 +302,17 @@ fn task_found(verdicts: &[&TaskVerdict]) -> String {
     let mut words = Vec::new();
     words.extend(range(|verdict| &verdict.asked).map(|asked| format!("asks {asked}")));
     words.extend(range(|verdict| &verdict.supply).map(|supply| format!("gets {supply}")));
+    let promises = verdicts.iter().map(|verdict| guarantee(&verdict.promises)).collect::<Vec<_>>();
+    let alike = promises.windows(2).all(|pair| pair[0] == pair[1]);
+    let promised = promises.first().filter(|_| alike).cloned().unwrap_or_default();
     let mark = if verdicts.iter().any(|verdict| verdict.may_miss) {
         "!"
-    } else if verdicts.iter().any(|verdict| verdict.needs.iter().any(Option::is_none)) {
-        "?"
+    } else if verdicts.iter().any(|verdict| verdict.needs.iter().any(Result::is_err)) {
+        "✗"
     } else if verdicts.iter().any(|verdict| !verdict.needs.is_empty()) {
         "✓"
     } else {
         " "
     };
-    format!("{mark} {}", words.join(", "))
+    format!("{mark} {}{promised}", words.join(", "))
 }

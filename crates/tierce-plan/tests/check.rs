@@ -163,24 +163,98 @@ fn one_task_never_gets_more_than_one_cpu() {
 }
 
 #[test]
-fn needs_are_proved_by_an_admitted_reservation_or_left_open() {
-    let proved = |more: &str, needs: &str| {
+fn needs_follow_from_what_is_promised() {
+    let proof = |more: &str, needs: &str| {
         let text = format!(
             "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
              [node.rt]\npolicy = \"reservation\"\nunder.top = {{ priority = 1 }}\n\
              [task.a]\nunder.rt = {{ budget = \"2ms\", period = \"10ms\" }}\n{more}\nneeds = \"{needs}\"\n"
         );
-        admit(&text).1.tasks[0].needs[0].is_some()
+        let (_, admission) = admit(&text);
+        let proof = admission.tasks[0].needs[0].clone();
+        assert_eq!(admission.holds, proof.is_ok());
+        proof
     };
+    let proved = |more, needs| proof(more, needs).is_ok();
     assert!(proved("", "RESBH 2ms 10ms"));
     assert!(proved("", "RESBS 1ms 10ms"));
     assert!(!proved("", "RESBH 1ms 10ms")); // it gets more: not that hard limit
-    assert!(!proved("", "RESBS 3ms 10ms"));
     assert!(!proved("", "RESBS 2ms 11ms"));
+    assert!(proved("", "RESBS 4ms 20ms")); // two periods
+    assert!(proved("", "RESCS 2ms 18ms")); // Theorem 5.2
+    assert!(!proved("", "RESCS 2ms 17ms"));
+    assert!(proved("", "PSBE 1/5 3.2ms")); // Theorem 5.5
+    assert!(!proved("", "PSBE 1/5 3.1ms"));
     assert!(proved("under.top = {}", "RESBS 2ms 10ms"));
     assert!(!proved("under.top = {}", "RESBH 2ms 10ms")); // a second parent may give more
     assert!(proved("", "NULL"));
-    assert!(!proved("", "PSBE 1/5 10ms"));
+    let missing = "of RESBH 2ms 10ms follows at most 2ms in 10ms, 1ms less than 3ms (not enough)";
+    assert_eq!(proof("", "RESBS 3ms 10ms"), Err(missing.to_string()));
+    let shown = "RESBH 2ms 10ms, admitted by `rt`, which has a whole CPU; RESCS 2ms 18ms by Theorem 5.2";
+    assert_eq!(proof("", "RESCS 2ms 18ms"), Ok(shown.to_string()));
+}
+
+/// What every task of a plan is promised, the strongest.
+fn promised(text: &str) -> Vec<String> {
+    let (_, admission) = admit(text);
+    admission.tasks.iter().map(|task| task.promises[0].guarantee.to_string()).collect()
+}
+
+#[test]
+fn policies_promise_by_their_rules() {
+    let node = |policy: &str, more: &str| format!("[node.top]\npolicy = \"{policy}\"\n{more}\ncpu = 0\n");
+    let tasks = |edges: &[&str]| -> String {
+        let each =
+            edges.iter().zip('a'..).map(|(edge, name)| format!("[task.{name}]\nunder.top = {{ {edge} }}\n"));
+        each.collect()
+    };
+    let plan = |policy: &str, more: &str, edges: &[&str]| promised(&(node(policy, more) + &tasks(edges)));
+    assert_eq!(plan("fixed-priority", "", &["priority = 2", "priority = 1"]), ["ALL", "NULL"]);
+    assert_eq!(plan("fixed-priority", "", &["priority = 1", "priority = 1"]), ["NULL", "NULL"]);
+    let budgets = ["budget = \"2ms\", period = \"10ms\"", "budget = \"8ms\", period = \"10ms\""];
+    assert_eq!(plan("reservation", "", &budgets), ["RESBH 2ms 10ms", "RESBH 8ms 10ms"]);
+    let full = [budgets[1], budgets[1]];
+    assert_eq!(plan("reservation", "", &full), ["NULL", "NULL"]); // they do not fit
+    let fair = plan("fair", "quantum = \"5ms\"", &["weight = 60", "weight = 20", "weight = 20"]);
+    assert_eq!(fair, ["PSBE 3/5 14ms", "PSBE 1/5 8ms", "PSBE 1/5 8ms"]); // w·3q + q
+    assert_eq!(plan("fair", "", &["weight = 1", "weight = 1, warp = \"1ms\""]), ["PS 1/2", "PS 1/2"]);
+    assert_eq!(plan("fair", "default = true", &["weight = 1"]), ["NULL"]);
+    assert_eq!(plan("round-robin", "quantum = \"5ms\"", &["", "", ""]), ["RESCS 5ms 15ms"; 3]);
+    assert_eq!(plan("edf", "", &["", ""]), ["NULL", "NULL"]);
+}
+
+/// HLS Figure 7.2 with the tight bound, and reservations inside reservations by the exact supply.
+#[test]
+fn promises_go_down_the_graph() {
+    let home = |inner: &str| {
+        format!(
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [node.res]\npolicy = \"reservation\"\nunder.top = {{ priority = 1 }}\n\
+             [node.sfq]\n{inner}\nunder.res = {{ budget = \"10ms\", period = \"20ms\" }}\nunder.top = {{}}\n"
+        )
+    };
+    let fair = home("policy = \"fair\"\nquantum = \"5ms\"")
+        + "[task.ts]\nunder.sfq = { weight = 60 }\n[task.a]\nunder.sfq = { weight = 20 }\n\
+           [task.b]\nunder.sfq = { weight = 20 }\n";
+    assert_eq!(promised(&fair), ["PSBE 3/10 20ms", "PSBE 1/10 10ms", "PSBE 1/10 10ms"]);
+    let inner = |budget: &str, period: &str| {
+        let edge = format!("[task.a]\nunder.sfq = {{ budget = \"{budget}\", period = \"{period}\" }}\n");
+        promised(&(home("policy = \"reservation\"") + &edge))
+    };
+    // RESBS 10 20 holds 20 in any 50, and 19 in any 49 only
+    assert_eq!(inner("20ms", "50ms"), ["RESBH 20ms 50ms"]);
+    assert_eq!(inner("20ms", "49ms"), ["NULL"]);
+    assert_eq!(inner("5ms", "10ms"), ["NULL"]); // enough in the long run, but not in every 10 ms
+}
+
+#[test]
+fn what_is_not_promised_says_why() {
+    let (_, admission) = admit(
+        "[machine]\ncpus = 2\n[node.all]\npolicy = \"fair\"\ncpus = \"all\"\n[task.a]\nunder.all = {}\nneeds = \"PS 1/2\"\n",
+    );
+    let reason = "nothing is promised to it: several CPUs reach `a`";
+    assert_eq!(admission.tasks[0].needs[0], Err(reason.to_string()));
+    assert!(!admission.holds);
 }
 
 #[test]
@@ -207,7 +281,7 @@ CPU 0
 ✗ rt: budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
   The smallest change that mends it: reduce the budget of `a` from 8ms to 7.5ms (by 500us).
 ! 1 task may miss deadlines: more is asked for than is sure to come.
-? 1 need not decided by utilisation alone.
+✗ a: RESBS 8ms 10ms is not shown: nothing is promised to it: the budgets of `rt` do not fit.
 Does not hold: 1 of 1 tested node failed.
 ";
     // Compared without the width of the columns.

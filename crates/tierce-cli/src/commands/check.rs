@@ -1,6 +1,6 @@
 //! `tierce check`: is the plan right, and do its promises hold?
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_plan::{Faults, Options, Plan, CHECK_VERSION};
@@ -9,7 +9,9 @@ use tierce_plan::{Faults, Options, Plan, CHECK_VERSION};
 ///
 /// Every fault of the text is reported at once, with its place and what would help. A plan without faults is drawn as a
 /// tree: what each part asks for and is sure to get, a tick where a promise was proved, a cross with the smallest change
-/// that mends it where it cannot hold. Budgets and deadlines are decided with exact fractions.
+/// that mends it where it cannot hold. Budgets and deadlines are decided with exact fractions. Behind the colon is what is
+/// promised (`tierce guarantee --help` has the types); what a part `needs` is shown to follow from that, or it is said what
+/// is missing.
 ///
 /// Exit codes: 0 everything holds, 1 something does not, 2 the plan has faults.
 #[derive(clap::Args)]
@@ -25,6 +27,9 @@ pub struct Args {
     /// Write the verdict as JSON (documented in docs/plan-language.md)
     #[arg(long)]
     json: bool,
+    /// Say what one node or task is promised, and from whom, up to its CPUs
+    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    explain: Option<String>,
     /// Write each fault as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
     #[arg(long, conflicts_with = "json")]
     short: bool,
@@ -47,7 +52,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     let admission = plan.admit();
-    if args.json {
+    if let Some(name) = &args.explain {
+        let text = admission.explain(&plan, name);
+        print!(
+            "{}",
+            text.with_context(|| format!("name_must_be_known: the plan has no node or task `{name}`"))?
+        );
+    } else if args.json {
         println!("{}", serde_json::to_string_pretty(&admission.to_json(&plan))?);
     } else {
         print!("{}", admission.outline(&plan));

@@ -1,0 +1,408 @@
+//! What every edge, node and task is promised, from the CPUs down (HLS 5.1.2): each node turns the guarantee that it
+//! receives into those of its children, by the rules of its policy.
+//!
+//! - A CPU gives ALL to its root.
+//! - `fixed-priority` passes what it gets to the one child of highest priority; the others get NULL.
+//! - `reservation` gives RESBH budget period to each: on a whole CPU when its law holds (sums and windows), below anything
+//!   else when the demand of its budgets fits what that is sure to supply.
+//! - `fair` is start-time fair queuing: PSBE by the tight form of equation 5.2, as long as the number of its children is
+//!   known; with warp only PS.
+//! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
+//! - `edf` knows only what its children say they want, and promises them nothing.
+//!
+//! Several parents on one CPU are a join. Nothing is promised yet of what several CPUs reach.
+
+use crate::admission::NodeVerdict;
+use crate::model::{Child, Edge, Plan};
+use crate::policies::{self, PolicyRecord};
+use crate::structure::Shape;
+use crate::units::show_time;
+use tierce_analysis::{Demand, Edf, Supply, Task};
+use tierce_guarantee::schedulers::{self, Joining, SfqBound};
+use tierce_guarantee::{show, whole, Free, Guarantee, Kind, Parameter};
+
+/// A guarantee, and why it holds.
+#[derive(Clone, Debug)]
+pub struct Promise {
+    /// What is promised.
+    pub guarantee: Guarantee,
+    /// In words.
+    pub because: String,
+}
+
+impl Promise {
+    fn new(guarantee: Guarantee, because: impl Into<String>) -> Self {
+        Self { guarantee, because: because.into() }
+    }
+
+    fn nothing(because: impl Into<String>) -> Vec<Self> {
+        vec![Self::new(Guarantee::null(), because)]
+    }
+}
+
+/// What was shown: by what; or why not.
+pub type Proof = Result<String, String>;
+
+/// Promises of a plan; each list has at least one, the strongest first.
+#[derive(Clone, Debug)]
+pub struct Promises {
+    /// Through each edge.
+    pub edges: Vec<Vec<Promise>>,
+    /// To each node, from all its parents.
+    pub nodes: Vec<Vec<Promise>>,
+    /// To each task.
+    pub tasks: Vec<Vec<Promise>>,
+}
+
+impl Promises {
+    /// From the CPUs down. Nodes whose law fails promise nothing.
+    pub fn new(plan: &Plan, shape: &Shape, verdicts: &[NodeVerdict]) -> Self {
+        let none = || Promise::nothing("no CPU leads to it");
+        let mut promises = Self {
+            edges: vec![none(); plan.edges.len()],
+            nodes: vec![none(); plan.nodes.len()],
+            tasks: vec![none(); plan.tasks.len()],
+        };
+        for index in &shape.order {
+            let node = &plan.nodes[*index];
+            promises.nodes[*index] = if shape.shared(*index) {
+                Promise::nothing(format!("several CPUs reach `{}`", node.name))
+            } else if let Some(cpu) = node.roots.first() {
+                vec![Promise::new(Guarantee::all(), format!("`{}` is what CPU {cpu} runs", node.name))]
+            } else {
+                promises.joined(plan, &shape.parents[*index])
+            };
+            promises.pass_on(plan, shape, *index, &verdicts[*index]);
+        }
+        for task in 0..plan.tasks.len() {
+            promises.tasks[task] = if shape.task_reach(plan, task).count_ones() > 1 {
+                Promise::nothing(format!("several CPUs reach `{}`", plan.tasks[task].name))
+            } else {
+                promises.joined(plan, &shape.task_parents[task])
+            };
+        }
+        promises
+    }
+
+    /// What comes through several edges from one CPU.
+    fn joined(&self, plan: &Plan, above: &[usize]) -> Vec<Promise> {
+        match above {
+            [] => return Promise::nothing("it has no parent"),
+            [only] => return self.edges[*only].clone(),
+            _ => {}
+        }
+        let (conditional, plain): (Vec<_>, Vec<_>) =
+            above.iter().copied().partition(|edge| plan.edges[*edge].when_spent);
+        let parents: Vec<_> = plain.iter().map(|edge| self.edges[*edge][0].guarantee.clone()).collect();
+        // Parents that promise more than a CPU together: then each alone.
+        let apart = Joining { several_cpus: true, ..Joining::default() };
+        let joined =
+            schedulers::join(&parents, Joining::default()).or_else(|_| schedulers::join(&parents, apart));
+        let joined = joined.unwrap_or_default();
+        // The first of these are the parents', in order.
+        let of = |(place, joined): (usize, schedulers::Joined)| match plain.get(place) {
+            Some(edge) => {
+                let soft = if parents[place] == joined.guarantee {
+                    ""
+                } else {
+                    "; soft, since it has other parents"
+                };
+                Promise::new(joined.guarantee, format!("{}{soft}", self.edges[*edge][0].because))
+            }
+            None => Promise::new(joined.guarantee, format!("its parents together, {}", joined.rule)),
+        };
+        let mut found: Vec<_> = joined.into_iter().enumerate().map(of).collect();
+        if let ([overrun], Some(first)) = (conditional.as_slice(), found.first().cloned()) {
+            found.extend(self.with_overrun(plan, &first, plan.edges[*overrun].parent));
+        }
+        // Each alone, with what else is known of it.
+        let others = plain
+            .iter()
+            .flat_map(|edge| self.edges[*edge].iter().skip(1))
+            .filter(|promise| !promise.guarantee.kind().is_hard());
+        found.extend(others.cloned());
+        if found.iter().any(|promise| promise.guarantee.kind() != Kind::Null) {
+            found.retain(|promise| promise.guarantee.kind() != Kind::Null);
+        }
+        if found.is_empty() {
+            return Promise::nothing("all its edges are conditional");
+        }
+        found.sort_by_key(|promise| std::cmp::Reverse(strength(&promise.guarantee)));
+        found
+    }
+
+    /// RESPS: a reservation, and a partition that it may use while it is spent.
+    fn with_overrun(&self, plan: &Plan, usual: &Promise, partition: usize) -> Option<Promise> {
+        let (amount, period) = usual.guarantee.amount_and_period()?;
+        let (size, _) = self.nodes[partition][0].guarantee.amount_and_period()?;
+        let numbers = vec![amount.clone(), period.clone(), size.clone().min(period.clone())];
+        let because = format!("{}; `{}` while that is spent", usual.because, plan.nodes[partition].name);
+        Some(Promise::new(Guarantee::new(Kind::Resps, numbers)?, because))
+    }
+
+    fn pass_on(&mut self, plan: &Plan, shape: &Shape, index: usize, verdict: &NodeVerdict) {
+        let node = &plan.nodes[index];
+        let Some(policy) = policies::by_number(node.policy) else { return };
+        let edges = &shape.children[index];
+        let received = self.nodes[index].clone();
+        let name = &node.name;
+        let position = |parameter| policies::position(&policy.edge_params, parameter);
+        let given = if shape.shared(index) {
+            vec![Promise::nothing(format!("several CPUs reach `{name}`")); edges.len()]
+        } else if let Some(budgets) = policies::budget_and_period(policy) {
+            reserved(plan, edges, policy, budgets, name, &received, verdict)
+        } else if let Some(weight) = position("weight") {
+            shared_by_weight(
+                plan,
+                edges,
+                weight,
+                position("warp"),
+                quantum(policy, &node.params),
+                name,
+                &received,
+                crowd(plan, index, edges),
+            )
+        } else if let Some(priority) = position("priority") {
+            by_priority(plan, edges, priority, name, &received)
+        } else if policy.edge_params.is_empty() {
+            in_turns(edges.len(), quantum(policy, &node.params), name, &received, crowd(plan, index, edges))
+        } else {
+            let because = format!("`{name}` orders by deadlines: each child may have to wait for the others");
+            vec![Promise::nothing(because); edges.len()]
+        };
+        for (edge, given) in edges.iter().zip(given) {
+            self.edges[*edge] = if plan.edges[*edge].when_spent {
+                Promise::nothing("this edge is there only while others are spent")
+            } else {
+                given
+            };
+        }
+    }
+
+    /// Whether what is promised in `promises`, by `above`, includes what is needed.
+    pub fn prove(&self, promises: &[Promise], above: &[usize], need: &str) -> Proof {
+        let goal = Guarantee::parse(need).map_err(|faults| faults.to_string())?;
+        let mut first = None;
+        for promise in promises {
+            match show(&promise.guarantee, &goal, &Free::default()) {
+                Ok(derivation) => {
+                    let steps =
+                        derivation.steps.iter().map(|step| format!("; {} by {}", step.to, rule(step.rule)));
+                    return Ok(format!(
+                        "{}, {}{}",
+                        promise.guarantee,
+                        promise.because,
+                        steps.collect::<String>()
+                    ));
+                }
+                Err(refusal) => drop(first.get_or_insert(refusal)),
+            }
+        }
+        if let (Some(window), true) =
+            (goal.get(Parameter::Period), above.len() > 1 && promises[0].guarantee.kind() != Kind::Null)
+        {
+            let parents: Vec<_> = above.iter().map(|edge| self.edges[*edge][0].guarantee.clone()).collect();
+            let together = schedulers::joined_supply(&parents, window);
+            if let Some(Ok(_)) = together.as_ref().map(|together| show(together, &goal, &Free::default())) {
+                return Ok(format!("its {} parents supply it together, whatever their phases", above.len()));
+            }
+        }
+        if promises.iter().all(|promise| promise.guarantee.kind() == Kind::Null) {
+            return Err(format!("nothing is promised to it: {}", promises[0].because));
+        }
+        Err(first.map_or("nothing is promised to it".into(), |refusal| refusal.to_string()))
+    }
+}
+
+fn rule(name: &str) -> String {
+    if name == "trivial" {
+        "its definition".into()
+    } else {
+        name.to_string()
+    }
+}
+
+/// Which of several promises is named first.
+fn strength(guarantee: &Guarantee) -> u32 {
+    match guarantee.kind() {
+        _ if guarantee.is_whole_cpu() => 5,
+        Kind::Psbe => 3,
+        Kind::Ps | Kind::Resu => 2,
+        Kind::Null => 1,
+        _ => 4,
+    }
+}
+
+fn quantum(policy: &PolicyRecord, params: &[u64; crate::model::PARAMS]) -> u64 {
+    policies::position(&policy.node_params, "quantum").map_or(1, |at| params[at])
+}
+
+/// Why nobody knows how many children there will be.
+fn crowd(plan: &Plan, node: usize, edges: &[usize]) -> Option<String> {
+    let name = &plan.nodes[node].name;
+    if plan.nodes[node].default {
+        return Some(format!("any number of threads may come to the default node `{name}`"));
+    }
+    let live = |edge: &&usize| match plan.edges[**edge].child {
+        Child::Task(task) => plan.tasks[task]
+            .set
+            .is_some_and(|set| plan.entries.iter().any(|entry| entry.target == Child::Set(set))),
+        _ => false,
+    };
+    edges.iter().find(live).map(|edge| {
+        let member = plan.child_name(plan.edges[*edge].child);
+        let set = member.split('[').next().unwrap_or(member);
+        format!("any number of threads may match the set `{set}` below `{name}`")
+    })
+}
+
+fn by_priority(
+    plan: &Plan,
+    edges: &[usize],
+    at: usize,
+    name: &str,
+    received: &[Promise],
+) -> Vec<Vec<Promise>> {
+    let priority = |edge: &usize| plan.edges[*edge].params[at];
+    let highest = edges.iter().map(priority).max().unwrap_or(0);
+    let alone = edges.iter().filter(|edge| priority(edge) == highest).count() == 1;
+    let each = edges.iter().map(|edge| {
+        if alone && priority(edge) == highest {
+            let pass = |promise: &Promise| {
+                let because = format!("{}; highest priority below `{name}`", promise.because);
+                Promise::new(promise.guarantee.clone(), because)
+            };
+            return received.iter().map(pass).collect();
+        }
+        let above = if priority(edge) == highest { "others of the same" } else { "those of higher" };
+        Promise::nothing(format!("in `{name}` {above} priority may take everything"))
+    });
+    each.collect()
+}
+
+fn reserved(
+    plan: &Plan,
+    edges: &[usize],
+    policy: &PolicyRecord,
+    (budget, period): (usize, usize),
+    name: &str,
+    received: &[Promise],
+    verdict: &NodeVerdict,
+) -> Vec<Vec<Promise>> {
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+    if !verdict.failures.is_empty() {
+        return all(format!("the budgets of `{name}` do not fit"));
+    }
+    let admitted = if received.iter().any(|promise| promise.guarantee.is_whole_cpu()) {
+        format!("admitted by `{name}`, which has a whole CPU")
+    } else {
+        let servers: Vec<_> =
+            edges.iter().map(|edge| server(&plan.edges[*edge], budget, period, deadline)).collect();
+        match fits(&servers, received) {
+            Ok(inside) => format!("admitted by `{name}` inside its {inside}"),
+            Err(why) => return all(format!("`{name}`: {why}")),
+        }
+    };
+    let each = edges.iter().map(|edge| {
+        let params = &plan.edges[*edge].params;
+        match Guarantee::reservation(Kind::Resbh, whole(params[budget]), whole(params[period])) {
+            Some(guarantee) => vec![Promise::new(guarantee, admitted.clone())],
+            None => Promise::nothing(format!("`{name}` gives a budget above its period")),
+        }
+    });
+    each.collect()
+}
+
+fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {
+    let deadline_ns = edge.params[deadline];
+    Task { deadline_ns, ..Task::new(edge.params[budget], edge.params[period]) }
+}
+
+/// The guarantee in whose supply all budgets arrive by their deadlines.
+fn fits(servers: &[Task], received: &[Promise]) -> Result<Guarantee, String> {
+    let mut edf = Edf::new();
+    let mut why = format!("nothing is promised to it: {}", received[0].because);
+    for (place, promise) in received.iter().enumerate() {
+        let Some(supply) = Supply::of(&promise.guarantee) else { continue };
+        let reason = match edf.demand(servers, &supply) {
+            Demand::Met => return Ok(promise.guarantee.clone()),
+            Demand::Exceeds { window_ns, due_ns } => format!(
+                "within {} budgets of {} may be due, more than {} is sure to give",
+                show_time(window_ns),
+                show_time(due_ns),
+                promise.guarantee
+            ),
+            Demand::Overload => format!("its budgets are more than {} in the long run", promise.guarantee),
+            Demand::TooLong => format!("its budgets are too close to {} to be tested", promise.guarantee),
+        };
+        if place == 0 || why.starts_with("nothing") {
+            why = reason;
+        }
+    }
+    Err(why)
+}
+
+#[allow(clippy::too_many_arguments)]
+fn shared_by_weight(
+    plan: &Plan,
+    edges: &[usize],
+    weight: usize,
+    warp: Option<usize>,
+    quantum_ns: u64,
+    name: &str,
+    received: &[Promise],
+    crowd: Option<String>,
+) -> Vec<Vec<Promise>> {
+    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+    if let Some(crowd) = crowd {
+        return all(crowd);
+    }
+    let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
+    let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
+    // With warp the error is not bounded; what is left is the share.
+    let supply = received.iter().find_map(|promise| {
+        if !warped {
+            return Some(promise.guarantee.clone()).filter(|guarantee| guarantee.kind() != Kind::Null);
+        }
+        Guarantee::ps(promise.guarantee.share())
+    });
+    let Some(supply) = supply else {
+        return all(format!("nothing is promised to `{name}`: {}", received[0].because));
+    };
+    match schedulers::sfq(&supply, &whole(quantum_ns), &weights, SfqBound::Tight) {
+        Ok(children) => {
+            let with = if warped { " (with warp the error is not bounded)" } else { "" };
+            let because = format!("`{name}` shares {supply} by {}{with}", children.rule);
+            children
+                .guarantees
+                .into_iter()
+                .map(|guarantee| vec![Promise::new(guarantee, because.clone())])
+                .collect()
+        }
+        Err(refusal) => all(format!("`{name}`: {refusal}")),
+    }
+}
+
+fn in_turns(
+    children: usize,
+    quantum_ns: u64,
+    name: &str,
+    received: &[Promise],
+    crowd: Option<String>,
+) -> Vec<Vec<Promise>> {
+    let all = |because: String| vec![Promise::nothing(because); children];
+    if let Some(crowd) = crowd {
+        return all(crowd);
+    }
+    if !received.iter().any(|promise| promise.guarantee.is_whole_cpu()) {
+        return all(format!("`{name}` has no whole CPU: its turns may be of any length"));
+    }
+    let turn = whole(quantum_ns) * whole(children as u64);
+    let guarantee = Guarantee::reservation(Kind::Rescs, whole(quantum_ns), turn);
+    let because = format!("`{name}` gives each of {children} a quantum in turn");
+    guarantee.map_or_else(
+        || all(format!("`{name}` has no children")),
+        |guarantee| vec![vec![Promise::new(guarantee, because)]; children],
+    )
+}
