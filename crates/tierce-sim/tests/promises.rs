@@ -1,0 +1,215 @@
+//! What `tierce check` promises, the simulator gives: random hierarchies on one CPU, whose tasks that always want the CPU are
+//! watched. Every window of their supply is held against every guarantee that is promised to them.
+//!
+//! TIERCE_SEEDS=FROM..TO plays others than the usual ones.
+
+mod common;
+
+use common::MS;
+use std::fmt::Write;
+use tierce_guarantee::{whole, Exact, Guarantee, Kind as Type, Parameter, Supply};
+use tierce_plan::Plan;
+use tierce_sim::{Options, Simulation, Stream};
+use tierce_trace::Kind;
+
+struct Maker {
+    draws: Stream,
+    text: String,
+    names: u64,
+}
+
+impl Maker {
+    fn between(&mut self, least: u64, most: u64) -> u64 {
+        self.draws.between(least, most)
+    }
+
+    fn budget(&mut self, share: u64) -> String {
+        let period = self.between(4, 30);
+        let budget = (period * self.between(1, share)).div_ceil(100).max(1);
+        format!("budget = \"{budget}ms\", period = \"{period}ms\"")
+    }
+
+    /// A leaf: two of three always want the CPU.
+    fn task(&mut self, under: &str) {
+        let load = match self.between(0, 5) {
+            0 => format!("{{ period = \"{}ms\", work = \"{}ms\" }}", self.between(5, 20), self.between(1, 4)),
+            1 => format!(
+                "{{ phases = [{{ run = \"{}ms\" }}, {{ sleep = \"{}ms\" }}] }}",
+                self.between(1, 9),
+                self.between(1, 9)
+            ),
+            _ => "\"busy\"".into(),
+        };
+        self.names += 1;
+        let _ = writeln!(self.text, "[task.t{}]\n{under}\nload = {load}", self.names);
+    }
+
+    /// A node with children; `levels` more may follow.
+    fn node(&mut self, under: &str, levels: u32) {
+        self.names += 1;
+        let name = format!("n{}", self.names);
+        let policy = self.between(0, 2);
+        let children = self.between(1, 4);
+        let (policy, more) = match policy {
+            0 => ("reservation", String::new()),
+            1 => ("round-robin", format!("quantum = \"{}ms\"", self.between(1, 6))),
+            _ => ("fair", format!("quantum = \"{}ms\"", self.between(1, 6))),
+        };
+        let _ = writeln!(self.text, "[node.{name}]\npolicy = \"{policy}\"\n{more}\n{under}");
+        for _ in 0..children {
+            let edge = match policy {
+                "reservation" => self.budget(100 / children),
+                "fair" => format!("weight = {}", self.between(1, 9) * 10),
+                _ => String::new(),
+            };
+            self.child(&format!("under.{name} = {{ {edge} }}"), levels);
+        }
+    }
+
+    fn child(&mut self, under: &str, levels: u32) {
+        if levels > 0 && self.between(0, 2) == 0 {
+            self.node(under, levels - 1);
+        } else {
+            self.task(under);
+        }
+    }
+}
+
+/// A root of fixed priorities; below it reservations, some of whose children get the rest, too, and a fair rest.
+fn plan(seed: u64) -> String {
+    let mut maker = Maker { draws: Stream::new(seed, "promises", 0), text: String::new(), names: 0 };
+    if seed % 3 == 0 {
+        maker.node("cpu = 0", 2);
+        return maker.text;
+    }
+    maker.text += "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+                   [node.rt]\npolicy = \"reservation\"\nunder.top = { priority = 1 }\n\
+                   [node.rest]\npolicy = \"fair\"\nunder.top = {}\n";
+    let children = maker.between(1, 4);
+    for _ in 0..children {
+        let mut under = format!("under.rt = {{ {} }}", maker.budget(100 / children));
+        if maker.between(0, 2) == 0 {
+            under += "\nunder.rest = {}";
+        }
+        maker.child(&under, 2);
+    }
+    maker.task("under.rest = {}");
+    maker.text
+}
+
+/// The supply of one task: begin and end of every time it runs, and sums before.
+struct Pattern {
+    runs: Vec<(u64, u64)>,
+    sums: Vec<u64>,
+}
+
+impl Pattern {
+    fn new(runs: Vec<(u64, u64)>) -> Self {
+        let mut sums = vec![0];
+        for (begin, end) in &runs {
+            sums.push(sums[sums.len() - 1] + end - begin);
+        }
+        Self { runs, sums }
+    }
+
+    /// CPU time before `at`.
+    fn before(&self, at: u64) -> u64 {
+        let index = self.runs.partition_point(|(begin, _)| *begin < at);
+        let over = index.checked_sub(1).map_or(0, |last| self.runs[last].1.saturating_sub(at));
+        self.sums[index] - over
+    }
+
+    /// The least in a window of that length in [0, end]: one that begins where a run ends, or ends where one begins.
+    fn least(&self, window: u64, end: u64) -> u64 {
+        let begins = self.runs.iter().map(|run| run.1);
+        let ends = self.runs.iter().filter_map(|run| run.0.checked_sub(window));
+        let all = begins.chain(ends).chain([0, end - window]).filter(|begin| begin + window <= end);
+        all.map(|begin| self.before(begin + window) - self.before(begin)).min().unwrap_or(0)
+    }
+
+    /// Windows of many lengths hold what the guarantee is sure to supply; hard ones no more than that per period from 0 on.
+    fn keeps(&self, guarantee: &Guarantee, end: u64) -> Result<(), String> {
+        let supply = Supply::of(guarantee);
+        let step = match guarantee.amount_and_period() {
+            Some((_, period)) => whole_ns(period),
+            None => match guarantee.get(Parameter::Error) {
+                Some(error) => whole_ns(&(error / guarantee.share() + whole(MS))),
+                None => 50 * MS,
+            },
+        };
+        for half in 1..=24 {
+            let window = step * half / 2;
+            if window > end {
+                break;
+            }
+            let (has, wants) = (self.least(window, end), supply.at(&whole(window)));
+            if whole(has) < wants {
+                return Err(format!("{guarantee}: {has} ns in a window of {window} ns, promised {wants}"));
+            }
+        }
+        let Some((amount, period)) =
+            guarantee.amount_and_period().filter(|_| guarantee.kind() == Type::Resbh)
+        else {
+            return Ok(());
+        };
+        let (amount, period) = (whole_ns(amount), whole_ns(period));
+        let each =
+            (0..end / period).map(|index| self.before((index + 1) * period) - self.before(index * period));
+        match each.enumerate().find(|(_, has)| *has != amount) {
+            Some((index, has)) => Err(format!("{guarantee}: {has} ns in period {index}")),
+            None => Ok(()),
+        }
+    }
+}
+
+fn whole_ns(time: &Exact) -> u64 {
+    u64::try_from(time.ceil().to_integer()).unwrap()
+}
+
+#[test]
+fn what_is_promised_is_given() {
+    let seeds = std::env::var("TIERCE_SEEDS").unwrap_or_else(|_| "0..150".into());
+    let (from, to) = seeds.split_once("..").expect("FROM..TO");
+    println!("TIERCE_SEEDS={seeds}");
+    const END: u64 = 3_000 * MS;
+    let mut held = std::collections::BTreeMap::new();
+    for seed in from.parse().unwrap()..to.parse().unwrap() {
+        let text = plan(seed);
+        let plan = Plan::parse(&text, "promises")
+            .unwrap_or_else(|faults| panic!("{}\n{text}", faults.report_plain()));
+        let admission = plan.admit();
+        if !admission.holds {
+            continue; // budgets that do not fit
+        }
+        let options = Options { seed, trace: true, ..Options::default() };
+        let mut simulation = Simulation::new(&plan, options).unwrap();
+        simulation.run_until(END).unwrap();
+        let header = simulation.header();
+        let mut changes: Vec<(u64, u32)> = vec![(0, 0)];
+        for event in simulation.take_events().iter().filter(|event| event.kind() == Some(Kind::Decision)) {
+            changes.retain(|change| change.0 < event.now_ns); // the last one of an instant counts
+            changes.push((event.now_ns, event.a));
+        }
+        changes.push((END, 0));
+        for (task, verdict) in plan.tasks.iter().zip(&admission.tasks) {
+            if task.load != Some(tierce_plan::Load::Busy) {
+                continue;
+            }
+            let id = header.tasks.iter().find(|info| info.name == task.name).unwrap().id;
+            let runs = changes.windows(2).filter(|pair| pair[0].1 == id).map(|pair| (pair[0].0, pair[1].0));
+            let pattern = Pattern::new(runs.collect());
+            for promise in &verdict.promises {
+                if let Err(broken) = pattern.keeps(&promise.guarantee, END) {
+                    panic!("seed {seed}, {}: {broken}\nsince {}\n{text}", task.name, promise.because);
+                }
+                *held.entry(promise.guarantee.kind().name()).or_insert(0) += 1;
+            }
+        }
+    }
+    println!("{held:?}");
+    if seeds == "0..150" {
+        for kind in ["RESBH", "RESBS", "RESCS", "PSBE"] {
+            assert!(held.get(kind).is_some_and(|count| *count >= 3), "{kind}: {held:?}");
+        }
+    }
+}
