@@ -65,6 +65,18 @@ const char *tierce_error_text(u32 error, u32 want_name)
 	return 0;
 }
 
+/* The name of an entry or control operation; 0: no such number. */
+const char *tierce_op_name(u32 op)
+{
+	switch (op) {
+#define NAME(number, name, a, b, value, result) \
+	case number: return #name;
+		TIERCE_OP_LIST(NAME)
+#undef NAME
+	}
+	return 0;
+}
+
 const char *tierce_invariant_text(u32 invariant, u32 want_name)
 {
 	switch (invariant) {

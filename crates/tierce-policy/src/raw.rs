@@ -165,6 +165,7 @@ extern "C" {
     pub(crate) fn tierce_hooks() -> *mut Native;
     pub(crate) fn tierce_policy_record(index: u32, record: *mut RawRecord) -> c_int;
     pub(crate) fn tierce_error_text(error: u32, want_name: u32) -> *const c_char;
+    pub(crate) fn tierce_op_name(op: u32) -> *const c_char;
     pub(crate) fn tierce_invariant_text(invariant: u32, want_name: u32) -> *const c_char;
     pub(crate) fn tierce_layout(what: u32) -> u64;
 

@@ -1,11 +1,14 @@
 //! Recordings: every entry and control operation of a run, in an order in which they can be replayed one after another.
 //!
 //! A file is the 8 bytes `TIERCER\x01`, u64 floor_ns, u64 reserved (0), then entries of 48 bytes, little endian, in the
-//! layout of [`Entry`]. The first entry is `init`. A recording of the kernel's run, replayed on the native build, must
+//! layout of [`Entry`]. The first entry is `init`. `pad` counts the entries that were lost before this one: what follows
+//! cannot be replayed. A recording of the kernel's run, replayed on the native build, must
 //! give the same results, bit for bit: that is the test that both run the same policy code.
 
-use crate::raw::Entry;
+use crate::raw::{self, Entry};
 use crate::{Difference, Error, Graph};
+use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::fmt;
 use std::io::{self, Read, Write};
 
@@ -71,7 +74,7 @@ impl<W: Write> Writer<W> {
 }
 
 /// What a replay came to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Replayed {
     /// Entries and control operations.
     pub entries: u64,
@@ -79,6 +82,16 @@ pub struct Replayed {
     pub decisions: u64,
     /// Nanoseconds from the first to the last entry.
     pub length_ns: u64,
+    /// How many of each operation: `request`, `online`, …
+    pub operations: BTreeMap<&'static str, u64>,
+}
+
+/// The name of an operation, as in the list of `policy/tierce.h`.
+pub fn operation(number: u32) -> Option<&'static str> {
+    // SAFETY: returns a string literal or null.
+    let name = unsafe { raw::tierce_op_name(number) };
+    // SAFETY: not null, so a literal of the C side.
+    (!name.is_null()).then(|| unsafe { CStr::from_ptr(name) }.to_str().ok()).flatten()
 }
 
 /// Why a replay ended early.
@@ -90,6 +103,13 @@ pub enum ReplayError {
     NotARecording,
     /// It ends inside an entry, after this many whole ones.
     CutShort(u64),
+    /// Entries were lost when it was made: how many, after how many.
+    Lost {
+        /// Entries that were lost.
+        entries: u32,
+        /// Entries before.
+        after: u64,
+    },
     /// It does not begin with `init`, or asks for more CPUs than this build has.
     Init(Option<Error>),
     /// Entry number `at` gave another result here. `state` is this build's state of the CPU concerned, in words.
@@ -109,6 +129,9 @@ impl fmt::Display for ReplayError {
             ReplayError::Io(error) => write!(f, "the recording cannot be read: {error}"),
             ReplayError::NotARecording => write!(f, "this is not a recording of this version"),
             ReplayError::CutShort(entries) => write!(f, "the recording is cut short after {entries} entries"),
+            ReplayError::Lost { entries, after } => {
+                write!(f, "{entries} entries were lost when it was recorded, after {after}: what follows cannot be told")
+            }
             ReplayError::Init(None) => {
                 write!(f, "the recording does not begin with the making of its machine")
             }
@@ -142,24 +165,46 @@ fn whole(from: &mut impl Read, into: &mut [u8]) -> io::Result<usize> {
     Ok(have)
 }
 
-/// Run a recording again on this build, entry by entry, and compare every result. `progress` sees each entry's number.
-pub fn replay(mut from: impl Read, mut progress: impl FnMut(u64)) -> Result<Replayed, ReplayError> {
+/// All of a recording: the floor (ns) and the entries, the first of which is `init`.
+pub fn read(mut from: impl Read) -> Result<(u64, Vec<Entry>), ReplayError> {
+    let floor_ns = head(&mut from)?;
+    let mut entries = Vec::new();
+    while let Some(entry) = next(&mut from, entries.len() as u64)? {
+        entries.push(entry);
+    }
+    match entries.first() {
+        Some(entry) if entry.op == OP_INIT => Ok((floor_ns, entries)),
+        _ => Err(ReplayError::Init(None)),
+    }
+}
+
+fn head(from: &mut impl Read) -> Result<u64, ReplayError> {
     let mut head = [0; 24];
-    if whole(&mut from, &mut head)? < head.len() || &head[..8] != MAGIC {
+    if whole(from, &mut head)? < head.len() || &head[..8] != MAGIC {
         return Err(ReplayError::NotARecording);
     }
-    let floor_ns = u64::from_le_bytes(head[8..16].try_into().expect("8 bytes"));
-    let mut graph: Option<Graph> = None;
-    let mut sum = Replayed { entries: 0, decisions: 0, length_ns: 0 };
-    let mut begin_ns = 0;
+    Ok(u64::from_le_bytes(head[8..16].try_into().expect("8 bytes")))
+}
+
+fn next(from: &mut impl Read, before: u64) -> Result<Option<Entry>, ReplayError> {
     let mut bytes = [0; ENTRY];
-    loop {
-        match whole(&mut from, &mut bytes)? {
-            0 => break,
-            ENTRY => {}
-            _ => return Err(ReplayError::CutShort(sum.entries)),
-        }
-        let entry = from_bytes(&bytes);
+    match whole(from, &mut bytes)? {
+        0 => Ok(None),
+        ENTRY => match from_bytes(&bytes) {
+            entry if entry.pad > 0 => Err(ReplayError::Lost { entries: entry.pad, after: before }),
+            entry => Ok(Some(entry)),
+        },
+        _ => Err(ReplayError::CutShort(before)),
+    }
+}
+
+/// Run a recording again on this build, entry by entry, and compare every result. `progress` sees each entry's number.
+pub fn replay(mut from: impl Read, mut progress: impl FnMut(u64)) -> Result<Replayed, ReplayError> {
+    let floor_ns = head(&mut from)?;
+    let mut graph: Option<Graph> = None;
+    let mut sum = Replayed::default();
+    let mut begin_ns = 0;
+    while let Some(entry) = next(&mut from, sum.entries)? {
         match &mut graph {
             None if entry.op == OP_INIT => {
                 let mut fresh =
@@ -178,6 +223,9 @@ pub fn replay(mut from: impl Read, mut progress: impl FnMut(u64)) -> Result<Repl
         progress(sum.entries);
         sum.entries += 1;
         sum.decisions += (entry.op == OP_DECIDE) as u64;
+        if let Some(name) = operation(entry.op) {
+            *sum.operations.entry(name).or_default() += 1;
+        }
         sum.length_ns = sum.length_ns.max(entry.now_ns.saturating_sub(begin_ns));
     }
     match graph {
@@ -209,6 +257,7 @@ mod tests {
     fn a_recording_replays() {
         let sum = replay(recorded().as_slice(), |_| ()).unwrap();
         assert_eq!((sum.decisions, sum.length_ns), (2, 2_005));
+        assert_eq!((sum.operations["decide"], sum.operations["request"]), (2, 1));
     }
 
     #[test]
@@ -225,6 +274,12 @@ mod tests {
             replay(&[&file[..24], &file[72..]].concat()[..], |_| ()),
             Err(ReplayError::Init(None))
         ));
+        let mut with_loss = file.clone();
+        with_loss[file.len() - 4] = 7;
+        let error = replay(with_loss.as_slice(), |_| ()).unwrap_err();
+        assert!(matches!(error, ReplayError::Lost { entries: 7, .. }), "{error}");
+        assert!(error.to_string().contains("7 entries were lost"), "{error}");
+        assert!(read(with_loss.as_slice()).is_err());
         let mut other = file.clone();
         let last = other.len() - ENTRY + 16; // the last decision's until_ns
         other[last] ^= 1;

@@ -130,11 +130,13 @@ fn replay(path: &Path, json: bool) -> Result<ExitCode> {
     });
     drop(progress);
     match replayed {
-        Ok(Replayed { entries, decisions, length_ns }) if json => println!(
+        Ok(Replayed { entries, decisions, length_ns, operations }) if json => println!(
             "{}",
-            serde_json::json!({ "entries": entries, "decisions": decisions, "length_ns": length_ns, "identical": true })
+            serde_json::json!({
+                "entries": entries, "decisions": decisions, "length_ns": length_ns, "identical": true, "operations": operations
+            })
         ),
-        Ok(Replayed { entries, decisions, length_ns }) => println!(
+        Ok(Replayed { entries, decisions, length_ns, .. }) => println!(
             "{}: {entries} entries over {}, {decisions} decisions among them: all identical",
             path.display(),
             show_time(length_ns)
