@@ -30,7 +30,7 @@ struct tierce_command {
 
 struct tierce_entry { /* a recorded entry or control operation, as in the native port */
 	u64 now_ns, value, result, drained;
-	u32 op, a, b, pad;
+	u32 op, a, b, lost; /* lost: entries before this one that did not fit */
 };
 
 enum tierce_own { LEAF_PLAN, LEAF_DEFAULT, LEAF_MEMBER }; /* plan: stays; the others go with their thread */
@@ -93,7 +93,7 @@ struct tierce_exit {
 struct tierce_layout { /* where things are in the arena, from the beginning of struct tierce and struct tierce_side */
 	u32 nodes, node_size, edges, edge_size, node_at, edge_at, cpu_at, cpu_size;
 	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, nice_weight_at,
-	    side_rest_at, side_size, pad;
+	    side_rest_at, side_size, state_size;
 };
 
 #endif

@@ -105,6 +105,7 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((weak, s
 #define ENOENT			       2
 #define ESRCH			       3
 #define ENOMEM			       12
+#define EBUSY			       16
 #define EINVAL			       22
 
 #endif

@@ -42,6 +42,7 @@ unsigned long long port_nothing[1];
 const volatile u64 trace_kinds = 0;
 const volatile u32 record_entries = 0;
 const volatile u32 cpus_here = 1;
+const volatile u32 overheads_stolen = 1;
 
 struct thread {	  /* of every thread, in its task storage */
 	u32 leaf; /* its task in the graph, 0: none, it runs outside */
@@ -119,7 +120,7 @@ const volatile struct tierce_layout layout = {
     __builtin_offsetof(struct tierce_side, nice_weight),
     __builtin_offsetof(struct tierce_side, ticket),
     sizeof(struct tierce_side),
-    0,
+    sizeof(struct tierce),
 };
 
 /* ---- the kernel's functions ------------------------------------------------------------------------------------- */
@@ -232,7 +233,7 @@ static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 re
 	entry->op = op;
 	entry->a = a;
 	entry->b = b;
-	entry->pad = 0;
+	entry->lost = (u32)SIDE.lost_entries;
 	bpf_ringbuf_submit(entry, BPF_RB_NO_WAKEUP);
 }
 
@@ -782,6 +783,9 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
+	/* A CPU on its way out or in is left alone: kicks and timers are queued on the CPU itself, and would stay there. */
+	if (!S.cpu[cpu].online && !SIDE.cpu[cpu].away)
+		return 0;
 	if (next->pid) {
 		above = next->prio < MAX_RT_PRIO;
 		if (above || thread_is_pinned(next)) {
@@ -790,7 +794,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			t = thread_of(next);
 			stray = !t || !t->leaf || S.cpu[cpu].task != t->leaf;
 			outside = stray;
-			if (!stray && SIDE.cpu[cpu].decided_ns)
+			if (overheads_stolen && !stray && SIDE.cpu[cpu].decided_ns)
 				switch_count(cpu);
 		}
 	}
@@ -907,9 +911,11 @@ s32 BPF_PROG(tierce_init)
 	for (cpu = ZERO; cpu < cpus_here && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
 		u32 id = cpu;
 		struct timer *t = bpf_map_lookup_elem(&timers, &id);
+		long error;
 		if (!t)
 			return -EINVAL;
-		if (bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC) || bpf_timer_set_callback(&t->timer, timer_fired))
+		error = bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC); /* -EBUSY: when attached before */
+		if ((error && error != -EBUSY) || bpf_timer_set_callback(&t->timer, timer_fired))
 			return -EINVAL;
 		SIDE.cpu[id].timer_ns = TIERCE_NEVER;
 	}

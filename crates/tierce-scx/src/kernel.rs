@@ -6,6 +6,9 @@ use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
 use tierce_policy::{raw, Control, Refusal, KERNEL};
 
+/// Of the ring that entries come through when they are recorded: a million of them, should the loader have to wait long.
+const ENTRIES_BYTES: u32 = 1 << 26;
+
 /// Refusals of the kernel side that are not the engine's.
 pub const NO_THREAD: u64 = 1000;
 const NO_NICE: u32 = u32::MAX;
@@ -67,7 +70,7 @@ struct Layout {
     nice_weight_at: u32,
     side_rest_at: u32,
     side_size: u32,
-    pad: u32,
+    state_size: u32,
 }
 
 /// `struct tierce_leaf`: what the kernel side keeps for a task of the graph.
@@ -194,6 +197,8 @@ pub struct Options {
     pub trace_kinds: u64,
     /// Record every entry.
     pub record: bool,
+    /// Interrupts and the scheduler's own time are nobody's; else whoever runs pays for them.
+    pub overheads_stolen: bool,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
@@ -207,6 +212,7 @@ impl Default for Options {
             floor_ns: 2_000,
             trace_kinds: 0,
             record: false,
+            overheads_stolen: true,
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
         }
@@ -238,10 +244,11 @@ impl Kernel {
         let mut object = Object::open()?;
         object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
+        object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
         object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
-        let ring = |wanted: bool| if wanted { options.ring_bytes } else { 4096 };
-        object.set_ring_size("records", ring(options.trace_kinds != 0))?;
-        object.set_ring_size("entries", ring(options.record))?;
+        let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
+        object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
+        object.set_ring_size("entries", ring(options.record, ENTRIES_BYTES))?;
         object.set_watchdog("tierce_ops", options.watchdog_ms)?;
         object.load()?;
         let layout: Layout = object.constant("layout")?;
@@ -259,32 +266,50 @@ impl Kernel {
         }
         let state = object.arena_variable("tierce_state")?;
         let side = object.arena_variable("tierce_side")?;
-        for (index, nice) in (-20..20).enumerate() {
-            // SAFETY: the table lies inside the arena, which is writable memory of ours; nothing runs yet.
-            unsafe {
-                let table = side.cast_mut().add(layout.nice_weight_at as usize).cast::<u64>();
-                table.add(index).write_volatile(tierce_plan::nice_weight(nice));
-            }
-        }
         let (exit, _) = object.variable_address("exit_info")?;
         let control = object.program("control")?;
         let exercise = object.program("exercise")?;
         let kernel =
             Kernel { links: Vec::new(), object, control, exercise, state, side, exit, layout, options };
-        let floor_ns = kernel.options.floor_ns;
-        let code = kernel.run(Command {
+        kernel.begin()?;
+        Ok(kernel)
+    }
+
+    /// An empty graph in a zeroed state.
+    fn begin(&self) -> Result<()> {
+        for (index, nice) in (-20..20).enumerate() {
+            // SAFETY: the table lies inside the arena, which is writable memory of ours; nothing runs yet.
+            unsafe {
+                let table = self.side.cast_mut().add(self.layout.nice_weight_at as usize).cast::<u64>();
+                table.add(index).write_volatile(tierce_plan::nice_weight(nice));
+            }
+        }
+        let code = self.run(Command {
             op: OP_INIT,
-            a: kernel.options.cpus,
-            value: floor_ns,
+            a: self.options.cpus,
+            value: self.options.floor_ns,
             ..Default::default()
         })?;
         ensure!(
             code == 0,
             "the engine refuses {} CPUs: {}",
-            kernel.options.cpus,
+            self.options.cpus,
             tierce_policy::Error(code as u32)
         );
-        Ok(kernel)
+        Ok(())
+    }
+
+    /// Detach, and begin again with an empty graph: what loading anew would give, without the verifier's seconds.
+    pub fn reset(&mut self) -> Result<()> {
+        self.detach();
+        let (exit, exit_size) = self.object.variable_address("exit_info")?;
+        // SAFETY: the structs lie inside arena and .bss, which are writable memory of ours; nothing runs any more.
+        unsafe {
+            exit.write_bytes(0, exit_size);
+            self.state.cast_mut().write_bytes(0, self.layout.state_size as usize);
+            self.side.cast_mut().write_bytes(0, self.layout.side_size as usize);
+        }
+        self.begin()
     }
 
     /// What was loaded.
@@ -359,7 +384,7 @@ impl Kernel {
             let link = self.object.attach(program)?;
             self.links.push(link);
         }
-        for (program, tracepoint) in INTERRUPTS {
+        for (program, tracepoint) in INTERRUPTS.into_iter().filter(|_| self.options.overheads_stolen) {
             // not every architecture has all
             self.links.extend(self.object.attach_raw(program, tracepoint));
         }

@@ -81,7 +81,11 @@ pub fn now_ns() -> u64 {
 impl Live {
     /// Load, build, attach, bind the threads there are.
     pub fn start(plan: Plan, options: Options) -> Result<Live> {
-        let mut kernel = Kernel::load(options)?;
+        Live::enforce(plan, Kernel::load(options)?)
+    }
+
+    /// Build in an empty kernel side, attach, bind the threads there are.
+    pub fn enforce(plan: Plan, mut kernel: Kernel) -> Result<Live> {
         let ids = build(&plan, &kernel)?;
         let events = Rc::new(RefCell::new(Vec::new()));
         let news = Rc::new(RefCell::new(Vec::new()));
@@ -452,6 +456,12 @@ impl Live {
     /// Why the kernel ended it, if it did.
     pub fn ended(&self) -> Option<crate::kernel::Exit> {
         self.kernel.exit()
+    }
+
+    /// Back to the default scheduler; the kernel side is empty again, for another plan.
+    pub fn release(mut self) -> Result<Kernel> {
+        self.kernel.reset()?;
+        Ok(self.kernel)
     }
 
     /// Back to the default scheduler; what was there is still to be looked at.
