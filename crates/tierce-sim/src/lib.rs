@@ -30,4 +30,5 @@ mod simulation;
 mod watch;
 
 pub use draw::Stream;
+pub use program::{Job, Next, Program, Step};
 pub use simulation::{Options, Simulation, Violation};

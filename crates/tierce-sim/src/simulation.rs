@@ -33,6 +33,8 @@ pub struct Options {
     pub costs: Option<Costs>,
     /// Shortest timer worth arming (ns): a budget with less left is spent, the rest carried over.
     pub floor_ns: u64,
+    /// How late timers go off (ns), the engine's and those that end the waits of tasks.
+    pub late_ns: u64,
     /// Keep the events for [`Simulation::take_events`].
     pub trace: bool,
     /// Check every invariant of the engine after every instant: slow.
@@ -117,6 +119,7 @@ pub struct Simulation {
     /// Tasks by index, then interrupts.
     queue: Queue,
     costs: Costs,
+    late_ns: u64,
     header: TraceHeader,
     stats: Stats,
     watch: Option<Watch>,
@@ -163,7 +166,7 @@ impl Simulation {
             .map(|index| {
                 let (program, begin_ns) = Program::new(plan, index, options.seed);
                 if begin_ns != NEVER {
-                    queue.push(begin_ns, index as u32);
+                    queue.push(begin_ns.saturating_add(options.late_ns), index as u32);
                 }
                 Task {
                     program,
@@ -212,6 +215,7 @@ impl Simulation {
             cpus: cpus.collect(),
             kicked: 0,
             costs: options.costs.unwrap_or(plan.machine.costs),
+            late_ns: options.late_ns,
             events: Vec::new(),
             check: options.check,
             now_ns: 0,
@@ -283,6 +287,20 @@ impl Simulation {
         Ok(true)
     }
 
+    /// Something outside of the graph takes so much time from a CPU, from the present time on.
+    pub fn steal(&mut self, cpu: u32, takes_ns: u64) {
+        self.take_away(cpu, takes_ns, self.now_ns);
+        self.cpus[cpu as usize].plan_next(self.kicked >> cpu & 1 != 0);
+    }
+
+    /// Change the graph at the present time, as control operations do, and decide anew where that matters.
+    pub fn control<R>(&mut self, operate: impl FnOnce(&mut Graph, u64) -> R) -> Result<R, Violation> {
+        let now = self.now_ns;
+        let result = operate(&mut self.graph, now);
+        self.settle(now)?;
+        Ok(result)
+    }
+
     /// The events since the last call, in the order of time, when they are kept.
     pub fn take_events(&mut self) -> Vec<Event> {
         std::mem::take(&mut self.events)
@@ -321,6 +339,11 @@ impl Simulation {
                 None => self.interrupt(who as usize - self.tasks.len(), now),
             }
         }
+        self.settle(now)
+    }
+
+    /// Decide until no CPU is kicked any more, and look at what came of it.
+    fn settle(&mut self, now: u64) -> Result<(), Violation> {
         let settled = self.decide_all(now);
         self.take_in();
         settled?;
@@ -398,7 +421,7 @@ impl Simulation {
                 self.start(cpu, index, now);
                 return;
             }
-            Next::Wait(at_ns) => self.queue.push(at_ns, index),
+            Next::Wait(at_ns) => self.queue.push(at_ns.saturating_add(self.late_ns), index),
             Next::End => {}
         }
         self.graph.release(id, now);
@@ -416,7 +439,7 @@ impl Simulation {
                 self.begin(index, work_ns, begins, now);
                 self.graph.request(self.first_task + index, now);
             }
-            Next::Wait(at_ns) => self.queue.push(at_ns, index),
+            Next::Wait(at_ns) => self.queue.push(at_ns.saturating_add(self.late_ns), index),
             Next::End => {}
         }
     }
@@ -469,6 +492,10 @@ impl Simulation {
         let wait_ns =
             if source.poisson { source.draws.exponential(source.every_ns) } else { source.every_ns };
         self.queue.push(now.saturating_add(wait_ns), (self.tasks.len() + number) as u32);
+        self.take_away(cpu, takes_ns, now);
+    }
+
+    fn take_away(&mut self, cpu: u32, takes_ns: u64, now: u64) {
         self.progress(cpu, now);
         let c = &mut self.cpus[cpu as usize];
         c.from_ns = c.from_ns.max(now).saturating_add(takes_ns);
@@ -528,7 +555,7 @@ impl Simulation {
         let ran = self.graph.cpu(cpu).task;
         let task = self.graph.decide(cpu, now, 0);
         let engine = self.graph.cpu(cpu);
-        c.until_ns = engine.until_ns;
+        c.until_ns = engine.until_ns.saturating_add(self.late_ns);
         let (leaves, levels) = (engine.leaves > 0, u64::from(engine.path_length.saturating_sub(1)));
         let changed = task != c.task;
         c.switches += u64::from(task != ran && task != 0);
