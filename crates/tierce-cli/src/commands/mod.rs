@@ -10,6 +10,7 @@ mod doctor;
 mod guarantee;
 mod notify;
 mod run;
+mod scenario;
 mod schema;
 mod sim;
 mod timeline;
@@ -35,6 +36,8 @@ pub enum Command {
     Doctor(doctor::Args),
     #[command(hide = true)]
     DemoTable(demo_table::Args),
+    #[command(hide = true)]
+    Scenario(scenario::Args),
 }
 
 /// Run one subcommand and turn errors into exit code 2.
@@ -53,6 +56,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Vm(args) => vm::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::DemoTable(args) => demo_table::run(args),
+        Command::Scenario(args) => scenario::run(args),
     };
     result.unwrap_or_else(|error| {
         eprintln!("tierce: {error:#}");
