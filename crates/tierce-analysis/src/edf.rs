@@ -84,6 +84,33 @@ impl Edf {
         self.demand(tasks, supply) == Demand::Met
     }
 
+    /// The shortest window in which more is due than supplied, and what is due in it: the one to show to people. Looks at
+    /// some thousand windows only, and not where tasks are blocked.
+    pub fn shortest_excess(&mut self, tasks: &[Task], supply: &Supply) -> Option<(u64, u64)> {
+        const WINDOWS: u32 = 20_000;
+        let plain =
+            |task: &Task| task.is_valid() && task.blocking_ns == 0 && task.deadline_ns > task.jitter_ns;
+        if !tasks.iter().all(plain) {
+            return None;
+        }
+        let first = |task: &Task| task.deadline_ns - task.jitter_ns;
+        let mut window = tasks.iter().map(first).min()?;
+        for _ in 0..WINDOWS {
+            let jobs =
+                |task: &Task| window.checked_sub(first(task)).map_or(0, |rest| rest / task.period_ns + 1);
+            let due =
+                tasks.iter().map(|task| jobs(task).saturating_mul(task.work_ns)).fold(0, u64::saturating_add);
+            if supply.time_for(due) > window {
+                return Some((window, due));
+            }
+            window = tasks.iter().map(|task| first(task) + jobs(task) * task.period_ns).min()?;
+            if window > WINDOW_MAX_NS {
+                return None;
+            }
+        }
+        None
+    }
+
     fn demand_in<S: TimeFor>(&mut self, tasks: &[Task], supply: &S) -> Demand {
         if !tasks.iter().all(Task::is_valid) {
             return Demand::Overload;

@@ -420,6 +420,8 @@ fn no_window_is_forgotten() {
         let first = (1..=cycle + 13).find(|window| due(*window) > *window);
         let found = edf.demand(&tasks, &Supply::WHOLE);
         assert_eq!(first.is_none(), found == Demand::Met, "{tasks:?}: {first:?}, {found:?}");
+        let shortest = edf.shortest_excess(&tasks, &Supply::WHOLE);
+        assert_eq!(shortest.map(|(window, _)| window), first, "{tasks:?}");
         match first {
             None => met += 1,
             Some(window) => {

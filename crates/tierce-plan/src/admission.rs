@@ -19,6 +19,7 @@ use crate::promises::{Promise, Promises, Proof};
 use crate::structure::Shape;
 use crate::units::show_time;
 use serde_json::{json, Value};
+use tierce_analysis::Response;
 
 /// Version of the JSON that [`Admission::to_json`] writes.
 pub const CHECK_VERSION: u32 = 1;
@@ -124,8 +125,10 @@ pub struct TaskVerdict {
     pub asked: Option<Share>,
     /// Its long-run rate, where that is known.
     pub supply: Option<Share>,
-    /// Its load has deadlines and asks for more than it is sure to get.
+    /// Its load has deadlines, and its longest response is longer, or it asks for more than it is sure to get.
     pub may_miss: bool,
+    /// The longest response of its jobs, where the node above it orders by priority or deadline and nothing else is above.
+    pub response: Option<Response>,
     /// What it is promised, the strongest first; at least NULL.
     pub promises: Vec<Promise>,
     /// For each of its `needs`.
@@ -167,8 +170,12 @@ impl Plan {
             verdict.needs = node.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
             verdict.promises = found.clone();
         }
-        let tasks: Vec<_> =
-            (0..self.tasks.len()).map(|task| self.task_verdict(&shape, &rates, &promises, task)).collect();
+        let responses = crate::responses::test(self, &shape, &promises, &mut nodes);
+        let tasks: Vec<_> = responses
+            .into_iter()
+            .enumerate()
+            .map(|(task, response)| self.task_verdict(&shape, &rates, &promises, task, response))
+            .collect();
         let edges = rates.edge.iter().zip(promises.edges);
         let edges =
             edges.map(|(supply, promises)| EdgeVerdict { supply: supply.clone(), promises }).collect();
@@ -177,18 +184,27 @@ impl Plan {
         Admission { holds: holds && shown, nodes, edges, tasks }
     }
 
-    fn task_verdict(&self, shape: &Shape, rates: &Rates, promises: &Promises, index: usize) -> TaskVerdict {
+    fn task_verdict(
+        &self,
+        shape: &Shape,
+        rates: &Rates,
+        promises: &Promises,
+        index: usize,
+        response: Option<Response>,
+    ) -> TaskVerdict {
         let task = &self.tasks[index];
         let above = &shape.task_parents[index];
         let supply = rates.total(self, shape, above, 1);
         let asked = task.load.as_ref().and_then(utilisation);
-        let may_miss = match (&asked, &supply, task.load.as_ref().and_then(Load::deadline_ns)) {
-            (Some(asked), Some(supply), Some(_)) => asked > supply,
+        let deadline = task.load.as_ref().and_then(Load::deadline_ns);
+        let may_miss = match (&asked, &supply, deadline, response) {
+            (_, _, Some(deadline), Some(response)) => !response.meets(deadline),
+            (Some(asked), Some(supply), Some(_), None) => asked > supply,
             _ => false,
         };
         let found = &promises.tasks[index];
         let needs = task.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
-        TaskVerdict { asked, supply, may_miss, promises: found.clone(), needs }
+        TaskVerdict { asked, supply, may_miss, response, promises: found.clone(), needs }
     }
 }
 
@@ -290,7 +306,7 @@ fn deadlines(plan: &Plan, policy: &PolicyRecord, children: &[(usize, &Edge)], ve
         if whole {
             terms.demand("deadlines_must_fit_every_window", &asked, verdict);
         } else {
-            verdict.open.push("deadlines below periods were only tested by utilisation".into());
+            verdict.open.push(crate::responses::ONLY_UTILISATION.into());
         }
     }
     verdict.asked = Some(asked);
@@ -298,18 +314,21 @@ fn deadlines(plan: &Plan, policy: &PolicyRecord, children: &[(usize, &Edge)], ve
 
 /// What a load asks for; `deadline_ns`: of the edge, 0 when it gives none.
 fn demand(load: &Load, deadline_ns: u64) -> Option<Demand> {
+    let job = job(load, deadline_ns)?;
+    // A late release leaves less time until the same deadline.
+    let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
+    Some(Demand { work_ns: job.work_ns, period_ns: job.period_ns, deadline_ns })
+}
+
+/// The jobs of a load, where they are bounded; `deadline_ns`: of the edge, 0 when it gives none.
+pub fn job(load: &Load, deadline_ns: u64) -> Option<tierce_analysis::Task> {
     let (work, period_ns, own_ns, jitter_ns) = match load {
         Load::Periodic(load) => (&load.work, load.period_ns, load.deadline_ns, load.jitter_ns),
         Load::Sporadic(load) => (&load.work, load.separation_ns, load.deadline_ns, 0),
         Load::Busy | Load::Phases(_) => return None,
     };
     let deadline_ns = if deadline_ns == 0 { own_ns } else { deadline_ns };
-    // A late release leaves less time until the same deadline.
-    Some(Demand {
-        work_ns: work.max_ns(),
-        period_ns,
-        deadline_ns: deadline_ns.saturating_sub(jitter_ns).max(1),
-    })
+    Some(tierce_analysis::Task { work_ns: work.max_ns(), period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
 }
 
 /// work/period of a load, where it has one.
@@ -657,7 +676,7 @@ impl Admission {
             .map(|(task, verdict)| {
                 json!({
                     "name": task.name, "asked": share(&verdict.asked), "supply": share(&verdict.supply),
-                    "may_miss": verdict.may_miss, "guarantees": promised(&verdict.promises),
+                    "may_miss": verdict.may_miss, "wcrt_ns": verdict.response.and_then(Response::ns), "guarantees": promised(&verdict.promises),
                     "needs": needs(&task.needs, &verdict.needs),
                 })
             })

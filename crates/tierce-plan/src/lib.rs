@@ -37,6 +37,7 @@ mod parse;
 mod policies;
 mod promises;
 mod resolve;
+mod responses;
 mod rt_app;
 mod runnable;
 mod schema;

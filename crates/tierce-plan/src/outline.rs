@@ -302,6 +302,11 @@ fn task_found(verdicts: &[&TaskVerdict]) -> String {
     let mut words = Vec::new();
     words.extend(range(|verdict| &verdict.asked).map(|asked| format!("asks {asked}")));
     words.extend(range(|verdict| &verdict.supply).map(|supply| format!("gets {supply}")));
+    let responses: Option<Vec<_>> =
+        verdicts.iter().map(|verdict| verdict.response.and_then(tierce_analysis::Response::ns)).collect();
+    words.extend(
+        responses.and_then(|all| all.into_iter().max()).map(|ns| format!("done within {}", show_time(ns))),
+    );
     let promises = verdicts.iter().map(|verdict| guarantee(&verdict.promises)).collect::<Vec<_>>();
     let alike = promises.windows(2).all(|pair| pair[0] == pair[1]);
     let promised = promises.first().filter(|_| alike).cloned().unwrap_or_default();

@@ -163,7 +163,7 @@ impl Promises {
                 crowd(plan, index, edges),
             )
         } else if let Some(priority) = position("priority") {
-            by_priority(plan, edges, priority, name, &received)
+            by_priority(plan, index, edges, priority, name, &received)
         } else if policy.edge_params.is_empty() {
             in_turns(edges.len(), quantum(policy, &node.params), name, &received, crowd(plan, index, edges))
         } else {
@@ -243,21 +243,30 @@ fn crowd(plan: &Plan, node: usize, edges: &[usize]) -> Option<String> {
     if plan.nodes[node].default {
         return Some(format!("any number of threads may come to the default node `{name}`"));
     }
-    let live = |edge: &&usize| match plan.edges[**edge].child {
-        Child::Task(task) => plan.tasks[task]
-            .set
-            .is_some_and(|set| plan.entries.iter().any(|entry| entry.target == Child::Set(set))),
-        _ => false,
-    };
-    edges.iter().find(live).map(|edge| {
+    edges.iter().find(|edge| is_live(plan, **edge)).map(|edge| {
         let member = plan.child_name(plan.edges[*edge].child);
         let set = member.split('[').next().unwrap_or(member);
         format!("any number of threads may match the set `{set}` below `{name}`")
     })
 }
 
+/// It leads to a member of a set that any number of threads may match.
+fn is_live(plan: &Plan, edge: usize) -> bool {
+    let Child::Task(task) = plan.edges[edge].child else { return false };
+    let Some(set) = plan.tasks[task].set else { return false };
+    plan.entries.iter().any(|entry| entry.target == Child::Set(set))
+}
+
+/// The largest value of an edge parameter of those of whom there may be any number; `None`: there are none.
+pub fn of_crowd(plan: &Plan, node: usize, edges: &[usize], at: usize) -> Option<u64> {
+    let unmatched = plan.nodes[node].default.then(|| plan.each.as_ref().map_or(0, |each| each.params[at]));
+    let live = edges.iter().filter(|edge| is_live(plan, **edge)).map(|edge| plan.edges[*edge].params[at]);
+    live.chain(unmatched).max()
+}
+
 fn by_priority(
     plan: &Plan,
+    node: usize,
     edges: &[usize],
     at: usize,
     name: &str,
@@ -265,7 +274,8 @@ fn by_priority(
 ) -> Vec<Vec<Promise>> {
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let highest = edges.iter().map(priority).max().unwrap_or(0);
-    let alone = edges.iter().filter(|edge| priority(edge) == highest).count() == 1;
+    let crowd = of_crowd(plan, node, edges, at).is_some_and(|crowd| crowd >= highest);
+    let alone = !crowd && edges.iter().filter(|edge| priority(edge) == highest).count() == 1;
     let each = edges.iter().map(|edge| {
         if alone && priority(edge) == highest {
             let pass = |promise: &Promise| {

@@ -211,6 +211,12 @@ fn policies_promise_by_their_rules() {
     let plan = |policy: &str, more: &str, edges: &[&str]| promised(&(node(policy, more) + &tasks(edges)));
     assert_eq!(plan("fixed-priority", "", &["priority = 2", "priority = 1"]), ["ALL", "NULL"]);
     assert_eq!(plan("fixed-priority", "", &["priority = 1", "priority = 1"]), ["NULL", "NULL"]);
+    let crowd =
+        plan("fixed-priority", "default = true\neach = { priority = 2 }", &["priority = 2", "priority = 1"]);
+    assert_eq!(crowd, ["NULL", "NULL"]); // threads that match nothing come with the same priority
+    let crowd =
+        plan("fixed-priority", "default = true\neach = { priority = 1 }", &["priority = 2", "priority = 1"]);
+    assert_eq!(crowd, ["ALL", "NULL"]);
     let budgets = ["budget = \"2ms\", period = \"10ms\"", "budget = \"8ms\", period = \"10ms\""];
     assert_eq!(plan("reservation", "", &budgets), ["RESBH 2ms 10ms", "RESBH 8ms 10ms"]);
     let full = [budgets[1], budgets[1]];
@@ -245,6 +251,46 @@ fn promises_go_down_the_graph() {
     assert_eq!(inner("20ms", "50ms"), ["RESBH 20ms 50ms"]);
     assert_eq!(inner("20ms", "49ms"), ["NULL"]);
     assert_eq!(inner("5ms", "10ms"), ["NULL"]); // enough in the long run, but not in every 10 ms
+}
+
+/// HLS Figure 6.1: three threads by rate in 1.1 ms every 5 ms, and the same by deadline.
+#[test]
+fn jobs_are_tested_in_what_their_node_is_promised() {
+    let application = |policy: &str, edges: [&str; 3], budget: &str| {
+        format!(
+            "[node.res]\npolicy = \"reservation\"\ncpu = 0\n\
+             [node.app]\npolicy = \"{policy}\"\nunder.res = {{ budget = \"{budget}\", period = \"5ms\" }}\n\
+             [task.a]\nunder.app = {{ {} }}\nload = {{ period = \"10ms\", work = \"1ms\" }}\n\
+             [task.b]\nunder.app = {{ {} }}\nload = {{ period = \"20ms\", work = \"1ms\" }}\n\
+             [task.c]\nunder.app = {{ {} }}\nload = {{ period = \"100ms\", work = \"5ms\" }}\n",
+            edges[0], edges[1], edges[2]
+        )
+    };
+    let responses = |admission: &Admission| -> Vec<_> {
+        admission.tasks.iter().map(|task| task.response.and_then(|response| response.ns())).collect()
+    };
+    let rates = ["priority = 3", "priority = 2", "priority = 1"];
+    let (_, admission) = admit(&application("fixed-priority", rates, "1.1ms"));
+    assert_eq!(responses(&admission), [Some(8_800_000), Some(18_600_000), Some(98_000_000)]);
+    assert!(admission.tasks.iter().all(|task| !task.may_miss));
+    let (_, admission) = admit(&application("fixed-priority", rates, "1.05ms"));
+    assert!(admission.tasks[2].may_miss && !admission.tasks[1].may_miss); // 1.053 ms would do
+                                                                          // Whoever waits for a busy one may wait for ever.
+    let busy = application("fixed-priority", rates, "1.1ms")
+        + "[task.d]\nunder.app = { priority = 2 }\nload = \"busy\"\n";
+    assert_eq!(responses(&admit(&busy).1), [Some(8_800_000), None, None, None]);
+
+    let (_, admission) = admit(&application("edf", ["", "", ""], "1.1ms"));
+    assert!(admission.holds && responses(&admission).iter().all(Option::is_some));
+    let text =
+        application("edf", ["", "", ""], "1ms").replace("1ms\", period = \"5ms", "1.01ms\", period = \"5ms");
+    let text = text.replace("period = \"20ms\"", "period = \"20ms\", deadline = \"8ms\"");
+    let (_, admission) = admit(&text);
+    assert!(!admission.holds);
+    assert_eq!(
+        failures(&text),
+        ["deadlines_must_fit_what_is_promised: 1ms > 8ms; reduce the work of `b` from 1ms to 10us (by 990us)"]
+    );
 }
 
 #[test]

@@ -304,6 +304,7 @@ fn earliest_deadline(tasks: &[Task], supply: &Supply) -> Verdict {
     let remark = match demand {
         Demand::Met => None,
         Demand::Exceeds { window_ns, due_ns } => {
+            let (window_ns, due_ns) = edf.shortest_excess(tasks, supply).unwrap_or((window_ns, due_ns));
             let (due, window) = (show_time(due_ns), show_time(window_ns));
             Some(format!("Within {window} work of {due} can be due, more than is sure to be supplied."))
         }

@@ -1,0 +1,210 @@
+//! Jobs directly below a node: do they meet their deadlines in what the node is promised, and how long can each take?
+//!
+//! - `edf`: the demand of all jobs in every window is at most what is sure to be supplied; response times after Spuri.
+//! - `fixed-priority`: exact response times, down to the first child whose work is not bounded.
+//!
+//! Tasks with other parents count here with all their work, and no response is given for them: they may be done sooner.
+
+use crate::admission::{job, Failure, Mend, NodeVerdict};
+use crate::model::{Child, Plan};
+use crate::policies;
+use crate::promises::{of_crowd, Promise, Promises};
+use crate::structure::Shape;
+use crate::units::show_time;
+use tierce_analysis::{Demand, Edf, FixedPriority, Response, Supply, Task};
+
+/// Sets that are larger are tested, but responses are not computed one by one.
+const RESPONSES_MAX: usize = 64;
+
+/// What the second look at deadlines rests on, once it could be taken.
+pub const ONLY_UTILISATION: &str = "deadlines below periods were only tested by utilisation";
+
+/// For each task of the plan its longest response, where that is known.
+pub fn test(
+    plan: &Plan,
+    shape: &Shape,
+    promises: &Promises,
+    verdicts: &mut [NodeVerdict],
+) -> Vec<Option<Response>> {
+    let mut responses = vec![None; plan.tasks.len()];
+    for (index, verdict) in verdicts.iter_mut().enumerate() {
+        let received = &promises.nodes[index];
+        let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
+        if shape.shared(index) || supplies(received).next().is_none() {
+            continue;
+        }
+        let crowd = |at: usize| of_crowd(plan, index, &shape.children[index], at);
+        let found = if policy.heeds_deadlines {
+            let at = policies::position(&policy.edge_params, "deadline");
+            if at.and_then(crowd).is_some_and(|deadline| deadline > 0) {
+                continue; // any number of threads with deadlines
+            }
+            by_deadline(plan, &shape.children[index], at, received, verdict)
+        } else if let Some(at) = policies::position(&policy.edge_params, "priority") {
+            by_priority(plan, &shape.children[index], at, crowd(at), received)
+        } else {
+            Vec::new()
+        };
+        for (task, response) in found {
+            if shape.task_parents[task].len() == 1 && response != Response::TooLong {
+                responses[task] = Some(response);
+            }
+        }
+    }
+    responses
+}
+
+fn supplies(received: &[Promise]) -> impl Iterator<Item = (&Promise, Supply)> {
+    received.iter().filter_map(|promise| Some((promise, Supply::of(&promise.guarantee)?)))
+}
+
+/// Responses by the task's index; what fails goes to the verdict.
+fn by_deadline(
+    plan: &Plan,
+    edges: &[usize],
+    at: Option<usize>,
+    received: &[Promise],
+    verdict: &mut NodeVerdict,
+) -> Vec<(usize, Response)> {
+    let mut jobs: Vec<(usize, usize, Task)> = Vec::new(); // edge, task
+    for edge in edges {
+        let own_ns = at.map_or(0, |at| plan.edges[*edge].params[at]);
+        match plan.edges[*edge].child {
+            Child::Task(task) => {
+                let Some(load) = &plan.tasks[task].load else { continue };
+                match job(load, own_ns) {
+                    Some(found) => jobs.push((*edge, task, found)),
+                    // Who has no deadline runs after all who have.
+                    None if own_ns == 0 && load.deadline_ns().is_none() => {}
+                    None => return Vec::new(),
+                }
+            }
+            _ => return Vec::new(), // how much it asks for is not known
+        }
+    }
+    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
+    if set.is_empty() {
+        return Vec::new();
+    }
+    let mut edf = Edf::new();
+    let mut first = None;
+    let met = supplies(received).find(|(promise, supply)| {
+        let found = edf.demand(&set, supply);
+        first.get_or_insert(((*promise).clone(), *supply, found));
+        found == Demand::Met
+    });
+    let supply = match (met, first) {
+        (Some((_, supply)), _) => supply,
+        (None, Some((promise, supply, found))) => {
+            if verdict.failures.is_empty() && promise.guarantee.share() < tierce_guarantee::whole(1) {
+                verdict.failures.extend(failure(&jobs, &promise, &supply, found));
+            }
+            supply
+        }
+        (None, None) => return Vec::new(),
+    };
+    verdict.open.retain(|open| open != ONLY_UTILISATION);
+    if set.len() > RESPONSES_MAX {
+        return Vec::new();
+    }
+    let found = edf.responses(&set, &supply);
+    jobs.iter().zip(found).map(|((_, task, _), response)| (*task, *response)).collect()
+}
+
+fn failure(
+    jobs: &[(usize, usize, Task)],
+    promise: &Promise,
+    supply: &Supply,
+    found: Demand,
+) -> Option<Failure> {
+    let (window_ns, due_ns) = match found {
+        Demand::Exceeds { window_ns, due_ns } => (window_ns, due_ns),
+        _ => return None,
+    };
+    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
+    let (window_ns, due_ns) = Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
+    let (window, due) = (show_time(window_ns), show_time(due_ns));
+    Some(Failure {
+        rule: "deadlines_must_fit_what_is_promised",
+        message: format!(
+            "Within {window} {due} can be due, more than {} is sure to give.",
+            promise.guarantee
+        ),
+        value: due,
+        bound: window,
+        mend: mend(jobs, supply),
+    })
+}
+
+/// The reduction of one task's work that takes least, by bisection; only for nodes of a readable size.
+fn mend(jobs: &[(usize, usize, Task)], supply: &Supply) -> Option<Mend> {
+    if jobs.len() > 32 {
+        return None;
+    }
+    let mut edf = Edf::new();
+    let mut fits = |at: usize, work_ns: u64| {
+        let mut set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
+        set[at].work_ns = work_ns;
+        edf.schedulable(&set, supply)
+    };
+    let options = (0..jobs.len()).filter_map(|at| {
+        let (edge, _, task) = &jobs[at];
+        let (mut good, mut bad) = (1, task.work_ns);
+        if bad <= 1 || !fits(at, good) {
+            return None;
+        }
+        while bad - good > 1 {
+            let middle = good + (bad - good) / 2;
+            *(if fits(at, middle) { &mut good } else { &mut bad }) = middle;
+        }
+        Some(Mend { edge: *edge, parameter: "work", from_ns: task.work_ns, to_ns: good })
+    });
+    options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
+}
+
+fn by_priority(
+    plan: &Plan,
+    edges: &[usize],
+    at: usize,
+    crowd: Option<u64>,
+    received: &[Promise],
+) -> Vec<(usize, Response)> {
+    let priority = |edge: &usize| plan.edges[*edge].params[at];
+    let mut order = edges.to_vec();
+    order.sort_by_key(|edge| std::cmp::Reverse(priority(edge)));
+    let (mut members, mut set, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+    for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
+        for edge in equals {
+            let Child::Task(task) = plan.edges[*edge].child else { break };
+            let Some(load) = &plan.tasks[task].load else { continue };
+            let Some(found) = job(load, 0) else { break };
+            members.push(task);
+            set.push(found);
+            levels.push(level as u32);
+        }
+        let bounded = |edge: &usize| match plan.edges[*edge].child {
+            Child::Task(task) => plan.tasks[task].load.as_ref().is_none_or(|load| job(load, 0).is_some()),
+            _ => false,
+        };
+        let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
+        if crowded || !equals.iter().all(bounded) {
+            // Whoever is of this level or below may wait for ever.
+            while levels.last() == Some(&(level as u32)) {
+                levels.pop();
+            }
+            members.truncate(levels.len());
+            set.truncate(levels.len());
+            break;
+        }
+    }
+    if set.is_empty() || set.len() > RESPONSES_MAX {
+        return Vec::new();
+    }
+    let mut analysis = FixedPriority::new();
+    let best = supplies(received)
+        .map(|(_, supply)| analysis.responses_by_level(&set, &levels, &supply).to_vec())
+        .max_by_key(|found| {
+            found.iter().zip(&set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
+        });
+    members.into_iter().zip(best.unwrap_or_default()).collect()
+}
