@@ -8,7 +8,8 @@
 #define COMMAND_LEAF	64 /* thread `pid` becomes task `a` as soon as it is off the CPU; `b`: made for it, goes with it. \
 			    * `a` 0: it goes to the default node */
 #define COMMAND_DEFAULT 65 /* node `a` is the default node, `param` for its threads' edges, but param[b] follows nice */
-#define COMMAND_REAP	66 /* task `a` is of a dead thread and could not be freed when it died: try again */
+#define COMMAND_REAP	66 /* task `a` is of a dead thread and could not be freed when it died: try again. `b`: or it was made \
+			    * for a thread that died before it took it */
 
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_NICE	  0xffffffffu

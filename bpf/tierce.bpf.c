@@ -1053,7 +1053,7 @@ int control(struct tierce_command *c)
 		result = 0;
 		break;
 	case COMMAND_REAP:
-		if (c->a < TIERCE_NODES && SIDE.leaf[c->a].dead)
+		if (c->a < TIERCE_NODES && (SIDE.leaf[c->a].dead || (c->b && !SIDE.leaf[c->a].pid)))
 			result = leaf_free_locked(c->a, now);
 		break;
 	}

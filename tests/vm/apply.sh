@@ -13,6 +13,11 @@ apply() {
 	say "$scenario" "{\"code\":$code,\"said\":$(tr -d '\n' <"/out/$scenario.said")}"
 }
 
+# status SCENARIO: who is where
+status() {
+	say "$1" "$(tierce status --json | tr -d '\n')"
+}
+
 apply nobody apply-a.toml
 begin apply apply-a.toml --trace /out/apply.trace --record /out/apply.rec --stats-every 1s || exit
 tierce run apply-a.toml >/out/second 2>&1
@@ -33,6 +38,7 @@ sleep 1.6
 
 apply dry apply-b.toml --dry-run
 apply b apply-b.toml
+status with-extra
 sleep 0.7
 
 # What is refused changes nothing.
@@ -44,6 +50,8 @@ apply same apply-b.toml
 sleep 0.2
 
 apply c apply-c.toml
+status without-extra
+say so-far "$(tierce status --report --json | tr -d '\n')"
 sleep 0.6
 apply a apply-a.toml
 # shellcheck disable=SC2086 # a list

@@ -118,6 +118,20 @@ fn a_plan_in_force_becomes_another() {
     assert!(refused("nobody").contains("no plan is in force"), "{}", refused("nobody"));
     assert!(refused("faults").contains("parent_must_exist"), "{}", refused("faults"));
 
+    // Who is where meanwhile.
+    let bound = |scenario: &str| -> Vec<String> {
+        let Value::Array(list) = &got(scenario)["threads"] else { panic!("{}", got(scenario)) };
+        let mut names: Vec<_> =
+            list.iter().map(|thread| thread["name"].as_str().unwrap().to_string()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(bound("with-extra"), ["extra", "extra", "grow", "steady"]);
+    assert_eq!(bound("without-extra"), ["grow", "steady"]);
+    assert_eq!(got("with-extra")["plan"], "apply-b.toml");
+    let so_far: Report = serde_json::from_value(got("so-far").clone()).unwrap();
+    assert!(so_far.tasks.iter().any(|task| task.name == "steady" && task.under[0].supply_ns.is_some()));
+
     // The trace: every part by its name and for its time.
     let (trace, fault) = Trace::read(File::open(out.join("apply.trace")).unwrap()).unwrap();
     assert!(fault.is_none(), "{fault:?}");

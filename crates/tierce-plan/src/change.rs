@@ -454,6 +454,8 @@ pub struct Leaving<'p> {
     pub tasks: Vec<(&'p str, u32)>,
     /// Of these sets.
     pub sets: Vec<&'p str>,
+    /// Ids of nodes that go: nobody may be left below them.
+    pub nodes: Vec<u32>,
     /// Those that are there have to be placed anew: it is another node, or the parameters are others.
     pub default: bool,
 }
@@ -556,12 +558,14 @@ impl Transition {
     fn leaving<'p>(&self, from: &'p Plan) -> Leaving<'p> {
         let tasks = from.tasks.iter().zip(&self.from_ids.tasks).zip(&self.change.tasks);
         let sets = from.sets.iter().zip(&self.change.sets);
+        let nodes = self.from_ids.nodes.iter().zip(&self.change.nodes);
         Leaving {
             tasks: tasks
                 .filter(|((_, id), kept)| **id != 0 && kept.is_none())
                 .map(|((task, id), _)| (&task.name[..], *id))
                 .collect(),
             sets: sets.filter(|(_, kept)| kept.is_none()).map(|(set, _)| &set.name[..]).collect(),
+            nodes: nodes.filter(|(id, kept)| **id != 0 && kept.is_none()).map(|(id, _)| *id).collect(),
             default: self.change.default,
         }
     }

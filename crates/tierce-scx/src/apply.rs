@@ -16,6 +16,9 @@ type Params = [u64; raw::PARAMS];
 /// How long threads may take to leave what goes, and CPUs to decide.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// Looks, half a millisecond apart at least, after which a leaf without a thread is taken for an orphan.
+const ORPHAN_LOOKS: u32 = 40;
+
 /// `enum tierce_own`.
 const OWN_DEFAULT: u32 = 1;
 const OWN_MEMBER: u32 = 2;
@@ -229,6 +232,15 @@ impl Live {
         (1..kernel.nodes_used()).filter(is).collect()
     }
 
+    /// Nodes above a leaf.
+    fn parents(&self, leaf: u32) -> impl Iterator<Item = u32> + '_ {
+        let kernel = self.kernel();
+        let edges = std::iter::successors(Some(kernel.node(leaf).first_parent), |edge| {
+            Some(kernel.edge(*edge).next_parent)
+        });
+        edges.take_while(|edge| *edge != 0).take(64).map(|edge| kernel.edge(edge).parent)
+    }
+
     /// Try until it is so.
     fn until(&mut self, what: &str, mut done: impl FnMut(&mut Live) -> Result<bool>) -> Result<(), Refusal> {
         let call = |error: anyhow::Error| Refusal::Call(format!("{error:#}"));
@@ -351,7 +363,9 @@ impl Host for Live {
         let default = self.kernel().side().default_node;
         let goes =
             |name: &str| leaving.sets.contains(&name) || leaving.tasks.iter().any(|(task, _)| *task == name);
-        for tid in self.bound_to(goes).into_iter().filter(|tid| *tid != me) {
+        let go = self.bound_to(goes);
+        let left: HashSet<u32> = go.iter().filter_map(|tid| self.leaf_of(*tid)).collect();
+        for tid in go.into_iter().filter(|tid| *tid != me) {
             self.send_to_default(tid).map_err(call)?;
         }
         if leaving.default {
@@ -361,19 +375,19 @@ impl Host for Live {
                 }
             }
         }
-        let mut i_moved = false;
+        let (mut i_moved, mut seen) = (false, HashMap::<u32, u32>::new());
         self.until("threads have not left what goes", |live| {
             let kernel = live.kernel();
-            let bound: HashSet<u32> = live
-                .targets()
-                .into_iter()
-                .filter(|(target, _)| !goes(live.plan().child_name(*target)))
-                .map(|(_, leaf)| leaf)
-                .collect();
             let mut stay: Vec<u32> =
                 leaves.iter().copied().filter(|leaf| kernel.leaf(*leaf).pid != 0).collect();
-            stay.extend(live.leaves(OWN_MEMBER).iter().filter(|leaf| !bound.contains(leaf)));
-            let elsewhere = |leaf: &u32| kernel.edge(kernel.node(*leaf).first_parent).parent != default;
+            let below = |leaf: &u32| live.parents(*leaf).any(|parent| leaving.nodes.contains(&parent));
+            let members: Vec<u32> = live
+                .leaves(OWN_MEMBER)
+                .into_iter()
+                .filter(|leaf| left.contains(leaf) || below(leaf))
+                .collect();
+            stay.extend(&members);
+            let elsewhere = |leaf: &u32| live.parents(*leaf).any(|parent| parent != default);
             if leaving.default {
                 stay.extend(live.leaves(OWN_DEFAULT).iter().filter(|leaf| elsewhere(leaf)));
             }
@@ -381,6 +395,14 @@ impl Host for Live {
                 stay.iter().map(|leaf| kernel.leaf(*leaf).pid).filter(|tid| *tid != 0).collect();
             for &tid in threads.iter().filter(|tid| **tid != me) {
                 live.send_to_default(tid)?;
+            }
+            // A leaf that nobody has for long was made for a thread that died before it took it.
+            for leaf in members.into_iter().filter(|leaf| live.kernel().leaf(*leaf).pid == 0) {
+                let times = seen.entry(leaf).or_default();
+                *times += 1;
+                if *times > ORPHAN_LOOKS {
+                    live.kernel().reap(leaf, true)?;
+                }
             }
             if !i_moved && threads.iter().all(|tid| *tid == me) {
                 i_moved = true;

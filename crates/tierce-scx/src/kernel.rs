@@ -373,9 +373,9 @@ impl Kernel {
         }
     }
 
-    /// Try again to free a dead thread's leaf; true when it is gone.
-    pub fn reap(&self, leaf: u32) -> Result<bool> {
-        Ok(self.run(Command { op: COMMAND_REAP, a: leaf, ..Default::default() })? == 0)
+    /// Try again to free a dead thread's leaf; true when it is gone. `orphan`: also one that was never taken.
+    pub fn reap(&self, leaf: u32, orphan: bool) -> Result<bool> {
+        Ok(self.run(Command { op: COMMAND_REAP, a: leaf, b: orphan.into(), ..Default::default() })? == 0)
     }
 
     /// From here on the kernel schedules with it.

@@ -408,7 +408,7 @@ impl Live {
     /// Leaves of dead threads that could not be freed at once.
     fn reap(&mut self) -> Result<()> {
         for id in 1..self.kernel.nodes_used() {
-            while self.kernel.leaf(id).dead != 0 && !self.kernel.reap(id)? {
+            while self.kernel.leaf(id).dead != 0 && !self.kernel.reap(id, false)? {
                 if self.kernel.node(id).first_parent == 0 {
                     break;
                 }

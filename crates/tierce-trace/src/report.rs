@@ -179,13 +179,13 @@ impl Stats {
                 under,
             }
         });
-        let nodes = nodes.collect();
+        let nodes = nodes.filter(|node: &NodeReport| !node.gone || node.cpu_ns > 0).collect();
         let mut known = vec![None; self.tasks.len()];
         for task in &self.header.tasks {
             known.get_mut(task.id as usize).into_iter().for_each(|known| *known = Some(task.gone));
         }
         let live = self.tasks.iter().enumerate().skip(1).filter(|&(id, stats)| {
-            known[id].is_some()
+            known[id] == Some(false)
                 || stats.released > 0
                 || stats.switches > 0
                 || stats.cpu_ns > 0

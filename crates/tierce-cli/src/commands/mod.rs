@@ -13,6 +13,7 @@ mod run;
 mod scenario;
 mod schema;
 mod sim;
+mod status;
 mod timeline;
 mod trace;
 mod vm;
@@ -31,6 +32,7 @@ pub enum Command {
     Sim(sim::Args),
     Run(run::Args),
     Apply(apply::Args),
+    Status(status::Args),
     Schema(schema::Args),
     Vm(vm::Args),
     Doctor(doctor::Args),
@@ -52,6 +54,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Run(args) => run::run(args),
         Command::Apply(args) => apply::run(args),
+        Command::Status(args) => status::run(args),
         Command::Schema(args) => schema::run(args),
         Command::Vm(args) => vm::run(args),
         Command::Doctor(args) => doctor::run(args),

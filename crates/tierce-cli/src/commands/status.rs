@@ -1,0 +1,49 @@
+//! `tierce status`: the plan in force.
+
+use super::run::socket_path;
+use anyhow::{bail, Context, Result};
+use serde_json::json;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tierce_scx::socket;
+use tierce_trace::{units, Report};
+
+/// The plan in force: which, since when, and whose threads are where (root)
+///
+/// Asks the `tierce run` that enforces it. `--report` shows what each has got since it began, as at the end of the run.
+#[derive(clap::Args)]
+pub struct Args {
+    /// What each task, node and CPU has got so far
+    #[arg(long)]
+    report: bool,
+    /// Write it as JSON
+    #[arg(long)]
+    json: bool,
+    /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+}
+
+/// Run `tierce status`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let request = if args.report { "report" } else { "status" };
+    let answer = match socket::ask(&socket_path(args.socket), json!({ "request": request }))? {
+        Ok(answer) => answer,
+        Err((_, message)) => bail!("{message}"),
+    };
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&answer)?);
+    } else if args.report {
+        let report: Report = serde_json::from_value(answer).context("a report of another version")?;
+        print!("{}", report.tables());
+    } else {
+        let text = |key: &str| answer[key].as_str().unwrap_or("?");
+        let number = |key: &str| answer[key].as_u64().unwrap_or(0);
+        let since = units::time(number("elapsed_ns"));
+        println!("{} on {} CPUs for {since}, by process {}", text("plan"), number("cpus"), number("pid"));
+        for thread in answer["threads"].as_array().map(Vec::as_slice).unwrap_or_default() {
+            println!("  {} {}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
