@@ -244,3 +244,17 @@ fn plans_with_faults_and_nobody_to_apply_them_to() {
     let (code, text) = apply(&good.replace("default = true\n", ""));
     assert!(code == Some(2) && text.contains("default_node_must_exist"), "{text}");
 }
+
+#[test]
+fn statistics_about_themselves_are_refused() {
+    let done = tierce(&["run", "plan.toml", "--stats-every", "1ms"]);
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && text.contains("at least 10ms"), "{text}");
+}
+
+#[test]
+fn nobody_to_ask_for_the_status() {
+    let done = tierce(&["status", "--socket", "/nowhere/tierce.sock"]);
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && text.contains("no plan is in force"), "{text}");
+}
