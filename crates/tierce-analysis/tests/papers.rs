@@ -1,6 +1,7 @@
 //! Worked numbers of the papers about schedulability.
 
-use tierce_analysis::{priorities, server, Demand, Edf, FixedPriority, Response, Supply, Task};
+use tierce_analysis::{priorities, server, utilisation, Demand, Edf, FixedPriority, Response, Supply, Task};
+use tierce_guarantee::whole;
 
 const US: u64 = 1_000;
 const MS: u64 = 1_000_000;
@@ -92,6 +93,26 @@ fn ghost_task() {
     tasks.extend(media_player());
     let found = responses_us(&tasks, &Supply::WHOLE);
     assert_eq!(found[1..], [10_000, 27_500, 64_500, 87_500, 292_500, 1_384_500]);
+}
+
+/// ExSched's Tables 2 and 3, in jiffies: sixteen servers, each with the priority of its number, on two cores. The last two of
+/// the categorised core 0 take all of their periods, so any overhead makes them late.
+#[test]
+fn exsched_servers_on_two_cores() {
+    let servers: Vec<_> = [6, 7, 8, 9, 10, 11, 14, 18].map(|period| Task::new(1, period)).into();
+    let servers: Vec<_> = servers.into_iter().chain([Task::new(15, 125); 8]).collect();
+    let responses = |tasks: &[Task]| -> Vec<u64> {
+        let mut analysis = FixedPriority::new();
+        analysis.responses(tasks, &Supply::WHOLE).iter().map(|response| response.ns().unwrap()).collect()
+    };
+    let per_mille = |tasks: &[Task]| (utilisation(tasks) * whole(1000)).round().to_integer().to_string();
+    let (first, second) = servers.split_at(8);
+    assert_eq!(responses(first), [1, 2, 3, 4, 5, 6, 14, 18]);
+    assert_eq!(responses(second), [15, 30, 45, 60, 75, 90, 105, 120]);
+    assert_eq!([first, second].map(per_mille), ["864", "960"]);
+    let mixed = |from: usize| servers.iter().skip(from).step_by(2).copied().collect::<Vec<_>>();
+    assert_eq!([mixed(0), mixed(1)].map(|tasks| per_mille(&tasks)), ["943", "880"]);
+    assert!([mixed(0), mixed(1)].iter().all(|tasks| FixedPriority::new().schedulable(tasks, &Supply::WHOLE)));
 }
 
 /// Jobs that come before the last is done: Lehoczky's example. 26/70 above 62/100 has its longest response, 118, in the
