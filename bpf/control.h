@@ -18,8 +18,8 @@
 #define OVERFLOW_SLICE_NS 1000000
 #define ARENA_MARK	  0x54494552434521ull
 
-enum tierce_news_kind { NEWS_THREAD = 1, NEWS_EXEC, NEWS_NAME, NEWS_CPU };
-struct tierce_news { /* a thread may match something else now, or a CPU came or went */
+enum tierce_news_kind { NEWS_THREAD = 1, NEWS_EXEC, NEWS_NAME, NEWS_CPU, NEWS_BACK };
+struct tierce_news { /* a thread may match something else now, a CPU came or went, a thread is back in our class */
 	u32 kind, id;
 };
 
@@ -60,7 +60,8 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u64 interrupted_ns; /* end of the last one, if a decision was asked for by then, else 0 */
 	u64 decided_ns;	    /* when another thread was decided for that has not come in yet, else 0 */
 	u64 switch_ns;	    /* how long that takes, on average */
-	u32 switches, unused;
+	u32 switches;
+	u32 awaits; /* leaf that was decided for and is not yet in custody, 0: none */
 	u64 fired_ns;
 	u64 way_out_ns;
 	u64 pads[4];

@@ -47,6 +47,7 @@ const volatile u32 overheads_stolen = 1;
 struct thread {	  /* of every thread, in its task storage */
 	u32 leaf; /* its task in the graph, 0: none, it runs outside */
 	u32 next; /* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
+	u32 lost; /* it left our class and with it the place that the plan has for it */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -667,8 +668,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		graph_request(leaf, TIERCE_WOKE, now);
 		return;
 	}
-	runs = S.node[leaf].on_cpu; /* decided for elsewhere before it was in custody? */
-	if (runs < S.cpus && runs != cpu && S.cpu[runs].task == leaf)
+	runs = S.node[leaf].on_cpu; /* decided for before it was in custody? */
+	if (runs < S.cpus && S.cpu[runs].task == leaf && (runs != cpu || SIDE.cpu[cpu].awaits == leaf))
 		port_kick(runs);
 }
 
@@ -709,7 +710,7 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
 	struct thread *t = prev ? thread_of(prev) : 0;
-	u32 cpu = on, leaf, was = TIERCE_NONE;
+	u32 cpu = on, leaf, was = TIERCE_NONE, waits_on;
 	struct task_struct *task;
 	struct slot *slot;
 	bool fits, leaving = false;
@@ -724,6 +725,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		cpu_comes(cpu, now);
 	SIDE.cpu[cpu].dispatches++;
 	SIDE.cpu[cpu].strays = 0;
+	SIDE.cpu[cpu].awaits = TIERCE_NONE;
 	if (t && (prev->scx.flags & SCX_TASK_QUEUED))
 		was = t->leaf;
 	leaf = graph_decide(cpu, now, 0);
@@ -745,6 +747,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		return;
 	}
 	if (!SIDE.leaf[leaf].custody) {
+		SIDE.cpu[cpu].awaits = leaf;
 		SIDE.cpu[cpu].misses++;
 		return;
 	}
@@ -758,12 +761,16 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		/* Looked at after the insertion, which the kernel ignores if the thread is queued anew from here on. One that
 		 * is just going off another CPU may look fit and then not be (programs that run there keep it from
 		 * migrating, and the kernel ends a scheduler that tries): wait for it. */
-		fits = (u32)scx_bpf_task_cpu(task) == cpu;
+		waits_on = (u32)scx_bpf_task_cpu(task);
+		fits = waits_on == cpu;
 		leaving = !fits && task->on_cpu;
 		if (!fits && !leaving)
 			fits = !task->migration_disabled && (cpus_of(task->cpus_ptr) >> cpu & 1);
 		if (fits) {
 			SIDE.leaf[leaf].custody = 0;
+			/* A CPU that goes offline does so when nothing is queued there any more. It has to look itself. */
+			if (waits_on < TIERCE_CPUS && !S.cpu[waits_on].online)
+				port_kick(waits_on);
 		} else {
 			SIDE.cpu[cpu].misses++;
 			scx_bpf_dispatch_cancel();
@@ -847,13 +854,18 @@ void BPF_PROG(tierce_enable, struct task_struct *p)
 		thread_move(p, t, now_ns());
 	if (!t->leaf)
 		thread_join(p, t, cpus_of(p->cpus_ptr), now_ns());
+	if (t->lost)
+		tell(NEWS_BACK, p->pid);
+	t->lost = 0;
 }
 SEC("struct_ops/disable")
 void BPF_PROG(tierce_disable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && (t->leaf || t->next))
+	if (t && (t->leaf || t->next)) {
+		t->lost = SIDE.leaf[t->leaf].own != LEAF_DEFAULT;
 		thread_end(p, t, now_ns());
+	}
 }
 /* Nice changed, or just its slice: the loader does that to have a thread pass through here. */
 SEC("struct_ops/set_weight")
@@ -899,7 +911,10 @@ void BPF_PROG(tierce_cpu_offline, s32 cpu)
 {
 	unsigned long flags;
 	bpf_local_irq_save(&flags);
-	graph_online(cpu, 0, now_ns());
+	if ((u32)cpu < TIERCE_CPUS) { /* it runs a thread of the kernel now, and will not be asked for a decision again */
+		cpu_goes(cpu, now_ns());
+		SIDE.cpu[cpu].away = 0;
+	}
 	bpf_local_irq_restore(&flags);
 	tell(NEWS_CPU, cpu);
 }

@@ -130,7 +130,7 @@ pub struct CpuSide {
     /// From a decision for another thread until that runs, on average.
     pub switch_ns: u64,
     switches: u32,
-    unused: u32,
+    awaits: u32,
     fired_ns: u64,
     way_out_ns: u64,
     pads: [u64; 4],

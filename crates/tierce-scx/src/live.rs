@@ -13,6 +13,8 @@ use tierce_trace::{Event, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_CPU of bpf/control.h: a CPU came or went.
 const NEWS_CPU: u32 = 4;
+/// NEWS_BACK: a thread is back from a class above ours, where it had lost its place.
+const NEWS_BACK: u32 = 5;
 
 /// What a thread was bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -342,6 +344,10 @@ impl Live {
             for (kind, id) in news {
                 match kind {
                     NEWS_CPU => cpus = true,
+                    NEWS_BACK => {
+                        self.bound.remove(&id);
+                        self.match_thread(id)?;
+                    }
                     _ => self.match_thread(id)?,
                 }
             }
