@@ -8,49 +8,49 @@ say refused "{\"code\":$?,\"state\":\"$(state)\"}"
 
 # The kernel's own deadline class beside the same hogs, as a yardstick.
 echo HRTICK_DL >/sys/kernel/debug/sched/features
-say deadline "$(meter service --policy deadline:2ms:10ms --budget 2ms --hogs 4 --time 2s)"
+say deadline "$(meter service --policy deadline:2ms:10ms --budget 2ms --hogs 4 --gap 4us --time 2s)"
 
 # Three reservations, the hierarchy inside a fourth, and four hogs, all at once.
 begin supply one-cpu.toml --trace /out/supply.trace || exit
 at=$(in_ms 1500)
 for task in short:2ms:10ms middle:3ms:20ms long:5ms:50ms; do
 	task_name=${task%%:*} times=${task#*:}
-	meter service --name "$task_name" --budget "${times%:*}" --period "${times#*:}" --start "$at" --time 10s \
-		--segments "/out/$task_name.csv" >"/out/$task_name.meter" &
+	meter service --name "$task_name" --budget "${times%:*}" --period "${times#*:}" --start "$at" --time 10100ms \
+		--gap 4us --segments "/out/$task_name.csv" >"/out/$task_name.meter" &
 	meters="$meters $!"
 done
 for task in one two three quarter; do
-	meter spin --name $task --start "$at" --time 10s >/out/$task.meter &
+	meter spin --name $task --start "$at" --time 10100ms >/out/$task.meter &
 	meters="$meters $!"
 done
-meter hogs --count 4 --start "$at" --time 10s >/out/hogs.meter
+meter hogs --count 4 --start "$at" --time 10100ms >/out/hogs.meter
 # shellcheck disable=SC2086 # a list
 wait $meters
 for task in short middle long one two three quarter hogs; do
 	say $task "$(cat /out/$task.meter)"
 done
 
-# To a real-time class and back: stolen time, then a task of the plan again.
-meter service --name short --budget 2ms --hogs 1 --time 1500ms --start "$(in_ms 300)" >/out/class.meter &
-sleep 0.5
+# A task of the plan goes to a real-time class and back. So that it does not starve this script, that is above it.
+meter service --name short --budget 2ms --hogs 1 --time 1500ms --start "$(in_ms 400)" --segments /out/class.csv \
+	>/out/class.meter &
+meter=$!
+sleep 0.8
+chrt -f -p 50 $$
 for pid in $(pidof meter); do
 	read -r comm <"/proc/$pid/comm"
 	[ "$comm" != short ] || realtime=$pid
 done
+from=$(now_ms)
 chrt -f -p 10 "$realtime"
-sleep 0.5
+sleep 0.4
 chrt -o -p 0 "$realtime"
-wait $!
-say class "$(cat /out/class.meter)"
-
-# Ten thousand processes come and go beside hogs.
-say storm "$(meter forkstorm --count 10000 --hogs 2)"
-sleep 0.2
-finish TERM
+to=$(now_ms)
+chrt -o -p 0 $$
+wait $meter
+say class "{\"from_ms\":$from,\"to_ms\":$to,\"meter\":$(cat /out/class.meter)}"
 
 # A thread against 1 to 256 (Regehr 2001, table 10.4). The users are what the plan goes by.
 printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
-begin isolation isolation.toml || exit
 for n in 1 4 16 64 256; do
 	at=$(in_ms $((500 + n * 10)))
 	su alice -c "exec meter spin --time 2s --start $at" >/out/alice &
@@ -58,6 +58,24 @@ for n in 1 4 16 64 256; do
 	su bob -c "exec meter hogs --count $n --time 2s --start $at" >/out/bob
 	wait $alice
 	say "against-$n" "[$(cat /out/alice),$(cat /out/bob)]"
+done
+
+sleep 0.2
+finish TERM
+
+# Renderers beside 0, 1 and 10 hogs (Regehr 2001, table 10.5).
+begin renderers renderers.toml || exit
+for renderer in hard soft none long; do
+	for n in 0 1 10; do
+		at=$(in_ms $((300 + n * 10)))
+		meter frames --name $renderer --start "$at" --time 1s >/out/frames &
+		meter=$!
+		hog=hog
+		[ $renderer != long ] || hog=slow
+		[ $n = 0 ] || meter hogs --name $hog --count $n --start "$at" --time 1s >/out/hogs.meter
+		wait $meter
+		say "$renderer-$n" "$(cat /out/frames)"
+	done
 done
 begun=$(now_ms)
 kill -9 "$loader"
