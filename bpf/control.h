@@ -42,7 +42,9 @@ struct tierce_leaf {					  /* of the graph's task with the same id */
 	u32 dead;	 /* to be freed by the loader */
 	u64 deadline_ns; /* of its jobs, relative to the wake-up; never: none, 0: its jobs are not followed */
 	u64 woke_ns;	 /* begin of its current job, 0: none */
-	u32 job, pad[3]; /* number of its current job */
+	u32 job;	 /* number of its current job */
+	u32 misses;	 /* jobs that ended after their deadline */
+	u32 pad[2];
 };
 
 struct tierce_cpu_side { /* written by its CPU only */
@@ -64,7 +66,8 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 awaits; /* leaf that was decided for and is not yet in custody, 0: none */
 	u64 fired_ns;
 	u64 way_out_ns;
-	u64 pads[4];
+	u32 blocking, pad2; /* its thread is about to sleep: a decision comes of itself, no kick is needed */
+	u64 pads[3];
 };
 
 struct tierce_side {

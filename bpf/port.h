@@ -26,17 +26,17 @@
 #define TIERCE_FN __attribute__((noinline, weak))
 /* the rest is inlined: at most 8 frames, and a frame costs more than it saves */
 #define inline inline __attribute__((always_inline))
-#define TIERCE_AS __attribute__((address_space(1)))
+#define ARENA __attribute__((address_space(1)))
 
 struct tierce;
-extern struct tierce TIERCE_AS tierce_state;
-/* Its address afresh for every access: 6.18's verifier wants the pointer on the left of an addition, and the compiler
- * puts it there when it needs it no more. */
-#define S \
+extern struct tierce ARENA tierce_state;
+#define S (*(struct tierce *)&tierce_state)
+/* 6.18's verifier wants the pointer on the left of an addition, and both look at less when it is a pointer by then. */
+#define AT(array, index) \
 	(*({ \
-		struct tierce TIERCE_AS *state = &tierce_state; \
-		asm volatile("" : "+r"(state)); \
-		state; \
+		__typeof__(&(array)[0]) element = (array); \
+		asm("%0 += %1" : "+r"(element) : "r"((u64)(index) * sizeof *element)); \
+		element; \
 	}))
 
 extern u32 tierce_zero; /* always 0; the verifier does not know */
@@ -68,13 +68,10 @@ extern unsigned long long port_nothing[1];
 TIERCE_FN int port_lock(u32 domain);
 TIERCE_FN int port_unlock(u32 domain);
 
-#define port_inbox_set(cpu, set) ((void)__sync_fetch_and_or(&S.inbox[cpu].bits, set))
-#define port_inbox_take(cpu)	 __sync_lock_test_and_set(&S.inbox[cpu].bits, 0)
+#define port_inbox_set(cpu, set) ((void)__sync_fetch_and_or(&AT(S.inbox, cpu).bits, set))
+#define port_inbox_take(cpu)	 __sync_lock_test_and_set(&AT(S.inbox, cpu).bits, 0)
 
-static inline void port_kick(u32 cpu)
-{
-	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
-}
+static inline void port_kick(u32 cpu);
 
 /* Sets of kinds that are wanted, a bit each; constants when the object is loaded, so that what nobody wants is not even
  * compiled by the kernel. Records go to one ring buffer: entries are recorded before their locks are given back, so the

@@ -91,15 +91,24 @@ struct {
 	__uint(max_entries, 1 << 18);
 } news SEC(".maps");
 
-struct tierce_side TIERCE_AS tierce_side;
-#define SIDE tierce_side
+struct tierce_side ARENA tierce_side;
+#define SIDE (*(struct tierce_side *)&tierce_side)
+
+static inline struct tierce_leaf *leaf_at(u32 leaf)
+{
+	return &AT(SIDE.leaf, leaf);
+}
+static inline struct tierce_cpu_side *side_at(u32 cpu)
+{
+	return &AT(SIDE.cpu, cpu);
+}
 
 #include "../policy/graph.c"
 #include "../policy/control.c"
 
-struct tierce TIERCE_AS tierce_state;
+struct tierce ARENA tierce_state;
 
-u64 TIERCE_AS arena_mark = ARENA_MARK; /* the loader finds the arena's data by it */
+u64 ARENA arena_mark = ARENA_MARK; /* the loader finds the arena's data by it */
 
 struct tierce_exit exit_info;
 
@@ -161,17 +170,23 @@ static inline void slice_set(struct task_struct *p, u64 slice)
 		p->scx.slice = slice;
 }
 
-/* ---- port: locks, records --------------------------------------------------------------------------------------- */
+/* ---- port: kicks, locks, records --------------------------------------------------------------------------------------- */
 
 #define AWAY_NS	     2000000 /* a thread of a higher class that runs longer is not waited for */
 #define FORGOTTEN_NS 1000000 /* a CPU that was asked to decide has done so long before */
 #define LOCK_ROUNDS  1000 /* together a minute at least */
 #define LOCK_TRIES   (8 << 20)
 
-/* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. */
-static inline void ticket_take(u32 TIERCE_AS *ticket, u32 TIERCE_AS *serving)
+static inline void port_kick(u32 cpu)
 {
-	volatile u32 TIERCE_AS *now_serving = serving;
+	if (!side_at(cpu)->blocking)
+		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+}
+
+/* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. */
+static inline void ticket_take(u32 *ticket, u32 *serving)
+{
+	volatile u32 *now_serving = serving;
 	u32 mine = __sync_fetch_and_add(ticket, 1);
 	int round, tries;
 	if (*now_serving == mine)
@@ -181,12 +196,12 @@ static inline void ticket_take(u32 TIERCE_AS *ticket, u32 TIERCE_AS *serving)
 }
 TIERCE_FN int port_lock(u32 domain)
 {
-	ticket_take(&S.domain[domain].ticket, &S.domain[domain].serving);
+	ticket_take(&domain_at(domain)->ticket, &domain_at(domain)->serving);
 	return 0;
 }
 TIERCE_FN int port_unlock(u32 domain)
 {
-	__sync_fetch_and_add(&S.domain[domain].serving, 1);
+	__sync_fetch_and_add(&domain_at(domain)->serving, 1);
 	return 0;
 }
 
@@ -261,27 +276,29 @@ static inline void name_write(u32 leaf, struct task_struct *p, u64 now)
 
 static inline void job_begin(u32 leaf, u64 now)
 {
-	u64 relative = SIDE.leaf[leaf].deadline_ns, deadline = TIERCE_NEVER;
+	u64 relative = leaf_at(leaf)->deadline_ns, deadline = TIERCE_NEVER;
 	if (!relative)
 		return;
 	if (relative != TIERCE_NEVER)
 		deadline = now + relative;
-	SIDE.leaf[leaf].woke_ns = now;
-	SIDE.leaf[leaf].job++;
-	port_trace(TIERCE_EV_job_release, S.node[leaf].last_cpu, leaf, SIDE.leaf[leaf].job, deadline, now);
-	if (deadline != TIERCE_NEVER && S.node[S.edge[S.node[leaf].first_parent].parent].heeds)
+	leaf_at(leaf)->woke_ns = now;
+	leaf_at(leaf)->job++;
+	port_trace(TIERCE_EV_job_release, node_at(leaf)->last_cpu, leaf, leaf_at(leaf)->job, deadline, now);
+	if (deadline != TIERCE_NEVER && node_at(edge_at(node_at(leaf)->first_parent)->parent)->heeds)
 		graph_announce(leaf, deadline, now);
 }
 static inline void job_end(u32 leaf, u64 now)
 {
-	u64 relative = SIDE.leaf[leaf].deadline_ns, woke = SIDE.leaf[leaf].woke_ns;
-	u32 job = SIDE.leaf[leaf].job;
+	u64 relative = leaf_at(leaf)->deadline_ns, woke = leaf_at(leaf)->woke_ns;
+	u32 job = leaf_at(leaf)->job;
 	if (!woke)
 		return;
-	SIDE.leaf[leaf].woke_ns = 0;
-	if (relative != TIERCE_NEVER && now > woke + relative)
-		port_trace(TIERCE_EV_miss, S.node[leaf].last_cpu, leaf, job, woke + relative, now);
-	port_trace(TIERCE_EV_job_complete, S.node[leaf].last_cpu, leaf, job, now - woke, now);
+	leaf_at(leaf)->woke_ns = 0;
+	if (relative != TIERCE_NEVER && now > woke + relative) {
+		leaf_at(leaf)->misses++;
+		port_trace(TIERCE_EV_miss, node_at(leaf)->last_cpu, leaf, job, woke + relative, now);
+	}
+	port_trace(TIERCE_EV_job_complete, node_at(leaf)->last_cpu, leaf, job, now - woke, now);
 }
 
 /* ---- leaves of threads ------------------------------------------------------------------------------------------ */
@@ -296,8 +313,8 @@ static inline u64 default_param(u32 i, u32 static_prio)
 {
 	u32 nice = static_prio - 100;
 	if (i == SIDE.default_nice && nice < 40)
-		return SIDE.nice_weight[nice];
-	return SIDE.default_param[i & 3];
+		return AT(SIDE.nice_weight, nice);
+	return AT(SIDE.default_param, i & 3);
 }
 
 /* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
@@ -320,8 +337,8 @@ static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
 		}
 	}
 	if (leaf) {
-		SIDE.leaf[leaf].own = LEAF_DEFAULT;
-		SIDE.leaf[leaf].deadline_ns = SIDE.default_jobs;
+		leaf_at(leaf)->own = LEAF_DEFAULT;
+		leaf_at(leaf)->deadline_ns = SIDE.default_jobs;
 		port_trace(TIERCE_EV_attach, 0, edge, leaf, SIDE.default_node, now);
 	}
 	control_unlock();
@@ -332,7 +349,7 @@ static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
 static inline u32 leaf_free_locked(u32 leaf, u64 now)
 {
 	u32 edge, error = 0;
-	edge = S.node[leaf].first_parent;
+	edge = node_at(leaf)->first_parent;
 	if (edge) {
 		error = graph_detach(edge, now);
 		if (!error)
@@ -341,19 +358,19 @@ static inline u32 leaf_free_locked(u32 leaf, u64 now)
 	if (!error)
 		error = graph_node_free(leaf); /* refused while there are more parents */
 	if (error) {
-		SIDE.leaf[leaf].dead = 1;
+		leaf_at(leaf)->dead = 1;
 		__sync_fetch_and_add(&SIDE.dead, 1);
 	} else {
-		SIDE.leaf[leaf].own = LEAF_PLAN;
-		SIDE.leaf[leaf].dead = 0;
+		leaf_at(leaf)->own = LEAF_PLAN;
+		leaf_at(leaf)->dead = 0;
 	}
 	return error;
 }
 static inline void leaf_free(u32 leaf, u64 now)
 {
-	SIDE.leaf[leaf].custody = 0;
-	SIDE.leaf[leaf].pid = 0;
-	if (SIDE.leaf[leaf].own == LEAF_PLAN)
+	leaf_at(leaf)->custody = 0;
+	leaf_at(leaf)->pid = 0;
+	if (leaf_at(leaf)->own == LEAF_PLAN)
 		return;
 	control_lock();
 	leaf_free_locked(leaf, now);
@@ -404,10 +421,14 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 		__sync_fetch_and_add(&SIDE.overflows, 1);
 		return;
 	}
-	SIDE.leaf[leaf].pid = p->pid;
-	SIDE.leaf[leaf].woke_ns = 0;
+	leaf_at(leaf)->pid = p->pid;
+	leaf_at(leaf)->woke_ns = 0;
+	if (leaf_at(leaf)->own != LEAF_PLAN) {
+		leaf_at(leaf)->job = 0;
+		leaf_at(leaf)->misses = 0;
+	}
 	slot_put(leaf, p);
-	if (SIDE.leaf[leaf].own != LEAF_PLAN)
+	if (leaf_at(leaf)->own != LEAF_PLAN)
 		name_write(leaf, p, now_ns());
 }
 /* To a leaf of the default node. */
@@ -427,7 +448,7 @@ static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 		thread_join(p, t, cpus, now);
 		return;
 	}
-	if (SIDE.leaf[next].pid || graph_allow(next, cpus, now)) {
+	if (leaf_at(next)->pid || graph_allow(next, cpus, now)) {
 		__sync_fetch_and_add(&SIDE.displaced, 1);
 		leaf_free(next, now);
 		return;
@@ -443,40 +464,40 @@ static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 static inline void arm(u32 cpu, u64 now, u64 later_ns)
 {
 	struct timer *t;
-	u64 at = S.cpu[cpu].armed_ns;
-	u32 event = S.domain[cpu].events;
-	if (later_ns && at != TIERCE_NEVER && at != S.shared_until_ns && !(event && S.link[event].key == at))
+	u64 at = cpu_at(cpu)->armed_ns;
+	u32 event = domain_at(cpu)->events;
+	if (later_ns && at != TIERCE_NEVER && at != S.shared_until_ns && !(event && link_at(event)->key == at))
 		at += later_ns;
 	if (at <= now)
-		at = S.cpu[cpu].asked && !S.cpu[cpu].outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
-	if (SIDE.cpu[cpu].away_at_ns && SIDE.cpu[cpu].away_at_ns < at)
-		at = SIDE.cpu[cpu].away_at_ns;
-	if (at == SIDE.cpu[cpu].timer_ns || at == TIERCE_NEVER)
+		at = cpu_at(cpu)->asked && !cpu_at(cpu)->outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
+	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns < at)
+		at = side_at(cpu)->away_at_ns;
+	if (at == side_at(cpu)->timer_ns || at == TIERCE_NEVER)
 		return;
 	t = bpf_map_lookup_elem(&timers, &cpu);
 	if (!t)
 		return;
-	SIDE.cpu[cpu].timer_ns = at;
-	SIDE.cpu[cpu].arms++;
+	side_at(cpu)->timer_ns = at;
+	side_at(cpu)->arms++;
 	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
 /* A CPU that a higher class keeps for long is away: what waited for it there goes elsewhere if it can. */
 static inline void cpu_goes(u32 cpu, u64 now)
 {
-	SIDE.cpu[cpu].away_at_ns = 0;
-	SIDE.cpu[cpu].away = 1;
-	SIDE.cpu[cpu].aways++;
+	side_at(cpu)->away_at_ns = 0;
+	side_at(cpu)->away = 1;
+	side_at(cpu)->aways++;
 	graph_online(cpu, 0, now);
 	graph_decide(cpu, now, 0);
 	graph_returned(cpu, now);
 }
 static inline void cpu_comes(u32 cpu, u64 now)
 {
-	SIDE.cpu[cpu].away_at_ns = 0;
-	if (!SIDE.cpu[cpu].away)
+	side_at(cpu)->away_at_ns = 0;
+	if (!side_at(cpu)->away)
 		return;
-	SIDE.cpu[cpu].away = 0;
+	side_at(cpu)->away = 0;
 	graph_online(cpu, 1, now);
 }
 
@@ -484,7 +505,7 @@ static inline void cpu_comes(u32 cpu, u64 now)
  * then: what is between is the way into the scheduler. Not for long, though: a thread that cannot be preempted runs on. */
 #define WAY_IN_NS 20000
 
-static inline void average(u64 TIERCE_AS *average_ns, u64 took_ns)
+static inline void average(u64 *average_ns, u64 took_ns)
 {
 	if (took_ns > WAY_IN_NS)
 		took_ns = WAY_IN_NS;
@@ -492,26 +513,26 @@ static inline void average(u64 TIERCE_AS *average_ns, u64 took_ns)
 }
 static inline void softirq_count(u32 cpu, u64 now)
 {
-	struct tierce_cpu_side TIERCE_AS *side = &SIDE.cpu[cpu];
-	u64 nested_ns = S.cpu[cpu].taken_ns - side->softirq_taken_ns; /* interrupts meanwhile */
+	struct tierce_cpu_side *side = side_at(cpu);
+	u64 nested_ns = cpu_at(cpu)->taken_ns - side->softirq_taken_ns; /* interrupts meanwhile */
 	if (now > side->softirq_ns + nested_ns)
-		S.cpu[cpu].taken_ns += now - side->softirq_ns - nested_ns;
+		cpu_at(cpu)->taken_ns += now - side->softirq_ns - nested_ns;
 	side->softirq_ns = now;
-	side->softirq_taken_ns = S.cpu[cpu].taken_ns;
+	side->softirq_taken_ns = cpu_at(cpu)->taken_ns;
 }
 static inline void interrupted_until(u32 cpu, u64 now)
 {
-	u64 since = SIDE.cpu[cpu].interrupted_ns;
+	u64 since = side_at(cpu)->interrupted_ns;
 	if (since && now < since + WAY_IN_NS)
-		S.cpu[cpu].taken_ns += now - since;
-	SIDE.cpu[cpu].interrupted_ns = 0;
+		cpu_at(cpu)->taken_ns += now - since;
+	side_at(cpu)->interrupted_ns = 0;
 }
 SEC("raw_tp")
 int tierce_irq_begins(void *unused)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	if (cpu < TIERCE_CPUS && SIDE.ready)
-		SIDE.cpu[cpu].irq_ns = now_ns();
+		side_at(cpu)->irq_ns = now_ns();
 	return 0;
 }
 SEC("raw_tp")
@@ -519,12 +540,12 @@ int tierce_irq_ends(void *unused)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	u64 now;
-	if (cpu >= TIERCE_CPUS || !SIDE.cpu[cpu].irq_ns)
+	if (cpu >= TIERCE_CPUS || !side_at(cpu)->irq_ns)
 		return 0;
 	now = now_ns();
-	S.cpu[cpu].taken_ns += now - SIDE.cpu[cpu].irq_ns;
-	SIDE.cpu[cpu].irq_ns = 0;
-	SIDE.cpu[cpu].interrupted_ns = S.cpu[cpu].asked ? now : 0;
+	cpu_at(cpu)->taken_ns += now - side_at(cpu)->irq_ns;
+	side_at(cpu)->irq_ns = 0;
+	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked ? now : 0;
 	return 0;
 }
 SEC("raw_tp")
@@ -532,8 +553,8 @@ int tierce_softirq_begins(void *unused)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	if (cpu < TIERCE_CPUS && SIDE.ready) {
-		SIDE.cpu[cpu].softirq_taken_ns = S.cpu[cpu].taken_ns;
-		SIDE.cpu[cpu].softirq_ns = now_ns();
+		side_at(cpu)->softirq_taken_ns = cpu_at(cpu)->taken_ns;
+		side_at(cpu)->softirq_ns = now_ns();
 	}
 	return 0;
 }
@@ -541,25 +562,25 @@ SEC("raw_tp")
 int tierce_softirq_ends(void *unused)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	if (cpu >= TIERCE_CPUS || !SIDE.cpu[cpu].softirq_ns)
+	if (cpu >= TIERCE_CPUS || !side_at(cpu)->softirq_ns)
 		return 0;
 	softirq_count(cpu, now_ns());
-	if (SIDE.cpu[cpu].fired_ns) {
-		average(&SIDE.cpu[cpu].way_out_ns, SIDE.cpu[cpu].softirq_ns - SIDE.cpu[cpu].fired_ns);
-		SIDE.cpu[cpu].fired_ns = 0;
+	if (side_at(cpu)->fired_ns) {
+		average(&side_at(cpu)->way_out_ns, side_at(cpu)->softirq_ns - side_at(cpu)->fired_ns);
+		side_at(cpu)->fired_ns = 0;
 	}
-	SIDE.cpu[cpu].interrupted_ns = S.cpu[cpu].asked ? SIDE.cpu[cpu].softirq_ns : 0;
-	SIDE.cpu[cpu].softirq_ns = 0;
+	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked ? side_at(cpu)->softirq_ns : 0;
+	side_at(cpu)->softirq_ns = 0;
 	return 0;
 }
 
 /* From the decision for a thread until it runs: the scheduler's own time, stolen too. The average of every 16th. */
 static inline void switch_count(u32 cpu)
 {
-	if (!(SIDE.cpu[cpu].switches++ & 15))
-		average(&SIDE.cpu[cpu].switch_ns, now_ns() - SIDE.cpu[cpu].decided_ns);
-	S.cpu[cpu].taken_ns += SIDE.cpu[cpu].switch_ns;
-	SIDE.cpu[cpu].decided_ns = 0;
+	if (!(side_at(cpu)->switches++ & 15))
+		average(&side_at(cpu)->switch_ns, now_ns() - side_at(cpu)->decided_ns);
+	cpu_at(cpu)->taken_ns += side_at(cpu)->switch_ns;
+	side_at(cpu)->decided_ns = 0;
 }
 
 static int timer_fired(void *map, u32 *key, struct timer *timer)
@@ -571,21 +592,21 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		return 0;
 	bpf_local_irq_save(&flags);
 	now = now_ns();
-	if (SIDE.cpu[cpu].softirq_ns) {
+	if (side_at(cpu)->softirq_ns) {
 		softirq_count(cpu, now);
-		SIDE.cpu[cpu].fired_ns = now;
+		side_at(cpu)->fired_ns = now;
 	}
-	SIDE.cpu[cpu].fires++;
-	SIDE.cpu[cpu].timer_ns = TIERCE_NEVER;
-	if (SIDE.cpu[cpu].away_at_ns && SIDE.cpu[cpu].away_at_ns <= now) {
+	side_at(cpu)->fires++;
+	side_at(cpu)->timer_ns = TIERCE_NEVER;
+	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now) {
 		cpu_goes(cpu, now);
-	} else if (S.cpu[cpu].asked && !S.cpu[cpu].outside) {
-		SIDE.cpu[cpu].forgotten++;
+	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
+		side_at(cpu)->forgotten++;
 		port_kick(cpu);
 	} else {
 		graph_event(cpu, now, 0);
 	}
-	arm(cpu, now, SIDE.cpu[cpu].way_out_ns);
+	arm(cpu, now, side_at(cpu)->way_out_ns);
 	bpf_local_irq_restore(&flags);
 	return 0;
 }
@@ -613,7 +634,7 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 	u32 domain;
 	if (!t || !t->leaf)
 		return prev_cpu;
-	domain = S.node[t->leaf].domain;
+	domain = node_at(t->leaf)->domain;
 	if (domain < TIERCE_CPUS && bpf_cpumask_test_cpu(domain, p->cpus_ptr))
 		return domain;
 	return prev_cpu;
@@ -622,8 +643,8 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 /* Does it lead only to a CPU that was taken offline? */
 static inline bool leaf_is_cut_off(u32 leaf)
 {
-	u32 domain = S.node[leaf].domain;
-	return domain < TIERCE_CPUS && !S.cpu[domain].online && !SIDE.cpu[domain].away;
+	u32 domain = node_at(leaf)->domain;
+	return domain < TIERCE_CPUS && !cpu_at(domain)->online && !side_at(domain)->away;
 }
 
 SEC("struct_ops/enqueue")
@@ -641,12 +662,12 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	now = now_ns();
 	leaf = t->leaf;
-	if (t->next && !(leaf && S.node[leaf].servable)) {
+	if (t->next && !(leaf && node_at(leaf)->servable)) {
 		thread_move(p, t, now);
 		leaf = t->leaf;
 	}
 	if (leaf && leaf_is_cut_off(leaf)) {
-		if (S.node[leaf].servable)
+		if (node_at(leaf)->servable)
 			graph_release(leaf, TIERCE_MOVED, now);
 		__sync_fetch_and_add(&SIDE.displaced, 1);
 		thread_leave(p, t, now);
@@ -657,19 +678,19 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, OVERFLOW_SLICE_NS, enq_flags);
 		return;
 	}
-	SIDE.leaf[leaf].custody = 1;
-	if (SIDE.cpu[cpu].left == leaf) {
-		SIDE.cpu[cpu].left = TIERCE_NONE;
+	leaf_at(leaf)->custody = 1;
+	if (side_at(cpu)->left == leaf) {
+		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
-	if (!S.node[leaf].servable) {
+	if (!node_at(leaf)->servable) {
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
 		graph_request(leaf, TIERCE_WOKE, now);
 		return;
 	}
-	runs = S.node[leaf].on_cpu; /* decided for before it was in custody? */
-	if (runs < S.cpus && S.cpu[runs].task == leaf && (runs != cpu || SIDE.cpu[cpu].awaits == leaf))
+	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
+	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf))
 		port_kick(runs);
 }
 
@@ -678,7 +699,7 @@ void BPF_PROG(tierce_dequeue, struct task_struct *p, u64 deq_flags)
 {
 	struct thread *t = thread_of(p);
 	if (t)
-		SIDE.leaf[t->leaf].custody = 0;
+		leaf_at(t->leaf)->custody = 0;
 }
 
 SEC("struct_ops/quiescent")
@@ -691,15 +712,18 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	leaf = t->leaf;
 	now = now_ns();
-	SIDE.leaf[leaf].custody = 0;
-	if (SIDE.cpu[cpu].left == leaf) {
-		SIDE.cpu[cpu].left = TIERCE_NONE;
+	leaf_at(leaf)->custody = 0;
+	if (side_at(cpu)->left == leaf) {
+		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
 	if (deq_flags & SCX_DEQ_SLEEP)
 		job_end(leaf, now);
-	if (S.node[leaf].servable)
+	if (node_at(leaf)->servable) {
+		side_at(cpu)->blocking = cpu_at(cpu)->task == leaf && (deq_flags & SCX_DEQ_SLEEP);
 		graph_release(leaf, deq_flags & SCX_DEQ_SLEEP ? TIERCE_BLOCKED : TIERCE_MOVED, now);
+		side_at(cpu)->blocking = 0;
+	}
 	if ((deq_flags & SCX_DEQ_SLEEP) && (p->__state & TASK_DEAD))
 		thread_end(p, t, now);
 	else if (t->next)
@@ -716,39 +740,39 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	bool fits, leaving = false;
 	u64 now;
 
-	if (cpu >= TIERCE_CPUS || SIDE.cpu[cpu].left)
+	if (cpu >= TIERCE_CPUS || side_at(cpu)->left)
 		return;
 	now = now_ns();
-	if (SIDE.cpu[cpu].interrupted_ns)
+	if (side_at(cpu)->interrupted_ns)
 		interrupted_until(cpu, now);
-	if (SIDE.cpu[cpu].away)
+	if (side_at(cpu)->away)
 		cpu_comes(cpu, now);
-	SIDE.cpu[cpu].dispatches++;
-	SIDE.cpu[cpu].strays = 0;
-	SIDE.cpu[cpu].awaits = TIERCE_NONE;
+	side_at(cpu)->dispatches++;
+	side_at(cpu)->strays = 0;
+	side_at(cpu)->awaits = TIERCE_NONE;
 	if (t && (prev->scx.flags & SCX_TASK_QUEUED))
 		was = t->leaf;
 	leaf = graph_decide(cpu, now, 0);
-	if (S.cpu[cpu].leaves) {
+	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
-			SIDE.cpu[cpu].left = was;
+			side_at(cpu)->left = was;
 		else
 			graph_returned(cpu, now);
 	}
-	SIDE.cpu[cpu].decided_ns = leaf && leaf != was ? now : 0;
-	arm(cpu, now, leaf != was ? SIDE.cpu[cpu].switch_ns : 0);
+	side_at(cpu)->decided_ns = leaf && leaf != was ? now : 0;
+	arm(cpu, now, leaf != was ? side_at(cpu)->switch_ns : 0);
 	if (!leaf)
 		return;
 	if (leaf == was) {
 		slice_set(prev, SCX_SLICE_INF);
-		if (S.cpu[cpu].outside)
+		if (cpu_at(cpu)->outside)
 			graph_outside(cpu, 0, now);
-		SIDE.cpu[cpu].keeps++;
+		side_at(cpu)->keeps++;
 		return;
 	}
-	if (!SIDE.leaf[leaf].custody) {
-		SIDE.cpu[cpu].awaits = leaf;
-		SIDE.cpu[cpu].misses++;
+	if (!leaf_at(leaf)->custody) {
+		side_at(cpu)->awaits = leaf;
+		side_at(cpu)->misses++;
 		return;
 	}
 	slot = bpf_map_lookup_elem(&slots, &leaf);
@@ -767,12 +791,12 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		if (!fits && !leaving)
 			fits = !task->migration_disabled && (cpus_of(task->cpus_ptr) >> cpu & 1);
 		if (fits) {
-			SIDE.leaf[leaf].custody = 0;
+			leaf_at(leaf)->custody = 0;
 			/* A CPU that goes offline does so when nothing is queued there any more. It has to look itself. */
-			if (waits_on < TIERCE_CPUS && !S.cpu[waits_on].online)
+			if (waits_on < TIERCE_CPUS && !cpu_at(waits_on)->online)
 				port_kick(waits_on);
 		} else {
-			SIDE.cpu[cpu].misses++;
+			side_at(cpu)->misses++;
 			scx_bpf_dispatch_cancel();
 		}
 	}
@@ -791,7 +815,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
 	/* A CPU on its way out or in is left alone: kicks and timers are queued on the CPU itself, and would stay there. */
-	if (!S.cpu[cpu].online && !SIDE.cpu[cpu].away)
+	if (!cpu_at(cpu)->online && !side_at(cpu)->away)
 		return 0;
 	if (next->pid) {
 		above = next->prio < MAX_RT_PRIO;
@@ -799,26 +823,26 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			outside = 1;
 		} else {
 			t = thread_of(next);
-			stray = !t || !t->leaf || S.cpu[cpu].task != t->leaf;
+			stray = !t || !t->leaf || cpu_at(cpu)->task != t->leaf;
 			outside = stray;
-			if (overheads_stolen && !stray && SIDE.cpu[cpu].decided_ns)
+			if (overheads_stolen && !stray && side_at(cpu)->decided_ns)
 				switch_count(cpu);
 		}
 	}
-	if (outside != S.cpu[cpu].outside || (!above && (SIDE.cpu[cpu].away_at_ns || SIDE.cpu[cpu].away))) {
+	if (outside != cpu_at(cpu)->outside || (!above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
 		now = now_ns();
-		if (above && cpus_here > 1 && S.cpu[cpu].task)
-			SIDE.cpu[cpu].away_at_ns = now + AWAY_NS;
+		if (above && cpus_here > 1 && cpu_at(cpu)->task)
+			side_at(cpu)->away_at_ns = now + AWAY_NS;
 		else if (!above)
 			cpu_comes(cpu, now);
-		if (outside != S.cpu[cpu].outside)
+		if (outside != cpu_at(cpu)->outside)
 			graph_outside(cpu, outside, now);
 		arm(cpu, now, 0);
 	}
-	if (stray && t && t->leaf && !SIDE.cpu[cpu].strays) { /* ask for a decision, once */
-		SIDE.cpu[cpu].strays = 1;
+	if (stray && t && t->leaf && !side_at(cpu)->strays) { /* ask for a decision, once */
+		side_at(cpu)->strays = 1;
 		port_kick(cpu);
-	} else if (!outside && S.cpu[cpu].kick_pending) {
+	} else if (!outside && cpu_at(cpu)->kick_pending) {
 		port_kick(cpu); /* the kick found somebody it could not preempt */
 	}
 	return 0;
@@ -832,7 +856,7 @@ void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *m
 	if (!t || !t->leaf)
 		return;
 	now = now_ns();
-	if (graph_allow(t->leaf, cpus_of(mask), now) && !S.node[t->leaf].servable) {
+	if (graph_allow(t->leaf, cpus_of(mask), now) && !node_at(t->leaf)->servable) {
 		SIDE.displaced++;
 		thread_leave(p, t, now);
 		thread_join(p, t, cpus_of(mask), now);
@@ -863,7 +887,7 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
 	if (t && (t->leaf || t->next)) {
-		t->lost = SIDE.leaf[t->leaf].own != LEAF_DEFAULT;
+		t->lost = leaf_at(t->leaf)->own != LEAF_DEFAULT;
 		thread_end(p, t, now_ns());
 	}
 }
@@ -874,12 +898,12 @@ void BPF_PROG(tierce_set_weight, struct task_struct *p, u32 weight)
 	struct thread *t = thread_of(p);
 	u32 edge, nice = SIDE.default_nice, i;
 	u64 now;
-	if (t && t->next && !(t->leaf && S.node[t->leaf].servable))
+	if (t && t->next && !(t->leaf && node_at(t->leaf)->servable))
 		thread_move(p, t, now_ns()); /* it sleeps, and the loader wants it to move now */
-	if (!t || !t->leaf || nice >= TIERCE_PARAMS || SIDE.leaf[t->leaf].own != LEAF_DEFAULT)
+	if (!t || !t->leaf || nice >= TIERCE_PARAMS || leaf_at(t->leaf)->own != LEAF_DEFAULT)
 		return;
-	edge = S.node[t->leaf].first_parent;
-	if (S.edge[edge].param[nice] == default_param(nice, p->static_prio))
+	edge = node_at(t->leaf)->first_parent;
+	if (edge_at(edge)->param[nice] == default_param(nice, p->static_prio))
 		return;
 	now = now_ns();
 	control_lock();
@@ -913,7 +937,7 @@ void BPF_PROG(tierce_cpu_offline, s32 cpu)
 	bpf_local_irq_save(&flags);
 	if ((u32)cpu < TIERCE_CPUS) { /* it runs a thread of the kernel now, and will not be asked for a decision again */
 		cpu_goes(cpu, now_ns());
-		SIDE.cpu[cpu].away = 0;
+		side_at(cpu)->away = 0;
 	}
 	bpf_local_irq_restore(&flags);
 	tell(NEWS_CPU, cpu);
@@ -932,7 +956,7 @@ s32 BPF_PROG(tierce_init)
 		error = bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC); /* -EBUSY: when attached before */
 		if ((error && error != -EBUSY) || bpf_timer_set_callback(&t->timer, timer_fired))
 			return -EINVAL;
-		SIDE.cpu[id].timer_ns = TIERCE_NEVER;
+		side_at(id)->timer_ns = TIERCE_NEVER;
 	}
 	SIDE.ready = 1;
 	return 0;
@@ -983,7 +1007,7 @@ SEC("tp_btf/task_rename")
 int BPF_PROG(tierce_rename, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && t->leaf && SIDE.leaf[t->leaf].own != LEAF_PLAN)
+	if (t && t->leaf && leaf_at(t->leaf)->own != LEAF_PLAN)
 		name_write(t->leaf, p, now_ns());
 	return tell(NEWS_NAME, p->pid);
 }
@@ -1000,10 +1024,10 @@ static inline u64 command_leaf(struct tierce_command *c)
 	if (!p)
 		return COMMAND_NO_THREAD;
 	t = thread_of(p);
-	if (t && (!c->a || (c->a < TIERCE_NODES && S.node[c->a].kind == TIERCE_TASK))) {
+	if (t && (!c->a || (c->a < TIERCE_NODES && node_at(c->a)->kind == TIERCE_TASK))) {
 		bpf_local_irq_save(&flags);
 		if (c->a)
-			SIDE.leaf[c->a].own = c->b ? LEAF_MEMBER : LEAF_PLAN;
+			leaf_at(c->a)->own = c->b ? LEAF_MEMBER : LEAF_PLAN;
 		before = __sync_lock_test_and_set(&t->next, c->a ? c->a : COMMAND_TO_DEFAULT);
 		if (before && before < TIERCE_NODES)
 			leaf_free(before, now_ns());
@@ -1017,7 +1041,7 @@ static inline u64 command_leaf(struct tierce_command *c)
 /* Does the edge still lead to this leaf of a member of a set? Its thread may have died, and both have been given again. */
 static inline bool edge_is_members(u32 edge, u32 leaf)
 {
-	return edge < TIERCE_EDGES && leaf < TIERCE_NODES && S.edge[edge].child == leaf && SIDE.leaf[leaf].own == LEAF_MEMBER;
+	return edge < TIERCE_EDGES && leaf < TIERCE_NODES && edge_at(edge)->child == leaf && leaf_at(leaf)->own == LEAF_MEMBER;
 }
 
 SEC("syscall")
@@ -1047,14 +1071,14 @@ int control(struct tierce_command *c)
 	case TIERCE_OP_attach:
 		result = graph_attach(c->a, now);
 		if (!result && SIDE.ready && c->a < TIERCE_EDGES)
-			port_trace(TIERCE_EV_attach, 0, c->a, S.edge[c->a].child, S.edge[c->a].parent, now);
+			port_trace(TIERCE_EV_attach, 0, c->a, edge_at(c->a)->child, edge_at(c->a)->parent, now);
 		break;
 	case TIERCE_OP_set:
 		if (!c->b || edge_is_members(c->a, c->b))
 			result = graph_set(c->a, now);
 		break;
 	case TIERCE_OP_detach:
-		child = c->a < TIERCE_EDGES ? S.edge[c->a].child : TIERCE_NONE;
+		child = c->a < TIERCE_EDGES ? edge_at(c->a)->child : TIERCE_NONE;
 		result = graph_detach(c->a, now);
 		if (!result && SIDE.ready)
 			port_trace(TIERCE_EV_detach, 0, c->a, child, 0, now);
@@ -1063,12 +1087,12 @@ int control(struct tierce_command *c)
 	case COMMAND_DEFAULT:
 		SIDE.default_node = c->a;
 		for (i = 0; i < TIERCE_PARAMS; i++)
-			SIDE.default_param[i] = c->param[i];
+			AT(SIDE.default_param, i) = c->param[i];
 		SIDE.default_nice = c->b;
 		result = 0;
 		break;
 	case COMMAND_REAP:
-		if (c->a < TIERCE_NODES && (SIDE.leaf[c->a].dead || (c->b && !SIDE.leaf[c->a].pid)))
+		if (c->a < TIERCE_NODES && (leaf_at(c->a)->dead || (c->b && !leaf_at(c->a)->pid)))
 			result = leaf_free_locked(c->a, now);
 		break;
 	}

@@ -12,7 +12,7 @@
 /* Are the staged parameters inside their ranges? */
 static inline bool stage_within(u32 index, u64 least, u64 most)
 {
-	return S.stage[index] >= least && S.stage[index] <= most;
+	return AT(S.stage, index) >= least && AT(S.stage, index) <= most;
 }
 #define V(name, kind, least, most, preset, meaning) \
 	if (!stage_within(i++, least, most)) \
@@ -44,7 +44,7 @@ static inline bool stage_fits_edge(u32 kind)
 static inline int policy_init(u32 node)
 {
 	int error = TIERCE_OK;
-	switch (S.node[node].kind) {
+	switch (node_at(node)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_init(node))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -82,11 +82,11 @@ static inline void policy_detach(u32 edge)
 
 static inline bool node_exists(u32 node)
 {
-	return node && node < TIERCE_NODES && S.node[node].kind != TIERCE_FREE;
+	return node && node < TIERCE_NODES && node_at(node)->kind != TIERCE_FREE;
 }
 static inline bool edge_exists(u32 edge)
 {
-	return edge && edge < TIERCE_EDGES && S.edge[edge].child;
+	return edge && edge < TIERCE_EDGES && edge_at(edge)->child;
 }
 static inline u32 cpus_count(u64 cpus)
 {
@@ -116,10 +116,10 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 	S.fresh_row = 1;
 	S.shared_until_ns = TIERCE_NEVER;
 	for (cpu = ZERO; cpu < cpus && CAN_LOOP; cpu++) {
-		S.cpu[cpu].online = 1;
-		S.cpu[cpu].charged_ns = now;
-		S.cpu[cpu].until_ns = TIERCE_NEVER;
-		S.cpu[cpu].armed_ns = TIERCE_NEVER;
+		cpu_at(cpu)->online = 1;
+		cpu_at(cpu)->charged_ns = now;
+		cpu_at(cpu)->until_ns = TIERCE_NEVER;
+		cpu_at(cpu)->armed_ns = TIERCE_NEVER;
 	}
 	port_record(TIERCE_OP_init, cpus, 0, 0, now, TIERCE_OK, 0);
 	return TIERCE_OK;
@@ -129,7 +129,7 @@ TIERCE_FN int graph_stage(u32 index, u64 value)
 {
 	if (index >= TIERCE_PARAMS)
 		return TIERCE_E_parameter_out_of_range;
-	S.stage[index] = value;
+	AT(S.stage, index) = value;
 	port_record(TIERCE_OP_stage, index, 0, value, 0, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
@@ -141,7 +141,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	if (!stage_fits_node(kind))
 		return TIERCE_NONE;
 	if (S.spare_nodes)
-		id = S.spare_node[--S.spare_nodes];
+		id = AT(S.spare_node, --S.spare_nodes);
 	else if (S.fresh_node < TIERCE_NODES)
 		id = S.fresh_node++;
 	else
@@ -167,7 +167,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->cpus = 0;
 	n->allowed = allowed;
 	for (i = 0; i < TIERCE_PARAMS; i++)
-		n->param[i] = S.stage[i];
+		n->param[i] = AT(S.stage, i);
 	n->sum = 0;
 	n->clock = 0;
 	n->tail = 0;
@@ -177,10 +177,10 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->migrations = 0;
 	n->last_cpu = TIERCE_CPUS;
 	n->on_cpu = TIERCE_CPUS;
-	n->heeds = policy_flags(kind) & TIERCE_HEEDS_DEADLINES;
+	n->heeds = policy_flags(kind);
 	if (policy_init(id)) {
 		n->kind = TIERCE_FREE;
-		S.spare_node[S.spare_nodes++] = id;
+		AT(S.spare_node, S.spare_nodes++) = id;
 		return TIERCE_NONE;
 	}
 	port_record(TIERCE_OP_node_new, kind, concurrency, allowed, 0, id, 0);
@@ -190,12 +190,12 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 TIERCE_FN int graph_node_set(u32 node, u64 now)
 {
 	u32 i;
-	if (!node_exists(node) || S.node[node].kind == TIERCE_TASK)
+	if (!node_exists(node) || node_at(node)->kind == TIERCE_TASK)
 		return TIERCE_E_no_such_node;
-	if (!stage_fits_node(S.node[node].kind))
+	if (!stage_fits_node(node_at(node)->kind))
 		return TIERCE_E_parameter_out_of_range;
 	for (i = 0; i < TIERCE_PARAMS; i++)
-		S.node[node].param[i] = S.stage[i];
+		node_at(node)->param[i] = AT(S.stage, i);
 	port_record(TIERCE_OP_node_set, node, 0, 0, now, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
@@ -204,10 +204,10 @@ TIERCE_FN int graph_node_free(u32 node)
 {
 	if (!node_exists(node))
 		return TIERCE_E_no_such_node;
-	if (S.node[node].first_parent || S.node[node].children)
+	if (node_at(node)->first_parent || node_at(node)->children)
 		return TIERCE_E_still_in_use;
-	S.node[node].kind = TIERCE_FREE;
-	S.spare_node[S.spare_nodes++] = node;
+	node_at(node)->kind = TIERCE_FREE;
+	AT(S.spare_node, S.spare_nodes++) = node;
 	port_record(TIERCE_OP_node_free, node, 0, 0, 0, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
@@ -217,7 +217,7 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 	u32 id, i;
 	edge_t *x;
 	if (S.spare_edges)
-		id = S.spare_edge[--S.spare_edges];
+		id = AT(S.spare_edge, --S.spare_edges);
 	else if (S.fresh_edge < TIERCE_EDGES)
 		id = S.fresh_edge++;
 	else
@@ -225,6 +225,7 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 	x = edge_at(id);
 	x->parent = parent;
 	x->child = child;
+	x->kind = parent ? node_at(parent)->kind : TIERCE_FREE;
 	x->next_parent = TIERCE_NONE;
 	x->cpu = TIERCE_CPUS;
 	x->state = TIERCE_WAITING;
@@ -252,15 +253,15 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 
 static inline void edge_give_back(u32 edge)
 {
-	S.edge[edge].child = TIERCE_NONE;
-	S.edge[edge].flags = 0;
-	S.spare_edge[S.spare_edges++] = edge;
+	edge_at(edge)->child = TIERCE_NONE;
+	edge_at(edge)->flags = 0;
+	AT(S.spare_edge, S.spare_edges++) = edge;
 }
 
 TIERCE_FN u32 graph_edge_new(u32 parent, u32 child, s32 rank, u32 flags)
 {
 	u32 edge;
-	if (!node_exists(parent) || !node_exists(child) || S.node[parent].kind == TIERCE_TASK || parent == child)
+	if (!node_exists(parent) || !node_exists(child) || node_at(parent)->kind == TIERCE_TASK || parent == child)
 		return TIERCE_NONE;
 	edge = edge_take(parent, child, rank, flags);
 	port_record(TIERCE_OP_edge_new, parent, child, (u32)rank | (u64)flags << 32, 0, edge, 0);
@@ -272,7 +273,7 @@ static inline u32 crossing_spare(u32 cpu)
 {
 	u32 bit;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
-		if (!S.cpu[cpu].crossing[bit])
+		if (!AT(cpu_at(cpu)->crossing, bit))
 			return bit;
 	return TIERCE_CROSSINGS;
 }
@@ -286,14 +287,27 @@ static inline void edge_to_head(u32 edge, u32 cpu)
 		x->flags |= EDGE_CROSSING;
 		x->cpu = cpu;
 		x->bit = crossing_spare(cpu);
-		S.cpu[cpu].crossing[x->bit] = edge;
-		S.cpu[cpu].crossings++;
+		AT(cpu_at(cpu)->crossing, x->bit) = edge;
+		cpu_at(cpu)->crossings++;
 	}
 }
 
 static inline u32 edge_domain(u32 edge) /* of the parent; the CPU of a root edge */
 {
-	return S.edge[edge].parent ? parent_of(edge)->domain : S.edge[edge].cpu;
+	return edge_at(edge)->parent ? parent_of(edge)->domain : edge_at(edge)->cpu;
+}
+
+/* After a node has got, lost or changed a parent: which of the edges to it are plain? */
+static inline void edges_plain(u32 child)
+{
+	node_t *n = node_at(child);
+	u32 edge = n->first_parent;
+	bool plain = edge && !n->row && !n->conditional && !edge_at(edge)->next_parent && n->domain != TIERCE_SHARED;
+	for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		edge_at(edge)->flags &= ~EDGE_PLAIN;
+		if (plain)
+			edge_at(edge)->flags |= EDGE_PLAIN;
+	}
 }
 
 /* Put the edge (root edges: with cpu set) into the graph. Staged parameters are those of the parent's policy. */
@@ -302,16 +316,16 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	edge_t *x = edge_at(edge);
 	u32 child = x->child, parent = x->parent, domain = edge_domain(edge), other, last = TIERCE_NONE, level, local = 0;
 	node_t *n = node_at(child);
-	u64 cpus = parent ? S.node[parent].cpus : 1ull << x->cpu;
+	u64 cpus = parent ? node_at(parent)->cpus : 1ull << x->cpu;
 	bool head, inner = domain == TIERCE_SHARED;
-	u32 ranked = n->ranked || (inner && S.node[parent].ranked);
+	u32 ranked = n->ranked || (inner && node_at(parent)->ranked);
 	int error = TIERCE_OK;
 
 	if (domain == TIERCE_NODOMAIN)
 		return TIERCE_E_parent_unattached;
 	if (n->children || (n->kind != TIERCE_TASK && n->servable))
 		return TIERCE_E_parents_after_children;
-	level = parent ? S.node[parent].level + 1 : 1;
+	level = parent ? node_at(parent)->level + 1 : 1;
 	if (level > TIERCE_DEPTH + (n->kind == TIERCE_TASK))
 		return TIERCE_E_too_deep;
 	/* several domains, or several parents in the shared one, or a root of several CPUs: a head */
@@ -319,10 +333,10 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	if (head && (n->conditional || (x->flags & EDGE_WHEN_SPENT)))
 		return TIERCE_E_condition_across_cpus;
 	/* two ways down to it whose ranks disagree would take it from each other for ever */
-	for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent) {
+	for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent) {
 		if (edge_domain(other) == TIERCE_SHARED)
 			inner = true;
-		else if (domain != TIERCE_SHARED && S.edge[other].rank != x->rank)
+		else if (domain != TIERCE_SHARED && edge_at(other)->rank != x->rank)
 			ranked = 1;
 	}
 	if (head && inner && ranked)
@@ -332,35 +346,35 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 			return TIERCE_E_still_in_use;
 		if (!S.spare_rows && S.fresh_row >= TIERCE_ROWS)
 			return TIERCE_E_out_of_rows;
-		for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent)
-			if (edge_domain(other) < TIERCE_CPUS && S.cpu[edge_domain(other)].crossings >= TIERCE_CROSSINGS - 1)
+		for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent)
+			if (edge_domain(other) < TIERCE_CPUS && cpu_at(edge_domain(other))->crossings >= TIERCE_CROSSINGS - 1)
 				return TIERCE_E_too_many_crossings;
 	}
-	if (head && domain < TIERCE_CPUS && S.cpu[domain].crossings >= TIERCE_CROSSINGS)
+	if (head && domain < TIERCE_CPUS && cpu_at(domain)->crossings >= TIERCE_CROSSINGS)
 		return TIERCE_E_too_many_crossings;
 	if (n->kind == TIERCE_TASK) {
 		if (!(n->allowed & cpus))
 			return TIERCE_E_cpu_not_allowed;
 		if (domain == TIERCE_SHARED && (n->allowed & cpus) != cpus) {
-			if (!S.node[parent].row)
+			if (!node_at(parent)->row)
 				return TIERCE_E_affinity_below_inner_node;
 			local = EDGE_LOCAL;
 		}
 	}
 	if (parent) {
-		if (!stage_fits_edge(S.node[parent].kind))
+		if (!stage_fits_edge(node_at(parent)->kind))
 			return TIERCE_E_parameter_out_of_range;
 		error = policy_attach(edge, now);
 		if (error)
 			return error;
-		S.node[parent].children++;
+		node_at(parent)->children++;
 		x->cpu = local ? cpus_lowest(n->allowed & cpus) : domain; /* TIERCE_SHARED is TIERCE_CPUS: nobody's */
 	}
 	/* nothing below can fail */
-	for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent)
+	for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent)
 		last = other;
 	if (last)
-		S.edge[last].next_parent = edge;
+		edge_at(last)->next_parent = edge;
 	else
 		n->first_parent = edge;
 	x->flags |= EDGE_ATTACHED | local;
@@ -371,17 +385,17 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	n->cpus |= cpus;
 	n->ranked = ranked;
 	if (head && !n->row) {
-		u32 row = S.spare_rows ? S.spare_row[--S.spare_rows] : S.fresh_row++, cpu;
+		u32 row = S.spare_rows ? AT(S.spare_row, --S.spare_rows) : S.fresh_row++, cpu;
 		for (cpu = ZERO; cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
-			S.row[row].order[cpu] = 0;
-			S.row[row].running[cpu] = TIERCE_NONE;
-			S.row[row].hold[cpu] = TIERCE_HOLD_FREE;
-			S.row[row].edge[cpu] = TIERCE_NONE;
+			AT(row_at(row)->order, cpu) = 0;
+			AT(row_at(row)->running, cpu) = TIERCE_NONE;
+			AT(row_at(row)->hold, cpu) = TIERCE_HOLD_FREE;
+			AT(row_at(row)->edge, cpu) = TIERCE_NONE;
 		}
 		n->row = row;
 		if (n->kind == TIERCE_TASK || n->concurrency == 0)
 			n->concurrency = n->kind == TIERCE_TASK ? 1 : TIERCE_CPUS;
-		for (other = n->first_parent; other && CAN_LOOP; other = S.edge[other].next_parent)
+		for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent)
 			edge_to_head(other, edge_domain(other));
 		n->domain = TIERCE_SHARED;
 	} else if (n->row) {
@@ -389,6 +403,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	} else {
 		n->domain = domain;
 	}
+	edges_plain(child);
 	if (n->row)
 		work_push(child); /* an able one tells its new parent */
 	else if (node_is_able(child) && !(x->flags & EDGE_WHEN_SPENT))
@@ -412,7 +427,7 @@ static inline void control_leave(u32 domain, u64 now, u32 op, u32 a, u32 b, u64 
 	u32 cpu = domain < TIERCE_CPUS ? domain : S.shared_timer;
 	cpu_compare(cpu, now, 0);
 	port_trace(TIERCE_EV_control, cpu, op, a, (u64)error, now);
-	port_record(op, a, b, value, at, (u64)error, S.cpu[cpu].drained);
+	port_record(op, a, b, value, at, (u64)error, cpu_at(cpu)->drained);
 	unlock(cpu);
 }
 
@@ -421,9 +436,9 @@ TIERCE_FN int graph_attach(u32 edge, u64 now)
 	u64 at = now;
 	u32 domain;
 	int error;
-	if (!edge_exists(edge) || !S.edge[edge].parent)
+	if (!edge_exists(edge) || !edge_at(edge)->parent)
 		return TIERCE_E_no_such_edge;
-	if (S.edge[edge].flags & EDGE_ATTACHED)
+	if (edge_at(edge)->flags & EDGE_ATTACHED)
 		return TIERCE_E_already_attached;
 	domain = edge_domain(edge);
 	if (domain == TIERCE_NODOMAIN)
@@ -443,18 +458,18 @@ TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
 		return TIERCE_E_no_such_cpu;
 	if (!node_exists(node))
 		return TIERCE_E_no_such_node;
-	if (S.cpu[cpu].root_edge)
+	if (cpu_at(cpu)->root_edge)
 		return TIERCE_E_cpu_has_root;
 	edge = edge_take(TIERCE_NONE, node, 0, 0);
 	if (!edge)
 		return TIERCE_E_out_of_edges;
-	S.edge[edge].cpu = cpu;
+	edge_at(edge)->cpu = cpu;
 	now = control_enter(cpu, now);
 	error = edge_link(edge, now);
 	if (error)
 		edge_give_back(edge);
 	else
-		S.cpu[cpu].root_edge = edge;
+		cpu_at(cpu)->root_edge = edge;
 	control_leave(cpu, now, TIERCE_OP_root, cpu, node, 0, at, error);
 	return error;
 }
@@ -472,7 +487,7 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 	domain = edge_domain(edge);
 	now = control_enter(domain, now);
 	was = x->state;
-	order = S.link[edge].rank;
+	order = link_at(edge)->rank;
 	if (order)
 		policy_release(edge, TIERCE_MOVED, now);
 	error = policy_set(edge, now);
@@ -489,44 +504,45 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 static inline void edge_unlink(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u32 child = x->child, other = S.node[child].first_parent;
+	u32 child = x->child, other = node_at(child)->first_parent;
 	edge_release(edge, TIERCE_GONE, now);
 	if (x->parent) {
 		policy_detach(edge);
-		S.node[x->parent].children--;
+		node_at(x->parent)->children--;
 	} else {
-		S.cpu[x->cpu].root_edge = TIERCE_NONE;
+		cpu_at(x->cpu)->root_edge = TIERCE_NONE;
 	}
 	if (other == edge)
-		S.node[child].first_parent = x->next_parent;
+		node_at(child)->first_parent = x->next_parent;
 	while (other && other != edge && CAN_LOOP) {
-		if (S.edge[other].next_parent == edge)
-			S.edge[other].next_parent = x->next_parent;
-		other = S.edge[other].next_parent;
+		if (edge_at(other)->next_parent == edge)
+			edge_at(other)->next_parent = x->next_parent;
+		other = edge_at(other)->next_parent;
 	}
 	if (x->flags & EDGE_CROSSING) {
-		S.cpu[x->cpu].crossing[x->bit] = TIERCE_NONE;
-		S.cpu[x->cpu].crossings--;
-		if (S.node[child].claim_edge == edge) {
-			S.node[child].claim_edge = TIERCE_NONE;
-			S.node[child].claim_kept = 0;
-			S.cpu[x->cpu].claims--;
+		AT(cpu_at(x->cpu)->crossing, x->bit) = TIERCE_NONE;
+		cpu_at(x->cpu)->crossings--;
+		if (node_at(child)->claim_edge == edge) {
+			node_at(child)->claim_edge = TIERCE_NONE;
+			node_at(child)->claim_kept = 0;
+			cpu_at(x->cpu)->claims--;
 		}
 	}
-	if (!S.node[child].first_parent) { /* it is on its own again, and may be attached elsewhere */
-		if (S.node[child].row) {
-			S.spare_row[S.spare_rows++] = S.node[child].row;
-			S.node[child].row = 0;
+	if (!node_at(child)->first_parent) { /* it is on its own again, and may be attached elsewhere */
+		if (node_at(child)->row) {
+			AT(S.spare_row, S.spare_rows++) = node_at(child)->row;
+			node_at(child)->row = 0;
 		}
-		S.node[child].domain = TIERCE_NODOMAIN;
-		S.node[child].cpus = 0;
-		S.node[child].level = 0;
-		S.node[child].able = 0;
-		S.node[child].conditional = 0;
-		S.node[child].ranked = 0;
-	} else if (S.node[child].conditional) {
+		node_at(child)->domain = TIERCE_NODOMAIN;
+		node_at(child)->cpus = 0;
+		node_at(child)->level = 0;
+		node_at(child)->able = 0;
+		node_at(child)->conditional = 0;
+		node_at(child)->ranked = 0;
+	} else if (node_at(child)->conditional) {
 		edges_condition(child, now);
 	}
+	edges_plain(child);
 	edge_give_back(edge);
 }
 
@@ -544,11 +560,11 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 		return TIERCE_OK;
 	}
 	child = x->child;
-	if (S.node[child].first_parent == edge && !x->next_parent && S.node[child].children)
+	if (node_at(child)->first_parent == edge && !x->next_parent && node_at(child)->children)
 		return TIERCE_E_still_in_use;
 	domain = edge_domain(edge);
 	now = control_enter(domain, now);
-	if (x->state == TIERCE_GRANTED || ((x->flags & EDGE_CROSSING) && S.cpu[x->cpu].leaves)) {
+	if (x->state == TIERCE_GRANTED || ((x->flags & EDGE_CROSSING) && cpu_at(x->cpu)->leaves)) {
 		x->flags |= EDGE_SHUT; /* the next decision leaves it */
 		x->told = TIERCE_UNTOLD;
 		edge_release(edge, TIERCE_GONE, now);
@@ -573,22 +589,22 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 		return TIERCE_E_cpu_not_allowed;
 	if (domain == TIERCE_SHARED && !(cpus & n->cpus))
 		return TIERCE_E_cpu_not_allowed;
-	for (edge = n->first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent) {
-		u64 reach = S.edge[edge].parent ? parent_of(edge)->cpus : ~0ull;
-		if ((S.edge[edge].flags & EDGE_CROSSING) && !(cpus >> S.edge[edge].cpu & 1))
+	for (edge = n->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		u64 reach = edge_at(edge)->parent ? parent_of(edge)->cpus : ~0ull;
+		if ((edge_at(edge)->flags & EDGE_CROSSING) && !(cpus >> edge_at(edge)->cpu & 1))
 			return TIERCE_E_cpu_not_allowed;
 		if (!(cpus & reach))
 			return TIERCE_E_cpu_not_allowed;
-		if (S.edge[edge].parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach &&
+		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach &&
 		    !parent_of(edge)->row)
 			return TIERCE_E_affinity_below_inner_node;
 	}
 	now = control_enter(domain, now);
 	n->allowed = cpus;
-	for (edge = n->first_parent; edge && domain == TIERCE_SHARED && CAN_LOOP; edge = S.edge[edge].next_parent) {
+	for (edge = n->first_parent; edge && domain == TIERCE_SHARED && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		edge_t *x = edge_at(edge);
 		u64 reach;
-		bool ordered = S.link[edge].rank != 0;
+		bool ordered = link_at(edge)->rank != 0;
 		if (!x->parent || parent_of(edge)->domain != TIERCE_SHARED)
 			continue;
 		reach = parent_of(edge)->cpus;
@@ -621,19 +637,19 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 		port_lock(other);
 	now = cpu_advance(cpu, now, 0);
 	shared_lock(cpu);
-	S.cpu[cpu].online = online;
+	cpu_at(cpu)->online = online;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
-		if (S.cpu[cpu].crossing[bit])
-			work_push(S.edge[S.cpu[cpu].crossing[bit]].child);
+		if (AT(cpu_at(cpu)->crossing, bit))
+			work_push(edge_at(AT(cpu_at(cpu)->crossing, bit))->child);
 	for (lowest = ZERO; lowest + 1 < S.cpus && CAN_LOOP; lowest++)
-		if (S.cpu[lowest].online)
+		if (cpu_at(lowest)->online)
 			break;
 	S.shared_timer = lowest;
 	S.shared_until_ns = TIERCE_NEVER; /* kicks the one that serves them now */
 	cpu_settle(cpu, now);
 	kick(cpu);
-	port_record(TIERCE_OP_online, cpu, online, 0, at, TIERCE_OK, S.cpu[cpu].drained);
-	S.cpu[cpu].shares = 0;
+	port_record(TIERCE_OP_online, cpu, online, 0, at, TIERCE_OK, cpu_at(cpu)->drained);
+	cpu_at(cpu)->shares = 0;
 	shared_unlock();
 	for (other = S.cpus; other > 0 && CAN_LOOP; other--)
 		port_unlock(other - 1);

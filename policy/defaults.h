@@ -7,7 +7,7 @@
 #define nothing_init(node)		       TIERCE_OK
 #define nothing_detach(edge)		       ((void)0)
 #define nothing_grant(edge, now)	       ((void)0)
-#define nothing_charge(edge, ran_ns, now)      ((void)0)
+#define nothing_charge(edge, ran_ns, now)      false
 #define nothing_until(edge, now)	       TIERCE_NEVER
 #define nothing_event(edge, now)	       ((void)0)
 #define nothing_announce(edge, deadline, now)  ((void)0)

@@ -20,63 +20,58 @@ enum { EDF_DEADLINE }; /* edge parameter */
 
 TIERCE_FN int edf_set(u32 edge, u64 now)
 {
-	S.edge[edge].param[EDF_DEADLINE] = S.stage[EDF_DEADLINE];
+	edge_at(edge)->param[EDF_DEADLINE] = AT(S.stage, EDF_DEADLINE);
 	return TIERCE_OK;
 }
 
 TIERCE_FN int edf_attach(u32 edge, u64 now)
 {
-	S.edge[edge].edf.deadline_ns = TIERCE_NEVER;
+	edge_at(edge)->edf.deadline_ns = TIERCE_NEVER;
 	return edf_set(edge, now);
 }
 
-TIERCE_FN int edf_request(u32 edge, u32 why, u64 now)
+static inline void edf_request(u32 edge, u32 why, u64 now)
 {
-	u64 announced = S.node[S.edge[edge].child].deadline_ns, relative = S.edge[edge].param[EDF_DEADLINE];
+	u64 announced = node_at(edge_at(edge)->child)->deadline_ns, relative = edge_at(edge)->param[EDF_DEADLINE];
 	if (announced != TIERCE_NEVER)
-		S.edge[edge].edf.deadline_ns = announced;
+		edge_at(edge)->edf.deadline_ns = announced;
 	else if (why != TIERCE_RESTORED)
-		S.edge[edge].edf.deadline_ns = relative ? now + relative : TIERCE_NEVER;
-	order_insert(edge, S.edge[edge].edf.deadline_ns);
-	return 0;
+		edge_at(edge)->edf.deadline_ns = relative ? now + relative : TIERCE_NEVER;
+	order_insert(edge, edge_at(edge)->edf.deadline_ns);
 }
 
-TIERCE_FN int edf_release(u32 edge, u32 why, u64 now)
+static inline void edf_release(u32 edge, u32 why, u64 now)
 {
 	order_remove(edge);
-	return 0;
 }
 
 static inline bool edf_earlier(u32 a, u32 b)
 {
-	u64 x = S.edge[a].edf.deadline_ns, y = S.edge[b].edf.deadline_ns;
+	u64 x = edge_at(a)->edf.deadline_ns, y = edge_at(b)->edf.deadline_ns;
 	return x < y || (x == y && a < b);
 }
-TIERCE_FN int edf_before(u32 a, u32 b, u64 now)
+static inline bool edf_before(u32 a, u32 b, u64 now)
 {
 	return edf_earlier(a, b);
 }
 
-TIERCE_FN u32 edf_pick(u32 node, u32 first, u32 running, u64 now)
+static inline u32 edf_pick(u32 node, u32 first, u32 running, u64 now)
 {
-	if (!first || !running)
-		return first | running;
 	return edf_earlier(first, running) ? first : running;
 }
 
-TIERCE_FN int edf_revoke(u32 edge, u32 why, u64 now)
+static inline void edf_revoke(u32 edge, u32 why, u64 now)
 {
 	if (why == TIERCE_OUTRANKED)
-		order_insert(edge, S.edge[edge].edf.deadline_ns);
-	return 0;
+		order_insert(edge, edge_at(edge)->edf.deadline_ns);
 }
 
 static inline int edf_announce(u32 edge, u64 deadline_ns, u64 now)
 {
-	if (deadline_ns == TIERCE_NEVER && S.edge[edge].param[EDF_DEADLINE])
+	if (deadline_ns == TIERCE_NEVER && edge_at(edge)->param[EDF_DEADLINE])
 		return 0;
-	S.edge[edge].edf.deadline_ns = deadline_ns;
-	if (S.link[edge].rank) {
+	edge_at(edge)->edf.deadline_ns = deadline_ns;
+	if (link_at(edge)->rank) {
 		order_remove(edge);
 		order_insert(edge, deadline_ns);
 	}
@@ -85,19 +80,19 @@ static inline int edf_announce(u32 edge, u64 deadline_ns, u64 now)
 
 static inline u64 edf_least(u64 least, u32 edge)
 {
-	return edge && S.edge[edge].edf.deadline_ns < least ? S.edge[edge].edf.deadline_ns : least;
+	return edge && edge_at(edge)->edf.deadline_ns < least ? edge_at(edge)->edf.deadline_ns : least;
 }
 
 TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 {
-	u32 row = S.node[node].row, running = S.node[node].running, cpu;
-	u64 least = edf_least(TIERCE_NEVER, S.node[node].order);
-	if (S.edge[running].flags & EDGE_COUNTED)
+	u32 row = node_at(node)->row, running = node_at(node)->running, cpu;
+	u64 least = edf_least(TIERCE_NEVER, node_at(node)->order);
+	if (edge_at(running)->flags & EDGE_COUNTED)
 		least = edf_least(least, running);
 	for (cpu = ZERO; row && cpu < S.cpus && CAN_LOOP; cpu++) { /* a shared node runs one per CPU */
-		running = S.row[row].running[cpu];
-		least = edf_least(least, S.row[row].order[cpu]);
-		if (S.edge[running].flags & EDGE_COUNTED)
+		running = AT(row_at(row)->running, cpu);
+		least = edf_least(least, AT(row_at(row)->order, cpu));
+		if (edge_at(running)->flags & EDGE_COUNTED)
 			least = edf_least(least, running);
 	}
 	return least;

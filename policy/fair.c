@@ -33,7 +33,7 @@ enum { FAIR_WEIGHT, FAIR_WARP }; /* edge parameters */
 
 static inline u64 fair_key(u32 edge)
 {
-	return S.edge[edge].fair.tag - S.edge[edge].fair.lead;
+	return edge_at(edge)->fair.tag - edge_at(edge)->fair.lead;
 }
 
 /* ns of service in virtual time of this edge: at most 2^42 ns at once. */
@@ -47,16 +47,16 @@ static inline u64 fair_virtual(u64 inverse, u64 ns, u64 fraction, bool rest)
 
 TIERCE_FN int fair_init(u32 node)
 {
-	S.node[node].clock = FAIR_BEGIN;
-	S.node[node].tail = FAIR_BEGIN;
+	node_at(node)->clock = FAIR_BEGIN;
+	node_at(node)->tail = FAIR_BEGIN;
 	return TIERCE_OK;
 }
 
 TIERCE_FN int fair_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	x->param[FAIR_WEIGHT] = S.stage[FAIR_WEIGHT];
-	x->param[FAIR_WARP] = S.stage[FAIR_WARP];
+	x->param[FAIR_WEIGHT] = AT(S.stage, FAIR_WEIGHT);
+	x->param[FAIR_WARP] = AT(S.stage, FAIR_WARP);
 	x->fair.inverse = (1ull << 32) / x->param[FAIR_WEIGHT];
 	x->fair.begin += x->fair.lead; /* moves with the warp */
 	x->fair.lead = fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false);
@@ -66,13 +66,13 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 
 TIERCE_FN int fair_attach(u32 edge, u64 now)
 {
-	S.edge[edge].fair.tag = 0;
-	S.edge[edge].fair.fraction = 0;
-	S.edge[edge].fair.quantum_ns = 0;
+	edge_at(edge)->fair.tag = 0;
+	edge_at(edge)->fair.fraction = 0;
+	edge_at(edge)->fair.quantum_ns = 0;
 	return fair_set(edge, now);
 }
 
-TIERCE_FN int fair_request(u32 edge, u32 why, u64 now)
+static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
@@ -84,13 +84,11 @@ TIERCE_FN int fair_request(u32 edge, u32 why, u64 now)
 		x->fair.quantum_ns = 0;
 	}
 	order_insert(edge, fair_key(edge));
-	return 0;
 }
 
-TIERCE_FN int fair_release(u32 edge, u32 why, u64 now)
+static inline void fair_release(u32 edge, u32 why, u64 now)
 {
 	order_remove(edge);
-	return 0;
 }
 
 static inline bool fair_earlier(u32 a, u32 b)
@@ -98,79 +96,76 @@ static inline bool fair_earlier(u32 a, u32 b)
 	u64 x = fair_key(a), y = fair_key(b);
 	return x < y || (x == y && a < b);
 }
-TIERCE_FN int fair_before(u32 a, u32 b, u64 now)
+static inline bool fair_before(u32 a, u32 b, u64 now)
 {
 	return fair_earlier(a, b);
 }
 
-TIERCE_FN u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
+static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
-	if (!first || !running)
-		return first | running;
-	if (S.edge[running].fair.quantum_ns > 0)
-		return S.edge[first].fair.lead && fair_key(first) < S.edge[running].fair.begin ? first : running;
+	if (edge_at(running)->fair.quantum_ns > 0)
+		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
 	return fair_earlier(first, running) ? first : running;
 }
 
 static inline void fair_quantum_begin(u32 edge)
 {
-	S.edge[edge].fair.quantum_ns = (s64)parent_of(edge)->param[FAIR_QUANTUM];
-	S.edge[edge].fair.begin = fair_key(edge);
+	edge_at(edge)->fair.quantum_ns = (s64)parent_of(edge)->param[FAIR_QUANTUM];
+	edge_at(edge)->fair.begin = fair_key(edge);
 }
 
-TIERCE_FN int fair_grant(u32 edge, u64 now)
+static inline void fair_grant(u32 edge, u64 now)
 {
-	if (S.edge[edge].fair.quantum_ns <= 0)
+	if (edge_at(edge)->fair.quantum_ns <= 0)
 		fair_quantum_begin(edge);
-	return 0;
 }
 
-TIERCE_FN int fair_revoke(u32 edge, u32 why, u64 now)
+static inline void fair_revoke(u32 edge, u32 why, u64 now)
 {
 	if (why == TIERCE_OUTRANKED)
 		order_insert(edge, fair_key(edge));
-	return 0;
 }
 
 /* Is somebody who may run on its CPU before the running child? */
-static inline bool fair_is_behind(u32 edge)
+TIERCE_FN int fair_is_behind(u32 edge)
 {
-	u32 node = S.edge[edge].parent, row = S.node[node].row, first = S.node[node].order;
-	u32 local = row ? S.row[row].order[S.edge[edge].on_cpu] : TIERCE_NONE;
+	u32 node = edge_at(edge)->parent, row = node_at(node)->row, first = node_at(node)->order;
+	u32 local = row ? AT(row_at(row)->order, edge_at(edge)->on_cpu) : TIERCE_NONE;
 	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
 }
 
 /* A child whose quantum is used and who is not behind begins the next one. One that is behind goes on for as long as the
  * CPU needs to decide anew. */
-TIERCE_FN int fair_charge(u32 edge, u64 ran_ns, u64 now)
+static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	node_t *node = parent_of(edge);
-	u32 first = node->order;
-	u64 inverse = x->fair.inverse, least;
+	node_t *node = node_at(x->parent);
+	u64 inverse = x->fair.inverse, fraction = x->fair.fraction, tag, least;
 
 	if (x->fair.quantum_ns <= 0 && !fair_is_behind(edge))
 		fair_quantum_begin(edge);
-	x->fair.tag += fair_virtual(inverse, ran_ns, x->fair.fraction, false);
-	x->fair.fraction = fair_virtual(inverse, ran_ns, x->fair.fraction, true);
-	if (x->fair.tag > node->tail)
-		node->tail = x->fair.tag;
-	least = first && S.edge[first].fair.tag < x->fair.tag ? S.edge[first].fair.tag : x->fair.tag;
+	tag = x->fair.tag + fair_virtual(inverse, ran_ns, fraction, false);
+	x->fair.tag = tag;
+	x->fair.fraction = fair_virtual(inverse, ran_ns, fraction, true);
+	if (tag > node->tail)
+		node->tail = tag;
+	least = node->order && edge_at(node->order)->fair.tag < tag ? edge_at(node->order)->fair.tag : tag;
 	if (least > node->clock)
 		node->clock = least;
 
 	x->fair.quantum_ns -= (s64)ran_ns;
-	if (x->fair.quantum_ns <= 0 && !node_contended(S.edge[edge].parent))
-		fair_quantum_begin(edge);
-	else if (x->fair.quantum_ns < 0)
+	if (x->fair.quantum_ns <= 0) {
 		x->fair.quantum_ns = 0;
-	return 0;
+		if (!node_contended(x->parent))
+			fair_quantum_begin(edge);
+	}
+	return false;
 }
 
-TIERCE_FN u64 fair_until(u32 edge, u64 now)
+static inline u64 fair_until(u32 edge, u64 now)
 {
-	s64 rest = S.edge[edge].fair.quantum_ns;
-	if (!node_contended(S.edge[edge].parent))
+	s64 rest = edge_at(edge)->fair.quantum_ns;
+	if (!node_contended(edge_at(edge)->parent))
 		return TIERCE_NEVER;
 	return now + (rest > 0 ? (u64)rest : parent_of(edge)->param[FAIR_QUANTUM]);
 }

@@ -23,47 +23,42 @@ enum { FIXED_PRIORITY_PRIORITY }; /* edge parameter */
 
 static inline u64 fixed_priority_turn(u32 edge, u64 turn)
 {
-	return (65535 - S.edge[edge].param[FIXED_PRIORITY_PRIORITY]) << TURN_BITS | (turn & TURN_MASK);
+	return (65535 - edge_at(edge)->param[FIXED_PRIORITY_PRIORITY]) << TURN_BITS | (turn & TURN_MASK);
 }
 
 TIERCE_FN int fixed_priority_set(u32 edge, u64 now)
 {
-	S.edge[edge].param[FIXED_PRIORITY_PRIORITY] = S.stage[FIXED_PRIORITY_PRIORITY];
-	S.edge[edge].queue.turn = fixed_priority_turn(edge, S.edge[edge].queue.turn);
+	edge_at(edge)->param[FIXED_PRIORITY_PRIORITY] = AT(S.stage, FIXED_PRIORITY_PRIORITY);
+	edge_at(edge)->queue.turn = fixed_priority_turn(edge, edge_at(edge)->queue.turn);
 	return TIERCE_OK;
 }
 
-TIERCE_FN int fixed_priority_request(u32 edge, u32 why, u64 now)
+static inline void fixed_priority_request(u32 edge, u32 why, u64 now)
 {
 	if (why != TIERCE_RESTORED)
-		S.edge[edge].queue.turn = fixed_priority_turn(edge, ++parent_of(edge)->clock);
-	order_insert(edge, S.edge[edge].queue.turn);
-	return 0;
+		edge_at(edge)->queue.turn = fixed_priority_turn(edge, ++parent_of(edge)->clock);
+	order_insert(edge, edge_at(edge)->queue.turn);
 }
 
-TIERCE_FN int fixed_priority_release(u32 edge, u32 why, u64 now)
+static inline void fixed_priority_release(u32 edge, u32 why, u64 now)
 {
 	order_remove(edge);
-	return 0;
 }
 
-TIERCE_FN int fixed_priority_before(u32 a, u32 b, u64 now)
+static inline bool fixed_priority_before(u32 a, u32 b, u64 now)
 {
-	return S.edge[a].queue.turn < S.edge[b].queue.turn;
+	return edge_at(a)->queue.turn < edge_at(b)->queue.turn;
 }
 
-TIERCE_FN u32 fixed_priority_pick(u32 node, u32 first, u32 running, u64 now)
+static inline u32 fixed_priority_pick(u32 node, u32 first, u32 running, u64 now)
 {
-	if (!first || !running)
-		return first | running;
-	return S.edge[first].queue.turn < S.edge[running].queue.turn ? first : running;
+	return edge_at(first)->queue.turn < edge_at(running)->queue.turn ? first : running;
 }
 
-TIERCE_FN int fixed_priority_revoke(u32 edge, u32 why, u64 now)
+static inline void fixed_priority_revoke(u32 edge, u32 why, u64 now)
 {
 	if (why == TIERCE_OUTRANKED)
-		order_insert(edge, S.edge[edge].queue.turn);
-	return 0;
+		order_insert(edge, edge_at(edge)->queue.turn);
 }
 
 #define fixed_priority_init	nothing_init

@@ -30,7 +30,7 @@
 
 static inline void policy_request(u32 edge, u32 why, u64 now)
 {
-	switch (parent_of(edge)->kind) {
+	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_request(edge, why, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -38,7 +38,7 @@ static inline void policy_request(u32 edge, u32 why, u64 now)
 }
 static inline void policy_release(u32 edge, u32 why, u64 now)
 {
-	switch (parent_of(edge)->kind) {
+	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_release(edge, why, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -47,7 +47,7 @@ static inline void policy_release(u32 edge, u32 why, u64 now)
 static inline u32 policy_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	u32 edge = TIERCE_NONE;
-	switch (S.node[node].kind) {
+	switch (node_at(node)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, edge = prefix##_pick(node, first, running, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -57,7 +57,7 @@ static inline u32 policy_pick(u32 node, u32 first, u32 running, u64 now)
 static inline bool policy_before(u32 a, u32 b, u64 now)
 {
 	bool before = false;
-	switch (parent_of(a)->kind) {
+	switch (edge_at(a)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, before = prefix##_before(a, b, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -66,7 +66,7 @@ static inline bool policy_before(u32 a, u32 b, u64 now)
 }
 static inline void policy_grant(u32 edge, u64 now)
 {
-	switch (parent_of(edge)->kind) {
+	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_grant(edge, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -74,24 +74,26 @@ static inline void policy_grant(u32 edge, u64 now)
 }
 static inline void policy_revoke(u32 edge, u32 why, u64 now)
 {
-	switch (parent_of(edge)->kind) {
+	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_revoke(edge, why, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
 	}
 }
-static inline void policy_charge(u32 edge, u64 ran_ns, u64 now)
+static inline bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 {
-	switch (parent_of(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_charge(edge, ran_ns, now))
+	bool spent = false;
+	switch (edge_at(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, spent = prefix##_charge(edge, ran_ns, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
 	}
+	return spent;
 }
 static inline u64 policy_until(u32 edge, u64 now)
 {
 	u64 until = TIERCE_NEVER;
-	switch (parent_of(edge)->kind) {
+	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, until = prefix##_until(edge, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -100,7 +102,7 @@ static inline u64 policy_until(u32 edge, u64 now)
 }
 static inline void policy_event(u32 edge, u64 now)
 {
-	switch (parent_of(edge)->kind) {
+	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_event(edge, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -108,7 +110,7 @@ static inline void policy_event(u32 edge, u64 now)
 }
 static inline void policy_announce(u32 edge, u64 deadline_ns, u64 now)
 {
-	switch (parent_of(edge)->kind) {
+	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_announce(edge, deadline_ns, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -117,7 +119,7 @@ static inline void policy_announce(u32 edge, u64 deadline_ns, u64 now)
 static inline u64 policy_deadline(u32 node, u64 now)
 {
 	u64 deadline = TIERCE_NEVER;
-	switch (S.node[node].kind) {
+	switch (node_at(node)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, deadline = prefix##_deadline(node, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
@@ -139,24 +141,24 @@ static inline u32 policy_flags(u32 kind)
 
 static inline void shared_lock(u32 cpu)
 {
-	if (!S.cpu[cpu].shares) {
+	if (!cpu_at(cpu)->shares) {
 		port_lock(TIERCE_SHARED);
-		S.cpu[cpu].shares = 1;
+		cpu_at(cpu)->shares = 1;
 	}
 }
 
 static inline void kick(u32 cpu)
 {
-	S.cpu[cpu].kick_pending = 1;
+	cpu_at(cpu)->kick_pending = 1;
 	port_kick(cpu);
 }
 
 /* Shared events are served by one CPU; when its timer is too late for the first of them, it decides again. */
 static inline void shared_unlock(void)
 {
-	u32 link = S.domain[TIERCE_SHARED].events;
-	if (link && S.link[link].key < S.shared_until_ns) {
-		S.shared_until_ns = S.link[link].key;
+	u32 link = domain_at(TIERCE_SHARED)->events;
+	if (link && link_at(link)->key < S.shared_until_ns) {
+		S.shared_until_ns = link_at(link)->key;
 		kick(S.shared_timer);
 	}
 	port_unlock(TIERCE_SHARED);
@@ -164,8 +166,8 @@ static inline void shared_unlock(void)
 
 static inline void unlock(u32 cpu)
 {
-	if (S.cpu[cpu].shares) {
-		S.cpu[cpu].shares = 0;
+	if (cpu_at(cpu)->shares) {
+		cpu_at(cpu)->shares = 0;
 		shared_unlock();
 	}
 	port_unlock(cpu);
@@ -175,18 +177,18 @@ static inline void unlock(u32 cpu)
 
 static inline bool node_is_able(u32 node)
 {
-	return S.node[node].servable != 0;
+	return node_at(node)->servable != 0;
 }
 
 static inline void work_push(u32 node)
 {
-	u32 domain = S.node[node].domain, works = S.domain[domain].works;
+	u32 domain = node_at(node)->domain, works = domain_at(domain)->works;
 	if (works >= 60) {
 		port_fail("graph: more than 60 nodes change at once");
 		return;
 	}
-	S.domain[domain].work[works] = node;
-	S.domain[domain].works = works + 1;
+	AT(domain_at(domain)->work, works) = node;
+	domain_at(domain)->works = works + 1;
 }
 
 /* Does the parent count this edge among those that could use a CPU? */
@@ -204,20 +206,21 @@ static inline bool edge_is_servable(u32 edge)
  * its timer earlier? (In a CPU's own tree the comparison at the end of the entry finds out.) */
 static inline bool running_yields(u32 node, u32 first, u32 running, u32 cpu, u64 now)
 {
-	return (first && policy_pick(node, first, running, now) != running) || policy_until(running, now) < S.cpu[cpu].armed_ns;
+	return (first && policy_pick(node, first, running, now) != running) ||
+	       policy_until(running, now) < cpu_at(cpu)->armed_ns;
 }
 static inline void inner_preempt(u32 node, u64 now)
 {
-	u32 running = S.node[node].running;
-	if (running && !(S.edge[running].flags & EDGE_LEFT) &&
-	    running_yields(node, S.node[node].order, running, S.edge[running].on_cpu, now))
-		kick(S.edge[running].on_cpu);
+	u32 running = node_at(node)->running;
+	if (running && !(edge_at(running)->flags & EDGE_LEFT) &&
+	    running_yields(node, node_at(node)->order, running, edge_at(running)->on_cpu, now))
+		kick(edge_at(running)->on_cpu);
 }
 static inline void node_reordered(u32 node, u64 now)
 {
-	if (S.node[node].row)
+	if (node_at(node)->row)
 		work_push(node);
-	else if (S.node[node].domain == TIERCE_SHARED)
+	else if (node_at(node)->domain == TIERCE_SHARED)
 		inner_preempt(node, now);
 }
 
@@ -233,11 +236,11 @@ TIERCE_FN int edge_count(u32 edge, u64 now)
 	if (!parent)
 		return 0;
 	if (servable) {
-		if (!S.node[parent].servable++)
+		if (!node_at(parent)->servable++)
 			work_push(parent);
 		else
 			node_reordered(parent, now);
-	} else if (!--S.node[parent].servable) {
+	} else if (!--node_at(parent)->servable) {
 		work_push(parent);
 	} else {
 		node_reordered(parent, now);
@@ -250,13 +253,14 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 {
 	u32 level;
 	for (level = ZERO; level <= TIERCE_DEPTH && CAN_LOOP; level++) {
-		u32 edge = S.node[node].first_parent, up = TIERCE_NONE;
-		S.node[node].deadline_ns = deadline_ns;
+		u32 edge = node_at(node)->first_parent, up = TIERCE_NONE;
+		node_at(node)->deadline_ns = deadline_ns;
 		while (edge && CAN_LOOP) {
 			edge_t *x = edge_at(edge);
 			u32 parent = x->parent;
 			/* a parent in another domain learns it with the next request */
-			if (parent && S.node[parent].heeds && S.node[parent].domain == S.node[node].domain) {
+			if (parent && (node_at(parent)->heeds & TIERCE_HEEDS_DEADLINES) &&
+			    node_at(parent)->domain == node_at(node)->domain) {
 				policy_announce(edge, deadline_ns, now);
 				node_reordered(parent, now);
 				if (!up)
@@ -269,7 +273,7 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 		if (!up)
 			return 0;
 		deadline_ns = policy_deadline(up, now);
-		if (deadline_ns == S.node[up].deadline_ns)
+		if (deadline_ns == node_at(up)->deadline_ns)
 			return 0;
 		node = up;
 	}
@@ -279,16 +283,16 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 /* After an edge of an edf node came, went or changed. */
 static inline void deadline_follow(u32 edge, u64 now)
 {
-	u32 parent = S.edge[edge].parent;
-	if (parent && S.node[parent].heeds) {
+	u32 parent = edge_at(edge)->parent;
+	if (parent && (node_at(parent)->heeds & TIERCE_HEEDS_DEADLINES)) {
 		u64 deadline_ns = policy_deadline(parent, now);
-		if (deadline_ns != S.node[parent].deadline_ns)
+		if (deadline_ns != node_at(parent)->deadline_ns)
 			deadline_spread(parent, deadline_ns, now);
 	}
 }
 
 /* The child can use a CPU through this edge, which therefore is requested. */
-static inline void edge_request(u32 edge, u32 why, u64 now)
+static inline void edge_request_here(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	if (x->state == TIERCE_WAITING && !(x->flags & EDGE_SHUT)) {
@@ -301,7 +305,7 @@ static inline void edge_request(u32 edge, u32 why, u64 now)
 }
 
 /* It no longer can. A granted edge stays granted until the CPU's decision leaves it. */
-static inline void edge_release(u32 edge, u32 why, u64 now)
+static inline void edge_release_here(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	if (x->state == TIERCE_READY) {
@@ -313,11 +317,23 @@ static inline void edge_release(u32 edge, u32 why, u64 now)
 	deadline_follow(edge, now);
 }
 
+/* The same as a call of its own; the two above save a frame where the verifier counts them. */
+TIERCE_FN int edge_request(u32 edge, u32 why, u64 now)
+{
+	edge_request_here(edge, why, now);
+	return 0;
+}
+TIERCE_FN int edge_release(u32 edge, u32 why, u64 now)
+{
+	edge_release_here(edge, why, now);
+	return 0;
+}
+
 /* Does the CPU hold a place of this head that nobody claims? */
 static inline bool head_keeps(u32 head, u32 cpu)
 {
 	node_t *node = node_at(head);
-	if (S.row[node->row].hold[cpu] != TIERCE_HOLD_EDGE)
+	if (AT(row_at(node->row)->hold, cpu) != TIERCE_HOLD_EDGE)
 		return false;
 	return !(node->claim_edge && !node->claim_kept && node->claim_victim == cpu);
 }
@@ -328,7 +344,7 @@ static inline s32 head_room(u32 head, u32 cpu)
 	node_t *node = node_at(head);
 	u32 limit = node->concurrency < node->servable ? node->concurrency : node->servable;
 	s32 room = (s32)limit - (s32)node->holds;
-	if (node->claim_kept && S.edge[node->claim_edge].cpu != cpu)
+	if (node->claim_kept && edge_at(node->claim_edge)->cpu != cpu)
 		return 0; /* the claimant goes first: the child it came for must not be taken instead of the place */
 	return room;
 }
@@ -336,10 +352,10 @@ static inline s32 head_room(u32 head, u32 cpu)
 /* First READY child that `cpu` may run. */
 static inline u32 node_first(u32 node, u32 cpu, u64 now)
 {
-	u32 row = S.node[node].row, first = S.node[node].order, local;
+	u32 row = node_at(node)->row, first = node_at(node)->order, local;
 	if (!row)
 		return first;
-	local = S.row[row].order[cpu];
+	local = AT(row_at(row)->order, cpu);
 	if (!first || !local)
 		return first | local;
 	return policy_before(local, first, now) ? local : first;
@@ -347,19 +363,20 @@ static inline u32 node_first(u32 node, u32 cpu, u64 now)
 
 static inline bool head_has_child(u32 head, u32 cpu)
 {
-	if (S.node[head].kind == TIERCE_TASK)
-		return S.node[head].servable && !S.node[head].holds && (S.node[head].allowed >> cpu & 1);
-	return S.node[head].order || S.row[S.node[head].row].order[cpu];
+	if (node_at(head)->kind == TIERCE_TASK)
+		return node_at(head)->servable && !node_at(head)->holds && (node_at(head)->allowed >> cpu & 1);
+	return node_at(head)->order || AT(row_at(node_at(head)->row)->order, cpu);
 }
 
 /* The CPU with the lowest rank among those that hold a place, TIERCE_CPUS if none. */
 static inline u32 head_lowest(u32 head)
 {
-	u32 row = S.node[head].row, lowest = TIERCE_CPUS, cpu;
+	u32 row = node_at(head)->row, lowest = TIERCE_CPUS, cpu;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		if (S.row[row].hold[cpu] != TIERCE_HOLD_EDGE)
+		if (AT(row_at(row)->hold, cpu) != TIERCE_HOLD_EDGE)
 			continue;
-		if (lowest == TIERCE_CPUS || S.edge[S.row[row].edge[cpu]].rank < S.edge[S.row[row].edge[lowest]].rank)
+		if (lowest == TIERCE_CPUS ||
+		    edge_at(AT(row_at(row)->edge, cpu))->rank < edge_at(AT(row_at(row)->edge, lowest))->rank)
 			lowest = cpu;
 	}
 	return lowest;
@@ -368,17 +385,18 @@ static inline u32 head_lowest(u32 head)
 static inline bool head_outranks(u32 head, u32 edge, u32 cpu)
 {
 	u32 lowest, running;
-	if (S.node[head].claim_edge || head_room(head, cpu) > 0 || !S.node[head].servable)
+	if (node_at(head)->claim_edge || head_room(head, cpu) > 0 || !node_at(head)->servable)
 		return false;
-	if (S.node[head].kind == TIERCE_TASK && !(S.node[head].allowed >> cpu & 1))
+	if (node_at(head)->kind == TIERCE_TASK && !(node_at(head)->allowed >> cpu & 1))
 		return false;
 	lowest = head_lowest(head);
-	if (lowest == TIERCE_CPUS || lowest == cpu || S.edge[edge].rank <= S.edge[S.row[S.node[head].row].edge[lowest]].rank)
+	if (lowest == TIERCE_CPUS || lowest == cpu ||
+	    edge_at(edge)->rank <= edge_at(AT(row_at(node_at(head)->row)->edge, lowest))->rank)
 		return false;
 	/* the place is of use only with a child that may run here: one that waits, or the one that runs there */
-	running = S.row[S.node[head].row].running[lowest];
-	return S.node[head].kind == TIERCE_TASK || head_has_child(head, cpu) ||
-	       (running && !(S.edge[running].flags & EDGE_LOCAL));
+	running = AT(row_at(node_at(head)->row)->running, lowest);
+	return node_at(head)->kind == TIERCE_TASK || head_has_child(head, cpu) ||
+	       (running && !(edge_at(running)->flags & EDGE_LOCAL));
 }
 
 /* Would a CPU that is offered to this untold parent edge be put to use? */
@@ -388,26 +406,26 @@ static inline bool head_wins(u32 head, u32 edge)
 	node_t *node = node_at(head);
 	u32 cpu = x->cpu;
 	if (x->flags & EDGE_CROSSING) {
-		if (!S.cpu[cpu].online)
+		if (!cpu_at(cpu)->online)
 			return false;
 		/* with several edges on one CPU: a place won by rank is not lost again to an edge of lower rank beside it */
 		if (head_keeps(head, cpu))
-			return x->rank >= S.edge[S.row[node->row].edge[cpu]].rank;
-		if (node->claim_kept && node->claim_edge != edge && S.edge[node->claim_edge].cpu == cpu)
+			return x->rank >= edge_at(AT(row_at(node->row)->edge, cpu))->rank;
+		if (node->claim_kept && node->claim_edge != edge && edge_at(node->claim_edge)->cpu == cpu)
 			return false;
 		if (head_room(head, cpu) > 0 && head_has_child(head, cpu))
 			return true;
 		return head_outranks(head, edge, cpu);
 	}
 	/* the parent is a shared node itself: any of its CPUs may come */
-	return head_room(head, TIERCE_CPUS) > 0 && S.node[head].servable;
+	return head_room(head, TIERCE_CPUS) > 0 && node_at(head)->servable;
 }
 
 /* After every change to a head: tell each parent edge that would win now. Under the shared lock. Returns how many CPUs
  * were told and have yet to look. */
 TIERCE_FN u32 head_settle(u32 head, u64 now)
 {
-	u32 edge = S.node[head].first_parent, asked = ZERO;
+	u32 edge = node_at(head)->first_parent, asked = ZERO;
 	while (edge && CAN_LOOP) {
 		edge_t *x = edge_at(edge);
 		if ((x->flags & (EDGE_ATTACHED | EDGE_SHUT)) == EDGE_ATTACHED && !x->told && head_wins(head, edge)) {
@@ -416,10 +434,10 @@ TIERCE_FN u32 head_settle(u32 head, u64 now)
 				port_inbox_set(x->cpu, 1ull << x->bit);
 				kick(x->cpu);
 			} else {
-				edge_request(edge, TIERCE_WOKE, now);
+				edge_request_here(edge, TIERCE_WOKE, now);
 			}
 		}
-		if ((x->flags & EDGE_CROSSING) && (S.inbox[x->cpu].bits >> x->bit & 1))
+		if ((x->flags & EDGE_CROSSING) && (AT(S.inbox, x->cpu).bits >> x->bit & 1))
 			asked++;
 		edge = x->next_parent;
 	}
@@ -430,21 +448,21 @@ TIERCE_FN u32 head_settle(u32 head, u64 now)
 TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 {
 	node_t *node = node_at(head);
-	if (S.row[node->row].hold[cpu] == TIERCE_HOLD_FREE)
+	if (AT(row_at(node->row)->hold, cpu) == TIERCE_HOLD_FREE)
 		return 0;
-	S.row[node->row].hold[cpu] = TIERCE_HOLD_FREE;
+	AT(row_at(node->row)->hold, cpu) = TIERCE_HOLD_FREE;
 	node->holds--;
 	if (node->claim_edge && !node->claim_kept && node->claim_victim == cpu) {
 		u32 claimant = node->claim_edge;
-		if (head_room(head, S.edge[claimant].cpu) > 0) {
+		if (head_room(head, edge_at(claimant)->cpu) > 0) {
 			node->claim_kept = 1;
-			S.edge[claimant].told = TIERCE_TOLD;
-			S.edge[claimant].restore = 1;
-			port_inbox_set(S.edge[claimant].cpu, 1ull << S.edge[claimant].bit);
-			kick(S.edge[claimant].cpu);
+			edge_at(claimant)->told = TIERCE_TOLD;
+			edge_at(claimant)->restore = 1;
+			port_inbox_set(edge_at(claimant)->cpu, 1ull << edge_at(claimant)->bit);
+			kick(edge_at(claimant)->cpu);
 		} else {
 			node->claim_edge = TIERCE_NONE;
-			S.cpu[S.edge[claimant].cpu].claims--; /* counted under the shared lock */
+			cpu_at(edge_at(claimant)->cpu)->claims--; /* counted under the shared lock */
 		}
 	}
 	work_push(head);
@@ -454,16 +472,16 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 /* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
 static inline void head_preempt(u32 head, u64 now)
 {
-	u32 row = S.node[head].row, first = S.node[head].order, victim = TIERCE_CPUS, cpu, running;
+	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, cpu, running;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		running = S.row[row].running[cpu];
-		if (!running || S.row[row].hold[cpu] != TIERCE_HOLD_EDGE)
+		running = AT(row_at(row)->running, cpu);
+		if (!running || AT(row_at(row)->hold, cpu) != TIERCE_HOLD_EDGE)
 			continue;
-		if (running_yields(head, S.row[row].order[cpu], running, cpu, now))
+		if (running_yields(head, AT(row_at(row)->order, cpu), running, cpu, now))
 			kick(cpu);
 		if (!first || policy_pick(head, first, running, now) == running)
 			continue;
-		if (victim == TIERCE_CPUS || policy_before(S.row[row].running[victim], running, now))
+		if (victim == TIERCE_CPUS || policy_before(AT(row_at(row)->running, victim), running, now))
 			victim = cpu;
 	}
 	if (victim != TIERCE_CPUS)
@@ -472,45 +490,68 @@ static inline void head_preempt(u32 head, u64 now)
 
 #define CLIMBED_TO_TOP 0xffffffff
 
+TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns);
+
 /* Carry a changed ability upwards while there is one way up; a node with several parents is left to settle_works.
- * Returns the node at which it ended because its ability did not change, CLIMBED_TO_TOP, or 0. */
-static inline u32 climb(u32 node, u64 now)
+ * Returns the node at which it ended because its ability did not change, CLIMBED_TO_TOP, or 0. `lazy`: what runs has not
+ * been charged yet. */
+static inline u32 climb_from(u32 node, bool lazy, u64 now)
 {
+	node_t *n = node_at(node);
 	u32 level;
 	for (level = ZERO; level < TIERCE_PATH && CAN_LOOP; level++) {
-		node_t *n = node_at(node);
-		u32 able = n->servable != 0, edge = n->first_parent;
+		u32 able = n->servable != 0, edge = n->first_parent, flags;
 		edge_t *x = edge_at(edge);
-		if (!edge || n->row || n->conditional || x->next_parent) {
+		flags = x->flags;
+		if (!edge || (!(flags & EDGE_PLAIN) && (n->row || n->conditional || x->next_parent))) {
 			work_push(node);
 			return 0;
 		}
 		if (able == n->able)
 			return 0;
 		n->able = able;
-		if (able && x->state == TIERCE_WAITING && !(x->flags & EDGE_SHUT)) {
-			x->state = TIERCE_READY;
-			if (x->parent)
-				policy_request(edge, TIERCE_WOKE, now);
-		} else if (!able && x->state == TIERCE_READY) {
-			if (x->parent)
-				policy_release(edge, TIERCE_BLOCKED, now);
-			x->state = TIERCE_WAITING;
-		}
-		able = edge_is_servable(edge);
-		if (able == !!(x->flags & EDGE_COUNTED))
-			return 0;
-		x->flags ^= EDGE_COUNTED;
-		deadline_follow(edge, now);
 		node = x->parent;
+		if (able) {
+			if (x->state == TIERCE_WAITING && !(flags & EDGE_SHUT)) {
+				x->state = TIERCE_READY;
+				if (lazy && (node_at(node)->heeds & TIERCE_HEEDS_USE) && node_at(node)->running)
+					path_charge(node_at(node)->domain, now, 0);
+				policy_request(edge, TIERCE_WOKE, now);
+				flags = x->flags; /* it may be found spent */
+			}
+			if (x->state == TIERCE_WAITING || (flags & (EDGE_SPENT | EDGE_SHUT | EDGE_LEFT | EDGE_COUNTED)))
+				return 0;
+			x->flags = flags | EDGE_COUNTED;
+		} else {
+			if (x->state == TIERCE_READY) {
+				policy_release(edge, TIERCE_BLOCKED, now);
+				x->state = TIERCE_WAITING;
+			}
+			if (!(flags & EDGE_COUNTED))
+				return 0;
+			x->flags = flags & ~EDGE_COUNTED;
+		}
 		if (!node)
 			return CLIMBED_TO_TOP;
-		if (able ? S.node[node].servable++ : --S.node[node].servable) {
-			node_reordered(node, now);
+		n = node_at(node);
+		if (n->heeds & TIERCE_HEEDS_DEADLINES)
+			deadline_follow(edge, now);
+		if (able ? n->servable++ : --n->servable) {
+			if (!(flags & EDGE_PLAIN))
+				node_reordered(node, now);
 			return node;
 		}
 	}
 	return 0;
+}
+
+TIERCE_FN u32 climb(u32 node, u64 now)
+{
+	return climb_from(node, false, now);
+}
+TIERCE_FN u32 climb_lazily(u32 node, u64 now)
+{
+	return climb_from(node, true, now);
 }
 
 TIERCE_FN int edges_condition(u32 node, u64 now);
@@ -518,20 +559,20 @@ TIERCE_FN int edges_condition(u32 node, u64 now);
 /* Carry changed abilities upwards until nothing changes. The domain of the nodes pushed is locked. */
 TIERCE_FN int settle_works(u32 domain, u64 now)
 {
-	while (S.domain[domain].works && CAN_LOOP) {
-		u32 node = S.domain[domain].work[--S.domain[domain].works], edge;
+	while (domain_at(domain)->works && CAN_LOOP) {
+		u32 node = AT(domain_at(domain)->work, --domain_at(domain)->works), edge;
 		node_t *n = node_at(node);
 		bool able = node_is_able(node);
-		if (n->heeds && n->deadline_ns != policy_deadline(node, now))
+		if ((n->heeds & TIERCE_HEEDS_DEADLINES) && n->deadline_ns != policy_deadline(node, now))
 			deadline_spread(node, policy_deadline(node, now), now);
 		if (n->row) { /* a head tells, it does not request */
 			n->able = able;
 			if (!head_settle(node, now) && able && n->kind != TIERCE_TASK)
 				head_preempt(node, now);
-			for (edge = n->first_parent; edge && !able && CAN_LOOP; edge = S.edge[edge].next_parent) {
-				if (S.edge[edge].flags & EDGE_CROSSING)
+			for (edge = n->first_parent; edge && !able && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+				if (edge_at(edge)->flags & EDGE_CROSSING)
 					continue; /* its CPU finds out when it picks the edge */
-				S.edge[edge].told = TIERCE_UNTOLD;
+				edge_at(edge)->told = TIERCE_UNTOLD;
 				edge_release(edge, TIERCE_BLOCKED, now);
 			}
 			continue;
@@ -539,13 +580,13 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		if (able == n->able)
 			continue;
 		edge = n->first_parent;
-		if (edge && !n->conditional && !S.edge[edge].next_parent) {
+		if (edge && !n->conditional && !edge_at(edge)->next_parent) {
 			climb(node, now);
 			continue;
 		}
 		n->able = able;
-		for (; edge && CAN_LOOP; edge = S.edge[edge].next_parent) {
-			if (!(S.edge[edge].flags & EDGE_ATTACHED))
+		for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+			if (!(edge_at(edge)->flags & EDGE_ATTACHED))
 				continue;
 			if (able)
 				edge_request(edge, TIERCE_WOKE, now);
@@ -555,7 +596,7 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		if (able && n->conditional) /* a request may have found its budget spent */
 			edges_condition(node, now);
 	}
-	if (S.domain[domain].works)
+	if (domain_at(domain)->works)
 		port_fail("graph: changes did not settle");
 	return 0;
 }
@@ -564,19 +605,19 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 TIERCE_FN int edges_condition(u32 node, u64 now)
 {
 	u32 edge, spent = 1;
-	for (edge = S.node[node].first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent)
-		if (!(S.edge[edge].flags & (EDGE_WHEN_SPENT | EDGE_SPENT)))
+	for (edge = node_at(node)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent)
+		if (!(edge_at(edge)->flags & (EDGE_WHEN_SPENT | EDGE_SPENT)))
 			spent = 0;
-	for (edge = S.node[node].first_parent; edge && CAN_LOOP; edge = S.edge[edge].next_parent) {
-		if (!(S.edge[edge].flags & EDGE_WHEN_SPENT))
+	for (edge = node_at(node)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		if (!(edge_at(edge)->flags & EDGE_WHEN_SPENT))
 			continue;
 		if (spent) {
-			S.edge[edge].flags &= ~EDGE_SHUT;
-			if (S.node[node].able)
-				edge_request(edge, TIERCE_WOKE, now);
+			edge_at(edge)->flags &= ~EDGE_SHUT;
+			if (node_at(node)->able)
+				edge_request_here(edge, TIERCE_WOKE, now);
 		} else {
-			S.edge[edge].flags |= EDGE_SHUT;
-			edge_release(edge, TIERCE_CLOSED, now);
+			edge_at(edge)->flags |= EDGE_SHUT;
+			edge_release_here(edge, TIERCE_CLOSED, now);
 		}
 	}
 	return 0;
@@ -587,8 +628,8 @@ static inline void edge_spent_changed(u32 edge, u64 now)
 {
 	edge_count(edge, now);
 	deadline_follow(edge, now);
-	if (S.node[S.edge[edge].child].conditional)
-		edges_condition(S.edge[edge].child, now);
+	if (node_at(edge_at(edge)->child)->conditional)
+		edges_condition(edge_at(edge)->child, now);
 }
 
 /* ---- charging --------------------------------------------------------------------------------------------------- */
@@ -597,15 +638,15 @@ static inline void edge_spent_changed(u32 edge, u64 now)
 static inline void path_lock(u32 cpu)
 {
 	u32 i;
-	for (i = ZERO; i < TIERCE_PATH && i < S.cpu[cpu].path_length && !S.cpu[cpu].shares && CAN_LOOP; i++)
-		if (S.edge[S.cpu[cpu].path[i]].flags & EDGE_HEAD)
+	for (i = ZERO; i < TIERCE_PATH && i < cpu_at(cpu)->path_length && !cpu_at(cpu)->shares && CAN_LOOP; i++)
+		if (edge_at(AT(cpu_at(cpu)->path, i))->flags & EDGE_HEAD)
 			shared_lock(cpu);
 }
 
 /* What the port has found stolen since it was asked last. For a replay it comes before the entry that it belongs to. */
 static inline u64 taken_since(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	u64 taken_ns = c->taken_ns - c->told_ns;
 	if (taken_ns) {
 		c->told_ns += taken_ns;
@@ -616,10 +657,11 @@ static inline u64 taken_since(u32 cpu, u64 now)
 
 TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns, ran;
 	u32 i, length = c->path_length;
-	path_lock(cpu);
+	if (S.fresh_row > 1)
+		path_lock(cpu);
 	if (!elapsed)
 		return 0;
 	stolen_ns += taken_since(cpu, now);
@@ -638,16 +680,11 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 	if (!ran)
 		return 0;
 	if (c->task)
-		S.node[c->task].ran_ns += ran;
+		node_at(c->task)->ran_ns += ran;
 	for (i = ZERO; i < TIERCE_PATH && i < length && CAN_LOOP; i++) {
-		u32 edge = S.cpu[cpu].path[i];
-		edge_t *x = edge_at(edge);
-		u32 spent = x->flags & EDGE_SPENT;
-		x->supply_ns += ran;
-		if (!x->parent)
-			continue;
-		policy_charge(edge, ran, now);
-		if ((x->flags & EDGE_SPENT) != spent) {
+		u32 edge = AT(cpu_at(cpu)->path, i);
+		edge_at(edge)->supply_ns += ran;
+		if (policy_charge(edge, ran, now)) {
 			edge_spent_changed(edge, now);
 			c->until_ns = 0; /* as here and below: compare as a whole */
 		}
@@ -664,10 +701,10 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 {
 	u32 done = ZERO;
 	while (done < TIERCE_EVENTS_MAX && CAN_LOOP) {
-		u32 link = S.domain[domain].events, edge = link - TIERCE_EDGES;
-		if (!link || S.link[link].key > now)
+		u32 link = domain_at(domain)->events, edge = link - TIERCE_EDGES;
+		if (!link || link_at(link)->key > now)
 			break;
-		S.domain[domain].events = heap_remove(link, link);
+		domain_at(domain)->events = heap_remove(link, link);
 		policy_event(edge, now);
 		edge_spent_changed(edge, now);
 		done++;
@@ -680,18 +717,18 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 /* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits = S.inbox[cpu].bits ? port_inbox_take(cpu) : 0;
+	u64 bits = AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	u32 bit;
-	S.cpu[cpu].drained = bits;
+	cpu_at(cpu)->drained = bits;
 	if (!bits)
 		return;
 	shared_lock(cpu); /* what the heads announce is read below */
 	for (bit = ZERO; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
-		u32 edge = S.cpu[cpu].crossing[bit];
-		if (!(bits >> bit & 1) || !edge || !S.edge[edge].told) /* meanwhile it may have been told off */
+		u32 edge = AT(cpu_at(cpu)->crossing, bit);
+		if (!(bits >> bit & 1) || !edge || !edge_at(edge)->told) /* meanwhile it may have been told off */
 			continue;
-		edge_request(edge, S.edge[edge].restore ? TIERCE_RESTORED : TIERCE_WOKE, now);
-		S.edge[edge].restore = 0;
+		edge_request(edge, edge_at(edge)->restore ? TIERCE_RESTORED : TIERCE_WOKE, now);
+		edge_at(edge)->restore = 0;
 	}
 	settle_works(cpu, now);
 }
@@ -699,16 +736,16 @@ static inline void inbox_drain(u32 cpu, u64 now)
 /* Settle everything the operation changed. */
 static inline void cpu_settle(u32 cpu, u64 now)
 {
-	if (S.domain[cpu].works)
+	if (domain_at(cpu)->works)
 		settle_works(cpu, now);
-	if (S.cpu[cpu].shares && S.domain[TIERCE_SHARED].works)
+	if (cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);
 }
 
 /* Bring the locked domain of a CPU to `now`; returns the time that counts. */
 static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	c->entries++;
 	if (now < c->charged_ns)
 		now = c->charged_ns;
@@ -717,7 +754,7 @@ static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 		cpu_settle(cpu, now);
 	}
 	c->drained = 0;
-	if (S.domain[cpu].events && S.link[S.domain[cpu].events].key <= now) {
+	if (domain_at(cpu)->events && link_at(domain_at(cpu)->events)->key <= now) {
 		c->events += (u64)events_due(cpu, now);
 		c->until_ns = 0;
 	}
@@ -739,23 +776,23 @@ TIERCE_FN u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
 /* The head has no use for this CPU now: told off, released in the tree above. */
 static inline void head_drop(u32 edge, u64 now)
 {
-	S.edge[edge].told = TIERCE_UNTOLD;
-	edge_release(edge, TIERCE_NO_ROOM, now);
+	edge_at(edge)->told = TIERCE_UNTOLD;
+	edge_release_here(edge, TIERCE_NO_ROOM, now);
 }
 
 /* The edge granted by `node` on `cpu`, if it may go on running. */
 static inline u32 node_running(u32 node, u32 cpu)
 {
-	u32 row = S.node[node].row, running = row ? S.row[row].running[cpu] : S.node[node].running;
-	return running && (S.edge[running].flags & EDGE_COUNTED) && S.edge[running].on_cpu == cpu ? running : TIERCE_NONE;
+	u32 row = node_at(node)->row, running = row ? AT(row_at(row)->running, cpu) : node_at(node)->running;
+	return running && (edge_at(running)->flags & EDGE_COUNTED) && edge_at(running)->on_cpu == cpu ? running : TIERCE_NONE;
 }
 
 /* May `cpu` go on into the head it reached over `edge`? Otherwise the edge was dropped, and the walk begins again. */
 TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 {
-	u32 head = S.edge[edge].child;
+	u32 head = edge_at(edge)->child;
 	node_t *node = node_at(head);
-	u32 row = node->row, hold = S.row[row].hold[cpu], victim;
+	u32 row = node->row, hold = AT(row_at(row)->hold, cpu), victim;
 	if (hold == TIERCE_HOLD_EDGE) {
 		if (head_keeps(head, cpu) &&
 		    (node->kind == TIERCE_TASK ? node->servable : node_running(head, cpu) || head_has_child(head, cpu)))
@@ -763,12 +800,12 @@ TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 	} else if (hold == TIERCE_HOLD_FREE) {
 		if (head_room(head, cpu) > 0 && head_has_child(head, cpu))
 			return 1;
-		if ((S.edge[edge].flags & EDGE_CROSSING) && head_outranks(head, edge, cpu)) {
+		if ((edge_at(edge)->flags & EDGE_CROSSING) && head_outranks(head, edge, cpu)) {
 			victim = head_lowest(head);
 			node->claim_edge = edge;
 			node->claim_victim = victim;
 			node->claim_kept = 0;
-			S.cpu[cpu].claims++;
+			cpu_at(cpu)->claims++;
 			kick(victim);
 		}
 	}
@@ -779,24 +816,39 @@ TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 /* One try; 0: a shared head had no use for an edge on the way, which was dropped. */
 TIERCE_FN int walk_once(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
-	u32 length, edge = c->root_edge, node;
+	cpu_t *c = cpu_at(cpu);
+	u32 length, edge = c->root_edge, node, first, flags;
+	node_t *n;
 	c->next_length = 0;
 	if (!c->online || !edge || !edge_is_servable(edge))
 		return 1;
 	for (length = ZERO; length < TIERCE_PATH && CAN_LOOP; length++) {
-		if (S.edge[edge].flags & EDGE_HEAD) {
+		flags = edge_at(edge)->flags;
+		if (flags & EDGE_HEAD) {
 			shared_lock(cpu);
 			if (!head_enter(edge, cpu, now))
 				return 0;
 		}
-		S.cpu[cpu].next[length] = edge;
-		node = S.edge[edge].child;
-		if (S.node[node].kind == TIERCE_TASK) {
+		AT(cpu_at(cpu)->next, length) = edge;
+		node = edge_at(edge)->child;
+		n = node_at(node);
+		if (n->kind == TIERCE_TASK) {
 			c->next_length = length + 1;
 			return 1;
 		}
-		edge = policy_pick(node, node_first(node, cpu, now), node_running(node, cpu), now);
+		if (flags & EDGE_PLAIN) {
+			first = n->order;
+			edge = n->running;
+			if (!(edge_at(edge)->flags & EDGE_COUNTED))
+				edge = TIERCE_NONE;
+		} else {
+			first = node_first(node, cpu, now);
+			edge = node_running(node, cpu);
+		}
+		if (first && edge)
+			edge = policy_pick(node, first, edge, now);
+		else
+			edge |= first;
 		if (!edge) {
 			port_fail("graph: an able node picked nothing");
 			return 1;
@@ -817,18 +869,19 @@ TIERCE_FN int walk(u32 cpu, u64 now)
 		cpu_settle(cpu, now);
 	}
 	port_fail("graph: crossing edges refused for ever");
-	S.cpu[cpu].next_length = 0;
+	cpu_at(cpu)->next_length = 0;
 	return 0;
 }
 
 static inline bool path_same(u32 cpu)
 {
-	cpu_t *c = &S.cpu[cpu];
-	u32 i;
-	if (c->path_length != c->next_length)
+	cpu_t *c = cpu_at(cpu);
+	u32 i = c->path_length;
+	if (i != c->next_length)
 		return false;
-	for (i = c->path_length; i > 0 && CAN_LOOP; i--)
-		if (S.cpu[cpu].path[i - 1] != S.cpu[cpu].next[i - 1])
+	/* the last edges first: paths that differ anywhere end at different tasks, or reach one in different ways */
+	for (; i > 0 && CAN_LOOP; i--)
+		if (AT(cpu_at(cpu)->path, i - 1) != AT(cpu_at(cpu)->next, i - 1))
 			return false;
 	return true;
 }
@@ -853,11 +906,11 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 	port_trace(TIERCE_EV_revoke, x->on_cpu, edge, why, 0, now);
 	x->state = why == TIERCE_OUTRANKED || why == TIERCE_SPENT ? TIERCE_READY : TIERCE_WAITING;
 	if (parent) {
-		row = S.node[parent].row; /* the node may run another child by now */
-		if (row && S.row[row].running[x->on_cpu] == edge)
-			S.row[row].running[x->on_cpu] = TIERCE_NONE;
-		if (S.node[parent].running == edge)
-			S.node[parent].running = TIERCE_NONE;
+		row = node_at(parent)->row; /* the node may run another child by now */
+		if (row && AT(row_at(row)->running, x->on_cpu) == edge)
+			AT(row_at(row)->running, x->on_cpu) = TIERCE_NONE;
+		if (node_at(parent)->running == edge)
+			node_at(parent)->running = TIERCE_NONE;
 		policy_revoke(edge, why, now);
 	}
 	return 0;
@@ -867,6 +920,7 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u32 parent = x->parent, row;
+	node_t *n = node_at(parent);
 	port_trace(TIERCE_EV_grant, cpu, edge, x->child, 0, now);
 	x->state = TIERCE_GRANTED;
 	x->on_cpu = cpu;
@@ -874,13 +928,13 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 	if (!parent)
 		return;
 	order_remove(edge);
-	row = S.node[parent].row;
+	row = n->row;
 	if (row) {
-		S.row[row].running[cpu] = edge;
-		if (S.node[parent].order)
+		AT(row_at(row)->running, cpu) = edge;
+		if (n->order)
 			work_push(parent); /* another child is first now: it may outrank what runs elsewhere */
 	} else {
-		S.node[parent].running = edge;
+		n->running = edge;
 	}
 	policy_grant(edge, now);
 }
@@ -888,33 +942,40 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 /* Take the path in cpu.next: revoke what is not on it, bottom up, then grant what is new, top down. */
 TIERCE_FN int commit(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	u32 i, edge, head, task, taken, same, before = c->task;
 
 	for (same = ZERO; same < TIERCE_PATH && same < c->next_length && same < c->path_length && CAN_LOOP; same++)
-		if (S.cpu[cpu].path[same] != S.cpu[cpu].next[same])
+		if (AT(cpu_at(cpu)->path, same) != AT(cpu_at(cpu)->next, same))
 			break;
-	for (i = same; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
-		S.edge[S.cpu[cpu].next[i]].flags |= EDGE_NEXT;
+	for (i = same; c->path_length > same && i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++)
+		edge_at(AT(cpu_at(cpu)->next, i))->flags |= EDGE_NEXT;
 	for (i = c->path_length; i > same && i <= TIERCE_PATH && CAN_LOOP; i--) {
-		edge = S.cpu[cpu].path[i - 1];
-		if (S.edge[edge].flags & EDGE_NEXT)
+		edge = AT(cpu_at(cpu)->path, i - 1);
+		if (edge_at(edge)->flags & EDGE_NEXT)
 			continue;
-		head = S.edge[edge].flags & EDGE_HEAD ? S.edge[edge].child : TIERCE_NONE;
+		if (edge_at(edge)->flags & EDGE_PLAIN) {
+			edge_revoke(edge, 0, now);
+			edge_count(edge, now);
+			deadline_follow(edge, now);
+			continue;
+		}
+		head = edge_at(edge)->flags & EDGE_HEAD ? edge_at(edge)->child : TIERCE_NONE;
 		if (head) {
 			shared_lock(cpu);
-			if (S.row[S.node[head].row].hold[cpu] == TIERCE_HOLD_EDGE && S.row[S.node[head].row].edge[cpu] == edge)
-				S.row[S.node[head].row].hold[cpu] = TIERCE_HOLD_LEAVING;
+			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_EDGE &&
+			    AT(row_at(node_at(head)->row)->edge, cpu) == edge)
+				AT(row_at(node_at(head)->row)->hold, cpu) = TIERCE_HOLD_LEAVING;
 		}
-		if (head || (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED)) {
+		if (head || (edge_at(edge)->parent && node_at(edge_at(edge)->parent)->domain == TIERCE_SHARED)) {
 			if (c->leaves < TIERCE_PATH)
-				S.cpu[cpu].leave[c->leaves++] = edge;
+				AT(cpu_at(cpu)->leave, c->leaves++) = edge;
 			else
 				port_fail("graph: left before the last path was returned");
 		}
-		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED) {
+		if (edge_at(edge)->parent && node_at(edge_at(edge)->parent)->domain == TIERCE_SHARED) {
 			/* granted until it is returned, but charged no more: the trace is told now */
-			S.edge[edge].flags |= EDGE_LEFT;
+			edge_at(edge)->flags |= EDGE_LEFT;
 			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_OUTRANKED, 0, now);
 			edge_count(edge, now);
 		} else {
@@ -924,22 +985,22 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		}
 	}
 	for (i = same; i < TIERCE_PATH && i < c->next_length && CAN_LOOP; i++) {
-		edge = S.cpu[cpu].next[i];
-		S.edge[edge].flags &= ~EDGE_NEXT;
-		S.cpu[cpu].path[i] = edge;
-		if (S.edge[edge].state != TIERCE_GRANTED)
+		edge = AT(cpu_at(cpu)->next, i);
+		edge_at(edge)->flags &= ~EDGE_NEXT;
+		AT(cpu_at(cpu)->path, i) = edge;
+		if (edge_at(edge)->state != TIERCE_GRANTED)
 			edge_grant(edge, cpu, now);
-		if (S.edge[edge].flags & EDGE_HEAD) {
+		if (edge_at(edge)->flags & EDGE_HEAD) {
 			node_t *node;
 			row_t *row;
-			head = S.edge[edge].child;
+			head = edge_at(edge)->child;
 			node = node_at(head);
-			row = &S.row[node->row];
-			taken = row->hold[cpu] == TIERCE_HOLD_FREE;
+			row = row_at(node->row);
+			taken = AT(row->hold, cpu) == TIERCE_HOLD_FREE;
 			node->holds += taken;
-			row->hold[cpu] = TIERCE_HOLD_EDGE;
-			if (taken || row->edge[cpu] != edge || node->claim_edge == edge) {
-				row->edge[cpu] = edge;
+			AT(row->hold, cpu) = TIERCE_HOLD_EDGE;
+			if (taken || AT(row->edge, cpu) != edge || node->claim_edge == edge) {
+				AT(row->edge, cpu) = edge;
 				if (node->claim_edge == edge) {
 					node->claim_edge = TIERCE_NONE;
 					node->claim_kept = 0;
@@ -950,16 +1011,16 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		}
 	}
 	c->path_length = c->next_length;
-	task = c->path_length ? S.edge[S.cpu[cpu].path[c->path_length - 1]].child : TIERCE_NONE;
+	task = c->path_length ? edge_at(AT(cpu_at(cpu)->path, c->path_length - 1))->child : TIERCE_NONE;
 	c->task = task;
 	if (task != before) {
-		port_trace(TIERCE_EV_decision, cpu, task, task ? S.cpu[cpu].path[c->path_length - 1] : 0, before, now);
+		port_trace(TIERCE_EV_decision, cpu, task, task ? AT(cpu_at(cpu)->path, c->path_length - 1) : 0, before, now);
 		if (task) {
-			S.node[task].switches++;
-			if (S.node[task].last_cpu != cpu && S.node[task].last_cpu != TIERCE_CPUS)
-				S.node[task].migrations++;
-			S.node[task].last_cpu = cpu;
-			S.node[task].on_cpu = cpu;
+			node_at(task)->switches++;
+			if (node_at(task)->last_cpu != cpu && node_at(task)->last_cpu != TIERCE_CPUS)
+				node_at(task)->migrations++;
+			node_at(task)->last_cpu = cpu;
+			node_at(task)->on_cpu = cpu;
 		}
 	}
 	return 0;
@@ -970,10 +1031,10 @@ static inline void told_declined(u32 cpu)
 {
 	u32 bit, edge;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
-		edge = S.cpu[cpu].crossing[bit];
-		if ((S.cpu[cpu].drained >> bit & 1) && edge &&
-		    S.row[S.node[S.edge[edge].child].row].hold[cpu] != TIERCE_HOLD_EDGE)
-			work_push(S.edge[edge].child);
+		edge = AT(cpu_at(cpu)->crossing, bit);
+		if ((cpu_at(cpu)->drained >> bit & 1) && edge &&
+		    AT(row_at(node_at(edge_at(edge)->child)->row)->hold, cpu) != TIERCE_HOLD_EDGE)
+			work_push(edge_at(edge)->child);
 	}
 }
 
@@ -981,17 +1042,17 @@ static inline void told_declined(u32 cpu)
 static inline void claims_drop(u32 cpu, u64 now)
 {
 	u32 bit, edge, head;
-	for (bit = ZERO; bit < TIERCE_CROSSINGS && S.cpu[cpu].claims && CAN_LOOP; bit++) {
-		edge = S.cpu[cpu].crossing[bit];
+	for (bit = ZERO; bit < TIERCE_CROSSINGS && cpu_at(cpu)->claims && CAN_LOOP; bit++) {
+		edge = AT(cpu_at(cpu)->crossing, bit);
 		if (!edge)
 			continue;
 		shared_lock(cpu);
-		head = S.edge[edge].child;
-		if (S.node[head].claim_edge != edge || !S.node[head].claim_kept)
+		head = edge_at(edge)->child;
+		if (node_at(head)->claim_edge != edge || !node_at(head)->claim_kept)
 			continue;
-		S.node[head].claim_edge = TIERCE_NONE;
-		S.node[head].claim_kept = 0;
-		S.cpu[cpu].claims--;
+		node_at(head)->claim_edge = TIERCE_NONE;
+		node_at(head)->claim_kept = 0;
+		cpu_at(cpu)->claims--;
 		work_push(head);
 	}
 }
@@ -999,19 +1060,19 @@ static inline void claims_drop(u32 cpu, u64 now)
 /* When the CPU has to be entered again at the latest. */
 TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	u64 until = TIERCE_NEVER, at;
-	u32 link = S.domain[cpu].events, i;
+	u32 link = domain_at(cpu)->events, i;
 	if (link)
-		until = S.link[link].key;
+		until = link_at(link)->key;
 	if (cpu == S.shared_timer) {
-		link = S.domain[TIERCE_SHARED].events;
-		at = link ? S.link[link].key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
+		link = domain_at(TIERCE_SHARED)->events;
+		at = link ? link_at(link)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
 		S.shared_until_ns = at;
 		until = at < until ? at : until;
 	}
 	for (i = 1; !c->outside && i < TIERCE_PATH && i < c->path_length && CAN_LOOP; i++) {
-		at = policy_until(S.cpu[cpu].path[i], now);
+		at = policy_until(AT(cpu_at(cpu)->path, i), now);
 		until = at < until ? at : until;
 	}
 	return until;
@@ -1021,7 +1082,7 @@ TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
  * goes by until_ns. */
 static inline void cpu_arm(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	c->until_ns = cpu_until(cpu, now);
 	if (S.quiet || c->until_ns < c->armed_ns || c->armed_ns <= now)
 		c->armed_ns = c->until_ns;
@@ -1031,7 +1092,7 @@ static inline void cpu_arm(u32 cpu, u64 now)
  * which then arms its timer on its own. */
 TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	bool same;
 	cpu_settle(cpu, now);
 	if (S.quiet) {
@@ -1067,7 +1128,7 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 	u32 task;
 	if (cpu >= S.cpus)
 		return TIERCE_NONE;
-	c = &S.cpu[cpu];
+	c = cpu_at(cpu);
 	port_lock(cpu);
 	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
 	c->asked = 0;
@@ -1101,7 +1162,7 @@ TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, stolen_ns);
 	cpu_compare(cpu, now, 1);
-	port_record(TIERCE_OP_event, cpu, 0, stolen_ns, at, S.cpu[cpu].until_ns, S.cpu[cpu].drained);
+	port_record(TIERCE_OP_event, cpu, 0, stolen_ns, at, cpu_at(cpu)->until_ns, cpu_at(cpu)->drained);
 	unlock(cpu);
 	return TIERCE_OK;
 }
@@ -1112,9 +1173,9 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, 0);
-	S.cpu[cpu].outside = begins;
+	cpu_at(cpu)->outside = begins;
 	cpu_compare(cpu, now, 1);
-	port_record(TIERCE_OP_outside, cpu, begins, 0, at, 0, S.cpu[cpu].drained);
+	port_record(TIERCE_OP_outside, cpu, begins, 0, at, 0, cpu_at(cpu)->drained);
 	unlock(cpu);
 	return TIERCE_OK;
 }
@@ -1122,24 +1183,24 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 /* The edges that the CPU has left are free for others. */
 TIERCE_FN int edges_return(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	u32 i, edge;
 	for (i = ZERO; i < c->leaves && i < TIERCE_PATH && CAN_LOOP; i++) { /* bottom up, as they were left */
-		edge = S.cpu[cpu].leave[i];
-		if (S.edge[edge].parent && S.node[S.edge[edge].parent].domain == TIERCE_SHARED &&
-		    S.edge[edge].state == TIERCE_GRANTED && S.edge[edge].on_cpu == cpu) {
-			S.edge[edge].flags &= ~EDGE_LEFT;
+		edge = AT(cpu_at(cpu)->leave, i);
+		if (edge_at(edge)->parent && node_at(edge_at(edge)->parent)->domain == TIERCE_SHARED &&
+		    edge_at(edge)->state == TIERCE_GRANTED && edge_at(edge)->on_cpu == cpu) {
+			edge_at(edge)->flags &= ~EDGE_LEFT;
 			edge_revoke(edge, 0, now);
 			edge_count(edge, now);
 			deadline_follow(edge, now);
 		}
-		if (S.edge[edge].flags & EDGE_HEAD) {
-			u32 head = S.edge[edge].child;
-			if (S.row[S.node[head].row].hold[cpu] == TIERCE_HOLD_LEAVING)
+		if (edge_at(edge)->flags & EDGE_HEAD) {
+			u32 head = edge_at(edge)->child;
+			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_LEAVING)
 				head_free(head, cpu, now);
 		}
 		/* what is freed above has to know that the child below can be had again: a claim is judged by it */
-		if (S.domain[TIERCE_SHARED].works)
+		if (domain_at(TIERCE_SHARED)->works)
 			settle_works(TIERCE_SHARED, now);
 	}
 	c->leaves = 0;
@@ -1151,13 +1212,13 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
-	if (!S.cpu[cpu].leaves)
+	if (!cpu_at(cpu)->leaves)
 		return TIERCE_OK;
 	now = cpu_enter(cpu, now, 0);
 	shared_lock(cpu);
 	edges_return(cpu, now);
 	cpu_compare(cpu, now, 1);
-	port_record(TIERCE_OP_returned, cpu, 0, 0, at, 0, S.cpu[cpu].drained);
+	port_record(TIERCE_OP_returned, cpu, 0, 0, at, 0, cpu_at(cpu)->drained);
 	unlock(cpu);
 	return TIERCE_OK;
 }
@@ -1166,25 +1227,31 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
  * the shared domain. A task of the shared domain comes and goes under the shared lock, so it is looked at twice. */
 static inline u32 task_cpu(u32 task)
 {
-	u32 domain = S.node[task].domain, cpu = S.node[task].on_cpu;
+	u32 domain = node_at(task)->domain, cpu = node_at(task)->on_cpu;
 	if (domain < TIERCE_CPUS)
 		return domain;
-	return cpu < S.cpus && S.cpu[cpu].task == task ? cpu : TIERCE_CPUS;
+	return cpu < S.cpus && cpu_at(cpu)->task == task ? cpu : TIERCE_CPUS;
 }
 
 static inline bool task_exists(u32 task)
 {
-	return task && task < TIERCE_NODES && S.node[task].kind == TIERCE_TASK && S.node[task].domain != TIERCE_NODOMAIN;
+	return task && task < TIERCE_NODES && node_at(task)->kind == TIERCE_TASK && node_at(task)->domain != TIERCE_NODOMAIN;
 }
 
 TIERCE_FN u32 task_lock(u32 task)
 {
-	u32 tries, cpu = TIERCE_CPUS;
+	u32 tries, cpu = node_at(task)->domain;
+	if (cpu < TIERCE_CPUS) { /* nearly always, and it stays there unless it was just attached */
+		port_lock(cpu);
+		if (node_at(task)->domain == cpu)
+			return cpu;
+		port_unlock(cpu);
+	}
 	for (tries = ZERO; tries < 64 && CAN_LOOP; tries++) {
 		cpu = task_cpu(task);
 		if (cpu < TIERCE_CPUS)
 			port_lock(cpu);
-		if (S.node[task].domain == TIERCE_SHARED) {
+		if (node_at(task)->domain == TIERCE_SHARED) {
 			if (cpu < TIERCE_CPUS)
 				shared_lock(cpu);
 			else
@@ -1201,22 +1268,33 @@ TIERCE_FN u32 task_lock(u32 task)
 	return TIERCE_CPUS + 1;
 }
 
+static inline void whole_compare(u32 cpu, u64 now)
+{
+	if (now != cpu_at(cpu)->charged_ns && !S.quiet && !cpu_at(cpu)->asked)
+		path_charge(cpu, now, 0);
+	cpu_compare(cpu, now, 0);
+}
+
 /* A request that ended its climb at `stop` can change this CPU's decision only there: ask that one node, when nothing
  * else has happened since the last decision or comparison. Otherwise compare as a whole. */
 static inline void request_compare(u32 cpu, u32 stop, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
-	u32 running;
-	if (S.quiet || c->asked || c->outside || c->shares || S.domain[cpu].works || !stop || now >= c->until_ns ||
-	    now >= c->armed_ns || (stop != CLIMBED_TO_TOP && S.node[stop].heeds)) {
-		cpu_compare(cpu, now, 0);
+	cpu_t *c = cpu_at(cpu);
+	if (S.quiet || c->asked || c->outside || c->shares || domain_at(cpu)->works || !stop || now >= c->until_ns ||
+	    now >= c->armed_ns) {
+		whole_compare(cpu, now);
 		return;
 	}
 	if (stop != CLIMBED_TO_TOP) {
-		running = S.node[stop].running;
-		if (!running)
+		node_t *n = node_at(stop);
+		if (n->heeds & TIERCE_HEEDS_DEADLINES) {
+			whole_compare(cpu, now);
 			return;
-		if (policy_pick(stop, S.node[stop].order, running, now) == running && policy_until(running, now) >= c->armed_ns)
+		}
+		if (!n->running)
+			return;
+		if ((!n->order || policy_pick(stop, n->order, n->running, now) == n->running) &&
+		    policy_until(n->running, c->charged_ns) >= c->armed_ns)
 			return;
 	}
 	c->asked = 1;
@@ -1233,7 +1311,7 @@ static inline int task_settle(u32 cpu, u64 now)
 /* Unlock what task_lock locked, after recording. */
 #define TASK_END(op, a, b, value) \
 	do { \
-		port_record(op, a, b, value, at, 0, cpu < TIERCE_CPUS ? S.cpu[cpu].drained : 0); \
+		port_record(op, a, b, value, at, 0, cpu < TIERCE_CPUS ? cpu_at(cpu)->drained : 0); \
 		if (cpu < TIERCE_CPUS) \
 			unlock(cpu); \
 		else \
@@ -1252,18 +1330,24 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	cpu = task_lock(task);
 	if (cpu > TIERCE_CPUS)
 		return TIERCE_E_no_such_node;
-	if (cpu < TIERCE_CPUS)
+	if (cpu < TIERCE_CPUS && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
+		cpu_at(cpu)->entries++;
+		cpu_at(cpu)->drained = 0;
+		if (now < cpu_at(cpu)->charged_ns)
+			now = cpu_at(cpu)->charged_ns;
+	} else if (cpu < TIERCE_CPUS) {
 		now = cpu_advance(cpu, now, 0);
+	}
 	port_trace(TIERCE_EV_request, cpu, task, why, 0, now);
 	if (!n->servable) {
 		n->servable = 1;
-		stop = climb(task, now);
-		if (S.domain[n->domain].works)
+		stop = climb_lazily(task, now);
+		if (domain_at(n->domain)->works)
 			settle_works(n->domain, now);
 	}
 	if (cpu < TIERCE_CPUS)
 		request_compare(cpu, stop, now);
-	else if (S.domain[TIERCE_SHARED].works)
+	else if (domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);
 	TASK_END(TIERCE_OP_request, task, why, 0);
 }
@@ -1271,21 +1355,37 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 /* The running task is off the CPU: its path is cut where a node still has something to run. */
 TIERCE_FN int path_cut(u32 cpu, u64 now)
 {
-	cpu_t *c = &S.cpu[cpu];
+	cpu_t *c = cpu_at(cpu);
 	u32 i, edge;
 	for (i = c->path_length; i > 0 && i <= TIERCE_PATH && CAN_LOOP; i--) {
-		edge_t *x = edge_at(S.cpu[cpu].path[i - 1]);
+		edge_t *x = edge_at(AT(cpu_at(cpu)->path, i - 1));
 		node_t *child = node_at(x->child);
-		edge = S.cpu[cpu].path[i - 1];
+		edge = AT(cpu_at(cpu)->path, i - 1);
 		if (child->servable)
 			break;
+		c->path_length = i - 1;
+		if ((x->flags & EDGE_PLAIN) && x->parent) {
+			node_t *n = node_at(x->parent);
+			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
+			x->state = TIERCE_WAITING;
+			n->running = TIERCE_NONE;
+			policy_revoke(edge, TIERCE_BLOCKED, now);
+			if (x->flags & EDGE_COUNTED) {
+				x->flags &= ~EDGE_COUNTED;
+				n->servable--;
+			}
+			child->able = 0;
+			if (n->heeds & TIERCE_HEEDS_DEADLINES)
+				deadline_follow(edge, now);
+			continue;
+		}
 		if (x->flags & EDGE_HEAD)
 			x->told = TIERCE_UNTOLD;
 		edge_revoke(edge, TIERCE_BLOCKED, now);
 		if (x->flags & EDGE_COUNTED) {
 			x->flags &= ~EDGE_COUNTED;
 			if (x->parent)
-				S.node[x->parent].servable--;
+				node_at(x->parent)->servable--;
 		}
 		if (child->row || child->conditional || x->next_parent || child->first_parent != edge)
 			work_push(x->child); /* its other parents have to know */
@@ -1294,7 +1394,6 @@ TIERCE_FN int path_cut(u32 cpu, u64 now)
 		deadline_follow(edge, now);
 		if (x->flags & EDGE_HEAD)
 			head_free(x->child, cpu, now);
-		c->path_length = i - 1;
 	}
 	return 0;
 }
@@ -1315,21 +1414,23 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 	port_trace(TIERCE_EV_release, cpu, task, why, 0, now);
 	if (n->servable) {
 		n->servable = 0;
-		if (cpu < TIERCE_CPUS && S.cpu[cpu].task == task) {
-			S.cpu[cpu].task = TIERCE_NONE;
+		if (cpu < TIERCE_CPUS && cpu_at(cpu)->task == task) {
+			cpu_at(cpu)->task = TIERCE_NONE;
 			n->on_cpu = TIERCE_CPUS;
 			path_cut(cpu, now);
 			port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
 			cpu_settle(cpu, now);
-			S.cpu[cpu].asked = 1; /* its CPU has to decide in any case */
+			cpu_at(cpu)->asked = 1; /* its CPU has to decide in any case */
 			kick(cpu);
 		} else {
 			climb(task, now);
-			if (S.domain[n->domain].works)
+			if (domain_at(n->domain)->works)
 				settle_works(n->domain, now);
+			task_settle(cpu, now);
 		}
+	} else {
+		task_settle(cpu, now);
 	}
-	task_settle(cpu, now);
 	TASK_END(TIERCE_OP_release, task, why, 0);
 }
 
@@ -1344,7 +1445,7 @@ TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS)
 		now = cpu_advance(cpu, now, 0);
-	if (S.node[task].deadline_ns != deadline_ns)
+	if (node_at(task)->deadline_ns != deadline_ns)
 		deadline_spread(task, deadline_ns, now);
 	task_settle(cpu, now);
 	TASK_END(TIERCE_OP_announce, task, 0, deadline_ns);

@@ -40,8 +40,8 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
-	u64 budget_ns = S.stage[RESERVATION_BUDGET], period_ns = S.stage[RESERVATION_PERIOD];
-	u64 deadline_ns = S.stage[RESERVATION_DEADLINE], share;
+	u64 budget_ns = AT(S.stage, RESERVATION_BUDGET), period_ns = AT(S.stage, RESERVATION_PERIOD);
+	u64 deadline_ns = AT(S.stage, RESERVATION_DEADLINE), share;
 
 	if (deadline_ns > period_ns)
 		return TIERCE_E_deadline_beyond_period;
@@ -82,8 +82,8 @@ TIERCE_FN int reservation_attach(u32 edge, u64 now)
 TIERCE_FN int reservation_detach(u32 edge)
 {
 	event_clear(edge);
-	parent_of(edge)->sum -= S.edge[edge].reservation.share;
-	S.edge[edge].reservation.share = 0;
+	parent_of(edge)->sum -= edge_at(edge)->reservation.share;
+	edge_at(edge)->reservation.share = 0;
 	return 0;
 }
 
@@ -109,14 +109,14 @@ static inline void reservation_spend(u32 edge, u64 now)
 	port_trace(TIERCE_EV_throttle, x->cpu, edge, x->child, x->reservation.replenish_ns, now);
 }
 
-TIERCE_FN int reservation_request(u32 edge, u32 why, u64 now)
+static inline void reservation_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 deadline_ns = x->reservation.deadline_ns, length_ns = x->param[RESERVATION_DEADLINE];
 	s64 remaining_ns = x->reservation.remaining_ns;
 
 	if (x->flags & EDGE_SPENT)
-		return 0; /* its event puts it into the order */
+		return; /* its event puts it into the order */
 	if (why != TIERCE_RESTORED) {
 		bool past = now >= deadline_ns;
 		bool fits = !past && (remaining_ns <= 0 || !product_exceeds((u64)remaining_ns, length_ns, deadline_ns - now,
@@ -125,7 +125,7 @@ TIERCE_FN int reservation_request(u32 edge, u32 why, u64 now)
 			reservation_begin(edge, now);
 		} else if (past) {
 			reservation_spend(edge, now);
-			return 0;
+			return;
 		} else if (!fits) { /* deadline < period: cut to (deadline - now) * budget / length */
 			u64 fit = scale(deadline_ns - now, x->reservation.density);
 			if (fit > (u64)remaining_ns)
@@ -136,48 +136,43 @@ TIERCE_FN int reservation_request(u32 edge, u32 why, u64 now)
 		}
 		if (x->reservation.remaining_ns <= (s64)S.floor_ns) {
 			reservation_spend(edge, now);
-			return 0;
+			return;
 		}
 	}
 	order_insert(edge, x->reservation.deadline_ns);
-	return 0;
 }
 
-TIERCE_FN int reservation_release(u32 edge, u32 why, u64 now)
+static inline void reservation_release(u32 edge, u32 why, u64 now)
 {
 	order_remove(edge);
-	return 0;
 }
 
 static inline bool reservation_earlier(u32 a, u32 b)
 {
-	u64 x = S.edge[a].reservation.deadline_ns, y = S.edge[b].reservation.deadline_ns;
+	u64 x = edge_at(a)->reservation.deadline_ns, y = edge_at(b)->reservation.deadline_ns;
 	return x < y || (x == y && a < b);
 }
-TIERCE_FN int reservation_before(u32 a, u32 b, u64 now)
+static inline bool reservation_before(u32 a, u32 b, u64 now)
 {
 	return reservation_earlier(a, b);
 }
 
-TIERCE_FN u32 reservation_pick(u32 node, u32 first, u32 running, u64 now)
+static inline u32 reservation_pick(u32 node, u32 first, u32 running, u64 now)
 {
-	if (!first || !running)
-		return first | running;
 	return reservation_earlier(first, running) ? first : running;
 }
 
-TIERCE_FN int reservation_revoke(u32 edge, u32 why, u64 now)
+static inline void reservation_revoke(u32 edge, u32 why, u64 now)
 {
 	if (why == TIERCE_OUTRANKED)
-		order_insert(edge, S.edge[edge].reservation.deadline_ns);
-	return 0;
+		order_insert(edge, edge_at(edge)->reservation.deadline_ns);
 }
 
-TIERCE_FN int reservation_charge(u32 edge, u64 ran_ns, u64 now)
+/* Nothing usable is left. */
+TIERCE_FN int reservation_end(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	s64 debt_max = -(s64)x->param[RESERVATION_BUDGET];
-	x->reservation.remaining_ns -= (s64)ran_ns;
 	if (x->reservation.remaining_ns < debt_max) {
 		u64 excess = (u64)(debt_max - x->reservation.remaining_ns);
 		x->forgiven_ns += excess;
@@ -185,14 +180,24 @@ TIERCE_FN int reservation_charge(u32 edge, u64 ran_ns, u64 now)
 		port_trace(TIERCE_EV_forgive, x->cpu, edge, x->child, excess, now);
 	}
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
-	if (x->reservation.remaining_ns <= (s64)S.floor_ns && !(x->flags & EDGE_SPENT))
-		reservation_spend(edge, now);
-	return 0;
+	if (x->flags & EDGE_SPENT)
+		return false;
+	reservation_spend(edge, now);
+	return true;
+}
+static inline bool reservation_charge(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	x->reservation.remaining_ns -= (s64)ran_ns;
+	if (x->reservation.remaining_ns <= (s64)S.floor_ns)
+		return reservation_end(edge, now);
+	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
+	return false;
 }
 
-TIERCE_FN u64 reservation_until(u32 edge, u64 now)
+static inline u64 reservation_until(u32 edge, u64 now)
 {
-	s64 remaining_ns = S.edge[edge].reservation.remaining_ns;
+	s64 remaining_ns = edge_at(edge)->reservation.remaining_ns;
 	return remaining_ns > 0 ? now + (u64)remaining_ns : now;
 }
 
@@ -223,26 +228,7 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 	return 0;
 }
 
-static inline u64 reservation_least(u64 least, u32 edge)
-{
-	return edge && S.edge[edge].reservation.deadline_ns < least ? S.edge[edge].reservation.deadline_ns : least;
-}
-
-TIERCE_FN u64 reservation_deadline(u32 node, u64 now)
-{
-	u32 row = S.node[node].row, running = S.node[node].running, cpu;
-	u64 least = reservation_least(TIERCE_NEVER, S.node[node].order);
-	if (S.edge[running].flags & EDGE_COUNTED)
-		least = reservation_least(least, running);
-	for (cpu = ZERO; row && cpu < S.cpus && CAN_LOOP; cpu++) { /* a shared node runs one per CPU */
-		running = S.row[row].running[cpu];
-		least = reservation_least(least, S.row[row].order[cpu]);
-		if (S.edge[running].flags & EDGE_COUNTED)
-			least = reservation_least(least, running);
-	}
-	return least;
-}
-
 #define reservation_init     nothing_init
 #define reservation_grant    nothing_grant
 #define reservation_announce nothing_announce
+#define reservation_deadline nothing_deadline

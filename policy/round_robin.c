@@ -19,53 +19,47 @@ enum { ROUND_ROBIN_QUANTUM }; /* node parameter */
 
 TIERCE_FN int round_robin_attach(u32 edge, u64 now)
 {
-	S.edge[edge].queue.quantum_ns = 0;
+	edge_at(edge)->queue.quantum_ns = 0;
 	return TIERCE_OK;
 }
 
-TIERCE_FN int round_robin_request(u32 edge, u32 why, u64 now)
+static inline void round_robin_request(u32 edge, u32 why, u64 now)
 {
 	if (why != TIERCE_RESTORED) {
-		S.edge[edge].queue.turn = ++parent_of(edge)->clock;
-		S.edge[edge].queue.quantum_ns = 0;
+		edge_at(edge)->queue.turn = ++parent_of(edge)->clock;
+		edge_at(edge)->queue.quantum_ns = 0;
 	}
-	order_insert(edge, S.edge[edge].queue.turn);
-	return 0;
+	order_insert(edge, edge_at(edge)->queue.turn);
 }
 
-TIERCE_FN int round_robin_release(u32 edge, u32 why, u64 now)
+static inline void round_robin_release(u32 edge, u32 why, u64 now)
 {
 	order_remove(edge);
-	return 0;
 }
 
-TIERCE_FN int round_robin_before(u32 a, u32 b, u64 now)
+static inline bool round_robin_before(u32 a, u32 b, u64 now)
 {
-	return S.edge[a].queue.turn < S.edge[b].queue.turn;
+	return edge_at(a)->queue.turn < edge_at(b)->queue.turn;
 }
 
-TIERCE_FN u32 round_robin_pick(u32 node, u32 first, u32 running, u64 now)
+static inline u32 round_robin_pick(u32 node, u32 first, u32 running, u64 now)
 {
-	if (!first || !running)
-		return first | running;
-	return S.edge[first].queue.turn < S.edge[running].queue.turn ? first : running;
+	return edge_at(first)->queue.turn < edge_at(running)->queue.turn ? first : running;
 }
 
-TIERCE_FN int round_robin_grant(u32 edge, u64 now)
+static inline void round_robin_grant(u32 edge, u64 now)
 {
-	if (S.edge[edge].queue.quantum_ns <= 0)
-		S.edge[edge].queue.quantum_ns = (s64)parent_of(edge)->param[ROUND_ROBIN_QUANTUM];
-	return 0;
+	if (edge_at(edge)->queue.quantum_ns <= 0)
+		edge_at(edge)->queue.quantum_ns = (s64)parent_of(edge)->param[ROUND_ROBIN_QUANTUM];
 }
 
-TIERCE_FN int round_robin_revoke(u32 edge, u32 why, u64 now)
+static inline void round_robin_revoke(u32 edge, u32 why, u64 now)
 {
 	if (why == TIERCE_OUTRANKED)
-		order_insert(edge, S.edge[edge].queue.turn);
-	return 0;
+		order_insert(edge, edge_at(edge)->queue.turn);
 }
 
-TIERCE_FN int round_robin_charge(u32 edge, u64 ran_ns, u64 now)
+static inline bool round_robin_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	x->queue.quantum_ns -= (s64)ran_ns;
@@ -73,12 +67,12 @@ TIERCE_FN int round_robin_charge(u32 edge, u64 ran_ns, u64 now)
 		x->queue.quantum_ns = (s64)parent_of(edge)->param[ROUND_ROBIN_QUANTUM];
 		x->queue.turn = ++parent_of(edge)->clock;
 	}
-	return 0;
+	return false;
 }
 
-TIERCE_FN u64 round_robin_until(u32 edge, u64 now)
+static inline u64 round_robin_until(u32 edge, u64 now)
 {
-	return node_contended(S.edge[edge].parent) ? now + (u64)S.edge[edge].queue.quantum_ns : TIERCE_NEVER;
+	return node_contended(edge_at(edge)->parent) ? now + (u64)edge_at(edge)->queue.quantum_ns : TIERCE_NEVER;
 }
 
 #define round_robin_init     nothing_init

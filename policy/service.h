@@ -6,22 +6,40 @@
 #include "tierce.h"
 #include "events.h"
 
-typedef struct tierce_edge TIERCE_AS edge_t;
-typedef struct tierce_node TIERCE_AS node_t;
-typedef struct tierce_cpu TIERCE_AS cpu_t;
-typedef struct tierce_row TIERCE_AS row_t;
+typedef struct tierce_edge edge_t;
+typedef struct tierce_node node_t;
+typedef struct tierce_cpu cpu_t;
+typedef struct tierce_row row_t;
+typedef struct tierce_link link_t;
+typedef struct tierce_domain domain_t;
 
 static inline edge_t *edge_at(u32 edge)
 {
-	return &S.edge[edge];
+	return &AT(S.edge, edge);
 }
 static inline node_t *node_at(u32 node)
 {
-	return &S.node[node];
+	return &AT(S.node, node);
+}
+static inline link_t *link_at(u32 link)
+{
+	return &AT(S.link, link);
+}
+static inline cpu_t *cpu_at(u32 cpu)
+{
+	return &AT(S.cpu, cpu);
+}
+static inline row_t *row_at(u32 row)
+{
+	return &AT(S.row, row);
+}
+static inline domain_t *domain_at(u32 domain)
+{
+	return &AT(S.domain, domain);
 }
 static inline node_t *parent_of(u32 edge)
 {
-	return &S.node[S.edge[edge].parent];
+	return node_at(edge_at(edge)->parent);
 }
 
 /* ---- orders ---- */
@@ -29,29 +47,47 @@ static inline node_t *parent_of(u32 edge)
 TIERCE_FN u32 heap_insert(u32 root, u32 x, u64 key);
 TIERCE_FN u32 heap_remove(u32 root, u32 x);
 
+/* The first member of an empty order and the last one of any go without a call: below most nodes one child at a time
+ * comes and goes. */
 static inline void order_insert(u32 edge, u64 key)
 {
-	node_t *node = parent_of(edge);
-	if (S.edge[edge].flags & EDGE_LOCAL)
-		S.row[node->row].order[S.edge[edge].cpu] = heap_insert(S.row[node->row].order[S.edge[edge].cpu], edge, key);
-	else
+	edge_t *x = edge_at(edge);
+	node_t *node = node_at(x->parent);
+	link_t *link = link_at(edge);
+	if (x->flags & EDGE_LOCAL) {
+		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
+	} else if (node->order) {
 		node->order = heap_insert(node->order, edge, key);
+	} else {
+		link->key = key;
+		link->left = 0;
+		link->right = 0;
+		link->up = 0;
+		link->rank = 1;
+		node->order = edge;
+	}
 }
 static inline void order_remove(u32 edge)
 {
-	node_t *node = parent_of(edge);
-	if (!S.link[edge].rank)
+	edge_t *x = edge_at(edge);
+	node_t *node = node_at(x->parent);
+	link_t *link = link_at(edge);
+	if (!link->rank)
 		return;
-	if (S.edge[edge].flags & EDGE_LOCAL)
-		S.row[node->row].order[S.edge[edge].cpu] = heap_remove(S.row[node->row].order[S.edge[edge].cpu], edge);
-	else
+	if (x->flags & EDGE_LOCAL) {
+		AT(row_at(node->row)->order, x->cpu) = heap_remove(AT(row_at(node->row)->order, x->cpu), edge);
+	} else if (node->order != edge || link->left) {
 		node->order = heap_remove(node->order, edge);
+	} else {
+		link->rank = 0;
+		node->order = 0;
+	}
 }
 
 /* Do other children wait for the CPU that runs one? */
 static inline bool node_contended(u32 node)
 {
-	return S.node[node].servable > (S.node[node].row ? S.node[node].holds : 1);
+	return node_at(node)->servable > (node_at(node)->row ? node_at(node)->holds : 1);
 }
 
 /* ---- events ---- */
@@ -59,20 +95,20 @@ static inline bool node_contended(u32 node)
 static inline void event_clear(u32 edge)
 {
 	u32 link = TIERCE_EDGES + edge, domain = parent_of(edge)->domain;
-	if (S.link[link].rank)
-		S.domain[domain].events = heap_remove(S.domain[domain].events, link);
+	if (link_at(link)->rank)
+		domain_at(domain)->events = heap_remove(domain_at(domain)->events, link);
 }
 static inline void event_set(u32 edge, u64 at_ns)
 {
 	u32 link = TIERCE_EDGES + edge, domain = parent_of(edge)->domain;
 	event_clear(edge);
-	S.domain[domain].events = heap_insert(S.domain[domain].events, link, at_ns);
+	domain_at(domain)->events = heap_insert(domain_at(domain)->events, link, at_ns);
 }
 
 /* ---- arithmetic ---- */
 
 /* a * b > c * d, exactly, without 128-bit types. */
-TIERCE_FN int product_exceeds(u64 a, u64 b, u64 c, u64 d)
+TIERCE_FN int long_product_exceeds(u64 a, u64 b, u64 c, u64 d)
 {
 	u64 al = (u32)a, ah = a >> 32, bl = (u32)b, bh = b >> 32;
 	u64 cl = (u32)c, ch = c >> 32, dl = (u32)d, dh = d >> 32;
@@ -82,6 +118,11 @@ TIERCE_FN int product_exceeds(u64 a, u64 b, u64 c, u64 d)
 	u64 high_cd = ch * dh + (ch * dl >> 32) + (cl * dh >> 32) + (n >> 32);
 	u64 low_ab = m << 32 | (u32)(al * bl), low_cd = n << 32 | (u32)(cl * dl);
 	return high_ab > high_cd || (high_ab == high_cd && low_ab > low_cd);
+}
+
+static inline bool product_exceeds(u64 a, u64 b, u64 c, u64 d)
+{
+	return (a | b | c | d) >> 32 ? long_product_exceeds(a, b, c, d) : a * b > c * d;
 }
 
 /* a * fraction / 2^32, rounded down, for a below 2^42 and a fraction of at most 2^32. */

@@ -39,6 +39,7 @@ enum tierce_policy { TIERCE_POLICY_LIST(TIERCE_ENUM, ) TIERCE_POLICIES_END };
 
 /* Policy flags. */
 #define TIERCE_HEEDS_DEADLINES 1u /* announce() matters to it */
+#define TIERCE_HEEDS_USE       2u /* its request() looks at what the running child has used: charge that before */
 
 /* Why an edge is requested, released or revoked. */
 enum tierce_why {
@@ -108,6 +109,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_NEXT	 128u /* on the path being decided (inside one entry only) */
 #define EDGE_LOCAL	 256u /* restricted affinity: waits in the order of its home CPU only */
 #define EDGE_LEFT	 512u /* shared edge that its CPU has left but not returned yet: granted, but of no use to others */
+#define EDGE_PLAIN	 1024u /* in a CPU's own tree, to a child that has no other parent: most edges, and the short ways */
 
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
 enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };
@@ -119,6 +121,7 @@ struct tierce_link { /* membership in one heap; see heap.c */
 
 struct tierce_edge {
 	u32 parent, child; /* node ids; parent is TIERCE_NONE for a root edge */
+	u32 kind;	   /* the parent's: whose policy's edge it is; TIERCE_FREE for a root edge */
 	u32 next_parent;   /* next edge with the same child */
 	u32 cpu;	   /* root and crossing edges: the CPU whose tree holds it; else the home CPU or TIERCE_CPUS */
 	u32 state, flags;
@@ -127,7 +130,7 @@ struct tierce_edge {
 	s32 rank;
 	u32 told;    /* enum tierce_told; edges to heads only */
 	u32 restore; /* it was dropped for a claim: its next request is RESTORED */
-	u32 throttles, replenishments, grants;
+	u32 throttles, replenishments, grants, pad;
 	u64 param[TIERCE_PARAMS];
 	u64 supply_ns;	 /* CPU time that went through this edge */
 	u64 forgiven_ns; /* debt beyond the cap that was written off, or budget cut by the waking rule */
@@ -181,7 +184,7 @@ struct tierce_node {
 	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
-	u32 heeds;				    /* its policy heeds deadlines: announcements travel up to it */
+	u32 heeds;				    /* flags of its policy */
 	u32 ranked;				    /* CPUs compete for it, or for a shared node above it, by different ranks */
 };
 
@@ -255,7 +258,8 @@ TIERCE_FN int graph_init(u32 cpus, u64 now);
 /* Every entry below: lock, charge the running path, drain the inbox, handle due events (at most 64; if more are due
  * until_ns is in the past), the operation, unlock. Operations on a CPU's tree end with a comparison: when a decision
  * there would change what it runs, or its timer has to be set earlier than armed_ns, the CPU is kicked (port_kick).
- * In `quiet` states the comparison is left out and every touched CPU is kicked.
+ * In `quiet` states the comparison is left out and every touched CPU is kicked. A request charges the running path only
+ * where what it has used matters to the request.
  *
  * `stolen_ns` of an entry is the part of the time since the CPU's last entry that interrupts took. A port that finds out
  * between entries adds to tierce.cpu[cpu].taken_ns instead, on that CPU only: the next charge passes it. Time between
@@ -342,11 +346,11 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   void NAME_request(edge, why, now)  WAITING -> READY: into the order, unless spent
  *   void NAME_release(edge, why, now)  READY -> WAITING: out of the order
  *   u32  NAME_pick(node, first, running, now)
- *                                      pure: which of `first` (the first READY edge this CPU may run, or none) and
- *                                      `running` (this CPU's granted edge, or none) should have the CPU; one is given
+ *                                      pure: which of `first` (the first READY edge this CPU may run) and `running`
+ *                                      (this CPU's granted edge) should have the CPU
  *   void NAME_grant(edge, now)         READY -> GRANTED: the engine took it out of the order
  *   void NAME_revoke(edge, why, now)   GRANTED -> READY (OUTRANKED: into the order) or off
- *   void NAME_charge(edge, ran, now)   it ran: spend, advance, renew a quantum; may set EDGE_SPENT
+ *   bool NAME_charge(edge, ran, now)   it ran: spend, advance, renew a quantum; true: it has set EDGE_SPENT
  *   u64  NAME_until(edge, now)         when budget or quantum of this running edge ends, or never
  *   bool NAME_before(a, b, now)        strict order of two edges
  *   void NAME_event(edge, now)         its event is due (it was taken out of the heap): replenish; idempotent
@@ -362,8 +366,8 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   u8 u16 u32 u64 s32 s64 bool      fixed-width types
  *   TIERCE_NODES _EDGES _ROWS _CPUS  limits, ids included 0
  *   TIERCE_FN                        linkage of a function that crosses files
- *   TIERCE_AS                        qualifier of pointers into the state, or empty
  *   S                                the state: an lvalue of struct tierce
+ *   AT(array, index)                 an element of an array in the state, as a verifier wants it addressed
  *   ZERO                             0, hidden from a verifier that would follow every value of a counter
  *   CAN_LOOP                         1, or the target's loop guard; ends a loop when its allowance is used up
  *   port_lock(domain), port_unlock(domain)

@@ -20,7 +20,6 @@ typedef int64_t s64;
 #endif
 
 #define TIERCE_FN
-#define TIERCE_AS
 #define CAN_LOOP 1
 #define ZERO	 0u
 
@@ -42,7 +41,8 @@ struct tierce_native { /* what the hooks act on; one per thread */
 	void *record_sink;
 };
 extern _Thread_local struct tierce_native tierce_native;
-#define S (*tierce_native.state)
+#define S		 (*tierce_native.state)
+#define AT(array, index) ((array)[index])
 
 static inline void port_lock(u32 domain)
 {

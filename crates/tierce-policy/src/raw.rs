@@ -16,6 +16,7 @@ pub const CPUS: usize = 64;
 pub struct Edge {
     pub parent: u32,
     pub child: u32,
+    pub kind: u32,
     pub next_parent: u32,
     pub cpu: u32,
     pub state: u32,
@@ -28,6 +29,7 @@ pub struct Edge {
     pub throttles: u32,
     pub replenishments: u32,
     pub grants: u32,
+    pub pad: u32,
     pub param: [u64; PARAMS],
     pub supply_ns: u64,
     pub forgiven_ns: u64,

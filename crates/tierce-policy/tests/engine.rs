@@ -85,7 +85,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the place that a victim frees is not kept for the claimant",
-        sound: "\t\tif (head_room(head, S.edge[claimant].cpu) > 0) {\n\t\t\tnode->claim_kept = 1;",
+        sound: "\t\tif (head_room(head, edge_at(claimant)->cpu) > 0) {\n\t\t\tnode->claim_kept = 1;",
         broken: "\t\tif (0) {\n\t\t\tnode->claim_kept = 1;",
         configuration: "two_ranked_1_1",
         says: "livelock",
@@ -100,7 +100,7 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "a place is given while it is being left",
         sound: "= TIERCE_HOLD_LEAVING;",
-        broken: "= TIERCE_HOLD_FREE, S.node[head].holds--, work_push(head);",
+        broken: "= TIERCE_HOLD_FREE, node_at(head)->holds--, work_push(head);",
         configuration: "lone_equal",
         says: "a task is on two CPUs",
     },
@@ -113,7 +113,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "an edge told off meanwhile is requested",
-        sound: " || !S.edge[edge].told)",
+        sound: " || !edge_at(edge)->told)",
         broken: ")",
         configuration: "two_ranked_2_2",
         says: "able_told",
@@ -127,21 +127,21 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a place won by rank is lost to a lower edge beside it",
-        sound: "return x->rank >= S.edge[S.row[node->row].edge[cpu]].rank;",
+        sound: "return x->rank >= edge_at(AT(row_at(node->row)->edge, cpu))->rank;",
         broken: "return true;",
         configuration: "twice_inverted",
         says: "livelock",
     },
     Defect {
         name: "the timer of shared events stays where it was",
-        sound: "at = link ? S.link[link].key : TIERCE_NEVER;",
-        broken: "at = link ? S.link[link].key : TIERCE_NEVER;\n\t\tif (link)",
+        sound: "at = link ? link_at(link)->key : TIERCE_NEVER;",
+        broken: "at = link ? link_at(link)->key : TIERCE_NEVER;\n\t\tif (link)",
         configuration: "shared_reservations",
         says: "timer is set too late",
     },
     Defect {
         name: "a conditional edge stays open",
-        sound: "S.edge[edge].flags |= EDGE_SHUT;\n",
+        sound: "edge_at(edge)->flags |= EDGE_SHUT;\n",
         broken: ";\n",
         configuration: "when_spent_task",
         says: "able_told",

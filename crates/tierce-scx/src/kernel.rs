@@ -91,7 +91,9 @@ pub struct Leaf {
     pub woke_ns: u64,
     /// Number of its current job.
     pub job: u32,
-    pad: [u32; 3],
+    /// Jobs that ended after their deadline.
+    pub misses: u32,
+    pad: [u32; 2],
 }
 
 /// `struct tierce_cpu_side`: what the kernel side counts per CPU.
@@ -133,7 +135,9 @@ pub struct CpuSide {
     awaits: u32,
     fired_ns: u64,
     way_out_ns: u64,
-    pads: [u64; 4],
+    blocking: u32,
+    pad2: u32,
+    pads: [u64; 3],
 }
 
 /// The end of `struct tierce_side`.
@@ -452,6 +456,11 @@ impl Kernel {
     /// Ids of nodes and tasks are below this.
     pub fn nodes_used(&self) -> u32 {
         self.read::<u32>(self.state, self.layout.fresh_node_at as usize).clamp(1, self.layout.nodes)
+    }
+
+    /// All edges in use have smaller ids.
+    pub fn edges_used(&self) -> u32 {
+        self.read::<u32>(self.state, self.layout.fresh_edge_at as usize).clamp(1, self.layout.edges)
     }
 
     /// Pools in use.

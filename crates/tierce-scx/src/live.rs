@@ -9,7 +9,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use tierce_plan::{Child, Ids, Members, Plan, Thread};
 use tierce_policy::{raw, Control, TASK};
-use tierce_trace::{Event, Renumber, Report, Seen, Source, Stats, TraceHeader};
+use tierce_trace::{Event, Kind, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_CPU of bpf/control.h: a CPU came or went.
 const NEWS_CPU: u32 = 4;
@@ -436,6 +436,9 @@ impl Live {
             let idle_ns = state.idle_ns.saturating_sub(self.start_ns.saturating_sub(began_ns));
             stats.set_cpu_usage(cpu, state.used_ns, idle_ns, state.stolen_ns, switches);
         }
+        if self.kernel.options().trace_kinds >> Kind::Decision as u16 & 1 == 0 {
+            self.count(&mut stats);
+        }
         stats.finish(now_ns());
         stats.report()
     }
@@ -451,6 +454,30 @@ impl Live {
                 edges: part(&self.ids.edges) + self.ids.roots.len() as u32,
             },
             threads: leaves.filter(|leaf| leaf.own != 0 && leaf.pid != 0).count() as u32,
+        }
+    }
+
+    /// What the engine counted, where the records do not tell.
+    fn count(&self, stats: &mut Stats) {
+        for id in 1..self.kernel.nodes_used() {
+            let node = self.kernel.node(id);
+            if node.kind == TASK {
+                let (switches, migrations) = (node.switches.into(), node.migrations.into());
+                stats.set_task_usage(self.renumber.thing(id), node.ran_ns, switches, migrations);
+            }
+        }
+        for id in 1..self.kernel.edges_used() {
+            let edge = self.kernel.edge(id);
+            if edge.child != 0 {
+                let (grants, throttles) = (edge.grants.into(), edge.throttles.into());
+                stats.set_edge_usage(
+                    self.renumber.edge(id),
+                    edge.supply_ns,
+                    grants,
+                    throttles,
+                    edge.forgiven_ns,
+                );
+            }
         }
     }
 

@@ -96,11 +96,13 @@ impl Renumber {
         (FRESH + self.given).min(ID_MAX)
     }
 
-    fn thing(&self, id: u32) -> u32 {
+    /// The number of a node or task.
+    pub fn thing(&self, id: u32) -> u32 {
         self.things.get(&id).copied().unwrap_or(id)
     }
 
-    fn edge(&self, id: u32) -> u32 {
+    /// The number of an edge.
+    pub fn edge(&self, id: u32) -> u32 {
         self.edges.get(&id).copied().unwrap_or(id)
     }
 

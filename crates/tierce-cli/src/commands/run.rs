@@ -45,12 +45,24 @@ pub struct Args {
     /// Where `tierce apply` finds this run [default: $TIERCE_SOCKET or /run/tierce.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// What to count: `full`, or `counts`, which makes no record per switch and so costs the least
+    #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with = "trace")]
+    stats: Statistics,
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// Record every entry into the scheduler: `tierce sim --replay FILE` makes the same decisions, bit for bit
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
+}
+
+/// How much is known at the end.
+#[derive(Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+enum Statistics {
+    /// Everything
+    Full,
+    /// CPU time, switches, throttles, misses; not response times, nor the supply per period, nor threads that have ended
+    Counts,
 }
 
 fn parse_duration(text: &str) -> Result<u64, String> {
@@ -78,7 +90,10 @@ extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// What statistics need.
+/// What [`Statistics::Counts`] needs: the kernel side counts the rest.
+const COUNTS: &[Kind] = &[Kind::Name, Kind::Attach, Kind::Detach];
+
+/// What [`Statistics::Full`] needs.
 const STATS: &[Kind] = &[
     Kind::Decision,
     Kind::Grant,
@@ -116,7 +131,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let trace_kinds = match &args.trace {
         Some(_) => u64::MAX,
-        None => STATS.iter().fold(0, |kinds, kind| kinds | 1 << *kind as u16),
+        None => match args.stats {
+            Statistics::Full => STATS,
+            Statistics::Counts => COUNTS,
+        }
+        .iter()
+        .fold(0, |kinds, kind| kinds | 1 << *kind as u16),
     };
     let options = Options {
         cpus,
