@@ -44,7 +44,8 @@ struct tierce_leaf {					  /* of the graph's task with the same id */
 	u64 woke_ns;	 /* begin of its current job, 0: none */
 	u32 job;	 /* number of its current job */
 	u32 misses;	 /* jobs that ended after their deadline */
-	u32 pad[2];
+	u32 moving;	 /* its thread may have been given another leaf: look */
+	u32 pad;
 };
 
 struct tierce_cpu_side { /* written by its CPU only */

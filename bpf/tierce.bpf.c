@@ -140,7 +140,6 @@ void scx_bpf_dispatch_cancel(void) __ksym;
 u32 scx_bpf_reenqueue_local(void) __ksym;
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
-bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *cpumask) __ksym;
 struct task_struct *bpf_task_acquire(struct task_struct *p) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
@@ -423,6 +422,7 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 	}
 	leaf_at(leaf)->pid = p->pid;
 	leaf_at(leaf)->woke_ns = 0;
+	leaf_at(leaf)->moving = 1;
 	if (leaf_at(leaf)->own != LEAF_PLAN) {
 		leaf_at(leaf)->job = 0;
 		leaf_at(leaf)->misses = 0;
@@ -439,8 +439,10 @@ static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus
 /* Take the leaf that was asked for meanwhile, if the thread may run where that leads. */
 static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 {
-	u32 next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
 	u64 cpus = cpus_of(p->cpus_ptr);
+	u32 next;
+	leaf_at(t->leaf)->moving = 0; /* before it is looked at: who sets it from now on says so again */
+	next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
 	if (!next)
 		return;
 	if (next == COMMAND_TO_DEFAULT) {
@@ -630,14 +632,7 @@ static inline int tell(u32 kind, u32 id)
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	struct thread *t = thread_of(p);
-	u32 domain;
-	if (!t || !t->leaf)
-		return prev_cpu;
-	domain = node_at(t->leaf)->domain;
-	if (domain < TIERCE_CPUS && bpf_cpumask_test_cpu(domain, p->cpus_ptr))
-		return domain;
-	return prev_cpu;
+	return prev_cpu; /* the CPU that decides for it takes it from there */
 }
 
 /* Does it lead only to a CPU that was taken offline? */
@@ -705,12 +700,18 @@ void BPF_PROG(tierce_dequeue, struct task_struct *p, u64 deq_flags)
 SEC("struct_ops/quiescent")
 void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	struct thread *t = thread_of(p);
 	u32 cpu = scx_bpf_task_cpu(p), leaf;
+	struct thread *t;
 	u64 now;
-	if (!t || !t->leaf || cpu >= TIERCE_CPUS)
+	if (cpu >= TIERCE_CPUS)
 		return;
-	leaf = t->leaf;
+	leaf = cpu_at(cpu)->task;
+	if (!leaf || leaf_at(leaf)->pid != (u32)p->pid) { /* not what runs there */
+		t = thread_of(p);
+		leaf = t ? t->leaf : TIERCE_NONE;
+		if (!leaf)
+			return;
+	}
 	now = now_ns();
 	leaf_at(leaf)->custody = 0;
 	if (side_at(cpu)->left == leaf) {
@@ -724,16 +725,21 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		graph_release(leaf, deq_flags & SCX_DEQ_SLEEP ? TIERCE_BLOCKED : TIERCE_MOVED, now);
 		side_at(cpu)->blocking = 0;
 	}
-	if ((deq_flags & SCX_DEQ_SLEEP) && (p->__state & TASK_DEAD))
-		thread_end(p, t, now);
-	else if (t->next)
-		thread_move(p, t, now);
+	if ((deq_flags & SCX_DEQ_SLEEP) && (p->__state & TASK_DEAD)) {
+		t = thread_of(p);
+		if (t)
+			thread_end(p, t, now);
+	} else if (leaf_at(leaf)->moving) {
+		t = thread_of(p);
+		if (t)
+			thread_move(p, t, now);
+	}
 }
 
 SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
-	struct thread *t = prev ? thread_of(prev) : 0;
+	struct thread *t;
 	u32 cpu = on, leaf, was = TIERCE_NONE, waits_on;
 	struct task_struct *task;
 	struct slot *slot;
@@ -750,8 +756,10 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	side_at(cpu)->dispatches++;
 	side_at(cpu)->strays = 0;
 	side_at(cpu)->awaits = TIERCE_NONE;
-	if (t && (prev->scx.flags & SCX_TASK_QUEUED))
-		was = t->leaf;
+	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
+		t = thread_of(prev);
+		was = t ? t->leaf : TIERCE_NONE;
+	}
 	leaf = graph_decide(cpu, now, 0);
 	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
@@ -809,8 +817,8 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
-	u32 cpu = bpf_get_smp_processor_id(), outside = 0, stray = 0, above = 0;
-	struct thread *t = 0;
+	u32 cpu = bpf_get_smp_processor_id(), outside = 0, stray = 0, above = 0, task;
+	struct thread *t;
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
@@ -822,8 +830,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 		if (above || thread_is_pinned(next)) {
 			outside = 1;
 		} else {
-			t = thread_of(next);
-			stray = !t || !t->leaf || cpu_at(cpu)->task != t->leaf;
+			task = cpu_at(cpu)->task;
+			stray = !task || leaf_at(task)->pid != (u32)next->pid;
 			outside = stray;
 			if (overheads_stolen && !stray && side_at(cpu)->decided_ns)
 				switch_count(cpu);
@@ -839,9 +847,12 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			graph_outside(cpu, outside, now);
 		arm(cpu, now, 0);
 	}
-	if (stray && t && t->leaf && !side_at(cpu)->strays) { /* ask for a decision, once */
-		side_at(cpu)->strays = 1;
-		port_kick(cpu);
+	if (stray && !side_at(cpu)->strays) { /* ask for a decision, once, if it is not outside for good */
+		t = thread_of(next);
+		if (t && t->leaf) {
+			side_at(cpu)->strays = 1;
+			port_kick(cpu);
+		}
 	} else if (!outside && cpu_at(cpu)->kick_pending) {
 		port_kick(cpu); /* the kick found somebody it could not preempt */
 	}
@@ -1031,6 +1042,7 @@ static inline u64 command_leaf(struct tierce_command *c)
 		before = __sync_lock_test_and_set(&t->next, c->a ? c->a : COMMAND_TO_DEFAULT);
 		if (before && before < TIERCE_NODES)
 			leaf_free(before, now_ns());
+		leaf_at(t->leaf)->moving = 1;
 		bpf_local_irq_restore(&flags);
 		result = 0;
 	}

@@ -489,10 +489,10 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 	was = x->state;
 	order = link_at(edge)->rank;
 	if (order)
-		policy_release(edge, TIERCE_MOVED, now);
+		edge_leaves(edge, TIERCE_MOVED, now);
 	error = policy_set(edge, now);
 	if (order)
-		policy_request(edge, TIERCE_RESTORED, now);
+		edge_asks(edge, TIERCE_RESTORED, now);
 	node_reordered(x->parent, now);
 	if (was != TIERCE_WAITING)
 		deadline_follow(edge, now);
@@ -609,7 +609,7 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 			continue;
 		reach = parent_of(edge)->cpus;
 		if (ordered)
-			policy_release(edge, TIERCE_MOVED, now);
+			edge_leaves(edge, TIERCE_MOVED, now);
 		x->flags &= ~EDGE_LOCAL;
 		x->cpu = TIERCE_CPUS;
 		if ((cpus & reach) != reach) {
@@ -617,7 +617,7 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 			x->cpu = cpus_lowest(cpus & reach);
 		}
 		if (ordered)
-			policy_request(edge, TIERCE_RESTORED, now);
+			edge_asks(edge, TIERCE_RESTORED, now);
 		work_push(x->parent);
 		if (x->state == TIERCE_GRANTED && !(cpus >> x->on_cpu & 1))
 			kick(x->on_cpu);

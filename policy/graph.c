@@ -137,6 +137,18 @@ static inline u32 policy_flags(u32 kind)
 	return 0;
 }
 
+/* Where it is not done at every switch: one call for all policies, which a verifier looks at once. */
+TIERCE_FN int edge_asks(u32 edge, u32 why, u64 now)
+{
+	policy_request(edge, why, now);
+	return 0;
+}
+TIERCE_FN int edge_leaves(u32 edge, u32 why, u64 now)
+{
+	policy_release(edge, why, now);
+	return 0;
+}
+
 /* ---- locks ------------------------------------------------------------------------------------------------------ */
 
 static inline void shared_lock(u32 cpu)
@@ -298,7 +310,7 @@ static inline void edge_request_here(u32 edge, u32 why, u64 now)
 	if (x->state == TIERCE_WAITING && !(x->flags & EDGE_SHUT)) {
 		x->state = TIERCE_READY;
 		if (x->parent)
-			policy_request(edge, why, now);
+			edge_asks(edge, why, now);
 	}
 	edge_count(edge, now);
 	deadline_follow(edge, now);
@@ -310,7 +322,7 @@ static inline void edge_release_here(u32 edge, u32 why, u64 now)
 	edge_t *x = edge_at(edge);
 	if (x->state == TIERCE_READY) {
 		if (x->parent)
-			policy_release(edge, why, now);
+			edge_leaves(edge, why, now);
 		x->state = TIERCE_WAITING;
 	}
 	edge_count(edge, now);
@@ -493,14 +505,14 @@ static inline void head_preempt(u32 head, u64 now)
 TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns);
 
 /* Carry a changed ability upwards while there is one way up; a node with several parents is left to settle_works.
- * Returns the node at which it ended because its ability did not change, CLIMBED_TO_TOP, or 0. `lazy`: what runs has not
- * been charged yet. */
+ * Returns the node at which it ended because its ability did not change, CLIMBED_TO_TOP, or 0. `lazy`: for a
+ * request, before what runs is charged. */
 static inline u32 climb_from(u32 node, bool lazy, u64 now)
 {
 	node_t *n = node_at(node);
 	u32 level;
 	for (level = ZERO; level < TIERCE_PATH && CAN_LOOP; level++) {
-		u32 able = n->servable != 0, edge = n->first_parent, flags;
+		u32 able = lazy || n->servable, edge = n->first_parent, flags;
 		edge_t *x = edge_at(edge);
 		flags = x->flags;
 		if (!edge || (!(flags & EDGE_PLAIN) && (n->row || n->conditional || x->next_parent))) {
@@ -516,7 +528,10 @@ static inline u32 climb_from(u32 node, bool lazy, u64 now)
 				x->state = TIERCE_READY;
 				if (lazy && (node_at(node)->heeds & TIERCE_HEEDS_USE) && node_at(node)->running)
 					path_charge(node_at(node)->domain, now, 0);
-				policy_request(edge, TIERCE_WOKE, now);
+				if (lazy)
+					policy_request(edge, TIERCE_WOKE, now);
+				else
+					edge_asks(edge, TIERCE_WOKE, now);
 				flags = x->flags; /* it may be found spent */
 			}
 			if (x->state == TIERCE_WAITING || (flags & (EDGE_SPENT | EDGE_SHUT | EDGE_LEFT | EDGE_COUNTED)))
@@ -524,7 +539,7 @@ static inline u32 climb_from(u32 node, bool lazy, u64 now)
 			x->flags = flags | EDGE_COUNTED;
 		} else {
 			if (x->state == TIERCE_READY) {
-				policy_release(edge, TIERCE_BLOCKED, now);
+				edge_leaves(edge, TIERCE_BLOCKED, now);
 				x->state = TIERCE_WAITING;
 			}
 			if (!(flags & EDGE_COUNTED))
