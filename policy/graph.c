@@ -526,7 +526,8 @@ static inline u32 climb_from(u32 node, bool lazy, u64 now)
 		if (able) {
 			if (x->state == TIERCE_WAITING && !(flags & EDGE_SHUT)) {
 				x->state = TIERCE_READY;
-				if (lazy && (node_at(node)->heeds & TIERCE_HEEDS_USE) && node_at(node)->running)
+				if (lazy && (flags & EDGE_PLAIN) && (node_at(node)->heeds & TIERCE_HEEDS_USE) &&
+				    node_at(node)->running)
 					path_charge(node_at(node)->domain, now, 0);
 				if (lazy)
 					policy_request(edge, TIERCE_WOKE, now);
@@ -1041,14 +1042,13 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 	return 0;
 }
 
-/* The CPU was told of heads that its decision did not take: whom else do their children outrank? */
+/* The CPU was told of heads; whatever it took, it looks no more: whom else do children that still wait outrank? */
 static inline void told_declined(u32 cpu)
 {
 	u32 bit, edge;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		edge = AT(cpu_at(cpu)->crossing, bit);
-		if ((cpu_at(cpu)->drained >> bit & 1) && edge &&
-		    AT(row_at(node_at(edge_at(edge)->child)->row)->hold, cpu) != TIERCE_HOLD_EDGE)
+		if ((cpu_at(cpu)->drained >> bit & 1) && edge)
 			work_push(edge_at(edge)->child);
 	}
 }
