@@ -1,0 +1,41 @@
+#!/bin/sh
+# In the guest of ./run: time per switch under the kernel's own schedulers, then under plans, then control operations.
+# shellcheck source=../../tests/vm/lib.sh
+. ./lib.sh
+
+say EEVDF "$(meter pingpong --count 2000)"
+mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
+for depth in 1 4 8; do
+	for end in a b; do
+		group=/sys/fs/cgroup level=0
+		while [ "$level" -lt "$depth" ]; do
+			[ "$group" = /sys/fs/cgroup ] || echo +cpu >"$group/cgroup.subtree_control"
+			echo +cpu >/sys/fs/cgroup/cgroup.subtree_control
+			group=$group/$end level=$((level + 1))
+			mkdir -p "$group"
+		done
+		eval "group_$end=$group"
+	done
+	# shellcheck disable=SC2154 # by eval
+	say "cgroups, depth $depth" "$(meter pingpong --count 2000 --group "$group_a" --group "$group_b")"
+	find /sys/fs/cgroup/a /sys/fs/cgroup/b -depth -type d -exec rmdir {} +
+done
+for plan in plan-*.toml; do
+	hogs=$(grep -c '^\[task.hog' "$plan")
+	name=${plan%.toml}
+	TIERCE_DEBUG=1 begin "$name" "$plan" --stats counts || exit
+	at=$(in_ms $((800 + hogs * 4)))
+	meter hogs --count "$hogs" --name hog --time 20s >/dev/null &
+	meter=$!
+	meter pingpong --count 2000 --name ping,pong --start "$at" >"/out/$name.meter" &
+	ends=$!
+	sleep "$(awk -v n="$hogs" 'BEGIN { print 0.6 + n * 0.004 }')"
+	kill -STOP "$loader" # it looks around every 20 ms
+	wait "$ends"
+	kill -CONT "$loader"
+	kill "$meter"
+	say "$name" "$(cat "/out/$name.meter")"
+	finish TERM
+	say "$name-arms" "$(sed -n 's/^tierce: cpu 0: .*dispatches: \([0-9]*\),.* arms: \([0-9]*\),.*/[\2,\1]/p' "/out/$name.err")"
+done
+say control "$(./control)"
