@@ -70,7 +70,7 @@ fn check<'a>(diagnosis: &'a serde_json::Value, what: &str) -> &'a serde_json::Va
 /// What the systemd unit does after its loader ended: nothing if that was refused, else end what is left in force.
 const AFTERWARDS: &str = r#"
 tierce run plan.toml >/dev/null 2>said &
-until [ "$(cat /sys/kernel/sched_ext/root/ops 2>/dev/null)" = tierce ]; do sleep 0.2; done
+until [ "$(cd /sys/kernel/sched_ext && cat root/ops 2>/dev/null)" = tierce ]; do sleep 0.2; done
 tierce run plan.toml; echo "second $?"
 after() {
 AFTER

@@ -374,10 +374,15 @@ fn sched_ext(host: &Host) -> Check {
     Check::missing(WHAT, found, OTHER_KERNEL)
 }
 
+/// Where the kernel names the scheduler that is attached.
+fn attached_ops() -> String {
+    ["/sys/kernel/sched_ext", "root", "ops"].join("/")
+}
+
 fn scheduler(host: &Host) -> Check {
     const WHAT: &str = "other scheduler";
     let state = host.text("/sys/kernel/sched_ext/state").unwrap_or_else(|| "disabled".into());
-    let name = host.text("/sys/kernel/sched_ext/root/ops").filter(|name| !name.is_empty());
+    let name = host.text(&attached_ops()).filter(|name| !name.is_empty());
     match (state.as_str(), name) {
         ("disabled", _) => Check::found(WHAT, "none attached"),
         (_, Some(name)) if name == "tierce" => {

@@ -169,7 +169,7 @@ fn every_refusal() {
             "other scheduler",
             Box::new(|machine| {
                 machine.write("/sys/kernel/sched_ext/state", "enabled\n");
-                machine.write("/sys/kernel/sched_ext/root/ops", "lavd_1.0\n");
+                machine.write(&attached_ops(), "lavd_1.0\n");
             }),
             "lavd_1.0 is attached (state: enabled)",
             "end it first",
@@ -179,7 +179,7 @@ fn every_refusal() {
             "other scheduler",
             Box::new(|machine| {
                 machine.write("/sys/kernel/sched_ext/state", "enabled\n");
-                machine.write("/sys/kernel/sched_ext/root/ops", "tierce\n");
+                machine.write(&attached_ops(), "tierce\n");
             }),
             "a plan is in force already",
             "end that `tierce run` first",
