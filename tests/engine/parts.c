@@ -12,19 +12,8 @@
 static unsigned long long rounds;
 #define TEST_CAN_LOOP (++rounds, 1)
 #include "engine.h"
+#include "roll.h"
 
-static u64 random_state;
-static u64 roll(void) /* splitmix64 */
-{
-	u64 z = random_state += 0x9e3779b97f4a7c15ull;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-static u32 below(u32 bound)
-{
-	return (u32)(roll() % bound);
-}
 static void __attribute__((noreturn)) fail(const char *what, u64 a, u64 b)
 {
 	printf("parts: %s (%llu, %llu)\n", what, (unsigned long long)a, (unsigned long long)b);

@@ -10,22 +10,10 @@
  * thousand operations. Prints the seed; the same seed replays the same run.
  */
 #include "engine.h"
+#include "roll.h"
 
 #define TASKS 96
 #define INNER 63
-
-static u64 random_state;
-static u64 roll(void) /* splitmix64 */
-{
-	u64 z = random_state += 0x9e3779b97f4a7c15ull;
-	z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9ull;
-	z = (z ^ z >> 27) * 0x94d049bb133111ebull;
-	return z ^ z >> 31;
-}
-static u32 below(u32 bound)
-{
-	return (u32)(roll() % bound);
-}
 
 static u64 now, operations, checked_at_rest, attached, refused, by_error[32], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;

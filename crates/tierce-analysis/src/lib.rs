@@ -21,5 +21,6 @@ mod task;
 pub use edf::{Demand, Edf};
 pub use fixed_priority::FixedPriority;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
-pub use table::{parse, Entry, Fault};
-pub use task::{utilisation, Response, Task, TIME_MAX_NS};
+pub use table::{parse, parse_time, Entry, Fault};
+pub use task::{utilisation, Response, Task};
+pub use tierce_guarantee::TIME_MAX_NS;

@@ -5,8 +5,8 @@
 //! have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is the
 //! default.
 
-use crate::task::{Task, TIME_MAX_NS};
-use tierce_guarantee::Parameter;
+use crate::task::Task;
+use tierce_guarantee::{NumberError, Parameter};
 
 /// A line.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -62,19 +62,22 @@ impl Cell<'_> {
 
     /// A time of at least `least` ns.
     fn time(&self, least: u64) -> Result<u64, Fault> {
-        let bare = !self.text.is_empty() && self.text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
-        let text = if bare { format!("{}ns", self.text) } else { self.text.to_string() };
-        let time = Parameter::Period.parse(&text).map_err(|(rule, message)| self.fault(rule, message))?;
-        if !time.is_integer() {
-            return Err(self.fault("time_not_finer_than_1ns", "times are whole nanoseconds"));
-        }
-        let ns = u64::try_from(time.to_integer()).ok().filter(|ns| *ns <= TIME_MAX_NS);
-        let ns = ns.ok_or_else(|| self.fault("time_must_fit", format!("at most {TIME_MAX_NS} ns")))?;
+        let ns = parse_time(self.text).map_err(|(rule, message)| self.fault(rule, message))?;
         if ns < least {
             return Err(self.fault("time_must_be_positive", format!("at least {least} ns")));
         }
         Ok(ns)
     }
+}
+
+/// A time in whole ns; a bare whole number is ns.
+pub fn parse_time(text: &str) -> Result<u64, NumberError> {
+    let bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit() || b == b'_');
+    let time = Parameter::Period.parse(&if bare { format!("{text}ns") } else { text.to_string() })?;
+    if !time.is_integer() {
+        return Err(("time_not_finer_than_1ns", "times are whole nanoseconds"));
+    }
+    u64::try_from(time.to_integer()).map_err(|_| ("time_must_fit", "this is too long"))
 }
 
 fn cells(line: &str, number: usize) -> Vec<Cell<'_>> {

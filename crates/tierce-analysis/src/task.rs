@@ -2,9 +2,7 @@
 
 use num_bigint::BigInt;
 use num_rational::BigRational;
-
-/// The longest time that a task may name: 2^60 ns, about 36 years, as in plans.
-pub const TIME_MAX_NS: u64 = 1 << 60;
+use tierce_guarantee::TIME_MAX_NS;
 
 /// No window longer than this is looked at.
 pub(crate) const WINDOW_MAX_NS: u64 = 1 << 62;

@@ -3,25 +3,16 @@
 //! What is found is exact: the worst case of the theory is played, and takes exactly as long. What is promised holds: with
 //! random phases, jitter, sporadic gaps and supplies nothing takes longer.
 
+#[path = "../../../tests/draw.rs"]
+mod draw;
+
+use draw::Draw;
 use tierce_analysis::{priorities, Demand, Edf, FixedPriority, Response, Supply, Task};
 
-/// SplitMix64, seeded by TIERCE_SEED.
-struct Draw(u64);
-
 impl Draw {
-    fn new(salt: u64) -> Self {
-        let seed = std::env::var("TIERCE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2001);
-        println!("TIERCE_SEED={seed}");
-        Self(seed ^ salt << 32)
-    }
-
     /// From 0 to `most`.
     fn upto(&mut self, most: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        (z ^ (z >> 31)) % (most + 1)
+        self.below(most as usize + 1) as u64
     }
 
     fn tasks(&mut self, count: u64, jitter: bool, blocking: bool) -> Vec<Task> {

@@ -110,11 +110,35 @@ const EXCEPTION: &str = "Theorem 5.3";
 /// A period where all are as good: nobody asked for another.
 const PERIOD_NS: u64 = 10_000_000;
 
-/// Amount and period stay.
+/// The same amount and period, promised of less.
+const fn weaker(from: &'static [Kind], to: &'static [Kind], because: &'static str) -> Rule {
+    Rule { name: "trivial", from, to, gives: "x y", free: "", because, beyond: false, apply: same_numbers }
+}
+
 fn same_numbers(source: &Guarantee, to: Kind, free: &Free) -> Option<Guarantee> {
     let (amount, period) = source.amount_and_period()?;
     let stays = free.period.as_ref().is_none_or(|wanted| wanted == period);
     stays.then(|| Guarantee::reservation(to, amount.clone(), period.clone()))?
+}
+
+const fn periods_in_a_row(from: &'static [Kind], to: &'static [Kind]) -> Rule {
+    Rule {
+        name: "whole periods",
+        from,
+        to,
+        gives: "nx ny",
+        free: "any whole n",
+        because: "n periods in a row are a period n times as long",
+        beyond: true,
+        apply: whole_periods,
+    }
+}
+
+fn whole_periods(source: &Guarantee, to: Kind, free: &Free) -> Option<Guarantee> {
+    let (amount, period) = source.amount_and_period()?;
+    let times = free.period.clone()? / period;
+    let fits = times.is_integer() && times >= whole(1);
+    fits.then(|| Guarantee::reservation(to, amount * &times, period * times))?
 }
 
 fn is_soft(kind: Kind) -> bool {
@@ -189,86 +213,22 @@ pub const RULES: &[Rule] = &[
         beyond: false,
         apply: |source, _, _| Guarantee::ps(source.share()),
     },
-    Rule {
-        name: "trivial",
-        from: &[Resbh],
-        to: &[Resbs],
-        gives: "x y",
-        free: "",
-        because: "who never gets more than x does not get less",
-        beyond: false,
-        apply: same_numbers,
-    },
-    Rule {
-        name: "trivial",
-        from: &[Resch],
-        to: &[Rescs],
-        gives: "x y",
-        free: "",
-        because: "who never gets more than x does not get less",
-        beyond: false,
-        apply: same_numbers,
-    },
-    Rule {
-        name: "trivial",
-        from: &[Resch],
-        to: &[Resbh, Resbs],
-        gives: "x y",
-        free: "",
-        because: "what holds for every window of length y holds for the periods",
-        beyond: false,
-        apply: same_numbers,
-    },
-    Rule {
-        name: "trivial",
-        from: &[Rescs],
-        to: &[Resbs],
-        gives: "x y",
-        free: "",
-        because: "what holds for every window of length y holds for the periods",
-        beyond: false,
-        apply: same_numbers,
-    },
-    Rule {
-        name: "trivial",
-        from: &[Resnh, Ressh],
-        to: &[Resbh, Resbs, Resch, Rescs],
-        gives: "x y",
-        free: "",
-        because: "a block at the same place in every period leaves exactly x in any window of length y",
-        beyond: false,
-        apply: same_numbers,
-    },
-    Rule {
-        name: "trivial",
-        from: &[Ressh],
-        to: &[Resnh],
-        gives: "x y",
-        free: "",
-        because: "a block at a known time is a block at some time",
-        beyond: false,
-        apply: same_numbers,
-    },
-    Rule {
-        name: "trivial",
-        from: &[Resps],
-        to: &[Resbs],
-        gives: "x y",
-        free: "",
-        because: "the overrun partition is forgotten",
-        beyond: false,
-        apply: same_numbers,
-    },
-    Rule {
-        name: "trivial",
-        from: &[Resbh, Resbs, Resch, Rescs, Resnh, Ressh],
-        to: &[Resps],
-        gives: "x y",
-        free: "",
-        because: "the overrun partition is not promised: 0 of it will do",
-        beyond: false,
-        apply: same_numbers,
-    },
+    weaker(&[Resbh], &[Resbs], "who never gets more than x does not get less"),
+    weaker(&[Resch], &[Rescs], "who never gets more than x does not get less"),
+    weaker(&[Resch], &[Resbh, Resbs], "what holds for every window of length y holds for the periods"),
+    weaker(&[Rescs], &[Resbs], "what holds for every window of length y holds for the periods"),
+    weaker(
+        &[Resnh, Ressh],
+        &[Resbh, Resbs, Resch, Rescs],
+        "a block at the same place in every period leaves exactly x in any window of length y",
+    ),
+    weaker(&[Ressh], &[Resnh], "a block at a known time is a block at some time"),
+    weaker(&[Resps], &[Resbs], "the overrun partition is forgotten"),
+    weaker(
+        &[Resbh, Resbs, Resch, Rescs, Resnh, Ressh],
+        &[Resps],
+        "the overrun partition is not promised: 0 of it will do",
+    ),
     Rule {
         name: "Theorem 5.2",
         from: BASIC,
@@ -345,36 +305,9 @@ pub const RULES: &[Rule] = &[
             Guarantee::reservation(to, &period * share - error, period)
         },
     },
-    Rule {
-        name: "whole periods",
-        from: BASIC,
-        to: &[Resbs, Resps],
-        gives: "nx ny",
-        free: "any whole n",
-        because: "n periods in a row are a period n times as long",
-        beyond: true,
-        apply: whole_periods,
-    },
-    Rule {
-        name: "whole periods",
-        from: &[Resbh],
-        to: &[Resbh],
-        gives: "nx ny",
-        free: "any whole n",
-        because: "n periods in a row are a period n times as long",
-        beyond: true,
-        apply: whole_periods,
-    },
-    Rule {
-        name: "whole periods",
-        from: &[Resch],
-        to: &[Resch, Resbh],
-        gives: "nx ny",
-        free: "any whole n",
-        because: "n periods in a row are a period n times as long",
-        beyond: true,
-        apply: whole_periods,
-    },
+    periods_in_a_row(BASIC, &[Resbs, Resps]),
+    periods_in_a_row(&[Resbh], &[Resbh]),
+    periods_in_a_row(&[Resch], &[Resch, Resbh]),
     Rule {
         name: "worst-case supply",
         from: RESERVATIONS,
@@ -414,13 +347,6 @@ pub const RULES: &[Rule] = &[
         apply: |source, _, _| source.is_whole_cpu().then(Guarantee::all),
     },
 ];
-
-fn whole_periods(source: &Guarantee, to: Kind, free: &Free) -> Option<Guarantee> {
-    let (amount, period) = source.amount_and_period()?;
-    let times = free.period.clone()? / period;
-    let fits = times.is_integer() && times >= whole(1);
-    fits.then(|| Guarantee::reservation(to, amount * &times, period * times))?
-}
 
 impl Rule {
     fn leads(&self, from: Kind, to: Kind) -> bool {

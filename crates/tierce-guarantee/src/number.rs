@@ -6,13 +6,14 @@ use num_rational::BigRational;
 /// A fraction of whole numbers of any size. Times are in ns; what a theorem yields may be finer than 1 ns.
 pub type Exact = BigRational;
 
-/// The longest time that can be written: 2^60 ns, about 36 years, as in plans.
+/// The longest time that can be written: 2^60 ns, about 36 years, as in the engine.
 pub const TIME_MAX_NS: u64 = 1 << 60;
 
 /// Characters of a number; more is no number a person wrote.
 const NUMBER_CHARACTERS_MAX: usize = 40;
 
-const UNITS: [(&str, u64); 7] = [
+/// Units of time and their length in ns.
+pub const UNITS: [(&str, u64); 7] = [
     ("ns", 1),
     ("us", 1_000),
     ("µs", 1_000), // U+00B5, the micro sign

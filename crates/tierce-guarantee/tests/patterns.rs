@@ -8,6 +8,10 @@
 //! Not checked here: patterns that do not repeat, and gains between slots on the left (on the right every real phase is
 //! tried, see [`some_phase`]).
 
+#[path = "../../../tests/draw.rs"]
+mod draw;
+
+use draw::Draw;
 use std::collections::BTreeMap;
 use tierce_guarantee::{
     best, cell, convert, ratio, weakest, whole, Cell, Exact, Free, Guarantee, Kind, Parameter, Wanted,
@@ -153,24 +157,7 @@ fn slots(time: &Exact) -> usize {
     usize::try_from(time.to_integer()).unwrap()
 }
 
-/// SplitMix64, seeded by TIERCE_SEED.
-struct Draw(u64);
-
 impl Draw {
-    fn new(salt: u64) -> Self {
-        let seed = std::env::var("TIERCE_SEED").ok().and_then(|seed| seed.parse().ok()).unwrap_or(2001);
-        println!("TIERCE_SEED={seed}");
-        Self(seed ^ salt << 32)
-    }
-
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        ((z ^ (z >> 31)) % most as u64) as usize
-    }
-
     fn one_in(&mut self, n: usize) -> bool {
         self.below(n) == 0
     }

@@ -12,14 +12,15 @@
 //! The supply of a node is its long-run rate: what it gets when all others ask for as much as they may. It is a
 //! necessary condition below the root, and the whole truth at a root.
 
-use crate::exact::{self, demand_fits, fraction, percent, ratio, Demand, Fits, Share};
+use crate::exact::{self, fraction, percent, ratio, Share};
 use crate::model::{Child, Edge, Load, Need, Plan};
 use crate::policies::{self, PolicyRecord};
 use crate::promises::{Promise, Promises, Proof};
+use crate::responses::mend_by_bisection;
 use crate::structure::Shape;
 use crate::units::show_time;
 use serde_json::{json, Value};
-use tierce_analysis::Response;
+use tierce_analysis::{Demand, Edf, Response, Supply, Task};
 
 /// Version of the JSON that [`Admission::to_json`] writes.
 pub const CHECK_VERSION: u32 = 1;
@@ -228,12 +229,9 @@ impl BudgetParams {
     fn period(&self, edge: &Edge) -> u64 {
         edge.params[self.period].max(1)
     }
-    fn demand(&self, edge: &Edge) -> Demand {
-        Demand {
-            work_ns: self.budget(edge),
-            period_ns: self.period(edge),
-            deadline_ns: edge.params[self.deadline].max(1),
-        }
+    fn demand(&self, edge: &Edge) -> Task {
+        let deadline_ns = edge.params[self.deadline].max(1);
+        Task { deadline_ns, ..Task::new(self.budget(edge), self.period(edge)) }
     }
 }
 
@@ -313,22 +311,22 @@ fn deadlines(plan: &Plan, policy: &PolicyRecord, children: &[(usize, &Edge)], ve
 }
 
 /// What a load asks for; `deadline_ns`: of the edge, 0 when it gives none.
-fn demand(load: &Load, deadline_ns: u64) -> Option<Demand> {
+fn demand(load: &Load, deadline_ns: u64) -> Option<Task> {
     let job = job(load, deadline_ns)?;
     // A late release leaves less time until the same deadline.
     let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
-    Some(Demand { work_ns: job.work_ns, period_ns: job.period_ns, deadline_ns })
+    Some(Task { deadline_ns, jitter_ns: 0, ..job })
 }
 
 /// The jobs of a load, where they are bounded; `deadline_ns`: of the edge, 0 when it gives none.
-pub fn job(load: &Load, deadline_ns: u64) -> Option<tierce_analysis::Task> {
+pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
     let (work, period_ns, own_ns, jitter_ns) = match load {
         Load::Periodic(load) => (&load.work, load.period_ns, load.deadline_ns, load.jitter_ns),
         Load::Sporadic(load) => (&load.work, load.separation_ns, load.deadline_ns, 0),
         Load::Busy | Load::Phases(_) => return None,
     };
     let deadline_ns = if deadline_ns == 0 { own_ns } else { deadline_ns };
-    Some(tierce_analysis::Task { work_ns: work.max_ns(), period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
+    Some(Task { work_ns: work.max_ns(), period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
 }
 
 /// work/period of a load, where it has one.
@@ -339,7 +337,7 @@ fn utilisation(load: &Load) -> Option<Share> {
 /// The numbers of one law and what they belong to.
 struct Terms<'a> {
     children: &'a [(usize, &'a Edge)],
-    demands: Vec<Demand>,
+    demands: Vec<Task>,
     /// What a person would reduce.
     parameter: &'static str,
     least_ns: u64,
@@ -359,7 +357,7 @@ impl Terms<'_> {
         }
         let excess = asked - bound;
         // Taking x from a term of period T takes x/T from the sum: the least x is with the shortest period.
-        let reduce = |demand: &Demand| {
+        let reduce = |demand: &Task| {
             let cut = (&excess * exact::Share::from_integer(demand.period_ns.into())).ceil().to_integer();
             u64::try_from(cut)
                 .ok()
@@ -384,10 +382,11 @@ impl Terms<'_> {
     }
 
     fn demand(&self, rule: &'static str, asked: &Share, verdict: &mut NodeVerdict) {
-        match demand_fits(&self.demands, asked) {
-            Fits::Yes => {}
-            Fits::TooLong => {
-                verdict.failures.push(Failure {
+        let (window_ns, due_ns) = match Edf::new().demand(&self.demands, &Supply::WHOLE) {
+            Demand::Met => return,
+            Demand::Exceeds { window_ns, due_ns } => (window_ns, due_ns),
+            Demand::Overload | Demand::TooLong => {
+                return verdict.failures.push(Failure {
                     rule: "windows_must_be_few",
                     message: "Utilisation is so close to 1 that too many windows would have to be looked at. Slightly \
                               smaller or rounder numbers help."
@@ -397,51 +396,25 @@ impl Terms<'_> {
                     mend: None,
                 });
             }
-            Fits::No { window_ns, due_ns } => {
-                let due = u64::try_from(due_ns).map_or("far more".into(), show_time);
-                let window = show_time(window_ns);
-                verdict.failures.push(Failure {
-                    rule,
-                    message: format!("Within {window} after all begin at once {due} are due."),
-                    value: due,
-                    bound: window,
-                    mend: self.mend_demand(),
-                });
-            }
-        }
+        };
+        let shortest = Edf::new().shortest_excess(&self.demands, &Supply::WHOLE);
+        let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
+        let (window, due) = (show_time(window_ns), show_time(due_ns));
+        let edges: Vec<_> = self.children.iter().map(|(edge, _)| *edge).collect();
+        verdict.failures.push(Failure {
+            rule,
+            message: format!("Within {window} after all begin at once {due} are due."),
+            value: due,
+            bound: window,
+            mend: mend_by_bisection(&edges, &self.demands, &Supply::WHOLE, self.parameter, self.least_ns),
+        });
     }
 
     /// The reduction that takes least; `reduce` says to what a term must shrink.
-    fn mend(&self, reduce: impl Fn(&Demand) -> Option<u64>) -> Option<Mend> {
+    fn mend(&self, reduce: impl Fn(&Task) -> Option<u64>) -> Option<Mend> {
         let options = self.children.iter().zip(&self.demands).filter_map(|((edge, _), demand)| {
             let to_ns = reduce(demand)?;
             Some(Mend { edge: *edge, parameter: self.parameter, from_ns: demand.work_ns, to_ns })
-        });
-        options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
-    }
-
-    /// For each term, by bisection; only for nodes of a readable size.
-    fn mend_demand(&self) -> Option<Mend> {
-        if self.demands.len() > 32 {
-            return None;
-        }
-        let fits = |at: usize, work_ns: u64| {
-            let mut demands = self.demands.clone();
-            demands[at].work_ns = work_ns;
-            let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
-            demand_fits(&demands, &asked) == Fits::Yes
-        };
-        let options = self.demands.iter().enumerate().filter_map(|(at, demand)| {
-            let (mut good, mut bad) = (self.least_ns, demand.work_ns);
-            if good >= bad || !fits(at, good) {
-                return None;
-            }
-            while bad - good > 1 {
-                let middle = good + (bad - good) / 2;
-                *(if fits(at, middle) { &mut good } else { &mut bad }) = middle;
-            }
-            let edge = self.children[at].0;
-            Some(Mend { edge, parameter: self.parameter, from_ns: demand.work_ns, to_ns: good })
         });
         options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
     }

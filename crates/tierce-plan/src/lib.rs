@@ -31,7 +31,6 @@ mod glob;
 mod load;
 mod matching;
 mod model;
-mod needs;
 mod outline;
 mod parse;
 mod policies;
@@ -58,7 +57,8 @@ pub use parse::Options;
 pub use promises::{Promise, Proof};
 pub use schema::schema;
 pub use source::{Place, Source, Sources, Spot};
-pub use units::{parse_time, show_time, TimeError, TIME_MAX_NS};
+pub use tierce_guarantee::TIME_MAX_NS;
+pub use units::{parse_time, show_time, TimeError};
 
 impl Plan {
     /// Read the plan at `path`; one CPU unless it says otherwise.

@@ -124,6 +124,7 @@ fn failure(
     let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
     let (window_ns, due_ns) = Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
     let (window, due) = (show_time(window_ns), show_time(due_ns));
+    let edges: Vec<_> = jobs.iter().map(|(edge, ..)| *edge).collect();
     Some(Failure {
         rule: "deadlines_must_fit_what_is_promised",
         message: format!(
@@ -132,32 +133,38 @@ fn failure(
         ),
         value: due,
         bound: window,
-        mend: mend(jobs, supply),
+        mend: mend_by_bisection(&edges, &set, supply, "work", 1),
     })
 }
 
-/// The reduction of one task's work that takes least, by bisection; only for nodes of a readable size.
-fn mend(jobs: &[(usize, usize, Task)], supply: &Supply) -> Option<Mend> {
-    if jobs.len() > 32 {
+/// The reduction of one task's work that takes least, by bisection; only for nodes of a readable size. The tasks are what
+/// the edges ask for, `parameter` is what a person would reduce, to `least_ns` at least.
+pub fn mend_by_bisection(
+    edges: &[usize],
+    tasks: &[Task],
+    supply: &Supply,
+    parameter: &'static str,
+    least_ns: u64,
+) -> Option<Mend> {
+    if tasks.len() > 32 {
         return None;
     }
     let mut edf = Edf::new();
     let mut fits = |at: usize, work_ns: u64| {
-        let mut set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
-        set[at].work_ns = work_ns;
-        edf.schedulable(&set, supply)
+        let mut tasks = tasks.to_vec();
+        tasks[at].work_ns = work_ns;
+        edf.schedulable(&tasks, supply)
     };
-    let options = (0..jobs.len()).filter_map(|at| {
-        let (edge, _, task) = &jobs[at];
-        let (mut good, mut bad) = (1, task.work_ns);
-        if bad <= 1 || !fits(at, good) {
+    let options = edges.iter().zip(tasks).enumerate().filter_map(|(at, (edge, task))| {
+        let (mut good, mut bad) = (least_ns, task.work_ns);
+        if good >= bad || !fits(at, good) {
             return None;
         }
         while bad - good > 1 {
             let middle = good + (bad - good) / 2;
             *(if fits(at, middle) { &mut good } else { &mut bad }) = middle;
         }
-        Some(Mend { edge: *edge, parameter: "work", from_ns: task.work_ns, to_ns: good })
+        Some(Mend { edge: *edge, parameter, from_ns: task.work_ns, to_ns: good })
     });
     options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
 }

@@ -102,7 +102,7 @@ fn whole(object: &Map<String, Value>, name: &str) -> Result<Option<i64>, String>
 
 fn microseconds(number: i64) -> Result<u64, String> {
     let ns = u64::try_from(number).ok().and_then(|us| us.checked_mul(1_000));
-    ns.filter(|ns| *ns <= crate::units::TIME_MAX_NS)
+    ns.filter(|ns| *ns <= tierce_guarantee::TIME_MAX_NS)
         .ok_or_else(|| format!("{number} us is not a possible time"))
 }
 

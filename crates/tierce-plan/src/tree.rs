@@ -126,7 +126,9 @@ impl Collector {
                         Fault::new(error.rule(), value.spot, format!("{what}: {}", error.message()));
                     fault = match error {
                         TimeError::NoUnit => fault.value(text).hint(example(text.trim())),
-                        TimeError::TooLong => fault.value(text).bound(show_time(crate::units::TIME_MAX_NS)),
+                        TimeError::TooLong => {
+                            fault.value(text).bound(show_time(tierce_guarantee::TIME_MAX_NS))
+                        }
                         TimeError::FinerThanNs => fault.value(text).bound("1ns"),
                         _ => fault
                             .value(format!("\"{text}\""))

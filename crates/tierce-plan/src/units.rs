@@ -1,18 +1,6 @@
 //! Times and whole numbers as people write them.
 
-/// The largest time a plan may name: 2^60 ns, about 36 years, as in the engine.
-pub const TIME_MAX_NS: u64 = 1 << 60;
-
-/// Units and their length in ns.
-const UNITS: [(&str, u64); 7] = [
-    ("ns", 1),
-    ("us", 1_000),
-    ("µs", 1_000), // U+00B5, the micro sign
-    ("μs", 1_000), // U+03BC, the Greek letter
-    ("ms", 1_000_000),
-    ("s", 1_000_000_000),
-    ("min", 60_000_000_000),
-];
+use tierce_guarantee::{whole, TIME_MAX_NS, UNITS};
 
 /// Why a text is not a time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -90,17 +78,7 @@ pub fn parse_time(text: &str) -> Result<u64, TimeError> {
 /// assert_eq!(tierce_plan::show_time(1_800_000), "1.8ms");
 /// ```
 pub fn show_time(ns: u64) -> String {
-    let (unit, unit_ns) = match ns {
-        0 => return "0ns".into(),
-        1..1_000 => ("ns", 1),
-        1_000..1_000_000 => ("us", 1_000),
-        1_000_000..1_000_000_000 => ("ms", 1_000_000),
-        _ => ("s", 1_000_000_000),
-    };
-    let digits = format!("{unit_ns}").len() - 1;
-    let text = format!("{}.{:0digits$}", ns / unit_ns, ns % unit_ns);
-    let text = if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text}{unit}")
+    tierce_guarantee::show_time(&whole(ns))
 }
 
 #[cfg(test)]

@@ -83,7 +83,12 @@ fn deadlines_below_periods_get_the_demand_test() {
     assert!(failures(&servers(&["5ms 10ms", "10ms 20ms 15ms"])).is_empty());
     assert_eq!(
         failures(&servers(&["5ms 10ms 6ms", "10ms 20ms 11ms"])),
-        ["budgets_must_fit_every_window: 20ms > 16ms; reduce the budget of `a` from 5ms to 1ms (by 4ms)"]
+        ["budgets_must_fit_every_window: 15ms > 11ms; reduce the budget of `a` from 5ms to 1ms (by 4ms)"]
+    );
+    // A utilisation of 1 with periods whose least common multiple no test could reach.
+    assert_eq!(
+        failures(&servers(&["500000000ns 1s 999ms", "999999937ns 3999999748ns", "999999893ns 3999999572ns"])),
+        ["windows_must_be_few: 1 > 1; nothing alone"]
     );
 }
 

@@ -71,7 +71,10 @@ fn rules() -> BTreeSet<String> {
     let files = [source.clone(), source.join("resolve")]
         .into_iter()
         .flat_map(|folder| std::fs::read_dir(folder).unwrap());
-    for path in files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()) {
+    let guarantees =
+        ["guarantee.rs", "number.rs"].map(|file| source.join("../../tierce-guarantee/src").join(file));
+    let files = files.map(|entry| entry.unwrap().path()).filter(|path| path.is_file()).chain(guarantees);
+    for path in files {
         let text = std::fs::read_to_string(path).unwrap();
         let text = text.split("#[cfg(test)]").next().unwrap();
         for part in text.split('"').skip(1).step_by(2) {

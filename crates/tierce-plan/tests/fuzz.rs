@@ -1,32 +1,21 @@
 //! No text makes the parser panic, loop or lie: random mutations of the examples, and random order of their pieces.
 //!
-//! `FUZZ_SEED=7 FUZZ_ROUNDS=100000 cargo test -p tierce-plan --test fuzz` for other and longer runs.
+//! `TIERCE_SEED=7 TIERCE_ROUNDS=100000 cargo test -p tierce-plan --test fuzz` for other and longer runs.
 
+#[path = "../../../tests/draw.rs"]
+mod draw;
 mod engine;
 
+use draw::Draw;
 use std::path::PathBuf;
 use tierce_plan::{Child, Plan};
 
-/// SplitMix64: a few lines that give the same numbers everywhere.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, most: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        ((z ^ (z >> 31)) % most as u64) as usize
-    }
-}
-
-/// Seed and rounds, printed.
-fn settings(rounds: u64) -> (u64, u64) {
-    let number =
-        |name, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
-    let (seed, rounds) = (number("FUZZ_SEED", 1), number("FUZZ_ROUNDS", rounds));
-    println!("FUZZ_SEED={seed} FUZZ_ROUNDS={rounds}");
-    (seed, rounds)
+/// How many, printed.
+fn rounds(otherwise: u64) -> u64 {
+    let given = std::env::var("TIERCE_ROUNDS").ok();
+    let rounds = given.and_then(|text| text.parse().ok()).unwrap_or(otherwise);
+    println!("TIERCE_ROUNDS={rounds}");
+    rounds
 }
 
 /// Texts that are plans or nearly.
@@ -84,16 +73,16 @@ const PIECES: [&str; 36] = [
     "policy = \"fair\"",
 ];
 
-fn mutate(text: &str, random: &mut Random) -> String {
+fn mutate(text: &str, draw: &mut Draw) -> String {
     let mut chars: Vec<char> = text.chars().collect();
-    for _ in 0..1 + random.below(5) {
-        let at = random.below(chars.len() + 1);
-        match random.below(6) {
+    for _ in 0..1 + draw.below(5) {
+        let at = draw.below(chars.len() + 1);
+        match draw.below(6) {
             0 if at < chars.len() => drop(chars.remove(at)),
-            1 => drop(chars.splice(at..at, PIECES[random.below(PIECES.len())].chars())),
-            2 if at < chars.len() => chars[at] = char::from(32 + random.below(95) as u8),
+            1 => drop(chars.splice(at..at, PIECES[draw.below(PIECES.len())].chars())),
+            2 if at < chars.len() => chars[at] = char::from(32 + draw.below(95) as u8),
             3 => {
-                let end = (at + random.below(40)).min(chars.len());
+                let end = (at + draw.below(40)).min(chars.len());
                 drop(chars.drain(at..end));
             }
             _ => {
@@ -103,8 +92,8 @@ fn mutate(text: &str, random: &mut Random) -> String {
                 if lines.is_empty() {
                     continue;
                 }
-                let (a, b) = (random.below(lines.len()), random.below(lines.len()));
-                match random.below(3) {
+                let (a, b) = (draw.below(lines.len()), draw.below(lines.len()));
+                match draw.below(3) {
                     0 => lines.swap(a, b),
                     1 => lines.insert(b, lines[a].clone()),
                     _ => drop(lines.remove(a)),
@@ -134,15 +123,11 @@ fn consistent(plan: &Plan) {
 
 #[test]
 fn random_plans_are_taken_or_refused_but_never_panic() {
-    let number =
-        |name, otherwise| std::env::var(name).ok().and_then(|text| text.parse().ok()).unwrap_or(otherwise);
-    let (seed, rounds): (u64, u64) = (number("FUZZ_SEED", 1), number("FUZZ_ROUNDS", 6_000));
-    println!("FUZZ_SEED={seed} FUZZ_ROUNDS={rounds}");
-    let mut random = Random(seed);
+    let (mut draw, rounds) = (Draw::new(1), rounds(6_000));
     let seeds = seeds();
     let (mut taken, mut refused) = (0, 0);
     for round in 0..rounds {
-        let text = mutate(&seeds[random.below(seeds.len())], &mut random);
+        let text = mutate(&seeds[draw.below(seeds.len())], &mut draw);
         let outcome = std::panic::catch_unwind(|| match Plan::parse(&text, "fuzz.toml") {
             Ok(plan) => {
                 consistent(&plan);
@@ -165,7 +150,7 @@ fn random_plans_are_taken_or_refused_but_never_panic() {
         match outcome {
             Ok(true) => taken += 1,
             Ok(false) => refused += 1,
-            Err(_) => panic!("seed {seed}, round {round}: this text panics:\n{text}"),
+            Err(_) => panic!("round {round}: this text panics:\n{text}"),
         }
     }
     println!("{taken} taken, {refused} refused");
@@ -173,70 +158,70 @@ fn random_plans_are_taken_or_refused_but_never_panic() {
 }
 
 /// A random graph: nodes below earlier nodes, on one to four CPUs, with joins, replicas, conditions, affinities.
-fn graph(random: &mut Random) -> String {
-    let cpus = 1 + random.below(4);
+fn graph(draw: &mut Draw) -> String {
+    let cpus = 1 + draw.below(4);
     let mut text = format!("[machine]\ncpus = {cpus}\n");
     let policies: Vec<_> = tierce_policy::policies().iter().map(|policy| policy.name).collect();
     let mut nodes: Vec<(String, &str, bool)> = Vec::new(); // name, policy, per_cpu
-    let edge = |parent: &(String, &str, bool), random: &mut Random, child_replicated: bool| {
+    let edge = |parent: &(String, &str, bool), draw: &mut Draw, child_replicated: bool| {
         let mut keys = Vec::new();
         match parent.1 {
-            "reservation" => keys.push(format!("budget = \"{}us\", period = \"10ms\"", 1 + random.below(50))),
-            "fixed-priority" => keys.push(format!("priority = {}", random.below(4))),
+            "reservation" => keys.push(format!("budget = \"{}us\", period = \"10ms\"", 1 + draw.below(50))),
+            "fixed-priority" => keys.push(format!("priority = {}", draw.below(4))),
             _ => {}
         }
-        if parent.2 && !child_replicated && random.below(2) == 0 {
-            keys.push(format!("cpu = {}", random.below(cpus)));
+        if parent.2 && !child_replicated && draw.below(2) == 0 {
+            keys.push(format!("cpu = {}", draw.below(cpus)));
         }
-        if random.below(12) == 0 {
+        if draw.below(12) == 0 {
             keys.push("when = \"spent\"".into());
         }
-        if random.below(6) == 0 {
-            keys.push(format!("rank = {}", random.below(3)));
+        if draw.below(6) == 0 {
+            keys.push(format!("rank = {}", draw.below(3)));
         }
         format!("{{ {} }}", keys.join(", "))
     };
-    for index in 0..1 + random.below(9) {
-        let (name, policy) = (format!("n{index}"), policies[random.below(policies.len())]);
-        let per_cpu = random.below(3) == 0;
+    for index in 0..1 + draw.below(9) {
+        let (name, policy) = (format!("n{index}"), policies[draw.below(policies.len())]);
+        let per_cpu = draw.below(3) == 0;
         text += &format!("[node.{name}]\npolicy = \"{policy}\"\n");
         if per_cpu {
             text += "per_cpu = true\n";
         }
-        if random.below(10) == 0 {
-            text += &format!("concurrency = {}\n", 1 + random.below(cpus));
+        if draw.below(10) == 0 {
+            text += &format!("concurrency = {}\n", 1 + draw.below(cpus));
         }
         let candidates: Vec<_> = nodes.iter().filter(|parent| !per_cpu || parent.2).collect();
-        if candidates.is_empty() || random.below(5) == 0 {
-            match (per_cpu, random.below(2)) {
+        if candidates.is_empty() || draw.below(5) == 0 {
+            match (per_cpu, draw.below(2)) {
                 (true, _) => {}
-                (false, 0) => text += &format!("cpu = {}\n", random.below(cpus)),
+                (false, 0) => text += &format!("cpu = {}\n", draw.below(cpus)),
                 (false, _) => text += "cpus = \"all\"\n",
             }
         } else {
-            for _ in 0..1 + random.below(5) / 4 {
-                let parent = candidates[random.below(candidates.len())];
+            for _ in 0..1 + draw.below(5) / 4 {
+                let parent = candidates[draw.below(candidates.len())];
                 if !text
                     .rsplit("[node.")
                     .next()
                     .is_some_and(|item| item.contains(&format!("under.{} ", parent.0)))
                 {
-                    text += &format!("under.{} = {}\n", parent.0, edge(parent, random, per_cpu));
+                    text += &format!("under.{} = {}\n", parent.0, edge(parent, draw, per_cpu));
                 }
             }
         }
         nodes.push((name, policy, per_cpu));
     }
-    for index in 0..random.below(6) {
+    for index in 0..draw.below(6) {
         text += &format!("[task.t{index}]\n");
-        if random.below(4) == 0 {
-            text += &format!("affinity = [{}]\n", random.below(cpus));
+        if draw.below(4) == 0 {
+            text += &format!("affinity = [{}]\n", draw.below(cpus));
         }
-        let first = random.below(nodes.len());
-        text += &format!("under.{} = {}\n", nodes[first].0, edge(&nodes[first], random, false));
-        let second = random.below(nodes.len());
-        if second != first && random.below(3) == 0 {
-            text += &format!("under.{} = {}\n", nodes[second].0, edge(&nodes[second], random, false));
+        let first = draw.below(nodes.len());
+        text += &format!("under.{} = {}\n", nodes[first].0, edge(&nodes[first], draw, false));
+        let second = draw.below(nodes.len());
+        if second != first && draw.below(3) == 0 {
+            text += &format!("under.{} = {}\n", nodes[second].0, edge(&nodes[second], draw, false));
         }
     }
     text
@@ -244,11 +229,10 @@ fn graph(random: &mut Random) -> String {
 
 #[test]
 fn the_engine_takes_every_graph_that_the_parser_takes() {
-    let (seed, rounds) = settings(400);
-    let mut random = Random(seed);
+    let (mut draw, rounds) = (Draw::new(2), rounds(400));
     let mut taken = 0;
     for round in 0..rounds {
-        let text = graph(&mut random);
+        let text = graph(&mut draw);
         let Ok(plan) = Plan::parse(&text, "graph.toml") else { continue };
         consistent(&plan);
         if plan
@@ -262,7 +246,7 @@ fn the_engine_takes_every_graph_that_the_parser_takes() {
         }
         taken += 1;
         if let Err(error) = engine::build(&plan) {
-            panic!("seed {seed}, round {round}: {error}\n{text}");
+            panic!("round {round}: {error}\n{text}");
         }
     }
     println!("{taken} of {rounds} taken");

@@ -1,8 +1,7 @@
 //! The control operations that build and change a graph, whoever carries them out: the engine here ([`Graph::at`]) or
 //! the one in the kernel.
 
-use crate::raw::PARAMS;
-use crate::{Error, Graph};
+use crate::{Error, Graph, Params};
 use std::fmt;
 
 /// Why a control operation was not carried out. Nothing has changed.
@@ -43,15 +42,10 @@ impl Refusal {
 /// What builds and changes a graph.
 pub trait Control {
     /// A node with this policy, or a task ([`crate::TASK`]): its id.
-    fn node_new(
-        &mut self,
-        kind: u32,
-        concurrency: u32,
-        allowed: u64,
-        params: [u64; PARAMS],
-    ) -> Result<u32, Refusal>;
+    fn node_new(&mut self, kind: u32, concurrency: u32, allowed: u64, params: Params)
+        -> Result<u32, Refusal>;
     /// New parameters of a node.
-    fn node_set(&mut self, node: u32, params: [u64; PARAMS]) -> Result<(), Refusal>;
+    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal>;
     /// Give a node or task back that has no edges.
     fn node_free(&mut self, node: u32) -> Result<(), Refusal>;
     /// `node` becomes what `cpu` runs: the edge between them.
@@ -59,9 +53,9 @@ pub trait Control {
     /// An edge, not attached yet: its id.
     fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal>;
     /// Attach an edge: every parent of a node before its first child.
-    fn attach(&mut self, edge: u32, params: [u64; PARAMS]) -> Result<(), Refusal>;
+    fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal>;
     /// New parameters of an attached edge.
-    fn set(&mut self, edge: u32, params: [u64; PARAMS]) -> Result<(), Refusal>;
+    fn set(&mut self, edge: u32, params: Params) -> Result<(), Refusal>;
     /// Take an edge out and free it.
     fn detach(&mut self, edge: u32) -> Result<(), Refusal>;
 }
@@ -85,12 +79,12 @@ impl Control for At<'_> {
         kind: u32,
         concurrency: u32,
         allowed: u64,
-        params: [u64; PARAMS],
+        params: Params,
     ) -> Result<u32, Refusal> {
         self.graph.node_new(kind, concurrency, allowed, params).ok_or(Refusal::Pool)
     }
 
-    fn node_set(&mut self, node: u32, params: [u64; PARAMS]) -> Result<(), Refusal> {
+    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal> {
         Ok(self.graph.node_set(node, params, self.now_ns)?)
     }
 
@@ -107,11 +101,11 @@ impl Control for At<'_> {
         self.graph.edge_new(parent, child, rank, when_spent).ok_or(Refusal::Pool)
     }
 
-    fn attach(&mut self, edge: u32, params: [u64; PARAMS]) -> Result<(), Refusal> {
+    fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
         Ok(self.graph.edge_attach(edge, params, self.now_ns)?)
     }
 
-    fn set(&mut self, edge: u32, params: [u64; PARAMS]) -> Result<(), Refusal> {
+    fn set(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
         Ok(self.graph.set(edge, params, self.now_ns)?)
     }
 

@@ -9,6 +9,9 @@ mod records;
 
 pub use control::{At, Control, Refusal};
 pub use graph::{Broken, Difference, Error, Event, Graph, Why, NEVER};
+/// Parameters of a node or an edge, in the order of its policy's record.
+pub type Params = [u64; raw::PARAMS];
+
 pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord, KERNEL};
 
 /// Kind number of a task (policies have theirs from [`policies`]).

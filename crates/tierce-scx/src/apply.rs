@@ -8,10 +8,8 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{Change, Child, Difference, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition};
-use tierce_policy::{raw, Control, Graph, Refusal, TASK};
+use tierce_policy::{Control, Graph, Params, Refusal, TASK};
 use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
-
-type Params = [u64; raw::PARAMS];
 
 /// How long threads may take to leave what goes, and CPUs to decide.
 const PATIENCE: Duration = Duration::from_secs(5);

@@ -4,7 +4,7 @@ use crate::object::{call, Link, Object, Ring};
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
-use tierce_policy::{raw, Control, Refusal, KERNEL};
+use tierce_policy::{raw, Control, Params, Refusal, KERNEL};
 
 /// Of the ring that entries come through when they are recorded: a million of them, should the loader have to wait long.
 const ENTRIES_BYTES: u32 = 1 << 26;
@@ -45,7 +45,7 @@ struct Command {
     b: u32,
     pid: u32,
     value: u64,
-    param: [u64; raw::PARAMS],
+    param: Params,
     result: u64,
 }
 
@@ -350,7 +350,7 @@ impl Kernel {
     }
 
     /// Threads that match nothing go below `node`; the parameter `nice`, if any, follows their nice value.
-    pub fn set_default(&self, node: u32, param: [u64; raw::PARAMS], nice: Option<usize>) -> Result<()> {
+    pub fn set_default(&self, node: u32, param: Params, nice: Option<usize>) -> Result<()> {
         let b = nice.map_or(NO_NICE, |index| index as u32);
         self.run(Command { op: COMMAND_DEFAULT, a: node, b, param, ..Default::default() })?;
         Ok(())
@@ -365,7 +365,7 @@ impl Kernel {
     }
 
     /// New parameters of the edge to a leaf made for a thread; refused if that leaf is gone.
-    pub fn set_member(&self, edge: u32, leaf: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+    pub fn set_member(&self, edge: u32, leaf: u32, param: Params) -> Result<(), Refusal> {
         self.refuse(Command { op: OP_SET, a: edge, b: leaf, param, ..Default::default() })
     }
 
@@ -518,18 +518,12 @@ impl Kernel {
 
 /// Each at the time of its call.
 impl Control for &Kernel {
-    fn node_new(
-        &mut self,
-        kind: u32,
-        concurrency: u32,
-        allowed: u64,
-        param: [u64; raw::PARAMS],
-    ) -> Result<u32, Refusal> {
+    fn node_new(&mut self, kind: u32, concurrency: u32, allowed: u64, param: Params) -> Result<u32, Refusal> {
         let op = OP_NODE_NEW;
         self.make(Command { op, a: kind, b: concurrency, value: allowed, param, ..Default::default() })
     }
 
-    fn node_set(&mut self, node: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+    fn node_set(&mut self, node: u32, param: Params) -> Result<(), Refusal> {
         self.refuse(Command { op: OP_NODE_SET, a: node, param, ..Default::default() })
     }
 
@@ -548,11 +542,11 @@ impl Control for &Kernel {
         self.make(Command { op: OP_EDGE_NEW, a: parent, b: child, value, ..Default::default() })
     }
 
-    fn attach(&mut self, edge: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+    fn attach(&mut self, edge: u32, param: Params) -> Result<(), Refusal> {
         self.refuse(Command { op: OP_ATTACH, a: edge, param, ..Default::default() })
     }
 
-    fn set(&mut self, edge: u32, param: [u64; raw::PARAMS]) -> Result<(), Refusal> {
+    fn set(&mut self, edge: u32, param: Params) -> Result<(), Refusal> {
         self.refuse(Command { op: OP_SET, a: edge, param, ..Default::default() })
     }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::{priorities, utilisation, Demand, Edf, Entry, FixedPriority, Response, Supply, Task};
-use tierce_guarantee::{Guarantee, Parameter};
+use tierce_guarantee::Guarantee;
 use tierce_plan::show_time;
 
 /// Version of the JSON that this command writes.
@@ -116,14 +116,8 @@ pub fn supply(text: &str) -> Result<Given, String> {
 
 /// A time in whole ns; a bare number is ns.
 pub fn time(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let bare = !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
-    let time = Parameter::Period.parse(&if bare { format!("{text}ns") } else { text.to_string() });
-    let time = time.map_err(|(rule, message)| format!("{rule}: {message} (\"{text}\")"))?;
-    if !time.is_integer() {
-        return Err(format!("time_not_finer_than_1ns: times are whole nanoseconds (\"{text}\")"));
-    }
-    u64::try_from(time.to_integer()).map_err(|_| format!("time_must_fit: this is too long (\"{text}\")"))
+    tierce_analysis::parse_time(text.trim())
+        .map_err(|(rule, message)| format!("{rule}: {message} (\"{text}\")"))
 }
 
 /// The tasks of a table, or all of its faults with their places.

@@ -81,6 +81,16 @@ struct Convert {
     json: bool,
 }
 
+/// How the children's guarantees are printed.
+#[derive(clap::Args)]
+struct Output {
+    /// Also print the derivation of each
+    #[arg(long)]
+    explain: bool,
+    #[arg(long, help = JSON)]
+    json: bool,
+}
+
 /// What the children of start-time fair queuing get: one line each
 ///
 ///   tierce guarantee sfq --supply 'PSBE 1/2 5ms' --quantum 10ms --weights 5,1,1,1,1,1
@@ -99,11 +109,8 @@ struct Sfq {
     /// The tight sound bound w(Tq + δ) + q, as in `tierce check`, instead of equation 5.2
     #[arg(long)]
     tight: bool,
-    /// Also print the derivation of each
-    #[arg(long)]
-    explain: bool,
-    #[arg(long, help = JSON)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// What the children of earliest-eligible-virtual-deadline-first get: one line each
@@ -121,11 +128,8 @@ struct Eevdf {
     /// Shares of its children
     #[arg(long, value_name = "S,…", value_delimiter = ',', required = true, value_parser = number)]
     shares: Vec<Exact>,
-    /// Also print the derivation of each
-    #[arg(long)]
-    explain: bool,
-    #[arg(long, help = JSON)]
-    json: bool,
+    #[command(flatten)]
+    output: Output,
 }
 
 /// What a child with several parents gets: one line for each guarantee that it may count on
@@ -211,12 +215,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let bound = if args.tight { SfqBound::Tight } else { SfqBound::Paper };
             let supply = guarantee(&args.supply)?;
             let children = schedulers::sfq(&supply, &args.quantum, &args.weights, bound);
-            provided(&supply, children, args.explain, args.json)
+            provided(&supply, children, &args.output)
         }
         Question::Eevdf(args) => {
             let supply = guarantee(&args.supply)?;
             let children = schedulers::eevdf(&supply, &args.quantum, &args.shares);
-            provided(&supply, children, args.explain, args.json)
+            provided(&supply, children, &args.output)
         }
         Question::Join(args) => join(&args),
         Question::Schedulers(args) => table_5_1(&args),
@@ -314,17 +318,12 @@ fn shown(derivation: &Derivation) -> String {
     text
 }
 
-fn provided(
-    supply: &Guarantee,
-    children: Result<Children, Refusal>,
-    explain: bool,
-    as_json: bool,
-) -> Result<ExitCode> {
+fn provided(supply: &Guarantee, children: Result<Children, Refusal>, output: &Output) -> Result<ExitCode> {
     let children = match children {
         Ok(children) => children,
-        Err(refusal) => return does_not_follow(&refusal, as_json, json!({ "supply": in_json(supply) })),
+        Err(refusal) => return does_not_follow(&refusal, output.json, json!({ "supply": in_json(supply) })),
     };
-    if as_json {
+    if output.json {
         let each = children.guarantees.iter().map(in_json).collect::<Vec<_>>();
         print(&json!({
             "version": VERSION, "supply": in_json(supply), "follows": true, "accepted": steps_in_json(&children.accepted),
@@ -335,7 +334,7 @@ fn provided(
     for guarantee in &children.guarantees {
         println!("{guarantee}");
     }
-    if explain {
+    if output.explain {
         for child in 0..children.guarantees.len() {
             print!("\nchild {}\n{}", child + 1, shown(&children.derivation(child)));
         }

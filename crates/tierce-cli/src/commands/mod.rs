@@ -14,6 +14,7 @@ mod scenario;
 mod schema;
 mod sim;
 mod status;
+mod time;
 mod timeline;
 mod trace;
 mod vm;

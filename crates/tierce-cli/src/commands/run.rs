@@ -1,6 +1,7 @@
 //! `tierce run`: enforce a plan on this machine.
 
 use super::notify::notify;
+use super::time;
 use anyhow::{bail, Context, Result};
 use serde_json::{json, Value};
 use std::fs::File;
@@ -11,7 +12,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierce_plan::{parse_time, Difference, Plan, Source, Sources};
+use tierce_plan::{Difference, Plan, Source, Sources};
 use tierce_policy::recording;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
@@ -31,7 +32,7 @@ pub struct Args {
     /// The plan
     plan: PathBuf,
     /// End after this time: 500ms, 10s, 10min
-    #[arg(long = "for", value_name = "TIME", value_parser = parse_duration)]
+    #[arg(long = "for", value_name = "TIME", value_parser = time::duration)]
     duration_ns: Option<u64>,
     /// Touch nothing: say which thread there is now would go where, which match nothing, what is refused and why
     #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
@@ -65,13 +66,9 @@ enum Statistics {
     Counts,
 }
 
-fn parse_duration(text: &str) -> Result<u64, String> {
-    parse_time(text).map_err(|error| error.message().into())
-}
-
 /// At least 10 ms: more would be about itself.
 fn parse_interval(text: &str) -> Result<u64, String> {
-    let ns = parse_duration(text)?;
+    let ns = time::time(text)?;
     if ns < 10_000_000 {
         return Err("at least 10ms".into());
     }

@@ -1,11 +1,13 @@
 //! `tierce timeline`: pictures of traces.
 
+use super::time::time;
 use super::trace::load;
 use anyhow::Context;
 use std::fs::{self, File};
 use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_plan::show_time;
 use tierce_trace::browser::Browser;
 use tierce_trace::{html, perfetto, Trace};
 
@@ -95,26 +97,12 @@ fn parse_size(text: &str) -> Result<(u32, u32), String> {
 fn parse_span(text: &str) -> Result<(u64, u64), String> {
     let (from, to) =
         text.split_once("..").ok_or("two times with .. between are expected, e.g. 0ms..120ms")?;
-    let (from, to) = (parse_time(from)?, parse_time(to)?);
+    let (from, to) = (time(from)?, time(to)?);
     if from < to {
         Ok((from, to))
     } else {
-        Err(format!("it ends ({to} ns) before it begins ({from} ns)"))
+        Err(format!("it ends ({}) before it begins ({})", show_time(to), show_time(from)))
     }
-}
-
-fn parse_time(text: &str) -> Result<u64, String> {
-    let text = text.trim();
-    let split = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
-    let scale = match &text[split..] {
-        "ns" => 1,
-        "us" | "µs" => 1_000,
-        "ms" => 1_000_000,
-        "s" => 1_000_000_000,
-        _ => return Err(format!("\"{text}\": an integer and one of ns, us, ms, s are expected, e.g. 120ms")),
-    };
-    let number: u64 = text[..split].parse().map_err(|error| format!("\"{text}\": {error}"))?;
-    number.checked_mul(scale).ok_or(format!("\"{text}\" is beyond 584 years"))
 }
 
 #[cfg(test)]
@@ -127,10 +115,10 @@ mod tests {
         assert_eq!(parse_span("5us..1s"), Ok((5_000, 1_000_000_000)));
         for (text, part) in [
             ("5ms", "two times"),
-            ("5..6ms", "an integer and one of"),
-            ("9ms..1ms", "ends (1000000 ns) before it begins (9000000 ns)"),
-            ("0s..99999999999s", "beyond 584 years"),
-            ("ms..1s", "cannot parse"),
+            ("5..6ms", "a time needs a unit"),
+            ("9ms..1ms", "ends (1ms) before it begins (9ms)"),
+            ("0s..99999999999s", "this long"),
+            ("ms..1s", "a decimal number and a unit"),
         ] {
             let error = parse_span(text).unwrap_err();
             assert!(error.contains(part), "{text}: {error}");

@@ -14,6 +14,7 @@ use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
 use params::Owner;
 use std::collections::{BTreeMap, HashMap};
 pub use tasks::{Row, CSV_FAULTS_MAX};
+use tierce_guarantee::{Guarantee, Kind as GuaranteeKind};
 
 /// `[node.N]`, `[task.N]` or `[tasks.N]`.
 struct Item<'d> {
@@ -333,11 +334,26 @@ impl Resolver {
             .iter()
             .filter_map(|item| {
                 let text = self.collector.text("`needs`", item)?;
-                crate::needs::check(text, item.spot, &mut self.collector);
+                let wrong = Guarantee::parse(text).err().map_or(Vec::new(), |faults| faults.0);
+                self.collector
+                    .faults
+                    .extend(wrong.into_iter().map(|wrong| not_a_guarantee(wrong, item.spot)));
                 Some(Need { text: text.to_string(), spot: item.spot })
             })
             .collect()
     }
+}
+
+fn not_a_guarantee(wrong: tierce_guarantee::Fault, spot: Spot) -> Fault {
+    let close = match wrong.rule {
+        "guarantee_must_be_known" => {
+            closest(&wrong.value, GuaranteeKind::ALL.into_iter().map(GuaranteeKind::name))
+        }
+        _ => None,
+    };
+    let hint = wrong.hint.or(close.map(|close| format!("did you mean {close}?")));
+    let value = Some(wrong.value).filter(|value| !value.is_empty());
+    Fault { value, bound: wrong.bound, hint, ..Fault::new(wrong.rule, spot, wrong.message) }
 }
 
 fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<&'static PolicyRecord> {
