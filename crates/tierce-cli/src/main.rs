@@ -15,13 +15,13 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Start with an example:
-  tierce check examples/desktop.toml          which promises hold, and why not
+  tierce check examples/desktop.toml                   which promises hold, and why not
   tierce check --explain audio examples/desktop.toml   what one part is promised, and why
-  tierce sim   examples/desktop.toml --for 2s what it does, simulated
-  tierce vm    -- tierce run plan.toml        try it on a throw-away machine
-  tierce doctor                               can this machine enforce a plan?
-  tierce run   examples/desktop.toml          enforce it on this machine (root)
-  tierce apply changed.toml                   change it while it runs
+  tierce sim examples/desktop.toml --for 2s            what it does, simulated
+  tierce vm -- tierce run examples/desktop.toml        enforced, on a throw-away machine
+  tierce doctor                                        can this machine enforce a plan?
+  tierce run examples/desktop.toml                     enforce it here (root), until Ctrl-C
+  tierce apply changed.toml                            change it while it runs
 
 Before there is a plan:
   tierce guarantee convert 'RESCS 10ms 20ms' PSBE      what follows from a promise of CPU time

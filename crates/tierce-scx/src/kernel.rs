@@ -6,6 +6,9 @@ use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
 use tierce_policy::{raw, Control, Params, Refusal, KERNEL};
 
+/// The shortest timer worth arming in the kernel.
+pub const FLOOR_NS: u64 = 2_000;
+
 /// Of the ring that entries come through when they are recorded: a million of them, should the loader have to wait long.
 const ENTRIES_BYTES: u32 = 1 << 26;
 
@@ -216,7 +219,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             cpus: 1,
-            floor_ns: 2_000,
+            floor_ns: FLOOR_NS,
             trace_kinds: 0,
             record: false,
             overheads_stolen: true,

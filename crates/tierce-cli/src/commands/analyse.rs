@@ -20,21 +20,10 @@ const VERSION: u32 = 1;
 /// no effect: any phases are considered), priority (larger is higher; default: the shorter the deadline, the higher). Times
 /// have a unit (1.5ms); a bare whole number is ns.
 ///
-///   name,work,period,deadline
-///   audio,1ms,10ms,
-///   video,8ms,33ms,20ms
-///
-///   tierce analyse --policy fp tasks.csv
-///   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv      in a reservation
-///   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv in what a guarantee is sure to give
-///   tierce analyse --policy edf --cpus 4 --fit worst tasks.csv    each task on one of four CPUs
-///
 /// Times are exact and as long as they say in the worst case, from the nominal release, own jitter included. With blocking
 /// they are upper bounds.
-///
-/// Exit codes: 0 schedulable, 1 not, 2 bad input.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The table (CSV)
     #[arg(value_name = "TASKS.csv")]
@@ -55,6 +44,20 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
+
+const EXAMPLES: &str = "\
+A table:
+  name,work,period,deadline
+  audio,1ms,10ms,
+  video,8ms,33ms,20ms
+
+Examples:
+  tierce analyse --policy fp tasks.csv
+  tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
+  tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  in what a guarantee is sure to give
+  tierce analyse --policy edf --cpus 4 --fit worst tasks.csv     each task on one of four CPUs
+
+Exit codes: 0 schedulable, 1 not, 2 bad input.";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Policy {

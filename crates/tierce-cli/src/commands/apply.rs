@@ -41,10 +41,10 @@ Examples:
   tierce apply desktop.toml               ~ edge from rt to audio: budget 2ms -> 3ms
   systemctl reload tierce@desktop         the same, for the service
 
-  +  comes    -  goes    >  is replaced: its place or kind is another    ~  stays, with other parameters
+  +  comes    -  goes    >  is replaced: another place or kind    ~  stays, with other parameters
 
-Exit codes: 0 in force (--dry-run: could be), 1 refused by the plan in force, which goes on as before; 2 the plan has
-faults, or none is in force.";
+Exit codes: 0 in force (--dry-run: could be); 1 refused, and the plan in force goes on as before;
+2 the plan has faults, or none is in force.";
 
 /// Run `tierce apply`.
 pub fn run(args: Args) -> Result<ExitCode> {

@@ -27,20 +27,22 @@ enum What {
     Server(ServerArgs),
 }
 
+const EXAMPLES: &str = "\
+Examples:
+  tierce design server --policy rm tasks.csv
+  tierce design server --policy edf --periods 1ms,2ms,5ms --switch-cost 20us tasks.csv
+  tierce design server --policy rm --plot frontier.svg tasks.csv
+
+Exit codes: 0 found, 1 the tasks do not meet their deadlines on a whole CPU either, 2 bad input.";
+
 /// Find the smallest reservation in which a set of tasks meets its deadlines
 ///
 /// For each period the smallest budget in whole ns that the exact test accepts, wherever in the period it comes. Short
 /// periods need little more than the tasks' utilisation but switch often; long ones eat the slack of the shortest deadline.
 /// The best point has the least (budget + switch cost)/period; the knee is the longest period that needs at most 5 % more
 /// than the utilisation. The table is that of `tierce analyse`.
-///
-///   tierce design server --policy rm tasks.csv
-///   tierce design server --policy edf --periods 1ms,2ms,5ms --switch-cost 20us tasks.csv
-///   tierce design server --policy rm --plot frontier.svg tasks.csv
-///
-/// Exit codes: 0 found, 1 the tasks do not meet their deadlines on a whole CPU either, 2 bad input.
 #[derive(clap::Args)]
-#[command(verbatim_doc_comment)]
+#[command(after_help = EXAMPLES)]
 struct ServerArgs {
     /// The table (CSV)
     #[arg(value_name = "TASKS.csv")]

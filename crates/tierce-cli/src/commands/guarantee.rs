@@ -18,7 +18,7 @@ const VERSION: u32 = 1;
 /// A guarantee is a type and its numbers (docs/guarantees.md):
 ///
 ///   ALL             the whole CPU
-///   RESU r          a uniformly slower processor: r of every interval between deadlines that the child names
+///   RESU r          a slower processor: r of every interval between deadlines that the child names
 ///   RESBS x y       x in every period y, at any place in it (basic); RESBH: and no more than x (hard)
 ///   RESCS x y       x in every window of length y, wherever it begins (continuous); RESCH: and no more
 ///   RESPS x y z     RESBS, and the chance of z more

@@ -24,19 +24,19 @@ use std::process::ExitCode;
 /// What `tierce` can do.
 #[derive(clap::Subcommand)]
 pub enum Command {
-    Timeline(timeline::Args),
-    Trace(trace::Args),
     Check(check::Args),
-    Guarantee(guarantee::Args),
-    Analyse(analyse::Args),
-    Design(design::Args),
     Sim(sim::Args),
     Run(run::Args),
     Apply(apply::Args),
     Status(status::Args),
-    Schema(schema::Args),
-    Vm(vm::Args),
     Doctor(doctor::Args),
+    Vm(vm::Args),
+    Trace(trace::Args),
+    Timeline(timeline::Args),
+    Guarantee(guarantee::Args),
+    Analyse(analyse::Args),
+    Design(design::Args),
+    Schema(schema::Args),
     #[command(hide = true)]
     DemoTable(demo_table::Args),
     #[command(hide = true)]
@@ -46,19 +46,19 @@ pub enum Command {
 /// Run one subcommand and turn errors into exit code 2.
 pub fn run(command: Command) -> ExitCode {
     let result: anyhow::Result<ExitCode> = match command {
-        Command::Timeline(args) => timeline::run(args),
-        Command::Trace(args) => trace::run(args),
         Command::Check(args) => check::run(args),
-        Command::Guarantee(args) => guarantee::run(args),
-        Command::Analyse(args) => analyse::run(args),
-        Command::Design(args) => design::run(args),
         Command::Sim(args) => sim::run(args),
         Command::Run(args) => run::run(args),
         Command::Apply(args) => apply::run(args),
         Command::Status(args) => status::run(args),
-        Command::Schema(args) => schema::run(args),
-        Command::Vm(args) => vm::run(args),
         Command::Doctor(args) => doctor::run(args),
+        Command::Vm(args) => vm::run(args),
+        Command::Trace(args) => trace::run(args),
+        Command::Timeline(args) => timeline::run(args),
+        Command::Guarantee(args) => guarantee::run(args),
+        Command::Analyse(args) => analyse::run(args),
+        Command::Design(args) => design::run(args),
+        Command::Schema(args) => schema::run(args),
         Command::DemoTable(args) => demo_table::run(args),
         Command::Scenario(args) => scenario::run(args),
     };

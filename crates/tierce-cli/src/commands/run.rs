@@ -27,6 +27,9 @@ use tierce_trace::{Kind, Report, Writer};
 /// Loads the plan's schedulers into the kernel (sched_ext), binds running and coming threads to its tasks, and shows what
 /// each gets. Ends with Ctrl-C, SIGTERM or --for; however it ends, even by kill -9, the machine is back on its default
 /// scheduler. Meanwhile `tierce apply NEW` changes the plan without stopping anybody, `tierce status` says how it stands.
+///
+/// Exit codes: 0 ended as asked; 1 the kernel ended the plan (the reason is the last line), or with --dry-run: not every
+/// match is granted, or this machine cannot enforce plans; 2 refused before anything has happened.
 #[derive(clap::Args)]
 pub struct Args {
     /// The plan

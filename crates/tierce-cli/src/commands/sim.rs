@@ -43,7 +43,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
     /// Shortest timer worth arming; a budget with less left is spent, the rest carried over (0 is exact; a live run has
-    /// 5us)
+    /// 2us)
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_floor)]
     floor: u64,
     /// Write the result as JSON instead of tables
@@ -74,8 +74,9 @@ Examples:
   tierce sim examples/renderer-hard.toml --expect-no-misses
   tierce sim --replay run.rec
 
-Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was given, a replayed decision
-differs, or the scheduler broke one of its own rules (a bug of tierce); 2 bad input or environment.";
+Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was
+given, a replayed decision differs, or the scheduler broke one of its own rules (a bug of tierce);
+2 bad input or environment.";
 
 /// Run `tierce sim`.
 pub fn run(args: Args) -> Result<ExitCode> {

@@ -11,7 +11,7 @@ use tierce_plan::show_time;
 use tierce_trace::browser::Browser;
 use tierce_trace::{html, perfetto, Trace};
 
-/// Show a trace: an HTML page that works offline, a trace for ui.perfetto.dev, a PNG.
+/// Show a trace: an HTML page that works offline, a trace for ui.perfetto.dev, a PNG
 ///
 /// With two traces (say, simulated and measured) equal rows lie one above the other. Without an option the page is
 /// written beside the first trace.

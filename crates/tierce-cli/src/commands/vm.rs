@@ -11,7 +11,7 @@ use std::time::Duration;
 use tierce_plan::show_time;
 use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Vm};
 
-/// Run a command on a throw-away virtual machine with a sched_ext kernel.
+/// Run a command on a throw-away virtual machine with a sched_ext kernel
 ///
 /// Boots a Debian kernel in QEMU (no root, no disk image; the kernel is fetched once and kept), runs COMMAND there as
 /// root with this very `tierce` inside, passes on its output, and ends with its exit code. A COMMAND of one word is a

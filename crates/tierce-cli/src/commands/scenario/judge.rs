@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_plan::Costs;
 use tierce_policy::{policies, raw, recording, Control, Graph, Refusal};
+use tierce_scx::kernel::FLOOR_NS;
 use tierce_sim::{Options, Simulation};
 
 /// How far a decision of the kernel may be from the predicted time, on one CPU. A timer of the machine fires 5 to 10 us
@@ -31,7 +32,7 @@ struct Port {
     step_ns: u64,
 }
 const PORT: Port =
-    Port { floor_ns: 5_000, late_ns: 8_500, switch_ns: 4_000, migration_ns: 40_000, step_ns: 36_000 };
+    Port { floor_ns: FLOOR_NS, late_ns: 8_500, switch_ns: 4_000, migration_ns: 40_000, step_ns: 36_000 };
 
 /// While a task goes from one CPU to another, nobody has it for a moment, and which CPU comes first may differ. What lasts
 /// no longer than this is left out, when there is more than one CPU; else nothing but decisions of the same instant.
