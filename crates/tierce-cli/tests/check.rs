@@ -16,7 +16,7 @@ fn text(bytes: &[u8]) -> String {
 struct Temporary(PathBuf);
 
 impl Temporary {
-    fn new(name: &str, plan: &str) -> Self {
+    fn new(name: &str, plan: impl AsRef<[u8]>) -> Self {
         let path = std::env::temp_dir().join(format!("tierce-{}-{name}.toml", std::process::id()));
         std::fs::write(&path, plan).unwrap();
         Self(path)
@@ -45,10 +45,31 @@ fn what_does_not_hold_is_1() {
     let output = tierce(&["check", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains("reduce the budget of `a` from 6ms to 5ms (by 1ms)"));
+    // its place, value, bound and what helps: for editors, and where the engine refuses it
+    let place = plan.0.display();
+    let line = format!("{place}:1:7: budgets_must_fit_the_cpu: `top`: The budgets add up to 110 % of a CPU, more than one CPU: 100 %: 11/10, bound 1 (hint: reduce the budget of `a` from 6ms to 5ms (by 1ms)); {place}:5:13: for example here\n");
+    let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
+    assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), line));
+    let output = tierce(&["sim", plan.0.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let said = text(&output.stderr);
+    assert!(said.contains("budgets_must_fit_the_cpu") && said.contains("from 6ms to 5ms"), "{said}");
+    assert!(said.contains(&format!("{place}:7:13: edge from top to b: utilisation_above_one")), "{said}");
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&json["version"], &json["holds"]), (&1.into(), &false.into()));
+    assert_eq!(json["nodes"][0]["failures"][0]["line"], 1);
+}
+
+#[test]
+fn a_plan_that_is_no_text_is_2_with_its_place() {
+    let plan = Temporary::new("bytes", b"[node.top]\npolicy = \"f\xffir\"\n");
+    let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(2));
+    let place = plan.0.display();
+    let line = format!("{place}:2:12: file_must_be_readable: cannot read {place}: line 2 is not UTF-8\n");
+    assert_eq!(text(&output.stdout), line);
 }
 
 #[test]
@@ -101,8 +122,15 @@ fn explanations_and_needs() {
     let plan = Temporary::new("needs", plan);
     let output = tierce(&["check", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
-    let reason = "✗ a: RESCS 6ms 13ms is not shown: of RESBH 6ms 10ms follows at most 5ms in 13ms, 1ms less than 6ms (not enough).";
-    assert!(text(&output.stdout).contains(reason), "{}", text(&output.stdout));
+    let reason = "of RESBH 6ms 10ms follows at most 5ms in 13ms, 1ms less than 6ms (not enough)";
+    let place = format!("{}:6:9", plan.0.display());
+    let line = format!("✗ a ({place}): RESCS 6ms 13ms is not shown: {reason}.");
+    assert!(text(&output.stdout).contains(&line), "{}", text(&output.stdout));
+    let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
+    assert_eq!(
+        text(&output.stdout),
+        format!("{place}: needs_must_follow: not shown: {reason}: RESCS 6ms 13ms\n")
+    );
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["tasks"][0]["guarantees"][0]["text"], "RESBH 6ms 10ms");

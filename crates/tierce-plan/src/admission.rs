@@ -13,7 +13,8 @@
 //! necessary condition below the root, and the whole truth at a root.
 
 use crate::exact::{self, fraction, percent, ratio, Share};
-use crate::model::{Child, Edge, Load, Need, Plan};
+use crate::faults::{Fault, Faults};
+use crate::model::{Child, Edge, Load, Need, Node, Plan};
 use crate::policies::{self, PolicyRecord};
 use crate::promises::{Promise, Promises, Proof};
 use crate::responses::mend_by_bisection;
@@ -585,6 +586,44 @@ impl Asks {
     }
 }
 
+// ---- faults ---------------------------------------------------------------------------------------------------------
+
+impl Admission {
+    /// What does not hold, with its place in the text: the node, or the guarantee asked for.
+    pub fn faults(&self, plan: &Plan) -> Faults {
+        let mut faults = Vec::new();
+        let mut unshown = |needs: &[Need], proofs: &[Proof]| {
+            for (need, reason) in
+                needs.iter().zip(proofs).filter_map(|(need, proof)| Some((need, proof.as_ref().err()?)))
+            {
+                faults.push(
+                    Fault::new("needs_must_follow", need.spot, format!("not shown: {reason}"))
+                        .value(&need.text),
+                );
+            }
+        };
+        plan.nodes.iter().zip(&self.nodes).for_each(|(node, verdict)| unshown(&node.needs, &verdict.needs));
+        plan.tasks.iter().zip(&self.tasks).for_each(|(task, verdict)| unshown(&task.needs, &verdict.needs));
+        for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
+            for failure in &verdict.failures {
+                let fault = Fault::new(
+                    failure.rule,
+                    node.spot,
+                    format!("`{}`: {}", node.name, failure.message.trim_end_matches('.')),
+                );
+                let fault = fault.value(&failure.value).bound(&failure.bound);
+                faults.push(match &failure.mend {
+                    Some(mend) => {
+                        fault.hint(mend.words(plan)).other(plan.edges[mend.edge].spot, "for example here")
+                    }
+                    None => fault.hint("no single number can mend it: reduce several"),
+                });
+            }
+        }
+        Faults::new(faults, plan.sources.clone())
+    }
+}
+
 // ---- JSON -----------------------------------------------------------------------------------------------------------
 
 impl Admission {
@@ -599,7 +638,8 @@ impl Admission {
             let of = |(need, proof): (&Need, &Proof)| json!({ "text": need.text, "proved_by": proof.as_ref().ok(), "reason": proof.as_ref().err() });
             needs.iter().zip(proofs).map(of).collect()
         };
-        let failure = |failure: &Failure| {
+        let failure = |node: &Node, failure: &Failure| {
+            let place = plan.sources.place(node.spot);
             let mend = failure.mend.as_ref().map(|mend| {
                 json!({
                     "child": plan.child_name(plan.edges[mend.edge].child),
@@ -607,8 +647,8 @@ impl Admission {
                 })
             });
             json!({
-                "rule": failure.rule, "message": failure.message, "value": failure.value, "bound": failure.bound,
-                "mend": mend,
+                "rule": failure.rule, "file": place.file, "line": place.line, "column": place.column,
+                "message": failure.message, "value": failure.value, "bound": failure.bound, "mend": mend,
             })
         };
         let nodes: Vec<_> = plan
@@ -621,7 +661,7 @@ impl Admission {
                     "name": node.name, "policy": policies::by_number(node.policy).map(|policy| policy.name),
                     "holds": holds, "law": verdict.law.map(Law::name),
                     "asked": share(&verdict.asked), "supply": share(&verdict.supply),
-                    "failures": verdict.failures.iter().map(failure).collect::<Vec<_>>(), "open": verdict.open,
+                    "failures": verdict.failures.iter().map(|found| failure(node, found)).collect::<Vec<_>>(), "open": verdict.open,
                     "guarantees": promised(&verdict.promises), "needs": needs(&node.needs, &verdict.needs),
                 })
             })

@@ -2,6 +2,7 @@
 
 use crate::model::{Attach, Child, Edge, Plan, PARAMS};
 use crate::policies;
+use crate::source::{Place, Spot};
 use tierce_policy::{Control, Refusal, TASK};
 
 /// Which ids of a graph stand for which parts of a plan. In a graph made afresh: nodes and tasks in the order of the text,
@@ -44,8 +45,10 @@ impl Ids {
 
 /// A part of the plan cannot be in the graph.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{what}: {why}")]
+#[error("{}{what}: {why}", .place.as_ref().map(|place| format!("{place}: ")).unwrap_or_default())]
 pub struct Refused {
+    /// Where it stands in the plan.
+    pub place: Option<Place>,
     /// Which part: `node rt`, `edge from rt to audio`.
     pub what: String,
     /// Why.
@@ -81,8 +84,11 @@ impl Plan {
             match step {
                 Attach::Root { cpu, node } if ids.roots.iter().all(|root| root.0 != cpu) => {
                     let root = control.root(cpu, ids.nodes[node]);
-                    let what = || format!("cpu {cpu}, root {}", self.nodes[node].name);
-                    ids.roots.push((cpu, node, root.map_err(|why| Refused { what: what(), why })?));
+                    let (root_node, what) =
+                        (&self.nodes[node], |name: &str| format!("cpu {cpu}, root {name}"));
+                    let root =
+                        root.map_err(|why| self.refused_at(root_node.spot, what(&root_node.name), why))?;
+                    ids.roots.push((cpu, node, root));
                 }
                 Attach::Edge(edge) if ids.edges[edge] != 0 && !ids.attached[edge] && wanted(edge) => {
                     let about = &self.edges[edge];
@@ -104,12 +110,12 @@ impl Plan {
     ) -> Result<(), Refused> {
         for (node, id) in self.nodes.iter().zip(&mut ids.nodes).filter(|(_, id)| **id == 0) {
             let made = control.node_new(node.policy, node.concurrency, u64::MAX, node.params);
-            *id = made.map_err(|why| Refused { what: format!("node {}", node.name), why })?;
+            *id = made.map_err(|why| self.refused_at(node.spot, format!("node {}", node.name), why))?;
         }
         for (task, id) in self.tasks.iter().zip(&mut ids.tasks).filter(|(_, id)| **id == 0) {
             if members == Members::Played || task.set.is_none() {
                 let made = control.node_new(TASK, 1, task.affinity.unwrap_or(u64::MAX), Default::default());
-                *id = made.map_err(|why| Refused { what: format!("task {}", task.name), why })?;
+                *id = made.map_err(|why| self.refused_at(task.spot, format!("task {}", task.name), why))?;
             }
         }
         for (index, edge) in self.edges.iter().enumerate() {
@@ -137,6 +143,10 @@ impl Plan {
 
     pub(crate) fn refused(&self, edge: &Edge, why: Refusal) -> Refused {
         let (parent, child) = (&self.nodes[edge.parent].name, self.child_name(edge.child));
-        Refused { what: format!("edge from {parent} to {child}"), why }
+        self.refused_at(edge.spot, format!("edge from {parent} to {child}"), why)
+    }
+
+    fn refused_at(&self, spot: Spot, what: String, why: Refusal) -> Refused {
+        Refused { place: Some(self.sources.place(spot)), what, why }
     }
 }

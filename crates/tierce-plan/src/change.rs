@@ -527,7 +527,7 @@ impl Transition {
     /// Take every step; steps that are taken already do nothing.
     pub fn run(&mut self, host: &mut dyn Host) -> Result<(), Refused> {
         let to = self.to.clone();
-        let all = |what: &str, why| Refused { what: what.to_string(), why };
+        let all = |what: &str, why| Refused { place: None, what: what.to_string(), why };
         let before = self.to_ids.clone();
         to.make(host, &mut self.to_ids, Members::Live)?;
         host.appear(&to, &self.to_ids, &before).map_err(|why| all("the trace", why))?;
@@ -615,9 +615,9 @@ impl Transition {
         let tasks = ids.tasks.iter_mut().zip(&change.tasks).zip(from.tasks.iter().map(|task| &task.name));
         let gone: Vec<_> = nodes.chain(tasks).filter(|((id, kept), _)| **id != 0 && kept.is_none()).collect();
         let list: Vec<u32> = gone.iter().map(|((id, _), _)| **id).collect();
-        host.vanish(&list).map_err(|why| Refused { what: "the trace".into(), why })?;
+        host.vanish(&list).map_err(|why| Refused { place: None, what: "the trace".into(), why })?;
         for ((id, _), name) in gone {
-            host.node_free(*id).map_err(|why| Refused { what: name.clone(), why })?;
+            host.node_free(*id).map_err(|why| Refused { place: None, what: name.clone(), why })?;
             *id = 0;
         }
         Ok(())

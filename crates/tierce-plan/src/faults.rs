@@ -56,7 +56,7 @@ impl Fault {
 
 /// All faults of a plan, in the order of the text. Never empty when it is an error.
 ///
-/// `Display` writes one line per fault, for machines: `file:line:column: rule: message: value V, bound B (hint)`;
+/// `Display` writes one line per fault, for machines: `file:line:column: rule: message: V, bound B (hint: H); file:line:column: what else matters`;
 /// [`Faults::report`] is for people, [`Faults::to_json`] for tools.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Faults {
@@ -85,6 +85,9 @@ impl Faults {
         }
         if let Some(hint) = &fault.hint {
             line += &format!(" (hint: {hint})");
+        }
+        if let Some((spot, why)) = &fault.other {
+            line += &format!("; {}: {why}", self.sources.place(*spot));
         }
         line.replace('\n', " ")
     }

@@ -77,7 +77,8 @@ impl Admission {
         };
         for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
             for failure in &verdict.failures {
-                line(format!("✗ {}: {}: {}", node.name, failure.rule, failure.message));
+                let place = plan.sources.place(node.spot);
+                line(format!("✗ {} ({place}): {}: {}", node.name, failure.rule, failure.message));
                 line(match &failure.mend {
                     Some(mend) => format!("  The smallest change that mends it: {}.", mend.words(plan)),
                     None => "  No single number can mend it: reduce several.".into(),
@@ -103,7 +104,8 @@ impl Admission {
             for (need, proof) in needs.iter().zip(proofs) {
                 if let Err(reason) = proof {
                     unshown += 1;
-                    line(format!("✗ {name}: {} is not shown: {reason}.", need.text));
+                    let place = plan.sources.place(need.spot);
+                    line(format!("✗ {name} ({place}): {} is not shown: {reason}.", need.text));
                 }
             }
         }

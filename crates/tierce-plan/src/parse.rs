@@ -32,12 +32,12 @@ impl Default for Options {
 pub fn load(path: &Path, options: Options) -> Result<Plan, Faults> {
     let mut reader = Reader::default();
     let name = path.display().to_string();
-    let nowhere = Spot::default();
     match read_text(path) {
         Ok(text) => reader.document(name, text),
-        Err(error) => {
-            reader.sources.0.push(Arc::new(Source { name, text: String::new() }));
-            reader.collector.add(Fault::new("file_must_be_readable", nowhere, error));
+        Err(Unreadable { why, before }) => {
+            let spot = Spot { source: 0, start: before.len() as u32, len: 0 };
+            reader.sources.0.push(Arc::new(Source { name, text: before }));
+            reader.collector.add(Fault::new("file_must_be_readable", spot, why));
             reader.incomplete = true;
         }
     }
@@ -68,7 +68,7 @@ impl Files {
     /// All of a text.
     pub fn read(&self, path: &Path) -> Result<String, String> {
         match self {
-            Files::Disk => read_text(path),
+            Files::Disk => read_text(path).map_err(|error| error.why),
             Files::Given(texts) => {
                 texts.get(path).cloned().ok_or_else(|| format!("{} was not sent along", path.display()))
             }
@@ -83,21 +83,36 @@ pub fn from_text(text: &str, name: &str, options: Options) -> Result<Plan, Fault
     reader.resolve(options)
 }
 
+/// A file that is no text.
+struct Unreadable {
+    why: String,
+    /// What could be read.
+    before: String,
+}
+
 /// All of a file, if it is one of a sane size.
-fn read_text(path: &Path) -> Result<String, String> {
+fn read_text(path: &Path) -> Result<String, Unreadable> {
     use std::io::Read;
-    let cannot = |error: std::io::Error| format!("cannot read {}: {error}", path.display());
-    let file = std::fs::File::open(path).map_err(cannot)?;
-    let about = file.metadata().map_err(cannot)?;
-    if !about.is_file() {
-        return Err(format!("cannot read {}: not a regular file", path.display()));
+    let cannot = |why: &dyn std::fmt::Display, before: String| {
+        let why = format!("cannot read {}: {why}", path.display());
+        Unreadable { why, before }
+    };
+    let fails = |error: std::io::Error| cannot(&error, String::new());
+    let file = std::fs::File::open(path).map_err(fails)?;
+    if !file.metadata().map_err(fails)?.is_file() {
+        return Err(cannot(&"not a regular file", String::new()));
     }
-    let mut text = String::new();
-    file.take(FILE_MAX + 1).read_to_string(&mut text).map_err(cannot)?;
-    if text.len() as u64 > FILE_MAX {
-        return Err(format!("cannot read {}: larger than {} MiB", path.display(), FILE_MAX >> 20));
+    let mut bytes = Vec::new();
+    file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(fails)?;
+    if bytes.len() as u64 > FILE_MAX {
+        return Err(cannot(&format!("larger than {} MiB", FILE_MAX >> 20), String::new()));
     }
-    Ok(text)
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let before = String::from_utf8_lossy(before).into_owned();
+        let line = before.matches('\n').count() + 1;
+        cannot(&format!("line {line} is not UTF-8"), before)
+    })
 }
 
 /// The documents, in the order in which they count: what a file includes comes before it.

@@ -93,6 +93,9 @@ fn by_deadline(
         first.get_or_insert(((*promise).clone(), *supply, found));
         found == Demand::Met
     });
+    if let (None, Some((.., Demand::TooLong))) = (&met, &first) {
+        verdict.open.push("too many windows would have to be looked at to test the deadlines".into());
+    }
     let supply = match (met, first) {
         (Some((_, supply)), _) => supply,
         (None, Some((promise, supply, found))) => {
@@ -124,15 +127,17 @@ fn failure(
     let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
     let (window_ns, due_ns) = Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
     let (window, due) = (show_time(window_ns), show_time(due_ns));
+    let sure = tierce_guarantee::Supply::of(&promise.guarantee).at(&tierce_guarantee::whole(window_ns));
+    let sure = tierce_guarantee::show_time(&sure);
     let edges: Vec<_> = jobs.iter().map(|(edge, ..)| *edge).collect();
     Some(Failure {
         rule: "deadlines_must_fit_what_is_promised",
         message: format!(
-            "Within {window} {due} can be due, more than {} is sure to give.",
+            "Within {window} {due} can be due, more than the {sure} that {} is sure to give.",
             promise.guarantee
         ),
         value: due,
-        bound: window,
+        bound: sure,
         mend: mend_by_bisection(&edges, &set, supply, "work", 1),
     })
 }

@@ -114,7 +114,8 @@ fn events(
 ) -> Result<(), String> {
     for (name, value) in object.iter().filter(|(name, _)| !ATTRIBUTES.contains(&name.as_str())) {
         let time = |value: &Value| {
-            microseconds(value.as_i64().ok_or_else(|| format!("`{name}` is not a whole number of us"))?)
+            let number = value.as_i64().ok_or_else(|| format!("`{name}` is not a whole number of us"))?;
+            microseconds(number).map_err(|why| format!("`{name}`: {why}"))
         };
         if name.starts_with("run") {
             push(steps, Phase::Run, time(value)?);

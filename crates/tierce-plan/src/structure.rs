@@ -145,9 +145,14 @@ fn limits(plan: &Plan, faults: &mut Vec<Fault>) {
         ("too_many_edges", "edges", plan.edges.len() + roots, limits.edges as usize),
     ] {
         if count > most {
-            let fault =
-                Fault::new(rule, Spot::default(), format!("the plan has more {what} than there can be"));
-            faults.push(fault.value(count).bound(most));
+            let largest = plan.sets.iter().max_by_key(|set| set.members.len());
+            let spot = largest.map_or(Spot::default(), |set| set.spot);
+            let fault = Fault::new(rule, spot, format!("the plan has more {what} than there can be"));
+            let fault = fault.value(count).bound(most);
+            faults.push(match largest {
+                Some(set) => fault.hint(format!("`{}` alone counts {}", set.name, set.members.len())),
+                None => fault,
+            });
         }
     }
 }

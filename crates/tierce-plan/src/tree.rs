@@ -43,6 +43,18 @@ pub struct Table {
     pub entries: Vec<(Key, Value)>,
 }
 
+impl Table {
+    /// Where a key of that name stands first, before `end`, at any depth.
+    fn first_key(&self, name: &str, end: u32) -> Option<Spot> {
+        let inner = |(key, value): &(Key, Value)| match &value.kind {
+            _ if key.text == name && key.spot.start < end => Some(key.spot),
+            Kind::Table(table) => table.first_key(name, end),
+            _ => None,
+        };
+        self.entries.iter().find_map(inner)
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct Key {
     pub text: String,
@@ -64,8 +76,18 @@ pub fn parse(text: &str, source: u32) -> Result<Table, Vec<Fault>> {
     if errors.is_empty() {
         return Ok(table(tree.get_ref(), &spot));
     }
+    let recovered = table(tree.get_ref(), &spot);
     let fault = |error: toml::de::Error| {
-        Fault::new("toml_syntax", spot(error.span().unwrap_or(0..0)), error.message().replace('\n', ", "))
+        let span = error.span().unwrap_or(0..0);
+        if error.message() == "duplicate key" {
+            let key = text.get(span.clone()).unwrap_or_default();
+            let fault = Fault::new("redefined", spot(span.clone()), format!("`{key}` is given twice"));
+            return match recovered.first_key(key, span.start as u32) {
+                Some(first) => fault.other(first, "first here"),
+                None => fault,
+            };
+        }
+        Fault::new("toml_syntax", spot(span), error.message().replace('\n', ", "))
     };
     Err(errors.into_iter().map(fault).collect())
 }
@@ -96,6 +118,11 @@ fn value(from: &toml::de::DeValue, at: Spot, spot: &impl Fn(std::ops::Range<usiz
         DeValue::Table(entries) => Kind::Table(table(entries, spot)),
     };
     Value { spot: at, kind }
+}
+
+/// A whole number of a text; `None` does not fit.
+pub fn show_whole(number: Option<i64>) -> String {
+    number.map_or("beyond 64 bits".into(), |number| number.to_string())
 }
 
 /// All faults found so far.
@@ -175,7 +202,7 @@ impl Collector {
             Kind::Whole(Some(number)) if (least..=most).contains(number) => return Some(*number),
             Kind::Whole(number) => self.add(
                 Fault::new("number_within_range", value.spot, format!("{what} is out of range"))
-                    .value(number.map_or("too large".into(), |number| number.to_string()))
+                    .value(show_whole(*number))
                     .bound(format!("{least} to {most}")),
             ),
             Kind::Float(number) => {

@@ -294,7 +294,7 @@ fn jobs_are_tested_in_what_their_node_is_promised() {
     assert!(!admission.holds);
     assert_eq!(
         failures(&text),
-        ["deadlines_must_fit_what_is_promised: 1ms > 8ms; reduce the work of `b` from 1ms to 10us (by 990us)"]
+        ["deadlines_must_fit_what_is_promised: 1ms > 20us; reduce the work of `b` from 1ms to 10us (by 990us)"]
     );
 }
 
@@ -329,10 +329,10 @@ CPU 0
    │  └─ a         budget 8ms, period 10ms (80 %)                   ! asks 90 %, gets 80 %
    └─ rest         fair, priority 0                                 see above
 
-✗ rt: budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
+✗ rt (check.toml:4:7): budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
   The smallest change that mends it: reduce the budget of `a` from 8ms to 7.5ms (by 500us).
 ! 1 task may miss deadlines: more is asked for than is sure to come.
-✗ a: RESBS 8ms 10ms is not shown: nothing is promised to it: the budgets of `rt` do not fit.
+✗ a (check.toml:14:9): RESBS 8ms 10ms is not shown: nothing is promised to it: the budgets of `rt` do not fit.
 Does not hold: 1 of 1 tested node failed.
 ";
     // Compared without the width of the columns.

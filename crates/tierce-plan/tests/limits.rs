@@ -37,6 +37,13 @@ fn a_thousand_reservations_and_ten_thousand_fair_children_fit() {
 #[test]
 fn pools_are_refused_by_name() {
     assert_eq!(rules(&crowd(2, 40_000)), ["too_many_nodes"]);
+    let faults =
+        Plan::parse(&(crowd(1, 60_000) + &crowd(2, 6_000)[34..].replace(".s", ".t")), "generated.toml");
+    let said = faults.unwrap_err().to_string();
+    assert!(
+        said.contains("generated.toml:4:8: too_many_nodes: ") && said.contains("`s0` alone counts 60000"),
+        "{said}"
+    );
     let mut text = "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n".to_string();
     for node in 0..4 {
         let _ = write!(text, "[node.n{node}]\npolicy = \"fair\"\nunder.top = {{}}\n");

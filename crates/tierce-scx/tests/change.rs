@@ -488,7 +488,7 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
         match result {
             Ok(()) => assert_eq!(expected, "", "{is}"),
             Err(refused) => {
-                assert!(!expected.is_empty() && refused.to_string().starts_with(expected), "{is}: {refused}")
+                assert!(!expected.is_empty() && refused.to_string().contains(expected), "{is}: {refused}")
             }
         }
         trial.graph.check(true).unwrap();

@@ -147,8 +147,11 @@ impl fmt::Debug for Simulation {
 impl Simulation {
     /// The plan at time 0, nobody running yet.
     pub fn new(plan: &Plan, options: Options) -> Result<Simulation, Refused> {
-        let mut graph = Graph::new(plan.machine.cpus, 0)
-            .map_err(|error| Refused { what: "machine".into(), why: error.into() })?;
+        let mut graph = Graph::new(plan.machine.cpus, 0).map_err(|error| Refused {
+            place: None,
+            what: "machine".into(),
+            why: error.into(),
+        })?;
         let ids = plan.build(&mut graph.at(0), Members::Played)?;
         graph.set_quiet(true);
         graph.set_floor_ns(options.floor_ns);

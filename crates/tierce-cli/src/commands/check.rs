@@ -30,7 +30,7 @@ pub struct Args {
     /// Say what one node or task is promised, and from whom, up to its CPUs
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     explain: Option<String>,
-    /// Write each fault as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
+    /// Write each fault, and what does not hold, as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
     #[arg(long, conflicts_with = "json")]
     short: bool,
 }
@@ -52,7 +52,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     let admission = plan.admit();
-    if let Some(name) = &args.explain {
+    if args.short {
+        let faults = admission.faults(&plan);
+        if !faults.faults.is_empty() {
+            println!("{faults}");
+        }
+    } else if let Some(name) = &args.explain {
         let text = admission.explain(&plan, name);
         print!(
             "{}",

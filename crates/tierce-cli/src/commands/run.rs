@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierce_plan::{Difference, Plan, Source, Sources};
+use tierce_plan::{Difference, Plan, Refused, Source, Sources};
 use tierce_policy::recording;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
@@ -126,8 +126,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
             bail!("{}: the plan has faults", args.plan.display());
         }
     };
+    let unfit = plan.admit().faults(&plan);
+    let explain = |error: &anyhow::Error| {
+        if error.is::<Refused>() {
+            eprint!("{}", unfit.report());
+        }
+    };
     if args.dry_run {
-        return dry_run(&plan, args.json);
+        return dry_run(&plan, args.json).inspect_err(explain);
     }
     let trace_kinds = match &args.trace {
         Some(_) => u64::MAX,
@@ -151,7 +157,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
     let mut server = Server::bind(&socket_path(args.socket))?;
-    let mut live = Live::start(plan, options)?;
+    let mut live = Live::start(plan, options).inspect_err(explain)?;
     let mut trace = match &args.trace {
         Some(path) => {
             let file = File::create(path).with_context(|| path.display().to_string())?;

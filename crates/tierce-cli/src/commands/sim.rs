@@ -99,8 +99,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         check: args.check,
         ..Options::default()
     };
-    let mut simulation =
-        Simulation::new(&plan, options).with_context(|| format!("{}: refused", path.display()))?;
+    let mut simulation = Simulation::new(&plan, options)
+        .inspect_err(|_| eprint!("{}", plan.admit().faults(&plan).report()))?;
     let mut recorder = Recorder::new(&args, &simulation)?;
     let played = play(&args, &mut simulation, &mut recorder);
     recorder.take(&mut simulation.closing_events())?;

@@ -5,6 +5,7 @@ use crate::faults::Fault;
 use crate::model::PARAMS;
 use crate::policies::{self, Param, ParamKind, PolicyRecord};
 use crate::source::Spot;
+use crate::tree::show_whole;
 use crate::tree::{Collector, Fields, Kind, Value};
 use crate::units::show_time;
 
@@ -92,8 +93,8 @@ pub fn param_value(what: &str, param: &Param, value: &Value, collector: &mut Col
     let number = match param.kind {
         ParamKind::Time | ParamKind::DurationOf(_) => collector.time(what, value)?,
         ParamKind::Count => match &value.kind {
-            Kind::Whole(Some(number)) if *number < 0 => {
-                out_of_range(what, param, number.to_string(), value.spot, collector);
+            Kind::Whole(number) if number.is_none_or(|number| number < 0) => {
+                out_of_range(what, param, show_whole(*number), value.spot, collector);
                 return None;
             }
             _ => collector.whole(what, value, 0, i64::MAX)? as u64,
