@@ -91,19 +91,16 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((weak, s
 #define SCX_ENQ_WAKEUP		       1ull
 #define SCX_ENQ_HEAD		       (1ull << 16)
 #define SCX_ENQ_PREEMPT		       (1ull << 32)
-#define SCX_ENQ_LAST		       (1ull << 41)
 #define SCX_DEQ_SLEEP		       1ull
 #define SCX_KICK_PREEMPT	       2ull
 #define SCX_TASK_QUEUED		       1u
 #define SCX_OPS_ENQ_LAST	       2ull
 #define SCX_OPS_ENQ_EXITING	       4ull
 #define SCX_OPS_ENQ_MIGRATION_DISABLED 16ull
-#define SCX_OPS_ALLOW_QUEUED_WAKEUP    32ull
 #define PF_KTHREAD		       0x00200000u
 #define TASK_DEAD		       0x80u
 #define MAX_RT_PRIO		       100
 #define ENOENT			       2
-#define ESRCH			       3
 #define ENOMEM			       12
 #define EBUSY			       16
 #define EINVAL			       22

@@ -88,13 +88,6 @@ static inline bool edge_exists(u32 edge)
 {
 	return edge && edge < TIERCE_EDGES && edge_at(edge)->child;
 }
-static inline u32 cpus_count(u64 cpus)
-{
-	u32 count = 0, bit;
-	for (bit = ZERO; bit < TIERCE_CPUS && CAN_LOOP; bit++)
-		count += cpus >> bit & 1;
-	return count;
-}
 static inline u32 cpus_lowest(u64 cpus)
 {
 	u32 bit;

@@ -660,11 +660,6 @@ impl Plan {
         edges
     }
 
-    /// The entry for a task or set of that name.
-    pub fn entry_named(&self, name: &str) -> Option<usize> {
-        self.entries.iter().position(|entry| self.child_name(entry.target) == name)
-    }
-
     /// Relative deadline of the jobs of a task or of each member of a set.
     pub fn job_deadline_ns(&self, child: Child) -> Option<u64> {
         let load = match child {

@@ -12,8 +12,6 @@ pub const FLOOR_NS: u64 = 2_000;
 /// Of the ring that entries come through when they are recorded: a million of them, should the loader have to wait long.
 const ENTRIES_BYTES: u32 = 1 << 26;
 
-/// Refusals of the kernel side that are not the engine's.
-pub const NO_THREAD: u64 = 1000;
 const NO_NICE: u32 = u32::MAX;
 
 const OP_INIT: u32 = 1;

@@ -236,12 +236,6 @@ impl Stats {
         (task.cpu_ns, task.switches, task.migrations) = (cpu_ns, switches, migrations);
     }
 
-    /// What was counted of a task's jobs, where no records tell.
-    pub fn set_task_jobs(&mut self, task: u32, released: u64, misses: u64) {
-        let task = at(&mut self.tasks, task);
-        (task.released, task.misses) = (released, misses);
-    }
-
     /// What the engine counted for an edge. Replenishments count themselves.
     pub fn set_edge_usage(&mut self, edge: u32, cpu_ns: u64, grants: u64, throttles: u64, forgiven_ns: u64) {
         let edge = at(&mut self.edges, edge);
