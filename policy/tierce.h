@@ -4,7 +4,7 @@
  *
  * A scheduler hierarchy is a graph. Nodes with a policy are schedulers, nodes without one are tasks, an edge is a
  * virtual processor (VP) from a parent to a child. The graph lives in flat arrays addressed by u32 ids, 0 is "none".
- * The same files are compiled into the simulator, the kernel's BPF object and the firmware; everything a target
+ * The same files are compiled into the simulator and into the kernel's BPF object; everything a target
  * provides is in its port header (struct-free: a handful of functions and limits, listed at the end of this file).
  *
  * Times are u64 nanoseconds of one clock; names end in _ns. Nothing here reads a clock: time is an argument.

@@ -616,7 +616,7 @@ impl Admission {
                     Some(mend) => {
                         fault.hint(mend.words(plan)).other(plan.edges[mend.edge].spot, "for example here")
                     }
-                    None => fault.hint("no single number can mend it: reduce several"),
+                    None => fault.hint("no single reduction was found that mends it: reduce several"),
                 });
             }
         }

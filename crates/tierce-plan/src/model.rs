@@ -160,7 +160,7 @@ pub struct Task {
     pub load: Option<Load>,
     /// CPUs it may run on, a bit each; `None`: all.
     pub affinity: Option<u64>,
-    /// Guarantees that check proves and run watches; for now opaque text whose form is known to be right.
+    /// Guarantees that the task asks for; their form is known to be right.
     pub needs: Vec<Need>,
     /// Where it is defined.
     pub spot: Spot,

@@ -81,7 +81,7 @@ impl Admission {
                 line(format!("✗ {} ({place}): {}: {}", node.name, failure.rule, failure.message));
                 line(match &failure.mend {
                     Some(mend) => format!("  The smallest change that mends it: {}.", mend.words(plan)),
-                    None => "  No single number can mend it: reduce several.".into(),
+                    None => "  No single reduction was found that mends it: reduce several.".into(),
                 });
             }
             for open in &verdict.open {

@@ -142,8 +142,8 @@ fn failure(
     })
 }
 
-/// The reduction of one task's work that takes least, by bisection; only for nodes of a readable size. The tasks are what
-/// the edges ask for, `parameter` is what a person would reduce, to `least_ns` at least.
+/// The reduction of one task's work that takes least, by bisection; only for nodes of a readable size, in which a short
+/// window fails. The tasks are what the edges ask for, `parameter` is what a person would reduce, to `least_ns` at least.
 pub fn mend_by_bisection(
     edges: &[usize],
     tasks: &[Task],
@@ -151,10 +151,10 @@ pub fn mend_by_bisection(
     parameter: &'static str,
     least_ns: u64,
 ) -> Option<Mend> {
-    if tasks.len() > 32 {
+    let mut edf = Edf::new();
+    if tasks.len() > 32 || edf.shortest_excess(tasks, supply).is_none() {
         return None;
     }
-    let mut edf = Edf::new();
     let mut fits = |at: usize, work_ns: u64| {
         let mut tasks = tasks.to_vec();
         tasks[at].work_ns = work_ns;

@@ -1,6 +1,6 @@
 //! The event stream: files, statistics, Perfetto traces, HTML timelines.
 //!
-//! Every target (simulator, kernel, firmware) tells what it did as [`Event`]s, 32 bytes each, the layout of
+//! Every target (simulator, kernel) tells what it did as [`Event`]s, 32 bytes each, the layout of
 //! `policy/events.h`. What draws, counts or judges reads only them:
 //!
 //! ```text

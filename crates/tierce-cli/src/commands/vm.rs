@@ -58,8 +58,8 @@ pub struct Args {
     /// Where the files that the command leaves in /out go; also the kernel's console.log.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Most it may take, boot included: 90s, 5m. Then the exit code is 124.
-    #[arg(long, default_value = "5m", value_parser = time::duration, value_name = "TIME")]
+    /// Most it may take, boot included: 90s, 10min. Then the exit code is 124.
+    #[arg(long, default_value = "5min", value_parser = time::duration, value_name = "TIME")]
     limit: u64,
     /// One more word for the kernel's command line. Repeatable.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
