@@ -55,7 +55,8 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u64 dispatches, keeps, misses, arms, fires;
 	u64 forgotten;	/* kicks that led to no decision and were repeated */
 	u64 away_at_ns; /* a thread of a higher class runs; if it still does then, the CPU is away. 0: none does */
-	u32 away, pad;	/* the graph counts the CPU as offline */
+	u32 away;	/* the graph counts the CPU as offline */
+	u32 going;	/* so it does, before the kernel does */
 	u64 aways;
 	u64 irq_ns;	/* an interrupt is under way since then, 0: none */
 	u64 softirq_ns; /* the same of a softirq: what it took up to then is counted */

@@ -87,10 +87,12 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((weak, s
 
 /* The kernel's interface: numbers of enums that have not changed since sched_ext appeared in 6.12. */
 #define SCX_DSQ_LOCAL		       0x8000000000000002ull
+#define SCX_DSQ_LOCAL_ON	       0xc000000000000000ull
 #define SCX_SLICE_INF		       (~0ull)
 #define SCX_ENQ_WAKEUP		       1ull
 #define SCX_ENQ_HEAD		       (1ull << 16)
 #define SCX_ENQ_PREEMPT		       (1ull << 32)
+#define SCX_ENQ_LAST		       (1ull << 41)
 #define SCX_DEQ_SLEEP		       1ull
 #define SCX_KICK_PREEMPT	       2ull
 #define SCX_TASK_QUEUED		       1u

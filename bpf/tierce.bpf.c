@@ -484,12 +484,19 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
+/* Offline, not only away. */
+static inline bool cpu_is_gone(u32 cpu)
+{
+	return !cpu_at(cpu)->online && !side_at(cpu)->away;
+}
 /* A CPU that a higher class keeps for long is away: what waited for it there goes elsewhere if it can. */
 static inline void cpu_goes(u32 cpu, u64 now)
 {
 	side_at(cpu)->away_at_ns = 0;
 	side_at(cpu)->away = 1;
 	side_at(cpu)->aways++;
+	side_at(cpu)->left = TIERCE_NONE;
+	graph_returned(cpu, now);
 	graph_online(cpu, 0, now);
 	graph_decide(cpu, now, 0);
 	graph_returned(cpu, now);
@@ -592,6 +599,9 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	u64 now;
 	if (cpu >= TIERCE_CPUS)
 		return 0;
+	side_at(cpu)->timer_ns = TIERCE_NEVER;
+	if (cpu_is_gone(cpu)) /* its timer has come to another CPU */
+		return 0;
 	bpf_local_irq_save(&flags);
 	now = now_ns();
 	if (side_at(cpu)->softirq_ns) {
@@ -599,7 +609,6 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		side_at(cpu)->fired_ns = now;
 	}
 	side_at(cpu)->fires++;
-	side_at(cpu)->timer_ns = TIERCE_NEVER;
 	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now) {
 		cpu_goes(cpu, now);
 	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
@@ -639,7 +648,7 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 static inline bool leaf_is_cut_off(u32 leaf)
 {
 	u32 domain = node_at(leaf)->domain;
-	return domain < TIERCE_CPUS && !cpu_at(domain)->online && !side_at(domain)->away;
+	return domain < TIERCE_CPUS && cpu_is_gone(domain);
 }
 
 SEC("struct_ops/enqueue")
@@ -651,6 +660,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 
 	if (thread_is_pinned(p)) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		if (enq_flags & SCX_ENQ_LAST) /* the kernel has looked there already */
+			port_kick(cpu);
 		return;
 	}
 	if (!t || cpu >= TIERCE_CPUS)
@@ -671,6 +682,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	if (!leaf) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, OVERFLOW_SLICE_NS, enq_flags);
+		if (enq_flags & SCX_ENQ_LAST)
+			port_kick(cpu);
 		return;
 	}
 	leaf_at(leaf)->custody = 1;
@@ -746,7 +759,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	bool fits, leaving = false;
 	u64 now;
 
-	if (cpu >= TIERCE_CPUS || side_at(cpu)->left)
+	if (cpu >= TIERCE_CPUS || side_at(cpu)->left || cpu_is_gone(cpu))
 		return;
 	now = now_ns();
 	if (side_at(cpu)->interrupted_ns)
@@ -806,6 +819,11 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		} else {
 			side_at(cpu)->misses++;
 			scx_bpf_dispatch_cancel();
+			/* It cannot leave a CPU that no longer asks: let it go on there. */
+			if (task->migration_disabled && waits_on < TIERCE_CPUS && cpu_is_gone(waits_on)) {
+				leaf_at(leaf)->custody = 0;
+				scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | waits_on, OVERFLOW_SLICE_NS, 0);
+			}
 		}
 	}
 	bpf_rcu_read_unlock();
@@ -822,9 +840,13 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
-	/* A CPU on its way out or in is left alone: kicks and timers are queued on the CPU itself, and would stay there. */
-	if (!cpu_at(cpu)->online && !side_at(cpu)->away)
+	/* A CPU on its way out or in is left alone: kicks and timers are queued on the CPU itself, and would stay there. But
+	 * whoever uses up its slice alone is queued there by the kernel, which then looks at the queue no more. */
+	if (cpu_is_gone(cpu)) {
+		if (!next->pid && prev->pid && (preempt || !prev->__state))
+			port_kick(cpu);
 		return 0;
+	}
 	if (next->pid) {
 		above = next->prio < MAX_RT_PRIO;
 		if (above || thread_is_pinned(next)) {
@@ -932,26 +954,46 @@ void BPF_PROG(tierce_cpu_release, s32 cpu, void *args)
 }
 
 /* What waits on a CPU that goes offline keeps it from going: the loader has every thread queued anew, elsewhere. */
-SEC("struct_ops/cpu_online")
-void BPF_PROG(tierce_cpu_online, s32 cpu)
+static inline int cpu_turns(u32 cpu, u32 online, u32 going)
 {
 	unsigned long flags;
+	if (cpu >= TIERCE_CPUS)
+		return 0;
 	bpf_local_irq_save(&flags);
-	graph_online(cpu, 1, now_ns());
-	bpf_local_irq_restore(&flags);
-	tell(NEWS_CPU, cpu);
-}
-SEC("struct_ops/cpu_offline")
-void BPF_PROG(tierce_cpu_offline, s32 cpu)
-{
-	unsigned long flags;
-	bpf_local_irq_save(&flags);
-	if ((u32)cpu < TIERCE_CPUS) { /* it runs a thread of the kernel now, and will not be asked for a decision again */
+	side_at(cpu)->going = going;
+	if (online) {
+		graph_online(cpu, 1, now_ns());
+	} else { /* it runs a thread of the kernel now, and will not be asked for a decision again */
 		cpu_goes(cpu, now_ns());
 		side_at(cpu)->away = 0;
 	}
 	bpf_local_irq_restore(&flags);
-	tell(NEWS_CPU, cpu);
+	return tell(NEWS_CPU, cpu);
+}
+SEC("struct_ops/cpu_online")
+void BPF_PROG(tierce_cpu_online, s32 cpu)
+{
+	cpu_turns(cpu, 1, 0);
+}
+SEC("struct_ops/cpu_offline")
+void BPF_PROG(tierce_cpu_offline, s32 cpu)
+{
+	cpu_turns(cpu, 0, 0);
+}
+/* The first of the steps that a CPU takes on its way out is told of before its queue is closed. Between that and cpu_offline
+ * the kernel waits for readers of RCU, who must not wait for this CPU. */
+SEC("tp_btf/cpuhp_enter")
+int BPF_PROG(tierce_cpu_steps, u32 cpu, int target, int step)
+{
+	if (cpu != bpf_get_smp_processor_id() || target >= step || cpu >= TIERCE_CPUS || !SIDE.ready || cpu_is_gone(cpu))
+		return 0;
+	return thread_is_pinned(bpf_get_current_task_btf()) ? cpu_turns(cpu, 0, 1) : 0; /* that takes them */
+}
+/* It does not go after all. */
+SEC("tp_btf/cpuhp_exit")
+int BPF_PROG(tierce_cpu_stays, u32 cpu, int state, int step, int error)
+{
+	return error && cpu < TIERCE_CPUS && side_at(cpu)->going ? cpu_turns(cpu, 1, 0) : 0;
 }
 
 SEC("struct_ops.s/init")

@@ -37,4 +37,37 @@ done
 wait $meters
 say affinity "$(cat /out/affinity.meter)"
 
+# A CPU goes and comes back while processes come and go.
+meter service --name right --time 1s >/out/right.meter &
+right=$!
+meter forkstorm --count 300 --parallel 8 --hogs 2 >/out/storm.meter &
+storm=$!
+cycles=0 slowest=0
+while kill -0 $storm 2>/dev/null; do
+	for online in 0 1; do
+		from=$(now_ms)
+		echo $online >/sys/devices/system/cpu/cpu1/online
+		took=$(($(now_ms) - from))
+		[ $took -le $slowest ] || slowest=$took
+		sleep 0.1
+	done
+	cycles=$((cycles + 1))
+done
+wait $right
+say storm "$(cat /out/storm.meter)"
+say unplugged "{\"cycles\":$cycles,\"slowest_ms\":$slowest}"
+
+# One that has to stay, for what the deadline class has promised, does so.
+chrt -d -T 80000000 -D 100000000 -P 100000000 0 sleep 100 &
+promised=$!
+chrt -d -T 80000000 -D 100000000 -P 100000000 0 sleep 100 &
+promised="$promised $!"
+sleep 0.1
+went=true
+echo 0 >/sys/devices/system/cpu/cpu1/online || went=false
+meter hogs --count 2 --start "$(in_ms 100)" --time 500ms >/out/stays.meter
+say stays "{\"went\":$went,\"online\":\"$(cat /sys/devices/system/cpu/online)\",\"hogs\":$(cat /out/stays.meter)}"
+# shellcheck disable=SC2086 # a list
+kill $promised
+sleep 0.2
 finish INT

@@ -287,7 +287,8 @@ fn one_cpu() {
     assert!(boot.number("killed", "/after_ms") < 1000.0);
 }
 
-/// Two CPUs: a tree of its own on each, a container below both, a rest that both serve, affinity that changes.
+/// Two CPUs: a tree of its own on each, a container below both, a rest that both serve, affinity that changes, a CPU that
+/// goes and comes back.
 #[test]
 fn two_cpus() {
     let boot = Boot::run("two-cpus.sh", 2, "7.0.13", Some("--deterministic"), &["two-cpus.toml"]);
@@ -316,6 +317,16 @@ fn two_cpus() {
     // With both CPUs, one of them, the other and both again, three hogs share alike.
     let [least, most] = ["/units_min", "/units_max"].map(|which| boot.number("affinity", which));
     assert!(least > 0.9 * most, "{least} to {most}");
+
+    // A CPU that went while processes came and went has kept nobody waiting; one that had to stay still works.
+    println!("unplugged: {} storm: {}", boot.got("unplugged"), boot.got("storm"));
+    assert!(boot.number("unplugged", "/cycles") >= 2.0);
+    assert!(boot.number("unplugged", "/slowest_ms") < 500.0);
+    assert_eq!(boot.number("storm", "/failed") + boot.number("storm", "/unclean"), 0.0);
+    assert!(boot.number("storm", "/birth_ns/max") < 500e6);
+    assert_eq!((&boot.got("stays")["went"], &boot.got("stays")["online"]), (&json!(false), &json!("0-1")));
+    assert!(boot.number("stays", "/hogs/units_min") > 0.8 * boot.number("stays", "/hogs/units_max"));
+    boot.assert_no_leak("two");
 }
 
 /// No task is run by two CPUs at once. Records come in the order in which things happened; their times may not, since a CPU

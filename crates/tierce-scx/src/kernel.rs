@@ -123,7 +123,7 @@ pub struct CpuSide {
     away_at_ns: u64,
     /// Taken by a higher class for so long that the graph counts it as offline.
     pub away: u32,
-    pad: u32,
+    going: u32,
     /// How often that was so.
     pub aways: u64,
     irq_ns: u64,
@@ -392,8 +392,9 @@ impl Kernel {
 
     /// From here on the kernel schedules with it.
     pub fn attach(&mut self) -> Result<()> {
-        for program in ["tierce_switch", "tierce_newtask", "tierce_exec", "tierce_rename"] {
-            let link = self.object.attach(program)?;
+        let traced = ["switch", "newtask", "exec", "rename", "cpu_steps", "cpu_stays"];
+        for program in traced.map(|name| format!("tierce_{name}")) {
+            let link = self.object.attach(&program)?;
             self.links.push(link);
         }
         for (program, tracepoint) in INTERRUPTS.into_iter().filter(|_| self.options.overheads_stolen) {
