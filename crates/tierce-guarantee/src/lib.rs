@@ -1,7 +1,7 @@
 //! Guarantees of CPU time: what a scheduler promises to whom it schedules, and what follows from it.
 //!
 //! The twelve types of Regehr's thesis on hierarchical loadable schedulers (HLS, chapter 5) with exact numbers, the
-//! conversions between them ([`convert`], [`show`], [`cell`]), what is sure to arrive in a window ([`Supply`]), numbers
+//! conversions between them ([`convert()`], [`show`], [`cell`]), what is sure to arrive in a window ([`Supply`]), numbers
 //! solved for ([`best`], [`weakest`]), and what schedulers make of a guarantee ([`schedulers`]). Nothing here does any I/O
 //! or rounds.
 

@@ -1,7 +1,7 @@
 //! A timeline as one HTML page that needs nothing else: no server, no network, no other file.
 //!
 //! The page carries the records themselves (columns of variable-length integers, deflated, base64: about 4 bytes per
-//! record) and follows them in the browser; the statistics below it are the [`Report`](crate::Report) made here. Its
+//! record) and follows them in the browser; the statistics below it are the [`Report`] made here. Its
 //! parts lie in `html/`: `data.js` (decode and follow), `view.js` (rows, time, drawing), `input.js` (mouse and keys),
 //! `page.js` (title, legend, tables), `selftest.js` (runs at `#selftest`).
 

@@ -19,7 +19,7 @@ const SLICE_NS: u64 = 10_000_000;
 ///
 /// Plays the loads of the plan's tasks under its schedulers, which are the very code that `run` loads into the kernel.
 /// Nothing on this machine is measured or touched, no clock is read: the same plan, time and seed give the same result
-/// everywhere. Costs of scheduling and interrupts are those of the plan's [machine], nothing unless given.
+/// everywhere. Costs of scheduling and interrupts are those of the plan's `[machine]`, nothing unless given.
 ///
 /// A job arrives at its release (with its jitter); its response time counts from there, its deadline from the release
 /// without jitter. A job that arrives while the one before it runs waits for it. A miss is a job that was not done at
