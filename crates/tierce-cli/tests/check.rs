@@ -116,6 +116,17 @@ fn explanations_and_needs() {
     assert!(said.contains("\n\ntop: fixed-priority\n  promised  ALL: all of a CPU\n"), "{said}");
     let output = tierce(&["check", "--explain", "nobody", "examples/desktop.toml"]);
     assert!(output.status.code() == Some(2) && text(&output.stderr).contains("name_must_be_known"));
+    let output = tierce(&["check", "--explain", "adio", "examples/desktop.toml"]);
+    assert!(
+        text(&output.stderr).ends_with("set `adio`; did you mean `audio`?\n"),
+        "{}",
+        text(&output.stderr)
+    );
+    // a set is explained by its members, a replicated node by its replicas
+    let said = text(&tierce(&["check", "--explain", "compiler", "examples/desktop.toml"]).stdout);
+    assert!(said.starts_with("compiler: each of 4 tasks below `build`\n"), "{said}");
+    let said = text(&tierce(&["check", "--explain", "top", "examples/two-cpus.toml"]).stdout);
+    assert!(said.starts_with("top@0: ") && said.contains("\n\ntop@1: "), "{said}");
 
     let plan = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n\
         [task.a]\nunder.top = { budget = \"6ms\", period = \"10ms\" }\nneeds = \"RESCS 6ms 13ms\"\n";

@@ -2,10 +2,11 @@
 
 use crate::admission::{Admission, NodeVerdict, TaskVerdict};
 use crate::exact::{percent, Share};
-use crate::model::{Child, Edge, Need, Plan, PARAMS};
+use crate::model::{Child, Edge, Need, Node, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::promises::{Promise, Proof};
 use crate::structure::Shape;
+use crate::tree::closest;
 use crate::units::show_time;
 use std::fmt::Write;
 use tierce_guarantee::Kind;
@@ -36,20 +37,36 @@ impl Admission {
         text
     }
 
-    /// What a node or task is promised and needs, and from whom, up to its CPUs; `None`: there is no such part.
-    pub fn explain(&self, plan: &Plan, name: &str) -> Option<String> {
+    /// What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs; `Err`: there is no such
+    /// part, but perhaps one of this name was meant.
+    pub fn explain<'p>(&self, plan: &'p Plan, name: &str) -> Result<String, Option<&'p str>> {
         let shape = Shape::new(plan);
-        let node = |name: &str| plan.nodes.iter().position(|node| node.name == name);
+        let set = plan.sets.iter().find(|set| set.name == name);
+        let first = set.and_then(|set| set.members.clone().next());
+        let task = plan.tasks.iter().position(|task| task.name == name).or(first);
         let mut text = String::new();
         let mut waiting = Vec::new();
-        match plan.tasks.iter().position(|task| task.name == name) {
+        match task {
             Some(task) => {
                 let (found, above) = (&self.tasks[task], &shape.task_parents[task]);
-                part(&mut text, plan, name, "task", above);
+                let what =
+                    set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
+                part(&mut text, plan, name, &what, above);
                 promised(&mut text, &found.promises, &plan.tasks[task].needs, &found.needs);
                 waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
             }
-            None => waiting.push(node(name)?),
+            None => {
+                let named = |node: &Node| node.name == name || node.base == name; // a node, or all its replicas
+                waiting.extend((0..plan.nodes.len()).rev().filter(|index| named(&plan.nodes[*index])));
+                waiting.extend(set.iter().flat_map(|set| set.under.iter().map(|edge| edge.parent)));
+            }
+        }
+        if waiting.is_empty() {
+            let nodes = plan.nodes.iter().map(|node| &node.base);
+            let names = nodes
+                .chain(plan.tasks.iter().map(|task| &task.name))
+                .chain(plan.sets.iter().map(|set| &set.name));
+            return Err(closest(name, names.map(String::as_str)));
         }
         let mut seen = Vec::new();
         while let Some(index) = waiting.pop() {
@@ -66,7 +83,7 @@ impl Admission {
             }
             waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
         }
-        Some(text)
+        Ok(text)
     }
 
     fn verdict(&self, plan: &Plan, text: &mut String) {

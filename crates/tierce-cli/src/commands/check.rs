@@ -1,6 +1,6 @@
 //! `tierce check`: is the plan right, and do its promises hold?
 
-use anyhow::{Context, Result};
+use anyhow::{anyhow, Result};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_plan::{Faults, Options, Plan, CHECK_VERSION};
@@ -27,7 +27,7 @@ pub struct Args {
     /// Write the verdict as JSON (documented in docs/plan-language.md)
     #[arg(long)]
     json: bool,
-    /// Say what one node or task is promised, and from whom, up to its CPUs
+    /// Say what one node, task or set is promised, and from whom, up to its CPUs
     #[arg(long, value_name = "NAME", conflicts_with = "json")]
     explain: Option<String>,
     /// Write each fault, and what does not hold, as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
@@ -58,11 +58,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
             println!("{faults}");
         }
     } else if let Some(name) = &args.explain {
-        let text = admission.explain(&plan, name);
-        print!(
-            "{}",
-            text.with_context(|| format!("name_must_be_known: the plan has no node or task `{name}`"))?
-        );
+        let text = admission.explain(&plan, name).map_err(|close| {
+            let hint = close.map_or(String::new(), |close| format!("; did you mean `{close}`?"));
+            anyhow!("name_must_be_known: the plan has no node, task or set `{name}`{hint}")
+        })?;
+        print!("{text}");
     } else if args.json {
         println!("{}", serde_json::to_string_pretty(&admission.to_json(&plan))?);
     } else {
