@@ -15,11 +15,17 @@
 #define COMMAND_NO_NICE	  0xffffffffu
 #define COMMAND_TO_DEFAULT 0xffffffffu /* instead of a thread's next leaf: any below the default node */
 
-#define OVERFLOW_SLICE_NS 1000000
-#define ARENA_MARK	  0x54494552434521ull
+#define ARENA_MARK 0x54494552434521ull
 
-enum tierce_news_kind { NEWS_THREAD = 1, NEWS_EXEC, NEWS_NAME, NEWS_CPU, NEWS_BACK };
-struct tierce_news { /* a thread may match something else now, a CPU came or went, a thread is back in our class */
+enum tierce_news_kind {
+	NEWS_THREAD = 1, /* it may match something else now, or has left our class */
+	NEWS_EXEC,
+	NEWS_NAME,
+	NEWS_CPU,  /* one came or went */
+	NEWS_BACK, /* a thread that was lost may have its place again */
+	NEWS_LOST  /* a thread may not run where its place is; from bit 8 on: the engine's error, 0: it was taken */
+};
+struct tierce_news {
 	u32 kind, id;
 };
 
@@ -69,7 +75,8 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u64 fired_ns;
 	u64 way_out_ns;
 	u32 blocking, pad2; /* its thread is about to sleep: a decision comes of itself, no kick is needed */
-	u64 pads[3];
+	u64 beside_ns;	    /* from then on threads without a leaf have a turn */
+	u64 pads[2];
 };
 
 struct tierce_side {

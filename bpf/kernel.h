@@ -66,8 +66,8 @@ struct scx_exit_info {
 /* Of the operations only the members in use: libbpf matches them by name. */
 typedef void operation(void);
 struct sched_ext_ops {
-	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *set_weight, *init_task, *enable,
-	    *disable, *cpu_release, *cpu_online, *cpu_offline, *init, *exit;
+	operation *select_cpu, *enqueue, *dequeue, *dispatch, *quiescent, *set_cpumask, *set_weight, *tick, *init_task,
+	    *exit_task, *enable, *disable, *cpu_release, *cpu_online, *cpu_offline, *init, *exit;
 	u32 dispatch_max_batch;
 	u64 flags;
 	u32 timeout_ms, exit_dump_len;
@@ -94,11 +94,13 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((weak, s
 #define SCX_ENQ_PREEMPT		       (1ull << 32)
 #define SCX_ENQ_LAST		       (1ull << 41)
 #define SCX_DEQ_SLEEP		       1ull
+#define SCX_KICK_IDLE		       1ull
 #define SCX_KICK_PREEMPT	       2ull
 #define SCX_TASK_QUEUED		       1u
 #define SCX_OPS_ENQ_LAST	       2ull
 #define SCX_OPS_ENQ_EXITING	       4ull
 #define SCX_OPS_ENQ_MIGRATION_DISABLED 16ull
+#define PF_EXITING		       0x00000004u
 #define PF_KTHREAD		       0x00200000u
 #define TASK_DEAD		       0x80u
 #define MAX_RT_PRIO		       100

@@ -4,12 +4,12 @@
  *
  * A thread of the machine is a task (leaf) of the graph. Its life, all under the lock of its run queue:
  *
- *   enable     it comes into our class: it gets a leaf below the default node     (thread_join)
- *   enqueue    it waits with us: custody; its leaf is requested
+ *   enqueue    it waits with us: it gets a leaf below the default node if it has none (thread_join); custody; its leaf is
+ *              requested
  *   dispatch   a CPU asks what to run: graph_decide; the thread goes from custody to the CPU's local queue
  *   dequeue    the kernel takes it back (affinity, class, ...): custody ends
  *   quiescent  it can no longer use a CPU: its leaf is released; a dead one gives its leaf back
- *   disable    it leaves our class (to a real-time one): the leaf is given back   (thread_leave)
+ *   disable    it leaves our class (to a real-time one): the loader gives the leaf back
  *
  * Custody: a thread that was enqueued and not yet dispatched or dequeued. Only such a thread is inserted anywhere, so a
  * thread that still runs elsewhere is never dispatched twice. leaf[].custody says so; slots[] holds the reference.
@@ -44,10 +44,11 @@ const volatile u32 record_entries = 0;
 const volatile u32 cpus_here = 1;
 const volatile u32 overheads_stolen = 1;
 
-struct thread {	  /* of every thread, in its task storage */
-	u32 leaf; /* its task in the graph, 0: none, it runs outside */
-	u32 next; /* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
-	u32 lost; /* it left our class and with it the place that the plan has for it */
+struct thread {	    /* of every thread, in its task storage */
+	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
+	u32 next;   /* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
+	u32 lost;   /* it has not the place that the plan has for it: it left our class, or may not run there */
+	u32 beside; /* no leaf was left for it; counted once */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
@@ -140,6 +141,9 @@ void scx_bpf_dispatch_cancel(void) __ksym;
 u32 scx_bpf_reenqueue_local(void) __ksym;
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
 s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
+s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
+bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
+s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 struct task_struct *bpf_task_acquire(struct task_struct *p) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
@@ -300,6 +304,21 @@ static inline void job_end(u32 leaf, u64 now)
 	port_trace(TIERCE_EV_job_complete, node_at(leaf)->last_cpu, leaf, job, now - woke, now);
 }
 
+/* ---- news for the loader, which knows what matches -------------------------------------------------------------- */
+
+static inline int tell(u32 kind, u32 id)
+{
+	struct tierce_news *item = bpf_ringbuf_reserve(&news, sizeof *item, 0);
+	if (!item) {
+		__sync_fetch_and_add(&SIDE.missed, 1);
+		return 0;
+	}
+	item->kind = kind;
+	item->id = id;
+	bpf_ringbuf_submit(item, 0);
+	return 0;
+}
+
 /* ---- leaves of threads ------------------------------------------------------------------------------------------ */
 
 static inline u64 cpus_of(const struct cpumask *mask)
@@ -367,8 +386,6 @@ static inline u32 leaf_free_locked(u32 leaf, u64 now)
 }
 static inline void leaf_free(u32 leaf, u64 now)
 {
-	leaf_at(leaf)->custody = 0;
-	leaf_at(leaf)->pid = 0;
 	if (leaf_at(leaf)->own == LEAF_PLAN)
 		return;
 	control_lock();
@@ -395,6 +412,13 @@ static inline void slot_clear(u32 leaf)
 		bpf_task_release(task);
 }
 
+static inline void leaf_empty(u32 leaf)
+{
+	slot_clear(leaf);
+	leaf_at(leaf)->custody = 0;
+	leaf_at(leaf)->pid = 0;
+}
+
 /* Under the thread's run queue lock, the thread not queued. */
 static inline void thread_leave(struct task_struct *p, struct thread *t, u64 now)
 {
@@ -402,10 +426,10 @@ static inline void thread_leave(struct task_struct *p, struct thread *t, u64 now
 	t->leaf = TIERCE_NONE;
 	if (!leaf)
 		return;
-	slot_clear(leaf);
+	leaf_empty(leaf);
 	leaf_free(leaf, now);
 }
-/* It dies, or leaves our class. */
+/* It dies. */
 static inline void thread_end(struct task_struct *p, struct thread *t, u64 now)
 {
 	u32 next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
@@ -416,10 +440,8 @@ static inline void thread_end(struct task_struct *p, struct thread *t, u64 now)
 static inline void thread_takes(struct task_struct *p, struct thread *t, u32 leaf)
 {
 	t->leaf = leaf;
-	if (!leaf) {
-		__sync_fetch_and_add(&SIDE.overflows, 1);
+	if (!leaf)
 		return;
-	}
 	leaf_at(leaf)->pid = p->pid;
 	leaf_at(leaf)->woke_ns = 0;
 	leaf_at(leaf)->moving = 1;
@@ -431,6 +453,13 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 	if (leaf_at(leaf)->own != LEAF_PLAN)
 		name_write(leaf, p, now_ns());
 }
+/* The plan has a place for it that it cannot have: the loader tells the user why. */
+static inline void thread_is_lost(struct task_struct *p, struct thread *t, u32 error)
+{
+	__sync_fetch_and_add(&SIDE.displaced, 1);
+	t->lost = 1;
+	tell(NEWS_LOST | error << 8, p->pid);
+}
 /* To a leaf of the default node. */
 static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus, u64 now)
 {
@@ -440,7 +469,7 @@ static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus
 static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 {
 	u64 cpus = cpus_of(p->cpus_ptr);
-	u32 next;
+	u32 next, error;
 	leaf_at(t->leaf)->moving = 0; /* before it is looked at: who sets it from now on says so again */
 	next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
 	if (!next)
@@ -450,8 +479,9 @@ static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 		thread_join(p, t, cpus, now);
 		return;
 	}
-	if (leaf_at(next)->pid || graph_allow(next, cpus, now)) {
-		__sync_fetch_and_add(&SIDE.displaced, 1);
+	error = leaf_at(next)->pid ? TIERCE_OK : graph_allow(next, cpus, now);
+	if (error || leaf_at(next)->pid) {
+		thread_is_lost(p, t, error);
 		leaf_free(next, now);
 		return;
 	}
@@ -622,20 +652,6 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	return 0;
 }
 
-/* ---- news for the loader, which knows what matches -------------------------------------------------------------- */
-
-static inline int tell(u32 kind, u32 id)
-{
-	struct tierce_news *item = bpf_ringbuf_reserve(&news, sizeof *item, 0);
-	if (!item) {
-		__sync_fetch_and_add(&SIDE.missed, 1);
-		return 0;
-	}
-	item->kind = kind;
-	item->id = id;
-	bpf_ringbuf_submit(item, 0);
-	return 0;
-}
 /* ---- operations of the scheduler -------------------------------------------------------------------------------- */
 
 SEC("struct_ops/select_cpu")
@@ -649,6 +665,37 @@ static inline bool leaf_is_cut_off(u32 leaf)
 {
 	u32 domain = node_at(leaf)->domain;
 	return domain < TIERCE_CPUS && cpu_is_gone(domain);
+}
+
+/* Threads without a leaf, the pool being used up, wait in one queue beside the graph. On each CPU they get what it leaves
+ * idle, and else a turn until the tick at most every BESIDE_EVERY_NS: the graph keeps the rest, and they are not starved. */
+#define BESIDE		1
+#define BESIDE_SLICE_NS 1000000
+#define BESIDE_EVERY_NS 40000000
+
+static inline bool pool_has_room(void)
+{
+	return (S.spare_nodes || S.fresh_node < TIERCE_NODES) && (S.spare_edges || S.fresh_edge < TIERCE_EDGES);
+}
+static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu, u64 enq_flags)
+{
+	if (!t->beside)
+		__sync_fetch_and_add(&SIDE.overflows, 1);
+	t->beside = 1;
+	if ((enq_flags & SCX_ENQ_LAST) || (p->migration_disabled && cpu_is_gone(cpu))) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, BESIDE_SLICE_NS, enq_flags);
+		port_kick(cpu); /* the kernel has looked there already */
+	} else {
+		scx_bpf_dsq_insert(p, BESIDE, BESIDE_SLICE_NS, enq_flags);
+		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
+	}
+}
+static inline bool beside_comes(u32 cpu, u64 now)
+{
+	if (!scx_bpf_dsq_move_to_local(BESIDE))
+		return false;
+	side_at(cpu)->beside_ns = now + BESIDE_EVERY_NS;
+	return true;
 }
 
 SEC("struct_ops/enqueue")
@@ -677,13 +724,14 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 			graph_release(leaf, TIERCE_MOVED, now);
 		__sync_fetch_and_add(&SIDE.displaced, 1);
 		thread_leave(p, t, now);
+		leaf = TIERCE_NONE;
+	}
+	if (!leaf && pool_has_room()) {
 		thread_join(p, t, cpus_of(p->cpus_ptr), now);
 		leaf = t->leaf;
 	}
 	if (!leaf) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, OVERFLOW_SLICE_NS, enq_flags);
-		if (enq_flags & SCX_ENQ_LAST)
-			port_kick(cpu);
+		beside_waits(p, t, cpu, enq_flags);
 		return;
 	}
 	leaf_at(leaf)->custody = 1;
@@ -769,6 +817,8 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	side_at(cpu)->dispatches++;
 	side_at(cpu)->strays = 0;
 	side_at(cpu)->awaits = TIERCE_NONE;
+	if (SIDE.overflows && now >= side_at(cpu)->beside_ns && beside_comes(cpu, now))
+		return;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = thread_of(prev);
 		was = t ? t->leaf : TIERCE_NONE;
@@ -782,8 +832,11 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	}
 	side_at(cpu)->decided_ns = leaf && leaf != was ? now : 0;
 	arm(cpu, now, leaf != was ? side_at(cpu)->switch_ns : 0);
-	if (!leaf)
+	if (!leaf) {
+		if (SIDE.overflows)
+			beside_comes(cpu, now);
 		return;
+	}
 	if (leaf == was) {
 		slice_set(prev, SCX_SLICE_INF);
 		if (cpu_at(cpu)->outside)
@@ -792,6 +845,8 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		return;
 	}
 	if (!leaf_at(leaf)->custody) {
+		if (leaf >= TIERCE_NODES)
+			port_fail("a task that does not exist was decided for");
 		side_at(cpu)->awaits = leaf;
 		side_at(cpu)->misses++;
 		return;
@@ -822,13 +877,22 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 			/* It cannot leave a CPU that no longer asks: let it go on there. */
 			if (task->migration_disabled && waits_on < TIERCE_CPUS && cpu_is_gone(waits_on)) {
 				leaf_at(leaf)->custody = 0;
-				scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | waits_on, OVERFLOW_SLICE_NS, 0);
+				scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | waits_on, BESIDE_SLICE_NS, 0);
 			}
 		}
 	}
 	bpf_rcu_read_unlock();
 	if (leaving)
 		port_kick(cpu);
+}
+
+SEC("struct_ops/tick")
+void BPF_PROG(tierce_tick, struct task_struct *p)
+{
+	u32 cpu = bpf_get_smp_processor_id();
+	if (SIDE.overflows && cpu < TIERCE_CPUS && !cpu_at(cpu)->outside && now_ns() >= side_at(cpu)->beside_ns &&
+	    scx_bpf_dsq_nr_queued(BESIDE) > 0)
+		slice_set(p, 0);
 }
 
 /* Who comes in: the task of the graph, somebody else, or nobody (idle)? */
@@ -885,44 +949,75 @@ SEC("struct_ops/set_cpumask")
 void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *mask)
 {
 	struct thread *t = thread_of(p);
+	u32 error;
 	u64 now;
 	if (!t || !t->leaf)
 		return;
 	now = now_ns();
-	if (graph_allow(t->leaf, cpus_of(mask), now) && !node_at(t->leaf)->servable) {
-		SIDE.displaced++;
+	error = graph_allow(t->leaf, cpus_of(mask), now);
+	if (error && !node_at(t->leaf)->servable) {
+		if (leaf_at(t->leaf)->own != LEAF_DEFAULT)
+			thread_is_lost(p, t, error);
 		thread_leave(p, t, now);
 		thread_join(p, t, cpus_of(mask), now);
+	} else if (t->lost) { /* perhaps it may now */
+		t->lost = 0;
+		tell(NEWS_BACK, p->pid);
 	}
 }
 
 SEC("struct_ops.s/init_task")
 s32 BPF_PROG(tierce_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
-	return bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE) ? 0 : -ENOMEM;
+	struct thread *t = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (!t)
+		return -ENOMEM;
+	t->lost = p->prio < MAX_RT_PRIO;
+	return 0;
 }
 SEC("struct_ops/enable")
 void BPF_PROG(tierce_enable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (!t || t->leaf || thread_is_pinned(p))
+	if (!t || !t->lost || thread_is_pinned(p))
 		return;
-	if (t->next)
-		thread_move(p, t, now_ns());
-	if (!t->leaf)
-		thread_join(p, t, cpus_of(p->cpus_ptr), now_ns());
-	if (t->lost)
-		tell(NEWS_BACK, p->pid);
 	t->lost = 0;
+	tell(NEWS_BACK, p->pid);
+}
+/* Not in a hurry: the loader frees what the verifier need not look at here. */
+static inline void leaf_drop(u32 leaf)
+{
+	if (!leaf || leaf >= TIERCE_NODES || leaf_at(leaf)->own == LEAF_PLAN)
+		return;
+	leaf_at(leaf)->dead = 1;
+	__sync_fetch_and_add(&SIDE.dead, 1);
+}
+static inline bool thread_drop(struct thread *t)
+{
+	u32 leaf = t->leaf, next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
+	t->leaf = TIERCE_NONE;
+	if (leaf)
+		leaf_empty(leaf);
+	leaf_drop(leaf);
+	leaf_drop(next);
+	return leaf || next;
 }
 SEC("struct_ops/disable")
 void BPF_PROG(tierce_disable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && (t->leaf || t->next)) {
-		t->lost = leaf_at(t->leaf)->own != LEAF_DEFAULT;
-		thread_end(p, t, now_ns());
+	if (t && thread_drop(t)) {
+		t->lost = 1;
+		tell(NEWS_THREAD, p->pid);
 	}
+}
+/* A thread of a higher class has no leaf, but may have been given one that it never took. */
+SEC("struct_ops/exit_task")
+void BPF_PROG(tierce_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
+{
+	struct thread *t = thread_of(p);
+	if (t)
+		thread_drop(t);
 }
 /* Nice changed, or just its slice: the loader does that to have a thread pass through here. */
 SEC("struct_ops/set_weight")
@@ -1000,6 +1095,8 @@ SEC("struct_ops.s/init")
 s32 BPF_PROG(tierce_init)
 {
 	u32 cpu;
+	if (scx_bpf_create_dsq(BESIDE, -1))
+		return -ENOMEM;
 	for (cpu = ZERO; cpu < cpus_here && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
 		u32 id = cpu;
 		struct timer *t = bpf_map_lookup_elem(&timers, &id);
@@ -1033,7 +1130,9 @@ struct sched_ext_ops tierce_ops = {
     .dispatch = (void *)tierce_dispatch,
     .set_weight = (void *)tierce_set_weight,
     .set_cpumask = (void *)tierce_set_cpumask,
+    .tick = (void *)tierce_tick,
     .init_task = (void *)tierce_init_task,
+    .exit_task = (void *)tierce_exit_task,
     .enable = (void *)tierce_enable,
     .disable = (void *)tierce_disable,
     .cpu_release = (void *)tierce_cpu_release,
@@ -1056,7 +1155,8 @@ int BPF_PROG(tierce_exec, struct task_struct *p)
 {
 	return tell(NEWS_EXEC, p->pid);
 }
-SEC("tp_btf/task_rename")
+/* When it has its new name: the tracepoint of that comes before. */
+SEC("fexit/__set_task_comm")
 int BPF_PROG(tierce_rename, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
@@ -1085,8 +1185,12 @@ static inline u64 command_leaf(struct tierce_command *c)
 		if (before && before < TIERCE_NODES)
 			leaf_free(before, now_ns());
 		leaf_at(t->leaf)->moving = 1;
+		/* if it dies, who is first takes that back: its end, or this */
+		if ((p->flags & PF_EXITING) && c->a && c->b && __sync_val_compare_and_swap(&t->next, c->a, TIERCE_NONE) == c->a)
+			leaf_at(c->a)->own = LEAF_PLAN;
+		else
+			result = 0;
 		bpf_local_irq_restore(&flags);
-		result = 0;
 	}
 	bpf_task_release(p);
 	return result;

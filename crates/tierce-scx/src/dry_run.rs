@@ -135,7 +135,7 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
 }
 
 /// Why a thread is none of any plan's.
-fn outside(live: &Live) -> Option<String> {
+pub(crate) fn outside(live: &Live) -> Option<String> {
     if live.class.above() {
         let class = live.class.name();
         return Some(format!(
@@ -254,7 +254,7 @@ impl<'a> Trial<'a> {
     }
 }
 
-fn may_run(live: &Live, error: tierce_policy::Error) -> String {
+pub(crate) fn may_run(live: &Live, error: tierce_policy::Error) -> String {
     let cpus: Vec<_> =
         (0..64).filter(|cpu| live.allowed >> cpu & 1 != 0).map(|cpu| cpu.to_string()).collect();
     let cpus =

@@ -139,7 +139,8 @@ pub struct CpuSide {
     way_out_ns: u64,
     blocking: u32,
     pad2: u32,
-    pads: [u64; 3],
+    beside_ns: u64,
+    pads: [u64; 2],
 }
 
 /// The end of `struct tierce_side`.
@@ -437,6 +438,22 @@ impl Kernel {
     pub fn edge(&self, id: u32) -> raw::Edge {
         let id = id.min(self.layout.edges - 1);
         self.read(self.state, (self.layout.edge_at + id * self.layout.edge_size) as usize)
+    }
+
+    /// Where the kernel side keeps a node. It believes what is written there: for tests that break it.
+    pub fn node_address(&self, id: u32) -> *mut raw::Node {
+        let id = id.min(self.layout.nodes - 1);
+        let at = (self.layout.node_at + id * self.layout.node_size) as usize;
+        // SAFETY: inside the arena.
+        unsafe { self.state.cast_mut().add(at).cast() }
+    }
+
+    /// The same of an edge.
+    pub fn edge_address(&self, id: u32) -> *mut raw::Edge {
+        let id = id.min(self.layout.edges - 1);
+        let at = (self.layout.edge_at + id * self.layout.edge_size) as usize;
+        // SAFETY: inside the arena.
+        unsafe { self.state.cast_mut().add(at).cast() }
     }
 
     /// A CPU.

@@ -1,8 +1,9 @@
 //! A plan, enforced: its graph in the kernel, its threads bound to it.
 
+use crate::dry_run;
 use crate::kernel::{Kernel, Options, Pools};
 use crate::object::Ring;
-use crate::threads;
+use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -13,8 +14,13 @@ use tierce_trace::{Event, Kind, Renumber, Report, Seen, Source, Stats, TraceHead
 
 /// NEWS_CPU of bpf/control.h: a CPU came or went.
 const NEWS_CPU: u32 = 4;
-/// NEWS_BACK: a thread is back from a class above ours, where it had lost its place.
+/// NEWS_BACK: a thread that had lost its place may have it again.
 const NEWS_BACK: u32 = 5;
+/// NEWS_LOST: a thread may not run where its place is.
+const NEWS_LOST: u32 = 6;
+
+/// Why a thread that is dead has no place: nobody wants to know.
+const GONE: &str = "it is gone";
 
 /// What a thread was bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -65,6 +71,7 @@ pub struct Live {
     news_ring: Ring,
     lost: u64,
     missed: u64,
+    dead: u64,
     start_ns: u64,
     kernel: Kernel,
 }
@@ -127,6 +134,7 @@ impl Live {
             news_ring,
             lost: 0,
             missed: 0,
+            dead: 0,
             start_ns,
             kernel,
         };
@@ -213,10 +221,7 @@ impl Live {
     pub(crate) fn collect(&mut self) -> Result<()> {
         self.records_ring.drain()?;
         self.entries_ring.drain()?;
-        if self.kernel.side().dead != 0 {
-            self.reap()?;
-        }
-        Ok(())
+        self.reap()
     }
 
     pub(crate) fn match_all(&mut self) -> Result<()> {
@@ -226,18 +231,44 @@ impl Live {
         Ok(())
     }
 
-    /// Look at a thread again: it is new, or its name, program, … changed.
+    /// The thread may not run where its place is. It is in the default node until that changes.
+    fn lost_place(&mut self, tid: u32, error: tierce_policy::Error) {
+        self.bound.remove(&tid);
+        let live = Proc::default().look(tid);
+        if let Some((entry, live)) = live.and_then(|live| Some((self.plan.entry_of(&live.thread)?, live))) {
+            self.notice(&live.thread, entry, dry_run::may_run(&live, error));
+        }
+    }
+
+    /// The user should know, once. (Threads are forgotten at times, so that this does not grow for ever.)
+    fn notice(&mut self, thread: &Thread, entry: usize, why: String) {
+        if self.noticed.len() >= 4096 {
+            self.noticed.clear();
+        }
+        if self.noticed.insert((thread.tid, entry), why.clone()).as_ref() != Some(&why) {
+            let target = self.plan.child_name(self.plan.entries[entry].target).to_string();
+            self.notices.push(Notice { tid: thread.tid, comm: thread.comm.clone(), target, why });
+        }
+    }
+
+    /// Look at a thread again: it is new, or its name, program, class, … changed.
     fn match_thread(&mut self, tid: u32) -> Result<()> {
-        let Some(thread) = threads::look(tid) else {
+        let Some(live) = Proc::default().look(tid) else {
             self.bound.remove(&tid);
             return Ok(());
         };
-        let Some(entry) = self.plan.entry_of(&thread) else {
+        let Some(entry) = self.plan.entry_of(&live.thread) else {
             if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
                 let _ = threads::requeue(tid);
             }
             return Ok(());
         };
+        if let Some(why) = dry_run::outside(&live) {
+            self.bound.remove(&tid);
+            self.notice(&live.thread, entry, why);
+            return Ok(());
+        }
+        let thread = live.thread;
         if self.bound.get(&tid).is_some_and(|bound| bound.entry == entry) {
             return Ok(());
         }
@@ -247,19 +278,15 @@ impl Live {
                 // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
                 let _ = threads::requeue(tid);
             }
-            Err(why) => {
-                if self.noticed.insert((tid, entry), why.clone()).as_ref() != Some(&why) {
-                    let target = self.plan.child_name(self.plan.entries[entry].target).to_string();
-                    self.notices.push(Notice { tid, comm: thread.comm, target, why });
-                }
-            }
+            Err(why) if why == GONE => {}
+            Err(why) => self.notice(&thread, entry, why),
         }
         Ok(())
     }
 
     /// Give a thread the leaf that its entry says; why not, if it does not get one.
     fn place(&mut self, thread: &Thread, entry: usize) -> Result<Result<u32, String>> {
-        let gone = Ok(Err("it is gone".to_string()));
+        let gone = Ok(Err(GONE.to_string()));
         match self.plan.entries[entry].target {
             Child::Task(task) => {
                 let leaf = self.ids.tasks[task];
@@ -338,13 +365,15 @@ impl Live {
         let side = self.kernel.side();
         if side.missed != self.missed {
             self.missed = side.missed;
+            self.match_lost()?;
             self.match_all()?;
         } else {
             let mut cpus = false;
             for (kind, id) in news {
-                match kind {
+                match kind & 0xff {
                     NEWS_CPU => cpus = true,
-                    NEWS_BACK => {
+                    NEWS_LOST if kind >> 8 != 0 => self.lost_place(id, tierce_policy::Error(kind >> 8)),
+                    NEWS_BACK | NEWS_LOST => {
                         self.bound.remove(&id);
                         self.match_thread(id)?;
                     }
@@ -355,9 +384,7 @@ impl Live {
                 self.cpus_changed()?;
             }
         }
-        if side.dead != 0 {
-            self.reap()?;
-        }
+        self.reap()?;
         self.drain(keep)
     }
 
@@ -370,6 +397,11 @@ impl Live {
                 tid => _ = threads::requeue(tid),
             }
         }
+        self.match_lost()
+    }
+
+    /// Threads that are not where they were bound to.
+    fn match_lost(&mut self) -> Result<()> {
         let lost: Vec<u32> = self
             .bound
             .iter()
@@ -411,11 +443,17 @@ impl Live {
         Ok(())
     }
 
-    /// Leaves of dead threads that could not be freed at once.
+    /// Leaves whose threads are gone, and that were not freed at once.
     fn reap(&mut self) -> Result<()> {
+        let dead = self.kernel.side().dead;
+        if dead == self.dead {
+            return Ok(());
+        }
+        self.dead = dead;
         for id in 1..self.kernel.nodes_used() {
             while self.kernel.leaf(id).dead != 0 && !self.kernel.reap(id, false)? {
                 if self.kernel.node(id).first_parent == 0 {
+                    self.dead = u64::MAX; // try again next time
                     break;
                 }
                 std::thread::yield_now();
@@ -453,7 +491,7 @@ impl Live {
                 nodes: part(&self.ids.nodes) + part(&self.ids.tasks),
                 edges: part(&self.ids.edges) + self.ids.roots.len() as u32,
             },
-            threads: leaves.filter(|leaf| leaf.own != 0 && leaf.pid != 0).count() as u32,
+            threads: leaves.filter(|leaf| leaf.own != 0 && threads::exists(leaf.pid)).count() as u32,
         }
     }
 

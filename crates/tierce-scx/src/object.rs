@@ -6,7 +6,8 @@ use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::io::Error;
 use std::mem::{size_of, zeroed};
 use std::ptr::NonNull;
-use std::sync::Mutex;
+use std::sync::atomic::{AtomicI32, Ordering};
+use std::sync::{Mutex, Once};
 
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tierce.bpf.o.zst"));
 
@@ -291,9 +292,15 @@ impl Object {
 
     /// Attach the operations in the map `name`: from here on the kernel calls them.
     pub fn attach_operations(&mut self, name: &str) -> Result<Link> {
+        static AT_FORK: Once = Once::new();
         let map = self.map(name)?;
-        // SAFETY: a valid map of a loaded object.
-        Link::new(unsafe { sys::bpf_map__attach_struct_ops(map) }, name)
+        // SAFETY: a valid map of a loaded object; a handler that does only what a forked child may; a valid link.
+        unsafe {
+            let link = Link::new(sys::bpf_map__attach_struct_ops(map), name)?;
+            AT_FORK.call_once(|| _ = libc::pthread_atfork(None, None, Some(forked)));
+            OPERATIONS.store(sys::bpf_link__fd(link.0.as_ptr()), Ordering::Relaxed);
+            Ok(link)
+        }
     }
 
     /// Read the ring buffer `name`.
@@ -340,6 +347,26 @@ pub fn call<T>(descriptor: c_int, context: &mut T) -> Result<u32> {
     }
 }
 
+/// The descriptor of the operations' link, -1: none. A child that is forked, and not another program, has a copy of it, which
+/// would keep the plan in force after us.
+static OPERATIONS: AtomicI32 = AtomicI32::new(-1);
+
+/// Such a child loses it. Its number stays taken, so that nothing else is closed by it.
+extern "C" fn forked() {
+    let link = OPERATIONS.load(Ordering::Relaxed);
+    if link < 0 {
+        return;
+    }
+    // SAFETY: system calls that a forked child may make.
+    unsafe {
+        let nothing = libc::open(c"/dev/null".as_ptr(), libc::O_RDONLY | libc::O_CLOEXEC);
+        if libc::dup3(nothing, link, libc::O_CLOEXEC) < 0 {
+            libc::close(link);
+        }
+        libc::close(nothing);
+    }
+}
+
 /// Something attached; dropping it detaches.
 pub struct Link(NonNull<sys::bpf_link>);
 
@@ -356,7 +383,11 @@ impl Link {
 impl Drop for Link {
     fn drop(&mut self) {
         // SAFETY: attached once, destroyed once.
-        unsafe { sys::bpf_link__destroy(self.0.as_ptr()) };
+        unsafe {
+            let descriptor = sys::bpf_link__fd(self.0.as_ptr());
+            let _ = OPERATIONS.compare_exchange(descriptor, -1, Ordering::Relaxed, Ordering::Relaxed);
+            sys::bpf_link__destroy(self.0.as_ptr());
+        }
     }
 }
 

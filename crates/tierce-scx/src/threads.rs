@@ -227,6 +227,11 @@ pub fn look(tid: u32) -> Option<Thread> {
     Proc::default().look(tid).map(|live| live.thread)
 }
 
+/// Whether it is there.
+pub fn exists(tid: u32) -> bool {
+    tid != 0 && Path::new("/proc").join(tid.to_string()).exists()
+}
+
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 struct Attributes {

@@ -189,7 +189,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     notify("READY=1");
     let begun = Instant::now();
     let interval = args.stats_every.map(Duration::from_nanos);
-    let mut shown = begun;
+    let (mut shown, mut beside) = (begun, false);
     let ended = loop {
         live.turn(&mut keep)?;
         for notice in live.take_notices() {
@@ -197,6 +197,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 "tierce: thread {} ({}) matches {}: {}",
                 notice.tid, notice.comm, notice.target, notice.why
             );
+        }
+        if !beside && live.kernel().side().overflows > 0 {
+            beside = true;
+            eprintln!("tierce: there are threads that find no place below the default node: {BESIDE}");
         }
         if let Some(exit) = live.ended() {
             break Some(exit);
@@ -330,16 +334,25 @@ fn dry_run(plan: &Plan, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(refusal.is_some() || result.refused() > 0)))
 }
 
+/// What becomes of threads for which no node is left.
+const BESIDE: &str = "they share one queue beside the plan";
+
 /// For programs: what the kernel side holds and has met.
 fn kernel_side(live: &Live) -> Value {
     let (held, side) = (live.held(), live.kernel().side());
     let pool = |pool: tierce_scx::kernel::Pools| json!({ "nodes": pool.nodes, "edges": pool.edges });
+    let cpu = |cpu: u32| {
+        let side = live.kernel().cpu_side(cpu);
+        json!({ "dispatches": side.dispatches, "keeps": side.keeps, "misses": side.misses, "timers_set": side.arms,
+            "timers_fired": side.fires, "forgotten": side.forgotten, "aways": side.aways })
+    };
     json!({
         "used": pool(held.used),
         "plan": pool(held.plan),
         "threads": held.threads,
         "overflows": side.overflows,
         "displaced": side.displaced,
+        "cpus": (0..live.kernel().options().cpus).map(cpu).collect::<Vec<_>>(),
     })
 }
 
@@ -348,10 +361,7 @@ fn remarks(live: &Live) -> Vec<String> {
     let side = live.kernel().side();
     let mut list = Vec::new();
     if side.overflows > 0 {
-        list.push(format!(
-            "{} threads found the pool of the kernel side full and ran outside of the plan",
-            side.overflows
-        ));
+        list.push(format!("{} threads found no place below the default node: {BESIDE}", side.overflows));
     }
     if side.displaced > 0 {
         let text = "threads could not stay where they were because of their affinity or a CPU that went";
