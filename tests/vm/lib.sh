@@ -29,7 +29,7 @@ begin() {
 			cat "/out/$name.err" >&2
 			return 1
 		fi
-		sleep 0.01
+		sleep 0.1
 	done
 }
 # finish [SIGNAL]: end it; says how, and in which state the kernel is then

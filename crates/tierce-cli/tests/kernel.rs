@@ -20,6 +20,17 @@ struct Boot {
 
 impl Boot {
     fn run(script: &str, cpus: u32, kernel: &str, mode: Option<&str>, files: &[&str]) -> Boot {
+        Boot::with(script, cpus, kernel, mode, files, &[])
+    }
+
+    fn with(
+        script: &str,
+        cpus: u32,
+        kernel: &str,
+        mode: Option<&str>,
+        files: &[&str],
+        programs: &[&str],
+    ) -> Boot {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm");
         let name = format!("tierce-kernel-{script}-{}", std::process::id());
         let out = std::env::temp_dir().join(name);
@@ -29,6 +40,9 @@ impl Boot {
         for file in files {
             let target = Path::new(file).file_name().and_then(|name| name.to_str()).unwrap();
             vm.args(["--file", &format!("{file}:/guest/{target}")]);
+        }
+        for program in programs {
+            vm.args(["--program", program]);
         }
         let done = vm.args(["--", "sh", script]).current_dir(folder).output().unwrap();
         let errors = String::from_utf8_lossy(&done.stderr).into_owned();
@@ -61,6 +75,10 @@ impl Boot {
             .unwrap_or_else(|why| panic!("{}: {why}", path.display()))
     }
 
+    fn json(&self, run: &str) -> Value {
+        serde_json::from_reader(File::open(self.out.join(format!("{run}.json"))).unwrap()).unwrap()
+    }
+
     /// The plan ended by a signal, and the machine is as it was.
     fn assert_ended(&self, run: &str) {
         assert_eq!(self.got(&format!("{run}-end")), &json!({ "code": 0, "state": "disabled" }));
@@ -68,8 +86,7 @@ impl Boot {
 
     /// Every node and edge is one of the plan or of a thread that is there.
     fn assert_no_leak(&self, run: &str) {
-        let text = std::fs::read_to_string(self.out.join(format!("{run}.json"))).unwrap();
-        let kernel = &serde_json::from_str::<Value>(&text).unwrap()["kernel"];
+        let kernel = &self.json(run)["kernel"];
         let number = |pointer: &str| kernel.pointer(pointer).and_then(Value::as_u64).unwrap();
         for pool in ["nodes", "edges"] {
             let [used, plan] = ["used", "plan"].map(|of| number(&format!("/{of}/{pool}")));
@@ -327,6 +344,110 @@ fn two_cpus() {
     assert_eq!((&boot.got("stays")["went"], &boot.got("stays")["online"]), (&json!(false), &json!("0-1")));
     assert!(boot.number("stays", "/hogs/units_min") > 0.8 * boot.number("stays", "/hogs/units_max"));
     boot.assert_no_leak("two");
+}
+
+/// The same object on the older kernel. Time means little in this mode, which is chosen because that kernel's verifier needs
+/// minutes when instructions are counted; most periods are exact nevertheless.
+#[test]
+fn older_kernel() {
+    let boot = Boot::run("older.sh", 1, "6.18", None, &["one-cpu.toml"]);
+    let release = boot.got("release").as_str().unwrap();
+    assert!(release.starts_with("6.18."), "{release}");
+    boot.assert_ended("older");
+    boot.assert_no_leak("older");
+    assert_eq!(boot.report("older").lost, 0);
+    let segments = boot.segments("short");
+    let (from_ns, to_ns) = (segments[0].0, segments[segments.len() - 1].1);
+    let (mut list, budget_ns) = periods(&boot.out.join("older.trace"), "short", from_ns, to_ns);
+    list.sort_unstable();
+    let median = list[list.len() / 2];
+    println!("{release}: loaded in {} ms, {} periods, median {median} ns", boot.got("load"), list.len());
+    assert!(list.len() > 50 && (median - budget_ns).abs() < 100 * US, "{list:?}");
+}
+
+/// Two CPUs that run at once: storms, moves, faults of the scheduler itself.
+#[test]
+fn trouble() {
+    let here = Path::new(env!("CARGO_BIN_EXE_tierce")).parent().unwrap();
+    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trouble");
+    let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm/trouble.c");
+    let built =
+        Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(&program).arg(source).status().unwrap();
+    assert!(built.success());
+    let fault = here.join("examples/fault").display().to_string();
+    let boot = Boot::with(
+        "trouble.sh",
+        2,
+        "7.0.13",
+        None,
+        &["two-cpus.toml", "tiny.toml", &fault],
+        &[program.to_str().unwrap()],
+    );
+    for run in ["before", "after", "trouble"] {
+        boot.assert_no_leak(run);
+    }
+    for storm in ["storm", "crowd"] {
+        assert_eq!([boot.number(storm, "/failed"), boot.number(storm, "/unclean")], [0.0, 0.0], "{storm}");
+    }
+    for what in ["class", "affinity", "nice", "cgroups", "kill", "stop", "threads", "execs"] {
+        assert_eq!(boot.got(what), &json!({ "code": 0, "state": "enabled" }), "{what}");
+    }
+    // Has the task its thread? What the plan cannot do for it is said by name.
+    let has = ["at-first", "moved", "moved-back", "class-above", "class-back"];
+    assert_eq!(has.map(|when| boot.got(when).as_u64().unwrap()), [1, 0, 1, 0, 1], "{has:?}");
+    let said = std::fs::read_to_string(boot.out.join("trouble.err")).unwrap();
+    for why in ["it may run on CPU 1 only: cpu_not_allowed", "SCHED_FIFO runs before every plan"] {
+        assert!(
+            said.lines().any(|line| line.contains("(left) matches left: ") && line.contains(why)),
+            "{said}"
+        );
+    }
+    boot.assert_ended("trouble");
+
+    // Timers that are due all the time hinder nobody, and a decision is not made over and over.
+    boot.assert_ended("tiny");
+    let report = boot.report("tiny");
+    for task in ["tiny", "small"] {
+        let task = report.tasks.iter().find(|found| found.name == task).unwrap();
+        println!("{}: {} ms in 4 s", task.name, task.cpu_ns / 1_000_000);
+        assert!(task.cpu_ns > 0 && boot.number(&task.name, "/units") > 0.0, "{}", task.name);
+    }
+    assert!(boot.number("rest", "/units_sum") > 0.0);
+    assert_eq!(report.lost, 0);
+    assert_never_twice(&boot.out.join("tiny.trace"));
+    let tiny = boot.json("tiny");
+    let count = |what: &str| -> u64 {
+        let cpus = tiny["kernel"]["cpus"].as_array().unwrap();
+        cpus.iter().map(|cpu| cpu[what].as_u64().unwrap()).sum()
+    };
+    let switches = boot.number("switches", "") - boot.number("switches-before", "");
+    println!("{switches} switches, {}", tiny["kernel"]["cpus"]);
+    assert!((count("dispatches") as f64) < 3.0 * (switches + count("timers_fired") as f64));
+
+    let said = std::fs::read_to_string(boot.out.join("faults")).unwrap();
+    println!("{said}");
+    let mut lines = said.lines();
+    let full = lines.next().unwrap_or_default().split(' ').skip(1);
+    let full: Vec<f64> = full.map(|number| number.parse().unwrap_or_else(|_| panic!("{said}"))).collect();
+    // Two threads that came in time, then four that found the pool full; then room for all.
+    assert!((0.01..0.3).contains(&full[0]) && (0.5..0.8).contains(&full[1]) && full[2] >= 4.0, "{said}");
+    let reasons = [
+        ("wild", "graph: an able node picked nothing"),
+        ("lost", "runnable task stall"),
+        ("loop", "a loop spent the allowance the kernel gives to loops"),
+    ];
+    for (fault, reason) in reasons {
+        let line = lines.next().unwrap_or_default();
+        assert!(line.starts_with(&format!("{fault}: disabled: ")) && line.contains(reason), "{said}");
+    }
+    // Killed, while a child that it forked lives on.
+    assert_eq!(boot.got("faults"), &json!({ "code": 137 }), "{said}");
+    assert_eq!(boot.got("forked"), &json!({ "alive": "fault", "state": "disabled" }));
+
+    let console = std::fs::read_to_string(boot.out.join("console.log")).unwrap();
+    for word in ["WARNING:", "BUG:", "stalls on CPUs", "Oops"] {
+        assert!(!console.contains(word), "{console}");
+    }
 }
 
 /// No task is run by two CPUs at once. Records come in the order in which things happened; their times may not, since a CPU

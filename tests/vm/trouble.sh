@@ -1,0 +1,74 @@
+#!/bin/sh
+# Two CPUs that run at once, one boot: a storm of processes, moves of all kinds, faults in the scheduler itself. Time means
+# little here. See crates/tierce-cli/tests/kernel.rs.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+# report NAME: what everybody got so far, and what the kernel side holds
+report() {
+	tierce status --report --json >"/out/$1.json"
+}
+# is_bound SCENARIO: does the plan's task `left` have its thread?
+is_bound() {
+	sleep 0.3
+	say "$1" "$(tierce status --json | grep -c '"name": "left"')"
+}
+
+begin trouble two-cpus.toml || exit
+
+# Ten thousand processes come and go beside hogs; then some that match a set.
+report before
+say storm "$(meter forkstorm --count 10000 --parallel 8 --hogs 2 --hog-policy nice:19)"
+sleep 0.3
+report after
+say crowd "$(meter forkstorm --name crowd --count 500 --parallel 8)"
+
+for what in 'class 200' 'affinity 300' 'nice 300' 'cgroups 200' 'kill 100' 'stop 200' 'threads 200' 'execs 100'; do
+	# shellcheck disable=SC2086 # words
+	trouble $what
+	say "${what%% *}" "{\"code\":$?,\"state\":\"$(state)\"}"
+done
+
+# A task of the plan where the plan does not lead, and in a class above it, and each time back.
+trouble busy left &
+is_bound at-first
+taskset -p 2 $! >/dev/null
+is_bound moved
+taskset -p 3 $! >/dev/null
+is_bound moved-back
+chrt -f -p 1 $!
+is_bound class-above
+chrt -o -p 0 $!
+is_bound class-back
+kill $!
+# Members of a set that die in a class above.
+for _ in 1 2 3 4 5 6 7 8; do
+	meter spin --name crowd --policy fifo:1 --time 20ms >/dev/null
+done
+sleep 0.3
+finish TERM
+
+# Timers that are due all the time, threads that move.
+say switches-before "$(sed -n 's/ctxt //p' /proc/stat)"
+begin tiny tiny.toml --trace /out/tiny.trace || exit
+for task in tiny small; do
+	meter spin --name $task --time 4s >/out/$task.meter &
+	meters="$meters $!"
+done
+trouble affinity 300 &
+say rest "$(meter hogs --count 4 --time 3s)"
+wait $!
+# shellcheck disable=SC2086 # a list
+wait $meters
+for task in tiny small; do
+	say $task "$(cat /out/$task.meter)"
+done
+say switches "$(sed -n 's/ctxt //p' /proc/stat)"
+finish TERM
+
+# No node left for new threads; the scheduler itself breaks: the kernel takes it out and says why; the loader is killed.
+./fault two-cpus.toml full wild lost loop fork >/out/faults 2>&1
+say faults "{\"code\":$?}"
+child=$(sed -n 's/fork: //p' /out/faults)
+sleep 1
+say forked "{\"alive\":\"$(cat "/proc/$child/comm")\",\"state\":\"$(state)\"}"
