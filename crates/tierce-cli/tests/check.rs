@@ -62,6 +62,21 @@ fn what_does_not_hold_is_1() {
     assert_eq!(json["nodes"][0]["failures"][0]["line"], 1);
 }
 
+/// What cannot be in the graph is explained before anything happens, on any machine.
+#[test]
+fn a_dry_run_explains_budgets_that_do_not_fit() {
+    let plan = "[node.top]\npolicy = \"reservation\"\nper_cpu = true\n\
+        [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = { budget = \"5ms\", period = \"20ms\" }\n\
+        [node.rt]\npolicy = \"fair\"\nunder.top = { cpu = 0, budget = \"9ms\", period = \"10ms\" }\n";
+    let plan = Temporary::new("too-much", plan);
+    let output = tierce(&["run", "--dry-run", plan.0.to_str().unwrap()]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("budgets_must_fit_the_cpu") && said.contains("`rt` from 9ms to 7.5ms"), "{said}");
+    let place = format!("{}:10:13: edge from top@0 to rt: utilisation_above_one", plan.0.display());
+    assert!(said.contains(&place), "{said}");
+}
+
 #[test]
 fn a_plan_that_is_no_text_is_2_with_its_place() {
     let plan = Temporary::new("bytes", b"[node.top]\npolicy = \"f\xffir\"\n");
