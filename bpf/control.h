@@ -54,6 +54,8 @@ struct tierce_leaf {					  /* of the graph's task with the same id */
 	u32 pad;
 };
 
+/* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */
+enum cpu_away { CPU_AWAY = 1, CPU_GOES, CPU_STAYS };
 struct tierce_cpu_side { /* written by its CPU only */
 	u64 timer_ns;	 /* what the timer is set to, or never */
 	u32 left;	 /* leaf whose thread has yet to come off the CPU, see graph_returned */
@@ -61,8 +63,8 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u64 dispatches, keeps, misses, arms, fires;
 	u64 forgotten;	/* kicks that led to no decision and were repeated */
 	u64 away_at_ns; /* a thread of a higher class runs; if it still does then, the CPU is away. 0: none does */
-	u32 away;	/* the graph counts the CPU as offline */
-	u32 going;	/* so it does, before the kernel does */
+	u32 away;	/* enum cpu_away; 0: it is not */
+	u32 going;	/* on its way out, and the kernel still asks it */
 	u64 aways;
 	u64 irq_ns;	/* an interrupt is under way since then, 0: none */
 	u64 softirq_ns; /* the same of a softirq: what it took up to then is counted */

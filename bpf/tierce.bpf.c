@@ -523,7 +523,7 @@ static inline bool cpu_is_gone(u32 cpu)
 static inline void cpu_goes(u32 cpu, u64 now)
 {
 	side_at(cpu)->away_at_ns = 0;
-	side_at(cpu)->away = 1;
+	side_at(cpu)->away = CPU_AWAY;
 	side_at(cpu)->aways++;
 	side_at(cpu)->left = TIERCE_NONE;
 	graph_returned(cpu, now);
@@ -533,11 +533,17 @@ static inline void cpu_goes(u32 cpu, u64 now)
 }
 static inline void cpu_comes(u32 cpu, u64 now)
 {
+	u32 away = side_at(cpu)->away;
 	side_at(cpu)->away_at_ns = 0;
-	if (!side_at(cpu)->away)
+	if (!away)
 		return;
+	if (away == CPU_GOES)
+		cpu_goes(cpu, now);
+	else
+		graph_online(cpu, 1, now);
 	side_at(cpu)->away = 0;
-	graph_online(cpu, 1, now);
+	if (away != CPU_AWAY)
+		tell(NEWS_CPU, cpu);
 }
 
 /* Interrupts, and what the kernel does at their end (softirqs), are stolen time. One that ends in a decision lasts until
@@ -639,7 +645,7 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		side_at(cpu)->fired_ns = now;
 	}
 	side_at(cpu)->fires++;
-	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now) {
+	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
 		cpu_goes(cpu, now);
 	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
 		side_at(cpu)->forgotten++;
@@ -812,8 +818,11 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	now = now_ns();
 	if (side_at(cpu)->interrupted_ns)
 		interrupted_until(cpu, now);
-	if (side_at(cpu)->away)
+	if (side_at(cpu)->away) {
 		cpu_comes(cpu, now);
+		if (cpu_is_gone(cpu))
+			return;
+	}
 	side_at(cpu)->dispatches++;
 	side_at(cpu)->strays = 0;
 	side_at(cpu)->awaits = TIERCE_NONE;
@@ -928,7 +937,9 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 		if (above && cpus_here > 1 && cpu_at(cpu)->task)
 			side_at(cpu)->away_at_ns = now + AWAY_NS;
 		else if (!above)
-			cpu_comes(cpu, now);
+			cpu_comes(cpu, now); /* or goes */
+		if (cpu_is_gone(cpu))
+			return 0;
 		if (outside != cpu_at(cpu)->outside)
 			graph_outside(cpu, outside, now);
 		arm(cpu, now, 0);
@@ -1049,46 +1060,50 @@ void BPF_PROG(tierce_cpu_release, s32 cpu, void *args)
 }
 
 /* What waits on a CPU that goes offline keeps it from going: the loader has every thread queued anew, elsewhere. */
-static inline int cpu_turns(u32 cpu, u32 online, u32 going)
-{
-	unsigned long flags;
-	if (cpu >= TIERCE_CPUS)
-		return 0;
-	bpf_local_irq_save(&flags);
-	side_at(cpu)->going = going;
-	if (online) {
-		graph_online(cpu, 1, now_ns());
-	} else { /* it runs a thread of the kernel now, and will not be asked for a decision again */
-		cpu_goes(cpu, now_ns());
-		side_at(cpu)->away = 0;
-	}
-	bpf_local_irq_restore(&flags);
-	return tell(NEWS_CPU, cpu);
-}
 SEC("struct_ops/cpu_online")
 void BPF_PROG(tierce_cpu_online, s32 cpu)
 {
-	cpu_turns(cpu, 1, 0);
+	unsigned long flags;
+	bpf_local_irq_save(&flags);
+	if ((u32)cpu < TIERCE_CPUS) {
+		graph_online(cpu, 1, now_ns());
+		side_at(cpu)->going = side_at(cpu)->away = 0;
+	}
+	bpf_local_irq_restore(&flags);
+	tell(NEWS_CPU, cpu);
 }
 SEC("struct_ops/cpu_offline")
 void BPF_PROG(tierce_cpu_offline, s32 cpu)
 {
-	cpu_turns(cpu, 0, 0);
+	unsigned long flags;
+	bpf_local_irq_save(&flags);
+	if ((u32)cpu < TIERCE_CPUS) { /* it runs a thread of the kernel now, and will not be asked for a decision again */
+		cpu_goes(cpu, now_ns());
+		side_at(cpu)->going = side_at(cpu)->away = 0;
+	}
+	bpf_local_irq_restore(&flags);
+	tell(NEWS_CPU, cpu);
 }
-/* The first of the steps that a CPU takes on its way out is told of before its queue is closed. Between that and cpu_offline
- * the kernel waits for readers of RCU, who must not wait for this CPU. */
+/* A CPU is told of the first of its steps out before its queue is closed. Between that and cpu_offline the kernel waits for
+ * readers of RCU, who must not wait for this CPU: it leaves the graph when the thread that does the steps waits. */
 SEC("tp_btf/cpuhp_enter")
 int BPF_PROG(tierce_cpu_steps, u32 cpu, int target, int step)
 {
 	if (cpu != bpf_get_smp_processor_id() || target >= step || cpu >= TIERCE_CPUS || !SIDE.ready || cpu_is_gone(cpu))
 		return 0;
-	return thread_is_pinned(bpf_get_current_task_btf()) ? cpu_turns(cpu, 0, 1) : 0; /* that takes them */
+	if (!side_at(cpu)->going && thread_is_pinned(bpf_get_current_task_btf())) /* that does */
+		side_at(cpu)->going = 1, side_at(cpu)->away = CPU_GOES;
+	return 0;
 }
 /* It does not go after all. */
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(tierce_cpu_stays, u32 cpu, int state, int step, int error)
 {
-	return error && cpu < TIERCE_CPUS && side_at(cpu)->going ? cpu_turns(cpu, 1, 0) : 0;
+	if (!error || cpu >= TIERCE_CPUS || !side_at(cpu)->going)
+		return 0;
+	side_at(cpu)->going = 0;
+	side_at(cpu)->away = cpu_at(cpu)->online ? 0 : CPU_STAYS;
+	return 0;
 }
 
 SEC("struct_ops.s/init")
