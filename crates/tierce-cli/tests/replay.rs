@@ -1,6 +1,6 @@
 //! `tierce sim --replay`: the same decisions or the first that differs.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tierce_policy::{policies, recording, Graph, TASK};
 
@@ -60,4 +60,59 @@ fn what_is_no_recording_is_refused() {
         .output()
         .unwrap();
     assert_eq!(missing.status.code(), Some(2));
+}
+
+/// A run on two CPUs (bench/replay): a fork storm, reservations, a container on both CPUs, a plan that changes, a CPU that
+/// goes and comes back. What the kernel decided is decided again, all of it.
+#[test]
+fn a_busy_run_on_two_cpus() {
+    let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let out = std::env::temp_dir().join(format!("tierce-replay-{}", std::process::id()));
+    let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
+    vm.args(["vm", "--deterministic", "--cpus", "2", "--memory", "1G", "--limit", "25m", "--out"]).arg(&out);
+    vm.args(["--file", "guest.sh", "--file", "plan.toml", "--file", "../../tests/vm/lib.sh:/guest/lib.sh"]);
+    let done = vm
+        .args(["--", "sh", "guest.sh", "1", "50", "8000", "300ms"])
+        .current_dir(project.join("bench/replay"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    println!("{said}");
+    assert!(done.status.success(), "{said}");
+    for line in [
+        r#""applied-1","got":5"#,
+        r#""offline-1","got":"0""#,
+        r#""online-1","got":"0-1""#,
+        r#""back-1","got":5"#,
+    ] {
+        assert!(said.contains(line), "{line}: {said}");
+    }
+
+    let done = Command::new(env!("CARGO_BIN_EXE_tierce"))
+        .args(["sim", "--json", "--replay"])
+        .arg(out.join("run.rec"))
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&[done.stdout, done.stderr].concat()).into_owned();
+    println!("{said}");
+    assert!(done.status.success(), "{said}");
+    let replayed: serde_json::Value = serde_json::from_str(&said).unwrap();
+    assert_eq!(replayed["identical"], true);
+    assert!(replayed["decisions"].as_u64().unwrap() >= 50_000, "{said}");
+    for (operation, least) in [
+        ("request", 1_000),
+        ("release", 1_000),
+        ("event", 1_000),
+        ("returned", 1_000),
+        ("node_new", 50),
+        ("node_free", 50),
+        ("attach", 50),
+        ("detach", 50),
+        ("set", 2),
+        ("online", 2),
+        ("taken", 1_000),
+    ] {
+        assert!(replayed["operations"][operation].as_u64() >= Some(least), "{operation}: {said}");
+    }
+    std::fs::remove_dir_all(&out).unwrap();
 }
