@@ -375,6 +375,7 @@ fn trouble() {
         Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(&program).arg(source).status().unwrap();
     assert!(built.success());
     let fault = here.join("examples/fault").display().to_string();
+    assert!(Path::new(&fault).exists(), "build it: cargo build -p tierce-cli --example fault");
     let boot = Boot::with(
         "trouble.sh",
         2,
