@@ -671,6 +671,21 @@ static inline u64 taken_since(u32 cpu, u64 now)
 	return taken_ns;
 }
 
+/* A task of this CPU's own tree ran out of turn: the edges above it that are spent, and so in no order, owe the time. */
+TIERCE_FN int overrun_charge(u32 cpu, u32 task, u64 ran_ns, u64 now)
+{
+	u32 level, edge = node_at(task)->first_parent;
+	if (node_at(task)->kind != TIERCE_TASK || node_at(task)->domain != cpu)
+		return 0;
+	node_at(task)->ran_ns += ran_ns;
+	for (level = ZERO; edge && level < TIERCE_PATH && CAN_LOOP; level++) {
+		if (edge_at(edge)->flags & EDGE_SPENT)
+			policy_charge(edge, ran_ns, now);
+		edge = node_at(edge_at(edge)->parent)->first_parent;
+	}
+	return 0;
+}
+
 TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
@@ -681,8 +696,11 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 	if (!elapsed)
 		return 0;
 	stolen_ns += taken_since(cpu, now);
-	if (c->outside || stolen_ns > elapsed)
+	if (c->outside || stolen_ns > elapsed) {
+		if (c->outside > 1 && c->outside <= TIERCE_NODES && stolen_ns < elapsed)
+			overrun_charge(cpu, c->outside - 1, elapsed - stolen_ns, now);
 		stolen_ns = elapsed;
+	}
 	ran = elapsed - stolen_ns;
 	c->charged_ns = now;
 	c->stolen_ns += stolen_ns;

@@ -205,7 +205,7 @@ struct tierce_cpu {
 	u32 leave[TIERCE_PATH], leaves;	    /* shared edges left by the last decision, until graph_returned */
 	u32 kick_pending;		    /* a decision is due; set by anybody */
 	u32 asked;			    /* the same, asked for by an entry of this CPU's domain: no need to compare again */
-	u32 outside;			    /* it runs something that is not in the graph: time is stolen */
+	u32 outside;			    /* it runs something beside its decision: time is stolen. 1 + task: this one */
 	u32 shares;			    /* this entry holds the shared domain, too */
 	u32 crossings, claims;		    /* crossing edges; claims made and not yet settled */
 	u64 drained;			    /* inbox bits taken by the last entry */
@@ -280,7 +280,8 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns);
 TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns);
 /* What ran on `cpu` before its last decision is off the CPU and in the port's custody, or blocked. */
 TIERCE_FN int graph_returned(u32 cpu, u64 now);
-/* `cpu` begins (1) or ends (0) to run something outside the graph. */
+/* `cpu` begins (1) or ends (0) to run something outside the graph. 1 + task: it is this task, out of turn; the time is stolen
+ * from the others and comes off the budgets that are spent above it, if the task is of the CPU's own tree. */
 TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now);
 
 /* ---- control operations (control.c) ---------------------------------------------------------------------------- */

@@ -280,6 +280,8 @@ static void step(void)
 			after("allow");
 		} else {
 			u32 begins = !S.cpu[cpu].outside && !below(4);
+			if (begins && !below(2)) /* out of turn, or nonsense */
+				begins += below(S.fresh_node + 1);
 			graph_outside(cpu, begins, now);
 			after("outside");
 		}
