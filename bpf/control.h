@@ -41,7 +41,9 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 };
 
 enum tierce_own { LEAF_PLAN, LEAF_DEFAULT, LEAF_MEMBER }; /* plan: stays; the others go with their thread */
-struct tierce_leaf {					  /* of the graph's task with the same id */
+/* Of a thread. Runs: on, without a budget, since it is in the kernel. Ends: it goes back to user mode. */
+enum tierce_overrun { OVERRUN_NONE, OVERRUN_RUNS, OVERRUN_ENDS };
+struct tierce_leaf {
 	u32 custody;	 /* its thread waits with us. Set: enqueue. Cleared: dispatch, dequeue, quiescent */
 	u32 pid;	 /* its thread, 0: none */
 	u32 own;	 /* enum tierce_own */
@@ -51,7 +53,8 @@ struct tierce_leaf {					  /* of the graph's task with the same id */
 	u32 job;	 /* number of its current job */
 	u32 misses;	 /* jobs that ended after their deadline */
 	u32 moving;	 /* its thread may have been given another leaf: look */
-	u32 pad;
+	u32 overrun;	 /* enum tierce_overrun */
+	u64 overrun_ns;	 /* what it had run when that began */
 };
 
 /* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */
@@ -76,9 +79,12 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 awaits; /* leaf that was decided for and is not yet in custody, 0: none */
 	u64 fired_ns;
 	u64 way_out_ns;
-	u32 blocking, pad2; /* its thread is about to sleep: a decision comes of itself, no kick is needed */
-	u64 beside_ns;	    /* from then on threads without a leaf have a turn */
-	u64 pads[2];
+	u32 blocking;  /* its thread is about to sleep: a decision comes of itself, no kick is needed */
+	u32 from_user; /* the last interrupt came in user mode */
+	u64 beside_ns; /* from then on threads without a leaf have a turn */
+	u32 overrun;   /* its thread runs on without a budget, up to user mode */
+	u32 overruns;  /* how often that was so */
+	u64 pads[1];
 };
 
 struct tierce_side {

@@ -48,6 +48,25 @@ struct task_struct {
 	struct sched_ext_entity scx;
 	char comm[16];
 };
+#if defined(__TARGET_ARCH_x86)
+struct pt_regs {
+	unsigned long cs;
+};
+#define regs_are_users(regs) (BPF_CORE_READ(regs, cs) & 3)
+#elif defined(__TARGET_ARCH_arm64)
+struct pt_regs {
+	u64 pstate;
+};
+#define regs_are_users(regs) (!(BPF_CORE_READ(regs, pstate) & 15))
+#else
+struct pt_regs {
+	unsigned long status;
+};
+#define regs_are_users(regs) (!(BPF_CORE_READ(regs, status) & 0x100))
+#endif
+struct bpf_map {
+	u32 max_entries;
+};
 struct scx_init_task_args {
 	bool fork;
 };
@@ -77,6 +96,11 @@ struct sched_ext_ops {
 struct bpf_timer {
 	__u64 __opaque[2];
 } __attribute__((aligned(8)));
+
+struct bpf_task_work {
+	__u64 __opaque;
+} __attribute__((aligned(8)));
+typedef int (*bpf_task_work_callback_t)(struct bpf_map *map, void *key, void *value);
 
 struct bpf_iter_num {
 	__u64 __opaque[1];

@@ -24,6 +24,7 @@
 #include "port.h"
 #include "control.h"
 #include <bpf/bpf_tracing.h>
+#include <bpf/bpf_core_read.h>
 
 char _license[] SEC("license") = "GPL";
 
@@ -43,6 +44,7 @@ const volatile u64 trace_kinds = 0;
 const volatile u32 record_entries = 0;
 const volatile u32 cpus_here = 1;
 const volatile u32 overheads_stolen = 1;
+const volatile u32 throttle_at_user = 0;
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -59,6 +61,7 @@ struct {
 
 struct slot { /* the thread of a leaf; set while it has one */
 	struct task_struct __kptr *task;
+	struct bpf_task_work work; /* until it goes back to user mode */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
@@ -151,6 +154,9 @@ void bpf_rcu_read_lock(void) __ksym;
 void bpf_rcu_read_unlock(void) __ksym;
 void bpf_local_irq_save(unsigned long *flags) __ksym;
 void bpf_local_irq_restore(unsigned long *flags) __ksym;
+int bpf_task_work_schedule_resume(struct task_struct *p, struct bpf_task_work *work, void *map__map,
+				  bpf_task_work_callback_t callback) __ksym __weak;
+extern struct pt_regs *__irq_regs __ksym __weak;
 
 static inline u64 now_ns(void)
 {
@@ -445,6 +451,7 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 	leaf_at(leaf)->pid = p->pid;
 	leaf_at(leaf)->woke_ns = 0;
 	leaf_at(leaf)->moving = 1;
+	leaf_at(leaf)->overrun = OVERRUN_NONE;
 	if (leaf_at(leaf)->own != LEAF_PLAN) {
 		leaf_at(leaf)->job = 0;
 		leaf_at(leaf)->misses = 0;
@@ -504,6 +511,9 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 		at = cpu_at(cpu)->asked && !cpu_at(cpu)->outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
 	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns < at)
 		at = side_at(cpu)->away_at_ns;
+	if (throttle_at_user && at > now + FORGOTTEN_NS &&
+	    (cpu_at(cpu)->outside ? cpu_at(cpu)->outside > 1 : side_at(cpu)->overrun))
+		at = now + FORGOTTEN_NS; /* it may have used up what it may overrun */
 	if (at == side_at(cpu)->timer_ns || at == TIERCE_NEVER)
 		return;
 	t = bpf_map_lookup_elem(&timers, &cpu);
@@ -572,12 +582,25 @@ static inline void interrupted_until(u32 cpu, u64 now)
 		cpu_at(cpu)->taken_ns += now - since;
 	side_at(cpu)->interrupted_ns = 0;
 }
+/* Was the CPU in user mode when the interrupt came that is being served? (Not known to softirqs any more.) */
+static inline bool user_interrupted(void)
+{
+	struct pt_regs **regs;
+	if (!bpf_ksym_exists(&__irq_regs))
+		return false;
+	regs = bpf_this_cpu_ptr(&__irq_regs);
+	return *regs && regs_are_users(*regs);
+}
+
 SEC("raw_tp")
 int tierce_irq_begins(void *unused)
 {
 	u32 cpu = bpf_get_smp_processor_id();
-	if (cpu < TIERCE_CPUS && SIDE.ready)
-		side_at(cpu)->irq_ns = now_ns();
+	if (cpu >= TIERCE_CPUS || !SIDE.ready)
+		return 0;
+	side_at(cpu)->irq_ns = now_ns();
+	if (throttle_at_user)
+		side_at(cpu)->from_user = user_interrupted();
 	return 0;
 }
 SEC("raw_tp")
@@ -628,6 +651,103 @@ static inline void switch_count(u32 cpu)
 	side_at(cpu)->decided_ns = 0;
 }
 
+/* ---- overruns: `throttle = "user"` ------------------------------------------------------------------------------- */
+
+/* A thread whose budget ends while it is in the kernel may hold locks there. It runs on, in debt, until it goes back to user
+ * mode, or for OVERRUN_MAX_NS; meanwhile the CPU does not decide, as if it could not be preempted. One that wakes there without
+ * a budget does the same, at once: for the graph its CPU runs it outside, out of turn. */
+#define OVERRUN_MAX_NS 2000000
+
+/* In the thread itself, when it goes back to user mode: it holds no lock there. */
+static int overrun_ends(struct bpf_map *map, void *key, void *value)
+{
+	u32 leaf = *(u32 *)key, cpu;
+	unsigned long flags;
+	if (leaf >= TIERCE_NODES || leaf_at(leaf)->pid != (u32)bpf_get_current_pid_tgid())
+		return 0;
+	bpf_local_irq_save(&flags);
+	cpu = bpf_get_smp_processor_id();
+	leaf_at(leaf)->overrun = OVERRUN_NONE;
+	if (cpu < TIERCE_CPUS && (side_at(cpu)->overrun || cpu_at(cpu)->outside == 1 + leaf)) {
+		leaf_at(leaf)->overrun = OVERRUN_ENDS;
+		port_kick(cpu);
+	}
+	bpf_local_irq_restore(&flags);
+	return 0;
+}
+
+/* It has no budget: may it run on? */
+static inline bool overrun_allowed(u32 leaf, struct task_struct *p)
+{
+	struct slot *slot;
+	if (leaf_at(leaf)->overrun == OVERRUN_NONE) {
+		slot = bpf_map_lookup_elem(&slots, &leaf);
+		if (!slot || (p->flags & PF_KTHREAD) || !bpf_ksym_exists(bpf_task_work_schedule_resume) ||
+		    bpf_task_work_schedule_resume(p, &slot->work, &slots, overrun_ends))
+			return false;
+		leaf_at(leaf)->overrun = OVERRUN_RUNS;
+		leaf_at(leaf)->overrun_ns = node_at(leaf)->ran_ns;
+	}
+	return leaf_at(leaf)->overrun == OVERRUN_RUNS && node_at(leaf)->ran_ns - leaf_at(leaf)->overrun_ns <= OVERRUN_MAX_NS;
+}
+
+/* And no other way opens then. */
+static inline bool path_is_spent(u32 cpu)
+{
+	u32 i, edge;
+	for (i = ZERO; i < TIERCE_PATH && i < cpu_at(cpu)->path_length && CAN_LOOP; i++) {
+		edge = AT(cpu_at(cpu)->path, i);
+		if ((edge_at(edge)->flags & EDGE_SPENT) && !node_at(edge_at(edge)->child)->conditional)
+			return true;
+	}
+	return false;
+}
+/* Of the CPU's own tree and without another way up. */
+static inline bool leaf_is_spent(u32 leaf, u32 cpu)
+{
+	u32 level, edge = node_at(leaf)->first_parent;
+	if (node_at(leaf)->domain != cpu)
+		return false;
+	for (level = ZERO; level < TIERCE_PATH && edge && !edge_at(edge)->next_parent && CAN_LOOP; level++) {
+		if (edge_at(edge)->flags & EDGE_SPENT)
+			return true;
+		edge = node_at(edge_at(edge)->parent)->first_parent;
+	}
+	return false;
+}
+/* Let it run now, beside the graph's decision? */
+static inline bool leaf_overruns(u32 leaf, u32 cpu, struct task_struct *p, bool wakes)
+{
+	if (leaf_at(leaf)->overrun == OVERRUN_ENDS)
+		leaf_at(leaf)->overrun = OVERRUN_NONE;
+	if (!(wakes || leaf_at(leaf)->overrun) || !leaf_is_spent(leaf, cpu) || !overrun_allowed(leaf, p))
+		return false;
+	side_at(cpu)->overruns += wakes;
+	return true;
+}
+
+/* Does what runs on this CPU go on without a decision? */
+static inline bool cpu_overruns(u32 cpu, u32 leaf, struct task_struct *p, u64 now)
+{
+	struct tierce_cpu_side *side = side_at(cpu);
+	u64 until_ns = cpu_at(cpu)->until_ns;
+	bool goes_on = false;
+	if (leaf_at(leaf)->overrun == OVERRUN_ENDS) {
+		leaf_at(leaf)->overrun = OVERRUN_NONE;
+	} else if (cpu_at(cpu)->outside == 1 + leaf || (cpu_at(cpu)->task == leaf && !cpu_at(cpu)->outside)) {
+		bool beside = cpu_at(cpu)->outside;
+		if (beside || side->overrun || (until_ns && now >= until_ns)) { /* what it has used by now */
+			side->blocking = 1;
+			graph_event(cpu, now, 0);
+			side->blocking = 0;
+		}
+		goes_on = (beside ? leaf_is_spent(leaf, cpu) : path_is_spent(cpu)) && overrun_allowed(leaf, p);
+		side->overruns += goes_on && !beside && !side->overrun;
+	}
+	side->overrun = goes_on;
+	return goes_on;
+}
+
 static int timer_fired(void *map, u32 *key, struct timer *timer)
 {
 	unsigned long flags;
@@ -652,7 +772,11 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		port_kick(cpu);
 	} else {
 		graph_event(cpu, now, 0);
+		if (throttle_at_user && cpu_at(cpu)->outside > 1)
+			port_kick(cpu);
 	}
+	if (throttle_at_user && side_at(cpu)->from_user && cpu_at(cpu)->asked && cpu_at(cpu)->task && !cpu_at(cpu)->outside)
+		leaf_at(cpu_at(cpu)->task)->overrun = OVERRUN_ENDS; /* the decision comes before it is back in the kernel */
 	arm(cpu, now, side_at(cpu)->way_out_ns);
 	bpf_local_irq_restore(&flags);
 	return 0;
@@ -749,6 +873,15 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
 		graph_request(leaf, TIERCE_WOKE, now);
+		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
+			leaf_at(leaf)->custody = 0;
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		}
+		return;
+	}
+	if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
+		leaf_at(leaf)->custody = 0;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
 		return;
 	}
 	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
@@ -831,7 +964,14 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = thread_of(prev);
 		was = t ? t->leaf : TIERCE_NONE;
+		if (throttle_at_user && was && cpu_overruns(cpu, was, prev, now)) {
+			slice_set(prev, SCX_SLICE_INF);
+			arm(cpu, now, 0);
+			return;
+		}
 	}
+	if (throttle_at_user)
+		side_at(cpu)->overrun = 0;
 	leaf = graph_decide(cpu, now, 0);
 	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
@@ -928,7 +1068,14 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			task = cpu_at(cpu)->task;
 			stray = !task || leaf_at(task)->pid != (u32)next->pid;
 			outside = stray;
-			if (overheads_stolen && !stray && side_at(cpu)->decided_ns)
+			if (throttle_at_user && stray) {
+				t = thread_of(next);
+				if (t && leaf_at(t->leaf)->overrun == OVERRUN_RUNS && node_at(t->leaf)->domain == cpu) {
+					stray = 0;
+					outside = 1 + t->leaf;
+				}
+			}
+			if (overheads_stolen && !outside && side_at(cpu)->decided_ns)
 				switch_count(cpu);
 		}
 	}

@@ -77,6 +77,22 @@ for renderer in hard soft none long; do
 		say "$renderer-$n" "$(cat /out/frames)"
 	done
 done
+# Throttled in the kernel or behind it: who waits for a lock that such a thread has, and what it gets.
+at=$(in_ms 500)
+meter dirlock --role hold --start "$at" --time 3s >/out/hold.meter &
+meters=$!
+meter spin --name pairspin --start "$at" --time 3s >/out/pairspin.meter &
+meters="$meters $!"
+meter cyclic --name pairwake --interval 1ms --start "$at" --time 3s >/out/pairwake.meter &
+meters="$meters $!"
+meter spin --start "$at" --time 3s >/out/lower.meter &
+meters="$meters $!"
+meter dirlock --role wait --interval 10ms --start "$at" --time 3s >/out/wait.meter
+# shellcheck disable=SC2086 # a list
+wait $meters
+say locks-wait "$(cat /out/wait.meter)"
+say locks-pair "$(cat /out/pairspin.meter)"
+say locks-hard "$(meter service --name hard --budget 10ms --period 33ms --hogs 1 --gap 4us --time 1s)"
 begun=$(now_ms)
 kill -9 "$loader"
 until [ "$(state)" = disabled ] || [ $(($(now_ms) - begun)) -gt 2000 ]; do

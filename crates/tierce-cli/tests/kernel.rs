@@ -300,6 +300,16 @@ fn one_cpu() {
     assert_eq!([misses("none", 0), misses("none", 1), misses("long", 0)], [0.0; 3]);
     assert!(misses("none", 10) > 0.0 && misses("long", 1) > 0.0 && misses("long", 10) > 0.0);
 
+    // A budget that ends within the lock of a folder keeps nobody waiting, and is a budget all the same.
+    let longest_ms = boot.number("locks-wait", "/took_ns/max") / 1e6;
+    let spins = boot.number("locks-pair", "/kernel_cpu_ns") / boot.number("locks-pair", "/wall_ns");
+    let [least, most] = ["min", "max"].map(|of| boot.number("locks-hard", &format!("/seen_ns/{of}")) - 10e6);
+    println!("beside a throttled holder: {longest_ms:.3} ms at most; of 10 %: {:.2} %", spins * 100.0);
+    println!("throttled at user mode: {least:+} to {most:+} ns");
+    assert!(longest_ms < 10.0, "{longest_ms}");
+    assert!((0.09..0.11).contains(&spins), "{spins}");
+    assert!(least > -60e3 && most < 20e3, "{least} {most}");
+
     assert_eq!(boot.got("killed")["state"], "disabled");
     assert!(boot.number("killed", "/after_ms") < 1000.0);
 }

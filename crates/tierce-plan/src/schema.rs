@@ -335,7 +335,7 @@ fn run() -> Value {
             (
                 "throttle",
                 json!({ "enum": ["anywhere", "user"],
-            "description": "where a thread without budget is stopped: anywhere is precise, user never holds kernel locks" }),
+            "description": "where a thread without budget is stopped: at once, or on its way back to user mode" }),
             ),
         ],
     )

@@ -1,5 +1,6 @@
 //! The engine in the kernel: load it, build a graph in it, attach it, look at it.
 
+use crate::btf::Btf;
 use crate::object::{call, Link, Object, Ring};
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
@@ -36,6 +37,14 @@ const INTERRUPTS: [(&str, &str); 6] = [
     ("tierce_softirq_begins", "softirq_entry"),
     ("tierce_softirq_ends", "softirq_exit"),
 ];
+
+const NO_TASK_WORK: &str = "[run] throttle = \"user\": this kernel has no bpf_task_work_schedule_resume, by which a scheduler learns \
+                            that a thread goes back to user mode; 7.0 has";
+
+/// Can a BPF program be called when a thread goes back to user mode?
+fn tells_of_returns(kernel: &Btf) -> bool {
+    kernel.parameters("bpf_task_work_schedule_resume").is_some()
+}
 
 /// `struct tierce_command` of bpf/control.h.
 #[repr(C)]
@@ -95,7 +104,8 @@ pub struct Leaf {
     /// Jobs that ended after their deadline.
     pub misses: u32,
     moving: u32,
-    pad: u32,
+    overrun: u32,
+    overrun_ns: u64,
 }
 
 /// `struct tierce_cpu_side`: what the kernel side counts per CPU.
@@ -138,9 +148,12 @@ pub struct CpuSide {
     fired_ns: u64,
     way_out_ns: u64,
     blocking: u32,
-    pad2: u32,
+    from_user: u32,
     beside_ns: u64,
-    pads: [u64; 2],
+    overrun: u32,
+    /// Budgets that ended in the kernel, whose threads ran on from there to user mode.
+    pub overruns: u32,
+    pads: [u64; 1],
 }
 
 /// The end of `struct tierce_side`.
@@ -206,6 +219,8 @@ pub struct Options {
     pub record: bool,
     /// Interrupts and the scheduler's own time are nobody's; else whoever runs pays for them.
     pub overheads_stolen: bool,
+    /// A thread without a budget goes on to user mode first.
+    pub throttle_at_user: bool,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
@@ -222,6 +237,7 @@ impl Default for Options {
             trace_kinds: 0,
             record: false,
             overheads_stolen: true,
+            throttle_at_user: false,
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
             exercise: false,
@@ -251,10 +267,15 @@ impl Kernel {
             options.cpus,
             raw::CPUS
         );
+        if options.throttle_at_user {
+            let types = std::fs::read("/sys/kernel/btf/vmlinux").context("/sys/kernel/btf/vmlinux")?;
+            ensure!(tells_of_returns(&Btf::parse(&types).map_err(anyhow::Error::msg)?), "{NO_TASK_WORK}");
+        }
         let mut object = Object::open()?;
         object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
         object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
+        object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
         object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
         let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
         object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
@@ -571,5 +592,21 @@ impl Control for &Kernel {
 
     fn detach(&mut self, edge: u32) -> Result<(), Refusal> {
         self.refuse(Command { op: OP_DETACH, a: edge, ..Default::default() })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::btf::make;
+
+    #[test]
+    fn throttling_at_user_mode_needs_task_work() {
+        let has = |name: &str| {
+            let types = make(&[(name, &["task", "tw", "map__map", "callback"]), ("bpf_kick", &[])], &[]);
+            tells_of_returns(&Btf::parse(&types).unwrap())
+        };
+        assert!(has("bpf_task_work_schedule_resume"));
+        assert!(!has("bpf_task_work_schedule_resume_impl")); // 6.18
     }
 }

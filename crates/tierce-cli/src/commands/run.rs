@@ -12,7 +12,7 @@ use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierce_plan::{Difference, Plan, Refused, Source, Sources};
+use tierce_plan::{Difference, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::recording;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
@@ -149,6 +149,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         trace_kinds,
         record: args.record.is_some(),
         watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
+        throttle_at_user: plan.run.throttle == ThrottleAt::User,
         ..Default::default()
     };
     let floor_ns = options.floor_ns;
