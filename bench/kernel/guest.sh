@@ -3,7 +3,7 @@
 # shellcheck source=../../tests/vm/lib.sh
 . ./lib.sh
 
-say EEVDF "$(meter pingpong --count 2000)"
+say EEVDF "$(meter pingpong --count 10000)"
 mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
 for depth in 1 4 8; do
 	for end in a b; do
@@ -17,7 +17,7 @@ for depth in 1 4 8; do
 		eval "group_$end=$group"
 	done
 	# shellcheck disable=SC2154 # by eval
-	say "cgroups, depth $depth" "$(meter pingpong --count 2000 --group "$group_a" --group "$group_b")"
+	say "cgroups, depth $depth" "$(meter pingpong --count 10000 --group "$group_a" --group "$group_b")"
 	find /sys/fs/cgroup/a /sys/fs/cgroup/b -depth -type d -exec rmdir {} +
 done
 for plan in plan-*.toml; do
@@ -27,7 +27,7 @@ for plan in plan-*.toml; do
 	at=$(in_ms $((800 + hogs * 4)))
 	meter hogs --count "$hogs" --name hog --time 20s >/dev/null &
 	meter=$!
-	meter pingpong --count 2000 --name ping,pong --start "$at" >"/out/$name.meter" &
+	meter pingpong --count 10000 --name ping,pong --start "$at" >"/out/$name.meter" &
 	ends=$!
 	sleep "$(awk -v n="$hogs" 'BEGIN { print 0.6 + n * 0.004 }')"
 	kill -STOP "$loader" # it looks around every 20 ms
