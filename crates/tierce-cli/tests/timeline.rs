@@ -93,7 +93,7 @@ fn refusals() {
         ),
         (
             &["timeline", "t.trace", "--png", "p.png", "--span", "9ms..3ms"],
-            "it ends (3000000 ns) before it begins",
+            "it ends (3ms) before it begins (9ms)",
         ),
         (&["trace", "dump", "text"], "tierce: text: not a trace"),
     ];
