@@ -3,6 +3,7 @@
 //! - [`FixedPriority`]: exact response times under preemptive fixed priorities, with release jitter, blocking, any
 //!   deadlines; orders of priorities in [`priorities`].
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
+//! - [`global`]: sufficient tests of either on several CPUs, any of which may run any task.
 //! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
 //!
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
@@ -10,6 +11,7 @@
 
 mod edf;
 mod fixed_priority;
+pub mod global;
 pub mod partition;
 pub mod priorities;
 mod quotient;

@@ -83,14 +83,44 @@ fn priorities_of_the_table() {
 }
 
 #[test]
-fn several_cpus() {
-    let table = Table::new("cpus", "name,work,period\na,6,10\nb,5,10\nc,4,10\nd,3,10\ne,2,10\n");
-    let value = table.json(&["--policy", "edf", "--cpus", "2"], 0);
+fn each_task_on_one_cpu() {
+    let table = Table::new("parts", "name,work,period\na,6,10\nb,5,10\nc,4,10\nd,3,10\ne,2,10\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2", "--partition", "first"], 0);
     assert_eq!(column(&value, "cpu"), [0, 1, 0, 1, 1]);
+    assert_eq!((&value["scheduling"], &value["exact"]), (&"partitioned".into(), &true.into()));
     assert_eq!(table.analyse(&["--policy", "edf"]).status.code(), Some(1));
-    let output = table.analyse(&["--policy", "edf", "--cpus", "2", "--supply", "9ms/10ms"]);
+    let arguments = ["--policy", "edf", "--cpus", "2", "--partition", "first", "--supply", "9ms/10ms"];
+    let output = table.analyse(&arguments);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains(" fits on none of 2 CPUs"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn any_cpu_for_any_task() {
+    let table = Table::new("global", "name,work,period\nheavy,9,10\na,1,10\nb,1,10\nc,1,10\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 0);
+    assert_eq!(column(&value, "wcrt_ns"), [10, 3, 3, 3]);
+    assert_eq!(column(&value, "slack_ns"), [0, 7, 7, 7]);
+    assert_eq!((&value["scheduling"], &value["exact"]), (&"global".into(), &false.into()));
+    assert_eq!(value["tasks"][0]["shown_by"], serde_json::json!(["bcl", "rta"]));
+    let table = Table::new("dhall", "name,work,period,deadline\na,1,10,\nb,1,10,\nlong,11,11,\n");
+    let output = table.analyse(&["--policy", "edf", "--cpus", "2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(said.contains("No test shows that long is in time, which does not mean"), "{said}");
+    let value = table.json(&["--policy", "fp", "--cpus", "2"], 1);
+    assert_eq!(column(&value, "wcrt_ns"), [1, 1, -1]);
+    for policy in ["dkc", "audsley"] {
+        let value = table.json(&["--policy", policy, "--cpus", "2"], 0);
+        assert_eq!(column(&value, "wcrt_ns"), [1, 2, 11], "{policy}");
+        assert_eq!(value["tasks"][2]["shown_by"], serde_json::json!(["rta", "rta-lc"]));
+    }
+    assert!(text(&table.analyse(&["--policy", "rm"]).stdout).contains("unbounded"));
+    let table = Table::new("priority", "name,work,period,priority\na,1,10,1\nb,1,10,1\nlong,11,11,2\n");
+    assert_eq!(column(&table.json(&["--policy", "fp", "--cpus", "2"], 0), "wcrt_ns"), [3, 3, 11]);
+    let table = Table::new("full", "name,work,period\na,9,10\nb,9,10\nc,9,10\n");
+    let said = text(&table.analyse(&["--policy", "audsley", "--cpus", "2"]).stdout);
+    assert!(said.contains("More is asked for than supplied") && said.contains("No order"), "{said}");
 }
 
 /// Every refusal, with exit code 2 and its words.
@@ -99,8 +129,15 @@ fn bad_input_is_2() {
     let table = Table::new("good", MEDIA_PLAYER);
     let bad = Table::new("bad", "name,work,period,deadline\na,0ms,2ms,\nb,1,2x,1\n");
     let partly = Table::new("partly", "name,work,period,priority\na,1,2,1\nb,1,2,\n");
+    let long = Table::new("long", "name,work,period,deadline,blocking\nshort,1,2,,\nlong,1,2,3,\n");
+    let blocked = Table::new("blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
     for (table, arguments, expected) in [
-        (&bad, &["--policy", "edf"][..], "2 faults in the table"),
+        (&long, &["--policy", "edf", "--cpus", "2"][..], "deadlines_are_at_most_periods: long "),
+        (&long, &["--policy", "audsley", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
+        (&blocked, &["--policy", "fp", "--cpus", "2"], "tasks_are_not_blocked: a "),
+        (&table, &["--policy", "edf", "--cpus", "2", "--supply", "1ms/2ms"], "supply_is_of_one_cpu"),
+        (&table, &["--policy", "edf", "--cpus", "2", "--partition", "tight"], "invalid value 'tight'"),
+        (&bad, &["--policy", "edf"], "2 faults in the table"),
         (&bad, &["--policy", "edf"], ".csv:2:3: time_must_be_positive"),
         (&bad, &["--policy", "edf"], ".csv:3:5: unit_must_exist"),
         (&partly, &["--policy", "fp"], "priorities_are_complete"),

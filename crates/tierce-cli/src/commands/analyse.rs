@@ -5,6 +5,7 @@ use clap::ValueEnum;
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_analysis::global::{self, Shown};
 use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::{priorities, utilisation, Demand, Edf, Entry, FixedPriority, Response, Supply, Task};
 use tierce_guarantee::Guarantee;
@@ -20,8 +21,10 @@ const VERSION: u32 = 1;
 /// no effect: any phases are considered), priority (larger is higher; default: the shorter the deadline, the higher). Times
 /// have a unit (1.5ms); a bare whole number is ns.
 ///
-/// Times are exact and as long as they say in the worst case, from the nominal release, own jitter included. With blocking
-/// they are upper bounds.
+/// On one CPU, and with --partition on each of several, the verdict is exact, and times are as long as they say in the worst
+/// case, from the nominal release, own jitter included. With blocking they are upper bounds. With --cpus alone any CPU may
+/// run any task (global scheduling): the tests are sufficient, times are upper bounds, and what is not shown to hold may hold
+/// all the same. Deadlines are then at most periods, and nothing is blocked.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,12 +37,12 @@ pub struct Args {
     /// What they are given, on each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee
     #[arg(long, value_name = "SUPPLY", value_parser = supply)]
     supply: Option<Given>,
-    /// CPUs; with several each task is put on one of them
+    /// CPUs; any of them may run any task, unless there is --partition
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     cpus: u32,
-    /// On which CPU a task is tried first, in the order of decreasing utilisation
-    #[arg(long, default_value = "first")]
-    fit: FitName,
+    /// Each task on one CPU: which of them is tried first
+    #[arg(long, value_name = "FIT")]
+    partition: Option<FitName>,
     /// Write JSON (documented in docs/analysis.md)
     #[arg(long)]
     json: bool,
@@ -55,7 +58,8 @@ Examples:
   tierce analyse --policy fp tasks.csv
   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  in what a guarantee is sure to give
-  tierce analyse --policy edf --cpus 4 --fit worst tasks.csv     each task on one of four CPUs
+  tierce analyse --policy edf --cpus 4 tasks.csv                 the four that are due first run
+  tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
 
 Exit codes: 0 schedulable, 1 not, 2 bad input.";
 
@@ -70,7 +74,9 @@ enum Policy {
     /// Deadline monotonic
     #[value(alias = "deadline-monotonic")]
     Dm,
-    /// Fixed priorities in an order that meets all deadlines, if there is one
+    /// The smaller deadline - k work, the higher; k depends on the number of CPUs, and is 0 for one
+    Dkc,
+    /// Fixed priorities in an order that meets all deadlines, if there is one (on several CPUs: if one is found)
     Audsley,
     /// Earliest deadline first
     Edf,
@@ -78,13 +84,13 @@ enum Policy {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FitName {
-    /// The lowest
+    /// The lowest, by decreasing utilisation
     First,
-    /// The fullest
+    /// The fullest, by decreasing utilisation
     Best,
-    /// The emptiest
+    /// The emptiest, by decreasing utilisation
     Worst,
-    /// That of the task before, then the next one
+    /// That of the task before, then the next one, by decreasing utilisation
     Next,
 }
 
@@ -133,13 +139,28 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
     })
 }
 
-/// The verdict on the tasks of one CPU.
+/// The verdict on some tasks, on one CPU or several.
 struct Verdict {
     schedulable: bool,
     /// Where it could not be decided, or why it fails beyond single tasks.
     remark: Option<String>,
     /// As the tasks were given.
     responses: Vec<Response>,
+}
+
+/// The verdict on all.
+struct Outcome {
+    schedulable: bool,
+    remarks: Vec<String>,
+    responses: Vec<Response>,
+    places: Places,
+}
+
+enum Places {
+    /// Of each task.
+    Cpus(Vec<usize>),
+    /// Any; what shows each task to meet its deadline.
+    Any(Vec<Shown>),
 }
 
 /// Run `tierce analyse`.
@@ -152,57 +173,148 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let rule = "priorities_are_complete";
         bail!("{rule}: {with_priority} of {} tasks have a priority; all have one, or none", entries.len());
     }
+    let outcome = match args.partition {
+        None if args.cpus > 1 => anywhere(&args, &entries)?,
+        fit => match in_parts(&args, &entries, &given.supply, fit) {
+            Ok(outcome) => outcome,
+            Err(index) => return does_not_fit(&args, &given, &entries, index),
+        },
+    };
+    if args.json {
+        let mut value = head(&args, &given, &tasks, outcome.schedulable);
+        value["remarks"] = json!(outcome.remarks);
+        value["tasks"] = (0..tasks.len()).map(|index| in_json(&entries, &outcome, index)).collect();
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    } else {
+        print_table(&args, &entries, &outcome);
+        for remark in &outcome.remarks {
+            println!("{remark}");
+        }
+        print_end(&args, &given, &tasks, outcome.schedulable);
+    }
+    Ok(ExitCode::from(u8::from(!outcome.schedulable)))
+}
+
+/// Each task on one CPU; the first that fits on none.
+fn in_parts(args: &Args, entries: &[Entry], supply: &Supply, fit: Option<FitName>) -> Result<Outcome, usize> {
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
     let some = |members: &[usize]| members.iter().map(|index| entries[*index].clone()).collect::<Vec<_>>();
-    let fit = match args.fit {
-        FitName::First => Fit::First,
-        FitName::Best => Fit::Best,
-        FitName::Worst => Fit::Worst,
-        FitName::Next => Fit::Next,
+    let fit = match fit {
+        Some(FitName::First) | None => Fit::First,
+        Some(FitName::Best) => Fit::Best,
+        Some(FitName::Worst) => Fit::Worst,
+        Some(FitName::Next) => Fit::Next,
     };
     let cpus = if args.cpus == 1 {
         vec![0; tasks.len()]
     } else {
-        let holds = |members: &[usize]| verdict(args.policy, &some(members), &given.supply).schedulable;
+        let holds = |members: &[usize]| verdict(args.policy, &some(members), supply).schedulable;
         match partition(&tasks, args.cpus as usize, fit, holds) {
             Partition::Fits(cpus) => cpus,
-            Partition::Fails(index) => return does_not_fit(&args, &given, &entries, index),
+            Partition::Fails(index) => return Err(index),
         }
     };
     let mut responses = vec![Response::Unbounded; tasks.len()];
     let (mut schedulable, mut remarks) = (true, Vec::new());
     for cpu in 0..args.cpus as usize {
         let members: Vec<_> = (0..tasks.len()).filter(|index| cpus[*index] == cpu).collect();
-        let found = verdict(args.policy, &some(&members), &given.supply);
+        let found = verdict(args.policy, &some(&members), supply);
         schedulable &= found.schedulable;
         remarks.extend(found.remark);
         for (index, response) in members.iter().zip(found.responses) {
             responses[*index] = response;
         }
     }
-    if args.json {
-        let each = entries.iter().zip(&responses).zip(&cpus);
-        let each: Vec<_> = each.map(|((entry, response), cpu)| in_json(entry, *response, *cpu)).collect();
-        let mut value = head(&args, &given, &tasks, schedulable);
-        value["remarks"] = json!(remarks);
-        value["tasks"] = json!(each);
-        println!("{}", serde_json::to_string_pretty(&value)?);
-    } else {
-        print_table(&args, &entries, &responses, &cpus);
-        for remark in remarks {
-            println!("{remark}");
-        }
-        print_end(&args, &given, &tasks, schedulable);
+    Ok(Outcome { schedulable, remarks, responses, places: Places::Cpus(cpus) })
+}
+
+/// Any CPU may run any task.
+fn anywhere(args: &Args, entries: &[Entry]) -> Result<Outcome> {
+    if args.supply.is_some() {
+        bail!("supply_is_of_one_cpu: several CPUs with a supply each need --partition, so that each task is on one of them");
     }
-    Ok(ExitCode::from(u8::from(!schedulable)))
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+    let unsupported = |fault: global::Unsupported| {
+        let why = match fault.rule {
+            "deadlines_are_at_most_periods" => "has a deadline beyond its period",
+            "tasks_are_not_blocked" => "may be blocked",
+            _ => "has a time out of range",
+        };
+        let name = &entries[fault.task].name;
+        anyhow!(
+            "{}: {name} {why}; the tests for several CPUs do not know that, those with --partition do",
+            fault.rule
+        )
+    };
+    let mut remarks = Vec::new();
+    let found = if args.policy == Policy::Edf {
+        global::earliest_deadline(&tasks, args.cpus)
+    } else {
+        let mut order = None;
+        if args.policy == Policy::Audsley {
+            order = global::audsley(&tasks, args.cpus).map_err(unsupported)?;
+            if order.is_none() {
+                remarks.push("No order of priorities was found; these are D - kC.".to_string());
+            }
+        }
+        let levels = match order {
+            Some(order) => ranks(&order),
+            None => levels(args.policy, entries, args.cpus),
+        };
+        global::fixed_priority(&tasks, &levels, args.cpus)
+    };
+    let found = found.map_err(unsupported)?;
+    if !found.schedulable {
+        remarks.push(if global::overloaded(&tasks, args.cpus) {
+            "More is asked for than supplied: in the long run, or by one task until its deadline.".to_string()
+        } else {
+            let missing = found.tasks.iter().zip(entries).filter(|(shown, _)| shown.by.is_empty());
+            let missing: Vec<_> = missing.map(|(_, entry)| entry.name.as_str()).collect();
+            let missing = missing.join(", ");
+            format!("No test shows that {missing} is in time, which does not mean that a deadline is missed.")
+        });
+    }
+    let response = |shown: &Shown| shown.response_ns.map_or(Response::TooLong, Response::Within);
+    let responses = found.tasks.iter().map(response).collect();
+    Ok(Outcome { schedulable: found.schedulable, remarks, responses, places: Places::Any(found.tasks) })
+}
+
+/// The rank of each task, the smallest first.
+fn ranks(order: &[usize]) -> Vec<u32> {
+    let mut ranks = vec![0; order.len()];
+    (0..).zip(order).for_each(|(rank, index)| ranks[*index] = rank);
+    ranks
+}
+
+/// The level of each task: the smaller, the higher its priority.
+fn levels(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+    match policy {
+        Policy::Rm => ranks(&priorities::rate_monotonic(&tasks)),
+        Policy::Dkc | Policy::Audsley => ranks(&global::d_minus_kc(&tasks, cpus)),
+        Policy::Fp if entries.iter().any(|entry| entry.priority.is_some()) => {
+            let mut all: Vec<_> = entries.iter().map(|entry| std::cmp::Reverse(entry.priority)).collect();
+            all.sort();
+            all.dedup();
+            let level = |entry: &Entry| all.partition_point(|other| other.0 > entry.priority);
+            entries.iter().map(|entry| u32::try_from(level(entry)).unwrap_or(u32::MAX)).collect()
+        }
+        _ => ranks(&priorities::deadline_monotonic(&tasks)),
+    }
 }
 
 fn policy_name(policy: Policy) -> String {
     policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
 }
 
+fn is_global(args: &Args) -> bool {
+    args.cpus > 1 && args.partition.is_none()
+}
+
 fn head(args: &Args, given: &Given, tasks: &[Task], schedulable: bool) -> Value {
     json!({
         "version": VERSION, "policy": policy_name(args.policy), "supply": given.text, "cpus": args.cpus,
+        "scheduling": if is_global(args) { "global" } else { "partitioned" }, "exact": !is_global(args),
         "utilisation": short(&utilisation(tasks)), "schedulable": schedulable,
     })
 }
@@ -244,43 +356,29 @@ fn verdict(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict {
     if policy == Policy::Edf {
         return earliest_deadline(&tasks, supply);
     }
-    let mut levels = None;
-    let order = match policy {
-        Policy::Rm => priorities::rate_monotonic(&tasks),
+    let levels = match policy {
         Policy::Audsley => match priorities::audsley(&tasks, supply) {
-            Some(order) => order,
+            Some(order) => ranks(&order),
             None => {
-                let mut found = by_priority(&tasks, &priorities::deadline_monotonic(&tasks), None, supply);
+                let mut found = by_priority(&tasks, &levels(Policy::Dm, entries, 1), supply);
                 let remark =
                     "No order of fixed priorities meets all deadlines; these are deadline monotonic.";
                 found.remark = Some(remark.to_string());
                 return found;
             }
         },
-        Policy::Fp if entries.iter().any(|entry| entry.priority.is_some()) => {
-            let mut order: Vec<_> = (0..entries.len()).collect();
-            order.sort_by_key(|index| std::cmp::Reverse(entries[*index].priority));
-            let changes = |pair: &[usize]| u32::from(entries[pair[0]].priority != entries[pair[1]].priority);
-            let mut level = 0;
-            let rest = order.windows(2).map(|pair| {
-                level += changes(pair);
-                level
-            });
-            levels = Some([0].into_iter().chain(rest).collect::<Vec<_>>());
-            order
-        }
-        _ => priorities::deadline_monotonic(&tasks),
+        _ => levels(policy, entries, 1),
     };
-    by_priority(&tasks, &order, levels.as_deref(), supply)
+    by_priority(&tasks, &levels, supply)
 }
 
-fn by_priority(tasks: &[Task], order: &[usize], levels: Option<&[u32]>, supply: &Supply) -> Verdict {
+fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply) -> Verdict {
     let mut analysis = FixedPriority::new();
+    let mut order: Vec<_> = (0..tasks.len()).collect();
+    order.sort_by_key(|index| levels[*index]);
     let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
-    let found = match levels {
-        Some(levels) if !ordered.is_empty() => analysis.responses_by_level(&ordered, levels, supply),
-        _ => analysis.responses(&ordered, supply),
-    };
+    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
+    let found = analysis.responses_by_level(&ordered, &sorted, supply);
     let mut responses = vec![Response::Unbounded; tasks.len()];
     for (index, response) in order.iter().zip(found) {
         responses[*index] = *response;
@@ -311,37 +409,62 @@ fn earliest_deadline(tasks: &[Task], supply: &Supply) -> Verdict {
     Verdict { schedulable: demand == Demand::Met, remark, responses }
 }
 
-fn in_json(entry: &Entry, response: Response, cpu: usize) -> Value {
+fn in_json(entries: &[Entry], outcome: &Outcome, index: usize) -> Value {
+    let (entry, response) = (&entries[index], outcome.responses[index]);
     let deadline = entry.task.deadline_ns;
     let slack = response.ns().map(|ns| i128::from(deadline) - i128::from(ns));
     let slack = slack.and_then(|slack| i64::try_from(slack).ok());
-    json!({ "name": entry.name, "cpu": cpu, "wcrt_ns": response.ns(), "deadline_ns": deadline, "slack_ns": slack })
+    let mut value = json!({
+        "name": entry.name, "wcrt_ns": response.ns(), "deadline_ns": deadline, "slack_ns": slack
+    });
+    match &outcome.places {
+        Places::Cpus(cpus) => value["cpu"] = json!(cpus[index]),
+        Places::Any(shown) => value["shown_by"] = json!(names(&shown[index])),
+    }
+    value
 }
 
-fn print_table(args: &Args, entries: &[Entry], responses: &[Response], cpus: &[usize]) {
-    let names = entries.iter().map(|entry| entry.name.chars().count()).chain([4]).max().unwrap_or(4);
-    let cpu = |text: String| if args.cpus > 1 { format!("  {text:>3}") } else { String::new() };
-    let line = |name: &str, on: String, cells: [String; 3]| {
-        let text = format!("{name:<names$}{}  {:>14}  {:>14}  {:>14}", cpu(on), cells[0], cells[1], cells[2]);
+fn names(shown: &Shown) -> Vec<&'static str> {
+    shown.by.iter().map(|test| test.name()).collect()
+}
+
+fn print_table(args: &Args, entries: &[Entry], outcome: &Outcome) {
+    let names_width = entries.iter().map(|entry| entry.name.chars().count()).chain([4]).max().unwrap_or(4);
+    let several = args.cpus > 1 && !is_global(args);
+    let cpu = |text: String| if several { format!("  {text:>3}") } else { String::new() };
+    let line = |name: &str, on: String, cells: [String; 3], by: String| {
+        let [response, deadline, slack] = cells;
+        let text =
+            format!("{name:<names_width$}{}  {response:>14}  {deadline:>14}  {slack:>14}  {by}", cpu(on));
         println!("{}", text.trim_end());
     };
-    line("task", "cpu".into(), ["response".into(), "deadline".into(), "slack".into()]);
-    for ((entry, response), on) in entries.iter().zip(responses).zip(cpus) {
+    let by = if is_global(args) { "shown by" } else { "" };
+    let response = if is_global(args) { "response up to" } else { "response" };
+    line("task", "cpu".into(), [response.into(), "deadline".into(), "slack".into()], by.into());
+    for (index, entry) in entries.iter().enumerate() {
         let deadline = entry.task.deadline_ns;
-        let (took, slack) = match response {
-            Response::Within(ns) if *ns <= deadline => (show_time(*ns), show_time(deadline - ns)),
-            Response::Within(ns) => (show_time(*ns), format!("-{}", show_time(ns - deadline))),
+        let (took, slack) = match outcome.responses[index] {
+            Response::Within(ns) if ns <= deadline => (show_time(ns), show_time(deadline - ns)),
+            Response::Within(ns) => (show_time(ns), format!("-{}", show_time(ns - deadline))),
             Response::Unbounded => ("unbounded".to_string(), String::new()),
+            Response::TooLong if is_global(args) => ("not shown".to_string(), String::new()),
             Response::TooLong => ("not decided".to_string(), String::new()),
         };
-        line(&entry.name, on.to_string(), [took, show_time(deadline), slack]);
+        let (on, by) = match &outcome.places {
+            Places::Cpus(cpus) => (cpus[index].to_string(), String::new()),
+            Places::Any(shown) => (String::new(), names(&shown[index]).join(", ")),
+        };
+        line(&entry.name, on, [took, show_time(deadline), slack], by);
     }
 }
 
 fn print_end(args: &Args, given: &Given, tasks: &[Task], schedulable: bool) {
     let load = format!("{:.2} %", float(&utilisation(tasks)) * 100.0);
     let verdict = if schedulable { "Schedulable" } else { "Not schedulable" };
-    let places =
-        if args.cpus > 1 { format!("{} CPUs, each {}", args.cpus, given.text) } else { given.text.clone() };
+    let places = match args.cpus {
+        1 => given.text.clone(),
+        cpus if is_global(args) => format!("{cpus} CPUs, any for any task"),
+        cpus => format!("{cpus} CPUs, each {}", given.text),
+    };
     println!("\n{verdict}: {}, utilisation {load}, supplied with {places}.", policy_name(args.policy));
 }

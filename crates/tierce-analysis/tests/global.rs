@@ -1,0 +1,281 @@
+//! Global scheduling: worked sets, refusals, and what is shown against schedules played slot by slot.
+
+#[path = "../../../tests/draw.rs"]
+mod draw;
+
+use draw::Draw;
+use tierce_analysis::global::{self, Test, Verdict};
+use tierce_analysis::Task;
+
+fn responses(verdict: &Verdict) -> Vec<u64> {
+    verdict.tasks.iter().map(|shown| shown.response_ns.unwrap_or(0)).collect()
+}
+
+fn edf(tasks: &[Task], cpus: u32) -> Verdict {
+    global::earliest_deadline(tasks, cpus).unwrap()
+}
+
+/// The first has the highest priority.
+fn fixed(tasks: &[Task], cpus: u32) -> Verdict {
+    let levels: Vec<_> = (0..tasks.len() as u32).collect();
+    global::fixed_priority(tasks, &levels, cpus).unwrap()
+}
+
+fn constrained(work_ns: u64, deadline_ns: u64, period_ns: u64) -> Task {
+    Task { deadline_ns, ..Task::new(work_ns, period_ns) }
+}
+
+/// The example at the head of the file.
+#[test]
+fn a_heavy_task_beside_light_ones() {
+    let tasks = [Task::new(9, 10), Task::new(1, 10), Task::new(1, 10), Task::new(1, 10)];
+    let found = edf(&tasks, 2);
+    assert_eq!(responses(&found), [10, 3, 3, 3]);
+    assert!(found.schedulable && found.tasks.iter().all(|shown| shown.by == [Test::Bcl, Test::Rta]));
+    // GFB is met with equality by 9/10 and two of 1/10, and by any number of light tasks.
+    assert!(edf(&tasks[..3], 2).tasks[0].by.contains(&Test::Gfb));
+    let light = vec![Task::new(1, 10); 20];
+    assert!(edf(&light[..19], 2).tasks[18].by.contains(&Test::Gfb));
+    assert!(!edf(&light, 2).tasks[19].by.contains(&Test::Gfb));
+}
+
+/// Dhall's effect: little work that is due, or ranks, before one long job makes it late on any number of CPUs.
+#[test]
+fn dhall() {
+    let tasks = [constrained(1, 10, 10), constrained(1, 10, 10), Task::new(11, 11)];
+    for found in [edf(&tasks, 2), fixed(&tasks, 2)] {
+        assert!(!found.schedulable);
+    }
+    assert_eq!(responses(&edf(&tasks, 2)), [0, 0, 0]);
+    assert_eq!(responses(&fixed(&tasks, 2)), [1, 1, 0]);
+    let order = global::audsley(&tasks, 2).unwrap().unwrap();
+    assert_eq!(order[0], 2);
+    assert_eq!(global::d_minus_kc(&tasks, 2)[0], 2);
+    assert_eq!(global::d_minus_kc(&tasks, 1)[0], 0);
+    let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
+    assert_eq!(responses(&fixed(&ordered, 2)), [11, 1, 2]);
+    assert!(!global::overloaded(&tasks, 2) && global::overloaded(&tasks, 1));
+    assert!(global::overloaded(&[constrained(3, 2, 5)], 4));
+}
+
+/// Less than a CPU for each is no interference; jitter counts once; equal priorities hold each other up.
+#[test]
+fn few_tasks_jitter_and_equals() {
+    let late = Task { jitter_ns: 3, ..Task::new(5, 10) };
+    for found in [edf(&[late, late, late], 3), fixed(&[late, late, late], 3)] {
+        assert_eq!(responses(&found), [8, 8, 8]);
+    }
+    // Both ready at 0, 2 late, and at 2, in time: the last runs at 1 and 3.
+    let jittery = Task { jitter_ns: 2, ..Task::new(1, 4) };
+    assert_eq!(responses(&fixed(&[jittery, jittery, Task::new(2, 20)], 2)), [3, 3, 4]);
+    assert_eq!(responses(&fixed(&[Task::new(4, 10), Task::new(4, 10), Task::new(2, 10)], 2)), [4, 4, 6]);
+    let tasks = [Task::new(2, 10); 3];
+    assert_eq!(responses(&fixed(&tasks, 2)), [2, 2, 4]);
+    let equal = global::fixed_priority(&tasks, &[0, 0, 0], 2).unwrap();
+    assert_eq!(responses(&equal), [6, 6, 6]);
+    assert!(edf(&[], 2).schedulable && fixed(&[], 2).schedulable);
+}
+
+/// Only one of the tasks above can bring work into the window of the last: RTA, which lets all do so, does not show it.
+#[test]
+fn limited_carry_in() {
+    let tasks = [Task::new(1, 8), Task::new(2, 12), constrained(6, 11, 20)];
+    let tasks = [&tasks[..], &[Task::new(3, 10), Task::new(6, 20), Task::new(5, 20)]].concat();
+    let found = fixed(&tasks, 2);
+    assert_eq!(responses(&found), [1, 2, 7, 6, 15, 20]);
+    assert_eq!(found.tasks[5].by, [Test::RtaLc]);
+    // Who shares a priority has an earlier job that may occupy that CPU.
+    let levels = [0, 1, 2, 3, 4, 4];
+    let equal = global::fixed_priority(&tasks, &levels, 2).unwrap();
+    assert!(!equal.schedulable && equal.tasks[4].by.is_empty());
+}
+
+#[test]
+fn refusals() {
+    let long = Task { deadline_ns: 11, ..Task::new(1, 10) };
+    let blocked = Task { blocking_ns: 1, ..Task::new(1, 10) };
+    let tasks = |bad| [Task::new(1, 10), bad];
+    for (bad, rule) in [
+        (long, "deadlines_are_at_most_periods"),
+        (blocked, "tasks_are_not_blocked"),
+        (Task::new(0, 10), "times_are_in_range"),
+        (Task::new(1, u64::MAX), "times_are_in_range"),
+    ] {
+        for found in [
+            global::earliest_deadline(&tasks(bad), 2).unwrap_err(),
+            global::fixed_priority(&tasks(bad), &[0, 1], 2).unwrap_err(),
+            global::audsley(&tasks(bad), 2).unwrap_err(),
+        ] {
+            assert_eq!((found.task, found.rule), (1, rule));
+        }
+    }
+}
+
+/// The largest numbers: nothing overflows.
+#[test]
+fn large_times() {
+    let most = tierce_analysis::TIME_MAX_NS;
+    let short = constrained(most, 1, 1 << 59);
+    let tasks = [Task::new(1, 1), Task::new(most, most), Task { jitter_ns: most, ..Task::new(1, most) }];
+    let tasks = [tasks[0], tasks[1], tasks[2], Task { period_ns: 1, deadline_ns: 1, ..short }];
+    for cpus in [1, 2, 1024] {
+        assert!(!edf(&tasks, cpus).schedulable && !fixed(&tasks, cpus).schedulable);
+        assert!(!global::fixed_priority(&tasks, &[0; 4], cpus).unwrap().schedulable);
+        assert_eq!(global::audsley(&tasks, cpus).unwrap(), None);
+        assert_eq!(edf(&tasks[..2], cpus).schedulable, cpus > 1);
+    }
+}
+
+struct Job {
+    ready: u64,
+    release: u64,
+    task: usize,
+    left: u64,
+}
+
+fn set(draw: &mut Draw, cpus: u32) -> Vec<Task> {
+    const PERIODS: [u64; 8] = [4, 5, 6, 8, 10, 12, 15, 20];
+    let light = 2 + draw.below(5) as u64;
+    (0..cpus as usize + 1 + draw.below(5))
+        .map(|_| {
+            let period_ns = PERIODS[draw.below(8)];
+            let work_ns = 1 + draw.below((period_ns / light).max(1) as usize) as u64;
+            let deadline_ns = match draw.below(2) {
+                0 => period_ns,
+                _ => work_ns + draw.below((period_ns - work_ns + 1) as usize) as u64,
+            };
+            let room = (deadline_ns - work_ns) as usize;
+            let jitter_ns = if draw.below(3) == 0 { draw.below(room + 1) as u64 } else { 0 };
+            Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 }
+        })
+        .collect()
+}
+
+/// Random phases, jitter, works, gaps longer than the period.
+fn jobs(draw: &mut Draw, tasks: &[Task], slots: u64) -> Vec<Job> {
+    let mut jobs = Vec::new();
+    for (index, task) in tasks.iter().enumerate() {
+        let mut release = draw.below(task.period_ns as usize) as u64;
+        let (gaps, less) = (draw.below(3) == 0, draw.below(4) == 0);
+        while release < slots {
+            let late = [0, task.jitter_ns, draw.below(task.jitter_ns as usize + 1) as u64][draw.below(3)];
+            let left = if less { 1 + draw.below(task.work_ns as usize) as u64 } else { task.work_ns };
+            jobs.push(Job { ready: release + late, release, task: index, left });
+            release += task.period_ns + if gaps { draw.below(3) as u64 } else { 0 };
+        }
+    }
+    jobs.sort_by_key(|job| job.ready);
+    jobs
+}
+
+/// The longest response of each task; `cpus` are there in a slot, ranks decide, the smallest first.
+fn play<K: Ord>(
+    tasks: &[Task],
+    jobs: Vec<Job>,
+    slots: u64,
+    cpus: impl Fn(u64) -> usize,
+    rank: impl Fn(&Job) -> K,
+) -> Vec<u64> {
+    let mut longest = vec![0; tasks.len()];
+    let (mut coming, mut ready) = (jobs.into_iter().peekable(), Vec::<Job>::new());
+    for slot in 0..slots {
+        while let Some(job) = coming.next_if(|job| job.ready <= slot) {
+            ready.push(job);
+        }
+        ready.sort_by_key(|job| (rank(job), job.release));
+        let mut running = Vec::new();
+        for job in &mut ready {
+            if running.len() < cpus(slot) && !running.contains(&job.task) {
+                running.push(job.task);
+                job.left -= 1;
+                if job.left == 0 {
+                    longest[job.task] = longest[job.task].max(slot + 1 - job.release);
+                }
+            }
+        }
+        ready.retain(|job| job.left > 0);
+    }
+    longest
+}
+
+/// Nothing that is shown is contradicted, and every test shows something that no other does.
+#[test]
+fn what_is_shown_holds() {
+    const SLOTS: u64 = 240;
+    let mut draw = Draw::new(21);
+    let mut shown = [[0; 2]; 2]; // by policy: sets refused, accepted
+    let mut only = std::collections::BTreeMap::<Vec<Test>, u32>::new();
+    let (mut tight, mut bounds) = (0, 0);
+    for round in 0..6_000 {
+        let cpus = 2 + draw.below(2) as u32;
+        let tasks = set(&mut draw, cpus);
+        let by_deadline = round % 2 == 0;
+        let found = if by_deadline { edf(&tasks, cpus) } else { fixed(&tasks, cpus) };
+        shown[usize::from(by_deadline)][usize::from(found.schedulable)] += 1;
+        for task in &found.tasks {
+            *only.entry(task.by.clone()).or_default() += 1;
+        }
+        if found.tasks.iter().all(|shown| shown.response_ns.is_none()) {
+            continue;
+        }
+        let mut longest = vec![0; tasks.len()];
+        for _ in 0..4 {
+            let jobs = jobs(&mut draw, &tasks, SLOTS);
+            let ties = draw.below(tasks.len());
+            let played = play(
+                &tasks,
+                jobs,
+                SLOTS,
+                |_| cpus as usize,
+                |job| {
+                    let due = job.release + tasks[job.task].deadline_ns;
+                    if by_deadline {
+                        (due, (job.task + ties) % tasks.len())
+                    } else {
+                        (0, job.task)
+                    }
+                },
+            );
+            for (longest, played) in longest.iter_mut().zip(played) {
+                *longest = played.max(*longest);
+            }
+        }
+        for ((longest, shown), task) in longest.iter().zip(&found.tasks).zip(&tasks) {
+            let Some(bound) = shown.response_ns else { continue };
+            assert!(
+                *longest <= bound && bound <= task.deadline_ns,
+                "{longest} > {bound}: {tasks:?} on {cpus}"
+            );
+            bounds += 1;
+            tight += u32::from(*longest == bound);
+        }
+    }
+    println!(
+        "refused, accepted: fixed priorities {:?}, EDF {:?}; {tight} of {bounds} bounds reached",
+        shown[0], shown[1]
+    );
+    println!("{only:?}");
+    assert!(shown.iter().flatten().all(|count| *count > 300), "{shown:?}");
+    for expected in [vec![Test::Gfb], vec![Test::Rta], vec![Test::Bcl, Test::Rta], vec![Test::RtaLc]] {
+        assert!(only.get(&expected).is_some_and(|count| *count > 3), "{expected:?}: {only:?}");
+    }
+    assert!(!only.contains_key(&vec![Test::Bcl])); // RTA shows what BCL does
+}
+
+/// Audsley's choice is shown by the response times, and is found where deadline monotonic is not enough.
+#[test]
+fn an_order_of_priorities() {
+    let mut draw = Draw::new(22);
+    let (mut found, mut better) = (0, 0);
+    for _ in 0..2_000 {
+        let tasks = set(&mut draw, 2);
+        let ordered = |order: &[usize]| order.iter().map(|index| tasks[*index]).collect::<Vec<_>>();
+        let Some(order) = global::audsley(&tasks, 2).unwrap() else { continue };
+        assert!(fixed(&ordered(&order), 2).schedulable, "{order:?} of {tasks:?}");
+        found += 1;
+        let monotonic = tierce_analysis::priorities::deadline_monotonic(&tasks);
+        better += u32::from(!fixed(&ordered(&monotonic), 2).schedulable);
+    }
+    println!("{found} orders found, {better} of them where deadline monotonic is not shown to hold");
+    assert!(found > 200 && better > 20);
+}
