@@ -85,11 +85,13 @@ impl Edf {
     }
 
     /// The shortest window in which more is due than supplied, and what is due in it: the one to show to people. Looks at
-    /// some thousand windows only, and not where tasks are blocked.
+    /// some thousand windows only, and not where tasks are blocked by different times.
     pub fn shortest_excess(&mut self, tasks: &[Task], supply: &Supply) -> Option<(u64, u64)> {
         const WINDOWS: u32 = 20_000;
-        let plain =
-            |task: &Task| task.is_valid() && task.blocking_ns == 0 && task.deadline_ns > task.jitter_ns;
+        let blocking = tasks.first()?.blocking_ns;
+        let plain = |task: &Task| {
+            task.is_valid() && task.blocking_ns == blocking && task.deadline_ns > task.jitter_ns
+        };
         if !tasks.iter().all(plain) {
             return None;
         }
@@ -98,8 +100,10 @@ impl Edf {
         for _ in 0..WINDOWS {
             let jobs =
                 |task: &Task| window.checked_sub(first(task)).map_or(0, |rest| rest / task.period_ns + 1);
-            let due =
-                tasks.iter().map(|task| jobs(task).saturating_mul(task.work_ns)).fold(0, u64::saturating_add);
+            let due = tasks
+                .iter()
+                .map(|task| jobs(task).saturating_mul(task.work_ns))
+                .fold(blocking, u64::saturating_add);
             if supply.time_for(due) > window {
                 return Some((window, due));
             }

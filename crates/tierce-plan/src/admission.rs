@@ -15,6 +15,7 @@
 use crate::exact::{self, fraction, percent, ratio, Share};
 use crate::faults::{Fault, Faults};
 use crate::model::{Child, Edge, Load, Need, Node, Plan};
+use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::promises::{Promise, Promises, Proof};
 use crate::responses::mend_by_bisection;
@@ -142,6 +143,7 @@ impl Plan {
     pub fn admit(&self) -> Admission {
         let shape = Shape::new(self);
         let rates = Rates::new(self, &shape, Trust::Loads);
+        let overheads = Overheads::new(self, &shape);
         let mut nodes: Vec<_> = (0..self.nodes.len())
             .map(|node| NodeVerdict {
                 law: None,
@@ -161,22 +163,22 @@ impl Plan {
                 continue;
             }
             if let Some(at) = BudgetParams::of(policy) {
-                budgets(&at, &children, verdict);
+                budgets(&at, &children, overheads.switch_ns(index), verdict);
             } else if policy.heeds_deadlines {
-                deadlines(self, policy, &children, verdict);
+                deadlines(self, policy, &children, (index, &overheads), verdict);
             }
         }
-        let promises = Promises::new(self, &shape, &nodes);
+        let promises = Promises::new(self, &shape, &nodes, &overheads);
         for (index, (node, verdict)) in self.nodes.iter().zip(&mut nodes).enumerate() {
             let (found, above) = (&promises.nodes[index], &shape.parents[index]);
             verdict.needs = node.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
             verdict.promises = found.clone();
         }
-        let responses = crate::responses::test(self, &shape, &promises, &mut nodes);
+        let responses = crate::responses::test(self, &shape, &promises, &mut nodes, &overheads);
         let tasks: Vec<_> = responses
             .into_iter()
             .enumerate()
-            .map(|(task, response)| self.task_verdict(&shape, &rates, &promises, task, response))
+            .map(|(task, response)| self.task_verdict(&shape, &rates, &promises, &overheads, task, response))
             .collect();
         let edges = rates.edge.iter().zip(promises.edges);
         let edges =
@@ -191,13 +193,17 @@ impl Plan {
         shape: &Shape,
         rates: &Rates,
         promises: &Promises,
+        overheads: &Overheads,
         index: usize,
         response: Option<Response>,
     ) -> TaskVerdict {
         let task = &self.tasks[index];
         let above = &shape.task_parents[index];
         let supply = rates.total(self, shape, above, 1);
-        let asked = task.load.as_ref().and_then(utilisation);
+        let above_it = above.first().map_or(0, |edge| self.edges[*edge].parent);
+        let asked =
+            task.load.as_ref().and_then(|load| demand(load, 0)).map(|job| overheads.job(above_it, job));
+        let asked = asked.map(|job| ratio(job.work_ns, job.period_ns));
         let deadline = task.load.as_ref().and_then(Load::deadline_ns);
         let may_miss = match (&asked, &supply, deadline, response) {
             (_, _, Some(deadline), Some(response)) => !response.meets(deadline),
@@ -236,13 +242,18 @@ impl BudgetParams {
     }
 }
 
-/// The law of a node whose edges have budgets.
-fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
-    let demands: Vec<_> = children.iter().map(|(_, edge)| at.demand(edge)).collect();
+/// The law of a node whose edges have budgets. Each of them may be overrun by a switch, and one more be under way for
+/// somebody whose deadline is later.
+fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], switch_ns: u64, verdict: &mut NodeVerdict) {
+    let blocking_ns = switch_ns.saturating_mul(children.len() as u64 + 1);
+    let demand = |(_, edge): &(usize, &Edge)| Task { blocking_ns, ..at.demand(edge) };
+    let demands: Vec<_> = children.iter().map(demand).collect();
     let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
-    let early = demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
+    let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
     verdict.law = Some(if early { Law::BudgetsWithDeadlines } else { Law::Budgets });
-    let terms = Terms { children, demands, parameter: "budget", least_ns: at.least_ns };
+    let short = demands.iter().filter(|demand| demand.work_ns < switch_ns).map(|demand| demand.work_ns).min();
+    let terms =
+        Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };
     terms.utilisation("budgets_must_fit_the_cpu", "one CPU", &asked, &exact::one(), verdict);
     if verdict.failures.is_empty() {
         if let Some(supply) = verdict.supply.clone() {
@@ -257,6 +268,17 @@ fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], verdict: &mut NodeVer
             verdict.open.push("what the node gets itself is not known".into());
         }
     }
+    if let Some(short) = short.filter(|_| verdict.failures.is_empty()) {
+        let message = "A budget is shorter than one switch: what it overruns could not be paid back.".into();
+        let (value, bound) = (show_time(short), format!("at least {}", show_time(switch_ns)));
+        verdict.failures.push(Failure {
+            rule: "budget_must_pay_for_a_switch",
+            message,
+            value,
+            bound,
+            mend: None,
+        });
+    }
     if verdict.failures.is_empty() && early {
         terms.demand("budgets_must_fit_every_window", &asked, verdict);
     }
@@ -264,7 +286,13 @@ fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], verdict: &mut NodeVer
 }
 
 /// The law of a node that orders by deadlines.
-fn deadlines(plan: &Plan, policy: &PolicyRecord, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+fn deadlines(
+    plan: &Plan,
+    policy: &PolicyRecord,
+    children: &[(usize, &Edge)],
+    (node, overheads): (usize, &Overheads),
+    verdict: &mut NodeVerdict,
+) {
     let at = policies::position(&policy.edge_params, "deadline");
     let (mut bounded, mut demands) = (Vec::new(), Vec::new());
     for (index, edge) in children {
@@ -277,7 +305,7 @@ fn deadlines(plan: &Plan, policy: &PolicyRecord, children: &[(usize, &Edge)], ve
         match (demand, edge.child) {
             (Some(demand), _) => {
                 bounded.push((*index, *edge));
-                demands.push(demand);
+                demands.push(overheads.job(node, demand));
             }
             // Whoever has no deadline runs after all who have.
             (None, Child::Task(task)) if plan.tasks[task].load == Some(Load::Busy) && own_ns == 0 => {}
@@ -291,9 +319,11 @@ fn deadlines(plan: &Plan, policy: &PolicyRecord, children: &[(usize, &Edge)], ve
         return;
     }
     let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
-    let early = demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
+    let switch_ns = overheads.switch_ns(node);
+    let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
     verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
-    let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1 };
+    let extra_ns = switch_ns.saturating_mul(2);
+    let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1, switch_ns, extra_ns };
     let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= exact::one());
     match verdict.supply.clone() {
         Some(supply) => {
@@ -342,6 +372,10 @@ struct Terms<'a> {
     /// What a person would reduce.
     parameter: &'static str,
     least_ns: u64,
+    /// The most that a switch costs.
+    switch_ns: u64,
+    /// Of the work of each, what is not his to reduce: the switches of his jobs.
+    extra_ns: u64,
 }
 
 impl Terms<'_> {
@@ -363,7 +397,7 @@ impl Terms<'_> {
             u64::try_from(cut)
                 .ok()
                 .and_then(|cut| demand.work_ns.checked_sub(cut))
-                .filter(|to| *to >= self.least_ns)
+                .filter(|to| *to >= self.least_ns.saturating_add(self.extra_ns))
         };
         let parts = match self.parameter {
             "budget" => "The budgets",
@@ -401,13 +435,24 @@ impl Terms<'_> {
         let shortest = Edf::new().shortest_excess(&self.demands, &Supply::WHOLE);
         let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
         let (window, due) = (show_time(window_ns), show_time(due_ns));
+        let with = match self.switch_ns {
+            0 => String::new(),
+            each => format!(", with switches of up to {} each", show_time(each)),
+        };
         let edges: Vec<_> = self.children.iter().map(|(edge, _)| *edge).collect();
         verdict.failures.push(Failure {
             rule,
-            message: format!("Within {window} after all begin at once {due} are due."),
+            message: format!("Within {window} after all begin at once {due} are due{with}."),
             value: due,
             bound: window,
-            mend: mend_by_bisection(&edges, &self.demands, &Supply::WHOLE, self.parameter, self.least_ns),
+            mend: mend_by_bisection(
+                &edges,
+                &self.demands,
+                &Supply::WHOLE,
+                self.parameter,
+                self.least_ns,
+                self.extra_ns,
+            ),
         });
     }
 
@@ -415,7 +460,8 @@ impl Terms<'_> {
     fn mend(&self, reduce: impl Fn(&Task) -> Option<u64>) -> Option<Mend> {
         let options = self.children.iter().zip(&self.demands).filter_map(|((edge, _), demand)| {
             let to_ns = reduce(demand)?;
-            Some(Mend { edge: *edge, parameter: self.parameter, from_ns: demand.work_ns, to_ns })
+            let from_ns = demand.work_ns - self.extra_ns;
+            Some(Mend { edge: *edge, parameter: self.parameter, from_ns, to_ns: to_ns - self.extra_ns })
         });
         options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
     }

@@ -32,6 +32,7 @@ mod load;
 mod matching;
 mod model;
 mod outline;
+mod overheads;
 mod parse;
 mod policies;
 mod promises;

@@ -54,13 +54,13 @@ pub struct Machine {
     pub cpus_given: bool,
     /// Time to which releases (`phase`), interrupts and slots are relative.
     pub epoch_ns: u64,
-    /// What scheduling costs in the simulator.
+    /// What scheduling costs, in the simulator and in every test.
     pub costs: Costs,
     /// What steals time in the simulator.
     pub interrupts: Vec<Interrupt>,
 }
 
-/// `[machine] costs`: CPU time the simulator takes for the work of the scheduler itself; all 0 unless given.
+/// `[machine] costs`: CPU time that the scheduler itself takes; all 0 unless given.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Costs {
     /// A CPU changes from one task to another.

@@ -10,10 +10,13 @@
 //! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
 //! - `edf` knows only what its children say they want, and promises them nothing.
 //!
+//! Where the machine has costs, what they take is left out of all of these (`overheads.rs`).
+//!
 //! Several parents on one CPU are a join. Nothing is promised yet of what several CPUs reach.
 
 use crate::admission::NodeVerdict;
 use crate::model::{Child, Edge, Plan};
+use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -56,7 +59,7 @@ pub struct Promises {
 
 impl Promises {
     /// From the CPUs down. Nodes whose law fails promise nothing.
-    pub fn new(plan: &Plan, shape: &Shape, verdicts: &[NodeVerdict]) -> Self {
+    pub fn new(plan: &Plan, shape: &Shape, verdicts: &[NodeVerdict], overheads: &Overheads) -> Self {
         let none = || Promise::nothing("no CPU leads to it");
         let mut promises = Self {
             edges: vec![none(); plan.edges.len()],
@@ -72,7 +75,7 @@ impl Promises {
             } else {
                 promises.joined(plan, &shape.parents[*index])
             };
-            promises.pass_on(plan, shape, *index, &verdicts[*index]);
+            promises.pass_on(plan, shape, *index, &verdicts[*index], overheads);
         }
         for task in 0..plan.tasks.len() {
             promises.tasks[task] = if shape.task_reach(plan, task).count_ones() > 1 {
@@ -140,7 +143,14 @@ impl Promises {
         Some(Promise::new(Guarantee::new(Kind::Resps, numbers)?, because))
     }
 
-    fn pass_on(&mut self, plan: &Plan, shape: &Shape, index: usize, verdict: &NodeVerdict) {
+    fn pass_on(
+        &mut self,
+        plan: &Plan,
+        shape: &Shape,
+        index: usize,
+        verdict: &NodeVerdict,
+        overheads: &Overheads,
+    ) {
         let node = &plan.nodes[index];
         let Some(policy) = policies::by_number(node.policy) else { return };
         let edges = &shape.children[index];
@@ -150,7 +160,7 @@ impl Promises {
         let given = if shape.shared(index) {
             vec![Promise::nothing(format!("several CPUs reach `{name}`")); edges.len()]
         } else if let Some(budgets) = policies::budget_and_period(policy) {
-            reserved(plan, edges, policy, budgets, name, &received, verdict)
+            reserved(plan, edges, policy, budgets, index, &received, verdict, overheads)
         } else if let Some(weight) = position("weight") {
             shared_by_weight(
                 plan,
@@ -158,14 +168,14 @@ impl Promises {
                 weight,
                 position("warp"),
                 quantum(policy, &node.params),
-                name,
+                index,
                 &received,
-                crowd(plan, index, edges),
+                overheads,
             )
         } else if let Some(priority) = position("priority") {
-            by_priority(plan, index, edges, priority, name, &received)
+            by_priority(plan, index, edges, priority, &received, overheads)
         } else if policy.edge_params.is_empty() {
-            in_turns(edges.len(), quantum(policy, &node.params), name, &received, crowd(plan, index, edges))
+            in_turns(plan, edges, quantum(policy, &node.params), index, &received, overheads)
         } else {
             let because = format!("`{name}` orders by deadlines: each child may have to wait for the others");
             vec![Promise::nothing(because); edges.len()]
@@ -251,7 +261,7 @@ fn crowd(plan: &Plan, node: usize, edges: &[usize]) -> Option<String> {
 }
 
 /// It leads to a member of a set that any number of threads may match.
-fn is_live(plan: &Plan, edge: usize) -> bool {
+pub fn is_live(plan: &Plan, edge: usize) -> bool {
     let Child::Task(task) = plan.edges[edge].child else { return false };
     let Some(set) = plan.tasks[task].set else { return false };
     plan.entries.iter().any(|entry| entry.target == Child::Set(set))
@@ -269,20 +279,34 @@ fn by_priority(
     node: usize,
     edges: &[usize],
     at: usize,
-    name: &str,
     received: &[Promise],
+    overheads: &Overheads,
 ) -> Vec<Vec<Promise>> {
+    let name = &plan.nodes[node].name;
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let highest = edges.iter().map(priority).max().unwrap_or(0);
     let crowd = of_crowd(plan, node, edges, at).is_some_and(|crowd| crowd >= highest);
     let alone = !crowd && edges.iter().filter(|edge| priority(edge) == highest).count() == 1;
     let each = edges.iter().map(|edge| {
         if alone && priority(edge) == highest {
+            let toll = match known(overheads.is_none(), || overheads.beside(*edge)) {
+                Ok(toll) => toll,
+                Err(unknown) => return Promise::nothing(unknown),
+            };
             let pass = |promise: &Promise| {
                 let because = format!("{}; highest priority below `{name}`", promise.because);
-                Promise::new(promise.guarantee.clone(), because)
+                let guarantee = match &toll {
+                    Some(toll) => toll.of(&promise.guarantee)?,
+                    None => promise.guarantee.clone(),
+                };
+                Some(Promise::new(guarantee, because))
             };
-            return received.iter().map(pass).collect();
+            let passed: Vec<_> = received.iter().filter_map(pass).collect();
+            return if passed.is_empty() {
+                Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"))
+            } else {
+                passed
+            };
         }
         let above = if priority(edge) == highest { "others of the same" } else { "those of higher" };
         Promise::nothing(format!("in `{name}` {above} priority may take everything"))
@@ -290,15 +314,29 @@ fn by_priority(
     each.collect()
 }
 
+/// Why nothing is left.
+const COSTS_TAKE_ALL: &str = "switches and timers may take all of it";
+
+/// The costs to be taken off, where there are any; or why they are not known.
+fn known<T>(none: bool, costs: impl FnOnce() -> Result<T, String>) -> Result<Option<T>, String> {
+    if none {
+        return Ok(None);
+    }
+    costs().map(Some).map_err(|unknown| format!("how often others come between is not known: {unknown}"))
+}
+
+#[allow(clippy::too_many_arguments)]
 fn reserved(
     plan: &Plan,
     edges: &[usize],
     policy: &PolicyRecord,
     (budget, period): (usize, usize),
-    name: &str,
+    index: usize,
     received: &[Promise],
     verdict: &NodeVerdict,
+    overheads: &Overheads,
 ) -> Vec<Vec<Promise>> {
+    let name = &plan.nodes[index].name;
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
     let all = |because: String| vec![Promise::nothing(because); edges.len()];
     if !verdict.failures.is_empty() {
@@ -307,8 +345,13 @@ fn reserved(
     let admitted = if received.iter().any(|promise| promise.guarantee.is_whole_cpu()) {
         format!("admitted by `{name}`, which has a whole CPU")
     } else {
-        let servers: Vec<_> =
-            edges.iter().map(|edge| server(&plan.edges[*edge], budget, period, deadline)).collect();
+        // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
+        let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
+        let server = |edge: &usize| Task {
+            blocking_ns: if overheads.is_none() { 0 } else { blocking_ns },
+            ..server(&plan.edges[*edge], budget, period, deadline)
+        };
+        let servers: Vec<_> = edges.iter().map(server).collect();
         match fits(&servers, received) {
             Ok(inside) => format!("admitted by `{name}` inside its {inside}"),
             Err(why) => return all(format!("`{name}`: {why}")),
@@ -316,9 +359,30 @@ fn reserved(
     };
     let each = edges.iter().map(|edge| {
         let params = &plan.edges[*edge].params;
-        match Guarantee::reservation(Kind::Resbh, whole(params[budget]), whole(params[period])) {
-            Some(guarantee) => vec![Promise::new(guarantee, admitted.clone())],
-            None => Promise::nothing(format!("`{name}` gives a budget above its period")),
+        let (budget_ns, period_ns) = (params[budget], params[period]);
+        let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
+            Ok(toll) => toll,
+            Err(unknown) => return Promise::nothing(unknown),
+        };
+        let Some(toll) = toll else {
+            return match Guarantee::reservation(Kind::Resbh, whole(budget_ns), whole(period_ns)) {
+                Some(guarantee) => vec![Promise::new(guarantee, admitted.clone())],
+                None => Promise::nothing(format!("`{name}` gives a budget above its period")),
+            };
+        };
+        // What was overrun before, and the first switch of the period.
+        let lost_ns = overheads.switch_ns(index).saturating_mul(2).saturating_add(toll.within(period_ns));
+        let left_ns = budget_ns.saturating_sub(lost_ns);
+        match Guarantee::reservation(Kind::Resbs, whole(left_ns), whole(period_ns)) {
+            Some(guarantee) => {
+                let because = format!("{admitted}; switches and timers may take {}", show_time(lost_ns));
+                vec![Promise::new(guarantee, because)]
+            }
+            None => Promise::nothing(format!(
+                "`{name}`: {COSTS_TAKE_ALL}: {} of {}",
+                show_time(lost_ns),
+                show_time(budget_ns)
+            )),
         }
     });
     each.collect()
@@ -360,12 +424,13 @@ fn shared_by_weight(
     weight: usize,
     warp: Option<usize>,
     quantum_ns: u64,
-    name: &str,
+    index: usize,
     received: &[Promise],
-    crowd: Option<String>,
+    overheads: &Overheads,
 ) -> Vec<Vec<Promise>> {
+    let name = &plan.nodes[index].name;
     let all = |because: String| vec![Promise::nothing(because); edges.len()];
-    if let Some(crowd) = crowd {
+    if let Some(crowd) = crowd(plan, index, edges) {
         return all(crowd);
     }
     let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
@@ -380,39 +445,81 @@ fn shared_by_weight(
     let Some(supply) = supply else {
         return all(format!("nothing is promised to `{name}`: {}", received[0].because));
     };
-    match schedulers::sfq(&supply, &whole(quantum_ns), &weights, SfqBound::Tight) {
+    let switch_ns = overheads.switch_ns(index);
+    if !overheads.is_none() && (warped || switch_ns >= quantum_ns) {
+        return all(format!(
+            "`{name}`: what switches cost is not bounded with warp, nor with a quantum as short as a switch"
+        ));
+    }
+    // A quantum that ends within a switch lasts as much longer.
+    let longest = whole(quantum_ns.saturating_add(switch_ns));
+    match schedulers::sfq(&supply, &longest, &weights, SfqBound::Tight) {
         Ok(children) => {
             let with = if warped { " (with warp the error is not bounded)" } else { "" };
             let because = format!("`{name}` shares {supply} by {}{with}", children.rule);
-            children
-                .guarantees
-                .into_iter()
-                .map(|guarantee| vec![Promise::new(guarantee, because.clone())])
-                .collect()
+            let each = children.guarantees.into_iter().zip(edges).map(|(guarantee, edge)| {
+                let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
+                    Ok(None) => return vec![Promise::new(guarantee, because.clone())],
+                    Ok(Some(toll)) => toll,
+                    Err(unknown) => return Promise::nothing(unknown),
+                };
+                // One switch per quantum, whole or not.
+                let kept = whole(1) - tierce_guarantee::ratio(switch_ns, quantum_ns);
+                let left = match guarantee.get(Parameter::Error) {
+                    Some(error) => {
+                        let error = error * &kept + whole(switch_ns) * whole(2);
+                        Guarantee::psbe(guarantee.share() * kept, error)
+                    }
+                    None => Guarantee::ps(guarantee.share() * kept),
+                };
+                let because = format!("{because}, less switches and timers");
+                let left = left.and_then(|left| toll.of(&left));
+                left.map_or_else(
+                    || Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}")),
+                    |left| vec![Promise::new(left, because)],
+                )
+            });
+            each.collect()
         }
         Err(refusal) => all(format!("`{name}`: {refusal}")),
     }
 }
 
 fn in_turns(
-    children: usize,
+    plan: &Plan,
+    edges: &[usize],
     quantum_ns: u64,
-    name: &str,
+    index: usize,
     received: &[Promise],
-    crowd: Option<String>,
+    overheads: &Overheads,
 ) -> Vec<Vec<Promise>> {
-    let all = |because: String| vec![Promise::nothing(because); children];
-    if let Some(crowd) = crowd {
+    let name = &plan.nodes[index].name;
+    let children = edges.len() as u64;
+    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+    if let Some(crowd) = crowd(plan, index, edges) {
         return all(crowd);
     }
     if !received.iter().any(|promise| promise.guarantee.is_whole_cpu()) {
         return all(format!("`{name}` has no whole CPU: its turns may be of any length"));
     }
-    let turn = whole(quantum_ns) * whole(children as u64);
-    let guarantee = Guarantee::reservation(Kind::Rescs, whole(quantum_ns), turn);
+    let switch_ns = overheads.switch_ns(index);
+    let turn_ns = quantum_ns.saturating_add(switch_ns).saturating_mul(children);
     let because = format!("`{name}` gives each of {children} a quantum in turn");
-    guarantee.map_or_else(
-        || all(format!("`{name}` has no children")),
-        |guarantee| vec![vec![Promise::new(guarantee, because)]; children],
-    )
+    let each = edges.iter().map(|edge| {
+        let (because, lost_ns) = match known(overheads.is_none(), || overheads.outside(*edge)) {
+            Ok(None) => (because.clone(), 0),
+            // A window may hold the begins of two turns.
+            Ok(Some(toll)) => {
+                let lost_ns = switch_ns.saturating_mul(2).saturating_add(toll.within(turn_ns));
+                (format!("{because}; switches and timers may take {}", show_time(lost_ns)), lost_ns)
+            }
+            Err(unknown) => return Promise::nothing(unknown),
+        };
+        let left = whole(quantum_ns.saturating_sub(lost_ns));
+        Guarantee::reservation(Kind::Rescs, left, whole(turn_ns)).map_or_else(
+            || Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}")),
+            |guarantee| vec![Promise::new(guarantee, because)],
+        )
+    });
+    each.collect()
 }

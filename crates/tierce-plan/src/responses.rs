@@ -6,7 +6,9 @@
 //! Tasks with other parents count here with all their work, and no response is given for them: they may be done sooner.
 
 use crate::admission::{job, Failure, Mend, NodeVerdict};
+use crate::exact::{fraction, percent};
 use crate::model::{Child, Plan};
+use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::{of_crowd, Promise, Promises};
 use crate::structure::Shape;
@@ -25,6 +27,7 @@ pub fn test(
     shape: &Shape,
     promises: &Promises,
     verdicts: &mut [NodeVerdict],
+    overheads: &Overheads,
 ) -> Vec<Option<Response>> {
     let mut responses = vec![None; plan.tasks.len()];
     for (index, verdict) in verdicts.iter_mut().enumerate() {
@@ -39,9 +42,9 @@ pub fn test(
             if at.and_then(crowd).is_some_and(|deadline| deadline > 0) {
                 continue; // any number of threads with deadlines
             }
-            by_deadline(plan, &shape.children[index], at, received, verdict)
+            by_deadline(plan, shape, index, at, received, verdict, overheads)
         } else if let Some(at) = policies::position(&policy.edge_params, "priority") {
-            by_priority(plan, &shape.children[index], at, crowd(at), received)
+            by_priority(plan, shape, index, at, crowd(at), received, overheads)
         } else {
             Vec::new()
         };
@@ -61,11 +64,18 @@ fn supplies(received: &[Promise]) -> impl Iterator<Item = (&Promise, Supply)> {
 /// Responses by the task's index; what fails goes to the verdict.
 fn by_deadline(
     plan: &Plan,
-    edges: &[usize],
+    shape: &Shape,
+    index: usize,
     at: Option<usize>,
     received: &[Promise],
     verdict: &mut NodeVerdict,
+    overheads: &Overheads,
 ) -> Vec<(usize, Response)> {
+    let edges = &shape.children[index];
+    if !overheads.is_none() && edges.iter().any(|edge| moves(plan, shape, *edge)) {
+        verdict.open.push(MOVES.into());
+        return Vec::new();
+    }
     let mut jobs: Vec<(usize, usize, Task)> = Vec::new(); // edge, task
     for edge in edges {
         let own_ns = at.map_or(0, |at| plan.edges[*edge].params[at]);
@@ -73,7 +83,7 @@ fn by_deadline(
             Child::Task(task) => {
                 let Some(load) = &plan.tasks[task].load else { continue };
                 match job(load, own_ns) {
-                    Some(found) => jobs.push((*edge, task, found)),
+                    Some(found) => jobs.push((*edge, task, overheads.job(index, found))),
                     // Who has no deadline runs after all who have.
                     None if own_ns == 0 && load.deadline_ns().is_none() => {}
                     None => return Vec::new(),
@@ -100,7 +110,8 @@ fn by_deadline(
         (Some((_, supply)), _) => supply,
         (None, Some((promise, supply, found))) => {
             if verdict.failures.is_empty() && promise.guarantee.share() < tierce_guarantee::whole(1) {
-                verdict.failures.extend(failure(&jobs, &promise, &supply, found));
+                let extra_ns = overheads.switch_ns(index).saturating_mul(2);
+                verdict.failures.extend(failure(&jobs, &promise, &supply, found, extra_ns));
             }
             supply
         }
@@ -119,37 +130,56 @@ fn failure(
     promise: &Promise,
     supply: &Supply,
     found: Demand,
+    extra_ns: u64,
 ) -> Option<Failure> {
+    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
+    let edges: Vec<_> = jobs.iter().map(|(edge, ..)| *edge).collect();
+    let rule = "deadlines_must_fit_what_is_promised";
+    let mend = || mend_by_bisection(&edges, &set, supply, "work", 1, extra_ns);
     let (window_ns, due_ns) = match found {
         Demand::Exceeds { window_ns, due_ns } => (window_ns, due_ns),
-        _ => return None,
+        Demand::Overload => {
+            let (asked, share) = (tierce_analysis::utilisation(&set), promise.guarantee.share());
+            return Some(Failure {
+                rule,
+                message: format!(
+                    "The jobs add up to {} of a CPU, more than {} is sure to give.",
+                    percent(&asked),
+                    promise.guarantee
+                ),
+                value: fraction(&asked),
+                bound: fraction(&share),
+                mend: mend(),
+            });
+        }
+        Demand::Met | Demand::TooLong => return None,
     };
-    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
     let (window_ns, due_ns) = Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
     let (window, due) = (show_time(window_ns), show_time(due_ns));
     let sure = tierce_guarantee::Supply::of(&promise.guarantee).at(&tierce_guarantee::whole(window_ns));
     let sure = tierce_guarantee::show_time(&sure);
-    let edges: Vec<_> = jobs.iter().map(|(edge, ..)| *edge).collect();
     Some(Failure {
-        rule: "deadlines_must_fit_what_is_promised",
+        rule,
         message: format!(
             "Within {window} {due} can be due, more than the {sure} that {} is sure to give.",
             promise.guarantee
         ),
         value: due,
         bound: sure,
-        mend: mend_by_bisection(&edges, &set, supply, "work", 1),
+        mend: mend(),
     })
 }
 
 /// The reduction of one task's work that takes least, by bisection; only for nodes of a readable size, in which a short
-/// window fails. The tasks are what the edges ask for, `parameter` is what a person would reduce, to `least_ns` at least.
+/// window fails. The tasks are what the edges ask for, `parameter` is what a person would reduce, to `least_ns` at least; of
+/// their work `extra_ns` each is not his to reduce.
 pub fn mend_by_bisection(
     edges: &[usize],
     tasks: &[Task],
     supply: &Supply,
     parameter: &'static str,
     least_ns: u64,
+    extra_ns: u64,
 ) -> Option<Mend> {
     let mut edf = Edf::new();
     if tasks.len() > 32 || edf.shortest_excess(tasks, supply).is_none() {
@@ -161,7 +191,7 @@ pub fn mend_by_bisection(
         edf.schedulable(&tasks, supply)
     };
     let options = edges.iter().zip(tasks).enumerate().filter_map(|(at, (edge, task))| {
-        let (mut good, mut bad) = (least_ns, task.work_ns);
+        let (mut good, mut bad) = (least_ns.saturating_add(extra_ns), task.work_ns);
         if good >= bad || !fits(at, good) {
             return None;
         }
@@ -169,29 +199,42 @@ pub fn mend_by_bisection(
             let middle = good + (bad - good) / 2;
             *(if fits(at, middle) { &mut good } else { &mut bad }) = middle;
         }
-        Some(Mend { edge: *edge, parameter, from_ns: task.work_ns, to_ns: good })
+        Some(Mend { edge: *edge, parameter, from_ns: task.work_ns - extra_ns, to_ns: good - extra_ns })
     });
     options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
 }
 
+/// It leads to a task that has other parents, too.
+fn moves(plan: &Plan, shape: &Shape, edge: usize) -> bool {
+    matches!(plan.edges[edge].child, Child::Task(task) if shape.task_parents[task].len() > 1)
+}
+
+/// Where costs count, too.
+const MOVES: &str =
+    "how often tasks with several parents are switched is not known: their deadlines were tested without";
+
 fn by_priority(
     plan: &Plan,
-    edges: &[usize],
+    shape: &Shape,
+    index: usize,
     at: usize,
     crowd: Option<u64>,
     received: &[Promise],
+    overheads: &Overheads,
 ) -> Vec<(usize, Response)> {
+    let edges = &shape.children[index];
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let mut order = edges.to_vec();
     order.sort_by_key(|edge| std::cmp::Reverse(priority(edge)));
     let (mut members, mut set, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+    let moving = |edge: &usize| !overheads.is_none() && moves(plan, shape, *edge);
     for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
         for edge in equals {
             let Child::Task(task) = plan.edges[*edge].child else { break };
             let Some(load) = &plan.tasks[task].load else { continue };
             let Some(found) = job(load, 0) else { break };
             members.push(task);
-            set.push(found);
+            set.push(overheads.job(index, found));
             levels.push(level as u32);
         }
         let bounded = |edge: &usize| match plan.edges[*edge].child {
@@ -199,7 +242,7 @@ fn by_priority(
             _ => false,
         };
         let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
-        if crowded || !equals.iter().all(bounded) {
+        if crowded || !equals.iter().all(bounded) || equals.iter().any(moving) {
             // Whoever is of this level or below may wait for ever.
             while levels.last() == Some(&(level as u32)) {
                 levels.pop();
@@ -212,9 +255,13 @@ fn by_priority(
     if set.is_empty() || set.len() > RESPONSES_MAX {
         return Vec::new();
     }
+    // Timers go off in the middle of everybody.
+    let timers = overheads.timers_as_jobs(edges);
+    let jobs: Vec<_> = timers.iter().chain(&set).copied().collect();
+    let levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
     let mut analysis = FixedPriority::new();
     let best = supplies(received)
-        .map(|(_, supply)| analysis.responses_by_level(&set, &levels, &supply).to_vec())
+        .map(|(_, supply)| analysis.responses_by_level(&jobs, &levels, &supply)[timers.len()..].to_vec())
         .max_by_key(|found| {
             found.iter().zip(&set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
         });

@@ -357,3 +357,63 @@ fn the_json_is_versioned_and_complete() {
     assert_eq!(json["edges"][1]["params"]["budget"], 5_000_000);
     assert_eq!(json["tasks"][1]["name"], "b");
 }
+
+/// What `[machine] costs` take: the numbers are worked out in docs/analysis.md.
+#[test]
+fn costs_are_in_every_test() {
+    let costs = "[machine]\ncosts = { switch = \"40us\", timer = \"5us\", level = \"5us\" }\n"; // 50us at depth 1
+    let with = |text: &str| costs.to_string() + text;
+    // Jobs: two switches each, and one under way before them.
+    let text = with(&jobs(&["4ms 10ms", "5.6ms 10ms"]));
+    let asked: Vec<_> = admit(&text).1.tasks.iter().map(|task| task.asked.clone().unwrap()).collect();
+    assert_eq!(asked, [Share::new(41.into(), 100.into()), Share::new(57.into(), 100.into())]);
+    assert!(failures(&text).is_empty());
+    assert_eq!(
+        failures(&with(&jobs(&["4ms 10ms", "5.76ms 10ms"]))),
+        ["deadlines_must_fit_every_window: 10.01ms > 10ms; reduce the work of `a` from 4ms to 3.99ms (by 10us)"]
+    );
+    assert_eq!(
+        failures(&with(&jobs(&["4ms 10ms", "5.9ms 10ms"]))),
+        ["deadlines_must_fit_the_supply: 101/100 > 1; reduce the work of `a` from 4ms to 3.9ms (by 100us)"]
+    );
+    // Fixed priorities: 0.05 + 1.1, and 0.05 + 1.1 + 2.1.
+    let fixed = with(
+        "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+         [task.a]\nunder.top = { priority = 2 }\nload = { period = \"10ms\", work = \"1ms\" }\n\
+         [task.b]\nunder.top = { priority = 1 }\nload = { period = \"20ms\", work = \"2ms\" }\n",
+    );
+    let responses = |text: &str| -> Vec<_> {
+        admit(text).1.tasks.iter().map(|task| task.response.and_then(|response| response.ns())).collect()
+    };
+    assert_eq!(responses(&fixed), [Some(1_150_000), Some(3_250_000)]);
+    // A timer of a budget below may go off in the middle of them: 5us each.
+    let below = fixed
+        + "[node.low]\npolicy = \"reservation\"\nunder.top = {}\n\
+           [task.c]\nunder.low = { budget = \"1ms\", period = \"10ms\" }\nload = \"busy\"\n";
+    assert_eq!(responses(&below), [Some(1_170_000), Some(3_280_000), None]); // switches of 55us: a level more
+                                                                             // Budgets: an overrun each, and one switch under way; of b in 10 ms 2 switches of its own, and 2 for a, which
+                                                                             // wakes once and has its budget again once.
+    let busy = servers(&["2ms 10ms", "7.8ms 10ms"]).replace(" }\n", " }\nload = \"busy\"\n");
+    assert_eq!(promised(&with(&busy)), ["RESBS 1.8ms 10ms", "RESBS 7.6ms 10ms"]);
+    assert_eq!(
+        failures(&with(&servers(&["2ms 10ms", "7.9ms 10ms"]))),
+        ["budgets_must_fit_every_window: 10.05ms > 10ms; reduce the budget of `a` from 2ms to 1.95ms (by 50us)"]
+    );
+    assert_eq!(
+        failures(&with(&servers(&["40us 10ms"]))),
+        ["budget_must_pay_for_a_switch: 40us > at least 50us; nothing alone"]
+    );
+    // Turns of 1.05 ms, and two switches in each window of them.
+    let turns = with("[node.top]\npolicy = \"round-robin\"\nquantum = \"1ms\"\ncpu = 0\n")
+        + "[task.a]\nunder.top = {}\n[task.b]\nunder.top = {}\n";
+    assert_eq!(promised(&turns), ["RESCS 900us 2.1ms"; 2]);
+    // 1/2 (2·1.05 + 0) + 1.05 = 2.1 behind, and 5 % for switches, of both; then two switches.
+    let shares = turns.replace("round-robin", "fair");
+    assert_eq!(promised(&shares), ["PSBE 19/40 2.095ms"; 2]);
+    // Whoever may come at any time, how often nobody knows, takes away any promise.
+    let crowd = with(&servers(&["2ms 10ms"]))
+        + "[node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = { budget = \"2ms\", period = \"10ms\" }\n";
+    let because = &admit(&crowd).1.tasks[0].promises[0];
+    assert_eq!(because.guarantee.to_string(), "NULL");
+    assert!(because.because.contains("any number of threads may come to `rest`"), "{}", because.because);
+}
