@@ -10,7 +10,7 @@
 //! Σ min(wᵢ, x) ≥ m·x      (Bertogna, Cirinei & Lipari 2005, 2009: "interference" is at least x if and only if …)
 //! ```
 //!
-//! and a job of work C is done within L if C + x ≤ L. All tests but [`Test::Gfb`] are this, with different bounds for wᵢ:
+//! and a job of work C is done within L if C + x ≤ L. Most tests are this, with different bounds for wᵢ:
 //!
 //! | test | scheduling | wᵢ |
 //! |---|---|---|
@@ -28,7 +28,9 @@
 //! Example, two CPUs, EDF: 9 in 10 and three times 1 in 10. GFB refuses: 1.2 > 2 − 0.9. But the 9 is held up for at most 1
 //! (1 + 1 + 1 ≥ 2·1, not ≥ 2·2), and each 1 for at most 2 (2 + 1 + 1 ≥ 2·2): responses 10, 3, 3, 3.
 
+use crate::mpr::{self, Mpr};
 use crate::task::{utilisation, Task};
+use num_rational::BigRational;
 use tierce_guarantee::whole;
 
 /// Passes over all tasks in which slacks may grow; each is sound, later ones are only better.
@@ -45,6 +47,12 @@ pub enum Test {
     /// Bertogna, Cirinei & Lipari 2005, section 3. With jitter: a job may run at the rate δ from when it is ready, and a
     /// task's jobs do not overlap, which is all that the proof needs.
     Gfb,
+    /// EDF, task by task, any window that ends with a deadline: limited carry-in (see [`Mpr`]). Baruah, "Techniques for
+    /// multiprocessor global schedulability analysis", RTSS 2007.
+    Baruah,
+    /// The same inside a supply of several CPUs. Shin, Easwaran & Lee, "Hierarchical scheduling framework for virtual
+    /// clustering of multiprocessors", ECRTS 2008; Easwaran, Shin & Lee, Real-Time Systems 43, 2009.
+    Mpr,
     /// EDF, task by task, the window being the deadline. Bertogna, Cirinei & Lipari, "Improved schedulability analysis of EDF
     /// on multiprocessor platforms", ECRTS 2005; in whole time units "Schedulability analysis of global scheduling algorithms on
     /// multiprocessor platforms", IEEE TPDS 20(4), 2009.
@@ -65,6 +73,8 @@ impl Test {
     pub fn name(self) -> &'static str {
         match self {
             Self::Gfb => "gfb",
+            Self::Baruah => "baruah",
+            Self::Mpr => "mpr",
             Self::Bcl => "bcl",
             Self::Rta => "rta",
             Self::RtaLc => "rta-lc",
@@ -120,9 +130,10 @@ fn room(task: &Task) -> Option<u64> {
     task.deadline_ns.checked_sub(task.jitter_ns).filter(|room| *room >= task.work_ns)
 }
 
-/// Whether more is asked for than there is: in the long run, or by one task. Then deadlines are missed for sure.
-pub fn overloaded(tasks: &[Task], cpus: u32) -> bool {
-    tasks.iter().any(|task| room(task).is_none()) || utilisation(tasks) > whole(cpus.into())
+/// Whether more is asked for than there is, which is `rate` in the long run, or than one CPU has until a deadline. Then
+/// deadlines are missed for sure.
+pub fn overloaded(tasks: &[Task], rate: &BigRational) -> bool {
+    tasks.iter().any(|task| room(task).is_none()) || utilisation(tasks) > *rate
 }
 
 /// What another task may do in a window.
@@ -222,9 +233,13 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
     let mut by = vec![Vec::new(); tasks.len()];
     let mut ends: Vec<_> = tasks.iter().map(|task| task.deadline_ns).collect();
     let density = gfb(tasks, cpus);
+    let windows = Mpr::whole(cpus).map(|supply| windows(tasks, &supply));
     for (index, task) in tasks.iter().enumerate() {
         if density {
             by[index].push(Test::Gfb);
+        }
+        if windows.as_ref().is_some_and(|shown| shown[index]) {
+            by[index].push(Test::Baruah);
         }
         let all_due = |_, works: &mut Vec<Work>| {
             works.extend(others(tasks, index).map(|(_, other)| {
@@ -263,6 +278,23 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
         by.push(Test::Rta);
     }
     Ok(verdict(by, &ends))
+}
+
+/// Global EDF inside a supply of several CPUs.
+pub fn earliest_deadline_in(tasks: &[Task], supply: &Mpr) -> Result<Verdict, Unsupported> {
+    check(tasks)?;
+    let by = |shown| if shown { vec![Test::Mpr] } else { Vec::new() };
+    let by = windows(tasks, supply).into_iter().map(by).collect();
+    let ends: Vec<_> = tasks.iter().map(|task| task.deadline_ns).collect();
+    Ok(verdict(by, &ends))
+}
+
+/// The demand test, if it can be asked.
+fn windows(tasks: &[Task], supply: &Mpr) -> Vec<bool> {
+    if tasks.iter().any(|task| room(task).is_none()) {
+        return vec![false; tasks.len()];
+    }
+    mpr::shown(tasks, supply)
 }
 
 /// All or nothing: what is shown of each task takes the others for granted.

@@ -3,8 +3,8 @@
 //! - [`FixedPriority`]: exact response times under preemptive fixed priorities, with release jitter, blocking, any
 //!   deadlines; orders of priorities in [`priorities`].
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
-//! - [`global`]: sufficient tests of either on several CPUs, any of which may run any task.
 //! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
+//! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //!
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
 //! here does any I/O.
@@ -12,6 +12,7 @@
 mod edf;
 mod fixed_priority;
 pub mod global;
+mod mpr;
 pub mod partition;
 pub mod priorities;
 mod quotient;
@@ -22,6 +23,7 @@ mod task;
 
 pub use edf::{Demand, Edf};
 pub use fixed_priority::FixedPriority;
+pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
 pub use table::{parse, parse_time, Entry, Fault};
 pub use task::{utilisation, Response, Task};

@@ -5,7 +5,7 @@ mod draw;
 
 use draw::Draw;
 use tierce_analysis::global::{self, Test, Verdict};
-use tierce_analysis::Task;
+use tierce_analysis::{Mpr, Task};
 
 fn responses(verdict: &Verdict) -> Vec<u64> {
     verdict.tasks.iter().map(|shown| shown.response_ns.unwrap_or(0)).collect()
@@ -31,7 +31,7 @@ fn a_heavy_task_beside_light_ones() {
     let tasks = [Task::new(9, 10), Task::new(1, 10), Task::new(1, 10), Task::new(1, 10)];
     let found = edf(&tasks, 2);
     assert_eq!(responses(&found), [10, 3, 3, 3]);
-    assert!(found.schedulable && found.tasks.iter().all(|shown| shown.by == [Test::Bcl, Test::Rta]));
+    assert!(found.schedulable && found.tasks.iter().all(|shown| shown.by.ends_with(&[Test::Bcl, Test::Rta])));
     // GFB is met with equality by 9/10 and two of 1/10, and by any number of light tasks.
     assert!(edf(&tasks[..3], 2).tasks[0].by.contains(&Test::Gfb));
     let light = vec![Task::new(1, 10); 20];
@@ -54,8 +54,8 @@ fn dhall() {
     assert_eq!(global::d_minus_kc(&tasks, 1)[0], 0);
     let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
     assert_eq!(responses(&fixed(&ordered, 2)), [11, 1, 2]);
-    assert!(!global::overloaded(&tasks, 2) && global::overloaded(&tasks, 1));
-    assert!(global::overloaded(&[constrained(3, 2, 5)], 4));
+    let overloaded = |tasks: &[Task], cpus| global::overloaded(tasks, &Mpr::whole(cpus).unwrap().rate());
+    assert!(!overloaded(&tasks, 2) && overloaded(&tasks, 1) && overloaded(&[constrained(3, 2, 5)], 4));
 }
 
 /// Less than a CPU for each is no interference; jitter counts once; equal priorities hold each other up.
@@ -123,6 +123,11 @@ fn large_times() {
         assert!(!global::fixed_priority(&tasks, &[0; 4], cpus).unwrap().schedulable);
         assert_eq!(global::audsley(&tasks, cpus).unwrap(), None);
         assert_eq!(edf(&tasks[..2], cpus).schedulable, cpus > 1);
+        for (budget, period) in [(1, most), (most, most), (1, 1)] {
+            let supply = Mpr::new(budget, period, cpus).unwrap();
+            assert!(!global::earliest_deadline_in(&tasks, &supply).unwrap().schedulable);
+            assert!(supply.supply(u64::MAX) > 0 && supply.time_for(u128::MAX) == u64::MAX);
+        }
     }
 }
 
@@ -206,7 +211,7 @@ fn what_is_shown_holds() {
     let mut shown = [[0; 2]; 2]; // by policy: sets refused, accepted
     let mut only = std::collections::BTreeMap::<Vec<Test>, u32>::new();
     let (mut tight, mut bounds) = (0, 0);
-    for round in 0..6_000 {
+    for round in 0..4_000 {
         let cpus = 2 + draw.below(2) as u32;
         let tasks = set(&mut draw, cpus);
         let by_deadline = round % 2 == 0;
@@ -256,10 +261,12 @@ fn what_is_shown_holds() {
     );
     println!("{only:?}");
     assert!(shown.iter().flatten().all(|count| *count > 300), "{shown:?}");
-    for expected in [vec![Test::Gfb], vec![Test::Rta], vec![Test::Bcl, Test::Rta], vec![Test::RtaLc]] {
-        assert!(only.get(&expected).is_some_and(|count| *count > 3), "{expected:?}: {only:?}");
+    for expected in [Test::Baruah, Test::Rta, Test::RtaLc] {
+        assert!(only.get(&vec![expected]).is_some_and(|count| *count > 3), "{expected:?}: {only:?}");
     }
-    assert!(!only.contains_key(&vec![Test::Bcl])); // RTA shows what BCL does
+    assert!(only.keys().any(|by| by.contains(&Test::Gfb) && !by.contains(&Test::Baruah)));
+    let dominated = |by: &Vec<Test>| by.contains(&Test::Bcl) && !by.contains(&Test::Rta);
+    assert!(!only.keys().any(dominated)); // RTA shows what BCL does
 }
 
 /// Audsley's choice is shown by the response times, and is found where deadline monotonic is not enough.
@@ -278,4 +285,122 @@ fn an_order_of_priorities() {
     }
     println!("{found} orders found, {better} of them where deadline monotonic is not shown to hold");
     assert!(found > 200 && better > 20);
+}
+
+/// The least of all windows, each with its budgets outside where that is possible.
+fn least_supply(budget: u64, period: u64, cpus: u64, window: u64) -> u64 {
+    let from = |start: u64| -> u64 {
+        (0..(start + window).div_ceil(period))
+            .map(|number| {
+                let inside = |slot: &u64| (start..start + window).contains(slot);
+                let outside = (number * period..(number + 1) * period).filter(|slot| !inside(slot)).count();
+                budget.saturating_sub(cpus * outside as u64)
+            })
+            .sum()
+    };
+    (0..period).map(from).min().unwrap()
+}
+
+#[test]
+fn supply_of_several_cpus() {
+    let supply = Mpr::new(6, 5, 2).unwrap();
+    let given: Vec<_> = (0..12).map(|window| supply.supply(window)).collect();
+    assert_eq!(given, [0, 0, 0, 0, 0, 2, 4, 6, 6, 6, 8, 10]);
+    for (period, cpus) in [(1, 1), (4, 2), (5, 2), (5, 3), (6, 4)] {
+        for budget in 1..=period * cpus {
+            let supply = Mpr::new(budget, period, cpus as u32).unwrap();
+            for window in 0..5 * period {
+                let (least, found) =
+                    (least_supply(budget, period, cpus, window), supply.supply(window) as u64);
+                let rounded = if budget % cpus == 0 { 0 } else { cpus - 1 };
+                assert!(found <= least && least <= found + rounded, "{supply:?}: {window}");
+            }
+            for work in 0..4 * budget {
+                let time = supply.time_for(work.into());
+                assert!(
+                    supply.supply(time) >= work.into()
+                        && (time == 0 || supply.supply(time - 1) < work.into())
+                );
+            }
+        }
+    }
+    assert_eq!(Mpr::new(0, 5, 2), None);
+    assert_eq!(Mpr::new(11, 5, 2), None);
+    assert_eq!(Mpr::new(1, u64::MAX, 2), None);
+    assert_eq!(Mpr::whole(0), None);
+}
+
+/// Why work is cut and compared as it is.
+#[test]
+fn three_within_two() {
+    let tasks = [constrained(1, 2, 100), constrained(2, 2, 100)];
+    let in_one = |tasks: &[Task]| global::earliest_deadline_in(tasks, &Mpr::whole(1).unwrap()).unwrap();
+    assert!(!in_one(&tasks).schedulable && in_one(&tasks[1..]).schedulable);
+    assert!(in_one(&[constrained(1, 3, 100), tasks[1]]).schedulable);
+    let long = Task { deadline_ns: 11, ..Task::new(1, 10) };
+    let refused = global::earliest_deadline_in(&[long], &Mpr::whole(2).unwrap()).unwrap_err();
+    assert_eq!(refused.rule, "deadlines_are_at_most_periods");
+}
+
+/// Budgets anywhere in their periods, up to all CPUs at once: no accepted set is late.
+#[test]
+fn what_is_shown_inside_a_supply_holds() {
+    const SLOTS: u64 = 240;
+    let mut draw = Draw::new(23);
+    let (mut accepted, mut refused, mut missed) = (0, 0, 0);
+    while accepted < 300 {
+        let cpus = 2 + draw.below(2) as u64;
+        let tasks = set(&mut draw, cpus as u32);
+        let period = 2 + draw.below(5) as u64;
+        let budget = cpus * period - draw.below((cpus * period / 2) as usize) as u64;
+        let found =
+            global::earliest_deadline_in(&tasks, &Mpr::new(budget, period, cpus as u32).unwrap()).unwrap();
+        let mut late = false;
+        for round in 0..4 {
+            let mut pattern = vec![0; (SLOTS + 2 * period) as usize];
+            for (number, slots) in pattern.chunks_mut(period as usize).enumerate() {
+                let mut left = budget;
+                let order = match round {
+                    0 if number > 0 => 1, // early, then late
+                    0 => 0,
+                    _ => draw.below(3),
+                };
+                while left > 0 {
+                    let open: Vec<_> = (0..slots.len()).filter(|slot| slots[*slot] < cpus as usize).collect();
+                    let Some(last) = open.len().checked_sub(1) else { break };
+                    slots[open[[0, last, draw.below(last + 1)][order]]] += 1;
+                    left -= 1;
+                }
+            }
+            let first = if round == 0 { (budget / cpus) as usize } else { draw.below(period as usize) };
+            let mut jobs = jobs(&mut draw, &tasks, SLOTS);
+            if round == 0 {
+                // All at once, as the supply ends.
+                let phases: Vec<_> = (0..tasks.len())
+                    .map(|task| jobs.iter().find(|job| job.task == task).map_or(0, |job| job.release))
+                    .collect();
+                jobs.iter_mut().for_each(|job| {
+                    job.release -= phases[job.task];
+                    job.ready -= phases[job.task];
+                });
+                jobs.sort_by_key(|job| job.ready);
+            }
+            let longest = play(
+                &tasks,
+                jobs,
+                SLOTS,
+                |slot| pattern[first + slot as usize],
+                |job| (job.release + tasks[job.task].deadline_ns, job.task),
+            );
+            late |= longest.iter().zip(&tasks).any(|(longest, task)| *longest > task.deadline_ns);
+        }
+        if found.schedulable {
+            assert!(!late, "{tasks:?} in {budget}/{period} on {cpus}");
+            accepted += 1;
+        } else {
+            refused += 1;
+            missed += u32::from(late);
+        }
+    }
+    println!("{accepted} accepted, {refused} refused, {missed} of these seen late");
 }

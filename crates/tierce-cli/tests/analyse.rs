@@ -102,7 +102,7 @@ fn any_cpu_for_any_task() {
     assert_eq!(column(&value, "wcrt_ns"), [10, 3, 3, 3]);
     assert_eq!(column(&value, "slack_ns"), [0, 7, 7, 7]);
     assert_eq!((&value["scheduling"], &value["exact"]), (&"global".into(), &false.into()));
-    assert_eq!(value["tasks"][0]["shown_by"], serde_json::json!(["bcl", "rta"]));
+    assert_eq!(value["tasks"][0]["shown_by"], serde_json::json!(["baruah", "bcl", "rta"]));
     let table = Table::new("dhall", "name,work,period,deadline\na,1,10,\nb,1,10,\nlong,11,11,\n");
     let output = table.analyse(&["--policy", "edf", "--cpus", "2"]);
     assert_eq!(output.status.code(), Some(1));
@@ -123,6 +123,31 @@ fn any_cpu_for_any_task() {
     assert!(said.contains("More is asked for than supplied") && said.contains("No order"), "{said}");
 }
 
+#[test]
+fn several_cpus_together() {
+    let table = Table::new("together", "name,work,period\na,2ms,20ms\nb,3ms,20ms\nc,4ms,40ms\n");
+    let value = table.json(&["--policy", "edf", "--supply", "6ms/5ms@2"], 0);
+    assert_eq!((&value["cpus"], &value["supply"]), (&2.into(), &"6ms/5ms@2".into()));
+    assert_eq!(column(&value, "wcrt_ns"), [20_000_000, 20_000_000, 40_000_000]);
+    assert_eq!(value["tasks"][1]["shown_by"], serde_json::json!(["mpr"]));
+    assert_eq!(table.json(&["--policy", "edf", "--supply", "6ms/5ms@2", "--cpus", "2"], 0), value);
+    let output = table.analyse(&["--policy", "edf", "--supply", "2ms/5ms@2"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("No test shows that ") && said.contains("supplied with 2ms/5ms@2 of 2 CPUs."),
+        "{said}"
+    );
+    let said = text(&table.analyse(&["--policy", "edf", "--supply", "1ms/5ms@2"]).stdout);
+    assert!(said.contains("More is asked for than supplied"), "{said}");
+    // On one CPU that is the periodic resource, for any policy.
+    let value = table.json(&["--policy", "fp", "--supply", "4ms/5ms@1"], 0);
+    assert_eq!(
+        column(&value, "wcrt_ns"),
+        column(&table.json(&["--policy", "fp", "--supply", "4ms/5ms"], 0), "wcrt_ns")
+    );
+}
+
 /// Every refusal, with exit code 2 and its words.
 #[test]
 fn bad_input_is_2() {
@@ -137,6 +162,21 @@ fn bad_input_is_2() {
         (&blocked, &["--policy", "fp", "--cpus", "2"], "tasks_are_not_blocked: a "),
         (&table, &["--policy", "edf", "--cpus", "2", "--supply", "1ms/2ms"], "supply_is_of_one_cpu"),
         (&table, &["--policy", "edf", "--cpus", "2", "--partition", "tight"], "invalid value 'tight'"),
+        (&table, &["--policy", "fp", "--supply", "6ms/5ms@2"], "supply_is_for_edf"),
+        (
+            &table,
+            &["--policy", "edf", "--supply", "6ms/5ms@2", "--cpus", "3"],
+            "cpus_are_those_of_the_supply",
+        ),
+        (
+            &table,
+            &["--policy", "edf", "--supply", "6ms/5ms@2", "--partition", "best"],
+            "supply_is_of_several_cpus",
+        ),
+        (&table, &["--policy", "edf", "--supply", "11ms/5ms@2"], "supply_must_fit"),
+        (&table, &["--policy", "edf", "--supply", "6ms/5ms/4ms@2"], "supply_must_have_its_numbers"),
+        (&table, &["--policy", "edf", "--supply", "6ms/5ms@0"], "supply_must_have_its_cpus"),
+        (&table, &["--policy", "edf", "--supply", "6ms/5ms@two"], "supply_must_have_its_cpus"),
         (&bad, &["--policy", "edf"], "2 faults in the table"),
         (&bad, &["--policy", "edf"], ".csv:2:3: time_must_be_positive"),
         (&bad, &["--policy", "edf"], ".csv:3:5: unit_must_exist"),

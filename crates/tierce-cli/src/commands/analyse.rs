@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_analysis::global::{self, Shown};
 use tierce_analysis::partition::{partition, Fit, Partition};
-use tierce_analysis::{priorities, utilisation, Demand, Edf, Entry, FixedPriority, Response, Supply, Task};
+use tierce_analysis::{
+    priorities, utilisation, Demand, Edf, Entry, FixedPriority, Mpr, Response, Supply, Task,
+};
 use tierce_guarantee::Guarantee;
 use tierce_plan::show_time;
 
@@ -34,12 +36,13 @@ pub struct Args {
     /// How the tasks are ordered
     #[arg(long)]
     policy: Policy,
-    /// What they are given, on each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee
+    /// What they are given, on each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee; or
+    /// BUDGET/PERIOD@CPUS, on so many together (a multiprocessor periodic resource, for edf)
     #[arg(long, value_name = "SUPPLY", value_parser = supply)]
     supply: Option<Given>,
-    /// CPUs; any of them may run any task, unless there is --partition
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
-    cpus: u32,
+    /// CPUs, one unless the supply says more; any of them may run any task, unless there is --partition
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CPUS_MAX))]
+    cpus: Option<u32>,
     /// Each task on one CPU: which of them is tried first
     #[arg(long, value_name = "FIT")]
     partition: Option<FitName>,
@@ -47,6 +50,8 @@ pub struct Args {
     #[arg(long)]
     json: bool,
 }
+
+const CPUS_MAX: i64 = 1024;
 
 const EXAMPLES: &str = "\
 A table:
@@ -59,6 +64,7 @@ Examples:
   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  in what a guarantee is sure to give
   tierce analyse --policy edf --cpus 4 tasks.csv                 the four that are due first run
+  tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
 
 Exit codes: 0 schedulable, 1 not, 2 bad input.";
@@ -96,31 +102,53 @@ enum FitName {
 
 /// A supply and how it was written.
 #[derive(Clone)]
-pub struct Given {
+struct Given {
     text: String,
-    pub supply: Supply,
+    supply: Supplied,
 }
 
-/// `1.5ms/6ms`, `1.5ms/6ms/4ms`, or a guarantee.
-pub fn supply(text: &str) -> Result<Given, String> {
+#[derive(Clone, Copy)]
+enum Supplied {
+    /// Each CPU gives that.
+    Each(Supply),
+    /// Several CPUs give that together.
+    Together(Mpr),
+}
+
+/// `1.5ms/6ms`, `1.5ms/6ms/4ms`, `6ms/5ms@2`, or a guarantee.
+fn supply(text: &str) -> Result<Given, String> {
     let given = |supply| Given { text: text.trim().to_string(), supply };
-    if text.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
-        let times = text.split('/').map(time).collect::<Result<Vec<_>, _>>()?;
-        let supply = match times[..] {
-            [budget, period] => Supply::periodic(budget, period),
-            [budget, period, deadline] => Supply::edp(budget, period, deadline),
-            _ => {
-                return Err(
-                    "supply_must_have_its_numbers: BUDGET/PERIOD or BUDGET/PERIOD/DEADLINE".to_string()
-                )
-            }
-        };
-        let bounds = "supply_must_fit: 0 < budget <= deadline <= period, the deadline being the period where not given";
-        return supply.map(given).ok_or_else(|| bounds.to_string());
+    let each = |supply| given(Supplied::Each(supply));
+    if !text.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+        let guarantee = Guarantee::parse(text).map_err(|faults| faults.to_string())?;
+        let nothing = "supply_must_be_bounded: this promises nothing for any window, or less than 1 ns of it";
+        return Supply::of(&guarantee).map(each).ok_or_else(|| nothing.to_string());
     }
-    let guarantee = Guarantee::parse(text).map_err(|faults| faults.to_string())?;
-    let nothing = "supply_must_be_bounded: this promises nothing for any window, or less than 1 ns of it";
-    Supply::of(&guarantee).map(given).ok_or_else(|| nothing.to_string())
+    let (times, cpus) = match text.split_once('@') {
+        None => (text, None),
+        Some((times, cpus)) => {
+            let count = cpus.trim().parse().ok().filter(|cpus| (1..=CPUS_MAX).contains(&i64::from(*cpus)));
+            let fault = || format!("supply_must_have_its_cpus: from 1 to {CPUS_MAX} after @ (\"{cpus}\")");
+            (times, Some(count.ok_or_else(fault)?))
+        }
+    };
+    let times = times.split('/').map(time).collect::<Result<Vec<_>, _>>()?;
+    let supply = match (&times[..], cpus) {
+        ([budget, period], None | Some(1)) => Supply::periodic(*budget, *period).map(each),
+        ([budget, period, deadline], None) => Supply::edp(*budget, *period, *deadline).map(each),
+        ([budget, period], Some(cpus)) => {
+            Mpr::new(*budget, *period, cpus).map(|supply| given(Supplied::Together(supply)))
+        }
+        _ => {
+            let forms = "BUDGET/PERIOD, BUDGET/PERIOD/DEADLINE or BUDGET/PERIOD@CPUS";
+            return Err(format!("supply_must_have_its_numbers: {forms}"));
+        }
+    };
+    supply.ok_or_else(|| {
+        "supply_must_fit: 0 < budget <= deadline <= period, the deadline being the period where not given; with @ \
+         0 < budget <= CPUs times period"
+            .to_string()
+    })
 }
 
 /// A time in whole ns; a bare number is ns.
@@ -149,91 +177,134 @@ struct Verdict {
 }
 
 /// The verdict on all.
+#[derive(Default)]
 struct Outcome {
     schedulable: bool,
     remarks: Vec<String>,
+    /// Of each task, or of none where one fits on no CPU.
     responses: Vec<Response>,
-    places: Places,
+    /// Of each task, if it has one.
+    cpus: Vec<usize>,
+    /// Of each task: what shows that it meets its deadlines where any CPU may run it.
+    shown: Vec<Shown>,
 }
 
-enum Places {
-    /// Of each task.
-    Cpus(Vec<usize>),
-    /// Any; what shows each task to meet its deadline.
-    Any(Vec<Shown>),
+/// What is asked.
+struct Question {
+    policy: Policy,
+    entries: Vec<Entry>,
+    tasks: Vec<Task>,
+    given: Given,
+    cpus: u32,
+    /// `None`: any CPU may run any task, if there are several.
+    partition: Option<FitName>,
+}
+
+impl Question {
+    fn new(args: &Args) -> Result<Self> {
+        let entries = read(&args.tasks)?;
+        let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
+        let given = args.supply.clone().unwrap_or_else(whole);
+        let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
+        if args.policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
+            let rule = "priorities_are_complete";
+            bail!(
+                "{rule}: {with_priority} of {} tasks have a priority; all have one, or none",
+                entries.len()
+            );
+        }
+        let cpus = match given.supply {
+            Supplied::Each(_) => args.cpus.unwrap_or(1),
+            Supplied::Together(supply) => {
+                let cpus = supply.cpus();
+                if args.cpus.is_some_and(|asked| asked != cpus) {
+                    bail!("cpus_are_those_of_the_supply: {} is of {cpus} CPUs", given.text);
+                }
+                if args.partition.is_some() {
+                    bail!("supply_is_of_several_cpus: with --partition each CPU has a supply of its own");
+                }
+                if args.policy != Policy::Edf {
+                    bail!(
+                        "supply_is_for_edf: there is a test for several CPUs together with --policy edf only"
+                    );
+                }
+                cpus
+            }
+        };
+        if cpus > 1 && args.partition.is_none() && args.supply.is_some() && !is_together(&given) {
+            bail!(
+                "supply_is_of_one_cpu: several CPUs with a supply each need --partition, so that each task is on one; \
+                 what they give together is BUDGET/PERIOD@CPUS"
+            );
+        }
+        let tasks = entries.iter().map(|entry| entry.task).collect();
+        let (policy, partition) = (args.policy, args.partition);
+        Ok(Self { policy, entries, tasks, given, cpus, partition })
+    }
+
+    fn is_global(&self) -> bool {
+        self.cpus > 1 && self.partition.is_none()
+    }
+}
+
+fn is_together(given: &Given) -> bool {
+    matches!(given.supply, Supplied::Together(_))
 }
 
 /// Run `tierce analyse`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let entries = read(&args.tasks)?;
-    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
-    let given = args.supply.clone().unwrap_or(Given { text: "a whole CPU".into(), supply: Supply::WHOLE });
-    let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
-    if args.policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
-        let rule = "priorities_are_complete";
-        bail!("{rule}: {with_priority} of {} tasks have a priority; all have one, or none", entries.len());
-    }
-    let outcome = match args.partition {
-        None if args.cpus > 1 => anywhere(&args, &entries)?,
-        fit => match in_parts(&args, &entries, &given.supply, fit) {
-            Ok(outcome) => outcome,
-            Err(index) => return does_not_fit(&args, &given, &entries, index),
-        },
-    };
+    let asked = Question::new(&args)?;
+    let outcome = if asked.is_global() { anywhere(&asked)? } else { in_parts(&asked) };
     if args.json {
-        let mut value = head(&args, &given, &tasks, outcome.schedulable);
-        value["remarks"] = json!(outcome.remarks);
-        value["tasks"] = (0..tasks.len()).map(|index| in_json(&entries, &outcome, index)).collect();
-        println!("{}", serde_json::to_string_pretty(&value)?);
+        println!("{}", serde_json::to_string_pretty(&in_json(&asked, &outcome))?);
     } else {
-        print_table(&args, &entries, &outcome);
-        for remark in &outcome.remarks {
-            println!("{remark}");
-        }
-        print_end(&args, &given, &tasks, outcome.schedulable);
+        print(&asked, &outcome);
     }
     Ok(ExitCode::from(u8::from(!outcome.schedulable)))
 }
 
-/// Each task on one CPU; the first that fits on none.
-fn in_parts(args: &Args, entries: &[Entry], supply: &Supply, fit: Option<FitName>) -> Result<Outcome, usize> {
-    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+/// Each task on one CPU; no responses if one fits on none.
+fn in_parts(asked: &Question) -> Outcome {
+    let Question { policy, entries, tasks, .. } = asked;
+    let Supplied::Each(supply) = asked.given.supply else { return Outcome::default() };
     let some = |members: &[usize]| members.iter().map(|index| entries[*index].clone()).collect::<Vec<_>>();
-    let fit = match fit {
+    let fit = match asked.partition {
         Some(FitName::First) | None => Fit::First,
         Some(FitName::Best) => Fit::Best,
         Some(FitName::Worst) => Fit::Worst,
         Some(FitName::Next) => Fit::Next,
     };
-    let cpus = if args.cpus == 1 {
+    let cpus = if asked.cpus == 1 {
         vec![0; tasks.len()]
     } else {
-        let holds = |members: &[usize]| verdict(args.policy, &some(members), supply).schedulable;
-        match partition(&tasks, args.cpus as usize, fit, holds) {
+        let holds = |members: &[usize]| verdict(*policy, &some(members), &supply).schedulable;
+        match partition(tasks, asked.cpus as usize, fit, holds) {
             Partition::Fits(cpus) => cpus,
-            Partition::Fails(index) => return Err(index),
+            Partition::Fails(index) => {
+                let (name, cpus) = (&entries[index].name, asked.cpus);
+                let remark =
+                    format!("{name} fits on none of {cpus} CPUs, after the tasks that come before it.");
+                return Outcome { remarks: vec![remark], ..Outcome::default() };
+            }
         }
     };
     let mut responses = vec![Response::Unbounded; tasks.len()];
     let (mut schedulable, mut remarks) = (true, Vec::new());
-    for cpu in 0..args.cpus as usize {
+    for cpu in 0..asked.cpus as usize {
         let members: Vec<_> = (0..tasks.len()).filter(|index| cpus[*index] == cpu).collect();
-        let found = verdict(args.policy, &some(&members), supply);
+        let found = verdict(*policy, &some(&members), &supply);
         schedulable &= found.schedulable;
         remarks.extend(found.remark);
         for (index, response) in members.iter().zip(found.responses) {
             responses[*index] = response;
         }
     }
-    Ok(Outcome { schedulable, remarks, responses, places: Places::Cpus(cpus) })
+    Outcome { schedulable, remarks, responses, cpus, ..Outcome::default() }
 }
 
 /// Any CPU may run any task.
-fn anywhere(args: &Args, entries: &[Entry]) -> Result<Outcome> {
-    if args.supply.is_some() {
-        bail!("supply_is_of_one_cpu: several CPUs with a supply each need --partition, so that each task is on one of them");
-    }
-    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+fn anywhere(asked: &Question) -> Result<Outcome> {
+    let Question { policy, entries, tasks, cpus, .. } = asked;
     let unsupported = |fault: global::Unsupported| {
         let why = match fault.rule {
             "deadlines_are_at_most_periods" => "has a deadline beyond its period",
@@ -247,25 +318,33 @@ fn anywhere(args: &Args, entries: &[Entry]) -> Result<Outcome> {
         )
     };
     let mut remarks = Vec::new();
-    let found = if args.policy == Policy::Edf {
-        global::earliest_deadline(&tasks, args.cpus)
-    } else {
-        let mut order = None;
-        if args.policy == Policy::Audsley {
-            order = global::audsley(&tasks, args.cpus).map_err(unsupported)?;
-            if order.is_none() {
-                remarks.push("No order of priorities was found; these are D - kC.".to_string());
+    let found = match (policy, asked.given.supply) {
+        (Policy::Edf, Supplied::Together(supply)) => global::earliest_deadline_in(tasks, &supply),
+        (Policy::Edf, _) => global::earliest_deadline(tasks, *cpus),
+        _ => {
+            let mut order = None;
+            if *policy == Policy::Audsley {
+                order = global::audsley(tasks, *cpus).map_err(unsupported)?;
+                if order.is_none() {
+                    remarks.push(
+                        "No order of priorities was found; these are by deadline - k work.".to_string(),
+                    );
+                }
             }
+            let levels = match order {
+                Some(order) => ranks(&order),
+                None => levels(*policy, entries, *cpus),
+            };
+            global::fixed_priority(tasks, &levels, *cpus)
         }
-        let levels = match order {
-            Some(order) => ranks(&order),
-            None => levels(args.policy, entries, args.cpus),
-        };
-        global::fixed_priority(&tasks, &levels, args.cpus)
     };
     let found = found.map_err(unsupported)?;
     if !found.schedulable {
-        remarks.push(if global::overloaded(&tasks, args.cpus) {
+        let rate = match asked.given.supply {
+            Supplied::Together(supply) => supply.rate(),
+            Supplied::Each(_) => tierce_guarantee::whole((*cpus).into()),
+        };
+        remarks.push(if global::overloaded(tasks, &rate) {
             "More is asked for than supplied: in the long run, or by one task until its deadline.".to_string()
         } else {
             let missing = found.tasks.iter().zip(entries).filter(|(shown, _)| shown.by.is_empty());
@@ -276,7 +355,8 @@ fn anywhere(args: &Args, entries: &[Entry]) -> Result<Outcome> {
     }
     let response = |shown: &Shown| shown.response_ns.map_or(Response::TooLong, Response::Within);
     let responses = found.tasks.iter().map(response).collect();
-    Ok(Outcome { schedulable: found.schedulable, remarks, responses, places: Places::Any(found.tasks) })
+    let (schedulable, shown) = (found.schedulable, found.tasks);
+    Ok(Outcome { schedulable, remarks, responses, shown, ..Outcome::default() })
 }
 
 /// The rank of each task, the smallest first.
@@ -307,18 +387,6 @@ fn policy_name(policy: Policy) -> String {
     policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
 }
 
-fn is_global(args: &Args) -> bool {
-    args.cpus > 1 && args.partition.is_none()
-}
-
-fn head(args: &Args, given: &Given, tasks: &[Task], schedulable: bool) -> Value {
-    json!({
-        "version": VERSION, "policy": policy_name(args.policy), "supply": given.text, "cpus": args.cpus,
-        "scheduling": if is_global(args) { "global" } else { "partitioned" }, "exact": !is_global(args),
-        "utilisation": short(&utilisation(tasks)), "schedulable": schedulable,
-    })
-}
-
 /// A fraction, or where nobody could read that, a decimal marked with ~.
 fn short(share: &tierce_guarantee::Exact) -> String {
     let text = share.to_string();
@@ -333,22 +401,6 @@ fn short(share: &tierce_guarantee::Exact) -> String {
 fn float(share: &tierce_guarantee::Exact) -> f64 {
     let scaled = (share * num_bigint::BigInt::from(1_000_000_000)).round().to_integer();
     scaled.to_string().parse::<f64>().unwrap_or(f64::NAN) / 1e9
-}
-
-fn does_not_fit(args: &Args, given: &Given, entries: &[Entry], index: usize) -> Result<ExitCode> {
-    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
-    let name = &entries[index].name;
-    let remark = format!("{name} fits on none of {} CPUs, after the tasks of larger utilisation", args.cpus);
-    if args.json {
-        let mut value = head(args, given, &tasks, false);
-        value["remarks"] = json!([remark]);
-        value["tasks"] = json!([]);
-        println!("{}", serde_json::to_string_pretty(&value)?);
-    } else {
-        println!("{remark}.");
-        print_end(args, given, &tasks, false);
-    }
-    Ok(ExitCode::from(1))
 }
 
 fn verdict(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict {
@@ -409,62 +461,78 @@ fn earliest_deadline(tasks: &[Task], supply: &Supply) -> Verdict {
     Verdict { schedulable: demand == Demand::Met, remark, responses }
 }
 
-fn in_json(entries: &[Entry], outcome: &Outcome, index: usize) -> Value {
-    let (entry, response) = (&entries[index], outcome.responses[index]);
-    let deadline = entry.task.deadline_ns;
-    let slack = response.ns().map(|ns| i128::from(deadline) - i128::from(ns));
-    let slack = slack.and_then(|slack| i64::try_from(slack).ok());
-    let mut value = json!({
-        "name": entry.name, "wcrt_ns": response.ns(), "deadline_ns": deadline, "slack_ns": slack
-    });
-    match &outcome.places {
-        Places::Cpus(cpus) => value["cpu"] = json!(cpus[index]),
-        Places::Any(shown) => value["shown_by"] = json!(names(&shown[index])),
-    }
-    value
+fn in_json(asked: &Question, outcome: &Outcome) -> Value {
+    let is_global = asked.is_global();
+    let task = |index: usize| {
+        let (entry, response) = (&asked.entries[index], outcome.responses[index]);
+        let deadline = entry.task.deadline_ns;
+        let slack = response.ns().map(|ns| i128::from(deadline) - i128::from(ns));
+        let slack = slack.and_then(|slack| i64::try_from(slack).ok());
+        let mut value = json!({
+            "name": entry.name, "wcrt_ns": response.ns(), "deadline_ns": deadline, "slack_ns": slack
+        });
+        if is_global {
+            value["shown_by"] = json!(names(&outcome.shown[index]));
+        } else {
+            value["cpu"] = json!(outcome.cpus[index]);
+        }
+        value
+    };
+    json!({
+        "version": VERSION, "policy": policy_name(asked.policy), "supply": asked.given.text, "cpus": asked.cpus,
+        "scheduling": if is_global { "global" } else { "partitioned" }, "exact": !is_global,
+        "utilisation": short(&utilisation(&asked.tasks)), "schedulable": outcome.schedulable,
+        "remarks": outcome.remarks, "tasks": (0..outcome.responses.len()).map(task).collect::<Vec<_>>(),
+    })
 }
 
 fn names(shown: &Shown) -> Vec<&'static str> {
     shown.by.iter().map(|test| test.name()).collect()
 }
 
-fn print_table(args: &Args, entries: &[Entry], outcome: &Outcome) {
-    let names_width = entries.iter().map(|entry| entry.name.chars().count()).chain([4]).max().unwrap_or(4);
-    let several = args.cpus > 1 && !is_global(args);
+fn print(asked: &Question, outcome: &Outcome) {
+    if !outcome.responses.is_empty() {
+        print_table(asked, outcome);
+    }
+    for remark in &outcome.remarks {
+        println!("{remark}");
+    }
+    let verdict = if outcome.schedulable { "Schedulable" } else { "Not schedulable" };
+    let places = match asked.cpus {
+        cpus if is_together(&asked.given) => format!("{} of {cpus} CPUs", asked.given.text),
+        1 => asked.given.text.clone(),
+        cpus if asked.is_global() => format!("{cpus} CPUs, any for any task"),
+        cpus => format!("{cpus} CPUs, each {}", asked.given.text),
+    };
+    let load = format!("{:.2} %", float(&utilisation(&asked.tasks)) * 100.0);
+    println!("\n{verdict}: {}, utilisation {load}, supplied with {places}.", policy_name(asked.policy));
+}
+
+fn print_table(asked: &Question, outcome: &Outcome) {
+    let name_width =
+        asked.entries.iter().map(|entry| entry.name.chars().count()).chain([4]).max().unwrap_or(4);
+    let is_global = asked.is_global();
+    let several = asked.cpus > 1 && !is_global;
     let cpu = |text: String| if several { format!("  {text:>3}") } else { String::new() };
     let line = |name: &str, on: String, cells: [String; 3], by: String| {
         let [response, deadline, slack] = cells;
         let text =
-            format!("{name:<names_width$}{}  {response:>14}  {deadline:>14}  {slack:>14}  {by}", cpu(on));
+            format!("{name:<name_width$}{}  {response:>14}  {deadline:>14}  {slack:>14}  {by}", cpu(on));
         println!("{}", text.trim_end());
     };
-    let by = if is_global(args) { "shown by" } else { "" };
-    let response = if is_global(args) { "response up to" } else { "response" };
+    let (response, by) = if is_global { ("response up to", "shown by") } else { ("response", "") };
     line("task", "cpu".into(), [response.into(), "deadline".into(), "slack".into()], by.into());
-    for (index, entry) in entries.iter().enumerate() {
+    for (index, entry) in asked.entries.iter().enumerate() {
         let deadline = entry.task.deadline_ns;
         let (took, slack) = match outcome.responses[index] {
             Response::Within(ns) if ns <= deadline => (show_time(ns), show_time(deadline - ns)),
             Response::Within(ns) => (show_time(ns), format!("-{}", show_time(ns - deadline))),
             Response::Unbounded => ("unbounded".to_string(), String::new()),
-            Response::TooLong if is_global(args) => ("not shown".to_string(), String::new()),
+            Response::TooLong if is_global => ("not shown".to_string(), String::new()),
             Response::TooLong => ("not decided".to_string(), String::new()),
         };
-        let (on, by) = match &outcome.places {
-            Places::Cpus(cpus) => (cpus[index].to_string(), String::new()),
-            Places::Any(shown) => (String::new(), names(&shown[index]).join(", ")),
-        };
+        let on = outcome.cpus.get(index).map_or(String::new(), usize::to_string);
+        let by = outcome.shown.get(index).map_or(String::new(), |shown| names(shown).join(", "));
         line(&entry.name, on, [took, show_time(deadline), slack], by);
     }
-}
-
-fn print_end(args: &Args, given: &Given, tasks: &[Task], schedulable: bool) {
-    let load = format!("{:.2} %", float(&utilisation(tasks)) * 100.0);
-    let verdict = if schedulable { "Schedulable" } else { "Not schedulable" };
-    let places = match args.cpus {
-        1 => given.text.clone(),
-        cpus if is_global(args) => format!("{cpus} CPUs, any for any task"),
-        cpus => format!("{cpus} CPUs, each {}", given.text),
-    };
-    println!("\n{verdict}: {}, utilisation {load}, supplied with {places}.", policy_name(args.policy));
 }
