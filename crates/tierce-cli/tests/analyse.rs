@@ -93,6 +93,26 @@ fn each_task_on_one_cpu() {
     let output = table.analyse(&arguments);
     assert_eq!(output.status.code(), Some(1));
     assert!(text(&output.stdout).contains(" fits on none of 2 CPUs"), "{}", text(&output.stdout));
+    let arguments = |fit| ["--policy", "edf", "--cpus", "2", "--partition", fit];
+    assert_eq!(column(&table.json(&arguments("best"), 0), "cpu"), [0, 1, 0, 1, 1]);
+    for fit in ["worst", "next"] {
+        let value = table.json(&arguments(fit), 1);
+        assert_eq!((&value["tasks"], &value["schedulable"]), (&serde_json::json!([]), &false.into()));
+    }
+}
+
+/// ExSched's Tables 2 and 3: categorised by period, S0 to S7 on one core and the others on the other, in jiffies.
+#[test]
+fn servers_by_period() {
+    let periods = [6, 7, 8, 9, 10, 11, 14, 18];
+    let short = periods.iter().enumerate().map(|(server, period)| format!("s{server},1,{period}\n"));
+    let rows: String = short.chain((8..16).map(|server| format!("s{server},15,125\n"))).collect();
+    let table = Table::new("exsched", &format!("name,work,period\n{rows}"));
+    let value = table.json(&["--policy", "rm", "--cpus", "2", "--partition", "period"], 0);
+    assert_eq!(column(&value, "cpu"), [[0; 8], [1; 8]].concat());
+    assert_eq!(column(&value, "wcrt_ns"), [1, 2, 3, 4, 5, 6, 14, 18, 15, 30, 45, 60, 75, 90, 105, 120]);
+    let said = text(&table.analyse(&["--policy", "rm", "--cpus", "2", "--partition", "period"]).stdout);
+    assert!(said.contains("\ns7      0            18ns            18ns             0ns\n"), "{said}");
 }
 
 #[test]

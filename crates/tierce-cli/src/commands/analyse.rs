@@ -98,6 +98,8 @@ enum FitName {
     Worst,
     /// That of the task before, then the next one, by decreasing utilisation
     Next,
+    /// By period, so that those on one CPU are as near to each other as can be: servers switch less
+    Period,
 }
 
 /// A supply and how it was written.
@@ -273,6 +275,7 @@ fn in_parts(asked: &Question) -> Outcome {
         Some(FitName::Best) => Fit::Best,
         Some(FitName::Worst) => Fit::Worst,
         Some(FitName::Next) => Fit::Next,
+        Some(FitName::Period) => Fit::Period,
     };
     let cpus = if asked.cpus == 1 {
         vec![0; tasks.len()]
