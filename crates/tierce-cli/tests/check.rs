@@ -62,6 +62,22 @@ fn what_does_not_hold_is_1() {
     assert_eq!(json["nodes"][0]["failures"][0]["line"], 1);
 }
 
+/// What is unwise is said, and nothing more: it holds.
+#[test]
+fn warnings_leave_the_exit_code_alone() {
+    let plan = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n\
+        [task.a]\nunder.top = { budget = \"6ms\", period = \"10ms\" }\nload = { period = \"10ms\", work = \"3ms\" }\n";
+    let plan = Temporary::new("unwise", plan);
+    let output = tierce(&["check", plan.0.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    let line = format!("! {}:5:13: reservation_is_much_larger: the reservation of `a` is 100 % larger than its jobs need: 6ms, more than 3ms and a tenth (budget = \"3ms\" is enough).\n", plan.0.display());
+    assert!(text(&output.stdout).contains(&line), "{}", text(&output.stdout));
+    let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0));
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&json["holds"], &json["warnings"][0]["line"]), (&true.into(), &5.into()));
+}
+
 /// What cannot be in the graph is explained before anything happens, on any machine.
 #[test]
 fn a_dry_run_explains_budgets_that_do_not_fit() {

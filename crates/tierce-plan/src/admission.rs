@@ -743,6 +743,7 @@ impl Admission {
         json!({
             "version": CHECK_VERSION, "plan": plan.name, "holds": self.holds, "cpus": plan.machine.cpus,
             "nodes": nodes, "edges": edges, "tasks": tasks,
+            "warnings": Faults::new(self.warnings(plan), plan.sources.clone()).to_json(),
         })
     }
 }

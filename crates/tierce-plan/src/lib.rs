@@ -45,6 +45,7 @@ mod source;
 mod structure;
 mod tree;
 mod units;
+mod warnings;
 
 pub use admission::{Admission, EdgeVerdict, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION};
 pub use build::{Ids, Members, Refused};

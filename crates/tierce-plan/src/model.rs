@@ -46,7 +46,7 @@ pub struct Plan {
 }
 
 /// `[machine]`.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct Machine {
     /// Number of CPUs, 1 to 64; they are 0 .. cpus-1.
     pub cpus: u32,
@@ -58,6 +58,15 @@ pub struct Machine {
     pub costs: Costs,
     /// What steals time in the simulator.
     pub interrupts: Vec<Interrupt>,
+    /// Switches per second on a CPU of which more are worth a warning.
+    pub switches_max: u64,
+}
+
+impl Default for Machine {
+    fn default() -> Self {
+        let costs = Costs::default();
+        Self { cpus: 0, cpus_given: false, epoch_ns: 0, costs, interrupts: Vec::new(), switches_max: 5_000 }
+    }
 }
 
 /// `[machine] costs`: CPU time that the scheduler itself takes; all 0 unless given.

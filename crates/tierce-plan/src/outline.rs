@@ -126,6 +126,15 @@ impl Admission {
                 }
             }
         }
+        for warning in self.warnings(plan) {
+            let place = plan.sources.place(warning.spot);
+            let numbers = match (&warning.value, &warning.bound) {
+                (Some(value), Some(bound)) => format!(": {value}, more than {bound}"),
+                _ => String::new(),
+            };
+            let hint = warning.hint.map_or(String::new(), |hint| format!(" ({hint})"));
+            line(format!("! {place}: {}: {}{numbers}{hint}.", warning.rule, warning.message));
+        }
         let failed = self.nodes.iter().filter(|node| !node.failures.is_empty()).count();
         let tested = self.nodes.iter().filter(|node| node.law.is_some()).count();
         line(match (failed, tested, unshown) {

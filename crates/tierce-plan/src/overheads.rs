@@ -121,6 +121,8 @@ fn rounded(share: Exact) -> Exact {
 pub struct Overheads<'a> {
     plan: &'a Plan,
     shape: &'a Shape,
+    /// The most that one decision can cost, by CPU.
+    switches_ns: Vec<u64>,
     /// Events at which what is below each edge may begin to want the CPU, or to have it again.
     ready: Vec<Result<Events, Unknown>>,
     /// Replenishments at and below each edge.
@@ -129,10 +131,12 @@ pub struct Overheads<'a> {
 
 impl<'a> Overheads<'a> {
     pub fn new(plan: &'a Plan, shape: &'a Shape) -> Self {
-        let mut overheads = Self { plan, shape, ready: Vec::new(), timers: Vec::new() };
+        let mut overheads =
+            Self { plan, shape, switches_ns: Vec::new(), ready: Vec::new(), timers: Vec::new() };
         if overheads.is_none() {
             return overheads;
         }
+        overheads.switches_ns = (0..plan.machine.cpus).map(|cpu| overheads.switch_on(cpu)).collect();
         overheads.ready = vec![Ok(Events::default()); plan.edges.len()];
         overheads.timers = vec![Events::default(); plan.edges.len()];
         for node in shape.order.iter().rev() {
@@ -156,16 +160,20 @@ impl<'a> Overheads<'a> {
 
     /// The most that one decision on the CPUs of a node can cost.
     pub fn switch_ns(&self, node: usize) -> u64 {
-        if self.is_none() {
-            return 0;
-        }
+        let here =
+            self.switches_ns.iter().enumerate().filter(|(cpu, _)| self.shape.reach[node] >> cpu & 1 == 1);
+        here.map(|(_, switch_ns)| *switch_ns).max().unwrap_or(0)
+    }
+
+    /// The most that one decision on a CPU can cost.
+    fn switch_on(&self, cpu: u32) -> u64 {
         let costs = self.plan.machine.costs;
-        let here = |other: &usize| self.shape.reach[*other] & self.shape.reach[node] != 0;
-        let nodes = || (0..self.plan.nodes.len()).filter(here);
+        let here = |reach: u64| reach >> cpu & 1 == 1;
+        let nodes = || (0..self.plan.nodes.len()).filter(|node| here(self.shape.reach[*node]));
         let deepest = nodes().map(|other| self.shape.depth[other]).max().unwrap_or(1) as u64;
         let several = |task: usize| {
             let reach = self.shape.task_reach(self.plan, task);
-            reach & self.shape.reach[node] != 0 && reach.count_ones() > 1
+            here(reach) && reach.count_ones() > 1
         };
         let migrates =
             (0..self.plan.tasks.len()).any(several) || nodes().any(|other| self.shape.shared(other));

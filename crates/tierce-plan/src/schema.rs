@@ -320,6 +320,10 @@ fn machine() -> Value {
                 ),
             ),
             ("interrupts", one_or_more(interrupt)),
+            (
+                "switches_max",
+                whole("switches per second of a CPU of which more give a warning, default 5000", 1, i64::MAX),
+            ),
         ],
     )
 }

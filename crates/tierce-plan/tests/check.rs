@@ -417,3 +417,102 @@ fn costs_are_in_every_test() {
     assert_eq!(because.guarantee.to_string(), "NULL");
     assert!(because.because.contains("any number of threads may come to `rest`"), "{}", because.because);
 }
+
+/// The warnings of a plan that holds: rule, value and bound, hint.
+fn warnings(text: &str) -> Vec<String> {
+    let (plan, admission) = admit(text);
+    assert!(admission.holds, "{}", admission.outline(&plan));
+    let words = |text: &Option<String>| text.clone().unwrap_or_default();
+    let each = admission.warnings(&plan).into_iter();
+    each.map(|w| format!("{}: {} > {}; {}", w.rule, words(&w.value), words(&w.bound), words(&w.hint)))
+        .collect()
+}
+
+#[test]
+fn reservations_much_larger_than_their_jobs_are_unwise() {
+    let one = |budget: &str| {
+        format!(
+            "[node.top]\npolicy = \"reservation\"\ncpu = 0\n[task.a]\n\
+             under.top = {{ budget = \"{budget}\", period = \"10ms\" }}\nload = {{ period = \"20ms\", work = \"4ms\" }}\n"
+        )
+    };
+    assert!(warnings(&one("2.2ms")).is_empty());
+    assert_eq!(
+        warnings(&one("2.21ms")),
+        ["reservation_is_much_larger: 2.21ms > 2ms and a tenth; budget = \"2ms\" is enough"]
+    );
+    assert!(warnings(&(one("5ms") + "needs = \"RESBS 5ms 10ms\"")).is_empty()); // it wants as much
+                                                                                // HLS Figure 6.1: 1.053 ms every 5 ms is the least; by deadlines less.
+    let application = |policy: &str, edges: [&str; 3], budget: &str| {
+        let jobs = [("a", "10ms", "1ms"), ("b", "20ms", "1ms"), ("c", "100ms", "5ms")];
+        let tasks = jobs.iter().zip(edges).map(|((name, period, work), edge)| {
+            format!("[task.{name}]\nunder.app = {{ {edge} }}\nload = {{ period = \"{period}\", work = \"{work}\" }}\n")
+        });
+        format!(
+            "[node.res]\npolicy = \"reservation\"\ncpu = 0\n[node.app]\npolicy = \"{policy}\"\n\
+             under.res = {{ budget = \"{budget}\", period = \"5ms\" }}\n{}",
+            tasks.collect::<String>()
+        )
+    };
+    let rates = ["priority = 3", "priority = 2", "priority = 1"];
+    assert!(warnings(&application("fixed-priority", rates, "1.1ms")).is_empty());
+    let least = "budget = \"1.052632ms\" is enough";
+    let found = warnings(&application("fixed-priority", rates, "1.2ms"));
+    assert_eq!(found, [format!("reservation_is_much_larger: 1.2ms > 1.052632ms and a tenth; {least}")]);
+    assert_eq!(warnings(&application("edf", [""; 3], "1.2ms")).len(), 1);
+    // What costs take is not too much.
+    let costs = "[machine]\ncosts = { switch = \"100us\" }\n";
+    assert!(warnings(&(costs.to_string() + &one("2.5ms"))).is_empty());
+}
+
+#[test]
+fn many_switches_are_unwise() {
+    let turns = |quantum: &str, more: &str| {
+        format!(
+            "{more}[node.top]\npolicy = \"round-robin\"\nquantum = \"{quantum}\"\ncpu = 0\n\
+             [tasks.a]\ncount = 2\nunder.top = {{}}\nload = \"busy\"\n"
+        )
+    };
+    let hint = "longer periods or quanta; or set `[machine] switches_max`";
+    assert!(warnings(&turns("200us", "")).is_empty());
+    assert_eq!(warnings(&turns("199us", "")), [format!("switches_are_many: 5026 per second > 5000; {hint}")]);
+    assert!(warnings(&turns("199us", "machine.switches_max = 6000\n")).is_empty());
+    assert_eq!(warnings(&turns("10ms", "machine.switches_max = 99\n")).len(), 1);
+    // Two for each job; two for each period of a budget that is used up.
+    let jobs = jobs(&["1us 390us"]);
+    assert_eq!(warnings(&jobs), [format!("switches_are_many: 5129 per second > 5000; {hint}")]);
+    let budget = servers(&["10us 390us"]) + "load = \"busy\"\n";
+    assert_eq!(warnings(&budget), [format!("switches_are_many: 5129 per second > 5000; {hint}")]);
+    assert!(warnings(&servers(&["10us 390us"])).is_empty()); // nobody is there
+}
+
+#[test]
+fn delays_that_grow_with_children_are_unwise() {
+    let fair = |more: &str| {
+        let tasks = (0..5).map(|at| format!("[task.t{at}]\nunder.top = {{ weight = 1 }}\nload = \"busy\"\n"));
+        format!(
+            "[node.top]\npolicy = \"fair\"\nquantum = \"10ms\"\ncpu = 0\n{}[task.x]\nunder.top = {{ weight = 5 }}\n{more}\n",
+            tasks.collect::<String>()
+        )
+    };
+    assert!(warnings(&fair("load = \"busy\"")).is_empty());
+    let hint = "a reservation for `x`: its delay does not depend on others";
+    let expected = [format!("delay_grows_with_children:  > ; {hint}")];
+    assert_eq!(warnings(&fair("load = { period = \"200ms\", work = \"1ms\" }")), expected);
+    assert_eq!(warnings(&fair("needs = \"PSBE 1/2 40ms\"")), expected);
+    assert!(warnings(&fair("needs = \"PS 1/2\"")).is_empty());
+    let (plan, admission) = admit(&fair("needs = \"PSBE 1/2 40ms\""));
+    // 1/2·60 + 10 behind, at half of the CPU
+    let words = "`x` has deadlines or needs and takes turns below `top`: it may wait 80ms with 6 children; each child more adds \
+                 up to a quantum of 10ms";
+    assert_eq!(admission.warnings(&plan)[0].message, words);
+    let outline = admission.outline(&plan);
+    assert!(
+        outline.contains(&format!("! check.toml:1:7: delay_grows_with_children: {words} ({hint}).\n")),
+        "{outline}"
+    );
+    assert_eq!(admission.to_json(&plan)["warnings"][0]["message"], words);
+    // What does not hold has worse to be told.
+    let (plan, admission) = admit(&fair("needs = \"PSBE 1/2 39ms\""));
+    assert!(!admission.holds && admission.warnings(&plan).is_empty());
+}

@@ -91,7 +91,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 21] = [
+const ELSEWHERE: [&str; 24] = [
     "task_may_starve",      // tests/limits.rs, no fault but a warning
     "text_must_fit",        // 4 GiB
     "includes_must_be_few", // 64 files
@@ -108,6 +108,9 @@ const ELSEWHERE: [&str; 21] = [
     "budgets_must_fit_the_supply",
     "budgets_must_fit_every_window",
     "budget_must_pay_for_a_switch",
+    "reservation_is_much_larger", // warnings, in tests/check.rs
+    "switches_are_many",
+    "delay_grows_with_children",
     "deadlines_must_fit_the_supply",
     "deadlines_must_fit_every_window",
     "deadlines_must_fit_what_is_promised",

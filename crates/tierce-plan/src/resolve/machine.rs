@@ -29,6 +29,9 @@ impl Resolver {
             };
             fields.finish(collector);
         }
+        if let Some(most) = fields.whole("switches_max", 1, i64::MAX, collector) {
+            machine.switches_max = most as u64;
+        }
         let cpus = machine.cpus;
         if let Some(value) = fields.take("interrupts") {
             let items = collector.one_or_more(value);

@@ -1,0 +1,261 @@
+//! Plans that hold but are unwise.
+
+use crate::admission::{job, Admission};
+use crate::exact::{self, percent, ratio, Share};
+use crate::faults::Fault;
+use crate::model::{Child, Load, Phase, Plan};
+use crate::overheads::Overheads;
+use crate::policies;
+use crate::promises::is_live;
+use crate::structure::Shape;
+use crate::units::show_time;
+use tierce_analysis::{server, Edf, FixedPriority, Task};
+use tierce_guarantee::{Guarantee, Kind};
+
+/// A reservation may be larger than what is used of it by a tenth.
+const LARGER: (u64, u64) = (11, 10);
+
+/// Jobs of a node for which the smallest reservation is looked for.
+const JOBS_MAX: usize = 64;
+
+const SECOND_NS: u64 = 1_000_000_000;
+
+impl Admission {
+    /// What is allowed but unwise; nothing where the plan does not hold. In the order of the text.
+    ///
+    /// - `reservation_is_much_larger`: a reservation is more than a tenth larger than its jobs need.
+    /// - `switches_are_many`: more switches per second and CPU are to be expected than `[machine] switches_max`.
+    /// - `delay_grows_with_children`: jobs or needs below a fair node, whose delay grows with each child.
+    pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
+        if !self.holds {
+            return Vec::new();
+        }
+        let shape = Shape::new(plan);
+        let mut warnings = Vec::new();
+        self.larger(plan, &shape, &mut warnings);
+        switches(plan, &shape, self, &mut warnings);
+        self.delays(plan, &shape, &mut warnings);
+        warnings.sort_by_key(|warning| warning.spot);
+        warnings
+    }
+
+    fn larger(&self, plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
+        let overheads = Overheads::new(plan, shape);
+        for (index, edge) in plan.edges.iter().enumerate() {
+            let Some(policy) = policies::by_number(plan.nodes[edge.parent].policy) else { continue };
+            let Some((budget, period)) = policies::budget_and_period(policy) else { continue };
+            let promised = self.edges[index].promises.first().map(|promise| &promise.guarantee);
+            let Some((amount, _)) = promised.and_then(Guarantee::amount_and_period) else { continue };
+            let (budget_ns, period_ns) = (edge.params[budget], edge.params[period]);
+            // Costs take from the budget what is not promised.
+            let costs = tierce_guarantee::whole(budget_ns) - amount;
+            let costs_ns = u64::try_from(costs.ceil().to_integer()).unwrap_or(0);
+            let needs_ns = match edge.child {
+                Child::Task(task)
+                    if shape.task_parents[task].len() == 1 && plan.tasks[task].needs.is_empty() =>
+                {
+                    let load = plan.tasks[task].load.as_ref();
+                    load.and_then(|load| job(load, 0))
+                        .and_then(|job| by_density(overheads.job(edge.parent, job), period_ns))
+                }
+                Child::Node(node) if shape.parents[node].len() == 1 && plan.nodes[node].needs.is_empty() => {
+                    smallest(plan, shape, &overheads, node, period_ns)
+                }
+                _ => None,
+            };
+            let Some(needs_ns) = needs_ns.map(|needs| needs.saturating_add(costs_ns)) else { continue };
+            if u128::from(budget_ns) * u128::from(LARGER.1) > u128::from(needs_ns) * u128::from(LARGER.0) {
+                let name = plan.child_name(edge.child);
+                let more = percent(&(ratio(budget_ns, needs_ns.max(1)) - exact::one()));
+                let message = format!("the reservation of `{name}` is {more} larger than its jobs need");
+                let fault =
+                    Fault::new("reservation_is_much_larger", edge.spot, message).value(show_time(budget_ns));
+                let hint = format!("budget = \"{}\" is enough", show_time(needs_ns));
+                warnings.push(fault.bound(format!("{} and a tenth", show_time(needs_ns))).hint(hint));
+            }
+        }
+    }
+
+    fn delays(&self, plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
+        for (index, node) in plan.nodes.iter().enumerate() {
+            let Some(policy) = policies::by_number(node.policy) else { continue };
+            let Some(quantum) = policies::position(&policy.node_params, "quantum") else { continue };
+            let quantum = show_time(node.params[quantum]);
+            let children = &shape.children[index];
+            let first = children.iter().find(|edge| match plan.edges[**edge].child {
+                Child::Task(task) if shape.task_parents[task].len() == 1 => {
+                    let task = &plan.tasks[task];
+                    task.load.as_ref().is_some_and(|load| load.deadline_ns().is_some())
+                        || windows(&task.needs)
+                }
+                Child::Node(node) => shape.parents[node].len() == 1 && windows(&plan.nodes[node].needs),
+                _ => false,
+            });
+            let (Some(edge), true) = (first, children.len() > 1 || node.default) else { continue };
+            let name = plan.child_name(plan.edges[*edge].child);
+            let open = node.default || children.iter().any(|edge| is_live(plan, *edge));
+            let promise = self.edges[*edge].promises.first().map(|promise| &promise.guarantee);
+            let gap = promise.and_then(|promise| tierce_guarantee::Supply::of(promise).longest_gap());
+            let wait = match gap {
+                _ if open => "may wait for any number of others".into(),
+                Some(gap) => {
+                    format!("may wait {} with {} children", tierce_guarantee::show_time(&gap), children.len())
+                }
+                None => format!("may wait for {} others", children.len() - 1),
+            };
+            let message = format!(
+                "`{name}` has deadlines or needs and takes turns below `{}`: it {wait}; each child more adds up to a quantum \
+                 of {quantum}",
+                node.name
+            );
+            let hint = format!("a reservation for `{name}`: its delay does not depend on others");
+            warnings.push(Fault::new("delay_grows_with_children", node.spot, message).hint(hint));
+        }
+    }
+}
+
+/// Any that speaks of windows.
+fn windows(needs: &[crate::model::Need]) -> bool {
+    let kind = |need: &crate::model::Need| Guarantee::parse(&need.text).map(|guarantee| guarantee.kind());
+    needs.iter().any(|need| !matches!(kind(need), Ok(Kind::Null | Kind::Ps) | Err(_)))
+}
+
+/// The work due by a job's deadline, spread over the time until then: for a reservation that begins its period with the job.
+fn by_density(job: Task, period_ns: u64) -> Option<u64> {
+    let room_ns = job.deadline_ns.saturating_sub(job.jitter_ns).min(job.period_ns).max(1);
+    u64::try_from((u128::from(job.work_ns) * u128::from(period_ns)).div_ceil(u128::from(room_ns))).ok()
+}
+
+/// The smallest budget in which all jobs of a node meet their deadlines.
+fn smallest(plan: &Plan, shape: &Shape, overheads: &Overheads, node: usize, period_ns: u64) -> Option<u64> {
+    let policy = policies::by_number(plan.nodes[node].policy)?;
+    let mut edges = shape.children[node].clone();
+    let priority = policies::position(&policy.edge_params, "priority");
+    let deadline = policies::position(&policy.edge_params, "deadline").filter(|_| policy.heeds_deadlines);
+    let of = |edge: usize| priority.or(deadline).map_or(0, |at| plan.edges[edge].params[at]);
+    edges.sort_by_key(|edge| std::cmp::Reverse(of(*edge)));
+    if edges.is_empty()
+        || edges.len() > JOBS_MAX
+        || plan.nodes[node].default
+        || !(priority.is_some() || policy.heeds_deadlines)
+    {
+        return None;
+    }
+    let jobs = edges.iter().map(|edge| match plan.edges[*edge].child {
+        Child::Task(task) if shape.task_parents[task].len() == 1 && !is_live(plan, *edge) => {
+            let own_ns = if deadline.is_some() { of(*edge) } else { 0 };
+            Some(overheads.job(node, job(plan.tasks[task].load.as_ref()?, own_ns)?))
+        }
+        _ => None,
+    });
+    let jobs = jobs.collect::<Option<Vec<_>>>()?;
+    if priority.is_none() {
+        let mut edf = Edf::new();
+        return server::smallest_budget(period_ns, |supply| edf.schedulable(&jobs, supply));
+    }
+    let groups = edges.chunk_by(|a, b| of(*a) == of(*b)).enumerate();
+    let levels: Vec<_> =
+        groups.flat_map(|(level, equals)| equals.iter().map(move |_| level as u32)).collect();
+    let mut analysis = FixedPriority::new();
+    server::smallest_budget(period_ns, |supply| {
+        let responses = analysis.responses_by_level(&jobs, &levels, supply);
+        responses.iter().zip(&jobs).all(|(response, job)| response.meets(job.deadline_ns))
+    })
+}
+
+/// Switches per second that are to be expected on each CPU: two for each job or wait, two for each period of a budget that may
+/// be used up, one for each quantum of a node in which two or more always want the CPU.
+fn switches(plan: &Plan, shape: &Shape, found: &Admission, warnings: &mut Vec<Fault>) {
+    let mut each: Vec<(Share, Vec<(Share, String)>)> =
+        vec![(exact::zero(), Vec::new()); plan.machine.cpus as usize];
+    let mut add = |reach: u64, rate: Share, what: &str| {
+        let cpus = u64::from(reach.count_ones().max(1));
+        for (_, (sum, parts)) in each.iter_mut().enumerate().filter(|(cpu, _)| reach >> cpu & 1 == 1) {
+            let part = &rate / Share::from_integer(cpus.into());
+            *sum = exact::add(sum, &part);
+            parts.push((part, what.to_string()));
+        }
+    };
+    for (index, task) in plan.tasks.iter().enumerate() {
+        if let Some(load) = &task.load {
+            add(shape.task_reach(plan, index), wakes(load) * Share::from_integer(2.into()), &task.name);
+        }
+    }
+    for edge in &plan.edges {
+        let policy = policies::by_number(plan.nodes[edge.parent].policy);
+        let Some((budget, period)) = policy.and_then(policies::budget_and_period) else { continue };
+        let share = ratio(edge.params[budget], edge.params[period].max(1));
+        let asked = match edge.child {
+            Child::Task(task) if plan.tasks[task].load.is_none() => continue,
+            Child::Task(task) => found.tasks[task].asked.clone(),
+            Child::Node(node) => found.nodes[node].asked.clone(),
+            Child::Set(_) => continue,
+        };
+        if asked.is_none_or(|asked| asked > share) {
+            add(
+                shape.reach[edge.parent],
+                ratio(2 * SECOND_NS, edge.params[period].max(1)),
+                plan.child_name(edge.child),
+            );
+        }
+    }
+    for (index, node) in plan.nodes.iter().enumerate() {
+        let policy = policies::by_number(node.policy);
+        let Some(quantum) = policy.and_then(|policy| policies::position(&policy.node_params, "quantum"))
+        else {
+            continue;
+        };
+        let greedy = |edge: &&usize| match plan.edges[**edge].child {
+            Child::Task(task) => plan.tasks[task].load.is_some() && found.tasks[task].asked.is_none(),
+            Child::Node(_) | Child::Set(_) => true,
+        };
+        if let (2.., Some(supply)) =
+            (shape.children[index].iter().filter(greedy).count(), &found.nodes[index].supply)
+        {
+            add(shape.reach[index], supply * ratio(SECOND_NS, node.params[quantum].max(1)), &node.name);
+        }
+    }
+    for (cpu, (sum, mut parts)) in each.into_iter().enumerate() {
+        if sum <= ratio(plan.machine.switches_max, 1) {
+            continue;
+        }
+        parts.sort_by(|a, b| b.0.cmp(&a.0));
+        let most: Vec<_> = parts
+            .iter()
+            .take(3)
+            .map(|(part, name)| format!("`{name}` {}", part.ceil().to_integer()))
+            .collect();
+        let root = plan.nodes.iter().find(|node| node.roots.contains(&(cpu as u32)));
+        let message =
+            format!("CPU {cpu} is to be expected to switch very often, most of it for {}", most.join(", "));
+        let fault = Fault::new("switches_are_many", root.map(|root| root.spot).unwrap_or_default(), message);
+        let fault = fault.value(format!("{} per second", sum.ceil().to_integer()));
+        warnings.push(
+            fault
+                .bound(plan.machine.switches_max)
+                .hint("longer periods or quanta; or set `[machine] switches_max`"),
+        );
+    }
+}
+
+/// How often per second a load wakes up.
+fn wakes(load: &Load) -> Share {
+    match load {
+        Load::Busy => exact::zero(),
+        Load::Periodic(load) => ratio(SECOND_NS, load.period_ns.max(1)),
+        Load::Sporadic(load) => ratio(SECOND_NS, load.separation_ns.saturating_add(load.extra_ns / 2).max(1)),
+        Load::Phases(load) => {
+            let waits = load.phases.iter().filter(|phase| !matches!(phase, Phase::Run(_))).count();
+            let pass = load.phases.iter().map(|phase| match phase {
+                Phase::Run(work) | Phase::Sleep(work) | Phase::Suspend(work) => work.max_ns(),
+                Phase::Timer { .. } => 0,
+            });
+            let timers = load.phases.iter().map(|phase| match phase {
+                Phase::Timer { period_ns, .. } => *period_ns,
+                _ => 0,
+            });
+            let pass_ns = pass.fold(0, u64::saturating_add).max(timers.max().unwrap_or(0));
+            ratio((waits as u64).saturating_mul(SECOND_NS), pass_ns.max(1))
+        }
+    }
+}
