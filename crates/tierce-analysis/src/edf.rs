@@ -76,7 +76,7 @@ impl Edf {
     /// Whether all of `tasks` meet their deadlines. A task that is not valid (work or period 0, a time above
     /// [`crate::TIME_MAX_NS`]) counts as overload.
     pub fn demand(&mut self, tasks: &[Task], supply: &Supply) -> Demand {
-        with_supply!(supply, supply => self.demand_in(tasks, supply))
+        with_supply!(supply, supply => self.demand_in(tasks, supply, WINDOWS_MAX))
     }
 
     /// Whether all of `tasks` meet their deadlines; `false` as well where that could not be decided.
@@ -84,38 +84,22 @@ impl Edf {
         self.demand(tasks, supply) == Demand::Met
     }
 
+    /// The same for one question of many: short windows, in which most sets fail, come first, and it gives up soon where
+    /// utilisation and supply are nearly equal.
+    pub fn schedulable_quickly(&mut self, tasks: &[Task], supply: &Supply) -> bool {
+        const SHORT: u32 = 200;
+        const WINDOWS: u32 = 50_000;
+        excess_within(tasks, supply, SHORT).is_none()
+            && with_supply!(supply, supply => self.demand_in(tasks, supply, WINDOWS)) == Demand::Met
+    }
+
     /// The shortest window in which more is due than supplied, and what is due in it: the one to show to people. Looks at
     /// some thousand windows only, and not where tasks are blocked by different times.
     pub fn shortest_excess(&mut self, tasks: &[Task], supply: &Supply) -> Option<(u64, u64)> {
-        const WINDOWS: u32 = 20_000;
-        let blocking = tasks.first()?.blocking_ns;
-        let plain = |task: &Task| {
-            task.is_valid() && task.blocking_ns == blocking && task.deadline_ns > task.jitter_ns
-        };
-        if !tasks.iter().all(plain) {
-            return None;
-        }
-        let first = |task: &Task| task.deadline_ns - task.jitter_ns;
-        let mut window = tasks.iter().map(first).min()?;
-        for _ in 0..WINDOWS {
-            let jobs =
-                |task: &Task| window.checked_sub(first(task)).map_or(0, |rest| rest / task.period_ns + 1);
-            let due = tasks
-                .iter()
-                .map(|task| jobs(task).saturating_mul(task.work_ns))
-                .fold(blocking, u64::saturating_add);
-            if supply.time_for(due) > window {
-                return Some((window, due));
-            }
-            window = tasks.iter().map(|task| first(task) + jobs(task) * task.period_ns).min()?;
-            if window > WINDOW_MAX_NS {
-                return None;
-            }
-        }
-        None
+        excess_within(tasks, supply, 20_000)
     }
 
-    fn demand_in<S: TimeFor>(&mut self, tasks: &[Task], supply: &S) -> Demand {
+    fn demand_in<S: TimeFor>(&mut self, tasks: &[Task], supply: &S, mut windows: u32) -> Demand {
         if !tasks.iter().all(Task::is_valid) {
             return Demand::Overload;
         }
@@ -149,7 +133,6 @@ impl Edf {
         let Some(longest) = self.longest_window(tasks, supply, load) else { return Demand::TooLong };
         let periods = || tasks.iter().map(|task| task.period_ns);
         let quick = longest <= quick_upto(periods().min().unwrap_or(1), periods().max().unwrap_or(1));
-        let mut windows = WINDOWS_MAX;
         let mut upper = longest;
         let mut bands = self.due.len();
         while bands > 0 {
@@ -212,6 +195,33 @@ impl Edf {
         with_supply!(supply, supply => all_responses(tasks, supply, responses));
         &self.responses
     }
+}
+
+/// The shortest window in which more is due than supplied, among the first ones.
+fn excess_within(tasks: &[Task], supply: &Supply, windows: u32) -> Option<(u64, u64)> {
+    let blocking = tasks.first()?.blocking_ns;
+    let plain =
+        |task: &Task| task.is_valid() && task.blocking_ns == blocking && task.deadline_ns > task.jitter_ns;
+    if !tasks.iter().all(plain) {
+        return None;
+    }
+    let first = |task: &Task| task.deadline_ns - task.jitter_ns;
+    let mut window = tasks.iter().map(first).min()?;
+    for _ in 0..windows {
+        let jobs = |task: &Task| window.checked_sub(first(task)).map_or(0, |rest| rest / task.period_ns + 1);
+        let due = tasks
+            .iter()
+            .map(|task| jobs(task).saturating_mul(task.work_ns))
+            .fold(blocking, u64::saturating_add);
+        if supply.time_for(due) > window {
+            return Some((window, due));
+        }
+        window = tasks.iter().map(|task| first(task) + jobs(task) * task.period_ns).min()?;
+        if window > WINDOW_MAX_NS {
+            return None;
+        }
+    }
+    None
 }
 
 fn gcd(a: u64, b: u64) -> u64 {

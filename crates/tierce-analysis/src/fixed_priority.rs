@@ -104,6 +104,15 @@ impl FixedPriority {
         self.sweep(tasks, None, supply, true)
     }
 
+    /// The same with levels as in [`Self::responses_by_level`].
+    ///
+    /// # Panics
+    /// When there is not one level per task.
+    pub fn schedulable_by_level(&mut self, tasks: &[Task], levels: &[u32], supply: &Supply) -> bool {
+        assert_eq!(tasks.len(), levels.len(), "one level per task");
+        self.sweep(tasks, Some(levels), supply, true)
+    }
+
     /// The longest response of the last of `tasks` below all others, in whatever order those are.
     pub fn last_response(&mut self, tasks: &[Task], supply: &Supply) -> Response {
         with_supply!(supply, supply => self.last_response_in(tasks, supply))

@@ -164,6 +164,16 @@ impl Supply {
         Some(Self::Linear(Linear { share: (part(share.numer())?, part(share.denom())?), error_ns }))
     }
 
+    /// The period, if the budget may come at any place within it ([`Self::periodic`]).
+    pub fn period_of_resource(&self) -> Option<u64> {
+        match self {
+            Self::Chunks(chunks) if Self::periodic(chunks.budget_ns, chunks.period_ns) == Some(*self) => {
+                Some(chunks.period_ns)
+            }
+            _ => None,
+        }
+    }
+
     /// The longest time until `work_ns` is done.
     pub fn time_for(&self, work_ns: u64) -> u64 {
         with_supply!(self, supply => supply.time_for(work_ns))

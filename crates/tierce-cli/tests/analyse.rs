@@ -168,6 +168,41 @@ fn several_cpus_together() {
     );
 }
 
+/// What --sensitivity says holds when it is written into the table, and one ns further does not.
+#[test]
+fn sensitivity() {
+    let table = Table::new("sensitivity", MEDIA_PLAYER);
+    let value = table.json(&["--policy", "rm", "--supply", "1.5ms/6ms", "--sensitivity"], 0);
+    assert_eq!(
+        column(&value, "work_max_ns"),
+        [1_000_000, 2_333_333, 4_750_000, 3_750_000, 10_750_000, 40_000_000]
+    );
+    assert_eq!(column(&value, "period_min_ns")[..2], [10_000_000, 38_269_231]);
+    assert_eq!(column(&value, "deadline_min_ns"), column(&value, "wcrt_ns"));
+    assert_eq!(
+        (&value["work_scale_ppb"], &value["budget_min_ns"]),
+        (&1_000_000_000.into(), &1_500_000.into())
+    );
+    for (work, code) in [(2_333_333, 0), (2_333_334, 1)] {
+        let changed = Table::new("changed", &MEDIA_PLAYER.replace("t2,2ms", &format!("t2,{work}")));
+        let output = changed.analyse(&["--policy", "rm", "--supply", "1.5ms/6ms"]);
+        assert_eq!(output.status.code(), Some(code), "{work}");
+    }
+    let said = text(&table.analyse(&["--policy", "edf", "--supply", "2ms/6ms", "--sensitivity"]).stdout);
+    assert!(said.contains("All works together: times 1.380457000.\nThe budget: down to 1.5ms.\n"), "{said}");
+    let said = text(&table.analyse(&["--policy", "fp", "--supply", "1.4ms/6ms", "--sensitivity"]).stdout);
+    let up_to = |name| said.lines().rfind(|line| line.starts_with(name)).unwrap().split_whitespace().nth(2);
+    assert_eq!((up_to("t1 "), up_to("t6 ")), (Some("800us"), Some("-")), "{said}");
+    // Tasks stay where they are, and each CPU has its own limits.
+    let table = Table::new("two", "name,work,period\na,6,10\nb,5,10\nc,3,10\n");
+    let value =
+        table.json(&["--policy", "audsley", "--cpus", "2", "--partition", "first", "--sensitivity"], 0);
+    assert_eq!((column(&value, "cpu"), column(&value, "work_max_ns")), (vec![0, 1, 0], vec![7, 10, 4]));
+    assert_eq!((&value["work_scale_ppb"], &value["budget_min_ns"]), (&1_000_000_000.into(), &10.into()));
+    let value = table.json(&["--policy", "edf", "--cpus", "2", "--partition", "next", "--sensitivity"], 0);
+    assert_eq!(column(&value, "period_min_ns"), [6, 8, 6]);
+}
+
 /// Every refusal, with exit code 2 and its words.
 #[test]
 fn bad_input_is_2() {
@@ -182,6 +217,7 @@ fn bad_input_is_2() {
         (&blocked, &["--policy", "fp", "--cpus", "2"], "tasks_are_not_blocked: a "),
         (&table, &["--policy", "edf", "--cpus", "2", "--supply", "1ms/2ms"], "supply_is_of_one_cpu"),
         (&table, &["--policy", "edf", "--cpus", "2", "--partition", "tight"], "invalid value 'tight'"),
+        (&table, &["--policy", "fp", "--cpus", "2", "--sensitivity"], "sensitivity_needs_an_exact_test"),
         (&table, &["--policy", "fp", "--supply", "6ms/5ms@2"], "supply_is_for_edf"),
         (
             &table,

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_analysis::global::{self, Shown};
 use tierce_analysis::partition::{partition, Fit, Partition};
+use tierce_analysis::sensitivity::{limits, work_scale, Limits, SCALE_ONE};
+use tierce_analysis::server::smallest_budget;
 use tierce_analysis::{
     priorities, utilisation, Demand, Edf, Entry, FixedPriority, Mpr, Response, Supply, Task,
 };
@@ -46,6 +48,9 @@ pub struct Args {
     /// Each task on one CPU: which of them is tried first
     #[arg(long, value_name = "FIT")]
     partition: Option<FitName>,
+    /// Also how far each work, period, deadline and the budget can change, each by itself, and all works together
+    #[arg(long)]
+    sensitivity: bool,
     /// Write JSON (documented in docs/analysis.md)
     #[arg(long)]
     json: bool,
@@ -63,6 +68,7 @@ Examples:
   tierce analyse --policy fp tasks.csv
   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  in what a guarantee is sure to give
+  tierce analyse --policy dm --sensitivity tasks.csv             what could change
   tierce analyse --policy edf --cpus 4 tasks.csv                 the four that are due first run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
@@ -189,6 +195,17 @@ struct Outcome {
     cpus: Vec<usize>,
     /// Of each task: what shows that it meets its deadlines where any CPU may run it.
     shown: Vec<Shown>,
+    sensitivity: Option<Sensitivity>,
+}
+
+/// How far numbers can change, tasks staying on their CPUs and priorities as they are.
+struct Sensitivity {
+    /// Of each task.
+    limits: Vec<Limits>,
+    /// The factor common to all works, in billionths.
+    work_scale: Option<u64>,
+    /// The smallest budget of a periodic resource, if the supply is one.
+    budget_min_ns: Option<u64>,
 }
 
 /// What is asked.
@@ -200,6 +217,7 @@ struct Question {
     cpus: u32,
     /// `None`: any CPU may run any task, if there are several.
     partition: Option<FitName>,
+    sensitivity: bool,
 }
 
 impl Question {
@@ -240,8 +258,11 @@ impl Question {
             );
         }
         let tasks = entries.iter().map(|entry| entry.task).collect();
-        let (policy, partition) = (args.policy, args.partition);
-        Ok(Self { policy, entries, tasks, given, cpus, partition })
+        let Args { policy, partition, sensitivity, .. } = *args;
+        if cpus > 1 && partition.is_none() && sensitivity {
+            bail!("sensitivity_needs_an_exact_test: several CPUs need --partition for it");
+        }
+        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity })
     }
 
     fn is_global(&self) -> bool {
@@ -302,7 +323,48 @@ fn in_parts(asked: &Question) -> Outcome {
             responses[*index] = response;
         }
     }
-    Outcome { schedulable, remarks, responses, cpus, ..Outcome::default() }
+    let sensitivity = asked.sensitivity.then(|| sensitivity(asked, &cpus, &supply));
+    Outcome { schedulable, remarks, responses, cpus, sensitivity, ..Outcome::default() }
+}
+
+fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity {
+    let none = Limits { work_max_ns: None, period_min_ns: None, deadline_min_ns: None };
+    let mut found = Sensitivity { limits: vec![none; cpus.len()], work_scale: None, budget_min_ns: None };
+    let (mut scales, mut budgets) = (Vec::new(), Vec::new());
+    for cpu in 0..asked.cpus as usize {
+        let members: Vec<_> = (0..cpus.len()).filter(|index| cpus[*index] == cpu).collect();
+        if members.is_empty() {
+            continue;
+        }
+        let entries: Vec<_> = members.iter().map(|index| asked.entries[*index].clone()).collect();
+        let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+        let levels = match asked.policy {
+            Policy::Audsley => priorities::audsley(&tasks, supply).map(|order| ranks(&order)),
+            _ => None,
+        };
+        let levels = levels.unwrap_or_else(|| levels_of(asked.policy, &entries, 1));
+        let mut order: Vec<_> = (0..tasks.len()).collect();
+        order.sort_by_key(|index| levels[*index]);
+        let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
+        let (mut fixed, mut edf) = (FixedPriority::new(), Edf::new());
+        let mut holds = |changed: &[Task], supply: &Supply| {
+            if asked.policy == Policy::Edf {
+                return edf.schedulable_quickly(changed, supply);
+            }
+            let ordered: Vec<_> = order.iter().map(|index| changed[*index]).collect();
+            fixed.schedulable_by_level(&ordered, &sorted, supply)
+        };
+        for (at, index) in members.iter().enumerate() {
+            found.limits[*index] = limits(&tasks, at, |changed| holds(changed, supply));
+        }
+        scales.push(work_scale(&tasks, |changed| holds(changed, supply)));
+        if let Some(period_ns) = supply.period_of_resource() {
+            budgets.push(smallest_budget(period_ns, |supply| holds(&tasks, supply)));
+        }
+    }
+    found.work_scale = scales.into_iter().min().flatten();
+    found.budget_min_ns = if budgets.contains(&None) { None } else { budgets.into_iter().flatten().max() };
+    found
 }
 
 /// Any CPU may run any task.
@@ -336,7 +398,7 @@ fn anywhere(asked: &Question) -> Result<Outcome> {
             }
             let levels = match order {
                 Some(order) => ranks(&order),
-                None => levels(*policy, entries, *cpus),
+                None => levels_of(*policy, entries, *cpus),
             };
             global::fixed_priority(tasks, &levels, *cpus)
         }
@@ -370,7 +432,7 @@ fn ranks(order: &[usize]) -> Vec<u32> {
 }
 
 /// The level of each task: the smaller, the higher its priority.
-fn levels(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
+fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
     let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
     match policy {
         Policy::Rm => ranks(&priorities::rate_monotonic(&tasks)),
@@ -415,14 +477,14 @@ fn verdict(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict {
         Policy::Audsley => match priorities::audsley(&tasks, supply) {
             Some(order) => ranks(&order),
             None => {
-                let mut found = by_priority(&tasks, &levels(Policy::Dm, entries, 1), supply);
+                let mut found = by_priority(&tasks, &levels_of(Policy::Dm, entries, 1), supply);
                 let remark =
                     "No order of fixed priorities meets all deadlines; these are deadline monotonic.";
                 found.remark = Some(remark.to_string());
                 return found;
             }
         },
-        _ => levels(policy, entries, 1),
+        _ => levels_of(policy, entries, 1),
     };
     by_priority(&tasks, &levels, supply)
 }
@@ -479,14 +541,25 @@ fn in_json(asked: &Question, outcome: &Outcome) -> Value {
         } else {
             value["cpu"] = json!(outcome.cpus[index]);
         }
+        if let Some(found) = &outcome.sensitivity {
+            let limits = found.limits[index];
+            value["work_max_ns"] = json!(limits.work_max_ns);
+            value["period_min_ns"] = json!(limits.period_min_ns);
+            value["deadline_min_ns"] = json!(limits.deadline_min_ns);
+        }
         value
     };
-    json!({
+    let mut value = json!({
         "version": VERSION, "policy": policy_name(asked.policy), "supply": asked.given.text, "cpus": asked.cpus,
         "scheduling": if is_global { "global" } else { "partitioned" }, "exact": !is_global,
         "utilisation": short(&utilisation(&asked.tasks)), "schedulable": outcome.schedulable,
         "remarks": outcome.remarks, "tasks": (0..outcome.responses.len()).map(task).collect::<Vec<_>>(),
-    })
+    });
+    if let Some(found) = &outcome.sensitivity {
+        value["work_scale_ppb"] = json!(found.work_scale);
+        value["budget_min_ns"] = json!(found.budget_min_ns);
+    }
+    value
 }
 
 fn names(shown: &Shown) -> Vec<&'static str> {
@@ -499,6 +572,9 @@ fn print(asked: &Question, outcome: &Outcome) {
     }
     for remark in &outcome.remarks {
         println!("{remark}");
+    }
+    if let Some(found) = &outcome.sensitivity {
+        print_sensitivity(asked, found);
     }
     let verdict = if outcome.schedulable { "Schedulable" } else { "Not schedulable" };
     let places = match asked.cpus {
@@ -537,5 +613,34 @@ fn print_table(asked: &Question, outcome: &Outcome) {
         let on = outcome.cpus.get(index).map_or(String::new(), usize::to_string);
         let by = outcome.shown.get(index).map_or(String::new(), |shown| names(shown).join(", "));
         line(&entry.name, on, [took, show_time(deadline), slack], by);
+    }
+}
+
+fn print_sensitivity(asked: &Question, found: &Sensitivity) {
+    let name_width =
+        asked.entries.iter().map(|entry| entry.name.chars().count()).chain([4]).max().unwrap_or(4);
+    let line = |name: &str, cells: [String; 6]| {
+        let cells: String = cells.iter().map(|cell| format!("  {cell:>13}")).collect();
+        println!("{name:<name_width$}{cells}");
+    };
+    println!("\nEach by itself, all else as it is:");
+    line("task", ["work", "up to", "period", "down to", "deadline", "down to"].map(String::from));
+    let limit = |limit: Option<u64>| limit.map_or("-".to_string(), show_time);
+    for (entry, limits) in asked.entries.iter().zip(&found.limits) {
+        let task = &entry.task;
+        let now = [task.work_ns, task.period_ns, task.deadline_ns].map(show_time);
+        let [work, period, deadline] = now;
+        let at = [limits.work_max_ns, limits.period_min_ns, limits.deadline_min_ns].map(limit);
+        let [work_max, period_min, deadline_min] = at;
+        line(&entry.name, [work, work_max, period, period_min, deadline, deadline_min]);
+    }
+    match found.work_scale {
+        Some(scale) => {
+            println!("All works together: times {}.{:09}.", scale / SCALE_ONE, scale % SCALE_ONE);
+        }
+        None => println!("No factor of all works makes it hold."),
+    }
+    if let Some(budget) = found.budget_min_ns {
+        println!("The budget: down to {}.", show_time(budget));
     }
 }
