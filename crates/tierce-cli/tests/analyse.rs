@@ -198,7 +198,10 @@ fn sensitivity() {
     let value =
         table.json(&["--policy", "audsley", "--cpus", "2", "--partition", "first", "--sensitivity"], 0);
     assert_eq!((column(&value, "cpu"), column(&value, "work_max_ns")), (vec![0, 1, 0], vec![7, 10, 4]));
-    assert_eq!((&value["work_scale_ppb"], &value["budget_min_ns"]), (&1_000_000_000.into(), &10.into()));
+    assert_eq!(
+        (&value["work_scale_ppb"], &value["budget_min_ns"]),
+        (&1_000_000_000.into(), &serde_json::Value::Null)
+    );
     let value = table.json(&["--policy", "edf", "--cpus", "2", "--partition", "next", "--sensitivity"], 0);
     assert_eq!(column(&value, "period_min_ns"), [6, 8, 6]);
 }
