@@ -505,6 +505,11 @@ impl Rates {
             rates.node[*node] = rates.node(plan, shape, *node);
             let Some(supply) = rates.node[*node].clone() else { continue };
             asks.pass_on(plan, *node, &shape.children[*node], &supply, &mut rates.edge);
+            // An edge is one virtual processor, however many CPUs its parent has.
+            for edge in &shape.children[*node] {
+                let rate = rates.edge[*edge].take();
+                rates.edge[*edge] = rate.map(|rate| rate.min(exact::one()));
+            }
         }
         rates
     }

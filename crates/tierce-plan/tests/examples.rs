@@ -12,7 +12,7 @@ fn examples() -> Vec<PathBuf> {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.retain(|path| path.extension().is_some_and(|extension| extension == "toml"));
     files.sort();
-    assert!(files.len() >= 15, "{files:?}");
+    assert!(files.len() >= 20, "{files:?}");
     files
 }
 
