@@ -1,16 +1,17 @@
-//! Task sets per second: exact response times under fixed priorities, and the demand test of EDF.
+//! Task sets per second: exact response times under fixed priorities and EDF, the demand test of EDF, global tests.
 //!
 //! Sets: n tasks, periods log-uniform from 1 ms to 1 s in whole ns, utilisations by UUniFast with a sum uniform from 0.7 to
 //! 0.95, rate-monotonic order. Fixed priorities: deadline = period, all response times, also of sets that miss. EDF:
-//! deadlines uniform from half a period to the period, and from the work to the period. Each row is timed over the same
+//! deadlines uniform from half a period to the period, and from the work to the period. Global: the same on four CPUs, with
+//! 0.4 to 0.65 of them asked for. Each row is timed over the same
 //! sets again and again for at least the given time; results are compared with the peer's.
 //!
 //! usage: bench-analysis [SECONDS per figure, default 2]
 
-use response_time_analysis::{arrival, demand, fixed_priority, time, wcet};
+use response_time_analysis::{arrival, demand, edf, fixed_priority, time, wcet};
 use std::hint::black_box;
 use std::time::Duration;
-use tierce_analysis::{Demand, Edf, FixedPriority, Supply, Task};
+use tierce_analysis::{global, Demand, Edf, FixedPriority, Response, Supply, Task};
 
 const SEED: u64 = 2001;
 
@@ -29,7 +30,11 @@ impl Draw {
 
     /// `from` is the share of the period at which deadlines begin; `None`: at the work.
     fn set(&mut self, count: usize, from: Option<f64>) -> Vec<Task> {
-        let mut left = 0.7 + 0.25 * self.unit();
+        let used = 0.7 + 0.25 * self.unit();
+        self.set_of(count, from, used)
+    }
+
+    fn set_of(&mut self, count: usize, from: Option<f64>, mut left: f64) -> Vec<Task> {
         let mut tasks: Vec<_> = (0..count)
             .map(|index| {
                 let rest = left * self.unit().powf(1.0 / (count - index) as f64);
@@ -67,8 +72,8 @@ fn rate(sets: &[Vec<Task>], least: Duration, mut analyse: impl FnMut(&[Task])) -
     done as f64 / (cpu_time() - begin).as_secs_f64()
 }
 
-/// Response times by the crate; 0 where it finds none below a minute.
-fn peer(tasks: &[Task], found: &mut Vec<u64>) {
+/// Response times by the crate, 0 where it finds none below a minute.
+fn peer(tasks: &[Task], by_deadline: bool, found: &mut Vec<u64>) {
     let arrivals: Vec<_> = tasks
         .iter()
         .map(|task| arrival::Sporadic::new_zero_jitter(time::Duration::from(task.period_ns)))
@@ -78,11 +83,27 @@ fn peer(tasks: &[Task], found: &mut Vec<u64>) {
     let bounds: Vec<_> =
         costs.iter().zip(&arrivals).map(|(cost, arrival)| demand::RBF::new(arrival, cost)).collect();
     let limit = time::Duration::from(60_000_000_000);
+    let with_deadline = |index: usize| edf::fully_preemptive::Task {
+        rbf: &bounds[index],
+        deadline: time::Duration::from(tasks[index].deadline_ns),
+    };
     found.clear();
     for (index, bound) in bounds.iter().enumerate() {
-        let response =
-            fixed_priority::fully_preemptive::dedicated_uniproc_rta(bound, &bounds[..index], limit);
+        let response = if by_deadline {
+            let others: Vec<_> =
+                (0..tasks.len()).filter(|other| *other != index).map(with_deadline).collect();
+            edf::fully_preemptive::dedicated_uniproc_rta(&with_deadline(index), &others, limit)
+        } else {
+            fixed_priority::fully_preemptive::dedicated_uniproc_rta(bound, &bounds[..index], limit)
+        };
         found.push(response.map_or(0, u64::from));
+    }
+}
+
+/// The same result wherever the peer has one.
+fn compare(ours: &[Response], peer: &[u64], set: &[Task]) {
+    for (ours, peer) in ours.iter().zip(peer) {
+        assert!(*peer == 0 || ours.ns() == Some(*peer), "{ours:?}, the peer says {peer}: {set:?}");
     }
 }
 
@@ -105,17 +126,14 @@ fn main() {
         let mut found = Vec::new();
         let mut schedulable = 0;
         for set in sets.iter().take(400) {
-            peer(set, &mut found);
-            let ours = analysis.responses(set, &Supply::WHOLE);
-            for (ours, peer) in ours.iter().zip(&found) {
-                assert!(*peer == 0 || ours.ns() == Some(*peer), "{ours:?}, the peer says {peer}: {set:?}");
-            }
+            peer(set, false, &mut found);
+            compare(analysis.responses(set, &Supply::WHOLE), &found, set);
             schedulable += u32::from(analysis.schedulable(set, &Supply::WHOLE));
         }
         let ours = rate(&sets, least, |set| {
             black_box(analysis.responses(set, &Supply::WHOLE));
         });
-        let theirs = rate(&sets[..400], least, |set| peer(black_box(set), &mut found));
+        let theirs = rate(&sets[..400], least, |set| peer(black_box(set), false, &mut found));
         let share = f64::from(schedulable) / 4.0;
         println!("{count:>43} {ours:>10.0} {theirs:>10.0} {:>7.1} {share:>11.1} %", ours / theirs);
     }
@@ -133,5 +151,50 @@ fn main() {
             });
             println!("{count:>43} {ours:>10.0} {:>11.1} %", met as f64 / 20.0);
         }
+    }
+
+    println!("\nEDF, all response times, deadlines from half the period to the period");
+    println!("                                          n     tierce       peer   ratio");
+    for (count, sets) in [(5, 200), (10, 40)] {
+        let mut draw = Draw(SEED);
+        let sets: Vec<_> = (0..sets).map(|_| draw.set(count, Some(0.5))).collect();
+        let (mut edf, mut found) = (Edf::new(), Vec::new());
+        for set in &sets {
+            peer(set, true, &mut found);
+            compare(edf.responses(set, &Supply::WHOLE), &found, set);
+        }
+        let ours = rate(&sets, least, |set| {
+            black_box(edf.responses(set, &Supply::WHOLE));
+        });
+        let theirs = rate(&sets, least, |set| peer(black_box(set), true, &mut found));
+        println!("{count:>43} {ours:>10.1} {theirs:>10.1} {:>7.1}", ours / theirs);
+    }
+
+    println!("\nglobal, four CPUs                         n        EDF   accepted   fixed pr.   accepted");
+    for count in [10, 20, 50] {
+        let mut draw = Draw(SEED);
+        let sets: Vec<_> = (0..100)
+            .map(|_| {
+                let used = 1.6 + draw.unit();
+                let mut set = draw.set_of(count, None, used);
+                for task in &mut set {
+                    task.work_ns = task.work_ns.min(task.period_ns);
+                    task.deadline_ns = task.period_ns;
+                }
+                set
+            })
+            .collect();
+        let levels: Vec<_> = (0..count as u32).collect();
+        let edf = |set: &[Task]| global::earliest_deadline(set, 4).expect("supported").schedulable;
+        let fixed = |set: &[Task]| global::fixed_priority(set, &levels, 4).expect("supported").schedulable;
+        let accepted = |test: &dyn Fn(&[Task]) -> bool| sets.iter().filter(|set| test(set)).count();
+        let rates = [&edf as &dyn Fn(&[Task]) -> bool, &fixed].map(|test| {
+            let rate = rate(&sets, least, |set| {
+                black_box(test(set));
+            });
+            (rate, accepted(test))
+        });
+        let [(by_deadline, met), (by_priority, fit)] = rates;
+        println!("{count:>43} {by_deadline:>10.0} {met:>8} % {by_priority:>11.0} {fit:>8} %");
     }
 }

@@ -328,41 +328,54 @@ fn busy_window<S: TimeFor>(tasks: &[Task], supply: &S, blocking: u64, steps: &mu
     }
 }
 
+/// Windows and times are far below 2^63.
+fn signed(ns: u64) -> i64 {
+    ns as i64
+}
+
 /// The longest response of `task` among `tasks`. Times are counted from the begin of the busy period; the nominal release
 /// of the job in question is at `release`, which may be up to the jitter before it.
 fn response<S: TimeFor>(tasks: &[Task], task: &Task, supply: &S, busy: u64, steps: &mut u32) -> Option<u64> {
-    let wide = i128::from;
-    let mut worst = 0;
-    for other in tasks {
-        // The job's deadline coincides with one of the other task: release + D = k·T' − J' + D', for every k for which the
-        // job is ready within the busy period.
-        let offset = wide(other.deadline_ns) - wide(other.jitter_ns) - wide(task.deadline_ns);
-        let least = -wide(task.jitter_ns);
-        let from = (least - offset).max(0);
-        let mut release =
-            offset + (from + wide(other.period_ns) - 1) / wide(other.period_ns) * wide(other.period_ns);
-        while release + wide(task.jitter_ns) < wide(busy) {
-            let done = completion(tasks, task, supply, release, steps)?;
-            worst = worst.max(wide(done) - release);
-            release += wide(other.period_ns);
+    // The job's deadline coincides with one of another task: release + D = k·T' − J' + D', for every k for which the job is
+    // ready within the busy period.
+    let mut releases: Vec<_> = tasks
+        .iter()
+        .map(|other| {
+            let offset = signed(other.deadline_ns) - signed(other.jitter_ns) - signed(task.deadline_ns);
+            let period = signed(other.period_ns);
+            let from = (-signed(task.jitter_ns) - offset).max(0);
+            offset + (from + period - 1) / period * period
+        })
+        .collect();
+    let (mut worst, mut done) = (0, 0);
+    while let Some(release) = releases.iter().min().copied() {
+        if release + signed(task.jitter_ns) >= signed(busy) {
+            break;
+        }
+        // The later it comes, the later it is done.
+        done = completion(tasks, task, supply, release, done, steps)?;
+        worst = worst.max(signed(done) - release);
+        for (next, other) in releases.iter_mut().zip(tasks).filter(|(next, _)| **next == release) {
+            *next += signed(other.period_ns);
         }
     }
     u64::try_from(worst).ok()
 }
 
-/// When the job with that nominal release is done, all others being released at the begin of the busy period.
+/// When the job with that nominal release is done, all others being released at the begin of the busy period; not before
+/// `least`.
 fn completion<S: TimeFor>(
     tasks: &[Task],
     task: &Task,
     supply: &S,
-    release: i128,
+    release: i64,
+    least: u64,
     steps: &mut u32,
 ) -> Option<u64> {
-    let wide = i128::from;
-    let deadline = release + wide(task.deadline_ns);
-    let own = (release + wide(task.jitter_ns)) / wide(task.period_ns) + 1;
+    let deadline = release + signed(task.deadline_ns);
+    let own = (release + signed(task.jitter_ns)) / signed(task.period_ns) + 1;
     let own = (own as u64).saturating_mul(task.work_ns).saturating_add(task.blocking_ns);
-    let mut window = supply.time_for(own);
+    let mut window = supply.time_for(own).max(least);
     loop {
         if *steps == 0 || window > WINDOW_MAX_NS {
             return None;
@@ -370,11 +383,11 @@ fn completion<S: TimeFor>(
         *steps -= 1;
         let mut demand = own;
         for other in tasks.iter().filter(|other| !std::ptr::eq(*other, task)) {
-            let room = deadline - wide(other.deadline_ns) + wide(other.jitter_ns);
+            let room = deadline - signed(other.deadline_ns) + signed(other.jitter_ns);
             if room >= 0 {
-                let due = room / wide(other.period_ns) + 1;
-                let released = wide((window + other.jitter_ns).div_ceil(other.period_ns));
-                let jobs = u64::try_from(due.min(released)).unwrap_or(u64::MAX);
+                let due = room as u64 / other.period_ns + 1;
+                let released = (window + other.jitter_ns).div_ceil(other.period_ns);
+                let jobs = due.min(released);
                 demand = demand.saturating_add(jobs.saturating_mul(other.work_ns));
             }
         }

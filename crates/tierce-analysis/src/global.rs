@@ -148,6 +148,19 @@ struct Work {
 /// The time that a job can be held up: all CPUs busy with `works`, each on one at a time, up to `carriers` of them carried
 /// in. At most `upto`: longer is not told apart.
 fn held_up(works: &[Work], cpus: u32, carriers: usize, upto: u64, more: &mut Vec<u64>) -> u64 {
+    if carriers >= works.len() {
+        // Σ min(wᵢ, x) is the least of j·x + all but the j largest; for j ≥ m that is m·x or more.
+        more.clear();
+        more.extend(works.iter().map(|work| work.carried));
+        more.sort_unstable_by(|a, b| b.cmp(a));
+        let mut rest: u128 = more.iter().map(|work| u128::from(*work)).sum();
+        let mut most = u128::from(upto);
+        for (others, largest) in (1..=cpus).rev().zip(more.iter().chain(std::iter::repeat(&0))) {
+            most = most.min(rest / u128::from(others));
+            rest -= u128::from(*largest);
+        }
+        return u64::try_from(most).unwrap_or(upto);
+    }
     let mut possible = |time: u64| {
         let cut = |work: u64| work.min(time);
         more.clear();
@@ -445,7 +458,7 @@ mod tests {
         };
         for _ in 0..3_000 {
             let list: Vec<_> = (0..4).map(|_| (draw(8), draw(8))).map(|(a, b)| (a, a + b)).collect();
-            let (cpus, carriers) = (1 + draw(3) as u32, draw(4) as usize);
+            let (cpus, carriers) = (1 + draw(6) as u32, draw(5) as usize);
             let longest = |carry: u32| {
                 let sum = |time: u64| -> u64 {
                     let work = |index: usize| match carry >> index & 1 {
