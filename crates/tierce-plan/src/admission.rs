@@ -97,6 +97,21 @@ pub struct Failure {
     pub bound: String,
     /// The smallest change of one number that mends it.
     pub mend: Option<Mend>,
+    /// Where and by how much.
+    pub excess: Excess,
+}
+
+/// Where something breaks, what says so, and by how much.
+#[derive(Clone, Debug)]
+pub struct Excess {
+    /// The first edge, in the order of the text, with which it does not fit; index into [`Plan::edges`].
+    pub edge: Option<usize>,
+    /// The test or theorem.
+    pub test: String,
+    /// Too much by so many ns: of a window, or of a period of that edge.
+    pub ns: Option<u64>,
+    /// And by so much of that window, or of a CPU.
+    pub share: Option<Share>,
 }
 
 /// Reduce one number.
@@ -271,13 +286,11 @@ fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], switch_ns: u64, verdi
     if let Some(short) = short.filter(|_| verdict.failures.is_empty()) {
         let message = "A budget is shorter than one switch: what it overruns could not be paid back.".into();
         let (value, bound) = (show_time(short), format!("at least {}", show_time(switch_ns)));
-        verdict.failures.push(Failure {
-            rule: "budget_must_pay_for_a_switch",
-            message,
-            value,
-            bound,
-            mend: None,
-        });
+        let edge = children.iter().find(|(_, edge)| at.budget(edge) < switch_ns).map(|(edge, _)| *edge);
+        let test = "what a budget overruns is paid back by the next".into();
+        let excess = Excess { edge, test, ns: Some(switch_ns - short), share: None };
+        let rule = "budget_must_pay_for_a_switch";
+        verdict.failures.push(Failure { rule, message, value, bound, mend: None, excess });
     }
     if verdict.failures.is_empty() && early {
         terms.demand("budgets_must_fit_every_window", &asked, verdict);
@@ -365,6 +378,9 @@ fn utilisation(load: &Load) -> Option<Share> {
     demand(load, 0).map(|demand| ratio(demand.work_ns, demand.period_ns))
 }
 
+/// A test.
+pub const DEMAND: &str = "the processor demand of every window (Baruah, Rosier & Howell 1990)";
+
 /// The numbers of one law and what they belong to.
 struct Terms<'a> {
     children: &'a [(usize, &'a Edge)],
@@ -399,10 +415,19 @@ impl Terms<'_> {
                 .and_then(|cut| demand.work_ns.checked_sub(cut))
                 .filter(|to| *to >= self.least_ns.saturating_add(self.extra_ns))
         };
-        let parts = match self.parameter {
-            "budget" => "The budgets",
-            _ => "The jobs",
+        let (parts, test) = match self.parameter {
+            "budget" => (
+                "The budgets",
+                "the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998)",
+            ),
+            _ => ("The jobs", "the sum of work/period (earliest deadline first, Liu & Layland 1973)"),
         };
+        let first = self.first(|tasks| tierce_analysis::utilisation(tasks) > *bound);
+        let period_ns = first.map_or(1, |at| self.demands[at].period_ns);
+        let ns = (&excess * exact::Share::from_integer(period_ns.into())).ceil().to_integer();
+        let edge = first.map(|at| self.children[at].0);
+        let excess =
+            Excess { edge, test: test.into(), ns: u64::try_from(ns).ok(), share: Some(excess.clone()) };
         verdict.failures.push(Failure {
             rule,
             message: format!(
@@ -413,7 +438,17 @@ impl Terms<'_> {
             value: fraction(asked),
             bound: fraction(bound),
             mend: self.mend(reduce),
+            excess,
         });
+    }
+
+    /// The first of the children with which those before it do not fit.
+    fn first(&self, fails: impl Fn(&[Task]) -> bool) -> Option<usize> {
+        let all = self.demands.len();
+        if all > 256 {
+            return all.checked_sub(1);
+        }
+        (0..all).find(|at| fails(&self.demands[..=*at]))
     }
 
     fn demand(&self, rule: &'static str, asked: &Share, verdict: &mut NodeVerdict) {
@@ -429,6 +464,7 @@ impl Terms<'_> {
                     value: fraction(asked),
                     bound: "1".into(),
                     mend: None,
+                    excess: Excess { edge: None, test: DEMAND.into(), ns: None, share: None },
                 });
             }
         };
@@ -440,7 +476,18 @@ impl Terms<'_> {
             each => format!(", with switches of up to {} each", show_time(each)),
         };
         let edges: Vec<_> = self.children.iter().map(|(edge, _)| *edge).collect();
+        let mut edf = Edf::new();
+        let first = (1..=edges.len()).find(|most| {
+            edges.len() <= 64 && edf.shortest_excess(&self.demands[..*most], &Supply::WHOLE).is_some()
+        });
+        let excess = Excess {
+            edge: first.map(|most| edges[most - 1]).or(edges.last().copied()),
+            test: DEMAND.into(),
+            ns: Some(due_ns.saturating_sub(window_ns)),
+            share: Some(ratio(due_ns.saturating_sub(window_ns), window_ns.max(1))),
+        };
         verdict.failures.push(Failure {
+            excess,
             rule,
             message: format!("Within {window} after all begin at once {due} are due{with}."),
             value: due,
@@ -748,6 +795,7 @@ impl Admission {
         json!({
             "version": CHECK_VERSION, "plan": plan.name, "holds": self.holds, "cpus": plan.machine.cpus,
             "nodes": nodes, "edges": edges, "tasks": tasks,
+            "broken": self.broken(plan).iter().map(|broken| broken.to_json(plan)).collect::<Vec<_>>(),
             "warnings": Faults::new(self.warnings(plan), plan.sources.clone()).to_json(),
         })
     }

@@ -36,6 +36,7 @@ mod overheads;
 mod parse;
 mod policies;
 mod promises;
+mod remedies;
 mod resolve;
 mod responses;
 mod rt_app;
@@ -47,7 +48,9 @@ mod tree;
 mod units;
 mod warnings;
 
-pub use admission::{Admission, EdgeVerdict, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION};
+pub use admission::{
+    Admission, EdgeVerdict, Excess, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION,
+};
 pub use build::{Ids, Members, Refused};
 pub use change::{Change, Difference, Fixed, Host, Leaving, Transition, Verb};
 pub use exact::Share;
@@ -57,6 +60,7 @@ pub use matching::Thread;
 pub use model::*;
 pub use parse::Options;
 pub use promises::{Promise, Proof};
+pub use remedies::{Broken, Remedy};
 pub use schema::schema;
 pub use source::{Place, Source, Sources, Spot};
 pub use tierce_guarantee::TIME_MAX_NS;

@@ -5,6 +5,7 @@ use crate::exact::{percent, Share};
 use crate::model::{Child, Edge, Need, Node, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::promises::{Promise, Proof};
+use crate::remedies::Broken;
 use crate::structure::Shape;
 use crate::tree::closest;
 use crate::units::show_time;
@@ -92,6 +93,15 @@ impl Admission {
             text.push_str(words.trim_end());
             text.push('\n');
         };
+        let broken = self.broken(plan);
+        let others = |found: Option<&Broken>, said: Option<String>, line: &mut dyn FnMut(String)| {
+            let Some(found) = found else { return };
+            line(format!("  {}.", found.words(plan)));
+            let words = found.nearest().into_iter().map(|remedy| remedy.words(plan));
+            for words in words.filter(|words| Some(words) != said.as_ref()) {
+                line(format!("  It would hold: {words}."));
+            }
+        };
         for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
             for failure in &verdict.failures {
                 let place = plan.sources.place(node.spot);
@@ -100,6 +110,8 @@ impl Admission {
                     Some(mend) => format!("  The smallest change that mends it: {}.", mend.words(plan)),
                     None => "  No single reduction was found that mends it: reduce several.".into(),
                 });
+                let found = broken.iter().find(|found| found.need.is_none() && found.name == node.name);
+                others(found, failure.mend.as_ref().map(|mend| mend.words(plan)), &mut line);
             }
             for open in &verdict.open {
                 line(format!("? {}: {open}.", node.name));
@@ -123,6 +135,9 @@ impl Admission {
                     unshown += 1;
                     let place = plan.sources.place(need.spot);
                     line(format!("✗ {name} ({place}): {} is not shown: {reason}.", need.text));
+                    let here =
+                        |found: &&Broken| found.need.as_ref() == Some(&need.text) && found.name == **name;
+                    others(broken.iter().find(here), None, &mut line);
                 }
             }
         }
@@ -137,11 +152,15 @@ impl Admission {
         }
         let failed = self.nodes.iter().filter(|node| !node.failures.is_empty()).count();
         let tested = self.nodes.iter().filter(|node| node.law.is_some()).count();
+        let first = broken.first().and_then(|first| first.edge).map_or(String::new(), |edge| {
+            let edge = &plan.edges[edge];
+            format!(", first at `{}` → `{}`", plan.nodes[edge.parent].name, plan.child_name(edge.child))
+        });
         line(match (failed, tested, unshown) {
             (0, 0, 0) => "Holds: nothing in it promises more than an order or shares.".into(),
             (0, _, 0) => format!("Holds: {} tested.", count(tested, "node")),
-            (0, _, _) => format!("Does not hold: {} not shown.", count(unshown, "need")),
-            _ => format!("Does not hold: {} of {} failed.", failed, count(tested, "tested node")),
+            (0, _, _) => format!("Does not hold: {} not shown{first}.", count(unshown, "need")),
+            _ => format!("Does not hold: {failed} of {} failed{first}.", count(tested, "tested node")),
         });
     }
 }

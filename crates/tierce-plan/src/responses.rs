@@ -5,7 +5,7 @@
 //!
 //! Tasks with other parents count here with all their work, and no response is given for them: they may be done sooner.
 
-use crate::admission::{job, Failure, Mend, NodeVerdict};
+use crate::admission::{job, Excess, Failure, Mend, NodeVerdict};
 use crate::exact::{fraction, percent};
 use crate::model::{Child, Plan};
 use crate::overheads::Overheads;
@@ -135,6 +135,18 @@ fn failure(
     let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
     let edges: Vec<_> = jobs.iter().map(|(edge, ..)| *edge).collect();
     let rule = "deadlines_must_fit_what_is_promised";
+    let mut edf = Edf::new();
+    let first =
+        (1..=set.len()).find(|most| set.len() <= 64 && edf.demand(&set[..*most], supply) != Demand::Met);
+    let excess = Excess {
+        edge: first.map(|most| edges[most - 1]).or(edges.last().copied()),
+        test: format!(
+            "the demand of every window, against the least supply of {} (Shin & Lee 2003)",
+            promise.guarantee
+        ),
+        ns: None,
+        share: None,
+    };
     let mend = || mend_by_bisection(&edges, &set, supply, "work", 1, extra_ns);
     let (window_ns, due_ns) = match found {
         Demand::Exceeds { window_ns, due_ns } => (window_ns, due_ns),
@@ -150,12 +162,15 @@ fn failure(
                 value: fraction(&asked),
                 bound: fraction(&share),
                 mend: mend(),
+                excess: Excess { ns: None, share: Some(asked - share), ..excess },
             });
         }
         Demand::Met | Demand::TooLong => return None,
     };
     let (window_ns, due_ns) = Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
     let (window, due) = (show_time(window_ns), show_time(due_ns));
+    let whole = tierce_guarantee::whole;
+    let missing = whole(due_ns) - tierce_guarantee::Supply::of(&promise.guarantee).at(&whole(window_ns));
     let sure = tierce_guarantee::Supply::of(&promise.guarantee).at(&tierce_guarantee::whole(window_ns));
     let sure = tierce_guarantee::show_time(&sure);
     Some(Failure {
@@ -167,6 +182,11 @@ fn failure(
         value: due,
         bound: sure,
         mend: mend(),
+        excess: Excess {
+            ns: u64::try_from(missing.ceil().to_integer()).ok(),
+            share: Some(missing / whole(window_ns)),
+            ..excess
+        },
     })
 }
 

@@ -331,9 +331,12 @@ CPU 0
 
 ✗ rt (check.toml:4:7): budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
   The smallest change that mends it: reduce the budget of `a` from 8ms to 7.5ms (by 500us).
+  It breaks at `rt` → `a` (check.toml:13:12), by 5 % or 500us: the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998).
+  It would hold: lengthen the period of `a` from 10ms to 10.666667ms (by 666.667us).
 ! 1 task may miss deadlines: more is asked for than is sure to come.
 ✗ a (check.toml:14:9): RESBS 8ms 10ms is not shown: nothing is promised to it: the budgets of `rt` do not fit.
-Does not hold: 1 of 1 tested node failed.
+  It breaks at `rt` → `a` (check.toml:13:12), by 80 % or 8ms: nothing is promised.
+Does not hold: 1 of 1 tested node failed, first at `rt` → `a`.
 ";
     // Compared without the width of the columns.
     let words = |text: &str| {
