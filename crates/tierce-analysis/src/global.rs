@@ -44,7 +44,7 @@ const STEPS_MAX: u32 = 2_000;
 pub enum Test {
     /// EDF, all tasks at once: Σ δ ≤ m − (m − 1)·max δ with δ = C/(D − J). Goossens, Funk & Baruah, "Priority-driven
     /// scheduling of periodic task systems on multiprocessors", Real-Time Systems 25, 2003, for D = T; with densities
-    /// Bertogna, Cirinei & Lipari 2005, section 3. With jitter: a job may run at the rate δ from when it is ready, and a
+    /// Bertogna, Cirinei & Lipari 2005. With jitter: a job may run at the rate δ from when it is ready, and a
     /// task's jobs do not overlap, which is all that the proof needs.
     Gfb,
     /// EDF, task by task, any window that ends with a deadline: limited carry-in (see [`Mpr`]). Baruah, "Techniques for

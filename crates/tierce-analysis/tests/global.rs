@@ -39,6 +39,16 @@ fn a_heavy_task_beside_light_ones() {
     assert!(!edf(&light, 2).tasks[19].by.contains(&Test::Gfb));
 }
 
+/// The density shows what no test of single tasks does; then there is no response but the deadline.
+#[test]
+fn only_the_density() {
+    let tasks =
+        [Task::new(6, 12), constrained(4, 18, 20), Task::new(2, 4), Task::new(5, 20), Task::new(2, 4)];
+    let found = edf(&tasks, 3);
+    assert!(found.schedulable && found.tasks[0].by == [Test::Gfb]);
+    assert_eq!(responses(&found), [12, 12, 2, 15, 2]);
+}
+
 /// Dhall's effect: little work that is due, or ranks, before one long job makes it late on any number of CPUs.
 #[test]
 fn dhall() {
@@ -261,10 +271,9 @@ fn what_is_shown_holds() {
     );
     println!("{only:?}");
     assert!(shown.iter().flatten().all(|count| *count > 300), "{shown:?}");
-    for expected in [Test::Baruah, Test::Rta, Test::RtaLc] {
-        assert!(only.get(&vec![expected]).is_some_and(|count| *count > 3), "{expected:?}: {only:?}");
+    for expected in [Test::Baruah, Test::Rta] {
+        assert!(only.get(&vec![expected]).is_some_and(|count| *count > 100), "{expected:?}: {only:?}");
     }
-    assert!(only.keys().any(|by| by.contains(&Test::Gfb) && !by.contains(&Test::Baruah)));
     let dominated = |by: &Vec<Test>| by.contains(&Test::Bcl) && !by.contains(&Test::Rta);
     assert!(!only.keys().any(dominated)); // RTA shows what BCL does
 }
