@@ -181,3 +181,40 @@ fn explanations_and_needs() {
         (&false.into(), &serde_json::Value::Null)
     );
 }
+
+/// `--host`: of this machine, and of one that was recorded.
+#[test]
+fn the_machine_at_hand_is_subtracted() {
+    let output = tierce(&["check", "--host", "--json", "examples/desktop.toml"]);
+    let said = text(&output.stdout);
+    let json: serde_json::Value =
+        serde_json::from_str(&said).unwrap_or_else(|_| panic!("{}", text(&output.stderr)));
+    assert_eq!(json["host"]["cpus"][0]["cpu"], 0);
+
+    let root = std::env::temp_dir().join(format!("tierce-{}-host", std::process::id()));
+    let write = |path: &str, text: &str| {
+        let path = root.join(path);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, text).unwrap();
+    };
+    let zeros = "0 ".repeat(18);
+    write("sys/devices/system/cpu/online", "0-1\n");
+    write("proc/9/stat", &format!("9 (motor) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 55 {zeros}6 0\n"));
+    write("proc/9/status", "Tgid:\t9\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed:\t3\n");
+    write("proc/9/task/9/comm", "motor");
+    let host = format!("--host={}", root.display());
+    let refused = tierce(&["check", &host, "examples/desktop.toml"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("deadline_thread_must_be_readable"), "{}", text(&refused.stderr));
+    write("proc/9/sched", "dl.runtime : 3000000\ndl.deadline : 10000000\n");
+    let output = tierce(&["check", &host, "examples/desktop.toml"]);
+    let said = text(&output.stdout);
+    std::fs::remove_dir_all(&root).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(
+        said.starts_with("SCHED_DEADLINE stands above CPU 0: `motor (9)` (3ms in 10ms): PSBE 7/10 6ms\n"),
+        "{said}"
+    );
+    assert!(said.contains("audio"), "{said}");
+    assert_eq!(tierce(&["check", "--host", "--cpus", "2", "examples/desktop.toml"]).status.code(), Some(2));
+}

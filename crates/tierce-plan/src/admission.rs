@@ -189,6 +189,9 @@ impl Plan {
             verdict.needs = node.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
             verdict.promises = found.clone();
         }
+        if !self.machine.left.is_empty() {
+            self.unfit(&shape, &promises, &mut nodes);
+        }
         let responses = crate::responses::test(self, &shape, &promises, &mut nodes, &overheads);
         let tasks: Vec<_> = responses
             .into_iter()
@@ -201,6 +204,34 @@ impl Plan {
         let holds = nodes.iter().all(|node| node.failures.is_empty() && node.needs.iter().all(Result::is_ok));
         let shown = tasks.iter().all(|task| task.needs.iter().all(Result::is_ok));
         Admission { holds: holds && shown, nodes, edges, tasks }
+    }
+
+    /// Roots whose budgets fit the CPU, but not in what this machine leaves of it.
+    fn unfit(&self, shape: &Shape, promises: &Promises, nodes: &mut [NodeVerdict]) {
+        for (index, verdict) in nodes.iter_mut().enumerate() {
+            let Some(cpu) = self.nodes[index].roots.first().filter(|_| !shape.shared(index)) else {
+                continue;
+            };
+            let budgets = policies::by_number(self.nodes[index].policy).and_then(BudgetParams::of);
+            let edge = shape.children[index].iter().find(|edge| {
+                promises.edges[**edge]
+                    .iter()
+                    .all(|promise| promise.guarantee.kind() == tierce_guarantee::Kind::Null)
+            });
+            let (Some(_), Some(edge), true) = (budgets, edge, verdict.failures.is_empty()) else { continue };
+            let left = &self.machine.left[*cpu as usize];
+            verdict.failures.push(Failure {
+                rule: "budgets_must_fit_what_is_left",
+                message: format!(
+                    "What stands above sched_ext leaves too little: {}.",
+                    promises.edges[*edge][0].because
+                ),
+                value: verdict.asked.as_ref().map_or_else(|| "?".into(), fraction),
+                bound: left.guarantee.to_string(),
+                mend: None,
+                excess: Excess { edge: Some(*edge), test: left.because.clone(), ns: None, share: None },
+            });
+        }
     }
 
     fn task_verdict(
@@ -565,9 +596,13 @@ impl Rates {
     pub fn node(&self, plan: &Plan, shape: &Shape, node: usize) -> Option<Share> {
         let about = &plan.nodes[node];
         let most = if about.concurrency > 0 { about.concurrency } else { shape.reach[node].count_ones() };
-        let roots = about.roots.len() as u64;
-        if roots > 0 {
-            return Some(ratio(roots.min(u64::from(most.max(1))), 1));
+        if !about.roots.is_empty() {
+            let left = |cpu: &u32| match plan.machine.left.get(*cpu as usize) {
+                Some(left) => left.guarantee.share(),
+                None => exact::one(),
+            };
+            let sum = about.roots.iter().map(left).fold(exact::zero(), |sum, share| sum + share);
+            return Some(sum.min(ratio(u64::from(most.max(1)), 1)));
         }
         self.total(plan, shape, &shape.parents[node], most)
     }

@@ -21,6 +21,7 @@
 //! assert_eq!(faults.faults.len(), 2);
 //! ```
 
+mod above;
 mod admission;
 mod build;
 mod change;
@@ -48,6 +49,7 @@ mod tree;
 mod units;
 mod warnings;
 
+pub use above::{Above, Left, Reserved};
 pub use admission::{
     Admission, EdgeVerdict, Excess, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION,
 };

@@ -60,12 +60,22 @@ pub struct Machine {
     pub interrupts: Vec<Interrupt>,
     /// Switches per second on a CPU of which more are worth a warning.
     pub switches_max: u64,
+    /// What is left of each CPU on the machine at hand ([`Plan::on`]); empty: all of it.
+    pub left: Vec<crate::above::Left>,
 }
 
 impl Default for Machine {
     fn default() -> Self {
         let costs = Costs::default();
-        Self { cpus: 0, cpus_given: false, epoch_ns: 0, costs, interrupts: Vec::new(), switches_max: 5_000 }
+        Self {
+            cpus: 0,
+            cpus_given: false,
+            epoch_ns: 0,
+            costs,
+            interrupts: Vec::new(),
+            switches_max: 5_000,
+            left: Vec::new(),
+        }
     }
 }
 

@@ -71,7 +71,11 @@ impl Promises {
             promises.nodes[*index] = if shape.shared(*index) {
                 Promise::nothing(format!("several CPUs reach `{}`", node.name))
             } else if let Some(cpu) = node.roots.first() {
-                vec![Promise::new(Guarantee::all(), format!("`{}` is what CPU {cpu} runs", node.name))]
+                let runs = format!("`{}` is what CPU {cpu} runs", node.name);
+                vec![match plan.machine.left.get(*cpu as usize) {
+                    None => Promise::new(Guarantee::all(), runs),
+                    Some(left) => Promise::new(left.guarantee.clone(), format!("{runs}; {}", left.because)),
+                }]
             } else {
                 promises.joined(plan, &shape.parents[*index])
             };

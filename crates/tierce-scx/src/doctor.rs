@@ -10,6 +10,7 @@
 //! program that calls one can be loaded.
 
 mod around;
+pub use around::cpu_list;
 
 use crate::btf::Btf;
 use anyhow::{Context, Result};

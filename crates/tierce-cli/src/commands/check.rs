@@ -24,6 +24,10 @@ pub struct Args {
     /// CPUs of the machine, where the plan does not say
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
+    /// Promise what this machine can keep: subtract what stands above sched_ext on it (SCHED_DEADLINE, SCHED_FIFO, SCHED_RR),
+    /// and count its CPUs; with ROOT, of the machine whose /proc and /sys were recorded there
+    #[arg(long, value_name = "ROOT", num_args = 0..=1, require_equals = true, default_missing_value = "/", conflicts_with = "cpus")]
+    host: Option<PathBuf>,
     /// Write the verdict as JSON (documented in docs/plan-language.md)
     #[arg(long)]
     json: bool,
@@ -37,7 +41,13 @@ pub struct Args {
 
 /// Run `tierce check`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let plan = Plan::load_with(&args.plan, Options { cpus: args.cpus });
+    let host = args.host.as_deref().map(tierce_scx::host::read).transpose()?;
+    let online = host.as_ref().and_then(|host| host.above.online.last()).map(|last| (last + 1).min(64));
+    let plan = Plan::load_with(&args.plan, Options { cpus: online.unwrap_or(args.cpus) });
+    let plan = plan.and_then(|plan| match &host {
+        Some(host) => plan.on(&host.above),
+        None => Ok(plan),
+    });
     let plan = plan.and_then(|plan| {
         if args.run {
             plan.check_runnable(plan.machine.cpus)?;
@@ -64,8 +74,23 @@ pub fn run(args: Args) -> Result<ExitCode> {
         })?;
         print!("{text}");
     } else if args.json {
-        println!("{}", serde_json::to_string_pretty(&admission.to_json(&plan))?);
+        let mut json = admission.to_json(&plan);
+        if let Some(host) = &host {
+            let left = plan.machine.left.iter().enumerate();
+            let cpus = left.map(|(cpu, left)| {
+                serde_json::json!({ "cpu": cpu, "guarantee": left.guarantee.to_string(), "because": left.because })
+            });
+            json["host"] = serde_json::json!({ "cpus": cpus.collect::<Vec<_>>(), "notes": host.notes });
+        }
+        println!("{}", serde_json::to_string_pretty(&json)?);
     } else {
+        if let Some(host) = &host {
+            for left in &plan.machine.left {
+                println!("{}: {}", left.because, left.guarantee);
+            }
+            host.notes.iter().for_each(|note| println!("note: {note}"));
+            println!();
+        }
         print!("{}", admission.outline(&plan));
         if args.run {
             warn(&plan);

@@ -1,0 +1,165 @@
+//! What stands above sched_ext on a machine, read from files below a root folder: `/` for this one.
+//!
+//! Kernel threads of SCHED_FIFO (migration, watchdogs, threaded interrupts) are on every machine. They have no bound that
+//! could be read, and are told with the time they took since they began, but not subtracted.
+
+use crate::doctor::cpu_list;
+use crate::threads::{Class, Live, Proc};
+use std::path::Path;
+use tierce_plan::{show_time, Above, Reserved};
+
+/// Ticks per second in /proc/TID/stat (USER_HZ).
+const TICKS: u64 = 100;
+
+/// What was found.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// What is subtracted.
+    pub above: Above,
+    /// What is not, in words.
+    pub notes: Vec<String>,
+}
+
+/// What could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{rule}: {message}")]
+pub struct Unreadable {
+    /// The rule it breaks.
+    pub rule: &'static str,
+    /// In plain words.
+    pub message: String,
+}
+
+fn refuse<T>(rule: &'static str, message: String) -> Result<T, Unreadable> {
+    Err(Unreadable { rule, message })
+}
+
+/// Look at the machine whose files lie below `root`.
+pub fn read(root: &Path) -> Result<Found, Unreadable> {
+    let text = |path: &str| {
+        let bytes = std::fs::read(root.join(path.trim_start_matches('/'))).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_string())
+    };
+    let number = |path: &str| text(path)?.parse::<u64>().ok();
+    const ONLINE: &str = "/sys/devices/system/cpu/online";
+    let online = text(ONLINE).and_then(|list| cpu_list(&list)).filter(|list| !list.is_empty());
+    let Some(online) = online else {
+        return refuse("online_cpus_must_be_known", format!("{ONLINE} is no list of CPUs"));
+    };
+    let threads = Proc::at(root.join("proc")).all();
+    if threads.is_empty() {
+        return refuse(
+            "threads_must_be_readable",
+            "/proc shows no thread: is it mounted, without hidepid?".into(),
+        );
+    }
+    let mut above = Above { online: online.clone(), ..Above::default() };
+    let mut notes = Vec::new();
+    let uptime =
+        text("/proc/uptime").and_then(|text| text.split('.').next()?.parse::<u64>().ok()).unwrap_or(0);
+    let load = |live: &Live| {
+        load(
+            &text(&format!("/proc/{0}/task/{0}/stat", live.thread.tid))
+                .or_else(|| text(&format!("/proc/{}/stat", live.thread.tid)))?,
+            uptime,
+        )
+    };
+    let mut kernel = (0, 0u64);
+    for live in &threads {
+        let name = format!("{} ({})", live.thread.comm, live.thread.tid);
+        match live.class {
+            Class::Deadline => above.deadline.push(reserved(root, live, name)?),
+            Class::Fifo | Class::RoundRobin if live.thread.is_kthread => {
+                kernel = (kernel.0 + 1, kernel.1 + load(live).unwrap_or(0));
+            }
+            Class::Fifo | Class::RoundRobin => {
+                let took =
+                    load(live).map_or(String::new(), |ppm| format!(", {} of a CPU so far", percent(ppm)));
+                notes.push(format!("{name} is {}{took}: it may take everything", live.class.name()));
+                above.unbounded.push((name, live.allowed));
+            }
+            _ => {}
+        }
+    }
+    if kernel.0 > 0 {
+        let irqs = if number("/sys/kernel/realtime") == Some(1) {
+            ", interrupts among them (PREEMPT_RT)"
+        } else {
+            ""
+        };
+        let part = percent(kernel.1);
+        notes.push(format!(
+            "{} kernel threads of SCHED_FIFO{irqs} took {part} of a CPU so far: not subtracted",
+            kernel.0
+        ));
+    }
+    const SERVERS: &str = "/sys/kernel/debug/sched";
+    for cpu in &online {
+        let server = |kind: &str| {
+            let of = |name: &str| number(&format!("{SERVERS}/{kind}_server/cpu{cpu}/{name}"));
+            Some((of("runtime")?, of("period")?))
+                .filter(|(runtime, period)| *runtime > 0 && runtime <= period)
+        };
+        above.ext_servers.extend(server("ext").map(|(runtime, period)| (*cpu, runtime, period)));
+        if let (Some((runtime, period)), true) = (server("fair"), *cpu == online[0]) {
+            let (runtime, period) = (show_time(runtime), show_time(period));
+            notes.push(format!("fair server: {runtime} in {period} for threads outside of sched_ext; a plan takes in all of them"));
+        }
+    }
+    if !root.join(SERVERS.trim_start_matches('/')).exists() {
+        notes.push(format!(
+            "{SERVERS} is not there (root only, debugfs): what the kernel keeps for sched_ext is not known"
+        ));
+    }
+    for (path, what) in [
+        ("/sys/devices/system/cpu/nohz_full", "run without a tick (nohz_full)"),
+        ("/sys/devices/system/cpu/isolated", "are isolated (isolcpus): only threads put there run there"),
+    ] {
+        let list = text(path).and_then(|list| cpu_list(&list)).filter(|list| !list.is_empty());
+        notes.extend(list.map(|list| format!("CPUs {list:?} {what}")));
+    }
+    let own = text("/proc/self/cgroup")
+        .and_then(|text| Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_string()));
+    let mut group = own.unwrap_or_default();
+    while group.len() > 1 {
+        let of = |file: &str| text(&format!("/sys/fs/cgroup{group}/{file}")).filter(|text| !text.is_empty());
+        let limit = of("cpu.max").filter(|max| !max.starts_with("max"));
+        notes.extend(limit.map(|max| format!("cpu.max of {group} is {max}: sched_ext does not heed it")));
+        let cpus = of("cpuset.cpus");
+        notes.extend(cpus.map(|cpus| format!("cpuset.cpus of {group} is {cpus}: its threads stay there")));
+        group.truncate(group.rfind('/').unwrap_or(0));
+    }
+    Ok(Found { above, notes })
+}
+
+/// A deadline thread: the kernel tells runtime and deadline (in /proc/TID/sched), which is at most the period.
+fn reserved(root: &Path, live: &Live, name: String) -> Result<Reserved, Unreadable> {
+    let path = format!("proc/{}/sched", live.thread.tid);
+    let text = std::fs::read_to_string(root.join(&path)).unwrap_or_default();
+    let number = |key: &str| {
+        let line = text.lines().find(|line| line.split([' ', ':']).next() == Some(key))?;
+        line.rsplit(':').next()?.trim().parse::<u64>().ok().filter(|number| *number > 0)
+    };
+    match (number("dl.runtime"), number("dl.deadline")) {
+        (Some(runtime_ns), Some(period_ns)) => {
+            Ok(Reserved { name, cpus: live.allowed, runtime_ns, period_ns })
+        }
+        _ => refuse(
+            "deadline_thread_must_be_readable",
+            format!("/{path} does not say what {name} has reserved"),
+        ),
+    }
+}
+
+/// Parts per million of a CPU that a thread took since it began.
+fn load(stat: &str, uptime_s: u64) -> Option<u64> {
+    let fields: Vec<_> = stat.rsplit(')').next()?.split_whitespace().collect();
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    let (used, began) = (number(11)?.checked_add(number(12)?)?, number(19)?);
+    let lived = uptime_s.checked_mul(TICKS)?.checked_sub(began).filter(|ticks| *ticks > 0)?;
+    used.checked_mul(1_000_000)?.checked_div(lived)
+}
+
+fn percent(ppm: u64) -> String {
+    format!("{}.{:02} %", ppm / 10_000, ppm / 100 % 100)
+}
