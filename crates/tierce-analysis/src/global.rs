@@ -102,17 +102,20 @@ pub struct Verdict {
     pub tasks: Vec<Shown>,
 }
 
-/// A task that these tests do not know.
+/// What these tests do not know, in a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unsupported {
-    /// Its index.
+    /// Its index; 0 where it is not about a task.
     pub task: usize,
     /// Name of the rule, snake_case.
     pub rule: &'static str,
 }
 
-/// Deadlines are at most periods, nobody is blocked, all times are in their range.
-fn check(tasks: &[Task]) -> Result<(), Unsupported> {
+/// There is a CPU, deadlines are at most periods, nobody is blocked, all times are in their range.
+fn check(tasks: &[Task], cpus: u32) -> Result<(), Unsupported> {
+    if cpus == 0 {
+        return Err(Unsupported { task: 0, rule: "cpus_are_at_least_one" });
+    }
     for (index, task) in tasks.iter().enumerate() {
         let rule = match task {
             _ if !task.is_valid() => "times_are_in_range",
@@ -242,7 +245,7 @@ fn done_within(
 
 /// Global EDF: the m jobs that are due first run, ties broken in any way.
 pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupported> {
-    check(tasks)?;
+    check(tasks, cpus)?;
     let mut by = vec![Vec::new(); tasks.len()];
     let mut ends: Vec<_> = tasks.iter().map(|task| task.deadline_ns).collect();
     let density = gfb(tasks, cpus);
@@ -295,7 +298,7 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
 
 /// Global EDF inside a supply of several CPUs.
 pub fn earliest_deadline_in(tasks: &[Task], supply: &Mpr) -> Result<Verdict, Unsupported> {
-    check(tasks)?;
+    check(tasks, supply.cpus())?;
     let by = |shown| if shown { vec![Test::Mpr] } else { Vec::new() };
     let by = windows(tasks, supply).into_iter().map(by).collect();
     let ends: Vec<_> = tasks.iter().map(|task| task.deadline_ns).collect();
@@ -351,7 +354,7 @@ fn gfb(tasks: &[Task], cpus: u32) -> bool {
 /// When there is not one level per task.
 pub fn fixed_priority(tasks: &[Task], levels: &[u32], cpus: u32) -> Result<Verdict, Unsupported> {
     assert_eq!(tasks.len(), levels.len(), "one level per task");
-    check(tasks)?;
+    check(tasks, cpus)?;
     let all = responses(tasks, levels, cpus, false);
     let limited = responses(tasks, levels, cpus, true);
     let shown: Vec<_> = all
@@ -397,7 +400,7 @@ fn responses(tasks: &[Task], levels: &[u32], cpus: u32, limited: bool) -> Vec<Op
 /// above, the deadline analysis with limited carry-in (Davis & Burns 2011). Some order may be shown to hold that it
 /// does not find.
 pub fn audsley(tasks: &[Task], cpus: u32) -> Result<Option<Vec<usize>>, Unsupported> {
-    check(tasks)?;
+    check(tasks, cpus)?;
     // The longest deadline first has the best chance to be last.
     let mut left = d_minus_kc(tasks, cpus);
     let mut order = Vec::with_capacity(tasks.len());

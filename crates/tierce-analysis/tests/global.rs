@@ -102,6 +102,12 @@ fn limited_carry_in() {
 
 #[test]
 fn refusals() {
+    let none = [
+        global::earliest_deadline(&[], 0).unwrap_err(),
+        global::fixed_priority(&[], &[], 0).unwrap_err(),
+        global::audsley(&[], 0).unwrap_err(),
+    ];
+    assert_eq!(none.map(|found| found.rule), ["cpus_are_at_least_one"; 3]);
     let long = Task { deadline_ns: 11, ..Task::new(1, 10) };
     let blocked = Task { blocking_ns: 1, ..Task::new(1, 10) };
     let tasks = |bad| [Task::new(1, 10), bad];
