@@ -39,6 +39,18 @@ impl Events {
         other.0.iter().for_each(|((period, jitter), count)| self.add(*count, *period, *jitter));
     }
 
+    /// All but those of `some`, which are among them.
+    fn without(&self, some: &Self) -> Self {
+        let mut rest = self.clone();
+        for (key, count) in &some.0 {
+            if let Some(all) = rest.0.get_mut(key) {
+                *all = all.saturating_sub(*count);
+            }
+        }
+        rest.0.retain(|_, count| *count > 0);
+        rest
+    }
+
     fn within(&self, window_ns: u64) -> u64 {
         let of = |((period, jitter), count): (&(u64, u64), &u64)| {
             window_ns.saturating_add(*jitter).div_ceil(*period).saturating_mul(*count)
@@ -125,20 +137,29 @@ pub struct Overheads<'a> {
     switches_ns: Vec<u64>,
     /// Events at which what is below each edge may begin to want the CPU, or to have it again.
     ready: Vec<Result<Events, Unknown>>,
+    /// Of all edges below each node together.
+    all_ready: Vec<Result<Events, Unknown>>,
     /// Replenishments at and below each edge.
     timers: Vec<Events>,
 }
 
 impl<'a> Overheads<'a> {
     pub fn new(plan: &'a Plan, shape: &'a Shape) -> Self {
-        let mut overheads =
-            Self { plan, shape, switches_ns: Vec::new(), ready: Vec::new(), timers: Vec::new() };
+        let mut overheads = Self {
+            plan,
+            shape,
+            switches_ns: Vec::new(),
+            ready: Vec::new(),
+            all_ready: Vec::new(),
+            timers: Vec::new(),
+        };
         if overheads.is_none() {
             return overheads;
         }
         overheads.switches_ns = (0..plan.machine.cpus).map(|cpu| overheads.switch_on(cpu)).collect();
         overheads.ready = vec![Ok(Events::default()); plan.edges.len()];
         overheads.timers = vec![Events::default(); plan.edges.len()];
+        overheads.all_ready = vec![Ok(Events::default()); plan.nodes.len()];
         for node in shape.order.iter().rev() {
             for edge in &shape.children[*node] {
                 overheads.ready[*edge] = overheads.wakes(*edge, None);
@@ -149,6 +170,15 @@ impl<'a> Overheads<'a> {
                 timers.join(&overheads.replenishments(*edge, 1));
                 overheads.timers[*edge] = timers;
             }
+            let mut all = Ok(Events::default());
+            for edge in &shape.children[*node] {
+                match (&mut all, &overheads.ready[*edge]) {
+                    (Ok(all), Ok(ready)) => all.join(ready),
+                    (_, Err(unknown)) => all = Err(unknown.clone()),
+                    (Err(_), _) => break,
+                }
+            }
+            overheads.all_ready[*node] = all;
         }
         overheads
     }
@@ -259,7 +289,14 @@ impl<'a> Overheads<'a> {
         let quantum = policies::position(&policy.node_params, "quantum");
         let priority = policies::position(&policy.edge_params, "priority");
         let warp = policies::position(&policy.edge_params, "warp");
-        for other in others {
+        // Many children that all come between alike.
+        let alike = !several && quantum.is_none() && priority.is_none() && warp.is_none();
+        let all = self.all_ready[own.parent].as_ref().ok().filter(|_| alike);
+        let ready = self.ready[edge].as_ref().ok();
+        let at_once = all.zip(ready).map(|(all, ready)| all.without(ready));
+        let one_by_one = at_once.is_none();
+        toll.switches.join(&at_once.unwrap_or_default());
+        for other in others.filter(|_| one_by_one) {
             let params = &plan.edges[*other].params;
             if warp.is_some_and(|warp| params[warp] > 0) {
                 let (name, parent) =
