@@ -40,7 +40,11 @@ struct sched_ext_entity {
 	u32 flags;
 	u64 slice;
 };
+struct thread_info {
+	u32 cpu;
+};
 struct task_struct {
+	struct thread_info thread_info;
 	unsigned int flags, __state;
 	int on_cpu, pid, tgid, prio, static_prio, nr_cpus_allowed;
 	unsigned short migration_disabled;

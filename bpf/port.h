@@ -65,8 +65,8 @@ extern unsigned long long port_nothing[1];
 		scx_bpf_error_bstr(text, port_nothing, 0); \
 	} while (0)
 
-TIERCE_FN int port_lock(u32 domain);
-TIERCE_FN int port_unlock(u32 domain);
+static inline void port_lock(u32 domain);
+static inline void port_unlock(u32 domain);
 
 #define port_inbox_set(cpu, set) ((void)__sync_fetch_and_or(&AT(S.inbox, cpu).bits, set))
 #define port_inbox_take(cpu)	 __sync_lock_test_and_set(&AT(S.inbox, cpu).bits, 0)
@@ -76,12 +76,14 @@ static inline void port_kick(u32 cpu);
 /* Sets of kinds that are wanted, a bit each; constants when the object is loaded, so that what nobody wants is not even
  * compiled by the kernel. Records go to one ring buffer: entries are recorded before their locks are given back, so the
  * order of the ring is an order in which they happened. */
-extern const volatile u64 trace_kinds;
-extern const volatile u32 record_entries;
+#define CONSTANT(type, name) const type name __attribute__((weak))
+extern CONSTANT(u32, traces);
+extern CONSTANT(u64, trace_kinds);
+extern CONSTANT(u32, record_entries);
 TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
 #define port_trace(kind, cpu, a, b, value, now) \
 	do { \
-		if (trace_kinds >> (kind)&1) \
+		if (traces && (trace_kinds >> (kind)&1)) \
 			trace_write((u64)(kind) | (u64)(cpu) << 16, now, a, b, value); \
 	} while (0)
 

@@ -39,12 +39,13 @@ struct {
 u32 tierce_zero;
 unsigned long long port_nothing[1];
 
-/* Constants of a run, set before loading. */
-const volatile u64 trace_kinds = 0;
-const volatile u32 record_entries = 0;
-const volatile u32 cpus_here = 1;
-const volatile u32 overheads_stolen = 1;
-const volatile u32 throttle_at_user = 0;
+/* Constants of a run, set before loading. Weak, so that the compiler takes them for constant, but not for these. */
+CONSTANT(u32, traces) = 0;
+CONSTANT(u64, trace_kinds) = 0;
+CONSTANT(u32, record_entries) = 0;
+CONSTANT(u32, cpus_here) = 1;
+CONSTANT(u32, overheads_stolen) = 1;
+CONSTANT(u32, throttle_at_user) = 0;
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -98,6 +99,10 @@ struct {
 struct tierce_side ARENA tierce_side;
 #define SIDE (*(struct tierce_side *)&tierce_side)
 
+#define GUESSES 16384u /* a leaf each, by the number of its thread: who had that number last */
+u32 ARENA tierce_guess[GUESSES];
+#define guesses (*(u32(*)[GUESSES])&tierce_guess)
+
 static inline struct tierce_leaf *leaf_at(u32 leaf)
 {
 	return &AT(SIDE.leaf, leaf);
@@ -143,15 +148,12 @@ void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_fl
 void scx_bpf_dispatch_cancel(void) __ksym;
 u32 scx_bpf_reenqueue_local(void) __ksym;
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
-s32 scx_bpf_task_cpu(const struct task_struct *p) __ksym;
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;
 struct task_struct *bpf_task_acquire(struct task_struct *p) __ksym;
 struct task_struct *bpf_task_from_pid(s32 pid) __ksym;
 void bpf_task_release(struct task_struct *p) __ksym;
-void bpf_rcu_read_lock(void) __ksym;
-void bpf_rcu_read_unlock(void) __ksym;
 void bpf_local_irq_save(unsigned long *flags) __ksym;
 void bpf_local_irq_restore(unsigned long *flags) __ksym;
 int bpf_task_work_schedule_resume(struct task_struct *p, struct bpf_task_work *work, void *map__map,
@@ -162,9 +164,24 @@ static inline u64 now_ns(void)
 {
 	return bpf_ktime_get_ns();
 }
+/* Where it runs, ran last, or is about to wait. */
+static inline u32 cpu_of(const struct task_struct *p)
+{
+	return p->thread_info.cpu;
+}
 static inline struct thread *thread_of(struct task_struct *p)
 {
 	return bpf_task_storage_get(&threads, p, 0, 0);
+}
+/* Its leaf, if that is known without a look into its storage: nearly always. */
+static inline u32 *leaf_guess(struct task_struct *p)
+{
+	return &AT(guesses, (u32)p->pid % GUESSES);
+}
+static inline u32 leaf_known(struct task_struct *p)
+{
+	u32 leaf = *leaf_guess(p);
+	return leaf_at(leaf)->pid == (u32)p->pid ? leaf : TIERCE_NONE;
 }
 /* A kernel thread of one CPU: part of the kernel's own work there, never scheduled by us. */
 static inline bool thread_is_pinned(struct task_struct *p)
@@ -193,31 +210,32 @@ static inline void port_kick(u32 cpu)
 }
 
 /* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. */
-static inline void ticket_take(u32 *ticket, u32 *serving)
+static inline void ticket_wait(volatile u32 *now_serving, u32 mine)
 {
-	volatile u32 *now_serving = serving;
-	u32 mine = __sync_fetch_and_add(ticket, 1);
 	int round, tries;
-	if (*now_serving == mine)
-		return;
 	bpf_for(round, 0, LOCK_ROUNDS) bpf_for(tries, 0, LOCK_TRIES) if (*now_serving == mine) return;
 	port_fail("a lock stayed taken");
 }
-TIERCE_FN int port_lock(u32 domain)
+TIERCE_FN int lock_wait(u32 domain, u32 mine)
 {
-	ticket_take(&domain_at(domain)->ticket, &domain_at(domain)->serving);
+	ticket_wait(&domain_at(domain)->serving, mine);
 	return 0;
 }
-TIERCE_FN int port_unlock(u32 domain)
+static inline void port_lock(u32 domain)
+{
+	u32 mine = __sync_fetch_and_add(&domain_at(domain)->ticket, 1);
+	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
+		lock_wait(domain, mine);
+}
+static inline void port_unlock(u32 domain)
 {
 	__sync_fetch_and_add(&domain_at(domain)->serving, 1);
-	return 0;
 }
 
 /* Control operations are made one after the other. Order: run queue, this, domains. */
 TIERCE_FN int control_lock(void)
 {
-	ticket_take(&SIDE.ticket, &SIDE.serving);
+	ticket_wait(&SIDE.serving, __sync_fetch_and_add(&SIDE.ticket, 1));
 	return 0;
 }
 TIERCE_FN int control_unlock(void)
@@ -266,7 +284,7 @@ static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 re
 static inline void name_write(u32 leaf, struct task_struct *p, u64 now)
 {
 	struct tierce_event *event;
-	if (!(trace_kinds >> TIERCE_EV_name & 1))
+	if (!traces || !(trace_kinds >> TIERCE_EV_name & 1))
 		return;
 	event = bpf_ringbuf_reserve(&records, sizeof *event, 0);
 	if (!event) {
@@ -449,6 +467,7 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 	if (!leaf)
 		return;
 	leaf_at(leaf)->pid = p->pid;
+	*leaf_guess(p) = leaf;
 	leaf_at(leaf)->woke_ns = 0;
 	leaf_at(leaf)->moving = 1;
 	leaf_at(leaf)->overrun = OVERRUN_NONE;
@@ -828,27 +847,17 @@ static inline bool beside_comes(u32 cpu, u64 now)
 	return true;
 }
 
-SEC("struct_ops/enqueue")
-void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
+/* The leaf of a thread that comes to wait with us: the one it has, unless it was given another or cannot run there. */
+static inline u32 leaf_settle(struct task_struct *p, u64 now)
 {
 	struct thread *t = thread_of(p);
-	u32 cpu = scx_bpf_task_cpu(p), leaf, runs;
-	u64 now;
-
-	if (thread_is_pinned(p)) {
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
-		if (enq_flags & SCX_ENQ_LAST) /* the kernel has looked there already */
-			port_kick(cpu);
-		return;
-	}
-	if (!t || cpu >= TIERCE_CPUS)
-		return;
-	now = now_ns();
+	u32 leaf;
+	if (!t)
+		return TIERCE_NONE;
 	leaf = t->leaf;
-	if (t->next && !(leaf && node_at(leaf)->servable)) {
+	if (t->next && !(leaf && node_at(leaf)->servable))
 		thread_move(p, t, now);
-		leaf = t->leaf;
-	}
+	leaf = t->leaf;
 	if (leaf && leaf_is_cut_off(leaf)) {
 		if (node_at(leaf)->servable)
 			graph_release(leaf, TIERCE_MOVED, now);
@@ -860,8 +869,34 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		thread_join(p, t, cpus_of(p->cpus_ptr), now);
 		leaf = t->leaf;
 	}
+	if (leaf)
+		*leaf_guess(p) = leaf;
+	return leaf;
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	u32 cpu = cpu_of(p), leaf, runs;
+	struct thread *t;
+	u64 now;
+
+	if (thread_is_pinned(p)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		if (enq_flags & SCX_ENQ_LAST) /* the kernel has looked there already */
+			port_kick(cpu);
+		return;
+	}
+	if (cpu >= TIERCE_CPUS)
+		return;
+	now = now_ns();
+	leaf = leaf_known(p);
+	if (!leaf || leaf_at(leaf)->moving || leaf_is_cut_off(leaf))
+		leaf = leaf_settle(p, now);
 	if (!leaf) {
-		beside_waits(p, t, cpu, enq_flags);
+		t = thread_of(p);
+		if (t)
+			beside_waits(p, t, cpu, enq_flags);
 		return;
 	}
 	leaf_at(leaf)->custody = 1;
@@ -869,24 +904,29 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
-	if (!node_at(leaf)->servable) {
-		if (enq_flags & SCX_ENQ_WAKEUP)
-			job_begin(leaf, now);
-		graph_request(leaf, TIERCE_WOKE, now);
-		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
+	/* Was it decided for before it was in custody, or has it blocked, and nobody has looked since? */
+	if (node_at(leaf)->servable) {
+		if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
 			leaf_at(leaf)->custody = 0;
-			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
+			return;
 		}
-		return;
+		runs = node_at(leaf)->on_cpu;
+		if (runs >= S.cpus || cpu_at(runs)->task != leaf)
+			return;
+		if (!cpu_at(runs)->blocked_ns) {
+			if (runs != cpu || side_at(cpu)->awaits == leaf)
+				port_kick(runs);
+			return;
+		}
 	}
-	if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
+	if (enq_flags & SCX_ENQ_WAKEUP)
+		job_begin(leaf, now);
+	graph_request(leaf, TIERCE_WOKE, now);
+	if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 		leaf_at(leaf)->custody = 0;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
-		return;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
 	}
-	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
-	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf))
-		port_kick(runs);
 }
 
 SEC("struct_ops/dequeue")
@@ -900,8 +940,9 @@ void BPF_PROG(tierce_dequeue, struct task_struct *p, u64 deq_flags)
 SEC("struct_ops/quiescent")
 void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 {
-	u32 cpu = scx_bpf_task_cpu(p), leaf;
+	u32 cpu = cpu_of(p), leaf;
 	struct thread *t;
+	bool sleeps;
 	u64 now;
 	if (cpu >= TIERCE_CPUS)
 		return;
@@ -912,20 +953,22 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		if (!leaf)
 			return;
 	}
-	now = now_ns();
 	leaf_at(leaf)->custody = 0;
+	sleeps = deq_flags & SCX_DEQ_SLEEP;
+	/* The one that runs goes to sleep: the decision that follows at once is what looks at the clock. */
+	side_at(cpu)->blocking =
+	    sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && side_at(cpu)->left != leaf;
+	now = side_at(cpu)->blocking && !leaf_at(leaf)->woke_ns && !traces && !record_entries ? TIERCE_NEVER : now_ns();
 	if (side_at(cpu)->left == leaf) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
-	if (deq_flags & SCX_DEQ_SLEEP)
+	if (sleeps)
 		job_end(leaf, now);
-	if (node_at(leaf)->servable) {
-		side_at(cpu)->blocking = cpu_at(cpu)->task == leaf && (deq_flags & SCX_DEQ_SLEEP);
-		graph_release(leaf, deq_flags & SCX_DEQ_SLEEP ? TIERCE_BLOCKED : TIERCE_MOVED, now);
-		side_at(cpu)->blocking = 0;
-	}
-	if ((deq_flags & SCX_DEQ_SLEEP) && (p->__state & TASK_DEAD)) {
+	if (node_at(leaf)->servable)
+		graph_release(leaf, sleeps ? TIERCE_BLOCKED : TIERCE_MOVED, now);
+	side_at(cpu)->blocking = 0;
+	if (sleeps && (p->__state & TASK_DEAD)) {
 		t = thread_of(p);
 		if (t)
 			thread_end(p, t, now);
@@ -1003,14 +1046,13 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	slot = bpf_map_lookup_elem(&slots, &leaf);
 	if (!slot)
 		return;
-	bpf_rcu_read_lock();
 	task = slot->task;
 	if (task) {
 		scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
 		/* Looked at after the insertion, which the kernel ignores if the thread is queued anew from here on. One that
 		 * is just going off another CPU may look fit and then not be (programs that run there keep it from
 		 * migrating, and the kernel ends a scheduler that tries): wait for it. */
-		waits_on = (u32)scx_bpf_task_cpu(task);
+		waits_on = cpu_of(task);
 		fits = waits_on == cpu;
 		leaving = !fits && task->on_cpu;
 		if (!fits && !leaving)
@@ -1030,7 +1072,6 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 			}
 		}
 	}
-	bpf_rcu_read_unlock();
 	if (leaving)
 		port_kick(cpu);
 }

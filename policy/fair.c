@@ -72,12 +72,64 @@ TIERCE_FN int fair_attach(u32 edge, u64 now)
 	return fair_set(edge, now);
 }
 
+/* The tag of an edge when it will have run for that long. */
+static inline u64 fair_tag(u32 edge, u64 ran_ns)
+{
+	edge_t *x = edge_at(edge);
+	return x->fair.tag + fair_virtual(x->fair.inverse, ran_ns, x->fair.fraction, false);
+}
+/* The virtual time of a node whose running child has that tag. */
+static inline u64 fair_clock(node_t *node, u64 tag)
+{
+	u64 least = node->order && edge_at(node->order)->fair.tag < tag ? edge_at(node->order)->fair.tag : tag;
+	return least > node->clock ? least : node->clock;
+}
+
+static inline bool fair_earlier(u32 a, u32 b)
+{
+	u64 x = fair_key(a), y = fair_key(b);
+	return x < y || (x == y && a < b);
+}
+
+static inline void fair_quantum_begin(u32 edge)
+{
+	edge_at(edge)->fair.quantum_ns = (s64)parent_of(edge)->param[FAIR_QUANTUM];
+	edge_at(edge)->fair.begin = fair_key(edge);
+}
+
+/* Is somebody who may run on its CPU before the running child? */
+TIERCE_FN int fair_is_behind(u32 edge)
+{
+	u32 node = edge_at(edge)->parent, row = node_at(node)->row, first = node_at(node)->order;
+	u32 local = row ? AT(row_at(row)->order, edge_at(edge)->on_cpu) : TIERCE_NONE;
+	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
+}
+
+/* Another child comes while one runs that has done so for `ran_ns` since it was charged: virtual time is as if it were charged
+ * now. Alone until then, it begins another quantum if it has used the last. */
+static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
+{
+	edge_t *x = edge_at(running);
+	u64 tag = fair_tag(running, ran_ns);
+	node->clock = fair_clock(node, tag);
+	if (!ran_ns)
+		return;
+	if (x->fair.quantum_ns <= 0 && !fair_is_behind(running))
+		fair_quantum_begin(running);
+	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
+		x->fair.quantum_ns = (s64)(node->param[FAIR_QUANTUM] + ran_ns);
+		x->fair.begin = tag - x->fair.lead;
+	}
+}
+
 static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
 	if (why != TIERCE_RESTORED) {
-		if (!node->servable && node->clock < node->tail)
+		if (node->running)
+			fair_meets(node, node->running, uncharged_ns(x->parent, now));
+		else if (!node->servable && node->clock < node->tail)
 			node->clock = node->tail;
 		if (x->fair.tag < node->clock)
 			x->fair.tag = node->clock;
@@ -91,11 +143,6 @@ static inline void fair_release(u32 edge, u32 why, u64 now)
 	order_remove(edge);
 }
 
-static inline bool fair_earlier(u32 a, u32 b)
-{
-	u64 x = fair_key(a), y = fair_key(b);
-	return x < y || (x == y && a < b);
-}
 static inline bool fair_before(u32 a, u32 b, u64 now)
 {
 	return fair_earlier(a, b);
@@ -106,12 +153,6 @@ static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 	if (edge_at(running)->fair.quantum_ns > 0)
 		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
 	return fair_earlier(first, running) ? first : running;
-}
-
-static inline void fair_quantum_begin(u32 edge)
-{
-	edge_at(edge)->fair.quantum_ns = (s64)parent_of(edge)->param[FAIR_QUANTUM];
-	edge_at(edge)->fair.begin = fair_key(edge);
 }
 
 static inline void fair_grant(u32 edge, u64 now)
@@ -126,32 +167,22 @@ static inline void fair_revoke(u32 edge, u32 why, u64 now)
 		order_insert(edge, fair_key(edge));
 }
 
-/* Is somebody who may run on its CPU before the running child? */
-TIERCE_FN int fair_is_behind(u32 edge)
-{
-	u32 node = edge_at(edge)->parent, row = node_at(node)->row, first = node_at(node)->order;
-	u32 local = row ? AT(row_at(row)->order, edge_at(edge)->on_cpu) : TIERCE_NONE;
-	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
-}
-
 /* A child whose quantum is used and who is not behind begins the next one. One that is behind goes on for as long as the
  * CPU needs to decide anew. */
 static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
-	u64 inverse = x->fair.inverse, fraction = x->fair.fraction, tag, least;
+	u64 tag;
 
 	if (x->fair.quantum_ns <= 0 && !fair_is_behind(edge))
 		fair_quantum_begin(edge);
-	tag = x->fair.tag + fair_virtual(inverse, ran_ns, fraction, false);
+	tag = fair_tag(edge, ran_ns);
 	x->fair.tag = tag;
-	x->fair.fraction = fair_virtual(inverse, ran_ns, fraction, true);
+	x->fair.fraction = fair_virtual(x->fair.inverse, ran_ns, x->fair.fraction, true);
 	if (tag > node->tail)
 		node->tail = tag;
-	least = node->order && edge_at(node->order)->fair.tag < tag ? edge_at(node->order)->fair.tag : tag;
-	if (least > node->clock)
-		node->clock = least;
+	node->clock = fair_clock(node, tag);
 
 	x->fair.quantum_ns -= (s64)ran_ns;
 	if (x->fair.quantum_ns <= 0) {

@@ -7,7 +7,8 @@
  * head), its parents are told instead: a bit in each CPU's inbox and a kick (head_settle).
  *
  * Downwards. walk() asks each policy from the root for its pick and ends at a task; commit() revokes what is no longer on
- * the path and grants what is new. Nothing else changes what a CPU runs.
+ * the path and grants what is new. Nothing else changes what a CPU runs. When what ran has blocked, and nothing above it
+ * is shared, descend() does both in one.
  *
  * Every entry: lock, charge, inbox, due events, the operation, compare or decide, unlock. An entry that has locked the
  * shared domain keeps it until it ends.
@@ -89,6 +90,22 @@ static inline bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 #undef P
 	}
 	return spent;
+}
+/* Grant if `granted` says so, then until. */
+static inline u64 policy_begin(u32 edge, bool granted, u64 now)
+{
+	u64 until = TIERCE_NEVER;
+	switch (edge_at(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: \
+		if (granted) \
+			prefix##_grant(edge, now); \
+		until = prefix##_until(edge, now); \
+		break;
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+	return until;
 }
 static inline u64 policy_until(u32 edge, u64 now)
 {
@@ -482,7 +499,7 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 }
 
 /* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
-static inline void head_preempt(u32 head, u64 now)
+TIERCE_FN int head_preempt(u32 head, u64 now)
 {
 	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, cpu, running;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
@@ -498,21 +515,19 @@ static inline void head_preempt(u32 head, u64 now)
 	}
 	if (victim != TIERCE_CPUS)
 		kick(victim);
+	return 0;
 }
 
 #define CLIMBED_TO_TOP 0xffffffff
 
-TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns);
-
 /* Carry a changed ability upwards while there is one way up; a node with several parents is left to settle_works.
- * Returns the node at which it ended because its ability did not change, CLIMBED_TO_TOP, or 0. `lazy`: for a
- * request, before what runs is charged. */
-static inline u32 climb_from(u32 node, bool lazy, u64 now)
+ * Returns the node at which it ended because its ability did not change, CLIMBED_TO_TOP, or 0. */
+TIERCE_FN u32 climb(u32 node, u64 now)
 {
 	node_t *n = node_at(node);
 	u32 level;
 	for (level = ZERO; level < TIERCE_PATH && CAN_LOOP; level++) {
-		u32 able = lazy || n->servable, edge = n->first_parent, flags;
+		u32 able = n->servable, edge = n->first_parent, flags;
 		edge_t *x = edge_at(edge);
 		flags = x->flags;
 		if (!edge || (!(flags & EDGE_PLAIN) && (n->row || n->conditional || x->next_parent))) {
@@ -526,13 +541,7 @@ static inline u32 climb_from(u32 node, bool lazy, u64 now)
 		if (able) {
 			if (x->state == TIERCE_WAITING && !(flags & EDGE_SHUT)) {
 				x->state = TIERCE_READY;
-				if (lazy && (flags & EDGE_PLAIN) && (node_at(node)->heeds & TIERCE_HEEDS_USE) &&
-				    node_at(node)->running)
-					path_charge(node_at(node)->domain, now, 0);
-				if (lazy)
-					policy_request(edge, TIERCE_WOKE, now);
-				else
-					edge_asks(edge, TIERCE_WOKE, now);
+				edge_asks(edge, TIERCE_WOKE, now);
 				flags = x->flags; /* it may be found spent */
 			}
 			if (x->state == TIERCE_WAITING || (flags & (EDGE_SPENT | EDGE_SHUT | EDGE_LEFT | EDGE_COUNTED)))
@@ -561,13 +570,38 @@ static inline u32 climb_from(u32 node, bool lazy, u64 now)
 	return 0;
 }
 
-TIERCE_FN u32 climb(u32 node, u64 now)
+TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns);
+TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now);
+
+/* The same for a request, as far up as the way is plain. */
+TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 {
-	return climb_from(node, false, now);
-}
-TIERCE_FN u32 climb_lazily(u32 node, u64 now)
-{
-	return climb_from(node, true, now);
+	node_t *n = node_at(node);
+	u32 level;
+	for (level = 0; level < TIERCE_PATH; level++) {
+		u32 edge = n->first_parent, flags;
+		edge_t *x = edge_at(edge);
+		if ((x->flags & (EDGE_PLAIN | EDGE_SHUT | EDGE_COUNTED)) != EDGE_PLAIN || x->state != TIERCE_WAITING)
+			return climb(node, now);
+		if (n->able)
+			return 0;
+		n->able = 1;
+		node = x->parent;
+		n = node_at(node);
+		x->state = TIERCE_READY;
+		policy_request(edge, TIERCE_WOKE, now);
+		flags = x->flags;
+		if (flags & EDGE_SPENT)
+			return 0;
+		x->flags = flags | EDGE_COUNTED;
+		if (!node)
+			return CLIMBED_TO_TOP;
+		if (n->heeds & TIERCE_HEEDS_DEADLINES)
+			deadline_follow(edge, now);
+		if (n->servable++)
+			return node;
+	}
+	return 0;
 }
 
 TIERCE_FN int edges_condition(u32 node, u64 now);
@@ -659,16 +693,27 @@ static inline void path_lock(u32 cpu)
 			shared_lock(cpu);
 }
 
-/* What the port has found stolen since it was asked last. For a replay it comes before the entry that it belongs to. */
-static inline u64 taken_since(u32 cpu, u64 now)
+/* The path ends above this edge, whose child has nothing left to run. */
+TIERCE_FN int edge_cut(u32 edge, u32 cpu, u64 now)
 {
-	cpu_t *c = cpu_at(cpu);
-	u64 taken_ns = c->taken_ns - c->told_ns;
-	if (taken_ns) {
-		c->told_ns += taken_ns;
-		port_record(TIERCE_OP_taken, cpu, 0, taken_ns, now, 0, 0);
+	edge_t *x = edge_at(edge);
+	node_t *child = node_at(x->child);
+	if (x->flags & EDGE_HEAD)
+		x->told = TIERCE_UNTOLD;
+	edge_revoke(edge, TIERCE_BLOCKED, now);
+	if (x->flags & EDGE_COUNTED) {
+		x->flags &= ~EDGE_COUNTED;
+		if (x->parent)
+			node_at(x->parent)->servable--;
 	}
-	return taken_ns;
+	if (child->row || child->conditional || x->next_parent || child->first_parent != edge)
+		work_push(x->child); /* its other parents have to know */
+	else
+		child->able = 0;
+	deadline_follow(edge, now);
+	if (x->flags & EDGE_HEAD)
+		head_free(x->child, cpu, now);
+	return 0;
 }
 
 /* A task of this CPU's own tree ran out of turn: the edges above it that are spent, and so in no order, owe the time. */
@@ -686,16 +731,20 @@ TIERCE_FN int overrun_charge(u32 cpu, u32 task, u64 ran_ns, u64 now)
 	return 0;
 }
 
+/* Everything up to `now` is accounted for, bottom up. If what ran has blocked, its path is cut where a node still has
+ * something to run. */
 TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns, ran;
+	bool cuts = c->blocked_ns;
 	u32 i, length = c->path_length;
 	if (S.fresh_row > 1)
 		path_lock(cpu);
-	if (!elapsed)
+	if (!elapsed && !cuts)
 		return 0;
 	stolen_ns += taken_since(cpu, now);
+	c->held_ns = 0;
 	if (c->outside || stolen_ns > elapsed) {
 		if (c->outside > 1 && c->outside <= TIERCE_NODES && stolen_ns < elapsed)
 			overrun_charge(cpu, c->outside - 1, elapsed - stolen_ns, now);
@@ -711,20 +760,45 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 		return 0;
 	}
 	c->used_ns += ran;
-	if (!ran)
+	if (!ran && !cuts)
 		return 0;
 	if (c->task)
 		node_at(c->task)->ran_ns += ran;
-	for (i = ZERO; i < TIERCE_PATH && i < length && CAN_LOOP; i++) {
-		u32 edge = AT(cpu_at(cpu)->path, i);
-		edge_at(edge)->supply_ns += ran;
-		if (policy_charge(edge, ran, now)) {
+	for (i = 0; i < TIERCE_PATH && length; i++) {
+		u32 edge = AT(cpu_at(cpu)->path, --length);
+		edge_t *x = edge_at(edge);
+		node_t *child = node_at(x->child), *n;
+		x->supply_ns += ran;
+		if (ran && policy_charge(edge, ran, now)) {
 			edge_spent_changed(edge, now);
 			c->until_ns = 0; /* as here and below: compare as a whole */
 		}
+		if (!cuts)
+			continue;
+		if (child->servable) {
+			cuts = false;
+			continue;
+		}
+		c->path_length = length;
+		if (!(x->flags & EDGE_PLAIN) || !x->parent) {
+			edge_cut(edge, cpu, now);
+			continue;
+		}
+		n = node_at(x->parent);
+		port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
+		x->state = TIERCE_WAITING;
+		n->running = TIERCE_NONE;
+		policy_revoke(edge, TIERCE_BLOCKED, now);
+		if (x->flags & EDGE_COUNTED) {
+			x->flags &= ~EDGE_COUNTED;
+			n->servable--;
+		}
+		child->able = 0;
+		if (n->heeds & TIERCE_HEEDS_DEADLINES)
+			deadline_follow(edge, now);
 	}
-	if (i < length)
-		port_fail("graph: charge did not reach the task");
+	if (length)
+		port_fail("graph: charge did not reach the root");
 	return 0;
 }
 
@@ -776,6 +850,23 @@ static inline void cpu_settle(u32 cpu, u64 now)
 		settle_works(TIERCE_SHARED, now);
 }
 
+/* What ran has blocked since the last entry: it is charged up to then, its path is cut. */
+static inline void task_cut(u32 cpu, u64 now, u64 stolen_ns)
+{
+	cpu_t *c = cpu_at(cpu);
+	u32 task = c->task;
+	u64 end = c->blocked_ns < now ? c->blocked_ns : now;
+	if (end < c->charged_ns)
+		end = c->charged_ns;
+	node_at(task)->servable = 0;
+	node_at(task)->on_cpu = TIERCE_CPUS;
+	path_charge(cpu, end, end == now ? stolen_ns : 0);
+	c->blocked_ns = 0;
+	c->task = TIERCE_NONE;
+	port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
+	cpu_settle(cpu, now);
+}
+
 /* Bring the locked domain of a CPU to `now`; returns the time that counts. */
 static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 {
@@ -783,6 +874,8 @@ static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 	c->entries++;
 	if (now < c->charged_ns)
 		now = c->charged_ns;
+	if (c->blocked_ns)
+		task_cut(cpu, now, stolen_ns);
 	if (now != c->charged_ns) {
 		path_charge(cpu, now, stolen_ns);
 		cpu_settle(cpu, now);
@@ -973,11 +1066,28 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 	policy_grant(edge, now);
 }
 
+static inline void task_set(u32 cpu, u32 task, u32 edge, u64 now)
+{
+	cpu_t *c = cpu_at(cpu);
+	node_t *n = node_at(task);
+	if (task == c->task)
+		return;
+	port_trace(TIERCE_EV_decision, cpu, task, edge, c->task, now);
+	c->task = task;
+	if (!task)
+		return;
+	n->switches++;
+	if (n->last_cpu != cpu && n->last_cpu != TIERCE_CPUS)
+		n->migrations++;
+	n->last_cpu = cpu;
+	n->on_cpu = cpu;
+}
+
 /* Take the path in cpu.next: revoke what is not on it, bottom up, then grant what is new, top down. */
 TIERCE_FN int commit(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	u32 i, edge, head, task, taken, same, before = c->task;
+	u32 i, edge, head, taken, same;
 
 	for (same = ZERO; same < TIERCE_PATH && same < c->next_length && same < c->path_length && CAN_LOOP; same++)
 		if (AT(cpu_at(cpu)->path, same) != AT(cpu_at(cpu)->next, same))
@@ -1045,17 +1155,59 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		}
 	}
 	c->path_length = c->next_length;
-	task = c->path_length ? edge_at(AT(cpu_at(cpu)->path, c->path_length - 1))->child : TIERCE_NONE;
-	c->task = task;
-	if (task != before) {
-		port_trace(TIERCE_EV_decision, cpu, task, task ? AT(cpu_at(cpu)->path, c->path_length - 1) : 0, before, now);
-		if (task) {
-			node_at(task)->switches++;
-			if (node_at(task)->last_cpu != cpu && node_at(task)->last_cpu != TIERCE_CPUS)
-				node_at(task)->migrations++;
-			node_at(task)->last_cpu = cpu;
-			node_at(task)->on_cpu = cpu;
+	edge = c->path_length ? AT(cpu_at(cpu)->path, c->path_length - 1) : TIERCE_NONE;
+	task_set(cpu, edge ? edge_at(edge)->child : TIERCE_NONE, edge, now);
+	return 0;
+}
+
+/* walk, commit and path_until in one for a CPU whose task has blocked, as far down as the way is plain: what is still
+ * granted stays if its nodes pick it again, below that nothing is. 0: walk and commit have to see. */
+TIERCE_FN int descend(u32 cpu, u64 now)
+{
+	cpu_t *c = cpu_at(cpu);
+	u32 kept = c->path_length, edge = c->root_edge, parent = TIERCE_NONE, length, running;
+	u64 until = TIERCE_NEVER, at;
+	if (!c->online || !edge || !edge_is_servable(edge))
+		return 0;
+	for (length = 0; length < TIERCE_PATH; length++) {
+		edge_t *x = edge_at(edge);
+		node_t *n;
+		bool new = length >= kept;
+		if (new) {
+			if (!(x->flags & EDGE_PLAIN))
+				return 0;
+			port_trace(TIERCE_EV_grant, cpu, edge, x->child, 0, now);
+			x->state = TIERCE_GRANTED;
+			x->on_cpu = cpu;
+			x->grants++;
+			AT(cpu_at(cpu)->path, length) = edge;
+			c->path_length = length + 1;
 		}
+		if (parent) {
+			if (new) {
+				order_remove(edge);
+				node_at(parent)->running = edge;
+			}
+			at = policy_begin(edge, new, now);
+			until = at < until ? at : until;
+		}
+		parent = x->child;
+		n = node_at(parent);
+		if (n->kind == TIERCE_TASK) {
+			task_set(cpu, parent, edge, now);
+			c->until_ns = until;
+			return 1;
+		}
+		edge = n->order;
+		if (length + 1 < kept) {
+			running = AT(cpu_at(cpu)->path, length + 1);
+			if (!(edge_at(running)->flags & EDGE_COUNTED) ||
+			    (edge && policy_pick(parent, edge, running, now) != running))
+				return 0;
+			edge = running;
+		}
+		if (!edge)
+			return 0;
 	}
 	return 0;
 }
@@ -1090,20 +1242,12 @@ static inline void claims_drop(u32 cpu, u64 now)
 	}
 }
 
-/* When the CPU has to be entered again at the latest. */
-TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
+/* When budget or quantum of what the CPU runs ends. */
+TIERCE_FN u64 path_until(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 until = TIERCE_NEVER, at;
-	u32 link = domain_at(cpu)->events, i;
-	if (link)
-		until = link_at(link)->key;
-	if (cpu == S.shared_timer) {
-		link = domain_at(TIERCE_SHARED)->events;
-		at = link ? link_at(link)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
-		S.shared_until_ns = at;
-		until = at < until ? at : until;
-	}
+	u32 i;
 	for (i = 1; !c->outside && i < TIERCE_PATH && i < c->path_length && CAN_LOOP; i++) {
 		at = policy_until(AT(cpu_at(cpu)->path, i), now);
 		until = at < until ? at : until;
@@ -1111,12 +1255,28 @@ TIERCE_FN u64 cpu_until(u32 cpu, u64 now)
 	return until;
 }
 
+/* When the CPU has to be entered again at the latest; `until`: what path_until says. */
+static inline u64 cpu_until(u32 cpu, u64 until)
+{
+	u32 link = domain_at(cpu)->events;
+	u64 at;
+	if (link && link_at(link)->key < until)
+		until = link_at(link)->key;
+	if (cpu == S.shared_timer && S.fresh_row > 1) {
+		link = domain_at(TIERCE_SHARED)->events;
+		at = link ? link_at(link)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
+		S.shared_until_ns = at;
+		until = at < until ? at : until;
+	}
+	return until;
+}
+
 /* What the timer has to be set to: an earlier time stays, it only costs an entry that finds nothing to do. A quiet port
  * goes by until_ns. */
-static inline void cpu_arm(u32 cpu, u64 now)
+static inline void cpu_arm(u32 cpu, u64 until, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	c->until_ns = cpu_until(cpu, now);
+	c->until_ns = cpu_until(cpu, until);
 	if (S.quiet || c->until_ns < c->armed_ns || c->armed_ns <= now)
 		c->armed_ns = c->until_ns;
 }
@@ -1135,16 +1295,16 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 	if (own && c->armed_ns <= now)
 		c->armed_ns = TIERCE_NEVER; /* it fired; a decision that is due sets it again */
 	if (c->outside && own)
-		cpu_arm(cpu, now); /* its events, the shared ones perhaps, go on */
+		cpu_arm(cpu, TIERCE_NEVER, now); /* its events, the shared ones perhaps, go on */
 	if (c->outside || c->asked)
 		return 0;
 	walk(cpu, now);
 	cpu_settle(cpu, now);
 	same = path_same(cpu);
 	if (same && own)
-		cpu_arm(cpu, now);
+		cpu_arm(cpu, path_until(cpu, now), now);
 	else if (same)
-		c->until_ns = cpu_until(cpu, now);
+		c->until_ns = cpu_until(cpu, path_until(cpu, now));
 	if (!same || c->until_ns < c->armed_ns) {
 		c->asked = 1;
 		kick(cpu);
@@ -1171,17 +1331,20 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 	c->decisions++;
 	if (c->leaves)
 		port_fail("graph: decided before what ran was returned");
-	walk(cpu, now);
-	cpu_settle(cpu, now);
-	if (!path_same(cpu))
-		commit(cpu, now);
-	cpu_settle(cpu, now);
-	if (c->drained)
-		told_declined(cpu);
-	if (c->claims)
-		claims_drop(cpu, now);
-	cpu_settle(cpu, now);
-	cpu_arm(cpu, now);
+	if (c->task || c->outside || c->drained || c->claims || !descend(cpu, now)) {
+		walk(cpu, now);
+		cpu_settle(cpu, now);
+		if (!path_same(cpu))
+			commit(cpu, now);
+		cpu_settle(cpu, now);
+		if (c->drained)
+			told_declined(cpu);
+		if (c->claims)
+			claims_drop(cpu, now);
+		cpu_settle(cpu, now);
+		c->until_ns = path_until(cpu, now);
+	}
+	cpu_arm(cpu, c->until_ns, now);
 	task = c->task;
 	port_record(TIERCE_OP_decide, cpu, task, stolen_ns, at, c->until_ns, c->drained);
 	unlock(cpu);
@@ -1271,15 +1434,9 @@ static inline bool task_exists(u32 task)
 	return task && task < TIERCE_NODES && node_at(task)->kind == TIERCE_TASK && node_at(task)->domain != TIERCE_NODOMAIN;
 }
 
-TIERCE_FN u32 task_lock(u32 task)
+TIERCE_FN u32 task_lock_shared(u32 task)
 {
-	u32 tries, cpu = node_at(task)->domain;
-	if (cpu < TIERCE_CPUS) { /* nearly always, and it stays there unless it was just attached */
-		port_lock(cpu);
-		if (node_at(task)->domain == cpu)
-			return cpu;
-		port_unlock(cpu);
-	}
+	u32 tries, cpu;
 	for (tries = ZERO; tries < 64 && CAN_LOOP; tries++) {
 		cpu = task_cpu(task);
 		if (cpu < TIERCE_CPUS)
@@ -1299,6 +1456,17 @@ TIERCE_FN u32 task_lock(u32 task)
 	}
 	port_fail("graph: a task would not stay where it is");
 	return TIERCE_CPUS + 1;
+}
+static inline u32 task_lock(u32 task)
+{
+	u32 cpu = node_at(task)->domain;
+	if (cpu < TIERCE_CPUS) { /* nearly always, and it stays there unless it was just attached */
+		port_lock(cpu);
+		if (node_at(task)->domain == cpu)
+			return cpu;
+		port_unlock(cpu);
+	}
+	return task_lock_shared(task);
 }
 
 static inline void whole_compare(u32 cpu, u64 now)
@@ -1374,7 +1542,7 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	port_trace(TIERCE_EV_request, cpu, task, why, 0, now);
 	if (!n->servable) {
 		n->servable = 1;
-		stop = climb_lazily(task, now);
+		stop = climb_plainly(task, now);
 		if (domain_at(n->domain)->works)
 			settle_works(n->domain, now);
 	}
@@ -1383,52 +1551,6 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	else if (domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);
 	TASK_END(TIERCE_OP_request, task, why, 0);
-}
-
-/* The running task is off the CPU: its path is cut where a node still has something to run. */
-TIERCE_FN int path_cut(u32 cpu, u64 now)
-{
-	cpu_t *c = cpu_at(cpu);
-	u32 i, edge;
-	for (i = c->path_length; i > 0 && i <= TIERCE_PATH && CAN_LOOP; i--) {
-		edge_t *x = edge_at(AT(cpu_at(cpu)->path, i - 1));
-		node_t *child = node_at(x->child);
-		edge = AT(cpu_at(cpu)->path, i - 1);
-		if (child->servable)
-			break;
-		c->path_length = i - 1;
-		if ((x->flags & EDGE_PLAIN) && x->parent) {
-			node_t *n = node_at(x->parent);
-			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
-			x->state = TIERCE_WAITING;
-			n->running = TIERCE_NONE;
-			policy_revoke(edge, TIERCE_BLOCKED, now);
-			if (x->flags & EDGE_COUNTED) {
-				x->flags &= ~EDGE_COUNTED;
-				n->servable--;
-			}
-			child->able = 0;
-			if (n->heeds & TIERCE_HEEDS_DEADLINES)
-				deadline_follow(edge, now);
-			continue;
-		}
-		if (x->flags & EDGE_HEAD)
-			x->told = TIERCE_UNTOLD;
-		edge_revoke(edge, TIERCE_BLOCKED, now);
-		if (x->flags & EDGE_COUNTED) {
-			x->flags &= ~EDGE_COUNTED;
-			if (x->parent)
-				node_at(x->parent)->servable--;
-		}
-		if (child->row || child->conditional || x->next_parent || child->first_parent != edge)
-			work_push(x->child); /* its other parents have to know */
-		else
-			child->able = 0;
-		deadline_follow(edge, now);
-		if (x->flags & EDGE_HEAD)
-			head_free(x->child, cpu, now);
-	}
-	return 0;
 }
 
 TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
@@ -1442,28 +1564,28 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 	cpu = task_lock(task);
 	if (cpu > TIERCE_CPUS)
 		return TIERCE_E_no_such_node;
+	if (cpu < TIERCE_CPUS && cpu_at(cpu)->task == task && n->servable) {
+		/* its CPU has to decide in any case, and if it does so at once charges and cuts its path by then */
+		port_trace(TIERCE_EV_release, cpu, task, why, 0, now);
+		cpu_at(cpu)->blocked_ns = now ? now : TIERCE_NEVER;
+		cpu_at(cpu)->until_ns = 0;
+		cpu_at(cpu)->drained = 0;
+		cpu_at(cpu)->asked = 1;
+		if (why != TIERCE_BLOCKED || n->domain == TIERCE_SHARED)
+			cpu_advance(cpu, now, 0); /* it is elsewhere, or others look at it */
+		kick(cpu);
+		TASK_END(TIERCE_OP_release, task, why, 0);
+	}
 	if (cpu < TIERCE_CPUS)
 		now = cpu_advance(cpu, now, 0);
 	port_trace(TIERCE_EV_release, cpu, task, why, 0, now);
 	if (n->servable) {
 		n->servable = 0;
-		if (cpu < TIERCE_CPUS && cpu_at(cpu)->task == task) {
-			cpu_at(cpu)->task = TIERCE_NONE;
-			n->on_cpu = TIERCE_CPUS;
-			path_cut(cpu, now);
-			port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
-			cpu_settle(cpu, now);
-			cpu_at(cpu)->asked = 1; /* its CPU has to decide in any case */
-			kick(cpu);
-		} else {
-			climb(task, now);
-			if (domain_at(n->domain)->works)
-				settle_works(n->domain, now);
-			task_settle(cpu, now);
-		}
-	} else {
-		task_settle(cpu, now);
+		climb(task, now);
+		if (domain_at(n->domain)->works)
+			settle_works(n->domain, now);
 	}
+	task_settle(cpu, now);
 	TASK_END(TIERCE_OP_release, task, why, 0);
 }
 

@@ -54,17 +54,18 @@ static inline void order_insert(u32 edge, u64 key)
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
 	link_t *link = link_at(edge);
-	if (x->flags & EDGE_LOCAL) {
-		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
-	} else if (node->order) {
-		node->order = heap_insert(node->order, edge, key);
-	} else {
+	u32 local = x->flags & EDGE_LOCAL;
+	if (!(node->order | local)) {
 		link->key = key;
 		link->left = 0;
 		link->right = 0;
 		link->up = 0;
 		link->rank = 1;
 		node->order = edge;
+	} else if (!local) {
+		node->order = heap_insert(node->order, edge, key);
+	} else {
+		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
 	}
 }
 static inline void order_remove(u32 edge)
@@ -72,22 +73,50 @@ static inline void order_remove(u32 edge)
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
 	link_t *link = link_at(edge);
-	if (!link->rank)
-		return;
-	if (x->flags & EDGE_LOCAL) {
-		AT(row_at(node->row)->order, x->cpu) = heap_remove(AT(row_at(node->row)->order, x->cpu), edge);
-	} else if (node->order != edge || link->left) {
-		node->order = heap_remove(node->order, edge);
-	} else {
+	if (node->order == edge && !link->left) {
 		link->rank = 0;
 		node->order = 0;
+	} else if (!link->rank) {
+		return;
+	} else if (!(x->flags & EDGE_LOCAL)) {
+		node->order = heap_remove(node->order, edge);
+	} else {
+		AT(row_at(node->row)->order, x->cpu) = heap_remove(AT(row_at(node->row)->order, x->cpu), edge);
 	}
 }
 
 /* Do other children wait for the CPU that runs one? */
 static inline bool node_contended(u32 node)
 {
-	return node_at(node)->servable > (node_at(node)->row ? node_at(node)->holds : 1);
+	u32 servable = node_at(node)->servable;
+	return servable > 1 && (!node_at(node)->row || servable > node_at(node)->holds);
+}
+
+/* ---- what runs, and for how long ---- */
+
+/* What the port has found stolen since the CPU was charged last. For a replay it comes before the entry that asks first. */
+static inline u64 taken_since(u32 cpu, u64 now)
+{
+	cpu_t *c = cpu_at(cpu);
+	u64 taken_ns = c->taken_ns - c->told_ns;
+	if (taken_ns) {
+		c->told_ns += taken_ns;
+		c->held_ns += taken_ns;
+		port_record(TIERCE_OP_taken, cpu, 0, taken_ns, now, 0, 0);
+	}
+	return c->held_ns;
+}
+
+/* How long the running child of a node in a CPU's own tree has run beyond what it is charged for. */
+static inline u64 uncharged_ns(u32 node, u64 now)
+{
+	u32 cpu = node_at(node)->domain;
+	u64 elapsed, stolen;
+	if (cpu >= TIERCE_CPUS || cpu_at(cpu)->outside || now <= cpu_at(cpu)->charged_ns)
+		return 0;
+	elapsed = now - cpu_at(cpu)->charged_ns;
+	stolen = taken_since(cpu, now);
+	return elapsed > stolen ? elapsed - stolen : 0;
 }
 
 /* ---- events ---- */

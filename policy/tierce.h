@@ -39,7 +39,6 @@ enum tierce_policy { TIERCE_POLICY_LIST(TIERCE_ENUM, ) TIERCE_POLICIES_END };
 
 /* Policy flags. */
 #define TIERCE_HEEDS_DEADLINES 1u /* announce() matters to it */
-#define TIERCE_HEEDS_USE       2u /* its request() looks at what the running child has used: charge that before */
 
 /* Why an edge is requested, released or revoked. */
 enum tierce_why {
@@ -210,10 +209,11 @@ struct tierce_cpu {
 	u32 crossings, claims;		    /* crossing edges; claims made and not yet settled */
 	u64 drained;			    /* inbox bits taken by the last entry */
 	u64 charged_ns;			    /* everything before is accounted for */
+	u64 blocked_ns;			    /* what runs blocked then, and the next entry finds out; 0: it did not */
 	u64 until_ns;			    /* when the next entry is due at the latest */
 	u64 armed_ns;			    /* what the timer is to be set to: lazily, it may stay earlier than until_ns */
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
-	u64 taken_ns, told_ns;		    /* stolen as the port has found, ever; how much of it was charged around */
+	u64 taken_ns, told_ns, held_ns; /* stolen as the port has found, ever; recorded of it; of that not yet charged around */
 	u64 decisions, entries, events;
 	u32 crossing[TIERCE_CROSSINGS];
 };
@@ -258,15 +258,16 @@ TIERCE_FN int graph_init(u32 cpus, u64 now);
 /* Every entry below: lock, charge the running path, drain the inbox, handle due events (at most 64; if more are due
  * until_ns is in the past), the operation, unlock. Operations on a CPU's tree end with a comparison: when a decision
  * there would change what it runs, or its timer has to be set earlier than armed_ns, the CPU is kicked (port_kick).
- * In `quiet` states the comparison is left out and every touched CPU is kicked. A request charges the running path only
- * where what it has used matters to the request.
+ * In `quiet` states the comparison is left out and every touched CPU is kicked. A request charges
+ * nothing; the release of what runs is charged, and its path cut, by the CPU's next entry.
  *
  * `stolen_ns` of an entry is the part of the time since the CPU's last entry that interrupts took. A port that finds out
  * between entries adds to tierce.cpu[cpu].taken_ns instead, on that CPU only: the next charge passes it. Time between
  * graph_outside(cpu, 1) and graph_outside(cpu, 0) is stolen as a whole. A `now` before the CPU's last charge counts as
  * that charge. */
 
-/* A task became able to use a CPU / no longer is: from any CPU; a running task is released where it runs. */
+/* A task became able to use a CPU / no longer is: from any CPU; a running task is released where it runs. TIERCE_NEVER as
+ * the time of its release: with the CPU's next entry, if only that CPU can run it. */
 TIERCE_FN int graph_request(u32 task, u32 why, u64 now);
 TIERCE_FN int graph_release(u32 task, u32 why, u64 now);
 /* The absolute deadline of the task's current job; TIERCE_NEVER for none. */

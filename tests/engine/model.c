@@ -834,7 +834,7 @@ static const char *check_conserving(void)
 			continue;
 		}
 		saved = S;
-		if (cpu_until(cpu, S.cpu[cpu].charged_ns) < S.cpu[cpu].armed_ns)
+		if (cpu_until(cpu, path_until(cpu, S.cpu[cpu].charged_ns)) < S.cpu[cpu].armed_ns)
 			return "at rest a timer is set too late";
 		S = saved;
 		walk(cpu, now);

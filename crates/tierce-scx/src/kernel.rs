@@ -273,6 +273,7 @@ impl Kernel {
         }
         let mut object = Object::open()?;
         object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
+        object.set_constant("traces", &u32::from(options.trace_kinds != 0).to_ne_bytes())?;
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
         object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
         object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
