@@ -1437,21 +1437,21 @@ static inline bool task_exists(u32 task)
 TIERCE_FN u32 task_lock_shared(u32 task)
 {
 	u32 tries, cpu;
+	bool shared;
 	for (tries = ZERO; tries < 64 && CAN_LOOP; tries++) {
 		cpu = task_cpu(task);
 		if (cpu < TIERCE_CPUS)
 			port_lock(cpu);
-		if (node_at(task)->domain == TIERCE_SHARED) {
-			if (cpu < TIERCE_CPUS)
-				shared_lock(cpu);
-			else
-				port_lock(TIERCE_SHARED);
-		}
-		if (cpu == task_cpu(task))
+		shared = node_at(task)->domain == TIERCE_SHARED;
+		if (shared && cpu < TIERCE_CPUS)
+			shared_lock(cpu);
+		else if (shared)
+			port_lock(TIERCE_SHARED);
+		if (cpu == task_cpu(task) && (shared || cpu < TIERCE_CPUS))
 			return cpu;
 		if (cpu < TIERCE_CPUS)
 			unlock(cpu);
-		else
+		else if (shared)
 			shared_unlock();
 	}
 	port_fail("graph: a task would not stay where it is");
