@@ -626,8 +626,9 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
-	for (other = ZERO; other < S.cpus && CAN_LOOP; other++)
-		port_lock(other);
+	for (other = 0; other < TIERCE_CPUS; other++) /* not CAN_LOOP here and below: what is locked is unlocked */
+		if (other < S.cpus)
+			port_lock(other);
 	now = cpu_advance(cpu, now, 0);
 	shared_lock(cpu);
 	cpu_at(cpu)->online = online;
@@ -644,7 +645,8 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	port_record(TIERCE_OP_online, cpu, online, 0, at, TIERCE_OK, cpu_at(cpu)->drained);
 	cpu_at(cpu)->shares = 0;
 	shared_unlock();
-	for (other = S.cpus; other > 0 && CAN_LOOP; other--)
-		port_unlock(other - 1);
+	for (other = 0; other < TIERCE_CPUS; other++)
+		if (other < S.cpus)
+			port_unlock(other);
 	return TIERCE_OK;
 }
