@@ -96,7 +96,7 @@ struct tierce_side {
 	u32 default_node;
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */
-	u32 pad;
+	u32 lock_lost;
 	u64 default_jobs; /* deadline_ns of its leaves */
 	u64 lost;	  /* records */
 	u64 overflows;	  /* threads that found no leaf */

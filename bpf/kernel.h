@@ -130,6 +130,7 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((weak, s
 #define SCX_OPS_ENQ_MIGRATION_DISABLED 16ull
 #define PF_EXITING		       0x00000004u
 #define PF_KTHREAD		       0x00200000u
+#define PF_NO_SETAFFINITY	       0x04000000u
 #define TASK_DEAD		       0x80u
 #define MAX_RT_PRIO		       100
 #define ENOENT			       2

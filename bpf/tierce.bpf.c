@@ -186,7 +186,7 @@ static inline u32 leaf_known(struct task_struct *p)
 /* A kernel thread of one CPU: part of the kernel's own work there, never scheduled by us. */
 static inline bool thread_is_pinned(struct task_struct *p)
 {
-	return (p->flags & PF_KTHREAD) && p->nr_cpus_allowed == 1;
+	return (p->flags & (PF_KTHREAD | PF_NO_SETAFFINITY)) == (PF_KTHREAD | PF_NO_SETAFFINITY) && p->nr_cpus_allowed == 1;
 }
 static inline void slice_set(struct task_struct *p, u64 slice)
 {
@@ -200,8 +200,9 @@ static inline void slice_set(struct task_struct *p, u64 slice)
 
 #define AWAY_NS	     2000000 /* a thread of a higher class that runs longer is not waited for */
 #define FORGOTTEN_NS 1000000 /* a CPU that was asked to decide has done so long before */
-#define LOCK_ROUNDS  1000 /* together a minute at least */
-#define LOCK_TRIES   (8 << 20)
+#define LOCK_NS	     20000000000 /* nobody holds a lock this long, not even on a virtual CPU that stands still */
+#define LOCK_ROUNDS  (8 << 20)
+#define LOCK_TRIES   1000
 
 static inline void port_kick(u32 cpu)
 {
@@ -209,11 +210,18 @@ static inline void port_kick(u32 cpu)
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. */
+/* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. Once a lock
+ * was lost nobody waits any more: the scheduler is on its way out. */
 static inline void ticket_wait(volatile u32 *now_serving, u32 mine)
 {
+	u64 began = now_ns();
 	int round, tries;
-	bpf_for(round, 0, LOCK_ROUNDS) bpf_for(tries, 0, LOCK_TRIES) if (*now_serving == mine) return;
+	bpf_for(round, 0, LOCK_ROUNDS) {
+		bpf_for(tries, 0, LOCK_TRIES) if (*now_serving == mine || SIDE.lock_lost) return;
+		if (now_ns() - began > LOCK_NS)
+			break;
+	}
+	SIDE.lock_lost = 1;
 	port_fail("a lock stayed taken");
 }
 TIERCE_FN int lock_wait(u32 domain, u32 mine)
@@ -226,6 +234,7 @@ static inline void port_lock(u32 domain)
 	u32 mine = __sync_fetch_and_add(&domain_at(domain)->ticket, 1);
 	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
 		lock_wait(domain, mine);
+	asm volatile("" ::: "memory");
 }
 static inline void port_unlock(u32 domain)
 {
@@ -772,7 +781,7 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	unsigned long flags;
 	u32 cpu = *key;
 	u64 now;
-	if (cpu >= TIERCE_CPUS)
+	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
 	side_at(cpu)->timer_ns = TIERCE_NEVER;
 	if (cpu_is_gone(cpu)) /* its timer has come to another CPU */
@@ -1317,7 +1326,14 @@ s32 BPF_PROG(tierce_init)
 SEC("struct_ops/exit")
 void BPF_PROG(tierce_exit, struct scx_exit_info *info)
 {
+	u32 cpu;
 	SIDE.ready = 0;
+	for (cpu = ZERO; cpu < cpus_here && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+		u32 id = cpu;
+		struct timer *t = bpf_map_lookup_elem(&timers, &id);
+		if (t)
+			bpf_timer_cancel(&t->timer);
+	}
 	exit_info.code = info->exit_code;
 	bpf_probe_read_kernel_str(exit_info.reason, sizeof exit_info.reason, info->reason);
 	bpf_probe_read_kernel_str(exit_info.message, sizeof exit_info.message, info->msg);

@@ -402,7 +402,7 @@ mod tests {
 
     fn live(tid: u32, comm: &str) -> Live {
         let thread = Thread { comm: comm.into(), pcomm: comm.into(), pid: tid, tid, ..Default::default() };
-        Live { thread, class: Class::Other, allowed: 3, allowed_count: 2 }
+        Live { thread, class: Class::Other, allowed: 3, allowed_count: 2, is_bound: false }
     }
 
     fn ids(list: &[Shown]) -> Vec<u32> {
@@ -429,6 +429,7 @@ mod tests {
         threads[8].class = Class::RoundRobin;
         threads[9].thread.is_kthread = true;
         threads[9].allowed_count = 1;
+        threads[9].is_bound = true;
         threads[10].allowed = 1;
         let result = dry_run(&plan(), &threads, Pools::default()).unwrap();
         let [audio, worker, nobody] = &result.entries[..] else { panic!("{result}") };
@@ -468,6 +469,9 @@ mod tests {
         let mut thread = live(9, "worker");
         thread.thread.is_kthread = true;
         thread.allowed_count = 1;
+        let free = dry_run(&plan(), &[thread.clone()], Pools::default()).unwrap();
+        assert_eq!(ids(&free.entries[1].bound), [9], "a thread like others, where there is one CPU");
+        thread.is_bound = true;
         let result = dry_run(&plan(), &[thread], Pools::default()).unwrap();
         assert_eq!(result.entries[1].refused[0].why, "a kernel thread of one CPU runs beside every plan");
     }

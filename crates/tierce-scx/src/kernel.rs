@@ -168,7 +168,7 @@ pub struct Side {
     pub default_node: u32,
     default_param: [u64; 4],
     default_nice: u32,
-    pad: u32,
+    lock_lost: u32,
     default_jobs: u64,
     /// Records that did not fit the ring.
     pub lost: u64,

@@ -70,12 +70,14 @@ pub struct Live {
     pub allowed: u64,
     /// How many CPUs it may run on.
     pub allowed_count: u32,
+    /// The kernel itself has chosen these, and nobody may change them.
+    pub is_bound: bool,
 }
 
 impl Live {
-    /// A kernel thread of one CPU: it runs beside every plan.
+    /// A kernel thread of one CPU: it runs beside every plan. On a machine of one CPU that is not every kernel thread.
     pub fn is_pinned(&self) -> bool {
-        self.thread.is_kthread && self.allowed_count == 1
+        self.thread.is_kthread && self.is_bound && self.allowed_count == 1
     }
 }
 
@@ -150,6 +152,7 @@ impl Proc {
             class: stat.class,
             allowed,
             allowed_count,
+            is_bound: stat.flags & PF_NO_SETAFFINITY != 0,
         };
         // Still the same thread?
         let again = Stat::parse(&read("stat")?)?;
@@ -158,6 +161,7 @@ impl Proc {
 }
 
 const PF_KTHREAD: u64 = 0x0020_0000;
+const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
 
 /// The numbers that name the entries of a folder.
 fn numbers(folder: &Path) -> Vec<u32> {
@@ -340,7 +344,7 @@ mod tests {
         };
         assert_eq!(
             all[0],
-            Live { thread: expected, class: Class::Fifo, allowed: 0x3_0000_0005, allowed_count: 4 }
+            Live { thread: expected, class: Class::Fifo, allowed: 0x3_0000_0005, allowed_count: 4, is_bound: false }
         );
         fs::remove_dir_all(root).unwrap();
     }
