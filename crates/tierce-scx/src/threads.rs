@@ -344,7 +344,13 @@ mod tests {
         };
         assert_eq!(
             all[0],
-            Live { thread: expected, class: Class::Fifo, allowed: 0x3_0000_0005, allowed_count: 4, is_bound: false }
+            Live {
+                thread: expected,
+                class: Class::Fifo,
+                allowed: 0x3_0000_0005,
+                allowed_count: 4,
+                is_bound: false
+            }
         );
         fs::remove_dir_all(root).unwrap();
     }
