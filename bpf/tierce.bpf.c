@@ -216,7 +216,8 @@ static inline void ticket_wait(volatile u32 *now_serving, u32 mine)
 {
 	u64 began = now_ns();
 	int round, tries;
-	bpf_for(round, 0, LOCK_ROUNDS) {
+	bpf_for(round, 0, LOCK_ROUNDS)
+	{
 		bpf_for(tries, 0, LOCK_TRIES) if (*now_serving == mine || SIDE.lock_lost) return;
 		if (now_ns() - began > LOCK_NS)
 			break;
