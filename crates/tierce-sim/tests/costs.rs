@@ -99,6 +99,29 @@ impl Maker {
         }
     }
 
+    /// Reservations, some of whose children get the rest, too.
+    fn joined(&mut self) {
+        self.text +=
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n[node.rt]\npolicy = \"reservation\"\n\
+                      under.top = { priority = 2 }\n[node.rest]\npolicy = \"fair\"\nquantum = \"2ms\"\n\
+                      under.top = { priority = 0 }\n";
+        let children = self.between(1, 4);
+        for _ in 0..children {
+            let period = self.between(2_000, 20_000);
+            let budget = (period * self.between(30, 90) / 100 / children).max(150);
+            let soft = ["under.rest = { weight = 2 }", "under.top = { priority = 1 }", ""]
+                [self.between(0, 2) as usize];
+            let under = format!("under.rt = {{ budget = \"{budget}us\", period = \"{period}us\" }}\n{soft}");
+            match self.between(0, 3) {
+                0 => self.sleeper(&under),
+                1 => self.node(&under, 30, 0),
+                _ => self.hungry(&under),
+            }
+        }
+        self.sleeper("under.rest = {}");
+        self.hungry("under.rest = {}");
+    }
+
     /// A node of one of the policies, with children; `share` per cent are to be used.
     fn node(&mut self, under: &str, share: u64, levels: u32) {
         let name = self.name("node");
@@ -151,6 +174,10 @@ fn plan(seed: u64) -> String {
     );
     if seed % 3 == 0 {
         maker.full();
+        return maker.text;
+    }
+    if seed % 5 == 1 {
+        maker.joined();
         return maker.text;
     }
     let share = maker.between(40, 100);
