@@ -105,8 +105,15 @@ TIERCE_FN int fair_is_behind(u32 edge)
 	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
 }
 
-/* Another child comes while one runs that has done so for `ran_ns` since it was charged: virtual time is as if it were charged
- * now. Alone until then, it begins another quantum if it has used the last. */
+/* A child alone has used its quantum: the rest of the one that is under way. */
+static inline void fair_quantum_next(edge_t *x, u64 tag, u64 quantum_ns, u64 ran_ns)
+{
+	u64 rest = quantum_rest(quantum_ns, x->fair.quantum_ns, ran_ns);
+	x->fair.quantum_ns = (s64)rest;
+	x->fair.begin = tag - x->fair.lead - fair_virtual(x->fair.inverse, quantum_ns - rest, 0, false);
+}
+
+/* Another child comes while one runs that has done so for `ran_ns` since it was charged: all is as if it were charged now. */
 static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
 {
 	edge_t *x = edge_at(running);
@@ -117,8 +124,8 @@ static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
 	if (x->fair.quantum_ns <= 0 && !fair_is_behind(running))
 		fair_quantum_begin(running);
 	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
-		x->fair.quantum_ns = (s64)(node->param[FAIR_QUANTUM] + ran_ns);
-		x->fair.begin = tag - x->fair.lead;
+		fair_quantum_next(x, tag, node->param[FAIR_QUANTUM], ran_ns);
+		x->fair.quantum_ns += (s64)ran_ns; /* which the charge takes off */
 	}
 }
 
@@ -184,12 +191,12 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 		node->tail = tag;
 	node->clock = fair_clock(node, tag);
 
-	x->fair.quantum_ns -= (s64)ran_ns;
-	if (x->fair.quantum_ns <= 0) {
+	if (x->fair.quantum_ns > (s64)ran_ns)
+		x->fair.quantum_ns -= (s64)ran_ns;
+	else if (node_contended(x->parent))
 		x->fair.quantum_ns = 0;
-		if (!node_contended(x->parent))
-			fair_quantum_begin(edge);
-	}
+	else
+		fair_quantum_next(x, tag, node->param[FAIR_QUANTUM], ran_ns);
 	return false;
 }
 

@@ -23,9 +23,25 @@ TIERCE_FN int round_robin_attach(u32 edge, u64 now)
 	return TIERCE_OK;
 }
 
+/* A child alone has used its quantum: another turn is under way. */
+static inline void round_robin_next(edge_t *x, u64 ran_ns)
+{
+	node_t *node = node_at(x->parent);
+	x->queue.quantum_ns = (s64)quantum_rest(node->param[ROUND_ROBIN_QUANTUM], x->queue.quantum_ns, ran_ns);
+	x->queue.turn = ++node->clock;
+}
+
 static inline void round_robin_request(u32 edge, u32 why, u64 now)
 {
 	if (why != TIERCE_RESTORED) {
+		u32 running = parent_of(edge)->running;
+		if (running && !node_contended(edge_at(edge)->parent)) {
+			u64 ran_ns = uncharged_ns(edge_at(edge)->parent, now);
+			if (ran_ns && edge_at(running)->queue.quantum_ns <= (s64)ran_ns) {
+				round_robin_next(edge_at(running), ran_ns);
+				edge_at(running)->queue.quantum_ns += (s64)ran_ns; /* which the charge takes off */
+			}
+		}
 		edge_at(edge)->queue.turn = ++parent_of(edge)->clock;
 		edge_at(edge)->queue.quantum_ns = 0;
 	}
@@ -62,10 +78,13 @@ static inline void round_robin_revoke(u32 edge, u32 why, u64 now)
 static inline bool round_robin_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	x->queue.quantum_ns -= (s64)ran_ns;
-	if (x->queue.quantum_ns <= 0) {
+	if (x->queue.quantum_ns > (s64)ran_ns) {
+		x->queue.quantum_ns -= (s64)ran_ns;
+	} else if (node_contended(x->parent)) {
 		x->queue.quantum_ns = (s64)parent_of(edge)->param[ROUND_ROBIN_QUANTUM];
 		x->queue.turn = ++parent_of(edge)->clock;
+	} else {
+		round_robin_next(x, ran_ns);
 	}
 	return false;
 }

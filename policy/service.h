@@ -119,6 +119,13 @@ static inline u64 uncharged_ns(u32 node, u64 now)
 	return elapsed > stolen ? elapsed - stolen : 0;
 }
 
+/* The rest of the quantum that is under way, when a child that nobody waited for has run beyond `rest_ns` of an earlier one:
+ * quanta follow each other without a gap, whenever somebody looks. */
+static inline u64 quantum_rest(u64 quantum_ns, s64 rest_ns, u64 ran_ns)
+{
+	return quantum_ns - (u64)((s64)ran_ns - rest_ns) % quantum_ns;
+}
+
 /* ---- events ---- */
 
 static inline void event_clear(u32 edge)
