@@ -84,7 +84,8 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u64 beside_ns; /* from then on threads without a leaf have a turn */
 	u32 overrun;   /* its thread runs on without a budget, up to user mode */
 	u32 overruns;  /* how often that was so */
-	u64 pads[1];
+	u32 blocked;   /* leaf whose thread goes to sleep, still to be released; 0: none */
+	u32 pad;
 };
 
 struct tierce_side {

@@ -567,7 +567,7 @@ static inline void cpu_goes(u32 cpu, u64 now)
 	side_at(cpu)->left = TIERCE_NONE;
 	graph_returned(cpu, now);
 	graph_online(cpu, 0, now);
-	graph_decide(cpu, now, 0);
+	graph_decide(cpu, 0, now, 0);
 	graph_returned(cpu, now);
 }
 static inline void cpu_comes(u32 cpu, u64 now)
@@ -914,29 +914,24 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
-	/* Was it decided for before it was in custody, or has it blocked, and nobody has looked since? */
-	if (node_at(leaf)->servable) {
-		if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
+	if (!node_at(leaf)->servable) {
+		if (enq_flags & SCX_ENQ_WAKEUP)
+			job_begin(leaf, now);
+		graph_request(leaf, TIERCE_WOKE, now);
+		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = 0;
-			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
-			return;
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
 		}
-		runs = node_at(leaf)->on_cpu;
-		if (runs >= S.cpus || cpu_at(runs)->task != leaf)
-			return;
-		if (!cpu_at(runs)->blocked_ns) {
-			if (runs != cpu || side_at(cpu)->awaits == leaf)
-				port_kick(runs);
-			return;
-		}
+		return;
 	}
-	if (enq_flags & SCX_ENQ_WAKEUP)
-		job_begin(leaf, now);
-	graph_request(leaf, TIERCE_WOKE, now);
-	if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
+	if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
 		leaf_at(leaf)->custody = 0;
-		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
+		return;
 	}
+	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
+	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf))
+		port_kick(runs);
 }
 
 SEC("struct_ops/dequeue")
@@ -965,19 +960,25 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	}
 	leaf_at(leaf)->custody = 0;
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
-	/* The one that runs goes to sleep: the decision that follows at once is what looks at the clock. */
-	side_at(cpu)->blocking =
-	    sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && side_at(cpu)->left != leaf;
-	now = side_at(cpu)->blocking && !leaf_at(leaf)->woke_ns && !traces && !record_entries ? TIERCE_NEVER : now_ns();
+	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && side_at(cpu)->left != leaf &&
+	    !leaf_at(leaf)->moving && !(p->__state & TASK_DEAD)) {
+		if (leaf_at(leaf)->woke_ns)
+			job_end(leaf, now_ns());
+		side_at(cpu)->blocked = leaf; /* the decision that follows at once releases it */
+		return;
+	}
+	now = now_ns();
 	if (side_at(cpu)->left == leaf) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
 	if (sleeps)
 		job_end(leaf, now);
-	if (node_at(leaf)->servable)
+	if (node_at(leaf)->servable) {
+		side_at(cpu)->blocking = cpu_at(cpu)->task == leaf && sleeps;
 		graph_release(leaf, sleeps ? TIERCE_BLOCKED : TIERCE_MOVED, now);
-	side_at(cpu)->blocking = 0;
+		side_at(cpu)->blocking = 0;
+	}
 	if (sleeps && (p->__state & TASK_DEAD)) {
 		t = thread_of(p);
 		if (t)
@@ -993,7 +994,7 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
 	struct thread *t;
-	u32 cpu = on, leaf, was = TIERCE_NONE, waits_on;
+	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, waits_on;
 	struct task_struct *task;
 	struct slot *slot;
 	bool fits, leaving = false;
@@ -1025,7 +1026,9 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	}
 	if (throttle_at_user)
 		side_at(cpu)->overrun = 0;
-	leaf = graph_decide(cpu, now, 0);
+	blocked = side_at(cpu)->blocked;
+	side_at(cpu)->blocked = TIERCE_NONE;
+	leaf = graph_decide(cpu, blocked, now, 0);
 	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
 			side_at(cpu)->left = was;
@@ -1104,6 +1107,13 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
+	task = side_at(cpu)->blocked;
+	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
+		side_at(cpu)->blocked = TIERCE_NONE;
+		side_at(cpu)->blocking = 1;
+		graph_release(task, TIERCE_BLOCKED, now_ns());
+		side_at(cpu)->blocking = 0;
+	}
 	/* A CPU on its way out or in is left alone: kicks and timers are queued on the CPU itself, and would stay there. But
 	 * whoever uses up its slice alone is queued there by the kernel, which then looks at the queue no more. */
 	if (cpu_is_gone(cpu)) {
@@ -1493,7 +1503,7 @@ int exercise(struct tierce_command *c)
 	case TIERCE_OP_request: result = graph_request(c->a, c->b, now); break;
 	case TIERCE_OP_release: result = graph_release(c->a, c->b, now); break;
 	case TIERCE_OP_announce: result = graph_announce(c->a, c->param[0], now); break;
-	case TIERCE_OP_decide: result = graph_decide(c->a, now, 0); break;
+	case TIERCE_OP_decide: result = graph_decide(c->a, 0, now, 0); break;
 	case TIERCE_OP_event: result = graph_event(c->a, now, 0); break;
 	case TIERCE_OP_returned: result = graph_returned(c->a, now); break;
 	case TIERCE_OP_outside: result = graph_outside(c->a, c->b, now); break;

@@ -629,7 +629,7 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	for (other = 0; other < TIERCE_CPUS; other++) /* not CAN_LOOP here and below: what is locked is unlocked */
 		if (other < S.cpus)
 			port_lock(other);
-	now = cpu_advance(cpu, now, 0);
+	now = cpu_advance(cpu, 0, now, 0);
 	shared_lock(cpu);
 	cpu_at(cpu)->online = online;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)

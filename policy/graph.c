@@ -570,7 +570,7 @@ TIERCE_FN u32 climb(u32 node, u64 now)
 	return 0;
 }
 
-TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns);
+TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns);
 TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now);
 
 /* The same for a request, as far up as the way is plain. */
@@ -733,11 +733,10 @@ TIERCE_FN int overrun_charge(u32 cpu, u32 task, u64 ran_ns, u64 now)
 
 /* Everything up to `now` is accounted for, bottom up. If what ran has blocked, its path is cut where a node still has
  * something to run. */
-TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
+TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns, ran;
-	bool cuts = c->blocked_ns;
 	u32 i, length = c->path_length;
 	if (S.fresh_row > 1)
 		path_lock(cpu);
@@ -776,7 +775,7 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 		if (!cuts)
 			continue;
 		if (child->servable) {
-			cuts = false;
+			cuts = 0;
 			continue;
 		}
 		c->path_length = length;
@@ -850,34 +849,27 @@ static inline void cpu_settle(u32 cpu, u64 now)
 		settle_works(TIERCE_SHARED, now);
 }
 
-/* What ran has blocked since the last entry: it is charged up to then, its path is cut. */
-static inline void task_cut(u32 cpu, u64 now, u64 stolen_ns)
+/* Bring the locked domain of a CPU to `now`; returns the time that counts. `blocks`: what it runs no longer can, its path
+ * is cut. */
+static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 task = c->task;
-	u64 end = c->blocked_ns < now ? c->blocked_ns : now;
-	if (end < c->charged_ns)
-		end = c->charged_ns;
-	node_at(task)->servable = 0;
-	node_at(task)->on_cpu = TIERCE_CPUS;
-	path_charge(cpu, end, end == now ? stolen_ns : 0);
-	c->blocked_ns = 0;
-	c->task = TIERCE_NONE;
-	port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
-	cpu_settle(cpu, now);
-}
-
-/* Bring the locked domain of a CPU to `now`; returns the time that counts. */
-static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
-{
-	cpu_t *c = cpu_at(cpu);
 	c->entries++;
 	if (now < c->charged_ns)
 		now = c->charged_ns;
-	if (c->blocked_ns)
-		task_cut(cpu, now, stolen_ns);
-	if (now != c->charged_ns) {
-		path_charge(cpu, now, stolen_ns);
+	if (blocks) {
+		if (S.fresh_row > 1)
+			path_lock(cpu);
+		node_at(task)->servable = 0;
+		node_at(task)->on_cpu = TIERCE_CPUS;
+	}
+	if (blocks || now != c->charged_ns) {
+		path_charge(cpu, blocks, now, stolen_ns);
+		if (blocks) {
+			c->task = TIERCE_NONE;
+			port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
+		}
 		cpu_settle(cpu, now);
 	}
 	c->drained = 0;
@@ -895,7 +887,7 @@ static inline u64 cpu_advance(u32 cpu, u64 now, u64 stolen_ns)
 TIERCE_FN u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
 {
 	port_lock(cpu);
-	return cpu_advance(cpu, now, stolen_ns);
+	return cpu_advance(cpu, 0, now, stolen_ns);
 }
 
 /* ---- downwards: the walk ---------------------------------------------------------------------------------------- */
@@ -1314,7 +1306,14 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 
 /* ---- entries ---------------------------------------------------------------------------------------------------- */
 
-TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
+/* The locked CPU's task can no longer use it. */
+static inline u64 task_blocks(u32 cpu, u32 task, u32 why, u64 now)
+{
+	port_trace(TIERCE_EV_release, cpu, task, why, 0, now);
+	return cpu_advance(cpu, 1, now, 0);
+}
+
+TIERCE_FN u32 graph_decide(u32 cpu, u32 blocked, u64 now, u64 stolen_ns)
 {
 	cpu_t *c;
 	u64 at = now;
@@ -1323,9 +1322,13 @@ TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns)
 		return TIERCE_NONE;
 	c = cpu_at(cpu);
 	port_lock(cpu);
+	if (blocked && blocked == c->task) {
+		task_blocks(cpu, blocked, TIERCE_BLOCKED, now);
+		port_record(TIERCE_OP_release, blocked, TIERCE_BLOCKED, 0, at, 0, 0);
+	}
 	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
 	c->asked = 0;
-	now = cpu_advance(cpu, now, stolen_ns);
+	now = cpu_advance(cpu, 0, now, stolen_ns);
 	inbox_drain(cpu, now);
 	cpu_settle(cpu, now);
 	c->decisions++;
@@ -1472,7 +1475,7 @@ static inline u32 task_lock(u32 task)
 static inline void whole_compare(u32 cpu, u64 now)
 {
 	if (now != cpu_at(cpu)->charged_ns && !S.quiet && !cpu_at(cpu)->asked)
-		path_charge(cpu, now, 0);
+		path_charge(cpu, 0, now, 0);
 	cpu_compare(cpu, now, 0);
 }
 
@@ -1537,7 +1540,7 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 		if (now < cpu_at(cpu)->charged_ns)
 			now = cpu_at(cpu)->charged_ns;
 	} else if (cpu < TIERCE_CPUS) {
-		now = cpu_advance(cpu, now, 0);
+		now = cpu_advance(cpu, 0, now, 0);
 	}
 	port_trace(TIERCE_EV_request, cpu, task, why, 0, now);
 	if (!n->servable) {
@@ -1565,19 +1568,13 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 	if (cpu > TIERCE_CPUS)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS && cpu_at(cpu)->task == task && n->servable) {
-		/* its CPU has to decide in any case, and if it does so at once charges and cuts its path by then */
-		port_trace(TIERCE_EV_release, cpu, task, why, 0, now);
-		cpu_at(cpu)->blocked_ns = now ? now : TIERCE_NEVER;
-		cpu_at(cpu)->until_ns = 0;
-		cpu_at(cpu)->drained = 0;
-		cpu_at(cpu)->asked = 1;
-		if (why != TIERCE_BLOCKED || n->domain == TIERCE_SHARED)
-			cpu_advance(cpu, now, 0); /* it is elsewhere, or others look at it */
+		task_blocks(cpu, task, why, now);
+		cpu_at(cpu)->asked = 1; /* its CPU has to decide in any case */
 		kick(cpu);
 		TASK_END(TIERCE_OP_release, task, why, 0);
 	}
 	if (cpu < TIERCE_CPUS)
-		now = cpu_advance(cpu, now, 0);
+		now = cpu_advance(cpu, 0, now, 0);
 	port_trace(TIERCE_EV_release, cpu, task, why, 0, now);
 	if (n->servable) {
 		n->servable = 0;
@@ -1599,7 +1596,7 @@ TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now)
 	if (cpu > TIERCE_CPUS)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS)
-		now = cpu_advance(cpu, now, 0);
+		now = cpu_advance(cpu, 0, now, 0);
 	if (node_at(task)->deadline_ns != deadline_ns)
 		deadline_spread(task, deadline_ns, now);
 	task_settle(cpu, now);

@@ -209,7 +209,6 @@ struct tierce_cpu {
 	u32 crossings, claims;		    /* crossing edges; claims made and not yet settled */
 	u64 drained;			    /* inbox bits taken by the last entry */
 	u64 charged_ns;			    /* everything before is accounted for */
-	u64 blocked_ns;			    /* what runs blocked then, and the next entry finds out; 0: it did not */
 	u64 until_ns;			    /* when the next entry is due at the latest */
 	u64 armed_ns;			    /* what the timer is to be set to: lazily, it may stay earlier than until_ns */
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
@@ -258,24 +257,23 @@ TIERCE_FN int graph_init(u32 cpus, u64 now);
 /* Every entry below: lock, charge the running path, drain the inbox, handle due events (at most 64; if more are due
  * until_ns is in the past), the operation, unlock. Operations on a CPU's tree end with a comparison: when a decision
  * there would change what it runs, or its timer has to be set earlier than armed_ns, the CPU is kicked (port_kick).
- * In `quiet` states the comparison is left out and every touched CPU is kicked. A request charges
- * nothing; the release of what runs is charged, and its path cut, by the CPU's next entry.
+ * In `quiet` states the comparison is left out and every touched CPU is kicked. A request charges nothing.
  *
  * `stolen_ns` of an entry is the part of the time since the CPU's last entry that interrupts took. A port that finds out
  * between entries adds to tierce.cpu[cpu].taken_ns instead, on that CPU only: the next charge passes it. Time between
  * graph_outside(cpu, 1) and graph_outside(cpu, 0) is stolen as a whole. A `now` before the CPU's last charge counts as
  * that charge. */
 
-/* A task became able to use a CPU / no longer is: from any CPU; a running task is released where it runs. TIERCE_NEVER as
- * the time of its release: with the CPU's next entry, if only that CPU can run it. */
+/* A task became able to use a CPU / no longer is: from any CPU; a running task is released where it runs. */
 TIERCE_FN int graph_request(u32 task, u32 why, u64 now);
 TIERCE_FN int graph_release(u32 task, u32 why, u64 now);
 /* The absolute deadline of the task's current job; TIERCE_NEVER for none. */
 TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now);
 /* Decide what `cpu` runs from `now` on; returns the task or TIERCE_NONE. The port then switches, sets its timer to
  * tierce.cpu[cpu].armed_ns if that differs from what it is set to, and calls graph_returned once the old task, if it
- * changed, is off the CPU, before the next decision there. */
-TIERCE_FN u32 graph_decide(u32 cpu, u64 now, u64 stolen_ns);
+ * changed, is off the CPU, before the next decision there. `blocked`: what ran has blocked; if it was this task, it is
+ * released first, as by graph_release. */
+TIERCE_FN u32 graph_decide(u32 cpu, u32 blocked, u64 now, u64 stolen_ns);
 /* Only charge and handle events, on `cpu` itself: its timer fired, or time was stolen. Kicks the CPU if its decision
  * would change, otherwise updates armed_ns. */
 TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns);

@@ -908,7 +908,7 @@ static void decide(u32 cpu)
 {
 	u32 before = S.cpu[cpu].task;
 	ghost(cpu)->fired = 0;
-	if (graph_decide(cpu, now, 0) != before && S.cpu[cpu].leaves)
+	if (graph_decide(cpu, 0, now, 0) != before && S.cpu[cpu].leaves)
 		ghost(cpu)->leaving = before;
 }
 

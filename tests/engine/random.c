@@ -184,14 +184,14 @@ static void task_gone(u32 index)
 	after("task gone");
 }
 
-static void decide(u32 cpu)
+static void decide(u32 cpu, u32 blocked)
 {
 	if (S.cpu[cpu].leaves) {
 		graph_returned(cpu, now);
 		after("returned");
 	}
 	kicked &= ~(1ull << cpu);
-	graph_decide(cpu, now, below(8) ? 0 : below(1000));
+	graph_decide(cpu, blocked, now, below(8) ? 0 : below(1000));
 	after("decide");
 }
 
@@ -207,7 +207,7 @@ static void rest(void)
 				busy = true;
 			}
 			if (kicked >> cpu & 1) {
-				decide(cpu);
+				decide(cpu, TIERCE_NONE);
 				busy = true;
 			}
 		}
@@ -254,7 +254,7 @@ static void step(void)
 		if (kicked)
 			while (!(kicked >> cpu & 1))
 				cpu = (cpu + 1) % cpus;
-		decide(cpu);
+		decide(cpu, below(2) ? S.cpu[cpu].task : TIERCE_NONE);
 		break;
 	case 11:
 		if (S.cpu[cpu].leaves) {

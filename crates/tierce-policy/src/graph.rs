@@ -312,7 +312,7 @@ impl Graph {
                 2 => _ = raw::graph_request(a, b, now),
                 3 => _ = raw::graph_release(a, b, now),
                 4 => _ = raw::graph_announce(a, value, now),
-                5 => _ = raw::graph_decide(a, now, value),
+                5 => _ = raw::graph_decide(a, 0, now, value),
                 6 => _ = raw::graph_event(a, now, value),
                 7 => _ = raw::graph_returned(a, now),
                 8 => _ = raw::graph_outside(a, b, now),
@@ -499,7 +499,7 @@ impl Graph {
     #[inline]
     pub fn decide(&mut self, cpu: u32, now: u64, stolen_ns: u64) -> u32 {
         // SAFETY: see `call`.
-        self.call(|| unsafe { raw::graph_decide(cpu, now, stolen_ns) })
+        self.call(|| unsafe { raw::graph_decide(cpu, 0, now, stolen_ns) })
     }
 
     /// Charge, handle due events, kick `cpu` if its decision would change.

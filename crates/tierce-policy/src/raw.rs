@@ -100,7 +100,6 @@ pub struct Cpu {
     pub claims: u32,
     pub drained: u64,
     pub charged_ns: u64,
-    pub blocked_ns: u64,
     pub until_ns: u64,
     pub armed_ns: u64,
     pub used_ns: u64,
@@ -177,7 +176,7 @@ extern "C" {
     pub(crate) fn graph_request(task: u32, why: u32, now: u64) -> c_int;
     pub(crate) fn graph_release(task: u32, why: u32, now: u64) -> c_int;
     pub(crate) fn graph_announce(task: u32, deadline_ns: u64, now: u64) -> c_int;
-    pub(crate) fn graph_decide(cpu: u32, now: u64, stolen_ns: u64) -> u32;
+    pub(crate) fn graph_decide(cpu: u32, blocked: u32, now: u64, stolen_ns: u64) -> u32;
     pub(crate) fn graph_event(cpu: u32, now: u64, stolen_ns: u64) -> c_int;
     pub(crate) fn graph_returned(cpu: u32, now: u64) -> c_int;
     pub(crate) fn graph_outside(cpu: u32, begins: u32, now: u64) -> c_int;

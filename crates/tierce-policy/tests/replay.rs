@@ -93,7 +93,6 @@ fn what_was_taken_is_stolen() {
     assert_eq!((graph.edge(edge).supply_ns, graph.cpu(0).stolen_ns, graph.until(0)), (700, 300, 2_300));
     graph.taken(0, 50);
     graph.release(task, 1_500);
-    graph.decide(0, 1_500, 0);
     assert_eq!((graph.edge(edge).supply_ns, graph.cpu(0).stolen_ns), (1_150, 350));
     // Idle time can be taken, too; never more than passes.
     graph.taken(0, 9_000);

@@ -153,7 +153,8 @@ pub struct CpuSide {
     overrun: u32,
     /// Budgets that ended in the kernel, whose threads ran on from there to user mode.
     pub overruns: u32,
-    pads: [u64; 1],
+    blocked: u32,
+    pad: u32,
 }
 
 /// The end of `struct tierce_side`.
