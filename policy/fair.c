@@ -16,7 +16,8 @@
  *      child's was when the quantum began.
  *   3. A waking child's tag is lifted to the node's virtual time, which is the smallest tag of those that want the CPU and
  *      never falls; when nobody wants it, it is the largest tag ever reached.
- *   4. A child that lost the CPU without blocking keeps its tag and the rest of its quantum.
+ *   4. A child that lost the CPU without blocking keeps its tag and the rest of its quantum. Quanta of a child alone
+ *      follow each other without a gap: a newcomer waits for the rest of the one under way.
  * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
  * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996).

@@ -7,7 +7,8 @@
  *
  * Rules
  *   1. The child with the oldest turn is picked; a running child keeps its turn until its quantum is used.
- *   2. A used quantum puts the child at the end, if others wait.
+ *   2. A used quantum puts the child at the end, if others wait. Quanta of a child alone follow each other without a gap: a
+ *      newcomer waits for the rest of the one under way.
  *   3. A child that lost the CPU without blocking keeps its turn and the rest of its quantum.
  * Gives up: proportional shares of children that block, and latency: n - 1 quanta pass before a newcomer runs.
  * Conservation: the order holds exactly the READY edges; each has a turn of its own.

@@ -107,13 +107,22 @@ impl Faults {
     fn report_with(&self, handler: &miette::GraphicalReportHandler) -> String {
         let mut text = String::new();
         for fault in &self.faults {
+            let shows = self.can_be_shown(fault.spot)
+                && fault.other.as_ref().is_none_or(|(other, _)| self.can_be_shown(*other));
             // Rendering into a String cannot fail; should it ever, the one-line form is still true.
-            if handler.render_report(&mut text, &Report::new(self, fault)).is_err() {
+            if !shows || handler.render_report(&mut text, &Report::new(self, fault)).is_err() {
                 text += &self.line(fault);
             }
             text.push('\n');
         }
         text
+    }
+
+    /// A spot far to the right is not drawn: nobody reads it, and drawing pads with 65,535 characters at most.
+    fn can_be_shown(&self, spot: Spot) -> bool {
+        const COLUMN_MAX: usize = 1_000;
+        let end = Spot { start: spot.start.saturating_add(spot.len), len: 0, ..spot };
+        [spot, end].into_iter().all(|spot| self.sources.place(spot).column <= COLUMN_MAX)
     }
 
     /// For tools: an array of faults.

@@ -129,3 +129,12 @@ fn every_rule_has_a_plan_that_breaks_it() {
     let unknown: Vec<_> = broken.difference(&rules()).cloned().collect();
     assert!(unknown.is_empty(), "{unknown:?}");
 }
+
+#[test]
+fn a_fault_far_to_the_right_is_reported_in_one_line() {
+    for text in [format!("a = {}", "[".repeat(70_000)), format!("a = \"{}\" b", "x".repeat(100_000))] {
+        let faults = Plan::parse(&text, "long.toml").unwrap_err();
+        assert!(faults.report().starts_with("long.toml:1:"), "{}", faults.report());
+        assert!(faults.report_plain().starts_with("long.toml:1:"));
+    }
+}

@@ -368,8 +368,14 @@ fn remarks(live: &Live) -> Vec<String> {
         let text = "threads could not stay where they were because of their affinity or a CPU that went";
         list.push(format!("{} {text}: they went to the default node", side.displaced));
     }
-    if side.lost + side.lost_entries > 0 {
-        list.push(format!("{} records were lost", side.lost + side.lost_entries));
+    if side.lost > 0 {
+        list.push(format!("{} events were lost: statistics and trace miss what they said", side.lost));
+    }
+    if side.lost_entries > 0 {
+        list.push(format!(
+            "{} recorded entries were lost: the record cannot be replayed beyond",
+            side.lost_entries
+        ));
     }
     if std::env::var_os("TIERCE_DEBUG").is_some() {
         list.push(format!("{:?}", live.bound()));
