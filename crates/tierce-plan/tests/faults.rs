@@ -132,9 +132,9 @@ fn every_rule_has_a_plan_that_breaks_it() {
 
 #[test]
 fn a_fault_far_to_the_right_is_reported_in_one_line() {
-    for text in [format!("a = {}", "[".repeat(70_000)), format!("a = \"{}\" b", "x".repeat(100_000))] {
-        let faults = Plan::parse(&text, "long.toml").unwrap_err();
-        assert!(faults.report().starts_with("long.toml:1:"), "{}", faults.report());
-        assert!(faults.report_plain().starts_with("long.toml:1:"));
-    }
+    let faults = Plan::parse(&format!("a = \"{}\" b", "x".repeat(100_000)), "long.toml").unwrap_err();
+    assert!(faults.report().starts_with("long.toml:1:100"), "{}", faults.report());
+    assert!(faults.report_plain().starts_with("long.toml:1:100"));
+    let deep = Plan::parse(&format!("a={}", "[".repeat(100_000)), "deep.toml").unwrap_err();
+    assert!(deep.report().contains("recursion"), "{}", deep.report());
 }
