@@ -410,8 +410,18 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 /* Lock what an edge between `domain` and the shared one may touch, and bring it to `now`. */
 static inline u64 control_enter(u32 domain, u64 now)
 {
-	u32 cpu = domain < TIERCE_CPUS ? domain : S.shared_timer;
-	now = cpu_enter(cpu, now, 0);
+	u32 cpu = domain, tries;
+	for (tries = 0; tries < 64; tries++) {
+		if (domain >= TIERCE_CPUS)
+			cpu = S.shared_timer;
+		port_lock(cpu);
+		if (domain < TIERCE_CPUS || cpu == S.shared_timer)
+			break; /* from here on it is the same: another needs the locks of all CPUs */
+		port_unlock(cpu);
+	}
+	if (tries == 64)
+		port_fail("graph: who serves the shared events changes all the time");
+	now = cpu_advance(cpu, 0, now, 0);
 	shared_lock(cpu);
 	return now;
 }
