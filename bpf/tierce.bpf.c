@@ -8,7 +8,8 @@
  *              requested
  *   dispatch   a CPU asks what to run: graph_decide; the thread goes from custody to the CPU's local queue
  *   dequeue    the kernel takes it back (affinity, class, ...): custody ends
- *   quiescent  it can no longer use a CPU: its leaf is released; a dead one gives its leaf back
+ *   quiescent  it can no longer use a CPU: its leaf is released, that of the running thread by the decision that follows
+ *              (cpu_side.blocked); a dead one gives its leaf back
  *   disable    it leaves our class (to a real-time one): the loader gives the leaf back
  *
  * Custody: a thread that was enqueued and not yet dispatched or dequeued. Only such a thread is inserted anywhere, so a
@@ -183,7 +184,7 @@ static inline u32 leaf_known(struct task_struct *p)
 	u32 leaf = *leaf_guess(p);
 	return leaf_at(leaf)->pid == (u32)p->pid ? leaf : TIERCE_NONE;
 }
-/* A kernel thread of one CPU: part of the kernel's own work there, never scheduled by us. */
+/* A kernel thread that the kernel has bound to one CPU: part of its own work there, never scheduled by us. */
 static inline bool thread_is_pinned(struct task_struct *p)
 {
 	return (p->flags & (PF_KTHREAD | PF_NO_SETAFFINITY)) == (PF_KTHREAD | PF_NO_SETAFFINITY) && p->nr_cpus_allowed == 1;
