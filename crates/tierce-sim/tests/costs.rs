@@ -6,28 +6,18 @@
 
 mod common;
 
-use common::MS;
+use common::{Maker, MS};
 use std::fmt::Write;
 use tierce_guarantee::{whole, Guarantee, Kind as Type, Parameter, Supply};
 use tierce_plan::{Costs, Plan};
-use tierce_sim::{Options, Simulation, Stream};
+use tierce_sim::{Options, Simulation};
 use tierce_trace::Kind;
 
 /// How finely progress is seen.
 const GRAIN_NS: u64 = 10_000;
 const END_NS: u64 = 250 * MS;
 
-struct Maker {
-    draws: Stream,
-    text: String,
-    names: u64,
-}
-
 impl Maker {
-    fn between(&mut self, least: u64, most: u64) -> u64 {
-        self.draws.between(least, most)
-    }
-
     fn name(&mut self, kind: &str) -> String {
         self.names += 1;
         format!("{kind}{}", self.names)
@@ -166,7 +156,7 @@ impl Maker {
 }
 
 fn plan(seed: u64) -> String {
-    let mut maker = Maker { draws: Stream::new(seed, "costs", 0), text: String::new(), names: 0 };
+    let mut maker = Maker::new(seed, "costs");
     let [switch, timer, level, migration] = [40, 30, 8, 20].map(|most| maker.us(0, most));
     let _ = writeln!(
         maker.text,

@@ -5,24 +5,14 @@
 
 mod common;
 
-use common::MS;
+use common::{Maker, MS};
 use std::fmt::Write;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind as Type, Parameter, Supply};
 use tierce_plan::Plan;
-use tierce_sim::{Options, Simulation, Stream};
+use tierce_sim::{Options, Simulation};
 use tierce_trace::Kind;
 
-struct Maker {
-    draws: Stream,
-    text: String,
-    names: u64,
-}
-
 impl Maker {
-    fn between(&mut self, least: u64, most: u64) -> u64 {
-        self.draws.between(least, most)
-    }
-
     fn budget(&mut self, share: u64) -> String {
         let period = self.between(4, 30);
         let budget = (period * self.between(1, share)).div_ceil(100).max(1);
@@ -77,7 +67,7 @@ impl Maker {
 
 /// A root of fixed priorities; below it reservations, some of whose children get the rest, too, and a fair rest.
 fn plan(seed: u64) -> String {
-    let mut maker = Maker { draws: Stream::new(seed, "promises", 0), text: String::new(), names: 0 };
+    let mut maker = Maker::new(seed, "promises");
     if seed % 3 == 0 {
         maker.node("cpu = 0", 2);
         return maker.text;

@@ -6,11 +6,29 @@
 
 use expect_test::Expect;
 use tierce_plan::Plan;
-use tierce_sim::{Options, Simulation};
+use tierce_sim::{Options, Simulation, Stream};
 use tierce_trace::report::{NodeReport, TaskReport};
 use tierce_trace::{Event, Kind, Report, Stats, TraceHeader};
 
 pub const MS: u64 = 1_000_000;
+
+/// Writes the text of a random plan.
+pub struct Maker {
+    pub draws: Stream,
+    pub text: String,
+    /// Names given so far.
+    pub names: u64,
+}
+
+impl Maker {
+    pub fn new(seed: u64, what: &str) -> Maker {
+        Maker { draws: Stream::new(seed, what, 0), text: String::new(), names: 0 }
+    }
+
+    pub fn between(&mut self, least: u64, most: u64) -> u64 {
+        self.draws.between(least, most)
+    }
+}
 
 /// `cpus 1; edf; A 2/10; B 3/15 phase 1; H busy; 20`: machine, policy of the root (and its quantum), tasks, and for how
 /// long. Plain numbers are milliseconds. A task has work/period or `busy`, then `deadline`, `phase`, and the parameters
