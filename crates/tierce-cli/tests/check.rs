@@ -58,7 +58,7 @@ fn what_does_not_hold_is_1() {
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&json["version"], &json["holds"]), (&1.into(), &false.into()));
+    assert_eq!((&json["version"], &json["holds"]), (&2.into(), &false.into()));
     assert_eq!(json["nodes"][0]["failures"][0]["line"], 1);
 }
 
@@ -141,7 +141,9 @@ fn explanations_and_needs() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     let begin = "audio: task below `rt`\n  promised  RESBH 2ms 10ms: 2ms in every period of 10ms, at any place in it, and no more: \
-                 who wants more waits for the next period\n            since admitted by `rt`, which has a whole CPU\n  \
+                 who wants more waits for the next period\n            since admitted by `rt`, which has a whole CPU\n              \
+                 ALL             `top`, by root\n              ALL             `top` → `rt`, by highest priority\n              \
+                 RESBH 2ms 10ms  `rt` → `audio`, by constant bandwidth server, hard (HLS Table 5.1): RESBH budget period\n  \
                  needs     RESBS 2ms 10ms ✓ from RESBH 2ms 10ms, admitted by `rt`";
     assert!(said.starts_with(begin), "{said}");
     assert!(said.contains("\n\ntop: fixed-priority\n  promised  ALL: all of a CPU\n"), "{said}");
@@ -153,6 +155,19 @@ fn explanations_and_needs() {
         "{}",
         text(&output.stderr)
     );
+    // for tools: that part alone
+    let output = tierce(&["check", "--json", "--explain", "audio", "examples/desktop.toml"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(
+        (output.status.code(), &json["version"], &json["name"]),
+        (Some(0), &2.into(), &"audio".into())
+    );
+    let steps = &json["tasks"][0]["guarantees"][0]["derivation"];
+    assert_eq!((&steps[2]["to"], &steps[2]["where"]["parent"]), (&"RESBH 2ms 10ms".into(), &"rt".into()));
+    let output = tierce(&["check", "--json", "--explain", "adio", "examples/desktop.toml"]);
+    assert!(output.status.code() == Some(2) && text(&output.stderr).contains("did you mean `audio`"));
+    let output = tierce(&["check", "--short", "--explain", "audio", "examples/desktop.toml"]);
+    assert_eq!(output.status.code(), Some(2));
     // a set is explained by its members, a replicated node by its replicas
     let said = text(&tierce(&["check", "--explain", "compiler", "examples/desktop.toml"]).stdout);
     assert!(said.starts_with("compiler: each of 4 tasks below `build`\n"), "{said}");

@@ -14,18 +14,17 @@
 
 use crate::exact::{self, fraction, percent, ratio, Share};
 use crate::faults::{Fault, Faults};
-use crate::model::{Child, Edge, Load, Need, Node, Plan};
+use crate::model::{Child, Edge, Load, Need, Plan};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::promises::{Promise, Promises, Proof};
 use crate::responses::mend_by_bisection;
 use crate::structure::Shape;
 use crate::units::show_time;
-use serde_json::{json, Value};
 use tierce_analysis::{Demand, Edf, Response, Supply, Task};
 
 /// Version of the JSON that [`Admission::to_json`] writes.
-pub const CHECK_VERSION: u32 = 1;
+pub const CHECK_VERSION: u32 = 2;
 
 /// The verdict on a plan.
 #[derive(Clone, Debug)]
@@ -754,84 +753,5 @@ impl Admission {
             }
         }
         Faults::new(faults, plan.sources.clone())
-    }
-}
-
-// ---- JSON -----------------------------------------------------------------------------------------------------------
-
-impl Admission {
-    /// For tools; see docs/plan-language.md, "tierce check --json".
-    pub fn to_json(&self, plan: &Plan) -> Value {
-        let share = |share: &Option<Share>| share.as_ref().map(fraction);
-        let promised = |promises: &[Promise]| -> Vec<Value> {
-            let of = |promise: &Promise| json!({ "text": promise.guarantee.to_string(), "because": promise.because });
-            promises.iter().map(of).collect()
-        };
-        let needs = |needs: &[Need], proofs: &[Proof]| -> Vec<Value> {
-            let of = |(need, proof): (&Need, &Proof)| json!({ "text": need.text, "proved_by": proof.as_ref().ok(), "reason": proof.as_ref().err() });
-            needs.iter().zip(proofs).map(of).collect()
-        };
-        let failure = |node: &Node, failure: &Failure| {
-            let place = plan.sources.place(node.spot);
-            let mend = failure.mend.as_ref().map(|mend| {
-                json!({
-                    "child": plan.child_name(plan.edges[mend.edge].child),
-                    "parameter": mend.parameter, "from_ns": mend.from_ns, "to_ns": mend.to_ns,
-                })
-            });
-            json!({
-                "rule": failure.rule, "file": place.file, "line": place.line, "column": place.column,
-                "message": failure.message, "value": failure.value, "bound": failure.bound, "mend": mend,
-            })
-        };
-        let nodes: Vec<_> = plan
-            .nodes
-            .iter()
-            .zip(&self.nodes)
-            .map(|(node, verdict)| {
-                let holds = verdict.law.map(|_| verdict.failures.is_empty());
-                json!({
-                    "name": node.name, "policy": policies::by_number(node.policy).map(|policy| policy.name),
-                    "holds": holds, "law": verdict.law.map(Law::name),
-                    "asked": share(&verdict.asked), "supply": share(&verdict.supply),
-                    "failures": verdict.failures.iter().map(|found| failure(node, found)).collect::<Vec<_>>(), "open": verdict.open,
-                    "guarantees": promised(&verdict.promises), "needs": needs(&node.needs, &verdict.needs),
-                })
-            })
-            .collect();
-        let edges: Vec<_> = plan
-            .edges
-            .iter()
-            .zip(&self.edges)
-            .map(|(edge, verdict)| {
-                let policy = policies::by_number(plan.nodes[edge.parent].policy);
-                let params = policy.map(|policy| policy.edge_params.iter().zip(edge.params));
-                let params: serde_json::Map<_, _> =
-                    params.into_iter().flatten().map(|(param, value)| (param.name.into(), value.into())).collect();
-                json!({
-                    "parent": plan.nodes[edge.parent].name, "child": plan.child_name(edge.child), "params": params,
-                    "rank": edge.rank, "when_spent": edge.when_spent, "supply": share(&verdict.supply),
-                    "guarantees": promised(&verdict.promises),
-                })
-            })
-            .collect();
-        let tasks: Vec<_> = plan
-            .tasks
-            .iter()
-            .zip(&self.tasks)
-            .map(|(task, verdict)| {
-                json!({
-                    "name": task.name, "asked": share(&verdict.asked), "supply": share(&verdict.supply),
-                    "may_miss": verdict.may_miss, "wcrt_ns": verdict.response.and_then(Response::ns), "guarantees": promised(&verdict.promises),
-                    "needs": needs(&task.needs, &verdict.needs),
-                })
-            })
-            .collect();
-        json!({
-            "version": CHECK_VERSION, "plan": plan.name, "holds": self.holds, "cpus": plan.machine.cpus,
-            "nodes": nodes, "edges": edges, "tasks": tasks,
-            "broken": self.broken(plan).iter().map(|broken| broken.to_json(plan)).collect::<Vec<_>>(),
-            "warnings": Faults::new(self.warnings(plan), plan.sources.clone()).to_json(),
-        })
     }
 }

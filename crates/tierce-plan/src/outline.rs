@@ -1,8 +1,9 @@
 //! The plan as a tree for people, with the verdict beside every part.
 
 use crate::admission::{Admission, NodeVerdict, TaskVerdict};
+use crate::derivation::Part;
 use crate::exact::{percent, Share};
-use crate::model::{Child, Edge, Need, Node, Plan, PARAMS};
+use crate::model::{Child, Edge, Need, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::promises::{Promise, Proof};
 use crate::remedies::Broken;
@@ -11,6 +12,28 @@ use crate::tree::closest;
 use crate::units::show_time;
 use std::fmt::Write;
 use tierce_guarantee::Kind;
+
+impl Plan {
+    /// The nodes (itself, or all its replicas) and tasks (itself, or all members of a set) of that name; otherwise perhaps the
+    /// name that was meant.
+    pub(crate) fn named(&self, name: &str) -> Result<(Vec<usize>, Vec<usize>), Option<&str>> {
+        let nodes = self.nodes.iter().enumerate().filter(|(_, node)| node.name == name || node.base == name);
+        let nodes: Vec<_> = nodes.map(|(index, _)| index).collect();
+        let set = self.sets.iter().find(|set| set.name == name);
+        let tasks: Vec<_> = match set {
+            Some(set) => set.members.clone().collect(),
+            None => self.tasks.iter().position(|task| task.name == name).into_iter().collect(),
+        };
+        if nodes.is_empty() && tasks.is_empty() && set.is_none() {
+            let nodes = self.nodes.iter().map(|node| &node.base);
+            let names = nodes
+                .chain(self.tasks.iter().map(|task| &task.name))
+                .chain(self.sets.iter().map(|set| &set.name));
+            return Err(closest(name, names.map(String::as_str)));
+        }
+        Ok((nodes, tasks))
+    }
+}
 
 impl Admission {
     /// A tree with ticks and crosses, then every failure in plain words with the smallest change that mends it.
@@ -43,31 +66,19 @@ impl Admission {
     pub fn explain<'p>(&self, plan: &'p Plan, name: &str) -> Result<String, Option<&'p str>> {
         let shape = Shape::new(plan);
         let set = plan.sets.iter().find(|set| set.name == name);
-        let first = set.and_then(|set| set.members.clone().next());
-        let task = plan.tasks.iter().position(|task| task.name == name).or(first);
+        let (mut waiting, tasks) = plan.named(name)?;
+        waiting.reverse();
+        let asked = waiting.clone();
         let mut text = String::new();
-        let mut waiting = Vec::new();
-        match task {
-            Some(task) => {
-                let (found, above) = (&self.tasks[task], &shape.task_parents[task]);
-                let what =
-                    set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
-                part(&mut text, plan, name, &what, above);
-                promised(&mut text, &found.promises, &plan.tasks[task].needs, &found.needs);
-                waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
-            }
-            None => {
-                let named = |node: &Node| node.name == name || node.base == name; // a node, or all its replicas
-                waiting.extend((0..plan.nodes.len()).rev().filter(|index| named(&plan.nodes[*index])));
-                waiting.extend(set.iter().flat_map(|set| set.under.iter().map(|edge| edge.parent)));
-            }
-        }
-        if waiting.is_empty() {
-            let nodes = plan.nodes.iter().map(|node| &node.base);
-            let names = nodes
-                .chain(plan.tasks.iter().map(|task| &task.name))
-                .chain(plan.sets.iter().map(|set| &set.name));
-            return Err(closest(name, names.map(String::as_str)));
+        if let Some(task) = tasks.first() {
+            let (found, above) = (&self.tasks[*task], &shape.task_parents[*task]);
+            let what =
+                set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
+            part(&mut text, plan, name, &what, above);
+            self.promised(&mut text, plan, (Part::Task(*task), true), &plan.tasks[*task].needs, &found.needs);
+            waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
+        } else if let Some(set) = set {
+            waiting.extend(set.under.iter().map(|edge| edge.parent));
         }
         let mut seen = Vec::new();
         while let Some(index) = waiting.pop() {
@@ -78,13 +89,52 @@ impl Admission {
             let (node, found, above) = (&plan.nodes[index], &self.nodes[index], &shape.parents[index]);
             let policy = policies::by_number(node.policy).map_or("node", |policy| policy.name);
             part(&mut text, plan, &node.name, policy, above);
-            promised(&mut text, &found.promises, &node.needs, &found.needs);
+            self.promised(
+                &mut text,
+                plan,
+                (Part::Node(index), asked.contains(&index)),
+                &node.needs,
+                &found.needs,
+            );
             for failure in &found.failures {
                 let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
             }
             waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
         }
         Ok(text)
+    }
+
+    /// `derived`: step by step from the CPUs.
+    fn promised(
+        &self,
+        text: &mut String,
+        plan: &Plan,
+        (part, derived): (Part, bool),
+        needs: &[Need],
+        proofs: &[Proof],
+    ) {
+        for (at, promise) in self.promises_to(part).iter().enumerate() {
+            let _ = writeln!(text, "  promised  {}: {}", promise.guarantee, promise.guarantee.meaning());
+            let _ = writeln!(text, "            since {}", promise.because);
+            let steps = if derived { self.derivation(plan, part, at) } else { Vec::new() };
+            let width =
+                steps.iter().map(|derived| derived.step.to.to_string().chars().count()).max().unwrap_or(0);
+            for derived in steps {
+                let _ = writeln!(
+                    text,
+                    "              {:<width$}  {}",
+                    derived.step.to.to_string(),
+                    derived.words()
+                );
+            }
+        }
+        for (need, proof) in needs.iter().zip(proofs) {
+            let (mark, why) = match proof {
+                Ok(shown) => ("✓", format!("from {}", shown.words)),
+                Err(reason) => ("✗", reason.clone()),
+            };
+            let _ = writeln!(text, "  needs     {} {mark} {why}", need.text);
+        }
     }
 
     fn verdict(&self, plan: &Plan, text: &mut String) {
@@ -172,20 +222,6 @@ fn part(text: &mut String, plan: &Plan, name: &str, what: &str, above: &[usize])
     let below = if parents.is_empty() { String::new() } else { format!(" below {}", parents.join(" and ")) };
     let gap = if text.is_empty() { "" } else { "\n" };
     let _ = writeln!(text, "{gap}{name}: {what}{below}");
-}
-
-fn promised(text: &mut String, promises: &[Promise], needs: &[Need], proofs: &[Proof]) {
-    for promise in promises {
-        let _ = writeln!(text, "  promised  {}: {}", promise.guarantee, promise.guarantee.meaning());
-        let _ = writeln!(text, "            since {}", promise.because);
-    }
-    for (need, proof) in needs.iter().zip(proofs) {
-        let (mark, why) = match proof {
-            Ok(shown) => ("✓", format!("from {shown}")),
-            Err(reason) => ("✗", reason.clone()),
-        };
-        let _ = writeln!(text, "  needs     {} {mark} {why}", need.text);
-    }
 }
 
 /// ": RESBH 2ms 10ms", where something is promised.

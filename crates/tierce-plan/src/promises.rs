@@ -15,6 +15,7 @@
 //! Several parents on one CPU are a join. Nothing is promised yet of what several CPUs reach.
 
 use crate::admission::NodeVerdict;
+use crate::derivation::{Origin, Step};
 use crate::model::{Child, Edge, Plan};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
@@ -31,11 +32,23 @@ pub struct Promise {
     pub guarantee: Guarantee,
     /// In words.
     pub because: String,
+    /// What it follows from.
+    pub origin: Origin,
+    /// And how: from there to the guarantee; empty where it is the same.
+    pub steps: Vec<Step>,
 }
 
 impl Promise {
     fn new(guarantee: Guarantee, because: impl Into<String>) -> Self {
-        Self { guarantee, because: because.into() }
+        Self { guarantee, because: because.into(), origin: Origin::None, steps: Vec::new() }
+    }
+
+    /// With what it follows from, in one step.
+    fn by(self, origin: Origin, from: &[&Guarantee], rule: &'static str, formula: &str) -> Self {
+        let from = from.iter().map(|from| (*from).clone()).collect();
+        let (to, because) = (self.guarantee.clone(), self.because.clone());
+        let step = Step { from, to, rule, formula: formula.to_string(), because };
+        Self { origin, steps: vec![step], ..self }
     }
 
     fn nothing(because: impl Into<String>) -> Vec<Self> {
@@ -43,8 +56,19 @@ impl Promise {
     }
 }
 
-/// What was shown: by what; or why not.
-pub type Proof = Result<String, String>;
+/// How something asked for was shown; or why not.
+pub type Proof = Result<Shown, String>;
+
+/// How something asked for was shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// In words.
+    pub words: String,
+    /// What it follows from.
+    pub origin: Origin,
+    /// And how.
+    pub steps: Vec<Step>,
+}
 
 /// Promises of a plan; each list has at least one, the strongest first.
 #[derive(Clone, Debug)]
@@ -72,10 +96,14 @@ impl Promises {
                 Promise::nothing(format!("several CPUs reach `{}`", node.name))
             } else if let Some(cpu) = node.roots.first() {
                 let runs = format!("`{}` is what CPU {cpu} runs", node.name);
-                vec![match plan.machine.left.get(*cpu as usize) {
-                    None => Promise::new(Guarantee::all(), runs),
-                    Some(left) => Promise::new(left.guarantee.clone(), format!("{runs}; {}", left.because)),
-                }]
+                let (promise, rule) = match plan.machine.left.get(*cpu as usize) {
+                    None => (Promise::new(Guarantee::all(), runs), "root"),
+                    Some(left) => {
+                        let because = format!("{runs}; {}", left.because);
+                        (Promise::new(left.guarantee.clone(), because), "what the machine leaves")
+                    }
+                };
+                vec![promise.by(Origin::Cpu(*cpu), &[], rule, "")]
             } else {
                 promises.joined(plan, &shape.parents[*index])
             };
@@ -95,7 +123,7 @@ impl Promises {
     fn joined(&self, plan: &Plan, above: &[usize]) -> Vec<Promise> {
         match above {
             [] => return Promise::nothing("it has no parent"),
-            [only] => return self.edges[*only].clone(),
+            [only] => return (0..self.edges[*only].len()).map(|at| self.through(*only, at)).collect(),
             _ => {}
         }
         let (conditional, plain): (Vec<_>, Vec<_>) =
@@ -108,26 +136,27 @@ impl Promises {
         let joined = joined.unwrap_or_default();
         // The first of these are the parents', in order.
         let of = |(place, joined): (usize, schedulers::Joined)| match plain.get(place) {
+            Some(edge) if parents[place] == joined.guarantee => self.through(*edge, 0),
             Some(edge) => {
-                let soft = if parents[place] == joined.guarantee {
-                    ""
-                } else {
-                    "; soft, since it has other parents"
-                };
-                Promise::new(joined.guarantee, format!("{}{soft}", self.edges[*edge][0].because))
+                let because = format!("{}; soft, since it has other parents", self.edges[*edge][0].because);
+                let origin = Origin::Edges(vec![(*edge, 0)]);
+                Promise::new(joined.guarantee, because).by(origin, &[&parents[place]], "join", "soft")
             }
-            None => Promise::new(joined.guarantee, format!("its parents together, {}", joined.rule)),
+            None => {
+                let origin = Origin::Edges(plain.iter().map(|edge| (*edge, 0)).collect());
+                let from: Vec<_> = parents.iter().collect();
+                let because = format!("its parents together, {}", joined.rule);
+                Promise::new(joined.guarantee, because).by(origin, &from, "join", joined.rule)
+            }
         };
         let mut found: Vec<_> = joined.into_iter().enumerate().map(of).collect();
         if let ([overrun], Some(first)) = (conditional.as_slice(), found.first().cloned()) {
-            found.extend(self.with_overrun(plan, &first, plan.edges[*overrun].parent));
+            found.extend(self.with_overrun(plan, &first, *overrun));
         }
         // Each alone, with what else is known of it.
-        let others = plain
-            .iter()
-            .flat_map(|edge| self.edges[*edge].iter().skip(1))
-            .filter(|promise| !promise.guarantee.kind().is_hard());
-        found.extend(others.cloned());
+        let others =
+            plain.iter().flat_map(|edge| (1..self.edges[*edge].len()).map(|at| self.through(*edge, at)));
+        found.extend(others.filter(|promise| !promise.guarantee.kind().is_hard()));
         if found.iter().any(|promise| promise.guarantee.kind() != Kind::Null) {
             found.retain(|promise| promise.guarantee.kind() != Kind::Null);
         }
@@ -138,13 +167,28 @@ impl Promises {
         found
     }
 
+    /// What comes through an edge.
+    fn through(&self, edge: usize, at: usize) -> Promise {
+        let Promise { guarantee, because, .. } = self.edges[edge][at].clone();
+        Promise { origin: Origin::Edges(vec![(edge, at)]), ..Promise::new(guarantee, because) }
+    }
+
     /// RESPS: a reservation, and a partition that it may use while it is spent.
-    fn with_overrun(&self, plan: &Plan, usual: &Promise, partition: usize) -> Option<Promise> {
+    fn with_overrun(&self, plan: &Plan, usual: &Promise, overrun: usize) -> Option<Promise> {
+        let partition = plan.edges[overrun].parent;
         let (amount, period) = usual.guarantee.amount_and_period()?;
         let (size, _) = self.nodes[partition][0].guarantee.amount_and_period()?;
         let numbers = vec![amount.clone(), period.clone(), size.clone().min(period.clone())];
         let because = format!("{}; `{}` while that is spent", usual.because, plan.nodes[partition].name);
-        Some(Promise::new(Guarantee::new(Kind::Resps, numbers)?, because))
+        let mut promise = Promise::new(Guarantee::new(Kind::Resps, numbers)?, because);
+        promise = promise.by(
+            usual.origin.clone(),
+            &[&usual.guarantee],
+            "overrun partition (HLS 6.2.2)",
+            "RESPS x y z",
+        );
+        promise.steps.splice(0..0, usual.steps.iter().cloned());
+        Some(promise)
     }
 
     fn pass_on(
@@ -197,17 +241,15 @@ impl Promises {
     pub fn prove(&self, promises: &[Promise], above: &[usize], need: &str) -> Proof {
         let goal = Guarantee::parse(need).map_err(|faults| faults.to_string())?;
         let mut first = None;
-        for promise in promises {
+        for (place, promise) in promises.iter().enumerate() {
             match show(&promise.guarantee, &goal, &Free::default()) {
                 Ok(derivation) => {
                     let steps =
                         derivation.steps.iter().map(|step| format!("; {} by {}", step.to, rule(step.rule)));
-                    return Ok(format!(
-                        "{}, {}{}",
-                        promise.guarantee,
-                        promise.because,
-                        steps.collect::<String>()
-                    ));
+                    let words =
+                        format!("{}, {}{}", promise.guarantee, promise.because, steps.collect::<String>());
+                    let steps = derivation.steps.into_iter().map(Step::from).collect();
+                    return Ok(Shown { words, origin: Origin::Promise(place), steps });
                 }
                 Err(refusal) => drop(first.get_or_insert(refusal)),
             }
@@ -217,8 +259,16 @@ impl Promises {
         {
             let parents: Vec<_> = above.iter().map(|edge| self.edges[*edge][0].guarantee.clone()).collect();
             let together = schedulers::joined_supply(&parents, window);
-            if let Some(Ok(_)) = together.as_ref().map(|together| show(together, &goal, &Free::default())) {
-                return Ok(format!("its {} parents supply it together, whatever their phases", above.len()));
+            if let Some((together, Ok(derivation))) =
+                together.map(|together| (together.clone(), show(&together, &goal, &Free::default())))
+            {
+                let words = format!("its {} parents supply it together, whatever their phases", above.len());
+                let rule = "sum of supply functions";
+                let formula = "RESCS Σ sbf(y) y".to_string();
+                let sum = Step { from: parents, to: together, rule, formula, because: words.clone() };
+                let steps = [sum].into_iter().chain(derivation.steps.into_iter().map(Step::from)).collect();
+                let origin = Origin::Edges(above.iter().map(|edge| (*edge, 0)).collect());
+                return Ok(Shown { words, origin, steps });
             }
         }
         if promises.iter().all(|promise| promise.guarantee.kind() == Kind::Null) {
@@ -297,15 +347,17 @@ fn by_priority(
                 Ok(toll) => toll,
                 Err(unknown) => return Promise::nothing(unknown),
             };
-            let pass = |promise: &Promise| {
+            let pass = |(place, promise): (usize, &Promise)| {
                 let because = format!("{}; highest priority below `{name}`", promise.because);
                 let guarantee = match &toll {
                     Some(toll) => toll.of(&promise.guarantee)?,
                     None => promise.guarantee.clone(),
                 };
-                Some(Promise::new(guarantee, because))
+                let (origin, formula) = (Origin::Promise(place), toll.as_ref().map_or("", |_| LESS_COSTS));
+                let from = [&promise.guarantee];
+                Some(Promise::new(guarantee, because).by(origin, &from, "highest priority", formula))
             };
-            let passed: Vec<_> = received.iter().filter_map(pass).collect();
+            let passed: Vec<_> = received.iter().enumerate().filter_map(pass).collect();
             return if passed.is_empty() {
                 Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"))
             } else {
@@ -317,6 +369,9 @@ fn by_priority(
     });
     each.collect()
 }
+
+/// A formula.
+const LESS_COSTS: &str = "less switches and timers";
 
 /// Why nothing is left.
 const COSTS_TAKE_ALL: &str = "switches and timers may take all of it";
@@ -346,8 +401,9 @@ fn reserved(
     if !verdict.failures.is_empty() {
         return all(format!("the budgets of `{name}` do not fit"));
     }
-    let admitted = if received.iter().any(|promise| promise.guarantee.is_whole_cpu()) {
-        format!("admitted by `{name}`, which has a whole CPU")
+    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
+    let (place, admitted) = if let Some(place) = whole_cpu {
+        (place, format!("admitted by `{name}`, which has a whole CPU"))
     } else {
         // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
         let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
@@ -357,9 +413,13 @@ fn reserved(
         };
         let servers: Vec<_> = edges.iter().map(server).collect();
         match fits(&servers, received) {
-            Ok(inside) => format!("admitted by `{name}` inside its {inside}"),
+            Ok(place) => (place, format!("admitted by `{name}` inside its {}", received[place].guarantee)),
             Err(why) => return all(format!("`{name}`: {why}")),
         }
+    };
+    let from = [&received[place].guarantee];
+    let by = |promise: Promise, formula: &str| {
+        promise.by(Origin::Promise(place), &from, "constant bandwidth server, hard (HLS Table 5.1)", formula)
     };
     let each = edges.iter().map(|edge| {
         let params = &plan.edges[*edge].params;
@@ -370,7 +430,9 @@ fn reserved(
         };
         let Some(toll) = toll else {
             return match Guarantee::reservation(Kind::Resbh, whole(budget_ns), whole(period_ns)) {
-                Some(guarantee) => vec![Promise::new(guarantee, admitted.clone())],
+                Some(guarantee) => {
+                    vec![by(Promise::new(guarantee, admitted.clone()), "RESBH budget period")]
+                }
                 None => Promise::nothing(format!("`{name}` gives a budget above its period")),
             };
         };
@@ -380,7 +442,7 @@ fn reserved(
         match Guarantee::reservation(Kind::Resbs, whole(left_ns), whole(period_ns)) {
             Some(guarantee) => {
                 let because = format!("{admitted}; switches and timers may take {}", show_time(lost_ns));
-                vec![Promise::new(guarantee, because)]
+                vec![by(Promise::new(guarantee, because), "RESBS (budget − costs) period")]
             }
             None => Promise::nothing(format!(
                 "`{name}`: {COSTS_TAKE_ALL}: {} of {}",
@@ -397,14 +459,14 @@ fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {
     Task { deadline_ns, ..Task::new(edge.params[budget], edge.params[period]) }
 }
 
-/// The guarantee in whose supply all budgets arrive by their deadlines.
-fn fits(servers: &[Task], received: &[Promise]) -> Result<Guarantee, String> {
+/// Which of the promises has the supply in which all budgets arrive by their deadlines.
+fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
     let mut edf = Edf::new();
     let mut why = format!("nothing is promised to it: {}", received[0].because);
     for (place, promise) in received.iter().enumerate() {
         let Some(supply) = Supply::of(&promise.guarantee) else { continue };
         let reason = match edf.demand(servers, &supply) {
-            Demand::Met => return Ok(promise.guarantee.clone()),
+            Demand::Met => return Ok(place),
             Demand::Exceeds { window_ns, due_ns } => format!(
                 "within {} budgets of {} may be due, more than {} is sure to give",
                 show_time(window_ns),
@@ -440,13 +502,15 @@ fn shared_by_weight(
     let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
     let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
     // With warp the error is not bounded; what is left is the share.
-    let supply = received.iter().find_map(|promise| {
-        if !warped {
-            return Some(promise.guarantee.clone()).filter(|guarantee| guarantee.kind() != Kind::Null);
-        }
-        Guarantee::ps(promise.guarantee.share())
+    let supply = received.iter().enumerate().find_map(|(place, promise)| {
+        let supply = if warped {
+            Guarantee::ps(promise.guarantee.share())
+        } else {
+            Some(promise.guarantee.clone()).filter(|guarantee| guarantee.kind() != Kind::Null)
+        };
+        Some((place, supply?))
     });
-    let Some(supply) = supply else {
+    let Some((place, supply)) = supply else {
         return all(format!("nothing is promised to `{name}`: {}", received[0].because));
     };
     let switch_ns = overheads.switch_ns(index);
@@ -461,9 +525,23 @@ fn shared_by_weight(
         Ok(children) => {
             let with = if warped { " (with warp the error is not bounded)" } else { "" };
             let because = format!("`{name}` shares {supply} by {}{with}", children.rule);
-            let each = children.guarantees.into_iter().zip(edges).map(|(guarantee, edge)| {
+            let from_supply: Vec<_> = if supply == received[place].guarantee {
+                Vec::new()
+            } else {
+                let (from, to) = (vec![received[place].guarantee.clone()], supply.clone());
+                let because = "with warp the error is not bounded".to_string();
+                vec![Step { from, to, rule: "warp", formula: "PS s".into(), because }]
+            };
+            let each = children.guarantees.iter().enumerate().zip(edges).map(|((child, guarantee), edge)| {
+                let guarantee = guarantee.clone();
+                let steps = children.derivation(child).steps.into_iter().map(Step::from);
+                let steps: Vec<_> = from_supply.iter().cloned().chain(steps).collect();
+                let origin = Origin::Promise(place);
                 let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
-                    Ok(None) => return vec![Promise::new(guarantee, because.clone())],
+                    Ok(None) => {
+                        let promise = Promise::new(guarantee, because.clone());
+                        return vec![Promise { origin, steps, ..promise }];
+                    }
                     Ok(Some(toll)) => toll,
                     Err(unknown) => return Promise::nothing(unknown),
                 };
@@ -478,10 +556,12 @@ fn shared_by_weight(
                 };
                 let because = format!("{because}, less switches and timers");
                 let left = left.and_then(|left| toll.of(&left));
-                left.map_or_else(
-                    || Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}")),
-                    |left| vec![Promise::new(left, because)],
-                )
+                let Some(left) = left else {
+                    return Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"));
+                };
+                let mut promise = Promise::new(left, because).by(origin, &[&guarantee], "costs", LESS_COSTS);
+                promise.steps.splice(0..0, steps);
+                vec![promise]
             });
             each.collect()
         }
@@ -503,9 +583,10 @@ fn in_turns(
     if let Some(crowd) = crowd(plan, index, edges) {
         return all(crowd);
     }
-    if !received.iter().any(|promise| promise.guarantee.is_whole_cpu()) {
+    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
+    let Some(place) = whole_cpu else {
         return all(format!("`{name}` has no whole CPU: its turns may be of any length"));
-    }
+    };
     let switch_ns = overheads.switch_ns(index);
     let turn_ns = quantum_ns.saturating_add(switch_ns).saturating_mul(children);
     let because = format!("`{name}` gives each of {children} a quantum in turn");
@@ -522,7 +603,11 @@ fn in_turns(
         let left = whole(quantum_ns.saturating_sub(lost_ns));
         Guarantee::reservation(Kind::Rescs, left, whole(turn_ns)).map_or_else(
             || Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}")),
-            |guarantee| vec![Promise::new(guarantee, because)],
+            |guarantee| {
+                let (from, formula) = ([&received[place].guarantee], "RESCS quantum n·quantum");
+                let promise = Promise::new(guarantee, because);
+                vec![promise.by(Origin::Promise(place), &from, "round robin", formula)]
+            },
         )
     });
     each.collect()

@@ -31,11 +31,11 @@ pub struct Args {
     /// Write the verdict as JSON (documented in docs/plan-language.md)
     #[arg(long)]
     json: bool,
-    /// Say what one node, task or set is promised, and from whom, up to its CPUs
-    #[arg(long, value_name = "NAME", conflicts_with = "json")]
+    /// Say what one node, task or set is promised, and from whom, up to its CPUs; with --json, its part of that alone
+    #[arg(long, value_name = "NAME")]
     explain: Option<String>,
     /// Write each fault, and what does not hold, as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "explain"])]
     short: bool,
 }
 
@@ -68,11 +68,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
             println!("{faults}");
         }
     } else if let Some(name) = &args.explain {
-        let text = admission.explain(&plan, name).map_err(|close| {
+        let unknown = |close: Option<&str>| {
             let hint = close.map_or(String::new(), |close| format!("; did you mean `{close}`?"));
             anyhow!("name_must_be_known: the plan has no node, task or set `{name}`{hint}")
-        })?;
-        print!("{text}");
+        };
+        if args.json {
+            let json = admission.explain_json(&plan, name).map_err(unknown)?;
+            println!("{}", serde_json::to_string_pretty(&json)?);
+        } else {
+            print!("{}", admission.explain(&plan, name).map_err(unknown)?);
+        }
     } else if args.json {
         let mut json = admission.to_json(&plan);
         if let Some(host) = &host {
