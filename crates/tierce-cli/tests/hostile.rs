@@ -257,9 +257,9 @@ fn hostile_texts_neither_panic_nor_hang() {
             0 => {
                 let seed = &plans[draw.below(plans.len())];
                 let (at, mut sources) = (draw.below(seed.0.len()), Sources(seed.0.clone()));
-                let Source { name, text } = &*seed.0[at];
+                let Source { name, text, .. } = &*seed.0[at];
                 let text = mutate(text, &mut draw);
-                sources.0[at] = Arc::new(Source { name: name.clone(), text: text.clone() });
+                sources.0[at] = Arc::new(Source::new(name, &text));
                 (format!("{name}:\n{text}"), Box::new(move || a_plan(&sources)))
             }
             1 => {

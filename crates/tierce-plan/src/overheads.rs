@@ -20,6 +20,7 @@ use crate::policies::{self, PolicyRecord};
 use crate::promises::is_live;
 use crate::structure::Shape;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 use tierce_analysis::Task;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter};
 
@@ -70,6 +71,38 @@ impl Events {
     }
 }
 
+/// Events of many, of which one asks often.
+#[derive(Clone, Debug, Default)]
+struct Crowd {
+    events: Events,
+    /// Period, jitter, count, by period; and how many these and all longer ones are.
+    by_period: Vec<(u64, u64, u64, u64)>,
+    jitter_max_ns: u64,
+}
+
+impl Crowd {
+    fn new(events: Events) -> Self {
+        let mut by_period: Vec<_> =
+            events.0.iter().map(|((period, jitter), count)| (*period, *jitter, *count, 0)).collect();
+        by_period.iter_mut().rev().fold(0u64, |longer, one| {
+            one.3 = longer.saturating_add(one.2);
+            one.3
+        });
+        let jitter_max_ns = by_period.iter().map(|(_, jitter, ..)| *jitter).max().unwrap_or(0);
+        Self { events, by_period, jitter_max_ns }
+    }
+
+    /// As [`Events::within`], of a window above 0: of what has longer periods there is one each.
+    fn within(&self, window_ns: u64) -> u64 {
+        let longest_ns = window_ns.saturating_add(self.jitter_max_ns);
+        let (short, long) = self.by_period.split_at(self.by_period.partition_point(|one| one.0 < longest_ns));
+        let of = |(period, jitter, count, _): &(u64, u64, u64, u64)| {
+            window_ns.saturating_add(*jitter).div_ceil(*period).saturating_mul(*count)
+        };
+        short.iter().map(of).fold(long.first().map_or(0, |one| one.3), u64::saturating_add)
+    }
+}
+
 /// Why it is not known how often something happens.
 type Unknown = String;
 
@@ -79,24 +112,41 @@ pub struct Toll {
     switch_ns: u64,
     timer_ns: u64,
     switches: Events,
+    /// More switches: of all that are below one node, but for some of them. Thousands of children share the former.
+    others: Vec<(Rc<Crowd>, Events)>,
     timers: Events,
 }
 
 impl Toll {
     fn join(&mut self, other: &Self) {
         self.switches.join(&other.switches);
+        self.others.extend(other.others.iter().cloned());
         self.timers.join(&other.timers);
     }
 
     /// At most this much within a window.
     pub fn within(&self, window_ns: u64) -> u64 {
-        let switches = self.switches.within(window_ns).saturating_mul(self.switch_ns);
-        switches.saturating_add(self.timers.within(window_ns).saturating_mul(self.timer_ns))
+        let others = self.others.iter().map(|(all, but)| match all.within(window_ns) {
+            u64::MAX => u64::MAX,
+            all => all.saturating_sub(but.within(window_ns)),
+        });
+        let switches = others.fold(self.switches.within(window_ns), u64::saturating_add);
+        let switches_ns = switches.saturating_mul(self.switch_ns);
+        switches_ns.saturating_add(self.timers.within(window_ns).saturating_mul(self.timer_ns))
+    }
+
+    /// All switches.
+    fn switches(&self) -> Events {
+        let mut switches = self.switches.clone();
+        self.others.iter().for_each(|(all, but)| switches.join(&all.events.without(but)));
+        switches
     }
 
     /// What is left of a guarantee when that is paid; `None`: nothing.
     pub fn of(&self, guarantee: &Guarantee) -> Option<Guarantee> {
-        if self.switches.0.is_empty() && (self.timers.0.is_empty() || self.timer_ns == 0) {
+        let switches =
+            !self.switches.0.is_empty() || self.others.iter().any(|(all, but)| all.events.0 != but.0);
+        if !switches && (self.timers.0.is_empty() || self.timer_ns == 0) {
             return Some(guarantee.clone());
         }
         if let Some((amount, period)) = guarantee.amount_and_period().filter(|_| !guarantee.is_whole_cpu()) {
@@ -113,7 +163,7 @@ impl Toll {
     }
 
     fn line(&self) -> (Exact, u64) {
-        let (switches, timers) = (self.switches.line(self.switch_ns), self.timers.line(self.timer_ns));
+        let (switches, timers) = (self.switches().line(self.switch_ns), self.timers.line(self.timer_ns));
         (switches.0 + timers.0, switches.1.saturating_add(timers.1))
     }
 
@@ -138,7 +188,7 @@ pub struct Overheads<'a> {
     /// Events at which what is below each edge may begin to want the CPU, or to have it again.
     ready: Vec<Result<Events, Unknown>>,
     /// Of all edges below each node together.
-    all_ready: Vec<Result<Events, Unknown>>,
+    all_ready: Vec<Result<Rc<Crowd>, Unknown>>,
     /// Replenishments at and below each edge.
     timers: Vec<Events>,
 }
@@ -159,7 +209,7 @@ impl<'a> Overheads<'a> {
         overheads.switches_ns = (0..plan.machine.cpus).map(|cpu| overheads.switch_on(cpu)).collect();
         overheads.ready = vec![Ok(Events::default()); plan.edges.len()];
         overheads.timers = vec![Events::default(); plan.edges.len()];
-        overheads.all_ready = vec![Ok(Events::default()); plan.nodes.len()];
+        overheads.all_ready = vec![Ok(Rc::default()); plan.nodes.len()];
         for node in shape.order.iter().rev() {
             for edge in &shape.children[*node] {
                 overheads.ready[*edge] = overheads.wakes(*edge, None);
@@ -170,7 +220,7 @@ impl<'a> Overheads<'a> {
                 timers.join(&overheads.replenishments(*edge, 1));
                 overheads.timers[*edge] = timers;
             }
-            let mut all = Ok(Events::default());
+            let mut all: Result<Events, Unknown> = Ok(Events::default());
             for edge in &shape.children[*node] {
                 match (&mut all, &overheads.ready[*edge]) {
                     (Ok(all), Ok(ready)) => all.join(ready),
@@ -178,7 +228,7 @@ impl<'a> Overheads<'a> {
                     (Err(_), _) => break,
                 }
             }
-            overheads.all_ready[*node] = all;
+            overheads.all_ready[*node] = all.map(|all| Rc::new(Crowd::new(all)));
         }
         overheads
     }
@@ -284,7 +334,7 @@ impl<'a> Overheads<'a> {
         let (plan, own) = (self.plan, &self.plan.edges[edge]);
         let mut toll = self.toll(own.parent);
         let Some(policy) = policies::by_number(plan.nodes[own.parent].policy) else { return Ok(toll) };
-        let others = self.shape.children[own.parent].iter().filter(|other| **other != edge);
+        let siblings = &self.shape.children[own.parent];
         let several = self.parents(own.child).len() > 1;
         let quantum = policies::position(&policy.node_params, "quantum");
         let priority = policies::position(&policy.edge_params, "priority");
@@ -293,10 +343,10 @@ impl<'a> Overheads<'a> {
         let alike = !several && quantum.is_none() && priority.is_none() && warp.is_none();
         let all = self.all_ready[own.parent].as_ref().ok().filter(|_| alike);
         let ready = self.ready[edge].as_ref().ok();
-        let at_once = all.zip(ready).map(|(all, ready)| all.without(ready));
-        let one_by_one = at_once.is_none();
-        toll.switches.join(&at_once.unwrap_or_default());
-        for other in others.filter(|_| one_by_one) {
+        let at_once = all.zip(ready);
+        let one_by_one: &[usize] = if at_once.is_some() { &[] } else { siblings };
+        toll.others.extend(at_once.map(|(all, ready)| (all.clone(), ready.clone())));
+        for other in one_by_one.iter().filter(|other| **other != edge) {
             let params = &plan.edges[*other].params;
             if warp.is_some_and(|warp| params[warp] > 0) {
                 let (name, parent) =
@@ -318,7 +368,7 @@ impl<'a> Overheads<'a> {
         if let Some(unknown) = self.stranger(own, policy) {
             return Err(unknown);
         }
-        if let Some(at) = quantum.filter(|_| turns && self.shape.children[own.parent].len() > 1) {
+        if let Some(at) = quantum.filter(|_| turns && siblings.len() > 1) {
             toll.switches.add(1, plan.nodes[own.parent].params[at], 0);
             toll.switches.add(1, ONCE, 0);
         }
@@ -425,5 +475,22 @@ fn least_ns(work: &Work) -> u64 {
         Work::Constant(ns) => *ns,
         Work::Uniform { min_ns, .. } => *min_ns,
         Work::List(list) => list.iter().copied().min().unwrap_or(0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_crowd_counts_like_its_events() {
+        let mut events = Events::default();
+        for (count, period, jitter) in [(2, 10, 0), (1, 10, 7), (3, 25, 40), (1, 100, 0), (5, ONCE, 0)] {
+            events.add(count, period, jitter);
+        }
+        let crowd = Crowd::new(events.clone());
+        for window in (1..200).chain([u64::MAX]) {
+            assert_eq!(crowd.within(window), events.within(window), "{window}");
+        }
     }
 }

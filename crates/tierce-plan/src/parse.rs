@@ -36,7 +36,7 @@ pub fn load(path: &Path, options: Options) -> Result<Plan, Faults> {
         Ok(text) => reader.document(name, text),
         Err(Unreadable { why, before }) => {
             let spot = Spot { source: 0, start: before.len() as u32, len: 0 };
-            reader.sources.0.push(Arc::new(Source { name, text: before }));
+            reader.sources.0.push(Arc::new(Source::new(name, before)));
             reader.collector.add(Fault::new("file_must_be_readable", spot, why));
             reader.incomplete = true;
         }
@@ -132,7 +132,7 @@ impl Reader {
         let source = self.sources.0.len() as u32;
         self.included.push(std::fs::canonicalize(&name).unwrap_or_else(|_| PathBuf::from(&name)));
         let table = parse(&text, source);
-        self.sources.0.push(Arc::new(Source { name, text }));
+        self.sources.0.push(Arc::new(Source::new(name, text)));
         match table {
             Ok(table) => {
                 if let Some((_, include)) = table.entries.iter().find(|(key, _)| key.text == "include") {

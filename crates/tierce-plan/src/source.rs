@@ -20,6 +20,18 @@ pub struct Source {
     pub name: String,
     /// All of it.
     pub text: String,
+    /// First byte of each line.
+    lines: Vec<usize>,
+}
+
+impl Source {
+    /// A text and its path.
+    pub fn new(name: impl Into<String>, text: impl Into<String>) -> Self {
+        let text = text.into();
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        let lines = [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect();
+        Self { name: name.into(), text, lines }
+    }
 }
 
 /// A place a person can go to.
@@ -53,12 +65,8 @@ impl Sources {
         while !source.text.is_char_boundary(start) {
             start -= 1;
         }
-        let before = &source.text[..start];
-        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
-        Place {
-            file: source.name.clone(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-        }
+        let line = source.lines.partition_point(|first| *first <= start);
+        let before = &source.text[source.lines[line - 1]..start];
+        Place { file: source.name.clone(), line, column: before.chars().count() + 1 }
     }
 }

@@ -283,8 +283,7 @@ fn apply(live: &mut Live, request: &Value, broken: &mut Result<()>) -> Served {
     let cpus = live.kernel().options().cpus;
     let text = |source: &Value, key: &str| source[key].as_str().map(str::to_string);
     let sources = request["sources"].as_array().and_then(|list| {
-        let source =
-            |source| Some(Arc::new(Source { name: text(source, "name")?, text: text(source, "text")? }));
+        let source = |source| Some(Arc::new(Source::new(text(source, "name")?, text(source, "text")?)));
         list.iter().map(source).collect::<Option<Vec<_>>>().filter(|list| !list.is_empty())
     });
     let missing =

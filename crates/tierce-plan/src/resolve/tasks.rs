@@ -67,7 +67,7 @@ impl Resolver {
             match files.read(&path) {
                 Ok(text) => {
                     let name = path.display().to_string();
-                    sources.0.push(Arc::new(Source { name, text: text.clone() }));
+                    sources.0.push(Arc::new(Source::new(name, &text)));
                     Some(text)
                 }
                 Err(error) => {
@@ -194,7 +194,7 @@ impl Resolver {
             }
         };
         let source = self.plan.sources.0.len() as u32;
-        self.plan.sources.0.push(Arc::new(Source { name: path.display().to_string(), text: text.clone() }));
+        self.plan.sources.0.push(Arc::new(Source::new(path.display().to_string(), &text)));
         let base = Row { load: load.cloned(), under: under.cloned() };
         crate::csv::rows(&text, source, value, &base, &mut self.collector)
     }
