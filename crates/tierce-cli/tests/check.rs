@@ -144,7 +144,9 @@ fn explanations_and_needs() {
                  who wants more waits for the next period\n            since admitted by `rt`, which has a whole CPU\n              \
                  ALL             `top`, by root\n              ALL             `top` → `rt`, by highest priority\n              \
                  RESBH 2ms 10ms  `rt` → `audio`, by constant bandwidth server, hard (HLS Table 5.1): RESBH budget period\n  \
-                 needs     RESBS 2ms 10ms ✓ from RESBH 2ms 10ms, admitted by `rt`";
+                 demands   that it needs at most 2ms of CPU time in any 10ms; what it does not ask for in a period is not kept for \
+                 the next\n  overrun   it is stopped until its next period begins, so its work is done a period later or more; others \
+                 do not notice\n  needs     RESBS 2ms 10ms ✓ from RESBH 2ms 10ms, admitted by `rt`";
     assert!(said.starts_with(begin), "{said}");
     assert!(said.contains("\n\ntop: fixed-priority\n  promised  ALL: all of a CPU\n"), "{said}");
     let output = tierce(&["check", "--explain", "nobody", "examples/desktop.toml"]);

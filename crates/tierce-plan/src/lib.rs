@@ -50,6 +50,7 @@ mod structure;
 mod tree;
 mod units;
 mod warnings;
+mod words;
 
 pub use above::{Above, Left, Reserved};
 pub use admission::{

@@ -1,6 +1,6 @@
 //! The plan as a tree for people, with the verdict beside every part.
 
-use crate::admission::{Admission, NodeVerdict, TaskVerdict};
+use crate::admission::{Admission, Failure, NodeVerdict, TaskVerdict};
 use crate::derivation::Part;
 use crate::exact::{percent, Share};
 use crate::model::{Child, Edge, Need, Plan, PARAMS};
@@ -10,8 +10,13 @@ use crate::remedies::Broken;
 use crate::structure::Shape;
 use crate::tree::closest;
 use crate::units::show_time;
+use crate::words;
+use std::collections::HashMap;
 use std::fmt::Write;
 use tierce_guarantee::Kind;
+
+/// What fails is explained at length for so many.
+const EXPLAINED_MAX: usize = 16;
 
 impl Plan {
     /// The nodes (itself, or all its replicas) and tasks (itself, or all members of a set) of that name; otherwise perhaps the
@@ -68,6 +73,12 @@ impl Admission {
         let set = plan.sets.iter().find(|set| set.name == name);
         let (mut waiting, tasks) = plan.named(name)?;
         waiting.reverse();
+        let broken = self.broken(plan);
+        let explanations = |text: &mut String, part: Part| {
+            for found in broken.iter().filter(|found| found.part() == part) {
+                let _ = writeln!(text, "{}", words::wrapped(&found.explanation));
+            }
+        };
         let asked = waiting.clone();
         let mut text = String::new();
         if let Some(task) = tasks.first() {
@@ -76,6 +87,7 @@ impl Admission {
                 set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
             part(&mut text, plan, name, &what, above);
             self.promised(&mut text, plan, (Part::Task(*task), true), &plan.tasks[*task].needs, &found.needs);
+            explanations(&mut text, Part::Task(*task));
             waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
         } else if let Some(set) = set {
             waiting.extend(set.under.iter().map(|edge| edge.parent));
@@ -99,24 +111,27 @@ impl Admission {
             for failure in &found.failures {
                 let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
             }
+            if asked.contains(&index) {
+                explanations(&mut text, Part::Node(index));
+            }
             waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
         }
         Ok(text)
     }
 
-    /// `derived`: step by step from the CPUs.
+    /// `asked`: step by step from the CPUs, and what it means for the part.
     fn promised(
         &self,
         text: &mut String,
         plan: &Plan,
-        (part, derived): (Part, bool),
+        (part, asked): (Part, bool),
         needs: &[Need],
         proofs: &[Proof],
     ) {
         for (at, promise) in self.promises_to(part).iter().enumerate() {
             let _ = writeln!(text, "  promised  {}: {}", promise.guarantee, promise.guarantee.meaning());
             let _ = writeln!(text, "            since {}", promise.because);
-            let steps = if derived { self.derivation(plan, part, at) } else { Vec::new() };
+            let steps = if asked { self.derivation(plan, part, at) } else { Vec::new() };
             let width =
                 steps.iter().map(|derived| derived.step.to.to_string().chars().count()).max().unwrap_or(0);
             for derived in steps {
@@ -126,6 +141,10 @@ impl Admission {
                     derived.step.to.to_string(),
                     derived.words()
                 );
+            }
+            if asked && at == 0 {
+                let _ = writeln!(text, "  demands   {}", words::demands(&promise.guarantee));
+                let _ = writeln!(text, "  overrun   {}", words::overrun(&promise.guarantee));
             }
         }
         for (need, proof) in needs.iter().zip(proofs) {
@@ -143,25 +162,42 @@ impl Admission {
             text.push_str(words.trim_end());
             text.push('\n');
         };
-        let broken = self.broken(plan);
-        let others = |found: Option<&Broken>, said: Option<String>, line: &mut dyn FnMut(String)| {
+        let (shape, broken) = (Shape::new(plan), self.broken(plan));
+        // By name and need: there may be thousands.
+        let by_name: HashMap<_, _> =
+            broken.iter().rev().map(|found| ((&*found.name, found.need.as_deref()), found)).collect();
+        let mut explained = 0;
+        let mut others = |found: Option<&&Broken>, law: Option<&Failure>, line: &mut dyn FnMut(String)| {
             let Some(found) = found else { return };
+            explained += 1;
+            if explained <= EXPLAINED_MAX {
+                line(words::wrapped(&found.explanation));
+            }
+            let said = law.and_then(|failure| failure.mend.as_ref()).map(|mend| mend.words(plan));
+            match (law, &said) {
+                (None, _) => {}
+                (_, Some(words)) => line(format!("  The smallest change that mends it: {words}.")),
+                (Some(failure), None) if failure.too_many(&shape, found.part()) => line(
+                    "  Which single reduction mends it was not looked for among so many: reduce several."
+                        .into(),
+                ),
+                (_, None) => line("  No single reduction was found that mends it: reduce several.".into()),
+            }
             line(format!("  {}.", found.words(plan)));
+            let holds = if found.untried.is_none() { "It would hold" } else { "This test would hold" };
             let words = found.nearest().into_iter().map(|remedy| remedy.words(plan));
             for words in words.filter(|words| Some(words) != said.as_ref()) {
-                line(format!("  It would hold: {words}."));
+                line(format!("  {holds}: {words}."));
+            }
+            if let Some(why) = found.untried.as_ref().filter(|_| explained <= EXPLAINED_MAX) {
+                line(format!("  Changes of the whole plan were not tried: {why}."));
             }
         };
         for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
             for failure in &verdict.failures {
                 let place = plan.sources.place(node.spot);
                 line(format!("✗ {} ({place}): {}: {}", node.name, failure.rule, failure.message));
-                line(match &failure.mend {
-                    Some(mend) => format!("  The smallest change that mends it: {}.", mend.words(plan)),
-                    None => "  No single reduction was found that mends it: reduce several.".into(),
-                });
-                let found = broken.iter().find(|found| found.need.is_none() && found.name == node.name);
-                others(found, failure.mend.as_ref().map(|mend| mend.words(plan)), &mut line);
+                others(by_name.get(&(&*node.name, None)), Some(failure), &mut line);
             }
             for open in &verdict.open {
                 line(format!("? {}: {open}.", node.name));
@@ -185,11 +221,15 @@ impl Admission {
                     unshown += 1;
                     let place = plan.sources.place(need.spot);
                     line(format!("✗ {name} ({place}): {} is not shown: {reason}.", need.text));
-                    let here =
-                        |found: &&Broken| found.need.as_ref() == Some(&need.text) && found.name == **name;
-                    others(broken.iter().find(here), None, &mut line);
+                    others(by_name.get(&(&**name, Some(&*need.text))), None, &mut line);
                 }
             }
+        }
+        if explained > EXPLAINED_MAX {
+            let more = explained - EXPLAINED_MAX;
+            line(format!(
+                "Explained are the first {EXPLAINED_MAX}; for the other {more}: `--explain NAME`, or --json."
+            ));
         }
         for warning in self.warnings(plan) {
             let place = plan.sources.place(warning.spot);

@@ -1,20 +1,26 @@
-//! Where a plan breaks first, by how much, and the smallest changes of one thing that would make it hold. Each was tried: the
-//! changed plan is admitted anew, and what was broken is not, nor anything that was not.
+//! Where a plan breaks first, by how much, and the smallest changes of one thing that would make it hold. In small plans each
+//! was tried: the changed plan is admitted anew, and what was broken is not, nor anything that was not. In others some are
+//! computed in closed form, for the test that fails alone.
 
-use crate::admission::{Admission, Excess};
-use crate::exact::percent;
+use crate::admission::{Admission, Excess, Failure, NodeVerdict};
+use crate::derivation::Part;
+use crate::exact::{self, percent, ratio};
 use crate::model::{Child, Plan};
 use crate::policies::{self, ParamKind};
+use crate::responses::MENDED_MAX;
 use crate::structure::Shape;
 use crate::units::show_time;
 use serde_json::{json, Value};
-use tierce_guarantee::{show, Free, Guarantee, Kind, Parameter};
+use tierce_guarantee::{show, weakest, whole, Free, Guarantee, Kind, Parameter, Wanted};
 
 /// Plans with more edges are not searched: each change tried is a whole admission.
 const EDGES_MAX: usize = 32;
 
-/// Of how many problems remedies are looked for.
+/// For how many problems changes are tried.
 const PROBLEMS_MAX: usize = 4;
+
+/// Replicas of a node that are looked at for a child that does not fit.
+const REPLICAS_MAX: usize = 64;
 
 /// Values tried between what a parameter is and what it may be at most.
 const STEPS: i128 = 16;
@@ -34,6 +40,10 @@ pub struct Broken {
     pub excess: Excess,
     /// Changes of one thing that mend it, each the smallest of its kind.
     pub remedies: Vec<Remedy>,
+    /// Why no others were tried, and these only computed for the test that fails; none: each was tried on the whole plan.
+    pub untried: Option<String>,
+    /// What that means, in plain words.
+    pub explanation: String,
     problem: Problem,
 }
 
@@ -86,6 +96,8 @@ impl Admission {
                     edge: failure.excess.edge,
                     excess: failure.excess.clone(),
                     remedies: Vec::new(),
+                    untried: None,
+                    explanation: String::new(),
                     problem: Problem::Law(*index, failure.rule),
                 });
             }
@@ -108,17 +120,35 @@ impl Admission {
                 }
             }
         }
-        if plan.edges.len() <= EDGES_MAX {
-            let now = problems(self);
-            for one in broken.iter_mut().take(PROBLEMS_MAX) {
-                one.remedies = remedies(plan, &shape, &now, &one.problem);
-            }
+        let (now, edges) = (problems(self), plan.edges.len());
+        for (at, one) in broken.iter_mut().enumerate() {
+            one.explanation = one.paragraph(plan, &shape, self);
+            one.untried = if edges > EDGES_MAX {
+                Some(format!("the plan has {edges} edges, more than {EDGES_MAX}"))
+            } else if at >= PROBLEMS_MAX {
+                Some(format!("others that come first fail, too, and changes are tried for {PROBLEMS_MAX}"))
+            } else {
+                None
+            };
+            let computed = computed(plan, &shape, self, one);
+            one.remedies = match &one.untried {
+                Some(_) => computed,
+                None => remedies(plan, &shape, &now, &one.problem, &computed),
+            };
         }
         broken
     }
 }
 
 impl Broken {
+    /// Who it is.
+    pub fn part(&self) -> Part {
+        match self.problem {
+            Problem::Law(node, _) | Problem::NodeNeed(node, _) => Part::Node(node),
+            Problem::TaskNeed(task, _) => Part::Task(task),
+        }
+    }
+
     /// "it breaks at `top` → `b` (plan.toml:7:13), by 10 % or 1ms: sum of budget/period (…)".
     pub fn words(&self, plan: &Plan) -> String {
         let mut by = Vec::new();
@@ -156,13 +186,25 @@ impl Broken {
         json!({
             "name": self.name, "rule": self.rule, "need": self.need, "edge": edge, "test": self.excess.test,
             "excess": self.excess.share.as_ref().map(ToString::to_string), "excess_ns": self.excess.ns,
-            "remedies": self.remedies.iter().map(|remedy| remedy.to_json(plan)).collect::<Vec<_>>(),
+            "explanation": self.explanation,
+            "remedies": self.remedies.iter().map(|remedy| remedy.to_json(plan)).collect::<Vec<_>>(), "untried": self.untried,
         })
     }
 
     /// Whether a plan changed like that holds where this one does not, and nothing else breaks.
     pub fn is_mended_by(&self, plan: &Plan, remedy: &Remedy) -> bool {
         mends(&remedy.apply(plan), &problems(&plan.admit()), &self.problem)
+    }
+}
+
+impl Failure {
+    /// Which single reduction mends it was not looked for: the window tests are bisected for readable nodes only.
+    pub(crate) fn too_many(&self, shape: &Shape, part: Part) -> bool {
+        let children = match part {
+            Part::Node(node) => shape.children[node].len(),
+            _ => 0,
+        };
+        self.mend.is_none() && self.rule.ends_with("_window") && children > MENDED_MAX
     }
 }
 
@@ -277,7 +319,17 @@ fn unshown(
         }
     }
     let (name, need) = (name.to_string(), Some(need.to_string()));
-    Broken { name, rule: "needs_must_follow", need, edge: excess.edge, excess, remedies: Vec::new(), problem }
+    Broken {
+        name,
+        rule: "needs_must_follow",
+        need,
+        edge: excess.edge,
+        excess,
+        remedies: Vec::new(),
+        untried: None,
+        explanation: String::new(),
+        problem,
+    }
 }
 
 fn problems(admission: &Admission) -> Vec<Problem> {
@@ -305,7 +357,13 @@ fn mends(changed: &Plan, before: &[Problem], problem: &Problem) -> bool {
 }
 
 /// For each edge that matters the smallest change of each kind.
-fn remedies(plan: &Plan, shape: &Shape, before: &[Problem], problem: &Problem) -> Vec<Remedy> {
+fn remedies(
+    plan: &Plan,
+    shape: &Shape,
+    before: &[Problem],
+    problem: &Problem,
+    guesses: &[Remedy],
+) -> Vec<Remedy> {
     let mut found = Vec::new();
     let parents: &[usize] = match problem {
         Problem::Law(node, _) | Problem::NodeNeed(node, _) => &shape.parents[*node],
@@ -327,6 +385,15 @@ fn remedies(plan: &Plan, shape: &Shape, before: &[Problem], problem: &Problem) -
         let from = plan.edges[edge].params[at];
         let remedy = |to| Remedy::Parameter { edge, at, from, to };
         let holds = |to| mends(&remedy(to).apply(plan), before, problem);
+        // What was computed is tried first.
+        let guess = guesses.iter().find_map(|guess| match *guess {
+            Remedy::Parameter { to, .. } if *guess == remedy(to) => Some(to),
+            _ => None,
+        });
+        let less = |to: u64| if to > from { to - 1 } else { to + 1 };
+        if let Some(guess) = guess.filter(|guess| holds(*guess) && !holds(less(*guess))) {
+            return found.push(remedy(guess));
+        }
         // What holds with some value may not with one further away: some are tried, and the search goes back from there.
         let (begin, end) = (i128::from(from), i128::from(toward));
         let on_the_way = |step: i128| (begin + (end - begin) * step / STEPS) as u64;
@@ -371,6 +438,83 @@ fn remedies(plan: &Plan, shape: &Shape, before: &[Problem], problem: &Problem) -
     found
 }
 
+/// What can be said without a search: the sums that are too large, and the budgets from which a need would follow.
+fn computed(plan: &Plan, shape: &Shape, admission: &Admission, broken: &Broken) -> Vec<Remedy> {
+    let Some(edge) = broken.edge else { return Vec::new() };
+    let about = &plan.edges[edge];
+    let parent = &admission.nodes[about.parent];
+    let policy = policies::by_number(plan.nodes[about.parent].policy);
+    let Some((policy, (budget, period))) =
+        policy.and_then(|policy| Some((policy, policies::budget_and_period(policy)?)))
+    else {
+        return Vec::new();
+    };
+    let (budget_ns, period_ns) = (about.params[budget], about.params[period]);
+    let share = |budget_ns, period_ns: u64| ratio(budget_ns, period_ns.max(1));
+    let now = share(budget_ns, period_ns);
+    let room = |node: &NodeVerdict| {
+        let most = node.supply.clone().unwrap_or_else(exact::one).min(exact::one());
+        most - node.asked.clone().unwrap_or_else(exact::zero)
+    };
+    let mut found = Vec::new();
+    let mut to = |at: usize, to: Option<u64>| {
+        let (from, param) = (about.params[at], &policy.edge_params[at]);
+        let to = to.filter(|to| *to != from && (param.least..=param.most).contains(to));
+        found.extend(to.map(|to| Remedy::Parameter { edge, at, from, to }));
+    };
+    match (broken.rule, &broken.need, &broken.excess.share) {
+        ("budgets_must_fit_the_cpu" | "budgets_must_fit_the_supply", _, Some(excess)) => {
+            let left = &now - excess;
+            if left > exact::zero() {
+                to(budget, u64::try_from((&left * whole(period_ns)).floor().to_integer()).ok());
+                to(period, u64::try_from((whole(budget_ns) / &left).ceil().to_integer()).ok());
+            }
+            let same = &plan.nodes[about.parent];
+            let others = plan.nodes.iter().zip(&admission.nodes).enumerate().filter(|(_, (node, _))| {
+                same.replica.is_some() && node.base == same.base && node.replica != same.replica
+            });
+            let mut others = others.take(if moves_alone(plan, shape, edge) { REPLICAS_MAX } else { 0 });
+            let fits = others.find(|(_, (_, verdict))| verdict.failures.is_empty() && room(verdict) >= now);
+            found.extend(fits.map(|(to, _)| Remedy::Parent { edge, to }));
+        }
+        (_, Some(need), _) if parent.failures.is_empty() => {
+            let Ok(goal) = Guarantee::parse(need) else { return found };
+            let given = admission.edges[edge].promises.first().map(|promise| &promise.guarantee);
+            let Some(given) = given.filter(|given| given.kind().is_reservation()) else { return found };
+            let lost =
+                whole(budget_ns) - given.amount_and_period().map_or(whole(0), |(amount, _)| amount.clone());
+            let solved = |open: Parameter, at: usize| {
+                let wanted = Wanted {
+                    kind: given.kind(),
+                    values: (given.kind().parameters().iter().zip(given.values()))
+                        .map(|(parameter, value)| Some(value.clone()).filter(|_| *parameter != open))
+                        .collect(),
+                };
+                let number = weakest(&wanted, &goal, &Free::default()).ok()?.source.get(open)?.clone();
+                let number = if open == Parameter::Amount { (number + &lost).ceil() } else { number.floor() };
+                let number = u64::try_from(number.to_integer()).ok()?;
+                let (budget_ns, period_ns) =
+                    if at == budget { (number, period_ns) } else { (budget_ns, number) };
+                (share(budget_ns, period_ns) - &now <= room(parent)).then_some(number)
+            };
+            let (amount, shorter) = (solved(Parameter::Amount, budget), solved(Parameter::Period, period));
+            to(budget, amount.filter(|amount| *amount > budget_ns && *amount <= period_ns));
+            to(period, shorter.filter(|shorter| *shorter < period_ns));
+        }
+        _ => {}
+    }
+    found
+}
+
+/// What is below an edge has no other parent, and nothing ties it to its CPU.
+fn moves_alone(plan: &Plan, shape: &Shape, edge: usize) -> bool {
+    match plan.edges[edge].child {
+        Child::Node(node) => shape.parents[node].len() == 1 && plan.nodes[node].replica.is_none(),
+        Child::Task(task) => shape.task_parents[task].len() == 1 && plan.tasks[task].affinity.is_none(),
+        Child::Set(_) => false,
+    }
+}
+
 /// The same parent on another CPU.
 fn elsewhere(
     plan: &Plan,
@@ -381,13 +525,8 @@ fn elsewhere(
     found: &mut Vec<Remedy>,
 ) {
     let about = &plan.edges[edge];
-    let alone = match about.child {
-        Child::Node(node) => shape.parents[node].len() == 1 && plan.nodes[node].replica.is_none(),
-        Child::Task(task) => shape.task_parents[task].len() == 1 && plan.tasks[task].affinity.is_none(),
-        Child::Set(_) => false,
-    };
     let from = &plan.nodes[about.parent];
-    if !alone || from.replica.is_none() {
+    if !moves_alone(plan, shape, edge) || from.replica.is_none() {
         return;
     }
     let others = plan

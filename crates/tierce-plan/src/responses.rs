@@ -18,6 +18,9 @@ use tierce_analysis::{Demand, Edf, FixedPriority, Response, Supply, Task};
 /// Sets that are larger are tested, but responses are not computed one by one.
 const RESPONSES_MAX: usize = 64;
 
+/// Nodes with more jobs or budgets are not looked through for the one whose reduction mends them.
+pub const MENDED_MAX: usize = 32;
+
 /// What the second look at deadlines rests on, once it could be taken.
 pub const ONLY_UTILISATION: &str = "deadlines below periods were only tested by utilisation";
 
@@ -202,7 +205,7 @@ pub fn mend_by_bisection(
     extra_ns: u64,
 ) -> Option<Mend> {
     let mut edf = Edf::new();
-    if tasks.len() > 32 || edf.shortest_excess(tasks, supply).is_none() {
+    if tasks.len() > MENDED_MAX || edf.shortest_excess(tasks, supply).is_none() {
         return None;
     }
     let mut fits = |at: usize, work_ns: u64| {

@@ -330,11 +330,19 @@ CPU 0
    └─ rest         fair, priority 0                                 see above
 
 ✗ rt (check.toml:4:7): budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
+  `rt` promises CPU time to those below it: `rest` 5ms in every 20ms, `a` 8ms in every 10ms. Kept together,
+  these promises would take 105 % of one CPU's time, and there is 100 %. So none of them can be relied on: in
+  some period somebody gets less than its budget, or gets it too late. A budget is a limit, too: who wants
+  more in a period is stopped until the next one begins, and the others do not notice. Make each budget as
+  large as its work needs, no larger, or let it come less often.
   The smallest change that mends it: reduce the budget of `a` from 8ms to 7.5ms (by 500us).
   It breaks at `rt` → `a` (check.toml:13:12), by 5 % or 500us: the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998).
   It would hold: lengthen the period of `a` from 10ms to 10.666667ms (by 666.667us).
 ! 1 task may miss deadlines: more is asked for than is sure to come.
 ✗ a (check.toml:14:9): RESBS 8ms 10ms is not shown: nothing is promised to it: the budgets of `rt` do not fit.
+  `a` asks to be sure of at least 8ms in every period of 10ms, at any place in it. Nothing is promised to it:
+  the budgets of `rt` do not fit. It runs when others leave it the CPU, and nobody can say when that is. What
+  would help is a place in a reservation that nothing of higher priority can hold up.
   It breaks at `rt` → `a` (check.toml:13:12), by 80 % or 8ms: nothing is promised.
 Does not hold: 1 of 1 tested node failed, first at `rt` → `a`.
 ";

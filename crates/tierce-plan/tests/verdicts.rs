@@ -119,3 +119,90 @@ fn the_json_names_the_edge_and_the_excess() {
         "{first:#}"
     );
 }
+
+/// A plan too large for a search: what is computed is the smallest for the test that fails, and it is said that nothing was tried.
+#[test]
+fn what_is_computed_mends_its_test() {
+    let mut mended = 0;
+    for path in plans() {
+        let text = std::fs::read_to_string(&path).unwrap();
+        let crowd = "\n[tasks.crowd]\ncount = 40\nunder.crowd-node = {}\n[node.crowd-node]\npolicy = \"round-robin\"\ncpu = 5\n";
+        let text = match text.contains("[machine]") {
+            true => text.replacen("[machine]", "[machine]\ncpus = 6", 1),
+            false => format!("[machine]\ncpus = 6\n{text}"),
+        };
+        let text = text.replace("\ncpus = 1", "").replace("\ncpus = 2", "") + crowd;
+        let text = text.replace("per_cpu = true", "per_cpu = [0, 1]");
+        let plan =
+            Plan::parse(&text, "large.toml").unwrap_or_else(|faults| panic!("{}: {faults}", path.display()));
+        let admission = plan.admit();
+        for broken in admission.broken(&plan) {
+            let why = broken.untried.as_ref().unwrap();
+            assert!(why.ends_with("edges, more than 32"), "{why}");
+            let fails = |remedy: &Remedy| {
+                let after = remedy.apply(&plan);
+                let after = after.admit().broken(&after);
+                after.iter().any(|other| {
+                    (&other.name, other.rule, &other.need) == (&broken.name, broken.rule, &broken.need)
+                })
+            };
+            for remedy in &broken.remedies {
+                assert!(!fails(remedy), "{}: {}", path.display(), remedy.words(&plan));
+                if let Remedy::Parameter { edge, at, from, to } = *remedy {
+                    let less = if to > from { to - 1 } else { to + 1 };
+                    let less = Remedy::Parameter { edge, at, from, to: less };
+                    assert!(fails(&less), "{}: {}", path.display(), less.words(&plan));
+                }
+                mended += 1;
+            }
+        }
+        let outline = admission.outline(&plan);
+        assert!(outline.contains("  Changes of the whole plan were not tried: the plan has "), "{outline}");
+    }
+    assert!(mended >= 6, "{mended}");
+}
+
+/// Changes are tried for the first four, and at length the first sixteen are explained; the rest is a line and can be asked for.
+#[test]
+fn many_failures_are_told_shortly() {
+    let mut text = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n".to_string();
+    for task in 0..18 {
+        text += &format!("[task.t{task}]\nunder.top = {{ budget = \"10us\", period = \"1ms\" }}\nneeds = \"RESBS 20us 1ms\"\n");
+    }
+    let plan = Plan::parse(&text, "many.toml").unwrap();
+    let admission = plan.admit();
+    let broken = admission.broken(&plan);
+    assert!(broken[..4].iter().all(|one| one.untried.is_none()) && broken.len() == 18);
+    let why = "others that come first fail, too, and changes are tried for 4";
+    assert!(broken[4..].iter().all(|one| one.untried.as_deref() == Some(why)));
+    // they are the same here, tried or computed
+    let words = |at: usize| broken[at].remedies.iter().map(|remedy| remedy.words(&plan)).collect::<Vec<_>>();
+    assert!(words(0)[0].starts_with("raise the budget of `t0` from 10us to 20us"), "{:?}", words(0));
+    assert!(words(9)[0].starts_with("raise the budget of `t9` from 10us to 20us"), "{:?}", words(9));
+    let outline = admission.outline(&plan);
+    assert_eq!(outline.matches("asks to be sure of").count(), 16, "{outline}");
+    assert!(
+        outline.contains("Explained are the first 16; for the other 2: `--explain NAME`, or --json.\n"),
+        "{outline}"
+    );
+    let json = admission.to_json(&plan);
+    let said = json["broken"][17]["explanation"].as_str().unwrap();
+    assert!(said.starts_with("`t17` asks to be sure of at least 20us in every period of 1ms"), "{said}");
+    assert!(json["broken"][17]["untried"].is_string() && json["broken"][0]["untried"].is_null());
+    let said = admission.explain(&plan, "t17").unwrap();
+    assert!(said.contains("asks to be sure of") && said.contains("\n  overrun   it is stopped"), "{said}");
+}
+
+/// Of a node with many children none is looked for, and it is said so.
+#[test]
+fn among_many_no_single_reduction_is_looked_for() {
+    let mut text = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n".to_string();
+    for task in 0..40 {
+        text += &format!(
+            "[task.t{task}]\nunder.top = {{ budget = \"20us\", deadline = \"500us\", period = \"1ms\" }}\n"
+        );
+    }
+    let plan = Plan::parse(&text, "crowded.toml").unwrap();
+    let outline = plan.admit().outline(&plan);
+    assert!(outline.contains("mends it was not looked for among so many: reduce several."), "{outline}");
+}
