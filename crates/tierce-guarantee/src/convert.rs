@@ -12,7 +12,7 @@
 //! ```
 
 use crate::guarantee::{Guarantee, Kind, Parameter, Wanted};
-use crate::number::{show_share, show_time, whole, Exact};
+use crate::number::{noted_time, show_share, show_time, whole, Exact};
 use crate::supply::Supply;
 use Kind::{All, Null, Ps, Psbe, Resbh, Resbs, Resch, Rescs, Resnh, Resps, Ressh, Resu};
 
@@ -551,7 +551,7 @@ fn short_of(source: &Guarantee, goal: &Guarantee) -> Refusal {
             Some(error) => refusal(format!(
                 "with the share {} the error of {source} is {}, not {}",
                 show_share(&share),
-                show_time(&error),
+                noted_time(&error, true),
                 show_time(&goal.values()[1])
             )),
             None => refusal(format!("{goal} does not follow from {source}")),
@@ -564,7 +564,7 @@ fn short_of(source: &Guarantee, goal: &Guarantee) -> Refusal {
                 )),
                 best => {
                     let best = best.unwrap_or_else(|| whole(0));
-                    let (has, missing) = (show_time(&best), show_time(&(amount - &best)));
+                    let (has, missing) = (noted_time(&best, false), noted_time(&(amount - &best), true));
                     refusal(format!(
                         "of {source} follows at most {has} in {period}, {missing} less than {}",
                         show_time(amount)

@@ -1,6 +1,6 @@
 //! The types of guarantees, their parameters, their text.
 
-use crate::number::{parse_share, parse_time, show_share, show_time, whole, Exact, NumberError};
+use crate::number::{noted_time, parse_share, parse_time, show_share, show_time, whole, Exact, NumberError};
 use std::fmt;
 
 /// The twelve types of guarantees (HLS, section 5.2; order of Table 5.2).
@@ -522,7 +522,14 @@ impl Guarantee {
     /// assert_eq!(meaning, "1/2 of a CPU, never more than 5ms behind; the longest wait is 10ms");
     /// ```
     pub fn meaning(&self) -> String {
-        let show = |wanted| self.get(wanted).map_or(String::new(), |value| wanted.show(value));
+        // What is promised is rounded down, the rest up.
+        let show = |wanted: Parameter| {
+            let up = !matches!(wanted, Parameter::Amount | Parameter::Overrun);
+            self.get(wanted).map_or(String::new(), |value| match wanted.is_time() {
+                true => noted_time(value, up),
+                false => show_share(value),
+            })
+        };
         let (amount, period, share) =
             (show(Parameter::Amount), show(Parameter::Period), show(Parameter::Share));
         let no_more = "and no more: who wants more waits";
@@ -543,13 +550,26 @@ impl Guarantee {
                 show(Parameter::Phase)
             ),
             Kind::Psbe => {
-                let wait = self.get(Parameter::Error).map(|error| show_time(&(error / self.share())));
+                let wait = self.get(Parameter::Error).map(|error| noted_time(&(error / self.share()), true));
                 let (behind, wait) = (show(Parameter::Error), wait.unwrap_or_default());
                 format!("{share} of a CPU, never more than {behind} behind; the longest wait is {wait}")
             }
             Kind::Ps => format!("{share} of a CPU in the long run, at no particular time"),
             Kind::Null => "nothing: it gets what others leave".into(),
         }
+    }
+
+    /// For people: where a time is a fraction, decimals follow: `PSBE 1/3 40/3ms (≈13.334ms)`.
+    pub fn noted(&self) -> String {
+        let times =
+            self.kind.parameters().iter().zip(&self.values).filter(|(parameter, _)| parameter.is_time());
+        let notes = times.filter_map(|(parameter, value)| {
+            let text = noted_time(value, *parameter != Parameter::Amount);
+            text.split_once(" (").map(|(_, note)| note.trim_end_matches(')').to_string())
+        });
+        let notes: Vec<_> = notes.collect();
+        let note = if notes.is_empty() { String::new() } else { format!(" ({})", notes.join(", ")) };
+        format!("{self}{note}")
     }
 
     /// The same, as one of which nothing is open.

@@ -112,6 +112,24 @@ pub fn show_time(time: &Exact) -> String {
     format!("{}{unit}", show_number(&(time / BigInt::from(unit_ns))))
 }
 
+/// A time for people: where it is shown as a fraction, a decimal stands beside it, rounded to the side that `up` says.
+///
+/// ```
+/// use tierce_guarantee::{noted_time, ratio};
+/// assert_eq!(noted_time(&ratio(200_000_000, 3), true), "200/3ms (≈66.667ms)");
+/// assert_eq!(noted_time(&ratio(200_000_000, 3), false), "200/3ms (≈66.666ms)");
+/// assert_eq!(noted_time(&ratio(5_000_000, 2), true), "2.5ms");
+/// ```
+pub fn noted_time(time: &Exact, up: bool) -> String {
+    let text = show_time(time);
+    let Some((_, unit)) = text.split_once('/') else { return text };
+    let unit = unit.trim_start_matches(|c: char| c.is_ascii_digit());
+    let unit_ns = UNITS.iter().find(|(name, _)| *name == unit).map_or(1, |(_, ns)| *ns);
+    let thousandths = time * BigInt::from(1000) / BigInt::from(unit_ns);
+    let rounded = if up { thousandths.ceil() } else { thousandths.floor() };
+    format!("{text} (≈{}{unit})", show_number(&(rounded / BigInt::from(1000))))
+}
+
 /// A share as a fraction: `1/2`.
 pub fn show_share(share: &Exact) -> String {
     share.to_string()

@@ -12,7 +12,7 @@
 //! The supply of a node is its long-run rate: what it gets when all others ask for as much as they may. It is a
 //! necessary condition below the root, and the whole truth at a root.
 
-use crate::exact::{self, fraction, percent, ratio, Share};
+use crate::exact::{self, fraction, percent, percent_given, ratio, Share};
 use crate::faults::{Fault, Faults};
 use crate::model::{Child, Edge, Load, Need, Plan};
 use crate::overheads::Overheads;
@@ -463,7 +463,7 @@ impl Terms<'_> {
             message: format!(
                 "{parts} add up to {} of a CPU, more than {what}: {}.",
                 percent(asked),
-                percent(bound)
+                percent_given(bound)
             ),
             value: fraction(asked),
             bound: fraction(bound),

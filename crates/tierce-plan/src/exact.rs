@@ -50,9 +50,45 @@ pub fn add(a: &Share, b: &Share) -> Share {
     Share::new((sum * &scale).ceil().to_integer(), scale)
 }
 
-/// "75 %", "33.33 %": rounded up to a hundredth, so that what exceeds a bound is never shown as the bound.
+/// What is asked for: "75 %", "33.34 %": rounded up to a hundredth, so that what exceeds a bound is never shown as the bound;
+/// what is less than a CPU is never shown as one: "99.996 %".
 pub fn percent(share: &Share) -> String {
-    let text = decimal(&(share * BigInt::from(100)), 2);
+    let digits = (2..DIGITS_MAX).find(|digits| (share < &one()) == (rounded(share, *digits, true) < one()));
+    show(&rounded(share, digits.unwrap_or(DIGITS_MAX), true))
+}
+
+/// What is given: "33.33 %": rounded down; what is more than nothing is never shown as nothing.
+pub fn percent_given(share: &Share) -> String {
+    let digits =
+        (2..DIGITS_MAX).find(|digits| (share > &zero()) == (rounded(share, *digits, false) > zero()));
+    show(&rounded(share, digits.unwrap_or(DIGITS_MAX), false))
+}
+
+/// What is asked for beside what is given; what fits is never shown as if it did not.
+pub fn percents(asked: &Share, given: &Share) -> (String, String) {
+    if asked == given && rounded(asked, 2, true) != *asked {
+        let text = show(&rounded(asked, 2, false)).replace(" %", "… %");
+        return (text.clone(), text);
+    }
+    let fits = |digits: &u32| rounded(asked, *digits, true) <= rounded(given, *digits, false);
+    match (2..DIGITS_MAX).find(fits).filter(|digits| *digits > 2 && asked < given) {
+        Some(digits) => (show(&rounded(asked, digits, true)), show(&rounded(given, digits, false))),
+        None => (percent(asked), percent_given(given)),
+    }
+}
+
+/// Digits after the point of a per cent, at most.
+const DIGITS_MAX: u32 = 9;
+
+/// To that many digits of a per cent.
+fn rounded(share: &Share, digits: u32, up: bool) -> Share {
+    let scale = BigInt::from(10u64.pow(digits + 2));
+    let scaled = share * &scale;
+    Share::new(if up { scaled.ceil() } else { scaled.floor() }.to_integer(), scale)
+}
+
+fn show(share: &Share) -> String {
+    let text = decimal(&(share * BigInt::from(100)), DIGITS_MAX as usize);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
@@ -90,12 +126,38 @@ mod tests {
     }
 
     #[test]
-    fn percents_round_up() {
+    fn what_is_asked_is_rounded_up() {
         assert_eq!(percent(&ratio(3, 4)), "75 %");
         assert_eq!(percent(&ratio(1, 3)), "33.34 %");
         assert_eq!(percent(&(one() + ratio(1, 1_000_000_000))), "100.01 %");
         assert_eq!(percent(&zero()), "0 %");
         assert_eq!(percent(&ratio(1, 20)), "5 %");
         assert_eq!(percent(&ratio(1001, 10000)), "10.01 %");
+        // not yet a whole CPU
+        assert_eq!(percent(&ratio(99_996, 100_000)), "99.996 %");
+        assert_eq!(percent(&ratio(999_999, 1_000_000)), "99.9999 %");
+    }
+
+    #[test]
+    fn what_is_given_is_rounded_down() {
+        assert_eq!(percent_given(&ratio(1, 3)), "33.33 %");
+        assert_eq!(percent_given(&ratio(99_996, 100_000)), "99.99 %");
+        assert_eq!(percent_given(&one()), "100 %");
+        assert_eq!(percent_given(&ratio(1, 1_000_000)), "0.0001 %");
+        assert_eq!(percent_given(&zero()), "0 %");
+    }
+
+    #[test]
+    fn what_fits_is_shown_to_fit() {
+        let shown = |asked: (u64, u64), given: (u64, u64)| {
+            let (asked, given) = percents(&ratio(asked.0, asked.1), &ratio(given.0, given.1));
+            format!("{asked} of {given}")
+        };
+        assert_eq!(shown((1, 3), (1, 2)), "33.34 % of 50 %");
+        assert_eq!(shown((1, 3), (1, 3)), "33.33… % of 33.33… %");
+        assert_eq!(shown((1, 4), (1, 4)), "25 % of 25 %");
+        assert_eq!(shown((333_331, 1_000_000), (333_335, 1_000_000)), "33.3331 % of 33.3335 %");
+        assert_eq!(shown((333_335, 1_000_000), (333_331, 1_000_000)), "33.34 % of 33.33 %");
+        assert_eq!(shown((99_996, 100_000), (1, 1)), "99.996 % of 100 %");
     }
 }

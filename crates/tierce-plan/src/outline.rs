@@ -2,7 +2,7 @@
 
 use crate::admission::{Admission, Failure, NodeVerdict, TaskVerdict};
 use crate::derivation::Part;
-use crate::exact::{percent, Share};
+use crate::exact::{percent, percent_given, percents, Share};
 use crate::model::{Child, Edge, Need, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::promises::{Promise, Proof};
@@ -129,7 +129,8 @@ impl Admission {
         proofs: &[Proof],
     ) {
         for (at, promise) in self.promises_to(part).iter().enumerate() {
-            let _ = writeln!(text, "  promised  {}: {}", promise.guarantee, promise.guarantee.meaning());
+            let _ =
+                writeln!(text, "  promised  {}: {}", promise.guarantee.noted(), promise.guarantee.meaning());
             let _ = writeln!(text, "            since {}", promise.because);
             let steps = if asked { self.derivation(plan, part, at) } else { Vec::new() };
             let width =
@@ -264,11 +265,14 @@ fn part(text: &mut String, plan: &Plan, name: &str, what: &str, above: &[usize])
     let _ = writeln!(text, "{gap}{name}: {what}{below}");
 }
 
-/// ": RESBH 2ms 10ms", where something is promised.
+/// Of a part that is promised NULL.
+const NOTHING: &str = "nothing promised";
+
+/// ", promised RESBH 2ms 10ms".
 fn guarantee(promises: &[Promise]) -> String {
     match promises.first().map(|promise| &promise.guarantee) {
-        Some(guarantee) if !matches!(guarantee.kind(), Kind::Null | Kind::All) => format!(": {guarantee}"),
-        _ => String::new(),
+        Some(guarantee) if guarantee.kind() != Kind::Null => format!(", promised {}", guarantee.noted()),
+        _ => format!(", {NOTHING}"),
     }
 }
 
@@ -404,35 +408,42 @@ fn params(records: &[Param], values: &[u64; PARAMS]) -> Option<String> {
 }
 
 fn node_found(verdict: &NodeVerdict) -> String {
-    let of = |share: &Option<Share>| share.as_ref().map_or("?".into(), percent);
+    let promised = guarantee(&verdict.promises);
+    let given = verdict.supply.as_ref().map_or("?".into(), percent_given);
     match verdict.law {
-        None => format!("  gets {}{}", of(&verdict.supply), guarantee(&verdict.promises)),
+        None => format!("  average {given}{promised}"),
         Some(_) => {
             let tick = if verdict.failures.is_empty() { "✓" } else { "✗" };
-            let promised = guarantee(&verdict.promises);
-            format!("{tick} {} asked of {}{promised}", of(&verdict.asked), of(&verdict.supply))
+            let (asked, given) = match (&verdict.asked, &verdict.supply) {
+                (Some(asked), Some(given)) => percents(asked, given),
+                (asked, _) => (asked.as_ref().map_or("?".into(), percent), given),
+            };
+            format!("{tick} {asked} asked of {given}{promised}")
         }
     }
 }
 
 fn task_found(verdicts: &[&TaskVerdict]) -> String {
-    let range = |of: fn(&TaskVerdict) -> &Option<Share>| {
+    let range = |of: fn(&TaskVerdict) -> &Option<Share>, percent: fn(&Share) -> String| {
         let shares: Option<Vec<_>> = verdicts.iter().map(|verdict| of(verdict).as_ref()).collect();
         let shares = shares.unwrap_or_default();
         let (least, most) = (percent(shares.iter().min()?), percent(shares.iter().max()?));
         Some(if least == most { least } else { format!("{least} to {most}") })
     };
     let mut words = Vec::new();
-    words.extend(range(|verdict| &verdict.asked).map(|asked| format!("asks {asked}")));
-    words.extend(range(|verdict| &verdict.supply).map(|supply| format!("gets {supply}")));
+    words.extend(range(|verdict| &verdict.asked, percent).map(|asked| format!("asks {asked}")));
+    words.extend(range(|verdict| &verdict.supply, percent_given).map(|supply| format!("average {supply}")));
     let responses: Option<Vec<_>> =
         verdicts.iter().map(|verdict| verdict.response.and_then(tierce_analysis::Response::ns)).collect();
+    let timed = responses.is_some();
     words.extend(
         responses.and_then(|all| all.into_iter().max()).map(|ns| format!("done within {}", show_time(ns))),
     );
     let promises = verdicts.iter().map(|verdict| guarantee(&verdict.promises)).collect::<Vec<_>>();
     let alike = promises.windows(2).all(|pair| pair[0] == pair[1]);
-    let promised = promises.first().filter(|_| alike).cloned().unwrap_or_default();
+    // A shown response is a promise, too.
+    let says = |promised: &&String| alike && !(timed && promised.ends_with(NOTHING));
+    let promised = promises.first().filter(says).cloned().unwrap_or_default();
     let mark = if verdicts.iter().any(|verdict| verdict.may_miss) {
         "!"
     } else if verdicts.iter().any(|verdict| verdict.needs.iter().any(Result::is_err)) {
@@ -442,5 +453,6 @@ fn task_found(verdicts: &[&TaskVerdict]) -> String {
     } else {
         " "
     };
-    format!("{mark} {}{promised}", words.join(", "))
+    let found = words.join(", ") + &promised;
+    format!("{mark} {}", found.trim_start_matches(", "))
 }

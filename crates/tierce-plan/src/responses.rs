@@ -175,7 +175,7 @@ fn failure(
     let whole = tierce_guarantee::whole;
     let missing = whole(due_ns) - tierce_guarantee::Supply::of(&promise.guarantee).at(&whole(window_ns));
     let sure = tierce_guarantee::Supply::of(&promise.guarantee).at(&tierce_guarantee::whole(window_ns));
-    let sure = tierce_guarantee::show_time(&sure);
+    let sure = tierce_guarantee::noted_time(&sure, false);
     Some(Failure {
         rule,
         message: format!(

@@ -99,7 +99,11 @@ impl Admission {
             let wait = match gap {
                 _ if open => "may wait for any number of others".into(),
                 Some(gap) => {
-                    format!("may wait {} with {} children", tierce_guarantee::show_time(&gap), children.len())
+                    format!(
+                        "may wait {} with {} children",
+                        tierce_guarantee::noted_time(&gap, true),
+                        children.len()
+                    )
                 }
                 None => format!("may wait for {} others", children.len() - 1),
             };

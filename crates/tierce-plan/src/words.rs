@@ -3,21 +3,21 @@
 
 use crate::admission::Admission;
 use crate::derivation::Part;
-use crate::exact::percent;
+use crate::exact::{percent, percent_given};
 use crate::model::{Child, Load, Plan};
 use crate::policies;
 use crate::promises::Promise;
 use crate::remedies::Broken;
 use crate::structure::Shape;
 use crate::units::show_time;
-use tierce_guarantee::{Guarantee, Kind, Parameter, Supply};
+use tierce_guarantee::{noted_time, Guarantee, Kind, Parameter, Supply};
 
 /// Children named one by one.
 const NAMED: usize = 3;
 
 /// What a guarantee demands of who relies on it.
 pub fn demands(guarantee: &Guarantee) -> String {
-    let show = |parameter| guarantee.get(parameter).map_or(String::new(), |value| parameter.show(value));
+    let show = |parameter| guarantee.get(parameter).map_or(String::new(), |time| noted_time(time, false));
     let (amount, period) = (show(Parameter::Amount), show(Parameter::Period));
     match guarantee.kind() {
         Kind::Null => "nothing, and nothing can be relied on".into(),
@@ -73,17 +73,20 @@ impl Broken {
         text += &format!("It is promised something else: {}. ", promised.meaning());
         if let Some((amount, period)) = goal.amount_and_period() {
             let sure = Supply::of(promised).at(period);
-            let show = tierce_guarantee::show_time;
-            let (period, amount) = (show(period), show(amount));
+            let (period, amount) = (noted_time(period, true), noted_time(amount, true));
             text += &match sure == tierce_guarantee::whole(0) {
                 true => format!("Some stretch of {period} may hold none of it. "),
                 false => {
-                    format!("Some stretch of {period} may hold only {} of it, not {amount}. ", show(&sure))
+                    format!(
+                        "Some stretch of {period} may hold only {} of it, not {amount}. ",
+                        noted_time(&sure, false)
+                    )
                 }
             };
         }
-        if let Some(gap) = Supply::of(promised).longest_gap() {
-            text += &format!("It may have to wait {} for the CPU. ", tierce_guarantee::show_time(&gap));
+        let said = promised.kind() == Kind::Psbe;
+        if let Some(gap) = Supply::of(promised).longest_gap().filter(|_| !said) {
+            text += &format!("It may have to wait {} for the CPU. ", noted_time(&gap, true));
         }
         text += &format!(
             "What it is promised demands {}. If it wants more, {}.",
@@ -118,7 +121,7 @@ impl Broken {
                 "Kept together, these promises take {} of a CPU, but `{name}` gets only {} itself, and can give no more than \
                  it gets. ",
                 asked.unwrap_or_default(),
-                verdict.supply.as_ref().map_or(String::new(), percent)
+                verdict.supply.as_ref().map_or(String::new(), percent_given)
             ),
             "budgets_must_fit_every_window" => "On average there is room for all of them, but not in every stretch of time: \
                  when all begin at once, more has to be given before the first deadlines than there is time until then. "
@@ -159,7 +162,7 @@ impl Broken {
             ("deadlines_must_fit_the_supply", _) => format!(
                 "The jobs need {} of a CPU and there is {}: sooner or later jobs are late, and ever more so. ",
                 verdict.asked.as_ref().map_or(String::new(), percent),
-                verdict.supply.as_ref().map_or(String::new(), percent)
+                verdict.supply.as_ref().map_or(String::new(), percent_given)
             ),
             ("deadlines_must_fit_what_is_promised", Some(promise)) => format!(
                 "What it can count on is {}. In some stretch of time more work is due than is sure to come in it. ",

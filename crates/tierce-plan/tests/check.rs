@@ -322,11 +322,11 @@ fn the_outline_shows_everything_once() {
 check.toml: 3 nodes, 21 tasks on 1 CPU
 
 CPU 0
-└─ top             fixed-priority                                     gets 100 %
-   ├─ rt           reservation, priority 1                          ✗ 105 % asked of 100 %
-   │  ├─ rest      fair, default, budget 5ms, period 20ms (25 %)      gets 25 %
-   │  │  └─ hog[0..19]  weight 10                                     gets 1.25 %
-   │  └─ a         budget 8ms, period 10ms (80 %)                   ! asks 90 %, gets 80 %
+└─ top             fixed-priority                                     average 100 %, promised ALL
+   ├─ rt           reservation, priority 1                          ✗ 105 % asked of 100 %, promised ALL
+   │  ├─ rest      fair, default, budget 5ms, period 20ms (25 %)      average 25 %, nothing promised
+   │  │  └─ hog[0..19]  weight 10                                     average 1.25 %, nothing promised
+   │  └─ a         budget 8ms, period 10ms (80 %)                   ! asks 90 %, average 80 %, nothing promised
    └─ rest         fair, priority 0                                 see above
 
 ✗ rt (check.toml:4:7): budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.

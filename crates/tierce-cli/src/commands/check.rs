@@ -8,9 +8,9 @@ use tierce_plan::{Faults, Options, Plan, CHECK_VERSION};
 /// Check a plan: its text, its shape, and whether budgets and deadlines fit
 ///
 /// Every fault of the text is reported at once, with its place and what would help. A plan without faults is drawn as a
-/// tree: what each part asks for and is sure to get, a tick where a promise was proved, a cross with the smallest change
-/// that mends it where it cannot hold. Budgets and deadlines are decided with exact fractions. Behind the colon is what is
-/// promised (`tierce guarantee --help` has the types); what a part `needs` is shown to follow from that, or it is said what
+/// tree: what each part asks for, gets on average, and is promised, a tick where a promise was proved, a cross with the smallest change
+/// that mends it where it cannot hold. Budgets and deadlines are decided with exact fractions. What is promised is a
+/// guarantee (`tierce guarantee --help` has the types); what a part `needs` is shown to follow from that, or it is said what
 /// is missing.
 ///
 /// Exit codes: 0 everything holds, 1 something does not, 2 the plan has faults.
