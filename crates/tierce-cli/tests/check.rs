@@ -33,7 +33,7 @@ impl Drop for Temporary {
 fn what_holds_is_0() {
     let output = tierce(&["check", "--run", "examples/desktop.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
-    assert!(text(&output.stdout).contains("Holds: 1 node tested."));
+    assert!(text(&output.stdout).contains("Holds: 1 node tested, 2 tasks meet their deadlines."));
 }
 
 #[test]

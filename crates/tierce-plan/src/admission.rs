@@ -12,16 +12,17 @@
 //! The supply of a node is its long-run rate: what it gets when all others ask for as much as they may. It is a
 //! necessary condition below the root, and the whole truth at a root.
 
+use crate::deadlines::{self, Deadlines, Found};
 use crate::exact::{self, fraction, percent, percent_given, ratio, Share};
 use crate::faults::{Fault, Faults};
-use crate::model::{Child, Edge, Load, Need, Plan};
+use crate::model::{Child, Edge, Load, Need, Phase, Phases, Plan};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::promises::{Promise, Promises, Proof};
-use crate::responses::mend_by_bisection;
+use crate::responses::{mend_by_bisection, Bound};
 use crate::structure::Shape;
 use crate::units::show_time;
-use tierce_analysis::{Demand, Edf, Response, Supply, Task};
+use tierce_analysis::{Demand, Edf, Response, Supply, Task, TIME_MAX_NS};
 
 /// Version of the JSON that [`Admission::to_json`] writes.
 pub const CHECK_VERSION: u32 = 2;
@@ -142,10 +143,14 @@ pub struct TaskVerdict {
     pub asked: Option<Share>,
     /// Its long-run rate, where that is known.
     pub supply: Option<Share>,
-    /// Its load has deadlines, and its longest response is longer, or it asks for more than it is sure to get.
-    pub may_miss: bool,
-    /// The longest response of its jobs, where the node above it orders by priority or deadline and nothing else is above.
+    /// What is known of its deadlines.
+    pub deadlines: Deadlines,
+    /// Misses are by design.
+    pub soft: bool,
+    /// A bound on the response of its jobs, where there is one.
     pub response: Option<Response>,
+    /// Why deadlines that have to be met are not shown to be.
+    pub failures: Vec<Failure>,
     /// What it is promised, the strongest first; at least NULL.
     pub promises: Vec<Promise>,
     /// For each of its `needs`.
@@ -191,18 +196,16 @@ impl Plan {
         if !self.machine.left.is_empty() {
             self.unfit(&shape, &promises, &mut nodes);
         }
-        let responses = crate::responses::test(self, &shape, &promises, &mut nodes, &overheads);
-        let tasks: Vec<_> = responses
-            .into_iter()
-            .enumerate()
-            .map(|(task, response)| self.task_verdict(&shape, &rates, &promises, &overheads, task, response))
-            .collect();
+        let bounds = crate::responses::test(self, &shape, &promises, &mut nodes, &overheads);
+        let tasks = self.task_verdicts(&shape, &rates, &promises, &overheads, &nodes, bounds);
         let edges = rates.edge.iter().zip(promises.edges);
         let edges =
             edges.map(|(supply, promises)| EdgeVerdict { supply: supply.clone(), promises }).collect();
-        let holds = nodes.iter().all(|node| node.failures.is_empty() && node.needs.iter().all(Result::is_ok));
-        let shown = tasks.iter().all(|task| task.needs.iter().all(Result::is_ok));
-        Admission { holds: holds && shown, nodes, edges, tasks }
+        let proved =
+            |failures: &[Failure], needs: &[Proof]| failures.is_empty() && needs.iter().all(Result::is_ok);
+        let holds = nodes.iter().all(|node| proved(&node.failures, &node.needs))
+            && tasks.iter().all(|task| proved(&task.failures, &task.needs));
+        Admission { holds, nodes, edges, tasks }
     }
 
     /// Roots whose budgets fit the CPU, but not in what this machine leaves of it.
@@ -233,31 +236,50 @@ impl Plan {
         }
     }
 
-    fn task_verdict(
+    fn task_verdicts(
         &self,
         shape: &Shape,
         rates: &Rates,
         promises: &Promises,
         overheads: &Overheads,
-        index: usize,
-        response: Option<Response>,
-    ) -> TaskVerdict {
-        let task = &self.tasks[index];
-        let above = &shape.task_parents[index];
-        let supply = rates.total(self, shape, above, 1);
-        let above_it = above.first().map_or(0, |edge| self.edges[*edge].parent);
-        let asked =
-            task.load.as_ref().and_then(|load| demand(load, 0)).map(|job| overheads.job(above_it, job));
-        let asked = asked.map(|job| ratio(job.work_ns, job.period_ns));
-        let deadline = task.load.as_ref().and_then(Load::deadline_ns);
-        let may_miss = match (&asked, &supply, deadline, response) {
-            (_, _, Some(deadline), Some(response)) => !response.meets(deadline),
-            (Some(asked), Some(supply), Some(_), None) => asked > supply,
-            _ => false,
-        };
-        let found = &promises.tasks[index];
-        let needs = task.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
-        TaskVerdict { asked, supply, may_miss, response, promises: found.clone(), needs }
+        nodes: &[NodeVerdict],
+        bounds: Vec<Option<Bound>>,
+    ) -> Vec<TaskVerdict> {
+        let found = Found { plan: self, shape, promises, overheads, nodes };
+        let mut verdicts: Vec<_> = bounds
+            .into_iter()
+            .zip(&self.tasks)
+            .enumerate()
+            .map(|(index, (bound, task))| {
+                let above = &shape.task_parents[index];
+                let supply = rates.total(self, shape, above, 1);
+                let above_it = above.first().map_or(0, |edge| self.edges[*edge].parent);
+                let job = task.load.as_ref().and_then(|load| job(load, 0));
+                let asked =
+                    job.map(|job| overheads.job(above_it, job)).map(|job| ratio(job.work_ns, job.period_ns));
+                let bound = found.bound(index, bound);
+                let rates = (asked.as_ref(), supply.as_ref());
+                let deadlines = found.judge(index, bound, rates);
+                let failures = found.failure(index, deadlines, bound, rates).into_iter().collect();
+                let promised = &promises.tasks[index];
+                let needs =
+                    task.needs.iter().map(|need| promises.prove(promised, above, &need.text)).collect();
+                let response = bound.map(|bound| bound.response);
+                let soft = task.load.as_ref().is_some_and(Load::is_soft);
+                TaskVerdict {
+                    asked,
+                    supply,
+                    deadlines,
+                    soft,
+                    response,
+                    failures,
+                    promises: promised.clone(),
+                    needs,
+                }
+            })
+            .collect();
+        deadlines::once_for_each_set(self, &mut verdicts);
+        verdicts
     }
 }
 
@@ -350,9 +372,7 @@ fn deadlines(
                 bounded.push((*index, *edge));
                 demands.push(overheads.job(node, demand));
             }
-            // Whoever has no deadline runs after all who have.
-            (None, Child::Task(task)) if plan.tasks[task].load == Some(Load::Busy) && own_ns == 0 => {}
-            (None, Child::Task(task)) if plan.tasks[task].load.is_none() => {}
+            (None, _) if comes_last(plan, edge, own_ns) => {}
             (None, _) => {
                 verdict.open.push(format!("how much `{name}` asks for by its deadlines is not known"))
             }
@@ -384,28 +404,65 @@ fn deadlines(
     verdict.asked = Some(asked);
 }
 
-/// What a load asks for; `deadline_ns`: of the edge, 0 when it gives none.
+/// What a load with deadlines asks for; `deadline_ns`: of the edge, 0 when it gives none.
 fn demand(load: &Load, deadline_ns: u64) -> Option<Task> {
-    let job = job(load, deadline_ns)?;
+    let job = job(load, deadline_ns).filter(|job| job.deadline_ns < TIME_MAX_NS)?;
     // A late release leaves less time until the same deadline.
     let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
     Some(Task { deadline_ns, jitter_ns: 0, ..job })
 }
 
-/// The jobs of a load, where they are bounded; `deadline_ns`: of the edge, 0 when it gives none.
-pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
-    let (work, period_ns, own_ns, jitter_ns) = match load {
-        Load::Periodic(load) => (&load.work, load.period_ns, load.deadline_ns, load.jitter_ns),
-        Load::Sporadic(load) => (&load.work, load.separation_ns, load.deadline_ns, 0),
-        Load::Busy | Load::Phases(_) => return None,
+/// `edf` runs what is below the edge after all who have deadlines: it has none itself, and none on the edge (`own_ns`). Of nodes
+/// only those of `edf` announce any.
+pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
+    let announces = match edge.child {
+        Child::Task(task) => plan.tasks[task].load.as_ref().is_some_and(|load| load.deadline_ns().is_some()),
+        Child::Node(node) => {
+            policies::by_number(plan.nodes[node].policy).is_some_and(|policy| policy.heeds_deadlines)
+        }
+        Child::Set(_) => true,
     };
-    let deadline_ns = if deadline_ns == 0 { own_ns } else { deadline_ns };
-    Some(Task { work_ns: work.max_ns(), period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
+    let idle = matches!(edge.child, Child::Task(task) if plan.tasks[task].load.is_none());
+    idle || own_ns == 0 && !announces
+}
+
+/// The jobs of a load, where they are bounded. Deadlines are the shorter of those of the load and of the edge (`deadline_ns`, 0
+/// when it gives none), far away where neither has any.
+pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
+    let (work_ns, period_ns, jitter_ns) = match load {
+        Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns),
+        Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0),
+        Load::Phases(load) => (steps(load)?.0, steps(load)?.1, 0),
+        Load::Busy => return None,
+    };
+    let edge = Some(deadline_ns).filter(|ns| *ns > 0);
+    let deadline_ns = edge.into_iter().chain(load.deadline_ns()).min().unwrap_or(TIME_MAX_NS);
+    Some(Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
+}
+
+/// Work and least distance of the jobs of a list that works once and then waits: for a timer, which after a late job expires at
+/// once or later than it would have, or for some time, which begins when the job is done.
+fn steps(load: &Phases) -> Option<(u64, u64)> {
+    let (last, runs) = load.phases.split_last()?;
+    let (mut least_ns, mut most_ns) = (0u64, 0u64);
+    for run in runs {
+        let Phase::Run(work) = run else { return None };
+        least_ns = least_ns.saturating_add(work.min_ns());
+        most_ns = most_ns.saturating_add(work.max_ns());
+    }
+    let period_ns = match last {
+        Phase::Timer { period_ns, .. } => *period_ns,
+        Phase::Sleep(time) => least_ns.saturating_add(time.min_ns()),
+        _ => return None,
+    };
+    // The deadline of a job that the timer released late would count from there.
+    let in_time = load.deadline_ns.is_none_or(|deadline| deadline <= period_ns);
+    (most_ns > 0 && period_ns > 0 && in_time).then_some((most_ns, period_ns))
 }
 
 /// work/period of a load, where it has one.
 fn utilisation(load: &Load) -> Option<Share> {
-    demand(load, 0).map(|demand| ratio(demand.work_ns, demand.period_ns))
+    job(load, 0).map(|job| ratio(job.work_ns, job.period_ns))
 }
 
 /// A test.
@@ -736,13 +793,14 @@ impl Admission {
         };
         plan.nodes.iter().zip(&self.nodes).for_each(|(node, verdict)| unshown(&node.needs, &verdict.needs));
         plan.tasks.iter().zip(&self.tasks).for_each(|(task, verdict)| unshown(&task.needs, &verdict.needs));
-        for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
-            for failure in &verdict.failures {
-                let fault = Fault::new(
-                    failure.rule,
-                    node.spot,
-                    format!("`{}`: {}", node.name, failure.message.trim_end_matches('.')),
-                );
+        let nodes = plan.nodes.iter().zip(&self.nodes);
+        let nodes = nodes.map(|(node, verdict)| (&node.name, node.spot, &verdict.failures));
+        let tasks = plan.tasks.iter().zip(&self.tasks);
+        let tasks = tasks.map(|(task, verdict)| (&task.name, task.spot, &verdict.failures));
+        for (name, spot, failures) in nodes.chain(tasks) {
+            for failure in failures {
+                let message = format!("`{name}`: {}", failure.message.trim_end_matches('.'));
+                let fault = Fault::new(failure.rule, spot, message);
                 let fault = fault.value(&failure.value).bound(&failure.bound);
                 faults.push(match &failure.mend {
                     Some(mend) => {

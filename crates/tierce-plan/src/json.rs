@@ -4,7 +4,7 @@ use crate::admission::{Admission, Failure, Law, CHECK_VERSION};
 use crate::derivation::{Derived, Part};
 use crate::exact::{fraction, Share};
 use crate::faults::Faults;
-use crate::model::{Need, Plan};
+use crate::model::{Load, Need, Plan};
 use crate::policies;
 use crate::promises::{Promise, Proof};
 use crate::source::Spot;
@@ -84,9 +84,12 @@ impl Json<'_> {
 
     fn task(&self, index: usize) -> Value {
         let (task, verdict) = (&self.plan.tasks[index], &self.admission.tasks[index]);
+        let failures = verdict.failures.iter().map(|found| self.failure(task.spot, found));
         json!({
             "name": task.name, "asked": share(&verdict.asked), "supply": share(&verdict.supply),
-            "may_miss": verdict.may_miss, "wcrt_ns": verdict.response.and_then(Response::ns),
+            "deadline_ns": task.load.as_ref().and_then(Load::deadline_ns), "deadlines": verdict.deadlines.name(),
+            "soft": verdict.soft, "may_miss": verdict.deadlines.is_open(),
+            "failures": failures.collect::<Vec<_>>(), "wcrt_ns": verdict.response.and_then(Response::ns),
             "guarantees": self.promised(Part::Task(index), &verdict.promises),
             "needs": self.needs(Part::Task(index), &task.needs, &verdict.needs),
         })

@@ -26,6 +26,7 @@ mod admission;
 mod build;
 mod change;
 mod csv;
+mod deadlines;
 mod derivation;
 mod exact;
 mod faults;
@@ -58,6 +59,7 @@ pub use admission::{
 };
 pub use build::{Ids, Members, Refused};
 pub use change::{Change, Difference, Fixed, Host, Leaving, Transition, Verb};
+pub use deadlines::Deadlines;
 pub use derivation::{Derived, Origin, Part, Step};
 pub use exact::Share;
 pub use faults::{Fault, Faults};

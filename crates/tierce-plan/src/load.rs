@@ -48,6 +48,7 @@ fn shape(
     if has("rt_app") {
         let (file, thread) = (fields.take("rt_app")?, fields.text("thread", collector));
         let common = (fields.time("phase", collector), fields.duration("deadline", collector));
+        let soft = soft(fields, common.1, collector);
         let path = collector.text("`rt_app`", file)?;
         let json = read_file(collector, file, path)?;
         match crate::rt_app::phases(&json, thread) {
@@ -56,6 +57,7 @@ fn shape(
                 repeat,
                 phase_ns: common.0.unwrap_or(delay_ns),
                 deadline_ns: common.1,
+                soft,
             })),
             Err(message) => {
                 collector.add(Fault::new("rt_app_file_must_be_understood", file.spot, message).value(path));
@@ -70,7 +72,8 @@ fn shape(
         let (work, deadline_ns, phase_ns) = job(fields, value, collector);
         let separation_ns = separation_ns?;
         let deadline_ns = deadline(deadline_ns, separation_ns, "separation", collector);
-        Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work: work?, deadline_ns, phase_ns }))
+        let soft = soft(fields, Some(deadline_ns), collector);
+        Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work: work?, deadline_ns, phase_ns, soft }))
     } else if has("period") {
         let period_ns = fields.duration("period", collector);
         let jitter = fields.take("jitter");
@@ -83,9 +86,12 @@ fn shape(
             collector.add(fault.value(crate::show_time(jitter_ns)).bound(crate::show_time(period_ns)));
         }
         let deadline_ns = deadline(deadline_ns, period_ns, "period", collector);
-        Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns }))
+        let soft = soft(fields, Some(deadline_ns), collector);
+        Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns, soft }))
     } else {
-        for name in ["period", "separation", "phases", "rt_app", "work", "deadline", "phase", "jitter"] {
+        for name in
+            ["period", "separation", "phases", "rt_app", "work", "deadline", "phase", "jitter", "soft"]
+        {
             fields.key(name);
         }
         collector.add(
@@ -136,6 +142,17 @@ fn deadline(given: Option<(u64, &Value)>, period_ns: u64, period: &str, collecto
     deadline_ns
 }
 
+/// Whether misses are by design, which says something only where there is a deadline.
+fn soft(fields: &mut Fields, deadline_ns: Option<u64>, collector: &mut Collector) -> bool {
+    let what = fields.what("soft");
+    let Some(value) = fields.take("soft") else { return false };
+    if deadline_ns.is_none() {
+        let message = format!("{what}: it has no deadline that could be missed");
+        collector.add(Fault::new("soft_needs_a_deadline", value.spot, message).hint("deadline = \"10ms\""));
+    }
+    collector.bool(&what, value).unwrap_or(false)
+}
+
 /// An amount of time above 0: a constant, a range, or a list.
 pub fn work(what: &str, value: &Value, collector: &mut Collector) -> Option<Work> {
     match &value.kind {
@@ -181,6 +198,7 @@ fn phases(fields: &mut Fields, collector: &mut Collector) -> Option<Load> {
     let repeat = fields.whole("repeat", 1, i64::MAX, collector).unwrap_or(0) as u64;
     let phase_ns = fields.time("phase", collector).unwrap_or(0);
     let deadline_ns = fields.duration("deadline", collector);
+    let soft = soft(fields, deadline_ns, collector);
     let items = collector.list("`phases`", value)?;
     if items.is_empty() {
         collector.add(Fault::new("list_must_not_be_empty", value.spot, "`phases` is an empty list"));
@@ -193,6 +211,7 @@ fn phases(fields: &mut Fields, collector: &mut Collector) -> Option<Load> {
         repeat,
         phase_ns,
         deadline_ns,
+        soft,
     }))
 }
 

@@ -288,6 +288,25 @@ impl Load {
             Self::Phases(load) => load.deadline_ns,
         }
     }
+
+    /// What each of its jobs works, where that is one number.
+    pub fn work_mut(&mut self) -> Option<&mut Work> {
+        match self {
+            Self::Periodic(load) => Some(&mut load.work),
+            Self::Sporadic(load) => Some(&mut load.work),
+            Self::Busy | Self::Phases(_) => None,
+        }
+    }
+
+    /// Misses are counted, but nothing needs to be shown.
+    pub fn is_soft(&self) -> bool {
+        match self {
+            Self::Busy => false,
+            Self::Periodic(load) => load.soft,
+            Self::Sporadic(load) => load.soft,
+            Self::Phases(load) => load.soft,
+        }
+    }
 }
 
 /// Jobs are released at epoch + phase + k · period + jitter; a late job delays the next, none is dropped.
@@ -303,6 +322,8 @@ pub struct Periodic {
     pub phase_ns: u64,
     /// Each release is late by a draw from 0 to this; less than the period.
     pub jitter_ns: u64,
+    /// Misses are by design: check need not show that there are none.
+    pub soft: bool,
 }
 
 /// The next job is released `separation` plus a draw from 0 to `extra` after the last release.
@@ -318,6 +339,8 @@ pub struct Sporadic {
     pub deadline_ns: u64,
     /// First release after the epoch.
     pub phase_ns: u64,
+    /// Misses are by design: check need not show that there are none.
+    pub soft: bool,
 }
 
 /// A list of phases, repeated. A job begins with the first `run` after a `sleep`, a `timer` or the start of the list,
@@ -334,6 +357,8 @@ pub struct Phases {
     pub phase_ns: u64,
     /// Of each job, relative to its begin.
     pub deadline_ns: Option<u64>,
+    /// Misses are by design: check need not show that there are none.
+    pub soft: bool,
 }
 
 /// One step of [`Phases`].
@@ -380,6 +405,26 @@ impl Work {
             Self::Constant(work) => *work,
             Self::Uniform { max_ns, .. } => *max_ns,
             Self::List(list) => list.iter().copied().max().unwrap_or(0),
+        }
+    }
+
+    /// Nothing above `most_ns`.
+    pub fn limit(&mut self, most_ns: u64) {
+        match self {
+            Self::Constant(work) => *work = most_ns.min(*work),
+            Self::Uniform { min_ns, max_ns } => {
+                (*min_ns, *max_ns) = (most_ns.min(*min_ns), most_ns.min(*max_ns));
+            }
+            Self::List(list) => list.iter_mut().for_each(|work| *work = most_ns.min(*work)),
+        }
+    }
+
+    /// The smallest amount it can be, ns.
+    pub fn min_ns(&self) -> u64 {
+        match self {
+            Self::Constant(work) => *work,
+            Self::Uniform { min_ns, .. } => *min_ns,
+            Self::List(list) => list.iter().copied().min().unwrap_or(0),
         }
     }
 }

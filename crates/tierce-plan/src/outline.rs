@@ -1,6 +1,7 @@
 //! The plan as a tree for people, with the verdict beside every part.
 
 use crate::admission::{Admission, Failure, NodeVerdict, TaskVerdict};
+use crate::deadlines::Deadlines;
 use crate::derivation::Part;
 use crate::exact::{percent, percent_given, percents, Share};
 use crate::model::{Child, Edge, Need, Plan, PARAMS};
@@ -204,12 +205,17 @@ impl Admission {
                 line(format!("? {}: {open}.", node.name));
             }
         }
-        let missing = self.tasks.iter().filter(|task| task.may_miss).count();
+        let tasks = plan.tasks.iter().zip(&self.tasks);
+        for (task, failure) in
+            tasks.flat_map(|(task, verdict)| verdict.failures.iter().map(move |it| (task, it)))
+        {
+            let place = plan.sources.place(task.spot);
+            line(format!("✗ {} ({place}): {}: {}", task.name, failure.rule, failure.message));
+            others(by_name.get(&(&*task.name, None)), None, &mut line);
+        }
+        let missing = self.tasks.iter().filter(|task| task.deadlines.is_open() && task.soft).count();
         if missing > 0 {
-            line(format!(
-                "! {} may miss deadlines: more is asked for than is sure to come.",
-                count(missing, "task")
-            ));
+            line(format!("! {} may miss deadlines, which are soft.", count(missing, "task")));
         }
         let nodes =
             self.nodes.iter().zip(&plan.nodes).map(|(found, node)| (&node.name, &node.needs, &found.needs));
@@ -247,10 +253,23 @@ impl Admission {
             let edge = &plan.edges[edge];
             format!(", first at `{}` → `{}`", plan.nodes[edge.parent].name, plan.child_name(edge.child))
         });
-        line(match (failed, tested, unshown) {
-            (0, 0, 0) => "Holds: nothing in it promises more than an order or shares.".into(),
-            (0, _, 0) => format!("Holds: {} tested.", count(tested, "node")),
-            (0, _, _) => format!("Does not hold: {} not shown{first}.", count(unshown, "need")),
+        let met = self.tasks.iter().filter(|task| task.deadlines == Deadlines::Met).count();
+        let late = self.tasks.iter().filter(|task| !task.failures.is_empty()).count();
+        let kept = match met {
+            0 => String::new(),
+            1 => ", 1 task meets its deadlines".into(),
+            _ => format!(", {met} tasks meet their deadlines"),
+        };
+        line(match (failed, tested, unshown, late) {
+            (0, 0, 0, 0) if met == 0 => "Holds: nothing in it promises more than an order or shares.".into(),
+            (0, _, 0, 0) => format!("Holds: {} tested{kept}.", count(tested, "node")),
+            (0, _, _, 0) => format!("Does not hold: {} not shown{first}.", count(unshown, "need")),
+            (0, _, 0, _) => format!("Does not hold: deadlines of {} not shown{first}.", count(late, "task")),
+            (0, ..) => format!(
+                "Does not hold: {} and deadlines of {} not shown{first}.",
+                count(unshown, "need"),
+                count(late, "task")
+            ),
             _ => format!("Does not hold: {failed} of {} failed{first}.", count(tested, "tested node")),
         });
     }
@@ -353,10 +372,16 @@ impl Outline<'_> {
         let alike = group.iter().all(|other| plan.edges[*other].params == edge.params);
         let what = if alike { self.edge(edge).unwrap_or_default() } else { "each its own".into() };
         let tasks = group.iter().filter_map(|edge| match plan.edges[*edge].child {
-            Child::Task(task) => Some(&self.admission.tasks[task]),
+            Child::Task(task) => Some(task),
             _ => None,
         });
-        let found = task_found(&tasks.collect::<Vec<_>>());
+        let due = tasks.clone().filter_map(|task| plan.tasks[task].load.as_ref()?.deadline_ns());
+        let due = match (due.clone().min(), due.max()) {
+            (Some(least), Some(most)) if least == most => show_time(least),
+            (Some(least), Some(most)) => format!("{} to {}", show_time(least), show_time(most)),
+            _ => String::new(),
+        };
+        let found = task_found(&tasks.map(|task| &self.admission.tasks[task]).collect::<Vec<_>>(), &due);
         self.rows.push([format!("{start}{name}"), what, found]);
     }
 
@@ -423,7 +448,8 @@ fn node_found(verdict: &NodeVerdict) -> String {
     }
 }
 
-fn task_found(verdicts: &[&TaskVerdict]) -> String {
+/// `due`: their deadlines in words.
+fn task_found(verdicts: &[&TaskVerdict], due: &str) -> String {
     let range = |of: fn(&TaskVerdict) -> &Option<Share>, percent: fn(&Share) -> String| {
         let shares: Option<Vec<_>> = verdicts.iter().map(|verdict| of(verdict).as_ref()).collect();
         let shares = shares.unwrap_or_default();
@@ -436,19 +462,26 @@ fn task_found(verdicts: &[&TaskVerdict]) -> String {
     let responses: Option<Vec<_>> =
         verdicts.iter().map(|verdict| verdict.response.and_then(tierce_analysis::Response::ns)).collect();
     let timed = responses.is_some();
+    let of = if due.is_empty() { String::new() } else { format!(" of {due}") };
     words.extend(
-        responses.and_then(|all| all.into_iter().max()).map(|ns| format!("done within {}", show_time(ns))),
+        responses
+            .and_then(|all| all.into_iter().max())
+            .map(|ns| format!("done within {}{of}", show_time(ns))),
     );
     let promises = verdicts.iter().map(|verdict| guarantee(&verdict.promises)).collect::<Vec<_>>();
     let alike = promises.windows(2).all(|pair| pair[0] == pair[1]);
     // A shown response is a promise, too.
     let says = |promised: &&String| alike && !(timed && promised.ends_with(NOTHING));
     let promised = promises.first().filter(says).cloned().unwrap_or_default();
-    let mark = if verdicts.iter().any(|verdict| verdict.may_miss) {
-        "!"
-    } else if verdicts.iter().any(|verdict| verdict.needs.iter().any(Result::is_err)) {
+    let open = |verdict: &&TaskVerdict| verdict.deadlines.is_open();
+    let failed =
+        |verdict: &&TaskVerdict| open(verdict) && !verdict.soft || verdict.needs.iter().any(Result::is_err);
+    let mark = if verdicts.iter().any(failed) {
         "✗"
-    } else if verdicts.iter().any(|verdict| !verdict.needs.is_empty()) {
+    } else if verdicts.iter().any(open) {
+        "!"
+    } else if verdicts.iter().any(|verdict| !verdict.needs.is_empty() || verdict.deadlines == Deadlines::Met)
+    {
         "✓"
     } else {
         " "

@@ -15,7 +15,7 @@
 //! period). Where it is not known nothing is promised. What the owner of a guarantee causes himself, by waking up, is his own.
 
 use crate::exact;
-use crate::model::{Child, Edge, Load, Phase, Plan, Work};
+use crate::model::{Child, Edge, Load, Phase, Plan};
 use crate::policies::{self, PolicyRecord};
 use crate::promises::is_live;
 use crate::structure::Shape;
@@ -461,20 +461,12 @@ fn wakes_of(load: &Load, events: &mut Events) {
                     }
                 };
                 waits += wait;
-                pass_ns = pass_ns.saturating_add(least_ns(work));
+                pass_ns = pass_ns.saturating_add(work.min_ns());
             }
             if waits > 0 {
                 events.add(waits, pass_ns, 0);
             }
         }
-    }
-}
-
-fn least_ns(work: &Work) -> u64 {
-    match work {
-        Work::Constant(ns) => *ns,
-        Work::Uniform { min_ns, .. } => *min_ns,
-        Work::List(list) => list.iter().copied().min().unwrap_or(0),
     }
 }
 

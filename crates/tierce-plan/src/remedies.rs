@@ -2,10 +2,10 @@
 //! was tried: the changed plan is admitted anew, and what was broken is not, nor anything that was not. In others some are
 //! computed in closed form, for the test that fails alone.
 
-use crate::admission::{Admission, Excess, Failure, NodeVerdict};
+use crate::admission::{Admission, Excess, Failure, Mend, NodeVerdict};
 use crate::derivation::Part;
 use crate::exact::{self, percent, ratio};
-use crate::model::{Child, Plan};
+use crate::model::{Child, Load, Plan};
 use crate::policies::{self, ParamKind};
 use crate::responses::MENDED_MAX;
 use crate::structure::Shape;
@@ -61,6 +61,15 @@ pub enum Remedy {
         /// The nearest with which it holds.
         to: u64,
     },
+    /// Jobs that work less.
+    Work {
+        /// Index into [`Plan::edges`]: above the task.
+        edge: usize,
+        /// The longest work of a job, ns.
+        from: u64,
+        /// The largest with which it holds.
+        to: u64,
+    },
     /// Another parent, on another CPU.
     Parent {
         /// Index into [`Plan::edges`].
@@ -76,6 +85,7 @@ enum Problem {
     Law(usize, &'static str),
     NodeNeed(usize, usize),
     TaskNeed(usize, usize),
+    Deadline(usize),
 }
 
 impl Admission {
@@ -89,17 +99,7 @@ impl Admission {
         for index in &shape.order {
             let (node, verdict) = (&plan.nodes[*index], &self.nodes[*index]);
             for failure in &verdict.failures {
-                broken.push(Broken {
-                    name: node.name.clone(),
-                    rule: failure.rule,
-                    need: None,
-                    edge: failure.excess.edge,
-                    excess: failure.excess.clone(),
-                    remedies: Vec::new(),
-                    untried: None,
-                    explanation: String::new(),
-                    problem: Problem::Law(*index, failure.rule),
-                });
+                broken.push(failed(&node.name, failure, Problem::Law(*index, failure.rule)));
             }
             let above = &shape.parents[*index];
             for (at, (need, proof)) in node.needs.iter().zip(&verdict.needs).enumerate() {
@@ -112,6 +112,9 @@ impl Admission {
         }
         for (index, (task, verdict)) in plan.tasks.iter().zip(&self.tasks).enumerate() {
             let above = &shape.task_parents[index];
+            for failure in &verdict.failures {
+                broken.push(failed(&task.name, failure, Problem::Deadline(index)));
+            }
             for (at, (need, proof)) in task.needs.iter().zip(&verdict.needs).enumerate() {
                 let promised = verdict.promises.first().map(|promise| &promise.guarantee);
                 if proof.is_err() {
@@ -145,7 +148,7 @@ impl Broken {
     pub fn part(&self) -> Part {
         match self.problem {
             Problem::Law(node, _) | Problem::NodeNeed(node, _) => Part::Node(node),
-            Problem::TaskNeed(task, _) => Part::Task(task),
+            Problem::TaskNeed(task, _) | Problem::Deadline(task) => Part::Task(task),
         }
     }
 
@@ -212,7 +215,7 @@ impl Remedy {
     /// Which edge it changes.
     pub fn edge(&self) -> usize {
         match *self {
-            Self::Parameter { edge, .. } | Self::Parent { edge, .. } => edge,
+            Self::Parameter { edge, .. } | Self::Work { edge, .. } | Self::Parent { edge, .. } => edge,
         }
     }
 
@@ -232,6 +235,12 @@ impl Remedy {
                 }
                 edge.params[at] = to;
             }
+            Self::Work { edge, to, .. } => {
+                if let Child::Task(task) = plan.edges[edge].child {
+                    let work = changed.tasks[task].load.as_mut().and_then(Load::work_mut);
+                    work.into_iter().for_each(|work| work.limit(to));
+                }
+            }
             Self::Parent { edge, to } => changed.edges[edge].parent = to,
         }
         changed
@@ -247,8 +256,8 @@ impl Remedy {
                 let (what, number) =
                     param.map_or(("?", true), |param| (param.name, param.kind == ParamKind::Count));
                 let how = match (what, to > from) {
-                    ("period", true) => "lengthen",
-                    ("period", false) => "shorten",
+                    ("period" | "deadline", true) => "lengthen",
+                    ("period" | "deadline", false) => "shorten",
                     (_, true) => "raise",
                     (_, false) => "reduce",
                 };
@@ -256,6 +265,9 @@ impl Remedy {
                 let name = plan.child_name(edge.child);
                 let by = show(from.abs_diff(to));
                 format!("{how} the {what} of `{name}` from {} to {} (by {by})", show(from), show(to))
+            }
+            Self::Work { edge, from, to } => {
+                Mend { edge, parameter: "work", from_ns: from, to_ns: to }.words(plan)
             }
             Self::Parent { edge, to } => {
                 let edge = &plan.edges[edge];
@@ -276,6 +288,13 @@ impl Remedy {
                     "from": from, "to": to, "words": self.words(plan),
                 })
             }
+            Self::Work { edge, from, to } => {
+                let edge = &plan.edges[edge];
+                json!({
+                    "parent": plan.nodes[edge.parent].name, "child": plan.child_name(edge.child), "parameter": "work",
+                    "from": from, "to": to, "words": self.words(plan),
+                })
+            }
             Self::Parent { edge, to } => {
                 let edge = &plan.edges[edge];
                 json!({
@@ -284,6 +303,22 @@ impl Remedy {
                 })
             }
         }
+    }
+}
+
+/// A law that fails, or a deadline that is not shown to be met.
+fn failed(name: &str, failure: &Failure, problem: Problem) -> Broken {
+    let (edge, excess) = (failure.excess.edge, failure.excess.clone());
+    Broken {
+        name: name.to_string(),
+        rule: failure.rule,
+        need: None,
+        edge,
+        excess,
+        remedies: Vec::new(),
+        untried: None,
+        explanation: String::new(),
+        problem,
     }
 }
 
@@ -342,6 +377,7 @@ fn problems(admission: &Admission) -> Vec<Problem> {
     for (index, task) in admission.tasks.iter().enumerate() {
         let needs = task.needs.iter().enumerate().filter(|(_, proof)| proof.is_err());
         found.extend(needs.map(|(at, _)| Problem::TaskNeed(index, at)));
+        found.extend(task.failures.iter().map(|_| Problem::Deadline(index)));
     }
     found
 }
@@ -367,7 +403,7 @@ fn remedies(
     let mut found = Vec::new();
     let parents: &[usize] = match problem {
         Problem::Law(node, _) | Problem::NodeNeed(node, _) => &shape.parents[*node],
-        Problem::TaskNeed(task, _) => &shape.task_parents[*task],
+        Problem::TaskNeed(task, _) | Problem::Deadline(task) => &shape.task_parents[*task],
     };
     // More from above; what is below a broken law may ask for less, or go elsewhere.
     let mut above = parents.to_vec();
@@ -381,9 +417,7 @@ fn remedies(
         Problem::Law(node, _) => &shape.children[*node],
         _ => &[],
     };
-    let search = |edge: usize, at: usize, toward: u64, found: &mut Vec<Remedy>| {
-        let from = plan.edges[edge].params[at];
-        let remedy = |to| Remedy::Parameter { edge, at, from, to };
+    let search = |from: u64, toward: u64, remedy: &dyn Fn(u64) -> Remedy, found: &mut Vec<Remedy>| {
         let holds = |to| mends(&remedy(to).apply(plan), before, problem);
         // What was computed is tried first.
         let guess = guesses.iter().find_map(|guess| match *guess {
@@ -405,6 +439,16 @@ fn remedies(
         }
         found.push(remedy(good));
     };
+    let parameter = |edge: usize, at: usize, toward: u64, found: &mut Vec<Remedy>| {
+        let from = plan.edges[edge].params[at];
+        search(from, toward, &|to| Remedy::Parameter { edge, at, from, to }, found);
+    };
+    if let (Problem::Deadline(task), [edge, ..]) = (problem, parents) {
+        let work = plan.tasks[*task].load.clone().and_then(|mut load| Some(load.work_mut()?.max_ns()));
+        if let Some(from) = work {
+            search(from, 1, &|to| Remedy::Work { edge: *edge, from, to }, &mut found);
+        }
+    }
     for (edge, more) in
         children.iter().map(|edge| (*edge, false)).chain(above.iter().map(|edge| (*edge, true)))
     {
@@ -413,20 +457,23 @@ fn remedies(
         let counts =
             policy.edge_params.iter().enumerate().filter(|(_, param)| param.kind == ParamKind::Count);
         for (at, param) in counts.filter(|_| more) {
-            search(edge, at, param.most, &mut found); // a weight, a priority
+            parameter(edge, at, param.most, &mut found); // a weight, a priority
         }
         let Some((budget, period)) = policies::budget_and_period(policy) else { continue };
         let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
         let (budget_ns, period_ns, deadline_ns) =
             (about.params[budget], about.params[period], about.params[deadline]);
         if more {
-            search(edge, budget, deadline_ns, &mut found);
+            parameter(edge, budget, deadline_ns, &mut found);
             if deadline_ns == period_ns {
-                search(edge, period, budget_ns, &mut found);
+                parameter(edge, period, budget_ns, &mut found);
+            }
+            if deadline != period {
+                parameter(edge, deadline, budget_ns, &mut found);
             }
         } else {
-            search(edge, budget, policy.edge_params[budget].least, &mut found);
-            search(
+            parameter(edge, budget, policy.edge_params[budget].least, &mut found);
+            parameter(
                 edge,
                 period,
                 period_ns.saturating_mul(64).min(policy.edge_params[period].most),

@@ -3,11 +3,11 @@
 //! - `edf`: the demand of all jobs in every window is at most what is sure to be supplied; response times after Spuri.
 //! - `fixed-priority`: exact response times, down to the first child whose work is not bounded.
 //!
-//! Tasks with other parents count here with all their work, and no response is given for them: they may be done sooner.
+//! Tasks with other parents count here with all their work; they may be done sooner.
 
-use crate::admission::{job, Excess, Failure, Mend, NodeVerdict};
+use crate::admission::{comes_last, job, Excess, Failure, Mend, NodeVerdict};
 use crate::exact::{fraction, percent};
-use crate::model::{Child, Plan};
+use crate::model::{Child, Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::{of_crowd, Promise, Promises};
@@ -24,15 +24,31 @@ pub const MENDED_MAX: usize = 32;
 /// What the second look at deadlines rests on, once it could be taken.
 pub const ONLY_UTILISATION: &str = "deadlines below periods were only tested by utilisation";
 
-/// For each task of the plan its longest response, where that is known.
+/// What is known of the longest response of a task, from its nominal release.
+#[derive(Clone, Copy, Debug)]
+pub struct Bound {
+    /// No job takes longer.
+    pub response: Response,
+    /// What says so.
+    pub test: &'static str,
+    /// With some phases, jitter and works of the tasks some job takes as long.
+    pub exact: bool,
+}
+
+/// Tests that give bounds.
+pub const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1990)";
+const BY_DEADLINE: &str =
+    "the demand of every window, and response times of earliest deadline first (Spuri 1996)";
+
+/// For each task of the plan what the node above it says of its longest response, where that is known.
 pub fn test(
     plan: &Plan,
     shape: &Shape,
     promises: &Promises,
     verdicts: &mut [NodeVerdict],
     overheads: &Overheads,
-) -> Vec<Option<Response>> {
-    let mut responses = vec![None; plan.tasks.len()];
+) -> Vec<Option<Bound>> {
+    let mut bounds: Vec<Option<Bound>> = vec![None; plan.tasks.len()];
     for (index, verdict) in verdicts.iter_mut().enumerate() {
         let received = &promises.nodes[index];
         let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
@@ -51,13 +67,18 @@ pub fn test(
         } else {
             Vec::new()
         };
-        for (task, response) in found {
-            if shape.task_parents[task].len() == 1 && response != Response::TooLong {
-                responses[task] = Some(response);
-            }
+        for (task, bound) in found.into_iter().filter(|(_, bound)| bound.response != Response::TooLong) {
+            let single = shape.task_parents[task].len() == 1;
+            bounds[task] = shorter(bounds[task], Bound { exact: bound.exact && single, ..bound });
         }
     }
-    responses
+    bounds
+}
+
+/// The better of two bounds.
+pub fn shorter(known: Option<Bound>, other: Bound) -> Option<Bound> {
+    let ns = |bound: &Bound| bound.response.ns().unwrap_or(u64::MAX);
+    known.into_iter().chain([other]).min_by_key(ns)
 }
 
 fn supplies(received: &[Promise]) -> impl Iterator<Item = (&Promise, Supply)> {
@@ -73,7 +94,7 @@ fn by_deadline(
     received: &[Promise],
     verdict: &mut NodeVerdict,
     overheads: &Overheads,
-) -> Vec<(usize, Response)> {
+) -> Vec<(usize, Bound)> {
     let edges = &shape.children[index];
     if !overheads.is_none() && edges.iter().any(|edge| moves(plan, shape, *edge)) {
         verdict.open.push(MOVES.into());
@@ -82,18 +103,13 @@ fn by_deadline(
     let mut jobs: Vec<(usize, usize, Task)> = Vec::new(); // edge, task
     for edge in edges {
         let own_ns = at.map_or(0, |at| plan.edges[*edge].params[at]);
-        match plan.edges[*edge].child {
-            Child::Task(task) => {
-                let Some(load) = &plan.tasks[task].load else { continue };
-                match job(load, own_ns) {
-                    Some(found) => jobs.push((*edge, task, overheads.job(index, found))),
-                    // Who has no deadline runs after all who have.
-                    None if own_ns == 0 && load.deadline_ns().is_none() => {}
-                    None => return Vec::new(),
-                }
-            }
-            _ => return Vec::new(), // how much it asks for is not known
+        if comes_last(plan, &plan.edges[*edge], own_ns) {
+            continue;
         }
+        let Child::Task(task) = plan.edges[*edge].child else { return Vec::new() }; // nobody knows how much it asks for
+        let load = plan.tasks[task].load.as_ref();
+        let Some(found) = load.and_then(|load| job(load, own_ns)) else { return Vec::new() };
+        jobs.push((*edge, task, overheads.job(index, found)));
     }
     let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
     if set.is_empty() {
@@ -121,11 +137,22 @@ fn by_deadline(
         (None, None) => return Vec::new(),
     };
     verdict.open.retain(|open| open != ONLY_UTILISATION);
-    if set.len() > RESPONSES_MAX {
-        return Vec::new();
+    // Tasks announce the deadlines of their loads: then the shorter ones of their edges are of use to nobody.
+    let announced =
+        |task: usize| plan.tasks[task].load.as_ref().and_then(Load::deadline_ns).unwrap_or(u64::MAX);
+    let as_tested = jobs.iter().all(|(_, task, job)| [u64::MAX, job.deadline_ns].contains(&announced(*task)));
+    let mut found = vec![Response::TooLong; set.len()];
+    if set.len() <= RESPONSES_MAX && as_tested {
+        found.copy_from_slice(edf.responses(&set, &supply));
     }
-    let found = edf.responses(&set, &supply);
-    jobs.iter().zip(found).map(|((_, task, _), response)| (*task, *response)).collect()
+    let all_met = verdict.failures.is_empty() && edf.schedulable(&set, &supply);
+    let bound = |(job, response): (&(usize, usize, Task), Response)| {
+        let deadline_ns = if as_tested { job.2.deadline_ns } else { announced(job.1).max(job.2.deadline_ns) };
+        let within = |ns: u64| Response::Within(ns.min(deadline_ns));
+        let response = if all_met { within(response.ns().unwrap_or(u64::MAX)) } else { response };
+        (job.1, Bound { response, test: BY_DEADLINE, exact: false })
+    };
+    jobs.iter().zip(found).map(bound).collect()
 }
 
 fn failure(
@@ -187,7 +214,7 @@ fn failure(
         mend: mend(),
         excess: Excess {
             ns: u64::try_from(missing.ceil().to_integer()).ok(),
-            share: Some(missing / whole(window_ns)),
+            share: Some(missing / whole(window_ns.max(1))),
             ..excess
         },
     })
@@ -236,6 +263,7 @@ fn moves(plan: &Plan, shape: &Shape, edge: usize) -> bool {
 const MOVES: &str =
     "how often tasks with several parents are switched is not known: their deadlines were tested without";
 
+/// Responses by the task's index, down to the first level whose work is not bounded.
 fn by_priority(
     plan: &Plan,
     shape: &Shape,
@@ -244,35 +272,22 @@ fn by_priority(
     crowd: Option<u64>,
     received: &[Promise],
     overheads: &Overheads,
-) -> Vec<(usize, Response)> {
+) -> Vec<(usize, Bound)> {
     let edges = &shape.children[index];
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let mut order = edges.to_vec();
     order.sort_by_key(|edge| std::cmp::Reverse(priority(edge)));
     let (mut members, mut set, mut levels) = (Vec::new(), Vec::new(), Vec::new());
-    let moving = |edge: &usize| !overheads.is_none() && moves(plan, shape, *edge);
     for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
-        for edge in equals {
-            let Child::Task(task) = plan.edges[*edge].child else { break };
-            let Some(load) = &plan.tasks[task].load else { continue };
-            let Some(found) = job(load, 0) else { break };
-            members.push(task);
-            set.push(overheads.job(index, found));
-            levels.push(level as u32);
-        }
-        let bounded = |edge: &usize| match plan.edges[*edge].child {
-            Child::Task(task) => plan.tasks[task].load.as_ref().is_none_or(|load| job(load, 0).is_some()),
-            _ => false,
-        };
         let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
-        if crowded || !equals.iter().all(bounded) || equals.iter().any(moving) {
-            // Whoever is of this level or below may wait for ever.
-            while levels.last() == Some(&(level as u32)) {
-                levels.pop();
-            }
-            members.truncate(levels.len());
-            set.truncate(levels.len());
-            break;
+        let jobs = equals.iter().map(|edge| bounded(plan, shape, *edge, overheads));
+        let Some(jobs) = jobs.collect::<Option<Vec<_>>>().filter(|_| !crowded) else {
+            break; // whoever is of this level or below may wait for ever
+        };
+        for (task, job) in jobs.into_iter().flatten() {
+            members.push(task);
+            set.push(overheads.job(index, job));
+            levels.push(level as u32);
         }
     }
     if set.is_empty() || set.len() > RESPONSES_MAX {
@@ -281,12 +296,30 @@ fn by_priority(
     // Timers go off in the middle of everybody.
     let timers = overheads.timers_as_jobs(edges);
     let jobs: Vec<_> = timers.iter().chain(&set).copied().collect();
-    let levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
+    let all_levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
     let mut analysis = FixedPriority::new();
     let best = supplies(received)
-        .map(|(_, supply)| analysis.responses_by_level(&jobs, &levels, &supply)[timers.len()..].to_vec())
-        .max_by_key(|found| {
+        .map(|(_, supply)| {
+            let found = analysis.responses_by_level(&jobs, &all_levels, &supply)[timers.len()..].to_vec();
+            (supply, found)
+        })
+        .max_by_key(|(_, found)| {
             found.iter().zip(&set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
         });
-    members.into_iter().zip(best.unwrap_or_default()).collect()
+    let Some((supply, best)) = best else { return Vec::new() };
+    let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_)));
+    let precise =
+        supply == Supply::WHOLE && overheads.is_none() && members.iter().all(|task| punctual(*task));
+    let alone = |at: usize| levels.iter().filter(|level| **level == levels[at]).count() == 1;
+    let bound = |(at, response)| Bound { response, test: BY_PRIORITY, exact: precise && alone(at) };
+    let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();
+    members.into_iter().zip(bounds).collect()
+}
+
+/// The task below an edge and its jobs, `Some(None)` without a load; `None`: how much comes through the edge is not bounded.
+fn bounded(plan: &Plan, shape: &Shape, edge: usize, overheads: &Overheads) -> Option<Option<(usize, Task)>> {
+    let Child::Task(task) = plan.edges[edge].child else { return None };
+    let Some(load) = &plan.tasks[task].load else { return Some(None) };
+    let job = job(load, 0).filter(|_| overheads.is_none() || !moves(plan, shape, edge))?;
+    Some(Some((task, job)))
 }

@@ -187,7 +187,11 @@ impl Broken {
             }
             _ => format!("It is promised {}. ", promise.meaning()),
         };
-        text += "At worst that is not enough for a job to be done by its deadline: it will be late, and the next one may be, too. ";
+        text += match self.rule {
+            "deadline_is_not_shown" => "Nothing shows that this is enough for each job to be done by its deadline: it may be, but \
+                 nobody can rely on it. ",
+            _ => "At worst that is not enough for a job to be done by its deadline: it will be late, and the next one may be, too. ",
+        };
         text + &format!("If a job works even longer, {}.", overrun(promise))
     }
 }
@@ -196,7 +200,7 @@ impl Broken {
 fn work(load: &Load) -> Option<String> {
     let job = crate::admission::job(load, 0)?;
     let due = match job.deadline_ns {
-        deadline if deadline == job.period_ns => String::new(),
+        deadline if deadline == job.period_ns || load.deadline_ns().is_none() => String::new(),
         deadline => format!(", due within {}", show_time(deadline)),
     };
     Some(format!("up to {} every {}{due}", show_time(job.work_ns), show_time(job.period_ns)))

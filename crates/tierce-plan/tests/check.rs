@@ -1,6 +1,6 @@
 //! What `tierce check` says: exact verdicts, plain words, the smallest change that mends.
 
-use tierce_plan::{Admission, Plan, Share};
+use tierce_plan::{Admission, Deadlines, Plan, Share};
 
 fn admit(text: &str) -> (Plan, Admission) {
     let plan = Plan::parse(text, "check.toml").unwrap_or_else(|faults| panic!("{}", faults.report_plain()));
@@ -134,14 +134,25 @@ fn release_jitter_shortens_the_deadline() {
 }
 
 #[test]
-fn what_cannot_be_known_is_said_and_not_held_against_the_plan() {
-    let (_, admission) = admit(
-        "[node.top]\npolicy = \"edf\"\ncpu = 0\n[node.inner]\npolicy = \"fair\"\nunder.top = {}\n\
-         [task.b]\nunder.inner = {}\nload = \"busy\"\n[task.a]\nunder.top = {}\n\
-         load = { period = \"10ms\", work = \"3ms\" }\n",
-    );
-    assert!(admission.holds);
-    assert_eq!(admission.nodes[0].open, ["how much `inner` asks for by its deadlines is not known"]);
+fn what_cannot_be_known_is_said() {
+    let inner = |policy: &str, soft: &str| {
+        admit(&format!(
+            "[node.top]\npolicy = \"edf\"\ncpu = 0\n[node.inner]\npolicy = \"{policy}\"\nunder.top = {{}}\n\
+             [task.b]\nunder.inner = {{}}\nload = \"busy\"\n[task.a]\nunder.top = {{}}\n\
+             load = {{ period = \"10ms\", work = \"3ms\"{soft} }}\n",
+        ))
+        .1
+    };
+    let unknown = ["how much `inner` asks for by its deadlines is not known"];
+    // A node without deadlines comes after all that have some.
+    let admission = inner("fair", "");
+    assert!(admission.holds && admission.nodes[0].open.is_empty());
+    assert_eq!(admission.tasks[1].deadlines, Deadlines::Met);
+    let admission = inner("edf", "");
+    assert!(!admission.holds && admission.nodes[0].open == unknown);
+    assert_eq!(admission.tasks[1].deadlines, Deadlines::MayMiss); // the other one may ask for everything
+    let admission = inner("edf", ", soft = true");
+    assert!(admission.holds && admission.tasks[1].deadlines == Deadlines::MayMiss);
 }
 
 #[test]
@@ -277,10 +288,10 @@ fn jobs_are_tested_in_what_their_node_is_promised() {
     let rates = ["priority = 3", "priority = 2", "priority = 1"];
     let (_, admission) = admit(&application("fixed-priority", rates, "1.1ms"));
     assert_eq!(responses(&admission), [Some(8_800_000), Some(18_600_000), Some(98_000_000)]);
-    assert!(admission.tasks.iter().all(|task| !task.may_miss));
+    assert!(admission.tasks.iter().all(|task| !task.deadlines.is_open()));
     let (_, admission) = admit(&application("fixed-priority", rates, "1.05ms"));
-    assert!(admission.tasks[2].may_miss && !admission.tasks[1].may_miss); // 1.053 ms would do
-                                                                          // Whoever waits for a busy one may wait for ever.
+    assert!(admission.tasks[2].deadlines.is_open() && !admission.tasks[1].deadlines.is_open()); // 1.053 ms would do
+                                                                                                // Whoever waits for a busy one may wait for ever.
     let busy = application("fixed-priority", rates, "1.1ms")
         + "[task.d]\nunder.app = { priority = 2 }\nload = \"busy\"\n";
     assert_eq!(responses(&admit(&busy).1), [Some(8_800_000), None, None, None]);
@@ -326,7 +337,7 @@ CPU 0
    ├─ rt           reservation, priority 1                          ✗ 105 % asked of 100 %, promised ALL
    │  ├─ rest      fair, default, budget 5ms, period 20ms (25 %)      average 25 %, nothing promised
    │  │  └─ hog[0..19]  weight 10                                     average 1.25 %, nothing promised
-   │  └─ a         budget 8ms, period 10ms (80 %)                   ! asks 90 %, average 80 %, nothing promised
+   │  └─ a         budget 8ms, period 10ms (80 %)                   ✗ asks 90 %, average 80 %, nothing promised
    └─ rest         fair, priority 0                                 see above
 
 ✗ rt (check.toml:4:7): budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
@@ -338,7 +349,15 @@ CPU 0
   The smallest change that mends it: reduce the budget of `a` from 8ms to 7.5ms (by 500us).
   It breaks at `rt` → `a` (check.toml:13:12), by 5 % or 500us: the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998).
   It would hold: lengthen the period of `a` from 10ms to 10.666667ms (by 666.667us).
-! 1 task may miss deadlines: more is asked for than is sure to come.
+✗ a (check.toml:12:7): deadline_can_be_missed: When all its jobs are as long as they may be it asks for 90 % of a CPU, and is sure of 80 %.
+  `a` has jobs with deadlines: up to 9ms every 10ms. Nothing is promised to it alone; it depends on what those
+  before it leave. At worst that is not enough for a job to be done by its deadline: it will be late, and the
+  next one may be, too. If a job works even longer, there is no limit to overrun: it runs when and for as long
+  as others leave it the CPU.
+  It breaks at `rt` → `a` (check.toml:13:12), by 10 %: the sum of work/period against the long-run rate.
+  It would hold: reduce the work of `a` from 9ms to 8ms (by 1ms).
+  It would hold: raise the budget of `a` from 8ms to 9ms (by 1ms).
+  It would hold: shorten the period of `a` from 10ms to 8.888888ms (by 1.111112ms).
 ✗ a (check.toml:14:9): RESBS 8ms 10ms is not shown: nothing is promised to it: the budgets of `rt` do not fit.
   `a` asks to be sure of at least 8ms in every period of 10ms, at any place in it. Nothing is promised to it:
   the budgets of `rt` do not fit. It runs when others leave it the CPU, and nobody can say when that is. What

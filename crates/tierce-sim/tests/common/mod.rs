@@ -18,11 +18,13 @@ pub struct Maker {
     pub text: String,
     /// Names given so far.
     pub names: u64,
+    /// Another parent that some children have.
+    pub second: String,
 }
 
 impl Maker {
     pub fn new(seed: u64, what: &str) -> Maker {
-        Maker { draws: Stream::new(seed, what, 0), text: String::new(), names: 0 }
+        Maker { draws: Stream::new(seed, what, 0), text: String::new(), names: 0, second: String::new() }
     }
 
     pub fn between(&mut self, least: u64, most: u64) -> u64 {

@@ -1,0 +1,228 @@
+//! Deadlines of tasks: each is shown to be met, or may be missed, or nothing shows it; what is not shown does not hold.
+//!
+//! A deadline is shown by a bound on the response: what the node above says (`responses.rs`), or the task's jobs alone within
+//! what is promised to it:
+//!
+//! - in the least supply of any of its guarantees: response times of one task (Shin & Lee, RTSS 2003);
+//! - below a reservation, by its periods: see [`in_own_periods`].
+//!
+//! It may be missed where an exact test finds a longer response, or where its task asks for more in the long run than it is
+//! sure to get. Everything else is not shown.
+
+use crate::admission::{job, Excess, Failure, NodeVerdict, TaskVerdict};
+use crate::exact::{fraction, percent, percent_given, Share};
+use crate::model::{Load, Plan};
+use crate::overheads::Overheads;
+use crate::policies;
+use crate::promises::{Promise, Promises};
+use crate::responses::{shorter, Bound};
+use crate::structure::Shape;
+use crate::units::show_time;
+use tierce_analysis::{Response, Supply, Task};
+use tierce_guarantee::{whole, Kind};
+
+/// What is known of the deadlines of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deadlines {
+    /// Its load has none.
+    #[default]
+    None,
+    /// All are met.
+    Met,
+    /// An exact test says that one can be missed, or more is asked for than is sure to come.
+    MayMiss,
+    /// No test shows that they are met.
+    NotShown,
+}
+
+impl Deadlines {
+    /// As JSON has it.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Met => Some("met"),
+            Self::MayMiss => Some("may_miss"),
+            Self::NotShown => Some("not_shown"),
+        }
+    }
+
+    /// Nothing is known to prevent a miss.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::MayMiss | Self::NotShown)
+    }
+}
+
+/// The one test of a task alone.
+const ALONE: &str =
+    "response times of its jobs alone, in the least supply of what it is promised (Shin & Lee 2003)";
+const PERIODS: &str = "its jobs alone, each in budgets that begin with it (hard constant bandwidth server)";
+const RATES: &str = "the sum of work/period against the long-run rate";
+
+/// What the tests of all nodes found.
+pub struct Found<'a> {
+    pub plan: &'a Plan,
+    pub shape: &'a Shape,
+    pub promises: &'a Promises,
+    pub overheads: &'a Overheads<'a>,
+    pub nodes: &'a [NodeVerdict],
+}
+
+impl Found<'_> {
+    /// The best bound on the response of a task; `known`: what the node above it says.
+    pub fn bound(&self, task: usize, known: Option<Bound>) -> Option<Bound> {
+        let (plan, above) = (self.plan, &self.shape.task_parents[task]);
+        let Some(job) = plan.tasks[task].load.as_ref().and_then(|load| job(load, 0)) else { return known };
+        let shared = self.shape.task_reach(plan, task).count_ones() > 1;
+        if shared || (!self.overheads.is_none() && above.len() > 1) {
+            return known;
+        }
+        let plain = above.iter().copied().filter(|edge| !plan.edges[*edge].when_spent);
+        let mut best = known;
+        for edge in plain {
+            let job = self.overheads.job(plan.edges[edge].parent, job);
+            for promise in self.promises.edges[edge].iter().chain(&self.promises.tasks[task]) {
+                if let Some(supply) = Supply::of(&promise.guarantee) {
+                    let response = supply.response_alone(&job);
+                    best = shorter(best, Bound { response, test: ALONE, exact: false });
+                }
+            }
+            if let Some(ns) = in_own_periods(plan, edge, &job, &self.promises.edges[edge]) {
+                best = shorter(best, Bound { response: Response::Within(ns), test: PERIODS, exact: false });
+            }
+        }
+        best.filter(|bound| bound.response != Response::TooLong)
+    }
+
+    /// What that bound says of the task's deadlines.
+    pub fn judge(
+        &self,
+        task: usize,
+        bound: Option<Bound>,
+        (asked, supply): (Option<&Share>, Option<&Share>),
+    ) -> Deadlines {
+        let Some(deadline_ns) = self.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns) else {
+            return Deadlines::None;
+        };
+        let overload = matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply);
+        match bound {
+            Some(bound) if bound.response.meets(deadline_ns) => Deadlines::Met,
+            Some(bound) if bound.exact || overload => Deadlines::MayMiss,
+            _ if overload => Deadlines::MayMiss,
+            _ => Deadlines::NotShown,
+        }
+    }
+
+    /// Why the deadlines of a task are not shown; `None` where that of a node above it says it already.
+    pub fn failure(
+        &self,
+        task: usize,
+        deadlines: Deadlines,
+        bound: Option<Bound>,
+        rates: (Option<&Share>, Option<&Share>),
+    ) -> Option<Failure> {
+        let above = &self.shape.task_parents[task];
+        let load = self.plan.tasks[task].load.as_ref()?;
+        let deadline_ns = load.deadline_ns().filter(|_| deadlines.is_open() && !load.is_soft())?;
+        let can = deadlines == Deadlines::MayMiss;
+        let mut parents = above.iter().map(|edge| self.plan.edges[*edge].parent);
+        if parents.any(|node| if can { self.orders(node) && self.fails(node) } else { self.fails(node) }) {
+            return None;
+        }
+        let name = &self.plan.tasks[task].name;
+        let rule = if can { "deadline_can_be_missed" } else { "deadline_is_not_shown" };
+        let excess = |test: String, ns, share| Excess { edge: above.first().copied(), test, ns, share };
+        let failure =
+            |message, value, bound, excess| Failure { rule, message, value, bound, mend: None, excess };
+        let deadline = show_time(deadline_ns);
+        if let Some((ns, test)) = bound.and_then(|bound| Some((bound.response.ns()?, bound.test))) {
+            let response = show_time(ns);
+            let message = if bound.is_some_and(|bound| bound.exact) {
+                format!("A job of it can take {response} from its release, and is due after {deadline}.")
+            } else {
+                format!("No job of it is shown to be done sooner than {response} after its release; it is due after {deadline}.")
+            };
+            let excess = excess(test.into(), Some(ns.saturating_sub(deadline_ns)), None);
+            return Some(failure(message, show_time(ns), deadline, excess));
+        }
+        if let (true, (Some(asked), Some(supply))) = (can, rates) {
+            let message = format!(
+                "When all its jobs are as long as they may be it asks for {} of a CPU, and is sure of {}.",
+                percent(asked),
+                percent_given(supply)
+            );
+            let excess = excess(RATES.into(), None, Some(asked - supply));
+            return Some(failure(message, fraction(asked), fraction(supply), excess));
+        }
+        let why = self.why(task, load);
+        let message = format!("Nothing bounds how long a job of it takes, due after {deadline}: {why}.");
+        Some(failure(
+            message,
+            "no bound".into(),
+            deadline,
+            excess(format!("no test bounds the response of `{name}`"), None, None),
+        ))
+    }
+
+    /// Its law is about deadlines.
+    fn orders(&self, node: usize) -> bool {
+        policies::by_number(self.plan.nodes[node].policy).is_some_and(|policy| policy.heeds_deadlines)
+    }
+
+    /// A law fails at the node or above it.
+    fn fails(&self, node: usize) -> bool {
+        let above = &self.shape.parents[node];
+        !self.nodes[node].failures.is_empty()
+            || above.iter().any(|edge| self.fails(self.plan.edges[*edge].parent))
+    }
+
+    /// Why there is no bound.
+    fn why(&self, task: usize, load: &Load) -> String {
+        let Some(job) = job(load, 0) else {
+            return "how often its jobs come is not bounded by its load".into();
+        };
+        let promises = &self.promises.tasks[task];
+        if let Some(promise) = promises.iter().find(|promise| promise.guarantee.kind() != Kind::Null) {
+            let rate = tierce_guarantee::ratio(job.work_ns, job.period_ns);
+            if rate > promise.guarantee.share() {
+                return format!("{} is less than the {} that it asks for", promise.guarantee, percent(&rate));
+            }
+            return format!("{} says nothing of any window", promise.guarantee);
+        }
+        promises[0].because.clone()
+    }
+}
+
+/// The response of a task alone below a reservation whose promise holds, by its budgets: the jobs come so far apart that each
+/// begins a period of its own.
+///
+/// A job that comes when the last period has ended begins a new one (rule 5 of policy/reservation.c). If it takes n = ⌈C/Q⌉
+/// budgets it is done by the deadline of the n-th, (n − 1)·T + D after it came, since periods follow each other while it wants the
+/// CPU. So its last period ends n·T after it came, before the next job does, if those are n·T apart: T' − J ≥ n·T. The
+/// first job begins the first period. A job comes up to J after its nominal release.
+///
+/// A budget that the job has used up is replenished without it. With D = T the next job still begins a new period, since a whole
+/// budget does not fit in the rest of that one. With D < T that is cut instead: so there no budget may be used up.
+fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) -> Option<u64> {
+    let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)?;
+    let (_, period) = policies::budget_and_period(policy)?;
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    let (amount, _) = promises.iter().find_map(|promise| promise.guarantee.amount_and_period())?;
+    let (period_ns, deadline_ns) = (plan.edges[edge].params[period], plan.edges[edge].params[deadline]);
+    let budgets = u64::try_from((whole(job.work_ns) / amount).ceil().to_integer()).ok()?;
+    let all_ns = budgets.checked_mul(period_ns)?;
+    let apart = all_ns <= job.period_ns.saturating_sub(job.jitter_ns);
+    let begins = deadline_ns == period_ns || whole(job.work_ns) < *amount;
+    (apart && begins).then(|| all_ns - period_ns + deadline_ns + job.jitter_ns)
+}
+
+/// Members of a set fail alike: one of each is enough.
+pub fn once_for_each_set(plan: &Plan, tasks: &mut [TaskVerdict]) {
+    for set in &plan.sets {
+        let failing: Vec<_> = set.members.clone().filter(|task| !tasks[*task].failures.is_empty()).collect();
+        let [first, others @ ..] = failing.as_slice() else { continue };
+        others.iter().for_each(|task| tasks[*task].failures.clear());
+        if let (Some(failure), 1..) = (tasks[*first].failures.first_mut(), others.len()) {
+            failure.message += &format!(" So for {} more of `{}`.", others.len(), set.name);
+        }
+    }
+}

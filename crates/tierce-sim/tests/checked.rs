@@ -1,0 +1,236 @@
+//! What `tierce check` shows, the simulator keeps: random plans over all policies, on one CPU and on two, each played with several
+//! seeds and phases. No task whose deadlines are shown to be met misses one, none takes longer than its bound, and so in a plan that
+//! holds nothing is late. Plans of a kind that would often be found to hold are made more often.
+//!
+//! TIERCE_SEEDS=FROM..TO plays others than the usual ones.
+
+mod common;
+
+use common::{Maker, MS};
+use std::fmt::Write;
+use tierce_plan::{Deadlines, Load, Plan};
+use tierce_sim::{Options, Simulation, Stream};
+
+const END_NS: u64 = 300 * MS;
+const RUNS: u64 = 3;
+
+/// Times are whole multiples of this: equal ones should happen.
+const GRAIN_US: u64 = 250;
+
+impl Maker {
+    fn name(&mut self, kind: &str) -> String {
+        self.names += 1;
+        format!("{kind}{}", self.names)
+    }
+
+    fn period(&mut self) -> u64 {
+        self.between(4, 80) * GRAIN_US
+    }
+
+    /// `share` per cent of a period, not less than one step.
+    fn part(&mut self, period: u64, share: u64) -> u64 {
+        (period * share * self.between(30, 110) / 10_000 / 50 * 50).clamp(50, period)
+    }
+
+    /// A job of about `share` per cent in each period, or now and then something without deadlines.
+    fn task(&mut self, under: &str, share: u64, period: u64) {
+        let name = self.name("t");
+        let work = self.part(period, share);
+        let work_text = match self.between(0, 3) {
+            0 => format!("{{ min = \"1us\", max = \"{work}us\" }}"),
+            1 => format!("[\"{}us\", \"{work}us\"]", work.div_ceil(3)),
+            _ => format!("\"{work}us\""),
+        };
+        let deadline = if self.between(0, 3) == 0 { self.between(work, period) } else { period };
+        let load = match self.between(0, 11) {
+            0 => "\"busy\"".into(),
+            1 => format!(
+                "{{ phases = [{{ run = {work_text} }}, {{ sleep = \"{}us\" }}], deadline = \"{deadline}us\" }}",
+                period - work.min(period - 1)
+            ),
+            2 => format!(
+                "{{ phases = [{{ run = {work_text} }}, {{ timer = \"{period}us\" }}], deadline = \"{deadline}us\" }}"
+            ),
+            3 | 4 => format!(
+                "{{ separation = \"{period}us\", extra = \"{}us\", work = {work_text}, deadline = \"{deadline}us\" }}",
+                self.between(0, period)
+            ),
+            kind => {
+                let jitter = if kind == 5 { self.between(0, period / 4) } else { 0 };
+                format!(
+                    "{{ period = \"{period}us\", work = {work_text}, deadline = \"{deadline}us\", jitter = \"{jitter}us\" }}"
+                )
+            }
+        };
+        let _ = writeln!(self.text, "[task.{name}]\n{under}\nload = {load}");
+    }
+
+    /// A node of any policy with about `share` per cent for its children.
+    fn node(&mut self, under: &str, share: u64, levels: u32) {
+        let name = self.name("n");
+        let policies =
+            ["reservation", "fixed-priority", "edf", "fair", "round-robin", "reservation", "fixed-priority"];
+        let policy = policies[self.between(0, 6) as usize];
+        let quantum = match policy {
+            "fair" | "round-robin" => format!("quantum = \"{}us\"", self.between(1, 4) * GRAIN_US),
+            _ => String::new(),
+        };
+        let _ = writeln!(self.text, "[node.{name}]\npolicy = \"{policy}\"\n{quantum}\n{under}");
+        let children = self.between(1, 4);
+        for _ in 0..children {
+            let part = share / children;
+            let period = self.period();
+            let (edge, inside) = match policy {
+                "reservation" => {
+                    let server = if self.between(0, 2) == 0 { self.period() } else { period };
+                    let budget = (server * part / 100 / 50 * 50).clamp(50, server);
+                    let deadline =
+                        if self.between(0, 4) == 0 { self.between(budget, server) } else { server };
+                    let edge = format!(
+                        "budget = \"{budget}us\", period = \"{server}us\", deadline = \"{deadline}us\""
+                    );
+                    (edge, budget * 100 / server)
+                }
+                "fixed-priority" => {
+                    let priority = if self.between(0, 5) == 0 { 7 } else { 20_000 - period };
+                    (format!("priority = {priority}"), part)
+                }
+                "fair" => (format!("weight = {}", self.between(1, 3)), part),
+                _ => (String::new(), part),
+            };
+            let mut under = format!("under.{name} = {{ {edge} }}");
+            if self.between(0, 9) == 0 {
+                under += &self.second.clone();
+            }
+            if levels > 0 && self.between(0, 2) == 0 {
+                self.node(&under, inside.max(1), levels - 1);
+            } else {
+                self.task(&under, inside.max(1), period);
+            }
+        }
+    }
+}
+
+/// One CPU, two with a tree each and a rest that both share, or one node on two.
+fn plan(seed: u64) -> String {
+    let mut maker = Maker::new(seed, "checked");
+    let share = maker.between(30, 105);
+    match maker.between(0, 5) {
+        0 => {
+            maker.text += "machine.cpus = 2\n";
+            let policy = ["edf", "fixed-priority"][maker.between(0, 1) as usize];
+            let _ = writeln!(maker.text, "[node.top]\npolicy = \"{policy}\"\ncpus = \"all\"");
+            let count = maker.between(2, 5);
+            for child in 0..count {
+                let edge = if policy == "edf" {
+                    String::new()
+                } else {
+                    format!("priority = {}", child / 2 + child % 2)
+                };
+                let period = maker.period();
+                maker.task(&format!("under.top = {{ {edge} }}"), 2 * share * 3 / 4 / count, period);
+            }
+            if maker.between(0, 3) == 0 {
+                maker.node("under.top = {}", share / 4, 1);
+            }
+        }
+        1 => {
+            maker.text += "machine.cpus = 2\n[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n\
+                           [node.rest]\npolicy = \"fair\"\nunder.top = {}\n";
+            maker.second = "\nunder.rest = {}".into();
+            for cpu in 0..2 {
+                maker.node(&format!("under.top = {{ cpu = {cpu}, priority = 9 }}"), share, 1);
+            }
+            maker.task("under.rest = {}", 20, 10_000);
+        }
+        2 | 3 => {
+            maker.text += "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+                           [node.rest]\npolicy = \"fair\"\nunder.top = {}\n";
+            maker.second = "\nunder.rest = {}".into();
+            maker.node("under.top = { priority = 30000 }", share, 2);
+            if maker.between(0, 1) == 0 {
+                maker.node("under.top = { priority = 29000 }", share / 3, 1);
+            }
+            maker.task("under.rest = {}", 20, 10_000);
+        }
+        _ => maker.node("cpu = 0", share, 2),
+    }
+    maker.text
+}
+
+/// The same with other phases.
+fn shifted(plan: &Plan, seed: u64) -> Plan {
+    let mut plan = plan.clone();
+    let mut draws = Stream::new(seed, "phases", 0);
+    for load in plan.tasks.iter_mut().filter_map(|task| task.load.as_mut()) {
+        let phase_ns = draws.between(0, 80) * GRAIN_US * 1_000 / draws.between(1, 3);
+        match load {
+            Load::Periodic(load) => load.phase_ns = phase_ns,
+            Load::Sporadic(load) => load.phase_ns = phase_ns,
+            Load::Phases(load) => load.phase_ns = phase_ns,
+            Load::Busy => {}
+        }
+    }
+    plan
+}
+
+#[derive(Debug, Default)]
+struct Count {
+    plans: u64,
+    hold: u64,
+    hold_with_deadlines: u64,
+    tasks_met: u64,
+    jobs: u64,
+    refused: u64,
+    refused_and_missed: u64,
+}
+
+fn play(seed: u64, count: &mut Count) {
+    let text = plan(seed);
+    let plan =
+        Plan::parse(&text, "checked").unwrap_or_else(|faults| panic!("{}\n{text}", faults.report_plain()));
+    let admission = plan.admit();
+    let with_deadlines = admission.tasks.iter().any(|task| task.deadlines != Deadlines::None);
+    count.plans += 1;
+    count.hold += u64::from(admission.holds);
+    count.hold_with_deadlines += u64::from(admission.holds && with_deadlines);
+    count.tasks_met += admission.tasks.iter().filter(|task| task.deadlines == Deadlines::Met).count() as u64;
+    count.refused += u64::from(!admission.holds);
+    let mut missed = false;
+    for run in 0..RUNS {
+        let plan = if run == 0 { plan.clone() } else { shifted(&plan, seed * RUNS + run) };
+        let options = Options { seed: seed * RUNS + run, ..Options::default() };
+        let Ok(mut simulation) = Simulation::new(&plan, options) else { return }; // budgets above a CPU
+        simulation.run_until(END_NS).unwrap();
+        let report = simulation.report();
+        for (found, verdict) in report.tasks.iter().zip(&admission.tasks) {
+            let about = || format!("seed {seed}, run {run}, {}: {found:?}\n{verdict:?}\n{text}", found.name);
+            missed |= found.misses > 0;
+            assert!(found.misses == 0 || !admission.holds, "it holds; {}", about());
+            assert!(found.misses == 0 || verdict.deadlines != Deadlines::Met, "{}", about());
+            let longest = found.response_ns.as_ref().map(|spread| spread.max);
+            let bound = verdict.response.and_then(|response| response.ns());
+            if let (Some(longest), Some(bound)) = (longest, bound) {
+                assert!(longest <= bound, "{longest} > {bound}; {}", about());
+            }
+            if verdict.deadlines == Deadlines::Met {
+                count.jobs += found.jobs;
+            }
+        }
+    }
+    count.refused_and_missed += u64::from(missed);
+}
+
+#[test]
+fn what_is_shown_is_kept() {
+    let seeds = std::env::var("TIERCE_SEEDS").unwrap_or_else(|_| "0..400".into());
+    let (from, to) = seeds.split_once("..").expect("FROM..TO");
+    println!("TIERCE_SEEDS={seeds}");
+    let mut count = Count::default();
+    (from.parse().unwrap()..to.parse().unwrap()).for_each(|seed| play(seed, &mut count));
+    println!("{count:?}");
+    if seeds == "0..400" {
+        assert!(count.hold_with_deadlines > 30 && count.tasks_met > 200 && count.jobs > 20_000, "{count:?}");
+        assert!(count.refused_and_missed > 60, "{count:?}");
+    }
+}
