@@ -74,7 +74,7 @@ impl Admission {
         let set = plan.sets.iter().find(|set| set.name == name);
         let (mut waiting, tasks) = plan.named(name)?;
         waiting.reverse();
-        let broken = self.broken(plan);
+        let broken = self.explained(plan, &shape);
         let explanations = |text: &mut String, part: Part| {
             for found in broken.iter().filter(|found| found.part() == part) {
                 let _ = writeln!(text, "{}", words::wrapped(&found.explanation));
@@ -88,6 +88,9 @@ impl Admission {
                 set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
             part(&mut text, plan, name, &what, above);
             self.promised(&mut text, plan, (Part::Task(*task), true), &plan.tasks[*task].needs, &found.needs);
+            for failure in &found.failures {
+                let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
+            }
             explanations(&mut text, Part::Task(*task));
             waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
         } else if let Some(set) = set {

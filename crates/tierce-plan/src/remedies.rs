@@ -91,10 +91,31 @@ enum Problem {
 impl Admission {
     /// What does not hold, from the CPUs down: the first is where the plan breaks first.
     pub fn broken(&self, plan: &Plan) -> Vec<Broken> {
+        let shape = Shape::new(plan);
+        let mut broken = self.explained(plan, &shape);
+        let (now, edges) = (problems(self), plan.edges.len());
+        for (at, one) in broken.iter_mut().enumerate() {
+            one.untried = if edges > EDGES_MAX {
+                Some(format!("the plan has {edges} edges, more than {EDGES_MAX}"))
+            } else if at >= PROBLEMS_MAX {
+                Some(format!("others that come first fail, too, and changes are tried for {PROBLEMS_MAX}"))
+            } else {
+                None
+            };
+            let computed = computed(plan, &shape, self, one);
+            one.remedies = match &one.untried {
+                Some(_) => computed,
+                None => remedies(plan, &shape, &now, &one.problem, &computed),
+            };
+        }
+        broken
+    }
+
+    /// The same without remedies, which take far longer.
+    pub(crate) fn explained(&self, plan: &Plan, shape: &Shape) -> Vec<Broken> {
         if self.holds {
             return Vec::new();
         }
-        let shape = Shape::new(plan);
         let mut broken = Vec::new();
         for index in &shape.order {
             let (node, verdict) = (&plan.nodes[*index], &self.nodes[*index]);
@@ -123,21 +144,8 @@ impl Admission {
                 }
             }
         }
-        let (now, edges) = (problems(self), plan.edges.len());
-        for (at, one) in broken.iter_mut().enumerate() {
-            one.explanation = one.paragraph(plan, &shape, self);
-            one.untried = if edges > EDGES_MAX {
-                Some(format!("the plan has {edges} edges, more than {EDGES_MAX}"))
-            } else if at >= PROBLEMS_MAX {
-                Some(format!("others that come first fail, too, and changes are tried for {PROBLEMS_MAX}"))
-            } else {
-                None
-            };
-            let computed = computed(plan, &shape, self, one);
-            one.remedies = match &one.untried {
-                Some(_) => computed,
-                None => remedies(plan, &shape, &now, &one.problem, &computed),
-            };
+        for one in &mut broken {
+            one.explanation = one.paragraph(plan, shape, self);
         }
         broken
     }
