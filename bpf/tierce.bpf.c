@@ -322,7 +322,7 @@ static inline void job_begin(u32 leaf, u64 now)
 	leaf_at(leaf)->woke_ns = now;
 	leaf_at(leaf)->job++;
 	port_trace(TIERCE_EV_job_release, node_at(leaf)->last_cpu, leaf, leaf_at(leaf)->job, deadline, now);
-	if (deadline != TIERCE_NEVER && node_at(edge_at(node_at(leaf)->first_parent)->parent)->heeds)
+	if (deadline != TIERCE_NEVER && (policy_flags(edge_at(node_at(leaf)->first_parent)->kind) & TIERCE_HEEDS_DEADLINES))
 		graph_announce(leaf, deadline, now);
 }
 static inline void job_end(u32 leaf, u64 now)

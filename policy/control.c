@@ -170,7 +170,6 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->migrations = 0;
 	n->last_cpu = TIERCE_CPUS;
 	n->on_cpu = TIERCE_CPUS;
-	n->heeds = policy_flags(kind);
 	if (policy_init(id)) {
 		n->kind = TIERCE_FREE;
 		AT(S.spare_node, S.spare_nodes++) = id;
@@ -298,8 +297,10 @@ static inline void edges_plain(u32 child)
 	bool plain = edge && !n->row && !n->conditional && !edge_at(edge)->next_parent && n->domain != TIERCE_SHARED;
 	for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		edge_at(edge)->flags &= ~EDGE_PLAIN;
-		if (plain)
-			edge_at(edge)->flags |= EDGE_PLAIN;
+		if (!plain)
+			continue;
+		edge_at(edge)->flags |= EDGE_PLAIN;
+		edge_at(edge)->on_cpu = n->domain;
 	}
 }
 

@@ -40,10 +40,10 @@ static inline u64 fair_key(u32 edge)
 /* ns of service in virtual time of this edge: at most 2^42 ns at once. */
 static inline u64 fair_virtual(u64 inverse, u64 ns, u64 fraction, bool rest)
 {
-	u64 low = (ns & 0xffffffff) * inverse, sum = (low & ((1ull << FAIR_SHIFT) - 1)) + fraction;
+	u64 sum = (ns & 0xffffffff) * inverse + fraction;
 	if (rest)
 		return sum & ((1ull << FAIR_SHIFT) - 1);
-	return ((ns >> 32) * inverse << (32 - FAIR_SHIFT)) + (low >> FAIR_SHIFT) + (sum >> FAIR_SHIFT);
+	return ((ns >> 32) * inverse << (32 - FAIR_SHIFT)) + (sum >> FAIR_SHIFT);
 }
 
 TIERCE_FN int fair_init(u32 node)

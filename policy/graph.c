@@ -91,15 +91,14 @@ static inline bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 	}
 	return spent;
 }
-/* Grant if `granted` says so, then until. */
-static inline u64 policy_begin(u32 edge, bool granted, u64 now)
+/* Grant, then until. */
+static inline u64 policy_begin(u32 edge, u64 now)
 {
 	u64 until = TIERCE_NEVER;
 	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) \
 	case number: \
-		if (granted) \
-			prefix##_grant(edge, now); \
+		prefix##_grant(edge, now); \
 		until = prefix##_until(edge, now); \
 		break;
 		TIERCE_POLICY_LIST(P, )
@@ -288,7 +287,7 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 			edge_t *x = edge_at(edge);
 			u32 parent = x->parent;
 			/* a parent in another domain learns it with the next request */
-			if (parent && (node_at(parent)->heeds & TIERCE_HEEDS_DEADLINES) &&
+			if ((policy_flags(x->kind) & TIERCE_HEEDS_DEADLINES) &&
 			    node_at(parent)->domain == node_at(node)->domain) {
 				policy_announce(edge, deadline_ns, now);
 				node_reordered(parent, now);
@@ -312,8 +311,8 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 /* After an edge of an edf node came, went or changed. */
 static inline void deadline_follow(u32 edge, u64 now)
 {
-	u32 parent = edge_at(edge)->parent;
-	if (parent && (node_at(parent)->heeds & TIERCE_HEEDS_DEADLINES)) {
+	if (policy_flags(edge_at(edge)->kind) & TIERCE_HEEDS_DEADLINES) {
+		u32 parent = edge_at(edge)->parent;
 		u64 deadline_ns = policy_deadline(parent, now);
 		if (deadline_ns != node_at(parent)->deadline_ns)
 			deadline_spread(parent, deadline_ns, now);
@@ -559,8 +558,7 @@ TIERCE_FN u32 climb(u32 node, u64 now)
 		if (!node)
 			return CLIMBED_TO_TOP;
 		n = node_at(node);
-		if (n->heeds & TIERCE_HEEDS_DEADLINES)
-			deadline_follow(edge, now);
+		deadline_follow(edge, now);
 		if (able ? n->servable++ : --n->servable) {
 			if (!(flags & EDGE_PLAIN))
 				node_reordered(node, now);
@@ -583,8 +581,6 @@ TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 		edge_t *x = edge_at(edge);
 		if ((x->flags & (EDGE_PLAIN | EDGE_SHUT | EDGE_COUNTED)) != EDGE_PLAIN || x->state != TIERCE_WAITING)
 			return climb(node, now);
-		if (n->able)
-			return 0;
 		n->able = 1;
 		node = x->parent;
 		n = node_at(node);
@@ -596,8 +592,7 @@ TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 		x->flags = flags | EDGE_COUNTED;
 		if (!node)
 			return CLIMBED_TO_TOP;
-		if (n->heeds & TIERCE_HEEDS_DEADLINES)
-			deadline_follow(edge, now);
+		deadline_follow(edge, now);
 		if (n->servable++)
 			return node;
 	}
@@ -613,7 +608,7 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		u32 node = AT(domain_at(domain)->work, --domain_at(domain)->works), edge;
 		node_t *n = node_at(node);
 		bool able = node_is_able(node);
-		if ((n->heeds & TIERCE_HEEDS_DEADLINES) && n->deadline_ns != policy_deadline(node, now))
+		if ((policy_flags(n->kind) & TIERCE_HEEDS_DEADLINES) && n->deadline_ns != policy_deadline(node, now))
 			deadline_spread(node, policy_deadline(node, now), now);
 		if (n->row) { /* a head tells, it does not request */
 			n->able = able;
@@ -731,13 +726,37 @@ TIERCE_FN int overrun_charge(u32 cpu, u32 task, u64 ran_ns, u64 now)
 	return 0;
 }
 
+static inline void edge_charge(u32 edge, u32 cpu, u64 ran, u64 now)
+{
+	edge_at(edge)->supply_ns += ran;
+	if (policy_charge(edge, ran, now)) {
+		edge_spent_changed(edge, now);
+		cpu_at(cpu)->until_ns = 0; /* the end of the entry compares as a whole */
+	}
+}
+
+/* What ran has blocked in the very moment of the last charge. */
+TIERCE_FN int path_cut(u32 cpu, u64 now)
+{
+	u32 i;
+	for (i = ZERO; i < TIERCE_PATH && cpu_at(cpu)->path_length && CAN_LOOP; i++) {
+		u32 edge = AT(cpu_at(cpu)->path, cpu_at(cpu)->path_length - 1);
+		if (node_is_able(edge_at(edge)->child))
+			break;
+		cpu_at(cpu)->path_length--;
+		edge_cut(edge, cpu, now);
+	}
+	return 0;
+}
+
 /* Everything up to `now` is accounted for, bottom up. If what ran has blocked, its path is cut where a node still has
  * something to run. */
 TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
+	node_t *child;
 	u64 elapsed = now - c->charged_ns, ran;
-	u32 i, length = c->path_length;
+	u32 length = c->path_length;
 	if (S.fresh_row > 1)
 		path_lock(cpu);
 	if (!elapsed && !cuts)
@@ -759,45 +778,40 @@ TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns)
 		return 0;
 	}
 	c->used_ns += ran;
-	if (!ran && !cuts)
-		return 0;
+	if (!ran)
+		return cuts ? path_cut(cpu, now) : 0;
 	if (c->task)
 		node_at(c->task)->ran_ns += ran;
-	for (i = 0; i < TIERCE_PATH && length; i++) {
-		u32 edge = AT(cpu_at(cpu)->path, --length);
-		edge_t *x = edge_at(edge);
-		node_t *child = node_at(x->child), *n;
-		x->supply_ns += ran;
-		if (ran && policy_charge(edge, ran, now)) {
-			edge_spent_changed(edge, now);
-			c->until_ns = 0; /* as here and below: compare as a whole */
-		}
-		if (!cuts)
-			continue;
-		if (child->servable) {
-			cuts = 0;
-			continue;
-		}
-		c->path_length = length;
-		if (!(x->flags & EDGE_PLAIN) || !x->parent) {
-			edge_cut(edge, cpu, now);
-			continue;
-		}
-		n = node_at(x->parent);
-		port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
-		x->state = TIERCE_WAITING;
-		n->running = TIERCE_NONE;
-		policy_revoke(edge, TIERCE_BLOCKED, now);
-		if (x->flags & EDGE_COUNTED) {
-			x->flags &= ~EDGE_COUNTED;
-			n->servable--;
-		}
-		child->able = 0;
-		if (n->heeds & TIERCE_HEEDS_DEADLINES)
-			deadline_follow(edge, now);
+	if (length > TIERCE_PATH) {
+		port_fail("graph: path longer than the depth allows");
+		return 0;
 	}
-	if (length)
-		port_fail("graph: charge did not reach the root");
+	child = node_at(edge_at(AT(cpu_at(cpu)->path, length - 1))->child);
+	for (; cuts && length && !child->servable; length--) {
+		u32 edge = AT(cpu_at(cpu)->path, length - 1);
+		edge_t *x = edge_at(edge);
+		node_t *n = node_at(x->parent);
+		edge_charge(edge, cpu, ran, now);
+		if ((x->flags & EDGE_PLAIN) && x->parent) {
+			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
+			x->state = TIERCE_WAITING;
+			n->running = TIERCE_NONE;
+			policy_revoke(edge, TIERCE_BLOCKED, now);
+			if (x->flags & EDGE_COUNTED) {
+				x->flags &= ~EDGE_COUNTED;
+				n->servable--;
+			}
+			child->able = 0;
+			deadline_follow(edge, now);
+		} else {
+			c->path_length = length - 1;
+			edge_cut(edge, cpu, now);
+		}
+		child = n;
+	}
+	c->path_length = length;
+	for (; length; length--)
+		edge_charge(AT(cpu_at(cpu)->path, length - 1), cpu, ran, now);
 	return 0;
 }
 
@@ -1152,55 +1166,59 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 	return 0;
 }
 
+/* A plain edge comes onto the path. */
+static inline void edge_enter(u32 edge, u32 cpu, u32 length, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	port_trace(TIERCE_EV_grant, cpu, edge, x->child, 0, now);
+	x->state = TIERCE_GRANTED;
+	x->grants++;
+	AT(cpu_at(cpu)->path, length) = edge;
+}
+
 /* walk, commit and path_until in one for a CPU whose task has blocked, as far down as the way is plain: what is still
  * granted stays if its nodes pick it again, below that nothing is. 0: walk and commit have to see. */
 TIERCE_FN int descend(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	u32 kept = c->path_length, edge = c->root_edge, parent = TIERCE_NONE, length, running;
+	u32 length, edge = c->root_edge, node, first;
 	u64 until = TIERCE_NEVER, at;
 	if (!c->online || !edge || !edge_is_servable(edge))
 		return 0;
-	for (length = 0; length < TIERCE_PATH; length++) {
-		edge_t *x = edge_at(edge);
-		node_t *n;
-		bool new = length >= kept;
-		if (new) {
-			if (!(x->flags & EDGE_PLAIN))
-				return 0;
-			port_trace(TIERCE_EV_grant, cpu, edge, x->child, 0, now);
-			x->state = TIERCE_GRANTED;
-			x->on_cpu = cpu;
-			x->grants++;
-			AT(cpu_at(cpu)->path, length) = edge;
+	if (!c->path_length) {
+		if (!(edge_at(edge)->flags & EDGE_PLAIN) || node_at(edge_at(edge)->child)->kind == TIERCE_TASK)
+			return 0;
+		edge_enter(edge, cpu, 0, now);
+		c->path_length = 1;
+	}
+	node = edge_at(edge)->child;
+	for (length = 1; length < TIERCE_PATH && length < c->path_length; length++) {
+		edge = AT(cpu_at(cpu)->path, length);
+		first = node_at(node)->order;
+		if (!(edge_at(edge)->flags & EDGE_COUNTED) || (first && policy_pick(node, first, edge, now) != edge))
+			return 0;
+		at = policy_until(edge, now);
+		until = at < until ? at : until;
+		node = edge_at(edge)->child;
+	}
+	for (; length < TIERCE_PATH; length++) {
+		edge = node_at(node)->order;
+		if (!edge || !(edge_at(edge)->flags & EDGE_PLAIN))
+			break;
+		edge_enter(edge, cpu, length, now);
+		order_take(node, edge);
+		node_at(node)->running = edge;
+		at = policy_begin(edge, now);
+		until = at < until ? at : until;
+		node = edge_at(edge)->child;
+		if (node_at(node)->kind == TIERCE_TASK) {
+			task_set(cpu, node, edge, now);
 			c->path_length = length + 1;
-		}
-		if (parent) {
-			if (new) {
-				order_remove(edge);
-				node_at(parent)->running = edge;
-			}
-			at = policy_begin(edge, new, now);
-			until = at < until ? at : until;
-		}
-		parent = x->child;
-		n = node_at(parent);
-		if (n->kind == TIERCE_TASK) {
-			task_set(cpu, parent, edge, now);
 			c->until_ns = until;
 			return 1;
 		}
-		edge = n->order;
-		if (length + 1 < kept) {
-			running = AT(cpu_at(cpu)->path, length + 1);
-			if (!(edge_at(running)->flags & EDGE_COUNTED) ||
-			    (edge && policy_pick(parent, edge, running, now) != running))
-				return 0;
-			edge = running;
-		}
-		if (!edge)
-			return 0;
 	}
+	c->path_length = length;
 	return 0;
 }
 
@@ -1491,7 +1509,7 @@ static inline void request_compare(u32 cpu, u32 stop, u64 now)
 	}
 	if (stop != CLIMBED_TO_TOP) {
 		node_t *n = node_at(stop);
-		if (n->heeds & TIERCE_HEEDS_DEADLINES) {
+		if (policy_flags(n->kind) & TIERCE_HEEDS_DEADLINES) {
 			whole_compare(cpu, now);
 			return;
 		}

@@ -68,6 +68,17 @@ static inline void order_insert(u32 edge, u64 key)
 		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
 	}
 }
+/* The first one of the order that a node keeps itself. */
+static inline void order_take(u32 node, u32 edge)
+{
+	link_t *link = link_at(edge);
+	if (link->left) {
+		node_at(node)->order = heap_remove(edge, edge);
+	} else {
+		link->rank = 0;
+		node_at(node)->order = 0;
+	}
+}
 static inline void order_remove(u32 edge)
 {
 	edge_t *x = edge_at(edge);

@@ -124,7 +124,7 @@ struct tierce_edge {
 	u32 next_parent;   /* next edge with the same child */
 	u32 cpu;	   /* root and crossing edges: the CPU whose tree holds it; else the home CPU or TIERCE_CPUS */
 	u32 state, flags;
-	u32 on_cpu; /* valid while GRANTED */
+	u32 on_cpu; /* valid while GRANTED or PLAIN */
 	u32 bit;    /* crossing edges: bit in the CPU's inbox */
 	s32 rank;
 	u32 told;    /* enum tierce_told; edges to heads only */
@@ -183,7 +183,6 @@ struct tierce_node {
 	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
-	u32 heeds;				    /* flags of its policy */
 	u32 ranked;				    /* CPUs compete for it, or for a shared node above it, by different ranks */
 };
 

@@ -465,7 +465,7 @@ static void tidy(void)
 		struct tierce_edge *x = &S.edge[i];
 		x->throttles = x->replenishments = x->grants = 0;
 		x->supply_ns = x->forgiven_ns = 0;
-		if (x->state != TIERCE_GRANTED)
+		if (x->state != TIERCE_GRANTED && !(x->flags & EDGE_PLAIN))
 			x->on_cpu = TIERCE_CPUS;
 	}
 	for (i = 1; i < S.fresh_node; i++) {

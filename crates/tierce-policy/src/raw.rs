@@ -74,7 +74,6 @@ pub struct Node {
     pub migrations: u32,
     pub last_cpu: u32,
     pub on_cpu: u32,
-    pub heeds: u32,
     pub ranked: u32,
 }
 
