@@ -1,6 +1,7 @@
 //! The `tierce` command: one plan, checked, simulated, enforced.
 
 mod commands;
+mod picture;
 
 use clap::Parser;
 use std::process::ExitCode;

@@ -49,14 +49,20 @@ fn a_table_and_a_picture() {
     let output = design(MEDIA_PLAYER, &["--policy", "edf", "--plot", picture.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let shown = text(&output.stdout);
-    assert!(shown.contains("         6ms         1.5ms    25.000 %       25.083 %  knee\n"), "{shown}");
+    assert!(shown.contains("         6ms         1.5ms    25.000 %       25.084 %  knee\n"), "{shown}");
     assert_eq!(shown.lines().count(), 103);
     let svg = std::fs::read_to_string(&picture).unwrap();
     std::fs::remove_file(&picture).unwrap();
-    assert!(
-        svg.starts_with("<svg ") && svg.contains("knee: 1.5ms / 6ms") && svg.ends_with("</svg>\n"),
-        "{svg}"
-    );
+    assert!(svg.starts_with("<svg ") && svg.contains("1.5ms / 6ms") && svg.ends_with("</svg>\n"), "{svg}");
+
+    // the same as PNG, by the name's ending
+    let picture = picture.with_extension("png");
+    let output = design(MEDIA_PLAYER, &["--policy", "edf", "--plot", picture.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    let png = std::fs::read(&picture).unwrap();
+    std::fs::remove_file(&picture).unwrap();
+    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 10_000, "{}", png.len());
+    assert_eq!(png[16..24], [0, 0, 5, 160, 0, 0, 3, 112], "1440 x 880");
 }
 
 #[test]
@@ -72,7 +78,18 @@ fn bad_input_is_2() {
         (&["--policy", "fifo"][..], "invalid value 'fifo'"),
         (&["--policy", "rm", "--periods", "0ms"], "time_must_be_positive"),
         (&["--policy", "rm", "--periods", "1ms,2x"], "unit_must_exist"),
-        (&["--policy", "rm", "--plot", "frontier.bmp"], "plot_is_svg"),
+        (
+            &["--policy", "rm", "--plot", "frontier.bmp"],
+            "plot_is_svg_or_png: a picture is SVG or PNG: frontier.bmp, bound .svg or .png",
+        ),
+        (
+            &["--policy", "rm", "--plot", "frontier"],
+            "plot_is_svg_or_png: a picture is SVG or PNG: frontier, bound",
+        ),
+        (
+            &["--policy", "rm", "--plot", "no/such/folder/frontier.png"],
+            "cannot write no/such/folder/frontier.png",
+        ),
     ] {
         let output = design(MEDIA_PLAYER, arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

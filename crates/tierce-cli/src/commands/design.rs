@@ -1,10 +1,10 @@
 //! `tierce design`: numbers for a plan that are not there yet.
 
 use super::analyse::{read, time};
-use anyhow::{bail, Context, Result};
+use crate::picture::{self, Anchor, Colour, Part, Picture, Rect, Text};
+use anyhow::{bail, Result};
 use clap::{Subcommand, ValueEnum};
 use serde_json::{json, Value};
-use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_analysis::server::{frontier, usual_periods, Frontier, Server};
@@ -31,7 +31,7 @@ const EXAMPLES: &str = "\
 Examples:
   tierce design server --policy rm tasks.csv
   tierce design server --policy edf --periods 1ms,2ms,5ms --switch-cost 20us tasks.csv
-  tierce design server --policy rm --plot frontier.svg tasks.csv
+  tierce design server --policy rm --plot frontier.png tasks.csv
 
 Exit codes: 0 found, 1 the tasks do not meet their deadlines on a whole CPU either, 2 bad input.";
 
@@ -59,8 +59,8 @@ struct ServerArgs {
     /// Write JSON (documented in docs/analysis.md)
     #[arg(long)]
     json: bool,
-    /// Draw the frontier
-    #[arg(long, value_name = "FILE.svg")]
+    /// Draw the frontier: as SVG or PNG, by the ending of the name
+    #[arg(long, value_name = "FILE.svg|FILE.png")]
     plot: Option<PathBuf>,
 }
 
@@ -89,8 +89,8 @@ fn period(text: &str) -> Result<u64, String> {
 pub fn run(args: Args) -> Result<ExitCode> {
     let What::Server(args) = args.what;
     if let Some(path) = &args.plot {
-        if path.extension().is_none_or(|extension| extension != "svg") {
-            bail!("plot_is_svg: {} does not end in .svg", path.display());
+        if !picture::is_known(path) {
+            bail!("plot_is_svg_or_png: a picture is SVG or PNG: {}, bound .svg or .png", path.display());
         }
     }
     let tasks: Vec<_> = read(&args.tasks)?.iter().map(|entry| entry.task).collect();
@@ -114,8 +114,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         print_frontier(&args, &tasks, &found);
     }
     if let Some(path) = &args.plot {
-        let text = picture(&args, &tasks, &found);
-        std::fs::write(path, text).with_context(|| format!("{}", path.display()))?;
+        drawn(&args, &tasks, &found).write(path)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -132,6 +131,14 @@ fn design(policy: Policy, tasks: &[Task], periods: &[u64], switch_cost_ns: u64) 
         _ => fixed.schedulable(&ordered, supply),
     };
     frontier(tasks, periods, switch_cost_ns, holds)
+}
+
+/// What is asked for, rounded up.
+fn percent(share: Exact) -> String {
+    let thousandths = (share * num_bigint::BigInt::from(100_000)).ceil().to_integer().to_string();
+    let digits = format!("{thousandths:0>4}");
+    let (whole, rest) = digits.split_at(digits.len() - 3);
+    format!("{whole}.{rest} %")
 }
 
 /// For the eye only.
@@ -160,7 +167,6 @@ fn in_json(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> Value {
 fn print_frontier(args: &ServerArgs, tasks: &[Task], found: &Frontier) {
     println!("{:>12}  {:>12}  {:>10}  {:>13}", "period", "budget", "bandwidth", "with switches");
     for (index, server) in found.servers.iter().enumerate() {
-        let percent = |share: Exact| format!("{:.3} %", float(&share) * 100.0);
         let marks = [(Some(index) == found.knee, "  knee"), (index == found.best, "  best")];
         let marks: String = marks.iter().filter(|(marked, _)| *marked).map(|(_, mark)| *mark).collect();
         let (period, budget) = (show_time(server.period_ns), show_time(server.budget_ns));
@@ -168,19 +174,25 @@ fn print_frontier(args: &ServerArgs, tasks: &[Task], found: &Frontier) {
         println!("{period:>12}  {budget:>12}  {:>10}  {with:>13}{marks}", percent(server.bandwidth()));
     }
     let (best, cost) = (&found.servers[found.best], show_time(args.switch_cost));
-    let load = float(&utilisation(tasks)) * 100.0;
+    let load = percent(utilisation(tasks));
     let best = format!("{} every {}", show_time(best.budget_ns), show_time(best.period_ns));
-    println!("\nThe tasks need {load:.3} %. Best at {cost} per switch: {best}.");
+    println!("\nThe tasks need {load}. Best at {cost} per switch: {best}.");
 }
 
 // The picture.
 
-const WIDTH: f64 = 720.0;
-const HEIGHT: f64 = 440.0;
-const LEFT: f64 = 74.0;
-const RIGHT: f64 = 24.0;
-const TOP: f64 = 46.0;
-const BOTTOM: f64 = 54.0;
+const WIDTH: f32 = 720.0;
+const HEIGHT: f32 = 440.0;
+const LEFT: f32 = 74.0;
+const RIGHT: f32 = 24.0;
+const TOP: f32 = 46.0;
+const BOTTOM: f32 = 54.0;
+
+const INK: Colour = [0x33, 0x33, 0x33];
+const GRID: Colour = [0xe4, 0xe4, 0xe4];
+const CURVE: Colour = [0x1f, 0x4e, 0x9c];
+const SHADE: Colour = [0xe1, 0xe5, 0xed];
+const LOAD: Colour = [0xb3, 0x54, 0x1e];
 
 /// About five round steps up to `most`.
 fn steps(most: f64) -> (f64, u32) {
@@ -192,105 +204,197 @@ fn steps(most: f64) -> (f64, u32) {
 }
 
 /// Period to the right, budget upwards; shaded where the budget is not enough.
-fn picture(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> String {
-    let last = found.servers.iter().map(|server| server.period_ns).max().unwrap_or(1) as f64 / 1e6;
-    let most = found.servers.iter().map(|server| server.budget_ns).max().unwrap_or(1) as f64 / 1e6 * 1.08;
-    let x = |ms: f64| LEFT + ms / last * (WIDTH - LEFT - RIGHT);
-    let y = |ms: f64| HEIGHT - BOTTOM - ms / most * (HEIGHT - TOP - BOTTOM);
-    let at = |server: &Server| (x(server.period_ns as f64 / 1e6), y(server.budget_ns as f64 / 1e6));
-    let points: String = found.servers.iter().map(at).map(|(x, y)| format!("{x:.1},{y:.1} ")).collect();
-    let points = points.trim_end();
-    let load = float(&utilisation(tasks));
-    let mut svg = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" \
-         font-family=\"sans-serif\" font-size=\"12\" fill=\"#333\">\n\
-         <rect width=\"{WIDTH}\" height=\"{HEIGHT}\" fill=\"#fff\"/>\n"
-    );
-    let policy =
-        args.policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_uppercase());
-    let title = format!(
-        "Smallest reservation for {} tasks under {policy}, {:.2} % of a CPU",
-        tasks.len(),
-        load * 100.0
-    );
-    let _ = writeln!(svg, "<text x=\"{LEFT}\" y=\"26\" font-size=\"15\">{title}</text>");
+fn drawn(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> Picture {
+    let ms = |ns: u64| ns as f64 / 1e6;
+    let last = found.servers.iter().map(|server| server.period_ns).max().map_or(1.0, ms);
+    let most = found.servers.iter().map(|server| server.budget_ns).max().map_or(1.0, ms) * 1.08;
+    let x = |ms: f64| LEFT + (ms / last) as f32 * (WIDTH - LEFT - RIGHT);
+    let y = |ms: f64| HEIGHT - BOTTOM - (ms / most) as f32 * (HEIGHT - TOP - BOTTOM);
+    let at = |server: &Server| (x(ms(server.period_ns)), y(ms(server.budget_ns)));
+    let text = |at: (f32, f32), size: f32, anchor: Anchor, colour: Colour, words: String| Text {
+        at,
+        size,
+        anchor,
+        colour,
+        turned: false,
+        words,
+    };
+    let line = |points: Vec<(f32, f32)>, width: f32, colour: Colour, dashed: bool| Part::Line {
+        points,
+        width,
+        colour,
+        dashed,
+    };
+    let mut parts = Vec::new();
+
+    let (floor, right) = (y(0.0), WIDTH - RIGHT);
+    let curve: Vec<_> = found.servers.iter().map(at).collect();
+    let (first, end) =
+        (curve.first().map_or(LEFT, |point| point.0), curve.last().map_or(right, |point| point.0));
+    let shade = [(first, floor)].into_iter().chain(curve.iter().copied()).chain([(end, floor)]).collect();
+    parts.push(Part::Area { points: shade, colour: SHADE });
     let (step, count) = steps(last);
     for tick in 0..=count {
-        let (at, value) = (x(step * f64::from(tick)), trimmed(step * f64::from(tick)));
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{at:.1} {TOP}V{:.1}\" stroke=\"#e4e4e4\"/><text x=\"{at:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{value}</text>",
-            HEIGHT - BOTTOM,
-            HEIGHT - BOTTOM + 18.0
-        );
+        let value = step * f64::from(tick);
+        parts.push(line(vec![(x(value), TOP), (x(value), floor)], 1.0, GRID, false));
+        let words = trimmed(value);
+        parts.push(Part::Text(text((x(value), floor + 18.0), 12.0, Anchor::Middle, INK, words)));
     }
     let (step, count) = steps(most);
     for tick in 0..=count {
-        let (at, value) = (y(step * f64::from(tick)), trimmed(step * f64::from(tick)));
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{LEFT} {at:.1}H{:.1}\" stroke=\"#e4e4e4\"/><text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{value}</text>",
-            WIDTH - RIGHT,
-            LEFT - 8.0,
-            at + 4.0
-        );
+        let value = step * f64::from(tick);
+        parts.push(line(vec![(LEFT, y(value)), (right, y(value))], 1.0, GRID, false));
+        parts.push(Part::Text(text((LEFT - 8.0, y(value) + 4.0), 12.0, Anchor::End, INK, trimmed(value))));
     }
-    let (first, end) = (found.servers.first().map_or(0.0, |server| at(server).0), x(last));
-    let floor = y(0.0);
-    let _ = writeln!(
-        svg,
-        "<polygon points=\"{first:.1},{floor:.1} {points} {end:.1},{floor:.1}\" fill=\"#d9dee8\" fill-opacity=\"0.8\"/>"
+    let load = float(&utilisation(tasks));
+    let until = last.min(most / load);
+    let (begin, tip) = ((x(0.0), floor), (x(until), y(load * until)));
+    parts.push(line(vec![begin, tip], 1.0, LOAD, true));
+    parts.push(line(curve.clone(), 2.0, CURVE, false));
+
+    let policy =
+        args.policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_uppercase());
+    let title = format!(
+        "Smallest reservation for {} tasks under {policy}, which need {} of a CPU",
+        tasks.len(),
+        percent(utilisation(tasks))
     );
-    let _ =
-        writeln!(svg, "<polyline points=\"{points}\" fill=\"none\" stroke=\"#1f4e9c\" stroke-width=\"2\"/>");
-    let line = (x(last.min(most / load)), y(load * last.min(most / load)));
-    let _ = writeln!(
-        svg,
-        "<path d=\"M{:.1} {floor:.1}L{:.1} {:.1}\" stroke=\"#b3541e\" stroke-dasharray=\"5 4\"/>",
-        x(0.0),
-        line.0,
-        line.1
-    );
-    let _ = writeln!(
-        svg,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#b3541e\">the tasks' utilisation</text>",
-        line.0 - 4.0,
-        line.1 - 10.0
-    );
-    let knee = found.knee.filter(|knee| *knee != found.best);
-    let marks = [(Some(found.best), "best", -34.0), (knee, "knee", -12.0)];
-    for (name, server, up) in
-        marks.iter().filter_map(|(index, name, up)| Some((name, &found.servers[(*index)?], up)))
-    {
-        let (cx, cy) = at(server);
-        let text = format!("{name}: {} / {}", show_time(server.budget_ns), show_time(server.period_ns));
-        let (anchor, beside) = if cx < LEFT + 200.0 { ("start", LEFT + 12.0) } else { ("end", cx - 8.0) };
-        let _ = writeln!(
-            svg,
-            "<circle cx=\"{cx:.1}\" cy=\"{cy:.1}\" r=\"4.5\" fill=\"#1f4e9c\"/>\
-             <text x=\"{beside:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{text}</text>",
-            cy + up
-        );
+    parts.push(Part::Text(text((LEFT, 26.0), 15.0, Anchor::Start, INK, title)));
+    let middle = ((LEFT + right) / 2.0, HEIGHT - 14.0);
+    parts.push(Part::Text(text(middle, 12.0, Anchor::Middle, INK, "period (ms)".into())));
+    let budget = text((22.0, (TOP + floor) / 2.0), 12.0, Anchor::Middle, INK, "budget (ms)".into());
+    parts.push(Part::Text(Text { turned: true, ..budget }));
+
+    // Words within the plot go where nothing else is.
+    let mut free = Free { inside: Rect { left: LEFT, top: TOP, right, bottom: floor }, taken: Vec::new() };
+    free.line(&curve);
+    free.line(&[begin, tip]);
+    let same = found.knee == Some(found.best);
+    let knee = found.knee.filter(|_| !same);
+    let marks = [(if same { "best and knee" } else { "best" }, Some(found.best)), ("knee", knee)];
+    let marks: Vec<_> =
+        marks.iter().filter_map(|(name, index)| Some((*name, &found.servers[(*index)?]))).collect();
+    for (_, server) in &marks {
+        let (at, radius) = (at(server), 4.5);
+        let (left, right, top, bottom) = (at.0 - 6.0, at.0 + 6.0, at.1 - 6.0, at.1 + 6.0);
+        free.taken.push(Rect { left, top, right, bottom });
+        parts.push(Part::Dot { at, radius, colour: CURVE });
     }
-    let _ = writeln!(
-        svg,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"middle\">period (ms)</text>\
-         <text transform=\"translate(20 {:.1}) rotate(-90)\" text-anchor=\"middle\">budget (ms)</text>",
-        (LEFT + WIDTH - RIGHT) / 2.0,
-        HEIGHT - 14.0,
-        (TOP + HEIGHT - BOTTOM) / 2.0
-    );
-    let _ = writeln!(
-        svg,
-        "<text x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\" fill=\"#5a6475\">not enough</text>\n</svg>",
-        x(last) - 10.0,
-        floor - 10.0
-    );
-    svg
+    for (name, server) in marks {
+        let words = format!("{name}: {} / {}", show_time(server.budget_ns), show_time(server.period_ns));
+        let label = free.place(text(at(server), 12.0, Anchor::Start, INK, words), true);
+        // From the words to their dot, where they are not beside it.
+        let (place, dot) = (label.place(), at(server));
+        let near = (dot.0.clamp(place.left, place.right), dot.1.clamp(place.top, place.bottom));
+        if (near.0 - dot.0).hypot(near.1 - dot.1) > 14.0 {
+            parts.push(line(vec![near, dot], 0.8, CURVE, false));
+        }
+        parts.push(Part::Text(label));
+    }
+    let along = (x(until * 0.8), y(load * until * 0.8));
+    let load = text(along, 12.0, Anchor::Start, LOAD, "the tasks' utilisation".into());
+    parts.push(Part::Text(free.place(load, false)));
+    let corner =
+        text((right - 10.0, floor - 10.0), 12.0, Anchor::End, [0x5a, 0x64, 0x75], "not enough".into());
+    if !free.taken.iter().any(|taken| taken.meets(&corner.place())) {
+        parts.push(Part::Text(corner));
+    }
+    Picture { width: WIDTH, height: HEIGHT, parts }
+}
+
+/// Where there is room for words.
+struct Free {
+    inside: Rect,
+    taken: Vec<Rect>,
+}
+
+impl Free {
+    /// Nothing may stand on a line: small pieces of it are taken.
+    fn line(&mut self, points: &[(f32, f32)]) {
+        for pair in points.windows(2) {
+            let ((x1, y1), (x2, y2)) = (pair[0], pair[1]);
+            let pieces = ((x2 - x1).hypot(y2 - y1) / 4.0).ceil().max(1.0);
+            for piece in 0..=(pieces as u32) {
+                let part = piece as f32 / pieces;
+                let (x, y) = (x1 + (x2 - x1) * part, y1 + (y2 - y1) * part);
+                self.taken.push(Rect { left: x - 2.0, top: y - 2.0, right: x + 2.0, bottom: y + 2.0 });
+            }
+        }
+    }
+
+    /// The text around its place, on that side (above and left, or below and right) and as near as there is room; where there is
+    /// none, on as little as possible.
+    fn place(&mut self, text: Text, above: bool) -> Text {
+        const TURNS: u32 = 24;
+        // From above to the left and on; or from below to the right and on.
+        let begin = if above { 0.25 } else { 0.75 };
+        let ring = |turns: std::ops::Range<u32>| {
+            (1..=12).flat_map(move |ring| turns.clone().map(move |turn| (ring, turn)))
+        };
+        let moved = ring(0..TURNS / 2).chain(ring(TURNS / 2..TURNS)).map(|(ring, turn)| {
+            let angle = (turn as f32 / TURNS as f32 + begin) * std::f32::consts::TAU;
+            let reach = 6.0 + ring as f32 * 12.0;
+            let (right, up) = (angle.cos() * reach, angle.sin() * reach);
+            let anchor = match right {
+                right if right > 4.0 => Anchor::Start,
+                right if right < -4.0 => Anchor::End,
+                _ => Anchor::Middle,
+            };
+            let at = (text.at.0 + right, text.at.1 - up + text.size * 0.3);
+            Text { at, anchor, ..text.clone() }
+        });
+        let inside: Vec<_> = moved.filter(|text| self.inside.holds(&text.place())).collect();
+        let covered = |text: &Text| {
+            let place = text.place();
+            self.taken.iter().filter(|taken| taken.meets(&place)).count()
+        };
+        let found = inside.iter().min_by_key(|text| covered(text)).cloned().unwrap_or(text);
+        let Rect { left, top, right, bottom } = found.place();
+        self.taken.push(Rect { left: left - 4.0, top: top - 4.0, right: right + 4.0, bottom: bottom + 4.0 });
+        found
+    }
 }
 
 /// Without trailing zeros.
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_do_not_stand_on_each_other() {
+        let ms = 1_000_000;
+        let player = [(1, 10), (2, 45), (4, 100), (3, 100), (7, 500), (25, 2000)];
+        let player: Vec<_> = player.iter().map(|(work, period)| Task::new(work * ms, period * ms)).collect();
+        let two =
+            vec![Task { deadline_ns: 4 * ms, ..Task::new(3 * ms, 10 * ms) }, Task::new(2 * ms, 20 * ms)];
+        for (tasks, policy) in
+            [(&player, Policy::Rm), (&player, Policy::Edf), (&two, Policy::Dm), (&two, Policy::Edf)]
+        {
+            for periods in [usual_periods(tasks), vec![ms, 2 * ms, 4 * ms], vec![ms]] {
+                let (plot, switch_cost) = (None, 5_000);
+                let args =
+                    ServerArgs { tasks: PathBuf::new(), policy, periods, switch_cost, json: false, plot };
+                let found = design(policy, tasks, &args.periods, switch_cost).unwrap();
+                let parts = drawn(&args, tasks, &found).parts;
+                let texts: Vec<_> = parts
+                    .iter()
+                    .filter_map(|part| match part {
+                        Part::Text(text) if !text.turned => Some(text),
+                        _ => None,
+                    })
+                    .collect();
+                assert!(texts.iter().any(|text| text.words.starts_with("best")));
+                for (at, text) in texts.iter().enumerate() {
+                    for other in &texts[..at] {
+                        assert!(!text.place().meets(&other.place()), "{} and {}", text.words, other.words);
+                    }
+                }
+            }
+        }
+    }
 }
