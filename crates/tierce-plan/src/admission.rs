@@ -196,8 +196,16 @@ impl Plan {
         if !self.machine.left.is_empty() {
             self.unfit(&shape, &promises, &mut nodes);
         }
-        let bounds = crate::responses::test(self, &shape, &promises, &mut nodes, &overheads);
-        let tasks = self.task_verdicts(&shape, &rates, &promises, &overheads, &nodes, bounds);
+        let (bounds, refused) = crate::responses::test(self, &shape, &promises, &mut nodes, &overheads);
+        let found = Found {
+            plan: self,
+            shape: &shape,
+            promises: &promises,
+            overheads: &overheads,
+            nodes: &nodes,
+            refused: &refused,
+        };
+        let tasks = self.task_verdicts(&found, &rates, bounds);
         let edges = rates.edge.iter().zip(promises.edges);
         let edges =
             edges.map(|(supply, promises)| EdgeVerdict { supply: supply.clone(), promises }).collect();
@@ -236,16 +244,8 @@ impl Plan {
         }
     }
 
-    fn task_verdicts(
-        &self,
-        shape: &Shape,
-        rates: &Rates,
-        promises: &Promises,
-        overheads: &Overheads,
-        nodes: &[NodeVerdict],
-        bounds: Vec<Option<Bound>>,
-    ) -> Vec<TaskVerdict> {
-        let found = Found { plan: self, shape, promises, overheads, nodes };
+    fn task_verdicts(&self, found: &Found, rates: &Rates, bounds: Vec<Option<Bound>>) -> Vec<TaskVerdict> {
+        let Found { shape, promises, overheads, .. } = *found;
         let mut verdicts: Vec<_> = bounds
             .into_iter()
             .zip(&self.tasks)

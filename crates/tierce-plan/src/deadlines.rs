@@ -16,8 +16,10 @@ use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::{Promise, Promises};
 use crate::responses::{shorter, Bound};
+use crate::several::Refusal;
 use crate::structure::Shape;
 use crate::units::show_time;
+use std::collections::BTreeMap;
 use tierce_analysis::{Response, Supply, Task};
 use tierce_guarantee::{whole, Kind};
 
@@ -65,6 +67,8 @@ pub struct Found<'a> {
     pub promises: &'a Promises,
     pub overheads: &'a Overheads<'a>,
     pub nodes: &'a [NodeVerdict],
+    /// Why nodes that several CPUs run say no more.
+    pub refused: &'a BTreeMap<usize, Refusal>,
 }
 
 impl Found<'_> {
@@ -153,14 +157,13 @@ impl Found<'_> {
             let excess = excess(RATES.into(), None, Some(asked - supply));
             return Some(failure(message, fraction(asked), fraction(supply), excess));
         }
-        let why = self.why(task, load);
+        let refusal = above.iter().find_map(|edge| self.refused.get(&self.plan.edges[*edge].parent));
+        let why = refusal.map_or_else(|| self.why(task, load), |refusal| refusal.why.clone());
         let message = format!("Nothing bounds how long a job of it takes, due after {deadline}: {why}.");
-        Some(failure(
-            message,
-            "no bound".into(),
-            deadline,
-            excess(format!("no test bounds the response of `{name}`"), None, None),
-        ))
+        let none = || format!("no test bounds the response of `{name}`");
+        let test = refusal.map_or_else(none, |refusal| refusal.test.into());
+        let excess = excess(test, None, refusal.and_then(|refusal| refusal.share.clone()));
+        Some(failure(message, "no bound".into(), deadline, excess))
     }
 
     /// Its law is about deadlines.

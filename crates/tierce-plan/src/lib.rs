@@ -46,6 +46,7 @@ mod responses;
 mod rt_app;
 mod runnable;
 mod schema;
+mod several;
 mod source;
 mod structure;
 mod tree;

@@ -11,8 +11,10 @@ use crate::model::{Child, Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::{of_crowd, Promise, Promises};
+use crate::several::{Refusal, Several};
 use crate::structure::Shape;
 use crate::units::show_time;
+use std::collections::BTreeMap;
 use tierce_analysis::{Demand, Edf, FixedPriority, Response, Supply, Task};
 
 /// Sets that are larger are tested, but responses are not computed one by one.
@@ -40,22 +42,29 @@ pub const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1
 const BY_DEADLINE: &str =
     "the demand of every window, and response times of earliest deadline first (Spuri 1996)";
 
-/// For each task of the plan what the node above it says of its longest response, where that is known.
+/// For each task of the plan what the node above it says of its longest response, where that is known; for nodes that several CPUs
+/// run why they say no more.
 pub fn test(
     plan: &Plan,
     shape: &Shape,
     promises: &Promises,
     verdicts: &mut [NodeVerdict],
     overheads: &Overheads,
-) -> Vec<Option<Bound>> {
+) -> (Vec<Option<Bound>>, BTreeMap<usize, Refusal>) {
     let mut bounds: Vec<Option<Bound>> = vec![None; plan.tasks.len()];
+    let mut refused = BTreeMap::new();
     for (index, verdict) in verdicts.iter_mut().enumerate() {
         let received = &promises.nodes[index];
         let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
+        let crowd = |at: usize| of_crowd(plan, index, &shape.children[index], at);
+        if shape.shared(index) {
+            let (found, refusal) = Several { plan, shape, overheads, index }.test(crowd);
+            refused.extend(refusal.map(|refusal| (index, refusal)));
+            found.into_iter().for_each(|(task, bound)| bounds[task] = Some(bound));
+        }
         if shape.shared(index) || supplies(received).next().is_none() {
             continue;
         }
-        let crowd = |at: usize| of_crowd(plan, index, &shape.children[index], at);
         let found = if policy.heeds_deadlines {
             let at = policies::position(&policy.edge_params, "deadline");
             if at.and_then(crowd).is_some_and(|deadline| deadline > 0) {
@@ -72,7 +81,7 @@ pub fn test(
             bounds[task] = shorter(bounds[task], Bound { exact: bound.exact && single, ..bound });
         }
     }
-    bounds
+    (bounds, refused)
 }
 
 /// The better of two bounds.
