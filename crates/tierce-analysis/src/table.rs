@@ -3,9 +3,10 @@
 //! Columns: `name`, `work`, `period`, and optionally `deadline` (default: the period), `jitter`, `blocking`, `offset` (the
 //! analyses take any phases, so it is checked and then of no effect), `priority` (a whole number, larger is higher). Times
 //! have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is the
-//! default.
+//! default. A cell may stand in double quotes; what is between them is taken as it is, `""` is one quote.
 
 use crate::task::Task;
+use std::borrow::Cow;
 use tierce_guarantee::{NumberError, Parameter};
 
 /// A line.
@@ -49,9 +50,11 @@ const FAULTS_MAX: usize = 100;
 
 /// A cell and where it is.
 struct Cell<'t> {
-    text: &'t str,
+    text: Cow<'t, str>,
     line: usize,
     column: usize,
+    /// It begins with a quote that nothing ends, or goes on after it.
+    torn: bool,
 }
 
 impl Cell<'_> {
@@ -62,7 +65,7 @@ impl Cell<'_> {
 
     /// A time of at least `least` ns.
     fn time(&self, least: u64) -> Result<u64, Fault> {
-        let ns = parse_time(self.text).map_err(|(rule, message)| self.fault(rule, message))?;
+        let ns = parse_time(&self.text).map_err(|(rule, message)| self.fault(rule, message))?;
         if ns < least {
             return Err(self.fault("time_must_be_positive", format!("at least {least} ns")));
         }
@@ -81,15 +84,27 @@ pub fn parse_time(text: &str) -> Result<u64, NumberError> {
 }
 
 fn cells(line: &str, number: usize) -> Vec<Cell<'_>> {
-    let mut column = 1;
-    line.split(',')
-        .map(|raw| {
-            let blank = raw.chars().take_while(|c| c.is_whitespace()).count();
-            let cell = Cell { text: raw.trim(), line: number, column: column + blank };
-            column += raw.chars().count() + 1;
-            cell
-        })
-        .collect()
+    let (mut cells, mut rest, mut column) = (Vec::new(), line, 1);
+    loop {
+        // A comma between quotes does not end a cell.
+        let quoted = rest.trim_start().starts_with('"');
+        let mut inside = false;
+        let end = rest.char_indices().find(|(_, c)| {
+            inside ^= quoted && *c == '"';
+            *c == ',' && !inside
+        });
+        let raw = &rest[..end.map_or(rest.len(), |(at, _)| at)];
+        let blank = raw.chars().take_while(|c| c.is_whitespace()).count();
+        let text = raw.trim();
+        let within = text.strip_prefix('"').and_then(|text| text.strip_suffix('"'));
+        let within = within.filter(|text| quoted && !text.replace("\"\"", "").contains('"'));
+        let torn = quoted && within.is_none();
+        let text = within.map_or(Cow::Borrowed(text), |text| Cow::Owned(text.replace("\"\"", "\"")));
+        cells.push(Cell { text, line: number, column: column + blank, torn });
+        let Some((at, _)) = end else { return cells };
+        column += raw.chars().count() + 1;
+        rest = &rest[at + 1..];
+    }
 }
 
 /// The tasks of a table, or all of its faults.
@@ -98,7 +113,7 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Vec<Fault>> {
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
     let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
     let Some((number, header)) = lines.next() else {
-        let nothing = Cell { text: "", line: 1, column: 1 };
+        let nothing = Cell { text: "".into(), line: 1, column: 1, torn: false };
         return Err(vec![
             nothing.fault("table_needs_a_header", "the first line names the columns: name,work,period")
         ]);
@@ -112,6 +127,12 @@ pub fn parse(text: &str) -> Result<Vec<Entry>, Vec<Fault>> {
             break;
         }
         let cells = cells(line, number);
+        if let Some(torn) = cells.iter().find(|cell| cell.torn) {
+            faults.push(
+                torn.fault("quotes_must_end_the_cell", "a cell that begins with a quote ends with one"),
+            );
+            continue;
+        }
         if cells.len() != columns.len() {
             let message = format!("this line has {} cells, the header {}", cells.len(), columns.len());
             faults.push(cells[0].fault("lines_are_as_long_as_the_header", message));
@@ -141,6 +162,11 @@ fn columns(header: &[Cell]) -> Result<Vec<usize>, Vec<Fault>> {
     let mut found = Vec::new();
     for cell in header {
         match COLUMNS.iter().position(|column| *column == cell.text) {
+            _ if cell.torn => {
+                faults.push(
+                    cell.fault("quotes_must_end_the_cell", "a cell that begins with a quote ends with one"),
+                );
+            }
             None => {
                 let message = format!("there is no such column, but {}", COLUMNS.join(", "));
                 faults.push(cell.fault("column_must_be_known", message));

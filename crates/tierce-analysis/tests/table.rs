@@ -13,6 +13,13 @@ fn a_table() {
     assert_eq!((entries[1].task, entries[1].priority), (video, Some(-1)));
 }
 
+#[test]
+fn cells_in_quotes() {
+    let text = "\"name\",work,\"period\"\n\"a, the first\", \"1ms\" ,2ms\n\"say \"\"b\"\"\",1ms,\"2ms\"\nfive\" disk,1ms,2ms\n\"\"\"\",1ms,2ms\n";
+    let names: Vec<_> = parse(text).unwrap().into_iter().map(|entry| entry.name).collect();
+    assert_eq!(names, ["a, the first", "say \"b\"", "five\" disk", "\""]);
+}
+
 /// One row per refusal: text, and line, column and rule of all its faults.
 #[test]
 fn refusals() {
@@ -39,6 +46,9 @@ fn refusals() {
             &[(2, 3, "time_not_finer_than_1ns"), (2, 10, "number_must_be_a_number")],
         ),
         ("name,work,period\na,1ms,99999999999s", &[(2, 7, "time_must_fit")]),
+        ("name,work,period\n\"a,1ms,2ms", &[(2, 1, "quotes_must_end_the_cell")]),
+        ("name,work,period\na, \"1\"ms,2ms", &[(2, 4, "quotes_must_end_the_cell")]),
+        ("name,\"work,period\na,1ms,2ms", &[(1, 6, "quotes_must_end_the_cell")]),
         ("name,work,period,priority\na,1ms,2ms,high", &[(2, 11, "priority_must_be_whole")]),
     ] {
         let found: Vec<_> =
@@ -55,6 +65,7 @@ fn nothing_panics() {
             state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
             let words = [
                 "name", "work", "period", ",", ",", "\n", "1ms", "9", "-", "µs", "\u{feff}", "priority", "/",
+                "\"",
             ];
             (state >> 60 != 0).then(|| words[(state >> 33) as usize % words.len()])
         })

@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 struct Table(PathBuf);
 
 impl Table {
-    fn new(name: &str, text: &str) -> Self {
+    fn new(name: &str, text: impl AsRef<[u8]>) -> Self {
         let path = std::env::temp_dir().join(format!("tierce-analyse-{}-{name}.csv", std::process::id()));
         std::fs::write(&path, text).unwrap();
         Self(path)
@@ -214,8 +214,12 @@ fn bad_input_is_2() {
     let partly = Table::new("partly", "name,work,period,priority\na,1,2,1\nb,1,2,\n");
     let long = Table::new("long", "name,work,period,deadline,blocking\nshort,1,2,,\nlong,1,2,3,\n");
     let blocked = Table::new("blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
+    let bytes = Table::new("bytes", b"name,work,period\na,1ms,\xff2ms\n");
+    let torn = Table::new("torn", "name,work,period\n\"a,1ms,2ms\n");
     for (table, arguments, expected) in [
-        (&long, &["--policy", "edf", "--cpus", "2"][..], "deadlines_are_at_most_periods: long "),
+        (&bytes, &["--policy", "edf"][..], ".csv:2:7: table_must_be_utf_8: this byte is no text"),
+        (&torn, &["--policy", "edf"], ".csv:2:1: quotes_must_end_the_cell"),
+        (&long, &["--policy", "edf", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
         (&long, &["--policy", "audsley", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
         (&blocked, &["--policy", "fp", "--cpus", "2"], "tasks_are_not_blocked: a "),
         (&table, &["--policy", "edf", "--cpus", "2", "--supply", "1ms/2ms"], "supply_is_of_one_cpu"),
@@ -243,6 +247,9 @@ fn bad_input_is_2() {
         (&table, &["--policy", "edf", "--supply", "7ms/6ms"], "supply_must_fit"),
         (&table, &["--policy", "edf", "--supply", "7ms"], "supply_must_have_its_numbers"),
         (&table, &["--policy", "edf", "--supply", "1.5ns/6ms"], "time_not_finer_than_1ns"),
+        (&table, &["--policy", "edf", "--supply", "-1ms/6ms"], ": -1ms, bound above 0"),
+        (&table, &["--policy", "edf", "--supply", "1h/6ms"], ": 1h, bound a number and ns, us, ms, s or min"),
+        (&table, &["--policy", "edf", "--cpus", "-3"], "-3 is not in 1..=1024"),
         (&table, &["--policy", "edf", "--supply", "PS 1/2"], "supply_must_be_bounded"),
         (&table, &["--policy", "edf", "--supply", "RESBS 3ms 2ms"], "amount_must_not_exceed_period"),
         (&table, &["--policy", "fifo"], "invalid value 'fifo'"),
@@ -252,4 +259,14 @@ fn bad_input_is_2() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");
         assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
     }
+}
+
+/// What never ends is refused, not read.
+#[test]
+fn a_table_without_end_is_2() {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tierce"));
+    let output = command.args(["analyse", "--policy", "edf", "/dev/zero"]).output().unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("table_must_fit: the table is larger, bound 64 MiB"), "{said}");
 }

@@ -76,7 +76,12 @@ fn what_needs_more_than_a_cpu_is_1() {
 fn bad_input_is_2() {
     for (arguments, expected) in [
         (&["--policy", "fifo"][..], "invalid value 'fifo'"),
-        (&["--policy", "rm", "--periods", "0ms"], "time_must_be_positive"),
+        (
+            &["--policy", "rm", "--periods", "0ms"],
+            "time_must_be_positive: a period is a time: 0ms, bound above 0",
+        ),
+        (&["--policy", "rm", "--periods", "-1ms,2ms"], ": -1ms, bound above 0"),
+        (&["--policy", "rm", "--switch-cost", "-1us"], ": -1us, bound 0 or more"),
         (&["--policy", "rm", "--periods", "1ms,2x"], "unit_must_exist"),
         (
             &["--policy", "rm", "--plot", "frontier.bmp"],

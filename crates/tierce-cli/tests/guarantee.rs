@@ -88,7 +88,22 @@ fn bad_input_is_2() {
         (&["convert", "--best", "RESBS 3ms 20ms", "PSBE"], "--best solves for one number"),
         (&["convert", "RESBS ? 20ms", "PSBE"], "the right has all its numbers"),
         (&["convert", "PSBE 1/4 75ms", "RESCS", "--period", "400"], "time_needs_a_unit"),
-        (&["convert", "PSBE 1/4 75ms", "RESCS", "--period", "0ms"], "number_must_be_positive"),
+        (
+            &["convert", "PSBE 1/4 75ms", "RESCS", "--period", "0ms"],
+            "number_must_be_positive: this must be more: 0ms, bound above 0",
+        ),
+        (
+            &["convert", "PSBE 1/4 75ms", "RESCS", "--period", "-5ms"],
+            "number_must_not_be_negative: times and shares are not negative: -5ms, bound above 0",
+        ),
+        (
+            &["convert", "RESBS 1ms 99999999999999s", "PS"],
+            "time_must_fit: a time this long cannot be represented; allowed: at most 1152921504.606846976s",
+        ),
+        (&["convert", "PS -1/2", "PS"], "times and shares are not negative; allowed: above 0 and at most 1"),
+        (&["sfq", "--supply", "-1", "--quantum", "1ms", "--weights", "1"], "guarantee_must_be_known"),
+        (&["sfq", "--supply", "ALL", "--quantum", "-1ms", "--weights", "1"], ": -1ms, bound above 0"),
+        (&["sfq", "--supply", "ALL", "--quantum", "1ms", "--weights", "-1,2"], ": -1, bound above 0"),
         (
             &["sfq", "--supply", "PSBE 1/2 ?", "--quantum", "1ms", "--weights", "1"],
             "guarantee_must_have_its_numbers",

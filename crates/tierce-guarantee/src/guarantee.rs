@@ -1,6 +1,7 @@
 //! The types of guarantees, their parameters, their text.
 
 use crate::number::{noted_time, parse_share, parse_time, show_share, show_time, whole, Exact, NumberError};
+use crate::number::{NUMBER_CHARACTERS_MAX, TIME_MAX_NS};
 use std::fmt;
 
 /// The twelve types of guarantees (HLS, section 5.2; order of Table 5.2).
@@ -98,6 +99,19 @@ impl Parameter {
             parse_time(text)
         } else {
             parse_share(text)
+        }
+    }
+
+    /// What would be allowed where a value breaks that rule.
+    pub fn bound(self, rule: &str) -> String {
+        match (rule, self) {
+            ("time_must_fit", _) => format!("at most {}", show_time(&whole(TIME_MAX_NS))),
+            ("number_must_fit", _) => format!("at most {NUMBER_CHARACTERS_MAX} characters"),
+            ("number_must_not_divide_by_0", _) => "above 0 below the bar".into(),
+            ("number_must_not_be_negative", Self::Overrun | Self::Phase | Self::Error) => "0 or more".into(),
+            (_, Self::Share) => "above 0 and at most 1".into(),
+            ("number_must_not_be_negative", _) => "above 0".into(),
+            _ => "a number and ns, us, ms, s or min".into(),
         }
     }
 
@@ -350,7 +364,7 @@ impl Wanted {
             match parameter.parse(word) {
                 Ok(value) => *slot = Some(value),
                 Err((rule, message)) => {
-                    faults.push(Fault::new(rule, *column, word, message).bound(kind.form()));
+                    faults.push(Fault::new(rule, *column, word, message).bound(parameter.bound(rule)));
                 }
             }
         }

@@ -10,7 +10,7 @@ pub type Exact = BigRational;
 pub const TIME_MAX_NS: u64 = 1 << 60;
 
 /// Characters of a number; more is no number a person wrote.
-const NUMBER_CHARACTERS_MAX: usize = 40;
+pub(crate) const NUMBER_CHARACTERS_MAX: usize = 40;
 
 /// Units of time and their length in ns.
 pub const UNITS: [(&str, u64); 7] = [
@@ -45,7 +45,7 @@ pub type NumberError = (&'static str, &'static str);
 fn parse_number(text: &str) -> Result<Exact, NumberError> {
     const NO_NUMBER: NumberError = ("number_must_be_a_number", "this is no number: write 12, 0.25 or 1/4");
     if text.starts_with('-') {
-        return Err(("number_must_not_be_negative", "numbers of guarantees are not negative"));
+        return Err(("number_must_not_be_negative", "times and shares are not negative"));
     }
     if text.len() > NUMBER_CHARACTERS_MAX {
         return Err(("number_must_fit", "this number has too many digits"));
@@ -71,10 +71,10 @@ fn parse_number(text: &str) -> Result<Exact, NumberError> {
 /// A share of a CPU: `0.25` or `1/4`. Its range is looked at elsewhere.
 pub(crate) fn parse_share(text: &str) -> Result<Exact, NumberError> {
     if text.ends_with('%') {
-        return Err(("share_must_be_a_fraction", "a share is a fraction of 1: 0.25 or 1/4"));
+        return Err(("share_must_be_a_fraction", "a share is a fraction of 1, such as 0.25 or 1/4"));
     }
     if text.ends_with(|c: char| c.is_alphabetic()) {
-        return Err(("share_has_no_unit", "a share has no unit: 0.25 or 1/4"));
+        return Err(("share_has_no_unit", "a share has no unit: write 0.25 or 1/4"));
     }
     parse_number(text)
 }
@@ -85,11 +85,10 @@ pub(crate) fn parse_time(text: &str) -> Result<Exact, NumberError> {
     let (number, unit) = text.split_at(digits);
     let number = parse_number(number)?;
     if unit.is_empty() {
-        return Err(("time_needs_a_unit", "a time needs a unit: ns, us, ms, s or min"));
+        return Err(("time_needs_a_unit", "a time needs a unit"));
     }
     let unit_ns = UNITS.iter().find(|(name, _)| *name == unit);
-    let unit_ns =
-        unit_ns.ok_or(("unit_must_exist", "there is no such unit of time: ns, us, ms, s or min"))?.1;
+    let unit_ns = unit_ns.ok_or(("unit_must_exist", "there is no such unit of time"))?.1;
     let time = number * BigInt::from(unit_ns);
     if time > whole(TIME_MAX_NS) {
         return Err(("time_must_fit", "a time this long cannot be represented"));

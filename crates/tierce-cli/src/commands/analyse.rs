@@ -3,6 +3,7 @@
 use anyhow::{anyhow, bail, Context, Result};
 use clap::ValueEnum;
 use serde_json::{json, Value};
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_analysis::global::{self, Shown};
@@ -40,10 +41,10 @@ pub struct Args {
     policy: Policy,
     /// What they are given, on each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee; or
     /// BUDGET/PERIOD@CPUS, on so many together (a multiprocessor periodic resource, for edf)
-    #[arg(long, value_name = "SUPPLY", value_parser = supply)]
+    #[arg(long, value_name = "SUPPLY", value_parser = supply, allow_hyphen_values = true)]
     supply: Option<Given>,
     /// CPUs, one unless the supply says more; any of them may run any task, unless there is --partition
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CPUS_MAX))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CPUS_MAX), allow_hyphen_values = true)]
     cpus: Option<u32>,
     /// Each task on one CPU: which of them is tried first
     #[arg(long, value_name = "FIT")]
@@ -57,6 +58,9 @@ pub struct Args {
 }
 
 const CPUS_MAX: i64 = 1024;
+
+/// Bytes of a table.
+const TABLE_MAX: u64 = 64 << 20;
 
 const EXAMPLES: &str = "\
 A table:
@@ -127,7 +131,7 @@ enum Supplied {
 fn supply(text: &str) -> Result<Given, String> {
     let given = |supply| Given { text: text.trim().to_string(), supply };
     let each = |supply| given(Supplied::Each(supply));
-    if !text.trim_start().starts_with(|c: char| c.is_ascii_digit()) {
+    if !text.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
         let guarantee = Guarantee::parse(text).map_err(|faults| faults.to_string())?;
         let nothing = "supply_must_be_bounded: this promises nothing for any window, or less than 1 ns of it";
         return Supply::of(&guarantee).map(each).ok_or_else(|| nothing.to_string());
@@ -140,7 +144,7 @@ fn supply(text: &str) -> Result<Given, String> {
             (times, Some(count.ok_or_else(fault)?))
         }
     };
-    let times = times.split('/').map(time).collect::<Result<Vec<_>, _>>()?;
+    let times = times.split('/').map(|text| time_within(text, "above 0")).collect::<Result<Vec<_>, _>>()?;
     let supply = match (&times[..], cpus) {
         ([budget, period], None | Some(1)) => Supply::periodic(*budget, *period).map(each),
         ([budget, period, deadline], None) => Supply::edp(*budget, *period, *deadline).map(each),
@@ -161,13 +165,35 @@ fn supply(text: &str) -> Result<Given, String> {
 
 /// A time in whole ns; a bare number is ns.
 pub fn time(text: &str) -> Result<u64, String> {
-    tierce_analysis::parse_time(text.trim())
-        .map_err(|(rule, message)| format!("{rule}: {message} (\"{text}\")"))
+    time_within(text, "0 or more")
+}
+
+/// The same with other words for what may not be negative.
+pub fn time_within(text: &str, least: &str) -> Result<u64, String> {
+    tierce_analysis::parse_time(text.trim()).map_err(|(rule, message)| {
+        let bound = match rule {
+            "number_must_not_be_negative" => least.into(),
+            "time_not_finer_than_1ns" => "1ns".into(),
+            _ => tierce_guarantee::Parameter::Period.bound(rule),
+        };
+        format!("{rule}: {message}: {text}, bound {bound}")
+    })
 }
 
 /// The tasks of a table, or all of its faults with their places.
 pub fn read(path: &Path) -> Result<Vec<Entry>> {
-    let text = std::fs::read_to_string(path).with_context(|| format!("{}", path.display()))?;
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(|| format!("{}", path.display()))?;
+    file.take(TABLE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("{}", path.display()))?;
+    if bytes.len() as u64 > TABLE_MAX {
+        bail!("{}: table_must_fit: the table is larger, bound {} MiB", path.display(), TABLE_MAX >> 20);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        let (line, column) =
+            (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or("").chars().count() + 1);
+        anyhow!("{}:{line}:{column}: table_must_be_utf_8: this byte is no text", path.display())
+    })?;
     tierce_analysis::parse(&text).map_err(|faults| {
         let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
         let s = if faults.len() == 1 { "" } else { "s" };

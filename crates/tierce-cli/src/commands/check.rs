@@ -22,7 +22,7 @@ pub struct Args {
     #[arg(long)]
     run: bool,
     /// CPUs of the machine, where the plan does not say
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
     /// Promise what this machine can keep: subtract what stands above sched_ext on it (SCHED_DEADLINE, SCHED_FIFO, SCHED_RR),
     /// and count its CPUs; with ROOT, of the machine whose /proc and /sys were recorded there

@@ -1,6 +1,6 @@
 //! `tierce design`: numbers for a plan that are not there yet.
 
-use super::analyse::{read, time};
+use super::analyse::{read, time, time_within};
 use crate::picture::{self, Anchor, Colour, Part, Picture, Rect, Text};
 use anyhow::{bail, Result};
 use clap::{Subcommand, ValueEnum};
@@ -51,10 +51,10 @@ struct ServerArgs {
     #[arg(long)]
     policy: Policy,
     /// Periods of the reservation; default: a hundred, up to the shortest deadline
-    #[arg(long, value_name = "TIME,…", value_delimiter = ',', value_parser = period)]
+    #[arg(long, value_name = "TIME,…", value_delimiter = ',', value_parser = period, allow_hyphen_values = true)]
     periods: Vec<u64>,
     /// What it costs to begin a budget
-    #[arg(long, value_name = "TIME", default_value = "5us", value_parser = time)]
+    #[arg(long, value_name = "TIME", default_value = "5us", value_parser = time, allow_hyphen_values = true)]
     switch_cost: u64,
     /// Write JSON (documented in docs/analysis.md)
     #[arg(long)]
@@ -78,9 +78,9 @@ enum Policy {
 
 /// A time above 0.
 fn period(text: &str) -> Result<u64, String> {
-    let ns = time(text)?;
+    let ns = time_within(text, "above 0")?;
     if ns == 0 {
-        return Err("time_must_be_positive: a period is above 0".to_string());
+        return Err(format!("time_must_be_positive: a period is a time: {text}, bound above 0"));
     }
     Ok(ns)
 }

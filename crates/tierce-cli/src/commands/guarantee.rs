@@ -65,13 +65,13 @@ struct Convert {
     #[arg(value_name = "TO")]
     to: String,
     /// y of the result, where the theorem leaves it open (5.7: any above δ/s; 5.2: 2y − x or more)
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     period: Option<Exact>,
     /// c of Theorem 5.2: how much longer than 2y − x the period of the result is
-    #[arg(short = 'c', long, value_name = "TIME", value_parser = time, conflicts_with = "period")]
+    #[arg(short = 'c', long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, conflicts_with = "period")]
     stretch: Option<Exact>,
     /// How far apart the deadlines are that the child of a RESU names
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     deadlines: Option<Exact>,
     /// Solve for the number written as ?: the largest amount or share, the smallest period or error that follows; on the
     /// left the least that is enough. A ? alone says so, too
@@ -98,13 +98,13 @@ struct Output {
 #[command(verbatim_doc_comment)]
 struct Sfq {
     /// What the scheduler is given; anything that can be made PSBE, or else PS
-    #[arg(long, value_name = "GUARANTEE")]
+    #[arg(long, value_name = "GUARANTEE", allow_hyphen_values = true)]
     supply: String,
     /// Length of its quantum
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     quantum: Exact,
     /// Weights of its children
-    #[arg(long, value_name = "W,…", value_delimiter = ',', required = true, value_parser = number)]
+    #[arg(long, value_name = "W,…", value_delimiter = ',', required = true, value_parser = number, allow_hyphen_values = true)]
     weights: Vec<Exact>,
     /// The tight sound bound w(Tq + δ) + q, as in `tierce check`, instead of equation 5.2
     #[arg(long)]
@@ -120,13 +120,13 @@ struct Sfq {
 #[command(verbatim_doc_comment)]
 struct Eevdf {
     /// What the scheduler is given: ALL or RESU
-    #[arg(long, value_name = "GUARANTEE")]
+    #[arg(long, value_name = "GUARANTEE", allow_hyphen_values = true)]
     supply: String,
     /// Length of its quantum, which is the error
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     quantum: Exact,
     /// Shares of its children
-    #[arg(long, value_name = "S,…", value_delimiter = ',', required = true, value_parser = number)]
+    #[arg(long, value_name = "S,…", value_delimiter = ',', required = true, value_parser = number, allow_hyphen_values = true)]
     shares: Vec<Exact>,
     #[command(flatten)]
     output: Output,
@@ -149,7 +149,7 @@ struct Join {
     #[arg(long)]
     in_phase: bool,
     /// Also add what the parents are sure to supply in any window of that length
-    #[arg(long, value_name = "TIME", value_parser = time, conflicts_with = "several_cpus")]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, conflicts_with = "several_cpus")]
     window: Option<Exact>,
     #[arg(long, help = JSON)]
     json: bool,
@@ -165,10 +165,10 @@ struct Schedulers {
     /// One of them
     name: Option<String>,
     /// What it is given
-    #[arg(long, value_name = "GUARANTEE", requires = "name")]
+    #[arg(long, value_name = "GUARANTEE", allow_hyphen_values = true, requires = "name")]
     supply: Option<String>,
     /// Its quantum, for Theorem 5.1
-    #[arg(long, value_name = "TIME", value_parser = time)]
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     quantum: Option<Exact>,
     #[arg(long, help = JSON)]
     json: bool,
@@ -195,9 +195,20 @@ fn number(text: &str) -> Result<Exact, String> {
 }
 
 fn positive(parameter: Parameter, text: &str) -> Result<Exact, String> {
-    let number = parameter.parse(text).map_err(|(rule, message)| format!("{rule}: {message}"))?;
+    let refused =
+        |rule: &str, message: &str, bound: &str| format!("{rule}: {message}: {text}, bound {bound}");
+    let above_0 = |rule: &str| match rule {
+        "number_must_not_be_negative" => "above 0".to_string(),
+        "share_must_be_a_fraction" | "share_has_no_unit" | "number_must_be_a_number"
+            if parameter == Parameter::Share =>
+        {
+            "a number above 0".to_string()
+        }
+        _ => parameter.bound(rule),
+    };
+    let number = parameter.parse(text).map_err(|(rule, message)| refused(rule, message, &above_0(rule)))?;
     if number == tierce_guarantee::whole(0) {
-        return Err("number_must_be_positive: this must be above 0".to_string());
+        return Err(refused("number_must_be_positive", "this must be more", "above 0"));
     }
     Ok(number)
 }
