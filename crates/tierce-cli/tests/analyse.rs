@@ -68,7 +68,7 @@ fn media_player_in_a_reservation() {
 #[test]
 fn priorities_of_the_table() {
     let rows = "a,2,10,5\nb,2,10,7\nc,3,20,7\n";
-    let table = Table::new("priorities", &format!("name,work,period,priority\n{rows}"));
+    let table = Table::new("priorities", format!("name,work,period,priority\n{rows}"));
     let value = table.json(&["--policy", "fp"], 0);
     assert_eq!(column(&value, "wcrt_ns"), [7, 5, 5]); // b and c wait for each other, a for both
     assert_eq!(column(&table.json(&["--policy", "dm"], 0), "wcrt_ns"), [2, 4, 7]);
@@ -107,7 +107,7 @@ fn servers_by_period() {
     let periods = [6, 7, 8, 9, 10, 11, 14, 18];
     let short = periods.iter().enumerate().map(|(server, period)| format!("s{server},1,{period}\n"));
     let rows: String = short.chain((8..16).map(|server| format!("s{server},15,125\n"))).collect();
-    let table = Table::new("exsched", &format!("name,work,period\n{rows}"));
+    let table = Table::new("exsched", format!("name,work,period\n{rows}"));
     let value = table.json(&["--policy", "rm", "--cpus", "2", "--partition", "period"], 0);
     assert_eq!(column(&value, "cpu"), [[0; 8], [1; 8]].concat());
     assert_eq!(column(&value, "wcrt_ns"), [1, 2, 3, 4, 5, 6, 14, 18, 15, 30, 45, 60, 75, 90, 105, 120]);
@@ -184,7 +184,7 @@ fn sensitivity() {
         (&1_000_000_000.into(), &1_500_000.into())
     );
     for (work, code) in [(2_333_333, 0), (2_333_334, 1)] {
-        let changed = Table::new("changed", &MEDIA_PLAYER.replace("t2,2ms", &format!("t2,{work}")));
+        let changed = Table::new("changed", MEDIA_PLAYER.replace("t2,2ms", &format!("t2,{work}")));
         let output = changed.analyse(&["--policy", "rm", "--supply", "1.5ms/6ms"]);
         assert_eq!(output.status.code(), Some(code), "{work}");
     }
