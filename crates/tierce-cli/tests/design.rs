@@ -2,8 +2,7 @@
 
 use std::process::{Command, Output};
 
-const MEDIA_PLAYER: &str =
-    "name,work,period\nt1,1ms,10ms\nt2,2ms,45ms\nt3,4ms,100ms\nt4,3ms,100ms\nt5,7ms,500ms\nt6,25ms,2s\n";
+const MEDIA_PLAYER: &str = include_str!("../../../examples/media-player.csv");
 
 fn design(table: &str, arguments: &[&str]) -> Output {
     let file = std::env::temp_dir().join(format!(
