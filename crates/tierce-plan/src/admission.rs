@@ -15,6 +15,7 @@
 use crate::deadlines::{self, Deadlines, Found};
 use crate::exact::{self, fraction, percent, percent_given, ratio, Share};
 use crate::faults::{Fault, Faults};
+use crate::kept;
 use crate::model::{Child, Edge, Load, Need, Phase, Phases, Plan};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
@@ -183,6 +184,7 @@ impl Plan {
             }
             if let Some(at) = BudgetParams::of(policy) {
                 budgets(&at, &children, overheads.switch_ns(index), verdict);
+                self.kept(&at, &children, &shape, &overheads, verdict);
             } else if policy.heeds_deadlines {
                 deadlines(self, policy, &children, (index, &overheads), verdict);
             }
@@ -214,6 +216,26 @@ impl Plan {
         let holds = nodes.iter().all(|node| proved(&node.failures, &node.needs))
             && tasks.iter().all(|task| proved(&task.failures, &task.needs));
         Admission { holds, nodes, edges, tasks }
+    }
+
+    /// Deadlines below periods, and budgets that may be kept over a sleep.
+    fn kept(
+        &self,
+        at: &BudgetParams,
+        children: &[(usize, &Edge)],
+        shape: &Shape,
+        overheads: &Overheads,
+        verdict: &mut NodeVerdict,
+    ) {
+        let servers: Vec<_> = children.iter().map(|(index, edge)| (*index, at.demand(edge))).collect();
+        let early = servers.iter().any(|(_, server)| server.deadline_ns < server.period_ns);
+        if early && verdict.failures.is_empty() {
+            let keeps = |(index, server): &(usize, Task)| kept::keeps(self, shape, overheads, *index, server);
+            let keeps: Vec<_> = servers.iter().map(keeps).collect();
+            if keeps.contains(&true) {
+                verdict.failures.extend(kept::failure(&servers, &keeps, at.least_ns));
+            }
+        }
     }
 
     /// Roots whose budgets fit the CPU, but not in what this machine leaves of it.

@@ -4,13 +4,14 @@
 //! what is promised to it:
 //!
 //! - in the least supply of any of its guarantees: response times of one task (Shin & Lee, RTSS 2003);
-//! - below a reservation, by its periods: see [`in_own_periods`].
+//! - below a reservation, by its periods: see [`budgets_of_its_own`].
 //!
 //! It may be missed where an exact test finds a longer response, or where its task asks for more in the long run than it is
 //! sure to get. Everything else is not shown.
 
 use crate::admission::{job, Excess, Failure, NodeVerdict, TaskVerdict};
 use crate::exact::{fraction, percent, percent_given, Share};
+use crate::kept::budgets_of_its_own;
 use crate::model::{Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;
@@ -21,7 +22,7 @@ use crate::structure::Shape;
 use crate::units::show_time;
 use std::collections::BTreeMap;
 use tierce_analysis::{Response, Supply, Task};
-use tierce_guarantee::{whole, Kind};
+use tierce_guarantee::Kind;
 
 /// What is known of the deadlines of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -195,27 +196,18 @@ impl Found<'_> {
     }
 }
 
-/// The response of a task alone below a reservation whose promise holds, by its budgets: the jobs come so far apart that each
-/// begins a period of its own.
-///
-/// A job that comes when the last period has ended begins a new one (rule 5 of policy/reservation.c). If it takes n = ⌈C/Q⌉
-/// budgets it is done by the deadline of the n-th, (n − 1)·T + D after it came, since periods follow each other while it wants the
-/// CPU. So its last period ends n·T after it came, before the next job does, if those are n·T apart: T' − J ≥ n·T. The
-/// first job begins the first period. A job comes up to J after its nominal release.
-///
-/// A budget that the job has used up is replenished without it. With D = T the next job still begins a new period, since a whole
-/// budget does not fit in the rest of that one. With D < T that is cut instead: so there no budget may be used up.
+/// The response of a task alone below a reservation whose promise holds, if each job begins a period of its own
+/// ([`budgets_of_its_own`]): the deadline of the last budget that it takes. A job comes up to J after its nominal release.
 fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) -> Option<u64> {
     let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)?;
     let (_, period) = policies::budget_and_period(policy)?;
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
     let (amount, _) = promises.iter().find_map(|promise| promise.guarantee.amount_and_period())?;
-    let (period_ns, deadline_ns) = (plan.edges[edge].params[period], plan.edges[edge].params[deadline]);
-    let budgets = u64::try_from((whole(job.work_ns) / amount).ceil().to_integer()).ok()?;
-    let all_ns = budgets.checked_mul(period_ns)?;
-    let apart = all_ns <= job.period_ns.saturating_sub(job.jitter_ns);
-    let begins = deadline_ns == period_ns || whole(job.work_ns) < *amount;
-    (apart && begins).then(|| all_ns - period_ns + deadline_ns + job.jitter_ns)
+    let params = &plan.edges[edge].params;
+    let amount_ns = u64::try_from(amount.to_integer()).ok()?;
+    let server = Task { deadline_ns: params[deadline], ..Task::new(amount_ns, params[period]) };
+    let budgets = budgets_of_its_own(job, &server)?;
+    Some((budgets - 1) * server.period_ns + server.deadline_ns + job.jitter_ns)
 }
 
 /// Members of a set fail alike: one of each is enough.

@@ -32,6 +32,7 @@ mod exact;
 mod faults;
 mod glob;
 mod json;
+mod kept;
 mod load;
 mod matching;
 mod model;

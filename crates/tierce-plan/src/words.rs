@@ -126,6 +126,9 @@ impl Broken {
             "budgets_must_fit_every_window" => "On average there is room for all of them, but not in every stretch of time: \
                  when all begin at once, more has to be given before the first deadlines than there is time until then. "
                 .into(),
+            "kept_budgets_must_fit" => "Who sleeps keeps what is left of its budget until its deadline. Waking late it has little \
+                 time left for it, and it comes before others whose deadlines are not that near. "
+                .into(),
             "budget_must_pay_for_a_switch" => "Turning the CPU to another task takes time, and who comes pays for it: from a \
                  budget as short as that nothing is left for work. "
                 .into(),

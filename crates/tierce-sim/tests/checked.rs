@@ -43,7 +43,15 @@ impl Maker {
         };
         let deadline = if self.between(0, 3) == 0 { self.between(work, period) } else { period };
         let load = match self.between(0, 11) {
-            0 => "\"busy\"".into(),
+            0 if self.between(0, 1) == 0 => "\"busy\"".into(),
+            // Sleeps with budget left, and then wants all of it.
+            0 => format!(
+                "{{ phases = [{{ run = \"{}us\" }}, {{ sleep = \"{}us\" }}, {{ run = \"{}us\" }}, {{ sleep = \"{}us\" }}] }}",
+                self.between(1, work),
+                self.between(1, period),
+                self.between(1, 3 * work),
+                self.between(1, 2 * period)
+            ),
             1 => format!(
                 "{{ phases = [{{ run = {work_text} }}, {{ sleep = \"{}us\" }}], deadline = \"{deadline}us\" }}",
                 period - work.min(period - 1)
