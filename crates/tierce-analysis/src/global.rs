@@ -43,26 +43,28 @@ const STEPS_MAX: u32 = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
     /// EDF, all tasks at once: Σ δ ≤ m − (m − 1)·max δ with δ = C/(D − J). Goossens, Funk & Baruah, "Priority-driven
-    /// scheduling of periodic task systems on multiprocessors", Real-Time Systems 25, 2003, for D = T; with densities
-    /// Bertogna, Cirinei & Lipari 2005. With jitter: a job may run at the rate δ from when it is ready, and a
+    /// scheduling of periodic task systems on multiprocessors", Real-Time Systems 25, 2003, for D = T (Theorem 3 in Bertogna,
+    /// Cirinei & Lipari 2005); with densities Theorem 4 there. With jitter: a job may run at the rate δ from when it is ready, and a
     /// task's jobs do not overlap, which is all that the proof needs.
     Gfb,
     /// EDF, task by task, any window that ends with a deadline: limited carry-in (see [`Mpr`]). Baruah, "Techniques for
-    /// multiprocessor global schedulability analysis", RTSS 2007.
+    /// multiprocessor global schedulability analysis", RTSS 2007: Theorem 2, that is equation 8 with the works of equations 3
+    /// to 5; equation 9 says which windows are too long to fail.
     Baruah,
     /// The same inside a supply of several CPUs. Shin, Easwaran & Lee, "Hierarchical scheduling framework for virtual
-    /// clustering of multiprocessors", ECRTS 2008; Easwaran, Shin & Lee, Real-Time Systems 43, 2009.
+    /// clustering of multiprocessors", ECRTS 2008, Theorem 1 (windows: Theorem 2); Easwaran, Shin & Lee, Real-Time Systems 43,
+    /// 2009.
     Mpr,
     /// EDF, task by task, the window being the deadline. Bertogna, Cirinei & Lipari, "Improved schedulability analysis of EDF
-    /// on multiprocessor platforms", ECRTS 2005; in whole time units "Schedulability analysis of global scheduling algorithms on
-    /// multiprocessor platforms", IEEE TPDS 20(4), 2009.
+    /// on multiprocessor platforms", ECRTS 2005, Theorem 7; in whole time units "Schedulability analysis of global scheduling
+    /// algorithms on multiprocessor platforms", IEEE TPDS 20(4), 2009, Theorem 7 with equations 8 and 9.
     Bcl,
     /// Response times, for EDF repeated with the slacks found. Bertogna & Cirinei, "Response-time analysis for globally
     /// scheduled symmetric multiprocessor platforms", RTSS 2007.
     Rta,
     /// Response times under fixed priorities with limited carry-in: before the window some CPU had no work of higher
     /// priority, so at most m − 1 tasks bring some. Guan, Stigge, Yi & Yu, "New response time bounds for fixed priority
-    /// multiprocessor scheduling", RTSS 2009; Davis & Burns, "Improved priority assignment for global fixed priority
+    /// multiprocessor scheduling", RTSS 2009, equation 12 with the works of equations 5 to 9; Davis & Burns, "Improved priority assignment for global fixed priority
     /// pre-emptive scheduling in multiprocessor real-time systems", Real-Time Systems 47, 2011. Not among equal
     /// priorities, where an earlier job of the task itself may occupy that CPU.
     RtaLc,
@@ -155,8 +157,12 @@ fn held_up(works: &[Work], cpus: u32, carriers: usize, upto: u64, more: &mut Vec
         // Σ min(wᵢ, x) is the least of j·x + all but the j largest; for j ≥ m that is m·x or more.
         more.clear();
         more.extend(works.iter().map(|work| work.carried));
-        more.sort_unstable_by(|a, b| b.cmp(a));
         let mut rest: u128 = more.iter().map(|work| u128::from(*work)).sum();
+        if more.len() > cpus as usize {
+            more.select_nth_unstable_by(cpus as usize, |a, b| b.cmp(a));
+            more.truncate(cpus as usize);
+        }
+        more.sort_unstable_by(|a, b| b.cmp(a));
         let mut most = u128::from(upto);
         for (others, largest) in (1..=cpus).rev().zip(more.iter().chain(std::iter::repeat(&0))) {
             most = most.min(rest / u128::from(others));
@@ -268,14 +274,17 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
         }
     }
     let mut shown = vec![false; tasks.len()];
+    let mut most = Vec::new();
     for _ in 0..ROUNDS_MAX {
         let mut better = false;
         for (index, task) in tasks.iter().enumerate() {
             let Some(room) = room(task) else { continue };
+            // What is due does not depend on the window.
+            most.clear();
+            most.extend(tasks.iter().zip(&ends).map(|(other, end)| due(other, *end, task.deadline_ns)));
             let found = done_within(task, room, cpus, tasks.len(), |window, works| {
                 works.extend(others(tasks, index).map(|(at, other)| {
-                    let due = due(other, ends[at], task.deadline_ns);
-                    let work = due.min(carried(other, ends[at], window));
+                    let work = most[at].min(carried(other, ends[at], window));
                     Work { fresh: work, carried: work }
                 }));
             });

@@ -5,7 +5,7 @@
 //! Systems 43, 2009): a budget of CPU time in each period, anywhere within it, on at most m CPUs at any time. Periods begin at
 //! the same time on all CPUs.
 //!
-//! **Supply.** The least comes in a window around whose ends the budgets lie outside as far as they can: given on all m CPUs at
+//! **Supply** (section 3.2 of the former, Definition 1 of the latter). The least comes in a window around whose ends the budgets lie outside as far as they can: given on all m CPUs at
 //! the begin of the first period and at the end of the last one, with k whole periods between them, k = 0, 1, …:
 //!
 //! ```text
@@ -17,8 +17,8 @@
 //!
 //! **Demand.** Let a job of task k, ready at a, be the first to miss, and look at the window from the last time t₀ ≤ a before which
 //! fewer than m jobs were ready: m − 1 tasks at most bring work into it. Of its length t = a − t₀ + D all supply but that next to
-//! job k itself is used by jobs due in it (Baruah, "Techniques for multiprocessor global schedulability analysis", RTSS 2007, for
-//! whole CPUs; with sbf in the two papers above). So k meets its deadlines if for every t ≥ D
+//! job k itself is used by jobs due in it (Baruah, "Techniques for multiprocessor global schedulability analysis", RTSS 2007,
+//! Theorem 2, for whole CPUs; with sbf Theorem 1 of the first paper above). So k meets its deadlines if for every t ≥ D
 //!
 //! ```text
 //! Σ min(Wᵢ, t − C + 1) + Σ over m − 1 largest (min(Wᵢ + Iᵢ, t − C + 1) − min(Wᵢ, t − C + 1)) + m·(C − 1) < sbf(t)

@@ -53,26 +53,31 @@ pub fn add(a: &Share, b: &Share) -> Share {
 /// What is asked for: "75 %", "33.34 %": rounded up to a hundredth, so that what exceeds a bound is never shown as the bound;
 /// what is less than a CPU is never shown as one: "99.996 %".
 pub fn percent(share: &Share) -> String {
-    let digits = (2..DIGITS_MAX).find(|digits| (share < &one()) == (rounded(share, *digits, true) < one()));
-    show(&rounded(share, digits.unwrap_or(DIGITS_MAX), true))
+    let whole = share >= &one();
+    let enough = |digits: &u32| whole == (scaled(share, *digits, true) >= power(*digits + 2));
+    let digits = (2..DIGITS_MAX).find(enough).unwrap_or(DIGITS_MAX);
+    show(scaled(share, digits, true), digits)
 }
 
 /// What is given: "33.33 %": rounded down; what is more than nothing is never shown as nothing.
 pub fn percent_given(share: &Share) -> String {
-    let digits =
-        (2..DIGITS_MAX).find(|digits| (share > &zero()) == (rounded(share, *digits, false) > zero()));
-    show(&rounded(share, digits.unwrap_or(DIGITS_MAX), false))
+    let none = share <= &zero();
+    let enough = |digits: &u32| none == (scaled(share, *digits, false) <= BigInt::from(0u8));
+    let digits = (2..DIGITS_MAX).find(enough).unwrap_or(DIGITS_MAX);
+    show(scaled(share, digits, false), digits)
 }
 
 /// What is asked for beside what is given; what fits is never shown as if it did not.
 pub fn percents(asked: &Share, given: &Share) -> (String, String) {
-    if asked == given && rounded(asked, 2, true) != *asked {
-        let text = show(&rounded(asked, 2, false)).replace(" %", "… %");
+    if asked == given && scaled(asked, 2, true) != scaled(asked, 2, false) {
+        let text = show(scaled(asked, 2, false), 2).replace(" %", "… %");
         return (text.clone(), text);
     }
-    let fits = |digits: &u32| rounded(asked, *digits, true) <= rounded(given, *digits, false);
+    let fits = |digits: &u32| scaled(asked, *digits, true) <= scaled(given, *digits, false);
     match (2..DIGITS_MAX).find(fits).filter(|digits| *digits > 2 && asked < given) {
-        Some(digits) => (show(&rounded(asked, digits, true)), show(&rounded(given, digits, false))),
+        Some(digits) => {
+            (show(scaled(asked, digits, true), digits), show(scaled(given, digits, false), digits))
+        }
         None => (percent(asked), percent_given(given)),
     }
 }
@@ -80,16 +85,26 @@ pub fn percents(asked: &Share, given: &Share) -> (String, String) {
 /// Digits after the point of a per cent, at most.
 const DIGITS_MAX: u32 = 9;
 
-/// To that many digits of a per cent.
-fn rounded(share: &Share, digits: u32, up: bool) -> Share {
-    let scale = BigInt::from(10u64.pow(digits + 2));
-    let scaled = share * &scale;
-    Share::new(if up { scaled.ceil() } else { scaled.floor() }.to_integer(), scale)
+fn power(digits: u32) -> BigInt {
+    BigInt::from(10u64.pow(digits))
 }
 
-fn show(share: &Share) -> String {
-    let text = decimal(&(share * BigInt::from(100)), DIGITS_MAX as usize);
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+/// As a whole number of the last of so many digits of a per cent.
+fn scaled(share: &Share, digits: u32, up: bool) -> BigInt {
+    let (over, under) = (share.numer() * power(digits + 2), share.denom());
+    if up {
+        (over + under - BigInt::from(1u8)) / under
+    } else {
+        over / under
+    }
+}
+
+fn show(scaled: BigInt, digits: u32) -> String {
+    let text = format!("{scaled:0>0$}", digits as usize + 1);
+    let (whole, rest) = text.split_at(text.len() - digits as usize);
+    let rest = rest.trim_end_matches('0');
+    let point = if rest.is_empty() { "" } else { "." };
+    format!("{whole}{point}{rest} %")
 }
 
 /// "3/4"; what is too long for a reader as a decimal, marked as such.

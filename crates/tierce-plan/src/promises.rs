@@ -241,7 +241,8 @@ impl Promises {
     pub fn prove(&self, promises: &[Promise], above: &[usize], need: &str) -> Proof {
         let goal = Guarantee::parse(need).map_err(|faults| faults.to_string())?;
         let mut first = None;
-        for (place, promise) in promises.iter().enumerate() {
+        let useful = |promise: &Promise| promise.guarantee.kind() != Kind::Null || goal.kind() == Kind::Null;
+        for (place, promise) in promises.iter().enumerate().filter(|(_, promise)| useful(promise)) {
             match show(&promise.guarantee, &goal, &Free::default()) {
                 Ok(derivation) => {
                     let steps =
