@@ -165,7 +165,7 @@ fn a_plan(sources: &Sources) -> bool {
         for name in
             plan.nodes.iter().map(|node| &node.name).chain(plan.tasks.iter().map(|task| &task.name)).take(20)
         {
-            assert!(admission.explain(plan, name).is_ok());
+            assert!(admission.explain(plan, name).is_ok() && admission.explain_json(plan, name).is_ok());
         }
     };
     everything(&plan);

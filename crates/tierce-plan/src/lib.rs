@@ -63,7 +63,7 @@ pub use build::{Ids, Members, Refused};
 pub use change::{Change, Difference, Fixed, Host, Leaving, Transition, Verb};
 pub use deadlines::Deadlines;
 pub use derivation::{Derived, Origin, Part, Step};
-pub use exact::Share;
+pub use exact::{percent, percent_given, Share};
 pub use faults::{Fault, Faults};
 pub use glob::Glob;
 pub use matching::Thread;

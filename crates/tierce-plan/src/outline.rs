@@ -88,6 +88,15 @@ impl Admission {
                 set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
             part(&mut text, plan, name, &what, above);
             self.promised(&mut text, plan, (Part::Task(*task), true), &plan.tasks[*task].needs, &found.needs);
+            let response = found.response.and_then(tierce_analysis::Response::ns);
+            let deadline = plan.tasks[*task].load.as_ref().and_then(crate::model::Load::deadline_ns);
+            if let (Some(response), Some(deadline)) = (response, deadline) {
+                let (response, deadline) = (show_time(response), show_time(deadline));
+                let _ = writeln!(
+                    text,
+                    "  jobs      done within {response} of their release, due within {deadline}"
+                );
+            }
             for failure in &found.failures {
                 let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
             }

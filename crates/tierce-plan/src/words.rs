@@ -33,8 +33,8 @@ pub fn demands(guarantee: &Guarantee) -> String {
 /// What happens to who wants more.
 pub fn overrun(guarantee: &Guarantee) -> String {
     match guarantee.kind() {
-        Kind::Null => "there is no limit to overrun: it runs when and for as long as others leave it the CPU".into(),
-        Kind::All => "there is no limit to overrun: whoever comes after it waits for as long as it runs".into(),
+        Kind::Null => "it runs on when, and for as long as, others leave it the CPU".into(),
+        Kind::All => "it runs on, and whoever comes after it waits for as long".into(),
         Kind::Resu => "its deadlines are missed; others do not notice".into(),
         Kind::Psbe | Kind::Ps => "it gets more while others leave it; otherwise it falls behind, and only itself".into(),
         Kind::Resps => "it may use the time that is set aside for overruns, if nobody else needs it; otherwise it waits for the \

@@ -316,11 +316,11 @@ fn convert(args: &Convert) -> Result<ExitCode> {
 
 /// One theorem per line.
 fn shown(derivation: &Derivation) -> String {
-    let mut text = format!("given  {}\n", derivation.source);
-    let widths = derivation.steps.iter().map(|step| step.to.to_string().chars().count());
+    let mut text = format!("given  {}\n", derivation.source.noted());
+    let widths = derivation.steps.iter().map(|step| step.to.noted().chars().count());
     let width = widths.max().unwrap_or(0);
     for step in &derivation.steps {
-        let to = step.to.to_string();
+        let to = step.to.noted();
         let _ = writeln!(text, "so     {to:<width$}  {}: {}; {}", step.rule, step.formula, step.because);
     }
     if derivation.steps.is_empty() {
