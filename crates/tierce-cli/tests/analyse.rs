@@ -55,7 +55,7 @@ fn media_player_in_a_reservation() {
     let output = table.analyse(&["--policy", "rm", "--supply", "1.499999ms/6ms"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(
-        text(&output.stdout).contains("\nNot schedulable: rm, utilisation 24.09 %"),
+        text(&output.stdout).contains("\nNot schedulable: rm, utilisation 24.1 %"),
         "{}",
         text(&output.stdout)
     );

@@ -352,8 +352,8 @@ CPU 0
 ✗ a (check.toml:12:7): deadline_can_be_missed: When all its jobs are as long as they may be it asks for 90 % of a CPU, and is sure of 80 %.
   `a` has jobs with deadlines: up to 9ms every 10ms. Nothing is promised to it alone; it depends on what those
   before it leave. At worst that is not enough for a job to be done by its deadline: it will be late, and the
-  next one may be, too. If a job works even longer, there is no limit to overrun: it runs when and for as long
-  as others leave it the CPU.
+  next one may be, too. If a job works even longer, it runs on when, and for as long as, others leave it the
+  CPU.
   It breaks at `rt` → `a` (check.toml:13:12), by 10 %: the sum of work/period against the long-run rate.
   It would hold: reduce the work of `a` from 9ms to 8ms (by 1ms).
   It would hold: raise the budget of `a` from 8ms to 9ms (by 1ms).
