@@ -111,16 +111,19 @@ impl Text {
     }
 }
 
+fn ends_with(path: &Path, form: &str) -> bool {
+    path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case(form))
+}
+
 /// A path says in which form it is wanted.
 pub fn is_known(path: &Path) -> bool {
-    path.extension().is_some_and(|extension| extension == "svg" || extension == "png")
+    ends_with(path, "svg") || ends_with(path, "png")
 }
 
 impl Picture {
     /// Into a file, in the form that its name ends with.
     pub fn write(&self, path: &Path) -> Result<()> {
-        let png = path.extension().is_some_and(|extension| extension == "png");
-        let bytes = if png { self.to_png()? } else { self.to_svg().into_bytes() };
+        let bytes = if ends_with(path, "png") { self.to_png()? } else { self.to_svg().into_bytes() };
         std::fs::write(path, bytes).with_context(|| format!("cannot write {}", path.display()))
     }
 

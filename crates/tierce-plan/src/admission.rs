@@ -545,7 +545,7 @@ impl Terms<'_> {
                 percent_given(bound)
             ),
             value: fraction(asked),
-            bound: fraction(bound),
+            bound: exact::fraction_given(bound),
             mend: self.mend(reduce),
             excess,
         });

@@ -107,21 +107,26 @@ fn show(scaled: BigInt, digits: u32) -> String {
     format!("{whole}{point}{rest} %")
 }
 
-/// "3/4"; what is too long for a reader as a decimal, marked as such.
+/// What is asked for: "3/4"; what is too long for a reader as a decimal, rounded up and marked as such.
 pub fn fraction(share: &Share) -> String {
+    written(share, true)
+}
+
+/// What is given: "3/4"; what is too long for a reader as a decimal, rounded down and marked as such.
+pub fn fraction_given(share: &Share) -> String {
+    written(share, false)
+}
+
+fn written(share: &Share, up: bool) -> String {
     let text = share.to_string();
     if text.len() <= 40 {
         return text;
     }
-    format!("~{}", decimal(share, 9))
-}
-
-/// With that many digits, rounded up.
-fn decimal(share: &Share, digits: usize) -> String {
-    let scale = BigInt::from(10u64.pow(digits as u32));
-    let scaled = (share * &scale).ceil().to_integer();
-    let (whole, rest) = (&scaled / &scale, (&scaled % &scale).to_string());
-    format!("{whole}.{rest:0>digits$}")
+    // As a per cent of it would be, two digits later.
+    let digits = DIGITS_MAX as usize;
+    let text = format!("{:0>1$}", scaled(share, DIGITS_MAX - 2, up).to_string(), digits + 1);
+    let (whole, rest) = text.split_at(text.len() - digits);
+    format!("~{whole}.{rest}")
 }
 
 #[cfg(test)]
@@ -160,6 +165,14 @@ mod tests {
         assert_eq!(percent_given(&one()), "100 %");
         assert_eq!(percent_given(&ratio(1, 1_000_000)), "0.0001 %");
         assert_eq!(percent_given(&zero()), "0 %");
+    }
+
+    #[test]
+    fn long_fractions_are_rounded_to_their_side() {
+        let long = Share::new(BigInt::from(10u8).pow(50), BigInt::from(3u8) * BigInt::from(10u8).pow(50) + 1);
+        assert_eq!(fraction(&long), "~0.333333334");
+        assert_eq!(fraction_given(&long), "~0.333333333");
+        assert_eq!((fraction(&ratio(6, 8)), fraction_given(&ratio(6, 8))), ("3/4".into(), "3/4".into()));
     }
 
     #[test]

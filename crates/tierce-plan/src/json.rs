@@ -2,7 +2,7 @@
 
 use crate::admission::{Admission, Failure, Law, CHECK_VERSION};
 use crate::derivation::{Derived, Part};
-use crate::exact::{fraction, Share};
+use crate::exact::{fraction, fraction_given, Share};
 use crate::faults::Faults;
 use crate::model::{Load, Need, Plan};
 use crate::policies;
@@ -62,7 +62,7 @@ impl Json<'_> {
         json!({
             "name": node.name, "policy": policies::by_number(node.policy).map(|policy| policy.name),
             "holds": verdict.law.map(|_| verdict.failures.is_empty()), "law": verdict.law.map(Law::name),
-            "asked": share(&verdict.asked), "supply": share(&verdict.supply),
+            "asked": share(&verdict.asked), "supply": given(&verdict.supply),
             "failures": failures.collect::<Vec<_>>(), "open": verdict.open,
             "guarantees": self.promised(Part::Node(index), &verdict.promises),
             "needs": self.needs(Part::Node(index), &node.needs, &verdict.needs),
@@ -77,7 +77,7 @@ impl Json<'_> {
             params.into_iter().flatten().map(|(param, value)| (param.name.into(), value.into())).collect();
         json!({
             "parent": self.plan.nodes[edge.parent].name, "child": self.plan.child_name(edge.child), "params": params,
-            "rank": edge.rank, "when_spent": edge.when_spent, "supply": share(&verdict.supply),
+            "rank": edge.rank, "when_spent": edge.when_spent, "supply": given(&verdict.supply),
             "guarantees": self.promised(Part::Edge(index), &verdict.promises),
         })
     }
@@ -86,7 +86,7 @@ impl Json<'_> {
         let (task, verdict) = (&self.plan.tasks[index], &self.admission.tasks[index]);
         let failures = verdict.failures.iter().map(|found| self.failure(task.spot, found));
         json!({
-            "name": task.name, "asked": share(&verdict.asked), "supply": share(&verdict.supply),
+            "name": task.name, "asked": share(&verdict.asked), "supply": given(&verdict.supply),
             "deadline_ns": task.load.as_ref().and_then(Load::deadline_ns), "deadlines": verdict.deadlines.name(),
             "soft": verdict.soft, "may_miss": verdict.deadlines.is_open(),
             "failures": failures.collect::<Vec<_>>(), "wcrt_ns": verdict.response.and_then(Response::ns),
@@ -135,6 +135,10 @@ impl Json<'_> {
             "message": failure.message, "value": failure.value, "bound": failure.bound, "mend": mend,
         })
     }
+}
+
+fn given(share: &Option<Share>) -> Option<String> {
+    share.as_ref().map(fraction_given)
 }
 
 fn share(share: &Option<Share>) -> Option<String> {

@@ -199,7 +199,7 @@ fn failure(
                     promise.guarantee
                 ),
                 value: fraction(&asked),
-                bound: fraction(&share),
+                bound: crate::exact::fraction_given(&share),
                 mend: mend(),
                 excess: Excess { ns: None, share: Some(asked - share), ..excess },
             });

@@ -1,6 +1,7 @@
 //! `tierce check`: is the plan right, and do its promises hold?
 
 use anyhow::{anyhow, Result};
+use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_plan::{Faults, Options, Plan, CHECK_VERSION};
@@ -74,7 +75,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         };
         if args.json {
             let json = admission.explain_json(&plan, name).map_err(unknown)?;
-            println!("{}", serde_json::to_string_pretty(&json)?);
+            print_json(&json)?;
         } else {
             print!("{}", admission.explain(&plan, name).map_err(unknown)?);
         }
@@ -87,7 +88,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             });
             json["host"] = serde_json::json!({ "cpus": cpus.collect::<Vec<_>>(), "notes": host.notes });
         }
-        println!("{}", serde_json::to_string_pretty(&json)?);
+        print_json(&json)?;
     } else {
         if let Some(host) = &host {
             for left in &plan.machine.left {
@@ -104,6 +105,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!admission.holds)))
 }
 
+/// Of a large plan there is much: it is not held as text.
+fn print_json(json: &serde_json::Value) -> Result<()> {
+    let mut out = std::io::BufWriter::new(std::io::stdout().lock());
+    serde_json::to_writer_pretty(&mut out, json)?;
+    Ok(writeln!(out)?)
+}
+
 /// What a live run allows but may come to regret.
 fn warn(plan: &Plan) {
     for fault in plan.may_starve() {
@@ -117,7 +125,7 @@ fn report(args: &Args, faults: &Faults) -> Result<()> {
         let json = serde_json::json!({
             "version": CHECK_VERSION, "plan": args.plan.display().to_string(), "faults": faults.to_json(),
         });
-        println!("{}", serde_json::to_string_pretty(&json)?);
+        print_json(&json)?;
     } else if args.short {
         println!("{faults}");
     } else {
