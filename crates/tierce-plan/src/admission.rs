@@ -195,8 +195,8 @@ impl Plan {
             verdict.needs = node.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
             verdict.promises = found.clone();
         }
-        if !self.machine.left.is_empty() {
-            self.unfit(&shape, &promises, &mut nodes);
+        for (index, why) in &promises.unfit {
+            self.unfit(*index, why, &shape, &mut nodes[*index]);
         }
         let (bounds, refused) = crate::responses::test(self, &shape, &promises, &mut nodes, &overheads);
         let found = Found {
@@ -238,32 +238,22 @@ impl Plan {
         }
     }
 
-    /// Roots whose budgets fit the CPU, but not in what this machine leaves of it.
-    fn unfit(&self, shape: &Shape, promises: &Promises, nodes: &mut [NodeVerdict]) {
-        for (index, verdict) in nodes.iter_mut().enumerate() {
-            let Some(cpu) = self.nodes[index].roots.first().filter(|_| !shape.shared(index)) else {
-                continue;
-            };
-            let budgets = policies::by_number(self.nodes[index].policy).and_then(BudgetParams::of);
-            let edge = shape.children[index].iter().find(|edge| {
-                promises.edges[**edge]
-                    .iter()
-                    .all(|promise| promise.guarantee.kind() == tierce_guarantee::Kind::Null)
-            });
-            let (Some(_), Some(edge), true) = (budgets, edge, verdict.failures.is_empty()) else { continue };
-            let left = &self.machine.left[*cpu as usize];
-            verdict.failures.push(Failure {
-                rule: "budgets_must_fit_what_is_left",
-                message: format!(
-                    "What stands above sched_ext leaves too little: {}.",
-                    promises.edges[*edge][0].because
-                ),
-                value: verdict.asked.as_ref().map_or_else(|| "?".into(), fraction),
-                bound: left.guarantee.to_string(),
-                mend: None,
-                excess: Excess { edge: Some(*edge), test: left.because.clone(), ns: None, share: None },
-            });
-        }
+    /// Budgets that fit in the long run, but are not shown to arrive in what the node is promised, or in what this machine
+    /// leaves of its CPU.
+    fn unfit(&self, index: usize, why: &str, shape: &Shape, verdict: &mut NodeVerdict) {
+        let left = self.nodes[index].roots.first().and_then(|cpu| self.machine.left.get(*cpu as usize));
+        let Some(left) = left else {
+            return verdict.open.push(format!("its budgets are not shown to arrive in each period: {why}"));
+        };
+        let (edge, test) = (shape.children[index].first().copied(), left.because.clone());
+        verdict.failures.push(Failure {
+            rule: "budgets_must_fit_what_is_left",
+            message: format!("What stands above sched_ext leaves too little: {why}."),
+            value: verdict.asked.as_ref().map_or_else(|| "?".into(), fraction),
+            bound: left.guarantee.to_string(),
+            mend: None,
+            excess: Excess { edge, test, ns: None, share: None },
+        });
     }
 
     fn task_verdicts(&self, found: &Found, rates: &Rates, bounds: Vec<Option<Bound>>) -> Vec<TaskVerdict> {

@@ -44,6 +44,7 @@ mod promises;
 mod remedies;
 mod resolve;
 mod responses;
+mod rest;
 mod rt_app;
 mod runnable;
 mod schema;

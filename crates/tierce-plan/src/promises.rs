@@ -2,7 +2,8 @@
 //! receives into those of its children, by the rules of its policy.
 //!
 //! - A CPU gives ALL to its root.
-//! - `fixed-priority` passes what it gets to the one child of highest priority; the others get NULL.
+//! - `fixed-priority` passes what it gets to the one child of highest priority; others get what those above them leave, where that
+//!   is bounded (`rest.rs`), or NULL.
 //! - `reservation` gives RESBH budget period to each: on a whole CPU when its law holds (sums and windows), below anything
 //!   else when the demand of its budgets fits what that is sure to supply.
 //! - `fair` is start-time fair queuing: PSBE by the tight form of equation 5.2, as long as the number of its children is
@@ -16,9 +17,11 @@
 
 use crate::admission::NodeVerdict;
 use crate::derivation::{Origin, Step};
-use crate::model::{Child, Edge, Plan};
+use crate::exact::percent;
+use crate::model::{Child, Edge, Plan, TaskSet};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
+use crate::rest::{Taken, Takes};
 use crate::structure::Shape;
 use crate::units::show_time;
 use tierce_analysis::{Demand, Edf, Supply, Task};
@@ -79,6 +82,8 @@ pub struct Promises {
     pub nodes: Vec<Vec<Promise>>,
     /// To each task.
     pub tasks: Vec<Vec<Promise>>,
+    /// Nodes whose budgets are not shown to arrive, and why.
+    pub unfit: Vec<(usize, String)>,
 }
 
 impl Promises {
@@ -89,7 +94,9 @@ impl Promises {
             edges: vec![none(); plan.edges.len()],
             nodes: vec![none(); plan.nodes.len()],
             tasks: vec![none(); plan.tasks.len()],
+            unfit: Vec::new(),
         };
+        let takes = Takes::new(plan, shape);
         for index in &shape.order {
             let node = &plan.nodes[*index];
             promises.nodes[*index] = if shape.shared(*index) {
@@ -107,7 +114,7 @@ impl Promises {
             } else {
                 promises.joined(plan, &shape.parents[*index])
             };
-            promises.pass_on(plan, shape, *index, &verdicts[*index], overheads);
+            promises.pass_on(plan, shape, *index, &verdicts[*index], (overheads, &takes));
         }
         for task in 0..plan.tasks.len() {
             promises.tasks[task] = if shape.task_reach(plan, task).count_ones() > 1 {
@@ -197,7 +204,7 @@ impl Promises {
         shape: &Shape,
         index: usize,
         verdict: &NodeVerdict,
-        overheads: &Overheads,
+        (overheads, takes): (&Overheads, &Takes),
     ) {
         let node = &plan.nodes[index];
         let Some(policy) = policies::by_number(node.policy) else { return };
@@ -208,7 +215,14 @@ impl Promises {
         let given = if shape.shared(index) {
             vec![Promise::nothing(format!("several CPUs reach `{name}`")); edges.len()]
         } else if let Some(budgets) = policies::budget_and_period(policy) {
-            reserved(plan, edges, policy, budgets, index, &received, verdict, overheads)
+            match reserved(plan, edges, policy, budgets, index, &received, verdict, overheads) {
+                Ok(given) => given,
+                Err(why) => {
+                    let because = format!("`{name}`: {why}");
+                    self.unfit.push((index, why));
+                    vec![Promise::nothing(because); edges.len()]
+                }
+            }
         } else if let Some(weight) = position("weight") {
             shared_by_weight(
                 plan,
@@ -221,7 +235,7 @@ impl Promises {
                 overheads,
             )
         } else if let Some(priority) = position("priority") {
-            by_priority(plan, index, edges, priority, &received, overheads)
+            by_priority(plan, shape, index, priority, &received, (overheads, takes))
         } else if policy.edge_params.is_empty() {
             in_turns(plan, edges, quantum(policy, &node.params), index, &received, overheads)
         } else {
@@ -303,16 +317,21 @@ fn quantum(policy: &PolicyRecord, params: &[u64; crate::model::PARAMS]) -> u64 {
 }
 
 /// Why nobody knows how many children there will be.
-fn crowd(plan: &Plan, node: usize, edges: &[usize]) -> Option<String> {
+fn crowd(plan: &Plan, node: usize) -> Option<String> {
     let name = &plan.nodes[node].name;
     if plan.nodes[node].default {
         return Some(format!("any number of threads may come to the default node `{name}`"));
     }
-    edges.iter().find(|edge| is_live(plan, **edge)).map(|edge| {
-        let member = plan.child_name(plan.edges[*edge].child);
-        let set = member.split('[').next().unwrap_or(member);
-        format!("any number of threads may match the set `{set}` below `{name}`")
-    })
+    let set = live_sets(plan, node).next();
+    set.map(|(set, _)| format!("any number of threads may match the set `{}` below `{name}`", set.name))
+}
+
+/// Sets below a node that any number of threads may match, each with an edge of a new member; they may have no members yet.
+pub fn live_sets(plan: &Plan, node: usize) -> impl Iterator<Item = (&TaskSet, &Edge)> {
+    let matches = |set: usize| plan.entries.iter().any(|entry| entry.target == Child::Set(set));
+    let below =
+        plan.sets.iter().enumerate().flat_map(|(at, set)| set.under.iter().map(move |edge| (at, set, edge)));
+    below.filter(move |(at, _, edge)| edge.parent == node && matches(*at)).map(|(_, set, edge)| (set, edge))
 }
 
 /// It leads to a member of a set that any number of threads may match.
@@ -326,49 +345,105 @@ pub fn is_live(plan: &Plan, edge: usize) -> bool {
 pub fn of_crowd(plan: &Plan, node: usize, edges: &[usize], at: usize) -> Option<u64> {
     let unmatched = plan.nodes[node].default.then(|| plan.each.as_ref().map_or(0, |each| each.params[at]));
     let live = edges.iter().filter(|edge| is_live(plan, **edge)).map(|edge| plan.edges[*edge].params[at]);
-    live.chain(unmatched).max()
+    let new = live_sets(plan, node).map(|(_, edge)| edge.params[at]);
+    live.chain(unmatched).chain(new).max()
 }
 
 fn by_priority(
     plan: &Plan,
+    shape: &Shape,
     node: usize,
-    edges: &[usize],
     at: usize,
     received: &[Promise],
-    overheads: &Overheads,
+    (overheads, takes): (&Overheads, &Takes),
 ) -> Vec<Vec<Promise>> {
-    let name = &plan.nodes[node].name;
+    let (name, edges) = (&plan.nodes[node].name, &shape.children[node]);
     let priority = |edge: &usize| plan.edges[*edge].params[at];
-    let highest = edges.iter().map(priority).max().unwrap_or(0);
-    let crowd = of_crowd(plan, node, edges, at).is_some_and(|crowd| crowd >= highest);
-    let alone = !crowd && edges.iter().filter(|edge| priority(edge) == highest).count() == 1;
-    let each = edges.iter().map(|edge| {
-        if alone && priority(edge) == highest {
-            let toll = match known(overheads.is_none(), || overheads.beside(*edge)) {
-                Ok(toll) => toll,
-                Err(unknown) => return Promise::nothing(unknown),
-            };
-            let pass = |(place, promise): (usize, &Promise)| {
-                let because = format!("{}; highest priority below `{name}`", promise.because);
-                let guarantee = match &toll {
-                    Some(toll) => toll.of(&promise.guarantee)?,
-                    None => promise.guarantee.clone(),
-                };
-                let (origin, formula) = (Origin::Promise(place), toll.as_ref().map_or("", |_| LESS_COSTS));
-                let from = [&promise.guarantee];
-                Some(Promise::new(guarantee, because).by(origin, &from, "highest priority", formula))
-            };
-            let passed: Vec<_> = received.iter().enumerate().filter_map(pass).collect();
-            return if passed.is_empty() {
-                Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"))
-            } else {
-                passed
+    let crowd = of_crowd(plan, node, edges, at);
+    let mut order: Vec<_> = (0..edges.len()).collect();
+    order.sort_by_key(|place| std::cmp::Reverse(priority(&edges[*place])));
+    let mut given = vec![Vec::new(); edges.len()];
+    let mut above = Some(Taken::nothing()); // what those of higher priority take, where that is bounded
+    let mut first = true;
+    for equals in order.chunk_by(|a, b| priority(&edges[*a]) == priority(&edges[*b])) {
+        above = above.filter(|_| crowd.is_none_or(|crowd| crowd < priority(&edges[equals[0]])));
+        for place in equals {
+            let edge = edges[*place];
+            given[*place] = match &above {
+                Some(_) if first && equals.len() == 1 => highest(name, edge, received, overheads),
+                Some(above) if !first && equals.len() == 1 && overheads.is_none() => {
+                    rest(name, above, received)
+                }
+                _ => {
+                    let who = if first { "others of the same" } else { "those of higher" };
+                    Promise::nothing(format!("in `{name}` {who} priority may take everything"))
+                }
             };
         }
-        let above = if priority(edge) == highest { "others of the same" } else { "those of higher" };
-        Promise::nothing(format!("in `{name}` {above} priority may take everything"))
-    });
-    each.collect()
+        for place in equals {
+            let own = takes.edge(plan, shape, edges[*place]);
+            above = above.and_then(|above| Some(above.and(&own?)));
+        }
+        first = false;
+    }
+    given
+}
+
+/// The child of highest priority gets what its node gets.
+fn highest(name: &str, edge: usize, received: &[Promise], overheads: &Overheads) -> Vec<Promise> {
+    let toll = match known(overheads.is_none(), || overheads.beside(edge)) {
+        Ok(toll) => toll,
+        Err(unknown) => return Promise::nothing(unknown),
+    };
+    let pass = |(place, promise): (usize, &Promise)| {
+        let because = format!("{}; highest priority below `{name}`", promise.because);
+        let guarantee = match &toll {
+            Some(toll) => toll.of(&promise.guarantee)?,
+            None => promise.guarantee.clone(),
+        };
+        let (origin, formula) = (Origin::Promise(place), toll.as_ref().map_or("", |_| LESS_COSTS));
+        let from = [&promise.guarantee];
+        Some(Promise::new(guarantee, because).by(origin, &from, "highest priority", formula))
+    };
+    let passed: Vec<_> = received.iter().enumerate().filter_map(pass).collect();
+    if passed.is_empty() {
+        return Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"));
+    }
+    passed
+}
+
+/// What those of higher priority leave of what their node gets.
+fn rest(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
+    let of = |(place, promise): (usize, &Promise)| {
+        let guarantee = above.leaves(&promise.guarantee)?;
+        let because = format!(
+            "{}; those of higher priority below `{name}` take {} of a CPU at most, by their budgets and loads",
+            promise.because,
+            percent(&above.rate)
+        );
+        let formula = if guarantee.kind() == Kind::Ps {
+            "PS (s − ΣU)"
+        } else {
+            "PSBE (s − ΣU) (δ + Σ C·(1 − U))"
+        };
+        let from = [&promise.guarantee];
+        Some(Promise::new(guarantee, because).by(
+            Origin::Promise(place),
+            &from,
+            "bounded higher priorities",
+            formula,
+        ))
+    };
+    let left: Vec<_> = received.iter().enumerate().filter_map(of).collect();
+    if left.is_empty() && received[0].guarantee.kind() == Kind::Null {
+        return Promise::nothing(format!("nothing is promised to `{name}`: {}", received[0].because));
+    }
+    if left.is_empty() {
+        return Promise::nothing(format!(
+            "those of higher priority below `{name}` may take all that it gets"
+        ));
+    }
+    left
 }
 
 /// A formula.
@@ -395,12 +470,12 @@ fn reserved(
     received: &[Promise],
     verdict: &NodeVerdict,
     overheads: &Overheads,
-) -> Vec<Vec<Promise>> {
+) -> Result<Vec<Vec<Promise>>, String> {
     let name = &plan.nodes[index].name;
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
     let all = |because: String| vec![Promise::nothing(because); edges.len()];
     if !verdict.failures.is_empty() {
-        return all(format!("the budgets of `{name}` do not fit"));
+        return Ok(all(format!("the budgets of `{name}` do not fit")));
     }
     let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
     let (place, admitted) = if let Some(place) = whole_cpu {
@@ -413,10 +488,8 @@ fn reserved(
             ..server(&plan.edges[*edge], budget, period, deadline)
         };
         let servers: Vec<_> = edges.iter().map(server).collect();
-        match fits(&servers, received) {
-            Ok(place) => (place, format!("admitted by `{name}` inside its {}", received[place].guarantee)),
-            Err(why) => return all(format!("`{name}`: {why}")),
-        }
+        let place = fits(&servers, received)?;
+        (place, format!("admitted by `{name}` inside its {}", received[place].guarantee))
     };
     let from = [&received[place].guarantee];
     let by = |promise: Promise, formula: &str| {
@@ -452,7 +525,7 @@ fn reserved(
             )),
         }
     });
-    each.collect()
+    Ok(each.collect())
 }
 
 fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {
@@ -463,25 +536,27 @@ fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {
 /// Which of the promises has the supply in which all budgets arrive by their deadlines.
 fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
     let mut edf = Edf::new();
-    let mut why = format!("nothing is promised to it: {}", received[0].because);
+    let mut first = None;
     for (place, promise) in received.iter().enumerate() {
         let Some(supply) = Supply::of(&promise.guarantee) else { continue };
-        let reason = match edf.demand(servers, &supply) {
+        let why = match edf.demand(servers, &supply) {
             Demand::Met => return Ok(place),
-            Demand::Exceeds { window_ns, due_ns } => format!(
-                "within {} budgets of {} may be due, more than {} is sure to give",
-                show_time(window_ns),
-                show_time(due_ns),
-                promise.guarantee
-            ),
+            Demand::Exceeds { window_ns, due_ns } => {
+                let shortest = edf.shortest_excess(servers, &supply);
+                let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
+                format!(
+                    "within {} budgets of {} may be due, more than {} is sure to give",
+                    show_time(window_ns),
+                    show_time(due_ns),
+                    promise.guarantee
+                )
+            }
             Demand::Overload => format!("its budgets are more than {} in the long run", promise.guarantee),
             Demand::TooLong => format!("its budgets are too close to {} to be tested", promise.guarantee),
         };
-        if place == 0 || why.starts_with("nothing") {
-            why = reason;
-        }
+        first.get_or_insert(why);
     }
-    Err(why)
+    Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
 }
 
 #[allow(clippy::too_many_arguments)]
@@ -497,7 +572,7 @@ fn shared_by_weight(
 ) -> Vec<Vec<Promise>> {
     let name = &plan.nodes[index].name;
     let all = |because: String| vec![Promise::nothing(because); edges.len()];
-    if let Some(crowd) = crowd(plan, index, edges) {
+    if let Some(crowd) = crowd(plan, index) {
         return all(crowd);
     }
     let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
@@ -581,7 +656,7 @@ fn in_turns(
     let name = &plan.nodes[index].name;
     let children = edges.len() as u64;
     let all = |because: String| vec![Promise::nothing(because); edges.len()];
-    if let Some(crowd) = crowd(plan, index, edges) {
+    if let Some(crowd) = crowd(plan, index) {
         return all(crowd);
     }
     let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());

@@ -14,7 +14,7 @@ use serde_json::{json, Value};
 use tierce_guarantee::{show, weakest, whole, Free, Guarantee, Kind, Parameter, Wanted};
 
 /// Plans with more edges are not searched: each change tried is a whole admission.
-const EDGES_MAX: usize = 32;
+pub const EDGES_MAX: usize = 32;
 
 /// For how many problems changes are tried.
 const PROBLEMS_MAX: usize = 4;

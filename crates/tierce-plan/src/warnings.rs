@@ -7,9 +7,10 @@ use crate::model::{Child, Load, Phase, Plan};
 use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::is_live;
+use crate::remedies::{Remedy, EDGES_MAX};
 use crate::structure::Shape;
 use crate::units::show_time;
-use tierce_analysis::{server, Edf, FixedPriority, Task};
+use tierce_analysis::{server, Edf, FixedPriority, Supply, Task};
 use tierce_guarantee::{Guarantee, Kind};
 
 /// A reservation may be larger than what is used of it by a tenth.
@@ -54,9 +55,12 @@ impl Admission {
                 Child::Task(task)
                     if shape.task_parents[task].len() == 1 && plan.tasks[task].needs.is_empty() =>
                 {
-                    let load = plan.tasks[task].load.as_ref();
-                    load.and_then(|load| job(load, 0))
-                        .and_then(|job| by_density(overheads.job(edge.parent, job), period_ns))
+                    let load = plan.tasks[task].load.as_ref().filter(|load| !load.is_soft());
+                    let job = load.and_then(|load| job(load, 0));
+                    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+                    let server =
+                        Task { deadline_ns: edge.params[deadline], ..Task::new(budget_ns, period_ns) };
+                    job.and_then(|job| alone(&overheads.job(edge.parent, job), &server))
                 }
                 Child::Node(node) if shape.parents[node].len() == 1 && plan.nodes[node].needs.is_empty() => {
                     smallest(plan, shape, &overheads, node, period_ns)
@@ -64,7 +68,11 @@ impl Admission {
                 _ => None,
             };
             let Some(needs_ns) = needs_ns.map(|needs| needs.saturating_add(costs_ns)) else { continue };
-            if u128::from(budget_ns) * u128::from(LARGER.1) > u128::from(needs_ns) * u128::from(LARGER.0) {
+            let larger =
+                u128::from(budget_ns) * u128::from(LARGER.1) > u128::from(needs_ns) * u128::from(LARGER.0);
+            // Each advice is tried, where that does not take long.
+            let remedy = Remedy::Parameter { edge: index, at: budget, from: budget_ns, to: needs_ns };
+            if larger && (plan.edges.len() > EDGES_MAX || remedy.apply(plan).admit().holds) {
                 let name = plan.child_name(edge.child);
                 let more = percent(&(ratio(budget_ns, needs_ns.max(1)) - exact::one()));
                 let message = format!("the reservation of `{name}` is {more} larger than its jobs need");
@@ -124,10 +132,21 @@ fn windows(needs: &[crate::model::Need]) -> bool {
     needs.iter().any(|need| !matches!(kind(need), Ok(Kind::Null | Kind::Ps) | Err(_)))
 }
 
-/// The work due by a job's deadline, spread over the time until then: for a reservation that begins its period with the job.
-fn by_density(job: Task, period_ns: u64) -> Option<u64> {
-    let room_ns = job.deadline_ns.saturating_sub(job.jitter_ns).min(job.period_ns).max(1);
-    u64::try_from((u128::from(job.work_ns) * u128::from(period_ns)).div_ceil(u128::from(room_ns))).ok()
+/// The smallest budget of a server with which a task alone below it is shown to meet its deadlines: by budgets that begin with its
+/// jobs, or wherever in the period they come.
+fn alone(job: &Task, server: &Task) -> Option<u64> {
+    let room_ns = job.deadline_ns.checked_sub(job.jitter_ns)?.checked_sub(server.deadline_ns);
+    let budgets = room_ns.map(|room_ns| room_ns / server.period_ns + 1);
+    let budgets =
+        budgets.map(|most| most.min(job.period_ns.saturating_sub(job.jitter_ns) / server.period_ns));
+    let early = u64::from(server.deadline_ns < server.period_ns);
+    let begun = budgets.filter(|budgets| *budgets > 0).map(|most| {
+        let budgets = if early == 1 { 1 } else { most };
+        job.work_ns.div_ceil(budgets) + early
+    });
+    let meets = |supply: &Supply| supply.response_alone(job).meets(job.deadline_ns);
+    let anywhere = server::smallest_budget(server.period_ns, meets);
+    begun.into_iter().chain(anywhere).filter(|needs| *needs <= server.work_ns).min()
 }
 
 /// The smallest budget in which all jobs of a node meet their deadlines.
@@ -146,7 +165,11 @@ fn smallest(plan: &Plan, shape: &Shape, overheads: &Overheads, node: usize, peri
         return None;
     }
     let jobs = edges.iter().map(|edge| match plan.edges[*edge].child {
-        Child::Task(task) if shape.task_parents[task].len() == 1 && !is_live(plan, *edge) => {
+        Child::Task(task)
+            if shape.task_parents[task].len() == 1
+                && !is_live(plan, *edge)
+                && plan.tasks[task].needs.is_empty() =>
+        {
             let own_ns = if deadline.is_some() { of(*edge) } else { 0 };
             Some(overheads.job(node, job(plan.tasks[task].load.as_ref()?, own_ns)?))
         }

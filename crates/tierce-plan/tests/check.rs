@@ -261,7 +261,8 @@ fn promises_go_down_the_graph() {
     assert_eq!(promised(&fair), ["PSBE 3/10 20ms", "PSBE 1/10 10ms", "PSBE 1/10 10ms"]);
     let inner = |budget: &str, period: &str| {
         let edge = format!("[task.a]\nunder.sfq = {{ budget = \"{budget}\", period = \"{period}\" }}\n");
-        promised(&(home("policy = \"reservation\"") + &edge))
+        // Without what the reservation leaves of the CPU, which is bounded here, too.
+        promised(&(home("policy = \"reservation\"").replace("under.top = {}\n", "") + &edge))
     };
     // RESBS 10 20 holds 20 in any 50, and 19 in any 49 only
     assert_eq!(inner("20ms", "50ms"), ["RESBH 20ms 50ms"]);
@@ -307,6 +308,37 @@ fn jobs_are_tested_in_what_their_node_is_promised() {
         failures(&text),
         ["deadlines_must_fit_what_is_promised: 1ms > 20us; reduce the work of `b` from 1ms to 10us (by 990us)"]
     );
+}
+
+/// What stands above is bounded by its budgets and loads: those below get a share with a bounded error (`rest.rs`).
+#[test]
+fn bounded_higher_priorities_leave_a_rest() {
+    let below = |above: &str| {
+        let text = format!(
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n[node.rt]\npolicy = \"reservation\"\nunder.top = {{ priority = 9 }}\n\
+             [node.lo]\npolicy = \"fair\"\nunder.top = {{ priority = 1 }}\n{above}"
+        );
+        let (_, admission) = admit(&text);
+        admission.nodes[2].promises.iter().map(|promise| promise.guarantee.to_string()).collect::<Vec<_>>()
+    };
+    let server = "[task.a]\nunder.rt = { budget = \"2ms\", period = \"10ms\" }\n";
+    assert_eq!(below(server), ["PSBE 4/5 1.6ms"]); // 2·(1 − 1/5)
+    let second = "[task.b]\nunder.rt = { budget = \"3ms\", period = \"10ms\", deadline = \"5ms\" }\n";
+    assert_eq!(below(&(server.to_string() + second)), ["PSBE 1/2 3.7ms"]);
+    // Jobs with jitter: 1/5·2 + 4·(1 − 1/5)
+    let jobs = |load: &str| format!("[task.b]\nunder.top = {{ priority = 5 }}\nload = {load}\n");
+    let some = jobs("{ period = \"20ms\", work = \"4ms\", jitter = \"2ms\" }");
+    assert_eq!(below(&(server.to_string() + &some)), ["PSBE 3/5 5.2ms"]);
+    for unbounded in ["\"busy\"", "{ phases = [{ run = \"1ms\" }] }", "{ period = \"10ms\", work = \"8ms\" }"]
+    {
+        assert_eq!(below(&(server.to_string() + &jobs(unbounded))), ["NULL"], "{unbounded}");
+    }
+    // Those of the same priority wait for each other, as long as it takes.
+    let equal = "[task.b]\nunder.top = { priority = 1 }\nload = { period = \"20ms\", work = \"4ms\" }\n";
+    assert_eq!(below(&(server.to_string() + equal)), ["NULL"]);
+    // Of live threads there may be any number.
+    let live = "[tasks.b]\nunder.rt = { budget = \"1ms\", period = \"10ms\" }\nmatch = { comm = \"b\" }\n";
+    assert_eq!(below(&(server.to_string() + live)), ["NULL"]);
 }
 
 #[test]
