@@ -36,7 +36,7 @@ const WINDOWS_MAX: u32 = 4_000_000;
 const FEW_WINDOWS: u32 = 2_000;
 
 /// Steps in which a busy period is looked for to bound the windows.
-const BUSY_STEPS_MAX: u32 = 200_000;
+const BUSY_STEPS_MAX: u32 = 20_000;
 
 /// Steps of the search for one task's response, each a pass over all tasks.
 const STEPS_MAX: u32 = 2_000_000;
