@@ -6,7 +6,7 @@
 //! Sources: the periodic resource model (Shin & Lee, RTSS 2003): RESBS; explicit deadlines (Easwaran, Anand & Lee, RTSS
 //! 2007); continuous reservations and PSBE by their definitions (HLS 5.2.2).
 
-use crate::task::{compare_utilisation, Response, Task};
+use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 use tierce_guarantee::{Exact, Guarantee, Kind, Parameter};
@@ -177,29 +177,35 @@ impl Supply {
     }
 
     /// The longest response of a task that has the supply alone, which is enough for it in the long run; else unbounded. The q-th
-    /// job of a busy period is done at the least t with supply(t) = B + (q + 1)·C (HLS equations 6.1 and 6.2 without others). Where
-    /// busy periods are long, the bound that all of their jobs keep: wait + (B + C)/rate + J.
+    /// job of a busy period is done at the least t with supply(t) = B + (q + 1)·C (HLS equations 6.1 and 6.2 without others). Of a
+    /// line the first job is the worst, and of chunks none is worse than with the line below them, wait + (B + C)/rate: that is taken
+    /// where busy periods are long.
     pub fn response_alone(&self, task: &Task) -> Response {
         const JOBS_MAX: u64 = 1_000;
         let (wait_ns, rate) = with_supply!(self, supply => (supply.first_wait_ns(), supply.rate()));
         if !task.is_valid() || compare_utilisation(&[*task], rate) == Ordering::Greater {
             return Response::Unbounded;
         }
-        let (mut longest_ns, mut work_ns, mut release_ns) = (0, task.blocking_ns, 0u64);
+        let within = |ns: u64| match ns.checked_add(task.jitter_ns) {
+            Some(ns) if ns < WINDOW_MAX_NS => Response::Within(ns),
+            _ => Response::TooLong,
+        };
+        let once_ns = task.blocking_ns.saturating_add(task.work_ns);
+        if matches!(self, Self::Linear(_)) {
+            return within(self.time_for(once_ns));
+        }
+        let (mut longest_ns, mut work_ns, mut release_ns) = (0, once_ns, 0u64);
         for _ in 0..JOBS_MAX {
-            work_ns = work_ns.saturating_add(task.work_ns);
             let done_ns = self.time_for(work_ns);
             longest_ns = done_ns.saturating_sub(release_ns).max(longest_ns);
+            work_ns = work_ns.saturating_add(task.work_ns);
             release_ns = release_ns.saturating_add(task.period_ns);
             if done_ns.saturating_add(task.jitter_ns) <= release_ns {
-                return Response::Within(longest_ns.saturating_add(task.jitter_ns));
+                return within(longest_ns);
             }
         }
-        let once_ns = u128::from(task.blocking_ns) + u128::from(task.work_ns);
-        let long_ns = u64::try_from((once_ns * u128::from(rate.1)).div_ceil(u128::from(rate.0)));
-        long_ns.map_or(Response::TooLong, |long_ns| {
-            Response::Within(long_ns.saturating_add(wait_ns).saturating_add(task.jitter_ns))
-        })
+        let line_ns = (u128::from(once_ns) * u128::from(rate.1)).div_ceil(u128::from(rate.0));
+        within(u64::try_from(line_ns).unwrap_or(u64::MAX).saturating_add(wait_ns))
     }
 
     /// The longest time until `work_ns` is done.

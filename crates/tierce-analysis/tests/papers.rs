@@ -184,3 +184,36 @@ fn what_has_no_bound() {
         Demand::Met | Demand::Overload
     ));
 }
+
+/// Alone in a supply: what the general analysis says, and an upper bound where that would take long.
+#[test]
+fn a_task_alone_takes_what_the_general_analysis_says() {
+    let supplies = [Supply::WHOLE, Supply::periodic(3, 8).unwrap(), Supply::edp(2, 6, 4).unwrap()];
+    let line = Supply::of(&tierce_guarantee::Guarantee::parse("PSBE 2/5 3ns").unwrap()).unwrap();
+    for supply in supplies.into_iter().chain([line]) {
+        for (work, period, jitter) in
+            [(1, 10, 0), (3, 9, 2), (7, 20, 30), (9, 40, 3), (1, 3, 0), (50, 200, 0)]
+        {
+            let task = Task { jitter_ns: jitter, blocking_ns: work / 3, ..Task::new(work, period) };
+            let general = FixedPriority::new().responses(&[task], &supply)[0];
+            let alone = supply.response_alone(&task);
+            let over = u128::from(work) * u128::from(supply_rate(&supply).1)
+                > u128::from(period) * u128::from(supply_rate(&supply).0);
+            assert_eq!(alone == Response::Unbounded, over, "{task:?} {supply:?}");
+            if let (Some(general), Some(alone)) = (general.ns(), alone.ns()) {
+                assert_eq!(alone, general, "{task:?} {supply:?}");
+            }
+        }
+    }
+    // As much as there is, for ever: never done for good, but never later than by the line.
+    let supply = Supply::periodic(3, 8).unwrap();
+    assert_eq!(supply.response_alone(&Task::new(3, 8)), Response::Within(10 + 8));
+}
+
+fn supply_rate(supply: &Supply) -> (u64, u64) {
+    match supply {
+        Supply::Whole(_) => (1, 1),
+        Supply::Chunks(chunks) => (chunks.budget_ns, chunks.period_ns),
+        Supply::Linear(linear) => linear.share,
+    }
+}

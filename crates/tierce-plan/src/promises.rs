@@ -541,16 +541,12 @@ fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
         let Some(supply) = Supply::of(&promise.guarantee) else { continue };
         let why = match edf.demand(servers, &supply) {
             Demand::Met => return Ok(place),
-            Demand::Exceeds { window_ns, due_ns } => {
-                let shortest = edf.shortest_excess(servers, &supply);
-                let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
-                format!(
-                    "within {} budgets of {} may be due, more than {} is sure to give",
-                    show_time(window_ns),
-                    show_time(due_ns),
-                    promise.guarantee
-                )
-            }
+            Demand::Exceeds { window_ns, due_ns } => format!(
+                "within {} budgets of {} may be due, more than {} is sure to give",
+                show_time(window_ns),
+                show_time(due_ns),
+                promise.guarantee
+            ),
             Demand::Overload => format!("its budgets are more than {} in the long run", promise.guarantee),
             Demand::TooLong => format!("its budgets are too close to {} to be tested", promise.guarantee),
         };

@@ -23,7 +23,7 @@ const PROBLEMS_MAX: usize = 4;
 const REPLICAS_MAX: usize = 64;
 
 /// Values tried between what a parameter is and what it may be at most.
-const STEPS: i128 = 16;
+const STEPS: i128 = 8;
 
 /// Something that does not hold.
 #[derive(Clone, Debug)]
@@ -476,7 +476,7 @@ fn remedies(
             if deadline_ns == period_ns {
                 parameter(edge, period, budget_ns, &mut found);
             }
-            if deadline != period {
+            if deadline != period && matches!(problem, Problem::Deadline(_)) {
                 parameter(edge, deadline, budget_ns, &mut found);
             }
         } else {

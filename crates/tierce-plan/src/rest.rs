@@ -28,7 +28,7 @@ use crate::exact::{add, ratio, zero, Share};
 use crate::model::{Child, Plan};
 use crate::policies;
 use crate::structure::Shape;
-use tierce_guarantee::{convert, whole, Exact, Free, Guarantee, Kind, Parameter};
+use tierce_guarantee::{whole, Exact, Guarantee, Kind, Supply};
 
 /// At most rate·t + burst ns in a window of t that begins when nothing of it wants the CPU.
 #[derive(Clone, Debug)]
@@ -59,13 +59,10 @@ impl Taken {
         if matches!(of.kind(), Kind::Ps | Kind::Resu) {
             return Guarantee::ps(readable(of.share() - &self.rate));
         }
-        let linear = match of {
-            _ if of.is_whole_cpu() => Guarantee::psbe(whole(1), whole(0))?,
-            _ => convert(of, Kind::Psbe, &Free::default()).ok()?.result().clone(),
-        };
-        let share = linear.share() - &self.rate;
-        let error = linear.get(Parameter::Error)? + &self.burst;
-        Guarantee::psbe(readable(share), error.ceil()).filter(|left| left.share() > whole(0))
+        let supply = Supply::of(of);
+        let error = supply.error_for(&supply.rate())? + &self.burst;
+        Guarantee::psbe(readable(supply.rate() - &self.rate), error.ceil())
+            .filter(|left| left.share() > whole(0))
     }
 }
 

@@ -104,6 +104,9 @@ impl Maker {
                     (format!("priority = {priority}"), part)
                 }
                 "fair" => (format!("weight = {}", self.between(1, 3)), part),
+                "edf" if self.between(0, 5) == 0 => {
+                    (format!("deadline = \"{}us\"", self.between(1, 2 * period)), part)
+                }
                 _ => (String::new(), part),
             };
             let mut under = format!("under.{name} = {{ {edge} }}");
