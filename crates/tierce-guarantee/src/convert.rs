@@ -488,6 +488,8 @@ pub fn show(source: &Guarantee, goal: &Guarantee, free: &Free) -> Result<Derivat
     let free = Free { period: goal.get(Parameter::Period).cloned(), stretch: None, ..free.clone() };
     let mut found = if covers(source, goal) {
         Derivation { source: source.clone(), steps: Vec::new() }
+    } else if is_beyond(source, goal) {
+        return Err(short_of(source, goal));
     } else {
         search(source, goal.kind(), &free, &|result| covers(result, goal))
             .ok_or_else(|| short_of(source, goal))?
@@ -507,6 +509,31 @@ pub fn show(source: &Guarantee, goal: &Guarantee, free: &Free) -> Result<Derivat
         found.steps.push(step);
     }
     Ok(found)
+}
+
+/// It cannot follow: in the long run more is asked for than given, or the strongest of that form that follows is weaker. Saves a
+/// search that fails.
+fn is_beyond(source: &Guarantee, goal: &Guarantee) -> bool {
+    if goal.share() > source.share() {
+        return true;
+    }
+    if source.kind() == Resu {
+        return false; // that depends on its child's deadlines
+    }
+    let parameter = match goal.kind() {
+        Resbs | Rescs | Resps => Parameter::Amount,
+        Psbe => Parameter::Error,
+        _ => return false,
+    };
+    let mut wanted = goal.wanted();
+    let place = goal.kind().parameters().iter().position(|other| *other == parameter);
+    let Some((place, asked)) = place.zip(goal.get(parameter)) else { return false };
+    wanted.values[place] = None;
+    match crate::solve::best_number(source, &wanted) {
+        Some(best) if parameter == Parameter::Amount => best < *asked,
+        Some(best) => best > *asked,
+        None => true,
+    }
 }
 
 /// `goal` follows from `given`, of the same type, without any theorem. Exact for PSBE: s'·n − δ' ≤ max(0, s·n − δ) for
@@ -633,5 +660,45 @@ pub fn derive(source: &Guarantee, wanted: &Wanted, free: &Free) -> Result<Deriva
         Some(goal) => show(source, &goal, free),
         None if wanted.open() == wanted.values.len() => convert(source, wanted.kind, free),
         None => crate::solve::best(source, wanted, free),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is refused at once would not be found by a search either.
+    #[test]
+    fn beyond_is_what_no_search_finds() {
+        let mut state = 5u64;
+        let mut draw = |bound: u64| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            (state >> 33) % bound
+        };
+        let (mut beyond, mut found) = (0, 0);
+        for _ in 0..4_000 {
+            let mut some = || {
+                let kind = Kind::ALL[draw(12) as usize];
+                let (period, share) = (1 + draw(8), crate::number::ratio(1 + draw(8), 8));
+                let values = match kind.parameters() {
+                    [] => vec![],
+                    [_] => vec![share],
+                    [Parameter::Share, _] => vec![share, whole(draw(6))],
+                    [_, _] => vec![whole(1 + draw(period)), whole(period)],
+                    _ => vec![whole(1 + draw(period)), whole(period), whole(draw(2))],
+                };
+                Guarantee::new(kind, values).unwrap()
+            };
+            let (source, goal) = (some(), some());
+            let free = Free { period: goal.get(Parameter::Period).cloned(), ..Free::default() };
+            let searched = || search(&source, goal.kind(), &free, &|result| covers(result, &goal));
+            if is_beyond(&source, &goal) {
+                beyond += 1;
+                assert!(!covers(&source, &goal) && searched().is_none(), "{source} {goal}");
+            } else if covers(&source, &goal) || searched().is_some() {
+                found += 1;
+            }
+        }
+        assert!(beyond > 1_000 && found > 500, "{beyond} {found}");
     }
 }
