@@ -14,6 +14,8 @@ mod supply;
 
 pub use convert::{cell, convert, derive, show, Cell, Derivation, Free, Refusal, Rule, Step, RULES};
 pub use guarantee::{Fault, Faults, Guarantee, Kind, Parameter, Wanted};
-pub use number::{noted_time, ratio, show_share, show_time, whole, Exact, NumberError, TIME_MAX_NS, UNITS};
+pub use number::{
+    noted_time, ratio, show_ns, show_share, show_time, whole, Exact, NumberError, TIME_MAX_NS, UNITS,
+};
 pub use solve::{best, weakest};
 pub use supply::Supply;

@@ -103,9 +103,29 @@ pub(crate) fn parse_time(text: &str) -> Result<Exact, NumberError> {
 /// assert_eq!(show_time(&ratio(40_000_000, 3)), "40/3ms");
 /// ```
 pub fn show_time(time: &Exact) -> String {
-    if *time == whole(0) {
-        return "0ns".into();
+    // Most are whole.
+    match u64::try_from(time.numer()) {
+        Ok(ns) if time.is_integer() => show_ns(ns),
+        _ => show_fraction(time),
     }
+}
+
+/// The same of whole nanoseconds.
+pub fn show_ns(ns: u64) -> String {
+    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
+    let Some((unit, unit_ns)) = units.into_iter().find(|(_, unit_ns)| ns >= *unit_ns) else {
+        return format!("{ns}ns");
+    };
+    let (before, rest_ns) = (ns / unit_ns, ns % unit_ns);
+    if rest_ns == 0 {
+        return format!("{before}{unit}");
+    }
+    let digits = unit_ns.ilog10() as usize;
+    let after = format!("{rest_ns:0>digits$}");
+    format!("{before}.{}{unit}", after.trim_end_matches('0'))
+}
+
+fn show_fraction(time: &Exact) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
     let (unit, unit_ns) = units.into_iter().find(|(_, ns)| *time >= whole(*ns)).unwrap_or(units[3]);
     format!("{}{unit}", show_number(&(time / BigInt::from(unit_ns))))
@@ -157,4 +177,29 @@ pub(crate) fn show_about(number: &Exact) -> String {
     let rounded = Exact::new((number * &scale).round().to_integer(), scale);
     let mark = if rounded == *number { "" } else { "~" };
     format!("{mark}{}", show_number(&rounded))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_times_are_shown_like_all() {
+        for ns in [
+            1,
+            999,
+            1_000,
+            1_001,
+            999_999,
+            1_000_000,
+            33_333_333,
+            999_999_999,
+            1_000_000_001,
+            90_000_000_000,
+            u64::MAX,
+        ] {
+            assert_eq!(show_ns(ns), show_fraction(&whole(ns)), "{ns}");
+        }
+        assert_eq!((show_time(&whole(0)), show_time(&ratio(1, 3))), ("0ns".into(), "1/3ns".into()));
+    }
 }

@@ -78,44 +78,12 @@ pub fn parse_time(text: &str) -> Result<u64, TimeError> {
 /// assert_eq!(tierce_plan::show_time(1_800_000), "1.8ms");
 /// ```
 pub fn show_time(ns: u64) -> String {
-    // As tierce_guarantee::show_time, without fractions.
-    let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000)];
-    let Some((unit, unit_ns)) = units.into_iter().find(|(_, unit_ns)| ns >= *unit_ns) else {
-        return format!("{ns}ns");
-    };
-    let (before, rest_ns) = (ns / unit_ns, ns % unit_ns);
-    if rest_ns == 0 {
-        return format!("{before}{unit}");
-    }
-    let digits = unit_ns.ilog10() as usize;
-    let after = format!("{rest_ns:0>digits$}");
-    format!("{before}.{}{unit}", after.trim_end_matches('0'))
+    tierce_guarantee::show_ns(ns)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_shown_as_those_of_guarantees() {
-        let some = [
-            0,
-            1,
-            999,
-            1_000,
-            1_001,
-            999_999,
-            1_000_000,
-            33_333_333,
-            999_999_999,
-            1_000_000_001,
-            90_000_000_000,
-            u64::MAX,
-        ];
-        for ns in some {
-            assert_eq!(show_time(ns), tierce_guarantee::show_time(&tierce_guarantee::whole(ns)), "{ns}");
-        }
-    }
 
     #[test]
     fn times_are_exact() {
