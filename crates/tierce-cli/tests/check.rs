@@ -44,10 +44,10 @@ fn what_does_not_hold_is_1() {
     let plan = Temporary::new("overload", plan);
     let output = tierce(&["check", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(text(&output.stdout).contains("reduce the budget of `a` from 6ms to 5ms (by 1ms)"));
+    assert!(text(&output.stdout).contains("reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)"));
     // its place, value, bound and what helps: for editors, and where the engine refuses it
     let place = plan.0.display();
-    let line = format!("{place}:1:7: budgets_must_fit_the_cpu: `top`: The budgets add up to 110 % of a CPU, more than one CPU: 100 %: 11/10, bound 1 (hint: reduce the budget of `a` from 6ms to 5ms (by 1ms)); {place}:5:13: for example here\n");
+    let line = format!("{place}:1:7: budgets_must_fit_the_cpu: `top`: The budgets add up to 110 % of a CPU, more than one CPU: 100 %: 11/10, bound 1 (hint: reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)); {place}:5:13: for example here\n");
     let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), line));
     let output = tierce(&["sim", plan.0.to_str().unwrap()]);
@@ -88,7 +88,10 @@ fn a_dry_run_explains_budgets_that_do_not_fit() {
     let output = tierce(&["run", "--dry-run", plan.0.to_str().unwrap()]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(2), "{said}");
-    assert!(said.contains("budgets_must_fit_the_cpu") && said.contains("`rt` from 9ms to 7.5ms"), "{said}");
+    assert!(
+        said.contains("budgets_must_fit_the_cpu") && said.contains("`rt` in `top@0` from 9ms to 7.5ms"),
+        "{said}"
+    );
     let place = format!("{}:10:13: edge from top@0 to rt: utilisation_above_one", plan.0.display());
     assert!(said.contains(&place), "{said}");
 }

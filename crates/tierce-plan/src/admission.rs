@@ -20,6 +20,7 @@ use crate::model::{Child, Edge, Load, Need, Phase, Phases, Plan};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::promises::{Promise, Promises, Proof};
+use crate::remedies::Remedy;
 use crate::responses::{mend_by_bisection, Bound};
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -242,18 +243,24 @@ impl Plan {
     /// leaves of its CPU.
     fn unfit(&self, index: usize, why: &str, shape: &Shape, verdict: &mut NodeVerdict) {
         let left = self.nodes[index].roots.first().and_then(|cpu| self.machine.left.get(*cpu as usize));
-        let Some(left) = left else {
-            return verdict.open.push(format!("its budgets are not shown to arrive in each period: {why}"));
+        let edge = shape.children[index].first().copied();
+        let (rule, message, bound, test) = match left {
+            Some(left) => (
+                "budgets_must_fit_what_is_left",
+                format!("What stands above sched_ext leaves too little: {why}."),
+                left.guarantee.to_string(),
+                left.because.clone(),
+            ),
+            None => (
+                "budgets_are_not_shown",
+                format!("Its budgets are not shown to arrive in each period: {why}."),
+                verdict.promises.first().map_or_else(|| "NULL".into(), |promise| promise.guarantee.to_string()),
+                "the demand of its budgets in every window, against the least supply of what it is promised (Shin & Lee 2003)".into(),
+            ),
         };
-        let (edge, test) = (shape.children[index].first().copied(), left.because.clone());
-        verdict.failures.push(Failure {
-            rule: "budgets_must_fit_what_is_left",
-            message: format!("What stands above sched_ext leaves too little: {why}."),
-            value: verdict.asked.as_ref().map_or_else(|| "?".into(), fraction),
-            bound: left.guarantee.to_string(),
-            mend: None,
-            excess: Excess { edge, test, ns: None, share: None },
-        });
+        let value = verdict.asked.as_ref().map_or_else(|| "?".into(), fraction);
+        let excess = Excess { edge, test, ns: None, share: None };
+        verdict.failures.push(Failure { rule, message, value, bound, mend: None, excess });
     }
 
     fn task_verdicts(&self, found: &Found, rates: &Rates, bounds: Vec<Option<Bound>>) -> Vec<TaskVerdict> {
@@ -614,12 +621,19 @@ impl Terms<'_> {
 }
 
 impl Mend {
-    /// "reduce the budget of `video` from 10ms to 9ms (by 1ms)".
+    /// The same as a change of the plan.
+    pub fn remedy(&self, plan: &Plan) -> Remedy {
+        let Self { edge, from_ns: from, to_ns: to, .. } = *self;
+        let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy);
+        match policy.and_then(|policy| policies::position(&policy.edge_params, self.parameter)) {
+            Some(at) => Remedy::Parameter { edge, at, from, to },
+            None => Remedy::Work { edge, from, to },
+        }
+    }
+
+    /// "reduce the budget of `video` in `rt` from 10ms to 9ms (by 1ms)".
     pub fn words(&self, plan: &Plan) -> String {
-        let name = plan.edges.get(self.edge).map_or("?", |edge| plan.child_name(edge.child));
-        let (from, to) = (show_time(self.from_ns), show_time(self.to_ns));
-        let by = show_time(self.from_ns - self.to_ns);
-        format!("reduce the {} of `{name}` from {from} to {to} (by {by})", self.parameter)
+        self.remedy(plan).words(plan)
     }
 }
 
@@ -818,7 +832,7 @@ impl Admission {
                     Some(mend) => {
                         fault.hint(mend.words(plan)).other(plan.edges[mend.edge].spot, "for example here")
                     }
-                    None => fault.hint("no single reduction was found that mends it: reduce several"),
+                    None => fault,
                 });
             }
         }

@@ -187,10 +187,18 @@ impl Admission {
             if explained <= EXPLAINED_MAX {
                 line(words::wrapped(&found.explanation));
             }
-            let said = law.and_then(|failure| failure.mend.as_ref()).map(|mend| mend.words(plan));
+            // What one test asks for is not always enough for the others.
+            let tried = found.untried.is_none();
+            let mend = law.and_then(|failure| failure.mend.as_ref());
+            let said = mend.map(|mend| mend.words(plan));
+            let enough = || mend.is_some_and(|mend| found.is_mended_by(plan, &mend.remedy(plan)));
             match (law, &said) {
                 (None, _) => {}
-                (_, Some(words)) => line(format!("  The smallest change that mends it: {words}.")),
+                (_, Some(words)) if !tried || enough() => {
+                    line(format!("  The smallest change that mends it: {words}."));
+                }
+                _ if tried && !found.remedies.is_empty() => {}
+                (_, Some(words)) => line(format!("  This test alone would hold: {words}.")),
                 (Some(failure), None) if failure.too_many(&shape, found.part()) => line(
                     "  Which single reduction mends it was not looked for among so many: reduce several."
                         .into(),
@@ -198,7 +206,7 @@ impl Admission {
                 (_, None) => line("  No single reduction was found that mends it: reduce several.".into()),
             }
             line(format!("  {}.", found.words(plan)));
-            let holds = if found.untried.is_none() { "It would hold" } else { "This test would hold" };
+            let holds = if tried { "It would hold" } else { "This test would hold" };
             let words = found.nearest().into_iter().map(|remedy| remedy.words(plan));
             for words in words.filter(|words| Some(words) != said.as_ref()) {
                 line(format!("  {holds}: {words}."));

@@ -2,7 +2,7 @@
 //! was tried: the changed plan is admitted anew, and what was broken is not, nor anything that was not. In others some are
 //! computed in closed form, for the test that fails alone.
 
-use crate::admission::{Admission, Excess, Failure, Mend, NodeVerdict};
+use crate::admission::{Admission, Excess, Failure, NodeVerdict};
 use crate::derivation::Part;
 use crate::exact::{self, percent, ratio};
 use crate::model::{Child, Load, Plan};
@@ -254,7 +254,7 @@ impl Remedy {
         changed
     }
 
-    /// "raise the budget of `video` from 9ms to 10ms (by 1ms)".
+    /// "raise the budget of `video` in `rt` from 9ms to 10ms (by 1ms)".
     pub fn words(&self, plan: &Plan) -> String {
         match *self {
             Self::Parameter { edge, at, from, to } => {
@@ -272,10 +272,17 @@ impl Remedy {
                 let show = |value: u64| if number { value.to_string() } else { show_time(value) };
                 let name = plan.child_name(edge.child);
                 let by = show(from.abs_diff(to));
-                format!("{how} the {what} of `{name}` from {} to {} (by {by})", show(from), show(to))
+                let below = &plan.nodes[edge.parent].name;
+                format!(
+                    "{how} the {what} of `{name}` in `{below}` from {} to {} (by {by})",
+                    show(from),
+                    show(to)
+                )
             }
             Self::Work { edge, from, to } => {
-                Mend { edge, parameter: "work", from_ns: from, to_ns: to }.words(plan)
+                let name = plan.child_name(plan.edges[edge].child);
+                let by = show_time(from.abs_diff(to));
+                format!("reduce the work of `{name}` from {} to {} (by {by})", show_time(from), show_time(to))
             }
             Self::Parent { edge, to } => {
                 let edge = &plan.edges[edge];

@@ -136,6 +136,16 @@ impl Broken {
                 "On this machine others run before everything in the plan and leave too little: {}. ",
                 self.excess.test
             ),
+            "budgets_are_not_shown" => {
+                let promise = &verdict.promises[0].guarantee;
+                return text
+                    + &match promise.kind() {
+                        Kind::Null => "But nothing is promised to it".into(),
+                        _ => format!("What it can count on is {}, and in some stretch of time that is less than what may be due", promise.meaning()),
+                    }
+                    + ". So none of these budgets can be relied on: in some period somebody may get less, or get it too late. \
+                       Put it where nothing comes before it, or give it more from above, or promise less here.";
+            }
             "windows_must_be_few" => {
                 return text
                     + "They fill the CPU so nearly that it could not be decided whether they fit: leave a little room, or \
