@@ -9,9 +9,10 @@
 //! It may be missed where an exact test finds a longer response, or where its task asks for more in the long run than it is
 //! sure to get. Everything else is not shown.
 
-use crate::admission::{job, Excess, Failure, NodeVerdict, TaskVerdict};
+use crate::admission::{Excess, Failure, NodeVerdict, TaskVerdict};
 use crate::exact::{fraction, percent, percent_given, Share};
 use crate::kept::budgets_of_its_own;
+use crate::laws::job;
 use crate::model::{Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;

@@ -12,8 +12,9 @@
 //! Example: 5 ms within 8 of 10 ms for jobs of 4.9 ms, beside 5 ms within 10 of 20 ms for a task that sleeps. The windows of both
 //! budgets fit: 10 ms in 10. But if the second wakes 5 ms before its deadline it may use 2.5 ms of them.
 
-use crate::admission::{job, Excess, Failure, Mend};
+use crate::admission::{Excess, Failure, Mend};
 use crate::exact::{percent, ratio, Share};
+use crate::laws::job;
 use crate::model::{Child, Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;

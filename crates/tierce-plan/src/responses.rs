@@ -5,8 +5,9 @@
 //!
 //! Tasks with other parents count here with all their work; they may be done sooner.
 
-use crate::admission::{comes_last, job, Excess, Failure, Mend, NodeVerdict};
+use crate::admission::{Excess, Failure, Mend, NodeVerdict};
 use crate::exact::{fraction, percent};
+use crate::laws::{comes_last, job};
 use crate::model::{Child, Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;

@@ -23,8 +23,8 @@
 //!
 //! Budgets hold whatever those below do; loads are taken at their word.
 
-use crate::admission::job;
 use crate::exact::{add, ratio, zero, Share};
+use crate::laws::job;
 use crate::model::{Child, Plan};
 use crate::policies;
 use crate::structure::Shape;

@@ -1,10 +1,10 @@
 //! What a plan must have besides to be enforced on a live machine.
 
-use crate::admission::{Rates, Trust};
 use crate::exact::zero;
 use crate::faults::{Fault, Faults};
 use crate::model::{Child, Edge, Plan};
 use crate::policies::{self, KERNEL};
+use crate::rates::{Rates, Trust};
 use crate::source::Spot;
 use crate::structure::Shape;
 use crate::units::show_time;

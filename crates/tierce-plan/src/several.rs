@@ -5,8 +5,8 @@
 //! CPU's budget is there whenever it is due, but a budget that was not wanted for a moment, since the only ready task ran on
 //! another CPU, may begin a new period then (rule 5 of policy/reservation.c) and come later.
 
-use crate::admission::{comes_last, job};
 use crate::exact::{percent, Share};
+use crate::laws::{comes_last, job};
 use crate::model::{Child, Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;

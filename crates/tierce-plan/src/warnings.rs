@@ -1,8 +1,9 @@
 //! Plans that hold but are unwise.
 
-use crate::admission::{job, Admission};
+use crate::admission::Admission;
 use crate::exact::{self, percent, ratio, Share};
 use crate::faults::Fault;
+use crate::laws::job;
 use crate::model::{Child, Load, Phase, Plan};
 use crate::overheads::Overheads;
 use crate::policies;

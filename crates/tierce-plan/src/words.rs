@@ -211,7 +211,7 @@ impl Broken {
 
 /// "1ms every 10ms, due within 5ms".
 fn work(load: &Load) -> Option<String> {
-    let job = crate::admission::job(load, 0)?;
+    let job = crate::laws::job(load, 0)?;
     let due = match job.deadline_ns {
         deadline if deadline == job.period_ns || load.deadline_ns().is_none() => String::new(),
         deadline => format!(", due within {}", show_time(deadline)),

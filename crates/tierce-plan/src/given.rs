@@ -1,0 +1,360 @@
+//! What each policy makes of what its node is promised: a list of promises per edge.
+//!
+//! - `fixed-priority` passes what it gets to the one child of highest priority; others get what those above them leave, where that
+//!   is bounded (`rest.rs`), or NULL.
+//! - `reservation` gives RESBH budget period to each: on a whole CPU when its law holds (sums and windows), below anything
+//!   else when the demand of its budgets fits what that is sure to supply.
+//! - `fair` is start-time fair queuing: PSBE by the tight form of equation 5.2, as long as the number of its children is
+//!   known; with warp only PS.
+//! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
+//! - `edf` knows only what its children say they want, and promises them nothing.
+
+use crate::admission::NodeVerdict;
+use crate::derivation::{Origin, Step};
+use crate::exact::percent;
+use crate::model::{Edge, Plan};
+use crate::overheads::Overheads;
+use crate::policies::{self, PolicyRecord};
+use crate::promises::{crowd, of_crowd, Promise};
+use crate::rest::{Taken, Takes};
+use crate::structure::Shape;
+use crate::units::show_time;
+use tierce_analysis::{Demand, Edf, Supply, Task};
+use tierce_guarantee::schedulers::{self, SfqBound};
+use tierce_guarantee::{whole, Guarantee, Kind, Parameter};
+
+pub fn by_priority(
+    plan: &Plan,
+    shape: &Shape,
+    node: usize,
+    at: usize,
+    received: &[Promise],
+    (overheads, takes): (&Overheads, &Takes),
+) -> Vec<Vec<Promise>> {
+    let (name, edges) = (&plan.nodes[node].name, &shape.children[node]);
+    let priority = |edge: &usize| plan.edges[*edge].params[at];
+    let crowd = of_crowd(plan, node, edges, at);
+    let mut order: Vec<_> = (0..edges.len()).collect();
+    order.sort_by_key(|place| std::cmp::Reverse(priority(&edges[*place])));
+    let mut given = vec![Vec::new(); edges.len()];
+    let mut above = Some(Taken::nothing()); // what those of higher priority take, where that is bounded
+    let mut first = true;
+    for equals in order.chunk_by(|a, b| priority(&edges[*a]) == priority(&edges[*b])) {
+        above = above.filter(|_| crowd.is_none_or(|crowd| crowd < priority(&edges[equals[0]])));
+        for place in equals {
+            let edge = edges[*place];
+            given[*place] = match &above {
+                Some(_) if first && equals.len() == 1 => highest(name, edge, received, overheads),
+                Some(above) if !first && equals.len() == 1 && overheads.is_none() => {
+                    rest(name, above, received)
+                }
+                _ => {
+                    let who = if first { "others of the same" } else { "those of higher" };
+                    Promise::nothing(format!("in `{name}` {who} priority may take everything"))
+                }
+            };
+        }
+        for place in equals {
+            let own = takes.edge(plan, shape, edges[*place]);
+            above = above.and_then(|above| Some(above.and(&own?)));
+        }
+        first = false;
+    }
+    given
+}
+
+/// The child of highest priority gets what its node gets.
+fn highest(name: &str, edge: usize, received: &[Promise], overheads: &Overheads) -> Vec<Promise> {
+    let toll = match known(overheads.is_none(), || overheads.beside(edge)) {
+        Ok(toll) => toll,
+        Err(unknown) => return Promise::nothing(unknown),
+    };
+    let pass = |(place, promise): (usize, &Promise)| {
+        let because = format!("{}; highest priority below `{name}`", promise.because);
+        let guarantee = match &toll {
+            Some(toll) => toll.of(&promise.guarantee)?,
+            None => promise.guarantee.clone(),
+        };
+        let (origin, formula) = (Origin::Promise(place), toll.as_ref().map_or("", |_| LESS_COSTS));
+        let from = [&promise.guarantee];
+        Some(Promise::new(guarantee, because).by(origin, &from, "highest priority", formula))
+    };
+    let passed: Vec<_> = received.iter().enumerate().filter_map(pass).collect();
+    if passed.is_empty() {
+        return Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"));
+    }
+    passed
+}
+
+/// What those of higher priority leave of what their node gets.
+fn rest(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
+    let of = |(place, promise): (usize, &Promise)| {
+        let guarantee = above.leaves(&promise.guarantee)?;
+        let because = format!(
+            "{}; those of higher priority below `{name}` take {} of a CPU at most, by their budgets and loads",
+            promise.because,
+            percent(&above.rate)
+        );
+        let formula = if guarantee.kind() == Kind::Ps {
+            "PS (s − ΣU)"
+        } else {
+            "PSBE (s − ΣU) (δ + Σ C·(1 − U))"
+        };
+        let from = [&promise.guarantee];
+        Some(Promise::new(guarantee, because).by(
+            Origin::Promise(place),
+            &from,
+            "bounded higher priorities",
+            formula,
+        ))
+    };
+    let left: Vec<_> = received.iter().enumerate().filter_map(of).collect();
+    if left.is_empty() && received[0].guarantee.kind() == Kind::Null {
+        return Promise::nothing(format!("nothing is promised to `{name}`: {}", received[0].because));
+    }
+    if left.is_empty() {
+        return Promise::nothing(format!(
+            "those of higher priority below `{name}` may take all that it gets"
+        ));
+    }
+    left
+}
+
+/// A formula.
+const LESS_COSTS: &str = "less switches and timers";
+
+/// Why nothing is left.
+const COSTS_TAKE_ALL: &str = "switches and timers may take all of it";
+
+/// The costs to be taken off, where there are any; or why they are not known.
+fn known<T>(none: bool, costs: impl FnOnce() -> Result<T, String>) -> Result<Option<T>, String> {
+    if none {
+        return Ok(None);
+    }
+    costs().map(Some).map_err(|unknown| format!("how often others come between is not known: {unknown}"))
+}
+
+#[allow(clippy::too_many_arguments)]
+pub fn reserved(
+    plan: &Plan,
+    edges: &[usize],
+    policy: &PolicyRecord,
+    (budget, period): (usize, usize),
+    index: usize,
+    received: &[Promise],
+    verdict: &NodeVerdict,
+    overheads: &Overheads,
+) -> Result<Vec<Vec<Promise>>, String> {
+    let name = &plan.nodes[index].name;
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+    if !verdict.failures.is_empty() {
+        return Ok(all(format!("the budgets of `{name}` do not fit")));
+    }
+    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
+    let (place, admitted) = if let Some(place) = whole_cpu {
+        (place, format!("admitted by `{name}`, which has a whole CPU"))
+    } else {
+        // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
+        let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
+        let server = |edge: &usize| Task {
+            blocking_ns: if overheads.is_none() { 0 } else { blocking_ns },
+            ..server(&plan.edges[*edge], budget, period, deadline)
+        };
+        let servers: Vec<_> = edges.iter().map(server).collect();
+        let place = fits(&servers, received)?;
+        (place, format!("admitted by `{name}` inside its {}", received[place].guarantee))
+    };
+    let from = [&received[place].guarantee];
+    let by = |promise: Promise, formula: &str| {
+        promise.by(Origin::Promise(place), &from, "constant bandwidth server, hard (HLS Table 5.1)", formula)
+    };
+    let each = edges.iter().map(|edge| {
+        let params = &plan.edges[*edge].params;
+        let (budget_ns, period_ns) = (params[budget], params[period]);
+        let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
+            Ok(toll) => toll,
+            Err(unknown) => return Promise::nothing(unknown),
+        };
+        let Some(toll) = toll else {
+            return match Guarantee::reservation(Kind::Resbh, whole(budget_ns), whole(period_ns)) {
+                Some(guarantee) => {
+                    vec![by(Promise::new(guarantee, admitted.clone()), "RESBH budget period")]
+                }
+                None => Promise::nothing(format!("`{name}` gives a budget above its period")),
+            };
+        };
+        // What was overrun before, and the first switch of the period.
+        let lost_ns = overheads.switch_ns(index).saturating_mul(2).saturating_add(toll.within(period_ns));
+        let left_ns = budget_ns.saturating_sub(lost_ns);
+        match Guarantee::reservation(Kind::Resbs, whole(left_ns), whole(period_ns)) {
+            Some(guarantee) => {
+                let because = format!("{admitted}; switches and timers may take {}", show_time(lost_ns));
+                vec![by(Promise::new(guarantee, because), "RESBS (budget − costs) period")]
+            }
+            None => Promise::nothing(format!(
+                "`{name}`: {COSTS_TAKE_ALL}: {} of {}",
+                show_time(lost_ns),
+                show_time(budget_ns)
+            )),
+        }
+    });
+    Ok(each.collect())
+}
+
+fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {
+    let deadline_ns = edge.params[deadline];
+    Task { deadline_ns, ..Task::new(edge.params[budget], edge.params[period]) }
+}
+
+/// Which of the promises has the supply in which all budgets arrive by their deadlines.
+fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
+    let mut edf = Edf::new();
+    let mut first = None;
+    for (place, promise) in received.iter().enumerate() {
+        let Some(supply) = Supply::of(&promise.guarantee) else { continue };
+        let why = match edf.demand(servers, &supply) {
+            Demand::Met => return Ok(place),
+            Demand::Exceeds { window_ns, due_ns } => format!(
+                "within {} budgets of {} may be due, more than {} is sure to give",
+                show_time(window_ns),
+                show_time(due_ns),
+                promise.guarantee
+            ),
+            Demand::Overload => format!("its budgets are more than {} in the long run", promise.guarantee),
+            Demand::TooLong => format!("its budgets are too close to {} to be tested", promise.guarantee),
+        };
+        first.get_or_insert(why);
+    }
+    Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
+}
+
+#[allow(clippy::too_many_arguments)]
+pub fn shared_by_weight(
+    plan: &Plan,
+    edges: &[usize],
+    weight: usize,
+    warp: Option<usize>,
+    quantum_ns: u64,
+    index: usize,
+    received: &[Promise],
+    overheads: &Overheads,
+) -> Vec<Vec<Promise>> {
+    let name = &plan.nodes[index].name;
+    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+    if let Some(crowd) = crowd(plan, index) {
+        return all(crowd);
+    }
+    let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
+    let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
+    // With warp the error is not bounded; what is left is the share.
+    let supply = received.iter().enumerate().find_map(|(place, promise)| {
+        let supply = if warped {
+            Guarantee::ps(promise.guarantee.share())
+        } else {
+            Some(promise.guarantee.clone()).filter(|guarantee| guarantee.kind() != Kind::Null)
+        };
+        Some((place, supply?))
+    });
+    let Some((place, supply)) = supply else {
+        return all(format!("nothing is promised to `{name}`: {}", received[0].because));
+    };
+    let switch_ns = overheads.switch_ns(index);
+    if !overheads.is_none() && (warped || switch_ns >= quantum_ns) {
+        return all(format!(
+            "`{name}`: what switches cost is not bounded with warp, nor with a quantum as short as a switch"
+        ));
+    }
+    // A quantum that ends within a switch lasts as much longer.
+    let longest = whole(quantum_ns.saturating_add(switch_ns));
+    match schedulers::sfq(&supply, &longest, &weights, SfqBound::Tight) {
+        Ok(children) => {
+            let with = if warped { " (with warp the error is not bounded)" } else { "" };
+            let because = format!("`{name}` shares {supply} by {}{with}", children.rule);
+            let from_supply: Vec<_> = if supply == received[place].guarantee {
+                Vec::new()
+            } else {
+                let (from, to) = (vec![received[place].guarantee.clone()], supply.clone());
+                let because = "with warp the error is not bounded".to_string();
+                vec![Step { from, to, rule: "warp", formula: "PS s".into(), because }]
+            };
+            let each = children.guarantees.iter().enumerate().zip(edges).map(|((child, guarantee), edge)| {
+                let guarantee = guarantee.clone();
+                let steps = children.derivation(child).steps.into_iter().map(Step::from);
+                let steps: Vec<_> = from_supply.iter().cloned().chain(steps).collect();
+                let origin = Origin::Promise(place);
+                let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
+                    Ok(None) => {
+                        let promise = Promise::new(guarantee, because.clone());
+                        return vec![Promise { origin, steps, ..promise }];
+                    }
+                    Ok(Some(toll)) => toll,
+                    Err(unknown) => return Promise::nothing(unknown),
+                };
+                // One switch per quantum, whole or not.
+                let kept = whole(1) - tierce_guarantee::ratio(switch_ns, quantum_ns);
+                let left = match guarantee.get(Parameter::Error) {
+                    Some(error) => {
+                        let error = error * &kept + whole(switch_ns) * whole(2);
+                        Guarantee::psbe(guarantee.share() * kept, error)
+                    }
+                    None => Guarantee::ps(guarantee.share() * kept),
+                };
+                let because = format!("{because}, less switches and timers");
+                let left = left.and_then(|left| toll.of(&left));
+                let Some(left) = left else {
+                    return Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"));
+                };
+                let mut promise = Promise::new(left, because).by(origin, &[&guarantee], "costs", LESS_COSTS);
+                promise.steps.splice(0..0, steps);
+                vec![promise]
+            });
+            each.collect()
+        }
+        Err(refusal) => all(format!("`{name}`: {refusal}")),
+    }
+}
+
+pub fn in_turns(
+    plan: &Plan,
+    edges: &[usize],
+    quantum_ns: u64,
+    index: usize,
+    received: &[Promise],
+    overheads: &Overheads,
+) -> Vec<Vec<Promise>> {
+    let name = &plan.nodes[index].name;
+    let children = edges.len() as u64;
+    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+    if let Some(crowd) = crowd(plan, index) {
+        return all(crowd);
+    }
+    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
+    let Some(place) = whole_cpu else {
+        return all(format!("`{name}` has no whole CPU: its turns may be of any length"));
+    };
+    let switch_ns = overheads.switch_ns(index);
+    let turn_ns = quantum_ns.saturating_add(switch_ns).saturating_mul(children);
+    let because = format!("`{name}` gives each of {children} a quantum in turn");
+    let each = edges.iter().map(|edge| {
+        let (because, lost_ns) = match known(overheads.is_none(), || overheads.outside(*edge)) {
+            Ok(None) => (because.clone(), 0),
+            // A window may hold the begins of two turns.
+            Ok(Some(toll)) => {
+                let lost_ns = switch_ns.saturating_mul(2).saturating_add(toll.within(turn_ns));
+                (format!("{because}; switches and timers may take {}", show_time(lost_ns)), lost_ns)
+            }
+            Err(unknown) => return Promise::nothing(unknown),
+        };
+        let left = whole(quantum_ns.saturating_sub(lost_ns));
+        Guarantee::reservation(Kind::Rescs, left, whole(turn_ns)).map_or_else(
+            || Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}")),
+            |guarantee| {
+                let (from, formula) = ([&received[place].guarantee], "RESCS quantum n·quantum");
+                let promise = Promise::new(guarantee, because);
+                vec![promise.by(Origin::Promise(place), &from, "round robin", formula)]
+            },
+        )
+    });
+    each.collect()
+}

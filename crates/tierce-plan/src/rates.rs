@@ -1,0 +1,170 @@
+//! Long-run rates: what everything gets when all others ask for as much as they may. It is a
+//! necessary condition below the root, and the whole truth at a root.
+
+use crate::exact::{self, ratio, Share};
+use crate::laws::{utilisation, BudgetParams};
+use crate::model::{Child, Plan};
+use crate::policies;
+use crate::structure::Shape;
+
+/// Whose word is taken for how much a task asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// The loads of the plan.
+    Loads,
+    /// Nobody's: a live thread may ask for everything.
+    Nobody,
+}
+
+/// Long-run rates.
+pub struct Rates {
+    /// Through each edge; on the one CPU of its parent, or on all together when the parent is shared.
+    pub edge: Vec<Option<Share>>,
+    /// Of nodes, from all their CPUs together.
+    node: Vec<Option<Share>>,
+}
+
+impl Rates {
+    /// From the CPUs down.
+    pub fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
+        let asks = Asks::new(plan, shape, trust);
+        let mut rates = Self { edge: vec![None; plan.edges.len()], node: vec![None; plan.nodes.len()] };
+        for node in &shape.order {
+            rates.node[*node] = rates.node(plan, shape, *node);
+            let Some(supply) = rates.node[*node].clone() else { continue };
+            asks.pass_on(plan, *node, &shape.children[*node], &supply, &mut rates.edge);
+            // An edge is one virtual processor, however many CPUs its parent has.
+            for edge in &shape.children[*node] {
+                let rate = rates.edge[*edge].take();
+                rates.edge[*edge] = rate.map(|rate| rate.min(exact::one()));
+            }
+        }
+        rates
+    }
+
+    /// Of a node: what its CPUs or parents give it together.
+    pub fn node(&self, plan: &Plan, shape: &Shape, node: usize) -> Option<Share> {
+        let about = &plan.nodes[node];
+        let most = if about.concurrency > 0 { about.concurrency } else { shape.reach[node].count_ones() };
+        if !about.roots.is_empty() {
+            let left = |cpu: &u32| match plan.machine.left.get(*cpu as usize) {
+                Some(left) => left.guarantee.share(),
+                None => exact::one(),
+            };
+            let sum = about.roots.iter().map(left).fold(exact::zero(), |sum, share| sum + share);
+            return Some(sum.min(ratio(u64::from(most.max(1)), 1)));
+        }
+        self.total(plan, shape, &shape.parents[node], most)
+    }
+
+    /// The sum over several edges, of which at most `most` CPUs can serve at once; not known when none is. Edges from
+    /// the same CPU add up: they are never served at the same time. Those from several CPUs add up only if they may
+    /// be served at the same time.
+    pub fn total(&self, plan: &Plan, shape: &Shape, above: &[usize], most: u32) -> Option<Share> {
+        let mut by_cpus: Vec<(u64, Share)> = Vec::new();
+        for edge in above.iter().filter(|edge| !plan.edges[**edge].when_spent) {
+            let Some(rate) = &self.edge[*edge] else { continue };
+            let cpus = shape.reach[plan.edges[*edge].parent];
+            match by_cpus.iter_mut().find(|(other, _)| *other == cpus) {
+                Some((_, sum)) => *sum += rate,
+                None => by_cpus.push((cpus, rate.clone())),
+            }
+        }
+        by_cpus.sort_by(|a, b| b.1.cmp(&a.1));
+        let most = most.max(1);
+        by_cpus
+            .into_iter()
+            .map(|(_, rate)| rate)
+            .take(most as usize)
+            .reduce(|sum, rate| sum + rate)
+            .map(|sum| sum.min(ratio(u64::from(most), 1)))
+    }
+}
+
+/// The most that each node and task may ask for in the long run; `None`: everything.
+struct Asks {
+    node: Vec<Share>,
+    task: Vec<Share>,
+}
+
+impl Asks {
+    fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
+        let task = |index: usize| match (&plan.tasks[index].load, trust) {
+            (Some(load), Trust::Loads) => utilisation(load).unwrap_or_else(exact::one),
+            (None, Trust::Loads) => exact::zero(),
+            (_, Trust::Nobody) => exact::one(),
+        };
+        let mut asks = Self {
+            node: vec![exact::zero(); plan.nodes.len()],
+            task: (0..plan.tasks.len()).map(task).collect(),
+        };
+        for node in shape.order.iter().rev() {
+            let most = ratio(u64::from(shape.reach[*node].count_ones()), 1);
+            let budget = policies::by_number(plan.nodes[*node].policy).and_then(BudgetParams::of);
+            let edges = shape.children[*node].iter().map(|edge| &plan.edges[*edge]);
+            let sum = match budget {
+                Some(at) => exact::sum(edges.map(|edge| (at.budget(edge), at.period(edge)))),
+                // Who takes in threads that match nothing may have any number of them.
+                None if plan.nodes[*node].default && trust == Trust::Nobody => most.clone(),
+                None => edges.fold(exact::zero(), |sum, edge| exact::add(&sum, &asks.child(edge.child))),
+            };
+            asks.node[*node] = sum.min(most);
+        }
+        asks
+    }
+
+    fn child(&self, child: Child) -> Share {
+        match child {
+            Child::Node(node) => self.node[node].clone(),
+            Child::Task(task) => self.task[task].clone(),
+            Child::Set(_) => exact::one(),
+        }
+    }
+
+    /// What a node, itself supplied with `supply`, is sure to pass on through each of its edges.
+    fn pass_on(
+        &self,
+        plan: &Plan,
+        node: usize,
+        edges: &[usize],
+        supply: &Share,
+        rates: &mut [Option<Share>],
+    ) {
+        let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return };
+        let edge = |index: usize| &plan.edges[index];
+        let ask = |index: usize| self.child(edge(index).child);
+        if let Some(at) = BudgetParams::of(policy) {
+            for index in edges {
+                rates[*index] = Some(ratio(at.budget(edge(*index)), at.period(edge(*index))));
+            }
+        } else if let Some(at) = policies::position(&policy.edge_params, "weight") {
+            let weights: u64 = edges.iter().map(|index| edge(*index).params[at]).sum();
+            for index in edges {
+                rates[*index] = Some(supply * ratio(edge(*index).params[at], weights.max(1)));
+            }
+        } else if let Some(at) = policies::position(&policy.edge_params, "priority") {
+            let mut order = edges.to_vec();
+            order.sort_by_key(|index| std::cmp::Reverse(edge(*index).params[at]));
+            let mut above = exact::zero();
+            // Equals wait for each other.
+            for equals in order.chunk_by(|a, b| edge(*a).params[at] == edge(*b).params[at]) {
+                above = equals.iter().fold(above, |sum, index| exact::add(&sum, &ask(*index)));
+                for index in equals {
+                    rates[*index] =
+                        Some((supply - &above + ask(*index)).clamp(exact::zero(), supply.clone()));
+                }
+            }
+        } else if policy.heeds_deadlines {
+            let all = edges.iter().fold(exact::zero(), |sum, index| exact::add(&sum, &ask(*index)));
+            for index in edges {
+                rates[*index] = Some((supply - &all + ask(*index)).clamp(exact::zero(), supply.clone()));
+            }
+        } else if policy.edge_params.is_empty() {
+            // Turns of equal length: the policy knows no difference between its children.
+            let turns = ratio(1, edges.len().max(1) as u64);
+            for index in edges {
+                rates[*index] = Some(supply * &turns);
+            }
+        }
+    }
+}
