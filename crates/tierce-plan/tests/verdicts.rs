@@ -240,6 +240,8 @@ fn every_failure_is_explained() {
     let early = "budget = \"3ms\", period = \"10ms\", deadline = \"4ms\"";
     let inner = servers("", &[half]).replace("task.t0", "node.in")
         + "policy = \"reservation\"\n[task.x]\nunder.in = { budget = \"7ms\", period = \"10ms\" }\n";
+    let late = servers("", &[half]).replace("task.t0", "node.in")
+        + "policy = \"reservation\"\n[task.x]\nunder.in = { budget = \"58ms\", period = \"100ms\" }\n";
     let inside = servers("", &[half]).replace("task.t0", "node.in")
         + "policy = \"edf\"\n[task.x]\nunder.in = {}\nload = { period = \"10ms\", work = \"5ms\" }\n";
     let cases = [
@@ -249,6 +251,7 @@ fn every_failure_is_explained() {
             "would take 120 % of one CPU's time, and there is 100 %",
         ),
         ("budgets_must_fit_the_supply", inner, "take 70 % of a CPU, but `in` gets only 60 % itself"),
+        ("budgets_are_not_shown", late, "in some stretch of time that is less than what may be due"),
         (
             "budgets_must_fit_every_window",
             servers("", &[early, early]),
