@@ -5,11 +5,12 @@
 //!
 //! Where the machine has costs, what they take is left out of all promises (`overheads.rs`).
 //!
-//! Several parents on one CPU are a join. Nothing is promised yet of what several CPUs reach.
+//! Several parents on one CPU are a join. Of what several CPUs reach little is promised yet: what is
+//! directly below their common root.
 
 use crate::admission::NodeVerdict;
 use crate::derivation::{Origin, Step};
-use crate::given::{by_priority, in_turns, reserved, shared_by_weight};
+use crate::given::{by_priority, in_turns, on_several, reserved, shared_by_weight};
 use crate::model::{Child, Edge, Plan, TaskSet};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
@@ -107,10 +108,11 @@ impl Promises {
             promises.pass_on(plan, shape, *index, &verdicts[*index], (overheads, &takes));
         }
         for task in 0..plan.tasks.len() {
-            promises.tasks[task] = if shape.task_reach(plan, task).count_ones() > 1 {
+            let above = &shape.task_parents[task];
+            promises.tasks[task] = if shape.task_reach(plan, task).count_ones() > 1 && above.len() > 1 {
                 Promise::nothing(format!("several CPUs reach `{}`", plan.tasks[task].name))
             } else {
-                promises.joined(plan, &shape.task_parents[task])
+                promises.joined(plan, above)
             };
         }
         promises
@@ -203,7 +205,12 @@ impl Promises {
         let name = &node.name;
         let position = |parameter| policies::position(&policy.edge_params, parameter);
         let given = if shape.shared(index) {
-            vec![Promise::nothing(format!("several CPUs reach `{name}`")); edges.len()]
+            let given = on_several(plan, shape, index, policy, verdict, overheads);
+            let missing = given.iter().find(|given| given[0].guarantee.kind() == Kind::Null);
+            if let (Some(_), Some(missing)) = (policies::budget_and_period(policy), missing) {
+                self.unfit.push((index, missing[0].because.clone()));
+            }
+            given
         } else if let Some(budgets) = policies::budget_and_period(policy) {
             match reserved(plan, edges, policy, budgets, index, &received, verdict, overheads) {
                 Ok(given) => given,

@@ -351,9 +351,34 @@ fn what_is_not_promised_says_why() {
     let (_, admission) = admit(
         "[machine]\ncpus = 2\n[node.all]\npolicy = \"fair\"\ncpus = \"all\"\n[task.a]\nunder.all = {}\nneeds = \"PS 1/2\"\n",
     );
-    let reason = "nothing is promised to it: several CPUs reach `a`";
+    let reason = "nothing is promised to it: several CPUs reach `all`";
     assert_eq!(admission.tasks[0].needs[0].as_ref().unwrap_err(), reason);
     assert!(!admission.holds);
+}
+
+#[test]
+fn a_root_of_several_cpus_gives_them_to_the_highest_and_keeps_budgets() {
+    let two = |policy: &str, edges: [&str; 3]| {
+        let mut text = format!("[machine]\ncpus = 2\n[node.all]\npolicy = \"{policy}\"\ncpus = \"all\"\n");
+        for (task, edge) in edges.iter().enumerate() {
+            text += &format!("[task.t{task}]\nunder.all = {{ {edge} }}\n");
+        }
+        let admission = Plan::parse(&text, "two.toml").unwrap().admit();
+        let promised = admission.tasks.iter().map(|task| task.promises[0].guarantee.to_string());
+        (promised.collect::<Vec<_>>(), admission.holds)
+    };
+    let (promised, holds) = two("fixed-priority", ["priority = 1", "priority = 3", "priority = 2"]);
+    assert_eq!((&*promised, holds), (&["NULL", "ALL", "ALL"].map(String::from)[..], true));
+    // Three of the same priority are one too many.
+    let (promised, _) = two("fixed-priority", ["priority = 1"; 3]);
+    assert_eq!(promised, ["NULL"; 3]);
+    let budget = "budget = \"3ms\", period = \"10ms\"";
+    let (promised, holds) = two("reservation", [budget; 3]);
+    assert_eq!((&*promised, holds), (&["RESBH 3ms 10ms"; 3].map(String::from)[..], true));
+    // Deadlines before the ends of periods are not looked at there: such budgets are not relied on.
+    let early = "budget = \"3ms\", period = \"10ms\", deadline = \"9ms\"";
+    let (promised, holds) = two("reservation", [budget, budget, early]);
+    assert_eq!((&*promised, holds), (&["NULL"; 3].map(String::from)[..], false));
 }
 
 #[test]

@@ -129,19 +129,22 @@ fn plan(seed: u64) -> String {
     match maker.between(0, 5) {
         0 => {
             maker.text += "machine.cpus = 2\n";
-            let policy = ["edf", "fixed-priority"][maker.between(0, 1) as usize];
+            let policy = ["edf", "fixed-priority", "reservation"][maker.between(0, 2) as usize];
             let _ = writeln!(maker.text, "[node.top]\npolicy = \"{policy}\"\ncpus = \"all\"");
             let count = maker.between(2, 5);
             for child in 0..count {
-                let edge = if policy == "edf" {
-                    String::new()
-                } else {
-                    format!("priority = {}", child / 2 + child % 2)
-                };
                 let period = maker.period();
-                maker.task(&format!("under.top = {{ {edge} }}"), 2 * share * 3 / 4 / count, period);
+                let budget = (period * share / count / 100 / 50 * 50).clamp(50, period);
+                let (edge, part) = match policy {
+                    "edf" => (String::new(), 2 * share * 3 / 4 / count),
+                    "fixed-priority" => {
+                        (format!("priority = {}", child / 2 + child % 2), 2 * share * 3 / 4 / count)
+                    }
+                    _ => (format!("budget = \"{budget}us\", period = \"{period}us\""), share / count),
+                };
+                maker.task(&format!("under.top = {{ {edge} }}"), part.max(1), period);
             }
-            if maker.between(0, 3) == 0 {
+            if maker.between(0, 3) == 0 && policy != "reservation" {
                 maker.node("under.top = {}", share / 4, 1);
             }
         }
