@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
+use std::time::Duration;
 use tierce_plan::{Child, Ids, Members, Plan, Thread};
 use tierce_policy::{raw, Control, TASK};
 use tierce_trace::{Event, Kind, Renumber, Report, Seen, Source, Stats, TraceHeader};
@@ -18,6 +19,9 @@ const NEWS_CPU: u32 = 4;
 const NEWS_BACK: u32 = 5;
 /// NEWS_LOST: a thread may not run where its place is.
 const NEWS_LOST: u32 = 6;
+
+/// How long events are read before news of threads are heard: where much happens the reading may never be done.
+const READ_MAX: Duration = Duration::from_millis(10);
 
 /// Why a thread that is dead has no place: nobody wants to know.
 const GONE: &str = "it is gone";
@@ -71,6 +75,8 @@ pub struct Live {
     news_ring: Ring,
     lost: u64,
     missed: u64,
+    /// More is to be read.
+    behind: bool,
     dead: u64,
     start_ns: u64,
     kernel: Kernel,
@@ -134,6 +140,7 @@ impl Live {
             news_ring,
             lost: 0,
             missed: 0,
+            behind: false,
             dead: 0,
             start_ns,
             kernel,
@@ -219,8 +226,8 @@ impl Live {
 
     /// Take over what the kernel side has told, and free what dead threads left.
     pub(crate) fn collect(&mut self) -> Result<()> {
-        self.records_ring.drain()?;
-        self.entries_ring.drain()?;
+        self.records_ring.drain(Duration::MAX)?;
+        self.entries_ring.drain(Duration::MAX)?;
         self.reap()
     }
 
@@ -357,8 +364,8 @@ impl Live {
     /// Take in what happened: news of threads, events, entries. Call a few times a second at least. `keep` gets the
     /// events, 32 bytes each, then the recorded entries, 48 bytes each.
     pub fn turn(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
-        self.drain(keep)?;
-        self.news_ring.drain()?;
+        self.read(READ_MAX, keep)?;
+        let all = self.news_ring.drain(READ_MAX)?;
         let mut news = std::mem::take(&mut *self.news.borrow_mut());
         news.sort_unstable();
         news.dedup();
@@ -385,7 +392,14 @@ impl Live {
             }
         }
         self.reap()?;
-        self.drain(keep)
+        self.read(READ_MAX, keep)?;
+        self.behind |= !all;
+        Ok(())
+    }
+
+    /// More has happened than the last turn took in: it should not be long to the next.
+    pub fn is_behind(&self) -> bool {
+        self.behind
     }
 
     /// A CPU came or went. What waits on one that goes keeps it from going: every thread is queued anew. Threads of a
@@ -415,10 +429,15 @@ impl Live {
         Ok(())
     }
 
-    /// Events and entries only.
+    /// Events and entries only, all that there are.
     pub fn drain(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
-        self.records_ring.drain()?;
-        self.entries_ring.drain()?;
+        self.read(Duration::MAX, keep)
+    }
+
+    fn read(&mut self, longest: Duration, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+        let records = self.records_ring.drain(longest)?;
+        let entries = self.entries_ring.drain(longest)?;
+        self.behind = !records || !entries;
         let side = self.kernel.side();
         let mut bytes = std::mem::take(&mut *self.events.borrow_mut());
         if side.lost != self.lost {

@@ -8,6 +8,7 @@ use std::mem::{size_of, zeroed};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, Once};
+use std::time::{Duration, Instant};
 
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tierce.bpf.o.zst"));
 
@@ -406,12 +407,21 @@ impl Ring {
         0
     }
 
-    /// Pass on all records there are; how many.
-    pub fn drain(&mut self) -> Result<usize> {
-        // SAFETY: a valid ring.
-        let count = unsafe { sys::ring_buffer__consume(self.raw.as_ptr()) };
-        ensure!(count >= 0, "reading records: {}", Error::from_raw_os_error(-count));
-        Ok(count as usize)
+    /// Pass on the records there are, for about that long: they may come faster than they are read. Whether that was all.
+    pub fn drain(&mut self, longest: Duration) -> Result<bool> {
+        const AT_ONCE: sys::size_t = 1024;
+        let begun = Instant::now();
+        loop {
+            // SAFETY: a valid ring.
+            let count = unsafe { sys::ring_buffer__consume_n(self.raw.as_ptr(), AT_ONCE) };
+            ensure!(count >= 0, "reading records: {}", Error::from_raw_os_error(-count));
+            if (count as sys::size_t) < AT_ONCE {
+                return Ok(true);
+            }
+            if begun.elapsed() >= longest {
+                return Ok(false);
+            }
+        }
     }
 }
 

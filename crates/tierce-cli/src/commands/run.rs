@@ -218,7 +218,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 interval * (shown.elapsed().as_nanos() / interval.as_nanos()).min(u32::MAX.into()) as u32;
             print(&so_far(&live), args.json, true)?;
         }
-        server.wait(Duration::from_millis(20));
+        server.wait(Duration::from_millis(if live.is_behind() { 0 } else { 20 }));
     };
     drop(server);
     for line in remarks(&live) {
