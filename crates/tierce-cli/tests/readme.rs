@@ -3,12 +3,15 @@
 
 use std::process::Command;
 
+/// The plan in the README, and what follows it.
+fn plan() -> (&'static str, &'static str) {
+    let (_, rest) = include_str!("../../../README.md").split_once("```toml\n").expect("a plan in the README");
+    rest.split_once("```").expect("its end")
+}
+
 #[test]
 fn the_plan_of_the_readme_holds() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let page = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
-    let (_, rest) = page.split_once("```toml\n").expect("a plan in the README");
-    let (plan, _) = rest.split_once("```").expect("its end");
+    let (plan, _) = plan();
     assert!(plan.lines().count() <= 20, "the plan in twenty lines has more");
 
     let path = std::env::temp_dir().join(format!("tierce-readme-{}.toml", std::process::id()));
@@ -26,10 +29,7 @@ fn the_plan_of_the_readme_holds() {
 
 #[test]
 fn the_refusal_of_the_readme_is_what_check_says() {
-    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
-    let page = std::fs::read_to_string(format!("{root}/README.md")).unwrap();
-    let (_, rest) = page.split_once("```toml\n").expect("a plan in the README");
-    let (plan, rest) = rest.split_once("```").expect("its end");
+    let (plan, rest) = plan();
     let longer = plan.replace("work = \"1.8ms\"", "work = \"2.5ms\"");
     assert_ne!(plan, longer);
     let folder = std::env::temp_dir().join(format!("tierce-readme-{}", std::process::id()));
