@@ -23,7 +23,7 @@
  * Gives up: unused budget (below a root nobody gets slack from here: add a second parent for that).
  * Conservation: replenished + debt written off - budget cut - charged = remaining; in a period supply <= budget + floor +
  * lateness.
- * Source: Abeni & Buttazzo 1998, hard form; OXC 2.3 with READINGS' correction (a new deadline counts from now).
+ * Source: Abeni & Buttazzo 1998, hard form; OXC 1.1, corrected: a new deadline counts from now.
  */
 #include "service.h"
 

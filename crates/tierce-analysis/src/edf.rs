@@ -17,10 +17,13 @@
 //! them says.
 //!
 //! Blocking: within windows from one task's deadline to the next longer one the blocking of the former counts, as with
-//! the stack resource policy (Baker 1991; Zhang & Burns 2013).
+//! the stack resource policy (Baker 1991; Zhang & Burns 2013): who blocks is due after the window, so has a longer deadline than
+//! that task, and keeps it waiting if he does so to one of a shorter deadline. That of a task counts, too, in windows
+//! shorter than its deadline where jitter lets it be due in them.
 //!
 //! **Response times** (Spuri 1996): the longest response of a task is found in a busy period that begins with all others
-//! released together, for one of the places of its own releases at which its deadline coincides with another one.
+//! released together, for one of the places of its own releases at which its deadline coincides with another one. Blocking is
+//! that of the window from there to its deadline: who waits for a job that is blocked waits, too.
 
 use crate::quotient::{quick_upto, quotient, reciprocal};
 use crate::supply::{with_supply, Supply, TimeFor};
@@ -75,7 +78,6 @@ struct Due {
     period_ns: u64,
     work_ns: u64,
     reciprocal: u64,
-    blocking_ns: u64,
 }
 
 impl Edf {
@@ -129,7 +131,6 @@ impl Edf {
                 period_ns: task.period_ns,
                 work_ns: task.work_ns,
                 reciprocal: reciprocal(task.period_ns),
-                blocking_ns: task.blocking_ns,
             });
         }
         if tasks.is_empty() {
@@ -176,8 +177,9 @@ impl Edf {
             // Windows from this deadline on, below the next longer one, have the same blocking.
             let first = self.due[bands - 1].first_ns;
             let same = self.due[..bands].iter().rev().take_while(|due| !blocked || due.first_ns == first);
-            let (count, blocking) =
-                same.fold((0, 0), |(count, most), due| (count + 1, due.blocking_ns.max(most)));
+            let count = same.count();
+            // Not more in the windows above.
+            let blocking = if blocked { blocking_within(tasks, first) } else { 0 };
             let lower = if blocked { first } else { self.due[0].first_ns };
             let found = if quick {
                 descend::<S, true>(&self.due, supply, blocking, lower, upper, windows)
@@ -302,6 +304,14 @@ fn descend<S: TimeFor, const QUICK: bool>(
     Demand::Met
 }
 
+/// How long work that is due after a window may delay what is due within it.
+fn blocking_within(tasks: &[Task], window: u64) -> u64 {
+    let longest = tasks.iter().map(|task| task.deadline_ns).filter(|deadline| *deadline <= window).max();
+    let due = |task: &&Task| task.deadline_ns.saturating_sub(task.jitter_ns) <= window;
+    let blocked = tasks.iter().filter(due).filter(|task| Some(task.deadline_ns) >= longest);
+    blocked.map(|task| task.blocking_ns).max().unwrap_or(0)
+}
+
 /// Work released and due within a window.
 #[inline]
 fn due_within<const QUICK: bool>(due: &[Due], window: u64) -> u64 {
@@ -411,7 +421,8 @@ fn completion<S: TimeFor>(
 ) -> Option<u64> {
     let deadline = release + signed(task.deadline_ns);
     let own = (release + signed(task.jitter_ns)) / signed(task.period_ns) + 1;
-    let own = (own as u64).saturating_mul(task.work_ns).saturating_add(task.blocking_ns);
+    let blocking = blocking_within(tasks, deadline.max(0) as u64);
+    let own = (own as u64).saturating_mul(task.work_ns).saturating_add(blocking);
     let mut window = supply.time_for(own).max(least);
     loop {
         if *steps == 0 || window > WINDOW_MAX_NS {

@@ -171,7 +171,10 @@ impl FixedPriority {
         let mut first = 0;
         while first < tasks.len() {
             let last = (first + 1..tasks.len()).find(|at| !same(first, *at)).unwrap_or(tasks.len());
+            // Who waits for an equal that is blocked waits, too.
+            let blocking_ns = tasks[first..last].iter().map(|task| task.blocking_ns).max().unwrap_or(0);
             for (index, task) in tasks.iter().enumerate().take(last).skip(first) {
+                let task = &Task { blocking_ns, ..*task };
                 let response = if last > bounded {
                     Response::Unbounded
                 } else {

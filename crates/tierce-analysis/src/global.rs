@@ -43,9 +43,9 @@ const STEPS_MAX: u32 = 2_000;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Test {
     /// EDF, all tasks at once: Σ δ ≤ m − (m − 1)·max δ with δ = C/(D − J). Goossens, Funk & Baruah, "Priority-driven
-    /// scheduling of periodic task systems on multiprocessors", Real-Time Systems 25, 2003, for D = T (Theorem 3 in Bertogna,
-    /// Cirinei & Lipari 2005); with densities Theorem 4 there. With jitter: a job may run at the rate δ from when it is ready, and a
-    /// task's jobs do not overlap, which is all that the proof needs.
+    /// scheduling of periodic task systems on multiprocessors", Real-Time Systems 25(2-3), 2003, Theorem 5, for D = T; with
+    /// densities Bertogna, Cirinei & Lipari 2005, Theorem 4. With jitter: a job may run at the rate δ from when it is ready,
+    /// and a task's jobs do not overlap, which is all that the proof needs.
     Gfb,
     /// EDF, task by task, any window that ends with a deadline: limited carry-in (see [`Mpr`]). Baruah, "Techniques for
     /// multiprocessor global schedulability analysis", RTSS 2007: Theorem 2, that is equation 8 with the works of equations 3
@@ -64,9 +64,9 @@ pub enum Test {
     Rta,
     /// Response times under fixed priorities with limited carry-in: before the window some CPU had no work of higher
     /// priority, so at most m − 1 tasks bring some. Guan, Stigge, Yi & Yu, "New response time bounds for fixed priority
-    /// multiprocessor scheduling", RTSS 2009, equation 12 with the works of equations 5 to 9; Davis & Burns, "Improved priority assignment for global fixed priority
-    /// pre-emptive scheduling in multiprocessor real-time systems", Real-Time Systems 47, 2011. Not among equal
-    /// priorities, where an earlier job of the task itself may occupy that CPU.
+    /// multiprocessor scheduling", RTSS 2009, equation 12 with the works of equations 5 to 9, for D ≤ T; Davis & Burns, "Improved
+    /// priority assignment for global fixed priority pre-emptive scheduling in multiprocessor real-time systems", Real-Time
+    /// Systems 47(1), 2011. Not among equal priorities, where an earlier job of the task itself may occupy that CPU.
     RtaLc,
 }
 

@@ -223,7 +223,7 @@ fn response_times_are_bounds() {
     println!("{sets} sets, {verdicts} schedules each of fixed priorities and EDF");
 }
 
-/// Equal priorities: each member of a level has the others above it.
+/// Equal priorities: each member of a level has the others above it, and waits when one of them is blocked.
 #[test]
 fn equal_priorities() {
     let mut draw = Draw::new(3);
@@ -233,6 +233,8 @@ fn equal_priorities() {
         let levels = [0, 1, 1, 2];
         let supply = draw.supply();
         let together = analysis.responses_by_level(&tasks, &levels, &supply).to_vec();
+        let longest = tasks[1].blocking_ns.max(tasks[2].blocking_ns);
+        tasks[1..3].iter_mut().for_each(|task| task.blocking_ns = longest);
         let apart = analysis.responses(&tasks, &supply).to_vec();
         tasks.swap(1, 2);
         let swapped = analysis.responses(&tasks, &supply).to_vec();
@@ -356,6 +358,103 @@ fn edf_response_times_are_exact() {
         assert_eq!(responses, longest, "{tasks:?}");
         exact += 1;
     }
+}
+
+/// Earliest deadline first with a resource that each job of some tasks holds for its first `held` slots, by the stack
+/// resource policy: nobody who could use it, and nobody of a longer deadline than one who could, begins meanwhile.
+fn play_with_resource(tasks: &[Task], held: &[u64], jobs: &Jobs, slots: u64) -> Vec<i64> {
+    let shortest = users(tasks, held).map(|user| tasks[user].deadline_ns).min().unwrap_or(u64::MAX);
+    let mut jobs = jobs.clone();
+    jobs.sort();
+    let mut longest = vec![0; tasks.len()];
+    let (mut come, mut ready) = (0, Vec::<(i64, usize, u64)>::new());
+    for slot in 0..slots {
+        while come < jobs.len() && jobs[come].0 <= slot {
+            let (_, release, task) = jobs[come];
+            ready.push((release + tasks[task].deadline_ns as i64, task, 0));
+            come += 1;
+        }
+        let Some(mut first) = (0..ready.len()).min_by_key(|at| ready[*at]) else { continue };
+        let holds = |(_, task, done): &(i64, usize, u64)| 0 < *done && *done < held[*task];
+        if ready[first].2 == 0 && tasks[ready[first].1].deadline_ns >= shortest {
+            first = ready.iter().position(holds).unwrap_or(first);
+        }
+        let (due, task, done) = &mut ready[first];
+        *done += 1;
+        if *done == tasks[*task].work_ns {
+            let response = slot as i64 + 1 - (*due - tasks[*task].deadline_ns as i64);
+            longest[*task] = longest[*task].max(response);
+            ready.remove(first);
+        }
+    }
+    longest
+}
+
+fn users<'t>(tasks: &'t [Task], held: &'t [u64]) -> impl Iterator<Item = usize> + 't {
+    (0..tasks.len()).filter(|at| held[*at] > 0)
+}
+
+/// Blocking under EDF, whoever is blocked: a task with a short deadline that waits for a resource makes those wait that have
+/// longer ones and no resource.
+#[test]
+fn blocking_holds_for_edf() {
+    let mut draw = Draw::new(9);
+    let mut edf = Edf::new();
+    let (mut bounded, mut met, mut reached) = (0, 0, 0);
+    for round in 0..12_000 {
+        let count = 3 + draw.upto(1);
+        let mut tasks = draw.tasks(count, round % 2 == 0, false);
+        let held: Vec<_> =
+            tasks.iter().map(|task| if draw.upto(2) > 0 { draw.upto(task.work_ns) } else { 0 }).collect();
+        let shortest = users(&tasks, &held).map(|user| tasks[user].deadline_ns).min().unwrap_or(u64::MAX);
+        // Jobs of a task do not overtake each other.
+        tasks.iter_mut().for_each(|task| task.jitter_ns = task.jitter_ns.min(task.period_ns));
+        for at in 0..tasks.len() {
+            // Whoever is due later may have begun one slot before.
+            let task = tasks[at];
+            let later = |other: &usize| tasks[*other].deadline_ns + task.jitter_ns > task.deadline_ns;
+            let blocks = users(&tasks, &held).filter(|other| *other != at && later(other));
+            let longest = blocks.map(|other| held[other] - 1).max().unwrap_or(0);
+            tasks[at].blocking_ns = if shortest <= task.deadline_ns { longest } else { 0 };
+        }
+        let responses: Option<Vec<_>> =
+            edf.responses(&tasks, &Supply::WHOLE).iter().map(|response| response.ns()).collect();
+        let Some(responses) = responses else { continue };
+        let demand = edf.demand(&tasks, &Supply::WHOLE);
+        bounded += 1;
+        met += u32::from(demand == Demand::Met);
+        for _ in 0..6 {
+            let jobs = random_jobs(&tasks, 150, &mut draw);
+            let played = play_with_resource(&tasks, &held, &jobs, 150);
+            for ((task, response), played) in tasks.iter().zip(&responses).zip(played) {
+                let what = || format!("{task:?} of {tasks:?}, held {held:?}: {played}, not {response}");
+                assert!(played as u64 <= *response, "{}", what());
+                assert!(demand != Demand::Met || played as u64 <= task.deadline_ns, "{}", what());
+                reached += u32::from(played as u64 == *response && task.blocking_ns > 0);
+            }
+        }
+    }
+    println!("{bounded} sets, {met} met, {reached} times as long as computed");
+    assert!(bounded > 3_000 && met > 500 && reached > 100, "{bounded} {met} {reached}");
+}
+
+/// The last one holds what the first one needs, for 4 from -1 on. At 0 the first one comes 5 late, due at 5, and the second
+/// one, due at 7: one waits for the other, which waits for 3, and is done at 8.
+#[test]
+fn blocking_of_a_late_job() {
+    let task = |work, deadline_ns, jitter_ns, blocking_ns| Task {
+        deadline_ns,
+        jitter_ns,
+        blocking_ns,
+        ..Task::new(work, 30)
+    };
+    let tasks = [task(2, 10, 5, 3), task(3, 7, 0, 0), task(4, 12, 0, 0)];
+    let played = play_with_resource(&tasks, &[1, 0, 4], &vec![(0, -1, 2), (1, -4, 0), (1, 1, 1)], 20);
+    assert_eq!(played, [10, 8, 5]);
+    let mut edf = Edf::new();
+    let found = edf.demand(&tasks, &Supply::WHOLE);
+    assert_eq!(found, Demand::Exceeds { window_ns: 7, due_ns: 8 });
+    assert_eq!(edf.responses(&tasks, &Supply::WHOLE)[1], Response::Within(8));
 }
 
 /// The ghost task of HLS 6.1 gives the same response times as the exact supply.
