@@ -11,7 +11,7 @@
  *   3. A child that lost the CPU without blocking keeps its place, ahead of all that came after it.
  * Gives up: any promise to lower priorities; put a reservation below the higher ones when they must not starve others.
  * Conservation: the order holds exactly the READY edges; each has a turn of its own.
- * Source: HLS 5.3.1, Table 5.1; first come, first served among equals as in POSIX SCHED_FIFO.
+ * Source: HLS 5.3.1.1, Table 5.1; first come, first served among equals as in POSIX SCHED_FIFO.
  */
 #include "service.h"
 

@@ -12,7 +12,7 @@
  *   3. A child that lost the CPU without blocking keeps its turn and the rest of its quantum.
  * Gives up: proportional shares of children that block, and latency: n - 1 quanta pass before a newcomer runs.
  * Conservation: the order holds exactly the READY edges; each has a turn of its own.
- * Source: HLS 5.3.1, Table 5.1.
+ * Source: HLS 5.3.1.6 (time sharing), Table 5.1.
  */
 #include "service.h"
 

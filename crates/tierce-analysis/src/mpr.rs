@@ -13,7 +13,7 @@
 //! ```
 //!
 //! Example: 6 per 5 on 2 CPUs: nothing within 4, then 2 per 1: sbf(7) = 6; nothing more until 9.
-//! Θ/m is not rounded: where m does not divide the budget, the papers' form in whole time units gives up to m − 1 more.
+//! Θ/m is not rounded: where m does not divide the budget, the papers' form in whole time units may say more.
 //!
 //! **Demand.** Let a job of task k, ready at a, be the first to miss, and look at the window from the last time t₀ ≤ a before which
 //! fewer than m jobs were ready: m − 1 tasks at most bring work into it. Of its length t = a − t₀ + D all supply but that next to

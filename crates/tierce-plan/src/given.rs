@@ -119,17 +119,34 @@ fn highest_on_several(
     }
 }
 
-pub fn by_priority(
-    plan: &Plan,
-    shape: &Shape,
-    node: usize,
-    at: usize,
-    received: &[Promise],
-    (overheads, takes): (&Overheads, &Takes),
-) -> Vec<Vec<Promise>> {
-    let (name, edges) = (&plan.nodes[node].name, &shape.children[node]);
+/// A node that one CPU reaches, and what it is promised.
+pub struct Node<'a> {
+    pub plan: &'a Plan,
+    pub index: usize,
+    /// To its children.
+    pub edges: &'a [usize],
+    pub received: &'a [Promise],
+    pub overheads: &'a Overheads<'a>,
+    /// 1 where its policy has none.
+    pub quantum_ns: u64,
+}
+
+impl Node<'_> {
+    fn name(&self) -> &str {
+        &self.plan.nodes[self.index].name
+    }
+
+    /// To none of its children.
+    fn gives_nothing(&self, because: String) -> Vec<Vec<Promise>> {
+        vec![Promise::nothing(because); self.edges.len()]
+    }
+}
+
+pub fn by_priority(node: &Node, shape: &Shape, takes: &Takes, at: usize) -> Vec<Vec<Promise>> {
+    let Node { plan, index, edges, received, overheads, .. } = *node;
+    let name = node.name();
     let priority = |edge: &usize| plan.edges[*edge].params[at];
-    let crowd = of_crowd(plan, node, edges, at);
+    let crowd = of_crowd(plan, index, edges, at);
     let mut order: Vec<_> = (0..edges.len()).collect();
     order.sort_by_key(|place| std::cmp::Reverse(priority(&edges[*place])));
     let mut given = vec![Vec::new(); edges.len()];
@@ -230,22 +247,17 @@ fn known<T>(none: bool, costs: impl FnOnce() -> Result<T, String>) -> Result<Opt
     costs().map(Some).map_err(|unknown| format!("how often others come between is not known: {unknown}"))
 }
 
-#[allow(clippy::too_many_arguments)]
 pub fn reserved(
-    plan: &Plan,
-    edges: &[usize],
+    node: &Node,
     policy: &PolicyRecord,
     (budget, period): (usize, usize),
-    index: usize,
-    received: &[Promise],
     verdict: &NodeVerdict,
-    overheads: &Overheads,
 ) -> Result<Vec<Vec<Promise>>, String> {
-    let name = &plan.nodes[index].name;
+    let Node { plan, index, edges, received, overheads, .. } = *node;
+    let name = node.name();
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
-    let all = |because: String| vec![Promise::nothing(because); edges.len()];
     if !verdict.failures.is_empty() {
-        return Ok(all(format!("the budgets of `{name}` do not fit")));
+        return Ok(node.gives_nothing(format!("the budgets of `{name}` do not fit")));
     }
     let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
     let (place, admitted) = if let Some(place) = whole_cpu {
@@ -325,21 +337,11 @@ fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
     Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
 }
 
-#[allow(clippy::too_many_arguments)]
-pub fn shared_by_weight(
-    plan: &Plan,
-    edges: &[usize],
-    weight: usize,
-    warp: Option<usize>,
-    quantum_ns: u64,
-    index: usize,
-    received: &[Promise],
-    overheads: &Overheads,
-) -> Vec<Vec<Promise>> {
-    let name = &plan.nodes[index].name;
-    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>) -> Vec<Vec<Promise>> {
+    let Node { plan, index, edges, received, overheads, quantum_ns } = *node;
+    let name = node.name();
     if let Some(crowd) = crowd(plan, index) {
-        return all(crowd);
+        return node.gives_nothing(crowd);
     }
     let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
     let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
@@ -353,11 +355,11 @@ pub fn shared_by_weight(
         Some((place, supply?))
     });
     let Some((place, supply)) = supply else {
-        return all(format!("nothing is promised to `{name}`: {}", received[0].because));
+        return node.gives_nothing(format!("nothing is promised to `{name}`: {}", received[0].because));
     };
     let switch_ns = overheads.switch_ns(index);
     if !overheads.is_none() && (warped || switch_ns >= quantum_ns) {
-        return all(format!(
+        return node.gives_nothing(format!(
             "`{name}`: what switches cost is not bounded with warp, nor with a quantum as short as a switch"
         ));
     }
@@ -407,27 +409,20 @@ pub fn shared_by_weight(
             });
             each.collect()
         }
-        Err(refusal) => all(format!("`{name}`: {refusal}")),
+        Err(refusal) => node.gives_nothing(format!("`{name}`: {refusal}")),
     }
 }
 
-pub fn in_turns(
-    plan: &Plan,
-    edges: &[usize],
-    quantum_ns: u64,
-    index: usize,
-    received: &[Promise],
-    overheads: &Overheads,
-) -> Vec<Vec<Promise>> {
-    let name = &plan.nodes[index].name;
-    let children = edges.len() as u64;
-    let all = |because: String| vec![Promise::nothing(because); edges.len()];
+pub fn in_turns(node: &Node) -> Vec<Vec<Promise>> {
+    let Node { plan, index, edges, received, overheads, quantum_ns } = *node;
+    let name = node.name();
     if let Some(crowd) = crowd(plan, index) {
-        return all(crowd);
+        return node.gives_nothing(crowd);
     }
+    let children = edges.len() as u64;
     let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
     let Some(place) = whole_cpu else {
-        return all(format!("`{name}` has no whole CPU: its turns may be of any length"));
+        return node.gives_nothing(format!("`{name}` has no whole CPU: its turns may be of any length"));
     };
     let switch_ns = overheads.switch_ns(index);
     let turn_ns = quantum_ns.saturating_add(switch_ns).saturating_mul(children);

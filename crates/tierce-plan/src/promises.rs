@@ -10,7 +10,7 @@
 
 use crate::admission::NodeVerdict;
 use crate::derivation::{Origin, Step};
-use crate::given::{by_priority, in_turns, on_several, reserved, shared_by_weight};
+use crate::given::{by_priority, in_turns, on_several, reserved, shared_by_weight, Node};
 use crate::model::{Child, Edge, Plan, TaskSet};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
@@ -198,11 +198,10 @@ impl Promises {
         verdict: &NodeVerdict,
         (overheads, takes): (&Overheads, &Takes),
     ) {
-        let node = &plan.nodes[index];
-        let Some(policy) = policies::by_number(node.policy) else { return };
-        let edges = &shape.children[index];
-        let received = self.nodes[index].clone();
-        let name = &node.name;
+        let Some(policy) = policies::by_number(plan.nodes[index].policy) else { return };
+        let (name, edges) = (&plan.nodes[index].name, &shape.children[index]);
+        let (received, quantum_ns) = (self.nodes[index].clone(), quantum(policy, &plan.nodes[index].params));
+        let node = Node { plan, index, edges, received: &received, overheads, quantum_ns };
         let position = |parameter| policies::position(&policy.edge_params, parameter);
         let given = if shape.shared(index) {
             let given = on_several(plan, shape, index, policy, verdict, overheads);
@@ -212,7 +211,7 @@ impl Promises {
             }
             given
         } else if let Some(budgets) = policies::budget_and_period(policy) {
-            match reserved(plan, edges, policy, budgets, index, &received, verdict, overheads) {
+            match reserved(&node, policy, budgets, verdict) {
                 Ok(given) => given,
                 Err(why) => {
                     let because = format!("`{name}`: {why}");
@@ -221,20 +220,11 @@ impl Promises {
                 }
             }
         } else if let Some(weight) = position("weight") {
-            shared_by_weight(
-                plan,
-                edges,
-                weight,
-                position("warp"),
-                quantum(policy, &node.params),
-                index,
-                &received,
-                overheads,
-            )
+            shared_by_weight(&node, weight, position("warp"))
         } else if let Some(priority) = position("priority") {
-            by_priority(plan, shape, index, priority, &received, (overheads, takes))
+            by_priority(&node, shape, takes, priority)
         } else if policy.edge_params.is_empty() {
-            in_turns(plan, edges, quantum(policy, &node.params), index, &received, overheads)
+            in_turns(&node)
         } else {
             let because = format!("`{name}` orders by deadlines: each child may have to wait for the others");
             vec![Promise::nothing(because); edges.len()]
