@@ -339,7 +339,7 @@ fn kernel_side(host: &Host, needs: &Needs) -> Vec<Check> {
         bpffs(host),
         memory(host),
     ]);
-    checks.extend([cpus(host), isolation(host)]);
+    checks.extend([huge_pages(host), cpus(host), isolation(host)]);
     checks
 }
 
@@ -644,6 +644,20 @@ fn memory(host: &Host) -> Check {
         }
         None => Check::found(WHAT, "not known"),
     }
+}
+
+/// khugepaged copies a process's pages into huge ones, and who touches that memory meanwhile sleeps until it is done; as a
+/// thread of the default node it may take long.
+fn huge_pages(host: &Host) -> Check {
+    const WHAT: &str = "huge pages";
+    let modes = host.text("/sys/kernel/mm/transparent_hugepage/enabled").unwrap_or_default();
+    if modes.contains("[always]") {
+        let found =
+            "of their own accord, in every process: a task may wait for khugepaged, which has no budget";
+        return Check::new(WHAT, State::Note, found)
+            .help("echo madvise > /sys/kernel/mm/transparent_hugepage/enabled");
+    }
+    Check::found(WHAT, "only where a program asks for them, or none")
 }
 
 /// Most CPUs of the kernel build.

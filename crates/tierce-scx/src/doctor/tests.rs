@@ -31,6 +31,7 @@ impl Machine {
             ("/proc/self/mounts", "bpf /sys/fs/bpf bpf rw 0 0\n"),
             ("/proc/meminfo", "MemTotal: 900000 kB\nMemAvailable:     800000 kB\n"),
             ("/proc/cmdline", "quiet\n"),
+            ("/sys/kernel/mm/transparent_hugepage/enabled", "always [madvise] never\n"),
             ("/sys/kernel/sched_ext/state", "disabled\n"),
             ("/sys/kernel/security/lockdown", "[none] integrity confidentiality\n"),
             ("/sys/devices/system/cpu/online", "0-3\n"),
@@ -357,6 +358,7 @@ fn what_is_around() {
     machine.write("/sys/fs/cgroup/c/cpu.uclamp.min", "10.00\n");
     machine.write("/sys/devices/system/cpu/nohz_full", "3\n");
     machine.write("/proc/sys/kernel/sched_autogroup_enabled", "1\n");
+    machine.write("/sys/kernel/mm/transparent_hugepage/enabled", "[always] madvise never\n");
     machine.write("/proc/sys/kernel/sched_util_clamp_min", "200\n");
     let diagnosis = machine.examine();
     let text = diagnosis.to_string();
@@ -372,6 +374,7 @@ fn what_is_around() {
         "autogroup",
         "uclamp (kernel.sched_util_clamp_min)",
         "CPUs 3 have no tick",
+        "a task may wait for khugepaged",
         "waiting for 30 s",
     ] {
         assert!(text.contains(expected), "{expected}:\n{text}");
