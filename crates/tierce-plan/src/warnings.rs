@@ -28,6 +28,7 @@ impl Admission {
     /// - `reservation_is_much_larger`: a reservation is more than a tenth larger than its jobs need.
     /// - `switches_are_many`: more switches per second and CPU are to be expected than `[machine] switches_max`.
     /// - `delay_grows_with_children`: jobs or needs below a fair node, whose delay grows with each child.
+    /// - `interrupts_are_not_counted`: the machine's interrupts take time that no test takes into account.
     pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
         if !self.holds {
             return Vec::new();
@@ -37,6 +38,7 @@ impl Admission {
         self.larger(plan, &shape, &mut warnings);
         switches(plan, &shape, self, &mut warnings);
         self.delays(plan, &shape, &mut warnings);
+        warnings.extend(interrupts(plan));
         warnings.sort_by_key(|warning| warning.spot);
         warnings
     }
@@ -264,6 +266,22 @@ fn switches(plan: &Plan, shape: &Shape, found: &Admission, warnings: &mut Vec<Fa
                 .hint("longer periods or quanta; or set `[machine] switches_max`"),
         );
     }
+}
+
+/// They are for the simulator, and need not be bounded (`arrival = "poisson"`).
+fn interrupts(plan: &Plan) -> Option<Fault> {
+    let all = &plan.machine.interrupts;
+    let on = |cpu: u32| {
+        let hits = all.iter().filter(move |one| one.cpu.is_none_or(|hit| hit == cpu));
+        hits.map(|one| ratio(one.takes.max_ns(), one.every_ns.max(1)))
+            .fold(exact::zero(), |sum, one| exact::add(&sum, &one))
+    };
+    let most = (0..plan.machine.cpus).map(on).max().filter(|most| *most > exact::zero())?;
+    let message = "interrupts delay everything in the simulator, but nothing here counts them: deadlines may be missed, and less \
+                   be supplied than is promised";
+    let fault = Fault::new("interrupts_are_not_counted", all.first()?.spot, message);
+    let hint = "leave them out to see what the plan alone does, or leave room for them";
+    Some(fault.value(format!("{} of a CPU", percent(&most))).hint(hint))
 }
 
 /// How often per second a load wakes up.

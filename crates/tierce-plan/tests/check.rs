@@ -608,3 +608,18 @@ fn delays_that_grow_with_children_are_unwise() {
     let (plan, admission) = admit(&fair("needs = \"PSBE 1/2 39ms\""));
     assert!(!admission.holds && admission.warnings(&plan).is_empty());
 }
+
+/// A plan that holds and misses in the simulator, since that has interrupts.
+#[test]
+fn interrupts_are_not_counted() {
+    let with = |interrupts: &str| {
+        format!(
+            "[machine]\ncpus = 2\n{interrupts}\n[node.top]\npolicy = \"edf\"\ncpu = 0\n\
+             [task.a]\nunder.top = {{}}\nload = {{ period = \"10ms\", work = \"8ms\" }}\n"
+        )
+    };
+    assert!(warnings(&with("")).is_empty());
+    let two = "interrupts = [{ every = \"1ms\", takes = \"100us\" }, { cpu = 1, every = \"1ms\", takes = \"300us\" }]";
+    let hint = "leave them out to see what the plan alone does, or leave room for them";
+    assert_eq!(warnings(&with(two)), [format!("interrupts_are_not_counted: 40 % of a CPU > ; {hint}")]);
+}
