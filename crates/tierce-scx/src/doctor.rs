@@ -334,6 +334,7 @@ fn kernel_side(host: &Host, needs: &Needs) -> Vec<Check> {
         preemption(host),
         timers(host),
         jit(host),
+        tracing(host),
         rights(host),
         bpf(host),
         bpffs(host),
@@ -524,6 +525,24 @@ fn jit(host: &Host) -> Check {
         (Some(_), _) => Check::found(WHAT, "on"),
         (None, Some(false)) => {
             Check::missing(WHAT, "this kernel was built without CONFIG_BPF_JIT=y", OTHER_KERNEL)
+        }
+        (None, _) => Check::found(WHAT, "not seen to be off"),
+    }
+}
+
+/// A program of ours hangs on the function that changes a thread's name.
+fn tracing(host: &Host) -> Check {
+    const WHAT: &str = "function tracing";
+    let option = "CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS";
+    match (host.number("/proc/sys/kernel/ftrace_enabled"), host.option(option)) {
+        (Some(0), _) => {
+            let found =
+                "switched off (kernel.ftrace_enabled = 0): a thread that changes its name keeps its place";
+            Check::new(WHAT, State::Warning, found).help("sysctl kernel.ftrace_enabled=1")
+        }
+        (Some(_), _) => Check::found(WHAT, "on"),
+        (None, Some(false)) => {
+            Check::missing(WHAT, format!("this kernel was built without {option}=y"), OTHER_KERNEL)
         }
         (None, _) => Check::found(WHAT, "not seen to be off"),
     }

@@ -26,6 +26,7 @@ impl Machine {
             ("/proc/version", "Linux version 7.0.13 (gcc) #1 SMP PREEMPT_DYNAMIC Debian\n"),
             ("/proc/timer_list", "cpu: 0\n  .hres_active    : 1\n"),
             ("/proc/sys/net/core/bpf_jit_enable", "1\n"),
+            ("/proc/sys/kernel/ftrace_enabled", "1\n"),
             ("/proc/self/status", STATUS),
             ("/proc/self/uid_map", "         0          0 4294967295\n"),
             ("/proc/self/mounts", "bpf /sys/fs/bpf bpf rw 0 0\n"),
@@ -243,6 +244,15 @@ fn every_refusal() {
             "built without CONFIG_BPF_JIT=y",
             "boot a kernel",
         ),
+        (
+            "function tracing",
+            Box::new(|machine| {
+                machine.remove("/proc/sys/kernel/ftrace_enabled");
+                machine.config("CONFIG_SCHED_CLASS_EXT=y\n");
+            }),
+            "built without CONFIG_DYNAMIC_FTRACE_WITH_DIRECT_CALLS=y",
+            "boot a kernel",
+        ),
         ("rights", write("/proc/self/status", "CapEff:\t0000000000000000\n"), "no CAP_BPF and no CAP_PERFMON", "root"),
         ("rights", write("/proc/self/status", "CapEff:\t0000008000000000\n"), "no CAP_PERFMON", "root"),
         ("rights", write("/proc/self/status", "Name:\tx\n"), "not known", "mount proc"),
@@ -307,6 +317,11 @@ fn every_warning() {
             "rights",
             write("/proc/self/status", "CapEff:\t0000000000200000\n"),
             "no CAP_SYS_NICE (threads move to their entries only when they next block) and no CAP_SYS_PTRACE",
+        ),
+        (
+            "function tracing",
+            write("/proc/sys/kernel/ftrace_enabled", "0\n"),
+            "a thread that changes its name keeps its place",
         ),
         ("memory", write("/proc/meminfo", "MemAvailable:     50000 kB\n"), "48 MB available"),
         ("CPUs", remove("/sys/devices/system/cpu/online"), "not known which are online"),
