@@ -29,8 +29,8 @@ use crate::quotient::{quick_upto, quotient, reciprocal};
 use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, utilisation, Response, Task, WINDOW_MAX_NS};
 use num_bigint::BigInt;
-use num_rational::BigRational;
 use std::cmp::Ordering;
+use tierce_guarantee::{ratio, Exact};
 
 /// Windows that one demand test looks at.
 const WINDOWS_MAX: u32 = 4_000_000;
@@ -273,8 +273,8 @@ fn gcd(a: u64, b: u64) -> u64 {
 
 /// The same bound with an exact slack.
 fn exact_bound<S: TimeFor>(tasks: &[Task], supply: &S, early: f64) -> f64 {
-    let slack = BigRational::new(supply.rate().0.into(), supply.rate().1.into()) - utilisation(tasks);
-    let bound = BigRational::from_integer(BigInt::from(early.ceil() as u128)) / slack;
+    let slack = ratio(supply.rate().0, supply.rate().1) - utilisation(tasks);
+    let bound = Exact::from_integer(BigInt::from(early.ceil() as u128)) / slack;
     let bound = u64::try_from(bound.ceil().to_integer()).unwrap_or(u64::MAX);
     bound as f64 * (1.0 + 1e-5) + 2.0
 }

@@ -30,8 +30,7 @@
 
 use crate::mpr::{self, Mpr};
 use crate::task::{utilisation, Task};
-use num_rational::BigRational;
-use tierce_guarantee::whole;
+use tierce_guarantee::{whole, Exact};
 
 /// Passes over all tasks in which slacks may grow; each is sound, later ones are only better.
 const ROUNDS_MAX: u32 = 32;
@@ -137,7 +136,7 @@ fn room(task: &Task) -> Option<u64> {
 
 /// Whether more is asked for than there is, which is `rate` in the long run, or than one CPU has until a deadline. Then
 /// deadlines are missed for sure.
-pub fn overloaded(tasks: &[Task], rate: &BigRational) -> bool {
+pub fn overloaded(tasks: &[Task], rate: &Exact) -> bool {
     tasks.iter().any(|task| room(task).is_none()) || utilisation(tasks) > *rate
 }
 

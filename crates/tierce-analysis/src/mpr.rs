@@ -30,8 +30,7 @@
 //! every D.
 
 use crate::task::{utilisation, Task, WINDOW_MAX_NS};
-use num_rational::BigRational;
-use tierce_guarantee::whole;
+use tierce_guarantee::{ratio, whole, Exact};
 
 /// Windows that the test looks at for one task.
 const WINDOWS_MAX: u32 = 50_000;
@@ -64,8 +63,8 @@ impl Mpr {
     }
 
     /// CPU time per time in the long run.
-    pub fn rate(&self) -> BigRational {
-        BigRational::new(self.budget_ns.into(), self.period_ns.into())
+    pub fn rate(&self) -> Exact {
+        ratio(self.budget_ns, self.period_ns)
     }
 
     /// The least that any window of that length is given.

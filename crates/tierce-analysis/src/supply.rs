@@ -160,7 +160,7 @@ impl Supply {
         if guarantee.kind() != Kind::Psbe {
             return None;
         }
-        let part = |number: &BigInt| u64::try_from(number.clone()).ok();
+        let part = |number: BigInt| u64::try_from(number).ok();
         let (share, error) = (guarantee.get(Parameter::Share)?, guarantee.get(Parameter::Error)?);
         let error_ns = u64::try_from(error.ceil().to_integer()).ok()?;
         Some(Self::Linear(Linear { share: (part(share.numer())?, part(share.denom())?), error_ns }))

@@ -1,8 +1,6 @@
 //! What is analysed: periodic or sporadic tasks.
 
-use num_bigint::BigInt;
-use num_rational::BigRational;
-use tierce_guarantee::TIME_MAX_NS;
+use tierce_guarantee::{ratio, whole, Exact, TIME_MAX_NS};
 
 /// No window longer than this is looked at.
 pub(crate) const WINDOW_MAX_NS: u64 = 1 << 62;
@@ -72,14 +70,14 @@ pub(crate) fn compare_utilisation(tasks: &[Task], rate: (u64, u64)) -> std::cmp:
     if (sum - bound).abs() > error {
         return sum.total_cmp(&bound);
     }
-    utilisation(tasks).cmp(&BigRational::new(rate.0.into(), rate.1.into()))
+    utilisation(tasks).cmp(&ratio(rate.0, rate.1))
 }
 
 /// Σ work/period, exactly; summed in pairs, so that the common denominator grows late. Periods are above 0.
-pub fn utilisation(tasks: &[Task]) -> BigRational {
+pub fn utilisation(tasks: &[Task]) -> Exact {
     match tasks {
-        [] => BigRational::from_integer(BigInt::ZERO),
-        [task] => BigRational::new(task.work_ns.into(), task.period_ns.into()),
+        [] => whole(0),
+        [task] => ratio(task.work_ns, task.period_ns),
         _ => {
             let (left, right) = tasks.split_at(tasks.len() / 2);
             utilisation(left) + utilisation(right)

@@ -11,8 +11,9 @@
 //! assert_eq!(derivation.steps[0].rule, "Theorem 5.4");
 //! ```
 
+use crate::exact::Exact;
 use crate::guarantee::{Guarantee, Kind, Parameter, Wanted};
-use crate::number::{noted_time, show_share, show_time, whole, Exact};
+use crate::number::{noted_time, show_share, show_time, whole};
 use crate::supply::Supply;
 use Kind::{All, Null, Ps, Psbe, Resbh, Resbs, Resch, Rescs, Resnh, Resps, Ressh, Resu};
 

@@ -1,6 +1,7 @@
 //! The types of guarantees, their parameters, their text.
 
-use crate::number::{noted_time, parse_share, parse_time, show_share, show_time, whole, Exact, NumberError};
+use crate::exact::Exact;
+use crate::number::{noted_time, parse_share, parse_time, show_share, show_time, whole, NumberError};
 use crate::number::{NUMBER_CHARACTERS_MAX, TIME_MAX_NS};
 use std::fmt;
 

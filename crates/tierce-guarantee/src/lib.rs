@@ -6,6 +6,7 @@
 //! or rounds.
 
 mod convert;
+mod exact;
 mod guarantee;
 mod number;
 pub mod schedulers;
@@ -13,9 +14,8 @@ mod solve;
 mod supply;
 
 pub use convert::{cell, convert, derive, show, Cell, Derivation, Free, Refusal, Rule, Step, RULES};
+pub use exact::Exact;
 pub use guarantee::{Fault, Faults, Guarantee, Kind, Parameter, Wanted};
-pub use number::{
-    noted_time, ratio, show_ns, show_share, show_time, whole, Exact, NumberError, TIME_MAX_NS, UNITS,
-};
+pub use number::{noted_time, ratio, show_ns, show_share, show_time, whole, NumberError, TIME_MAX_NS, UNITS};
 pub use solve::{best, weakest};
 pub use supply::Supply;

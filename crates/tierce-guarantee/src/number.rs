@@ -1,10 +1,7 @@
 //! Exact numbers: times in nanoseconds and shares of a CPU, as people write them.
 
+use crate::exact::Exact;
 use num_bigint::BigInt;
-use num_rational::BigRational;
-
-/// A fraction of whole numbers of any size. Times are in ns; what a theorem yields may be finer than 1 ns.
-pub type Exact = BigRational;
 
 /// The longest time that can be written: 2^60 ns, about 36 years, as in the engine.
 pub const TIME_MAX_NS: u64 = 1 << 60;
@@ -25,7 +22,7 @@ pub const UNITS: [(&str, u64); 7] = [
 
 /// `over / under`; `under` is not 0.
 pub fn ratio(over: u64, under: u64) -> Exact {
-    Exact::new(over.into(), under.into())
+    Exact::of(over, under)
 }
 
 /// A whole number, for times one of nanoseconds.
@@ -89,7 +86,7 @@ pub(crate) fn parse_time(text: &str) -> Result<Exact, NumberError> {
     }
     let unit_ns = UNITS.iter().find(|(name, _)| *name == unit);
     let unit_ns = unit_ns.ok_or(("unit_must_exist", "there is no such unit of time"))?.1;
-    let time = number * BigInt::from(unit_ns);
+    let time = number * whole(unit_ns);
     if time > whole(TIME_MAX_NS) {
         return Err(("time_must_fit", "a time this long cannot be represented"));
     }
@@ -128,7 +125,7 @@ pub fn show_ns(ns: u64) -> String {
 fn show_fraction(time: &Exact) -> String {
     let units = [("s", 1_000_000_000), ("ms", 1_000_000), ("us", 1_000), ("ns", 1)];
     let (unit, unit_ns) = units.into_iter().find(|(_, ns)| *time >= whole(*ns)).unwrap_or(units[3]);
-    format!("{}{unit}", show_number(&(time / BigInt::from(unit_ns))))
+    format!("{}{unit}", show_number(&(time / whole(unit_ns))))
 }
 
 /// A time for people: where it is shown as a fraction, a decimal stands beside it, rounded to the side that `up` says.
@@ -144,9 +141,9 @@ pub fn noted_time(time: &Exact, up: bool) -> String {
     let Some((_, unit)) = text.split_once('/') else { return text };
     let unit = unit.trim_start_matches(|c: char| c.is_ascii_digit());
     let unit_ns = UNITS.iter().find(|(name, _)| *name == unit).map_or(1, |(_, ns)| *ns);
-    let thousandths = time * BigInt::from(1000) / BigInt::from(unit_ns);
+    let thousandths = time * whole(1000) / whole(unit_ns);
     let rounded = if up { thousandths.ceil() } else { thousandths.floor() };
-    format!("{text} (≈{}{unit})", show_number(&(rounded / BigInt::from(1000))))
+    format!("{text} (≈{}{unit})", show_number(&(rounded / whole(1000))))
 }
 
 /// A share as a fraction: `1/2`.
@@ -157,7 +154,7 @@ pub fn show_share(share: &Exact) -> String {
 /// As a decimal where that is exact and short, otherwise as a fraction.
 fn show_number(number: &Exact) -> String {
     const PLACES_MAX: usize = 12;
-    let scaled = number * BigInt::from(10u64.pow(PLACES_MAX as u32));
+    let scaled = number * whole(10u64.pow(PLACES_MAX as u32));
     if !scaled.is_integer() {
         return number.to_string();
     }
@@ -173,8 +170,7 @@ fn show_number(number: &Exact) -> String {
 
 /// A number for people: a decimal of at most three places, marked when it is not exact.
 pub(crate) fn show_about(number: &Exact) -> String {
-    let scale = BigInt::from(1000);
-    let rounded = Exact::new((number * &scale).round().to_integer(), scale);
+    let rounded = (number * whole(1000)).round() / whole(1000);
     let mark = if rounded == *number { "" } else { "~" };
     format!("{mark}{}", show_number(&rounded))
 }

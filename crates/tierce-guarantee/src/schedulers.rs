@@ -13,8 +13,9 @@
 //! ```
 
 use crate::convert::{convert, Derivation, Free, Refusal, Step};
+use crate::exact::Exact;
 use crate::guarantee::{Guarantee, Kind, Parameter};
-use crate::number::{show_about, show_share, show_time, whole, Exact};
+use crate::number::{show_about, show_share, show_time, whole};
 use crate::supply::Supply;
 use Kind::{All, Null, Ps, Psbe, Resbh, Resbs, Resch, Rescs, Resu};
 

@@ -11,8 +11,9 @@
 //! ```
 
 use crate::convert::{cell, show, Cell, Derivation, Free, Refusal};
+use crate::exact::Exact;
 use crate::guarantee::{Guarantee, Kind, Parameter, Wanted};
-use crate::number::{floor_u64, whole, Exact};
+use crate::number::{floor_u64, whole};
 use crate::supply::Supply;
 
 /// The strongest guarantee of the form `wanted`, of which one number is open, that can be shown to follow from `source`:

@@ -11,8 +11,9 @@
 //! Source: for basic reservations the periodic resource model (Shin & Lee, RTSS 2003), which is Lemmas 5.1 to 5.3 of HLS
 //! for every window; continuous ones and PSBE by their definitions.
 
+use crate::exact::Exact;
 use crate::guarantee::{Guarantee, Kind, Parameter};
-use crate::number::{whole, Exact};
+use crate::number::whole;
 
 /// The least supply in a window, as a function of its length. Tight: some pattern of the guarantee comes as close as you
 /// like to it.

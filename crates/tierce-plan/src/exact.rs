@@ -1,11 +1,11 @@
 //! Shares of a CPU: exact sums, and how they are shown.
 
 use num_bigint::BigInt;
-use num_rational::BigRational;
 use std::collections::BTreeMap;
+pub use tierce_guarantee::ratio;
 
 /// A fraction of a CPU.
-pub type Share = BigRational;
+pub type Share = tierce_guarantee::Exact;
 
 pub fn zero() -> Share {
     ratio(0, 1)
@@ -13,11 +13,6 @@ pub fn zero() -> Share {
 
 pub fn one() -> Share {
     ratio(1, 1)
-}
-
-/// `over / under`; `under` is not 0.
-pub fn ratio(over: u64, under: u64) -> Share {
-    Share::new(over.into(), under.into())
 }
 
 /// Distinct periods up to which sums are kept as one fraction; more give a fraction that no one could read.
@@ -47,7 +42,8 @@ pub fn add(a: &Share, b: &Share) -> Share {
         return sum;
     }
     let scale: BigInt = BigInt::from(1u8) << 96;
-    Share::new((sum * &scale).ceil().to_integer(), scale)
+    let scale = Share::from_integer(scale);
+    (sum * &scale).ceil() / scale
 }
 
 /// What is asked for: "75 %", "33.34 %": rounded up to a hundredth, so that what exceeds a bound is never shown as the bound;
@@ -93,7 +89,7 @@ fn power(digits: u32) -> BigInt {
 fn scaled(share: &Share, digits: u32, up: bool) -> BigInt {
     let (over, under) = (share.numer() * power(digits + 2), share.denom());
     if up {
-        (over + under - BigInt::from(1u8)) / under
+        (over + &under - BigInt::from(1u8)) / under
     } else {
         over / under
     }

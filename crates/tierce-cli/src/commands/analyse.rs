@@ -490,7 +490,7 @@ fn short(share: &tierce_guarantee::Exact) -> String {
 
 /// For the eye only.
 fn float(share: &tierce_guarantee::Exact) -> f64 {
-    let scaled = (share * num_bigint::BigInt::from(1_000_000_000)).round().to_integer();
+    let scaled = (share * tierce_guarantee::whole(1_000_000_000)).round().to_integer();
     scaled.to_string().parse::<f64>().unwrap_or(f64::NAN) / 1e9
 }
 

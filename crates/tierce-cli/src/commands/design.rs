@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_analysis::server::{frontier, usual_periods, Frontier, Server};
 use tierce_analysis::{priorities, utilisation, Edf, FixedPriority, Supply, Task};
-use tierce_guarantee::Exact;
+use tierce_guarantee::{whole, Exact};
 use tierce_plan::show_time;
 
 /// Version of the JSON that this command writes.
@@ -135,7 +135,7 @@ fn design(policy: Policy, tasks: &[Task], periods: &[u64], switch_cost_ns: u64) 
 
 /// What is asked for, rounded up.
 fn percent(share: Exact) -> String {
-    let thousandths = (share * num_bigint::BigInt::from(100_000)).ceil().to_integer().to_string();
+    let thousandths = (share * whole(100_000)).ceil().to_integer().to_string();
     let digits = format!("{thousandths:0>4}");
     let (whole, rest) = digits.split_at(digits.len() - 3);
     format!("{whole}.{rest} %")
@@ -143,7 +143,7 @@ fn percent(share: Exact) -> String {
 
 /// For the eye only.
 fn float(share: &Exact) -> f64 {
-    let scaled = (share * num_bigint::BigInt::from(1_000_000_000)).round().to_integer();
+    let scaled = (share * whole(1_000_000_000)).round().to_integer();
     scaled.to_string().parse::<f64>().unwrap_or(f64::NAN) / 1e9
 }
 
