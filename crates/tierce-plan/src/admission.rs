@@ -18,7 +18,7 @@ use crate::responses::Bound;
 use crate::structure::Shape;
 use tierce_analysis::{Response, Task};
 
-/// Version of the JSON that [`Admission::to_json`] writes.
+/// Version of the JSON that [`Admission::json`] writes.
 pub const CHECK_VERSION: u32 = 2;
 
 /// The verdict on a plan.

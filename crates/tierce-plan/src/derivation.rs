@@ -3,8 +3,8 @@
 use crate::admission::Admission;
 use crate::model::Plan;
 use crate::promises::{Promise, Shown};
-use crate::source::Spot;
-use serde_json::{json, Value};
+use crate::source::{Place, Spot};
+use serde::Serialize;
 use tierce_guarantee::Guarantee;
 
 /// One guarantee follows from others.
@@ -55,13 +55,13 @@ pub enum Part {
 
 /// A step, and where in the plan it is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Derived {
+pub struct Derived<'a> {
     /// The step.
-    pub step: Step,
+    pub step: &'a Step,
     /// Who gives; none: a CPU, or the part itself.
-    pub parent: Option<String>,
+    pub parent: Option<&'a str>,
     /// Who gets.
-    pub child: String,
+    pub child: &'a str,
     /// The place in the text.
     pub spot: Spot,
 }
@@ -76,14 +76,20 @@ impl Admission {
     }
 
     /// From the CPUs down to one of the promises to a part; empty where that is nothing.
-    pub fn derivation(&self, plan: &Plan, part: Part, at: usize) -> Vec<Derived> {
+    pub fn derivation<'a>(&'a self, plan: &'a Plan, part: Part, at: usize) -> Vec<Derived<'a>> {
         let mut walk = Walk { plan, admission: self, seen: Vec::new(), steps: Vec::new() };
         walk.promise(part, at);
         walk.steps
     }
 
     /// From the CPUs down to something that a part needs.
-    pub fn derivation_of_need(&self, plan: &Plan, part: Part, spot: Spot, shown: &Shown) -> Vec<Derived> {
+    pub fn derivation_of_need<'a>(
+        &'a self,
+        plan: &'a Plan,
+        part: Part,
+        spot: Spot,
+        shown: &'a Shown,
+    ) -> Vec<Derived<'a>> {
         let mut walk = Walk { plan, admission: self, seen: Vec::new(), steps: Vec::new() };
         walk.origin(part, &shown.origin);
         walk.steps(part, &shown.steps, Some(spot));
@@ -96,10 +102,10 @@ struct Walk<'a> {
     admission: &'a Admission,
     /// Two ways may lead up to the same node.
     seen: Vec<(Part, usize)>,
-    steps: Vec<Derived>,
+    steps: Vec<Derived<'a>>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
     /// Every part is above the one before: the graph has no cycles and few levels.
     fn promise(&mut self, part: Part, at: usize) {
         let Some(promise) = self.admission.promises_to(part).get(at) else { return };
@@ -124,32 +130,47 @@ impl Walk<'_> {
         }
     }
 
-    fn steps(&mut self, part: Part, steps: &[Step], spot: Option<Spot>) {
+    fn steps(&mut self, part: Part, steps: &'a [Step], spot: Option<Spot>) {
         let plan = self.plan;
         let (parent, child, own) = match part {
             Part::Node(node) => (None, &*plan.nodes[node].name, plan.nodes[node].spot),
             Part::Task(task) => (None, &*plan.tasks[task].name, plan.tasks[task].spot),
             Part::Edge(edge) => {
                 let edge = &plan.edges[edge];
-                (Some(&plan.nodes[edge.parent].name), plan.child_name(edge.child), edge.spot)
+                (Some(&*plan.nodes[edge.parent].name), plan.child_name(edge.child), edge.spot)
             }
         };
-        let each = |step: &Step| Derived {
-            step: step.clone(),
-            parent: parent.cloned(),
-            child: child.to_string(),
-            spot: spot.unwrap_or(own),
-        };
+        let each = |step| Derived { step, parent, child, spot: spot.unwrap_or(own) };
         self.steps.extend(steps.iter().map(each));
     }
 }
 
-impl Derived {
+/// [`Derived`], to be written.
+#[derive(Serialize)]
+pub(crate) struct DerivedJson<'a> {
+    from: Vec<String>,
+    to: String,
+    rule: &'static str,
+    formula: Option<&'a str>,
+    because: &'a str,
+    r#where: WhereJson<'a>,
+}
+
+#[derive(Serialize)]
+struct WhereJson<'a> {
+    parent: Option<&'a str>,
+    child: &'a str,
+    file: String,
+    line: usize,
+    column: usize,
+}
+
+impl<'a> Derived<'a> {
     /// Where and by what: "`rt` → `audio`, by Theorem 5.5: PSBE x/y 2(x/y)(y − x)".
     pub fn words(&self) -> String {
-        let Step { rule, formula, .. } = &self.step;
+        let Step { rule, formula, .. } = self.step;
         let formula = if formula.is_empty() { String::new() } else { format!(": {formula}") };
-        let place = match &self.parent {
+        let place = match self.parent {
             Some(parent) => format!("`{parent}` → `{}`", self.child),
             None => format!("`{}`", self.child),
         };
@@ -157,16 +178,16 @@ impl Derived {
     }
 
     /// For tools.
-    pub fn to_json(&self, plan: &Plan) -> Value {
-        let Step { from, to, rule, formula, because } = &self.step;
-        let place = plan.sources.place(self.spot);
-        json!({
-            "from": from.iter().map(ToString::to_string).collect::<Vec<_>>(), "to": to.to_string(), "rule": rule,
-            "formula": Some(formula).filter(|formula| !formula.is_empty()), "because": because,
-            "where": {
-                "parent": self.parent, "child": self.child,
-                "file": place.file, "line": place.line, "column": place.column,
-            },
-        })
+    pub(crate) fn json(&self, plan: &Plan) -> DerivedJson<'a> {
+        let Step { from, to, rule, formula, because } = self.step;
+        let Place { file, line, column } = plan.sources.place(self.spot);
+        DerivedJson {
+            from: from.iter().map(ToString::to_string).collect(),
+            to: to.to_string(),
+            rule,
+            formula: Some(&**formula).filter(|formula| !formula.is_empty()),
+            because,
+            r#where: WhereJson { parent: self.parent, child: self.child, file, line, column },
+        }
     }
 }

@@ -70,6 +70,7 @@ pub use derivation::{Derived, Origin, Part, Step};
 pub use exact::{percent, percent_given, Share};
 pub use faults::{Fault, Faults};
 pub use glob::Glob;
+pub use json::Written;
 pub use matching::Thread;
 pub use model::*;
 pub use parse::Options;

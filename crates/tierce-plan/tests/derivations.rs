@@ -101,7 +101,7 @@ fn the_json_has_the_steps() {
     assert_eq!(json["tasks"][0]["guarantees"][0]["derivation"].as_array().unwrap().len(), 2);
 
     // one part alone: a task, a set, a node; nobody
-    let part = |name: &str| admission.explain_json(&plan, name).unwrap();
+    let part = |name: &str| serde_json::to_value(admission.explain_json(&plan, name).unwrap()).unwrap();
     let names = |json: &serde_json::Value| -> Vec<String> {
         json.as_array().unwrap().iter().map(|one| one["name"].as_str().unwrap().to_string()).collect()
     };
@@ -119,5 +119,5 @@ fn the_json_has_the_steps() {
     assert_eq!(names(&b["broken"]), ["b[0]", "b[1]"]);
     let top = part("top");
     assert_eq!((names(&top["nodes"]), top["edges"].as_array().unwrap().len()), (vec!["top".to_string()], 3));
-    assert_eq!(admission.explain_json(&plan, "topp").unwrap_err(), Some("top"));
+    assert_eq!(admission.explain_json(&plan, "topp").err(), Some(Some("top")));
 }

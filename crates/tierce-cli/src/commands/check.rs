@@ -4,7 +4,7 @@ use anyhow::{anyhow, Result};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tierce_plan::{Faults, Options, Plan, CHECK_VERSION};
+use tierce_plan::{Faults, Options, Plan, Written, CHECK_VERSION};
 
 /// Check a plan: its text, its shape, and whether budgets and deadlines fit
 ///
@@ -74,21 +74,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
             anyhow!("name_must_be_known: the plan has no node, task or set `{name}`{hint}")
         };
         if args.json {
-            let json = admission.explain_json(&plan, name).map_err(unknown)?;
-            print_json(&json)?;
+            print_json(&admission.explain_json(&plan, name).map_err(unknown)?)?;
         } else {
             print!("{}", admission.explain(&plan, name).map_err(unknown)?);
         }
     } else if args.json {
-        let mut json = admission.to_json(&plan);
-        if let Some(host) = &host {
+        let host = host.map(|host| {
             let left = plan.machine.left.iter().enumerate();
             let cpus = left.map(|(cpu, left)| {
                 serde_json::json!({ "cpu": cpu, "guarantee": left.guarantee.to_string(), "because": left.because })
             });
-            json["host"] = serde_json::json!({ "cpus": cpus.collect::<Vec<_>>(), "notes": host.notes });
-        }
-        print_json(&json)?;
+            serde_json::json!({ "cpus": cpus.collect::<Vec<_>>(), "notes": host.notes })
+        });
+        print_json(&Json { verdict: admission.json(&plan), host })?;
     } else {
         if let Some(host) = &host {
             for left in &plan.machine.left {
@@ -105,8 +103,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!admission.holds)))
 }
 
+#[derive(serde::Serialize)]
+struct Json<'a> {
+    #[serde(flatten)]
+    verdict: Written<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host: Option<serde_json::Value>,
+}
+
 /// Of a large plan there is much: it is not held as text.
-fn print_json(json: &serde_json::Value) -> Result<()> {
+fn print_json(json: &impl serde::Serialize) -> Result<()> {
     let mut out = std::io::BufWriter::new(std::io::stdout().lock());
     serde_json::to_writer_pretty(&mut out, json)?;
     Ok(writeln!(out)?)
