@@ -165,7 +165,8 @@ fn a_plan(sources: &Sources) -> bool {
         for name in
             plan.nodes.iter().map(|node| &node.name).chain(plan.tasks.iter().map(|task| &task.name)).take(20)
         {
-            assert!(admission.explain(plan, name).is_ok() && admission.explain_json(plan, name).is_ok());
+            let explained = admission.explain_json(plan, name).map(serde_json::to_value);
+            assert!(admission.explain(plan, name).is_ok() && explained.is_ok_and(|json| json.is_ok()));
         }
     };
     everything(&plan);
