@@ -28,6 +28,9 @@ use tierce_guarantee::{whole, Guarantee};
 pub fn keeps(plan: &Plan, shape: &Shape, overheads: &Overheads, edge: usize, server: &Task) -> bool {
     let about = &plan.edges[edge];
     match about.child {
+        // To the server what is not there, or runs on another CPU, is asleep.
+        _ if about.when_spent => true,
+        Child::Task(task) if shape.task_reach(plan, task).count_ones() > 1 => true,
         Child::Node(_) => !sleepless(plan, shape, edge),
         Child::Set(_) => false,
         Child::Task(task) => match &plan.tasks[task].load {

@@ -3,7 +3,8 @@
 //! - `edf`: the demand of all jobs in every window is at most what is sure to be supplied; response times after Spuri.
 //! - `fixed-priority`: exact response times, down to the first child whose work is not bounded.
 //!
-//! Tasks with other parents count here with all their work; they may be done sooner.
+//! Tasks with other parents count here with all their work; they may be done sooner. One that comes only while others are spent may
+//! come at any time, with work of many jobs: it is not bounded.
 
 use crate::admission::{Excess, Failure, Mend, NodeVerdict};
 use crate::exact::{fraction, percent};
@@ -116,7 +117,11 @@ fn by_deadline(
         if comes_last(plan, &plan.edges[*edge], own_ns) {
             continue;
         }
-        let Child::Task(task) = plan.edges[*edge].child else { return Vec::new() }; // nobody knows how much it asks for
+        let about = &plan.edges[*edge];
+        let Child::Task(task) = about.child else { return Vec::new() }; // nobody knows how much it asks for
+        if about.when_spent {
+            return Vec::new();
+        }
         let load = plan.tasks[task].load.as_ref();
         let Some(found) = load.and_then(|load| job(load, own_ns)) else { return Vec::new() };
         jobs.push((*edge, task, overheads.job(index, found)));
@@ -330,6 +335,7 @@ fn by_priority(
 fn bounded(plan: &Plan, shape: &Shape, edge: usize, overheads: &Overheads) -> Option<Option<(usize, Task)>> {
     let Child::Task(task) = plan.edges[edge].child else { return None };
     let Some(load) = &plan.tasks[task].load else { return Some(None) };
-    let job = job(load, 0).filter(|_| overheads.is_none() || !moves(plan, shape, edge))?;
+    let conditional = plan.edges[edge].when_spent;
+    let job = job(load, 0).filter(|_| !conditional && (overheads.is_none() || !moves(plan, shape, edge)))?;
     Some(Some((task, job)))
 }

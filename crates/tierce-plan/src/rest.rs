@@ -104,6 +104,7 @@ impl Takes {
             return Some(Taken::bounded(about.params[budget], about.params[period], 0));
         }
         match about.child {
+            _ if about.when_spent => None, // with all that could not be done before
             Child::Task(task) => {
                 let job = job(plan.tasks[task].load.as_ref()?, 0)?;
                 Some(Taken::bounded(job.work_ns, job.period_ns, job.jitter_ns))

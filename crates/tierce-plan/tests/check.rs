@@ -623,3 +623,70 @@ fn interrupts_are_not_counted() {
     let hint = "leave them out to see what the plan alone does, or leave room for them";
     assert_eq!(warnings(&with(two)), [format!("interrupts_are_not_counted: 40 % of a CPU > ; {hint}")]);
 }
+
+/// An edge that is there only while others are spent: jobs wait for that, and come with what was not done before.
+#[test]
+fn what_comes_only_while_others_are_spent_is_not_bounded() {
+    let spent = |first: &str| {
+        format!(
+            r#"
+[node.top]
+policy = "fixed-priority"
+cpu = 0
+[node.res]
+policy = "reservation"
+under.top = {{ priority = 2 }}
+[task.first]
+under.top = {{ priority = {first} }}
+load = {{ period = "20ms", work = "4ms" }}
+[task.x]
+under.res = {{ budget = "8ms", period = "40ms" }}
+under.top = {{ priority = 9, when = "spent" }}
+load = {{ period = "10ms", work = "3ms", deadline = "3.5ms" }}
+"#
+        )
+    };
+    // Released together, `x` waits for 4 ms until it is served at all.
+    let (plan, admission) = admit(&spent("5"));
+    assert!(!admission.holds, "{}", admission.outline(&plan));
+    let deadlines: Vec<_> = admission.tasks.iter().map(|task| task.deadlines).collect();
+    assert_eq!(deadlines, [Deadlines::NotShown, Deadlines::MayMiss]);
+    assert!(admission.tasks.iter().all(|task| task.response.is_none()));
+    // Above it nothing changes.
+    let (_, admission) = admit(&spent("10"));
+    assert_eq!(admission.tasks[0].deadlines, Deadlines::Met);
+    // By deadlines neither.
+    let by_deadline = "[node.top]\npolicy = \"edf\"\ncpu = 0\n[node.res]\npolicy = \"reservation\"\nunder.top = { deadline = \"1ms\" }\n\
+        [task.x]\nunder.res = { budget = \"1ms\", period = \"40ms\" }\nunder.top = { when = \"spent\" }\n\
+        load = { period = \"10ms\", work = \"3ms\" }\n[task.y]\nunder.top = {}\nload = { period = \"10ms\", work = \"2ms\" }\n";
+    let (plan, admission) = admit(by_deadline);
+    assert!(admission.tasks.iter().all(|task| task.response.is_none()), "{}", admission.outline(&plan));
+}
+
+/// Who runs elsewhere in between sleeps to a server: with a deadline below the period what it keeps may not fit.
+#[test]
+fn a_budget_is_kept_while_its_task_runs_elsewhere() {
+    let servers = |other: &str| {
+        format!(
+            r#"
+machine.cpus = 2
+[node.res]
+policy = "reservation"
+cpu = 0
+[node.other]
+policy = "fair"
+cpu = 1
+[task.a]
+under.res = {{ budget = "5ms", period = "10ms", deadline = "8ms" }}
+load = {{ period = "10ms", work = "4.9ms" }}
+[task.b]
+under.res = {{ budget = "5ms", period = "20ms", deadline = "10ms" }}
+{other}
+load = "busy"
+"#
+        )
+    };
+    assert!(failures(&servers("")).is_empty());
+    let found = failures(&servers("under.other = {}"));
+    assert!(found.len() == 1 && found[0].starts_with("kept_budgets_must_fit"), "{found:?}");
+}
