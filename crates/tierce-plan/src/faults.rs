@@ -1,8 +1,9 @@
 //! What is wrong with a plan: every fault with its place, the rule it broke, value and bound, and a hint.
 
-use crate::source::{Place, Sources, Spot};
+use crate::source::{Place, Source, Sources, Spot};
 use serde::Serialize;
 use std::fmt;
+use std::sync::Arc;
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -169,14 +170,15 @@ struct Report {
     message: String,
     rule: &'static str,
     help: Option<String>,
-    source: miette::NamedSource<String>,
+    source: Arc<Source>,
     labels: Vec<miette::LabeledSpan>,
 }
 
 impl Report {
     fn new(faults: &Faults, fault: &Fault) -> Self {
-        let source = faults.sources.0.get(fault.spot.source as usize);
-        let (name, text) = source.map_or(("?", ""), |source| (&source.name, &source.text));
+        let source = faults.sources.0.get(fault.spot.source as usize).cloned();
+        let source = source.unwrap_or_else(|| Arc::new(Source::new("?", "")));
+        let text = &source.text;
         let span = |spot: Spot| {
             let start = (spot.start as usize).min(text.len());
             (start, (spot.len as usize).min(text.len() - start))
@@ -197,7 +199,6 @@ impl Report {
                 help = Some(help.map_or(why.clone(), |hint| format!("{hint}\n{why}")));
             }
         }
-        let source = miette::NamedSource::new(name, text.to_string());
         Self { message: fault.message.clone(), rule: fault.rule, help, source, labels }
     }
 }
@@ -218,7 +219,7 @@ impl miette::Diagnostic for Report {
         self.help.as_ref().map(|help| Box::new(help) as _)
     }
     fn source_code(&self) -> Option<&dyn miette::SourceCode> {
-        Some(&self.source)
+        Some(&*self.source)
     }
     fn labels(&self) -> Option<Box<dyn Iterator<Item = miette::LabeledSpan> + '_>> {
         Some(Box::new(self.labels.iter().cloned()))

@@ -1,5 +1,6 @@
 //! Texts a plan was read from, and places in them.
 
+use miette::{MietteError, MietteSpanContents, SourceCode, SourceSpan, SpanContents};
 use std::sync::Arc;
 
 /// A piece of one of the texts: what a message points at.
@@ -22,6 +23,8 @@ pub struct Source {
     pub text: String,
     /// First byte of each line.
     lines: Vec<usize>,
+    /// It has carriage returns.
+    returns: bool,
 }
 
 impl Source {
@@ -30,7 +33,29 @@ impl Source {
         let text = text.into();
         let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
         let lines = [0].into_iter().chain(ends.map(|(at, _)| at + 1)).collect();
-        Self { name: name.into(), text, lines }
+        let returns = text.contains('\r');
+        Self { name: name.into(), text, lines, returns }
+    }
+}
+
+impl SourceCode for Source {
+    /// As of the whole text, but only the lines around it are looked at: a plan may be long, and have many faults.
+    fn read_span<'a>(
+        &'a self,
+        span: &SourceSpan,
+        before: usize,
+        after: usize,
+    ) -> Result<Box<dyn SpanContents<'a> + 'a>, MietteError> {
+        let line = self.lines.partition_point(|first| *first <= span.offset());
+        // Where carriage returns end lines, too, numbers of lines are not those here.
+        let skipped = if self.returns { 0 } else { line.saturating_sub(before + 2) };
+        let begin = self.lines[skipped];
+        let near = SourceSpan::new((span.offset() - begin).into(), span.len());
+        let found = self.text[begin..].read_span(&near, before, after)?;
+        let shown = SourceSpan::new((found.span().offset() + begin).into(), found.span().len());
+        let (line, lines) = (found.line() + skipped, found.line_count() + skipped);
+        let name = self.name.clone();
+        Ok(Box::new(MietteSpanContents::new_named(name, found.data(), shown, line, found.column(), lines)))
     }
 }
 
@@ -68,5 +93,31 @@ impl Sources {
         let line = source.lines.partition_point(|first| *first <= start);
         let before = &source.text[source.lines[line - 1]..start];
         Place { file: source.name.clone(), line, column: before.chars().count() + 1 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_that_of_the_whole_text() {
+        for text in ["", "a", "\n", "one\n\n\ntwo µ\nthree\nfour\n\nfive", "a\r\n\nb\rc\r\nd\n\n\r\n\ne\nf\n"]
+        {
+            let (source, whole) = (Source::new("plan", text), miette::NamedSource::new("plan", text));
+            for (start, len) in
+                (0..=text.len()).flat_map(|start| (0..=text.len() - start).map(move |len| (start, len)))
+            {
+                for (before, after) in (0..4).flat_map(|before| (0..4).map(move |after| (before, after))) {
+                    let span = SourceSpan::new(start.into(), len);
+                    let seen = |source: &dyn SourceCode| {
+                        let found = source.read_span(&span, before, after).ok()?;
+                        let place = (found.line(), found.column(), found.line_count());
+                        Some((found.data().to_vec(), *found.span(), place, found.name().map(str::to_string)))
+                    };
+                    assert_eq!(seen(&source), seen(&whole), "{text:?} {span:?} {before} {after}");
+                }
+            }
+        }
     }
 }
