@@ -112,6 +112,9 @@ impl Maker {
             let mut under = format!("under.{name} = {{ {edge} }}");
             if self.between(0, 9) == 0 {
                 under += &self.second.clone();
+            } else if self.overrun && policy == "reservation" && self.between(0, 5) == 0 {
+                let priority = self.between(1, 40_000);
+                let _ = write!(under, "\nunder.top = {{ priority = {priority}, when = \"spent\" }}");
             }
             if levels > 0 && self.between(0, 2) == 0 {
                 self.node(&under, inside.max(1), levels - 1);
@@ -161,6 +164,7 @@ fn plan(seed: u64) -> String {
             maker.text += "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
                            [node.rest]\npolicy = \"fair\"\nunder.top = {}\n";
             maker.second = "\nunder.rest = {}".into();
+            maker.overrun = true;
             maker.node("under.top = { priority = 30000 }", share, 2);
             if maker.between(0, 1) == 0 {
                 maker.node("under.top = { priority = 29000 }", share / 3, 1);

@@ -20,11 +20,14 @@ pub struct Maker {
     pub names: u64,
     /// Another parent that some children have.
     pub second: String,
+    /// Some budgets have one that is there only while they are spent.
+    pub overrun: bool,
 }
 
 impl Maker {
     pub fn new(seed: u64, what: &str) -> Maker {
-        Maker { draws: Stream::new(seed, what, 0), text: String::new(), names: 0, second: String::new() }
+        let draws = Stream::new(seed, what, 0);
+        Maker { draws, text: String::new(), names: 0, second: String::new(), overrun: false }
     }
 
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
