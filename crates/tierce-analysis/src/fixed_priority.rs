@@ -126,7 +126,7 @@ impl FixedPriority {
         self.count(tasks);
         let mut search =
             Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX, stop: false };
-        let found = search.response(task, others.len(), 0..0, 0);
+        let found = search.response(task, task.blocking_ns, others.len(), 0..0, 0);
         found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
     }
 
@@ -171,16 +171,17 @@ impl FixedPriority {
         let mut first = 0;
         while first < tasks.len() {
             let last = (first + 1..tasks.len()).find(|at| !same(first, *at)).unwrap_or(tasks.len());
+            let alone = last - first == 1;
             // Who waits for an equal that is blocked waits, too.
-            let blocking_ns = tasks[first..last].iter().map(|task| task.blocking_ns).max().unwrap_or(0);
+            let blocked = tasks[first..last].iter().map(|task| task.blocking_ns);
+            let blocking_ns = if alone { tasks[first].blocking_ns } else { blocked.max().unwrap_or(0) };
             for (index, task) in tasks.iter().enumerate().take(last).skip(first) {
-                let task = &Task { blocking_ns, ..*task };
                 let response = if last > bounded {
                     Response::Unbounded
                 } else {
-                    match search.response(task, index, index + 1..last, busy) {
+                    match search.response(task, blocking_ns, index, index + 1..last, busy) {
                         Ok((response, work)) => {
-                            if last - first == 1 && task.blocking_ns == 0 {
+                            if alone && blocking_ns == 0 {
                                 busy = work;
                             }
                             Response::Within(response)
@@ -241,6 +242,7 @@ impl<S: TimeFor> Search<'_, S> {
     fn response(
         &mut self,
         task: &Task,
+        blocking_ns: u64,
         above: usize,
         beside: std::ops::Range<usize>,
         busy: u64,
@@ -249,7 +251,7 @@ impl<S: TimeFor> Search<'_, S> {
         let sums = beside.iter().fold(sums, |sums, task| sums.with(task));
         let quick_upto = quick_upto(sums.shortest_ns, sums.longest_ns).saturating_sub(sums.latest_ns);
         let slack = self.supply.rate().0 as f64 / self.supply.rate().1 as f64 - sums.used;
-        let mut own = task.blocking_ns;
+        let mut own = blocking_ns;
         let mut end = self.supply.time_for(busy.saturating_add(task.work_ns));
         let mut work;
         let (mut worst, mut next_ns) = (0, 0u64);
