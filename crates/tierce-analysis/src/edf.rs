@@ -351,7 +351,7 @@ fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, responses: &mut Vec<Res
     };
     for task in tasks {
         let mut steps = STEPS_MAX;
-        let found = response(tasks, task, supply, busy, &mut steps);
+        let found = response(tasks, task, supply, busy, blocking > 0, &mut steps);
         responses.push(found.map_or(Response::TooLong, Response::Within));
     }
 }
@@ -382,7 +382,14 @@ fn signed(ns: u64) -> i64 {
 
 /// The longest response of `task` among `tasks`. Times are counted from the begin of the busy period; the nominal release
 /// of the job in question is at `release`, which may be up to the jitter before it.
-fn response<S: TimeFor>(tasks: &[Task], task: &Task, supply: &S, busy: u64, steps: &mut u32) -> Option<u64> {
+fn response<S: TimeFor>(
+    tasks: &[Task],
+    task: &Task,
+    supply: &S,
+    busy: u64,
+    blocked: bool,
+    steps: &mut u32,
+) -> Option<u64> {
     // The job's deadline coincides with one of another task: release + D = k·T' − J' + D', for every k for which the job is
     // ready within the busy period.
     let mut releases: Vec<_> = tasks
@@ -400,7 +407,7 @@ fn response<S: TimeFor>(tasks: &[Task], task: &Task, supply: &S, busy: u64, step
             break;
         }
         // The later it comes, the later it is done.
-        done = completion(tasks, task, supply, release, done, steps)?;
+        done = completion(tasks, task, supply, release, done, blocked, steps)?;
         worst = worst.max(signed(done) - release);
         for (next, other) in releases.iter_mut().zip(tasks).filter(|(next, _)| **next == release) {
             *next += signed(other.period_ns);
@@ -410,18 +417,19 @@ fn response<S: TimeFor>(tasks: &[Task], task: &Task, supply: &S, busy: u64, step
 }
 
 /// When the job with that nominal release is done, all others being released at the begin of the busy period; not before
-/// `least`.
+/// `least`. `blocked`: some task may be.
 fn completion<S: TimeFor>(
     tasks: &[Task],
     task: &Task,
     supply: &S,
     release: i64,
     least: u64,
+    blocked: bool,
     steps: &mut u32,
 ) -> Option<u64> {
     let deadline = release + signed(task.deadline_ns);
     let own = (release + signed(task.jitter_ns)) / signed(task.period_ns) + 1;
-    let blocking = blocking_within(tasks, deadline.max(0) as u64);
+    let blocking = if blocked { blocking_within(tasks, deadline.max(0) as u64) } else { 0 };
     let own = (own as u64).saturating_mul(task.work_ns).saturating_add(blocking);
     let mut window = supply.time_for(own).max(least);
     loop {
