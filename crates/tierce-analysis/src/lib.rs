@@ -5,6 +5,7 @@
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
 //! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
+//! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
@@ -19,6 +20,7 @@ pub mod priorities;
 mod quotient;
 pub mod sensitivity;
 pub mod server;
+pub mod split;
 mod supply;
 mod table;
 mod task;
