@@ -6,6 +6,7 @@
 //! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
+//! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
@@ -13,11 +14,13 @@
 
 mod edf;
 mod fixed_priority;
+pub mod generate;
 pub mod global;
 mod mpr;
 pub mod partition;
 pub mod priorities;
 mod quotient;
+pub mod retas;
 pub mod sensitivity;
 pub mod server;
 pub mod split;

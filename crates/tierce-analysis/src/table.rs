@@ -46,19 +46,19 @@ impl std::fmt::Display for Fault {
 const COLUMNS: [&str; 8] = ["name", "work", "period", "deadline", "jitter", "blocking", "offset", "priority"];
 
 /// Faults after which no more are looked for.
-const FAULTS_MAX: usize = 100;
+pub(crate) const FAULTS_MAX: usize = 100;
 
 /// A cell and where it is.
-struct Cell<'t> {
-    text: Cow<'t, str>,
-    line: usize,
-    column: usize,
+pub(crate) struct Cell<'t> {
+    pub(crate) text: Cow<'t, str>,
+    pub(crate) line: usize,
+    pub(crate) column: usize,
     /// It begins with a quote that nothing ends, or goes on after it.
-    torn: bool,
+    pub(crate) torn: bool,
 }
 
 impl Cell<'_> {
-    fn fault(&self, rule: &'static str, message: impl Into<String>) -> Fault {
+    pub(crate) fn fault(&self, rule: &'static str, message: impl Into<String>) -> Fault {
         let (value, message) = (self.text.to_string(), message.into());
         Fault { rule, line: self.line, column: self.column, value, message }
     }
@@ -83,7 +83,7 @@ pub fn parse_time(text: &str) -> Result<u64, NumberError> {
     u64::try_from(time.to_integer()).map_err(|_| ("time_must_fit", "this is too long"))
 }
 
-fn cells(line: &str, number: usize) -> Vec<Cell<'_>> {
+pub(crate) fn cells(line: &str, number: usize) -> Vec<Cell<'_>> {
     let (mut cells, mut rest, mut column) = (Vec::new(), line, 1);
     loop {
         // A comma between quotes does not end a cell.
@@ -107,11 +107,16 @@ fn cells(line: &str, number: usize) -> Vec<Cell<'_>> {
     }
 }
 
-/// The tasks of a table, or all of its faults.
-pub fn parse(text: &str) -> Result<Vec<Entry>, Vec<Fault>> {
+/// The lines that say something, with their numbers.
+pub(crate) fn rows(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let lines = text.lines().enumerate().map(|(index, line)| (index + 1, line));
-    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'));
+    lines.filter(|(_, line)| !line.trim().is_empty() && !line.trim_start().starts_with('#'))
+}
+
+/// The tasks of a table, or all of its faults.
+pub fn parse(text: &str) -> Result<Vec<Entry>, Vec<Fault>> {
+    let mut lines = rows(text);
     let Some((number, header)) = lines.next() else {
         let nothing = Cell { text: "".into(), line: 1, column: 1, torn: false };
         return Err(vec![
