@@ -495,8 +495,10 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 	if (order)
 		edge_leaves(edge, TIERCE_MOVED, now);
 	error = policy_set(edge, now);
-	if (order)
+	if (order) {
 		edge_asks(edge, TIERCE_RESTORED, now);
+		edge_spent_changed(edge, now);
+	}
 	node_reordered(x->parent, now);
 	if (was != TIERCE_WAITING)
 		deadline_follow(edge, now);

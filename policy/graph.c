@@ -817,6 +817,12 @@ TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns)
 
 /* ---- entries: what all have in common --------------------------------------------------------------------------- */
 
+/* It runs, and has to be left. */
+static inline bool edge_is_spent_on_cpu(u32 edge)
+{
+	return edge_at(edge)->state == TIERCE_GRANTED && (edge_at(edge)->flags & (EDGE_SPENT | EDGE_LEFT)) == EDGE_SPENT;
+}
+
 /* At most 64 due events of a domain. */
 TIERCE_FN int events_due(u32 domain, u64 now)
 {
@@ -828,6 +834,12 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 		domain_at(domain)->events = heap_remove(link, link);
 		policy_event(edge, now);
 		edge_spent_changed(edge, now);
+		if (domain == TIERCE_SHARED) { /* it may concern other CPUs */
+			if (edge_is_spent_on_cpu(edge))
+				kick(edge_at(edge)->on_cpu);
+			node_reordered(edge_at(edge)->parent, now);
+			settle_works(domain, now);
+		}
 		done++;
 	}
 	if (done)

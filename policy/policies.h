@@ -30,7 +30,11 @@
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up")) \
 	P(6, round_robin, "round-robin", 0, \
-	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "turn of each child"), )
+	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "turn of each child"), ) \
+	P(7, slots, "slots", 0, V("slot", TIME, 10000, TIERCE_PERIOD_MAX, REQUIRED, "length of the timeslot"), \
+	  V("offset", TIME, 0, TIERCE_PERIOD_MAX, 0, "begin of the child's reserve in each slot") \
+	  V("length", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "of its reserve, which ends within the slot") \
+	  V("fill", COUNT, 0, 1, 0, "1: runs outside of its reserve, too, when the owner of the current one wants no CPU"))
 
 #endif
 
@@ -40,4 +44,5 @@
 #include "reservation.c"
 #include "fair.c"
 #include "round_robin.c"
+#include "slots.c"
 #endif

@@ -150,6 +150,8 @@ static inline void event_set(u32 edge, u64 at_ns)
 	u32 link = TIERCE_EDGES + edge, domain = parent_of(edge)->domain;
 	event_clear(edge);
 	domain_at(domain)->events = heap_insert(domain_at(domain)->events, link, at_ns);
+	if (domain < TIERCE_CPUS && at_ns < cpu_at(domain)->until_ns)
+		cpu_at(domain)->until_ns = 0; /* the end of the entry compares as a whole */
 }
 
 /* ---- arithmetic ---- */

@@ -98,7 +98,7 @@ enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
  */
 enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 
-#define EDGE_SPENT	 1u   /* budget used up. Set: reservation_charge. Cleared: its event. Never picked meanwhile */
+#define EDGE_SPENT	 1u   /* budget used up, reserve over: never picked until its event */
 #define EDGE_COUNTED	 2u   /* the parent counts it among its servable edges (engine) */
 #define EDGE_CROSSING	 4u   /* parent in a CPU's domain, child in the shared one */
 #define EDGE_HEAD	 8u   /* the child heads shared nodes: it has a row, and edges to it are told */
@@ -156,6 +156,11 @@ struct tierce_edge {
 			u64 turn; /* position in the order of requests */
 			s64 quantum_ns;
 		} queue;
+		struct {
+			u64 close_ns; /* end of the current reserve, or of the next one */
+			u64 slot_ns;  /* with which it was found */
+			u32 open;     /* it is the current one */
+		} slots;
 	};
 };
 

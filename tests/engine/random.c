@@ -64,6 +64,11 @@ static void stage_edge(u32 kind)
 		S.stage[0] = 1 + below(1000);
 		S.stage[1] = below(4) ? 0 : below(5000000);
 		break;
+	case TIERCE_slots:
+		S.stage[0] = below(8000);
+		S.stage[1] = 1000 + below(4000);
+		S.stage[2] = below(2);
+		break;
 	}
 }
 
@@ -115,7 +120,8 @@ static void machine_new(void)
 	for (i = below(below(2) ? 6 : INNER - roots); i > 0; i--) {
 		u32 kind = TIERCE_POLICY_FIRST + below(kinds), id;
 		memset(S.stage, 0, sizeof S.stage);
-		S.stage[0] = kind == TIERCE_fair || kind == TIERCE_round_robin ? 10000 + below(5000000) : 0;
+		S.stage[0] =
+		    kind == TIERCE_fair || kind == TIERCE_round_robin || kind == TIERCE_slots ? 10000 + below(5000000) : 0;
 		id = graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
 		if (!id)
 			fail("machine", "a node was refused");

@@ -17,6 +17,8 @@ use tierce_sim::{Next, Program};
 
 /// From the first wake-up of the tasks, in which they move to their leaves, to time 0: longer than any budget lasts.
 const LEAD_NS: u64 = 200_000_000;
+/// Timeslots count from time 0 of the clock, in the simulator from the start: those of scenarios divide this.
+const SLOT_NS: u64 = 100_000_000;
 /// The player runs above everything it measures.
 const PRIORITY: i32 = 50;
 /// Where it runs.
@@ -71,7 +73,7 @@ fn play_one<W: Write>(
     };
     let mut live = Live::enforce(matched(script.plan.clone()), kernel)?;
     live.turn(&mut keep)?;
-    let start_ns = now_ns() + LEAD_NS;
+    let start_ns = (now_ns() + LEAD_NS).next_multiple_of(SLOT_NS);
     set_affinity(0, 1 << PLAYER_CPU)?;
     set_realtime(PRIORITY)?;
     actors.begin_at(start_ns)?;
