@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The kernel around the engine. What runs is decided in one place, the switch interrupt (PendSV, the lowest priority): by
+ * graph_decide, at the end of whatever made it pending: a kick of the engine, the timer, a thread that blocks.
+ *
+ * A thread that blocks is not released in the graph at once, but by the decision that follows: `blocked`. If it is woken
+ * before that, it never was blocked. Everything here runs with interrupts masked.
+ */
+#include "kernel.h"
+#include "tierce.h"
+#include "events.h"
+#include "timer.h"
+
+struct tierce kernel_graph;
+
+enum { AWAKE, SLEEPS, WAITS, ENDED };
+
+#define FRAME_WORDS   17 /* what the switch and the processor take off a new thread's stack */
+#define IDLE_BYTES    512
+#define GUARD_BYTES   32u
+
+THREAD(idle, IDLE_BYTES);
+static struct thread boot; /* the context in which main ran; nothing goes back there */
+
+static struct {
+	struct thread *current; /* whose context runs: of the task decided for, or of who holds what that one wants */
+	struct thread *of[TIERCE_NODES];
+	struct thread *made[TIERCE_NODES]; /* before kernel_run */
+	struct thread *sleepers;	   /* by time */
+	u32 blocked;			   /* task that the next decision releases */
+	u32 makes, parked;
+	u32 switches, timer_interrupts, wakes_idle;
+	bool runs;
+} kernel = {.current = &boot};
+
+/* ---- decisions ---- */
+
+/* Who can make progress for a thread: itself, or at the end of the chain of holders of what it wants. */
+static struct thread *runner_of(struct thread *thread)
+{
+	u32 links;
+	for (links = 0; links < TIERCE_NODES && thread->wants && thread->wants->holder; links++)
+		thread = thread->wants->holder;
+	return thread;
+}
+
+static struct thread *decide(void)
+{
+	u32 tries, task, blocked = kernel.blocked;
+	kernel.blocked = TIERCE_NONE;
+	for (tries = 0; tries < TIERCE_NODES; tries++) {
+		struct thread *thread, *runner;
+		task = graph_decide(0, blocked, timer_now(), 0);
+		if (S.cpu[0].leaves)
+			graph_returned(0, timer_now());
+		if (!task)
+			return &idle;
+		thread = kernel.of[task];
+		runner = runner_of(thread);
+		if (runner->asleep == AWAKE)
+			return runner;
+		thread->parked = true; /* until the holder is awake */
+		kernel.parked++;
+		blocked = task;
+	}
+	kernel_fault(__FILE__, __LINE__, "more threads wait for sleepers than there are");
+}
+
+/* The timer goes to the first sleeper or to when the graph wants to be entered again. */
+static void set_timer(void)
+{
+	u64 at = S.cpu[0].armed_ns;
+	if (kernel.sleepers && kernel.sleepers->wake_ns < at)
+		at = kernel.sleepers->wake_ns;
+	if (at != timer_next())
+		timer_set(at);
+}
+
+/* Of the switch interrupt: the context of what ran is saved at `sp`; returns that of what is to run. */
+u32 *kernel_switch(u32 *sp)
+{
+	struct thread *from = kernel.current, *to;
+	KERNEL_REQUIRE((u8 *)sp >= (u8 *)from->stack + GUARD_BYTES, "stack overflow");
+	from->sp = sp;
+	to = decide();
+#ifdef KERNEL_CHECK
+	KERNEL_REQUIRE(!graph_check(0), "the engine's invariants");
+#endif
+	set_timer();
+	if (to != from) {
+		kernel.current = to;
+		kernel.switches++;
+		to->switches++;
+		cpu_guard(to->stack);
+	}
+	return to->sp;
+}
+
+/* ---- blocking and waking ---- */
+
+/* The current thread can go no further: it is left as soon as interrupts are unmasked. */
+static void block(u32 why)
+{
+	struct thread *thread = kernel.current;
+	KERNEL_REQUIRE(!cpu_in_interrupt() && thread->task, "only a thread can block");
+	thread->asleep = why;
+	if (S.cpu[0].task == thread->task)
+		kernel.blocked = thread->task;
+	else /* it runs in the place of another */
+		graph_release(thread->task, TIERCE_BLOCKED, timer_now());
+	cpu_pend_switch();
+}
+
+static void unpark(struct thread *holder, u64 now)
+{
+	u32 task;
+	for (task = 0; task < TIERCE_NODES; task++) {
+		struct thread *thread = kernel.of[task];
+		if (!thread || !thread->parked || runner_of(thread) != holder)
+			continue;
+		thread->parked = false;
+		kernel.parked--;
+		graph_request(task, TIERCE_WOKE, now);
+	}
+}
+
+static void wake(struct thread *thread, u64 now)
+{
+	thread->asleep = AWAKE;
+	if (kernel.blocked == thread->task)
+		kernel.blocked = TIERCE_NONE;
+	else if (!thread->parked)
+		graph_request(thread->task, TIERCE_WOKE, now);
+	if (kernel.parked)
+		unpark(thread, now);
+}
+
+static void job_begins(struct thread *thread, u64 now)
+{
+	if (thread->deadline_ns != TIMER_NEVER || S.node[thread->task].deadline_ns != TIMER_NEVER)
+		graph_announce(thread->task, thread->deadline_ns, now);
+	port_trace(TIERCE_EV_job_release, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
+}
+
+/* The timer's interrupt. */
+void kernel_timer(void)
+{
+	u32 mask = cpu_mask();
+	kernel.timer_interrupts++;
+	if (timer_interrupt()) {
+		u64 now = timer_now();
+		while (kernel.sleepers && kernel.sleepers->wake_ns <= now) {
+			struct thread *thread = kernel.sleepers;
+			kernel.sleepers = thread->sleeping;
+			if (thread->job && thread->wake_ns == thread->job_ns)
+				job_begins(thread, now);
+			wake(thread, now);
+		}
+		if (S.cpu[0].armed_ns <= now)
+			cpu_pend_switch();
+		if (!cpu_switch_pending()) /* otherwise it is set after the decision */
+			set_timer();
+	}
+	cpu_unmask(mask);
+}
+
+/* ---- what threads call ---- */
+
+u64 kernel_now(void)
+{
+	u32 mask = cpu_mask();
+	u64 now = timer_now();
+	cpu_unmask(mask);
+	return now;
+}
+
+void thread_sleep_until(u64 ns)
+{
+	struct thread **at, *thread = kernel.current;
+	u32 mask = cpu_mask();
+	if (ns > timer_now()) {
+		thread->wake_ns = ns;
+		for (at = &kernel.sleepers; *at && (*at)->wake_ns <= ns; at = &(*at)->sleeping)
+			;
+		thread->sleeping = *at;
+		*at = thread;
+		block(SLEEPS);
+	}
+	cpu_unmask(mask);
+}
+
+void thread_wait(void)
+{
+	struct thread *thread = kernel.current;
+	u32 mask = cpu_mask();
+	if (thread->woken)
+		thread->woken = false;
+	else
+		block(WAITS);
+	cpu_unmask(mask); /* it is left here, and goes on when it is woken */
+}
+
+void thread_wake(struct thread *thread)
+{
+	u32 mask = cpu_mask();
+	if (thread->asleep == WAITS)
+		wake(thread, timer_now());
+	else
+		thread->woken = true;
+	cpu_unmask(mask);
+}
+
+void thread_yield(void)
+{
+	u32 mask = cpu_mask(), task = kernel.current->task;
+	u64 now = timer_now();
+	graph_release(task, TIERCE_BLOCKED, now);
+	graph_request(task, TIERCE_WOKE, now);
+	cpu_unmask(mask);
+}
+
+void thread_deadline(u64 ns)
+{
+	u32 mask = cpu_mask();
+	graph_announce(kernel.current->task, ns, timer_now());
+	cpu_unmask(mask);
+}
+
+u64 thread_next_job(u64 period_ns, u64 deadline_ns)
+{
+	struct thread *thread = kernel.current;
+	u32 mask = cpu_mask();
+	u64 now = timer_now();
+	if (thread->job) {
+		port_trace(TIERCE_EV_job_complete, 0, thread->task, (u32)thread->job, now - thread->job_ns, now);
+		if (thread->deadline_ns < now)
+			port_trace(TIERCE_EV_miss, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
+		thread->job_ns += period_ns;
+	} else {
+		thread->job_ns = now;
+	}
+	thread->job++;
+	thread->deadline_ns = deadline_ns ? thread->job_ns + deadline_ns : TIMER_NEVER;
+	if (thread->job_ns <= now)
+		job_begins(thread, now);
+	cpu_unmask(mask);
+	thread_sleep_until(thread->job_ns);
+	return thread->job_ns;
+}
+
+struct thread *thread_current(void)
+{
+	return kernel.current;
+}
+
+/* ---- mutexes ---- */
+
+void mutex_lock(struct mutex *mutex)
+{
+	struct thread *thread = kernel.current, *holder;
+	u32 mask = cpu_mask();
+	while (mutex->holder) {
+		for (holder = mutex->holder; holder; holder = holder->wants ? holder->wants->holder : 0)
+			KERNEL_REQUIRE(holder != thread, "a thread would wait for itself");
+		thread->wants = mutex;
+		cpu_pend_switch();
+		cpu_unmask(mask); /* the holder runs in our place */
+		cpu_mask();
+	}
+	thread->wants = 0;
+	mutex->holder = thread;
+	cpu_unmask(mask);
+}
+
+void mutex_unlock(struct mutex *mutex)
+{
+	u32 mask = cpu_mask();
+	KERNEL_REQUIRE(mutex->holder == kernel.current, "a mutex is given back by who holds it");
+	mutex->holder = 0;
+	if (S.cpu[0].task != kernel.current->task)
+		cpu_pend_switch(); /* in whose place this ran */
+	cpu_unmask(mask);
+}
+
+/* ---- begin ---- */
+
+static void __attribute__((noreturn)) thread_end(void)
+{
+	cpu_mask();
+	KERNEL_REQUIRE(!kernel.current->wants, "a thread has ended that waits");
+	block(ENDED);
+	cpu_unmask(0);
+	kernel_fault(__FILE__, __LINE__, "a thread that has ended runs");
+}
+
+static void idle_run(void *argument)
+{
+	(void)argument;
+	for (;;) {
+		cpu_wait_for_interrupt();
+		kernel.wakes_idle++;
+	}
+}
+
+/* A context as the switch would have saved it. */
+static void frame_make(struct thread *thread, void (*run)(void *), void *argument)
+{
+	u32 i, *sp = thread->stack_end - FRAME_WORDS; /* the switch takes 9 of them, the processor the aligned rest */
+	for (i = 0; i < FRAME_WORDS; i++)
+		sp[i] = 0;
+	sp[8] = 0xfffffffd; /* to a thread, its own stack, no FPU state */
+	sp[9] = (u32)(uintptr_t)argument;
+	sp[14] = (u32)(uintptr_t)thread_end;
+	sp[15] = (u32)(uintptr_t)run;
+	sp[16] = 1 << 24;
+	thread->sp = sp;
+}
+
+void thread_make(struct thread *thread, const char *task, void (*run)(void *), void *argument)
+{
+	KERNEL_REQUIRE(!kernel.runs && kernel.makes < TIERCE_NODES, "threads are made before the kernel runs");
+	thread->name = task;
+	kernel.made[kernel.makes++] = thread;
+	frame_make(thread, run, argument);
+}
+
+static bool same_text(const char *a, const char *b)
+{
+	while (*a && *a == *b)
+		a++, b++;
+	return *a == *b;
+}
+
+static void plan_build(const struct plan *plan)
+{
+	u32 i, p;
+	for (i = 0; i < plan->steps; i++) {
+		const struct plan_step *step = &plan->step[i];
+		for (p = 0; p < TIERCE_PARAMS; p++)
+			graph_stage(p, step->param[p]);
+		switch (step->op) {
+		case PLAN_NODE:
+			KERNEL_REQUIRE(graph_node_new(step->kind, step->flags, ~0ull) == step->id, "plan: a node is refused");
+			break;
+		case PLAN_EDGE:
+			KERNEL_REQUIRE(graph_edge_new(step->parent, step->child, step->rank, step->flags) == step->id,
+				       "plan: an edge is refused");
+			break;
+		case PLAN_ROOT: KERNEL_REQUIRE(!graph_root(0, step->id, 0), "plan: the root is refused"); break;
+		case PLAN_ATTACH: KERNEL_REQUIRE(!graph_attach(step->id, 0), "plan: an edge is not admitted"); break;
+		}
+	}
+}
+
+void kernel_run(const struct plan *plan)
+{
+	u32 i, n;
+	cpu_mask();
+	timer_start();
+	KERNEL_REQUIRE(!graph_init(1, 0), "engine");
+	plan_build(plan);
+	frame_make(&idle, idle_run, 0);
+	idle.name = "idle";
+	for (n = 0; n < kernel.makes; n++) {
+		struct thread *thread = kernel.made[n];
+		for (i = 0; i < plan->tasks; i++)
+			if (same_text(plan->task[i].name, thread->name))
+				thread->task = plan->task[i].id;
+		KERNEL_REQUIRE(thread->task && !kernel.of[thread->task], "plan: no such task, or it has a thread");
+		kernel.of[thread->task] = thread;
+		graph_request(thread->task, TIERCE_WOKE, 0);
+	}
+	kernel.runs = true;
+	cpu_pend_switch();
+	cpu_start();
+}
+
+struct kernel_counts kernel_counts(void)
+{
+	u32 mask = cpu_mask();
+	struct kernel_counts counts = {kernel.switches, (u32)S.cpu[0].decisions, kernel.timer_interrupts, timer_wraps(),
+				       kernel.wakes_idle};
+	cpu_unmask(mask);
+	return counts;
+}

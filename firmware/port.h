@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The firmware port: the engine of policy/ (under its MIT licence) on one Cortex-M, in pools that fit there.
+ *
+ * Entries are called with interrupts masked, so locks are nothing. A kick makes the switch interrupt pending, which comes
+ * when everything else is done. An invariant that fails ends in the safe state (kernel_fault).
+ */
+#ifndef TIERCE_PORT_H
+#define TIERCE_PORT_H
+
+#include "types.h"
+#include "cpu.h"
+
+#ifndef TIERCE_NODES
+#define TIERCE_NODES 32u
+#define TIERCE_EDGES 48u
+#endif
+#define TIERCE_ROWS 2u /* shared nodes: one CPU has none */
+#define TIERCE_CPUS 1u
+
+#define TIERCE_FN
+#define CAN_LOOP 1
+#define ZERO	 0u
+
+struct tierce;
+extern struct tierce kernel_graph;
+#define S		 kernel_graph
+#define AT(array, index) ((array)[index])
+
+#define port_lock(domain)	    ((void)(domain))
+#define port_unlock(domain)	    ((void)(domain))
+#define port_inbox_set(cpu, set)    ((void)(S.inbox[cpu].bits |= (set)))
+#define port_inbox_take(cpu)	    port_take(&S.inbox[cpu].bits)
+#define port_kick(cpu)		    ((void)(cpu), cpu_pend_switch())
+#define port_fail(reason)	    kernel_fault(__FILE__, __LINE__, reason)
+#define port_record(op, a, b, value, now, result, drained) \
+	((void)(op), (void)(a), (void)(b), (void)(value), (void)(now), (void)(result), (void)(drained))
+#define port_trace(kind, cpu, a, b, value, now) trace_write(kind, a, b, value, now)
+
+static inline u64 port_take(u64 *bits)
+{
+	u64 taken = *bits;
+	*bits = 0;
+	return taken;
+}
+
+/* One record of the event stream; nothing without a trace. */
+#ifdef TRACE_RECORDS
+void trace_write(u32 kind, u32 a, u32 b, u64 value, u64 now);
+#else
+static inline void trace_write(u32 kind, u32 a, u32 b, u64 value, u64 now)
+{
+	(void)kind, (void)a, (void)b, (void)value, (void)now;
+}
+#endif
+
+#endif
