@@ -78,7 +78,7 @@ impl Found<'_> {
     pub fn bound(&self, task: usize, known: Option<Bound>) -> Option<Bound> {
         let (plan, above) = (self.plan, &self.shape.task_parents[task]);
         let Some(job) = plan.tasks[task].load.as_ref().and_then(|load| job(load, 0)) else { return known };
-        let shared = self.shape.task_reach(plan, task).count_ones() > 1;
+        let shared = self.shape.task_at_once(plan, task);
         if shared || (!self.overheads.is_none() && above.len() > 1) {
             return known;
         }

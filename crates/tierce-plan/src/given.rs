@@ -7,6 +7,7 @@
 //! - `fair` is start-time fair queuing: PSBE by the tight form of equation 5.2, as long as the number of its children is
 //!   known; with warp only PS.
 //! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
+//! - `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
 //! - `edf` knows only what its children say they want, and promises them nothing.
 //!
 //! Of several CPUs: `on_several`.
@@ -17,7 +18,8 @@ use crate::exact::percent;
 use crate::model::{Child, Edge, Plan};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
-use crate::promises::{crowd, of_crowd, Promise};
+use crate::promises::{crowd, is_live, of_crowd, Promise};
+use crate::reserves::Reserve;
 use crate::rest::{Taken, Takes};
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -444,6 +446,45 @@ pub fn in_turns(node: &Node) -> Vec<Vec<Promise>> {
                 let (from, formula) = ([&received[place].guarantee], "RESCS quantum n·quantum");
                 let promise = Promise::new(guarantee, because);
                 vec![promise.by(Origin::Promise(place), &from, "round robin", formula)]
+            },
+        )
+    });
+    each.collect()
+}
+
+pub fn in_reserves(node: &Node) -> Vec<Vec<Promise>> {
+    let Node { plan, index, edges, received, overheads, .. } = *node;
+    let name = node.name();
+    let Some(place) = received.iter().position(|promise| promise.guarantee.is_whole_cpu()) else {
+        return node.gives_nothing(format!("`{name}` has no whole CPU: it may not have one in a reserve"));
+    };
+    let switch_ns = overheads.switch_ns(index);
+    let each = edges.iter().map(|edge| {
+        let Some(reserve) = Reserve::of(plan, &plan.edges[*edge]).filter(|_| !is_live(plan, *edge)) else {
+            return Promise::nothing(format!("any number of threads may share a reserve of `{name}`"));
+        };
+        let Reserve { slot_ns, length_ns, fills, .. } = reserve;
+        let because = format!("`{name}` keeps {} of each slot for it", show_time(length_ns));
+        let (because, lost_ns) = match known(overheads.is_none(), || overheads.outside(*edge)) {
+            Ok(None) => (because, 0),
+            // A window of a slot may hold the begin of two reserves.
+            Ok(Some(toll)) => {
+                let lost_ns = switch_ns.saturating_mul(2).saturating_add(toll.within(slot_ns));
+                (format!("{because}; switches and timers may take {}", show_time(lost_ns)), lost_ns)
+            }
+            Err(unknown) => return Promise::nothing(unknown),
+        };
+        let (kind, formula) = match fills || lost_ns > 0 {
+            true => (Kind::Rescs, "RESCS length slot"),
+            false => (Kind::Resnh, "RESNH length slot"),
+        };
+        let left = whole(length_ns.saturating_sub(lost_ns));
+        Guarantee::new(kind, vec![left, whole(slot_ns)]).map_or_else(
+            || Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}")),
+            |guarantee| {
+                let from = [&received[place].guarantee];
+                let promise = Promise::new(guarantee, because);
+                vec![promise.by(Origin::Promise(place), &from, "reserve in a timeslot", formula)]
             },
         )
     });

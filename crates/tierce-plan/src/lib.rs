@@ -45,6 +45,7 @@ mod policies;
 mod promises;
 mod rates;
 mod remedies;
+mod reserves;
 mod resolve;
 mod responses;
 mod rest;

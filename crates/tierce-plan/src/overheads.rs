@@ -18,6 +18,7 @@ use crate::exact;
 use crate::model::{Child, Edge, Load, Phase, Plan};
 use crate::policies::{self, PolicyRecord};
 use crate::promises::is_live;
+use crate::reserves::Reserve;
 use crate::structure::Shape;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -429,13 +430,16 @@ impl<'a> Overheads<'a> {
         Ok(events)
     }
 
-    /// `count` per period, where the edge has a budget.
+    /// `count` per period, where the edge has a budget or a reserve.
     fn replenishments(&self, edge: usize, count: u64) -> Events {
         let edge = &self.plan.edges[edge];
         let mut events = Events::default();
         let policy = policies::by_number(self.plan.nodes[edge.parent].policy);
         if let Some((_, period)) = policy.and_then(policies::budget_and_period) {
             events.add(count, edge.params[period], 0);
+        }
+        if let Some(reserve) = Reserve::of(self.plan, edge) {
+            events.add(count.saturating_mul(2), reserve.slot_ns, 0); // it opens and closes
         }
         events
     }

@@ -10,14 +10,15 @@
 
 use crate::admission::NodeVerdict;
 use crate::derivation::{Origin, Step};
-use crate::given::{by_priority, in_turns, on_several, reserved, shared_by_weight, Node};
+use crate::given::{by_priority, in_reserves, in_turns, on_several, reserved, shared_by_weight, Node};
 use crate::model::{Child, Edge, Plan, TaskSet};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
+use crate::reserves::{self, Reserve};
 use crate::rest::Takes;
 use crate::structure::Shape;
 use tierce_guarantee::schedulers::{self, Joining};
-use tierce_guarantee::{show, Free, Guarantee, Kind, Parameter};
+use tierce_guarantee::{show, whole, Free, Guarantee, Kind, Parameter};
 
 /// A guarantee, and why it holds.
 #[derive(Clone, Debug)]
@@ -90,8 +91,12 @@ impl Promises {
         let takes = Takes::new(plan, shape);
         for index in &shape.order {
             let node = &plan.nodes[*index];
-            promises.nodes[*index] = if shape.shared(*index) {
+            promises.nodes[*index] = if shape.at_once(plan, *index) {
                 Promise::nothing(format!("several CPUs reach `{}`", node.name))
+            } else if let Some(together) =
+                reserves::together(plan, shape, &shape.parents[*index], node.concurrency)
+            {
+                promises.apart(plan, &shape.parents[*index], together)
             } else if let Some(cpu) = node.roots.first() {
                 let runs = format!("`{}` is what CPU {cpu} runs", node.name);
                 let (promise, rule) = match plan.machine.left.get(*cpu as usize) {
@@ -109,7 +114,9 @@ impl Promises {
         }
         for task in 0..plan.tasks.len() {
             let above = &shape.task_parents[task];
-            promises.tasks[task] = if shape.task_reach(plan, task).count_ones() > 1 && above.len() > 1 {
+            promises.tasks[task] = if let Some(together) = reserves::of_task(plan, shape, task) {
+                promises.apart(plan, above, together)
+            } else if above.len() > 1 && shape.task_at_once(plan, task) {
                 Promise::nothing(format!("several CPUs reach `{}`", plan.tasks[task].name))
             } else {
                 promises.joined(plan, above)
@@ -166,6 +173,33 @@ impl Promises {
         found
     }
 
+    /// What comes through reserves on several CPUs that are never open at once.
+    fn apart(&self, plan: &Plan, above: &[usize], (slot_ns, sum_ns): (u64, u64)) -> Vec<Promise> {
+        let each = || above.iter().map(|edge| &self.edges[*edge][0]);
+        if let Some(missing) = each().find(|promise| promise.guarantee.kind() == Kind::Null) {
+            return Promise::nothing(missing.because.clone());
+        }
+        // Costs have been taken off each.
+        let lost_ns = |edge: &usize| {
+            let (amount, _) = self.edges[*edge][0].guarantee.amount_and_period()?;
+            Some(whole(Reserve::of(plan, &plan.edges[*edge])?.length_ns) - amount)
+        };
+        let lost = above.iter().filter_map(lost_ns).fold(whole(0), |sum, lost| sum + lost);
+        let left = whole(sum_ns) - lost;
+        let Some(guarantee) = Guarantee::new(Kind::Rescs, vec![left, whole(slot_ns)]) else {
+            return Promise::nothing("its reserves overlap");
+        };
+        let because = "its reserves on several CPUs are never open at once";
+        let from: Vec<_> = each().map(|promise| &promise.guarantee).collect();
+        let origin = Origin::Edges(above.iter().map(|edge| (*edge, 0)).collect());
+        vec![Promise::new(guarantee, because).by(
+            origin,
+            &from,
+            "reserves that lie apart",
+            "RESCS Σlength slot",
+        )]
+    }
+
     /// What comes through an edge.
     fn through(&self, edge: usize, at: usize) -> Promise {
         let Promise { guarantee, because, .. } = self.edges[edge][at].clone();
@@ -203,7 +237,7 @@ impl Promises {
         let (received, quantum_ns) = (self.nodes[index].clone(), quantum(policy, &plan.nodes[index].params));
         let node = Node { plan, index, edges, received: &received, overheads, quantum_ns };
         let position = |parameter| policies::position(&policy.edge_params, parameter);
-        let given = if shape.shared(index) {
+        let given = if shape.at_once(plan, index) {
             let given = on_several(plan, shape, index, policy, verdict, overheads);
             let missing = given.iter().find(|given| given[0].guarantee.kind() == Kind::Null);
             if let (Some(_), Some(missing)) = (policies::budget_and_period(policy), missing) {
@@ -219,6 +253,8 @@ impl Promises {
                     vec![Promise::nothing(because); edges.len()]
                 }
             }
+        } else if position("length").is_some() {
+            in_reserves(&node)
         } else if let Some(weight) = position("weight") {
             shared_by_weight(&node, weight, position("warp"))
         } else if let Some(priority) = position("priority") {

@@ -5,6 +5,7 @@ use crate::exact::{self, ratio, Share};
 use crate::laws::{utilisation, BudgetParams};
 use crate::model::{Child, Plan};
 use crate::policies;
+use crate::reserves::{self, Reserve};
 use crate::structure::Shape;
 
 /// Whose word is taken for how much a task asks for.
@@ -61,6 +62,10 @@ impl Rates {
     /// the same CPU add up: they are never served at the same time. Those from several CPUs add up only if they may
     /// be served at the same time.
     pub fn total(&self, plan: &Plan, shape: &Shape, above: &[usize], most: u32) -> Option<Share> {
+        if reserves::together(plan, shape, above, most).is_some() {
+            let rates = above.iter().map(|edge| self.edge[*edge].clone()).collect::<Option<Vec<_>>>()?;
+            return rates.into_iter().reduce(|sum, rate| sum + rate);
+        }
         let mut by_cpus: Vec<(u64, Share)> = Vec::new();
         for edge in above.iter().filter(|edge| !plan.edges[**edge].when_spent) {
             let Some(rate) = &self.edge[*edge] else { continue };
@@ -106,7 +111,14 @@ impl Asks {
                 Some(at) => exact::sum(edges.map(|edge| (at.budget(edge), at.period(edge)))),
                 // Who takes in threads that match nothing may have any number of them.
                 None if plan.nodes[*node].default && trust == Trust::Nobody => most.clone(),
-                None => edges.fold(exact::zero(), |sum, edge| exact::add(&sum, &asks.child(edge.child))),
+                None => edges.fold(exact::zero(), |sum, edge| {
+                    let most = Reserve::of(plan, edge).filter(|reserve| !reserve.fills);
+                    let ask = asks.child(edge.child);
+                    exact::add(
+                        &sum,
+                        &most.map_or(ask.clone(), |most| ask.min(ratio(most.length_ns, most.slot_ns))),
+                    )
+                }),
             };
             asks.node[*node] = sum.min(most);
         }
@@ -133,6 +145,15 @@ impl Asks {
         let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return };
         let edge = |index: usize| &plan.edges[index];
         let ask = |index: usize| self.child(edge(index).child);
+        if let Some(reserves) =
+            edges.iter().map(|index| Reserve::of(plan, edge(*index))).collect::<Option<Vec<_>>>()
+        {
+            // In less than a whole CPU nobody knows where the time is.
+            for (index, reserve) in edges.iter().zip(reserves).filter(|_| *supply >= exact::one()) {
+                rates[*index] = Some(ratio(reserve.length_ns, reserve.slot_ns));
+            }
+            return;
+        }
         if let Some(at) = BudgetParams::of(policy) {
             for index in edges {
                 rates[*index] = Some(ratio(at.budget(edge(*index)), at.period(edge(*index))));

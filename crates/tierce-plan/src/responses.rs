@@ -59,12 +59,12 @@ pub fn test(
         let received = &promises.nodes[index];
         let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
         let crowd = |at: usize| of_crowd(plan, index, &shape.children[index], at);
-        if shape.shared(index) {
+        if shape.at_once(plan, index) {
             let (found, refusal) = Several { plan, shape, overheads, index }.test(crowd);
             refused.extend(refusal.map(|refusal| (index, refusal)));
             found.into_iter().for_each(|(task, bound)| bounds[task] = Some(bound));
         }
-        if shape.shared(index) || supplies(received).next().is_none() {
+        if shape.at_once(plan, index) || supplies(received).next().is_none() {
             continue;
         }
         let found = if policy.heeds_deadlines {

@@ -27,6 +27,7 @@ use crate::exact::{add, ratio, zero, Share};
 use crate::laws::job;
 use crate::model::{Child, Plan};
 use crate::policies;
+use crate::reserves::Reserve;
 use crate::structure::Shape;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Supply};
 
@@ -102,6 +103,10 @@ impl Takes {
         let policy = policies::by_number(plan.nodes[about.parent].policy)?;
         if let Some((budget, period)) = policies::budget_and_period(policy) {
             return Some(Taken::bounded(about.params[budget], about.params[period], 0));
+        }
+        if let Some(reserve) = Reserve::of(plan, about) {
+            // Work has waited for it, so it counts as a budget; what fills has no bound.
+            return (!reserve.fills).then(|| Taken::bounded(reserve.length_ns, reserve.slot_ns, 0));
         }
         match about.child {
             _ if about.when_spent => None, // with all that could not be done before

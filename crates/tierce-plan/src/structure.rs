@@ -3,6 +3,7 @@
 use crate::faults::Fault;
 use crate::model::{Attach, Child, Edge, Plan};
 use crate::policies;
+use crate::reserves;
 use crate::source::Spot;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -73,6 +74,27 @@ impl Shape {
         self.reach[node].count_ones() > 1
     }
 
+    /// Whether several CPUs may run it at once, or take turns in ways of which nothing is known: all but what one CPU reaches, or
+    /// several in reserves that lie apart.
+    pub fn at_once(&self, plan: &Plan, node: usize) -> bool {
+        let parents = &self.parents[node];
+        match parents.as_slice() {
+            _ if !self.shared(node) => false,
+            [only] => self.at_once(plan, plan.edges[*only].parent),
+            _ => reserves::together(plan, self, parents, plan.nodes[node].concurrency).is_none(),
+        }
+    }
+
+    /// The same of a task.
+    pub fn task_at_once(&self, plan: &Plan, task: usize) -> bool {
+        match self.task_parents[task].as_slice() {
+            [only] => self.at_once(plan, plan.edges[*only].parent),
+            _ => {
+                self.task_reach(plan, task).count_ones() > 1 && reserves::of_task(plan, self, task).is_none()
+            }
+        }
+    }
+
     /// CPUs that can reach the parents of a task, a bit each.
     pub fn task_reach(&self, plan: &Plan, task: usize) -> u64 {
         self.task_parents[task].iter().fold(0, |reach, edge| reach | self.reach[plan.edges[*edge].parent])
@@ -133,6 +155,7 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     sharing(plan, &shape, &mut faults);
     conditions(plan, &shape, &mut faults);
     ranks(plan, &shape, &mut faults);
+    reserves::faults(plan, &shape, &mut faults);
     faults
 }
 

@@ -73,19 +73,62 @@ impl Maker {
         let _ = writeln!(self.text, "[task.{name}]\n{under}\nload = {load}");
     }
 
+    /// Two CPUs, a task or node split over them in reserves, and a node on each in the rest of the slots.
+    fn split(&mut self, share: u64) {
+        let slot = self.between(4, 40) * GRAIN_US / 2;
+        let _ = writeln!(
+            self.text,
+            "machine.cpus = 2\n[node.slots]\npolicy = \"slots\"\nslot = \"{slot}us\"\nper_cpu = true"
+        );
+        let ends = [self.between(1, slot / 2 - 1), self.between(slot / 2 + 1, slot - 1)];
+        let reserve = |cpu: u64, from: u64, to: u64| {
+            format!("{{ cpu = {cpu}, offset = \"{from}us\", length = \"{}us\" }}", to - from)
+        };
+        let split = format!("under.slots = [{}, {}]", reserve(0, ends[1], slot), reserve(1, 0, ends[0]));
+        let length = slot - ends[1] + ends[0];
+        let (period, part) = (self.period(), length * share / slot / 2);
+        match self.between(0, 2) {
+            0 => self.task(&split, part.max(1), period),
+            kind => {
+                let policy = ["edf", "fixed-priority"][kind as usize - 1];
+                let name = self.name("n");
+                let _ = writeln!(self.text, "[node.{name}]\npolicy = \"{policy}\"\nconcurrency = 1\n{split}");
+                for child in 0..self.between(1, 3) {
+                    let period = self.period();
+                    let edge = if kind == 1 { String::new() } else { format!("priority = {}", 9 - child) };
+                    self.task(&format!("under.{name} = {{ {edge} }}"), (part / 2).max(1), period);
+                }
+            }
+        }
+        for (cpu, from, to) in [(0, 0, ends[1]), (1, ends[0], slot)] {
+            let under = format!("under.slots = {}", reserve(cpu, from, to).replace(" }", ", fill = 1 }"));
+            self.node(&under, (to - from) * share / slot / 2, 0);
+        }
+    }
+
     /// A node of any policy with about `share` per cent for its children.
     fn node(&mut self, under: &str, share: u64, levels: u32) {
         let name = self.name("n");
-        let policies =
-            ["reservation", "fixed-priority", "edf", "fair", "round-robin", "reservation", "fixed-priority"];
-        let policy = policies[self.between(0, 6) as usize];
+        let policies = [
+            "reservation",
+            "fixed-priority",
+            "edf",
+            "fair",
+            "round-robin",
+            "reservation",
+            "fixed-priority",
+            "slots",
+        ];
+        let policy = policies[self.between(0, 7) as usize];
+        let children = self.between(1, 4);
+        let slot = children * self.between(1, 4) * GRAIN_US;
         let quantum = match policy {
             "fair" | "round-robin" => format!("quantum = \"{}us\"", self.between(1, 4) * GRAIN_US),
+            "slots" => format!("slot = \"{slot}us\""),
             _ => String::new(),
         };
         let _ = writeln!(self.text, "[node.{name}]\npolicy = \"{policy}\"\n{quantum}\n{under}");
-        let children = self.between(1, 4);
-        for _ in 0..children {
+        for child in 0..children {
             let part = share / children;
             let period = self.period();
             let (edge, inside) = match policy {
@@ -104,6 +147,12 @@ impl Maker {
                     (format!("priority = {priority}"), part)
                 }
                 "fair" => (format!("weight = {}", self.between(1, 3)), part),
+                "slots" => {
+                    let length = self.between(slot / children / 2, slot / children);
+                    let (offset, fill) = (child * slot / children, self.between(0, 2) / 2);
+                    let edge = format!("offset = \"{offset}us\", length = \"{length}us\", fill = {fill}");
+                    (edge, length * 90 / slot)
+                }
                 "edf" if self.between(0, 5) == 0 => {
                     (format!("deadline = \"{}us\"", self.between(1, 2 * period)), part)
                 }
@@ -125,11 +174,12 @@ impl Maker {
     }
 }
 
-/// One CPU, two with a tree each and a rest that both share, or one node on two.
+/// One CPU, two with a tree each and a rest that both share, one node on two, or two with reserves of the same children.
 fn plan(seed: u64) -> String {
     let mut maker = Maker::new(seed, "checked");
     let share = maker.between(30, 105);
-    match maker.between(0, 5) {
+    match maker.between(0, 6) {
+        6 => maker.split(share),
         0 => {
             maker.text += "machine.cpus = 2\n";
             let policy = ["edf", "fixed-priority", "reservation"][maker.between(0, 2) as usize];
