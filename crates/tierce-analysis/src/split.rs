@@ -112,6 +112,10 @@ pub struct Question {
     pub delta: u32,
     /// What the machine takes.
     pub costs: Costs,
+    /// No piece is shorter. What that costs, twice of it at each end of a CPU's slot, is lost.
+    pub piece_min_ns: u64,
+    /// So much of each CPU's slot is left to whoever else there is.
+    pub rest_ns: u64,
 }
 
 /// A part of each slot on one CPU.
@@ -132,8 +136,8 @@ pub struct Server {
     pub tasks: Vec<usize>,
     /// Of one CPU, or of two neighbours: the end of the first one's slot and the begin of the second one's.
     pub pieces: Vec<Piece>,
-    /// What each slot gives at least, jitter taken off.
-    pub sure_ns: u64,
+    /// What it needs of each slot: S·f(U), rounded up. The pieces are as long, or longer, after the jitter of each.
+    pub needs_ns: u64,
     /// It may also run in other servers' pieces while these want no CPU. Nothing rests on it.
     pub fills: bool,
 }
@@ -147,6 +151,8 @@ pub struct Assignment {
     pub servers: Vec<Server>,
     /// The tasks with what they pay, in their order: what the servers are long enough for.
     pub sized: Vec<Task>,
+    /// What is left to others, on each CPU in turn, after the piece that its slot begins with, if something is to be left.
+    pub rest: Vec<Piece>,
 }
 
 impl Assignment {
@@ -171,7 +177,7 @@ pub enum Refusal {
     TimesAreInRange(usize),
     /// This task may wait for others' work.
     TasksAreNotBlocked(usize),
-    /// This task needs more than a CPU, what the machine takes included.
+    /// This task needs more than a CPU has for it, what the machine takes included.
     MoreThanACpu(usize),
     /// δ is more than the shortest period has ns.
     SlotIsZero,
@@ -206,6 +212,8 @@ struct Slot {
     ns: u64,
     delta: u32,
     jitter_ns: u64,
+    piece_min_ns: u64,
+    rest_ns: u64,
 }
 
 impl Slot {
@@ -216,9 +224,33 @@ impl Slot {
         (slot * (2 * delta + 1) - root).div_ceil(2) as u64
     }
 
+    /// What the pieces of a split task are longer than their share of it; no less than a piece may be.
+    fn margin_ns(&self) -> u64 {
+        self.alpha_ns().max(self.piece_min_ns)
+    }
+
+    /// Of one CPU, for servers.
+    fn room_ns(&self) -> u64 {
+        self.ns.saturating_sub(self.rest_ns)
+    }
+
+    /// The largest utilisation of a server, f of which leaves the rest its part: U with S·f(U) = c is δc/((δ + 1)S − c).
+    fn most(&self) -> (u64, u64) {
+        let whole = self.room_ns() == self.ns;
+        let most_ns = if whole { self.ns } else { self.room_ns().saturating_sub(self.jitter_ns) };
+        (u64::from(self.delta) * most_ns, u64::from(self.delta) * self.ns + (self.ns - most_ns))
+    }
+
+    /// A task that is more than that.
+    fn too_much(&self, sized: &[Task]) -> Option<usize> {
+        sized.iter().position(|task| compare_utilisation(&[*task], self.most()).is_gt())
+    }
+
     /// Up to this S-EKG fills a CPU: two margins A each for the pieces at both ends, and three pieces may begin late.
     fn fill_ns(&self) -> u64 {
-        self.ns.saturating_sub(4 * self.alpha_ns()).saturating_sub(self.jitter_ns.saturating_mul(3))
+        self.room_ns()
+            .saturating_sub(self.margin_ns().saturating_mul(4))
+            .saturating_sub(self.jitter_ns.saturating_mul(3))
     }
 
     /// S·u, exactly.
@@ -232,9 +264,31 @@ impl Slot {
         up(&(whole(self.ns) * (&delta + whole(1)) * used / (used + delta)))
     }
 
-    /// The whole of one CPU.
+    /// Some of `tasks` as one server.
+    fn server(&self, tasks: &[Task], members: Vec<usize>, pieces: Vec<Piece>, fills: bool) -> Server {
+        let mine: Vec<_> = members.iter().map(|index| tasks[*index]).collect();
+        Server { needs_ns: self.block_ns(&utilisation(&mine)), tasks: members, pieces, fills }
+    }
+
+    /// All of one CPU.
     fn all(&self, cpu: u32) -> Piece {
-        Piece { cpu, offset_ns: 0, length_ns: self.ns }
+        Piece { cpu, offset_ns: 0, length_ns: self.room_ns() }
+    }
+
+    /// Servers are laid out as if slots were shorter by the rest; put that in, after the second piece of a split server.
+    fn put_rest(&self, servers: &mut [Server], cpus: u32) -> Vec<Piece> {
+        if self.rest_ns == 0 {
+            return Vec::new();
+        }
+        let place = |cpu| Piece { cpu, offset_ns: 0, length_ns: self.rest_ns };
+        let mut rest: Vec<_> = (0..cpus).map(place).collect();
+        for server in servers {
+            server.pieces[0].offset_ns += self.rest_ns;
+            if let [_, second] = server.pieces[..] {
+                rest[second.cpu as usize].offset_ns = second.length_ns;
+            }
+        }
+        rest
     }
 }
 
@@ -247,12 +301,21 @@ fn up(ns: &Exact) -> u64 {
 pub fn assign(tasks: &[Task], question: &Question) -> Result<Assignment, Refusal> {
     let sized = sized(tasks, question)?;
     let slot = slot(&sized, question)?;
+    if let Some(index) = slot.too_much(&sized) {
+        return Err(Refusal::MoreThanACpu(index));
+    }
     let Some(mut servers) = servers(&sized, question, &slot) else {
         let asked = utilisation(&sized) / whole(question.cpus.into());
         return Err(Refusal::NoRoom { asked, bound: bound_in(question, &slot) });
     };
+    let rest = slot.put_rest(&mut servers, question.cpus);
     servers.sort_by_key(|server| server.pieces.first().map(|piece| (piece.cpu, piece.offset_ns)));
-    Ok(Assignment { slot_ns: slot.ns, servers, sized })
+    Ok(Assignment { slot_ns: slot.ns, servers, sized, rest })
+}
+
+/// Length of a slot.
+pub fn slot_ns(tasks: &[Task], question: &Question) -> Result<u64, Refusal> {
+    Ok(slot(&sized(tasks, question)?, question)?.ns)
 }
 
 fn servers(sized: &[Task], question: &Question, slot: &Slot) -> Option<Vec<Server>> {
@@ -293,49 +356,49 @@ fn slot(sized: &[Task], question: &Question) -> Result<Slot, Refusal> {
         _ if cluster == 0 || cpus % cluster != 0 => Err(Refusal::ClusterMustDivide),
         Some(shortest) if shortest < u64::from(delta) => Err(Refusal::SlotIsZero),
         Some(shortest) => {
-            Ok(Slot { ns: shortest / u64::from(delta), delta, jitter_ns: costs.reserve_jitter_ns })
+            let (ns, jitter_ns) = (shortest / u64::from(delta), costs.reserve_jitter_ns);
+            let Question { piece_min_ns, rest_ns, .. } = *question;
+            Ok(Slot { ns, delta, jitter_ns, piece_min_ns, rest_ns })
         }
     }
 }
 
-/// Of each slot S-EKG loses less than 2 ns beyond its margins; NPS-F 1 ns and up to two jitters for each of its bins, of which
-/// there are less than two for each CPU that is full.
+/// Of each slot S-EKG loses less than 2 ns beyond its margins. Of two of NPS-F's bins the sum is above the largest utilisation g
+/// of a bin (1, unless something is left to others), so there are less than 2/g of them for each CPU that is full, and all
+/// but one are above g/2, where f(U)/U is at most (δ + 1)/(δ + g/2); each loses 1 ns, up to two jitters and two shortest pieces.
 fn bound_in(question: &Question, slot: &Slot) -> Exact {
     let (cpus, delta) = (u64::from(question.cpus), u64::from(slot.delta));
+    let (over, under) = slot.most();
     match question.algorithm {
         Algorithm::SEkg => ratio(slot.fill_ns().saturating_sub(2), slot.ns),
+        _ if over == 0 => whole(0),
         Algorithm::NpsF | Algorithm::Clustered(_) => {
             let cluster = u64::from(question.algorithm.cluster(question.cpus));
-            let kept = slot.ns.saturating_sub(slot.jitter_ns.saturating_mul(4)).saturating_sub(2);
-            ratio(kept, slot.ns)
-                * ratio(2 * delta + 1, 2 * delta + 2)
-                * ratio(cluster * (cpus + 1), cpus * (cluster + 1))
+            let half = ratio(over, under) / whole(2);
+            let wasted = slot.jitter_ns.saturating_add(slot.piece_min_ns).saturating_mul(2).saturating_add(1);
+            let kept = whole(slot.room_ns()) - whole(wasted) / &half;
+            let bound = kept / whole(slot.ns) * (whole(delta) + half) / whole(delta + 1);
+            (bound * ratio(cluster * (cpus + 1), cpus * (cluster + 1))).max(whole(0))
         }
     }
 }
 
 fn s_ekg(tasks: &[Task], cpus: u32, slot: &Slot) -> Option<Vec<Server>> {
-    let (alpha, fill, jitter) = (slot.alpha_ns(), slot.fill_ns(), slot.jitter_ns);
+    let (margin, fill, jitter) = (slot.margin_ns(), slot.fill_ns(), slot.jitter_ns);
     let (heavy, light): (Vec<_>, Vec<_>) =
         (0..tasks.len()).partition(|index| up(&slot.share(&tasks[*index])) > fill);
     if heavy.len() > cpus as usize || heavy.len() == cpus as usize && !light.is_empty() {
         return None;
     }
-    let alone = |(cpu, index): (u32, &usize)| Server {
-        tasks: vec![*index],
-        pieces: vec![slot.all(cpu)],
-        sure_ns: slot.ns,
-        fills: false,
-    };
+    let alone = |(cpu, index): (u32, &usize)| slot.server(tasks, vec![*index], vec![slot.all(cpu)], false);
     let mut servers: Vec<_> = (0..).zip(&heavy).map(alone).collect();
     // The CPU that is being filled: its own tasks and S·U of them; `low` and `x` of the task split before.
     let mut cpu = heavy.len() as u32;
     let (mut own, mut used, mut low, mut x) = (Vec::new(), whole(0), 0, 0);
     let own_piece = |own: &mut Vec<usize>, cpu: u32, x: u64, y: u64| {
-        let length_ns = slot.ns - x - y;
-        let sure_ns = if x + y == 0 { length_ns } else { length_ns - jitter };
+        let length_ns = slot.room_ns() - x - y;
         let pieces = vec![Piece { cpu, offset_ns: x, length_ns }];
-        (!own.is_empty()).then(|| Server { tasks: std::mem::take(own), pieces, sure_ns, fills: true })
+        (!own.is_empty()).then(|| slot.server(tasks, std::mem::take(own), pieces, true))
     };
     for index in light {
         let share = slot.share(&tasks[index]);
@@ -349,15 +412,14 @@ fn s_ekg(tasks: &[Task], cpus: u32, slot: &Slot) -> Option<Vec<Server>> {
             return None;
         }
         let high = u64::try_from(left.to_integer()).unwrap_or(0);
-        let y = if high > 0 { alpha + high + jitter } else { 0 };
+        let y = if high > 0 { margin + high + jitter } else { 0 };
         servers.extend(own_piece(&mut own, cpu, x, y));
         if high > 0 {
             low = up(&share) - high;
-            x = alpha + low + jitter;
-            let first = Piece { cpu, offset_ns: slot.ns - y, length_ns: y };
+            x = margin + low + jitter;
+            let first = Piece { cpu, offset_ns: slot.room_ns() - y, length_ns: y };
             let second = Piece { cpu: cpu + 1, offset_ns: 0, length_ns: x };
-            let sure_ns = x + y - 2 * jitter;
-            servers.push(Server { tasks: vec![index], pieces: vec![first, second], sure_ns, fills: false });
+            servers.push(slot.server(tasks, vec![index], vec![first, second], false));
             used = whole(0);
         } else {
             (own, used, low, x) = (vec![index], share, 0, 0);
@@ -369,12 +431,12 @@ fn s_ekg(tasks: &[Task], cpus: u32, slot: &Slot) -> Option<Vec<Server>> {
 }
 
 fn nps_f(tasks: &[Task], cpus: u32, cluster: u32, slot: &Slot) -> Option<Vec<Server>> {
-    // First fit. Sums of two bins are above 1, so there are not many more than twice the CPUs.
+    // First fit. Of any two bins the sum is above the most.
     let mut bins: Vec<(Vec<usize>, Vec<Task>)> = Vec::new();
     for (index, task) in tasks.iter().enumerate() {
         let fits = |members: &mut Vec<Task>| {
             members.push(*task);
-            let fits = compare_utilisation(members, (1, 1)).is_le();
+            let fits = compare_utilisation(members, slot.most()).is_le();
             if !fits {
                 members.pop();
             }
@@ -402,9 +464,8 @@ fn nps_f(tasks: &[Task], cpus: u32, cluster: u32, slot: &Slot) -> Option<Vec<Ser
     for (number, members) in (0..).zip(&clusters) {
         for (bin, mut pieces) in lay(members, &blocks, cluster, slot)? {
             pieces.iter_mut().for_each(|piece| piece.cpu += number * cluster);
-            let alone = pieces == [slot.all(pieces[0].cpu)];
-            let sure_ns = if alone { slot.ns } else { blocks[bin] };
-            servers.push(Server { tasks: std::mem::take(&mut bins[bin].0), pieces, sure_ns, fills: false });
+            let (tasks, needs_ns) = (std::mem::take(&mut bins[bin].0), blocks[bin]);
+            servers.push(Server { tasks, pieces, needs_ns, fills: false });
         }
     }
     Some(servers)
@@ -413,29 +474,31 @@ fn nps_f(tasks: &[Task], cpus: u32, cluster: u32, slot: &Slot) -> Option<Vec<Ser
 /// Blocks end to end over the CPUs of a cluster, each piece longer by the jitter. One that two pieces would not fit into a slot
 /// has a CPU, first of all.
 fn lay(members: &[usize], blocks: &[u64], cpus: u32, slot: &Slot) -> Option<Vec<(usize, Vec<Piece>)>> {
-    let jitter = slot.jitter_ns;
-    let is_whole = |bin: &usize| jitter.saturating_mul(2).saturating_add(blocks[*bin]) >= slot.ns;
-    let (alone, others): (Vec<_>, Vec<_>) = members.iter().copied().partition(is_whole);
+    let (jitter, least) = (slot.jitter_ns, slot.piece_min_ns);
+    let most = slot.room_ns().saturating_sub(jitter.saturating_mul(2)).saturating_sub(least);
+    let (alone, others): (Vec<_>, Vec<_>) = members.iter().copied().partition(|bin| blocks[*bin] >= most);
     let mut laid: Vec<(usize, _)> = (0..).zip(alone).map(|(cpu, bin)| (bin, vec![slot.all(cpu)])).collect();
     let (mut cpu, mut at) = (laid.len() as u32, 0);
     for bin in others {
-        let length_ns = blocks[bin] + jitter;
-        let room = slot.ns - at;
-        let pieces = if length_ns <= room {
-            vec![Piece { cpu, offset_ns: at, length_ns }]
-        } else {
-            // What begins less than the jitter before the end is of no use, but the rest is then long enough.
-            let first = Piece { cpu, offset_ns: at, length_ns: room };
-            let second = Piece { cpu: cpu + 1, offset_ns: 0, length_ns: length_ns + jitter - room };
-            vec![first, second]
-        };
-        (cpu, at) = pieces.last().map_or((cpu, at), |piece| (piece.cpu, piece.offset_ns + piece.length_ns));
-        if at == slot.ns {
+        let length_ns = (blocks[bin] + jitter).max(least);
+        let room = slot.room_ns() - at;
+        let fits = length_ns <= room;
+        if !fits && room < least.max(1) {
             (cpu, at) = (cpu + 1, 0);
         }
+        let mut pieces = vec![Piece { cpu, offset_ns: at, length_ns }];
+        if !fits && at > 0 {
+            // A first piece within the jitter is of no use, but the rest is long enough then.
+            let rest = (length_ns + jitter - room).max(least);
+            pieces = vec![
+                Piece { cpu, offset_ns: at, length_ns: room },
+                Piece { cpu: cpu + 1, offset_ns: 0, length_ns: rest },
+            ];
+        }
+        (cpu, at) = pieces.last().map_or((cpu, at), |piece| (piece.cpu, piece.offset_ns + piece.length_ns));
         laid.push((bin, pieces));
     }
-    (cpu < cpus || cpu == cpus && at == 0).then_some(laid)
+    laid.iter().flat_map(|(_, pieces)| pieces).all(|piece| piece.cpu < cpus).then_some(laid)
 }
 
 /// What else would be assigned, each being changed alone, no further than [`REACH`].
@@ -455,7 +518,8 @@ pub fn remedy(tasks: &[Task], question: &Question) -> Remedy {
     let Ok(sized) = sized(tasks, question) else { return Remedy::default() };
     let holds = |delta: u32, cpus: u32| {
         let question = Question { delta, cpus, ..question.clone() };
-        slot(&sized, &question).is_ok_and(|slot| servers(&sized, &question, &slot).is_some())
+        slot(&sized, &question)
+            .is_ok_and(|slot| slot.too_much(&sized).is_none() && servers(&sized, &question, &slot).is_some())
     };
     let Question { delta, cpus, algorithm, .. } = *question;
     let near = (1..=REACH).flat_map(|by| [delta.checked_add(by), delta.checked_sub(by)]).flatten();

@@ -13,7 +13,7 @@ use tierce_guarantee::{ratio, whole, Exact};
 const MS: u64 = 1_000_000;
 
 fn question(algorithm: Algorithm, cpus: u32, delta: u32) -> Question {
-    Question { algorithm, cpus, delta, costs: Costs::default() }
+    Question { algorithm, cpus, delta, costs: Costs::default(), piece_min_ns: 0, rest_ns: 0 }
 }
 
 fn tasks(all: &[(u64, u64)]) -> Vec<Task> {
@@ -87,9 +87,17 @@ fn judge(found: &Assignment, asked: &Question) {
             assert!(!server.fills);
         }
         let parts = sure(server, slot, jitter);
-        assert!(parts.iter().map(|(begin, end)| end - begin).sum::<u64>() >= server.sure_ns);
+        assert!(parts.iter().map(|(begin, end)| end - begin).sum::<u64>() >= server.needs_ns);
+        assert!(server.pieces.iter().all(|piece| piece.length_ns >= asked.piece_min_ns));
         let members: Vec<_> = server.tasks.iter().map(|index| found.sized[*index]).collect();
         assert_eq!(late(&members, &parts, slot), None, "{server:?} {members:?}, slot {slot}");
+    }
+    let others: Vec<_> = found.rest.iter().map(|rest| (rest.cpu, rest.length_ns)).collect();
+    let cpus = if asked.rest_ns > 0 { asked.cpus } else { 0 };
+    assert_eq!(others, (0..cpus).map(|cpu| (cpu, asked.rest_ns)).collect::<Vec<_>>());
+    for Piece { cpu, offset_ns, length_ns } in &found.rest {
+        assert!(offset_ns + length_ns <= slot);
+        on[*cpu as usize].push((*offset_ns, offset_ns + length_ns));
     }
     assert!(seen.iter().all(|count| *count == 1), "each task has one server");
     assert!(sum <= u64::from(asked.cpus) * slot);
@@ -155,6 +163,9 @@ fn random_sets() {
         let mut asked = question(algorithm, cpus, 1 + draw.below(9) as u32);
         let shortest = set.iter().map(|task| task.period_ns).min().unwrap_or(1);
         asked.costs.reserve_jitter_ns = of(&[0, 0, 0, shortest / 500, shortest / 100], &mut draw);
+        let delta = u64::from(asked.delta);
+        asked.rest_ns = of(&[0, 0, shortest / delta / 100, shortest / delta / 9], &mut draw);
+        asked.piece_min_ns = of(&[0, 0, shortest / 1000, shortest / 200], &mut draw);
         match assign(&set, &asked) {
             Ok(found) => {
                 judge(&found, &asked);
@@ -165,6 +176,7 @@ fn random_sets() {
                 assert!(share > limit, "refused within the bound: {share} {limit} {asked:?}");
                 refused += 1;
             }
+            Err(Refusal::MoreThanACpu(_)) => assert!(asked.rest_ns > 0),
             Err(other) => assert_eq!((other, set.is_empty()), (Refusal::NoTasks, true)),
         }
     }
@@ -202,8 +214,8 @@ fn at_the_bound() {
         let slot = of(&[60, 997, 25_000, 1_250_000], &mut draw) + draw.below(50) as u64;
         let shortest = slot * delta;
         let mut asked = question(algorithm, cpus, delta as u32);
-        asked.costs.reserve_jitter_ns =
-            if round % 3 == 0 { draw.below(slot as usize / 30) as u64 } else { 0 };
+        let mut some = |every| if round % every == 0 { draw.below(slot as usize / 30) as u64 } else { 0 };
+        (asked.costs.reserve_jitter_ns, asked.piece_min_ns, asked.rest_ns) = (some(3), some(4), some(5));
         let limit = bound(&[Task::new(1, shortest)], &asked).unwrap();
         let total = (&limit * whole(u64::from(cpus) * shortest)).floor();
         let total = u64::try_from(total.to_integer()).unwrap();
@@ -213,7 +225,10 @@ fn at_the_bound() {
         let set = exactly(total, shortest, &mut draw);
         let used: Exact = set.iter().map(|task| ratio(task.work_ns, task.period_ns)).sum();
         assert!(whole(u64::from(cpus)) * &limit - used < ratio(1, shortest), "at the bound");
-        let found = assign(&set, &asked).unwrap_or_else(|refusal| panic!("{refusal:?} {asked:?} {set:?}"));
+        let found = match assign(&set, &asked) {
+            Err(Refusal::MoreThanACpu(_)) if asked.rest_ns > 0 => continue,
+            found => found.unwrap_or_else(|refusal| panic!("{refusal:?} {asked:?} {set:?}")),
+        };
         judge(&found, &asked);
         split += found.split();
     }
@@ -337,6 +352,14 @@ fn boundary_cases() {
     let one_less = assign(&tasks(&[(fill - 1, slot), (fill / 2, slot)]), &asked).unwrap();
     judge(&one_less, &asked);
     assert_eq!(one_less.split(), 1);
+    // Where something is left to others, a task has less than a CPU.
+    let asked = Question { rest_ns: 1, ..question(Algorithm::NpsF, 2, 1) };
+    assert_eq!(assign(&tasks(&[(1, 10), (10, 10)]), &asked), Err(Refusal::MoreThanACpu(1)));
+    let found = assign(&tasks(&[(1, 10), (8, 10)]), &asked).unwrap();
+    judge(&found, &asked);
+    assert_eq!(found.rest[0], Piece { cpu: 0, offset_ns: 0, length_ns: 1 });
+    let asked = Question { rest_ns: u64::MAX, ..asked };
+    assert_eq!(assign(&tasks(&[(1, 10)]), &asked), Err(Refusal::MoreThanACpu(0)));
     // A block of a whole slot is not split, wherever its bin stands.
     let asked = question(Algorithm::NpsF, 2, 2);
     let found = assign(&tasks(&[(3, 10), (10, 10)]), &asked).unwrap();

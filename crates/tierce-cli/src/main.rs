@@ -28,6 +28,8 @@ Before there is a plan:
   tierce guarantee convert 'RESCS 10ms 20ms' PSBE      what follows from a promise of CPU time
   tierce analyse --policy edf tasks.csv                do these tasks meet their deadlines?
   tierce design server --policy rm tasks.csv           the smallest reservation in which they do
+  tierce split --algorithm s-ekg --cpus 4 tasks.csv    on several CPUs, some tasks split over two: as a plan
+  tierce gen --method emberson --help                  random task sets
 
 Exit codes: 0 holds / done, 1 does not hold, 2 bad input or environment.";
 

@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_analysis::global::{self, Shown};
 use tierce_analysis::partition::{partition, Fit, Partition};
+use tierce_analysis::retas::Row;
 use tierce_analysis::sensitivity::{limits, work_scale, Limits, SCALE_ONE};
 use tierce_analysis::server::smallest_budget;
 use tierce_analysis::{
-    priorities, utilisation, Demand, Edf, Entry, FixedPriority, Mpr, Response, Supply, Task,
+    priorities, retas, utilisation, Demand, Edf, Entry, Fault, FixedPriority, Mpr, Response, Supply, Task,
 };
 use tierce_guarantee::Guarantee;
 use tierce_plan::show_time;
@@ -24,7 +25,7 @@ const VERSION: u32 = 1;
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
 /// period), jitter (how late a job may become ready), blocking (longest wait for work that should come later), offset (of
 /// no effect: any phases are considered), priority (larger is higher; default: the shorter the deadline, the higher). Times
-/// have a unit (1.5ms); a bare whole number is ns.
+/// have a unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
 ///
 /// On one CPU, and with --partition on each of several, the verdict is exact, and times are as long as they say in the worst
 /// case, from the nominal release, own jitter included. With blocking they are upper bounds. With --cpus alone any CPU may
@@ -182,6 +183,11 @@ pub fn time_within(text: &str, least: &str) -> Result<u64, String> {
 
 /// The tasks of a table, or all of its faults with their places.
 pub fn read(path: &Path) -> Result<Vec<Entry>> {
+    Ok(read_set(path)?.0)
+}
+
+/// The same, and where the file is of ReTAS its rows.
+pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).with_context(|| format!("{}", path.display()))?;
     file.take(TABLE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("{}", path.display()))?;
@@ -194,11 +200,16 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
             (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or("").chars().count() + 1);
         anyhow!("{}:{line}:{column}: table_must_be_utf_8: this byte is no text", path.display())
     })?;
-    tierce_analysis::parse(&text).map_err(|faults| {
+    let shown = |faults: Vec<Fault>| {
         let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
         let s = if faults.len() == 1 { "" } else { "s" };
         anyhow!("{} fault{s} in the table\n{}", faults.len(), lines.join("\n"))
-    })
+    };
+    if !retas::is_retas(&text) {
+        return Ok((tierce_analysis::parse(&text).map_err(shown)?, None));
+    }
+    let rows = retas::parse(&text).map_err(shown)?;
+    Ok((rows.iter().map(Row::entry).collect(), Some(rows)))
 }
 
 /// The verdict on some tasks, on one CPU or several.
@@ -479,7 +490,7 @@ fn policy_name(policy: Policy) -> String {
 }
 
 /// A fraction, or where nobody could read that, a decimal marked with ~.
-fn short(share: &tierce_guarantee::Exact) -> String {
+pub fn short(share: &tierce_guarantee::Exact) -> String {
     let text = share.to_string();
     if text.len() <= 40 {
         text

@@ -7,12 +7,14 @@ mod check;
 mod demo_table;
 mod design;
 mod doctor;
+mod gen;
 mod guarantee;
 mod notify;
 mod run;
 mod scenario;
 mod schema;
 mod sim;
+mod split;
 mod status;
 mod time;
 mod timeline;
@@ -36,6 +38,8 @@ pub enum Command {
     Guarantee(guarantee::Args),
     Analyse(analyse::Args),
     Design(design::Args),
+    Split(split::Args),
+    Gen(gen::Args),
     Schema(schema::Args),
     #[command(hide = true)]
     DemoTable(demo_table::Args),
@@ -58,6 +62,8 @@ pub fn run(command: Command) -> ExitCode {
         Command::Guarantee(args) => guarantee::run(args),
         Command::Analyse(args) => analyse::run(args),
         Command::Design(args) => design::run(args),
+        Command::Split(args) => split::run(args),
+        Command::Gen(args) => gen::run(args),
         Command::Schema(args) => schema::run(args),
         Command::DemoTable(args) => demo_table::run(args),
         Command::Scenario(args) => scenario::run(args),
