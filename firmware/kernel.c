@@ -137,7 +137,7 @@ static void wake(struct thread *thread, u64 now)
 
 static void job_begins(struct thread *thread, u64 now)
 {
-	if (thread->deadline_ns != TIMER_NEVER || S.node[thread->task].deadline_ns != TIMER_NEVER)
+	if (thread->announces)
 		graph_announce(thread->task, thread->deadline_ns, now);
 	port_trace(TIERCE_EV_job_release, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
 }
@@ -174,18 +174,27 @@ u64 kernel_now(void)
 	return now;
 }
 
+static void sleepers_add(struct thread *thread, u64 ns)
+{
+	struct thread **at;
+	thread->wake_ns = ns;
+	for (at = &kernel.sleepers; *at && (*at)->wake_ns <= ns; at = &(*at)->sleeping)
+		;
+	thread->sleeping = *at;
+	*at = thread;
+}
+
+static void sleep_until(struct thread *thread, u64 ns)
+{
+	sleepers_add(thread, ns);
+	block(SLEEPS);
+}
+
 void thread_sleep_until(u64 ns)
 {
-	struct thread **at, *thread = kernel.current;
 	u32 mask = cpu_mask();
-	if (ns > timer_now()) {
-		thread->wake_ns = ns;
-		for (at = &kernel.sleepers; *at && (*at)->wake_ns <= ns; at = &(*at)->sleeping)
-			;
-		thread->sleeping = *at;
-		*at = thread;
-		block(SLEEPS);
-	}
+	if (ns > timer_now())
+		sleep_until(kernel.current, ns);
 	cpu_unmask(mask);
 }
 
@@ -226,25 +235,29 @@ void thread_deadline(u64 ns)
 	cpu_unmask(mask);
 }
 
-u64 thread_next_job(u64 period_ns, u64 deadline_ns)
+/* The next job begins at job_ns. */
+static void job_next(struct thread *thread)
+{
+	thread->job++;
+	thread->deadline_ns = thread->relative_ns ? thread->job_ns + thread->relative_ns : TIMER_NEVER;
+}
+
+u64 thread_next_job(void)
 {
 	struct thread *thread = kernel.current;
 	u32 mask = cpu_mask();
 	u64 now = timer_now();
-	if (thread->job) {
-		port_trace(TIERCE_EV_job_complete, 0, thread->task, (u32)thread->job, now - thread->job_ns, now);
-		if (thread->deadline_ns < now)
-			port_trace(TIERCE_EV_miss, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
-		thread->job_ns += period_ns;
-	} else {
-		thread->job_ns = now;
-	}
-	thread->job++;
-	thread->deadline_ns = deadline_ns ? thread->job_ns + deadline_ns : TIMER_NEVER;
+	KERNEL_REQUIRE(thread->period_ns, "only a periodic thread has jobs");
+	port_trace(TIERCE_EV_job_complete, 0, thread->task, (u32)thread->job, now - thread->job_ns, now);
+	if (thread->deadline_ns < now)
+		port_trace(TIERCE_EV_miss, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
+	thread->job_ns += thread->period_ns;
+	job_next(thread);
 	if (thread->job_ns <= now)
 		job_begins(thread, now);
+	else
+		sleep_until(thread, thread->job_ns);
 	cpu_unmask(mask);
-	thread_sleep_until(thread->job_ns);
 	return thread->job_ns;
 }
 
@@ -324,11 +337,30 @@ void thread_make(struct thread *thread, const char *task, void (*run)(void *), v
 	frame_make(thread, run, argument);
 }
 
+/* Does the node above an edge look at its children's deadlines? */
+static bool heeds_deadlines(u32 edge)
+{
+	switch (S.edge[edge].kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: return (flags) & TIERCE_HEEDS_DEADLINES;
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+	return false;
+}
+
 static bool same_text(const char *a, const char *b)
 {
 	while (*a && *a == *b)
 		a++, b++;
 	return *a == *b;
+}
+
+void thread_periodic(struct thread *thread, u64 first_ns, u64 period_ns, u64 deadline_ns)
+{
+	thread->job_ns = first_ns;
+	thread->period_ns = period_ns;
+	thread->relative_ns = deadline_ns;
 }
 
 static void plan_build(const struct plan *plan)
@@ -354,9 +386,8 @@ static void plan_build(const struct plan *plan)
 
 void kernel_run(const struct plan *plan)
 {
-	u32 i, n;
+	u32 i, n, edge;
 	cpu_mask();
-	timer_start();
 	KERNEL_REQUIRE(!graph_init(1, 0), "engine");
 	plan_build(plan);
 	frame_make(&idle, idle_run, 0);
@@ -368,6 +399,21 @@ void kernel_run(const struct plan *plan)
 				thread->task = plan->task[i].id;
 		KERNEL_REQUIRE(thread->task && !kernel.of[thread->task], "plan: no such task, or it has a thread");
 		kernel.of[thread->task] = thread;
+		for (edge = S.node[thread->task].first_parent; edge; edge = S.edge[edge].next_parent)
+			thread->announces |= heeds_deadlines(edge);
+	}
+	timer_start();
+	for (n = 0; n < kernel.makes; n++) {
+		struct thread *thread = kernel.made[n];
+		if (thread->period_ns)
+			job_next(thread);
+		if (thread->period_ns && thread->job_ns) {
+			thread->asleep = SLEEPS;
+			sleepers_add(thread, thread->job_ns);
+			continue;
+		}
+		if (thread->period_ns)
+			job_begins(thread, 0);
 		graph_request(thread->task, TIERCE_WOKE, 0);
 	}
 	kernel.runs = true;

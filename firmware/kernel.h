@@ -25,7 +25,9 @@ struct thread {
 	u32 asleep;		      /* 0, or why it can use no CPU */
 	bool parked;		      /* it could not, since who holds what it wants is asleep */
 	bool woken;		      /* a wake-up it has not waited for yet */
-	u64 job, job_ns, deadline_ns; /* periodic: number, begin and absolute deadline of the current job */
+	bool announces;		      /* a node above it heeds deadlines */
+	u64 job, job_ns, deadline_ns; /* of a periodic one: number, begin and absolute deadline of the current job */
+	u64 period_ns, relative_ns;
 	u32 switches;
 };
 
@@ -37,6 +39,9 @@ struct thread {
 
 /* Before kernel_run: `thread` is the plan's task of that name; it runs `run(argument)`, and no more once that ends. */
 void thread_make(struct thread *thread, const char *task, void (*run)(void *argument), void *argument);
+/* And it is periodic: it begins with its first job at `first_ns`, a job every `period_ns`, each to be done `deadline_ns` after
+ * its begin; 0: no deadline. */
+void thread_periodic(struct thread *thread, u64 first_ns, u64 period_ns, u64 deadline_ns);
 /* Make the plan's graph, let the threads begin. */
 void __attribute__((noreturn)) kernel_run(const struct plan *plan);
 
@@ -52,9 +57,8 @@ void thread_wake(struct thread *thread);
 void thread_yield(void);
 /* What it does now has to be done by then; TIMER_NEVER: no deadline. */
 void thread_deadline(u64 ns);
-/* The job is done, the next one begins a period after this one began and has to be done `deadline_ns` later; 0: no deadline.
- * The first call only begins the first job. Returns when it begins. */
-u64 thread_next_job(u64 period_ns, u64 deadline_ns);
+/* The job is done; returns when the next one begins: its begin. For periodic threads. */
+u64 thread_next_job(void);
 struct thread *thread_current(void);
 
 /*

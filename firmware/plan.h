@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
  * A compiled-in plan: the control operations that make its graph, in order, with the ids that they give. The same sequence
- * makes the same graph on every target.
+ * makes the same graph on every target. `tierce embed` makes one from a plan's text.
  */
 #ifndef TIERCE_PLAN_H
 #define TIERCE_PLAN_H
@@ -22,7 +22,9 @@ struct plan_step {
 
 struct plan_task {
 	const char *name;
-	u16 id; /* of its node */
+	u16 id;	   /* of its node */
+	bool busy; /* load, for who plays it: it always wants the CPU; or a job every period */
+	u64 period_ns, work_ns, deadline_ns, phase_ns;
 };
 
 struct plan {

@@ -30,7 +30,8 @@ static const struct plan_step priorities_steps[] = {
     PLAN_ATTACH(3, 3),
     PLAN_ATTACH(4, 4),
 };
-static const struct plan_task priorities_tasks[] = {{"low", 2}, {"middle", 3}, {"high", 4}, {"watch", 5}};
+static const struct plan_task priorities_tasks[] = {
+    {.name = "low", .id = 2}, {.name = "middle", .id = 3}, {.name = "high", .id = 4}, {.name = "watch", .id = 5}};
 PLAN(priorities, "{}");
 
 /* Two equals, one above them. */
@@ -47,7 +48,7 @@ static const struct plan_step equals_steps[] = {
     PLAN_ATTACH(2, 1),
     PLAN_ATTACH(3, 2),
 };
-static const struct plan_task equals_tasks[] = {{"a", 2}, {"b", 3}, {"watch", 4}};
+static const struct plan_task equals_tasks[] = {{.name = "a", .id = 2}, {.name = "b", .id = 3}, {.name = "watch", .id = 4}};
 PLAN(equals, "{}");
 
 static const struct plan_step turns_steps[] = {
@@ -66,7 +67,7 @@ static const struct plan_step turns_steps[] = {
     PLAN_ATTACH(3),
     PLAN_ATTACH(4, 1),
 };
-static const struct plan_task turns_tasks[] = {{"a", 3}, {"b", 4}, {"watch", 5}};
+static const struct plan_task turns_tasks[] = {{.name = "a", .id = 3}, {.name = "b", .id = 4}, {.name = "watch", .id = 5}};
 PLAN(turns, "{}");
 
 /* 2 ms of every 10 for one task, in front of two that share the rest 1 : 3. */
@@ -92,7 +93,8 @@ static const struct plan_step budget_steps[] = {
     PLAN_ATTACH(5, 300, 0),
     PLAN_ATTACH(6, 3),
 };
-static const struct plan_task budget_tasks[] = {{"reserved", 4}, {"one", 5}, {"three", 6}, {"watch", 7}};
+static const struct plan_task budget_tasks[] = {
+    {.name = "reserved", .id = 4}, {.name = "one", .id = 5}, {.name = "three", .id = 6}, {.name = "watch", .id = 7}};
 PLAN(budget, "{\"version\":1,\"source\":\"run\",\"plan\":\"budget\",\"seed\":0,\"cpus\":1,\"start_ns\":0,\"clock\":\"board\","
 	     "\"nodes\":[{\"id\":1,\"name\":\"top\",\"policy\":\"fixed-priority\",\"level\":0},"
 	     "{\"id\":2,\"name\":\"rt\",\"policy\":\"reservation\",\"level\":1},"
@@ -119,7 +121,7 @@ static const struct plan_step refused_steps[] = {
     PLAN_ATTACH(1, 6 * MS, 10 * MS, 10 * MS),
     PLAN_ATTACH(2, 5 * MS, 10 * MS, 10 * MS),
 };
-static const struct plan_task refused_tasks[] = {{"a", 2}, {"b", 3}};
+static const struct plan_task refused_tasks[] = {{.name = "a", .id = 2}, {.name = "b", .id = 3}};
 PLAN(refused, "{}");
 
 #endif

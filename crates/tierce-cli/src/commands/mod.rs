@@ -7,6 +7,7 @@ mod check;
 mod demo_table;
 mod design;
 mod doctor;
+mod embed;
 mod gen;
 mod guarantee;
 mod notify;
@@ -40,6 +41,7 @@ pub enum Command {
     Design(design::Args),
     Split(split::Args),
     Gen(gen::Args),
+    Embed(embed::Args),
     Schema(schema::Args),
     #[command(hide = true)]
     DemoTable(demo_table::Args),
@@ -64,6 +66,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Design(args) => design::run(args),
         Command::Split(args) => split::run(args),
         Command::Gen(args) => gen::run(args),
+        Command::Embed(args) => embed::run(args),
         Command::Schema(args) => schema::run(args),
         Command::DemoTable(args) => demo_table::run(args),
         Command::Scenario(args) => scenario::run(args),

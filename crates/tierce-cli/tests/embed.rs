@@ -1,0 +1,199 @@
+//! `tierce embed`: what it refuses, and that a board decides what the simulator decides.
+
+#[path = "../../../tests/draw.rs"]
+mod draw;
+
+use draw::Draw;
+use std::fmt::Write;
+use std::fs::{self, File};
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use tierce_plan::Plan;
+use tierce_sim::{Options, Simulation};
+use tierce_trace::{Event, Kind, Trace};
+
+/// A folder that is removed again.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("tierce-embed-{}-{name}", std::process::id()));
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+    fn embed(&self, text: &str, arguments: &[&str]) -> Output {
+        let path = self.0.join("plan.toml");
+        fs::write(&path, text).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_tierce"));
+        command.arg("embed").args(arguments).arg(&path).output().unwrap()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+const SMALL: &str = "[machine]\ncpus = 1\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+    [task.a]\nunder.top = { priority = 1 }\nload = { period = \"10ms\", work = \"1ms\" }\n";
+
+#[test]
+fn what_a_board_cannot_hold_is_refused() {
+    let folder = Folder::new("refused");
+    let refused = |text: &str, arguments: &[&str], reason: &str| {
+        let output = folder.embed(text, arguments);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{said}");
+        assert!(said.contains(reason), "{said}\nlacks: {reason}");
+        assert!(output.stdout.is_empty());
+    };
+    refused(&SMALL.replace("cpus = 1", "cpus = 2"), &[], "machine: 2 CPUs, the board has 1");
+    refused(SMALL, &["--nodes", "1"], "2 nodes and tasks, the board holds 1");
+    refused(SMALL, &["--edges", "1"], "2 edges with the CPU's own, the board holds 1");
+    refused(
+        SMALL,
+        &["--floor", "11ms"],
+        "task a: period 10ms is below 11ms, what the board's timer can serve",
+    );
+    let turns =
+        SMALL.replace("fixed-priority\"", "round-robin\"\nquantum = \"50us\"").replace("priority = 1", "");
+    refused(&turns, &[], "node top: quantum = 50us is below 100us");
+    let budget = SMALL
+        .replace("fixed-priority", "reservation")
+        .replace("priority = 1", "budget = \"90us\", period = \"1ms\"");
+    refused(&budget, &[], "edge from top to a: budget = 90us is below 100us");
+    refused(SMALL, &["--name", "1st"], "not a name in C");
+    refused("nonsense", &[], "the plan has faults");
+}
+
+/// A plan whose jobs work so much longer: about what the way through a kernel adds to each.
+type Text = Box<dyn Fn(u64) -> String>;
+
+/// Five tasks or less, utilisation 0.5 to 0.9, under one of these: rate-monotonic, EDF, or a reservation for the first
+/// task above EDF for the rest.
+fn random_plan(draw: &mut Draw) -> Text {
+    let tasks = 2 + draw.below(4) as u64;
+    let load = 500 + draw.below(400) as u64;
+    let periods: Vec<u64> = (0..tasks).map(|_| 4_000 + 100 * draw.below(400) as u64).collect();
+    let phases: Vec<u64> = periods.iter().map(|period| draw.below(*period as usize) as u64).collect();
+    let shape = draw.below(3);
+    let busy = draw.below(2) == 0;
+    Box::new(move |more_us| {
+        let mut text = String::from("[machine]\ncpus = 1\n");
+        text += match shape {
+            0 => "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n",
+            1 => "[node.top]\npolicy = \"edf\"\ncpu = 0\n",
+            _ => {
+                "[node.first]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+                 [node.rt]\npolicy = \"reservation\"\nunder.first = { priority = 2 }\n\
+                 [node.top]\npolicy = \"edf\"\nunder.first = { priority = 1 }\n"
+            }
+        };
+        for (index, (period, phase)) in periods.iter().zip(&phases).enumerate() {
+            let work = period * load / 1000 / tasks;
+            let under = match shape {
+                0 => format!("under.top = {{ priority = {} }}", 60_000 - period),
+                2 if index == 0 => {
+                    format!(
+                        "under.rt = {{ budget = \"{}us\", period = \"{}us\" }}",
+                        work * 2 / 3,
+                        period * 3 / 5
+                    )
+                }
+                _ => "under.top = {}".to_owned(),
+            };
+            let work = work + more_us;
+            writeln!(
+                text,
+                "[task.t{index}]\n{under}\nload = {{ period = \"{period}us\", work = \"{work}us\", phase = \"{phase}us\", soft = true }}"
+            )
+            .unwrap();
+        }
+        if busy && shape == 0 {
+            text += "[task.rest]\nunder.top = { priority = 0 }\nload = \"busy\"\n";
+        }
+        text
+    })
+}
+
+/// Who ran from when on; what was decided twice in one instant counts once.
+fn decisions(events: &[Event], end_ns: u64) -> Vec<(u64, u32)> {
+    let mut list: Vec<(u64, u32)> = Vec::new();
+    for event in events.iter().filter(|event| event.kind == Kind::Decision as u16 && event.now_ns < end_ns) {
+        if list.last().is_some_and(|last| last.0 == event.now_ns) {
+            list.pop();
+        }
+        if list.last().is_none_or(|last| last.1 != event.a) {
+            list.push((event.now_ns, event.a));
+        }
+    }
+    list
+}
+
+fn simulated(text: &str, end_ns: u64) -> Vec<(u64, u32)> {
+    let plan = Plan::parse(text, "plan").unwrap_or_else(|faults| panic!("{}\n{text}", faults.report_plain()));
+    let mut simulation = Simulation::new(&plan, Options { trace: true, ..Options::default() }).unwrap();
+    simulation.run_until(end_ns).unwrap();
+    decisions(&simulation.take_events(), end_ns)
+}
+
+fn who(list: &[(u64, u32)]) -> Vec<u32> {
+    list.iter().map(|decision| decision.1).collect()
+}
+
+const PLAYED_MS: u64 = 300;
+const COMPARED_NS: u64 = 290_000_000;
+const PLANS: usize = 24;
+
+/// Random plans in which the order of decisions does not hang on the tens of microseconds that a board takes to carry one
+/// out: it is the same when every job works so much longer. Each is played on an emulated board.
+#[test]
+fn a_board_decides_what_the_simulator_decides() {
+    let folder = Folder::new("board");
+    let mut draw = Draw::new(4);
+    let mut expected = Vec::new();
+    let mut drawn = 0;
+    while expected.len() < PLANS {
+        drawn += 1;
+        assert!(drawn < 20_000, "hardly any plan has a certain order: {} of {drawn}", expected.len());
+        let text = random_plan(&mut draw);
+        let exact = simulated(&text(0), COMPARED_NS);
+        let order = who(&exact);
+        let certain = |more_us: u64| {
+            let other = who(&simulated(&text(more_us), COMPARED_NS));
+            let same = order.len().min(other.len());
+            order.len().abs_diff(other.len()) <= 1 && order[..same] == other[..same]
+        };
+        if [10, 20, 40, 60, 90, 120].into_iter().all(certain) {
+            let output = folder.embed(&text(0), &[]);
+            assert!(output.status.success(), "{}\n{}", String::from_utf8_lossy(&output.stderr), text(0));
+            fs::write(folder.0.join(format!("p{:02}.h", expected.len())), output.stdout).unwrap();
+            expected.push((text(0), exact));
+        }
+    }
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/firmware");
+    let played = Command::new(script).arg("play").arg(&folder.0).arg(PLAYED_MS.to_string()).output().unwrap();
+    assert!(played.status.success(), "{}", String::from_utf8_lossy(&played.stdout));
+    let (mut compared, mut apart_ns) = (0, 0);
+    for (index, (text, exact)) in expected.iter().enumerate() {
+        let file = File::open(folder.0.join(format!("p{index:02}.trace"))).unwrap();
+        let (trace, fault) = Trace::read(BufReader::new(file)).unwrap();
+        assert!(fault.is_none(), "{fault:?}");
+        let board = decisions(&trace.events, COMPARED_NS);
+        // what is last may lie just beyond the end on the board
+        let ends = exact.len().min(board.len());
+        assert!(exact.len().abs_diff(board.len()) <= 1 && ends > 20, "{} and {}", exact.len(), board.len());
+        for (at, (simulated, board)) in exact.iter().zip(&board).enumerate() {
+            assert_eq!(
+                simulated.1, board.1,
+                "plan {index}, decision {at} at {simulated:?} and {board:?}\n{text}"
+            );
+            apart_ns = apart_ns.max(simulated.0.abs_diff(board.0));
+        }
+        compared += ends;
+    }
+    println!("{PLANS} plans of {drawn} drawn, {compared} decisions equal, at most {apart_ns} ns apart");
+    assert!(apart_ns < 2_000_000, "{apart_ns}");
+}
