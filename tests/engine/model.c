@@ -34,6 +34,7 @@
 #include <time.h>
 
 #define UNIT	    1000000ull /* a tick */
+#define SLOT	    (3 * UNIT)
 #define BEGIN	    1000000000ull
 #define TASKS	    8
 #define STATES_MOST 50000000u
@@ -106,13 +107,15 @@ static u32 node(u32 kind, u32 concurrency)
 	memset(S.stage, 0, sizeof S.stage);
 	if (kind == TIERCE_fair || kind == TIERCE_round_robin)
 		S.stage[0] = UNIT;
+	if (kind == TIERCE_slots)
+		S.stage[0] = SLOT;
 	id = graph_node_new(kind, concurrency, ~0ull);
 	if (!id)
 		stop("a node was refused");
 	return id;
 }
 
-/* An edge with its policy's parameters: priority; deadline; budget and period in units; weight. */
+/* An edge with its policy's parameters: priority; deadline; budget and period, offset and length in units; weight. */
 static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge_flags)
 {
 	u32 id = graph_edge_new(parent, child, rank, edge_flags);
@@ -122,6 +125,10 @@ static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge
 		S.stage[0] = first * UNIT;
 		S.stage[1] = second * UNIT;
 		S.stage[2] = second * UNIT;
+	}
+	if (S.node[parent].kind == TIERCE_slots) {
+		S.stage[0] = first * UNIT;
+		S.stage[1] = second * UNIT;
 	}
 	if (!id || graph_attach(id, now))
 		stop("an edge was refused");
@@ -358,6 +365,22 @@ static void shared_reservations(void)
 	edge(r, task_new("b", ~0ull), 0, 1, 3, 0);
 }
 
+/* A node split over two CPUs: the end of each slot on the first, the begin of it on the second. On the first one who would
+ * take all the rest of the slot, on both one of lower priority. */
+static void split(u32 count)
+{
+	u32 n, cpu, slots[2];
+	roots();
+	n = node(FIFO, 1);
+	for (cpu = 0; cpu < 2; cpu++) {
+		slots[cpu] = node(TIERCE_slots, 0);
+		edge(root[cpu], slots[cpu], 0, 5, 0, 0);
+		edge(slots[cpu], n, 0, cpu ? 0 : 2, 1, 0);
+	}
+	workers(n, count, ~0ull);
+	edge(slots[0], task_new("local", ~0ull), 0, 0, 2, 0);
+}
+
 #define CONFIGURATIONS(C) \
 	C(two_equal_1_1, 2, "2 CPUs, ranks 1 1, 1 task, limit 1", shared("11", 1, 1, FIFO), 0) \
 	C(two_ranked_1_1, 2, "2 CPUs, ranks 1 2, 1 task, limit 1", shared("12", 1, 1, FIFO), 0) \
@@ -411,6 +434,9 @@ static void shared_reservations(void)
 	C(hyper_ranked, 2, "the same, the second outranks, 2 tasks, limit 1", hyper(2, 1, 1), TIMED | DEEP) \
 	C(hyper_2, 2, "a node with a reservation on each of 2 CPUs, 2 tasks", hyper(2, 2, 0), TIMED | DEEP) \
 	C(shared_reservations, 2, "reservations inside a shared node", shared_reservations(), TIMED | DEEP) \
+	C(split_1, 2, "a node with a reserve in the slots of each of 2 CPUs, 1 task", split(1), TIMED) \
+	C(split_late, 2, "the same with timers one unit late", split(1), TIMED | UNTIMELY) \
+	C(split_2, 2, "the same with 2 tasks", split(2), TIMED) \
 	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
 
 enum configuration {
@@ -583,6 +609,12 @@ static void canonical(void)
 			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100
 										       : among(x->parent, value[i], value);
 			y->reservation.replenish_ns = x->reservation.replenish_ns > now ? x->reservation.replenish_ns - now : 0;
+			break;
+		case TIERCE_slots:
+			y->slots.close_ns = x->slots.close_ns > now ? x->slots.close_ns - now : 0;
+			y->slots.open = x->state != TIERCE_WAITING && x->slots.open;
+			y->slots.slot_ns = 0; /* always the same */
+			form.begin_ns = now % SLOT;
 			break;
 		case TIERCE_edf: y->edf.deadline_ns = x->state == TIERCE_WAITING ? 0 : relative(x->edf.deadline_ns); break;
 		}
