@@ -1099,6 +1099,8 @@ void BPF_PROG(tierce_tick, struct task_struct *p)
 		slice_set(p, 0);
 }
 
+#define OUTSIDE_SCHEDULER 3 /* value of its record: the scheduler has had the CPU, `a` is a task and runs from here on */
+
 /* Who comes in: the task of the graph, somebody else, or nobody (idle)? */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
@@ -1137,6 +1139,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 					outside = 1 + t->leaf;
 				}
 			}
+			if (traces && (trace_kinds >> TIERCE_EV_outside & 1) && !outside && side_at(cpu)->decided_ns)
+				port_trace(TIERCE_EV_outside, cpu, task, 0, OUTSIDE_SCHEDULER, now_ns());
 			if (overheads_stolen && !outside && side_at(cpu)->decided_ns)
 				switch_count(cpu);
 		}

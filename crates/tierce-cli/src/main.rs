@@ -23,6 +23,8 @@ Start with an example:
   tierce doctor                                        can this machine enforce a plan?
   tierce run examples/desktop.toml                     enforce it here (root), until Ctrl-C
   tierce apply changed.toml                            change it while it runs
+  tierce measure run.trace                             jitters and overheads of its jobs
+  tierce job --period 10ms --work 3ms                  a periodic thread to try it with
 
 Before there is a plan:
   tierce guarantee convert 'RESCS 10ms 20ms' PSBE      what follows from a promise of CPU time

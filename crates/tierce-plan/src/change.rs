@@ -660,13 +660,25 @@ impl Plan {
         edges
     }
 
-    /// Relative deadline of the jobs of a task or of each member of a set.
+    /// Relative deadline of the jobs of a task or of each member of a set: of its load, or without one the shortest that it
+    /// has below nodes that go by deadlines.
     pub fn job_deadline_ns(&self, child: Child) -> Option<u64> {
-        let load = match child {
-            Child::Task(task) => self.tasks[task].load.as_ref(),
-            Child::Set(set) => self.sets[set].load.as_ref(),
-            Child::Node(_) => None,
+        let (load, under): (_, Vec<&Edge>) = match child {
+            Child::Task(task) => {
+                (&self.tasks[task].load, self.edges.iter().filter(|edge| edge.child == child).collect())
+            }
+            Child::Set(set) => (&self.sets[set].load, self.sets[set].under.iter().collect()),
+            Child::Node(_) => return None,
         };
-        load.and_then(|load| load.deadline_ns())
+        let deadline = |edge: &Edge| {
+            let policy = policies::by_number(self.nodes[edge.parent].policy)
+                .filter(|policy| policy.heeds_deadlines)?;
+            let place = policies::position(&policy.edge_params, "deadline")?;
+            Some(edge.params[place]).filter(|&ns| ns > 0)
+        };
+        match load {
+            Some(load) => load.deadline_ns(),
+            None => under.into_iter().filter_map(deadline).min(),
+        }
     }
 }

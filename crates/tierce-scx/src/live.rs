@@ -11,7 +11,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tierce_plan::{Child, Ids, Members, Plan, Thread};
 use tierce_policy::{raw, Control, TASK};
-use tierce_trace::{Event, Kind, Renumber, Report, Seen, Source, Stats, TraceHeader};
+use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_CPU of bpf/control.h: a CPU came or went.
 const NEWS_CPU: u32 = 4;
@@ -58,6 +58,18 @@ pub struct Held {
     pub threads: u32,
 }
 
+/// Jobs of a thread, as the kernel side sees them: from a wake-up to the next block. A task keeps counting when another
+/// thread becomes it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jobs {
+    /// Jobs that began.
+    pub begun: u32,
+    /// Of these, ended after their deadline.
+    pub misses: u32,
+    /// Their relative deadline.
+    pub deadline_ns: Option<u64>,
+}
+
 /// A running plan.
 pub struct Live {
     plan: Rc<Plan>,
@@ -66,6 +78,7 @@ pub struct Live {
     noticed: HashMap<(u32, usize), String>,
     notices: Vec<Notice>,
     stats: Stats,
+    measure: Option<Measure>,
     renumber: Renumber,
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
@@ -131,6 +144,7 @@ impl Live {
             noticed: HashMap::new(),
             notices: Vec::new(),
             stats,
+            measure: None,
             renumber,
             events,
             entries,
@@ -183,6 +197,13 @@ impl Live {
             .collect();
         list.sort_unstable();
         list
+    }
+
+    /// Jobs of a bound thread, once it is where it was bound to.
+    pub fn jobs(&self, tid: u32) -> Option<Jobs> {
+        let leaf = self.kernel.leaf(self.leaf_of(tid)?);
+        let deadline_ns = Some(leaf.deadline_ns).filter(|&ns| ns != 0 && ns != u64::MAX);
+        (leaf.pid == tid).then_some(Jobs { begun: leaf.job, misses: leaf.misses, deadline_ns })
     }
 
     /// Task or set and leaf of each bound thread.
@@ -324,8 +345,7 @@ impl Live {
                         return Ok(Err(why));
                     }
                 }
-                self.kernel
-                    .follow_jobs(leaf, self.plan.sets[set].load.as_ref().and_then(|load| load.deadline_ns()));
+                self.kernel.follow_jobs(leaf, self.plan.job_deadline_ns(Child::Set(set)));
                 if !self.kernel.bind(thread.tid, leaf, true)? {
                     self.abandon(leaf);
                     return gone;
@@ -451,10 +471,14 @@ impl Live {
         keep(&bytes, &entries)?;
         entries.clear();
         for chunk in bytes.chunks_exact(32) {
-            match self.renumber.event(&Event::from_bytes(chunk.try_into().context("an event")?)) {
-                Seen::Event(event) => self.stats.event(&event),
-                Seen::Change(change) => self.stats.change(&change),
+            let seen = self.renumber.event(&Event::from_bytes(chunk.try_into().context("an event")?));
+            match &seen {
+                Seen::Event(event) => self.stats.event(event),
+                Seen::Change(change) => self.stats.change(change),
                 Seen::Nothing => {}
+            }
+            if let Some(measure) = &mut self.measure {
+                measure.seen(seen);
             }
         }
         bytes.clear();
@@ -479,6 +503,18 @@ impl Live {
             }
         }
         Ok(())
+    }
+
+    /// Measure jitters and overheads from now on; `epoch_ns` as in [`Measure::new`].
+    pub fn measure(&mut self, epoch_ns: Option<u64>) {
+        self.measure = Some(Measure::new(self.header(), epoch_ns));
+    }
+
+    /// What has been measured up to now, if something is.
+    pub fn measured(&self) -> Option<Measure> {
+        let mut measure = self.measure.clone()?;
+        measure.finish(now_ns());
+        Some(measure)
     }
 
     /// The statistics up to now.
@@ -563,8 +599,8 @@ impl Live {
 /// The plan's graph, without members of sets.
 fn build(plan: &Plan, kernel: &Kernel) -> Result<Ids> {
     let ids = plan.build(&mut &*kernel, Members::Live)?;
-    for (task, &id) in plan.tasks.iter().zip(&ids.tasks).filter(|(_, id)| **id != 0) {
-        kernel.follow_jobs(id, task.load.as_ref().and_then(|load| load.deadline_ns()));
+    for (task, &id) in ids.tasks.iter().enumerate().filter(|(_, id)| **id != 0) {
+        kernel.follow_jobs(id, plan.job_deadline_ns(Child::Task(task)));
     }
     let default = plan.default_node.context("the plan has no default node")?;
     let (params, nice) = plan.default_params();

@@ -19,6 +19,7 @@ use crate::watch::{Seen, Watch};
 use std::fmt;
 use tierce_plan::{Arrival, Child, Costs, Ids, Members, Plan, Refused, Work};
 use tierce_policy::{policies, Graph, NEVER};
+use tierce_trace::measure::SCHEDULER;
 use tierce_trace::{Event, Kind, Report, Source, Stats, TraceHeader};
 
 /// Decisions at one instant before it is a livelock: 64 CPUs, each as often as it has crossing edges, and more.
@@ -85,6 +86,8 @@ struct Cpu {
     timer: bool,
     /// What ran before is still to be returned.
     returning: bool,
+    /// It is busy with itself, which the trace is to be told when it ends.
+    scheduling: bool,
     /// Times it turned to a task.
     switches: u64,
 }
@@ -212,6 +215,7 @@ impl Simulation {
             timer: false,
             switches: 0,
             returning: false,
+            scheduling: false,
         });
         Ok(Simulation {
             first_task: ids.tasks.first().copied().unwrap_or(u32::MAX),
@@ -584,6 +588,10 @@ impl Simulation {
             if changed && !t.started {
                 self.start(cpu, index, now);
             }
+            if cost_ns > 0 && self.watch.is_some() {
+                self.cpus[cpu as usize].scheduling = true;
+                self.tell(now, Kind::Outside, cpu, task, 1, SCHEDULER);
+            }
         }
         let c = &mut self.cpus[cpu as usize];
         c.timer = false;
@@ -601,9 +609,19 @@ impl Simulation {
 
     // ---- events, statistics, checks ----------------------------------------------------------------------------------
 
-    /// Tell of jobs that have arrived and of deadlines that have passed before `now`.
+    /// Tell of jobs that have arrived, of costs that are paid, and of deadlines that have passed before `now`.
     fn look_around(&mut self, now: u64, arrived: u64) {
         let Some(mut watch) = self.watch.take() else { return };
+        let mut started = false;
+        for cpu in 0..self.cpus.len() {
+            let c = &mut self.cpus[cpu];
+            if c.scheduling && c.from_ns <= arrived {
+                c.scheduling = false;
+                started = true;
+                let (from_ns, task) = (c.from_ns, c.task);
+                self.tell(from_ns, Kind::Outside, cpu as u32, task, 0, SCHEDULER);
+            }
+        }
         while let Some(seen) = watch.next(now, arrived) {
             match seen {
                 Seen::Arrival(task, number, job) => {
@@ -618,6 +636,9 @@ impl Simulation {
             }
         }
         self.watch = Some(watch);
+        if started {
+            self.graph.events_mut().sort_by_key(|event| event.now_ns);
+        }
     }
 
     fn tell(&mut self, now_ns: u64, kind: Kind, cpu: u32, a: u32, b: u32, value: u64) {

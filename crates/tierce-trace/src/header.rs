@@ -89,6 +89,9 @@ pub struct TaskInfo {
     /// Period of its jobs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<u64>,
+    /// When its first job is released, after the epoch.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub phase_ns: Option<u64>,
     /// A change of the plan took it out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gone: bool,
@@ -116,6 +119,9 @@ pub struct EdgeInfo {
     /// Reservation: period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub period_ns: Option<u64>,
+    /// Slots: length of the reserve in each slot.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub length_ns: Option<u64>,
     /// Reservation, EDF: relative deadline.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub deadline_ns: Option<u64>,

@@ -129,6 +129,15 @@ impl Histogram {
         None
     }
 
+    /// Begin, end and count of every bucket that counts something, ascending; the end is not part of it.
+    pub fn buckets(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
+        let some = self.counts.iter().enumerate().filter(|(_, &count)| count > 0);
+        some.map(|(at, &count)| {
+            let bucket = self.first + at as u32;
+            (start_of(bucket), start_of(bucket + 1), u64::from(count))
+        })
+    }
+
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         self.counts.capacity() * size_of::<u32>()
@@ -144,13 +153,18 @@ fn bucket_of(value: u64) -> u32 {
     (shift << STEPS_LOG2) + (value >> shift) as u32
 }
 
-fn middle_of(bucket: u32) -> u64 {
+/// Its smallest value; after the last bucket `u64::MAX`.
+fn start_of(bucket: u32) -> u64 {
     if u64::from(bucket) < 2 * STEPS {
         return u64::from(bucket);
     }
     let shift = (bucket >> STEPS_LOG2) - 1;
-    let start = (u64::from(bucket) - (u64::from(shift) << STEPS_LOG2)) << shift;
-    start + (1 << shift) / 2
+    let steps = u128::from(bucket) - (u128::from(shift) << STEPS_LOG2);
+    u64::try_from(steps << shift).unwrap_or(u64::MAX)
+}
+
+fn middle_of(bucket: u32) -> u64 {
+    start_of(bucket) + (1 << (bucket >> STEPS_LOG2).saturating_sub(1)) / 2
 }
 
 #[cfg(test)]
@@ -199,6 +213,10 @@ mod tests {
         #[test]
         fn buckets_hold_their_middle(value in any::<u64>()) {
             prop_assert_eq!(bucket_of(middle_of(bucket_of(value))), bucket_of(value));
+            let mut histogram = Histogram::default();
+            histogram.record(value);
+            let (from, to, count) = histogram.buckets().next().unwrap();
+            prop_assert!(from <= value && (value < to || to == u64::MAX) && count == 1, "{from} {to}");
         }
     }
 

@@ -52,6 +52,10 @@ fn tasks(plan: &Plan, ids: &Ids) -> Vec<TaskInfo> {
             Some(Load::Sporadic(load)) => Some(load.separation_ns),
             _ => None,
         },
+        phase_ns: match &task.load {
+            Some(Load::Periodic(load)) => Some(load.phase_ns),
+            _ => None,
+        },
         gone: false,
     })
     .collect()
@@ -80,6 +84,7 @@ fn edges(plan: &Plan, ids: &Ids) -> Vec<EdgeInfo> {
             cpu: None,
             budget_ns: param("budget"),
             period_ns: param("period"),
+            length_ns: param("length"),
             deadline_ns: param("deadline").filter(|&ns| ns > 0),
             weight: param("weight"),
             priority: param("priority"),

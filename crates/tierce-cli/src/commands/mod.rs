@@ -10,6 +10,8 @@ mod doctor;
 mod embed;
 mod gen;
 mod guarantee;
+mod job;
+mod measure;
 mod notify;
 mod run;
 mod scenario;
@@ -36,6 +38,8 @@ pub enum Command {
     Vm(vm::Args),
     Trace(trace::Args),
     Timeline(timeline::Args),
+    Measure(measure::Args),
+    Job(job::Args),
     Guarantee(guarantee::Args),
     Analyse(analyse::Args),
     Design(design::Args),
@@ -61,6 +65,8 @@ pub fn run(command: Command) -> ExitCode {
         Command::Vm(args) => vm::run(args),
         Command::Trace(args) => trace::run(args),
         Command::Timeline(args) => timeline::run(args),
+        Command::Measure(args) => measure::run(args),
+        Command::Job(args) => job::run(args),
         Command::Guarantee(args) => guarantee::run(args),
         Command::Analyse(args) => analyse::run(args),
         Command::Design(args) => design::run(args),

@@ -9,6 +9,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
+use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -17,9 +18,10 @@ use tierce_policy::recording;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::Options;
-use tierce_scx::live::Live;
+use tierce_scx::live::{Jobs, Live};
 use tierce_scx::socket::{self, Served, Server};
 use tierce_scx::threads::Proc;
+use tierce_trace::measure::{self, Measure};
 use tierce_trace::{Kind, Report, Writer};
 
 /// Enforce a plan on this machine (root)
@@ -50,11 +52,17 @@ pub struct Args {
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
     /// What to count: `full`, or `counts`, which makes no record per switch and so costs the least
-    #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with = "trace")]
+    #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with_all = ["trace", "measure"])]
     stats: Statistics,
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
+    /// Measure jitters and overheads of jobs: shown at the end, and by `tierce measure --live` meanwhile
+    #[arg(long, conflicts_with = "dry_run")]
+    measure: bool,
+    /// Of --measure: time since boot from which periodic jobs count (`tierce job --epoch`)
+    #[arg(long, value_name = "TIME", value_parser = time::time, requires = "measure")]
+    epoch: Option<u64>,
     /// Record every entry into the scheduler: `tierce sim --replay FILE` makes the same decisions, bit for bit
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -92,6 +100,9 @@ extern "C" fn stop(_signal: libc::c_int) {
 
 /// What [`Statistics::Counts`] needs: the kernel side counts the rest.
 const COUNTS: &[Kind] = &[Kind::Name, Kind::Attach, Kind::Detach];
+
+/// What [`Measure`] needs besides.
+const MEASURED: &[Kind] = &[Kind::Request, Kind::Release, Kind::Outside];
 
 /// What [`Statistics::Full`] needs.
 const STATS: &[Kind] = &[
@@ -142,6 +153,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             Statistics::Counts => COUNTS,
         }
         .iter()
+        .chain(MEASURED.iter().filter(|_| args.measure))
         .fold(0, |kinds, kind| kinds | 1 << *kind as u16),
     };
     let options = Options {
@@ -159,6 +171,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let mut server = Server::bind(&socket_path(args.socket))?;
     let mut live = Live::start(plan, options).inspect_err(explain)?;
+    if args.measure {
+        live.measure(args.epoch);
+    }
     let mut trace = match &args.trace {
         Some(path) => {
             let file = File::create(path).with_context(|| path.display().to_string())?;
@@ -242,23 +257,39 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// What each has got up to now, and what the kernel side holds.
-fn so_far(live: &Live) -> (Report, Value) {
-    (live.report(), kernel_side(live))
+struct SoFar {
+    /// What each has got up to now.
+    report: Report,
+    /// What the kernel side holds.
+    kernel: Value,
+    /// With --measure.
+    measured: Option<Measure>,
 }
 
-fn to_json((report, kernel): &(Report, Value)) -> serde_json::Result<Value> {
-    let mut json = serde_json::to_value(report)?;
-    json["kernel"] = kernel.clone();
+fn so_far(live: &Live) -> SoFar {
+    SoFar { report: live.report(), kernel: kernel_side(live), measured: live.measured() }
+}
+
+fn to_json(so_far: &SoFar) -> serde_json::Result<Value> {
+    let mut json = serde_json::to_value(&so_far.report)?;
+    json["kernel"] = so_far.kernel.clone();
+    if let Some(measured) = &so_far.measured {
+        json["measure"] = measure::to_json(slice::from_ref(measured));
+    }
     Ok(json)
 }
 
 /// That on standard output; as one line of JSON where there are several.
-fn print(so_far: &(Report, Value), json: bool, several: bool) -> Result<()> {
+fn print(so_far: &SoFar, json: bool, several: bool) -> Result<()> {
     match (json, several) {
         (true, true) => println!("{}", to_json(so_far)?),
         (true, false) => println!("{}", serde_json::to_string_pretty(&to_json(so_far)?)?),
-        (false, _) => print!("{}", so_far.0.tables()),
+        (false, _) => {
+            print!("{}", so_far.report.tables());
+            if let Some(measured) = &so_far.measured {
+                print!("\n{}", measure::tables(slice::from_ref(measured), true));
+            }
+        }
     }
     Ok(std::io::stdout().flush()?)
 }
@@ -267,16 +298,50 @@ fn print(so_far: &(Report, Value), json: bool, several: bool) -> Result<()> {
 fn serve(live: &mut Live, request: &Value, begun: Instant, broken: &mut Result<()>) -> Served {
     match request["request"].as_str().unwrap_or_default() {
         "apply" => apply(live, request, broken),
+        "jobs" => jobs(live, request),
+        "measure" => measured(live),
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
         "status" => Ok(json!({
             "plan": live.plan().name,
             "pid": std::process::id(),
             "cpus": live.kernel().options().cpus,
             "elapsed_ns": begun.elapsed().as_nanos() as u64,
-            "threads": live.bound().into_iter().map(|(tid, name)| json!({ "tid": tid, "name": name })).collect::<Vec<_>>(),
+            "threads": live.bound().into_iter().map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
         })),
-        other => Err(("request_must_be_known".into(), format!("{other:?} is none of apply, report, status"))),
+        other => Err((
+            "request_must_be_known".into(),
+            format!("{other:?} is none of apply, jobs, measure, report, status"),
+        )),
     }
+}
+
+/// A bound thread, and its jobs as the kernel side counts them, once it is where it belongs.
+fn thread(live: &Live, tid: u32, name: &str) -> Value {
+    match live.jobs(tid) {
+        Some(Jobs { begun, misses, deadline_ns }) => {
+            json!({ "tid": tid, "name": name, "jobs": begun, "misses": misses, "deadline_ns": deadline_ns })
+        }
+        None => json!({ "tid": tid, "name": name }),
+    }
+}
+
+/// Those of the thread that is asked for.
+fn jobs(live: &Live, request: &Value) -> Served {
+    let tid = request["tid"].as_u64().and_then(|tid| u32::try_from(tid).ok());
+    let tid =
+        tid.ok_or_else(|| ("tid_must_be_given".to_string(), "tid: the number of a thread".to_string()))?;
+    let bound = live.bound().into_iter().find(|(bound, _)| *bound == tid && live.jobs(tid).is_some());
+    let (_, name) = bound.ok_or_else(|| {
+        ("thread_must_be_bound".to_string(), format!("thread {tid} is at no task of the plan (yet)"))
+    })?;
+    Ok(thread(live, tid, name))
+}
+
+fn measured(live: &Live) -> Served {
+    let refused = "this run does not measure: tierce run --measure";
+    let measured = live.measured().ok_or_else(|| ("run_must_measure".to_string(), refused.to_string()))?;
+    let of = slice::from_ref(&measured);
+    Ok(json!({ "measure": measure::to_json(of), "text": measure::tables(of, true) }))
 }
 
 fn apply(live: &mut Live, request: &Value, broken: &mut Result<()>) -> Served {

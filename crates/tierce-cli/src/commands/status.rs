@@ -42,7 +42,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         let since = units::time(number("elapsed_ns"));
         println!("{} on {} CPUs for {since}, by process {}", text("plan"), number("cpus"), number("pid"));
         for thread in answer["threads"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            println!("  {} {}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
+            let jobs = match (thread["jobs"].as_u64(), thread["deadline_ns"].as_u64()) {
+                (Some(jobs), Some(_)) => format!(": {jobs} jobs, {} misses", thread["misses"]),
+                _ => String::new(),
+            };
+            println!("  {} {}{jobs}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_trace::measure::SCHEDULER;
 use tierce_trace::{units, Event, Kind, Reader, Stats, Trace, TraceHeader, NO_DEADLINE};
 
 /// Read a trace: statistics, or every record as a line.
@@ -140,6 +141,9 @@ fn text_line(header: &TraceHeader, event: &Event) -> String {
         Some(Kind::Stolen) => format!("{} while {} was current", units::time(value), thing(a)),
         Some(Kind::Lost) => format!("{value} records"),
         Some(Kind::Forgive) => format!("{} {}", edge(a), units::time(value)),
+        Some(Kind::Outside) if value == SCHEDULER => {
+            format!("the scheduler {}, for {}", if b == 1 { "begins" } else { "ends" }, thing(a))
+        }
         Some(Kind::Outside) => format!("thread {a} {}", if b == 1 { "begins" } else { "ends" }),
         Some(Kind::Control) => format!("operation {a} on {b}, error {value}"),
         Some(Kind::Name) => format!("#{a} is {}", event.text()),

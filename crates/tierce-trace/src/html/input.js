@@ -62,7 +62,10 @@ function tipForCpu(row, on, at, tag) {
     tipForJob(pairs, task, at);
   }
   if (stolen >= 0) pairs.push(["stolen", duration(on.stolen.e[stolen] - on.stolen.s[stolen])]);
-  if (outside >= 0) pairs.push(["outside the plan", `thread ${on.outside.what[outside]}`]);
+  if (outside >= 0) {
+    if (on.outside.via[outside] === 3) pairs.push(["the scheduler takes", duration(on.outside.e[outside] - on.outside.s[outside])]);
+    else pairs.push(["outside the plan", `thread ${on.outside.what[outside]}`]);
+  }
   return { title: `CPU ${on.cpu}${tag}`, pairs };
 }
 

@@ -389,7 +389,7 @@ fn header(options: &Options, tasks: &[Task]) -> TraceHeader {
             Load::Periodic { period_ns, deadline_ns, .. } => (Some(period_ns), Some(deadline_ns)),
             Load::Busy => (None, None),
         };
-        infos.push(TaskInfo { id, name: task.name.into(), period_ns, deadline_ns, gone: false });
+        infos.push(TaskInfo { id, name: task.name.into(), period_ns, deadline_ns, ..Default::default() });
         edges.push(match task.reserved {
             Some((cpu, budget, period)) => EdgeInfo {
                 budget_ns: Some(budget),

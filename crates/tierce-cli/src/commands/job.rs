@@ -1,0 +1,214 @@
+//! `tierce job`: a periodic thread whose jobs are real.
+
+use super::run::socket_path;
+use super::time;
+use anyhow::{ensure, Context, Result};
+use serde_json::{json, Value};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+use tierce_job::{cpu_time_ns, Clock, Monotonic, Periodic, Totals};
+use tierce_scx::socket;
+use tierce_trace::units;
+
+/// Periodic jobs of a real thread: absolute releases without drift, misses and response times
+///
+/// A thread of the given name releases a job at epoch + offset + k × period, and works its own CPU time or runs a command in
+/// it. A job whose release is past when the one before is done begins at once; none is left out. When a plan is in force and
+/// the thread is at a task of it, the misses that the kernel counted are shown beside those that the thread has seen.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// From a release to the next
+    #[arg(long, value_name = "TIME", value_parser = time::duration)]
+    period: u64,
+    /// From the epoch to a release
+    #[arg(long, value_name = "TIME", value_parser = time::time, default_value = "0ns")]
+    offset: u64,
+    /// Time since boot from which releases count; all jobs of a machine have the same if not told otherwise
+    #[arg(long, value_name = "TIME", value_parser = time::time, default_value = "0ns")]
+    epoch: u64,
+    /// From its release until a job has to be done [default: the period]
+    #[arg(long, value_name = "TIME", value_parser = time::duration)]
+    deadline: Option<u64>,
+    /// CPU time of a job; several, in turn: 3ms,12ms
+    #[arg(long, value_name = "TIME", value_parser = time::time, value_delimiter = ',', default_value = "1ms")]
+    work: Vec<u64>,
+    /// Name of the thread, for `match` of a plan: at most 15 bytes
+    #[arg(long, default_value = "job", value_parser = parse_name)]
+    name: String,
+    /// End after so many jobs
+    #[arg(long, value_name = "N")]
+    jobs: Option<u64>,
+    /// End after this time
+    #[arg(long = "for", value_name = "TIME", value_parser = time::duration)]
+    duration_ns: Option<u64>,
+    /// Write the result as a line of JSON
+    #[arg(long)]
+    json: bool,
+    /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Run this once per job instead of --work, and wait for it
+    #[arg(last = true, conflicts_with = "work")]
+    command: Vec<String>,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tierce job --period 10ms --work 3ms --for 5s
+  tierce job --period 20ms --deadline 10ms --work 3ms,12ms --name t1 --jobs 100 --json
+  tierce job --period 1s --jobs 3 -- date
+
+Exit codes: 0 ended as asked (Ctrl-C, SIGTERM too), misses or not; 2 bad input or environment.";
+
+/// How long a plan in force may take to find the thread.
+const FOUND_WITHIN: Duration = Duration::from_secs(2);
+
+fn parse_name(name: &str) -> Result<String, String> {
+    match name.len() {
+        1..=15 if !name.contains('\0') => Ok(name.into()),
+        length => Err(format!("{length} bytes, a thread's name has 1 to 15")),
+    }
+}
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+/// The job that is under way is the last; another signal ends it, too.
+extern "C" fn stop(signal: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+    // SAFETY: allowed in a handler, and the default action is no handler of ours.
+    unsafe { libc::signal(signal, libc::SIG_DFL) };
+}
+
+/// Run `tierce job`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    for signal in [libc::SIGINT, libc::SIGTERM] {
+        // SAFETY: the handler stores to an atomic and takes itself away.
+        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+    let socket = socket_path(args.socket.clone());
+    let (says, hears) = mpsc::channel();
+    let (starts, started) = mpsc::channel();
+    let (ends, ended) = mpsc::channel();
+    // A thread of its own, so that asking about it is no part of its jobs.
+    let (totals, tid, kernel) = thread::scope(|scope| {
+        let args = &args;
+        let worker = thread::Builder::new().name(args.name.clone()).spawn_scoped(scope, move || {
+            // SAFETY: no arguments, cannot fail.
+            let _ = says.send(unsafe { libc::gettid() });
+            let _ = started.recv();
+            let totals = work(args);
+            let _ = says.send(0);
+            let _ = ended.recv();
+            totals
+        });
+        let worker = worker.context("a thread for the jobs")?;
+        let tid = hears.recv().context("the thread of the jobs has ended")?;
+        let before = found(&socket, tid);
+        let _ = starts.send(());
+        let _ = hears.recv();
+        let kernel = before.and_then(|before| {
+            thread::sleep(Duration::from_millis(10)); // it is about to wait for us
+            since(&asked(&socket, tid)??, &before)
+        });
+        let _ = ends.send(());
+        let totals = worker.join().map_err(|_| anyhow::anyhow!("the thread of the jobs has failed"))??;
+        anyhow::Ok((totals, tid, kernel))
+    })?;
+    let deadline_ns = args.deadline.unwrap_or(args.period);
+    if args.json {
+        let json = json!({
+            "version": 1, "name": args.name, "tid": tid, "period_ns": args.period, "deadline_ns": deadline_ns,
+            "jobs": totals.jobs, "misses": totals.misses, "overruns": totals.overruns,
+            "late_ns": { "avg": totals.late_avg_ns(), "max": totals.late_max_ns },
+            "response_ns": { "min": totals.response_min_ns, "avg": totals.response_avg_ns(), "max": totals.response_max_ns },
+            "kernel": kernel,
+        });
+        println!("{json}");
+    } else {
+        print!("{}", told(&args.name, &totals, kernel.as_ref()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// All jobs.
+fn work(args: &Args) -> Result<Totals> {
+    let ns = Duration::from_nanos;
+    let mut jobs = Periodic::new(ns(args.period), ns(args.offset))
+        .epoch(ns(args.epoch))
+        .deadline(ns(args.deadline.unwrap_or(args.period)));
+    let until_ns = args.duration_ns.map(|for_ns| Monotonic.now_ns().saturating_add(for_ns));
+    let over = |done: u64| {
+        STOP.load(Ordering::Relaxed)
+            || args.jobs.is_some_and(|all| done >= all)
+            || until_ns.is_some_and(|until_ns| Monotonic.now_ns() >= until_ns)
+    };
+    while !over(jobs.totals().jobs) {
+        let number = jobs.wait().number;
+        match args.command.split_first() {
+            Some((program, arguments)) => {
+                let status = Command::new(program).args(arguments).status();
+                let status = status.with_context(|| program.clone())?;
+                ensure!(
+                    status.success() || STOP.load(Ordering::Relaxed),
+                    "{program}: job {number}: {status}"
+                );
+            }
+            None => {
+                let end_ns = cpu_time_ns() + args.work[(number - 1) as usize % args.work.len()];
+                while cpu_time_ns() < end_ns {}
+            }
+        }
+        jobs.done();
+    }
+    Ok(jobs.totals())
+}
+
+/// What the plan in force has counted for a thread. Outer `None`: there is none; inner: the thread is at no task of it.
+fn asked(socket: &Path, tid: i32) -> Option<Option<Value>> {
+    Some(socket::ask(socket, json!({ "request": "jobs", "tid": tid })).ok()?.ok())
+}
+
+/// The same, when the plan has found the thread.
+fn found(socket: &Path, tid: i32) -> Option<Value> {
+    let begun_ns = Monotonic.now_ns();
+    loop {
+        let answer = asked(socket, tid)?;
+        if answer.is_some() || Monotonic.now_ns() - begun_ns > FOUND_WITHIN.as_nanos() as u64 {
+            return answer;
+        }
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Of this thread only: the counts of its task less those before.
+fn since(after: &Value, before: &Value) -> Option<Value> {
+    let less = |key: &str| after[key].as_u64()?.checked_sub(before[key].as_u64()?);
+    let (jobs, misses) = (less("jobs")?, less("misses")?);
+    Some(
+        json!({ "task": after["name"], "jobs": jobs, "misses": misses, "deadline_ns": after["deadline_ns"] }),
+    )
+}
+
+fn told(name: &str, totals: &Totals, kernel: Option<&Value>) -> String {
+    let time = units::time;
+    let mut text =
+        format!("{name}: {} jobs, {} misses, {} overruns\n", totals.jobs, totals.misses, totals.overruns);
+    text += &format!("  begins late  avg {}, max {}\n", time(totals.late_avg_ns()), time(totals.late_max_ns));
+    let [min, avg, max] =
+        [totals.response_min_ns, totals.response_avg_ns(), totals.response_max_ns].map(time);
+    text += &format!("  response     min {min}, avg {avg}, max {max}\n");
+    if let Some(kernel) = kernel {
+        let task = kernel["task"].as_str().unwrap_or("?");
+        text += &format!("  kernel       {} misses of task {task}", kernel["misses"]);
+        text += &match kernel["deadline_ns"].as_u64() {
+            Some(ns) => format!(", deadline {}\n", time(ns)),
+            None => ", which has no deadline in the plan\n".to_string(),
+        };
+    }
+    text
+}

@@ -1,0 +1,120 @@
+//! `tierce measure` and `tierce job` as a user calls them.
+
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("tierce-cli-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+fn tierce(folder: &Path, arguments: &[&str]) -> Output {
+    let mut tierce = Command::new(env!("CARGO_BIN_EXE_tierce"));
+    tierce
+        .args(arguments)
+        .env("TIERCE_SOCKET", folder.join("nobody.sock"))
+        .current_dir(folder)
+        .output()
+        .unwrap()
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+const PLAN: &str = r#"
+machine.costs = { switch = "3us", timer = "1us", level = "500ns" }
+[node.top]
+policy = "edf"
+cpu = 0
+[task.a]
+under.top = {}
+load = { period = "10ms", work = "2ms" }
+[task.b]
+under.top = {}
+load = { period = "25ms", work = "5ms", phase = "6ms" }
+"#;
+
+#[test]
+fn tables_json_and_pictures() {
+    let folder = folder("measure");
+    fs::write(folder.join("plan.toml"), PLAN).unwrap();
+    let output = tierce(&folder, &["sim", "plan.toml", "--for", "1s", "--trace", "sim.trace"]);
+    assert_eq!(output.status.code(), Some(0), "{}", texts(&output).1);
+    let arguments = ["measure", "--tasks", "--plot", "all.svg", "sim.trace", "sim.trace"];
+    let (text, errors) = texts(&tierce(&folder, &arguments));
+    let line = |name: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(name));
+        line.unwrap_or_else(|| panic!("{name}: {text}{errors}"))
+            .split_whitespace()
+            .collect::<Vec<_>>()
+            .join(" ")
+    };
+    assert_eq!(line("CtswJ"), "CtswJ 3.5 µs 3.5 µs 3.5 µs 3.5 µs 320", "of both traces");
+    assert_eq!(line("RelJ"), "RelJ 0 ns 0 ns 0 ns 0 ns 280");
+    assert_eq!((line("ResJ"), line("tick")), ("ResJ - - - - -".into(), "tick - - - - -".into()));
+    assert_eq!(text.matches("\n  b\n").count(), 2, "{text}");
+    let svg = fs::read_to_string(folder.join("all.svg")).unwrap();
+    assert!(svg.contains("CtswJ: context-switch jitter") && !svg.contains("ResJ"));
+
+    let (text, _) = texts(&tierce(&folder, &["measure", "--json", "sim.trace"]));
+    let json: Value = serde_json::from_str(&text).unwrap();
+    assert_eq!((&json["version"], &json["rows"][2]["quantity"]), (&1.into(), &"CtswJ".into()));
+    assert_eq!(json["rows"][2]["most"]["max_ns"], 3_500);
+    assert_eq!(json["tasks"].as_array().unwrap().len(), 2);
+
+    let (dump, _) = texts(&tierce(&folder, &["trace", "dump", "sim.trace"]));
+    assert!(dump.contains("0.003500 ms cpu0 outside      the scheduler ends, for a"), "{}", &dump[..600]);
+
+    for (arguments, part) in [
+        (&["measure"][..], "required"),
+        (&["measure", "missing.trace"], "missing.trace"),
+        (&["measure", "plan.toml"], "not a trace"),
+        (&["measure", "sim.trace", "--plot", "a.pdf"], "a picture is .svg or .png"),
+        (&["measure", "sim.trace", "--epoch", "5"], "needs a unit"),
+        (&["measure", "--live"], "no plan is in force"),
+        (&["measure", "--live", "sim.trace"], "cannot be used with"),
+    ] {
+        let output = tierce(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn jobs_of_a_real_thread() {
+    let folder = folder("job");
+    let arguments =
+        ["job", "--period", "5ms", "--deadline", "1h", "--work", "10us,20us", "--jobs", "4", "--json"];
+    let arguments = arguments.map(|word| if word == "1h" { "60min" } else { word });
+    let (text, errors) = texts(&tierce(&folder, &arguments));
+    let json: Value = serde_json::from_str(&text).unwrap_or_else(|error| panic!("{error}: {text}{errors}"));
+    assert_eq!((&json["jobs"], &json["misses"], &json["kernel"]), (&4.into(), &0.into(), &Value::Null));
+    assert!(json["response_ns"]["min"].as_u64() >= Some(10_000));
+    // Its own command per job; a deadline that nothing can meet is missed each time.
+    let arguments = ["job", "--period", "5ms", "--deadline", "1ns", "--jobs", "3", "--", "touch", "done"];
+    let (text, errors) = texts(&tierce(&folder, &arguments));
+    assert!(text.starts_with("job: 3 jobs, 3 misses"), "{text}{errors}");
+    assert!(folder.join("done").exists());
+
+    for (arguments, part) in [
+        (&["job"][..], "--period"),
+        (&["job", "--period", "0ms"], "longer than nothing"),
+        (&["job", "--period", "5ms", "--name", "sixteen bytes and"], "1 to 15"),
+        (&["job", "--period", "5ms", "--name", ""], "1 to 15"),
+        (&["job", "--period", "5ms", "--work", "3"], "needs a unit"),
+        (&["job", "--period", "5ms", "--work", "1ms", "--", "true"], "cannot be used with"),
+        (&["job", "--period", "5ms", "--jobs", "2", "--", "false"], "false: job 1: exit status: 1"),
+        (&["job", "--period", "5ms", "--jobs", "2", "--", "./missing"], "./missing"),
+    ] {
+        let output = tierce(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
