@@ -127,7 +127,7 @@ fn by_period(tasks: &[Task], cpus: usize, holds: &mut impl FnMut(&[usize]) -> bo
 }
 
 /// By work/period, exactly.
-fn compare_shares(a: &Task, b: &Task) -> Ordering {
+pub(crate) fn compare_shares(a: &Task, b: &Task) -> Ordering {
     let left = u128::from(a.work_ns) * u128::from(b.period_ns);
     left.cmp(&(u128::from(b.work_ns) * u128::from(a.period_ns)))
 }

@@ -12,10 +12,11 @@
 //! Θ = S·f(U) is enough, f(U) = (δ + 1)·U / (U + δ)
 //! ```
 //!
-//! **NPS-F.** Tasks first fit into bins of utilisation at most 1, blocks of S·f laid end to end over the CPUs; a block that
+//! **NPS-F.** Tasks first fit, by decreasing utilisation, into bins of utilisation at most 1, blocks of S·f laid end to end over the CPUs; a block that
 //! reaches the end of one slot goes on at the begin of the next CPU's. Whatever asks for at most (2δ + 1)/(2δ + 2) of each CPU
 //! fits: 75, 83.3, 90, 94.4 % for δ = 1, 2, 4, 8 (of any two bins the sum is above 1, and f is concave). Bletsas & Andersson,
-//! RTSS 2009; Real-Time Systems 47, 2011.
+//! RTSS 2009; Real-Time Systems 47, 2011. The bound holds for any order; with this one whatever first fit decreasing places on m CPUs
+//! fits, too, since no block is more than a slot.
 //!
 //! **Clustered NPS-F.** Blocks first fit into clusters of k CPUs, each laid out for itself. Any-fit packing of items of at most
 //! 1/k of a cluster never fails below k(m + 1)/(k + 1) CPUs of m, k dividing m, so the bound is that over m times NPS-F's.
@@ -33,8 +34,9 @@
 //! in pieces of 989,010 on CPU 0 and 521,980 on CPU 1. S-EKG: A = 69,661, and a CPU takes 2,221,356 ns; the second task's 1,375,000
 //! are hi = 846,356 and lo = 528,644, its pieces 916,017 and 598,305.
 //!
-//! What it gives up: a split server moves twice in each slot, used or not. First fit is not the best fit.
+//! What it gives up: a split server moves twice in each slot, used or not. S-EKG's margins are those of the worst utilisation.
 
+use crate::partition::compare_shares;
 use crate::task::{compare_utilisation, utilisation, Task};
 use tierce_guarantee::{ratio, whole, Exact};
 
@@ -297,7 +299,7 @@ fn up(ns: &Exact) -> u64 {
     u64::try_from(ns.ceil().to_integer()).unwrap_or(u64::MAX)
 }
 
-/// Assign `tasks`, in their order.
+/// Assign `tasks`: S-EKG in their order.
 pub fn assign(tasks: &[Task], question: &Question) -> Result<Assignment, Refusal> {
     let sized = sized(tasks, question)?;
     let slot = slot(&sized, question)?;
@@ -433,7 +435,10 @@ fn s_ekg(tasks: &[Task], cpus: u32, slot: &Slot) -> Option<Vec<Server>> {
 fn nps_f(tasks: &[Task], cpus: u32, cluster: u32, slot: &Slot) -> Option<Vec<Server>> {
     // First fit. Of any two bins the sum is above the most.
     let mut bins: Vec<(Vec<usize>, Vec<Task>)> = Vec::new();
-    for (index, task) in tasks.iter().enumerate() {
+    let mut order: Vec<_> = (0..tasks.len()).collect();
+    order.sort_by(|a, b| compare_shares(&tasks[*b], &tasks[*a]));
+    for index in order {
+        let task = &tasks[index];
         let fits = |members: &mut Vec<Task>| {
             members.push(*task);
             let fits = compare_utilisation(members, slot.most()).is_le();
@@ -447,6 +452,7 @@ fn nps_f(tasks: &[Task], cpus: u32, cluster: u32, slot: &Slot) -> Option<Vec<Ser
             None => bins.push((vec![index], vec![*task])),
         }
     }
+    bins.iter_mut().for_each(|(indices, _)| indices.sort_unstable());
     let blocks: Vec<_> = bins.iter().map(|(_, members)| slot.block_ns(&utilisation(members))).collect();
     let mut clusters: Vec<Vec<usize>> = vec![Vec::new(); (cpus / cluster) as usize];
     for bin in 0..bins.len() {

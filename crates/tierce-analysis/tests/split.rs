@@ -4,6 +4,7 @@
 mod draw;
 
 use draw::Draw;
+use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::split::{
     assign, bound, remedy, Algorithm, Assignment, Costs, Interrupt, Piece, Question, Refusal, Remedy, Server,
 };
@@ -152,6 +153,15 @@ fn any_tasks(draw: &mut Draw, most: f64) -> Vec<Task> {
     tasks
 }
 
+/// Without a loss for pieces, first fit decreasing places the tasks each on one CPU.
+fn in_parts(set: &[Task], asked: &Question) -> bool {
+    let holds = |on: &[usize]| {
+        on.iter().map(|index| ratio(set[*index].work_ns, set[*index].period_ns)).sum::<Exact>() <= whole(1)
+    };
+    let lost = asked.rest_ns + asked.costs.reserve_jitter_ns + asked.piece_min_ns;
+    lost == 0 && matches!(partition(set, asked.cpus as usize, Fit::First, holds), Partition::Fits(_))
+}
+
 #[test]
 fn random_sets() {
     let mut draw = Draw::new(40);
@@ -173,6 +183,10 @@ fn random_sets() {
                 split += found.split();
             }
             Err(Refusal::NoRoom { asked: share, bound: limit }) => {
+                assert!(
+                    asked.algorithm != Algorithm::NpsF || !in_parts(&set, &asked),
+                    "a partition fits: {asked:?}"
+                );
                 assert!(share > limit, "refused within the bound: {share} {limit} {asked:?}");
                 refused += 1;
             }
