@@ -18,6 +18,7 @@ enum { AWAKE, SLEEPS, WAITS, ENDED };
 #define FRAME_WORDS   17 /* what the switch and the processor take off a new thread's stack */
 #define IDLE_BYTES    512
 #define GUARD_BYTES   32u
+#define FLOOR_NS 10000u /* a budget with less left is spent, the rest carried over: about the way to the next thread */
 
 THREAD(idle, IDLE_BYTES);
 static struct thread boot; /* the context in which main ran; nothing goes back there */
@@ -27,11 +28,13 @@ static struct {
 	struct thread *of[TIERCE_NODES];
 	struct thread *made[TIERCE_NODES]; /* before kernel_run */
 	struct thread *sleepers;	   /* by time */
+	u64 entered_ns;			   /* since when an interrupt keeps a thread from running; TIMER_NEVER: it runs */
+	u64 way_out_ns;			   /* from a decision until what was decided for runs: a little more than usual */
 	u32 blocked;			   /* task that the next decision releases */
 	u32 makes, parked;
 	u32 switches, timer_interrupts, wakes_idle;
 	bool runs;
-} kernel = {.current = &boot};
+} kernel = {.current = &boot, .entered_ns = TIMER_NEVER};
 
 /* ---- decisions ---- */
 
@@ -44,15 +47,19 @@ static struct thread *runner_of(struct thread *thread)
 	return thread;
 }
 
-static struct thread *decide(void)
+/* Decided for the moment at which it will run: what the kernel takes until then is stolen, so that a budget buys the time in
+ * which a thread really runs, and the timer for its end counts from there. */
+static struct thread *decide(u64 now)
 {
+	u64 begin_ns = now + kernel.way_out_ns, stolen_ns = begin_ns - kernel.entered_ns;
 	u32 tries, task, blocked = kernel.blocked;
 	kernel.blocked = TIERCE_NONE;
 	for (tries = 0; tries < TIERCE_NODES; tries++) {
 		struct thread *thread, *runner;
-		task = graph_decide(0, blocked, timer_now(), 0);
+		task = graph_decide(0, blocked, begin_ns, stolen_ns);
+		stolen_ns = 0;
 		if (S.cpu[0].leaves)
-			graph_returned(0, timer_now());
+			graph_returned(0, begin_ns);
 		if (!task)
 			return &idle;
 		thread = kernel.of[task];
@@ -80,9 +87,12 @@ static void set_timer(void)
 u32 *kernel_switch(u32 *sp)
 {
 	struct thread *from = kernel.current, *to;
+	u64 now = timer_now(), took_ns;
 	KERNEL_REQUIRE((u8 *)sp >= (u8 *)from->stack + GUARD_BYTES, "stack overflow");
 	from->sp = sp;
-	to = decide();
+	if (kernel.entered_ns == TIMER_NEVER)
+		kernel.entered_ns = now;
+	to = decide(now);
 #ifdef KERNEL_CHECK
 	KERNEL_REQUIRE(!graph_check(0), "the engine's invariants");
 #endif
@@ -92,6 +102,14 @@ u32 *kernel_switch(u32 *sp)
 		kernel.switches++;
 		to->switches++;
 		cpu_guard(to->stack);
+	}
+	kernel.entered_ns = TIMER_NEVER;
+	took_ns = timer_now() - now;
+	if (took_ns > kernel.way_out_ns) {
+		S.cpu[0].taken_ns += took_ns - kernel.way_out_ns;
+		kernel.way_out_ns = took_ns;
+	} else {
+		kernel.way_out_ns -= (kernel.way_out_ns - took_ns) / 16;
 	}
 	return to->sp;
 }
@@ -146,9 +164,12 @@ static void job_begins(struct thread *thread, u64 now)
 void kernel_timer(void)
 {
 	u32 mask = cpu_mask();
+	u64 now = timer_now();
 	kernel.timer_interrupts++;
+	if (kernel.entered_ns == TIMER_NEVER)
+		kernel.entered_ns = now;
 	if (timer_interrupt()) {
-		u64 now = timer_now();
+		now = timer_now();
 		while (kernel.sleepers && kernel.sleepers->wake_ns <= now) {
 			struct thread *thread = kernel.sleepers;
 			kernel.sleepers = thread->sleeping;
@@ -160,6 +181,10 @@ void kernel_timer(void)
 			cpu_pend_switch();
 		if (!cpu_switch_pending()) /* otherwise it is set after the decision */
 			set_timer();
+	}
+	if (!cpu_switch_pending()) { /* otherwise the decision counts it */
+		S.cpu[0].taken_ns += timer_now() - kernel.entered_ns;
+		kernel.entered_ns = TIMER_NEVER;
 	}
 	cpu_unmask(mask);
 }
@@ -389,6 +414,7 @@ void kernel_run(const struct plan *plan)
 	u32 i, n, edge;
 	cpu_mask();
 	KERNEL_REQUIRE(!graph_init(1, 0), "engine");
+	S.floor_ns = FLOOR_NS;
 	plan_build(plan);
 	frame_make(&idle, idle_run, 0);
 	idle.name = "idle";
