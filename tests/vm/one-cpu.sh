@@ -99,3 +99,18 @@ until [ "$(state)" = disabled ] || [ $(($(now_ms) - begun)) -gt 2000 ]; do
 	sleep 0.01
 done
 say killed "{\"state\":\"$(state)\",\"after_ms\":$(($(now_ms) - begun))}"
+
+# Real jobs under EDF: one is in time, one overruns its deadline every third time.
+begin jobs jobs.toml --measure --epoch 0ns || exit
+meter hogs --count 1 --start "$(in_ms 200)" --time 800ms >/out/hogs.meter &
+hogs=$!
+tierce job --name punctual --period 20ms --work 2ms --jobs 40 --json >/out/punctual.job &
+punctual=$!
+tierce job --name overruns --offset 5ms --period 40ms --deadline 10ms --work 3ms,3ms,12ms --jobs 18 --json >/out/overruns.job
+say overruns "$(cat /out/overruns.job)"
+wait $punctual
+say punctual "$(cat /out/punctual.job)"
+say measured "$(tierce measure --live --json | tr -d '\n')"
+say nobody "$(tierce job --name nobody --period 10ms --jobs 1 --json)"
+wait $hogs
+finish TERM

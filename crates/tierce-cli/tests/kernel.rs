@@ -222,7 +222,7 @@ fn one_cpu() {
         1,
         "7.0.13",
         Some("--deterministic"),
-        &["one-cpu.toml", "renderers.toml", "endless.toml"],
+        &["one-cpu.toml", "renderers.toml", "endless.toml", "jobs.toml"],
     );
     assert_eq!(boot.got("refused"), &json!({ "code": 2, "state": "disabled" }));
     let said = std::fs::read_to_string(boot.out.join("endless")).unwrap();
@@ -312,6 +312,40 @@ fn one_cpu() {
 
     assert_eq!(boot.got("killed")["state"], "disabled");
     assert!(boot.number("killed", "/after_ms") < 1000.0);
+    real_jobs(&boot);
+}
+
+/// Two periodic threads under EDF: what the kernel counts is what they have seen, and the jitters are those of a quiet machine.
+fn real_jobs(boot: &Boot) {
+    for (task, jobs, misses) in [("punctual", 40, 0), ("overruns", 18, 6)] {
+        let got = boot.got(task);
+        println!("{task}: {got}");
+        assert_eq!(
+            (&got["jobs"], &got["misses"], &got["overruns"]),
+            (&json!(jobs), &json!(misses), &json!(0))
+        );
+        assert_eq!((&got["kernel"]["task"], &got["kernel"]["misses"]), (&json!(task), &json!(misses)));
+        assert!(boot.number(task, "/kernel/jobs") >= f64::from(jobs));
+    }
+    assert_eq!(boot.got("overruns")["kernel"]["deadline_ns"], 10_000_000, "of its edge");
+    assert_eq!(boot.got("nobody")["kernel"], Value::Null);
+    let measured = boot.got("measured");
+    println!("{}", measured["rows"]);
+    let row = |name: &str| {
+        let rows = measured["rows"].as_array().unwrap();
+        rows.iter().find(|row| row["quantity"] == name).unwrap_or_else(|| panic!("no {name}"))
+    };
+    assert_eq!(row("RelO")["all"], Value::Null);
+    for (name, least, most_us) in [("ResJ", 20, 100), ("CtswJ", 25, 100), ("IntO", 56, 500)] {
+        let [count, max_ns] = ["count", "max_ns"].map(|of| row(name)["all"][of].as_u64().unwrap());
+        assert!(count >= least && max_ns > 0 && max_ns < most_us * 1_000, "{name}: {}", row(name)["all"]);
+    }
+    // All but where it was told to begin and to end.
+    let histogram = row("RelJ")["histogram"].as_array().unwrap();
+    let below = histogram.iter().filter(|bucket| bucket[1].as_u64() < Some(100_000));
+    assert!(below.map(|bucket| bucket[2].as_u64().unwrap()).sum::<u64>() >= 40, "{}", row("RelJ"));
+    boot.assert_ended("jobs");
+    assert_eq!(boot.json("jobs")["measure"]["rows"][1]["quantity"], "RelJ");
 }
 
 /// Two CPUs: a tree of its own on each, a container below both, a rest that both serve, affinity that changes, a CPU that
