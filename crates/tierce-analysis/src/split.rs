@@ -114,7 +114,7 @@ pub struct Question {
     pub delta: u32,
     /// What the machine takes.
     pub costs: Costs,
-    /// No piece is shorter. What that costs, twice of it at each end of a CPU's slot, is lost.
+    /// No piece is shorter, but that of who has a CPU. What that costs, twice of it at each end of a CPU's slot, is lost.
     pub piece_min_ns: u64,
     /// So much of each CPU's slot is left to whoever else there is.
     pub rest_ns: u64,

@@ -246,3 +246,21 @@ fn refusals_of_the_form_of_retas() {
     let words = "1:3: time_must_be_positive: min_exec_time is a whole number, bound 1 to 1152921504606846976 ns (\"0\")";
     assert_eq!(fault.to_string(), words);
 }
+
+#[test]
+fn no_text_of_retas_panics() {
+    let mut state = 1u64;
+    for _ in 0..20_000 {
+        let text: String = std::iter::from_fn(|| {
+            state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+            let words =
+                ["1", "2", "99999999999999999999", ",", ",", ",", "\n", "-", "µ", "\u{feff}", "#", " ", "\""];
+            (state >> 59 != 0).then(|| words[(state >> 33) as usize % words.len()])
+        })
+        .collect();
+        if let Ok(rows) = retas::parse(&text) {
+            assert_eq!(retas::parse(&retas::write(&rows)).unwrap(), rows);
+        }
+        let _ = (retas::is_retas(&text), retas::parse(&format!("1,1,1,2,2,2,0,0,\n{text}")));
+    }
+}

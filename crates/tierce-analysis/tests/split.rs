@@ -89,7 +89,8 @@ fn judge(found: &Assignment, asked: &Question) {
         }
         let parts = sure(server, slot, jitter);
         assert!(parts.iter().map(|(begin, end)| end - begin).sum::<u64>() >= server.needs_ns);
-        assert!(server.pieces.iter().all(|piece| piece.length_ns >= asked.piece_min_ns));
+        let least = asked.piece_min_ns.min(slot.saturating_sub(asked.rest_ns));
+        assert!(server.pieces.iter().all(|piece| piece.length_ns >= least));
         let members: Vec<_> = server.tasks.iter().map(|index| found.sized[*index]).collect();
         assert_eq!(late(&members, &parts, slot), None, "{server:?} {members:?}, slot {slot}");
     }
@@ -439,4 +440,52 @@ fn what_would_help() {
         remedy(&full, &question(Algorithm::Clustered(2), 2, 1)),
         Remedy { delta: None, cpus: Some(4) }
     );
+}
+
+/// Times, costs and numbers of any size: an assignment that is right, or a refusal.
+#[test]
+fn nothing_panics() {
+    let mut draw = Draw::new(43);
+    let mut assigned = 0;
+    for _ in 0..20_000 {
+        let any = |draw: &mut Draw| {
+            let bits = draw.below(66);
+            if bits > 63 {
+                u64::MAX
+            } else {
+                draw.below(1 << bits.min(62)) as u64 | 1 << bits
+            }
+        };
+        let (algorithm, cpus) = any_algorithm(&mut draw);
+        let set: Vec<_> = (0..draw.below(6))
+            .map(|_| {
+                let (a, b) = (any(&mut draw), any(&mut draw));
+                let (jitter_ns, late) = (draw.below(3) as u64, draw.below(20) == 0);
+                let deadline_ns = if late { any(&mut draw) } else { a.max(b) };
+                Task { deadline_ns, jitter_ns, ..Task::new(a.min(b), a.max(b)) }
+            })
+            .collect();
+        let small = |draw: &mut Draw| if draw.below(3) == 0 { any(draw) } else { 0 };
+        let mut asked = question(algorithm, cpus, any(&mut draw).min(u32::MAX.into()) as u32);
+        asked.costs = Costs {
+            reserve_jitter_ns: small(&mut draw),
+            release_jitter_ns: small(&mut draw),
+            switch_ns: small(&mut draw),
+            interrupts: vec![Interrupt { every_ns: any(&mut draw), takes_ns: small(&mut draw) }],
+        };
+        (asked.piece_min_ns, asked.rest_ns) = (small(&mut draw), small(&mut draw));
+        let _ = bound(&set, &asked);
+        match assign(&set, &asked) {
+            Ok(found) => {
+                assigned += 1;
+                if found.slot_ns < 1 << 40 && found.slot_ns > 0 {
+                    judge(&found, &asked);
+                }
+            }
+            Err(Refusal::NoRoom { asked: share, bound }) => assert!(share > bound, "{asked:?} {set:?}"),
+            Err(_) => {}
+        }
+        let _ = remedy(&set, &asked);
+    }
+    assert!(assigned > 500, "{assigned}");
 }

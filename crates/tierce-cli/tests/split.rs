@@ -95,6 +95,25 @@ fn random_plans_miss_nothing() {
     assert!(plans >= 80 && jobs > 15_000 && split > 100, "{plans} {jobs} {split}");
 }
 
+/// What the payment is worth: the same costs, not paid for, make jobs late.
+#[test]
+fn unpaid_costs_are_missed() {
+    let folder = Folder::new("unpaid");
+    let (set, plan) = (folder.at("set.csv"), folder.at("plan.toml"));
+    let costs = "costs = { switch = \"5us\", timer = \"1us\", migration = \"7us\", level = \"500ns\" }";
+    let mut late = 0;
+    for seed in 1..=8 {
+        let drawn =
+            "gen --method paper --cpus 4 --utilisation 0.86..0.88 --shares 0.05..0.4 --periods 5ms..50ms";
+        done(&tierce(&format!("{drawn} --seed {seed} -o"), &[&set]));
+        done(&tierce("split --algorithm nps-f --cpus 4 -o", &[&plan, &set]));
+        let written = std::fs::read_to_string(&plan).unwrap();
+        std::fs::write(&plan, written.replacen("cpus = 4\n", &format!("cpus = 4\n{costs}\n"), 1)).unwrap();
+        late += u32::from(!done(&tierce("sim --for 1s", &[&plan])).contains("no deadline missed"));
+    }
+    assert!(late > 0);
+}
+
 const SET: &str = "name,work,period\na,6ms,10ms\nb,6ms,10ms\nc,6ms,11ms\n";
 
 /// The whole of a small plan; and that a live run has what it wants.
