@@ -144,7 +144,9 @@ static void irq_entry(void)
 {
 	u32 number;
 	__asm__ volatile("mrs %0, ipsr" : "=r"(number));
+	kernel_interrupt_begin();
 	board_interrupt(number - 16);
+	kernel_interrupt_end();
 }
 
 __attribute__((section(".vectors"), used)) static void (*const vectors[VECTORS])(void) = {

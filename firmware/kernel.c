@@ -160,14 +160,31 @@ static void job_begins(struct thread *thread, u64 now)
 	port_trace(TIERCE_EV_job_release, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
 }
 
+/* What is between them is stolen from whoever runs. If a switch is pending, the decision counts it. */
+void kernel_interrupt_begin(void)
+{
+	u32 mask = cpu_mask();
+	if (kernel.entered_ns == TIMER_NEVER)
+		kernel.entered_ns = timer_now();
+	cpu_unmask(mask);
+}
+void kernel_interrupt_end(void)
+{
+	u32 mask = cpu_mask();
+	if (!cpu_switch_pending() && kernel.entered_ns != TIMER_NEVER) {
+		S.cpu[0].taken_ns += timer_now() - kernel.entered_ns;
+		kernel.entered_ns = TIMER_NEVER;
+	}
+	cpu_unmask(mask);
+}
+
 /* The timer's interrupt. */
 void kernel_timer(void)
 {
 	u32 mask = cpu_mask();
-	u64 now = timer_now();
+	u64 now;
+	kernel_interrupt_begin();
 	kernel.timer_interrupts++;
-	if (kernel.entered_ns == TIMER_NEVER)
-		kernel.entered_ns = now;
 	if (timer_interrupt()) {
 		now = timer_now();
 		while (kernel.sleepers && kernel.sleepers->wake_ns <= now) {
@@ -182,10 +199,7 @@ void kernel_timer(void)
 		if (!cpu_switch_pending()) /* otherwise it is set after the decision */
 			set_timer();
 	}
-	if (!cpu_switch_pending()) { /* otherwise the decision counts it */
-		S.cpu[0].taken_ns += timer_now() - kernel.entered_ns;
-		kernel.entered_ns = TIMER_NEVER;
-	}
+	kernel_interrupt_end();
 	cpu_unmask(mask);
 }
 

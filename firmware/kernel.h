@@ -78,6 +78,10 @@ struct kernel_counts {
 };
 struct kernel_counts kernel_counts(void);
 
+/* Around every interrupt (cpu.c): its time is stolen. */
+void kernel_interrupt_begin(void);
+void kernel_interrupt_end(void);
+
 #define KERNEL_REQUIRE(condition, reason) \
 	do { \
 		if (!(condition)) \

@@ -71,25 +71,32 @@ fn what_a_board_cannot_hold_is_refused() {
 /// A plan whose jobs work so much longer: about what the way through a kernel adds to each.
 type Text = Box<dyn Fn(u64) -> String>;
 
-/// Five tasks or less, utilisation 0.5 to 0.9, under one of these: rate-monotonic, EDF, or a reservation for the first
-/// task above EDF for the rest.
-fn random_plan(draw: &mut Draw) -> Text {
+/// Five tasks or less, utilisation 0.5 to 0.9, under one of these: rate-monotonic, EDF, a reservation for the first task above
+/// EDF for the rest, or both in slots.
+fn random_plan(draw: &mut Draw, shape: usize) -> Text {
     let tasks = 2 + draw.below(4) as u64;
     let load = 500 + draw.below(400) as u64;
     let periods: Vec<u64> = (0..tasks).map(|_| 4_000 + 100 * draw.below(400) as u64).collect();
     let phases: Vec<u64> = periods.iter().map(|period| draw.below(*period as usize) as u64).collect();
-    let shape = draw.below(3);
+    let slot = 4_000 + 100 * draw.below(30) as u64;
     let busy = draw.below(2) == 0;
     Box::new(move |more_us| {
         let mut text = String::from("[machine]\ncpus = 1\n");
-        text += match shape {
-            0 => "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n",
-            1 => "[node.top]\npolicy = \"edf\"\ncpu = 0\n",
-            _ => {
-                "[node.first]\npolicy = \"fixed-priority\"\ncpu = 0\n\
-                 [node.rt]\npolicy = \"reservation\"\nunder.first = { priority = 2 }\n\
-                 [node.top]\npolicy = \"edf\"\nunder.first = { priority = 1 }\n"
-            }
+        let (offset, length, half) = (slot / 10, slot * 3 / 10, slot / 2);
+        text += &match shape {
+            0 => "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n".to_owned(),
+            1 => "[node.top]\npolicy = \"edf\"\ncpu = 0\n".to_owned(),
+            2 => "[node.first]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+                  [node.rt]\npolicy = \"reservation\"\nunder.first = { priority = 2 }\n\
+                  [node.top]\npolicy = \"edf\"\nunder.first = { priority = 1 }\n"
+                .to_owned(),
+            _ => format!(
+                "[node.first]\npolicy = \"slots\"\ncpu = 0\nslot = \"{slot}us\"\n\
+                 [node.rt]\npolicy = \"fixed-priority\"\n\
+                 under.first = {{ offset = \"{offset}us\", length = \"{length}us\" }}\n\
+                 [node.top]\npolicy = \"edf\"\n\
+                 under.first = {{ offset = \"{half}us\", length = \"{half}us\", fill = 1 }}\n"
+            ),
         };
         for (index, (period, phase)) in periods.iter().zip(&phases).enumerate() {
             let work = period * load / 1000 / tasks;
@@ -102,6 +109,7 @@ fn random_plan(draw: &mut Draw) -> Text {
                         period * 3 / 5
                     )
                 }
+                3 if index == 0 => "under.rt = { priority = 1 }".to_owned(),
                 _ => "under.top = {}".to_owned(),
             };
             let work = work + more_us;
@@ -159,7 +167,7 @@ fn a_board_decides_what_the_simulator_decides() {
     while expected.len() < PLANS {
         drawn += 1;
         assert!(drawn < 20_000, "hardly any plan has a certain order: {} of {drawn}", expected.len());
-        let text = random_plan(&mut draw);
+        let text = random_plan(&mut draw, expected.len() % 4);
         let exact = simulated(&text(0), COMPARED_NS);
         let order = who(&exact);
         let certain = |more_us: u64| {
@@ -168,7 +176,7 @@ fn a_board_decides_what_the_simulator_decides() {
             order.len().abs_diff(other.len()) <= 1 && order[..same] == other[..same]
         };
         let apart = exact.windows(2).all(|pair| pair[1].0 - pair[0].0 > 100_000);
-        if apart && [10, 20, 40, 60, 90, 120].into_iter().all(certain) {
+        if apart && [10, 20, 40, 60, 90, 120, 180, 250, 350, 450].into_iter().all(certain) {
             let output = folder.embed(&text(0), &[]);
             assert!(output.status.success(), "{}\n{}", String::from_utf8_lossy(&output.stderr), text(0));
             fs::write(folder.0.join(format!("p{:02}.h", expected.len())), output.stdout).unwrap();

@@ -123,7 +123,8 @@ fn only_building() -> Refusal {
 /// A time that is shorter than the board can serve, in words.
 fn too_short(what: &str, params: &[Param], values: Params, floor_ns: u64) -> Option<String> {
     let short = params.iter().zip(values).find(|(param, value)| {
-        param.kind != ParamKind::Count && param.name != "warp" && *value != 0 && *value < floor_ns
+        let lasts = param.kind != ParamKind::Count && param.name != "warp" && param.name != "offset";
+        lasts && *value != 0 && *value < floor_ns
     });
     short.map(|(param, value)| {
         let (value, floor) = (show_time(value), show_time(floor_ns));
