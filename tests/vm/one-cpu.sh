@@ -64,7 +64,7 @@ sleep 0.2
 finish TERM
 
 # Renderers beside 0, 1 and 10 hogs (Regehr 2001, table 10.5).
-begin renderers renderers.toml || exit
+begin renderers renderers.toml --measure --epoch 0ns || exit
 for renderer in hard soft none long; do
 	for n in 0 1 10; do
 		at=$(in_ms $((300 + n * 10)))
@@ -93,15 +93,9 @@ wait $meters
 say locks-wait "$(cat /out/wait.meter)"
 say locks-pair "$(cat /out/pairspin.meter)"
 say locks-hard "$(meter service --name hard --budget 10ms --period 33ms --hogs 1 --gap 4us --time 1s)"
-begun=$(now_ms)
-kill -9 "$loader"
-until [ "$(state)" = disabled ] || [ $(($(now_ms) - begun)) -gt 2000 ]; do
-	sleep 0.01
-done
-say killed "{\"state\":\"$(state)\",\"after_ms\":$(($(now_ms) - begun))}"
-
-# Real jobs under EDF: one is in time, one overruns its deadline every third time.
-begin jobs jobs.toml --measure --epoch 0ns || exit
+# Another plan instead, with real jobs under EDF: one is in time, one overruns its deadline every third time.
+tierce apply jobs.toml >/out/applied 2>&1
+say applied "{\"code\":$?}"
 meter hogs --count 1 --start "$(in_ms 200)" --time 800ms >/out/hogs.meter &
 hogs=$!
 tierce job --name punctual --period 20ms --work 2ms --jobs 40 --json >/out/punctual.job &
@@ -113,4 +107,9 @@ say punctual "$(cat /out/punctual.job)"
 say measured "$(tierce measure --live --json | tr -d '\n')"
 say nobody "$(tierce job --name nobody --period 10ms --jobs 1 --json)"
 wait $hogs
-finish TERM
+begun=$(now_ms)
+kill -9 "$loader"
+until [ "$(state)" = disabled ] || [ $(($(now_ms) - begun)) -gt 2000 ]; do
+	sleep 0.01
+done
+say killed "{\"state\":\"$(state)\",\"after_ms\":$(($(now_ms) - begun))}"

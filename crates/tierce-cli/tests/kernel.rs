@@ -317,6 +317,7 @@ fn one_cpu() {
 
 /// Two periodic threads under EDF: what the kernel counts is what they have seen, and the jitters are those of a quiet machine.
 fn real_jobs(boot: &Boot) {
+    assert_eq!(boot.got("applied"), &json!({ "code": 0 }));
     for (task, jobs, misses) in [("punctual", 40, 0), ("overruns", 18, 6)] {
         let got = boot.got(task);
         println!("{task}: {got}");
@@ -336,16 +337,15 @@ fn real_jobs(boot: &Boot) {
         rows.iter().find(|row| row["quantity"] == name).unwrap_or_else(|| panic!("no {name}"))
     };
     assert_eq!(row("RelO")["all"], Value::Null);
-    for (name, least, most_us) in [("ResJ", 20, 100), ("CtswJ", 25, 100), ("IntO", 56, 500)] {
-        let [count, max_ns] = ["count", "max_ns"].map(|of| row(name)["all"][of].as_u64().unwrap());
-        assert!(count >= least && max_ns > 0 && max_ns < most_us * 1_000, "{name}: {}", row(name)["all"]);
+    // Whether a start is one of a reserve or of a switch depends on where the rest's budget is; there are 58 jobs.
+    let of = |name: &str, what: &str| row(name)["all"][what].as_u64().unwrap_or(0);
+    for (names, least, most_us) in
+        [(&["RelJ"][..], 40, 150), (&["ResJ", "CtswJ"], 58, 150), (&["IntO"], 58, 500)]
+    {
+        let count: u64 = names.iter().map(|name| of(name, "count")).sum();
+        let max_ns = names.iter().map(|name| of(name, "max_ns")).max().unwrap_or(0);
+        assert!(count >= least && max_ns > 0 && max_ns < most_us * 1_000, "{names:?}: {count}, {max_ns} ns");
     }
-    // All but where it was told to begin and to end.
-    let histogram = row("RelJ")["histogram"].as_array().unwrap();
-    let below = histogram.iter().filter(|bucket| bucket[1].as_u64() < Some(100_000));
-    assert!(below.map(|bucket| bucket[2].as_u64().unwrap()).sum::<u64>() >= 40, "{}", row("RelJ"));
-    boot.assert_ended("jobs");
-    assert_eq!(boot.json("jobs")["measure"]["rows"][1]["quantity"], "RelJ");
 }
 
 /// Two CPUs: a tree of its own on each, a container below both, a rest that both serve, affinity that changes, a CPU that

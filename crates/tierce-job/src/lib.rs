@@ -144,6 +144,7 @@ pub struct Periodic<C = Monotonic> {
     period_ns: u64,
     offset_ns: u64,
     epoch_ns: u64,
+    after_ns: u64,
     deadline_ns: u64,
     next_ns: Option<u64>,
     current: Option<(u64, u64)>,
@@ -170,6 +171,7 @@ impl<C: Clock> Periodic<C> {
             period_ns,
             offset_ns: whole(offset),
             epoch_ns: 0,
+            after_ns: 0,
             deadline_ns: period_ns,
             next_ns: None,
             current: None,
@@ -189,6 +191,12 @@ impl<C: Clock> Periodic<C> {
         self
     }
 
+    /// The first release is after this time of the clock, too.
+    pub fn after(mut self, time: Duration) -> Self {
+        self.after_ns = whole(time);
+        self
+    }
+
     /// The first release after `now_ns`.
     fn first_ns(&self, now_ns: u64) -> u64 {
         let begin_ns = self.epoch_ns.saturating_add(self.offset_ns);
@@ -204,7 +212,7 @@ impl<C: Clock> Periodic<C> {
     pub fn wait(&mut self) -> Begun {
         let ended = self.done();
         let now_ns = self.clock.now_ns();
-        let at_ns = self.next_ns.unwrap_or_else(|| self.first_ns(now_ns));
+        let at_ns = self.next_ns.unwrap_or_else(|| self.first_ns(now_ns.max(self.after_ns)));
         self.next_ns = Some(at_ns.saturating_add(self.period_ns));
         let mut begun_ns = now_ns;
         if now_ns < at_ns {
@@ -336,6 +344,8 @@ mod tests {
             2_000_000,
             "now is not the future"
         );
+        let mut jobs = Periodic::with_clock(us(300), us(0), &mut clock).after(us(1_700));
+        assert_eq!(jobs.wait().released_ns, 1_800_000);
         let never = Periodic::with_clock(Duration::MAX, Duration::MAX, &mut clock).epoch(Duration::MAX);
         assert_eq!((never.first_ns(5), never.is(u64::MAX, u64::MAX)), (u64::MAX, true));
         assert!(Periodic::with_clock(us(0), us(0), &mut clock).is(1, 1));

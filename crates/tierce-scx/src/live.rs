@@ -31,6 +31,8 @@ const GONE: &str = "it is gone";
 struct Bound {
     entry: usize,
     leaf: u32,
+    /// What its leaf had counted before: jobs, misses.
+    before: (u32, u32),
 }
 
 /// Something the user should know about a thread: it matches, but is not where the plan wants it.
@@ -58,8 +60,7 @@ pub struct Held {
     pub threads: u32,
 }
 
-/// Jobs of a thread, as the kernel side sees them: from a wake-up to the next block. A task keeps counting when another
-/// thread becomes it.
+/// Jobs of a thread, as the kernel side sees them: from a wake-up to the next block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Jobs {
     /// Jobs that began.
@@ -201,9 +202,11 @@ impl Live {
 
     /// Jobs of a bound thread, once it is where it was bound to.
     pub fn jobs(&self, tid: u32) -> Option<Jobs> {
-        let leaf = self.kernel.leaf(self.leaf_of(tid)?);
+        let bound = self.bound.get(&tid)?;
+        let (leaf, before) = (self.kernel.leaf(bound.leaf), bound.before);
         let deadline_ns = Some(leaf.deadline_ns).filter(|&ns| ns != 0 && ns != u64::MAX);
-        (leaf.pid == tid).then_some(Jobs { begun: leaf.job, misses: leaf.misses, deadline_ns })
+        let (begun, misses) = (leaf.job.wrapping_sub(before.0), leaf.misses.wrapping_sub(before.1));
+        (leaf.pid == tid).then_some(Jobs { begun, misses, deadline_ns })
     }
 
     /// Task or set and leaf of each bound thread.
@@ -302,7 +305,8 @@ impl Live {
         }
         match self.place(&thread, entry)? {
             Ok(leaf) => {
-                self.bound.insert(tid, Bound { entry, leaf });
+                let before = self.kernel.leaf(leaf);
+                self.bound.insert(tid, Bound { entry, leaf, before: (before.job, before.misses) });
                 // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
                 let _ = threads::requeue(tid);
             }

@@ -8,6 +8,7 @@
 use crate::event::{Event, Kind, ID_MAX};
 use crate::file::HEADER_BYTES_MAX;
 use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
+use crate::measure::SCHEDULER;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
@@ -117,6 +118,7 @@ impl Renumber {
         }
         let Event { a, b, value, .. } = *event;
         Seen::Event(match kind {
+            Some(Kind::Outside) if value == SCHEDULER => Event { a: self.thing(a), ..*event },
             None | Some(Kind::Change | Kind::Lost | Kind::Outside | Kind::Control) => *event,
             Some(Kind::Decision) => {
                 Event { a: self.thing(a), b: self.edge(b), value: self.thing(value as u32).into(), ..*event }

@@ -7,7 +7,7 @@ use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
+use std::sync::mpsc::{self, TryRecvError};
 use std::thread;
 use std::time::Duration;
 use tierce_job::{cpu_time_ns, Clock, Monotonic, Periodic, Totals};
@@ -65,8 +65,8 @@ Examples:
 
 Exit codes: 0 ended as asked (Ctrl-C, SIGTERM too), misses or not; 2 bad input or environment.";
 
-/// How long a plan in force may take to find the thread.
-const FOUND_WITHIN: Duration = Duration::from_secs(2);
+/// How long a plan in force may take to find the thread, which begins later than that.
+const FOUND_WITHIN: Duration = Duration::from_millis(300);
 
 fn parse_name(name: &str) -> Result<String, String> {
     match name.len() {
@@ -91,33 +91,34 @@ pub fn run(args: Args) -> Result<ExitCode> {
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
     let socket = socket_path(args.socket.clone());
+    let in_force = socket::ask(&socket, json!({ "request": "status" })).is_ok();
     let (says, hears) = mpsc::channel();
-    let (starts, started) = mpsc::channel();
-    let (ends, ended) = mpsc::channel();
+    let (ends, ended) = mpsc::channel::<()>();
     // A thread of its own, so that asking about it is no part of its jobs.
     let (totals, tid, kernel) = thread::scope(|scope| {
         let args = &args;
         let worker = thread::Builder::new().name(args.name.clone()).spawn_scoped(scope, move || {
             // SAFETY: no arguments, cannot fail.
             let _ = says.send(unsafe { libc::gettid() });
-            let _ = started.recv();
-            let totals = work(args);
+            let mut jobs = work(args, if in_force { FOUND_WITHIN } else { Duration::ZERO })?;
+            let totals = jobs.totals();
             let _ = says.send(0);
-            let _ = ended.recv();
-            totals
+            // It wakes for releases only, up to its end.
+            while in_force && ended.try_recv() == Err(TryRecvError::Empty) {
+                jobs.wait();
+            }
+            anyhow::Ok(totals)
         });
         let worker = worker.context("a thread for the jobs")?;
         let tid = hears.recv().context("the thread of the jobs has ended")?;
-        let before = found(&socket, tid);
-        let _ = starts.send(());
         let _ = hears.recv();
-        let kernel = before.and_then(|before| {
-            thread::sleep(Duration::from_millis(10)); // it is about to wait for us
-            since(&asked(&socket, tid)??, &before)
+        let kernel = in_force.then(|| {
+            thread::sleep(Duration::from_millis(10)); // it is about to wait
+            asked(&socket, tid)
         });
-        let _ = ends.send(());
+        drop(ends);
         let totals = worker.join().map_err(|_| anyhow::anyhow!("the thread of the jobs has failed"))??;
-        anyhow::Ok((totals, tid, kernel))
+        anyhow::Ok((totals, tid, kernel.flatten()))
     })?;
     let deadline_ns = args.deadline.unwrap_or(args.period);
     if args.json {
@@ -135,11 +136,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// All jobs.
-fn work(args: &Args) -> Result<Totals> {
+/// All jobs, the first of them after that long.
+fn work(args: &Args, wait: Duration) -> Result<Periodic> {
     let ns = Duration::from_nanos;
     let mut jobs = Periodic::new(ns(args.period), ns(args.offset))
         .epoch(ns(args.epoch))
+        .after(ns(Monotonic.now_ns()) + wait)
         .deadline(ns(args.deadline.unwrap_or(args.period)));
     let until_ns = args.duration_ns.map(|for_ns| Monotonic.now_ns().saturating_add(for_ns));
     let over = |done: u64| {
@@ -165,33 +167,14 @@ fn work(args: &Args) -> Result<Totals> {
         }
         jobs.done();
     }
-    Ok(jobs.totals())
+    Ok(jobs)
 }
 
-/// What the plan in force has counted for a thread. Outer `None`: there is none; inner: the thread is at no task of it.
-fn asked(socket: &Path, tid: i32) -> Option<Option<Value>> {
-    Some(socket::ask(socket, json!({ "request": "jobs", "tid": tid })).ok()?.ok())
-}
-
-/// The same, when the plan has found the thread.
-fn found(socket: &Path, tid: i32) -> Option<Value> {
-    let begun_ns = Monotonic.now_ns();
-    loop {
-        let answer = asked(socket, tid)?;
-        if answer.is_some() || Monotonic.now_ns() - begun_ns > FOUND_WITHIN.as_nanos() as u64 {
-            return answer;
-        }
-        thread::sleep(Duration::from_millis(10));
-    }
-}
-
-/// Of this thread only: the counts of its task less those before.
-fn since(after: &Value, before: &Value) -> Option<Value> {
-    let less = |key: &str| after[key].as_u64()?.checked_sub(before[key].as_u64()?);
-    let (jobs, misses) = (less("jobs")?, less("misses")?);
-    Some(
-        json!({ "task": after["name"], "jobs": jobs, "misses": misses, "deadline_ns": after["deadline_ns"] }),
-    )
+/// What the plan in force has counted for a thread, if that is at a task of it.
+fn asked(socket: &Path, tid: i32) -> Option<Value> {
+    let counted = socket::ask(socket, json!({ "request": "jobs", "tid": tid })).ok()?.ok()?;
+    Some(json!({ "task": counted["name"], "jobs": counted["jobs"], "misses": counted["misses"],
+        "deadline_ns": counted["deadline_ns"] }))
 }
 
 fn told(name: &str, totals: &Totals, kernel: Option<&Value>) -> String {
