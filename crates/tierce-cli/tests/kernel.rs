@@ -32,7 +32,7 @@ impl Boot {
         programs: &[&str],
     ) -> Boot {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm");
-        let name = format!("tierce-kernel-{script}-{}", std::process::id());
+        let name = format!("tierce-kernel-{}-{}", script.replace(' ', "-"), std::process::id());
         let out = std::env::temp_dir().join(name);
         let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
         vm.args(["vm", "--limit", "25m", "--kernel", kernel, "--cpus", &cpus.to_string()]).args(mode);
@@ -44,7 +44,7 @@ impl Boot {
         for program in programs {
             vm.args(["--program", program]);
         }
-        let done = vm.args(["--", "sh", script]).current_dir(folder).output().unwrap();
+        let done = vm.args(["--", "sh"]).args(script.split(' ')).current_dir(folder).output().unwrap();
         let errors = String::from_utf8_lossy(&done.stderr).into_owned();
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
         let mut said = HashMap::new();
@@ -389,6 +389,102 @@ fn two_cpus() {
     let ran_ns = boot.number("stays", "/hogs/kernel_cpu_ns"); // both of them; their CPUs are not of one speed here
     assert!(ran_ns > 0.95 * 2.0 * boot.number("stays", "/hogs/wall_ns"), "{}", boot.got("stays"));
     boot.assert_no_leak("two");
+}
+
+/// Plans that `tierce split` writes, by real processes: nobody late, the split tasks have their share, and whatever is split is
+/// run by one CPU at a time, as the kernel side tells at every switch.
+#[test]
+fn split_tasks() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm");
+    let scratch = std::env::temp_dir().join(format!("tierce-split-{}", std::process::id()));
+    std::fs::create_dir_all(&scratch).unwrap();
+    let plans = ["nps-f", "s-ekg"].map(|algorithm| {
+        let plan = scratch.join(format!("{algorithm}.toml"));
+        let mut split = Command::new(env!("CARGO_BIN_EXE_tierce"));
+        split.args(["split", "--algorithm", algorithm, "--cpus", "2", "--delta", "2"]);
+        split.args(["--rest", "others", "--rest-time", "300us"]); // virtual CPUs take turns of 50 us:
+        let done =
+            split.args(["--reserve-jitter", "150us", "split.csv", "-o"]).arg(&plan).current_dir(&folder);
+        let done = done.output().unwrap();
+        assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+        plan.to_str().unwrap().to_string()
+    });
+    let files = [&plans[0], &plans[1], "split.csv"];
+    let boot = Boot::run("split.sh 3s", 2, "7.0.13", Some("--deterministic"), &files);
+    for (run, split) in [("nps-f", "t3"), ("s-ekg", "t2")] {
+        boot.assert_ended(run);
+        for task in ["t1", "t2", "t3"] {
+            let job = format!("{run}-{task}");
+            assert!(boot.number(&job, "/jobs") >= 50.0, "{}", boot.got(&job));
+            for misses in ["/misses", "/kernel/misses"] {
+                assert_eq!(boot.number(&job, misses), 0.0, "{}", boot.got(&job));
+            }
+        }
+        println!("{run}\n{}", std::fs::read_to_string(boot.out.join(format!("{run}.table"))).unwrap());
+        let measured: Value =
+            serde_json::from_reader(File::open(boot.out.join(format!("{run}.measure"))).unwrap()).unwrap();
+        println!("{measured}");
+        let trace = boot.out.join(format!("{run}.trace"));
+        let (releases, period_ns) =
+            (releases(&trace, split), if split == "t3" { 60_000_000 } else { 40_000_000 });
+        let (from_ns, to_ns) = (releases[1], releases[releases.len() - 2]);
+        let whole = (to_ns - from_ns).div_ceil(period_ns) * period_ns; // a release is late now and then
+        let share = supply(&trace, split, from_ns, to_ns) / whole as f64;
+        println!("{run}: {split}, on two CPUs, has {:.3} % of one", share * 100.0);
+        assert!((share - 0.45).abs() < 0.005, "{share}");
+        assert_never_twice(&trace);
+        assert_one_at_a_time(&trace);
+        assert_eq!(boot.report(run).lost, 0);
+    }
+    std::fs::remove_dir_all(&scratch).unwrap();
+}
+
+/// When a task became able to run.
+fn releases(trace: &Path, task: &str) -> Vec<u64> {
+    let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap())).unwrap();
+    let edges = &reader.header().edges;
+    let task = edges.iter().find(|edge| edge.child_name == task).map(|edge| edge.child).unwrap();
+    let events = reader.by_ref().map(|event| event.unwrap());
+    let asked = events.filter(|event| event.kind() == Some(Kind::Request) && event.a == task);
+    asked.map(|event| event.now_ns).collect()
+}
+
+/// Of all tasks below a server with reserves on several CPUs one CPU at a time runs one.
+fn assert_one_at_a_time(trace: &Path) {
+    let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap())).unwrap();
+    let edges = reader.header().edges.clone();
+    let above = |child: u32| edges.iter().filter(move |edge| edge.child == child);
+    // The server of a task: itself, or the node above it.
+    let server = |task: u32| match above(task).collect::<Vec<_>>().as_slice() {
+        [only] if above(only.parent).count() > 1 => only.parent,
+        _ => task,
+    };
+    let mut runs: HashMap<u16, u32> = HashMap::new();
+    let mut moves = 0;
+    let mut last: HashMap<u32, u16> = HashMap::new();
+    for event in reader.by_ref().map(|event| event.unwrap()) {
+        if event.kind() != Some(Kind::Decision) {
+            continue;
+        }
+        runs.insert(event.cpu, 0);
+        let server = if event.a == 0 { 0 } else { server(event.a) };
+        let split = server != 0
+            && above(server).count() > 1
+            && !above(server).any(|edge| edge.child_name == "others");
+        if split {
+            let elsewhere = runs.iter().find(|(_, other)| **other == server);
+            assert!(
+                elsewhere.is_none(),
+                "{server} on CPUs {} and {elsewhere:?} at {} ns",
+                event.cpu,
+                event.now_ns
+            );
+            moves += u32::from(last.insert(server, event.cpu).is_some_and(|cpu| cpu != event.cpu));
+            runs.insert(event.cpu, server);
+        }
+    }
+    println!("{moves} moves between CPUs");
+    assert!(moves > 100, "{moves}");
 }
 
 /// The same object on the older kernel. Time means little in this mode, which is chosen because that kernel's verifier needs
