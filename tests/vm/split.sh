@@ -22,6 +22,5 @@ for plan in *.toml; do
 	for job in "/out/$run"-*.job; do
 		say "$(basename "$job" .job)" "$(cat "$job")"
 	done
-	tierce measure --epoch 0ns --json "/out/$run.trace" >"/out/$run.measure"
 	tierce measure --epoch 0ns "/out/$run.trace" >"/out/$run.table"
 done

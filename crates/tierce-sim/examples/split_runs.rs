@@ -11,7 +11,7 @@ use tierce_trace::Kind;
 
 const S: u64 = 1_000_000_000;
 /// Of simulated time between two looks: what has to be remembered stays small.
-const CHUNK_NS: u64 = 50_000_000;
+const CHUNK_NS: u64 = 5_000_000;
 
 /// A server with reserves on two CPUs.
 #[derive(Default)]
