@@ -102,6 +102,8 @@ struct Task {
     left_ns: u64,
     on_cpu: Option<u16>,
     done: u32,
+    /// When its last job should have been released.
+    due_ns: Option<u64>,
     /// Jobs that were released and not done: the first, and the last of several.
     jobs: [Option<Job>; 2],
     /// Its job is done; what its CPU still has to tell of it may come.
@@ -381,10 +383,15 @@ impl Measure {
                 Some(relative_ns) if deadline_ns != NO_DEADLINE => deadline_ns.saturating_sub(relative_ns),
                 _ => now_ns,
             }),
-            Source::Run => epoch_ns.zip(task.period_ns).and_then(|(epoch_ns, period_ns)| {
-                let since_ns = now_ns.checked_sub(epoch_ns.checked_add(task.phase_ns)?)?;
-                Some(now_ns - since_ns.checked_rem(period_ns)?)
-            }),
+            Source::Run if number == 1 => None, // the thread has come
+            Source::Run => epoch_ns
+                .zip(task.period_ns)
+                .and_then(|(epoch_ns, period_ns)| {
+                    let since_ns = now_ns.checked_sub(epoch_ns.checked_add(task.phase_ns)?)?;
+                    Some(now_ns - since_ns.checked_rem(period_ns)?)
+                })
+                // Who wakes twice in a period was released once.
+                .filter(|due_ns| task.due_ns.replace(*due_ns) != Some(*due_ns)),
         };
         let first = task.jobs[0].is_none_or(|job| job.number <= task.done);
         task.jobs[usize::from(!first)] = Some(Job { number, due_ns });

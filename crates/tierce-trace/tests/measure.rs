@@ -89,22 +89,22 @@ fn done(now_ns: u64, left_ns: u64, cpu: u16, task: u32, number: u32) -> [Record;
     ]
 }
 
-/// Two periodic tasks of a machine on one CPU, under EDF.
+/// Two periodic tasks of a machine on one CPU, under EDF; each had a first job before.
 fn edf() -> Vec<Record> {
     let mut list = Vec::new();
-    list.extend(job(1_000_300, 5, 1)); // should be released at 1,000,000: 300
+    list.extend(job(1_000_300, 5, 2)); // should be released at 1,000,000: 300
     list.extend(turn(1_000_500, 0, 5, 0, 1_000_900)); // ready since 1,000,300: 600
-    list.extend(job(1_200_000, 6, 1)); // phase 1,199,000: 1000. It has to wait
+    list.extend(job(1_200_000, 6, 2)); // phase 1,199,000: 1000. It has to wait
     list.push((1_400_000, Kind::Stolen, 0, 5, 0, 700));
-    list.extend(&done(1_500_000, 1_500_100, 0, 5, 1)[..2]);
+    list.extend(&done(1_500_000, 1_500_100, 0, 5, 2)[..2]);
     list.push((1_500_100, Kind::Stolen, 0, 5, 0, 50)); // of the job that is done: 750
     list.push((1_500_100, Kind::Decision, 0, 0, 0, 5));
     list.extend(turn(1_500_100, 0, 6, 0, 1_500_400)); // since 1,500,000: 400
-    list.extend(job(2_000_200, 5, 2)); // 200
+    list.extend(job(2_000_200, 5, 3)); // 200
     list.extend(turn(2_000_250, 0, 5, 6, 2_000_650)); // outranks at 2,000,200: 450
-    list.extend(done(2_300_000, 2_300_000, 0, 5, 2));
+    list.extend(done(2_300_000, 2_300_000, 0, 5, 3));
     list.extend(turn(2_300_000, 0, 6, 0, 2_300_200)); // goes on: 200
-    list.extend(done(2_500_000, 2_500_000, 0, 6, 1));
+    list.extend(done(2_500_000, 2_500_000, 0, 6, 2));
     list
 }
 
@@ -266,6 +266,19 @@ fn files_and_those_that_are_cut_off() {
     assert_eq!(of(&part, "a", Quantity::CtswJ), Some((600, 1_050, 2)));
     assert_eq!(of(&part, "b", Quantity::CtswJ), Some((400, 400, 1)), "the rest is missing");
     assert!(Measure::read(&b"nothing"[..], None).is_err());
+}
+
+/// A thread wakes when it comes, and now and then for something else than a release.
+#[test]
+fn not_every_wake_up_is_a_release() {
+    let mut list = Vec::new();
+    for (number, at_ns) in [(1, 700_000), (2, 1_000_300), (3, 1_400_000), (4, 2_000_100)] {
+        list.extend(job(at_ns, 5, number));
+        list.extend(turn(at_ns + 10, 0, 5, 0, at_ns + 20));
+        list.extend(done(at_ns + 50, at_ns + 50, 0, 5, number));
+    }
+    let measure = measured(&header(Source::Run, "edf"), Some(0), &list);
+    assert_eq!(of(&measure, "a", Quantity::RelJ), Some((300, 400, 2)));
 }
 
 /// An id that goes to another thread begins anew; what it measured stays under its name.
