@@ -383,15 +383,14 @@ impl Measure {
                 Some(relative_ns) if deadline_ns != NO_DEADLINE => deadline_ns.saturating_sub(relative_ns),
                 _ => now_ns,
             }),
-            Source::Run if number == 1 => None, // the thread has come
             Source::Run => epoch_ns
                 .zip(task.period_ns)
                 .and_then(|(epoch_ns, period_ns)| {
                     let since_ns = now_ns.checked_sub(epoch_ns.checked_add(task.phase_ns)?)?;
                     Some(now_ns - since_ns.checked_rem(period_ns)?)
                 })
-                // Who wakes twice in a period was released once.
-                .filter(|due_ns| task.due_ns.replace(*due_ns) != Some(*due_ns)),
+                // A thread that comes was not released, and who wakes twice in a period was so once.
+                .filter(|due_ns| task.due_ns.replace(*due_ns) != Some(*due_ns) && number > 1),
         };
         let first = task.jobs[0].is_none_or(|job| job.number <= task.done);
         task.jobs[usize::from(!first)] = Some(Job { number, due_ns });

@@ -272,7 +272,7 @@ fn files_and_those_that_are_cut_off() {
 #[test]
 fn not_every_wake_up_is_a_release() {
     let mut list = Vec::new();
-    for (number, at_ns) in [(1, 700_000), (2, 1_000_300), (3, 1_400_000), (4, 2_000_100)] {
+    for (number, at_ns) in [(1, 700_000), (2, 800_000), (3, 1_000_300), (4, 1_400_000), (5, 2_000_100)] {
         list.extend(job(at_ns, 5, number));
         list.extend(turn(at_ns + 10, 0, 5, 0, at_ns + 20));
         list.extend(done(at_ns + 50, at_ns + 50, 0, 5, number));
