@@ -145,24 +145,30 @@ fn periods(trace: &Path, child: &str, from_ns: u64, to_ns: u64) -> (Vec<i64>, i6
 
 /// What a task ran between the two times, in ns.
 fn supply(trace: &Path, child: &str, from_ns: u64, to_ns: u64) -> f64 {
+    let (held, stolen) = held_and_stolen(trace, child, from_ns, to_ns);
+    held - stolen
+}
+
+/// How long CPUs were granted to it, and what interrupts took of that.
+fn held_and_stolen(trace: &Path, child: &str, from_ns: u64, to_ns: u64) -> (f64, f64) {
     let mut reader = Reader::new(BufReader::new(File::open(trace).unwrap())).unwrap();
     let edges: Vec<u32> =
         reader.header().edges.iter().filter(|edge| edge.child_name == child).map(|edge| edge.id).collect();
     let mut since: HashMap<u16, u64> = HashMap::new();
-    let mut ran = 0.0;
+    let (mut held, mut stolen) = (0.0, 0.0);
     for event in reader.by_ref().map(|event| event.unwrap()) {
         let now_ns = event.now_ns.clamp(from_ns, to_ns);
         let inside = event.now_ns == now_ns;
         match event.kind() {
             Some(Kind::Grant) if edges.contains(&event.a) => _ = since.insert(event.cpu, now_ns),
             Some(Kind::Revoke) if edges.contains(&event.a) => {
-                ran += since.remove(&event.cpu).map_or(0, |since| now_ns - since) as f64;
+                held += since.remove(&event.cpu).map_or(0, |since| now_ns - since) as f64;
             }
-            Some(Kind::Stolen) if inside && since.contains_key(&event.cpu) => ran -= event.value as f64,
+            Some(Kind::Stolen) if inside && since.contains_key(&event.cpu) => stolen += event.value as f64,
             _ => {}
         }
     }
-    ran
+    (held, stolen)
 }
 
 /// How many of 100 periods have to be how near to the budget.
@@ -424,11 +430,14 @@ fn split_tasks() {
         let trace = boot.out.join(format!("{run}.trace"));
         let (releases, period_ns) =
             (releases(&trace, split), if split == "t3" { 60_000_000 } else { 40_000_000 });
-        let (from_ns, to_ns) = (releases[4], releases[releases.len() - 4]); // not the begin of the thread, nor its end
-        let whole = (to_ns - from_ns + period_ns / 2) / period_ns * period_ns; // but for how late releases are
-        let share = supply(&trace, split, from_ns, to_ns) / whole as f64;
-        println!("{run}: {split}, on two CPUs, has {:.3} % of one", share * 100.0);
-        assert!((share - 0.45).abs() < 0.005, "{share}");
+        // Neither the begin of the thread, nor its end; whole periods, but for how late releases are.
+        let (from_ns, to_ns) = (releases[4], releases[releases.len() - 4]);
+        let whole = (to_ns - from_ns + period_ns / 2) / period_ns * period_ns;
+        // It works by its own clock, in which some of what interrupts take is counted: its share is in between.
+        let (held, stolen) = held_and_stolen(&trace, split, from_ns, to_ns);
+        let [most, least] = [held, held - stolen].map(|ns| ns * 100.0 / whole as f64);
+        println!("{run}: {split}, on two CPUs, has {least:.3} to {most:.3} % of one");
+        assert!(most > 44.5 && least < 45.5 && most - least < 1.0, "{least} {most}");
         assert_never_twice(&trace);
         assert_one_at_a_time(&trace);
         assert_eq!(boot.report(run).lost, 0);
