@@ -6,7 +6,7 @@
 //! Where the machine has costs, what they take is left out of all promises (`overheads.rs`).
 //!
 //! Several parents on one CPU are a join. Of what several CPUs reach little is promised yet: what is
-//! directly below their common root.
+//! directly below their common root, and what has reserves on them that are never open at once.
 
 use crate::admission::NodeVerdict;
 use crate::derivation::{Origin, Step};
@@ -14,7 +14,7 @@ use crate::given::{by_priority, in_reserves, in_turns, on_several, reserved, sha
 use crate::model::{Child, Edge, Plan, TaskSet};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
-use crate::reserves::{self, Reserve};
+use crate::reserves;
 use crate::rest::Takes;
 use crate::structure::Shape;
 use tierce_guarantee::schedulers::{self, Joining};
@@ -96,7 +96,7 @@ impl Promises {
             } else if let Some(together) =
                 reserves::together(plan, shape, &shape.parents[*index], node.concurrency)
             {
-                promises.apart(plan, &shape.parents[*index], together)
+                promises.apart(&shape.parents[*index], together, overheads)
             } else if let Some(cpu) = node.roots.first() {
                 let runs = format!("`{}` is what CPU {cpu} runs", node.name);
                 let (promise, rule) = match plan.machine.left.get(*cpu as usize) {
@@ -115,7 +115,7 @@ impl Promises {
         for task in 0..plan.tasks.len() {
             let above = &shape.task_parents[task];
             promises.tasks[task] = if let Some(together) = reserves::of_task(plan, shape, task) {
-                promises.apart(plan, above, together)
+                promises.apart(above, together, overheads)
             } else if above.len() > 1 && shape.task_at_once(plan, task) {
                 Promise::nothing(format!("several CPUs reach `{}`", plan.tasks[task].name))
             } else {
@@ -174,20 +174,16 @@ impl Promises {
     }
 
     /// What comes through reserves on several CPUs that are never open at once.
-    fn apart(&self, plan: &Plan, above: &[usize], (slot_ns, sum_ns): (u64, u64)) -> Vec<Promise> {
+    fn apart(&self, above: &[usize], (slot_ns, sum_ns): (u64, u64), overheads: &Overheads) -> Vec<Promise> {
         let each = || above.iter().map(|edge| &self.edges[*edge][0]);
         if let Some(missing) = each().find(|promise| promise.guarantee.kind() == Kind::Null) {
             return Promise::nothing(missing.because.clone());
         }
-        // Costs have been taken off each.
-        let lost_ns = |edge: &usize| {
-            let (amount, _) = self.edges[*edge][0].guarantee.amount_and_period()?;
-            Some(whole(Reserve::of(plan, &plan.edges[*edge])?.length_ns) - amount)
-        };
-        let lost = above.iter().filter_map(lost_ns).fold(whole(0), |sum, lost| sum + lost);
-        let left = whole(sum_ns) - lost;
-        let Some(guarantee) = Guarantee::new(Kind::Rescs, vec![left, whole(slot_ns)]) else {
-            return Promise::nothing("its reserves overlap");
+        if !overheads.is_none() {
+            return Promise::nothing("what it costs to move from reserve to reserve is not known");
+        }
+        let Some(guarantee) = Guarantee::new(Kind::Rescs, vec![whole(sum_ns), whole(slot_ns)]) else {
+            return Promise::nothing("its reserves are longer than the slot");
         };
         let because = "its reserves on several CPUs are never open at once";
         let from: Vec<_> = each().map(|promise| &promise.guarantee).collect();
