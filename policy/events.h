@@ -23,7 +23,7 @@
 	E(13, stolen, "task current meanwhile", "0", "time taken from the CPU since its last entry (ns)") \
 	E(14, lost, "0", "0", "records lost before this one") \
 	E(15, forgive, "edge", "child", "debt or budget written off (ns)") \
-	E(16, outside, "thread id", "1: begins, 0: ends", "0: per-CPU kernel thread, 1: overflow, 2: other class") \
+	E(16, outside, "thread id", "1: begins, 0: ends", "0: per-CPU kernel thread, 1: overflow, 2: other class, 3: it runs from here on") \
 	E(17, control, "operation", "node or edge", "error, 0: done") \
 	E(18, name, "task: from here on another thread", "b, pad, value: 16 bytes of its name", "") \
 	E(19, attach, "edge", "child", "parent, 0: the CPU of this record") \

@@ -82,10 +82,10 @@ static inline void slots_find(u32 edge, u64 now)
 	open_ns = close_ns - length_ns;
 	x->slots.open = now >= open_ns;
 	event_set(edge, x->slots.open ? close_ns : open_ns);
+	x->flags &= ~EDGE_SPENT;
 	if (x->param[SLOTS_FILL])
 		return;
 	if (x->slots.open) {
-		x->flags &= ~EDGE_SPENT;
 		x->replenishments++;
 		port_trace(TIERCE_EV_replenish, x->cpu, edge, x->child, close_ns - now, now);
 	} else {

@@ -91,6 +91,19 @@ fn slots_rule_2_outside_of_it_only_who_fills() {
 }
 
 #[test]
+fn slots_rule_2_who_waits_may_be_told_to_fill() {
+    let (mut w, _, leaves) = slots(&[("a", 0, 1000, 0)]);
+    w.wake(leaves[0].task);
+    w.run(2 * MS);
+    assert!(w.spent(leaves[0].edge));
+    w.graph.set(leaves[0].edge, reserve(0, 1000, 1), w.now).unwrap();
+    w.rest();
+    w.run(20 * MS);
+    assert!(!w.spent(leaves[0].edge));
+    assert_eq!(w.schedule(), "0 a, 1 idle, 5 a");
+}
+
+#[test]
 fn slots_rule_3_one_clock_for_all_cpus() {
     let mut w = World::new(2);
     w.run(13 * MS + 7); // the graph grows at any time; slots count from 0
