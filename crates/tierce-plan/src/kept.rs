@@ -96,7 +96,7 @@ fn endless(load: &Load) -> bool {
         Load::Phases(load) => {
             load.repeat == 0 && load.phases.iter().all(|phase| matches!(phase, crate::model::Phase::Run(_)))
         }
-        Load::Periodic(_) | Load::Sporadic(_) => false,
+        Load::Periodic(_) | Load::Sporadic(_) | Load::Stages(_) => false,
     }
 }
 

@@ -167,7 +167,7 @@ pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
         Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns),
         Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0),
         Load::Phases(load) => (steps(load)?.0, steps(load)?.1, 0),
-        Load::Busy => return None,
+        Load::Busy | Load::Stages(_) => return None,
     };
     let edge = Some(deadline_ns).filter(|ns| *ns > 0);
     let deadline_ns = edge.into_iter().chain(load.deadline_ns()).min().unwrap_or(TIME_MAX_NS);

@@ -1,7 +1,7 @@
 //! What tasks do in the simulator: `load = …`.
 
 use crate::faults::Fault;
-use crate::model::{Load, Periodic, Phase, Phases, Sporadic, Work};
+use crate::model::{Load, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Work};
 use crate::tree::{Collector, Fields, Kind, Table, Value};
 
 /// Reads a file named by the plan, relative to the file that names it; the fault is already reported.
@@ -33,7 +33,7 @@ pub fn read(owner: &str, value: &Value, collector: &mut Collector, read_file: Re
 }
 
 const SHAPES: &str =
-    "\"busy\", { period = …, work = … }, { separation = …, work = … }, { phases = [ … ] } or \
+    "\"busy\", { period = …, work = … }, { separation = …, work = … }, { phases = [ … ] }, { stages = [ … ] } or \
                       { rt_app = \"file.json\", thread = \"name\" }";
 
 /// Which of the shapes it is, told by the key that only it has.
@@ -66,6 +66,8 @@ fn shape(
         }
     } else if has("phases") {
         phases(fields, collector)
+    } else if has("stages") {
+        stages(fields, collector)
     } else if has("separation") {
         let separation_ns = fields.duration("separation", collector);
         let extra_ns = fields.time("extra", collector).unwrap_or(0);
@@ -89,9 +91,18 @@ fn shape(
         let soft = soft(fields, Some(deadline_ns), collector);
         Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns, soft }))
     } else {
-        for name in
-            ["period", "separation", "phases", "rt_app", "work", "deadline", "phase", "jitter", "soft"]
-        {
+        for name in [
+            "period",
+            "separation",
+            "phases",
+            "stages",
+            "rt_app",
+            "work",
+            "deadline",
+            "phase",
+            "jitter",
+            "soft",
+        ] {
             fields.key(name);
         }
         collector.add(
@@ -213,6 +224,86 @@ fn phases(fields: &mut Fields, collector: &mut Collector) -> Option<Load> {
         deadline_ns,
         soft,
     }))
+}
+
+/// `{ stages = [ { until = …, period = …, work = … }, …, { period = …, work = … } ], soft }`.
+fn stages(fields: &mut Fields, collector: &mut Collector) -> Option<Load> {
+    let value = fields.take("stages")?;
+    let items = collector.list("`stages`", value)?;
+    if items.is_empty() {
+        collector.add(Fault::new("list_must_not_be_empty", value.spot, "`stages` is an empty list"));
+        return None;
+    }
+    let (mut from_ns, mut stages) = (0, Some(Vec::new()));
+    for (at, item) in items.iter().enumerate() {
+        let last = at + 1 == items.len();
+        let read = stage(item, last, &mut from_ns, collector);
+        stages = stages.zip(read).map(|(mut stages, read)| {
+            stages.push(read);
+            stages
+        });
+    }
+    let load = Stages { stages: stages?, soft: false };
+    let soft = soft(fields, load.jobs().map(|jobs| jobs.deadline_ns).min(), collector);
+    Some(Load::Stages(Stages { soft, ..load }))
+}
+
+/// One of the list, which begins at `from_ns` and sets that to where it ends.
+fn stage(value: &Value, last: bool, from_ns: &mut u64, collector: &mut Collector) -> Option<Stage> {
+    let table = collector.table("a stage", value)?;
+    let has = |name: &str| table.entries.iter().any(|(key, _)| key.text == name);
+    let mut fields = Fields::new("a stage", table);
+    let begins_ns = *from_ns;
+    let until = fields.take("until");
+    match until {
+        Some(until) => {
+            let until_ns = collector.duration("`until`", until);
+            if last {
+                let message = "the last stage lasts for ever";
+                collector.add(Fault::new("last_stage_has_no_end", until.spot, message));
+            } else if let Some(until_ns) = until_ns {
+                if until_ns <= begins_ns {
+                    let message = "a stage ends before it begins";
+                    let fault = Fault::new("stages_follow_each_other", until.spot, message);
+                    let bound = format!("more than {}", crate::show_time(begins_ns));
+                    collector.add(fault.value(crate::show_time(until_ns)).bound(bound));
+                }
+                *from_ns = until_ns.max(begins_ns);
+            }
+        }
+        None if !last => {
+            let message = "all stages but the last say when they end";
+            collector.add(Fault::new("stage_needs_an_end", value.spot, message).hint("until = \"30s\""));
+        }
+        None => {}
+    }
+    let jobs = if has("period") || has("work") || has("deadline") {
+        if !has("period") {
+            let message = "the jobs of a stage have no period";
+            collector.add(Fault::new("stage_needs_a_period", value.spot, message).hint("period = \"10ms\""));
+        }
+        let period_ns = fields.duration("period", collector);
+        let what = fields.what("deadline");
+        let given =
+            fields.take("deadline").and_then(|value| collector.duration(&what, value).map(|ns| (ns, value)));
+        let what = fields.what("work");
+        let work = match fields.take("work") {
+            Some(given) => work(&what, given, collector),
+            None => {
+                let message = "how much CPU time each job takes is missing";
+                let fault = Fault::new("work_must_be_given", value.spot, message);
+                collector.add(fault.hint("work = \"2ms\""));
+                None
+            }
+        };
+        let period_ns = period_ns?;
+        let deadline_ns = deadline(given, period_ns, "period", collector);
+        Some(StageJobs { period_ns, work: work?, deadline_ns })
+    } else {
+        None
+    };
+    fields.finish(collector);
+    Some(Stage { from_ns: begins_ns, jobs })
 }
 
 /// One of the list; `timers` are the names of timers met so far.

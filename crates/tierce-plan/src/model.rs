@@ -276,6 +276,8 @@ pub enum Load {
     Sporadic(Sporadic),
     /// A list of things to do, over and over.
     Phases(Phases),
+    /// Periodic jobs whose numbers change at given times.
+    Stages(Stages),
 }
 
 impl Load {
@@ -286,6 +288,7 @@ impl Load {
             Self::Periodic(load) => Some(load.deadline_ns),
             Self::Sporadic(load) => Some(load.deadline_ns),
             Self::Phases(load) => load.deadline_ns,
+            Self::Stages(load) => load.jobs().map(|jobs| jobs.deadline_ns).min(),
         }
     }
 
@@ -294,7 +297,7 @@ impl Load {
         match self {
             Self::Periodic(load) => Some(&mut load.work),
             Self::Sporadic(load) => Some(&mut load.work),
-            Self::Busy | Self::Phases(_) => None,
+            Self::Busy | Self::Phases(_) | Self::Stages(_) => None,
         }
     }
 
@@ -305,6 +308,7 @@ impl Load {
             Self::Periodic(load) => load.soft,
             Self::Sporadic(load) => load.soft,
             Self::Phases(load) => load.soft,
+            Self::Stages(load) => load.soft,
         }
     }
 }
@@ -380,6 +384,43 @@ pub enum Phase {
         /// keep the original times.
         absolute: bool,
     },
+}
+
+/// Periodic jobs whose numbers change. Each stage lasts until the next one begins; jobs released in it are late or not by its
+/// numbers, also when they run on in the next one.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stages {
+    /// At least one; the first begins at the epoch, and each before the next.
+    pub stages: Vec<Stage>,
+    /// Misses are by design: check need not show that there are none.
+    pub soft: bool,
+}
+
+/// One of [`Stages`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stage {
+    /// When it begins, after the epoch.
+    pub from_ns: u64,
+    /// Its jobs, the first of them released when it begins; `None`: it has none.
+    pub jobs: Option<StageJobs>,
+}
+
+/// Jobs of a [`Stage`].
+#[derive(Clone, Debug, PartialEq)]
+pub struct StageJobs {
+    /// From release to release.
+    pub period_ns: u64,
+    /// CPU time of each job.
+    pub work: Work,
+    /// Relative to the release; at most the period.
+    pub deadline_ns: u64,
+}
+
+impl Stages {
+    /// Of the stages that have some.
+    pub fn jobs(&self) -> impl Iterator<Item = &StageJobs> {
+        self.stages.iter().filter_map(|stage| stage.jobs.as_ref())
+    }
 }
 
 /// An amount of time, constant or drawn anew for each job.

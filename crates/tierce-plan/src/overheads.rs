@@ -471,6 +471,7 @@ fn wakes_of(load: &Load, events: &mut Events) {
                 events.add(waits, pass_ns, 0);
             }
         }
+        Load::Stages(load) => load.jobs().for_each(|jobs| events.add(1, jobs.period_ns, 0)),
     }
 }
 

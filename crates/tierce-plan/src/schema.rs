@@ -237,6 +237,11 @@ fn load() -> Value {
         "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
         "properties": { "run": amount(), "sleep": amount(), "suspend": amount(), "timer": timer },
     });
+    let stage = object(
+        "jobs until then; without a period: none",
+        [("until", time()), ("period", time()), ("work", amount()), ("deadline", time())],
+        &[],
+    );
     json!({
         "description": "what it does in the simulator",
         "anyOf": [
@@ -249,6 +254,9 @@ fn load() -> Value {
                 ("phases", json!({ "type": "array", "items": phase, "minItems": 1 })),
                 ("repeat", whole("passes through the list; default: for ever", 1, i64::MAX)),
             ]), &["phases"]),
+            object("a job every period, with numbers that change",
+                [("stages", json!({ "type": "array", "items": stage, "minItems": 1 })),
+                    ("soft", yes_or_no("misses of the deadline are by design: nothing has to be shown"))], &["stages"]),
             object("what a thread of an rt-app file does",
                 common(vec![("rt_app", text("the file")), ("thread", text("name of the thread there"))]), &["rt_app"]),
         ],

@@ -303,5 +303,9 @@ fn wakes(load: &Load) -> Share {
             let pass_ns = pass.fold(0, u64::saturating_add).max(timers.max().unwrap_or(0));
             ratio((waits as u64).saturating_mul(SECOND_NS), pass_ns.max(1))
         }
+        Load::Stages(load) => {
+            let least_ns = load.jobs().map(|jobs| jobs.period_ns).min();
+            least_ns.map_or_else(exact::zero, |least_ns| ratio(SECOND_NS, least_ns.max(1)))
+        }
     }
 }

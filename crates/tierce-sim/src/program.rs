@@ -5,7 +5,8 @@
 //! job begins at once. So its memory does not grow with simulated time.
 
 use crate::draw::Stream;
-use tierce_plan::{Load, Periodic, Phase, Phases, Plan, Sporadic, Work};
+use std::sync::Arc;
+use tierce_plan::{Load, Periodic, Phase, Phases, Plan, Sporadic, Stages, Work};
 
 /// "No such time": later than everything.
 const NEVER: u64 = u64::MAX;
@@ -21,6 +22,20 @@ pub struct Arrivals {
     /// Drawn from 0 to this: after the release of periodic jobs, to the distance of sporadic ones.
     extra_ns: u64,
     sporadic: bool,
+    /// The next release belongs to another stage from here on.
+    until_ns: u64,
+    /// Stage of the next job, and of the last one.
+    stage: usize,
+    last_stage: usize,
+    stages: Option<Arc<[StageTimes]>>,
+}
+
+/// When a stage begins, and its jobs.
+#[derive(Debug)]
+struct StageTimes {
+    from_ns: u64,
+    distance_ns: u64,
+    relative_ns: u64,
 }
 
 impl Arrivals {
@@ -32,6 +47,10 @@ impl Arrivals {
             relative_ns: load.deadline_ns,
             extra_ns: load.jitter_ns,
             sporadic: false,
+            until_ns: NEVER,
+            stage: 0,
+            last_stage: 0,
+            stages: None,
         }
     }
 
@@ -43,6 +62,46 @@ impl Arrivals {
             relative_ns: load.deadline_ns,
             extra_ns: load.extra_ns,
             sporadic: true,
+            until_ns: NEVER,
+            stage: 0,
+            last_stage: 0,
+            stages: None,
+        }
+    }
+
+    fn staged(load: &Stages, epoch_ns: u64, draws: Stream) -> Arrivals {
+        let times = load.stages.iter().map(|stage| StageTimes {
+            from_ns: epoch_ns.saturating_add(stage.from_ns),
+            distance_ns: stage.jobs.as_ref().map_or(NEVER, |jobs| jobs.period_ns),
+            relative_ns: stage.jobs.as_ref().map_or(NEVER, |jobs| jobs.deadline_ns),
+        });
+        let mut arrivals = Arrivals {
+            draws,
+            next_ns: NEVER,
+            distance_ns: NEVER,
+            relative_ns: NEVER,
+            extra_ns: 0,
+            sporadic: false,
+            until_ns: NEVER,
+            stage: 0,
+            last_stage: 0,
+            stages: Some(times.collect()),
+        };
+        arrivals.enter(0);
+        arrivals
+    }
+
+    /// The next job is the first of this stage, or of the next that has jobs.
+    #[cold]
+    fn enter(&mut self, stage: usize) {
+        let Some(stages) = &self.stages else { return };
+        let found = (stage..stages.len()).find(|&at| stages[at].distance_ns != NEVER);
+        (self.next_ns, self.until_ns) = (NEVER, NEVER);
+        if let Some(at) = found {
+            self.stage = at;
+            (self.next_ns, self.distance_ns) = (stages[at].from_ns, stages[at].distance_ns);
+            self.relative_ns = stages[at].relative_ns;
+            self.until_ns = stages.get(at + 1).map_or(NEVER, |next| next.from_ns);
         }
     }
 
@@ -58,7 +117,12 @@ impl Arrivals {
         } else {
             at_ns.saturating_add(extra_ns)
         };
-        Job { release_ns, deadline_ns: at_ns.saturating_add(self.relative_ns) }
+        let job = Job { release_ns, deadline_ns: at_ns.saturating_add(self.relative_ns) };
+        self.last_stage = self.stage;
+        if self.next_ns >= self.until_ns {
+            self.enter(self.stage + 1);
+        }
+        job
     }
 }
 
@@ -122,7 +186,12 @@ impl Amounts {
 enum Kind {
     Idle,
     Busy,
-    Jobs { arrivals: Arrivals, due: Job, work: Amounts },
+    /// The work of each stage; without stages there is one.
+    Jobs {
+        arrivals: Arrivals,
+        due: Job,
+        work: Box<[Amounts]>,
+    },
     Phases(Box<PhaseList>),
 }
 
@@ -149,18 +218,30 @@ impl Program {
     pub fn new(plan: &Plan, index: usize, seed: u64) -> (Program, u64) {
         let (task, epoch_ns) = (&plan.tasks[index], plan.machine.epoch_ns);
         let stream = |what| Stream::new(seed, &task.name, what);
-        let jobs = |mut arrivals: Arrivals, work: &Work| {
+        let amounts = |work: &Work| Amounts { work: work.clone(), at: 0 };
+        let jobs = |mut arrivals: Arrivals, work: Box<[Amounts]>| {
             let due = arrivals.next();
-            (Kind::Jobs { arrivals, due, work: Amounts { work: work.clone(), at: 0 } }, due.release_ns)
+            (Kind::Jobs { arrivals, due, work }, due.release_ns)
         };
+        let one = |work: &Work| -> Box<[Amounts]> { Box::new([amounts(work)]) };
         let (kind, begin_ns) = match &task.load {
             None => (Kind::Idle, NEVER),
             Some(Load::Busy) => (Kind::Busy, epoch_ns),
-            Some(Load::Periodic(load)) => jobs(Arrivals::periodic(load, epoch_ns, stream(1)), &load.work),
-            Some(Load::Sporadic(load)) => jobs(Arrivals::sporadic(load, epoch_ns, stream(1)), &load.work),
+            Some(Load::Periodic(load)) => {
+                jobs(Arrivals::periodic(load, epoch_ns, stream(1)), one(&load.work))
+            }
+            Some(Load::Sporadic(load)) => {
+                jobs(Arrivals::sporadic(load, epoch_ns, stream(1)), one(&load.work))
+            }
             Some(Load::Phases(load)) => {
                 let begin_ns = epoch_ns.saturating_add(load.phase_ns);
                 (Kind::Phases(Box::new(PhaseList::new(load, begin_ns))), begin_ns)
+            }
+            Some(Load::Stages(load)) => {
+                let nothing = Work::Constant(0);
+                let works =
+                    load.stages.iter().map(|stage| stage.jobs.as_ref().map_or(&nothing, |jobs| &jobs.work));
+                jobs(Arrivals::staged(load, epoch_ns, stream(1)), works.map(amounts).collect())
             }
         };
         (Program { kind, draws: stream(0), in_job: false }, begin_ns)
@@ -199,13 +280,17 @@ impl Program {
                 let completes = self.in_job;
                 if completes {
                     *due = arrivals.next();
+                    if due.release_ns == NEVER {
+                        self.in_job = false;
+                        return Step { completes, next: Next::End };
+                    }
                     if due.release_ns >= now_ns {
                         self.in_job = false;
                         return Step { completes, next: Next::Wait(due.release_ns) };
                     }
                 }
                 self.in_job = true;
-                let work_ns = work.next(&mut self.draws);
+                let work_ns = work[arrivals.last_stage].next(&mut self.draws);
                 Step { completes, next: Next::Run { work_ns, begins: Some(*due) } }
             }
             Kind::Phases(list) => list.step(now_ns, &mut self.in_job, &mut self.draws),

@@ -236,7 +236,7 @@ fn shifted(plan: &Plan, seed: u64) -> Plan {
             Load::Periodic(load) => load.phase_ns = phase_ns,
             Load::Sporadic(load) => load.phase_ns = phase_ns,
             Load::Phases(load) => load.phase_ns = phase_ns,
-            Load::Busy => {}
+            Load::Busy | Load::Stages(_) => {}
         }
     }
     plan

@@ -115,3 +115,33 @@ fn depth_four() {
         assert!((share / (eighths / 8.0) - 1.0).abs() < 0.005, "{name} {share}");
     }
 }
+
+/// Stages: each begins with a release, jobs of the last one run on, and a stage without jobs is a pause.
+#[test]
+fn stages() {
+    let text = "
+        [node.top]
+        policy = \"edf\"
+        cpu = 0
+        [task.a]
+        under.top = {}
+        load = { stages = [
+            { until = \"95ms\", period = \"10ms\", work = \"4ms\" },
+            { until = \"115ms\", period = \"5ms\", work = [\"5ms\", \"15ms\"], deadline = \"4ms\" },
+            { until = \"200ms\" },
+            { period = \"20ms\", work = \"1ms\" },
+        ], soft = true }";
+    let plan = parse(text);
+    // Ten jobs of 4 ms; four of 5, 15, 5, 15 ms, released at 95, 100, 105 and 110 ms, done at 100, 115, 120 and 135 ms; then five.
+    let all = run(&plan, 300 * MS, 1);
+    let a = all.task("a");
+    assert_eq!((a.released, a.jobs, a.misses, a.cpu_ns), (19, 19, 4, 85 * MS));
+    assert_eq!(a.response_ns.as_ref().unwrap().max, 25 * MS);
+    // Late ones that are not done count, too: at 111 ms one of the four is done, one runs, one waits, all three late.
+    let cut = run(&plan, 111 * MS, 1);
+    assert_eq!((cut.task("a").released, cut.task("a").jobs, cut.task("a").misses), (14, 11, 3));
+    let ended =
+        parse(&text.replace("{ period = \"20ms\", work = \"1ms\" }", "{}").replace("\"200ms\"", "\"150ms\""));
+    assert_eq!(run(&ended, 10_000 * MS, 1).task("a").released, 14);
+    assert_eq!(run(&parse(&text.replace("soft = true", "soft = false")), 300 * MS, 1).task("a").misses, 4);
+}
