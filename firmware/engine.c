@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The engine and all policies as one unit. */
+/* The engine and all policies, for the kernel's unit: what it calls is inlined there, and the one CPU is a constant. */
 #include "port.h"
 #include "graph.c"
 #include "control.c"
-#ifdef KERNEL_CHECK /* tests: the invariants, after every decision */
 #include "check.c"
-#endif

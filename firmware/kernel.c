@@ -6,10 +6,12 @@
  * A thread that blocks is not released in the graph at once, but by the decision that follows: `blocked`. If it is woken
  * before that, it never was blocked. Everything here runs with interrupts masked.
  */
+#define TIERCE_FN static __attribute__((unused))
 #include "kernel.h"
 #include "tierce.h"
 #include "events.h"
-#include "timer.h"
+#include "timer.c"
+#include "engine.c"
 
 struct tierce kernel_graph;
 
@@ -31,7 +33,7 @@ static struct {
 	u64 entered_ns;			   /* since when an interrupt keeps a thread from running; TIMER_NEVER: it runs */
 	u64 way_out_ns;			   /* from a decision until what was decided for runs: a little more than usual */
 	u32 blocked;			   /* task that the next decision releases */
-	u32 makes, parked;
+	u32 makes, parked, decides;
 	u32 switches, timer_interrupts, wakes_idle;
 	bool runs;
 } kernel = {.current = &boot, .entered_ns = TIMER_NEVER};
@@ -47,30 +49,41 @@ static struct thread *runner_of(struct thread *thread)
 	return thread;
 }
 
-/* Decided for the moment at which it will run: what the kernel takes until then is stolen, so that a budget buys the time in
- * which a thread really runs, and the timer for its end counts from there. */
-static struct thread *decide(u64 now)
+static u32 graph_decides(u32 blocked, u64 begin_ns, u64 stolen_ns)
 {
-	u64 begin_ns = now + kernel.way_out_ns, stolen_ns = begin_ns - kernel.entered_ns;
-	u32 tries, task, blocked = kernel.blocked;
-	kernel.blocked = TIERCE_NONE;
-	for (tries = 0; tries < TIERCE_NODES; tries++) {
-		struct thread *thread, *runner;
-		task = graph_decide(0, blocked, begin_ns, stolen_ns);
-		stolen_ns = 0;
-		if (S.cpu[0].leaves)
-			graph_returned(0, begin_ns);
-		if (!task)
-			return &idle;
-		thread = kernel.of[task];
-		runner = runner_of(thread);
+	u32 task = graph_decide(0, blocked, begin_ns, stolen_ns);
+	if (S.cpu[0].leaves)
+		graph_returned(0, begin_ns);
+	return task;
+}
+
+/* The task decided for waits for somebody. */
+static struct thread __attribute__((noinline)) * decide_again(u32 task, u64 begin_ns)
+{
+	u32 tries;
+	for (tries = 0; task && tries < TIERCE_NODES; tries++) {
+		struct thread *thread = kernel.of[task], *runner = runner_of(thread);
 		if (runner->asleep == AWAKE)
 			return runner;
 		thread->parked = true; /* until the holder is awake */
 		kernel.parked++;
-		blocked = task;
+		task = graph_decides(task, begin_ns, 0);
 	}
-	kernel_fault(__FILE__, __LINE__, "more threads wait for sleepers than there are");
+	KERNEL_REQUIRE(!task, "more threads wait for sleepers than there are");
+	return &idle;
+}
+
+/* Decided for the moment at which it will run: what the kernel takes until then is stolen, so that a budget buys the time in
+ * which a thread really runs, and the timer for its end counts from there. */
+static inline struct thread *decide(u64 now)
+{
+	u64 begin_ns = now + kernel.way_out_ns;
+	u32 task, blocked = kernel.blocked;
+	kernel.blocked = TIERCE_NONE;
+	task = graph_decides(blocked, begin_ns, begin_ns - kernel.entered_ns);
+	if (!task)
+		return &idle;
+	return kernel.of[task]->wants ? decide_again(task, begin_ns) : kernel.of[task];
 }
 
 /* The timer goes to the first sleeper or to when the graph wants to be entered again. */
@@ -83,11 +96,23 @@ static void set_timer(void)
 		timer_set(at);
 }
 
+/* The way from a decision until what was decided for runs: a switch in 7 looks at the clock once more. */
+static void measure(u64 begin_ns)
+{
+	u64 took_ns = timer_now() - begin_ns;
+	if (took_ns > kernel.way_out_ns) {
+		S.cpu[0].taken_ns += took_ns - kernel.way_out_ns;
+		kernel.way_out_ns = took_ns;
+	} else {
+		kernel.way_out_ns -= (kernel.way_out_ns - took_ns) / 4;
+	}
+}
+
 /* Of the switch interrupt: the context of what ran is saved at `sp`; returns that of what is to run. */
 u32 *kernel_switch(u32 *sp)
 {
 	struct thread *from = kernel.current, *to;
-	u64 now = timer_now(), took_ns;
+	u64 now = timer_now();
 	KERNEL_REQUIRE((u8 *)sp >= (u8 *)from->stack + GUARD_BYTES, "stack overflow");
 	from->sp = sp;
 	if (kernel.entered_ns == TIMER_NEVER)
@@ -104,13 +129,8 @@ u32 *kernel_switch(u32 *sp)
 		cpu_guard(to->stack);
 	}
 	kernel.entered_ns = TIMER_NEVER;
-	took_ns = timer_now() - now;
-	if (took_ns > kernel.way_out_ns) {
-		S.cpu[0].taken_ns += took_ns - kernel.way_out_ns;
-		kernel.way_out_ns = took_ns;
-	} else {
-		kernel.way_out_ns -= (kernel.way_out_ns - took_ns) / 16;
-	}
+	if (kernel.decides++ % 7 == 0)
+		measure(now);
 	return to->sp;
 }
 
@@ -182,11 +202,12 @@ void kernel_interrupt_end(void)
 void kernel_timer(void)
 {
 	u32 mask = cpu_mask();
-	u64 now;
-	kernel_interrupt_begin();
+	u64 now = timer_now();
+	bool first = kernel.entered_ns == TIMER_NEVER; /* otherwise it interrupts another one, or a switch is pending */
+	if (first)
+		kernel.entered_ns = now;
 	kernel.timer_interrupts++;
-	if (timer_interrupt()) {
-		now = timer_now();
+	if (timer_interrupt(now)) {
 		while (kernel.sleepers && kernel.sleepers->wake_ns <= now) {
 			struct thread *thread = kernel.sleepers;
 			kernel.sleepers = thread->sleeping;
@@ -199,7 +220,8 @@ void kernel_timer(void)
 		if (!cpu_switch_pending()) /* otherwise it is set after the decision */
 			set_timer();
 	}
-	kernel_interrupt_end();
+	if (first && !cpu_switch_pending())
+		kernel_interrupt_end();
 	cpu_unmask(mask);
 }
 

@@ -18,7 +18,9 @@
 #define TIERCE_ROWS 2u /* shared nodes: one CPU has none */
 #define TIERCE_CPUS 1u
 
+#ifndef TIERCE_FN /* static in the kernel's unit, which has all of it */
 #define TIERCE_FN
+#endif
 #define CAN_LOOP 1
 #define ZERO	 0u
 
@@ -26,7 +28,14 @@ struct tierce;
 extern struct tierce kernel_graph;
 #define S		 kernel_graph
 /* Of what there is one, no index is computed. */
-#define AT(array, index) ((array)[sizeof(array) == sizeof((array)[0]) ? 0 : (index)])
+/* An element's address is hidden from the compiler, which would add up each field's offset from the state's begin. */
+#define AT(array, index) \
+	(*__extension__({ \
+		__typeof__(&(array)[0]) at_ = &(array)[sizeof(array) == sizeof((array)[0]) ? 0 : (index)]; \
+		if (sizeof(*at_) > 16 && sizeof(array) != sizeof(*at_)) \
+			__asm__("" : "+r"(at_)); \
+		at_; \
+	}))
 
 #define port_lock(domain)	    ((void)(domain))
 #define port_unlock(domain)	    ((void)(domain))

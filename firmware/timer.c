@@ -25,9 +25,10 @@
 
 #define MASK   (0xffffffffu >> (32 - TIMER_BITS))
 #define SECOND 1000000000u
+#define TICK_NS (SECOND / TIMER_HZ) /* where it is an integer */
 
 static struct {
-	u64 begin_ticks; /* of the period that the last serviced wrap began */
+	u64 begin_ticks, begin_ns; /* of the period that the last serviced wrap began */
 	u64 checkpoint_ns;
 	u32 wraps;
 } timer = {.checkpoint_ns = TIMER_NEVER};
@@ -50,7 +51,7 @@ static inline u64 ticks_now(void)
 static inline u64 to_ns(u64 ticks)
 {
 	if (SECOND % TIMER_HZ == 0)
-		return ticks * (SECOND / TIMER_HZ);
+		return ticks * TICK_NS;
 	return ticks / TIMER_HZ * SECOND + ticks % TIMER_HZ * SECOND / TIMER_HZ;
 }
 
@@ -59,12 +60,13 @@ static inline u64 to_ticks(u64 ns)
 {
 	if (SECOND % TIMER_HZ)
 		return ns / SECOND * TIMER_HZ + (ns % SECOND * TIMER_HZ + SECOND - 1) / SECOND;
-	if (ns <= 0xffffffffu - SECOND / TIMER_HZ)
-		return ((u32)ns + SECOND / TIMER_HZ - 1) / (SECOND / TIMER_HZ);
-	return (ns + SECOND / TIMER_HZ - 1) / (SECOND / TIMER_HZ);
+	if (ns <= 0xffffffffu - TICK_NS)
+		return ((u32)ns + TICK_NS - 1) / TICK_NS;
+	return (ns + TICK_NS - 1) / TICK_NS;
 }
 
-/* Compare is set first and the time looked at again afterwards: a checkpoint that passed in between is not waited for. */
+/* Compare is set first and the time looked at again afterwards: a checkpoint that passed in between is not waited for. What
+ * counts down from now on cannot miss it. */
 static void arm(u64 ticks)
 {
 	u64 now_ns = to_ns(ticks), more = TIMER_NEVER;
@@ -84,21 +86,32 @@ static void arm(u64 ticks)
 		device_compare((u32)more);
 	else
 		device_compare((TIMER_DOWN ? TIMER_ORIGIN - (u32)(ticks + more) : TIMER_ORIGIN + (u32)(ticks + more)) & MASK);
-	if (timer.checkpoint_ns <= to_ns(ticks_now()))
+	if (!TIMER_RELATIVE && timer.checkpoint_ns <= to_ns(ticks_now()))
 		device_pend();
 }
 
 void timer_start(void)
 {
 	timer.begin_ticks = 0;
+	timer.begin_ns = 0;
 	timer.checkpoint_ns = TIMER_NEVER;
 	timer.wraps = 0;
 	device_start();
 }
 
+/* As ticks_now, at every switch: one product of 32 bits. */
 u64 timer_now(void)
 {
-	return to_ns(ticks_now());
+	u64 begin_ns = timer.begin_ns;
+	u32 elapsed;
+	if (SECOND % TIMER_HZ)
+		return to_ns(ticks_now());
+	elapsed = device_elapsed();
+	if (device_wrapped()) {
+		begin_ns += (MASK + 1ull) * TICK_NS;
+		elapsed = device_elapsed();
+	}
+	return begin_ns + (u64)elapsed * TICK_NS;
 }
 
 void timer_set(u64 ns)
@@ -112,24 +125,23 @@ u64 timer_next(void)
 	return timer.checkpoint_ns;
 }
 
-bool timer_interrupt(void)
+bool timer_interrupt(u64 now)
 {
-	u64 ticks;
 	if (device_wrapped()) {
 		device_wrap_done();
 		timer.begin_ticks += MASK + 1ull;
+		timer.begin_ns = to_ns(timer.begin_ticks);
 		timer.wraps++;
 	}
 	device_match_done();
 	if (timer.checkpoint_ns == TIMER_NEVER)
 		return false;
-	ticks = ticks_now();
-	if (timer.checkpoint_ns <= to_ns(ticks)) {
+	if (timer.checkpoint_ns <= now) {
 		timer.checkpoint_ns = TIMER_NEVER;
 		device_compare_off();
 		return true;
 	}
-	arm(ticks);
+	arm(ticks_now());
 	return false;
 }
 

@@ -24,8 +24,8 @@ u64 timer_now(void);
 void timer_set(u64 ns);
 /* The checkpoint that is set. */
 u64 timer_next(void);
-/* The timer's interrupt came. True: the checkpoint has been reached; it is none from now on. */
-bool timer_interrupt(void);
+/* The timer's interrupt came, `now` was read since. True: the checkpoint has been reached; it is none from now on. */
+bool timer_interrupt(u64 now);
 
 /* Wraps serviced so far. */
 u32 timer_wraps(void);

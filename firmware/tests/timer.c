@@ -13,7 +13,7 @@
 
 /* ---- every combination ---- */
 
-#define CHOICES 64
+#define CHOICES 128
 static u32 chosen[CHOICES], ways[CHOICES], choices;
 
 static u32 choose(u32 n)
@@ -95,7 +95,7 @@ static bool serve(void)
 	bool due;
 	u64 checkpoint = timer_next();
 	model.pended = false;
-	due = timer_interrupt();
+	due = timer_interrupt(timer_now());
 	if (due && true_ns() < checkpoint)
 		wrong("alarm before its checkpoint", true_ns(), checkpoint);
 	return due;
