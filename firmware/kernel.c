@@ -306,20 +306,26 @@ static void job_next(struct thread *thread)
 u64 thread_next_job(void)
 {
 	struct thread *thread = kernel.current;
+	KERNEL_REQUIRE(thread->period_ns, "only a periodic thread has jobs");
+	return thread_next_job_at(thread->job_ns + thread->period_ns, thread->period_ns, thread->relative_ns);
+}
+
+u64 thread_next_job_at(u64 begin_ns, u64 period_ns, u64 deadline_ns)
+{
+	struct thread *thread = kernel.current;
 	u32 mask = cpu_mask();
 	u64 now = timer_now();
-	KERNEL_REQUIRE(thread->period_ns, "only a periodic thread has jobs");
 	port_trace(TIERCE_EV_job_complete, 0, thread->task, (u32)thread->job, now - thread->job_ns, now);
 	if (thread->deadline_ns < now)
 		port_trace(TIERCE_EV_miss, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
-	thread->job_ns += thread->period_ns;
+	thread_periodic(thread, begin_ns, period_ns, deadline_ns);
 	job_next(thread);
-	if (thread->job_ns <= now)
+	if (begin_ns <= now)
 		job_begins(thread, now);
 	else
-		sleep_until(thread, thread->job_ns);
+		sleep_until(thread, begin_ns);
 	cpu_unmask(mask);
-	return thread->job_ns;
+	return begin_ns;
 }
 
 struct thread *thread_current(void)

@@ -59,6 +59,8 @@ void thread_yield(void);
 void thread_deadline(u64 ns);
 /* The job is done; returns when the next one begins: its begin. For periodic threads. */
 u64 thread_next_job(void);
+/* The same, and the next job begins at `begin_ns`; from then on period and deadline are these. */
+u64 thread_next_job_at(u64 begin_ns, u64 period_ns, u64 deadline_ns);
 struct thread *thread_current(void);
 
 /*
