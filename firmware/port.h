@@ -22,6 +22,7 @@
 #define TIERCE_FN
 #endif
 #define CAN_LOOP 1
+#define PORT_YIELDS 1
 #define ZERO	 0u
 
 struct tierce;

@@ -24,6 +24,10 @@
 #define TIERCE_POLICY_BODIES
 #include "policies.h"
 
+/* On a single CPU nothing is shared, and the compiler leaves out what is for shared nodes. */
+#define SEVERAL_CPUS (TIERCE_CPUS > 1)
+#define SHARED_ROWS  (SEVERAL_CPUS && S.fresh_row > 1)
+
 /* ---- dispatch: one switch per operation, generated from the list ------------------------------------------------ */
 
 #define DISPATCH(number, prefix, call) \
@@ -77,6 +81,19 @@ static inline void policy_revoke(u32 edge, u32 why, u64 now)
 {
 	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_revoke(edge, why, now))
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+}
+/* Revoke and request: its turn is over, and it wants the next one. */
+static inline void policy_return(u32 edge, u64 now)
+{
+	switch (edge_at(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: \
+		prefix##_revoke(edge, TIERCE_BLOCKED, now); \
+		prefix##_request(edge, TIERCE_WOKE, now); \
+		break;
 		TIERCE_POLICY_LIST(P, )
 #undef P
 	}
@@ -169,7 +186,7 @@ TIERCE_FN int edge_leaves(u32 edge, u32 why, u64 now)
 
 static inline void shared_lock(u32 cpu)
 {
-	if (!cpu_at(cpu)->shares) {
+	if (SEVERAL_CPUS && !cpu_at(cpu)->shares) {
 		port_lock(TIERCE_SHARED);
 		cpu_at(cpu)->shares = 1;
 	}
@@ -194,7 +211,7 @@ static inline void shared_unlock(void)
 
 static inline void unlock(u32 cpu)
 {
-	if (cpu_at(cpu)->shares) {
+	if (SEVERAL_CPUS && cpu_at(cpu)->shares) {
 		cpu_at(cpu)->shares = 0;
 		shared_unlock();
 	}
@@ -568,7 +585,6 @@ TIERCE_FN u32 climb(u32 node, u64 now)
 	return 0;
 }
 
-TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns);
 TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now);
 
 /* The same for a request, as far up as the way is plain. */
@@ -749,18 +765,11 @@ TIERCE_FN int path_cut(u32 cpu, u64 now)
 	return 0;
 }
 
-/* Everything up to `now` is accounted for, bottom up. If what ran has blocked, its path is cut where a node still has
- * something to run. */
-TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns)
+/* The CPU's own time, and what its task received. Returns what its path has to pay. */
+static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
-	node_t *child;
-	u64 elapsed = now - c->charged_ns, ran;
-	u32 length = c->path_length;
-	if (S.fresh_row > 1)
-		path_lock(cpu);
-	if (!elapsed && !cuts)
-		return 0;
+	u64 elapsed = now - c->charged_ns;
 	stolen_ns += taken_since(cpu, now);
 	c->held_ns = 0;
 	if (c->outside || stolen_ns > elapsed) {
@@ -768,26 +777,64 @@ TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns)
 			overrun_charge(cpu, c->outside - 1, elapsed - stolen_ns, now);
 		stolen_ns = elapsed;
 	}
-	ran = elapsed - stolen_ns;
 	c->charged_ns = now;
-	c->stolen_ns += stolen_ns;
-	if (stolen_ns)
+	if (stolen_ns) {
+		c->stolen_ns += stolen_ns;
+		elapsed -= stolen_ns;
 		port_trace(TIERCE_EV_stolen, cpu, c->task, 0, stolen_ns, now);
-	if (!length) {
-		c->idle_ns += ran;
+	}
+	if (!c->path_length) {
+		c->idle_ns += elapsed;
 		return 0;
 	}
-	c->used_ns += ran;
-	if (!ran)
-		return cuts ? path_cut(cpu, now) : 0;
+	c->used_ns += elapsed;
 	if (c->task)
-		node_at(c->task)->ran_ns += ran;
+		node_at(c->task)->ran_ns += elapsed;
+	return elapsed;
+}
+
+/* The edges of a path, `length` of them left, pay for what its task has received; a root edge has no policy. */
+static inline void edges_charge(u32 cpu, u32 length, u64 ran, u64 now)
+{
+	if (!length || length > TIERCE_PATH)
+		return;
+	while (--length)
+		edge_charge(AT(cpu_at(cpu)->path, length), cpu, ran, now);
+	edge_at(AT(cpu_at(cpu)->path, 0))->supply_ns += ran;
+}
+
+/* Everything up to `now` is accounted for, bottom up. */
+TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
+{
+	u64 ran;
+	if (SHARED_ROWS)
+		path_lock(cpu);
+	if (now == cpu_at(cpu)->charged_ns)
+		return 0;
+	ran = cpu_charge(cpu, now, stolen_ns);
+	if (ran)
+		edges_charge(cpu, cpu_at(cpu)->path_length, ran, now);
+	return 0;
+}
+
+/* The same when what ran has blocked: its path is cut where a node still has something to run. */
+TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
+{
+	cpu_t *c = cpu_at(cpu);
+	node_t *child;
+	u64 ran;
+	u32 length = c->path_length;
+	if (SHARED_ROWS)
+		path_lock(cpu);
+	ran = cpu_charge(cpu, now, 0);
+	if (!ran)
+		return path_cut(cpu, now);
 	if (length > TIERCE_PATH) {
 		port_fail("graph: path longer than the depth allows");
 		return 0;
 	}
 	child = node_at(edge_at(AT(cpu_at(cpu)->path, length - 1))->child);
-	for (; cuts && length && !child->servable; length--) {
+	for (; length && !child->servable; length--) {
 		u32 edge = AT(cpu_at(cpu)->path, length - 1);
 		edge_t *x = edge_at(edge);
 		node_t *n = node_at(x->parent);
@@ -810,8 +857,7 @@ TIERCE_FN int path_charge(u32 cpu, u32 cuts, u64 now, u64 stolen_ns)
 		child = n;
 	}
 	c->path_length = length;
-	for (; length; length--)
-		edge_charge(AT(cpu_at(cpu)->path, length - 1), cpu, ran, now);
+	edges_charge(cpu, length, ran, now);
 	return 0;
 }
 
@@ -850,7 +896,7 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 /* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits = AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
+	u64 bits = SEVERAL_CPUS && AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	u32 bit;
 	cpu_at(cpu)->drained = bits;
 	if (!bits)
@@ -871,7 +917,7 @@ static inline void cpu_settle(u32 cpu, u64 now)
 {
 	if (domain_at(cpu)->works)
 		settle_works(cpu, now);
-	if (cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
+	if (SEVERAL_CPUS && cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);
 }
 
@@ -885,17 +931,18 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 	if (now < c->charged_ns)
 		now = c->charged_ns;
 	if (blocks) {
-		if (S.fresh_row > 1)
+		if (SHARED_ROWS)
 			path_lock(cpu);
 		node_at(task)->servable = 0;
 		node_at(task)->on_cpu = TIERCE_CPUS;
 	}
-	if (blocks || now != c->charged_ns) {
-		path_charge(cpu, blocks, now, stolen_ns);
-		if (blocks) {
-			c->task = TIERCE_NONE;
-			port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
-		}
+	if (blocks) {
+		path_charge_and_cut(cpu, now);
+		c->task = TIERCE_NONE;
+		port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
+		cpu_settle(cpu, now);
+	} else if (now != c->charged_ns) {
+		path_charge(cpu, now, stolen_ns);
 		cpu_settle(cpu, now);
 	}
 	c->drained = 0;
@@ -903,7 +950,7 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 		c->events += (u64)events_due(cpu, now);
 		c->until_ns = 0;
 	}
-	if (cpu == S.shared_timer && S.fresh_row > 1) {
+	if (cpu == S.shared_timer && SHARED_ROWS) {
 		shared_lock(cpu);
 		c->events += (u64)events_due(TIERCE_SHARED, now);
 	}
@@ -1284,7 +1331,7 @@ static inline u64 cpu_until(u32 cpu, u64 until)
 	u64 at;
 	if (link && link_at(link)->key < until)
 		until = link_at(link)->key;
-	if (cpu == S.shared_timer && S.fresh_row > 1) {
+	if (cpu == S.shared_timer && SHARED_ROWS) {
 		link = domain_at(TIERCE_SHARED)->events;
 		at = link ? link_at(link)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
 		S.shared_until_ns = at;
@@ -1343,28 +1390,107 @@ static inline u64 task_blocks(u32 cpu, u32 task, u32 why, u64 now)
 	return cpu_advance(cpu, 1, now, 0);
 }
 
-TIERCE_FN u32 graph_decide(u32 cpu, u32 blocked, u64 now, u64 stolen_ns)
+/* The locked CPU's task gives way: the edge to it goes to where its policy has one that comes. If the CPU decides and the
+ * nodes above go on, the next one of that policy's is the decision: 1. */
+TIERCE_FN int task_yields(u32 cpu, u32 task, u32 decides, u64 now)
+{
+	cpu_t *c = cpu_at(cpu);
+	u32 last = c->path_length - 1, edge = AT(cpu_at(cpu)->path, last), next, i;
+	edge_t *x = edge_at(edge), *y;
+	node_t *n = node_at(x->parent);
+	u64 until = TIERCE_NEVER, at;
+
+	port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_OUTRANKED, 0, now);
+	port_trace(TIERCE_EV_request, cpu, task, TIERCE_WOKE, 0, now);
+	n->running = TIERCE_NONE;
+	x->state = TIERCE_READY;
+	if (x->flags & EDGE_SPENT)
+		policy_revoke(edge, TIERCE_SPENT, now);
+	else
+		policy_return(edge, now);
+	if (x->flags & EDGE_SPENT)
+		edge_spent_changed(edge, now);
+	deadline_follow(edge, now);
+	for (i = 1; decides && i < last && i < TIERCE_PATH; i++) {
+		u32 above = AT(cpu_at(cpu)->path, i);
+		edge_t *z = edge_at(above);
+		u32 first = node_at(z->parent)->order;
+		if (!(z->flags & EDGE_COUNTED) || (first && policy_pick(z->parent, first, above, now) != above))
+			break;
+		at = policy_until(above, now);
+		until = at < until ? at : until;
+	}
+	next = n->order;
+	y = edge_at(next);
+	if (i < last || !decides || domain_at(cpu)->works || !next || !(y->flags & EDGE_PLAIN) ||
+	    node_at(y->child)->kind != TIERCE_TASK) {
+		port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
+		c->path_length = last;
+		c->task = TIERCE_NONE;
+		node_at(task)->on_cpu = TIERCE_CPUS;
+		cpu_settle(cpu, now);
+		return 0;
+	}
+	port_trace(TIERCE_EV_grant, cpu, next, y->child, 0, now);
+	y->state = TIERCE_GRANTED;
+	y->grants++;
+	AT(cpu_at(cpu)->path, last) = next;
+	order_take(x->parent, next);
+	n->running = next;
+	at = policy_begin(next, now);
+	c->until_ns = at < until ? at : until;
+	if (next != edge) {
+		node_at(task)->on_cpu = TIERCE_CPUS;
+		task_set(cpu, y->child, next, now);
+	}
+	return 1;
+}
+
+/* May it give way like that? */
+static inline bool yields_plainly(u32 cpu, u32 task)
+{
+	cpu_t *c = cpu_at(cpu);
+	u32 length = c->path_length;
+	if (!task || c->task != task || c->outside || !c->online || length < 2 || length > TIERCE_PATH)
+		return false;
+	return edge_at(AT(cpu_at(cpu)->path, length - 1))->flags & EDGE_PLAIN;
+}
+
+TIERCE_FN u32 graph_decide(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 {
 	cpu_t *c;
 	u64 at = now;
-	u32 task;
+	u32 task, decided = 0;
 	if (cpu >= S.cpus)
 		return TIERCE_NONE;
 	c = cpu_at(cpu);
 	port_lock(cpu);
-	if (blocked && blocked == c->task) {
-		task_blocks(cpu, blocked, TIERCE_BLOCKED, now);
-		port_record(TIERCE_OP_release, blocked, TIERCE_BLOCKED, 0, at, 0, 0);
+	if (left && stolen_ns) { /* of what has left */
+		c->taken_ns += stolen_ns;
+		stolen_ns = 0;
 	}
-	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
+	if (left && left == c->task) {
+		now = task_blocks(cpu, left, TIERCE_BLOCKED, now);
+		port_record(TIERCE_OP_release, left, TIERCE_BLOCKED, 0, at, 0, 0);
+	} else {
+		now = cpu_advance(cpu, 0, now, stolen_ns);
+		if (PORT_YIELDS && left & TIERCE_YIELDED && yields_plainly(cpu, left ^ TIERCE_YIELDED)) {
+			c->kick_pending = 0;
+			decided = !c->claims && !(SEVERAL_CPUS && AT(S.inbox, cpu).bits);
+			decided = task_yields(cpu, left ^ TIERCE_YIELDED, decided, now);
+			port_record(TIERCE_OP_yield, left ^ TIERCE_YIELDED, 0, 0, at, 0, 0);
+		}
+	}
 	c->asked = 0;
-	now = cpu_advance(cpu, 0, now, stolen_ns);
-	inbox_drain(cpu, now);
-	cpu_settle(cpu, now);
+	if (!decided) {
+		c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
+		inbox_drain(cpu, now);
+		cpu_settle(cpu, now);
+	}
 	c->decisions++;
 	if (c->leaves)
 		port_fail("graph: decided before what ran was returned");
-	if (c->task || c->outside || c->drained || c->claims || !descend(cpu, now)) {
+	if (!decided && (c->task || c->outside || c->drained || c->claims || !descend(cpu, now))) {
 		walk(cpu, now);
 		cpu_settle(cpu, now);
 		if (!path_same(cpu))
@@ -1505,7 +1631,7 @@ static inline u32 task_lock(u32 task)
 static inline void whole_compare(u32 cpu, u64 now)
 {
 	if (now != cpu_at(cpu)->charged_ns && !S.quiet && !cpu_at(cpu)->asked)
-		path_charge(cpu, 0, now, 0);
+		path_charge(cpu, now, 0);
 	cpu_compare(cpu, now, 0);
 }
 
@@ -1631,4 +1757,28 @@ TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now)
 		deadline_spread(task, deadline_ns, now);
 	task_settle(cpu, now);
 	TASK_END(TIERCE_OP_announce, task, 0, deadline_ns);
+}
+
+TIERCE_FN int graph_yield(u32 task, u64 now)
+{
+	u64 at = now;
+	u32 cpu;
+	if (!task_exists(task))
+		return TIERCE_E_no_such_node;
+	cpu = task_lock(task);
+	if (cpu > TIERCE_CPUS)
+		return TIERCE_E_no_such_node;
+	if (cpu < TIERCE_CPUS && yields_plainly(cpu, task)) {
+		now = cpu_advance(cpu, 0, now, 0);
+		task_yields(cpu, task, 0, now);
+		cpu_at(cpu)->asked = 1;
+		kick(cpu);
+		TASK_END(TIERCE_OP_yield, task, 0, 0);
+	}
+	if (cpu < TIERCE_CPUS)
+		unlock(cpu);
+	else
+		shared_unlock();
+	graph_release(task, TIERCE_BLOCKED, now);
+	return graph_request(task, TIERCE_WOKE, now);
 }

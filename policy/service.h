@@ -47,8 +47,13 @@ static inline node_t *parent_of(u32 edge)
 TIERCE_FN u32 heap_insert(u32 root, u32 x, u64 key);
 TIERCE_FN u32 heap_remove(u32 root, u32 x);
 
-/* The first member of an empty order and the last one of any go without a call: below most nodes one child at a time
- * comes and goes. */
+static inline bool order_after(u32 first, u32 edge, u64 key)
+{
+	u64 least = link_at(first)->key;
+	return least < key || (least == key && first < edge);
+}
+
+/* The first two members of an order go without a call: below most nodes no more wait at a time. */
 static inline void order_insert(u32 edge, u64 key)
 {
 	edge_t *x = edge_at(edge);
@@ -62,6 +67,13 @@ static inline void order_insert(u32 edge, u64 key)
 		link->up = 0;
 		link->rank = 1;
 		node->order = edge;
+	} else if (!local && !link_at(node->order)->left && order_after(node->order, edge, key)) {
+		link->key = key;
+		link->left = 0;
+		link->right = 0;
+		link->up = node->order;
+		link->rank = 1;
+		link_at(node->order)->left = edge;
 	} else if (!local) {
 		node->order = heap_insert(node->order, edge, key);
 	} else {
@@ -72,11 +84,15 @@ static inline void order_insert(u32 edge, u64 key)
 static inline void order_take(u32 node, u32 edge)
 {
 	link_t *link = link_at(edge);
-	if (link->left) {
-		node_at(node)->order = heap_remove(edge, edge);
-	} else {
+	if (!link->left) {
 		link->rank = 0;
 		node_at(node)->order = 0;
+	} else if (!link->right) {
+		link->rank = 0;
+		node_at(node)->order = link->left;
+		link_at(link->left)->up = 0;
+	} else {
+		node_at(node)->order = heap_remove(edge, edge);
 	}
 }
 static inline void order_remove(u32 edge)

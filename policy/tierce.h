@@ -22,6 +22,7 @@
 #define TIERCE_PATH	  (TIERCE_DEPTH + 1)	/* edges of a path: the CPU's root edge, then one below each node */
 #define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
 #define TIERCE_EVENTS_MAX 64			/* events handled by one entry */
+#define TIERCE_YIELDED	  (1u << 31)		/* to graph_decide, beside the task: it gave way, it did not block */
 #define TIERCE_TIME_MAX	  (1ull << 60)		/* about 36 years */
 #define TIERCE_PERIOD_MAX 3600000000000ull	/* one hour: budgets, periods, quanta */
 
@@ -273,11 +274,15 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now);
 TIERCE_FN int graph_release(u32 task, u32 why, u64 now);
 /* The absolute deadline of the task's current job; TIERCE_NEVER for none. */
 TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now);
+/* The task's turn ends: its parent has it requested anew, as if it had blocked for no time; nodes above go on, if it runs in
+ * a CPU's own tree and has no other parent. */
+TIERCE_FN int graph_yield(u32 task, u64 now);
 /* Decide what `cpu` runs from `now` on; returns the task or TIERCE_NONE. The port then switches, sets its timer to
  * tierce.cpu[cpu].armed_ns if that differs from what it is set to, and calls graph_returned once the old task, if it
- * changed, is off the CPU, before the next decision there. `blocked`: what ran has blocked; if it was this task, it is
- * released first, as by graph_release. */
-TIERCE_FN u32 graph_decide(u32 cpu, u32 blocked, u64 now, u64 stolen_ns);
+ * changed, is off the CPU, before the next decision there. `left`: what ran has blocked; if it was this task, it is
+ * released first, as by graph_release. TIERCE_YIELDED | task: it gives way, if it runs in a CPU's own tree and has no other
+ * parent. */
+TIERCE_FN u32 graph_decide(u32 cpu, u32 left, u64 now, u64 stolen_ns);
 /* Only charge and handle events, on `cpu` itself: its timer fired, or time was stolen. Kicks the CPU if its decision
  * would change, otherwise updates armed_ns. */
 TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns);
@@ -328,7 +333,8 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 	O(17, root, "cpu", "node", "", "error") \
 	O(18, allow, "task", "", "cpus", "error") \
 	O(19, online, "cpu", "online", "", "error") \
-	O(20, taken, "cpu", "", "stolen_ns", "")
+	O(20, taken, "cpu", "", "stolen_ns", "") \
+	O(21, yield, "task", "", "", "")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -374,6 +380,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   AT(array, index)                 an element of an array in the state, as a verifier wants it addressed
  *   ZERO                             0, hidden from a verifier that would follow every value of a counter
  *   CAN_LOOP                         1, or the target's loop guard; ends a loop when its allowance is used up
+ *   PORT_YIELDS                      1: graph_decide is told of yields
  *   port_lock(domain), port_unlock(domain)
  *   port_inbox_set(cpu, bits), port_inbox_take(cpu)      atomic or / exchange with 0
  *   port_kick(cpu)                   make `cpu` call graph_decide soon

@@ -9,13 +9,17 @@
  * block, wake, come, go, move, change parameters and affinity, CPUs go offline, time passes. A machine lives for some
  * thousand operations. Prints the seed; the same seed replays the same run.
  */
+#define TIERCE_NODES 1024u /* small enough for states to be copied */
+#define TIERCE_EDGES 2048u
+#define TIERCE_ROWS  128u
+#define TIERCE_CPUS  64u
 #include "engine.h"
 #include "roll.h"
 
 #define TASKS 96
 #define INNER 63
 
-static u64 now, operations, checked_at_rest, attached, refused, by_error[32], verbose;
+static u64 now, operations, checked_at_rest, attached, refused, yields, by_error[32], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
 static u64 kicked; /* CPUs whose decision is due */
 
@@ -190,14 +194,40 @@ static void task_gone(u32 index)
 	after("task gone");
 }
 
+/* A yield with its decision in one entry is the same as two. */
+static void yields_twice(u32 cpu, u32 left, u64 stolen_ns)
+{
+	struct tierce *one = tierce_native.state, *two = malloc(sizeof *two);
+	u64 before = kicked;
+	memcpy(two, one, sizeof *two);
+	tierce_native.state = two;
+	S.cpu[cpu].taken_ns += stolen_ns;
+	graph_yield(left ^ TIERCE_YIELDED, now);
+	graph_decide(cpu, TIERCE_NONE, now, 0);
+	tierce_native.state = one;
+	kicked = before;
+	graph_decide(cpu, left, now, stolen_ns);
+	if (S.cpu[cpu].task != two->cpu[cpu].task || S.cpu[cpu].until_ns != two->cpu[cpu].until_ns ||
+	    S.cpu[cpu].used_ns != two->cpu[cpu].used_ns || S.cpu[cpu].path_length != two->cpu[cpu].path_length ||
+	    memcmp(S.cpu[cpu].path, two->cpu[cpu].path, S.cpu[cpu].path_length * sizeof(u32)) ||
+	    memcmp(S.edge, two->edge, S.fresh_edge * sizeof *S.edge))
+		fail("yield", "the short way is not the long one");
+	free(two);
+	yields++;
+}
+
 static void decide(u32 cpu, u32 blocked)
 {
+	u64 stolen_ns = below(8) ? 0 : below(1000);
 	if (S.cpu[cpu].leaves) {
 		graph_returned(cpu, now);
 		after("returned");
 	}
 	kicked &= ~(1ull << cpu);
-	graph_decide(cpu, blocked, now, below(8) ? 0 : below(1000));
+	if (blocked & TIERCE_YIELDED && yields_plainly(cpu, blocked ^ TIERCE_YIELDED) && !S.cpu[cpu].leaves && !below(4))
+		yields_twice(cpu, blocked, stolen_ns);
+	else
+		graph_decide(cpu, blocked, now, stolen_ns);
 	after("decide");
 }
 
@@ -242,6 +272,12 @@ static void step(void)
 		break;
 	case 5:
 	case 6:
+		index = below(4) ? 0 : S.cpu[cpu].task;
+		if (index && !is_left(index)) {
+			graph_yield(index, now);
+			after("yield");
+			break;
+		}
 		index = tasks ? task[below(tasks)] : 0;
 		if (index && !(is_left(index) && !is_current(index))) {
 			graph_release(index, TIERCE_BLOCKED, now);
@@ -260,7 +296,7 @@ static void step(void)
 		if (kicked)
 			while (!(kicked >> cpu & 1))
 				cpu = (cpu + 1) % cpus;
-		decide(cpu, below(2) ? S.cpu[cpu].task : TIERCE_NONE);
+		decide(cpu, below(2) ? S.cpu[cpu].task | (below(2) ? TIERCE_YIELDED : 0) : TIERCE_NONE);
 		break;
 	case 11:
 		if (S.cpu[cpu].leaves) {
@@ -324,9 +360,9 @@ int main(int argc, char **argv)
 		for (life = operations + 500 + below(5000); operations < life && operations < wanted;)
 			step();
 	}
-	printf("random: %llu operations on %llu machines, %llu edges attached, %llu refused, %llu checks at rest: no invariant "
-	       "broken\n",
+	printf("random: %llu operations on %llu machines, %llu edges attached, %llu refused, %llu checks at rest, %llu yields "
+	       "twice: no invariant broken\n",
 	       (unsigned long long)operations, (unsigned long long)machines, (unsigned long long)attached,
-	       (unsigned long long)refused, (unsigned long long)checked_at_rest);
+	       (unsigned long long)refused, (unsigned long long)checked_at_rest, (unsigned long long)yields);
 	return 0;
 }

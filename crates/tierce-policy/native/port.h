@@ -21,6 +21,7 @@ typedef int64_t s64;
 
 #define TIERCE_FN
 #define CAN_LOOP 1
+#define PORT_YIELDS 1
 #define ZERO	 0u
 
 struct tierce;

@@ -327,6 +327,7 @@ impl Graph {
                 17 => _ = raw::graph_root(a, b, now),
                 18 => _ = raw::graph_allow(a, value, now),
                 19 => _ = raw::graph_online(a, b, now),
+                21 => _ = raw::graph_yield(a, now),
                 _ => {}
             }
         });
@@ -486,6 +487,13 @@ impl Graph {
     pub fn release(&mut self, task: u32, now: u64) {
         // SAFETY: see `call`.
         self.call(|| unsafe { raw::graph_release(task, Why::Blocked as u32, now) });
+    }
+
+    /// The task's turn ends: others of its parent's that are its equals go first.
+    #[inline]
+    pub fn yields(&mut self, task: u32, now: u64) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_yield(task, now) });
     }
 
     /// The absolute deadline of the task's current job, [`NEVER`] for none.

@@ -263,3 +263,58 @@ fn affinity_changes_while_others_run() {
     }
     assert!(w.supply(edge).abs_diff(20 * MS) <= 2 * MS, "{}", w.supply(edge));
 }
+
+#[test]
+fn who_yields_goes_behind_its_equals_alone() {
+    // equals of a priority, and of a round: the next one; the nodes above go on
+    for policy in ["fixed-priority", "round-robin"] {
+        let (mut w, top, rt) = top_and_rt();
+        let node = w.node(policy, if policy == "round-robin" { [20 * MS, 0, 0, 0] } else { NONE });
+        let above = w.under(rt, node, budget(9 * MS, 10 * MS));
+        let leaves: Vec<_> = ["a", "b", "c"].map(|name| w.task(node, name, NONE)).into();
+        let rest = w.task(top, "rest", priority(0));
+        w.wake_all(&leaves);
+        w.wake(rest.task);
+        for at in 1..5 {
+            w.run(at * MS);
+            let who = leaves.iter().find(|leaf| leaf.task == w.graph.cpu(0).task).unwrap();
+            w.yields(who.task);
+        }
+        assert_eq!(w.schedule(), "0 a, 1 b, 2 c, 3 a, 4 b", "{policy}");
+        assert_eq!((w.supply(above), w.graph.edge(above).grants), (4 * MS, 1), "{policy}");
+        // who does not run has nothing to give
+        w.yields(leaves[0].task);
+        w.yields(rest.task);
+        assert_eq!(w.schedule(), "0 a, 1 b, 2 c, 3 a, 4 b", "{policy}");
+    }
+    // nobody is its equal: it goes on
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let high = w.task(top, "high", priority(1));
+    let low = w.task(top, "low", priority(0));
+    w.wake_all(&[low, high]);
+    w.run(MS);
+    w.yields(high.task);
+    assert_eq!(w.schedule(), "0 high");
+    // its budget counts on: a yield is no way to a new one
+    let (mut w, _, rt) = top_and_rt();
+    let a = w.task(rt, "a", budget(2 * MS, 10 * MS));
+    w.wake(a.task);
+    for at in 1..20 {
+        w.run(at * MS / 2);
+        w.yields(a.task);
+    }
+    w.run(12 * MS);
+    assert_eq!(w.schedule(), "0 a, 2 idle, 10 a, 12 idle");
+    // with several parents, and on several CPUs, it is a release and a request
+    let mut w = World::new(2);
+    let shared = w.node("round-robin", [20 * MS, 0, 0, 0]);
+    for cpu in 0..2 {
+        w.graph.root(cpu, shared, 0).unwrap();
+    }
+    let leaves: Vec<_> = ["a", "b", "c"].map(|name| w.task(shared, name, NONE)).into();
+    w.wake_all(&leaves);
+    w.run(MS);
+    assert_eq!([w.runs(0), w.runs(1)], ["a", "b"]);
+    w.yields(leaves[0].task);
+    assert_eq!([w.runs(0), w.runs(1)], ["c", "b"]);
+}

@@ -45,7 +45,8 @@ fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
     for _ in 0..20_000 {
         now += roll(400_000);
         let task = tasks[roll(tasks.len() as u64) as usize];
-        match roll(4) {
+        match roll(5) {
+            4 => graph.yields(task, now),
             0 => graph.request(task, now),
             1 if (0..2).any(|cpu| graph.cpu(cpu).task == task) => graph.release(task, now),
             2 => graph.event(roll(2) as u32, now, roll(100)),

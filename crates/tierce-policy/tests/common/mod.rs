@@ -143,6 +143,11 @@ impl World {
         self.rest();
     }
 
+    pub fn yields(&mut self, task: u32) {
+        self.graph.yields(task, self.now);
+        self.rest();
+    }
+
     pub fn announce(&mut self, task: u32, deadline_ns: u64) {
         self.graph.announce(task, deadline_ns, self.now);
         self.rest();
