@@ -3,7 +3,7 @@
  * The kernel around the engine. What runs is decided in one place, the switch interrupt (PendSV, the lowest priority): by
  * graph_decide, at the end of whatever made it pending: a kick of the engine, the timer, a thread that blocks.
  *
- * A thread that blocks is not released in the graph at once, but by the decision that follows: `blocked`. If it is woken
+ * A thread that blocks or yields is not released in the graph at once, but by the decision that follows: `left`. If it is woken
  * before that, it never was blocked. Everything here runs with interrupts masked.
  */
 #define TIERCE_FN static __attribute__((unused))
@@ -32,7 +32,7 @@ static struct {
 	struct thread *sleepers;	   /* by time */
 	u64 entered_ns;			   /* since when an interrupt keeps a thread from running; TIMER_NEVER: it runs */
 	u64 way_out_ns;			   /* from a decision until what was decided for runs: a little more than usual */
-	u32 blocked;			   /* task that the next decision releases */
+	u32 left;			   /* task that the next decision releases; TIERCE_YIELDED: its turn ends */
 	u32 makes, parked, decides;
 	u32 switches, timer_interrupts, wakes_idle;
 	bool runs;
@@ -49,9 +49,9 @@ static struct thread *runner_of(struct thread *thread)
 	return thread;
 }
 
-static u32 graph_decides(u32 blocked, u64 begin_ns, u64 stolen_ns)
+static u32 graph_decides(u32 left, u64 begin_ns, u64 stolen_ns)
 {
-	u32 task = graph_decide(0, blocked, begin_ns, stolen_ns);
+	u32 task = graph_decide(0, left, begin_ns, stolen_ns);
 	if (S.cpu[0].leaves)
 		graph_returned(0, begin_ns);
 	return task;
@@ -78,9 +78,9 @@ static struct thread __attribute__((noinline)) * decide_again(u32 task, u64 begi
 static inline struct thread *decide(u64 now)
 {
 	u64 begin_ns = now + kernel.way_out_ns;
-	u32 task, blocked = kernel.blocked;
-	kernel.blocked = TIERCE_NONE;
-	task = graph_decides(blocked, begin_ns, begin_ns - kernel.entered_ns);
+	u32 task, left = kernel.left;
+	kernel.left = TIERCE_NONE;
+	task = graph_decides(left, begin_ns, begin_ns - kernel.entered_ns);
 	if (!task)
 		return &idle;
 	return kernel.of[task]->wants ? decide_again(task, begin_ns) : kernel.of[task];
@@ -143,7 +143,7 @@ static void block(u32 why)
 	KERNEL_REQUIRE(!cpu_in_interrupt() && thread->task, "only a thread can block");
 	thread->asleep = why;
 	if (S.cpu[0].task == thread->task)
-		kernel.blocked = thread->task;
+		kernel.left = thread->task;
 	else /* it runs in the place of another */
 		graph_release(thread->task, TIERCE_BLOCKED, timer_now());
 	cpu_pend_switch();
@@ -165,8 +165,8 @@ static void unpark(struct thread *holder, u64 now)
 static void wake(struct thread *thread, u64 now)
 {
 	thread->asleep = AWAKE;
-	if (kernel.blocked == thread->task)
-		kernel.blocked = TIERCE_NONE;
+	if (kernel.left == thread->task)
+		kernel.left = TIERCE_NONE;
 	else if (!thread->parked)
 		graph_request(thread->task, TIERCE_WOKE, now);
 	if (kernel.parked)
@@ -282,10 +282,14 @@ void thread_wake(struct thread *thread)
 
 void thread_yield(void)
 {
-	u32 mask = cpu_mask(), task = kernel.current->task;
-	u64 now = timer_now();
-	graph_release(task, TIERCE_BLOCKED, now);
-	graph_request(task, TIERCE_WOKE, now);
+	struct thread *thread = kernel.current;
+	u32 mask = cpu_mask();
+	if (thread->plain && S.cpu[0].task == thread->task) {
+		kernel.left = TIERCE_YIELDED | thread->task;
+		cpu_pend_switch();
+	} else {
+		graph_yield(thread->task, timer_now());
+	}
 	cpu_unmask(mask);
 }
 
@@ -467,6 +471,7 @@ void kernel_run(const struct plan *plan)
 				thread->task = plan->task[i].id;
 		KERNEL_REQUIRE(thread->task && !kernel.of[thread->task], "plan: no such task, or it has a thread");
 		kernel.of[thread->task] = thread;
+		thread->plain = S.edge[S.node[thread->task].first_parent].flags & EDGE_PLAIN;
 		for (edge = S.node[thread->task].first_parent; edge; edge = S.edge[edge].next_parent)
 			thread->announces |= heeds_deadlines(edge);
 	}

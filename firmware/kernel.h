@@ -26,6 +26,7 @@ struct thread {
 	bool parked;		      /* it could not, since who holds what it wants is asleep */
 	bool woken;		      /* a wake-up it has not waited for yet */
 	bool announces;		      /* a node above it heeds deadlines */
+	bool plain;		      /* its task has one parent */
 	u64 job, job_ns, deadline_ns; /* of a periodic one: number, begin and absolute deadline of the current job */
 	u64 period_ns, relative_ns;
 	u32 switches;

@@ -44,8 +44,6 @@ extern struct tierce kernel_graph;
 #define port_inbox_take(cpu)	    port_take(&S.inbox[cpu].bits)
 #define port_kick(cpu)		    ((void)(cpu), cpu_pend_switch())
 #define port_fail(reason)	    kernel_fault(__FILE__, __LINE__, reason)
-#define port_record(op, a, b, value, now, result, drained) \
-	((void)(op), (void)(a), (void)(b), (void)(value), (void)(now), (void)(result), (void)(drained))
 #define port_trace(kind, cpu, a, b, value, now) trace_write(kind, a, b, value, now)
 
 static inline u64 port_take(u64 *bits)
@@ -54,6 +52,14 @@ static inline u64 port_take(u64 *bits)
 	*bits = 0;
 	return taken;
 }
+
+/* Every entry and control operation, to be decided again by another build; nothing without a recording. */
+#ifdef RECORD_ENTRIES
+void port_record(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained);
+#else
+#define port_record(op, a, b, value, now, result, drained) \
+	((void)(op), (void)(a), (void)(b), (void)(value), (void)(now), (void)(result), (void)(drained))
+#endif
 
 /* One record of the event stream; nothing without a trace. */
 #ifdef TRACE_RECORDS

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* The event stream: kept in memory while it runs, so that writing costs no time that counts; what does not fit is lost. */
-#include "port.h"
+/* The event stream and the recording: kept in memory while it runs, so that writing costs no time that counts; what does not fit is lost. */
+#include "tierce.h"
 #include "events.h"
 #include "host.h"
 #include "trace.h"
@@ -29,3 +29,29 @@ bool trace_save(const char *path, const struct plan *plan)
 	return file != -1 && host_write(file, magic, sizeof magic) && host_write(file, &length, sizeof length) &&
 	       host_write(file, plan->header, length) && host_write(file, records, (count + !!lost) * sizeof *records);
 }
+
+#ifdef RECORD_ENTRIES
+/* In the layout of every target's recordings. */
+static struct entry {
+	u64 now_ns, value, result, drained;
+	u32 op, a, b, lost;
+} entries[RECORD_ENTRIES];
+static u32 recorded, unrecorded;
+
+void port_record(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained)
+{
+	if (recorded == RECORD_ENTRIES - 1)
+		entries[recorded] = (struct entry){.now_ns = now, .op = op, .lost = ++unrecorded};
+	else
+		entries[recorded++] = (struct entry){now, value, result, drained, op, a, b, 0};
+}
+
+bool record_save(const char *path)
+{
+	static const u8 magic[8] = "TIERCER\1";
+	u64 head[2] = {S.floor_ns, 0};
+	s32 file = host_create(path);
+	return file != -1 && host_write(file, magic, sizeof magic) && host_write(file, head, sizeof head) &&
+	       host_write(file, entries, (recorded + !!unrecorded) * sizeof *entries);
+}
+#endif

@@ -6,5 +6,7 @@
 
 /* Write what was traced so far to a file of the host, in the format of every target's traces. */
 bool trace_save(const char *path, const struct plan *plan);
+/* The engine's entries so far, to be replayed (`tierce sim --replay`). */
+bool record_save(const char *path);
 
 #endif

@@ -657,12 +657,23 @@ static void wakes_cost(void *argument)
 	costs(begin, 2 * ROUNDS, argument);
 }
 
-/* Two tasks, each below `depth` nodes of one policy with nothing in common but the first. */
+/* A register of the FPU is in use, so all of them are saved at a switch. */
+static void floats_cost(void *argument)
+{
+	__asm__ volatile("vmov.f32 s0, #1.0" ::: "s0");
+	yields_cost(argument);
+}
+
+enum shape { YIELDS, WAKES, FLOATS };
+
+/* Two tasks below `depth` nodes of one policy: both below the last one, whose turns alternate, or, to be woken, with nothing
+ * in common but the first. */
 static struct plan_step chain_steps[32];
 static const struct plan_task chain_tasks[] = {{.name = "a", .id = 8}, {.name = "b", .id = 9}};
 
-static void chain_of(u8 kind, u32 depth, const char *name, bool wakes)
+static void chain_of(u8 kind, u32 depth, const char *name, enum shape shape)
 {
+	static void (*const runs[])(void *) = {yields_cost, wakes_cost, floats_cost};
 	const u64 param = kind == TIERCE_fair ? 100 : kind == TIERCE_reservation ? 1000000 * MS : 1;
 	struct plan plan = {chain_steps, chain_tasks, 0, 2, "{}"};
 	struct plan_step *step = chain_steps;
@@ -673,16 +684,17 @@ static void chain_of(u8 kind, u32 depth, const char *name, bool wakes)
 	*step++ = (struct plan_step)PLAN_TASK(9);
 	for (i = 1; i <= depth; i++) /* nodes of a side: 2, 4, 6 or 3, 5, 7 */
 		for (side = 0; side < 2; side++) {
-			u32 child = i == depth ? 8 + side : 2 * i + side;
-			*step++ = (struct plan_step)PLAN_EDGE(++edge, i == 1 ? 1 : 2 * (i - 1) + side, child, 0, 0);
+			u32 own = shape == WAKES ? side : 0, child = i == depth ? 8 + side : 2 * i + own;
+			if (shape == WAKES || i == depth || !side)
+				*step++ = (struct plan_step)PLAN_EDGE(++edge, i == 1 ? 1 : 2 * (i - 1) + own, child, 0, 0);
 		}
 	*step++ = (struct plan_step)PLAN_ROOT(1);
 	for (i = 1; i <= edge; i++)
 		*step++ = (struct plan_step)PLAN_ATTACH(i, param, kind == TIERCE_reservation ? 2100000 * MS : 0,
 							kind == TIERCE_reservation ? 2100000 * MS : 0);
 	plan.steps = (u32)(step - chain_steps);
-	thread_make(&one, "a", wakes ? wakes_cost : yields_cost, (void *)name);
-	thread_make(&two, "b", wakes ? wakes_cost : yields_cost, 0);
+	thread_make(&one, "a", runs[shape], (void *)name);
+	thread_make(&two, "b", runs[shape], 0);
 	kernel_run(&plan);
 }
 
@@ -742,15 +754,16 @@ int main(void)
 	}
 	if (word[0] == 'b')
 		budget_test(argument);
-	/* yield-POLICY-DEPTH, wake-POLICY-DEPTH */
-	for (i = 0; i < 6; i++) {
+	/* yield-POLICY-DEPTH, wake-POLICY-DEPTH, float-POLICY-DEPTH */
+	for (i = 0; i < 9; i++) {
 		static const char *const names[] = {"yield-fixed-priority-", "yield-fair-", "yield-reservation-",
-						    "wake-fixed-priority-",  "wake-fair-",  "wake-reservation-"};
+						    "wake-fixed-priority-",  "wake-fair-",  "wake-reservation-",
+						    "float-fixed-priority-", "float-fair-", "float-reservation-"};
 		static const u8 kinds[] = {TIERCE_fixed_priority, TIERCE_fair, TIERCE_reservation};
 		for (at = 0; word[at] && word[at] == names[i][at]; at++)
 			;
 		if (!names[i][at] && word[at] >= '1' && word[at] <= '4')
-			chain_of(kinds[i % 3], (u32)(word[at] - '0'), word, i >= 3);
+			chain_of(kinds[i % 3], (u32)(word[at] - '0'), word, (enum shape)(i / 3));
 	}
 	host_put("no such case: ", word, "\n");
 	return 2;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Plays the loads of a plan that `tierce embed` has turned into PLAN_FILE, and writes the trace: what a board decides is
- * compared with what the simulator decides. The command line ends in PATH=MILLISECONDS.
+ * Plays the loads of a plan that `tierce embed` has turned into PLAN_FILE, and writes the trace and the recording: what a
+ * board decides is compared with what the simulator decides. The command line ends in PATH=MILLISECONDS; PATH.trace, PATH.rec.
  */
 #include "kernel.h"
 #include "host.h"
@@ -22,11 +22,23 @@ void board_safe(void)
 {
 }
 
+static const char *with(char *end, const char *suffix, const char *whole)
+{
+	while ((*end++ = *suffix++))
+		;
+	return whole;
+}
+
 /* The end has come, whatever runs. */
 void board_interrupt(u32 irq)
 {
+	static char name[260];
+	u32 length = 0;
 	(void)irq;
-	host_exit(!trace_save(path, &plan));
+	for (; path[length]; length++)
+		name[length] = path[length];
+	bool saved = trace_save(with(name + length, ".trace", name), &plan);
+	host_exit(!saved || !record_save(with(name + length, ".rec", name)));
 }
 
 /* 64 ns a round: 4 instructions of 16 ns. */
