@@ -31,7 +31,7 @@ struct tierce_news {
 
 struct tierce_command {
 	u32 op, a, b, pid;
-	u64 value, param[4];
+	u64 value, param[8];
 	u64 result; /* error or id */
 };
 

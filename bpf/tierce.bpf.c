@@ -116,6 +116,9 @@ static inline struct tierce_cpu_side *side_at(u32 cpu)
 #include "../policy/graph.c"
 #include "../policy/control.c"
 
+_Static_assert(sizeof(((struct tierce_command *)0)->param) == TIERCE_NODE_PARAMS * sizeof(u64), "those of a node");
+_Static_assert(sizeof(((struct tierce_side *)0)->default_param) == TIERCE_PARAMS * sizeof(u64), "those of an edge");
+
 struct tierce ARENA tierce_state;
 
 u64 ARENA arena_mark = ARENA_MARK; /* the loader finds the arena's data by it */
@@ -367,7 +370,7 @@ static inline u64 default_param(u32 i, u32 static_prio)
 	u32 nice = static_prio - 100;
 	if (i == SIDE.default_nice && nice < 40)
 		return AT(SIDE.nice_weight, nice);
-	return AT(SIDE.default_param, i & 3);
+	return AT(SIDE.default_param, i & (TIERCE_PARAMS - 1));
 }
 
 /* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
@@ -375,7 +378,7 @@ static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
 {
 	u32 leaf, edge, i;
 	control_lock();
-	for (i = 0; i < TIERCE_PARAMS; i++)
+	for (i = 0; i < TIERCE_NODE_PARAMS; i++)
 		graph_stage(i, 0);
 	leaf = graph_node_new(TIERCE_TASK, 1, cpus);
 	if (leaf) {
@@ -1450,7 +1453,7 @@ int control(struct tierce_command *c)
 	}
 	bpf_local_irq_save(&flags);
 	control_lock();
-	for (i = 0; i < TIERCE_PARAMS && c->op != TIERCE_OP_init; i++)
+	for (i = 0; i < TIERCE_NODE_PARAMS && c->op != TIERCE_OP_init; i++)
 		graph_stage(i, c->param[i]);
 	switch (c->op) {
 	case TIERCE_OP_init:

@@ -439,7 +439,7 @@ static void plan_build(const struct plan *plan)
 	u32 i, p;
 	for (i = 0; i < plan->steps; i++) {
 		const struct plan_step *step = &plan->step[i];
-		for (p = 0; p < TIERCE_PARAMS; p++)
+		for (p = 0; p < TIERCE_NODE_PARAMS; p++)
 			graph_stage(p, step->param[p]);
 		switch (step->op) {
 		case PLAN_NODE:

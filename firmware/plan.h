@@ -12,12 +12,12 @@ enum plan_op { PLAN_NODE, PLAN_EDGE, PLAN_ROOT, PLAN_ATTACH };
 
 struct plan_step {
 	u8 op;
-	u8 kind;	   /* node: policy, or TIERCE_TASK */
-	u16 id;		   /* node, edge: the id it gets; attach: the edge; root: the node */
-	u16 parent, child; /* edge */
-	s32 rank;	   /* edge */
-	u32 flags;	   /* edge: EDGE_WHEN_SPENT or 0; node: concurrency */
-	u64 param[4];	   /* node, attach */
+	u8 kind;		       /* node: policy, or TIERCE_TASK */
+	u16 id;			       /* node, edge: the id it gets; attach: the edge; root: the node */
+	u16 parent, child;	       /* edge */
+	s32 rank;		       /* edge */
+	u32 flags;		       /* edge: EDGE_WHEN_SPENT or 0; node: concurrency */
+	u64 param[TIERCE_NODE_PARAMS]; /* node, attach */
 };
 
 struct plan_task {

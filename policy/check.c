@@ -29,7 +29,8 @@
 	I(20, spent_has_event, "a SPENT edge waits for an event") \
 	I(21, sums, "the shares of a reservation node add up to its sum") \
 	I(22, busy_at_rest, "at rest no CPU idles whose root could use it") \
-	I(23, decided_at_rest, "at rest another decision would change nothing")
+	I(23, decided_at_rest, "at rest another decision would change nothing") \
+	I(24, rounds_counted, "a node with rounds counts the children that want the CPU, and their importance")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -132,7 +133,8 @@ static u32 check_edge(u32 edge)
 static u32 check_node(u32 node)
 {
 	node_t *n = node_at(node);
-	u32 edge, counted = 0, ordered = 0, granted = 0, heap, cpu, holds = 0;
+	u32 edge, counted = 0, ordered = 0, granted = 0, heap, cpu, holds = 0, active = 0, weight = 0;
+	bool rounds = n->kind == TIERCE_i_plus_pi || n->kind == TIERCE_multiburst;
 	u64 sum = 0;
 	if (n->kind != TIERCE_TASK) {
 		for (edge = 1; edge < S.fresh_edge; edge++) {
@@ -143,9 +145,15 @@ static u32 check_node(u32 node)
 			granted += S.edge[edge].state == TIERCE_GRANTED && !edge_is_left(edge);
 			if (n->kind == TIERCE_reservation)
 				sum += S.edge[edge].reservation.share;
+			if (rounds && S.edge[edge].state != TIERCE_WAITING) {
+				active++;
+				weight += (u32)S.edge[edge].param[0];
+				HOLDS(rounds_counted, S.edge[edge].burst.active);
+			}
 		}
 		HOLDS(servable_counted, counted == n->servable);
 		HOLDS(sums, sum == n->sum);
+		HOLDS(rounds_counted, active == n->rounds.active && weight == n->rounds.weight);
 		heap = heap_count(n->order);
 		HOLDS(order_heap, heap != 0xffffffff);
 		for (cpu = 0; n->row && cpu < S.cpus; cpu++) {

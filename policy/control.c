@@ -22,7 +22,7 @@ static inline bool stage_fits_node(u32 kind)
 	u32 i = 0;
 	switch (kind) {
 #define P(number, prefix, name, flags, np, ep) \
-	case number: np return i <= TIERCE_PARAMS;
+	case number: np return i <= TIERCE_NODE_PARAMS;
 		TIERCE_POLICY_LIST(P, V)
 #undef P
 	}
@@ -120,16 +120,25 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 
 TIERCE_FN int graph_stage(u32 index, u64 value)
 {
-	if (index >= TIERCE_PARAMS)
+	if (index >= TIERCE_NODE_PARAMS)
 		return TIERCE_E_parameter_out_of_range;
 	AT(S.stage, index) = value;
 	port_record(TIERCE_OP_stage, index, 0, value, 0, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
 
+static inline void node_params_take(u32 node)
+{
+	u32 i;
+	for (i = 0; i < TIERCE_PARAMS; i++)
+		node_at(node)->param[i] = AT(S.stage, i);
+	for (i = TIERCE_PARAMS; i < TIERCE_NODE_PARAMS; i++)
+		node_at(node)->more[i - TIERCE_PARAMS] = AT(S.stage, i);
+}
+
 TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 {
-	u32 id, i;
+	u32 id;
 	node_t *n;
 	if (!stage_fits_node(kind))
 		return TIERCE_NONE;
@@ -159,8 +168,22 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->ranked = 0;
 	n->cpus = 0;
 	n->allowed = allowed;
-	for (i = 0; i < TIERCE_PARAMS; i++)
-		n->param[i] = AT(S.stage, i);
+	node_params_take(id);
+	n->rounds.used_ns = 0;
+	n->rounds.target_ns = 0;
+	n->rounds.correction_ns = 0;
+	n->rounds.error_ns = 0;
+	n->rounds.set_ns = 0;
+	n->rounds.weight = 0;
+	n->rounds.active = 0;
+	n->rounds.shares = 0;
+	n->rounds.members = 0;
+	n->rounds.full = 0;
+	n->rounds.scale = 0;
+	n->rounds.here = 0;
+	n->rounds.next = 0;
+	n->rounds.changed = 0;
+	n->rounds.fresh = 0;
 	n->sum = 0;
 	n->clock = 0;
 	n->tail = 0;
@@ -181,13 +204,11 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 
 TIERCE_FN int graph_node_set(u32 node, u64 now)
 {
-	u32 i;
 	if (!node_exists(node) || node_at(node)->kind == TIERCE_TASK)
 		return TIERCE_E_no_such_node;
 	if (!stage_fits_node(node_at(node)->kind))
 		return TIERCE_E_parameter_out_of_range;
-	for (i = 0; i < TIERCE_PARAMS; i++)
-		node_at(node)->param[i] = AT(S.stage, i);
+	node_params_take(node);
 	port_record(TIERCE_OP_node_set, node, 0, 0, now, TIERCE_OK, 0);
 	return TIERCE_OK;
 }

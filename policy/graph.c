@@ -182,6 +182,11 @@ TIERCE_FN int edge_leaves(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
+TIERCE_FN int edge_owes(u32 edge, u64 ran_ns, u64 now)
+{
+	return policy_charge(edge, ran_ns, now);
+}
+
 /* ---- locks ------------------------------------------------------------------------------------------------------ */
 
 static inline void shared_lock(u32 cpu)
@@ -736,7 +741,7 @@ TIERCE_FN int overrun_charge(u32 cpu, u32 task, u64 ran_ns, u64 now)
 	node_at(task)->ran_ns += ran_ns;
 	for (level = ZERO; edge && level < TIERCE_PATH && CAN_LOOP; level++) {
 		if (edge_at(edge)->flags & EDGE_SPENT)
-			policy_charge(edge, ran_ns, now);
+			edge_owes(edge, ran_ns, now);
 		edge = node_at(edge_at(edge)->parent)->first_parent;
 	}
 	return 0;

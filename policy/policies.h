@@ -6,10 +6,12 @@
  * of the engine, the plan parser, the JSON Schema, the control commands and the help are generated from it.
  *
  *   P(number, prefix, name, flags, node_parameters, edge_parameters)
- *   V(name, kind, least, most, preset, meaning)       one parameter; a node or edge has at most TIERCE_PARAMS of them
+ *   V(name, kind, least, most, preset, meaning)       one parameter; an edge has at most TIERCE_PARAMS of them, a node
+ *                                                     TIERCE_NODE_PARAMS
  *
  * kind: TIME (ns), COUNT (integer), DURATION_OF (a TIME whose preset is the value of an earlier parameter: `preset` is
- * its index). A preset of REQUIRED means the plan has to give it. Parameters are numbered from 0 in the order written;
+ * its index), RATIO (a decimal of at most six places, in units of 2^-20), CHOICE (one of the names that `meaning` begins
+ * with, by number: "one, other: what for"). A preset of REQUIRED means the plan has to give it. Parameters are numbered from 0 in the order written;
  * the policy's file names the numbers.
  */
 #ifndef TIERCE_POLICIES_H
@@ -34,7 +36,22 @@
 	P(7, slots, "slots", 0, V("slot", TIME, 10000, TIERCE_PERIOD_MAX, REQUIRED, "length of the timeslot"), \
 	  V("offset", TIME, 0, TIERCE_PERIOD_MAX, 0, "begin of the child's reserve in each slot") \
 	  V("length", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "of its reserve, which ends within the slot") \
-	  V("fill", COUNT, 0, 1, 0, "1: runs outside of its reserve, too, when the owner of the current one wants no CPU"))
+	  V("fill", COUNT, 0, 1, 0, "1: runs outside of its reserve, too, when the owner of the current one wants no CPU")) \
+	P(8, i_plus_pi, "i-plus-pi", 0, TIERCE_ROUNDS(V) \
+	  V("inner_gain", RATIO, 10486, 1038090, 262144, "K_I: how much of what a child's last burst was off comes into the next") \
+	  V("outer_gain", RATIO, 10486, 33554432, 943718, "K_R: how much of what the last round was off comes into the next") \
+	  V("outer_zero", RATIO, 10486, 1038090, 922747, "Z_R: how much of that is taken back a round later"), \
+	  V("importance", COUNT, 1, 10000, 100, "share of the round relative to the siblings that want the CPU")) \
+	P(9, multiburst, "multiburst", 0, TIERCE_ROUNDS(V), \
+	  V("importance", COUNT, 1, 10000, 100, "share of the round relative to the siblings that want the CPU") \
+	  V("wake", CHOICE, 0, 2, 2, "immediate, after-burst, end-of-round: when it runs after a wake-up"))
+
+/* What both regulators of rounds have. */
+#define TIERCE_ROUNDS(V) \
+	V("round", TIME, 0, 60000000000, 0, "set point of the round; 0: `burst` times the children that want the CPU") \
+	V("burst", TIME, 10000, 10000000000, 4000000, "nominal burst of a child") \
+	V("least_burst", TIME, 10000, 10000000000, 200000, "no burst is shorter") \
+	V("largest_burst", TIME, 10000, 10000000000, 20000000, "no burst is longer")
 
 #endif
 
@@ -45,4 +62,6 @@
 #include "fair.c"
 #include "round_robin.c"
 #include "slots.c"
+#include "i_plus_pi.c"
+#include "multiburst.c"
 #endif

@@ -17,7 +17,8 @@
 
 #define TIERCE_NONE	  0u
 #define TIERCE_NEVER	  (~0ull)
-#define TIERCE_PARAMS	  4
+#define TIERCE_PARAMS	  4			/* of an edge, of which there are many */
+#define TIERCE_NODE_PARAMS 8			/* of a node, and of the stage */
 #define TIERCE_DEPTH	  8			/* nodes from CPU to task, root included */
 #define TIERCE_PATH	  (TIERCE_DEPTH + 1)	/* edges of a path: the CPU's root edge, then one below each node */
 #define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
@@ -162,6 +163,14 @@ struct tierce_edge {
 			u64 slot_ns;  /* with which it was found */
 			u32 open;     /* it is the current one */
 		} slots;
+		struct {
+			u64 turn;  /* round and place in it */
+			u64 round; /* for which the burst is */
+			u64 burst_ns;
+			s64 left_ns; /* of the burst; below 0: overrun */
+			u32 scale;   /* of the node when left_ns was found */
+			u32 active;  /* it wants the CPU, and its node counts it */
+		} burst;
 	};
 };
 
@@ -190,6 +199,23 @@ struct tierce_node {
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
 	u32 ranked;				    /* CPUs compete for it, or for a shared node above it, by different ranks */
+	u64 more[TIERCE_NODE_PARAMS - TIERCE_PARAMS]; /* parameters from the fifth on */
+	struct {
+		s64 used_ns;	   /* of this round, by all children */
+		s64 target_ns;	   /* what the bursts of this round share out */
+		s64 correction_ns; /* the regulator's output */
+		s64 error_ns;	   /* set point - length, of the round before */
+		u64 set_ns;	   /* set point of this round */
+		u32 weight;	   /* sum of importance of the children that want the CPU */
+		u32 active;	   /* how many they are */
+		u32 shares;	   /* both when this round began */
+		u32 members;
+		u32 full;	/* bursts of this round at the upper limit */
+		u32 scale;	/* multiburst: what is left of bursts since children woke in this round */
+		u32 here, next; /* places given away in this round, in the next one */
+		u32 changed;	/* what happened in this round that the next has to know: ROUND_CHANGED, ROUND_OVER */
+		u32 fresh;	/* this one did */
+	} rounds;		/* i-plus-pi, multiburst; the round's number is `clock` */
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
@@ -242,7 +268,7 @@ struct tierce {
 	struct tierce_cpu cpu[TIERCE_CPUS];
 	struct tierce_inbox inbox[TIERCE_CPUS];
 	struct tierce_domain domain[TIERCE_DOMAINS];
-	u64 stage[TIERCE_PARAMS]; /* parameters of the control operation under way */
+	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
 	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
 	u32 spare_nodes, spare_edges, spare_rows;
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */

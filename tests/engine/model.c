@@ -109,6 +109,10 @@ static u32 node(u32 kind, u32 concurrency)
 		S.stage[0] = UNIT;
 	if (kind == TIERCE_slots)
 		S.stage[0] = SLOT;
+	if (kind == TIERCE_i_plus_pi || kind == TIERCE_multiburst) {
+		S.stage[1] = S.stage[2] = S.stage[3] = UNIT; /* every burst is a unit */
+		S.stage[4] = S.stage[5] = S.stage[6] = 1 << 19;
+	}
 	id = graph_node_new(kind, concurrency, ~0ull);
 	if (!id)
 		stop("a node was refused");
@@ -130,6 +134,8 @@ static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge
 		S.stage[0] = first * UNIT;
 		S.stage[1] = second * UNIT;
 	}
+	if (S.node[parent].kind == TIERCE_multiburst)
+		S.stage[1] = second;
 	if (!id || graph_attach(id, now))
 		stop("an edge was refused");
 	return id;
@@ -381,6 +387,18 @@ static void split(u32 count)
 	edge(slots[0], task_new("local", ~0ull), 0, 0, 2, 0);
 }
 
+/* Rounds on one CPU, a child of each kind of wake. */
+static void rounds(u32 kind)
+{
+	u32 n;
+	roots();
+	n = node(kind, 0);
+	edge(root[0], n, 0, 5, 0, 0);
+	edge(n, task_new("a", ~0ull), 0, 1, 0, 0);
+	edge(n, task_new("b", ~0ull), 0, 1, kind == TIERCE_multiburst, 0);
+	edge(n, task_new("c", ~0ull), 0, 1, 2 * (kind == TIERCE_multiburst), 0);
+}
+
 #define CONFIGURATIONS(C) \
 	C(two_equal_1_1, 2, "2 CPUs, ranks 1 1, 1 task, limit 1", shared("11", 1, 1, FIFO), 0) \
 	C(two_ranked_1_1, 2, "2 CPUs, ranks 1 2, 1 task, limit 1", shared("12", 1, 1, FIFO), 0) \
@@ -437,6 +455,11 @@ static void split(u32 count)
 	C(split_1, 2, "a node with a reserve in the slots of each of 2 CPUs, 1 task", split(1), TIMED) \
 	C(split_late, 2, "the same with timers one unit late", split(1), TIMED | UNTIMELY) \
 	C(split_2, 2, "the same with 2 tasks", split(2), TIMED) \
+	C(rounds_multiburst, 1, "1 CPU: multiburst, 3 tasks that wake in 3 ways", rounds(TIERCE_multiburst), TIMED) \
+	C(rounds_i_plus_pi, 1, "1 CPU: i-plus-pi, 3 tasks", rounds(TIERCE_i_plus_pi), TIMED | DEEP) \
+	C(two_multiburst_2_2, 2, "2 CPUs, multiburst node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_multiburst), 0) \
+	C(two_multiburst_3_1, 2, "2 CPUs, ranks 1 2, multiburst node, 3 tasks, limit 1", shared("12", 3, 1, TIERCE_multiburst), DEEP) \
+	C(two_i_plus_pi_2_2, 2, "2 CPUs, i-plus-pi node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_i_plus_pi), DEEP) \
 	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
 
 enum configuration {
@@ -561,9 +584,25 @@ static u64 among(u32 parent, u64 value, const u64 *values)
 	return rank;
 }
 
+static struct tierce form;
+
+/* Rounds count from the current one. Every burst is a unit, so what is left of one does not shrink: scales do not matter. */
+static void canonical_burst(u32 edge, const u64 *value)
+{
+	struct tierce_edge *x = &S.edge[edge], *y = &form.edge[edge];
+	u64 clock = S.node[x->parent].clock, turn = value[edge], past = clock - x->burst.round;
+	u64 ahead = turn >> 22 > clock ? 2 : turn >> 22 == clock;
+	y->burst.turn = turn ? ahead << 32 | (turn >> 20 & 3) << 16 | among(x->parent, turn, value) : 0;
+	y->burst.round = past < 2 ? past : 2;
+	if (past && x->state == TIERCE_WAITING && (past > 1 || S.node[x->parent].kind == TIERCE_multiburst)) {
+		y->burst.burst_ns = 0;
+		y->burst.left_ns = 0;
+	}
+	y->burst.scale = 0;
+}
+
 /* The state as far as it matters from here on, into `form`. Orders become sequences of members, turns their rank, times
  * relative to now. Deadlines in the past matter only by their order among each other. */
-static struct tierce form;
 static void canonical(void)
 {
 	u32 list[TIERCE_EDGES], i, j, count, heap, cpu, domain;
@@ -595,6 +634,8 @@ static void canonical(void)
 		switch (x->parent ? S.node[x->parent].kind : 0) {
 		case TIERCE_fixed_priority:
 		case TIERCE_round_robin: value[i] = live ? x->queue.turn : 0; break;
+		case TIERCE_i_plus_pi:
+		case TIERCE_multiburst: value[i] = live ? x->burst.turn : 0; break;
 		case TIERCE_reservation:
 			value[i] = x->reservation.deadline_ns < now && live ? x->reservation.deadline_ns : 0;
 			break;
@@ -610,6 +651,8 @@ static void canonical(void)
 										       : among(x->parent, value[i], value);
 			y->reservation.replenish_ns = x->reservation.replenish_ns > now ? x->reservation.replenish_ns - now : 0;
 			break;
+		case TIERCE_i_plus_pi:
+		case TIERCE_multiburst: canonical_burst(i, value); break;
 		case TIERCE_slots:
 			y->slots.close_ns = x->slots.close_ns > now ? x->slots.close_ns - now : 0;
 			y->slots.open = x->state != TIERCE_WAITING && x->slots.open;
@@ -622,6 +665,9 @@ static void canonical(void)
 	for (i = 1; i < S.fresh_node; i++) {
 		if (S.node[i].kind == TIERCE_fixed_priority || S.node[i].kind == TIERCE_round_robin)
 			form.node[i].clock = 0;
+		if (S.node[i].kind == TIERCE_i_plus_pi || S.node[i].kind == TIERCE_multiburst)
+			form.node[i].clock = form.node[i].rounds.here = form.node[i].rounds.next = form.node[i].rounds.scale =
+			    0;
 		form.node[i].deadline_ns = relative(S.node[i].deadline_ns);
 	}
 	for (cpu = 0; cpu < S.cpus; cpu++) {
@@ -631,6 +677,8 @@ static void canonical(void)
 			u32 kind = S.node[S.edge[c->path[i]].parent].kind;
 			if (kind == TIERCE_reservation)
 				lag_most = TIERCE_NEVER;
+			else if (kind == TIERCE_i_plus_pi || kind == TIERCE_multiburst)
+				lag_most = 2 * UNIT;
 			else if (kind == TIERCE_round_robin && lag_most < UNIT)
 				lag_most = UNIT;
 		}

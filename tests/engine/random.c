@@ -68,10 +68,32 @@ static void stage_edge(u32 kind)
 		S.stage[0] = 1 + below(1000);
 		S.stage[1] = below(4) ? 0 : below(5000000);
 		break;
+	case TIERCE_multiburst: S.stage[1] = below(3); /* fall through */
+	case TIERCE_i_plus_pi: S.stage[0] = 1 + below(below(2) ? 10 : 10000); break;
 	case TIERCE_slots:
 		S.stage[0] = below(8000);
 		S.stage[1] = 1000 + below(4000);
 		S.stage[2] = below(2);
+		break;
+	}
+}
+
+static void stage_node(u32 kind)
+{
+	memset(S.stage, 0, sizeof S.stage);
+	switch (kind) {
+	case TIERCE_fair:
+	case TIERCE_round_robin:
+	case TIERCE_slots: S.stage[0] = 10000 + below(5000000); break;
+	case TIERCE_i_plus_pi:
+		S.stage[4] = 10486 + below(1038090 - 10486);
+		S.stage[5] = 10486 + below(below(8) ? 4000000 : 33554432 - 10486);
+		S.stage[6] = 10486 + below(1038090 - 10486); /* fall through */
+	case TIERCE_multiburst:
+		S.stage[0] = below(2) ? 0 : below(10000000);
+		S.stage[1] = 10000 + below(below(8) ? 5000000 : 2000000000);
+		S.stage[2] = 10000 + below(1000000);
+		S.stage[3] = 10000 + below(below(8) ? 20000000 : 2000000000); /* it may be below the least */
 		break;
 	}
 }
@@ -110,9 +132,9 @@ static void machine_new(void)
 	S.quiet = !below(4);
 	roots = 1 + below(cpus);
 	for (i = 0; i < roots; i++) {
-		memset(S.stage, 0, sizeof S.stage);
-		S.stage[0] = 10000 + below(5000000);
-		inner[inners] = graph_node_new(TIERCE_POLICY_FIRST + below(kinds), below(3) ? 0 : 1 + below(cpus), ~0ull);
+		u32 kind = TIERCE_POLICY_FIRST + below(kinds);
+		stage_node(kind);
+		inner[inners] = graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
 		inners++;
 	}
 	for (cpu = 0; cpu < cpus; cpu++) {
@@ -123,9 +145,7 @@ static void machine_new(void)
 	}
 	for (i = below(below(2) ? 6 : INNER - roots); i > 0; i--) {
 		u32 kind = TIERCE_POLICY_FIRST + below(kinds), id;
-		memset(S.stage, 0, sizeof S.stage);
-		S.stage[0] =
-		    kind == TIERCE_fair || kind == TIERCE_round_robin || kind == TIERCE_slots ? 10000 + below(5000000) : 0;
+		stage_node(kind);
 		id = graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
 		if (!id)
 			fail("machine", "a node was refused");
@@ -311,6 +331,12 @@ static void step(void)
 			stage_edge(S.node[S.edge[index].parent].kind);
 			by_error[graph_set(index, now) & 31]++;
 			after("set");
+		} else if (inners && below(2)) {
+			index = inner[below(inners)];
+			stage_node(S.node[index].kind);
+			if (graph_node_set(index, now))
+				fail("node set", "parameters in their range were refused");
+			after("node set");
 		} else if (tasks) {
 			graph_announce(task[below(tasks)], below(4) ? now + below(10000000) : TIERCE_NEVER, now);
 			after("announce");

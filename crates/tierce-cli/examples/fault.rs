@@ -137,7 +137,7 @@ fn full(live: &mut Live, cpus: u32) -> Result<()> {
     let first = Busy::start(cpus as usize);
     turns(live, 300)?;
     let mut taken = Vec::new();
-    while let Ok(id) = (&mut live.kernel()).node_new(TASK, 1, u64::MAX, [0; 4]) {
+    while let Ok(id) = (&mut live.kernel()).node_new(TASK, 1, u64::MAX, Default::default()) {
         taken.push(id);
     }
     let later = Busy::start(2 * cpus as usize);

@@ -392,15 +392,11 @@ fn edge_name(plan: &Plan, edge: &Edge) -> String {
 }
 
 fn value(param: &Param, value: u64) -> String {
-    if param.kind == ParamKind::Count {
-        value.to_string()
-    } else {
-        show_time(value)
-    }
+    param.show(value, show_time)
 }
 
 /// `budget 2ms -> 3ms, period …`.
-fn steps(params: Option<&[Param]>, before: [u64; PARAMS], after: [u64; PARAMS]) -> String {
+fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
     let all = params.unwrap_or_default().iter().zip(before.into_iter().zip(after));
     let steps = all.filter(|(_, (was, is))| was != is);
     let text = steps

@@ -8,6 +8,7 @@
 //!   known; with warp only PS.
 //! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
 //! - `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
+//! - `i-plus-pi` and `multiburst` share out rounds of no bounded length, and promise nothing.
 //! - `edf` knows only what its children say they want, and promises them nothing.
 //!
 //! Of several CPUs: `on_several`.

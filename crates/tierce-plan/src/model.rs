@@ -15,7 +15,9 @@
 use crate::source::{Sources, Spot};
 
 /// Number of parameters a node or an edge has at most.
-pub const PARAMS: usize = 4;
+pub const PARAMS: usize = tierce_policy::raw::PARAMS;
+/// Parameters of a node, at most.
+pub const NODE_PARAMS: usize = tierce_policy::raw::NODE_PARAMS;
 
 /// A plan, parsed, validated and expanded.
 #[derive(Clone, Debug)]
@@ -155,7 +157,7 @@ pub struct Node {
     /// Number of the policy (`tierce_policy::policies()`).
     pub policy: u32,
     /// Node parameters in the order of the policy's record, presets filled in.
-    pub params: [u64; PARAMS],
+    pub params: [u64; NODE_PARAMS],
     /// CPUs that may run it at once; 0: all that can reach it.
     pub concurrency: u32,
     /// CPUs whose root it is, ascending.

@@ -4,7 +4,7 @@ use crate::admission::{Admission, Failure, NodeVerdict, TaskVerdict};
 use crate::deadlines::Deadlines;
 use crate::derivation::Part;
 use crate::exact::{percent, percent_given, percents, Share};
-use crate::model::{Child, Edge, Need, Plan, PARAMS};
+use crate::model::{Child, Edge, Need, Plan};
 use crate::policies::{self, Param, ParamKind};
 use crate::promises::{Promise, Proof};
 use crate::remedies::Broken;
@@ -438,17 +438,14 @@ impl Outline<'_> {
 }
 
 /// What says something: not its preset, or a number without which the line would say nothing.
-fn params(records: &[Param], values: &[u64; PARAMS]) -> Option<String> {
+fn params(records: &[Param], values: &[u64]) -> Option<String> {
     let said = |(at, param): &(usize, &Param)| match param.kind {
         ParamKind::DurationOf(other) => values[*at] != values[other],
         ParamKind::Count => true,
-        ParamKind::Time => param.preset != Some(values[*at]),
+        _ => param.preset != Some(values[*at]),
     };
-    let word = |(at, param): (usize, &Param)| match param.kind {
-        ParamKind::Count => format!("{} {}", param.name, values[at]),
-        _ => format!("{} {}", param.name, show_time(values[at])),
-    };
-    let words: Vec<_> = records.iter().enumerate().take(PARAMS).filter(said).map(word).collect();
+    let word = |(at, param): (usize, &Param)| format!("{} {}", param.name, param.show(values[at], show_time));
+    let words: Vec<_> = records.iter().enumerate().take(values.len()).filter(said).map(word).collect();
     (!words.is_empty()).then(|| words.join(", "))
 }
 

@@ -255,6 +255,10 @@ impl Promises {
             shared_by_weight(&node, weight, position("warp"))
         } else if let Some(priority) = position("priority") {
             by_priority(&node, shape, takes, priority)
+        } else if position("importance").is_some() {
+            let because =
+                format!("`{name}` regulates its rounds: they may be of any length while children wake");
+            vec![Promise::nothing(because); edges.len()]
         } else if policy.edge_params.is_empty() {
             in_turns(&node)
         } else {
@@ -331,7 +335,7 @@ fn strength(guarantee: &Guarantee) -> u32 {
     }
 }
 
-fn quantum(policy: &PolicyRecord, params: &[u64; crate::model::PARAMS]) -> u64 {
+fn quantum(policy: &PolicyRecord, params: &[u64]) -> u64 {
     policies::position(&policy.node_params, "quantum").map_or(1, |at| params[at])
 }
 

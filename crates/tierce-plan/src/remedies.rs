@@ -261,8 +261,7 @@ impl Remedy {
                 let edge = &plan.edges[edge];
                 let policy = policies::by_number(plan.nodes[edge.parent].policy);
                 let param = policy.and_then(|policy| policy.edge_params.get(at));
-                let (what, number) =
-                    param.map_or(("?", true), |param| (param.name, param.kind == ParamKind::Count));
+                let (what, number) = param.map_or(("?", true), |param| (param.name, !param.is_time()));
                 let how = match (what, to > from) {
                     ("period" | "deadline", true) => "lengthen",
                     ("period" | "deadline", false) => "shorten",

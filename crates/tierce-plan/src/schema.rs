@@ -110,9 +110,17 @@ fn parameter(param: &Param, each: bool) -> Value {
     let preset = match (param.kind, param.preset) {
         (ParamKind::DurationOf(_), _) => "; default: the period".to_string(),
         (_, None) => "; required".to_string(),
-        (ParamKind::Count, Some(preset)) => format!("; default {preset}"),
-        (ParamKind::Time, Some(preset)) => format!("; default {}", show_time(preset)),
+        (_, Some(preset)) => format!("; default {}", param.show(preset, show_time)),
     };
+    if param.kind == ParamKind::Choice {
+        return json!({ "enum": param.choices, "description": format!("{}{preset}", param.meaning) });
+    }
+    if param.kind == ParamKind::Ratio {
+        let description = format!("{}; {}{preset}", param.meaning, param.range(show_time));
+        let text = json!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]{1,6})?$" });
+        let number = json!({ "type": "number", "exclusiveMinimum": 0 });
+        return json!({ "description": description, "anyOf": [text, number] });
+    }
     if param.kind == ParamKind::Count {
         let number = json!({ "type": "integer", "minimum": param.least, "maximum": param.most });
         let description = format!("{}; {} to {}{preset}", param.meaning, param.least, param.most);
@@ -123,8 +131,8 @@ fn parameter(param: &Param, each: bool) -> Value {
         number["description"] = description.into();
         return number;
     }
-    let (least, most) = (show_time(param.least), show_time(param.most));
-    json!({ "$ref": "#/$defs/time", "description": format!("{}; {least} to {most}{preset}", param.meaning) })
+    let range = param.range(show_time);
+    json!({ "$ref": "#/$defs/time", "description": format!("{}; {range}{preset}", param.meaning) })
 }
 
 /// Keys of several policies side by side: a key may mean the same in each, or one of several things.

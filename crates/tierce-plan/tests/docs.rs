@@ -18,23 +18,16 @@ fn policies() -> String {
         "| policy | of its | parameter | range | preset | meaning |\n|---|---|---|---|---|---|\n".to_string();
     for policy in tierce_policy::policies() {
         let mut row = |of: &str, param: &Param| {
-            let show = |value| match param.kind {
-                ParamKind::Count => format!("{value}"),
-                _ => show_time(value),
-            };
+            let show = |value| param.show(value, show_time);
             let preset = match (param.kind, param.preset) {
                 (ParamKind::DurationOf(other), _) => format!("`{}`", policy.edge_params[other].name),
                 (_, Some(preset)) => show(preset),
                 (_, None) => "must be given".into(),
             };
-            let (name, least, most) = (param.name, show(param.least), show(param.most));
+            let (name, range) = (param.name, param.range(show_time));
             let meaning = param.meaning;
-            writeln!(
-                text,
-                "| `{}` | {of} | `{name}` | {least} to {most} | {preset} | {meaning} |",
-                policy.name
-            )
-            .unwrap();
+            writeln!(text, "| `{}` | {of} | `{name}` | {range} | {preset} | {meaning} |", policy.name)
+                .unwrap();
         };
         policy.node_params.iter().for_each(|param| row("node", param));
         policy.edge_params.iter().for_each(|param| row("children", param));

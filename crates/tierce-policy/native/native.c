@@ -13,7 +13,7 @@ struct tierce_native *tierce_hooks(void)
 }
 
 /* ---- the list of policies ---- */
-enum { TIME, COUNT, DURATION_OF };
+enum { TIME, COUNT, DURATION_OF, RATIO, CHOICE };
 #define REQUIRED (~0ull)
 struct tierce_param {
 	const char *name, *meaning;
@@ -23,7 +23,7 @@ struct tierce_param {
 struct tierce_record {
 	const char *name;
 	u32 number, flags, params, pad;
-	struct tierce_param param[2 * TIERCE_PARAMS];
+	struct tierce_param param[TIERCE_NODE_PARAMS + TIERCE_PARAMS];
 };
 #define V(name, kind, least, most, preset, meaning) {name, meaning, least, most, preset, kind, 1},
 #define NODE_PARAMS(number, prefix, name, flags, np, ep) static const struct tierce_param prefix##_node[] = {np{0}};
@@ -108,6 +108,7 @@ u64 tierce_layout(u32 what)
 	case 16: return TIERCE_CPUS;
 	case 17: return offsetof(struct tierce, quiet);
 	case 18: return offsetof(struct tierce, floor_ns);
+	case 19: return offsetof(struct tierce_node, more);
 	}
 	return 0;
 }

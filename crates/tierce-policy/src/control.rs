@@ -1,7 +1,7 @@
 //! The control operations that build and change a graph, whoever carries them out: the engine here ([`Graph::at`]) or
 //! the one in the kernel.
 
-use crate::{Error, Graph, Params};
+use crate::{Error, Graph, NodeParams, Params};
 use std::fmt;
 
 /// Why a control operation was not carried out. Nothing has changed.
@@ -42,10 +42,15 @@ impl Refusal {
 /// What builds and changes a graph.
 pub trait Control {
     /// A node with this policy, or a task ([`crate::TASK`]): its id.
-    fn node_new(&mut self, kind: u32, concurrency: u32, allowed: u64, params: Params)
-        -> Result<u32, Refusal>;
+    fn node_new(
+        &mut self,
+        kind: u32,
+        concurrency: u32,
+        allowed: u64,
+        params: NodeParams,
+    ) -> Result<u32, Refusal>;
     /// New parameters of a node.
-    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal>;
+    fn node_set(&mut self, node: u32, params: NodeParams) -> Result<(), Refusal>;
     /// Give a node or task back that has no edges.
     fn node_free(&mut self, node: u32) -> Result<(), Refusal>;
     /// `node` becomes what `cpu` runs: the edge between them.
@@ -79,12 +84,12 @@ impl Control for At<'_> {
         kind: u32,
         concurrency: u32,
         allowed: u64,
-        params: Params,
+        params: NodeParams,
     ) -> Result<u32, Refusal> {
         self.graph.node_new(kind, concurrency, allowed, params).ok_or(Refusal::Pool)
     }
 
-    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal> {
+    fn node_set(&mut self, node: u32, params: NodeParams) -> Result<(), Refusal> {
         Ok(self.graph.node_set(node, params, self.now_ns)?)
     }
 

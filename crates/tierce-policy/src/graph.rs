@@ -159,6 +159,7 @@ impl Graph {
         assert_eq!(of(8), std::mem::offset_of!(Edge, supply_ns));
         assert_eq!(of(9), std::mem::offset_of!(Edge, policy));
         assert_eq!(of(10), std::mem::offset_of!(Node, ran_ns));
+        assert_eq!(of(19), std::mem::offset_of!(Node, more));
         assert_eq!(of(11), std::mem::offset_of!(Cpu, until_ns));
         assert_eq!(of(12), std::mem::offset_of!(Cpu, decisions));
         // Asked for without alignment, memory comes zeroed from the kernel and is touched only where it is used.
@@ -228,11 +229,12 @@ impl Graph {
         }
     }
 
-    fn stage(&mut self, params: [u64; raw::PARAMS]) {
+    /// Parameters for the next operation, the rest 0.
+    fn stage(&mut self, params: &[u64]) {
         // SAFETY: see `call`; the indices are in range.
         self.call(|| unsafe {
-            for (i, &value) in params.iter().enumerate() {
-                raw::graph_stage(i as u32, value);
+            for i in 0..raw::NODE_PARAMS {
+                raw::graph_stage(i as u32, params.get(i).copied().unwrap_or(0));
             }
         })
     }
@@ -377,8 +379,14 @@ impl Graph {
 
     /// A new node (`kind`: a policy's number) or task ([`crate::TASK`]); `concurrency` 0: its CPUs, for a task 1.
     /// `allowed`: CPUs a task may run on. `None`: the pool is used up or a parameter is out of range.
-    pub fn node_new(&mut self, kind: u32, concurrency: u32, allowed: u64, params: [u64; 4]) -> Option<u32> {
-        self.stage(params);
+    pub fn node_new(
+        &mut self,
+        kind: u32,
+        concurrency: u32,
+        allowed: u64,
+        params: impl AsRef<[u64]>,
+    ) -> Option<u32> {
+        self.stage(params.as_ref());
         // SAFETY: see `call`.
         let id = self.call(|| unsafe { raw::graph_node_new(kind, concurrency, allowed) });
         (id != 0).then_some(id)
@@ -432,14 +440,14 @@ impl Graph {
 
     /// Attach an edge of [`Self::edge_new`].
     pub fn edge_attach(&mut self, edge: u32, params: [u64; raw::PARAMS], now: u64) -> Result<(), Error> {
-        self.stage(params);
+        self.stage(&params);
         // SAFETY: see `call`.
         self.control(|| unsafe { raw::graph_attach(edge, now) })
     }
 
     /// New parameters of an attached edge: all or nothing.
     pub fn set(&mut self, edge: u32, params: [u64; 4], now: u64) -> Result<(), Error> {
-        self.stage(params);
+        self.stage(&params);
         // SAFETY: see `call`.
         self.control(|| unsafe { raw::graph_set(edge, now) })
     }
@@ -451,8 +459,8 @@ impl Graph {
     }
 
     /// New parameters of a node.
-    pub fn node_set(&mut self, node: u32, params: [u64; 4], now: u64) -> Result<(), Error> {
-        self.stage(params);
+    pub fn node_set(&mut self, node: u32, params: impl AsRef<[u64]>, now: u64) -> Result<(), Error> {
+        self.stage(params.as_ref());
         // SAFETY: see `call`.
         self.control(|| unsafe { raw::graph_node_set(node, now) })
     }

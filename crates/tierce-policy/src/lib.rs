@@ -9,10 +9,12 @@ mod records;
 
 pub use control::{At, Control, Refusal};
 pub use graph::{Broken, Difference, Error, Event, Graph, Why, NEVER};
-/// Parameters of a node or an edge, in the order of its policy's record.
+/// Parameters of an edge, in the order of its policy's record.
 pub type Params = [u64; raw::PARAMS];
+/// Parameters of a node.
+pub type NodeParams = [u64; raw::NODE_PARAMS];
 
-pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord, KERNEL};
+pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord, KERNEL, RATIO_ONE};
 
 /// Kind number of a task (policies have theirs from [`policies`]).
 pub const TASK: u32 = 1;

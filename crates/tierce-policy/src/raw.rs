@@ -2,8 +2,10 @@
 
 use std::ffi::{c_char, c_int, c_void};
 
-/// Parameters of a node or an edge, at most.
+/// Parameters of an edge, at most.
 pub const PARAMS: usize = 4;
+/// Parameters of a node, at most.
+pub const NODE_PARAMS: usize = 8;
 /// Edges of a path, at most: the CPU's root edge and one below each of 8 nodes.
 pub const PATH: usize = 9;
 /// CPUs of a native build, at most.
@@ -75,6 +77,40 @@ pub struct Node {
     pub last_cpu: u32,
     pub on_cpu: u32,
     pub ranked: u32,
+    pub more: [u64; NODE_PARAMS - PARAMS],
+    pub rounds: Rounds,
+}
+
+impl Node {
+    /// All its parameters.
+    pub fn params(&self) -> [u64; NODE_PARAMS] {
+        let mut params = [0; NODE_PARAMS];
+        params[..PARAMS].copy_from_slice(&self.param);
+        params[PARAMS..].copy_from_slice(&self.more);
+        params
+    }
+}
+
+/// What i-plus-pi and multiburst keep in a node; see policy/tierce.h for each field.
+#[repr(C)]
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Rounds {
+    pub used_ns: i64,
+    pub target_ns: i64,
+    pub correction_ns: i64,
+    pub error_ns: i64,
+    pub set_ns: u64,
+    pub weight: u32,
+    pub active: u32,
+    pub shares: u32,
+    pub members: u32,
+    pub full: u32,
+    pub scale: u32,
+    pub here: u32,
+    pub next: u32,
+    pub changed: u32,
+    pub fresh: u32,
 }
 
 /// `struct tierce_cpu`; see policy/tierce.h for each field.
@@ -160,7 +196,7 @@ pub(crate) struct RawRecord {
     pub flags: u32,
     pub params: u32,
     pub pad: u32,
-    pub param: [RawParam; 2 * PARAMS],
+    pub param: [RawParam; NODE_PARAMS + PARAMS],
 }
 
 extern "C" {

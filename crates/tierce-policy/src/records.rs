@@ -13,7 +13,15 @@ pub enum ParamKind {
     Count,
     /// Nanoseconds; when not given, the value of the parameter with this index.
     DurationOf(usize),
+    /// A fraction of at most six decimals, in units of 1 / [`RATIO_ONE`].
+    Ratio,
+    /// One of [`Param::choices`].
+    Choice,
 }
+
+/// What stands for 1 in a parameter that is a [`ParamKind::Ratio`].
+pub const RATIO_ONE: u64 = 1 << 20;
+const MILLION: u64 = 1_000_000;
 
 /// One parameter of a policy's nodes or edges.
 #[derive(Clone, Debug)]
@@ -28,6 +36,8 @@ pub struct Param {
     pub most: u64,
     /// Value when the plan gives none; `None`: the plan has to give it (or, for `DurationOf`, the other one's value).
     pub preset: Option<u64>,
+    /// The names that a [`ParamKind::Choice`] numbers.
+    pub choices: Vec<&'static str>,
     /// One line for help and schema.
     pub meaning: &'static str,
 }
@@ -36,6 +46,53 @@ impl Param {
     /// Must the plan give a value?
     pub fn required(&self) -> bool {
         self.preset.is_none() && !matches!(self.kind, ParamKind::DurationOf(_))
+    }
+
+    /// Is it a time?
+    pub fn is_time(&self) -> bool {
+        matches!(self.kind, ParamKind::Time | ParamKind::DurationOf(_))
+    }
+
+    /// A value as plans have it, times as `time` shows them.
+    pub fn show(&self, value: u64, time: impl Fn(u64) -> String) -> String {
+        match self.kind {
+            ParamKind::Time | ParamKind::DurationOf(_) => time(value),
+            ParamKind::Count => value.to_string(),
+            ParamKind::Ratio => {
+                // Millionths are finer than the units that they are rounded to, so the decimal is the one that was given.
+                let halves = u128::from(value) * u128::from(MILLION) * 2 / u128::from(RATIO_ONE);
+                let millionths = halves.div_ceil(2);
+                let text = format!("{}.{:06}", millionths / 1_000_000, millionths % 1_000_000);
+                text.trim_end_matches('0').trim_end_matches('.').to_owned()
+            }
+            ParamKind::Choice => self.choices.get(value as usize).map_or("?".into(), |name| (*name).into()),
+        }
+    }
+
+    /// The values it takes, in words.
+    pub fn range(&self, time: impl Fn(u64) -> String) -> String {
+        match (self.kind, self.choices.split_last()) {
+            (ParamKind::Choice, Some((last, others))) => format!("{} or {last}", others.join(", ")),
+            _ => format!("{} to {}", self.show(self.least, &time), self.show(self.most, &time)),
+        }
+    }
+
+    /// What a text stands for, if this is a ratio or a choice: "0.25", "after-burst".
+    pub fn read(&self, text: &str) -> Option<u64> {
+        match self.kind {
+            ParamKind::Choice => self.choices.iter().position(|name| *name == text).map(|at| at as u64),
+            ParamKind::Ratio => {
+                let (whole, decimals) = text.split_once('.').unwrap_or((text, "0"));
+                let digits =
+                    |text: &str| !text.is_empty() && text.bytes().all(|digit| digit.is_ascii_digit());
+                if !digits(whole) || !digits(decimals) || whole.len() > 6 || decimals.len() > 6 {
+                    return None;
+                }
+                let millionths: u64 = format!("{whole}{decimals:0<6}").parse().ok()?;
+                Some((millionths * RATIO_ONE * 2 / MILLION).div_ceil(2))
+            }
+            _ => None,
+        }
     }
 }
 
@@ -59,6 +116,23 @@ fn text(p: *const std::ffi::c_char) -> &'static str {
     unsafe { CStr::from_ptr(p) }.to_str().expect("policy texts are UTF-8")
 }
 
+fn param(p: &raw::RawParam) -> Param {
+    let kind = match p.kind {
+        0 => ParamKind::Time,
+        1 => ParamKind::Count,
+        2 => ParamKind::DurationOf(p.preset as usize),
+        3 => ParamKind::Ratio,
+        _ => ParamKind::Choice,
+    };
+    let (mut choices, mut meaning) = (Vec::new(), text(p.meaning));
+    if kind == ParamKind::Choice {
+        let (names, what) = meaning.split_once(": ").expect("a choice begins with its names");
+        (choices, meaning) = (names.split(", ").collect(), what);
+    }
+    let preset = (p.preset != u64::MAX && p.kind != 2).then_some(p.preset);
+    Param { name: text(p.name), kind, least: p.least, most: p.most, preset, choices, meaning }
+}
+
 fn read() -> Vec<PolicyRecord> {
     let mut list = Vec::new();
     for index in 0.. {
@@ -69,22 +143,7 @@ fn read() -> Vec<PolicyRecord> {
             break;
         }
         let of = |node: u32| {
-            record.param[..record.params as usize]
-                .iter()
-                .filter(|p| p.of_node == node)
-                .map(|p| Param {
-                    name: text(p.name),
-                    kind: match p.kind {
-                        0 => ParamKind::Time,
-                        1 => ParamKind::Count,
-                        _ => ParamKind::DurationOf(p.preset as usize),
-                    },
-                    least: p.least,
-                    most: p.most,
-                    preset: (p.preset != u64::MAX && p.kind != 2).then_some(p.preset),
-                    meaning: text(p.meaning),
-                })
-                .collect()
+            record.param[..record.params as usize].iter().filter(|p| p.of_node == node).map(param).collect()
         };
         list.push(PolicyRecord {
             name: text(record.name),

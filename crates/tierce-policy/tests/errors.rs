@@ -175,8 +175,8 @@ fn too_deep() {
 #[test]
 fn parameter_out_of_range() {
     for policy in policies() {
-        let inside = |params: &[tierce_policy::Param]| {
-            let mut values = NONE;
+        fn inside<const N: usize>(params: &[tierce_policy::Param]) -> [u64; N] {
+            let mut values = [0; N];
             for (i, param) in params.iter().enumerate() {
                 values[i] = match param.kind {
                     ParamKind::DurationOf(other) => values[other],
@@ -184,8 +184,9 @@ fn parameter_out_of_range() {
                 };
             }
             values
-        };
-        let (of_node, of_edge) = (inside(&policy.node_params), inside(&policy.edge_params));
+        }
+        let (of_node, of_edge): ([u64; 8], [u64; 4]) =
+            (inside(&policy.node_params), inside(&policy.edge_params));
         let (mut w, top) = World::one(policy.name, of_node);
         let a = w.task(top, "a", of_edge);
         let b = w.free_task("b");

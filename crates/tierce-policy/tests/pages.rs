@@ -80,15 +80,20 @@ fn time(ns: u64) -> String {
 }
 
 fn row(of: &str, param: &Param, siblings: &[Param]) -> String {
-    let value = |value: u64| if param.kind == ParamKind::Count { value.to_string() } else { time(value) };
+    let value = |value: u64| param.show(value, time);
     let preset = match (param.kind, param.preset) {
         (ParamKind::DurationOf(other), _) => format!("`{}`", siblings[other].name),
         (_, Some(preset)) => value(preset),
         (_, None) => "must be given".into(),
     };
-    let unit = if param.kind == ParamKind::Count { "number" } else { "time" };
-    let (name, least, most, meaning) = (param.name, value(param.least), value(param.most), param.meaning);
-    format!("| {of} | `{name}` | {unit} | {least} to {most} | {preset} | {meaning} |\n")
+    let unit = match param.kind {
+        ParamKind::Count => "number",
+        ParamKind::Ratio => "ratio",
+        ParamKind::Choice => "word",
+        _ => "time",
+    };
+    let (name, range, meaning) = (param.name, param.range(time), param.meaning);
+    format!("| {of} | `{name}` | {unit} | {range} | {preset} | {meaning} |\n")
 }
 
 fn table(policy: &PolicyRecord) -> String {

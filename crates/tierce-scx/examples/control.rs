@@ -23,10 +23,10 @@ fn main() -> Result<()> {
     let (fixed_priority, reservation, fair) =
         (policy("fixed-priority"), policy("reservation"), policy("fair"));
     let ops = &mut kernel_ops;
-    let top = ok(ops.node_new(fixed_priority, 0, u64::MAX, [0; 4]))?;
+    let top = ok(ops.node_new(fixed_priority, 0, u64::MAX, [0; 8]))?;
     ok(ops.root(0, top))?;
-    let rt = ok(ops.node_new(reservation, 0, u64::MAX, [0; 4]))?;
-    let rest = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0]))?;
+    let rt = ok(ops.node_new(reservation, 0, u64::MAX, [0; 8]))?;
+    let rest = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
     for (node, priority) in [(rt, 1), (rest, 0)] {
         let edge = ok(ops.edge_new(top, node, 0, false))?;
         ok(ops.attach(edge, [priority, 0, 0, 0]))?;
@@ -40,7 +40,7 @@ fn main() -> Result<()> {
         took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
     };
     let me = std::process::id();
-    let ours = [ok(ops.node_new(TASK, 1, u64::MAX, [0; 4]))?, ok(ops.node_new(TASK, 1, u64::MAX, [0; 4]))?];
+    let ours = [ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?, ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?];
     for leaf in ours {
         let edge = ok(ops.edge_new(rest, leaf, 0, false))?;
         ok(ops.attach(edge, [100, 0, 0, 0]))?;
@@ -50,7 +50,7 @@ fn main() -> Result<()> {
         kernel.exercise(0, 0, 0, 0)?;
         time("an empty syscall program", begun);
         let begun = Instant::now();
-        let node = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0]))?;
+        let node = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
         time("create a node", begun);
         let edge = ok(ops.edge_new(rt, node, 0, false))?;
         let begun = Instant::now();

@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{Change, Child, Difference, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition};
-use tierce_policy::{Control, Graph, Params, Refusal, TASK};
+use tierce_policy::{Control, Graph, NodeParams, Params, Refusal, TASK};
 use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
 
 /// How long threads may take to leave what goes, and CPUs to decide.
@@ -110,11 +110,11 @@ impl Control for Trial {
         kind: u32,
         concurrency: u32,
         allowed: u64,
-        params: Params,
+        params: NodeParams,
     ) -> Result<u32, Refusal> {
         self.graph.at(0).node_new(kind, concurrency, allowed, params)
     }
-    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal> {
+    fn node_set(&mut self, node: u32, params: NodeParams) -> Result<(), Refusal> {
         self.graph.at(0).node_set(node, params)
     }
     fn node_free(&mut self, node: u32) -> Result<(), Refusal> {
@@ -280,11 +280,11 @@ impl Control for Live {
         kind: u32,
         concurrency: u32,
         allowed: u64,
-        params: Params,
+        params: NodeParams,
     ) -> Result<u32, Refusal> {
         kernel(self).node_new(kind, concurrency, allowed, params)
     }
-    fn node_set(&mut self, node: u32, params: Params) -> Result<(), Refusal> {
+    fn node_set(&mut self, node: u32, params: NodeParams) -> Result<(), Refusal> {
         kernel(self).node_set(node, params)
     }
     fn node_free(&mut self, node: u32) -> Result<(), Refusal> {

@@ -5,7 +5,7 @@ use crate::object::{call, Link, Object, Ring};
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
-use tierce_policy::{raw, Control, Params, Refusal, KERNEL};
+use tierce_policy::{raw, Control, NodeParams, Params, Refusal, KERNEL};
 
 /// The shortest timer worth arming in the kernel.
 pub const FLOOR_NS: u64 = 2_000;
@@ -55,8 +55,15 @@ struct Command {
     b: u32,
     pid: u32,
     value: u64,
-    param: Params,
+    param: NodeParams,
     result: u64,
+}
+
+/// An edge's parameters as a command has them.
+fn wide(params: Params) -> NodeParams {
+    let mut wide = NodeParams::default();
+    wide[..params.len()].copy_from_slice(&params);
+    wide
 }
 
 /// `struct tierce_layout`.
@@ -167,7 +174,7 @@ pub struct Side {
     pub ready: u32,
     /// Node for threads that match nothing.
     pub default_node: u32,
-    default_param: [u64; 4],
+    default_param: Params,
     default_nice: u32,
     lock_lost: u32,
     default_jobs: u64,
@@ -377,7 +384,7 @@ impl Kernel {
     /// Threads that match nothing go below `node`; the parameter `nice`, if any, follows their nice value.
     pub fn set_default(&self, node: u32, param: Params, nice: Option<usize>) -> Result<()> {
         let b = nice.map_or(NO_NICE, |index| index as u32);
-        self.run(Command { op: COMMAND_DEFAULT, a: node, b, param, ..Default::default() })?;
+        self.run(Command { op: COMMAND_DEFAULT, a: node, b, param: wide(param), ..Default::default() })?;
         Ok(())
     }
 
@@ -391,7 +398,7 @@ impl Kernel {
 
     /// New parameters of the edge to a leaf made for a thread; refused if that leaf is gone.
     pub fn set_member(&self, edge: u32, leaf: u32, param: Params) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_SET, a: edge, b: leaf, param, ..Default::default() })
+        self.refuse(Command { op: OP_SET, a: edge, b: leaf, param: wide(param), ..Default::default() })
     }
 
     /// Decisions of all CPUs so far.
@@ -560,12 +567,18 @@ impl Kernel {
 
 /// Each at the time of its call.
 impl Control for &Kernel {
-    fn node_new(&mut self, kind: u32, concurrency: u32, allowed: u64, param: Params) -> Result<u32, Refusal> {
+    fn node_new(
+        &mut self,
+        kind: u32,
+        concurrency: u32,
+        allowed: u64,
+        param: NodeParams,
+    ) -> Result<u32, Refusal> {
         let op = OP_NODE_NEW;
         self.make(Command { op, a: kind, b: concurrency, value: allowed, param, ..Default::default() })
     }
 
-    fn node_set(&mut self, node: u32, param: Params) -> Result<(), Refusal> {
+    fn node_set(&mut self, node: u32, param: NodeParams) -> Result<(), Refusal> {
         self.refuse(Command { op: OP_NODE_SET, a: node, param, ..Default::default() })
     }
 
@@ -585,11 +598,11 @@ impl Control for &Kernel {
     }
 
     fn attach(&mut self, edge: u32, param: Params) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_ATTACH, a: edge, param, ..Default::default() })
+        self.refuse(Command { op: OP_ATTACH, a: edge, param: wide(param), ..Default::default() })
     }
 
     fn set(&mut self, edge: u32, param: Params) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_SET, a: edge, param, ..Default::default() })
+        self.refuse(Command { op: OP_SET, a: edge, param: wide(param), ..Default::default() })
     }
 
     fn detach(&mut self, edge: u32) -> Result<(), Refusal> {

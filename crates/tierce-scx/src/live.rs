@@ -10,7 +10,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::time::Duration;
 use tierce_plan::{Child, Ids, Members, Plan, Thread};
-use tierce_policy::{raw, Control, TASK};
+use tierce_policy::{Control, TASK};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_CPU of bpf/control.h: a CPU came or went.
@@ -339,7 +339,7 @@ impl Live {
             Child::Set(set) => {
                 let under = self.plan.sets[set].under.clone();
                 let affinity = self.plan.sets[set].affinity.unwrap_or(u64::MAX);
-                let leaf = match (&self.kernel).node_new(TASK, 1, affinity, [0; raw::PARAMS]) {
+                let leaf = match (&self.kernel).node_new(TASK, 1, affinity, Default::default()) {
                     Ok(leaf) => leaf,
                     Err(_) => return Ok(Err("the pool of nodes is used up".to_string())),
                 };

@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 use tierce_plan::{Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Transition};
-use tierce_policy::{Control, Graph, Refusal, TASK};
+use tierce_policy::{Control, Graph, NodeParams, Refusal, TASK};
 use tierce_scx::apply::Trial;
 
 const BASE: &str = r#"
@@ -134,7 +134,7 @@ impl Control for Machine {
         kind: u32,
         concurrency: u32,
         allowed: u64,
-        params: [u64; 4],
+        params: NodeParams,
     ) -> Result<u32, Refusal> {
         self.step()?;
         let id = self.graph.at(self.now_ns).node_new(kind, concurrency, allowed, params)?;
@@ -143,7 +143,7 @@ impl Control for Machine {
         }
         Ok(id)
     }
-    fn node_set(&mut self, node: u32, params: [u64; 4]) -> Result<(), Refusal> {
+    fn node_set(&mut self, node: u32, params: NodeParams) -> Result<(), Refusal> {
         self.step()?;
         self.graph.at(self.now_ns).node_set(node, params)
     }
@@ -224,7 +224,7 @@ fn assert_is(machine: &Machine, plan: &Plan, ids: &Ids) {
     graph.node(1); // in bounds
     for (node, &id) in plan.nodes.iter().zip(&ids.nodes) {
         let is = graph.node(id);
-        assert_eq!((is.kind, is.param), (node.policy, node.params), "{}", node.name);
+        assert_eq!((is.kind, is.params()), (node.policy, node.params), "{}", node.name);
         assert_ne!(is.cpus, 0, "{} is attached", node.name);
     }
     let mut count = 0;

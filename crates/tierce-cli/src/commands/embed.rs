@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_plan::{show_time, Load, Members, Plan, Work};
-use tierce_policy::{policies, Control, Graph, Param, ParamKind, Params, Refusal};
+use tierce_policy::{policies, Control, Graph, NodeParams, Param, ParamKind, Params, Refusal};
 use tierce_trace::{Source, TraceHeader};
 
 /// Turn a plan into a C table for the firmware's kernel
@@ -55,7 +55,7 @@ struct Embedding<'g> {
     steps: String,
 }
 
-fn numbers(params: Params) -> String {
+fn numbers(params: &[u64]) -> String {
     let used = params.iter().rposition(|&value| value != 0).map_or(0, |last| last + 1);
     let list: Vec<String> = params[..used.max(1)].iter().map(|value| format!("{value}u")).collect();
     list.join(", ")
@@ -73,12 +73,12 @@ impl Control for Embedding<'_> {
         kind: u32,
         concurrency: u32,
         allowed: u64,
-        params: Params,
+        params: NodeParams,
     ) -> Result<u32, Refusal> {
         let id = self.graph.at(0).node_new(kind, concurrency, allowed, params)?;
         let policy = policies().iter().find(|policy| policy.number == kind);
         let name = policy.map_or("TASK".to_owned(), |policy| policy.name.replace('-', "_"));
-        let params = numbers(params);
+        let params = numbers(&params);
         self.write(format_args!(
             ".op = PLAN_NODE, .id = {id}, .kind = TIERCE_{name}, .flags = {concurrency}, .param = {{{params}}}"
         ));
@@ -99,10 +99,10 @@ impl Control for Embedding<'_> {
     }
     fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
         self.graph.at(0).attach(edge, params)?;
-        self.write(format_args!(".op = PLAN_ATTACH, .id = {edge}, .param = {{{}}}", numbers(params)));
+        self.write(format_args!(".op = PLAN_ATTACH, .id = {edge}, .param = {{{}}}", numbers(&params)));
         Ok(())
     }
-    fn node_set(&mut self, _: u32, _: Params) -> Result<(), Refusal> {
+    fn node_set(&mut self, _: u32, _: NodeParams) -> Result<(), Refusal> {
         Err(only_building())
     }
     fn node_free(&mut self, _: u32) -> Result<(), Refusal> {
@@ -121,13 +121,14 @@ fn only_building() -> Refusal {
 }
 
 /// A time that is shorter than the board can serve, in words.
-fn too_short(what: &str, params: &[Param], values: Params, floor_ns: u64) -> Option<String> {
+fn too_short(what: &str, params: &[Param], values: &[u64], floor_ns: u64) -> Option<String> {
     let short = params.iter().zip(values).find(|(param, value)| {
-        let lasts = param.kind != ParamKind::Count && param.name != "warp" && param.name != "offset";
-        lasts && *value != 0 && *value < floor_ns
+        let time = matches!(param.kind, ParamKind::Time | ParamKind::DurationOf(_));
+        let lasts = time && param.name != "warp" && param.name != "offset";
+        lasts && **value != 0 && **value < floor_ns
     });
     short.map(|(param, value)| {
-        let (value, floor) = (show_time(value), show_time(floor_ns));
+        let (value, floor) = (show_time(*value), show_time(floor_ns));
         format!("{what}: {} = {value} is below {floor}, what the board's timer can serve", param.name)
     })
 }
@@ -148,13 +149,13 @@ fn refusals(plan: &Plan, args: &Args) -> Vec<String> {
     let policy = |number: u32| policies().iter().find(|policy| policy.number == number);
     for node in &plan.nodes {
         let params = policy(node.policy).map_or(&[][..], |policy| &policy.node_params);
-        found.extend(too_short(&format!("node {}", node.name), params, node.params, args.floor));
+        found.extend(too_short(&format!("node {}", node.name), params, &node.params, args.floor));
     }
     for edge in &plan.edges {
         let parent = &plan.nodes[edge.parent];
         let params = policy(parent.policy).map_or(&[][..], |policy| &policy.edge_params);
         let what = format!("edge from {} to {}", parent.name, plan.child_name(edge.child));
-        found.extend(too_short(&what, params, edge.params, args.floor));
+        found.extend(too_short(&what, params, &edge.params, args.floor));
     }
     for task in &plan.tasks {
         if let Some(Load::Periodic(load)) = &task.load {

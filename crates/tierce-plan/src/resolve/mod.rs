@@ -173,7 +173,7 @@ impl Resolver {
                     base: name.clone(),
                     replica,
                     policy: declared.policy.map_or(0, |policy| policy.number),
-                    params: [0; PARAMS],
+                    params: [0; NODE_PARAMS],
                     concurrency: 0,
                     roots: Vec::new(),
                     default: false,

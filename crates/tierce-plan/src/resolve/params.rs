@@ -2,7 +2,6 @@
 
 use super::Resolver;
 use crate::faults::Fault;
-use crate::model::PARAMS;
 use crate::policies::{self, Param, ParamKind, PolicyRecord};
 use crate::source::Spot;
 use crate::tree::show_whole;
@@ -20,16 +19,16 @@ pub struct Owner {
 impl Resolver {
     /// The parameters of a node or edge: given, default or preset. `nice`: where to note `weight = "nice"`; `None`
     /// where that is not possible. Returns `None` when one is missing or wrong.
-    pub(super) fn params(
+    pub(super) fn params<const N: usize>(
         &mut self,
         owner: &Owner,
         fields: &mut Fields,
         mut nice: Option<&mut Option<usize>>,
-    ) -> Option<[u64; PARAMS]> {
-        let mut values = [None; PARAMS];
-        let mut given: [Option<Spot>; PARAMS] = [None; PARAMS];
+    ) -> Option<[u64; N]> {
+        let mut values = [None; N];
+        let mut given: [Option<Spot>; N] = [None; N];
         let mut wrong = false;
-        for (at, param) in owner.params.iter().enumerate().take(PARAMS) {
+        for (at, param) in owner.params.iter().enumerate().take(N) {
             let written = fields.take(param.name);
             given[at] = written.map(|value| value.spot);
             let preset = match param.kind {
@@ -67,6 +66,8 @@ impl Resolver {
             ("deadline", "period", "deadline_must_not_exceed_period"),
             ("budget", "deadline", "budget_must_not_exceed_deadline"),
             ("budget", "period", "budget_must_not_exceed_period"),
+            ("least_burst", "burst", "burst_must_lie_within_its_limits"),
+            ("burst", "largest_burst", "burst_must_lie_within_its_limits"),
         ] {
             let find = |name| policies::position(owner.params, name);
             let (Some(small_at), Some(large_at)) = (find(small), find(large)) else { continue };
@@ -74,11 +75,15 @@ impl Resolver {
             // A deadline that merely stands for the period is not what the budget exceeds.
             if low > high && !(large == "deadline" && given[large_at].is_none()) {
                 let spot = given[small_at].unwrap_or(owner.spot);
-                let fault = Fault::new(rule, spot, format!("the {small} is larger than the {large}"));
+                let fault = Fault::new(
+                    rule,
+                    spot,
+                    format!("the {} is larger than the {}", words(small), words(large)),
+                );
                 let fault = fault.value(show_time(low)).bound(show_time(high));
                 let other = given[large_at].filter(|other| *other != spot);
                 self.collector.add(match other {
-                    Some(other) => fault.other(other, format!("the {large}")),
+                    Some(other) => fault.other(other, format!("the {}", words(large))),
                     None => fault,
                 });
                 return None;
@@ -86,6 +91,10 @@ impl Resolver {
         }
         Some(values.map(Option::unwrap_or_default))
     }
+}
+
+fn words(name: &str) -> String {
+    name.replace('_', " ")
 }
 
 /// Value of one parameter, within its range.
@@ -99,9 +108,36 @@ pub fn param_value(what: &str, param: &Param, value: &Value, collector: &mut Col
             }
             _ => collector.whole(what, value, 0, i64::MAX)? as u64,
         },
+        ParamKind::Ratio => {
+            let text = match &value.kind {
+                Kind::Text(text) | Kind::Float(text) => text.clone(),
+                Kind::Whole(number) => show_whole(*number),
+                _ => collector.text(what, value)?.to_owned(),
+            };
+            let Some(number) = param.read(&text) else {
+                let message = format!("{what} must be a decimal number of at most six places");
+                let fault = Fault::new("decimal_must_be_clear", value.spot, message);
+                collector.add(fault.value(text).bound(range(param)));
+                return None;
+            };
+            number
+        }
+        ParamKind::Choice => {
+            let text = collector.text(what, value)?;
+            let Some(number) = param.read(text) else {
+                let fault = Fault::new(
+                    "choice_must_be_known",
+                    value.spot,
+                    format!("{what}: there is no such choice"),
+                );
+                collector.add(fault.value(text).bound(range(param)));
+                return None;
+            };
+            number
+        }
     };
     if !(param.least..=param.most).contains(&number) {
-        out_of_range(what, param, show(param, number), value.spot, collector);
+        out_of_range(what, param, param.show(number, show_time), value.spot, collector);
         return None;
     }
     Some(number)
@@ -112,15 +148,7 @@ fn out_of_range(what: &str, param: &Param, value: String, spot: Spot, collector:
     collector.add(fault.value(value).bound(range(param)));
 }
 
-/// The value of a parameter in its unit.
-fn show(param: &Param, value: u64) -> String {
-    match param.kind {
-        ParamKind::Count => value.to_string(),
-        _ => show_time(value),
-    }
-}
-
 /// "1us to 3600s".
 fn range(param: &Param) -> String {
-    format!("{} to {}", show(param, param.least), show(param, param.most))
+    param.range(show_time)
 }

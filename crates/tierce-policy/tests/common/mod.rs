@@ -65,14 +65,14 @@ impl World {
     }
 
     /// One CPU that runs a node with this policy.
-    pub fn one(policy: &str, params: [u64; 4]) -> (World, u32) {
+    pub fn one(policy: &str, params: impl AsRef<[u64]>) -> (World, u32) {
         let mut world = World::new(1);
         let node = world.node(policy, params);
         world.graph.root(0, node, 0).unwrap();
         (world, node)
     }
 
-    pub fn node(&mut self, policy: &str, params: [u64; 4]) -> u32 {
+    pub fn node(&mut self, policy: &str, params: impl AsRef<[u64]>) -> u32 {
         self.graph.node_new(number(policy), 0, 0, params).expect("a node")
     }
 
@@ -242,5 +242,52 @@ impl Dice {
     }
     pub fn within(&mut self, least: u64, most: u64) -> u64 {
         least + self.below(most - least + 1)
+    }
+}
+
+/// A node of rounds on one CPU, below a priority that can take it away.
+pub struct Rounds {
+    pub world: World,
+    pub node: u32,
+    pub leaves: Vec<Leaf>,
+    pub urgent: Leaf,
+}
+
+impl Rounds {
+    /// Set point, nominal, least and largest burst (us); children with importance and, for multiburst, kind of wake.
+    pub fn new(policy: &str, limits_us: [u64; 4], children: &[(&str, u64, u64)]) -> Rounds {
+        let (mut world, top) = World::one("fixed-priority", NONE);
+        let [set, burst, least, largest] = limits_us.map(|us| us * US);
+        // K_I 0.25, K_R 0.9, Z_R 0.88
+        let node = world.node(policy, [set, burst, least, largest, 262_144, 943_718, 922_747, 0]);
+        world.under(top, node, NONE);
+        let wake = |kind: &u64| if policy == "multiburst" { *kind } else { 0 };
+        let leaf = |(name, importance, kind): &(&str, u64, u64)| {
+            world.task(node, name, [*importance, wake(kind), 0, 0])
+        };
+        let leaves = children.iter().map(leaf).collect();
+        let urgent = world.task(top, "urgent", [1, 0, 0, 0]);
+        Rounds { world, node, leaves, urgent }
+    }
+
+    /// Goes on to this time, us.
+    pub fn run(&mut self, to_us: u64) -> &mut Self {
+        self.world.run(to_us * US);
+        self
+    }
+
+    pub fn wake(&mut self, children: &[usize]) -> &mut Self {
+        let leaves: Vec<_> = children.iter().map(|at| self.leaves[*at]).collect();
+        self.world.wake_all(&leaves);
+        self
+    }
+
+    pub fn sleep(&mut self, child: usize) -> &mut Self {
+        self.world.sleep(self.leaves[child].task);
+        self
+    }
+
+    pub fn state(&self) -> &tierce_policy::raw::Rounds {
+        &self.world.graph.node(self.node).rounds
     }
 }

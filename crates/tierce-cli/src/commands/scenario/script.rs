@@ -228,10 +228,13 @@ impl Names {
     }
 }
 
-fn params(known: &[Param], given: &Table) -> Result<[u64; raw::PARAMS]> {
-    let mut list = [0; raw::PARAMS];
+fn params<const N: usize>(known: &[Param], given: &Table) -> Result<[u64; N]> {
+    let mut list = [0; N];
     for (i, param) in known.iter().enumerate() {
         list[i] = match (given.get(param.name), &param.kind) {
+            (Some(Value::String(text)), ParamKind::Ratio | ParamKind::Choice) => {
+                param.read(text).with_context(|| format!("{}: {text}", param.name))?
+            }
             (Some(value @ Value::String(_)), _) => time(value)?,
             (Some(value), _) => {
                 u64::try_from(value.as_integer().context("a number")?).context("not negative")?
