@@ -172,13 +172,29 @@ static u8 policy_of(const char *name, u64 *node)
 		return TIERCE_fixed_priority;
 	if (same_text(name, "edf"))
 		return TIERCE_edf;
+	node[1] = 3 * MS; /* nominal burst; its round is as long as the active tasks' */
+	node[2] = MS / 10;
+	node[3] = 20 * MS;
+	if (same_text(name, "multiburst"))
+		return TIERCE_multiburst;
+	node[4] = 262144; /* gains 0.25 and 0.9, zero 0.88 in 2^-20 */
+	node[5] = 943718;
+	node[6] = 922747;
+	if (same_text(name, "i-plus-pi"))
+		return TIERCE_i_plus_pi;
 	return TIERCE_FREE;
 }
 static void edge_params(u8 policy, u32 task, u64 *edge)
 {
-	static const u8 priority[BASE] = {1, 2, 3, 4, 5}; /* rate-monotonic */
+	static const u16 importance[BASE] = {2, 20, 156, 1250, 10000};
+	static const u8 wake[BASE] = {2, 2, 1, 1, 0}; /* end of round, after the current burst, immediately */
+	u32 as = task < BASE ? task : 2;
 	if (policy == TIERCE_fixed_priority)
-		edge[0] = priority[task < BASE ? task : 2];
+		edge[0] = as + 1; /* rate-monotonic */
+	if (policy == TIERCE_i_plus_pi || policy == TIERCE_multiburst)
+		edge[0] = importance[as];
+	if (policy == TIERCE_multiburst)
+		edge[1] = wake[as];
 }
 
 static void __attribute__((noreturn)) make_plan(u32 count)

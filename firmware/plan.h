@@ -6,7 +6,7 @@
 #ifndef TIERCE_PLAN_H
 #define TIERCE_PLAN_H
 
-#include "types.h"
+#include "tierce.h"
 
 enum plan_op { PLAN_NODE, PLAN_EDGE, PLAN_ROOT, PLAN_ATTACH };
 

@@ -286,11 +286,13 @@ fn tasks(policy: &str, node: &str, edge: &str, set: &[(u64, u64)]) -> String {
 }
 
 /// Name, what the node has, what the edge to the n-th task has.
-const POLICIES: [(&str, &str, &str); 6] = [
+const POLICIES: [(&str, &str, &str); 8] = [
     ("fixed-priority", "", "priority = {n}"),
     ("edf", "", ""),
     ("round-robin", "quantum = \"1ms\"", ""),
     ("reservation", "", "budget = \"1ms\", period = \"{n}0ms\""),
     ("fair", "quantum = \"1ms\"", "weight = {n}00"),
     ("slots", "slot = \"10ms\"", "offset = \"{ms}ms\", length = \"1900us\", fill = 1"),
+    ("i-plus-pi", "burst = \"3ms\"", "importance = {n}"),
+    ("multiburst", "burst = \"3ms\"", "importance = {n}, wake = \"immediate\""),
 ];
