@@ -54,6 +54,7 @@ mod runnable;
 mod schema;
 mod several;
 mod source;
+mod stability;
 mod structure;
 mod tree;
 mod units;

@@ -294,6 +294,16 @@ impl Load {
         }
     }
 
+    /// From release to release, at least; of stages the shortest one.
+    pub fn shortest_period_ns(&self) -> Option<u64> {
+        match self {
+            Self::Busy | Self::Phases(_) => None,
+            Self::Periodic(load) => Some(load.period_ns),
+            Self::Sporadic(load) => Some(load.separation_ns),
+            Self::Stages(load) => load.jobs().map(|jobs| jobs.period_ns).min(),
+        }
+    }
+
     /// What each of its jobs works, where that is one number.
     pub fn work_mut(&mut self) -> Option<&mut Work> {
         match self {

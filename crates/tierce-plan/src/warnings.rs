@@ -28,6 +28,7 @@ impl Admission {
     /// - `reservation_is_much_larger`: a reservation is more than a tenth larger than its jobs need.
     /// - `switches_are_many`: more switches per second and CPU are to be expected than `[machine] switches_max`.
     /// - `delay_grows_with_children`: jobs or needs below a fair node, whose delay grows with each child.
+    /// - `round_is_long`: the rounds of an i-plus-pi node are longer than half the shortest period below it.
     /// - `interrupts_are_not_counted`: the machine's interrupts take time that no test takes into account.
     pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
         if !self.holds {
@@ -38,6 +39,7 @@ impl Admission {
         self.larger(plan, &shape, &mut warnings);
         switches(plan, &shape, self, &mut warnings);
         self.delays(plan, &shape, &mut warnings);
+        rounds(plan, &shape, &mut warnings);
         warnings.extend(interrupts(plan));
         warnings.sort_by_key(|warning| warning.spot);
         warnings
@@ -195,6 +197,35 @@ fn smallest(plan: &Plan, shape: &Shape, overheads: &Overheads, node: usize, peri
 
 /// Switches per second that are to be expected on each CPU: two for each job or wait, two for each period of a budget that may
 /// be used up, one for each quantum of a node in which two or more always want the CPU.
+/// Who wakes just after its turn waits for two rounds where nobody has several bursts in one.
+fn rounds(plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
+    let mut shortest: Vec<Option<u64>> = vec![None; plan.nodes.len()];
+    for index in shape.order.iter().rev() {
+        let edges = shape.children[*index].iter();
+        let periods = edges.filter_map(|edge| match plan.edges[*edge].child {
+            Child::Task(task) => plan.tasks[task].load.as_ref().and_then(Load::shortest_period_ns),
+            Child::Node(node) => shortest[node],
+            Child::Set(_) => None,
+        });
+        shortest[*index] = periods.min();
+        let (node, children) = (&plan.nodes[*index], shape.children[*index].len() as u64);
+        let Some(policy) = policies::by_number(node.policy) else { continue };
+        let at = |name| policies::position(&policy.node_params, name);
+        let (Some(_), Some(round), Some(burst)) = (at("inner_gain"), at("round"), at("burst")) else {
+            continue;
+        };
+        let round_ns = match node.params[round] {
+            0 => node.params[burst].saturating_mul(children),
+            given => given,
+        };
+        let Some(period_ns) = shortest[*index].filter(|period_ns| round_ns > period_ns / 2) else { continue };
+        let message = format!("a round of `{}` is longer than half the shortest period below it", node.name);
+        let fault = Fault::new("round_is_long", node.spot, message);
+        let hint = "who sleeps for a moment waits for up to two rounds; multiburst does without";
+        warnings.push(fault.value(show_time(round_ns)).bound(show_time(period_ns / 2)).hint(hint));
+    }
+}
+
 fn switches(plan: &Plan, shape: &Shape, found: &Admission, warnings: &mut Vec<Fault>) {
     let mut each: Vec<(Share, Vec<(Share, String)>)> =
         vec![(exact::zero(), Vec::new()); plan.machine.cpus as usize];

@@ -521,6 +521,23 @@ fn warnings(text: &str) -> Vec<String> {
 }
 
 #[test]
+fn rounds_longer_than_half_the_shortest_period_are_unwise() {
+    let plan = |policy: &str, round: &str| {
+        format!(
+            "[node.top]\npolicy = \"{policy}\"\ncpu = 0\n{round}\n[node.in]\npolicy = \"fifo\"\nunder.top = {{}}\n\
+             [task.a]\nunder.in = {{}}\nload = {{ period = \"20ms\", work = \"1ms\", soft = true }}\n\
+             [task.b]\nunder.top = {{}}\nload = \"busy\"\n"
+        )
+        .replace("fifo", "fixed-priority")
+    };
+    assert!(warnings(&plan("i-plus-pi", "round = \"10ms\"")).is_empty());
+    assert!(warnings(&plan("i-plus-pi", "")).is_empty()); // 4 ms for each of two
+    assert!(warnings(&plan("multiburst", "round = \"11ms\"")).is_empty());
+    let found = warnings(&plan("i-plus-pi", "round = \"10001us\""));
+    assert!(found.len() == 1 && found[0].starts_with("round_is_long: 10.001ms > 10ms"), "{found:?}");
+}
+
+#[test]
 fn reservations_much_larger_than_their_jobs_are_unwise() {
     let one = |budget: &str| {
         format!(

@@ -2,8 +2,10 @@
 
 use super::Resolver;
 use crate::faults::Fault;
+use crate::model::NODE_PARAMS;
 use crate::policies::{self, Param, ParamKind, PolicyRecord};
 use crate::source::Spot;
+use crate::stability::unstable;
 use crate::tree::show_whole;
 use crate::tree::{Collector, Fields, Kind, Value};
 use crate::units::show_time;
@@ -89,7 +91,16 @@ impl Resolver {
                 return None;
             }
         }
-        Some(values.map(Option::unwrap_or_default))
+        let values = values.map(Option::unwrap_or_default);
+        if N == NODE_PARAMS {
+            if let Some(broken) = unstable(owner.policy, &values) {
+                let spot = given[broken.at].unwrap_or(owner.spot);
+                let fault = Fault::new("loops_must_be_stable", spot, broken.message);
+                self.collector.add(fault.value(broken.value).bound(broken.bound));
+                return None;
+            }
+        }
+        Some(values)
     }
 }
 
