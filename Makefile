@@ -2,7 +2,7 @@
 
 TIERCE := target/release/tierce
 
-.PHONY: help demo test bench build setup lint tidy format
+.PHONY: help demo test bench hartstone-board build setup lint tidy format
 
 help:
 	@printf '%s\n' \
@@ -11,6 +11,7 @@ help:
 	'  make demo    see it: a plan simulated, then enforced on real programs in a throw-away machine' \
 	'  make test    every test, from a bare machine; ends with "N passed, M failed"' \
 	'  make bench   measure: simulator speed, cost per switch in the kernel, a recorded run replayed' \
+	'  make hartstone-board   Hartstone under five schedulers on the emulated board, four minutes' \
 	'' \
 	'  make build   $(TIERCE), then try: $(TIERCE) check examples/desktop.toml' \
 	'  make setup   install what all of the above need (they call it themselves)' \
@@ -26,6 +27,10 @@ test:
 
 bench:
 	@scripts/bench
+
+hartstone-board:
+	@scripts/setup test
+	@scripts/hartstone-board
 
 build:
 	@scripts/setup build

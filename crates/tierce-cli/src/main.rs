@@ -32,6 +32,7 @@ Before there is a plan:
   tierce design server --policy rm tasks.csv           the smallest reservation in which they do
   tierce split --algorithm s-ekg --cpus 4 tasks.csv    on several CPUs, some tasks split over two: as a plan
   tierce gen --method emberson --help                  random task sets
+  tierce hartstone --extended                          five schedulers, harmonic tasks, an overload
 
 Exit codes: 0 holds / done, 1 does not hold, 2 bad input or environment.";
 

@@ -10,6 +10,7 @@ mod doctor;
 mod embed;
 mod gen;
 mod guarantee;
+mod hartstone;
 mod job;
 mod measure;
 mod notify;
@@ -45,6 +46,7 @@ pub enum Command {
     Design(design::Args),
     Split(split::Args),
     Gen(gen::Args),
+    Hartstone(hartstone::Args),
     Embed(embed::Args),
     Schema(schema::Args),
     #[command(hide = true)]
@@ -72,6 +74,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Design(args) => design::run(args),
         Command::Split(args) => split::run(args),
         Command::Gen(args) => gen::run(args),
+        Command::Hartstone(args) => hartstone::run(args),
         Command::Embed(args) => embed::run(args),
         Command::Schema(args) => schema::run(args),
         Command::DemoTable(args) => demo_table::run(args),

@@ -1,0 +1,745 @@
+//! `tierce hartstone`: Hartstone's periodic harmonic tasks under one scheduler after another.
+
+mod figures;
+mod pools;
+
+use super::time::{duration, time};
+use anyhow::{bail, ensure, Context, Result};
+use clap::ValueEnum;
+use pools::{load, pool, stages, Task, EXPERIMENTS, STAGES_NS, STEPS_MAX};
+use serde_json::{json, Value};
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use tierce_plan::{percent, show_time, Plan};
+use tierce_sim::{Options, Simulation};
+
+/// Version of the JSON that this command writes.
+const VERSION: u32 = 1;
+
+/// Run Hartstone's PH experiments in the simulator: how much load until the first miss
+///
+/// Five periodic tasks of 2, 4, 8, 16, 32 Hz work 32, 16, 8, 4, 2 kilo-whets of 1.25 ms a job: 40 % of the CPU. Each step adds load:
+/// in experiment 1 task 5 becomes 8 Hz faster, in 2 all become faster by a tenth, in 3 all work a kilo-whet more, in 4 there is another
+/// task like task 3. Each step runs alone, from an empty start; an experiment ends with the first step in which a deadline is
+/// missed. --extended is one run of 120 s: at 48 % until 30 s, at 120 % until 45 s, at 48 % again.
+///
+/// A deadline is the next release. A late job runs on and the next one waits for it: no job is skipped. A miss is a job that was not done
+/// at its deadline, whether later or never. Periods are rounded up to whole nanoseconds.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// Which
+    #[arg(long, default_value = "all")]
+    experiment: Experiment,
+    /// Under which schedulers, several with commas
+    #[arg(long, value_delimiter = ',', default_value = "all")]
+    scheduler: Vec<Chosen>,
+    /// 120 s, with an overload from 30 to 45 s, instead of step after step
+    #[arg(long)]
+    extended: bool,
+    /// How long each step runs
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = duration, conflicts_with = "extended")]
+    step_ns: u64,
+    /// Show each step: load, misses, switches
+    #[arg(long, conflicts_with = "json")]
+    steps: bool,
+    /// Write JSON (documented in docs/experiments/hartstone.md)
+    #[arg(long)]
+    json: bool,
+    /// Draw the figures, as PNG
+    #[arg(long, value_name = "DIR")]
+    plot: Option<PathBuf>,
+    /// Write the plan of each step that runs, for `tierce sim`
+    #[arg(long, value_name = "DIR")]
+    plans: Option<PathBuf>,
+    /// Show what a board has printed instead of simulating: files with a line of JSON for each step
+    #[arg(long, value_name = "FILE", num_args = 1.., conflicts_with_all = ["plans", "step_ns"])]
+    results: Vec<PathBuf>,
+    #[command(flatten)]
+    settings: Settings,
+}
+
+/// What the schedulers and the machine are given.
+#[derive(clap::Args, Clone, Debug)]
+struct Settings {
+    /// Machine: CPU time of a switch to another task
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
+    switch: u64,
+    /// Machine: for a timer that goes off
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
+    timer: u64,
+    /// round-robin: turn of each task
+    #[arg(long, value_name = "TIME", default_value = "1ms", value_parser = duration)]
+    quantum: u64,
+    /// i-plus-pi, multiburst: set point of the round; 0ns: --burst for each task that wants the CPU
+    #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time)]
+    round: u64,
+    /// i-plus-pi, multiburst: nominal burst
+    #[arg(long, value_name = "TIME", default_value = "3ms", value_parser = duration)]
+    burst: u64,
+    /// i-plus-pi, multiburst: no burst is shorter
+    #[arg(long, value_name = "TIME", default_value = "100us", value_parser = duration)]
+    least_burst: u64,
+    /// i-plus-pi, multiburst: no burst is longer
+    #[arg(long, value_name = "TIME", default_value = "20ms", value_parser = duration)]
+    largest_burst: u64,
+    /// i-plus-pi: K_I
+    #[arg(long, value_name = "RATIO", default_value = "0.25", value_parser = gain)]
+    inner_gain: String,
+    /// i-plus-pi: K_R
+    #[arg(long, value_name = "RATIO", default_value = "0.9", value_parser = gain)]
+    outer_gain: String,
+    /// i-plus-pi: Z_R
+    #[arg(long, value_name = "RATIO", default_value = "0.88", value_parser = gain)]
+    outer_zero: String,
+    /// i-plus-pi, multiburst: shares: a number for each of the five tasks (others are as task 3), `load`, or `equal`
+    #[arg(long, value_name = "N,N,N,N,N|HOW", default_value = "2,20,156,1250,10000", value_parser = importance)]
+    importance: Importance,
+    /// multiburst: when a task runs after it wakes, one for each of the five tasks (others are as task 3), or one for all
+    #[arg(long, value_name = "WAKE,…", value_parser = wakes,
+        default_value = "end-of-round,end-of-round,after-burst,after-burst,immediate")]
+    wake: Wakes,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  tierce hartstone                                              all experiments, all schedulers
+  tierce hartstone --experiment 1 --scheduler edf --steps       30 steps without a miss: 100 % of the CPU
+  tierce hartstone --extended --plot figures                    120 s with an overload, as pictures
+  tierce hartstone --scheduler edf,multiburst --switch 20us --json
+  tierce hartstone --experiment 3 --scheduler edf --plans plans; tierce sim plans/experiment-3-step-7-edf.toml
+  tierce hartstone --results board.json --plot figures          what `make hartstone-board` has printed
+
+Exit codes: 0 done, whatever was missed; 2 bad input.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Experiment {
+    #[value(name = "1")]
+    One,
+    #[value(name = "2")]
+    Two,
+    #[value(name = "3")]
+    Three,
+    #[value(name = "4")]
+    Four,
+    All,
+}
+
+/// A scheduler, by the name of Hartstone's reports.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Scheduler {
+    RoundRobin,
+    Priority,
+    Edf,
+    IPlusPi,
+    Multiburst,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Chosen {
+    /// Turns of equal length
+    RoundRobin,
+    /// Fixed priorities, the faster the higher
+    Priority,
+    /// The earliest deadline first
+    Edf,
+    /// Rounds kept by control loops, a burst for each task
+    IPlusPi,
+    /// The same with several bursts in a round
+    Multiburst,
+    All,
+}
+
+impl Scheduler {
+    const ALL: [Self; 5] = [Self::RoundRobin, Self::Priority, Self::Edf, Self::IPlusPi, Self::Multiburst];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "round-robin",
+            Self::Priority => "priority",
+            Self::Edf => "edf",
+            Self::IPlusPi => "i-plus-pi",
+            Self::Multiburst => "multiburst",
+        }
+    }
+
+    /// In a picture.
+    fn shown(self) -> &'static str {
+        match self {
+            Self::RoundRobin => "Round robin",
+            Self::Priority => "Priority",
+            Self::Edf => "EDF",
+            Self::IPlusPi => "I+PI",
+            Self::Multiburst => "Multiburst",
+        }
+    }
+
+    fn named(name: &str) -> Option<Self> {
+        let name = if name == "fixed-priority" { "priority" } else { name };
+        Self::ALL.into_iter().find(|one| one.name() == name)
+    }
+
+    fn of(chosen: Chosen) -> Vec<Self> {
+        let one = match chosen {
+            Chosen::RoundRobin => Self::RoundRobin,
+            Chosen::Priority => Self::Priority,
+            Chosen::Edf => Self::Edf,
+            Chosen::IPlusPi => Self::IPlusPi,
+            Chosen::Multiburst => Self::Multiburst,
+            Chosen::All => return Self::ALL.to_vec(),
+        };
+        vec![one]
+    }
+}
+
+/// Relative shares.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Importance {
+    Load,
+    Equal,
+    Given([u64; 5]),
+}
+
+const IMPORTANCE_MAX: u64 = 10_000;
+
+fn importance(text: &str) -> Result<Importance, String> {
+    match text {
+        "load" => return Ok(Importance::Load),
+        "equal" => return Ok(Importance::Equal),
+        _ => {}
+    }
+    let number = |word: &str| word.parse().ok().filter(|number| (1..=IMPORTANCE_MAX).contains(number));
+    let numbers: Option<Vec<u64>> = text.split(',').map(number).collect();
+    let five = numbers.and_then(|numbers| numbers.try_into().ok());
+    five.map(Importance::Given)
+        .ok_or_else(|| format!("load, equal, or five numbers from 1 to {IMPORTANCE_MAX} with commas"))
+}
+
+/// A decimal number; what it may be is for the plan to say.
+fn gain(text: &str) -> Result<String, String> {
+    let decimal = text.chars().all(|c| c.is_ascii_digit() || c == '.') && text.parse::<f64>().is_ok();
+    if decimal {
+        Ok(text.into())
+    } else {
+        Err("a decimal number, such as 0.25".into())
+    }
+}
+
+/// Of each of the five tasks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Wakes([&'static str; 5]);
+
+const WAKES: [&str; 3] = ["immediate", "after-burst", "end-of-round"];
+
+fn wakes(text: &str) -> Result<Wakes, String> {
+    let known = |word: &str| WAKES.into_iter().find(|known| *known == word);
+    let words: Option<Vec<_>> = text.split(',').map(known).collect();
+    match words.as_deref() {
+        Some([one]) => Ok(Wakes([one; 5])),
+        Some([a, b, c, d, e]) => Ok(Wakes([a, b, c, d, e])),
+        _ => Err(format!("one or five of {} with commas", WAKES.join(", "))),
+    }
+}
+
+impl Settings {
+    /// What a result depends on beside the experiment.
+    fn in_json(&self, args: &Args) -> Value {
+        json!({
+            "kilo_whet_ns": pools::KILO_WHET_NS,
+            "step_ns": if args.extended { None } else { Some(args.step_ns) },
+            "stages_ns": if args.extended { Some(STAGES_NS) } else { None },
+            "costs": { "switch_ns": self.switch, "timer_ns": self.timer },
+            "round-robin": { "quantum_ns": self.quantum },
+            "i-plus-pi": { "round_ns": self.round, "burst_ns": self.burst, "least_burst_ns": self.least_burst,
+                "largest_burst_ns": self.largest_burst, "inner_gain": self.inner_gain, "outer_gain": self.outer_gain,
+                "outer_zero": self.outer_zero, "importance": self.shares_in_json() },
+            "multiburst": { "round_ns": self.round, "burst_ns": self.burst, "least_burst_ns": self.least_burst,
+                "largest_burst_ns": self.largest_burst, "importance": self.shares_in_json(), "wake": self.wake.0 },
+        })
+    }
+
+    fn shares_in_json(&self) -> Value {
+        match &self.importance {
+            Importance::Load => json!("load"),
+            Importance::Equal => json!("equal"),
+            Importance::Given(numbers) => json!(numbers),
+        }
+    }
+
+    fn in_words(&self) -> String {
+        let shares = match &self.importance {
+            Importance::Load => "by load".to_string(),
+            Importance::Equal => "equal".to_string(),
+            Importance::Given(numbers) => numbers.map(|number| number.to_string()).join(","),
+        };
+        let wake = if self.wake.0.iter().all(|wake| *wake == self.wake.0[0]) {
+            self.wake.0[0].to_string()
+        } else {
+            self.wake.0.join(",")
+        };
+        let round = match self.round {
+            0 => format!("{} per task", show_time(self.burst)),
+            ns => show_time(ns),
+        };
+        format!(
+            "A switch costs {}, a timer {}. Round robin: turns of {}. I+PI and Multiburst: rounds of {round}, bursts of {} to {}, \
+             importance {shares}; K_I {}, K_R {}, Z_R {}; wake {wake}.",
+            show_time(self.switch),
+            show_time(self.timer),
+            show_time(self.quantum),
+            show_time(self.least_burst),
+            show_time(self.largest_burst),
+            self.inner_gain,
+            self.outer_gain,
+            self.outer_zero
+        )
+    }
+
+    /// The shares of tasks, the first five of which are those of the baseline.
+    fn shares(&self, tasks: &[Task]) -> Vec<u64> {
+        let asked = |task: &Task| task.centihertz * task.kilo_whets;
+        let most = tasks.iter().map(asked).max().unwrap_or(1);
+        let share = |(at, task): (usize, &Task)| match &self.importance {
+            Importance::Load => (asked(task) * 1000).div_ceil(most),
+            Importance::Equal => 100,
+            Importance::Given(numbers) => *numbers.get(at).unwrap_or(&numbers[2]),
+        };
+        tasks.iter().enumerate().map(share).collect()
+    }
+
+    /// A plan in which each task has the load that is written here. `tasks`: the most that they ask for.
+    fn plan(&self, scheduler: Scheduler, tasks: &[Task], loads: &[String], title: &str) -> String {
+        let mut text = format!("# {title}\n\n");
+        if self.switch > 0 || self.timer > 0 {
+            let (switch, timer) = (show_time(self.switch), show_time(self.timer));
+            let _ = writeln!(text, "[machine]\ncosts = {{ switch = \"{switch}\", timer = \"{timer}\" }}\n");
+        }
+        let policy = if scheduler == Scheduler::Priority { "fixed-priority" } else { scheduler.name() };
+        let _ = writeln!(text, "[node.cpu0]\npolicy = \"{policy}\"\ncpu = 0");
+        if scheduler == Scheduler::RoundRobin {
+            let _ = writeln!(text, "quantum = \"{}\"", show_time(self.quantum));
+        }
+        if matches!(scheduler, Scheduler::IPlusPi | Scheduler::Multiburst) {
+            for (name, ns) in [
+                ("round", self.round),
+                ("burst", self.burst),
+                ("least_burst", self.least_burst),
+                ("largest_burst", self.largest_burst),
+            ] {
+                let _ = writeln!(text, "{name} = \"{}\"", show_time(ns));
+            }
+        }
+        if scheduler == Scheduler::IPlusPi {
+            for (name, gain) in [
+                ("inner_gain", &self.inner_gain),
+                ("outer_gain", &self.outer_gain),
+                ("outer_zero", &self.outer_zero),
+            ] {
+                let _ = writeln!(text, "{name} = \"{gain}\"");
+            }
+        }
+        let shares = self.shares(tasks);
+        for (at, (task, load)) in tasks.iter().zip(loads).enumerate() {
+            let slower = tasks.iter().filter(|other| other.centihertz < task.centihertz).count();
+            let share = shares[at];
+            let wake = self.wake.0.get(at).unwrap_or(&self.wake.0[2]);
+            let edge = match scheduler {
+                Scheduler::RoundRobin | Scheduler::Edf => String::new(),
+                Scheduler::Priority => format!(" priority = {} ", slower + 1),
+                Scheduler::IPlusPi => format!(" importance = {share} "),
+                Scheduler::Multiburst => format!(" importance = {share}, wake = \"{wake}\" "),
+            };
+            let _ = writeln!(text, "\n[task.{}]\nunder.cpu0 = {{{edge}}}\nload = {load}", task.name);
+        }
+        text
+    }
+
+    /// The plan of a step.
+    fn step_plan(&self, experiment: u32, step: u32, scheduler: Scheduler) -> String {
+        let tasks = pool(experiment, step);
+        let name = scheduler.name();
+        let title = format!(
+            "Hartstone PH, experiment {experiment}, step {step}: {} of a CPU, {name}",
+            percent(&load(&tasks))
+        );
+        let loads: Vec<_> = tasks.iter().map(|task| format!("{{ {}, soft = true }}", jobs(task))).collect();
+        self.plan(scheduler, &tasks, &loads, &title)
+    }
+
+    /// The plan of the extended version.
+    fn extended_plan(&self, experiment: u32, scheduler: Scheduler) -> String {
+        let pools = stages(experiment).map(|step| pool(experiment, step));
+        let load_of = |tasks: &[Task]| percent(&load(tasks));
+        let title = format!(
+            "Hartstone PH, extended, experiment {experiment}: {} of a CPU, from 30 s {}, from 45 s {}, {}",
+            load_of(&pools[0]),
+            load_of(&pools[1]),
+            load_of(&pools[2]),
+            scheduler.name()
+        );
+        let most = &pools[1];
+        let staged = |task: &Task| {
+            let of = |tasks: &[Task]| tasks.iter().find(|one| one.name == task.name).map(jobs);
+            let [first, second, third] = [of(&pools[0]), of(most), of(&pools[2])];
+            if let Some(always) = first.clone().filter(|_| first == second && second == third) {
+                return format!("{{ {always}, soft = true }}");
+            }
+            let until = |end_ns: u64, jobs: Option<String>| {
+                let jobs = jobs.map_or(String::new(), |jobs| format!(", {jobs}"));
+                format!("{{ until = \"{}\"{jobs} }}", show_time(end_ns))
+            };
+            format!(
+                "{{ stages = [{}, {}, {{ {} }}], soft = true }}",
+                until(STAGES_NS[0], first),
+                until(STAGES_NS[1], second),
+                third.unwrap_or_default()
+            )
+        };
+        let loads: Vec<_> = most.iter().map(staged).collect();
+        self.plan(scheduler, most, &loads, &title)
+    }
+}
+
+fn jobs(task: &Task) -> String {
+    format!("period = \"{}\", work = \"{}\"", show_time(task.period_ns()), show_time(task.work_ns()))
+}
+
+/// What was counted in a step, or in a stage of the extended version.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Counts {
+    ns: u64,
+    jobs: u64,
+    misses: u64,
+    switches: u64,
+    /// Misses of each task.
+    tasks: Vec<(String, u64)>,
+}
+
+impl Counts {
+    fn of(simulation: &Simulation) -> Self {
+        let report = simulation.report();
+        Self {
+            ns: report.elapsed_ns,
+            jobs: report.tasks.iter().map(|task| task.released).sum(),
+            misses: report.tasks.iter().map(|task| task.misses).sum(),
+            switches: report.cpus.iter().map(|cpu| cpu.switches).sum(),
+            tasks: report.tasks.iter().map(|task| (task.name.clone(), task.misses)).collect(),
+        }
+    }
+
+    fn since(&self, before: &Self) -> Self {
+        let earlier = |name: &str| before.tasks.iter().find(|task| task.0 == name).map_or(0, |task| task.1);
+        Self {
+            ns: self.ns - before.ns,
+            jobs: self.jobs - before.jobs,
+            misses: self.misses - before.misses,
+            switches: self.switches - before.switches,
+            tasks: self.tasks.iter().map(|task| (task.0.clone(), task.1 - earlier(&task.0))).collect(),
+        }
+    }
+}
+
+/// One experiment under one scheduler: its steps, or the stages of the extended version.
+#[derive(Clone, Debug)]
+struct Run {
+    experiment: u32,
+    scheduler: Scheduler,
+    extended: bool,
+    steps: Vec<(u32, Counts)>,
+}
+
+impl Run {
+    /// Steps after the baseline without a miss; without meaning in the extended version.
+    fn iterations(&self) -> Option<u32> {
+        let passed = self.steps.iter().take_while(|step| step.1.misses == 0).map(|step| step.0);
+        (!self.extended).then(|| passed.last().unwrap_or(0))
+    }
+
+    fn missed_in_the_baseline(&self) -> bool {
+        !self.extended && self.steps.first().is_some_and(|step| step.1.misses > 0)
+    }
+
+    /// In the step that ended it, or in all of the extended version.
+    fn misses(&self) -> u64 {
+        self.steps.iter().map(|step| step.1.misses).sum()
+    }
+
+    /// Over all steps.
+    fn switches_per_second(&self) -> f64 {
+        let switches: u64 = self.steps.iter().map(|step| step.1.switches).sum();
+        let ns: u64 = self.steps.iter().map(|step| step.1.ns).sum();
+        switches as f64 * 1e9 / ns.max(1) as f64
+    }
+
+    fn in_json(&self) -> Value {
+        let step = |(step, counts): &(u32, Counts)| {
+            let mut value = json!({
+                "step": step, "load": (exact_load(self.experiment, *step)), "ns": counts.ns, "misses": counts.misses,
+                "switches": counts.switches, "jobs": counts.jobs,
+            });
+            if !counts.tasks.is_empty() {
+                let tasks = counts.tasks.iter().map(|(name, misses)| (name.clone(), json!(misses)));
+                value["misses_of_tasks"] = Value::Object(tasks.collect());
+            }
+            value
+        };
+        json!({
+            "experiment": self.experiment, "scheduler": self.scheduler.name(), "extended": self.extended,
+            "iterations_to_first_miss": self.iterations(), "missed_in_the_baseline": self.missed_in_the_baseline(),
+            "misses": self.misses(), "switches_per_second": self.switches_per_second(),
+            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
+        })
+    }
+}
+
+/// `0.48`.
+fn exact_load(experiment: u32, step: u32) -> f64 {
+    let of = |task: Task| task.centihertz * task.kilo_whets;
+    // In hundredths of a kilo-whet per second, of which a second has 80,000.
+    pool(experiment, step).into_iter().map(of).sum::<u64>() as f64 / 80_000.0
+}
+
+/// Plays plans, and writes them.
+struct Player<'a> {
+    args: &'a Args,
+}
+
+impl Player<'_> {
+    fn simulation(&self, text: &str, name: &str) -> Result<Simulation> {
+        if let Some(folder) = &self.args.plans {
+            let path = folder.join(name);
+            std::fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        }
+        let plan = match Plan::parse(text, name) {
+            Ok(plan) => plan,
+            Err(faults) => bail!("settings_make_a_plan: {}", faults.to_string().trim_end()),
+        };
+        let verdict = plan.admit().faults(&plan).to_string();
+        Simulation::new(&plan, Options::default())
+            .with_context(|| format!("settings_make_a_plan: {}", verdict.trim_end()))
+    }
+
+    fn step(&self, experiment: u32, step: u32, scheduler: Scheduler) -> Result<Counts> {
+        let text = self.args.settings.step_plan(experiment, step, scheduler);
+        let name = format!("experiment-{experiment}-step-{step}-{}.toml", scheduler.name());
+        let mut simulation = self.simulation(&text, &name)?;
+        simulation.run_until(self.args.step_ns)?;
+        Ok(Counts::of(&simulation))
+    }
+
+    fn steps(&self, experiment: u32, scheduler: Scheduler) -> Result<Run> {
+        let mut steps = Vec::new();
+        for step in 0..=STEPS_MAX {
+            let counts = self.step(experiment, step, scheduler)?;
+            let missed = counts.misses > 0;
+            steps.push((step, counts));
+            if missed {
+                break;
+            }
+        }
+        Ok(Run { experiment, scheduler, extended: false, steps })
+    }
+
+    fn extended(&self, experiment: u32, scheduler: Scheduler) -> Result<Run> {
+        let text = self.args.settings.extended_plan(experiment, scheduler);
+        let mut simulation =
+            self.simulation(&text, &format!("extended-{experiment}-{}.toml", scheduler.name()))?;
+        let (mut steps, mut before) = (Vec::new(), Counts::default());
+        for (step, until_ns) in stages(experiment).into_iter().zip(STAGES_NS) {
+            simulation.run_until(until_ns)?;
+            let counts = Counts::of(&simulation);
+            steps.push((step, counts.since(&before)));
+            before = counts;
+        }
+        Ok(Run { experiment, scheduler, extended: true, steps })
+    }
+}
+
+/// What a board has printed: of each line of JSON that tells of a step, its counts. Other lines are its own business.
+fn read_results(files: &[PathBuf]) -> Result<Vec<Run>> {
+    let mut runs: Vec<Run> = Vec::new();
+    for path in files {
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        for (number, line) in text.lines().enumerate() {
+            let Ok(value) = serde_json::from_str::<Value>(line.trim()) else { continue };
+            if value.get("experiment").is_none() {
+                continue;
+            }
+            let at = || format!("{}:{}", path.display(), number + 1);
+            take_result(&mut runs, &value)
+                .map_err(|what| anyhow::anyhow!("result_must_be_a_step: {}: {what}", at()))?;
+        }
+    }
+    ensure!(!runs.is_empty(), "results_have_a_step: no line of JSON that tells of a step");
+    let key = |run: &Run| {
+        (run.extended, run.experiment, Scheduler::ALL.iter().position(|one| *one == run.scheduler))
+    };
+    runs.sort_by_key(key);
+    runs.iter_mut().for_each(|run| run.steps.sort_by_key(|step| step.0));
+    Ok(runs)
+}
+
+fn take_result(runs: &mut Vec<Run>, value: &Value) -> Result<(), String> {
+    let number = |name: &str| value[name].as_u64().ok_or_else(|| format!("`{name}` is missing"));
+    let experiment = number("experiment")? as u32;
+    if !EXPERIMENTS.contains(&experiment) {
+        return Err(format!("experiment {experiment}, bound 1 to 4"));
+    }
+    let scheduler = value["scheduler"].as_str().and_then(Scheduler::named).ok_or("no such `scheduler`")?;
+    let extended = value["extended"].as_bool().unwrap_or(false);
+    let step = number("step")?;
+    if step > STEPS_MAX.into() {
+        return Err(format!("step {step}, bound {STEPS_MAX}"));
+    }
+    let counts = Counts {
+        ns: number("ns")?,
+        jobs: value["jobs"].as_u64().unwrap_or(0),
+        misses: number("misses")?,
+        switches: number("switches")?,
+        tasks: Vec::new(),
+    };
+    let known =
+        |run: &&mut Run| (run.experiment, run.scheduler, run.extended) == (experiment, scheduler, extended);
+    let step = (step as u32, counts);
+    match runs.iter_mut().find(known) {
+        Some(run) => run.steps.push(step),
+        None => runs.push(Run { experiment, scheduler, extended, steps: vec![step] }),
+    }
+    Ok(())
+}
+
+/// Run `tierce hartstone`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    for folder in [&args.plans, &args.plot].into_iter().flatten() {
+        std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
+    }
+    let runs = if args.results.is_empty() { simulate(&args)? } else { read_results(&args.results)? };
+    if args.json {
+        let settings = if args.results.is_empty() { args.settings.in_json(&args) } else { Value::Null };
+        let runs: Vec<_> = runs.iter().map(Run::in_json).collect();
+        let value = json!({ "version": VERSION, "settings": settings, "runs": runs });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    } else {
+        print!("{}", tables(&runs, &args));
+    }
+    if let Some(folder) = &args.plot {
+        figures::write(&runs, folder)?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn simulate(args: &Args) -> Result<Vec<Run>> {
+    let experiments: Vec<u32> = match args.experiment {
+        Experiment::All => EXPERIMENTS.to_vec(),
+        one => vec![one as u32 + 1],
+    };
+    let chosen: Vec<_> = args.scheduler.iter().flat_map(|one| Scheduler::of(*one)).collect();
+    let player = Player { args };
+    let mut runs = Vec::new();
+    for experiment in experiments {
+        for scheduler in Scheduler::ALL.into_iter().filter(|one| chosen.contains(one)) {
+            let played = if args.extended {
+                player.extended(experiment, scheduler)
+            } else {
+                player.steps(experiment, scheduler)
+            };
+            runs.push(played?);
+        }
+    }
+    Ok(runs)
+}
+
+fn tables(runs: &[Run], args: &Args) -> String {
+    let mut text = String::new();
+    if args.results.is_empty() {
+        let _ = writeln!(text, "{}", args.settings.in_words());
+    }
+    for extended in [false, true] {
+        for experiment in EXPERIMENTS {
+            let of: Vec<_> =
+                runs.iter().filter(|run| run.extended == extended && run.experiment == experiment).collect();
+            match of[..] {
+                [] => {}
+                _ if extended => extended_table(&mut text, experiment, &of, args),
+                _ => table(&mut text, experiment, &of, args),
+            }
+        }
+    }
+    text
+}
+
+fn table(text: &mut String, experiment: u32, runs: &[&Run], args: &Args) {
+    let _ = writeln!(text, "\nExperiment {experiment}: {}\n", pools::title(experiment));
+    let _ = writeln!(text, "  scheduler      iterations   load   first miss  misses there  switches/s");
+    let share = |step: u32| percent(&load(&pool(experiment, step)));
+    for run in runs {
+        let passed = if run.missed_in_the_baseline() { None } else { run.iterations() };
+        let missed = run.steps.iter().find(|step| step.1.misses > 0);
+        let _ = writeln!(
+            text,
+            "  {:<13}  {:>10}  {:>7}  {:>9}  {:>12}  {:>10.0}",
+            run.scheduler.name(),
+            passed.map_or("none".into(), |passed| passed.to_string()),
+            passed.map_or(String::new(), share),
+            missed.map_or("none".into(), |step| share(step.0)),
+            missed.map_or(0, |step| step.1.misses),
+            run.switches_per_second()
+        );
+    }
+    if args.steps {
+        for run in runs {
+            let _ =
+                writeln!(text, "\n  {}\n  step     load    jobs  misses  switches/s", run.scheduler.name());
+            for (step, counts) in &run.steps {
+                let per_second = counts.switches as f64 * 1e9 / counts.ns.max(1) as f64;
+                let _ = writeln!(
+                    text,
+                    "  {step:>4}  {:>7}  {:>6}  {:>6}  {per_second:>10.0}",
+                    share(*step),
+                    counts.jobs,
+                    counts.misses
+                );
+            }
+        }
+    }
+}
+
+fn extended_table(text: &mut String, experiment: u32, runs: &[&Run], args: &Args) {
+    let loads = stages(experiment).map(|step| percent(&load(&pool(experiment, step))));
+    let [first, second, third] = loads;
+    let _ = writeln!(
+        text,
+        "\nExtended, experiment {experiment}: {first} of the CPU until 30 s, {second} until 45 s, {third} until 120 s\n"
+    );
+    let _ = writeln!(text, "  scheduler      misses  before    in  after the overload   jobs  switches/s");
+    for run in runs {
+        let parts = match &run.steps[..] {
+            [a, b, c] => [a, b, c].map(|part| part.1.misses.to_string()),
+            _ => Default::default(),
+        };
+        let jobs: u64 = run.steps.iter().map(|step| step.1.jobs).sum();
+        let [before, within, after] = parts;
+        let _ = writeln!(
+            text,
+            "  {:<13}  {:>6}  {before:>6}  {within:>4}  {after:>18}  {jobs:>5}  {:>10.0}",
+            run.scheduler.name(),
+            run.misses(),
+            run.switches_per_second()
+        );
+    }
+    if args.steps {
+        for run in runs {
+            let missed = |counts: &Counts| {
+                let tasks: Vec<_> =
+                    counts.tasks.iter().map(|(name, misses)| format!("{name} {misses}")).collect();
+                tasks.join(", ")
+            };
+            let _ = writeln!(text, "\n  {}: misses of each task", run.scheduler.name());
+            for (step, counts) in &run.steps {
+                let _ = writeln!(text, "  step {step:>2}: {}", missed(counts));
+            }
+        }
+    }
+}
