@@ -1,0 +1,361 @@
+//! The simulations of Golchin 2017 (Multiburst) with the policies themselves.
+//!
+//! Section 4.1: threads 1 and 2 always want the CPU, thread 3 works 10 ms and sleeps 20 ms; rounds of 3 ms, equal shares, from round
+//! 51 on 20, 40 and 40 %. Figures 3.8 and 3.9: four tasks of equal shares, of which the third works some instructions and sleeps; it
+//! must have the CPU within 1 ms of waking up.
+//!
+//! usage: bench-multiburst FOLDER
+
+#[allow(dead_code)]
+#[path = "../../../crates/tierce-cli/src/picture.rs"]
+mod picture;
+
+use anyhow::{ensure, Context, Result};
+use picture::{Anchor, Colour, Part, Picture, Text};
+use std::path::Path;
+use tierce_plan::Plan;
+use tierce_sim::{Options, Simulation};
+use tierce_trace::{Event, Kind};
+
+const MS: u64 = 1_000_000;
+const INK: Colour = [40, 40, 40];
+const GRID: Colour = [215, 215, 215];
+const COLOURS: [Colour; 4] = [[55, 114, 176], [221, 150, 60], [183, 58, 72], [106, 153, 78]];
+
+fn main() -> Result<()> {
+    let folder = std::env::args().nth(1).context("usage: bench-multiburst FOLDER")?;
+    let folder = Path::new(&folder);
+    let rounds = section_4_1()?;
+    drawn_rounds(&rounds).write(&folder.join("multiburst-rounds.png"))?;
+    drawn_bursts(&rounds).write(&folder.join("multiburst-bursts.png"))?;
+    let shown: Vec<_> = EXAMPLES.iter().map(example).collect::<Result<_>>()?;
+    drawn_example(&shown).write(&folder.join("multiburst-example.png"))
+}
+
+fn simulation(text: &str, trace: bool) -> Result<Simulation> {
+    let plan = match Plan::parse(text, "plan") {
+        Ok(plan) => plan,
+        Err(faults) => anyhow::bail!("{faults}"),
+    };
+    Ok(Simulation::new(&plan, Options { seed: 1, trace, ..Options::default() })?)
+}
+
+// ---- section 4.1 -----------------------------------------------------------------------------------------------------
+
+const ROUNDS: usize = 100;
+const SET_POINT_NS: u64 = 3 * MS;
+
+/// What a round was.
+#[derive(Default, Clone)]
+struct Round {
+    length_ns: u64,
+    correction_ns: i64,
+    /// Of each thread: what it was given, and what it used.
+    desired_ns: [u64; 3],
+    actual_ns: [u64; 3],
+    /// Thread 3 woke up in it.
+    woke: bool,
+}
+
+fn section_4_1() -> Result<Vec<Round>> {
+    let text = "
+        [node.cpu0]
+        policy = \"multiburst\"
+        cpu = 0
+        round = \"3ms\"
+        burst = \"1ms\"
+        [task.t1]
+        under.cpu0 = { importance = 100, wake = \"immediate\" }
+        load = \"busy\"
+        [task.t2]
+        under.cpu0 = { importance = 100, wake = \"immediate\" }
+        load = \"busy\"
+        [task.t3]
+        under.cpu0 = { importance = 100, wake = \"immediate\" }
+        load = { phases = [{ run = \"10ms\" }, { sleep = \"20ms\" }] }";
+    let mut sim = simulation(text, true)?;
+    let ids = sim.ids().clone();
+    let node = ids.nodes[0];
+    let (mut rounds, mut current) = (Vec::new(), Round::default());
+    let mut clock = sim.graph().node(node).clock;
+    let (mut before, mut shared) = ([0; 3], false);
+    let mut events = Vec::new();
+    while rounds.len() <= ROUNDS {
+        ensure!(sim.step()?, "the simulation ended");
+        events.extend(sim.take_events());
+        let woke = |event: &Event| event.kind == Kind::Request as u16 && event.a == ids.tasks[2];
+        let woken = events.drain(..).any(|event| woke(&event) && sim.now_ns() > 0);
+        let n = sim.graph().node(node);
+        let used = |task: usize| sim.graph().node(ids.tasks[task]).ran_ns;
+        if n.clock != clock {
+            ensure!(n.clock == clock + 1, "a round was passed over");
+            clock = n.clock;
+            for task in 0..3 {
+                current.actual_ns[task] = used(task) - before[task];
+                before[task] = used(task);
+            }
+            current.length_ns = current.actual_ns.iter().sum();
+            let next = Round { correction_ns: n.rounds.correction_ns, ..Round::default() };
+            rounds.push(std::mem::replace(&mut current, next));
+        }
+        // In round 50, when threads 1 and 2 have their bursts: round 51 is the first with the new shares.
+        if rounds.len() == 50 && !shared && current.desired_ns[..2].iter().all(|ns| *ns > 0) {
+            shared = true;
+            let edges = ids.edges.clone();
+            sim.control(|graph, now| {
+                for (edge, share) in edges.iter().zip([100, 200, 200]) {
+                    graph.set(*edge, [share, 0, 0, 0], now).expect("importance within its range");
+                }
+            })?;
+        }
+        current.woke |= woken;
+        for task in 0..3 {
+            let [_, round, burst_ns, ..] = sim.graph().edge(ids.edges[task]).policy;
+            if round == clock && current.desired_ns[task] == 0 {
+                current.desired_ns[task] = burst_ns;
+            }
+        }
+    }
+    rounds.remove(0);
+    let rounds: Vec<_> = rounds.into_iter().take(ROUNDS).collect();
+    println!("Section 4.1: round, its length, the correction, bursts given and used (us)");
+    for (at, round) in rounds.iter().enumerate() {
+        let us = |ns: [u64; 3]| ns.map(|ns| format!("{:4}", ns / 1000)).join(" ");
+        println!(
+            "{:3}  {:5} {:6}   {}   {}{}",
+            at + 1,
+            round.length_ns / 1000,
+            round.correction_ns / 1000,
+            us(round.desired_ns),
+            us(round.actual_ns),
+            if round.woke { "   thread 3 wakes" } else { "" }
+        );
+    }
+    let woken: Vec<_> =
+        rounds.iter().enumerate().filter(|(_, round)| round.woke).map(|(at, _)| at + 1).collect();
+    let off = |round: &&Round| round.length_ns.abs_diff(SET_POINT_NS) > 1000;
+    let off = rounds.iter().filter(off).count();
+    println!("thread 3 wakes up in rounds {woken:?}; {off} of {ROUNDS} rounds are more than 1 us off 3 ms\n");
+    Ok(rounds)
+}
+
+fn text(at: (f32, f32), size: f32, anchor: Anchor, words: impl Into<String>) -> Part {
+    Part::Text(Text { at, size, anchor, colour: INK, turned: false, words: words.into() })
+}
+
+fn line(points: Vec<(f32, f32)>, width: f32, colour: Colour, dashed: bool) -> Part {
+    Part::Line { points, width, colour, dashed }
+}
+
+/// One value for each round, above each other as steps; times in ns.
+struct Panel<'a> {
+    title: &'a str,
+    least: i64,
+    most: i64,
+    every: i64,
+    lines: Vec<(&'a str, Colour, bool, Vec<i64>)>,
+}
+
+const LEFT: f32 = 60.0;
+const WIDE: f32 = 720.0;
+
+impl Panel<'_> {
+    fn draw(&self, top: f32, high: f32, parts: &mut Vec<Part>) {
+        let bottom = top + high;
+        let y = |ns: i64| {
+            bottom
+                - (ns.clamp(self.least, self.most) - self.least) as f32 / (self.most - self.least) as f32
+                    * high
+        };
+        let x = |round: usize| LEFT + round as f32 / ROUNDS as f32 * WIDE;
+        parts.push(text((LEFT, top - 10.0), 13.0, Anchor::Start, self.title));
+        let mut at = self.least;
+        while at <= self.most {
+            parts.push(line(vec![(LEFT, y(at)), (LEFT + WIDE, y(at))], 1.0, GRID, false));
+            parts.push(text((LEFT - 6.0, y(at) + 4.0), 11.0, Anchor::End, format!("{}", at as f64 / 1e6)));
+            at += self.every;
+        }
+        for round in (0..=ROUNDS).step_by(10) {
+            parts.push(text((x(round), bottom + 16.0), 11.0, Anchor::Middle, format!("{round}")));
+        }
+        let mut key = LEFT + WIDE - 130.0 * self.lines.len() as f32;
+        for (name, colour, dashed, values) in &self.lines {
+            let points =
+                values.iter().enumerate().flat_map(|(at, ns)| [(x(at), y(*ns)), (x(at + 1), y(*ns))]);
+            parts.push(line(points.collect(), 1.6, *colour, *dashed));
+            parts.push(line(vec![(key, top - 14.0), (key + 18.0, top - 14.0)], 2.0, *colour, *dashed));
+            parts.push(text((key + 24.0, top - 10.0), 12.0, Anchor::Start, *name));
+            key += 130.0;
+        }
+    }
+}
+
+fn panels(all: &[Panel], high: f32) -> Picture {
+    let mut parts = Vec::new();
+    let mut top = 34.0;
+    for panel in all {
+        panel.draw(top, high, &mut parts);
+        top += high + 58.0;
+    }
+    parts.push(text((LEFT + WIDE / 2.0, top - 24.0), 12.0, Anchor::Middle, "round"));
+    Picture { width: LEFT + WIDE + 20.0, height: top - 12.0, parts }
+}
+
+fn drawn_rounds(rounds: &[Round]) -> Picture {
+    let lengths = rounds.iter().map(|round| round.length_ns as i64).collect();
+    let corrections = rounds.iter().map(|round| round.correction_ns).collect();
+    let ms = MS as i64;
+    let of = |title, least, most, line| Panel { title, least, most, every: ms, lines: vec![line] };
+    panels(
+        &[
+            of("Round duration (ms)", 0, 5 * ms, ("duration", COLOURS[0], false, lengths)),
+            of("Burst correction (ms)", -2 * ms, 3 * ms, ("correction", COLOURS[2], false, corrections)),
+        ],
+        150.0,
+    )
+}
+
+fn drawn_bursts(rounds: &[Round]) -> Picture {
+    let titles = ["Thread 1 (ms)", "Thread 2 (ms)", "Thread 3, 10 ms of work and 20 ms of sleep (ms)"];
+    let ms = MS as i64;
+    let panel = |task: usize| Panel {
+        title: titles[task],
+        least: 0,
+        most: 3 * ms,
+        every: ms / 2,
+        lines: vec![
+            (
+                "desired",
+                [150, 150, 150],
+                true,
+                rounds.iter().map(|round| round.desired_ns[task] as i64).collect(),
+            ),
+            (
+                "actual",
+                COLOURS[task],
+                false,
+                rounds.iter().map(|round| round.actual_ns[task] as i64).collect(),
+            ),
+        ],
+    };
+    panels(&[panel(0), panel(1), panel(2)], 110.0)
+}
+
+// ---- figures 3.8 and 3.9 ---------------------------------------------------------------------------------------------
+
+/// Policy, burst, and when the third task runs after it wakes.
+struct Example {
+    title: &'static str,
+    policy: &'static str,
+    burst_us: u64,
+    edge: &'static str,
+}
+
+const EXAMPLES: [Example; 3] = [
+    Example { title: "I+PI, bursts of 1 ms", policy: "i-plus-pi", burst_us: 1000, edge: "importance = 100" },
+    Example {
+        title: "I+PI, bursts of 200 µs", policy: "i-plus-pi", burst_us: 200, edge: "importance = 100"
+    },
+    Example {
+        title: "Multiburst, bursts of 1 ms, after-burst",
+        policy: "multiburst",
+        burst_us: 1000,
+        edge: "importance = 100, wake = \"after-burst\"",
+    },
+];
+
+const WORK_NS: u64 = 10_000;
+const LENGTH_NS: u64 = 100_000 * MS;
+
+struct Shown {
+    title: String,
+    /// Task, from, until.
+    runs: Vec<(usize, u64, u64)>,
+    /// When the third wakes.
+    wakes: Vec<u64>,
+}
+
+/// How often the CPU switches, and how long the third waits: it sleeps between 1 and 20 ms, so that it wakes at any point of a round.
+fn example(of: &Example) -> Result<Shown> {
+    let Example { title, policy, burst_us, edge } = of;
+    let mut plan = format!(
+        "[node.cpu0]\npolicy = \"{policy}\"\ncpu = 0\nround = \"0ns\"\nburst = \"{burst_us}us\"\nleast_burst = \"10us\"\n\
+         largest_burst = \"{}us\"\n",
+        10 * burst_us
+    );
+    for task in 1..=4 {
+        let load = match task {
+            3 => "{ phases = [{ run = \"10us\" }, { sleep = { min = \"1ms\", max = \"20ms\" } }], deadline = \"1010us\", soft = true }",
+            _ => "\"busy\"",
+        };
+        plan += &format!("[task.t{task}]\nunder.cpu0 = {{ {edge} }}\nload = {load}\n");
+    }
+    let mut sim = simulation(&plan, false)?;
+    sim.run_until(LENGTH_NS)?;
+    let report = sim.report();
+    let third = &report.tasks[2];
+    let waits = third.response_ns.as_ref().context("the third task had no job")?;
+    println!(
+        "{title}: {:.0} switches per second, of {:.0} wake-ups; the third task waits {:.0} us on average, at most {:.0} us; {} of {} times \
+         longer than 1 ms",
+        report.cpus[0].switches as f64 * 1e9 / LENGTH_NS as f64,
+        third.jobs as f64 * 1e9 / LENGTH_NS as f64,
+        (waits.avg - WORK_NS) as f64 / 1e3,
+        (waits.max - WORK_NS) as f64 / 1e3,
+        third.misses,
+        third.jobs
+    );
+    let mut sim = simulation(&plan, true)?;
+    let ids = sim.ids().tasks.clone();
+    sim.run_until(SHOWN_NS.1)?;
+    let (mut runs, mut wakes) = (Vec::new(), Vec::new());
+    let mut running: Option<(usize, u64)> = None;
+    for event in sim.take_events() {
+        if event.kind == Kind::Decision as u16 {
+            if let Some((task, from)) = running.take() {
+                runs.push((task, from, event.now_ns));
+            }
+            running = ids.iter().position(|id| *id == event.a).map(|task| (task, event.now_ns));
+        }
+        if event.kind == Kind::Request as u16 && event.a == ids[2] && event.now_ns > 0 {
+            wakes.push(event.now_ns);
+        }
+    }
+    runs.extend(running.map(|(task, from)| (task, from, SHOWN_NS.1)));
+    Ok(Shown { title: (*title).to_string(), runs, wakes })
+}
+
+/// The part that is drawn.
+const SHOWN_NS: (u64, u64) = (0, 24 * MS);
+
+fn drawn_example(all: &[Shown]) -> Picture {
+    let (row, mut top, mut parts) = (16.0, 34.0, Vec::new());
+    let x = |ns: u64| {
+        LEFT + (ns.clamp(SHOWN_NS.0, SHOWN_NS.1) - SHOWN_NS.0) as f32 / (SHOWN_NS.1 - SHOWN_NS.0) as f32
+            * WIDE
+    };
+    for shown in all {
+        parts.push(text((LEFT, top - 10.0), 13.0, Anchor::Start, shown.title.clone()));
+        for task in 0..4 {
+            let y = top + task as f32 * row;
+            parts.push(text((LEFT - 8.0, y + 11.0), 11.0, Anchor::End, format!("task {}", task + 1)));
+            parts.push(line(vec![(LEFT, y + row - 2.0), (LEFT + WIDE, y + row - 2.0)], 1.0, GRID, false));
+        }
+        for (task, from, until) in shown.runs.iter().filter(|run| run.2 > SHOWN_NS.0) {
+            let (left, y) = (x(*from), top + *task as f32 * row);
+            let right = x(*until).max(left + 1.2);
+            let points = vec![(left, y), (right, y), (right, y + row - 4.0), (left, y + row - 4.0)];
+            parts.push(Part::Area { points, colour: COLOURS[*task] });
+        }
+        let foot = top + 4.0 * row;
+        for wake in shown.wakes.iter().filter(|at| (SHOWN_NS.0..SHOWN_NS.1).contains(at)) {
+            parts.push(line(vec![(x(*wake), top - 4.0), (x(*wake), foot)], 1.0, COLOURS[2], true));
+        }
+        for ms in (SHOWN_NS.0 / MS..=SHOWN_NS.1 / MS).step_by(2) {
+            parts.push(text((x(ms * MS), foot + 12.0), 11.0, Anchor::Middle, format!("{ms} ms")));
+        }
+        top = foot + 52.0;
+    }
+    parts.push(text((LEFT, top - 22.0), 12.0, Anchor::Start, "dashed: the third task wakes up"));
+    Picture { width: LEFT + WIDE + 20.0, height: top - 8.0, parts }
+}
