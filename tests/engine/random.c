@@ -94,6 +94,10 @@ static void stage_node(u32 kind)
 		S.stage[1] = 10000 + below(below(8) ? 5000000 : 2000000000);
 		S.stage[2] = 10000 + below(1000000);
 		S.stage[3] = 10000 + below(below(8) ? 20000000 : 2000000000); /* it may be below the least */
+		if (!below(8)) {
+			S.stage[0] = 60000000000ull;
+			S.stage[1] = S.stage[3] = 10000000000ull;
+		}
 		break;
 	}
 }
@@ -305,7 +309,11 @@ static void step(void)
 		}
 		break;
 	case 7:
-	case 8: now += below(4) ? below(100000) : roll() % 20000000; break;
+	case 8:
+		if (!below(500))
+			now += roll() % (1ull << 42);
+		now += below(4) ? below(100000) : roll() % 20000000;
+		break;
 	case 9:
 		if (S.cpu[cpu].until_ns > now && S.cpu[cpu].until_ns < now + 1000000000)
 			now = S.cpu[cpu].until_ns;
