@@ -660,7 +660,9 @@ static void wakes_cost(void *argument)
 /* A register of the FPU is in use, so all of them are saved at a switch. */
 static void floats_cost(void *argument)
 {
+#ifdef __ARM_FP
 	__asm__ volatile("vmov.f32 s0, #1.0" ::: "s0");
+#endif
 	yields_cost(argument);
 }
 
