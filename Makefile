@@ -11,7 +11,7 @@ help:
 	'  make demo    see it: a plan simulated, then enforced on real programs in a throw-away machine' \
 	'  make test    every test, from a bare machine; ends with "N passed, M failed"' \
 	'  make bench   measure: simulator speed, cost per switch in the kernel, a recorded run replayed' \
-	'  make hartstone-board   Hartstone under five schedulers on the emulated board, four minutes' \
+	'  make hartstone-board   Hartstone under five schedulers on the emulated board, five minutes' \
 	'' \
 	'  make build   $(TIERCE), then try: $(TIERCE) check examples/desktop.toml' \
 	'  make setup   install what all of the above need (they call it themselves)' \

@@ -187,6 +187,7 @@ fn refusals() {
         ("--wake immediate,immediate", "one or five of"),
         ("--inner-gain 1e9", "a decimal number"),
         ("--inner-gain 2 --scheduler i-plus-pi", "`inner_gain` of node `cpu0` is out of range: 2"),
+        ("--outer-gain 4.1 --scheduler i-plus-pi", "loops_must_be_stable"),
         ("--quantum 1ns --scheduler round-robin", "settings_make_a_plan"),
         ("--burst 1us --scheduler multiburst", "settings_make_a_plan"),
         ("--results /nowhere", "cannot read"),
