@@ -801,10 +801,11 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns)
 /* The edges of a path, `length` of them left, pay for what its task has received; a root edge has no policy. */
 static inline void edges_charge(u32 cpu, u32 length, u64 ran, u64 now)
 {
+	u32 i; /* upwards: verifiers follow it */
 	if (!length || length > TIERCE_PATH)
 		return;
-	while (--length)
-		edge_charge(AT(cpu_at(cpu)->path, length), cpu, ran, now);
+	for (i = 1; i < TIERCE_PATH && i < length; i++)
+		edge_charge(AT(cpu_at(cpu)->path, length - i), cpu, ran, now);
 	edge_at(AT(cpu_at(cpu)->path, 0))->supply_ns += ran;
 }
 
