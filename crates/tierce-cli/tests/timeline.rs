@@ -48,6 +48,11 @@ fn pages_perfetto_traces_and_numbers() {
     let output = tierce(&folder, &["timeline", "run.trace", "--perfetto", "run.pftrace"]);
     assert_eq!(output.status.code(), Some(0));
     assert!(fs::metadata(folder.join("run.pftrace")).unwrap().len() > 10_000);
+    let output = tierce(&folder, &["timeline", "run.trace", "--grasp", "run.grasp"]);
+    assert_eq!((output.status.code(), texts(&output).0.as_str()), (Some(0), "run.grasp\n"));
+    assert!(fs::read_to_string(folder.join("run.grasp"))
+        .unwrap()
+        .contains("\nnewTask task6 -priority 0 -name \"audio\"\n"));
     assert!(!folder.join("run.html").exists(), "a page nobody asked for");
 
     let output = tierce(&folder, &["trace", "stats", "run.trace", "--json"]);
@@ -80,9 +85,13 @@ fn refusals() {
     let folder = folder("refusals");
     write_trace(&folder.join("t.trace"), Source::Sim);
     fs::write(folder.join("text"), "this is no trace").unwrap();
-    let cases: [(&[&str], &str); 6] = [
+    let cases: [(&[&str], &str); 7] = [
         (&["timeline", "missing.trace"], "tierce: missing.trace: No such file"),
         (&["timeline", "text"], "tierce: text: not a trace: it begins with [74"),
+        (
+            &["timeline", "t.trace", "t.trace", "--grasp", "x"],
+            "tierce: --grasp takes one trace, 2 were given",
+        ),
         (
             &["timeline", "t.trace", "t.trace", "--perfetto", "x"],
             "tierce: --perfetto takes one trace, 2 were given",

@@ -15,6 +15,7 @@ pub mod browser;
 pub mod change;
 pub mod event;
 pub mod file;
+pub mod grasp;
 pub mod header;
 pub mod histogram;
 pub mod html;

@@ -9,9 +9,9 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_plan::show_time;
 use tierce_trace::browser::Browser;
-use tierce_trace::{html, perfetto, Trace};
+use tierce_trace::{grasp, html, perfetto, Trace};
 
-/// Show a trace: an HTML page that works offline, a trace for ui.perfetto.dev, a PNG
+/// Show a trace: an HTML page that works offline, a trace for ui.perfetto.dev or Grasp, a PNG
 ///
 /// With two traces (say, simulated and measured) equal rows lie one above the other. Without an option the page is
 /// written beside the first trace.
@@ -26,6 +26,9 @@ pub struct Args {
     /// Write a Perfetto trace (of one trace only) here.
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
+    /// Write a script for Grasp (of one trace only) here.
+    #[arg(long, value_name = "FILE")]
+    grasp: Option<PathBuf>,
     /// Write a picture of the page here; needs a Chromium.
     #[arg(long, value_name = "FILE")]
     png: Option<PathBuf>,
@@ -42,8 +45,10 @@ pub struct Args {
 
 /// Write what was asked for and say where it is.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    if args.perfetto.is_some() && args.traces.len() > 1 {
-        anyhow::bail!("--perfetto takes one trace, {} were given", args.traces.len());
+    for (option, given) in [("--perfetto", &args.perfetto), ("--grasp", &args.grasp)] {
+        if given.is_some() && args.traces.len() > 1 {
+            anyhow::bail!("{option} takes one trace, {} were given", args.traces.len());
+        }
     }
     let traces = args.traces.iter().map(|path| load(path)).collect::<anyhow::Result<Vec<_>>>()?;
     let traces: Vec<&Trace> = traces.iter().collect();
@@ -52,8 +57,13 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         perfetto::write(traces[0], out).with_context(|| path.display().to_string())?;
         println!("{}: open it at ui.perfetto.dev", path.display());
     }
+    if let Some(path) = &args.grasp {
+        let out = BufWriter::new(create(path)?);
+        grasp::write(traces[0], out).with_context(|| path.display().to_string())?;
+        println!("{}", path.display());
+    }
     let beside = args.traces[0].with_extension("html");
-    let only_others = args.perfetto.is_some() || args.png.is_some();
+    let only_others = args.perfetto.is_some() || args.grasp.is_some() || args.png.is_some();
     let page = args.html.or((!only_others).then_some(beside));
     if let Some(path) = &page {
         write_page(&traces, path)?;
