@@ -10,13 +10,15 @@
  *   cyclic     one thread that wakes every --interval: how late it is
  *   frames     a renderer: frames of --work CPU time, back to back; a gap over --limit is a miss
  *   forkstorm  --count short processes, at most --parallel at a time: failures, slowest birth
+ *   turns      --count busy processes that read the clock: the time in which none of them had the CPU, at each change of turns
  *   dirlock    --role hold: creates and removes files in a folder for as long as it runs, so that it is often throttled
  *              inside the folder's lock; --role wait: does so once per --interval, and reports the longest it took
  *
  * Several processes are in step: they set themselves up, then all start at one moment. With --start T that is when
  * CLOCK_MONOTONIC (time since boot) shows T, so that separate runs of meter can measure the same stretch of time.
  *
- * Times are an integer with ns, us, ms or s. A unit of work is 1,000 dependent multiply-adds, about 4,000 instructions.
+ * Times are an integer with ns, us, ms or s. A unit of work is 1,000 dependent multiply-adds, about 4,000 instructions,
+ * or with --memory as many changes of numbers in a table of that size, a cache line apart.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -51,7 +53,7 @@ static struct {
 	const char *policy, *hog_policy, *by, *role, *dir, *names[2], *segments;
 	const char *groups[GROUPS_MAX];
 	int groups_n, cpus[2], hogs;
-	long count, parallel;
+	long count, parallel, memory;
 	ns_t time, period, budget, interval, work, limit, gap, start, pause;
 } set = {
     .by = "pipe",
@@ -109,9 +111,27 @@ static void sleep_until(ns_t when)
 
 static volatile uint64_t sink;
 
+enum { LINE = 64 / sizeof(uint64_t) };
+static uint64_t *numbers, numbers_at;
+
+/* Round and round through the table of --memory. */
+static void change_numbers(void)
+{
+	uint64_t n = (uint64_t)set.memory / sizeof *numbers, at = numbers_at;
+	for (int i = 0; i < WORK_STEPS; i++) {
+		numbers[at] = numbers[at] * 3 + 1;
+		at = at + LINE < n ? at + LINE : 0;
+	}
+	numbers_at = at;
+}
+
 static void work_unit(void)
 {
 	uint64_t x = sink;
+	if (numbers) {
+		change_numbers();
+		return;
+	}
 	for (int i = 0; i < WORK_STEPS; i++) {
 		x = x * 6364136223846793005u + 1442695040888963407u;
 		__asm__ volatile("" : "+r"(x)); /* one step at a time: no unrolling into something else */
@@ -255,6 +275,8 @@ static void settle(int which, const char *name)
 	bool deadline = set.policy && !strncmp(set.policy, "deadline", 8);
 	if (!deadline)
 		set_cpu(which && set.cpus[1] >= 0 ? set.cpus[1] : set.cpus[0]);
+	if (set.memory && !(numbers = calloc(1, (size_t)set.memory)))
+		fail("--memory: %s", strerror(errno));
 	mlockall(MCL_CURRENT);
 	set_policy(set.policy);
 }
@@ -564,6 +586,64 @@ static void spin(void)
 	       set.time, result.units, (double)result.units * SECOND / (double)set.time, result.kernel_cpu, result.switches);
 }
 
+/* --- turns -----------------------------------------------------------------------------------------------------------
+ */
+
+/* What the processes of one CPU know of each other: whose turn it is, and when each was there last. */
+struct turns {
+	long n, who;
+	ns_t last[CHILDREN_MAX];
+	ns_t gaps[];
+};
+
+static void take_turns(struct turns *turns, long room, long me, ns_t end)
+{
+	ns_t at;
+	while ((at = now()) < end) {
+		long who = turns->who;
+		if (who != me) {
+			ns_t gap = who < 0 ? -1 : at - turns->last[who];
+			turns->who = me;
+			/* Below 0: it lost the CPU after it had looked at the clock. */
+			if (gap >= 0 && turns->n < room)
+				turns->gaps[turns->n++] = gap;
+		}
+		turns->last[me] = at;
+	}
+}
+
+static void turns(void)
+{
+	static pid_t children[CHILDREN_MAX];
+	long n = set.count < 0 ? 10 : set.count, room = 1 << 17;
+	struct turns *common = shared(sizeof *common + (size_t)room * sizeof *common->gaps);
+	ns_t start = start_time(n);
+	common->who = -1;
+	for (long i = 0; i < n; i++) {
+		char name[16];
+		if ((children[i] = spawn()))
+			continue;
+		snprintf(name, sizeof name, "%.11s%ld", set.names[0] ? set.names[0] : "turn", i);
+		settle((int)i, name);
+		sleep_until(start);
+		take_turns(common, room, i, start + set.time);
+		_exit(0);
+	}
+	wait_all(children, n);
+	if (set.segments) {
+		FILE *file = fopen(set.segments, "w");
+		if (!file)
+			fail("%s: %s", set.segments, strerror(errno));
+		for (long i = 0; i < common->n; i++)
+			fprintf(file, "%" PRId64 "\n", common->gaps[i]);
+		if (fclose(file))
+			fail("%s: %s", set.segments, strerror(errno));
+	}
+	printf("{\"mode\":\"turns\",\"n\":%ld,\"wall_ns\":%" PRId64 ",", n, set.time);
+	print_spread("switch", common->gaps, common->n);
+	printf("}\n");
+}
+
 /* --- pingpong --------------------------------------------------------------------------------------------------------
  */
 
@@ -800,12 +880,12 @@ static const struct {
 	const char *name;
 	void (*run)(void);
 } modes[] = {
-    {"service", service}, {"hogs", hogs},     {"spin", spin},		{"pingpong", pingpong},
-    {"cyclic", cyclic},	  {"frames", frames}, {"forkstorm", forkstorm}, {"dirlock", dirlock},
+    {"service", service}, {"hogs", hogs},	    {"spin", spin},	  {"pingpong", pingpong}, {"cyclic", cyclic},
+    {"frames", frames},	  {"forkstorm", forkstorm}, {"dirlock", dirlock}, {"turns", turns},
 };
 
 static const char usage[] =
-    "usage: meter MODE [options]      MODE: service hogs spin pingpong cyclic frames forkstorm dirlock\n"
+    "usage: meter MODE [options]      MODE: service hogs spin pingpong cyclic frames forkstorm turns dirlock\n"
     "  --policy P        other[:SLICE] nice:N batch idle fifo:N rr:N deadline:RUNTIME:PERIOD ext\n"
     "  --cpu N[,M]       pin to CPU N (the second of two processes to M)\n"
     "  --group DIR       cgroup folder to join; repeated, the k-th process joins the k-th\n"
@@ -813,10 +893,12 @@ static const char usage[] =
     "  --start T         begin when the time since boot is T\n"
     "  --time T          how long to measure (1s)\n"
     "  --hogs N          busy processes beside it, on the same CPU (service, cyclic, forkstorm); --hog-policy P\n"
-    "  --count N         hogs: processes (2); pingpong: rounds (2000); cyclic: samples; forkstorm: processes (10000)\n"
+    "  --count N         hogs, turns: processes (2, 10); pingpong: rounds (2000); cyclic: samples; forkstorm: processes "
+    "(10000)\n"
+    "  --memory N        hogs, spin: bytes of a table that the work goes through, from 64 on\n"
     "  --period T        service: period (10ms); --budget T: expected in each, adds how many are near and the drift\n"
     "  --gap T           service: a longer step of the clock is time without the CPU (20us)\n"
-    "  --segments FILE   service: write every stretch on the CPU as CSV\n"
+    "  --segments FILE   service: write every stretch on the CPU as CSV; turns: every measured time\n"
     "  --by M            pingpong: pipe eventfd futex yield\n"
     "  --interval T      cyclic, dirlock: between wake-ups (1ms)\n"
     "  --work T --limit T   frames: CPU time of one (9900us), longest gap that is no miss (33400us)\n"
@@ -864,29 +946,20 @@ static void parse_options(int argc, char **argv)
 		PARALLEL,
 		ROLE,
 		DIR,
+		MEMORY,
 	};
 	static const struct option options[] = {
-	    {"policy", 1, 0, POLICY},
-	    {"hog-policy", 1, 0, HOG_POLICY},
-	    {"cpu", 1, 0, CPU},
-	    {"group", 1, 0, GROUP},
-	    {"name", 1, 0, NAME},
-	    {"start", 1, 0, START},
-	    {"time", 1, 0, TIME},
-	    {"hogs", 1, 0, HOGS},
-	    {"count", 1, 0, COUNT},
-	    {"period", 1, 0, PERIOD},
-	    {"budget", 1, 0, BUDGET},
-	    {"gap", 1, 0, GAP},
-	    {"segments", 1, 0, SEGMENTS},
-	    {"by", 1, 0, BY},
-	    {"interval", 1, 0, INTERVAL},
-	    {"work", 1, 0, WORK},
-	    {"limit", 1, 0, LIMIT},
-	    {"parallel", 1, 0, PARALLEL},
-	    {"role", 1, 0, ROLE},
-	    {"dir", 1, 0, DIR},
-	    {0, 0, 0, 0},
+	    {"policy", 1, 0, POLICY},	  {"hog-policy", 1, 0, HOG_POLICY},
+	    {"cpu", 1, 0, CPU},		  {"group", 1, 0, GROUP},
+	    {"name", 1, 0, NAME},	  {"start", 1, 0, START},
+	    {"time", 1, 0, TIME},	  {"hogs", 1, 0, HOGS},
+	    {"count", 1, 0, COUNT},	  {"period", 1, 0, PERIOD},
+	    {"budget", 1, 0, BUDGET},	  {"gap", 1, 0, GAP},
+	    {"segments", 1, 0, SEGMENTS}, {"by", 1, 0, BY},
+	    {"interval", 1, 0, INTERVAL}, {"work", 1, 0, WORK},
+	    {"limit", 1, 0, LIMIT},	  {"parallel", 1, 0, PARALLEL},
+	    {"role", 1, 0, ROLE},	  {"dir", 1, 0, DIR},
+	    {"memory", 1, 0, MEMORY},	  {0, 0, 0, 0},
 	};
 	const char *first, *second = NULL;
 	int option;
@@ -920,6 +993,7 @@ static void parse_options(int argc, char **argv)
 		case PARALLEL: set.parallel = parse_number(optarg, 1, CHILDREN_MAX); break;
 		case ROLE: set.role = optarg; break;
 		case DIR: set.dir = optarg; break;
+		case MEMORY: set.memory = parse_number(optarg, 64, 1 << 30); break;
 		default: fputs(usage, stderr); exit(2);
 		}
 	}
@@ -934,8 +1008,8 @@ int main(int argc, char **argv)
 		return argc < 2 ? 2 : 0;
 	}
 	parse_options(argc - 1, argv + 1);
-	if (!strcmp(argv[1], "hogs") && set.count > CHILDREN_MAX)
-		fail("--count %ld: at most %d hogs", set.count, CHILDREN_MAX);
+	if ((!strcmp(argv[1], "hogs") || !strcmp(argv[1], "turns")) && set.count > CHILDREN_MAX)
+		fail("--count %ld: at most %d processes", set.count, CHILDREN_MAX);
 	prctl(PR_SET_TIMERSLACK, 1); /* the default, 50 us, would be in every latency */
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
 		if (!strcmp(argv[1], modes[i].name)) {
