@@ -21,9 +21,10 @@ enum tierce_news_kind {
 	NEWS_THREAD = 1, /* it may match something else now, or has left our class */
 	NEWS_EXEC,
 	NEWS_NAME,
-	NEWS_CPU,  /* one came or went */
-	NEWS_BACK, /* a thread that was lost may have its place again */
-	NEWS_LOST  /* a thread may not run where its place is; from bit 8 on: the engine's error, 0: it was taken */
+	NEWS_CPU,    /* one came or went */
+	NEWS_BACK,   /* a thread that was lost may have its place again */
+	NEWS_LOST,   /* a thread may not run where its place is; from bit 8 on: the engine's error, 0: it was taken */
+	NEWS_PROCESS /* all threads of the process may match something else now */
 };
 struct tierce_news {
 	u32 kind, id;

@@ -1403,6 +1403,13 @@ int BPF_PROG(tierce_rename, struct task_struct *p)
 	return tell(NEWS_NAME, p->pid);
 }
 
+/* After it has moved; a whole process, if it is one. */
+SEC("tp_btf/cgroup_attach_task")
+int BPF_PROG(tierce_cgroup, struct cgroup *group, const char *path, struct task_struct *p, bool process)
+{
+	return process ? tell(NEWS_PROCESS, p->tgid) : tell(NEWS_THREAD, p->pid);
+}
+
 /* ---- control ---------------------------------------------------------------------------------------------------- */
 
 static inline u64 command_leaf(struct tierce_command *c)

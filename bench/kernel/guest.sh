@@ -39,3 +39,6 @@ for plan in plan-*.toml; do
 	say "$name-arms" "$(sed -n 's/^tierce: cpu 0: .*dispatches: \([0-9]*\),.* arms: \([0-9]*\),.*/[\2,\1]/p' "/out/$name.err")"
 done
 say control "$(./control)"
+begin socket apply-a.toml --stats counts || exit
+say socket "$(./control /run/tierce.sock)"
+finish TERM

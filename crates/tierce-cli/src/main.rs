@@ -23,6 +23,8 @@ Start with an example:
   tierce doctor                                        can this machine enforce a plan?
   tierce run examples/desktop.toml                     enforce it here (root), until Ctrl-C
   tierce apply changed.toml                            change it while it runs
+  tierce ctl reserve 1234 --under rt --budget 2ms --period 10ms
+                                                       one thing at a time, by name: no file is changed
   tierce measure run.trace                             jitters and overheads of its jobs
   tierce job --period 10ms --work 3ms                  a periodic thread to try it with
 

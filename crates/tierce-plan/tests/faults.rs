@@ -91,7 +91,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 31] = [
+const ELSEWHERE: [&str; 40] = [
     "task_may_starve",      // tests/limits.rs, no fault but a warning
     "text_must_fit",        // 4 GiB
     "includes_must_be_few", // 64 files
@@ -123,6 +123,15 @@ const ELSEWHERE: [&str; 31] = [
     "deadline_can_be_missed", // tests/verdicts
     "deadline_is_not_shown",
     "kept_budgets_must_fit",
+    "match_must_come_first", // operations on a plan: tests/edit.rs
+    "tasks_must_exist",
+    "node_must_be_empty",
+    "edge_must_be_clear",
+    "edge_must_exist",
+    "place_must_be_another",
+    "name_must_exist",
+    "part_must_be_a_node",
+    "part_must_be_in_the_text", // it was read from there
 ];
 
 #[test]

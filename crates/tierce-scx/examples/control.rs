@@ -1,11 +1,16 @@
 //! What control operations on a live graph cost: the median time of each call, in ns, as JSON. Attaches a small graph to
-//! CPU 0: for throw-away machines.
+//! CPU 0: for throw-away machines. With the path of a socket: what they cost who asks the plan in force there, which has
+//! nodes `rt` (a reservation) and `rest` (fair).
 
-use anyhow::{Context, Result};
+use anyhow::{bail, Context, Result};
+use serde_json::json;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::time::Instant;
+use tierce_plan::{Below, Edit, Keys};
 use tierce_policy::{policies, Control, Refusal, TASK};
 use tierce_scx::kernel::{Kernel, Options};
+use tierce_scx::socket;
 
 const ROUNDS: usize = 101;
 
@@ -18,6 +23,78 @@ fn ok<T>(result: Result<T, Refusal>) -> Result<T> {
 }
 
 fn main() -> Result<()> {
+    match std::env::args().nth(1) {
+        Some(socket) => through(Path::new(&socket)),
+        None => direct(),
+    }
+}
+
+/// Times by name.
+type Took<'n> = BTreeMap<&'n str, Vec<u64>>;
+
+fn print(took: Took) -> Result<()> {
+    let medians: BTreeMap<_, _> = took
+        .into_iter()
+        .map(|(name, mut list)| {
+            list.sort_unstable();
+            (name, list[list.len() / 2])
+        })
+        .collect();
+    println!("{}", serde_json::to_string(&medians).context("numbers")?);
+    Ok(())
+}
+
+/// By requests, as `tierce ctl` makes them.
+fn through(path: &Path) -> Result<()> {
+    let keys = |text: &str| -> Keys {
+        let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
+        pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+    };
+    let create = |name: &str, policy: Option<&str>, under: &str, given: &str, who: &str| Edit::Create {
+        name: name.into(),
+        policy: policy.map(Into::into),
+        under: under.into(),
+        keys: keys(given),
+        who: if who.is_empty() { Vec::new() } else { vec![keys(who)] },
+    };
+    let me = format!("tid={}", std::process::id());
+    let place = Edit::Move {
+        name: "me".into(),
+        tasks: false,
+        from: None,
+        under: "new".into(),
+        keys: keys("weight=9"),
+    };
+    let set = Edit::Set { name: "me".into(), under: None, keys: keys("budget=3ms"), who: Vec::new() };
+    let gone = |name: &str| Edit::Destroy { name: name.into(), below: Below::Nothing };
+    let edits = [
+        ("create a node", create("new", Some("fair"), "rest", "", "")),
+        ("begin a thread's reservation", create("me", None, "rt", "budget=2ms period=10ms", &me)),
+        ("change a reservation", set),
+        ("move a task", place),
+        ("end a thread's reservation", gone("me")),
+        ("remove a node", gone("new")),
+    ];
+    let mut took = Took::new();
+    for _ in 0..ROUNDS {
+        let begun = Instant::now();
+        let _ = socket::ask(path, json!({ "request": "none" }))?;
+        took.entry("an unknown request").or_default().push(begun.elapsed().as_nanos() as u64);
+        for (name, edit) in &edits {
+            let begun = Instant::now();
+            let answer = socket::ask(path, json!({ "request": "edit", "edit": edit }))?;
+            took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
+            if let Err((_, why)) = answer {
+                bail!("{name}: {why}");
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1)); // who moves does so when it blocks
+        }
+    }
+    print(took)
+}
+
+/// By the calls that a request leads to in the end.
+fn direct() -> Result<()> {
     let mut kernel = Kernel::load(Options { exercise: true, ..Options::default() })?;
     let mut kernel_ops = &kernel;
     let (fixed_priority, reservation, fair) =
@@ -35,7 +112,7 @@ fn main() -> Result<()> {
     kernel.attach()?;
     let mut ops = &kernel;
 
-    let mut took: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut took = Took::new();
     let mut time = |name, begun: Instant| {
         took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
     };
@@ -69,15 +146,23 @@ fn main() -> Result<()> {
         kernel.bind(me, ours[round % 2], false)?;
         time("move a task", begun);
         std::thread::sleep(std::time::Duration::from_millis(1)); // it moves when it blocks
+        let begun = Instant::now();
+        let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
+        let edge = ok(ops.edge_new(rt, leaf, 0, false))?;
+        ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
+        kernel.bind(me, leaf, false)?;
+        time("begin a thread's reservation", begun);
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let begun = Instant::now();
+        kernel.bind(me, ours[round % 2], false)?;
+        let mut spent = begun.elapsed();
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        let begun = Instant::now();
+        ok(ops.detach(edge))?;
+        ok(ops.node_free(leaf))?;
+        spent += begun.elapsed();
+        time("end a thread's reservation", Instant::now() - spent);
     }
     kernel.detach();
-    let medians: BTreeMap<_, _> = took
-        .into_iter()
-        .map(|(name, mut list)| {
-            list.sort_unstable();
-            (name, list[list.len() / 2])
-        })
-        .collect();
-    println!("{}", serde_json::to_string(&medians).context("numbers")?);
-    Ok(())
+    print(took)
 }

@@ -199,8 +199,7 @@ impl Live {
     }
 
     /// Put a new plan into force, all or nothing. An error: neither plan could be made whole, which is the end of this run.
-    pub fn apply(&mut self, new: Plan) -> Result<Result<Vec<Difference>, NotApplied>> {
-        let new = Rc::new(new);
+    pub fn apply(&mut self, new: Rc<Plan>) -> Result<Result<Vec<Difference>, NotApplied>> {
         let change = match self.try_apply(&new)? {
             Ok(change) => change,
             Err(why) => return Ok(Err(why)),

@@ -423,7 +423,7 @@ impl Kernel {
 
     /// From here on the kernel schedules with it.
     pub fn attach(&mut self) -> Result<()> {
-        let traced = ["switch", "newtask", "exec", "rename", "cpu_steps", "cpu_stays"];
+        let traced = ["switch", "newtask", "exec", "rename", "cgroup", "cpu_steps", "cpu_stays"];
         for program in traced.map(|name| format!("tierce_{name}")) {
             let link = self.object.attach(&program)?;
             self.links.push(link);

@@ -4,6 +4,7 @@ pub mod apply;
 pub mod btf;
 pub mod doctor;
 pub mod dry_run;
+pub mod graph;
 pub mod host;
 pub mod kernel;
 pub mod live;

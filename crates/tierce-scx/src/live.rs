@@ -19,6 +19,8 @@ const NEWS_CPU: u32 = 4;
 const NEWS_BACK: u32 = 5;
 /// NEWS_LOST: a thread may not run where its place is.
 const NEWS_LOST: u32 = 6;
+/// NEWS_PROCESS: a process is in another cgroup.
+const NEWS_PROCESS: u32 = 7;
 
 /// How long events are read before news of threads are heard: where much happens the reading may never be done.
 const READ_MAX: Duration = Duration::from_millis(10);
@@ -93,6 +95,8 @@ pub struct Live {
     behind: bool,
     dead: u64,
     start_ns: u64,
+    /// What threads outside the graph had run before, by their number.
+    ran_before: HashMap<u32, u64>,
     kernel: Kernel,
 }
 
@@ -133,6 +137,10 @@ impl Live {
             }
         };
         let news_ring = kernel.ring("news", Box::new(take))?;
+        let outside = Proc::default().all().into_iter().filter(|live| live.is_outside());
+        let ran_before =
+            outside.filter_map(|live| Some((live.thread.tid, threads::ran_ns(live.thread.tid)?)));
+        let ran_before = ran_before.collect();
         let start_ns = now_ns();
         let header = TraceHeader { start_ns, ..TraceHeader::of(&plan, &ids, Source::Run) };
         let stats = Stats::new(&header);
@@ -158,6 +166,7 @@ impl Live {
             behind: false,
             dead: 0,
             start_ns,
+            ran_before,
             kernel,
         };
         live.match_all()?;
@@ -167,6 +176,11 @@ impl Live {
     /// The plan.
     pub fn plan(&self) -> &Rc<Plan> {
         &self.plan
+    }
+
+    /// What a thread outside the graph had run before this plan was in force.
+    pub(crate) fn ran_before(&self, tid: u32) -> u64 {
+        self.ran_before.get(&tid).copied().unwrap_or(0)
     }
 
     /// Ids of its parts.
@@ -403,6 +417,7 @@ impl Live {
             for (kind, id) in news {
                 match kind & 0xff {
                     NEWS_CPU => cpus = true,
+                    NEWS_PROCESS => threads::of(id).into_iter().try_for_each(|tid| self.match_thread(tid))?,
                     NEWS_LOST if kind >> 8 != 0 => self.lost_place(id, tierce_policy::Error(kind >> 8)),
                     NEWS_BACK | NEWS_LOST => {
                         self.bound.remove(&id);
@@ -451,6 +466,14 @@ impl Live {
             self.match_thread(tid)?;
         }
         Ok(())
+    }
+
+    /// Why a plan cannot rule this thread, if it cannot.
+    pub fn cannot_rule(&self, tid: u32) -> Option<String> {
+        match Proc::default().look(tid) {
+            Some(live) => dry_run::outside(&live),
+            None => Some(GONE.into()),
+        }
     }
 
     /// Events and entries only, all that there are.

@@ -79,6 +79,11 @@ impl Live {
     pub fn is_pinned(&self) -> bool {
         self.thread.is_kthread && self.is_bound && self.allowed_count == 1
     }
+
+    /// It runs before or beside every plan.
+    pub fn is_outside(&self) -> bool {
+        self.class.above() || self.is_pinned()
+    }
 }
 
 /// A view of /proc, or of a folder that looks like it.
@@ -226,6 +231,11 @@ pub fn all() -> Vec<u32> {
     Proc::default().ids()
 }
 
+/// Those of a process.
+pub fn of(pid: u32) -> Vec<u32> {
+    numbers(&Path::new("/proc").join(pid.to_string()).join("task"))
+}
+
 /// What a plan can match of a thread; `None`: it is gone.
 pub fn look(tid: u32) -> Option<Thread> {
     Proc::default().look(tid).map(|live| live.thread)
@@ -234,6 +244,17 @@ pub fn look(tid: u32) -> Option<Thread> {
 /// Whether it is there.
 pub fn exists(tid: u32) -> bool {
     tid != 0 && Path::new("/proc").join(tid.to_string()).exists()
+}
+
+/// Its name.
+pub fn name(tid: u32) -> Option<String> {
+    let name = fs::read(format!("/proc/{tid}/comm")).ok()?;
+    Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_string())
+}
+
+/// CPU time that it has had since it began.
+pub fn ran_ns(tid: u32) -> Option<u64> {
+    fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?.split_whitespace().next()?.parse().ok()
 }
 
 #[repr(C)]

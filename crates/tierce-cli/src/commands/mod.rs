@@ -4,6 +4,7 @@
 mod analyse;
 mod apply;
 mod check;
+mod ctl;
 mod demo_table;
 mod design;
 mod doctor;
@@ -34,6 +35,7 @@ pub enum Command {
     Sim(sim::Args),
     Run(run::Args),
     Apply(apply::Args),
+    Ctl(ctl::Args),
     Status(status::Args),
     Doctor(doctor::Args),
     Vm(vm::Args),
@@ -62,6 +64,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Sim(args) => sim::run(args),
         Command::Run(args) => run::run(args),
         Command::Apply(args) => apply::run(args),
+        Command::Ctl(args) => ctl::run(args),
         Command::Status(args) => status::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Vm(args) => vm::run(args),

@@ -13,14 +13,14 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierce_plan::{Difference, Plan, Refused, Source, Sources, ThrottleAt};
+use tierce_plan::{Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::recording;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::Options;
 use tierce_scx::live::{Jobs, Live};
 use tierce_scx::socket::{self, Served, Server};
-use tierce_scx::threads::Proc;
+use tierce_scx::threads::{self, Proc};
 use tierce_trace::measure::{self, Measure};
 use tierce_trace::{Kind, Report, Writer};
 
@@ -204,6 +204,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     eprintln!("tierce: {} is in force", args.plan.display());
     notify("READY=1");
     let begun = Instant::now();
+    let mut service = Service { begun, broken: Ok(()), edited: false, reserved: Vec::new() };
     let interval = args.stats_every.map(Duration::from_nanos);
     let (mut shown, mut beside) = (begun, false);
     let ended = loop {
@@ -225,9 +226,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         if STOP.load(Ordering::Relaxed) || over {
             break None;
         }
-        let mut broken = Ok(());
-        server.turn(&mut |request| serve(&mut live, request, begun, &mut broken));
-        broken?;
+        server.turn(&mut |request| serve(&mut live, request, &mut service));
+        end_reservations(&mut live, &mut service);
+        std::mem::replace(&mut service.broken, Ok(()))?;
         if let Some(interval) = interval.filter(|interval| shown.elapsed() >= *interval) {
             shown +=
                 interval * (shown.elapsed().as_nanos() / interval.as_nanos()).min(u32::MAX.into()) as u32;
@@ -294,23 +295,42 @@ fn print(so_far: &SoFar, json: bool, several: bool) -> Result<()> {
     Ok(std::io::stdout().flush()?)
 }
 
-/// Answer a request of the control socket. `broken`: the plan in force is neither the old nor the new one.
-fn serve(live: &mut Live, request: &Value, begun: Instant, broken: &mut Result<()>) -> Served {
+/// What requests leave behind.
+struct Service {
+    begun: Instant,
+    /// The plan in force is neither the old nor the new one.
+    broken: Result<()>,
+    /// It is not as any file has it.
+    edited: bool,
+    /// Tasks made for one thread each: name, thread.
+    reserved: Vec<(String, u32)>,
+}
+
+/// Answer a request of the control socket.
+fn serve(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     match request["request"].as_str().unwrap_or_default() {
-        "apply" => apply(live, request, broken),
+        "apply" => apply(live, request, service),
+        "edit" => edit(live, request, service),
+        "graph" => Ok(live.graph()),
         "jobs" => jobs(live, request),
         "measure" => measured(live),
+        "plan" => {
+            let source = |source: &Arc<Source>| json!({ "name": source.name, "text": source.text });
+            let sources: Vec<Value> = live.plan().sources.0.iter().map(source).collect();
+            Ok(json!({ "edited": service.edited, "sources": sources }))
+        }
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
         "status" => Ok(json!({
             "plan": live.plan().name,
+            "edited": service.edited,
             "pid": std::process::id(),
             "cpus": live.kernel().options().cpus,
-            "elapsed_ns": begun.elapsed().as_nanos() as u64,
+            "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
             "threads": live.bound().into_iter().map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
         })),
         other => Err((
             "request_must_be_known".into(),
-            format!("{other:?} is none of apply, jobs, measure, report, status"),
+            format!("{other:?} is none of apply, edit, graph, jobs, measure, plan, report, status"),
         )),
     }
 }
@@ -344,7 +364,7 @@ fn measured(live: &Live) -> Served {
     Ok(json!({ "measure": measure::to_json(of), "text": measure::tables(of, true) }))
 }
 
-fn apply(live: &mut Live, request: &Value, broken: &mut Result<()>) -> Served {
+fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     let cpus = live.kernel().options().cpus;
     let text = |source: &Value, key: &str| source[key].as_str().map(str::to_string);
     let sources = request["sources"].as_array().and_then(|list| {
@@ -356,20 +376,81 @@ fn apply(live: &mut Live, request: &Value, broken: &mut Result<()>) -> Served {
     let plan = Plan::from_sources(&Sources(sources.ok_or_else(missing)?), tierce_plan::Options { cpus });
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
-    let name = plan.name.clone();
     let dry_run = request["dry_run"] == true;
+    let answer = put_into_force(live, plan, dry_run, &mut service.broken)?;
+    if !dry_run {
+        eprintln!("tierce: {} is in force", live.plan().name);
+        service.edited = false;
+    }
+    Ok(answer)
+}
+
+/// One operation on the plan in force.
+fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
+    let edit: Edit = serde_json::from_value(request["edit"].clone())
+        .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
+    let single = |keys: &tierce_plan::Keys| match &keys[..] {
+        [(key, tid)] if key == "tid" => tid.parse().ok(),
+        _ => None,
+    };
+    let who: &[_] = if let Edit::Create { who, .. } = &edit { who } else { &[] };
+    for tid in who.iter().filter_map(single) {
+        if let Some(why) = live.cannot_rule(tid) {
+            return Err(("thread_must_be_there".into(), format!("thread {tid}: {why}")));
+        }
+    }
+    let cpus = live.kernel().options().cpus;
+    let plan = live.plan().edited(&edit);
+    let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
+    let rule =
+        |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
+    let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
+    let dry_run = request["dry_run"] == true;
+    let answer = put_into_force(live, plan, dry_run, &mut service.broken)?;
+    if !dry_run {
+        service.edited = true;
+        if let (Edit::Create { name, policy: None, .. }, [keys]) = (&edit, who) {
+            service.reserved.extend(single(keys).map(|tid| (name.clone(), tid)));
+        }
+    }
+    Ok(answer)
+}
+
+/// A task that was made for a thread ends with it: the number may be another's soon.
+fn end_reservations(live: &mut Live, service: &mut Service) {
+    let (stay, gone) =
+        std::mem::take(&mut service.reserved).into_iter().partition(|(_, tid)| threads::exists(*tid));
+    service.reserved = stay;
+    let gone: Vec<(String, u32)> = gone;
+    for (name, tid) in gone {
+        let plan = live.plan();
+        let is_its = |entry: &tierce_plan::MatchEntry| {
+            plan.child_name(entry.target) == name && entry.any.iter().any(|matcher| matcher.tid == Some(tid))
+        };
+        if plan.entries.iter().any(is_its) {
+            let edit = Edit::Destroy { name, below: Below::Nothing };
+            if let Ok(plan) = plan.edited(&edit) {
+                let _ = put_into_force(live, plan, false, &mut service.broken);
+            }
+        }
+    }
+}
+
+/// Change the plan in force, or try it.
+fn put_into_force(live: &mut Live, plan: Plan, dry_run: bool, broken: &mut Result<()>) -> Served {
+    let plan = Rc::new(plan);
     let applied = match dry_run {
-        true => live.try_apply(&Rc::new(plan)).map(|tried| tried.map(|change| change.differences().to_vec())),
-        false => live.apply(plan),
+        true => live.try_apply(&plan).map(|tried| tried.map(|change| change.differences().to_vec())),
+        false => live.apply(plan.clone()),
     };
     let refused = match applied {
         Ok(Ok(differences)) => {
-            if !dry_run && !differences.is_empty() {
-                eprintln!("tierce: {name} is in force");
+            if !dry_run {
+                differences.iter().for_each(|difference| eprintln!("tierce: {difference}"));
             }
             let one = |change: &Difference| json!({ "change": change.verb.name(), "part": change.part, "detail": change.detail, "text": change.to_string() });
             let changes: Vec<Value> = differences.iter().map(one).collect();
-            return Ok(json!({ "version": 1, "plan": name, "applied": !dry_run, "changes": changes }));
+            return Ok(json!({ "version": 1, "plan": plan.name, "applied": !dry_run, "changes": changes }));
         }
         Ok(Err(refused)) => refused,
         Err(error) => {
@@ -378,10 +459,20 @@ fn apply(live: &mut Live, request: &Value, broken: &mut Result<()>) -> Served {
             return Err(("plan_is_broken".into(), message));
         }
     };
-    if !dry_run {
-        eprintln!("tierce: {name} is refused, the plan in force goes on: {refused}");
+    let mut message = refused.to_string();
+    // What a node cannot promise any more, with value and bound.
+    let admission = plan.admit();
+    for (node, verdict) in plan.nodes.iter().zip(&admission.nodes) {
+        for failure in &verdict.failures {
+            let (text, value, bound) =
+                (failure.message.trim_end_matches('.'), &failure.value, &failure.bound);
+            message += &format!("\n{}: {}: {text}: {value}, bound {bound}", node.name, failure.rule);
+        }
     }
-    Err((refused.rule().into(), refused.to_string()))
+    if !dry_run {
+        eprintln!("tierce: refused, the plan in force goes on: {message}");
+    }
+    Err((refused.rule().into(), message))
 }
 
 /// What the plan would do with the threads there are now; 1 if some are refused what they match, or this machine cannot

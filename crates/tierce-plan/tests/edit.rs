@@ -1,0 +1,314 @@
+//! Operations on a plan, as `tierce ctl` asks for them: what the text is afterwards, and what is refused by name.
+
+use tierce_plan::{Below, Edit, Keys, Options, Plan, Thread};
+
+const BASE: &str = r#"# A plan to change.
+[node.top]
+policy = "fixed-priority"
+cpu = 0
+
+[node.rt]                         # stays where it is
+policy = "reservation"
+under.top = { priority = 1 }
+
+[node.rest]
+policy = "fair"
+default = true
+each = { weight = "nice" }
+under.rt = { budget = "1ms", period = "20ms" }   # sure
+under.top = {}
+
+[node.app]
+policy = "fair"
+under.rest = { weight = 50 }
+
+[task.audio]
+under.rt = { budget = "2ms", period = "10ms" }
+match = { comm = "audio" }
+
+[tasks.worker]
+under.app = { weight = 10 }
+match = { comm = "worker" }
+"#;
+
+fn base() -> Plan {
+    Plan::parse(BASE, "plan.toml").unwrap()
+}
+
+fn keys(text: &str) -> Keys {
+    let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
+    pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+fn text(plan: &Plan) -> &str {
+    &plan.sources.0[0].text
+}
+
+/// The lines that came and went, in the order of the texts.
+fn difference(plan: &Plan) -> Vec<String> {
+    let (old, new): (Vec<&str>, Vec<&str>) = (BASE.lines().collect(), text(plan).lines().collect());
+    let gone =
+        old.iter().filter(|line| !line.is_empty() && !new.contains(line)).map(|line| format!("- {line}"));
+    let come =
+        new.iter().filter(|line| !line.is_empty() && !old.contains(line)).map(|line| format!("+ {line}"));
+    gone.chain(come).collect()
+}
+
+fn edited(edit: Edit) -> Plan {
+    base().edited(&edit).unwrap_or_else(|faults| panic!("{faults}"))
+}
+
+fn refused(edit: Edit) -> String {
+    let faults = base().edited(&edit).expect_err("it is refused").to_string();
+    faults.lines().next().unwrap().to_string()
+}
+
+fn create(name: &str, policy: Option<&str>, under: &str, given: &str, who: &[&str]) -> Edit {
+    let policy = policy.map(str::to_string);
+    let who = who.iter().map(|keys| self::keys(keys)).collect();
+    Edit::Create { name: name.into(), policy, under: under.into(), keys: keys(given), who }
+}
+
+fn set(name: &str, under: Option<&str>, given: &str) -> Edit {
+    Edit::Set { name: name.into(), under: under.map(Into::into), keys: keys(given), who: Vec::new() }
+}
+
+fn destroy(name: &str, below: Below) -> Edit {
+    Edit::Destroy { name: name.into(), below }
+}
+
+fn place(name: &str, from: Option<&str>, under: &str, given: &str) -> Edit {
+    let (name, from, under) = (name.into(), from.map(Into::into), under.into());
+    Edit::Move { name, tasks: false, from, under, keys: keys(given) }
+}
+
+fn thread(comm: &str, tid: u32, cgroup: &str) -> Thread {
+    Thread { comm: comm.into(), tid, pid: tid, cgroup: cgroup.into(), ..Thread::default() }
+}
+
+/// The task or set that a thread belongs to.
+fn entry<'p>(plan: &'p Plan, thread: &Thread) -> &'p str {
+    plan.entry_of(thread).map_or("", |entry| plan.child_name(plan.entries[entry].target))
+}
+
+#[test]
+fn a_node_comes_with_its_own_parameters_and_those_of_its_edge() {
+    let plan = edited(create("web", Some("fair"), "rt", "quantum=1ms budget=2ms period=20ms", &[]));
+    assert_eq!(
+        difference(&plan),
+        ["+ [node.web]", "+ quantum = \"1ms\"", "+ under.rt = { budget = \"2ms\", period = \"20ms\" }"]
+    );
+    assert!(text(&plan).contains("# stays where it is") && text(&plan).starts_with("# A plan to change.\n"));
+}
+
+#[test]
+fn a_node_of_a_cgroup_takes_what_is_in_it_and_below_before_other_matches() {
+    let plan = edited(create(
+        "web",
+        Some("fair"),
+        "rt",
+        "budget=2ms period=20ms",
+        &["cgroup=/sys/fs/cgroup/web.slice/"],
+    ));
+    for (cgroup, set) in [
+        ("/web.slice", "web-threads"),
+        ("web.slice/a/b", "web-threads"),
+        ("web.slice2", "worker"),
+        ("a/web.slice", "worker"),
+    ] {
+        assert_eq!(entry(&plan, &thread("worker", 7, cgroup)), set, "{cgroup}");
+    }
+    let again = plan.edited(&Edit::Set {
+        name: "web".into(),
+        under: None,
+        keys: Keys::new(),
+        who: vec![keys("cgroup=*/app-[ab].scope"), keys("comm=123 uid=7")],
+    });
+    let again = again.unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(entry(&again, &thread("worker", 7, "x/app-a.scope")), "web-threads");
+    assert_eq!(entry(&again, &thread("worker", 7, "web.slice")), "worker");
+    assert_eq!(entry(&again, &Thread { uid: 7, ..thread("123", 7, "") }), "web-threads");
+    let gone = again.edited(&destroy("web", Below::Threads)).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(text(&gone), BASE);
+}
+
+#[test]
+fn a_reservation_of_a_thread_comes_before_what_else_it_matches_and_leaves_nothing_behind() {
+    let plan = edited(create("tid-7", None, "rt", "budget=3ms period=10ms", &["tid=7"]));
+    assert_eq!(
+        difference(&plan),
+        ["+ [task.tid-7]", "+ under.rt = { budget = \"3ms\", period = \"10ms\" }", "+ match = { tid = 7 }"]
+    );
+    for (tid, name) in [(7, "tid-7"), (8, "audio")] {
+        assert_eq!(entry(&plan, &thread("audio", tid, "")), name);
+    }
+    let more = create("both", None, "app", "weight=5", &["tid=8", "tid=9"]);
+    let more = plan.edited(&more).unwrap_or_else(|faults| panic!("{faults}"));
+    assert_eq!(more.sets.iter().map(|set| &set.name[..]).collect::<Vec<_>>(), ["both", "worker"]);
+    assert_eq!(entry(&more, &thread("audio", 8, "")), "both");
+    assert_eq!(entry(&more, &thread("audio", 7, "")), "tid-7");
+    let back = more
+        .edited(&destroy("both", Below::Nothing))
+        .and_then(|plan| plan.edited(&destroy("tid-7", Below::Nothing)));
+    assert_eq!(text(&back.unwrap()), BASE);
+}
+
+#[test]
+fn parameters_are_of_the_node_or_of_an_edge_above_it() {
+    assert_eq!(
+        difference(&edited(set("audio", None, "budget=3ms deadline=8ms"))),
+        [
+            "- under.rt = { budget = \"2ms\", period = \"10ms\" }",
+            "+ under.rt = { budget = \"3ms\", period = \"10ms\", deadline = \"8ms\" }"
+        ]
+    );
+    assert_eq!(
+        difference(&edited(set("app", None, "quantum=1ms weight=60 warp=2ms"))).len(),
+        3,
+        "its own quantum, one edge"
+    );
+    let plan = edited(set("rest", Some("rt"), "budget=2ms"));
+    assert_eq!(
+        difference(&plan),
+        [
+            "- under.rt = { budget = \"1ms\", period = \"20ms\" }   # sure",
+            "+ under.rt = { budget = \"2ms\", period = \"20ms\" }   # sure"
+        ]
+    );
+    assert_eq!(
+        refused(set("rest", None, "budget=2ms")),
+        "plan.toml:10:7: edge_must_be_clear: `rest` has several parents: 2, bound 1 (hint: --under, one of `rt`, `top`)"
+    );
+    assert_eq!(
+        refused(set("audio", Some("app"), "weight=2")),
+        "plan.toml:21:7: edge_must_exist: `audio` is not below that: app, bound `rt`"
+    );
+    assert!(refused(set("top", None, "priority=2")).contains("edge_must_exist"));
+    assert_eq!(
+        refused(set("audoi", None, "budget=2ms")),
+        "plan.toml:1:1: name_must_exist: no node, task or set has this name: audoi (hint: did you mean `audio`?)"
+    );
+    assert!(refused(set("audio", None, "weight=2"))
+        .contains("key_must_exist: `under.rt` of task `audio` has no key `weight`"));
+    assert!(refused(set("audio", None, "budget=11ms")).contains("budget_must_not_exceed_period"));
+    assert!(refused(set("audio", None, "budget=11")).contains("time_needs_a_unit"));
+    assert!(refused(set("app", None, "weight=0")).contains("parameter_within_range"));
+}
+
+#[test]
+fn of_a_list_of_edges_the_cpu_says_which() {
+    let text = r#"
+        [node.rt]
+        policy = "reservation"
+        per_cpu = true
+        [task.split]
+        under.rt = [{ cpu = 0, budget = "1ms", period = "10ms" }, { cpu = 1, budget = "1ms", period = "10ms" }]
+    "#;
+    let plan = Plan::parse_with(text, "split.toml", Options { cpus: 2 }).unwrap();
+    let budgets = |plan: &Plan| plan.edges.iter().map(|edge| edge.params[0]).collect::<Vec<_>>();
+    let new = plan.edited(&set("split", None, "cpu=1 budget=2ms")).unwrap();
+    assert_eq!(budgets(&new), [1_000_000, 2_000_000]);
+    for given in ["budget=2ms", "cpu=2 budget=2ms"] {
+        let faults = plan.edited(&set("split", None, given)).unwrap_err().to_string();
+        assert!(faults.contains("edge_must_be_clear: `split` has several edges from `rt`"), "{faults}");
+    }
+}
+
+#[test]
+fn what_goes_has_nothing_below_it_or_takes_it_along() {
+    assert_eq!(
+        refused(destroy("app", Below::Nothing)),
+        "plan.toml:17:7: node_must_be_empty: there is more below `app`: `worker`, bound nothing (hint: tierce ctl destroy \
+         --all takes that out, too; tierce ctl move puts it elsewhere)"
+    );
+    assert!(refused(destroy("rest", Below::Threads))
+        .contains("node_must_be_empty: there is more below `rest`: `app`"));
+    let plan = edited(destroy("app", Below::Threads));
+    assert_eq!((plan.nodes.len(), plan.sets.len()), (3, 0));
+    assert_eq!(plan.tasks.len(), 1);
+    // What has another parent stays below that.
+    let plan = edited(destroy("rt", Below::All));
+    assert_eq!(plan.nodes.iter().map(|node| &node.name[..]).collect::<Vec<_>>(), ["top", "rest", "app"]);
+    assert!(plan.tasks.is_empty());
+}
+
+#[test]
+fn another_place_keeps_the_parameters_where_the_policy_is_the_same() {
+    let plan = edited(place("worker", None, "rest", ""));
+    assert_eq!(difference(&plan), ["- under.app = { weight = 10 }", "+ under.rest = { weight = 10 }"]);
+    let plan = edited(place("audio", None, "app", ""));
+    assert_eq!(difference(&plan)[1], "+ under.app = {}");
+    assert!(refused(place("rest", Some("top"), "app", "")).contains("no_cycles"));
+}
+
+#[test]
+fn places_that_are_none_are_refused() {
+    assert!(refused(place("worker", None, "app", ""))
+        .contains("place_must_be_another: `worker` is below `app` already"));
+    assert!(refused(place("worker", Some("rt"), "rest", "")).contains("edge_must_exist"));
+    assert!(refused(place("top", None, "rest", "")).contains("edge_must_exist: `top` is what a CPU runs"));
+    assert!(refused(place("worker", None, "nowhere", "")).contains("parent_must_exist"));
+    let tasks = |name: &str| Edit::Move {
+        name: name.into(),
+        tasks: true,
+        from: None,
+        under: "rest".into(),
+        keys: Keys::new(),
+    };
+    assert!(refused(tasks("top")).contains("tasks_must_exist: `top` has no tasks"));
+    assert!(refused(tasks("audio")).contains("part_must_be_a_node: `audio` is no node"));
+    assert_eq!(difference(&edited(tasks("app"))).len(), 2);
+}
+
+#[test]
+fn another_default_node_and_what_its_threads_have() {
+    let default = |name: &str, given: &str| Edit::Default { name: name.into(), keys: keys(given) };
+    let plan = edited(default("app", ""));
+    assert_eq!(plan.nodes[plan.default_node.unwrap()].name, "app");
+    assert_eq!(plan.each.as_ref().unwrap().nice, Some(0), "as before: the policy is the same");
+    let plan = edited(default("app", "weight=7"));
+    assert_eq!(plan.each.unwrap().params[0], 7);
+    assert!(refused(default("rt", "weight=7")).contains("parameter_must_be_given: `budget` is missing"));
+    let plan = edited(default("rt", "budget=1ms period=1s"));
+    assert_eq!(plan.each.unwrap().params[..2], [1_000_000, 1_000_000_000]);
+    assert!(refused(default("worker", "")).contains("part_must_be_a_node"));
+}
+
+#[test]
+fn names_and_matches_that_cannot_be() {
+    let fair = |name: &str, who: &[&str]| create(name, Some("fair"), "rest", "", who);
+    assert_eq!(
+        refused(fair("worker", &[])),
+        "plan.toml:25:8: name_is_unique: the name `worker` is taken: nodes, tasks and sets share their names"
+    );
+    assert!(refused(fair("9", &[])).contains("name_must_be_plain"));
+    assert!(refused(create("x", Some("fare"), "rest", "", &[])).contains("policy_must_exist"));
+    assert!(refused(fair("x", &["cgruop=a"])).contains("key_must_exist"));
+    assert!(refused(fair("x", &["comm=[a"])).contains("pattern_must_be_a_glob"));
+    let inline = format!(
+        "task.first = {{ under.rest = {{}}, match = {{ comm = \"x\" }} }}\n{}",
+        BASE.replace("[task.audio]", "[tasks.audio]")
+    );
+    let plan = Plan::parse(&inline, "inline.toml").unwrap();
+    let faults = plan.edited(&create("tid-7", None, "rt", "budget=1ms period=10ms", &["tid=7"])).unwrap_err();
+    assert!(faults.to_string().contains("match_must_come_first"), "{faults}");
+    assert!(plan.edited(&set("first", None, "weight=3")).is_ok());
+}
+
+#[test]
+fn parts_of_an_included_file_are_changed_there() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("edit");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (main, included) = (folder.join("main.toml"), folder.join("tasks.toml"));
+    let (nodes, tasks) = BASE.split_once("[task.audio]").unwrap();
+    std::fs::write(&main, format!("include = \"tasks.toml\"\n{nodes}")).unwrap();
+    std::fs::write(&included, format!("[task.audio]{tasks}")).unwrap();
+    let plan = Plan::load(&main).unwrap();
+    let new = plan.edited(&set("audio", None, "budget=3ms")).unwrap();
+    assert_eq!(new.sources.0[0], plan.sources.0[0]);
+    assert!(new.sources.0[1].text.contains("budget = \"3ms\""));
+    let new = new.edited(&create("tid-7", None, "rt", "budget=1ms period=10ms", &["tid=7"])).unwrap();
+    assert_eq!(entry(&new, &thread("audio", 7, "")), "tid-7");
+    let new = new.edited(&create("web", Some("fair"), "rest", "", &[])).unwrap();
+    assert!(new.sources.0[0].text.contains("[node.web]"));
+}

@@ -1,0 +1,157 @@
+//! The graph in force as it is now: its parts by name, with what the kernel side has counted for each.
+
+use crate::live::{now_ns, Live};
+use crate::threads::{self, Proc};
+use serde_json::{json, Map, Value};
+use std::collections::HashMap;
+use tierce_plan::show_time;
+use tierce_policy::{policies, raw, Param, PolicyRecord, TASK};
+
+/// Version of [`Live::graph`].
+pub const GRAPH_VERSION: u32 = 1;
+
+/// `enum tierce_own`: of the default node.
+const OWN_DEFAULT: u32 = 1;
+
+/// Edges above one node that are looked at, should the list be changed meanwhile.
+const PARENTS_MAX: usize = 64;
+
+fn policy(number: u32) -> Option<&'static PolicyRecord> {
+    policies().iter().find(|policy| policy.number == number)
+}
+
+/// Times in nanoseconds, counts as numbers, choices and fractions as plans have them.
+fn params(records: &[Param], values: &[u64]) -> Value {
+    let one = |(param, value): (&Param, &u64)| match param.kind {
+        _ if param.is_time() => (format!("{}_ns", param.name), json!(value)),
+        tierce_policy::ParamKind::Count => (param.name.to_string(), json!(value)),
+        _ => (param.name.to_string(), json!(param.show(*value, show_time))),
+    };
+    Value::Object(records.iter().zip(values).map(one).collect())
+}
+
+impl Live {
+    /// CPUs, nodes and tasks, and whoever ran outside the graph. What is counted is counted since a part came.
+    pub fn graph(&self) -> Value {
+        let (plan, ids, kernel) = (self.plan(), self.ids(), self.kernel());
+        let names: HashMap<u32, &str> =
+            ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..])).collect();
+        let nodes = plan.nodes.iter().zip(&ids.nodes).map(|(node, &id)| {
+            let about = kernel.node(id);
+            let record = policy(node.policy);
+            let under = self.under(id, &names);
+            let supply: u64 = under.iter().filter_map(|edge| edge["supply_ns"].as_u64()).sum();
+            json!({
+                "name": node.name,
+                "policy": record.map(|record| record.name),
+                "params": params(record.map_or(&[], |record| &record.node_params), &about.params()),
+                "concurrency": node.concurrency,
+                "default": node.default,
+                "supply_ns": supply,
+                "under": under,
+            })
+        });
+        let planned = ids.tasks.iter().zip(&plan.tasks).filter(|(id, _)| **id != 0);
+        let planned = planned.map(|(id, task)| self.task(*id, Some(&task.name), None, &names));
+        let members: HashMap<u32, &str> = self.bound().into_iter().collect();
+        let threads = (1..kernel.nodes_used()).filter(|id| kernel.node(*id).kind == TASK).filter_map(|id| {
+            let leaf = kernel.leaf(id);
+            let set = if leaf.own == OWN_DEFAULT { None } else { members.get(&leaf.pid).copied() };
+            (leaf.own != 0 && leaf.pid != 0).then(|| self.task(id, None, set, &names))
+        });
+        let sets = plan.sets.iter().map(|set| {
+            let under = set.under.iter().map(|edge| {
+                let record = policy(plan.nodes[edge.parent].policy);
+                let records = record.map_or(&[][..], |record| &record.edge_params);
+                json!({ "parent": plan.nodes[edge.parent].name, "params": params(records, &edge.params) })
+            });
+            json!({ "name": set.name, "under": under.collect::<Vec<_>>() })
+        });
+        let cpus = (0..kernel.options().cpus).map(|cpu| self.graph_cpu(cpu));
+        json!({
+            "version": GRAPH_VERSION,
+            "plan": plan.name,
+            "elapsed_ns": now_ns().saturating_sub(self.start_ns()),
+            "cpus": cpus.collect::<Vec<_>>(),
+            "outside": self.outside(),
+            "nodes": nodes.collect::<Vec<_>>(),
+            "sets": sets.collect::<Vec<_>>(),
+            "tasks": planned.chain(threads).collect::<Vec<_>>(),
+        })
+    }
+
+    fn graph_cpu(&self, cpu: u32) -> Value {
+        let (state, plan) = (self.kernel().cpu(cpu), self.plan());
+        let root = plan.nodes.iter().find(|node| node.roots.contains(&cpu)).map(|node| &node.name);
+        let interrupts_ns = state.taken_ns.min(state.stolen_ns);
+        json!({
+            "cpu": cpu,
+            "root": root,
+            "used_ns": state.used_ns,
+            "idle_ns": state.idle_ns,
+            "stolen_ns": state.stolen_ns,
+            "stolen_by": { "interrupts_ns": interrupts_ns, "threads_ns": state.stolen_ns - interrupts_ns },
+            "decisions": state.decisions,
+        })
+    }
+
+    /// A task: one of the plan by its name, else the thread of a set or of the default node.
+    fn task(&self, id: u32, name: Option<&str>, set: Option<&str>, names: &HashMap<u32, &str>) -> Value {
+        let (about, leaf) = (self.kernel().node(id), self.kernel().leaf(id));
+        let tid = Some(leaf.pid).filter(|tid| *tid != 0);
+        json!({
+            "name": name,
+            "set": set,
+            "tid": tid,
+            "comm": tid.and_then(threads::name),
+            "ran_ns": about.ran_ns,
+            "switches": about.switches,
+            "migrations": about.migrations,
+            "jobs": (leaf.deadline_ns != 0).then_some(leaf.job),
+            "misses": (leaf.deadline_ns != 0 && leaf.deadline_ns != u64::MAX).then_some(leaf.misses),
+            "under": self.under(id, names),
+        })
+    }
+
+    /// Edges above a node or task.
+    fn under(&self, id: u32, names: &HashMap<u32, &str>) -> Vec<Value> {
+        let kernel = self.kernel();
+        let (mut list, mut edge) = (Vec::new(), kernel.node(id).first_parent);
+        while edge != 0 && list.len() < PARENTS_MAX {
+            let about = kernel.edge(edge);
+            let parent =
+                names.get(&about.parent).map_or(format!("cpu{}", about.cpu), |name| name.to_string());
+            let record = policy(kernel.node(about.parent).kind).filter(|_| about.parent != 0);
+            list.push(json!({
+                "parent": parent,
+                "rank": about.rank,
+                "when_spent": about.flags & raw::EDGE_WHEN_SPENT != 0,
+                "params": record.map_or(Value::Object(Map::new()), |record| params(&record.edge_params, &about.param)),
+                "supply_ns": about.supply_ns,
+                "grants": about.grants,
+                "throttles": about.throttles,
+                "replenishments": about.replenishments,
+                "forgiven_ns": about.forgiven_ns,
+                "spent": about.flags & raw::EDGE_SPENT != 0,
+            }));
+            edge = about.next_parent;
+        }
+        list
+    }
+
+    /// Threads before or beside every plan, and what each has run since this one is in force.
+    fn outside(&self) -> Vec<Value> {
+        let threads = Proc::default().all().into_iter().filter(|live| live.is_outside());
+        let mut list: Vec<(u64, Value)> = threads
+            .filter_map(|live| {
+                let ran_ns =
+                    threads::ran_ns(live.thread.tid)?.saturating_sub(self.ran_before(live.thread.tid));
+                let (tid, comm) = (live.thread.tid, live.thread.comm);
+                let one = json!({ "tid": tid, "comm": comm, "class": live.class.name(), "ran_ns": ran_ns });
+                (ran_ns > 0).then_some((ran_ns, one))
+            })
+            .collect();
+        list.sort_by_key(|(ran_ns, _)| std::cmp::Reverse(*ran_ns));
+        list.into_iter().map(|(_, one)| one).collect()
+    }
+}
