@@ -398,11 +398,11 @@ fn show(socket: &std::path::Path, list: &List, json: bool) -> Result<ExitCode> {
 }
 
 /// The graph as a tree, a line per part, and whoever ran outside of it.
-pub fn tree(graph: &Value, each_thread: bool) -> String {
+fn tree(graph: &Value, each_thread: bool) -> String {
     let elapsed_ns = number(graph, "elapsed_ns");
     let mut text = format!("{}, in force for {}\n\n", word(graph, "plan"), units::time(elapsed_ns));
     let mut tree = Tree { graph, each_thread, elapsed_ns, drawn: Vec::new(), rows: Vec::new() };
-    tree.row(
+    tree.rows.push(
         ["", "", "cpu", "share", "grants", "throttles", "replenished", "switches", "migrations"]
             .map(String::from),
     );
@@ -489,18 +489,13 @@ impl Sum {
 }
 
 impl<'g> Tree<'g> {
-    fn row(&mut self, row: [String; COLUMNS]) {
-        self.rows.push(row);
-    }
-
     fn line(&mut self, name: String, what: String, sum: &Sum) {
         let count = |count: u64| if count == 0 { "-".into() } else { count.to_string() };
         let (switches, migrations) =
             sum.task.map_or(("".into(), "".into()), |task| (count(task.0), count(task.1)));
         let (cpu, share) = (units::time(sum.supply_ns), units::percent(sum.supply_ns, self.elapsed_ns));
-        let counts = [sum.grants, sum.throttles, sum.replenishments].map(count);
-        let [grants, throttles, replenished] = counts;
-        self.row([name, what, cpu, share, grants, throttles, replenished, switches, migrations]);
+        let [grants, throttles, replenished] = [sum.grants, sum.throttles, sum.replenishments].map(count);
+        self.rows.push([name, what, cpu, share, grants, throttles, replenished, switches, migrations]);
     }
 
     fn cpu(&mut self, cpu: &'g Value) {
@@ -514,18 +509,9 @@ impl<'g> Tree<'g> {
             share(number(by, "interrupts_ns")),
             share(number(by, "threads_ns"))
         );
-        let title = format!("CPU {}: {what}", cpu["cpu"]);
-        self.row([
-            title,
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-            String::new(),
-        ]);
+        let mut title: [String; COLUMNS] = Default::default();
+        title[0] = format!("CPU {}: {what}", cpu["cpu"]);
+        self.rows.push(title);
         let nodes = list(self.graph, "nodes");
         if let Some(root) = nodes.iter().find(|node| node["name"] == cpu["root"]) {
             let parent = format!("cpu{}", cpu["cpu"]);
@@ -653,5 +639,70 @@ impl<'g> Tree<'g> {
             *text += line.trim_end();
             text.push('\n');
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_for_who_has_none() {
+        for (given, name) in [
+            (&["1234"][..], "tid-1234"),
+            (&["pid=7,comm=make*"], "pid-7-comm-make"),
+            (&["cgroup=/system.slice/web.service", "9"], "cgroup-system-slice-web-service-tid-9"),
+        ] {
+            let given: Vec<Keys> = given.iter().map(|text| who(text).unwrap()).collect();
+            assert_eq!(name_of(&given), name);
+        }
+        for text in ["", "audio", "comm=", "=x", "comm=a,b"] {
+            assert!(who(text).is_err(), "{text}");
+        }
+    }
+
+    fn edge(parent: &str, params: Value) -> Value {
+        json!({ "parent": parent, "params": params, "supply_ns": 250_000_000, "grants": 4, "throttles": 3, "replenishments": 2 })
+    }
+
+    #[test]
+    fn a_tree_of_what_is_in_force() {
+        let thread = |set: Value, tid: u32| {
+            let under = [edge("rest", json!({ "weight": 100, "warp_ns": 0 }))];
+            json!({ "name": null, "set": set, "tid": tid, "comm": "make", "switches": 5, "migrations": 1, "misses": null, "under": under })
+        };
+        let budget = json!({ "budget_ns": 2_000_000, "period_ns": 10_000_000, "deadline_ns": 10_000_000 });
+        let graph = json!({
+            "plan": "p.toml",
+            "elapsed_ns": 1_000_000_000u64,
+            "cpus": (0..2).map(|cpu| json!({ "cpu": cpu, "root": "top", "used_ns": 500_000_000, "idle_ns": 400_000_000,
+                "stolen_ns": 100_000_000, "stolen_by": { "interrupts_ns": 90_000_000, "threads_ns": 10_000_000 } })).collect::<Vec<_>>(),
+            "outside": [{ "tid": 15, "comm": "irq/9", "class": "SCHED_FIFO", "ran_ns": 10_000_000 }],
+            "nodes": [
+                { "name": "top", "policy": "reservation", "params": {}, "default": false, "under": [edge("cpu0", json!({})), edge("cpu1", json!({}))] },
+                { "name": "rest", "policy": "fair", "params": { "quantum_ns": 1_000_000 }, "default": true, "under": [edge("top", budget.clone())] },
+            ],
+            "sets": [{ "name": "build", "under": [{ "parent": "rest", "params": { "weight": 50, "warp_ns": 0 } }] }],
+            "tasks": [
+                { "name": "audio", "set": null, "tid": 7, "comm": "audio", "jobs": 9, "misses": 1, "switches": 5, "migrations": 0, "under": [edge("top", budget)] },
+                thread(json!("build"), 8), thread(json!("build"), 9), thread(Value::Null, 10),
+            ],
+        });
+        let text = tree(&graph, false);
+        let lines: Vec<String> =
+            text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
+        for line in [
+            "CPU 0: used 50.00 %, idle 40.00 %, stolen 10.00 % (interrupts 9.00 %, threads 1.00 %)",
+            "└─ top reservation 250 ms 25.00 % 4 3 2",
+            "├─ rest fair, budget 2ms, period 10ms, quantum 1ms, default 250 ms 25.00 % 4 3 2",
+            "│ ├─ build: 2 threads weight 50 500 ms 50.00 % 8 6 4 10 2",
+            "│ └─ 1 thread 250 ms 25.00 % 4 3 2 5 1",
+            "└─ audio (7) budget 2ms, period 10ms, 9 jobs, 1 late 250 ms 25.00 % 4 3 2 5 -",
+            "└─ top reservation, see above 250 ms 25.00 % 4 3 2",
+            "irq/9 (15, SCHED_FIFO): 10 ms, 1.00 % of a CPU",
+        ] {
+            assert!(lines.iter().any(|other| other == line), "{line}\n{text}");
+        }
+        assert!(tree(&graph, true).contains("build (8 make)"));
     }
 }
