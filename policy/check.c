@@ -30,7 +30,8 @@
 	I(21, sums, "the shares of a reservation node add up to its sum") \
 	I(22, busy_at_rest, "at rest no CPU idles whose root could use it") \
 	I(23, decided_at_rest, "at rest another decision would change nothing") \
-	I(24, rounds_counted, "a node with rounds counts the children that want the CPU, and their importance")
+	I(24, rounds_counted, "a node with rounds counts the children that want the CPU, and their importance") \
+	I(25, highest_level_runs, "no child of a time-sharing node waits while one of a lower level has a CPU that it could use")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -179,6 +180,27 @@ static u32 check_node(u32 node)
 	return TIERCE_HOLDS;
 }
 
+/* Is a CPU that could run this READY edge given to one of a lower level, and nobody about to decide anew? */
+static u32 check_level(u32 edge, u32 rest)
+{
+	edge_t *x = edge_at(edge), *y;
+	u32 other;
+	if (!x->parent || parent_of(edge)->kind != TIERCE_time_sharing || x->state != TIERCE_READY)
+		return TIERCE_HOLDS;
+	for (other = 1; other < S.fresh_edge; other++) {
+		y = edge_at(other);
+		if (y->parent != x->parent || !y->child || y->state != TIERCE_GRANTED || (y->flags & EDGE_LEFT))
+			continue;
+		if (S.cpu[y->on_cpu].kick_pending || S.cpu[y->on_cpu].outside || !S.cpu[y->on_cpu].online)
+			continue;
+		if ((x->flags & EDGE_LOCAL) && x->cpu != y->on_cpu)
+			continue;
+		if (rest || !parent_of(edge)->row) /* CPUs of a shared node decide one after the other */
+			HOLDS(highest_level_runs, level_of(x->levels.key) <= level_of(y->levels.key));
+	}
+	return TIERCE_HOLDS;
+}
+
 static u32 check_cpu(u32 cpu)
 {
 	cpu_t *c = &S.cpu[cpu];
@@ -253,6 +275,8 @@ TIERCE_FN u32 graph_check(u32 rest)
 			continue;
 		check_at = id;
 		broken = check_edge(id);
+		if (!broken)
+			broken = check_level(id, rest);
 		if (broken)
 			return broken;
 	}

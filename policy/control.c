@@ -184,6 +184,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->rounds.next = 0;
 	n->rounds.changed = 0;
 	n->rounds.fresh = 0;
+	n->near = 0;
 	n->sum = 0;
 	n->clock = 0;
 	n->tail = 0;

@@ -399,6 +399,29 @@ static inline s32 head_room(u32 head, u32 cpu)
 	return room;
 }
 
+/* The least of the order's members near `first` that ran on this CPU last, or `first`: of the members nearest to the top, in
+ * 32 steps from link to link. */
+TIERCE_FN u32 order_near(u32 node, u32 first, u32 cpu)
+{
+	u64 most = link_at(first)->key + node_at(node)->near;
+	u32 x = node_at(node)->order, from = TIERCE_NONE, found = TIERCE_NONE, step, next;
+	if (edge_at(first)->on_cpu == cpu)
+		return first;
+	for (step = ZERO; x && step < 32 && CAN_LOOP; step++) {
+		next = TIERCE_NONE;
+		if (!from && link_at(x)->key <= most) {
+			if (edge_at(x)->on_cpu == cpu && (!found || link_before(x, found)))
+				found = x;
+			next = link_at(x)->left;
+		} else if (from && from == link_at(x)->left) {
+			next = link_at(x)->right;
+		}
+		from = next ? TIERCE_NONE : x;
+		x = next ? next : link_at(x)->up;
+	}
+	return found ? found : first;
+}
+
 /* First READY child that `cpu` may run. */
 static inline u32 node_first(u32 node, u32 cpu, u64 now)
 {
@@ -407,8 +430,10 @@ static inline u32 node_first(u32 node, u32 cpu, u64 now)
 		return first;
 	local = AT(row_at(row)->order, cpu);
 	if (!first || !local)
-		return first | local;
-	return policy_before(local, first, now) ? local : first;
+		first |= local;
+	else if (policy_before(local, first, now))
+		first = local;
+	return SEVERAL_CPUS && first && node_at(node)->near ? order_near(node, first, cpu) : first;
 }
 
 static inline bool head_has_child(u32 head, u32 cpu)

@@ -44,7 +44,14 @@
 	  V("importance", COUNT, 1, 10000, 100, "share of the round relative to the siblings that want the CPU")) \
 	P(9, multiburst, "multiburst", 0, TIERCE_ROUNDS(V), \
 	  V("importance", COUNT, 1, 10000, 100, "share of the round relative to the siblings that want the CPU") \
-	  V("wake", CHOICE, 0, 2, 2, "immediate, after-burst, end-of-round: when it runs after a wake-up"))
+	  V("wake", CHOICE, 0, 2, 2, "immediate, after-burst, end-of-round: when it runs after a wake-up")) \
+	P(10, time_sharing, "time-sharing", 0, \
+	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 10000000, "turn of each child within its level") \
+	  V("starvation", TIME, 0, TIERCE_PERIOD_MAX, 3000000000, \
+	    "who has wanted the CPU for so long without using up a quantum goes before all until it has; 0: never") \
+	  V("affinity", COUNT, 0, 1000, 0, "turns that who ran on this CPU last may go ahead of its place in a level"), \
+	  V("priority", COUNT, 0, 255, 8, "the level at which it begins, and below which it does not sink; larger runs first") \
+	  V("boost", COUNT, 0, 255, 2, "levels above its priority at which it wakes, if it blocked within a quantum"))
 
 /* What both regulators of rounds have. */
 #define TIERCE_ROUNDS(V) \
@@ -64,4 +71,5 @@
 #include "slots.c"
 #include "i_plus_pi.c"
 #include "multiburst.c"
+#include "time_sharing.c"
 #endif

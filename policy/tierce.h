@@ -126,7 +126,7 @@ struct tierce_edge {
 	u32 next_parent;   /* next edge with the same child */
 	u32 cpu;	   /* root and crossing edges: the CPU whose tree holds it; else the home CPU or TIERCE_CPUS */
 	u32 state, flags;
-	u32 on_cpu; /* valid while GRANTED or PLAIN */
+	u32 on_cpu; /* GRANTED or PLAIN: its CPU; else the last one */
 	u32 bit;    /* crossing edges: bit in the CPU's inbox */
 	s32 rank;
 	u32 told;    /* enum tierce_told; edges to heads only */
@@ -171,6 +171,12 @@ struct tierce_edge {
 			u32 scale;   /* of the node when left_ns was found */
 			u32 active;  /* it wants the CPU, and its node counts it */
 		} burst;
+		struct {
+			u64 key;	/* level, whether its quantum is under way, turn */
+			s64 quantum_ns; /* rest of it */
+			u64 since_ns;	/* it wants the CPU and has used no quantum; when it left, while it does not */
+			u32 used;	/* no boost at the next wake-up: it has used a quantum, or did not block */
+		} levels;
 	};
 };
 
@@ -193,7 +199,7 @@ struct tierce_node {
 	u64 allowed;				  /* tasks: CPUs it may run on */
 	u64 param[TIERCE_PARAMS];
 	u64 sum;				    /* reservation: shares of its children in 2^-32 */
-	u64 clock;				    /* fair: virtual time; fixed-priority, round-robin: requests so far */
+	u64 clock;				    /* fair: virtual time; with turns: how many so far */
 	u64 tail;				    /* fair: largest tag ever reached */
 	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */
 	u64 ran_ns;				    /* tasks: CPU time received */
@@ -216,6 +222,7 @@ struct tierce_node {
 		u32 changed;	/* what happened in this round that the next has to know: ROUND_CHANGED, ROUND_OVER */
 		u32 fresh;	/* this one did */
 	} rounds;		/* i-plus-pi, multiburst; the round's number is `clock` */
+	u64 near;		/* affinity: what a child may be behind the first of the order to be taken by its last CPU */
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };

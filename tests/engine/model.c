@@ -35,6 +35,8 @@
 
 #define UNIT	    1000000ull /* a tick */
 #define SLOT	    (3 * UNIT)
+#define STARVATION  (3 * UNIT)
+#define LONG_AGO    (4 * UNIT) /* more than STARVATION, and more quanta than a boost */
 #define BEGIN	    1000000000ull
 #define TASKS	    8
 #define STATES_MOST 50000000u
@@ -109,6 +111,11 @@ static u32 node(u32 kind, u32 concurrency)
 		S.stage[0] = UNIT;
 	if (kind == TIERCE_slots)
 		S.stage[0] = SLOT;
+	if (kind == TIERCE_time_sharing) {
+		S.stage[0] = UNIT;
+		S.stage[1] = STARVATION;
+		S.stage[2] = 1;
+	}
 	if (kind == TIERCE_i_plus_pi || kind == TIERCE_multiburst) {
 		S.stage[1] = S.stage[2] = S.stage[3] = UNIT; /* every burst is a unit */
 		S.stage[4] = S.stage[5] = S.stage[6] = 1 << 19;
@@ -119,7 +126,7 @@ static u32 node(u32 kind, u32 concurrency)
 	return id;
 }
 
-/* An edge with its policy's parameters: priority; deadline; budget and period, offset and length in units; weight. */
+/* An edge with its policy's parameters: priority, boost; deadline; budget and period, offset and length in units; weight. */
 static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge_flags)
 {
 	u32 id = graph_edge_new(parent, child, rank, edge_flags);
@@ -134,7 +141,7 @@ static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge
 		S.stage[0] = first * UNIT;
 		S.stage[1] = second * UNIT;
 	}
-	if (S.node[parent].kind == TIERCE_multiburst)
+	if (S.node[parent].kind == TIERCE_multiburst || S.node[parent].kind == TIERCE_time_sharing)
 		S.stage[1] = second;
 	if (!id || graph_attach(id, now))
 		stop("an edge was refused");
@@ -399,6 +406,17 @@ static void rounds(u32 kind)
 	edge(n, task_new("c", ~0ull), 0, 1, 2 * (kind == TIERCE_multiburst), 0);
 }
 
+/* Levels on one CPU: one that rises when it wakes, above and then beside one that is lifted when it starves. */
+static void levels(void)
+{
+	u32 n;
+	roots();
+	n = node(TIERCE_time_sharing, 0);
+	edge(root[0], n, 0, 5, 0, 0);
+	edge(n, task_new("a", ~0ull), 0, 1, 1, 0);
+	edge(n, task_new("b", ~0ull), 0, 0, 1, 0);
+}
+
 #define CONFIGURATIONS(C) \
 	C(two_equal_1_1, 2, "2 CPUs, ranks 1 1, 1 task, limit 1", shared("11", 1, 1, FIFO), 0) \
 	C(two_ranked_1_1, 2, "2 CPUs, ranks 1 2, 1 task, limit 1", shared("12", 1, 1, FIFO), 0) \
@@ -460,6 +478,10 @@ static void rounds(u32 kind)
 	C(two_multiburst_2_2, 2, "2 CPUs, multiburst node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_multiburst), 0) \
 	C(two_multiburst_3_1, 2, "2 CPUs, ranks 1 2, multiburst node, 3 tasks, limit 1", shared("12", 3, 1, TIERCE_multiburst), DEEP) \
 	C(two_i_plus_pi_2_2, 2, "2 CPUs, i-plus-pi node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_i_plus_pi), DEEP) \
+	C(levels, 1, "1 CPU: time-sharing, 2 tasks of 2 priorities", levels(), TIMED) \
+	C(levels_late, 1, "the same with timers one unit late", levels(), TIMED | UNTIMELY | DEEP) \
+	C(two_levels_2_2, 2, "2 CPUs, time-sharing node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_time_sharing), 0) \
+	C(two_levels_3_2, 2, "2 CPUs, time-sharing node, 3 tasks, limit 2", shared("11", 3, 2, TIERCE_time_sharing), DEEP) \
 	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
 
 enum configuration {
@@ -514,7 +536,7 @@ static void tidy(void)
 		struct tierce_edge *x = &S.edge[i];
 		x->throttles = x->replenishments = x->grants = 0;
 		x->supply_ns = x->forgiven_ns = 0;
-		if (x->state != TIERCE_GRANTED && !(x->flags & EDGE_PLAIN))
+		if (x->state != TIERCE_GRANTED && !(x->flags & EDGE_PLAIN) && !S.node[x->parent].near)
 			x->on_cpu = TIERCE_CPUS;
 	}
 	for (i = 1; i < S.fresh_node; i++) {
@@ -634,6 +656,7 @@ static void canonical(void)
 		switch (x->parent ? S.node[x->parent].kind : 0) {
 		case TIERCE_fixed_priority:
 		case TIERCE_round_robin: value[i] = live ? x->queue.turn : 0; break;
+		case TIERCE_time_sharing: value[i] = live ? x->levels.key & (LEVEL_WAITS - 1) : 0; break;
 		case TIERCE_i_plus_pi:
 		case TIERCE_multiburst: value[i] = live ? x->burst.turn : 0; break;
 		case TIERCE_reservation:
@@ -643,6 +666,8 @@ static void canonical(void)
 	}
 	for (i = 1; i < S.fresh_edge; i++) {
 		struct tierce_edge *x = &S.edge[i], *y = &form.edge[i];
+		bool live = x->state != TIERCE_WAITING;
+		u64 long_ago = live ? LONG_AGO : 1; /* of who sleeps: whether any time has passed */
 		switch (x->parent ? S.node[x->parent].kind : 0) {
 		case TIERCE_fixed_priority:
 		case TIERCE_round_robin: y->queue.turn = among(x->parent, value[i], value); break;
@@ -650,6 +675,12 @@ static void canonical(void)
 			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100
 										       : among(x->parent, value[i], value);
 			y->reservation.replenish_ns = x->reservation.replenish_ns > now ? x->reservation.replenish_ns - now : 0;
+			break;
+		case TIERCE_time_sharing:
+			y->levels.key = x->levels.key >> (live ? 47 : 48) << 32 | among(x->parent, value[i], value);
+			y->levels.since_ns = now - x->levels.since_ns < long_ago ? now - x->levels.since_ns : long_ago;
+			if (!live)
+				y->levels.quantum_ns = 0;
 			break;
 		case TIERCE_i_plus_pi:
 		case TIERCE_multiburst: canonical_burst(i, value); break;
@@ -663,7 +694,8 @@ static void canonical(void)
 		}
 	}
 	for (i = 1; i < S.fresh_node; i++) {
-		if (S.node[i].kind == TIERCE_fixed_priority || S.node[i].kind == TIERCE_round_robin)
+		if (S.node[i].kind == TIERCE_fixed_priority || S.node[i].kind == TIERCE_round_robin ||
+		    S.node[i].kind == TIERCE_time_sharing)
 			form.node[i].clock = 0;
 		if (S.node[i].kind == TIERCE_i_plus_pi || S.node[i].kind == TIERCE_multiburst)
 			form.node[i].clock = form.node[i].rounds.here = form.node[i].rounds.next = form.node[i].rounds.scale =
@@ -679,6 +711,8 @@ static void canonical(void)
 				lag_most = TIERCE_NEVER;
 			else if (kind == TIERCE_i_plus_pi || kind == TIERCE_multiburst)
 				lag_most = 2 * UNIT;
+			else if (kind == TIERCE_time_sharing && lag_most < LONG_AGO)
+				lag_most = LONG_AGO; /* from the largest boost to the priority */
 			else if (kind == TIERCE_round_robin && lag_most < UNIT)
 				lag_most = UNIT;
 		}

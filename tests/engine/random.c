@@ -68,6 +68,10 @@ static void stage_edge(u32 kind)
 		S.stage[0] = 1 + below(1000);
 		S.stage[1] = below(4) ? 0 : below(5000000);
 		break;
+	case TIERCE_time_sharing:
+		S.stage[0] = below(4);
+		S.stage[1] = below(4);
+		break;
 	case TIERCE_multiburst: S.stage[1] = below(3); /* fall through */
 	case TIERCE_i_plus_pi: S.stage[0] = 1 + below(below(2) ? 10 : 10000); break;
 	case TIERCE_slots:
@@ -85,6 +89,11 @@ static void stage_node(u32 kind)
 	case TIERCE_fair:
 	case TIERCE_round_robin:
 	case TIERCE_slots: S.stage[0] = 10000 + below(5000000); break;
+	case TIERCE_time_sharing:
+		S.stage[0] = 10000 + below(5000000);
+		S.stage[1] = below(2) ? 0 : below(20000000);
+		S.stage[2] = below(2) ? 0 : below(8);
+		break;
 	case TIERCE_i_plus_pi:
 		S.stage[4] = 10486 + below(1038090 - 10486);
 		S.stage[5] = 10486 + below(below(8) ? 4000000 : 33554432 - 10486);

@@ -286,7 +286,7 @@ fn tasks(policy: &str, node: &str, edge: &str, set: &[(u64, u64)]) -> String {
 }
 
 /// Name, what the node has, what the edge to the n-th task has.
-const POLICIES: [(&str, &str, &str); 8] = [
+const POLICIES: [(&str, &str, &str); 9] = [
     ("fixed-priority", "", "priority = {n}"),
     ("edf", "", ""),
     ("round-robin", "quantum = \"1ms\"", ""),
@@ -295,4 +295,5 @@ const POLICIES: [(&str, &str, &str); 8] = [
     ("slots", "slot = \"10ms\"", "offset = \"{ms}ms\", length = \"1900us\", fill = 1"),
     ("i-plus-pi", "burst = \"3ms\"", "importance = {n}"),
     ("multiburst", "burst = \"3ms\"", "importance = {n}, wake = \"immediate\""),
+    ("time-sharing", "quantum = \"1ms\"", "priority = {n}"),
 ];

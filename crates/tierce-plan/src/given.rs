@@ -7,6 +7,7 @@
 //! - `fair` is start-time fair queuing: PSBE by the tight form of equation 5.2, as long as the number of its children is
 //!   known; with warp only PS.
 //! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
+//! - `time-sharing` on a whole CPU gives a quantum to who has used none for `starvation`, after the others in that state.
 //! - `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
 //! - `i-plus-pi` and `multiburst` share out rounds of no bounded length, and promise nothing.
 //! - `edf` knows only what its children say they want, and promises them nothing.
@@ -56,7 +57,7 @@ pub fn on_several(
         if verdict.failures.is_empty() && edges.iter().all(free) {
             budgets_on_several(plan, index, edges, policy, budget, &mut given);
         }
-    } else if let Some(at) = policies::position(&policy.edge_params, "priority") {
+    } else if let Some(at) = policies::priority(policy) {
         highest_on_several(plan, index, edges, at, free, &mut given);
     }
     given
@@ -451,6 +452,43 @@ pub fn in_turns(node: &Node) -> Vec<Vec<Promise>> {
         )
     });
     each.collect()
+}
+
+/// Levels that move: what is sure is a quantum from time to time, to who always wants it.
+pub fn by_levels(node: &Node, starvation: Option<usize>) -> Vec<Vec<Promise>> {
+    let Node { plan, index, edges, received, overheads, quantum_ns } = *node;
+    let name = node.name();
+    let starvation_ns = starvation.map_or(0, |at| plan.nodes[index].params[at]);
+    if starvation_ns == 0 {
+        return node.gives_nothing(format!("`{name}` lets the highest level run, however long it does"));
+    }
+    if let Some(crowd) = crowd(plan, index) {
+        return node.gives_nothing(crowd);
+    }
+    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
+    let Some(place) = whole_cpu.filter(|_| overheads.is_none()) else {
+        return node.gives_nothing(format!(
+            "`{name}` has no whole CPU without costs: how long it lets others starve is not known"
+        ));
+    };
+    // Between the ends of two quanta; a window may begin when all but a moment of the first has been used.
+    let between_ns = starvation_ns.saturating_add(quantum_ns.saturating_mul(edges.len() as u64));
+    let window_ns = between_ns.saturating_mul(2).saturating_sub(quantum_ns);
+    let each = Guarantee::reservation(Kind::Rescs, whole(quantum_ns), whole(window_ns)).map_or_else(
+        || Promise::nothing(format!("`{name}`: its windows are too long")),
+        |guarantee| {
+            let because = format!(
+                "`{name}` lifts above all others who has used no quantum for {}; {} children",
+                show_time(starvation_ns),
+                edges.len()
+            );
+            let formula = "RESCS quantum (2·starvation + (2n − 1)·quantum)";
+            let from = [&received[place].guarantee];
+            let promise = Promise::new(guarantee, because);
+            vec![promise.by(Origin::Promise(place), &from, "starvation", formula)]
+        },
+    );
+    vec![each; edges.len()]
 }
 
 pub fn in_reserves(node: &Node) -> Vec<Vec<Promise>> {

@@ -338,7 +338,7 @@ impl<'a> Overheads<'a> {
         let siblings = &self.shape.children[own.parent];
         let several = self.parents(own.child).len() > 1;
         let quantum = policies::position(&policy.node_params, "quantum");
-        let priority = policies::position(&policy.edge_params, "priority");
+        let priority = policies::priority(policy);
         let warp = policies::position(&policy.edge_params, "warp");
         // Many children that all come between alike.
         let alike = !several && quantum.is_none() && priority.is_none() && warp.is_none();
@@ -379,7 +379,7 @@ impl<'a> Overheads<'a> {
     /// Threads that match nothing may come between.
     fn stranger(&self, own: &Edge, policy: &PolicyRecord) -> Option<Unknown> {
         let each = self.plan.each.as_ref().filter(|_| self.plan.nodes[own.parent].default)?;
-        let before = match policies::position(&policy.edge_params, "priority") {
+        let before = match policies::priority(policy) {
             Some(at) => each.params[at] > own.params[at],
             None => policies::position(&policy.node_params, "quantum").is_none(),
         };

@@ -18,6 +18,12 @@ pub fn position(params: &[Param], name: &str) -> Option<usize> {
     params.iter().position(|param| param.name == name)
 }
 
+/// Position of the `priority` by which a policy orders its children, where nothing else does: no budget, no levels that move.
+pub fn priority(policy: &PolicyRecord) -> Option<usize> {
+    let place = |name| position(&policy.edge_params, name);
+    place("priority").filter(|_| place("budget").or(place("boost")).is_none())
+}
+
 /// Positions of `budget` and `period` if edges below this policy have a budget.
 pub fn budget_and_period(policy: &PolicyRecord) -> Option<(usize, usize)> {
     Some((position(&policy.edge_params, "budget")?, position(&policy.edge_params, "period")?))

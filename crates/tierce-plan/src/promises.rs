@@ -10,7 +10,9 @@
 
 use crate::admission::NodeVerdict;
 use crate::derivation::{Origin, Step};
-use crate::given::{by_priority, in_reserves, in_turns, on_several, reserved, shared_by_weight, Node};
+use crate::given::{
+    by_levels, by_priority, in_reserves, in_turns, on_several, reserved, shared_by_weight, Node,
+};
 use crate::model::{Child, Edge, Plan, TaskSet};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
@@ -253,8 +255,10 @@ impl Promises {
             in_reserves(&node)
         } else if let Some(weight) = position("weight") {
             shared_by_weight(&node, weight, position("warp"))
-        } else if let Some(priority) = position("priority") {
+        } else if let Some(priority) = policies::priority(policy) {
             by_priority(&node, shape, takes, priority)
+        } else if position("boost").is_some() {
+            by_levels(&node, policies::position(&policy.node_params, "starvation"))
         } else if position("importance").is_some() {
             let because =
                 format!("`{name}` regulates its rounds: they may be of any length while children wake");

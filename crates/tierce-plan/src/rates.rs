@@ -164,11 +164,16 @@ impl Asks {
                 rates[*index] = Some(supply * ratio(edge(*index).params[at], weights.max(1)));
             }
         } else if let Some(at) = policies::position(&policy.edge_params, "priority") {
+            let starvation = policies::position(&policy.node_params, "starvation");
+            if starvation.is_some_and(|at| plan.nodes[node].params[at] > 0) {
+                return; // everybody gets something, nobody knows how much
+            }
             let mut order = edges.to_vec();
-            order.sort_by_key(|index| std::cmp::Reverse(edge(*index).params[at]));
+            let priority = |index: &usize| if starvation.is_none() { edge(*index).params[at] } else { 0 };
+            order.sort_by_key(|index| std::cmp::Reverse(priority(index)));
             let mut above = exact::zero();
             // Equals wait for each other.
-            for equals in order.chunk_by(|a, b| edge(*a).params[at] == edge(*b).params[at]) {
+            for equals in order.chunk_by(|a, b| priority(a) == priority(b)) {
                 above = equals.iter().fold(above, |sum, index| exact::add(&sum, &ask(*index)));
                 for index in equals {
                     rates[*index] =

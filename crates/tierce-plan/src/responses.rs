@@ -73,7 +73,7 @@ pub fn test(
                 continue; // any number of threads with deadlines
             }
             by_deadline(plan, shape, index, at, received, verdict, overheads)
-        } else if let Some(at) = policies::position(&policy.edge_params, "priority") {
+        } else if let Some(at) = policies::priority(policy) {
             by_priority(plan, shape, index, at, crowd(at), received, overheads)
         } else {
             Vec::new()

@@ -51,7 +51,8 @@ impl Several<'_> {
         let most = if node.concurrency > 0 { node.concurrency } else { u32::MAX };
         let cpus = (node.roots.len() as u32).min(most);
         let place = |name| policies::position(&policy.edge_params, name);
-        let (priority, deadline) = (place("priority"), place("deadline").filter(|_| policy.heeds_deadlines));
+        let (priority, deadline) =
+            (policies::priority(policy), place("deadline").filter(|_| policy.heeds_deadlines));
         if priority.or(deadline).is_none() {
             return Default::default(); // promises at most shares
         }

@@ -158,7 +158,7 @@ fn alone(job: &Task, server: &Task) -> Option<u64> {
 fn smallest(plan: &Plan, shape: &Shape, overheads: &Overheads, node: usize, period_ns: u64) -> Option<u64> {
     let policy = policies::by_number(plan.nodes[node].policy)?;
     let mut edges = shape.children[node].clone();
-    let priority = policies::position(&policy.edge_params, "priority");
+    let priority = policies::priority(policy);
     let deadline = policies::position(&policy.edge_params, "deadline").filter(|_| policy.heeds_deadlines);
     let of = |edge: usize| priority.or(deadline).map_or(0, |at| plan.edges[edge].params[at]);
     edges.sort_by_key(|edge| std::cmp::Reverse(of(*edge)));

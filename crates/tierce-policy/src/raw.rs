@@ -79,6 +79,7 @@ pub struct Node {
     pub ranked: u32,
     pub more: [u64; NODE_PARAMS - PARAMS],
     pub rounds: Rounds,
+    pub near: u64,
 }
 
 impl Node {

@@ -179,7 +179,7 @@ fn figure_7_3_a_terminal_server() {
     for user in ["ts1", "ts2"] {
         assert_eq!(figure.first(user), "PSBE 3/10 44ms"); // 30 % of a processor
     }
-    assert_eq!(figure.first("t4"), "PSBE 3/20 26ms"); // 1/2 (2·2 + 44) + 2
+    assert_eq!(figure.first("t4"), "NULL"); // table 5.1
     assert_eq!(figure.promised("t3"), ["RESBH 40ms 100ms"]);
     for video in ["t1", "t2"] {
         let promised = figure.promised(video);

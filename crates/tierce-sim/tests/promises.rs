@@ -38,11 +38,16 @@ impl Maker {
     fn node(&mut self, under: &str, levels: u32) {
         self.names += 1;
         let name = format!("n{}", self.names);
-        let policy = self.between(0, 2);
+        let policy = self.between(0, 3);
         let children = self.between(1, 4);
         let (policy, more) = match policy {
             0 => ("reservation", String::new()),
             1 => ("round-robin", format!("quantum = \"{}ms\"", self.between(1, 6))),
+            2 => {
+                let starvation = self.between(1, 40);
+                let quantum = self.between(1, 6);
+                ("time-sharing", format!("quantum = \"{quantum}ms\"\nstarvation = \"{starvation}ms\""))
+            }
             _ => ("fair", format!("quantum = \"{}ms\"", self.between(1, 6))),
         };
         let _ = writeln!(self.text, "[node.{name}]\npolicy = \"{policy}\"\n{more}\n{under}");
@@ -50,6 +55,9 @@ impl Maker {
             let edge = match policy {
                 "reservation" => self.budget(100 / children),
                 "fair" => format!("weight = {}", self.between(1, 9) * 10),
+                "time-sharing" => {
+                    format!("priority = {}, boost = {}", self.between(0, 4), self.between(0, 4))
+                }
                 _ => String::new(),
             };
             self.child(&format!("under.{name} = {{ {edge} }}"), levels);
