@@ -644,8 +644,10 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 			x->flags |= EDGE_LOCAL;
 			x->cpu = cpus_lowest(cpus & reach);
 		}
-		if (ordered)
+		if (ordered) {
 			edge_asks(edge, TIERCE_RESTORED, now);
+			edge_spent_changed(edge, now); /* a reserve may have ended meanwhile */
+		}
 		work_push(x->parent);
 		if (x->state == TIERCE_GRANTED && !(cpus >> x->on_cpu & 1))
 			kick(x->on_cpu);
