@@ -1,15 +1,14 @@
 //! `tierce design` as a user calls it.
 
 use std::process::{Command, Output};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 const MEDIA_PLAYER: &str = include_str!("../../../examples/media-player.csv");
 
 fn design(table: &str, arguments: &[&str]) -> Output {
-    let file = std::env::temp_dir().join(format!(
-        "tierce-design-{}-{}.csv",
-        std::process::id(),
-        arguments.join("").len()
-    ));
+    static NEXT: AtomicUsize = AtomicUsize::new(0);
+    let number = NEXT.fetch_add(1, Ordering::Relaxed);
+    let file = std::env::temp_dir().join(format!("tierce-design-{}-{number}.csv", std::process::id()));
     std::fs::write(&file, table).unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_tierce"));
     let output = command.args(["design", "server"]).args(arguments).arg(&file).output().unwrap();
