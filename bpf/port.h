@@ -26,6 +26,8 @@
 #define TIERCE_FN __attribute__((noinline, weak))
 /* the rest is inlined: at most 8 frames, and a frame costs more than it saves */
 #define inline inline __attribute__((always_inline))
+#define PORT_ALIGNED
+#define PORT_APART inline
 #define ARENA __attribute__((address_space(1)))
 
 struct tierce;

@@ -26,17 +26,19 @@ THREAD(idle, IDLE_BYTES);
 static struct thread boot; /* the context in which main ran; nothing goes back there */
 
 static struct {
-	struct thread *current; /* whose context runs: of the task decided for, or of who holds what that one wants */
-	struct thread *of[TIERCE_NODES];
+	struct thread *current;		 /* whose context runs: of the task decided for, or of who holds what that one wants */
+	struct thread *of[TIERCE_NODES]; /* of no task: idle */
 	struct thread *made[TIERCE_NODES]; /* before kernel_run */
 	struct thread *sleepers;	   /* by time */
-	u64 entered_ns;			   /* since when an interrupt keeps a thread from running; TIMER_NEVER: it runs */
-	u64 way_out_ns;			   /* from a decision until what was decided for runs: a little more than usual */
+	u64 entered_ns;			   /* since when an interrupt keeps a thread from running */
+	u32 entered;			   /* it does */
+	u32 way_out_ns;			   /* from a decision until what was decided for runs: a little more than usual */
+	u32 unmeasured;			   /* decisions until that is measured again */
 	u32 left;			   /* task that the next decision releases; TIERCE_YIELDED: its turn ends */
-	u32 makes, parked, decides;
-	u32 switches, timer_interrupts, wakes_idle;
+	u32 makes, parked;
+	u32 timer_interrupts, wakes_idle;
 	bool runs;
-} kernel = {.current = &boot, .entered_ns = TIMER_NEVER};
+} kernel = {.current = &boot};
 
 /* ---- decisions ---- */
 
@@ -49,14 +51,6 @@ static struct thread *runner_of(struct thread *thread)
 	return thread;
 }
 
-static u32 graph_decides(u32 left, u64 begin_ns, u64 stolen_ns)
-{
-	u32 task = graph_decide(0, left, begin_ns, stolen_ns);
-	if (S.cpu[0].leaves)
-		graph_returned(0, begin_ns);
-	return task;
-}
-
 /* The task decided for waits for somebody. */
 static struct thread __attribute__((noinline)) * decide_again(u32 task, u64 begin_ns)
 {
@@ -67,7 +61,7 @@ static struct thread __attribute__((noinline)) * decide_again(u32 task, u64 begi
 			return runner;
 		thread->parked = true; /* until the holder is awake */
 		kernel.parked++;
-		task = graph_decides(task, begin_ns, 0);
+		task = graph_decide(0, task, begin_ns, 0);
 	}
 	KERNEL_REQUIRE(!task, "more threads wait for sleepers than there are");
 	return &idle;
@@ -77,12 +71,13 @@ static struct thread __attribute__((noinline)) * decide_again(u32 task, u64 begi
  * which a thread really runs, and the timer for its end counts from there. */
 static inline struct thread *decide(u64 now)
 {
-	u64 begin_ns = now + kernel.way_out_ns;
+	u64 begin_ns = now + kernel.way_out_ns, stolen_ns = kernel.way_out_ns;
 	u32 task, left = kernel.left;
+	if (kernel.entered)
+		stolen_ns += now - kernel.entered_ns;
+	kernel.entered = false;
 	kernel.left = TIERCE_NONE;
-	task = graph_decides(left, begin_ns, begin_ns - kernel.entered_ns);
-	if (!task)
-		return &idle;
+	task = graph_decide(0, left, begin_ns, stolen_ns); /* on one CPU nothing has to be returned */
 	return kernel.of[task]->wants ? decide_again(task, begin_ns) : kernel.of[task];
 }
 
@@ -99,7 +94,8 @@ static void set_timer(void)
 /* The way from a decision until what was decided for runs: a switch in 7 looks at the clock once more. */
 static void measure(u64 begin_ns)
 {
-	u64 took_ns = timer_now() - begin_ns;
+	u32 took_ns = (u32)(timer_now() - begin_ns);
+	kernel.unmeasured = 7;
 	if (took_ns > kernel.way_out_ns) {
 		S.cpu[0].taken_ns += took_ns - kernel.way_out_ns;
 		kernel.way_out_ns = took_ns;
@@ -115,8 +111,6 @@ u32 *kernel_switch(u32 *sp)
 	u64 now = timer_now();
 	KERNEL_REQUIRE((u8 *)sp >= (u8 *)from->stack + GUARD_BYTES, "stack overflow");
 	from->sp = sp;
-	if (kernel.entered_ns == TIMER_NEVER)
-		kernel.entered_ns = now;
 	to = decide(now);
 #ifdef KERNEL_CHECK
 	KERNEL_REQUIRE(!graph_check(0), "the engine's invariants");
@@ -124,12 +118,10 @@ u32 *kernel_switch(u32 *sp)
 	set_timer();
 	if (to != from) {
 		kernel.current = to;
-		kernel.switches++;
 		to->switches++;
 		cpu_guard(to->stack);
 	}
-	kernel.entered_ns = TIMER_NEVER;
-	if (kernel.decides++ % 7 == 0)
+	if (!--kernel.unmeasured)
 		measure(now);
 	return to->sp;
 }
@@ -184,16 +176,17 @@ static void job_begins(struct thread *thread, u64 now)
 void kernel_interrupt_begin(void)
 {
 	u32 mask = cpu_mask();
-	if (kernel.entered_ns == TIMER_NEVER)
+	if (!kernel.entered)
 		kernel.entered_ns = timer_now();
+	kernel.entered = true;
 	cpu_unmask(mask);
 }
 void kernel_interrupt_end(void)
 {
 	u32 mask = cpu_mask();
-	if (!cpu_switch_pending() && kernel.entered_ns != TIMER_NEVER) {
+	if (!cpu_switch_pending() && kernel.entered) {
 		S.cpu[0].taken_ns += timer_now() - kernel.entered_ns;
-		kernel.entered_ns = TIMER_NEVER;
+		kernel.entered = false;
 	}
 	cpu_unmask(mask);
 }
@@ -203,9 +196,10 @@ void kernel_timer(void)
 {
 	u32 mask = cpu_mask();
 	u64 now = timer_now();
-	bool first = kernel.entered_ns == TIMER_NEVER; /* otherwise it interrupts another one, or a switch is pending */
+	bool first = !kernel.entered; /* otherwise it interrupts another one, or a switch is pending */
 	if (first)
 		kernel.entered_ns = now;
+	kernel.entered = true;
 	kernel.timer_interrupts++;
 	if (timer_interrupt(now)) {
 		while (kernel.sleepers && kernel.sleepers->wake_ns <= now) {
@@ -464,6 +458,8 @@ void kernel_run(const struct plan *plan)
 	plan_build(plan);
 	frame_make(&idle, idle_run, 0);
 	idle.name = "idle";
+	kernel.of[TIERCE_NONE] = &idle;
+	kernel.unmeasured = 1;
 	for (n = 0; n < kernel.makes; n++) {
 		struct thread *thread = kernel.made[n];
 		for (i = 0; i < plan->tasks; i++)
@@ -496,9 +492,11 @@ void kernel_run(const struct plan *plan)
 
 struct kernel_counts kernel_counts(void)
 {
-	u32 mask = cpu_mask();
-	struct kernel_counts counts = {kernel.switches, (u32)S.cpu[0].decisions, kernel.timer_interrupts, timer_wraps(),
+	u32 i, mask = cpu_mask();
+	struct kernel_counts counts = {idle.switches, (u32)S.cpu[0].decisions, kernel.timer_interrupts, timer_wraps(),
 				       kernel.wakes_idle};
+	for (i = 0; i < kernel.makes; i++)
+		counts.switches += kernel.made[i]->switches;
 	cpu_unmask(mask);
 	return counts;
 }

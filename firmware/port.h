@@ -21,6 +21,8 @@
 #ifndef TIERCE_FN /* static in the kernel's unit, which has all of it */
 #define TIERCE_FN
 #endif
+#define PORT_ALIGNED __attribute__((aligned(256)))
+#define PORT_APART __attribute__((noinline))
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
 #define ZERO	 0u

@@ -31,7 +31,9 @@
 	I(22, busy_at_rest, "at rest no CPU idles whose root could use it") \
 	I(23, decided_at_rest, "at rest another decision would change nothing") \
 	I(24, rounds_counted, "a node with rounds counts the children that want the CPU, and their importance") \
-	I(25, highest_level_runs, "no child of a time-sharing node waits while one of a lower level has a CPU that it could use")
+	I(25, highest_level_runs, "no child of a time-sharing node waits while one of a lower level has a CPU that it could use") \
+	I(26, shares_counted, "an eevdf node has the weight of the children that want the CPU or are ahead") \
+	I(27, eligible, "an eevdf node's order has who is eligible, or the first one to be so alone")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -100,13 +102,22 @@ static bool edge_is_on_path(u32 edge, u32 cpu)
 	return false;
 }
 
+/* It sleeps ahead of its share. */
+static bool edge_is_ahead(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	return x->kind == TIERCE_fair && x->state == TIERCE_WAITING && x->fair.counted &&
+	       parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF;
+}
+
 static u32 check_edge(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	bool able = node_is_able(x->child), ordered = S.link[edge].rank != 0;
 	if (x->state == TIERCE_GRANTED)
 		HOLDS(path_granted, x->on_cpu < S.cpus && (edge_is_on_path(edge, x->on_cpu) || edge_is_left(edge)));
-	HOLDS(order_exact, ordered == (x->parent && x->state == TIERCE_READY && !(x->flags & EDGE_SPENT)));
+	if (!edge_is_ahead(edge))
+		HOLDS(order_exact, ordered == (x->parent && x->state == TIERCE_READY && !(x->flags & EDGE_SPENT)));
 	if (!(x->flags & EDGE_CROSSING) || !(S.inbox[x->cpu].bits >> x->bit & 1)) /* else its CPU has yet to look */
 		HOLDS(servable_counted, edge_is_servable(edge) == !!(x->flags & EDGE_COUNTED));
 	if (x->flags & EDGE_SPENT) {
@@ -128,6 +139,28 @@ static u32 check_edge(u32 edge)
 		if (x->state == TIERCE_WAITING)
 			HOLDS(able_told, !able || (x->flags & EDGE_SHUT));
 	}
+	return TIERCE_HOLDS;
+}
+
+static u32 check_shares(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 edge, order = n->order, later = heap_count(n->share.later), ahead = heap_count(n->share.ahead);
+	u64 weight = 0;
+	for (edge = 1; edge < S.fresh_edge; edge++) {
+		edge_t *x = edge_at(edge);
+		if (x->parent != node || !x->child || !(x->flags & EDGE_ATTACHED))
+			continue;
+		weight += x->fair.counted;
+		HOLDS(shares_counted, x->fair.counted == (x->state != TIERCE_WAITING || link_at(edge)->rank ? x->param[0] : 0));
+		if (edge_is_ahead(edge))
+			ahead--;
+		else if (x->state == TIERCE_READY && link_at(edge)->rank && edge != order && !eevdf_is_eligible(edge, n->clock))
+			later--;
+	}
+	HOLDS(shares_counted, weight == n->share.weight && !ahead);
+	HOLDS(order_heap, n->order || !n->share.later);
+	HOLDS(eligible, !later || (later <= TIERCE_EDGES && order && eevdf_is_eligible(order, n->clock)));
 	return TIERCE_HOLDS;
 }
 
@@ -161,6 +194,12 @@ static u32 check_node(u32 node)
 			u32 more = heap_count(S.row[n->row].order[cpu]);
 			HOLDS(order_heap, more != 0xffffffff);
 			heap += more;
+		}
+		if (n->kind == TIERCE_fair && n->param[FAIR_ORDER] == FAIR_EEVDF) {
+			u32 broken = check_shares(node);
+			if (broken)
+				return broken;
+			heap += heap_count(n->share.later) + heap_count(n->share.ahead);
 		}
 		HOLDS(order_exact, heap == ordered);
 		if (!n->row)

@@ -41,6 +41,26 @@ static inline bool stage_fits_edge(u32 kind)
 }
 #undef V
 
+/* A choice of a node stays as it is while it has children. */
+enum { STAYS_TIME, STAYS_COUNT = 0, STAYS_DURATION_OF = 0, STAYS_RATIO = 0, STAYS_CHOICE = 1 };
+#define V(name, kind, least, most, preset, meaning) \
+	if (STAYS_##kind && AT(S.stage, i) != (i < TIERCE_PARAMS ? n->param[i] : n->more[i - TIERCE_PARAMS])) \
+		return false; \
+	i++;
+static inline bool stage_keeps_choices(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 i = 0;
+	switch (n->kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: np return i <= TIERCE_NODE_PARAMS;
+		TIERCE_POLICY_LIST(P, V)
+#undef P
+	}
+	return false;
+}
+#undef V
+
 static inline int policy_init(u32 node)
 {
 	int error = TIERCE_OK;
@@ -185,6 +205,11 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->rounds.changed = 0;
 	n->rounds.fresh = 0;
 	n->near = 0;
+	n->share.weight = 0;
+	n->share.fraction = 0;
+	n->share.met_ns = 0;
+	n->share.later = 0;
+	n->share.ahead = 0;
 	n->sum = 0;
 	n->clock = 0;
 	n->tail = 0;
@@ -209,6 +234,8 @@ TIERCE_FN int graph_node_set(u32 node, u64 now)
 		return TIERCE_E_no_such_node;
 	if (!stage_fits_node(node_at(node)->kind))
 		return TIERCE_E_parameter_out_of_range;
+	if (node_at(node)->children && !stage_keeps_choices(node))
+		return TIERCE_E_still_in_use;
 	node_params_take(node);
 	port_record(TIERCE_OP_node_set, node, 0, 0, now, TIERCE_OK, 0);
 	return TIERCE_OK;
@@ -252,6 +279,7 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 	x->throttles = 0;
 	x->replenishments = 0;
 	x->grants = 0;
+	x->variant = 0;
 	x->supply_ns = 0;
 	x->forgiven_ns = 0;
 	for (i = 0; i < TIERCE_PARAMS; i++)
@@ -513,7 +541,7 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 	domain = edge_domain(edge);
 	now = control_enter(domain, now);
 	was = x->state;
-	order = link_at(edge)->rank;
+	order = was == TIERCE_READY ? link_at(edge)->rank : 0;
 	if (order)
 		edge_leaves(edge, TIERCE_MOVED, now);
 	error = policy_set(edge, now);

@@ -18,16 +18,27 @@
  *      never falls; when nobody wants it, it is the largest tag ever reached.
  *   4. A child that lost the CPU without blocking keeps its tag and the rest of its quantum. Quanta of a child alone
  *      follow each other without a gap: a newcomer waits for the rest of the one under way.
- * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length.
+ *   5. With order = "eevdf" virtual time advances by time / the weight of all children that count, and a child is eligible
+ *      when its tag is not beyond it. The eligible child whose quantum has the earliest virtual deadline, tag +
+ *      quantum/weight, is picked, ties to the lower edge id, and keeps the CPU for its quantum. If nobody is eligible, the
+ *      least tag is, and virtual time moves on to it.
+ *   6. eevdf: who wants the CPU counts. One that sleeps ahead of its share goes on to count until virtual time has reached
+ *      its tag; one that sleeps behind gives up what it was owed. A new weight keeps what a child is owed, in CPU time.
+ * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length;
+ * eevdf: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
- * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996).
- * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); HLS appendix C with its repairs: remainders kept,
+ * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996). eevdf:
+ * lag = (virtual time - tag) * weight stays within a quantum on either side, whoever comes and goes.
+ * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); eevdf from Stoica & Abdel-Wahab 1996; HLS appendix C with its repairs: remainders kept,
  * virtual time does not restart, no division by a share of 0.
  */
 #include "service.h"
 
-enum { FAIR_QUANTUM };		 /* node parameter */
-enum { FAIR_WEIGHT, FAIR_WARP }; /* edge parameters */
+enum { FAIR_QUANTUM, FAIR_ORDER }; /* node parameters */
+enum { FAIR_WEIGHT, FAIR_WARP };   /* edge parameters */
+enum { FAIR_START_TAG, FAIR_EEVDF };
+
+#include "eevdf.h"
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */
@@ -56,8 +67,16 @@ TIERCE_FN int fair_init(u32 node)
 TIERCE_FN int fair_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
+	u64 order = parent_of(edge)->param[FAIR_ORDER];
+	if (order != FAIR_START_TAG && AT(S.stage, FAIR_WARP))
+		return TIERCE_E_warp_needs_start_tags;
 	x->param[FAIR_WEIGHT] = AT(S.stage, FAIR_WEIGHT);
 	x->param[FAIR_WARP] = AT(S.stage, FAIR_WARP);
+	if (order == FAIR_EEVDF) {
+		if (x->fair.counted)
+			eevdf_weigh(edge, x->param[FAIR_WEIGHT]);
+		return TIERCE_OK;
+	}
 	x->fair.inverse = (1ull << 32) / x->param[FAIR_WEIGHT];
 	x->fair.begin += x->fair.lead; /* moves with the warp */
 	x->fair.lead = fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false);
@@ -67,10 +86,22 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 
 TIERCE_FN int fair_attach(u32 edge, u64 now)
 {
+	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF && parent_of(edge)->domain == TIERCE_SHARED)
+		return TIERCE_E_several_cpus_in_order;
 	edge_at(edge)->fair.tag = 0;
+	edge_at(edge)->fair.inverse = 0;
 	edge_at(edge)->fair.fraction = 0;
 	edge_at(edge)->fair.quantum_ns = 0;
 	return fair_set(edge, now);
+}
+
+TIERCE_FN int fair_detach(u32 edge)
+{
+	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF) {
+		eevdf_unlink(edge);
+		eevdf_uncount(edge);
+	}
+	return 0;
 }
 
 /* The tag of an edge when it will have run for that long. */
@@ -134,6 +165,10 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
+	if (node->param[FAIR_ORDER] == FAIR_EEVDF) {
+		eevdf_request(edge, why, now);
+		return;
+	}
 	if (why != TIERCE_RESTORED) {
 		if (node->running)
 			fair_meets(node, node->running, uncharged_ns(x->parent, now));
@@ -148,7 +183,10 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 
 static inline void fair_release(u32 edge, u32 why, u64 now)
 {
-	order_remove(edge);
+	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF)
+		eevdf_leave(edge, why);
+	else
+		order_remove(edge);
 }
 
 static inline bool fair_before(u32 a, u32 b, u64 now)
@@ -160,18 +198,24 @@ static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (edge_at(running)->fair.quantum_ns > 0)
 		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
+	if (node_at(node)->param[FAIR_ORDER] == FAIR_EEVDF)
+		return eevdf_pick(node, first, running);
 	return fair_earlier(first, running) ? first : running;
 }
 
 static inline void fair_grant(u32 edge, u64 now)
 {
-	if (edge_at(edge)->fair.quantum_ns <= 0)
+	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF)
+		eevdf_grant(edge);
+	else if (edge_at(edge)->fair.quantum_ns <= 0)
 		fair_quantum_begin(edge);
 }
 
 static inline void fair_revoke(u32 edge, u32 why, u64 now)
 {
-	if (why == TIERCE_OUTRANKED)
+	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF)
+		eevdf_leave(edge, why);
+	else if (why == TIERCE_OUTRANKED)
 		order_insert(edge, fair_key(edge));
 }
 
@@ -183,6 +227,10 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 	node_t *node = node_at(x->parent);
 	u64 tag;
 
+	if (node->param[FAIR_ORDER] == FAIR_EEVDF) {
+		eevdf_charge(edge, ran_ns);
+		return false;
+	}
 	if (x->fair.quantum_ns <= 0 && !fair_is_behind(edge))
 		fair_quantum_begin(edge);
 	tag = fair_tag(edge, ran_ns);
@@ -209,7 +257,6 @@ static inline u64 fair_until(u32 edge, u64 now)
 	return now + (rest > 0 ? (u64)rest : parent_of(edge)->param[FAIR_QUANTUM]);
 }
 
-#define fair_detach   nothing_detach
 #define fair_event    nothing_event
 #define fair_announce nothing_announce
 #define fair_deadline nothing_deadline

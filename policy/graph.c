@@ -33,6 +33,9 @@
 #define DISPATCH(number, prefix, call) \
 	case number: call; break;
 
+/* What every switch asks each policy on the way: most have less to do than a call costs. */
+#define DISPATCHER static inline __attribute__((always_inline))
+
 static inline void policy_request(u32 edge, u32 why, u64 now)
 {
 	switch (edge_at(edge)->kind) {
@@ -49,7 +52,7 @@ static inline void policy_release(u32 edge, u32 why, u64 now)
 #undef P
 	}
 }
-static inline u32 policy_pick(u32 node, u32 first, u32 running, u64 now)
+DISPATCHER u32 policy_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	u32 edge = TIERCE_NONE;
 	switch (node_at(node)->kind) {
@@ -86,19 +89,16 @@ static inline void policy_revoke(u32 edge, u32 why, u64 now)
 	}
 }
 /* Revoke and request: its turn is over, and it wants the next one. */
-static inline void policy_return(u32 edge, u64 now)
+DISPATCHER void policy_return(u32 edge, u64 now)
 {
 	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) \
-	case number: \
-		prefix##_revoke(edge, TIERCE_BLOCKED, now); \
-		prefix##_request(edge, TIERCE_WOKE, now); \
-		break;
+	DISPATCH(number, prefix, (prefix##_revoke(edge, TIERCE_BLOCKED, now), prefix##_request(edge, TIERCE_WOKE, now)))
 		TIERCE_POLICY_LIST(P, )
 #undef P
 	}
 }
-static inline bool policy_charge(u32 edge, u64 ran_ns, u64 now)
+DISPATCHER bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	bool spent = false;
 	switch (edge_at(edge)->kind) {
@@ -109,21 +109,18 @@ static inline bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 	return spent;
 }
 /* Grant, then until. */
-static inline u64 policy_begin(u32 edge, u64 now)
+DISPATCHER u64 policy_begin(u32 edge, u64 now)
 {
 	u64 until = TIERCE_NEVER;
 	switch (edge_at(edge)->kind) {
 #define P(number, prefix, name, flags, np, ep) \
-	case number: \
-		prefix##_grant(edge, now); \
-		until = prefix##_until(edge, now); \
-		break;
+	DISPATCH(number, prefix, (prefix##_grant(edge, now), until = prefix##_until(edge, now)))
 		TIERCE_POLICY_LIST(P, )
 #undef P
 	}
 	return until;
 }
-static inline u64 policy_until(u32 edge, u64 now)
+DISPATCHER u64 policy_until(u32 edge, u64 now)
 {
 	u64 until = TIERCE_NEVER;
 	switch (edge_at(edge)->kind) {
@@ -330,15 +327,18 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 	return 0;
 }
 
-/* After an edge of an edf node came, went or changed. */
-static inline void deadline_follow(u32 edge, u64 now)
+/* After an edge of an edf node came, went or changed: does the node announce another deadline? */
+static PORT_APART bool deadline_moves(u32 node, u64 now)
 {
-	if (policy_flags(edge_at(edge)->kind) & TIERCE_HEEDS_DEADLINES) {
-		u32 parent = edge_at(edge)->parent;
-		u64 deadline_ns = policy_deadline(parent, now);
-		if (deadline_ns != node_at(parent)->deadline_ns)
-			deadline_spread(parent, deadline_ns, now);
-	}
+	u64 deadline_ns = policy_deadline(node, now);
+	if (deadline_ns == node_at(node)->deadline_ns)
+		return false;
+	deadline_spread(node, deadline_ns, now);
+	return true;
+}
+static inline bool deadline_follow(u32 edge, u64 now)
+{
+	return (policy_flags(edge_at(edge)->kind) & TIERCE_HEEDS_DEADLINES) && deadline_moves(edge_at(edge)->parent, now);
 }
 
 /* The child can use a CPU through this edge, which therefore is requested. */
@@ -617,7 +617,8 @@ TIERCE_FN u32 climb(u32 node, u64 now)
 
 TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now);
 
-/* The same for a request, as far up as the way is plain. */
+/* The same for a request, as far up as the way is plain; where it is not, the node from which to climb on. */
+#define CLIMB_ON (1u << 30)
 TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 {
 	node_t *n = node_at(node);
@@ -626,7 +627,7 @@ TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 		u32 edge = n->first_parent, flags;
 		edge_t *x = edge_at(edge);
 		if ((x->flags & (EDGE_PLAIN | EDGE_SHUT | EDGE_COUNTED)) != EDGE_PLAIN || x->state != TIERCE_WAITING)
-			return climb(node, now);
+			return node | CLIMB_ON;
 		n->able = 1;
 		node = x->parent;
 		n = node_at(node);
@@ -772,13 +773,17 @@ TIERCE_FN int overrun_charge(u32 cpu, u32 task, u64 ran_ns, u64 now)
 	return 0;
 }
 
-static inline void edge_charge(u32 edge, u32 cpu, u64 ran, u64 now)
+static PORT_APART void edge_spent(u32 edge, u32 cpu, u64 now)
+{
+	edge_spent_changed(edge, now);
+	cpu_at(cpu)->until_ns = 0; /* the end of the entry compares as a whole */
+}
+
+DISPATCHER void edge_charge(u32 edge, u32 cpu, u64 ran, u64 now)
 {
 	edge_at(edge)->supply_ns += ran;
-	if (policy_charge(edge, ran, now)) {
-		edge_spent_changed(edge, now);
-		cpu_at(cpu)->until_ns = 0; /* the end of the entry compares as a whole */
-	}
+	if (policy_charge(edge, ran, now))
+		edge_spent(edge, cpu, now);
 }
 
 /* What ran has blocked in the very moment of the last charge. */
@@ -801,7 +806,7 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns)
 	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns;
 	stolen_ns += taken_since(cpu, now);
-	c->held_ns = 0;
+	c->paid_ns = c->told_ns;
 	if (c->outside || stolen_ns > elapsed) {
 		if (c->outside > 1 && c->outside <= TIERCE_NODES && stolen_ns < elapsed)
 			overrun_charge(cpu, c->outside - 1, elapsed - stolen_ns, now);
@@ -958,7 +963,6 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 task = c->task;
-	c->entries++;
 	if (now < c->charged_ns)
 		now = c->charged_ns;
 	if (blocks) {
@@ -1162,21 +1166,28 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 	policy_grant(edge, now);
 }
 
-static inline void task_set(u32 cpu, u32 task, u32 edge, u64 now)
+static inline void task_runs(u32 cpu, u32 task, node_t *n, u32 edge, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	node_t *n = node_at(task);
-	if (task == c->task)
-		return;
 	port_trace(TIERCE_EV_decision, cpu, task, edge, c->task, now);
 	c->task = task;
-	if (!task)
-		return;
 	n->switches++;
-	if (n->last_cpu != cpu && n->last_cpu != TIERCE_CPUS)
+	if (SEVERAL_CPUS && n->last_cpu != cpu && n->last_cpu != TIERCE_CPUS)
 		n->migrations++;
 	n->last_cpu = cpu;
 	n->on_cpu = cpu;
+}
+static inline void task_set(u32 cpu, u32 task, u32 edge, u64 now)
+{
+	cpu_t *c = cpu_at(cpu);
+	if (task == c->task)
+		return;
+	if (task) {
+		task_runs(cpu, task, node_at(task), edge, now);
+	} else {
+		port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, edge, c->task, now);
+		c->task = TIERCE_NONE;
+	}
 }
 
 /* Take the path in cpu.next: revoke what is not on it, bottom up, then grant what is new, top down. */
@@ -1296,7 +1307,7 @@ TIERCE_FN int descend(u32 cpu, u64 now)
 		if (!edge || !(edge_at(edge)->flags & EDGE_PLAIN))
 			break;
 		edge_enter(edge, cpu, length, now);
-		order_take(node, edge);
+		order_take(node_at(node), edge);
 		node_at(node)->running = edge;
 		at = policy_begin(edge, now);
 		until = at < until ? at : until;
@@ -1421,60 +1432,44 @@ static inline u64 task_blocks(u32 cpu, u32 task, u32 why, u64 now)
 	return cpu_advance(cpu, 1, now, 0);
 }
 
-/* The locked CPU's task gives way: the edge to it goes to where its policy has one that comes. If the CPU decides and the
- * nodes above go on, the next one of that policy's is the decision: 1. */
-TIERCE_FN int task_yields(u32 cpu, u32 task, u32 decides, u64 now)
+/* The task at the end of the locked CPU's path gives way: the edge to it, which is not spent, goes to where its policy has one
+ * that comes. Does that concern the nodes above? */
+DISPATCHER bool turn_ends(u32 cpu, u32 edge, edge_t *x, node_t *n, u64 now)
 {
-	cpu_t *c = cpu_at(cpu);
-	u32 last = c->path_length - 1, edge = AT(cpu_at(cpu)->path, last), next, i;
-	edge_t *x = edge_at(edge), *y;
-	node_t *n = node_at(x->parent);
-	u64 until = TIERCE_NEVER, at;
-
 	port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_OUTRANKED, 0, now);
-	port_trace(TIERCE_EV_request, cpu, task, TIERCE_WOKE, 0, now);
+	port_trace(TIERCE_EV_request, cpu, x->child, TIERCE_WOKE, 0, now);
 	n->running = TIERCE_NONE;
 	x->state = TIERCE_READY;
-	if (x->flags & EDGE_SPENT)
-		policy_revoke(edge, TIERCE_SPENT, now);
-	else
-		policy_return(edge, now);
-	if (x->flags & EDGE_SPENT)
-		edge_spent_changed(edge, now);
-	deadline_follow(edge, now);
-	for (i = 1; decides && i < last && i < TIERCE_PATH; i++) {
-		u32 above = AT(cpu_at(cpu)->path, i);
-		edge_t *z = edge_at(above);
-		u32 first = node_at(z->parent)->order;
-		if (!(z->flags & EDGE_COUNTED) || (first && policy_pick(z->parent, first, above, now) != above))
-			break;
-		at = policy_until(above, now);
-		until = at < until ? at : until;
+	policy_return(edge, now);
+	if (x->flags & EDGE_SPENT) {
+		edge_spent(edge, cpu, now);
+		return true;
 	}
-	next = n->order;
-	y = edge_at(next);
-	if (i < last || !decides || domain_at(cpu)->works || !next || !(y->flags & EDGE_PLAIN) ||
-	    node_at(y->child)->kind != TIERCE_TASK) {
-		port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
-		c->path_length = last;
-		c->task = TIERCE_NONE;
-		node_at(task)->on_cpu = TIERCE_CPUS;
-		cpu_settle(cpu, now);
-		return 0;
+	return deadline_follow(edge, now);
+}
+
+/* The path without it. */
+static inline void turn_leaves(u32 cpu, u32 task, u64 now)
+{
+	cpu_t *c = cpu_at(cpu);
+	port_trace(TIERCE_EV_decision, cpu, TIERCE_NONE, 0, task, now);
+	c->path_length--;
+	c->task = TIERCE_NONE;
+	node_at(task)->on_cpu = TIERCE_CPUS;
+	cpu_settle(cpu, now);
+}
+
+TIERCE_FN int task_yields(u32 cpu, u32 task, u64 now)
+{
+	u32 edge = AT(cpu_at(cpu)->path, cpu_at(cpu)->path_length - 1);
+	if (edge_at(edge)->flags & EDGE_SPENT) {
+		edge_revoke(edge, TIERCE_SPENT, now);
+		port_trace(TIERCE_EV_request, cpu, task, TIERCE_WOKE, 0, now);
+	} else {
+		turn_ends(cpu, edge, edge_at(edge), parent_of(edge), now);
 	}
-	port_trace(TIERCE_EV_grant, cpu, next, y->child, 0, now);
-	y->state = TIERCE_GRANTED;
-	y->grants++;
-	AT(cpu_at(cpu)->path, last) = next;
-	order_take(x->parent, next);
-	n->running = next;
-	at = policy_begin(next, now);
-	c->until_ns = at < until ? at : until;
-	if (next != edge) {
-		node_at(task)->on_cpu = TIERCE_CPUS;
-		task_set(cpu, y->child, next, now);
-	}
-	return 1;
+	turn_leaves(cpu, task, now);
+	return 0;
 }
 
 /* May it give way like that? */
@@ -1487,15 +1482,97 @@ static inline bool yields_plainly(u32 cpu, u32 task)
 	return edge_at(AT(cpu_at(cpu)->path, length - 1))->flags & EDGE_PLAIN;
 }
 
-TIERCE_FN u32 graph_decide(u32 cpu, u32 left, u64 now, u64 stolen_ns)
+/* Charged by turn_passes, which stops here: graph_decide counts as taken what was stolen. `ended`: so has the turn. */
+static PORT_APART u32 turn_stops(u32 cpu, u32 ended, u32 stolen_ns, u64 now)
 {
-	cpu_t *c;
-	u64 at = now;
-	u32 task, decided = 0;
-	if (cpu >= S.cpus)
+	cpu_t *c = cpu_at(cpu);
+	c->told_ns += stolen_ns;
+	c->paid_ns += stolen_ns;
+	if (ended) {
+		port_record(TIERCE_OP_yield, c->task, 0, 0, now, 0, 0);
+		turn_leaves(cpu, c->task, now);
+	} else {
+		cpu_settle(cpu, now);
+	}
+	return TIERCE_NONE;
+}
+
+/* A yield as it nearly always is: nothing else is due, the nodes above go on, the turn passes to a sibling or comes back.
+ * Charge, give way and decide in one; returns the task. 0: it is not so; by then the path may be charged, and left. */
+static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
+{
+	cpu_t *c = cpu_at(cpu);
+	u32 last = c->path_length - 1, link = domain_at(cpu)->events, edge, next, ran, i;
+	u64 elapsed = now - c->charged_ns, until = TIERCE_NEVER, at;
+	bool stays = true;
+	edge_t *x, *y;
+	node_t *n, *m;
+
+	if (c->task != task || last - 1 >= TIERCE_PATH - 1 || c->asked | c->kick_pending | c->outside)
 		return TIERCE_NONE;
-	c = cpu_at(cpu);
-	port_lock(cpu);
+	if (SEVERAL_CPUS && (c->claims || (cpu == S.shared_timer && SHARED_ROWS)))
+		return TIERCE_NONE;
+	if ((elapsed | stolen_ns) >> 32 || (u32)elapsed <= (u32)stolen_ns || c->taken_ns != c->paid_ns)
+		return TIERCE_NONE;
+	edge = AT(cpu_at(cpu)->path, last);
+	x = edge_at(edge);
+	if ((x->flags & (EDGE_PLAIN | EDGE_SPENT)) != EDGE_PLAIN || (link && link_at(link)->key <= now))
+		return TIERCE_NONE;
+
+	ran = (u32)elapsed - (u32)stolen_ns;
+	if (stolen_ns) {
+		port_record(TIERCE_OP_taken, cpu, 0, stolen_ns, now, 0, 0);
+		port_trace(TIERCE_EV_stolen, cpu, task, 0, stolen_ns, now);
+	}
+	c->charged_ns = now;
+	c->stolen_ns += (u32)stolen_ns;
+	c->used_ns += ran;
+	node_at(task)->ran_ns += ran;
+	edge_at(AT(cpu_at(cpu)->path, 0))->supply_ns += ran;
+	edge_charge(edge, cpu, ran, now);
+	for (i = last - 1; i; i--) {
+		u32 above = AT(cpu_at(cpu)->path, i), first;
+		edge_t *z = edge_at(above);
+		edge_charge(above, cpu, ran, now);
+		first = node_at(z->parent)->order;
+		if (!(z->flags & EDGE_COUNTED) || (first && policy_pick(z->parent, first, above, now) != above))
+			stays = false;
+		at = policy_until(above, now);
+		until = at < until ? at : until;
+	}
+	if (!stays || x->flags & EDGE_SPENT)
+		return turn_stops(cpu, TIERCE_NONE, (u32)stolen_ns, now);
+
+	n = node_at(x->parent);
+	stays = !turn_ends(cpu, edge, x, n, now);
+	next = n->order;
+	y = edge_at(next);
+	m = node_at(y->child);
+	if (!stays || !(y->flags & EDGE_PLAIN) || m->kind != TIERCE_TASK)
+		return turn_stops(cpu, edge, (u32)stolen_ns, now);
+	port_record(TIERCE_OP_yield, task, 0, 0, now, 0, 0);
+	order_take(n, next);
+	edge_enter(next, cpu, last, now);
+	n->running = next;
+	at = policy_begin(next, now);
+	cpu_arm(cpu, at < until ? at : until, now);
+	if (next != edge) {
+		node_at(task)->on_cpu = TIERCE_CPUS;
+		task = y->child;
+		task_runs(cpu, task, m, next, now);
+	}
+	c->decisions++;
+	port_record(TIERCE_OP_decide, cpu, task, 0, now, c->until_ns, 0);
+	unlock(cpu);
+	return task;
+}
+
+/* Any other decision, of a CPU that is locked: to its end. */
+static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
+{
+	cpu_t *c = cpu_at(cpu);
+	u64 at = now;
+	u32 task;
 	if (left && stolen_ns) { /* of what has left */
 		c->taken_ns += stolen_ns;
 		stolen_ns = 0;
@@ -1506,22 +1583,18 @@ TIERCE_FN u32 graph_decide(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	} else {
 		now = cpu_advance(cpu, 0, now, stolen_ns);
 		if (PORT_YIELDS && left & TIERCE_YIELDED && yields_plainly(cpu, left ^ TIERCE_YIELDED)) {
-			c->kick_pending = 0;
-			decided = !c->claims && !(SEVERAL_CPUS && AT(S.inbox, cpu).bits);
-			decided = task_yields(cpu, left ^ TIERCE_YIELDED, decided, now);
+			task_yields(cpu, left ^ TIERCE_YIELDED, now);
 			port_record(TIERCE_OP_yield, left ^ TIERCE_YIELDED, 0, 0, at, 0, 0);
 		}
 	}
 	c->asked = 0;
-	if (!decided) {
-		c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
-		inbox_drain(cpu, now);
-		cpu_settle(cpu, now);
-	}
+	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
+	inbox_drain(cpu, now);
+	cpu_settle(cpu, now);
 	c->decisions++;
-	if (c->leaves)
+	if (SEVERAL_CPUS && c->leaves)
 		port_fail("graph: decided before what ran was returned");
-	if (!decided && (c->task || c->outside || c->drained || c->claims || !descend(cpu, now))) {
+	if (c->task || c->outside || c->drained || c->claims || !descend(cpu, now)) {
 		walk(cpu, now);
 		cpu_settle(cpu, now);
 		if (!path_same(cpu))
@@ -1539,6 +1612,20 @@ TIERCE_FN u32 graph_decide(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	port_record(TIERCE_OP_decide, cpu, task, stolen_ns, at, c->until_ns, c->drained);
 	unlock(cpu);
 	return task;
+}
+
+TIERCE_FN u32 graph_decide(u32 cpu, u32 left, u64 now, u64 stolen_ns)
+{
+	u32 task;
+	if (cpu >= (SEVERAL_CPUS ? S.cpus : 1))
+		return TIERCE_NONE;
+	port_lock(cpu);
+	if (PORT_YIELDS && left & TIERCE_YIELDED) {
+		task = turn_passes(cpu, left ^ TIERCE_YIELDED, now, stolen_ns);
+		if (task)
+			return task;
+	}
+	return decide_anew(cpu, left, now, stolen_ns);
 }
 
 TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns)
@@ -1722,7 +1809,6 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	if (cpu > TIERCE_CPUS)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
-		cpu_at(cpu)->entries++;
 		cpu_at(cpu)->drained = 0;
 		if (now < cpu_at(cpu)->charged_ns)
 			now = cpu_at(cpu)->charged_ns;
@@ -1733,6 +1819,8 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	if (!n->servable) {
 		n->servable = 1;
 		stop = climb_plainly(task, now);
+		if (stop != CLIMBED_TO_TOP && (stop & CLIMB_ON))
+			stop = climb(stop & ~CLIMB_ON, now);
 		if (domain_at(n->domain)->works)
 			settle_works(n->domain, now);
 	}
@@ -1801,7 +1889,7 @@ TIERCE_FN int graph_yield(u32 task, u64 now)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS && yields_plainly(cpu, task)) {
 		now = cpu_advance(cpu, 0, now, 0);
-		task_yields(cpu, task, 0, now);
+		task_yields(cpu, task, now);
 		cpu_at(cpu)->asked = 1;
 		kick(cpu);
 		TASK_END(TIERCE_OP_yield, task, 0, 0);

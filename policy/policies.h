@@ -23,12 +23,17 @@
 	P(3, edf, "edf", TIERCE_HEEDS_DEADLINES, , \
 	  V("deadline", TIME, 0, TIERCE_TIME_MAX, 0, \
 	    "relative to each release; 0: the deadlines the child announces, last when it announces none")) \
-	P(4, reservation, "reservation", 0, , \
+	P(4, reservation, "reservation", 0, \
+	  V("order", CHOICE, 0, 1, 0, "edf, fixed-priority: whose budget is used first") \
+	  V("replenishment", CHOICE, 0, 5, 0, \
+	    "hard, soft, total-bandwidth, periodic, sporadic, polling: when a budget that was used comes back"), \
 	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "CPU time in every period, hard") \
 	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "from replenishment to replenishment") \
-	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, "the budget arrives within this; at most the period")) \
+	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, "the budget arrives within this; at most the period") \
+	  V("priority", COUNT, 0, 65535, 0, "in the order fixed-priority: larger first, equals by the order of the plan")) \
 	P(5, fair, "fair", 0, \
-	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen"), \
+	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
+	  V("order", CHOICE, 0, 1, 0, "start-tag, eevdf: which child is next"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up")) \
 	P(6, round_robin, "round-robin", 0, \

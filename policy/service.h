@@ -81,18 +81,18 @@ static inline void order_insert(u32 edge, u64 key)
 	}
 }
 /* The first one of the order that a node keeps itself. */
-static inline void order_take(u32 node, u32 edge)
+static inline void order_take(node_t *node, u32 edge)
 {
 	link_t *link = link_at(edge);
 	if (!link->left) {
 		link->rank = 0;
-		node_at(node)->order = 0;
+		node->order = 0;
 	} else if (!link->right) {
 		link->rank = 0;
-		node_at(node)->order = link->left;
+		node->order = link->left;
 		link_at(link->left)->up = 0;
 	} else {
-		node_at(node)->order = heap_remove(edge, edge);
+		node->order = heap_remove(edge, edge);
 	}
 }
 static inline void order_remove(u32 edge)
@@ -125,13 +125,12 @@ static inline bool node_contended(u32 node)
 static inline u64 taken_since(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	u64 taken_ns = c->taken_ns - c->told_ns;
-	if (taken_ns) {
-		c->told_ns += taken_ns;
-		c->held_ns += taken_ns;
-		port_record(TIERCE_OP_taken, cpu, 0, taken_ns, now, 0, 0);
+	u64 untold_ns = c->taken_ns - c->told_ns;
+	if (untold_ns) {
+		c->told_ns += untold_ns;
+		port_record(TIERCE_OP_taken, cpu, 0, untold_ns, now, 0, 0);
 	}
-	return c->held_ns;
+	return c->told_ns - c->paid_ns;
 }
 
 /* How long the running child of a node in a CPU's own tree has run beyond what it is charged for. */
@@ -173,7 +172,7 @@ static inline void event_set(u32 edge, u64 at_ns)
 /* ---- arithmetic ---- */
 
 /* a * b > c * d, exactly, without 128-bit types. */
-TIERCE_FN int long_product_exceeds(u64 a, u64 b, u64 c, u64 d)
+static inline bool wide_product_exceeds(u64 a, u64 b, u64 c, u64 d)
 {
 	u64 al = (u32)a, ah = a >> 32, bl = (u32)b, bh = b >> 32;
 	u64 cl = (u32)c, ch = c >> 32, dl = (u32)d, dh = d >> 32;
@@ -183,6 +182,10 @@ TIERCE_FN int long_product_exceeds(u64 a, u64 b, u64 c, u64 d)
 	u64 high_cd = ch * dh + (ch * dl >> 32) + (cl * dh >> 32) + (n >> 32);
 	u64 low_ab = m << 32 | (u32)(al * bl), low_cd = n << 32 | (u32)(cl * dl);
 	return high_ab > high_cd || (high_ab == high_cd && low_ab > low_cd);
+}
+TIERCE_FN int long_product_exceeds(u64 a, u64 b, u64 c, u64 d)
+{
+	return wide_product_exceeds(a, b, c, d);
 }
 
 static inline bool product_exceeds(u64 a, u64 b, u64 c, u64 d)

@@ -82,7 +82,12 @@ enum tierce_why {
 	E(23, still_running, "it is running; a decision has been asked for, try again after it") \
 	E(24, out_of_rows, "the pool of shared nodes is used up") \
 	E(25, already_attached, "the edge is attached already") \
-	E(26, ranks_above_inner_head, "a node or task with several parents below shared nodes that CPUs compete for by rank")
+	E(26, ranks_above_inner_head, "a node or task with several parents below shared nodes that CPUs compete for by rank") \
+	E(27, several_cpus_in_order, "eevdf: several CPUs reach the node") \
+	E(28, warp_needs_start_tags, "a warp below a node that does not order by start tags") \
+	E(29, deadline_needs_hard_budget, "a deadline below the period needs the replenishment `hard`") \
+	E(30, recharge_needs_deadlines, "what recharges at once needs the order of deadlines") \
+	E(31, sporadic_period_too_long, "the period of a sporadic budget is above 4 s")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -110,6 +115,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_NEXT	 128u /* on the path being decided (inside one entry only) */
 #define EDGE_LOCAL	 256u /* restricted affinity: waits in the order of its home CPU only */
 #define EDGE_LEFT	 512u /* shared edge that its CPU has left but not returned yet: granted, but of no use to others */
+#define EDGE_VARIANT	 2048u /* its policy treats it in one of its rarer ways */
 #define EDGE_PLAIN	 1024u /* in a CPU's own tree, to a child that has no other parent: most edges, and the short ways */
 
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
@@ -131,24 +137,32 @@ struct tierce_edge {
 	s32 rank;
 	u32 told;    /* enum tierce_told; edges to heads only */
 	u32 restore; /* it was dropped for a claim: its next request is RESTORED */
-	u32 throttles, replenishments, grants, pad;
+	u32 throttles, replenishments, grants;
+	u32 variant; /* its policy's: in which way, where EDGE_VARIANT is set */
 	u64 param[TIERCE_PARAMS];
 	u64 supply_ns;	 /* CPU time that went through this edge */
 	u64 forgiven_ns; /* debt beyond the cap that was written off, or budget cut by the waking rule */
 	union {
 		struct {
 			s64 remaining_ns; /* may be negative: debt, paid from the next budgets */
-			u64 deadline_ns;  /* absolute */
-			u64 replenish_ns; /* end of the current period */
+			u64 deadline_ns;  /* absolute; ordered by priority: the place */
+			u64 replenish_ns; /* end of the current period; sporadic: when what is used now comes back */
 			u64 share;	  /* budget/period in 2^-32, rounded down: the node's sum */
-			u64 density;	  /* budget/deadline in 2^-32, rounded down */
+			union {
+				u64 density; /* budget/deadline in 2^-32, rounded down */
+				u64 first;   /* sporadic: what comes back before that: ns, how long before << 32 */
+			};
+			u64 second; /* and then */
 		} reservation;
 		struct {
-			u64 tag;	/* start tag: virtual time at which the rest of its work starts */
-			u64 inverse;	/* 2^32 / weight */
+			u64 tag; /* start tag: virtual time at which the rest of its work starts */
+			union {
+				u64 inverse; /* 2^32 / weight */
+				u64 counted; /* eevdf: its weight in the node's sum, 0: none */
+			};
 			u64 fraction;	/* low bits of the last charge, carried over */
 			u64 lead;	/* warp in virtual time */
-			u64 begin;	/* tag - warp when the quantum began */
+			u64 begin;	/* tag - warp when the quantum began; eevdf: its virtual deadline */
 			s64 quantum_ns; /* rest of the quantum */
 		} fair;
 		struct {
@@ -223,6 +237,13 @@ struct tierce_node {
 		u32 fresh;	/* this one did */
 	} rounds;		/* i-plus-pi, multiburst; the round's number is `clock` */
 	u64 near;		/* affinity: what a child may be behind the first of the order to be taken by its last CPU */
+	struct {
+		u64 weight;   /* of the children that want the CPU or are ahead */
+		u64 fraction; /* low bits of `clock`, carried over */
+		u64 met_ns;   /* beyond what the running child is charged for: `clock` has it already */
+		u32 later;    /* heap of READY edges that are not eligible yet */
+		u32 ahead;    /* heap of WAITING edges whose tag `clock` has not reached */
+	} share;	      /* fair, eevdf */
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
@@ -250,8 +271,8 @@ struct tierce_cpu {
 	u64 until_ns;			    /* when the next entry is due at the latest */
 	u64 armed_ns;			    /* what the timer is to be set to: lazily, it may stay earlier than until_ns */
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
-	u64 taken_ns, told_ns, held_ns; /* stolen as the port has found, ever; recorded of it; of that not yet charged around */
-	u64 decisions, entries, events;
+	u64 taken_ns, told_ns, paid_ns;	    /* stolen as the port has found, ever; recorded of it; charged around of that */
+	u64 decisions, events;
 	u32 crossing[TIERCE_CROSSINGS];
 };
 
@@ -268,23 +289,23 @@ struct tierce_domain {
 };
 
 struct tierce {
-	struct tierce_node node[TIERCE_NODES];
-	struct tierce_edge edge[TIERCE_EDGES];
-	struct tierce_link link[2 * TIERCE_EDGES]; /* order: link = edge id; events: link = TIERCE_EDGES + edge id */
-	struct tierce_row row[TIERCE_ROWS];
-	struct tierce_cpu cpu[TIERCE_CPUS];
 	struct tierce_inbox inbox[TIERCE_CPUS];
+	struct tierce_cpu cpu[TIERCE_CPUS]; /* what every entry looks at is near the beginning */
 	struct tierce_domain domain[TIERCE_DOMAINS];
-	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
-	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
-	u32 spare_nodes, spare_edges, spare_rows;
-	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
 	u32 cpus;
 	u32 shared_timer;    /* CPU that serves the shared domain's events: the lowest online one */
 	u64 shared_until_ns; /* when it will (under the shared lock) */
 	u32 quiet;	     /* the port decides after every batch of its own accord: entries do not compare, they kick */
 	u64 begin_ns;	     /* of graph_init: accounting starts here */
 	u64 floor_ns;	     /* shortest timer worth arming */
+	struct tierce_edge edge[TIERCE_EDGES] PORT_ALIGNED;
+	struct tierce_node node[TIERCE_NODES];
+	struct tierce_link link[2 * TIERCE_EDGES]; /* order: link = edge id; events: link = TIERCE_EDGES + edge id */
+	struct tierce_row row[TIERCE_ROWS];
+	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
+	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
+	u32 spare_nodes, spare_edges, spare_rows;
+	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
 };
 
 /* ---- the engine's entries (graph.c) ---------------------------------------------------------------------------- */
@@ -409,6 +430,8 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   u8 u16 u32 u64 s32 s64 bool      fixed-width types
  *   TIERCE_NODES _EDGES _ROWS _CPUS  limits, ids included 0
  *   TIERCE_FN                        linkage of a function that crosses files
+ *   PORT_APART                       attribute of a static function that is kept out of its caller where registers are few
+ *   PORT_ALIGNED                     attribute of the first large array, where offsets are cheaper to add when they are round
  *   S                                the state: an lvalue of struct tierce
  *   AT(array, index)                 an element of an array in the state, as a verifier wants it addressed
  *   ZERO                             0, hidden from a verifier that would follow every value of a counter

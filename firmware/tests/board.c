@@ -53,7 +53,7 @@ static void work(u32 rounds)
 #ifdef KERNEL_CHECK
 #define LATE_NS (100 * US)
 #else
-#define LATE_NS (50 * US)
+#define LATE_NS (35 * US)
 #endif
 #define FEW_NS (20 * LATE_NS)
 

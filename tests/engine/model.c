@@ -352,6 +352,22 @@ static void join(void)
 	edge(root[0], t, 0, 1, 0, 0);
 }
 
+/* One CPU: two budgets that come back in one of the rarer ways, by priority or by deadline, below somebody else. */
+static void servers(u32 order, u32 comes)
+{
+	u32 r;
+	roots();
+	memset(S.stage, 0, sizeof S.stage);
+	S.stage[0] = order;
+	S.stage[1] = comes;
+	r = graph_node_new(TIERCE_reservation, 0, ~0ull);
+	if (!r)
+		stop("a node was refused");
+	edge(root[0], r, 0, 5, 0, 0);
+	edge(r, task_new("a", ~0ull), 0, 1, 3, 0);
+	edge(r, task_new("b", ~0ull), 0, 2, 4, 0);
+}
+
 /* A hyper container: a node with a reservation on each of two CPUs. */
 static void hyper(u32 count, u32 limit, s32 rank)
 {
@@ -392,6 +408,21 @@ static void split(u32 count)
 	}
 	workers(n, count, ~0ull);
 	edge(slots[0], task_new("local", ~0ull), 0, 0, 2, 0);
+}
+
+/* A node of earliest eligible deadlines on one CPU, of equal weights. */
+static void eligible(void)
+{
+	u32 n;
+	roots();
+	n = node(TIERCE_fair, 0);
+	S.stage[0] = UNIT;
+	S.stage[1] = FAIR_EEVDF;
+	if (graph_node_set(n, now))
+		stop("an order was refused");
+	edge(root[0], n, 0, 5, 0, 0);
+	edge(n, task_new("a", ~0ull), 0, 1, 0, 0);
+	edge(n, task_new("b", ~0ull), 0, 1, 0, 0);
 }
 
 /* Rounds on one CPU, a child of each kind of wake. */
@@ -466,6 +497,10 @@ static void levels(void)
 	C(when_spent_node, 1, "1 CPU: a node's second edge while the first is spent", when_spent(true), TIMED) \
 	C(join, 1, "1 CPU: a task with two reservations and a rest", join(), TIMED) \
 	C(join_late, 1, "the same with timers one unit late", join(), TIMED | UNTIMELY) \
+	C(servers_periodic, 1, "1 CPU: two periodic budgets by priority", servers(1, RESERVATION_PERIODIC), TIMED) \
+	C(servers_polling, 1, "1 CPU: two polling budgets by deadline", servers(0, RESERVATION_POLLING), TIMED) \
+	C(servers_sporadic, 1, "1 CPU: two sporadic budgets by priority", servers(1, RESERVATION_SPORADIC), TIMED) \
+	C(servers_late, 1, "1 CPU: two periodic budgets by deadline, timers one unit late", servers(0, RESERVATION_PERIODIC), TIMED | UNTIMELY) \
 	C(hyper_1, 2, "a node with a reservation on each of 2 CPUs, 1 task", hyper(1, 1, 0), TIMED) \
 	C(hyper_ranked, 2, "the same, the second outranks, 2 tasks, limit 1", hyper(2, 1, 1), TIMED | DEEP) \
 	C(hyper_2, 2, "a node with a reservation on each of 2 CPUs, 2 tasks", hyper(2, 2, 0), TIMED | DEEP) \
@@ -482,6 +517,7 @@ static void levels(void)
 	C(levels_late, 1, "the same with timers one unit late", levels(), TIMED | UNTIMELY | DEEP) \
 	C(two_levels_2_2, 2, "2 CPUs, time-sharing node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_time_sharing), 0) \
 	C(two_levels_3_2, 2, "2 CPUs, time-sharing node, 3 tasks, limit 2", shared("11", 3, 2, TIERCE_time_sharing), DEEP) \
+	C(eligible, 1, "1 CPU: fair in the order of earliest eligible deadlines, 2 tasks", eligible(), TIMED | DEEP) \
 	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
 
 enum configuration {
@@ -561,7 +597,7 @@ static void tidy(void)
 			c->path[used] = 0;
 		for (used = c->leaves; used < TIERCE_PATH; used++)
 			c->leave[used] = 0;
-		c->used_ns = c->idle_ns = c->stolen_ns = c->decisions = c->entries = c->events = c->drained = 0;
+		c->used_ns = c->idle_ns = c->stolen_ns = c->decisions = c->events = c->drained = 0;
 		S.begin_ns = 0;
 		c->idle_ns = c->charged_ns; /* time accounting stays true */
 	}
@@ -606,6 +642,12 @@ static u64 among(u32 parent, u64 value, const u64 *values)
 	return rank;
 }
 
+static bool on_a_grid(const struct tierce_edge *x)
+{
+	u32 comes = x->variant & RESERVATION_COMES;
+	return comes == RESERVATION_PERIODIC || comes == RESERVATION_POLLING;
+}
+
 static struct tierce form;
 
 /* Rounds count from the current one. Every burst is a unit, so what is left of one does not shrink: scales do not matter. */
@@ -623,6 +665,17 @@ static void canonical_burst(u32 edge, const u64 *value)
 	y->burst.scale = 0;
 }
 
+/* Virtual times count from that of the node; who does not count has none. */
+static void canonical_share(u32 edge)
+{
+	struct tierce_edge *x = &S.edge[edge], *y = &form.edge[edge];
+	u64 clock = S.node[x->parent].clock;
+	y->fair.tag = x->fair.counted || x->fair.tag > clock ? x->fair.tag - clock : 0;
+	y->fair.fraction = y->fair.tag ? x->fair.fraction : 0;
+	y->fair.begin = x->state != TIERCE_WAITING && x->fair.quantum_ns > 0 ? x->fair.begin - clock : 0;
+	y->fair.quantum_ns = x->state != TIERCE_WAITING ? x->fair.quantum_ns : 0;
+}
+
 /* The state as far as it matters from here on, into `form`. Orders become sequences of members, turns their rank, times
  * relative to now. Deadlines in the past matter only by their order among each other. */
 static void canonical(void)
@@ -638,6 +691,13 @@ static void canonical(void)
 			count = heap_list(heap, list);
 			for (j = 0; j < count; j++) {
 				form.link[list[j]].rank = 1 + cpu;
+				form.link[list[j]].up = j ? list[j - 1] : 0;
+			}
+		}
+		for (cpu = 0; cpu < 2; cpu++) {
+			count = heap_list(cpu ? S.node[i].share.ahead : S.node[i].share.later, list);
+			for (j = 0; j < count; j++) {
+				form.link[list[j]].rank = 1 + TIERCE_CPUS + cpu;
 				form.link[list[j]].up = j ? list[j - 1] : 0;
 			}
 		}
@@ -675,6 +735,10 @@ static void canonical(void)
 			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100
 										       : among(x->parent, value[i], value);
 			y->reservation.replenish_ns = x->reservation.replenish_ns > now ? x->reservation.replenish_ns - now : 0;
+			if (x->reservation.replenish_ns && x->reservation.replenish_ns <= now && on_a_grid(x)) {
+				u64 late = now - x->reservation.replenish_ns, period = x->param[RESERVATION_PERIOD];
+				y->reservation.replenish_ns = 2 * period + (late < period ? late : period);
+			}
 			break;
 		case TIERCE_time_sharing:
 			y->levels.key = x->levels.key >> (live ? 47 : 48) << 32 | among(x->parent, value[i], value);
@@ -690,6 +754,10 @@ static void canonical(void)
 			y->slots.slot_ns = 0; /* always the same */
 			form.begin_ns = now % SLOT;
 			break;
+		case TIERCE_fair:
+			if (S.node[x->parent].param[FAIR_ORDER] == FAIR_EEVDF)
+				canonical_share(i);
+			break;
 		case TIERCE_edf: y->edf.deadline_ns = x->state == TIERCE_WAITING ? 0 : relative(x->edf.deadline_ns); break;
 		}
 	}
@@ -697,6 +765,8 @@ static void canonical(void)
 		if (S.node[i].kind == TIERCE_fixed_priority || S.node[i].kind == TIERCE_round_robin ||
 		    S.node[i].kind == TIERCE_time_sharing)
 			form.node[i].clock = 0;
+		if (S.node[i].kind == TIERCE_fair && S.node[i].param[FAIR_ORDER] == FAIR_EEVDF)
+			form.node[i].clock = form.node[i].share.later = form.node[i].share.ahead = 0;
 		if (S.node[i].kind == TIERCE_i_plus_pi || S.node[i].kind == TIERCE_multiburst)
 			form.node[i].clock = form.node[i].rounds.here = form.node[i].rounds.next = form.node[i].rounds.scale =
 			    0;
@@ -713,6 +783,8 @@ static void canonical(void)
 				lag_most = 2 * UNIT;
 			else if (kind == TIERCE_time_sharing && lag_most < LONG_AGO)
 				lag_most = LONG_AGO; /* from the largest boost to the priority */
+			else if (kind == TIERCE_fair && S.node[S.edge[c->path[i]].parent].param[FAIR_ORDER] == FAIR_EEVDF)
+				lag_most = 2 * UNIT;
 			else if (kind == TIERCE_round_robin && lag_most < UNIT)
 				lag_most = UNIT;
 		}

@@ -63,6 +63,7 @@ static void stage_edge(u32 kind)
 		S.stage[0] = period / (2 + below(20));
 		S.stage[1] = period;
 		S.stage[2] = below(3) ? period : period - below((u32)(period / 3));
+		S.stage[3] = below(4);
 		break;
 	case TIERCE_fair:
 		S.stage[0] = 1 + below(1000);
@@ -86,7 +87,11 @@ static void stage_node(u32 kind)
 {
 	memset(S.stage, 0, sizeof S.stage);
 	switch (kind) {
-	case TIERCE_fair:
+	case TIERCE_reservation:
+		S.stage[0] = below(2);
+		S.stage[1] = below(2) ? below(6) : 0;
+		break;
+	case TIERCE_fair: S.stage[1] = below(3) ? 0 : 1; /* fall through */
 	case TIERCE_round_robin:
 	case TIERCE_slots: S.stage[0] = 10000 + below(5000000); break;
 	case TIERCE_time_sharing:
@@ -289,6 +294,7 @@ static void rest(void)
 static void step(void)
 {
 	u32 cpu = below(cpus), index;
+	int error;
 	switch (below(16)) {
 	case 0: task_new(); break;
 	case 1:
@@ -351,7 +357,9 @@ static void step(void)
 		} else if (inners && below(2)) {
 			index = inner[below(inners)];
 			stage_node(S.node[index].kind);
-			if (graph_node_set(index, now))
+			error = graph_node_set(index, now);
+			by_error[error & 31]++;
+			if (error && error != TIERCE_E_still_in_use) /* another choice */
 				fail("node set", "parameters in their range were refused");
 			after("node set");
 		} else if (tasks) {

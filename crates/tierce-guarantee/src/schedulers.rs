@@ -270,20 +270,38 @@ pub fn sfq(
     weights: &[Exact],
     bound: SfqBound,
 ) -> Result<Children, Refusal> {
+    let all_quanta = quantum * whole(weights.len() as u64);
+    let error = |weight: &Exact, given: &Guarantee| bound.error(weight, &all_quanta, given) + quantum;
+    by_weight(supply, quantum, weights, (bound.name(), bound.formula()), error)
+}
+
+/// Earliest eligible virtual deadline first by weights, of whatever can be made PSBE, in every window: the child may have been
+/// served a quantum ahead, less its own share of it, when the window begins, and be a quantum behind when it ends. (The
+/// error of one quantum in Table 5.1 counts from a moment at which nothing is owed.)
+pub fn eevdf_by_weight(supply: &Guarantee, quantum: &Exact, weights: &[Exact]) -> Result<Children, Refusal> {
+    let error =
+        |weight: &Exact, given: &Guarantee| weight * &given.values()[1] + quantum * (whole(2) - weight);
+    by_weight(supply, quantum, weights, ("EEVDF in every window", "PSBE s·w (w·δ + q(2 − w))"), error)
+}
+
+/// PSBE with the error of a rule where the supply can be made one, otherwise PS.
+fn by_weight(
+    supply: &Guarantee,
+    quantum: &Exact,
+    weights: &[Exact],
+    (rule, formula): (&'static str, &'static str),
+    error: impl Fn(&Exact, &Guarantee) -> Exact,
+) -> Result<Children, Refusal> {
     if *quantum <= whole(0) {
         return Err(Refusal::new("quantum_is_positive", "a quantum is a time above 0"));
     }
     let fractions = fractions(weights)?;
     let quanta_are_deadlines = Free { deadlines: Some(quantum.clone()), ..Free::default() };
     if let Ok(accepted) = convert(supply, Psbe, &quanta_are_deadlines) {
-        let all_quanta = quantum * whole(weights.len() as u64);
         let given = accepted.result();
-        let child = |weight| {
-            let error = bound.error(weight, &all_quanta, given) + quantum;
-            Guarantee::psbe(given.share() * weight, error)
-        };
+        let child = |weight| Guarantee::psbe(given.share() * weight, error(weight, given));
         let guarantees = fractions.iter().filter_map(child).collect();
-        return Ok(Children { guarantees, rule: bound.name(), formula: bound.formula(), accepted });
+        return Ok(Children { guarantees, rule, formula, accepted });
     }
     let accepted = convert(supply, Ps, &Free::default())?;
     let share = accepted.result().share();

@@ -89,6 +89,13 @@ fn earliest_eligible_virtual_deadline_first() {
     let children = schedulers::eevdf(&Guarantee::all(), &ms(10), &[ratio(15, 33)]).unwrap();
     assert_eq!(children.guarantees, [g("PSBE 15/33 10ms")]);
     assert_eq!(converted("PSBE 15/33 10ms", "RESCS ? 33ms"), "RESCS 5ms 33ms");
+    // in every window, and below less than a CPU
+    let weights = [ratio(15, 33), ratio(18, 33)];
+    let in_windows = |supply: Guarantee| schedulers::eevdf_by_weight(&supply, &ms(11), &weights).unwrap();
+    assert_eq!(in_windows(Guarantee::all()).guarantees[0], g("PSBE 15/33 17ms"));
+    let below = in_windows(g("RESBS 11ms 22ms"));
+    assert_eq!(below.accepted.result(), &g("PSBE 0.5 11ms"));
+    assert_eq!(below.guarantees[0], g("PSBE 15/66 22ms"));
 }
 
 /// Figure 7.2: SFQ with a quantum of 5 ms below RESBS 10 20, weights 0.6 and two others.

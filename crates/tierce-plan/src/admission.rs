@@ -15,6 +15,7 @@ use crate::promises::{Promise, Promises, Proof};
 use crate::rates::{Rates, Trust};
 use crate::remedies::Remedy;
 use crate::responses::Bound;
+use crate::servers::Way;
 use crate::structure::Shape;
 use tierce_analysis::{Response, Task};
 
@@ -60,6 +61,8 @@ pub enum Law {
     Budgets,
     /// Sum of budget/period, and what is due in every window.
     BudgetsWithDeadlines,
+    /// Sum of budget/period, and when each arrives.
+    BudgetsByPriority,
     /// Sum of work/period.
     Deadlines,
     /// Sum of work/period, and what is due in every window.
@@ -72,6 +75,7 @@ impl Law {
         match self {
             Self::Budgets => "utilisation",
             Self::BudgetsWithDeadlines => "utilisation and demand",
+            Self::BudgetsByPriority => "utilisation and response times",
             Self::Deadlines => "utilisation of deadlines",
             Self::DeadlinesBelowPeriods => "utilisation and demand of deadlines",
         }
@@ -176,8 +180,11 @@ impl Plan {
                 continue;
             }
             if let Some(at) = BudgetParams::of(policy) {
-                laws::budgets(&at, &children, overheads.switch_ns(index), verdict);
-                self.kept(&at, &children, &shape, &overheads, verdict);
+                let by_priority = Way::of(self, index).priority.is_some();
+                laws::budgets(&at, &children, overheads.switch_ns(index), by_priority, verdict);
+                if !by_priority {
+                    self.kept(&at, &children, &shape, &overheads, verdict);
+                }
             } else if policy.heeds_deadlines {
                 laws::deadlines(self, policy, &children, (index, &overheads), verdict);
             }

@@ -18,6 +18,7 @@ use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::{Promise, Promises};
 use crate::responses::{shorter, Bound};
+use crate::servers::Way;
 use crate::several::Refusal;
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -202,6 +203,9 @@ impl Found<'_> {
 fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) -> Option<u64> {
     let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)?;
     let (_, period) = policies::budget_and_period(policy)?;
+    if !Way::of(plan, plan.edges[edge].parent).begins_with_a_wake_up() {
+        return None;
+    }
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
     let (amount, _) = promises.iter().find_map(|promise| promise.guarantee.amount_and_period())?;
     let params = &plan.edges[edge].params;

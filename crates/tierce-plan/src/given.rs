@@ -5,7 +5,7 @@
 //! - `reservation` gives RESBH budget period to each: on a whole CPU when its law holds (sums and windows), below anything
 //!   else when the demand of its budgets fits what that is sure to supply.
 //! - `fair` is start-time fair queuing: PSBE by the tight form of equation 5.2, as long as the number of its children is
-//!   known; with warp only PS.
+//!   known; with warp only PS. With `order = "eevdf"` it is PSBE by a bound that knows nothing of that number.
 //! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
 //! - `time-sharing` on a whole CPU gives a quantum to who has used none for `starvation`, after the others in that state.
 //! - `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
@@ -23,6 +23,7 @@ use crate::policies::{self, PolicyRecord};
 use crate::promises::{crowd, is_live, of_crowd, Promise};
 use crate::reserves::Reserve;
 use crate::rest::{Taken, Takes};
+use crate::servers::{self, awake, Comes, Way};
 use crate::structure::Shape;
 use crate::units::show_time;
 use tierce_analysis::{Demand, Edf, Supply, Task};
@@ -54,7 +55,7 @@ pub fn on_several(
         _ => false,
     };
     if let Some(budget) = policies::budget_and_period(policy) {
-        if verdict.failures.is_empty() && edges.iter().all(free) {
+        if verdict.failures.is_empty() && edges.iter().all(free) && Way::of(plan, index).is_usual() {
             budgets_on_several(plan, index, edges, policy, budget, &mut given);
         }
     } else if let Some(at) = policies::priority(policy) {
@@ -253,6 +254,7 @@ fn known<T>(none: bool, costs: impl FnOnce() -> Result<T, String>) -> Result<Opt
 
 pub fn reserved(
     node: &Node,
+    shape: &Shape,
     policy: &PolicyRecord,
     (budget, period): (usize, usize),
     verdict: &NodeVerdict,
@@ -263,39 +265,59 @@ pub fn reserved(
     if !verdict.failures.is_empty() {
         return Ok(node.gives_nothing(format!("the budgets of `{name}` do not fit")));
     }
+    let way = Way::of(plan, index);
     let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
-    let (place, admitted) = if let Some(place) = whole_cpu {
+    // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
+    let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
+    let waits = |edge: &usize| Task {
+        blocking_ns: if overheads.is_none() { 0 } else { blocking_ns },
+        ..server(&plan.edges[*edge], budget, period, deadline)
+    };
+    if way.priority.is_none() && way.comes == Comes::Periodic && edges.len() > 1 {
+        if let Some(sleeper) = edges.iter().find(|edge| !awake(plan, shape, **edge)) {
+            return Err(format!(
+                "`{}` keeps its budget while it sleeps, and may use it just before its deadline",
+                plan.child_name(plan.edges[*sleeper].child)
+            ));
+        }
+    }
+    let mut arrive: Vec<Option<u64>> = vec![None; edges.len()];
+    let (place, admitted) = if let Some(at) = way.priority {
+        let servers: Vec<_> = edges.iter().map(waits).collect();
+        let (place, found) = in_time(plan, shape, (edges, at, way), &servers, received)?;
+        arrive = found.into_iter().map(Some).collect();
+        (place, format!("admitted by `{name}` by response times"))
+    } else if let Some(place) = whole_cpu {
         (place, format!("admitted by `{name}`, which has a whole CPU"))
     } else {
-        // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
-        let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
-        let server = |edge: &usize| Task {
-            blocking_ns: if overheads.is_none() { 0 } else { blocking_ns },
-            ..server(&plan.edges[*edge], budget, period, deadline)
-        };
-        let servers: Vec<_> = edges.iter().map(server).collect();
+        let servers: Vec<_> = edges.iter().map(waits).collect();
         let place = fits(&servers, received)?;
         (place, format!("admitted by `{name}` inside its {}", received[place].guarantee))
     };
     let from = [&received[place].guarantee];
-    let by = |promise: Promise, formula: &str| {
-        promise.by(Origin::Promise(place), &from, "constant bandwidth server, hard (HLS Table 5.1)", formula)
-    };
-    let each = edges.iter().map(|edge| {
+    let each = edges.iter().zip(&arrive).map(|(edge, arrives)| {
         let params = &plan.edges[*edge].params;
         let (budget_ns, period_ns) = (params[budget], params[period]);
+        let admitted = match arrives {
+            Some(ns) => format!("{admitted}: its budget arrives within {}", show_time(*ns)),
+            None => admitted.clone(),
+        };
+        let about = (plan, shape, overheads);
+        let (guarantee, rule, formula) = way.guarantee(about, *edge, &Task::new(budget_ns, period_ns));
+        let by = |promise: Promise, formula: &str| promise.by(Origin::Promise(place), &from, rule, formula);
         let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
             Ok(toll) => toll,
             Err(unknown) => return Promise::nothing(unknown),
         };
         let Some(toll) = toll else {
-            return match Guarantee::reservation(Kind::Resbh, whole(budget_ns), whole(period_ns)) {
-                Some(guarantee) => {
-                    vec![by(Promise::new(guarantee, admitted.clone()), "RESBH budget period")]
-                }
+            return match guarantee {
+                Some(guarantee) => vec![by(Promise::new(guarantee, admitted), formula)],
                 None => Promise::nothing(format!("`{name}` gives a budget above its period")),
             };
         };
+        if guarantee.is_none_or(|guarantee| guarantee.amount_and_period().is_none()) {
+            return Promise::nothing(format!("`{name}`: what switches take of it is not known"));
+        }
         // What was overrun before, and the first switch of the period.
         let lost_ns = overheads.switch_ns(index).saturating_mul(2).saturating_add(toll.within(period_ns));
         let left_ns = budget_ns.saturating_sub(lost_ns);
@@ -317,6 +339,25 @@ pub fn reserved(
 fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {
     let deadline_ns = edge.params[deadline];
     Task { deadline_ns, ..Task::new(edge.params[budget], edge.params[period]) }
+}
+
+/// The same by priority, and when each budget arrives.
+fn in_time(
+    plan: &Plan,
+    shape: &Shape,
+    (edges, at, way): (&[usize], usize, Way),
+    servers: &[Task],
+    received: &[Promise],
+) -> Result<(usize, Vec<u64>), String> {
+    let mut first = None;
+    for (place, promise) in received.iter().enumerate() {
+        let Some(supply) = Supply::of(&promise.guarantee) else { continue };
+        match servers::by_priority(plan, shape, (edges, at, way), servers, &supply) {
+            Ok(found) => return Ok((place, found)),
+            Err(why) => first.get_or_insert(why),
+        };
+    }
+    Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
 }
 
 /// Which of the promises has the supply in which all budgets arrive by their deadlines.
@@ -341,7 +382,7 @@ fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
     Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
 }
 
-pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>) -> Vec<Vec<Promise>> {
+pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>, order: &str) -> Vec<Vec<Promise>> {
     let Node { plan, index, edges, received, overheads, quantum_ns } = *node;
     let name = node.name();
     if let Some(crowd) = crowd(plan, index) {
@@ -367,9 +408,15 @@ pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>) -> Vec<
             "`{name}`: what switches cost is not bounded with warp, nor with a quantum as short as a switch"
         ));
     }
-    // A quantum that ends within a switch lasts as much longer.
-    let longest = whole(quantum_ns.saturating_add(switch_ns));
-    match schedulers::sfq(&supply, &longest, &weights, SfqBound::Tight) {
+    // A quantum that ends within a switch lasts as much longer; with deadlines all of those before it may.
+    let eligible = order == "eevdf";
+    let late_ns = switch_ns.saturating_mul(if eligible { edges.len() as u64 } else { 1 });
+    let longest = whole(quantum_ns.saturating_add(late_ns));
+    let children = match eligible {
+        true => schedulers::eevdf_by_weight(&supply, &longest, &weights),
+        false => schedulers::sfq(&supply, &longest, &weights, SfqBound::Tight),
+    };
+    match children {
         Ok(children) => {
             let with = if warped { " (with warp the error is not bounded)" } else { "" };
             let because = format!("`{name}` shares {supply} by {}{with}", children.rule);

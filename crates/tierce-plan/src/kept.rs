@@ -68,7 +68,7 @@ fn sleepless(plan: &Plan, shape: &Shape, edge: usize) -> bool {
 }
 
 /// It always (or never) wants the CPU.
-fn wants(plan: &Plan, shape: &Shape, edge: usize, always: bool) -> bool {
+pub fn wants(plan: &Plan, shape: &Shape, edge: usize, always: bool) -> bool {
     let about = &plan.edges[edge];
     let budgets = policies::by_number(plan.nodes[about.parent].policy).and_then(policies::budget_and_period);
     match about.child {
@@ -90,7 +90,7 @@ fn wants(plan: &Plan, shape: &Shape, edge: usize, always: bool) -> bool {
 }
 
 /// It never waits for anything.
-fn endless(load: &Load) -> bool {
+pub fn endless(load: &Load) -> bool {
     match load {
         Load::Busy => true,
         Load::Phases(load) => {

@@ -45,13 +45,25 @@ impl BudgetParams {
 
 /// The law of a node whose edges have budgets. Each of them may be overrun by a switch, and one more be under way for
 /// somebody whose deadline is later.
-pub fn budgets(at: &BudgetParams, children: &[(usize, &Edge)], switch_ns: u64, verdict: &mut NodeVerdict) {
+/// By priority only the sum is tested here; when each arrives follows from what the node is promised (`servers.rs`).
+pub fn budgets(
+    at: &BudgetParams,
+    children: &[(usize, &Edge)],
+    switch_ns: u64,
+    by_priority: bool,
+    verdict: &mut NodeVerdict,
+) {
     let blocking_ns = switch_ns.saturating_mul(children.len() as u64 + 1);
     let demand = |(_, edge): &(usize, &Edge)| Task { blocking_ns, ..at.demand(edge) };
     let demands: Vec<_> = children.iter().map(demand).collect();
     let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
     let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
-    verdict.law = Some(if early { Law::BudgetsWithDeadlines } else { Law::Budgets });
+    let early = early && !by_priority;
+    verdict.law = Some(match by_priority {
+        true => Law::BudgetsByPriority,
+        false if early => Law::BudgetsWithDeadlines,
+        false => Law::Budgets,
+    });
     let short = demands.iter().filter(|demand| demand.work_ns < switch_ns).map(|demand| demand.work_ns).min();
     let terms =
         Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };

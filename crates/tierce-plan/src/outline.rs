@@ -441,7 +441,10 @@ impl Outline<'_> {
 fn params(records: &[Param], values: &[u64]) -> Option<String> {
     let said = |(at, param): &(usize, &Param)| match param.kind {
         ParamKind::DurationOf(other) => values[*at] != values[other],
-        ParamKind::Count => true,
+        // Beside a budget a priority counts only where it is the order.
+        ParamKind::Count => {
+            policies::position(records, "budget").is_none() || param.preset != Some(values[*at])
+        }
         _ => param.preset != Some(values[*at]),
     };
     let word = |(at, param): (usize, &Param)| format!("{} {}", param.name, param.show(values[at], show_time));

@@ -19,6 +19,7 @@ use crate::model::{Child, Edge, Load, Phase, Plan};
 use crate::policies::{self, PolicyRecord};
 use crate::promises::is_live;
 use crate::reserves::Reserve;
+use crate::servers::{Comes, Way};
 use crate::structure::Shape;
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -392,7 +393,13 @@ impl<'a> Overheads<'a> {
         if Some(about.child) == but {
             return Ok(Events::default());
         }
-        let mut events = self.replenishments(edge, 1);
+        let way = Way::of(self.plan, about.parent);
+        if way.is_endless() {
+            let name = self.plan.child_name(about.child);
+            return Err(format!("how often the budget of `{name}` comes back at once is not known"));
+        }
+        // A sporadic budget comes back in up to three parts.
+        let mut events = self.replenishments(edge, if way.comes == Comes::Sporadic { 3 } else { 1 });
         match about.child {
             Child::Task(task) => {
                 if self.shape.task_reach(self.plan, task).count_ones() > 1 {

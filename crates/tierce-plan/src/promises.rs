@@ -14,6 +14,7 @@ use crate::given::{
     by_levels, by_priority, in_reserves, in_turns, on_several, reserved, shared_by_weight, Node,
 };
 use crate::model::{Child, Edge, Plan, TaskSet};
+use crate::orders;
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::reserves;
@@ -243,7 +244,7 @@ impl Promises {
             }
             given
         } else if let Some(budgets) = policies::budget_and_period(policy) {
-            match reserved(&node, policy, budgets, verdict) {
+            match reserved(&node, shape, policy, budgets, verdict) {
                 Ok(given) => given,
                 Err(why) => {
                     let because = format!("`{name}`: {why}");
@@ -254,7 +255,7 @@ impl Promises {
         } else if position("length").is_some() {
             in_reserves(&node)
         } else if let Some(weight) = position("weight") {
-            shared_by_weight(&node, weight, position("warp"))
+            shared_by_weight(&node, weight, position("warp"), orders::order(plan, index))
         } else if let Some(priority) = policies::priority(policy) {
             by_priority(&node, shape, takes, priority)
         } else if position("boost").is_some() {

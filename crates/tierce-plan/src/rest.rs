@@ -10,6 +10,10 @@
 //! this holds however late the server itself is served. It may use Q at the end of a period and Q again at once; but then it was
 //! kept waiting, and the window does not begin there.
 //!
+//! One with the replenishment `periodic` may use Q at the end of a period and Q again at once even so: it takes at most U·t + 2·Q·(1 − U),
+//! as a task with a jitter of T − Q. `polling` and `sporadic` budgets take no more than hard ones (`servers.rs`), and what comes
+//! back at once has no bound.
+//!
 //! **What jobs take.** A task of work C, period T and jitter J takes at most U·(t + J) + C·(1 − U) of a window that begins
 //! without a job of it: all but the last job were released T apart, the first up to J late.
 //!
@@ -28,7 +32,9 @@ use crate::laws::job;
 use crate::model::{Child, Plan};
 use crate::policies;
 use crate::reserves::Reserve;
+use crate::servers::{awake, Comes, Way};
 use crate::structure::Shape;
+use tierce_analysis::Task;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Supply};
 
 /// At most rate·t + burst ns in a window of t that begins when nothing of it wants the CPU.
@@ -102,7 +108,14 @@ impl Takes {
         let about = &plan.edges[edge];
         let policy = policies::by_number(plan.nodes[about.parent].policy)?;
         if let Some((budget, period)) = policies::budget_and_period(policy) {
-            return Some(Taken::bounded(about.params[budget], about.params[period], 0));
+            let (way, server) =
+                (Way::of(plan, about.parent), Task::new(about.params[budget], about.params[period]));
+            let jitter_ns = match way.comes {
+                Comes::Periodic => way.jitter_ns(&server, awake(plan, shape, edge)),
+                _ => 0,
+            };
+            // What comes back at once has no bound.
+            return (!way.is_endless()).then(|| Taken::bounded(server.work_ns, server.period_ns, jitter_ns));
         }
         if let Some(reserve) = Reserve::of(plan, about) {
             // Work has waited for it, so it counts as a budget; what fills has no bound.

@@ -2,8 +2,10 @@
 
 use crate::faults::Fault;
 use crate::model::{Attach, Child, Edge, Plan};
+use crate::orders;
 use crate::policies;
 use crate::reserves;
+use crate::servers::{self, Way};
 use crate::source::Spot;
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -155,7 +157,9 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     sharing(plan, &shape, &mut faults);
     conditions(plan, &shape, &mut faults);
     ranks(plan, &shape, &mut faults);
+    orders::faults(plan, &shape, &mut faults);
     reserves::faults(plan, &shape, &mut faults);
+    servers::faults(plan, &mut faults);
     faults
 }
 
@@ -348,6 +352,7 @@ fn conditions(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     let has_budget = |edge: &Edge| {
         let policy = policies::by_number(plan.nodes[edge.parent].policy);
         policy.is_some_and(|policy| policies::budget_and_period(policy).is_some())
+            && !Way::of(plan, edge.parent).is_endless()
     };
     for above in shape.parents.iter().chain(&shape.task_parents) {
         let edges = || above.iter().map(|edge| &plan.edges[*edge]);

@@ -707,3 +707,150 @@ load = "busy"
     let found = failures(&servers("under.other = {}"));
     assert!(found.len() == 1 && found[0].starts_with("kept_budgets_must_fit"), "{found:?}");
 }
+
+/// A node of budgets by priority on CPU 0, in a way of replenishment; tasks with budget, period, priority and load.
+fn ranked(replenishment: &str, list: &[(&str, &str, u32, &str)]) -> String {
+    let mut text = format!(
+        "[node.core0]\npolicy = \"reservation\"\norder = \"fixed-priority\"\nreplenishment = \"{replenishment}\"\ncpu = 0\n"
+    );
+    for (index, (budget, period, priority, load)) in list.iter().enumerate() {
+        text += &format!("[task.s{index}]\n");
+        text += &format!(
+            "under.core0 = {{ budget = \"{budget}\", period = \"{period}\", priority = {priority} }}\n"
+        );
+        text += &format!("load = {load}\n");
+    }
+    text
+}
+
+/// What the tasks of a plan are promised, and why.
+fn reasons(text: &str) -> Vec<String> {
+    let (_, admission) = admit(text);
+    let first = |task: &tierce_plan::TaskVerdict| {
+        format!("{}: {}", task.promises[0].guarantee, task.promises[0].because)
+    };
+    admission.tasks.iter().map(first).collect()
+}
+
+/// ExSched's Table 2, core 0 of "categorized by period", 1 jiffy = 4 ms: responses 1, 2, 3, 4, 5, 6, 14 and 18 jiffies.
+#[test]
+fn exsched_table_2_on_core_0() {
+    let periods = [6, 7, 8, 9, 10, 11, 14, 18].map(|jiffies| format!("{}ms", 4 * jiffies));
+    let servers = |load: &'static str| -> Vec<(&str, &str, u32, &str)> {
+        (8..).zip(&periods).map(|(number, period)| ("4ms", period.as_str(), 16 - number, load)).collect()
+    };
+    let text = ranked("periodic", &servers("\"busy\""));
+    assert!(failures(&text).is_empty());
+    let arrive = [1, 2, 3, 4, 5, 6, 14, 18].map(|jiffies| format!("{}ms", 4 * jiffies));
+    let found = reasons(&text);
+    for ((found, period), arrives) in found.iter().zip(&periods).zip(&arrive) {
+        let words = format!(
+            "RESBH 4ms {period}: admitted by `core0` by response times: its budget arrives within {arrives}"
+        );
+        assert_eq!(*found, words);
+    }
+    // no room for a nanosecond more, nor for budgets that sleepers keep
+    let more =
+        text.replace("budget = \"4ms\", period = \"56ms\"", "budget = \"4.000001ms\", period = \"56ms\"");
+    assert_ne!(more, text);
+    assert_eq!(failures(&more).len(), 1);
+    let sleepers = servers("{ period = \"100ms\", work = \"1ms\" }");
+    assert_eq!(failures(&ranked("periodic", &sleepers)).len(), 1);
+    // but for those that lose what they do not use at once, or have it back a period after its use
+    assert!(failures(&ranked("polling", &sleepers)).is_empty());
+    assert!(failures(&ranked("sporadic", &sleepers)).is_empty());
+}
+
+#[test]
+fn budgets_by_priority_are_admitted_by_response_times() {
+    // 4/10 above 5/12: less than 82 % of a CPU; 5 + 4 by itself, 5 + 4 + 4 when the first keeps a budget over its sleep
+    let with = |way, load| ranked(way, &[("4ms", "10ms", 2, load), ("5ms", "12ms", 1, "\"busy\"")]);
+    let (sleeps, always) = ("{ period = \"50ms\", work = \"1ms\" }", "\"busy\"");
+    let arrives = |text: &str| reasons(text)[1].clone();
+    for way in ["hard", "periodic", "polling", "sporadic"] {
+        assert_eq!(
+            arrives(&with(way, always)),
+            "RESBH 5ms 12ms: admitted by `core0` by response times: its budget arrives within 9ms",
+            "{way}"
+        );
+    }
+    for way in ["polling", "sporadic"] {
+        assert!(arrives(&with(way, sleeps)).ends_with("within 9ms"), "{way}");
+    }
+    for way in ["hard", "periodic"] {
+        let text = with(way, sleeps);
+        assert_eq!(failures(&text), ["budgets_are_not_shown: 49/60 > ALL; nothing alone"], "{way}");
+        let (_, admission) = admit(&text);
+        let because = &admission.tasks[1].promises[0].because;
+        assert!(
+            because.contains(
+                "the budget of `s1` may be there only 13ms after its period begins, later than 12ms"
+            ),
+            "{because}"
+        );
+    }
+    // equals wait for each other
+    let equals = ranked("polling", &[("4ms", "10ms", 1, always), ("5ms", "12ms", 1, always)]);
+    assert!(reasons(&equals).iter().all(|found| found.ends_with("within 9ms")), "{:?}", reasons(&equals));
+    // sums that fit are not enough
+    let full = ranked("periodic", &[("5ms", "10ms", 2, always), ("7ms", "14ms", 1, always)]);
+    assert_eq!(failures(&full), ["budgets_are_not_shown: 1 > ALL; nothing alone"]);
+}
+
+#[test]
+fn each_way_of_replenishment_promises_what_is_proved() {
+    let first = |order: &str, way: &str, load: &str| {
+        let text = format!(
+            "[node.core0]\npolicy = \"reservation\"\norder = \"{order}\"\nreplenishment = \"{way}\"\ncpu = 0\n\
+             [task.a]\nunder.core0 = {{ budget = \"2ms\", period = \"10ms\" }}\nload = {load}\n"
+        );
+        reasons(&text)[0].split(':').next().unwrap().to_string()
+    };
+    let (rare, often, always) =
+        ("{ period = \"30ms\", work = \"5ms\" }", "{ period = \"20ms\", work = \"5ms\" }", "\"busy\"");
+    for (order, way, load, expected) in [
+        ("edf", "hard", often, "RESBH 2ms 10ms"),
+        ("edf", "soft", rare, "RESBS 2ms 10ms"), // three budgets per job, and time for them
+        ("edf", "soft", often, "PS 1/5"),
+        ("edf", "soft", always, "PS 1/5"),
+        ("edf", "total-bandwidth", rare, "RESBS 2ms 10ms"),
+        ("edf", "total-bandwidth", always, "PS 1/5"),
+        ("edf", "periodic", rare, "RESBH 2ms 10ms"),
+        ("edf", "polling", rare, "PSBE 1/5 3.6ms"),
+        ("edf", "sporadic", rare, "PSBE 1/5 6ms"),
+        ("fixed-priority", "hard", rare, "RESBH 2ms 10ms"),
+        ("fixed-priority", "periodic", rare, "RESBH 2ms 10ms"),
+        ("fixed-priority", "polling", rare, "PSBE 1/5 3.6ms"),
+        ("fixed-priority", "polling", always, "RESBH 2ms 10ms"),
+        ("fixed-priority", "sporadic", rare, "PSBE 1/5 6ms"),
+        ("fixed-priority", "sporadic", always, "RESBH 2ms 10ms"),
+    ] {
+        assert_eq!(first(order, way, load), expected, "{order} {way} {load}");
+    }
+    // by deadlines a sleeper that keeps its budget takes what was promised to others
+    let two = |load: &str| {
+        let text = ranked("periodic", &[("1ms", "10ms", 0, load), ("1ms", "20ms", 0, "\"busy\"")]);
+        failures(&text.replace("fixed-priority", "edf"))
+    };
+    assert!(two(always).is_empty());
+    assert_eq!(two(rare), ["budgets_are_not_shown: 3/20 > ALL; nothing alone"]);
+}
+
+/// What comes back at once leaves those of lower priority nothing; what is kept leaves less than what is not.
+#[test]
+fn what_budgets_above_leave_depends_on_how_they_come_back() {
+    let below = |way: &str| {
+        let text = format!(
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [node.rt]\npolicy = \"reservation\"\nreplenishment = \"{way}\"\nunder.top = {{ priority = 1 }}\n\
+             [task.a]\nunder.rt = {{ budget = \"2ms\", period = \"10ms\" }}\nload = {{ period = \"50ms\", work = \"1ms\" }}\n\
+             [task.b]\nunder.top = {{ priority = 0 }}\nload = \"busy\"\n"
+        );
+        reasons(&text)[1].split(':').next().unwrap().to_string()
+    };
+    for way in ["hard", "polling", "sporadic"] {
+        assert_eq!(below(way), "PSBE 4/5 1.6ms", "{way}");
+    }
+    assert_eq!(below("periodic"), "PSBE 4/5 3.2ms");
+    assert_eq!([below("soft"), below("total-bandwidth")], ["NULL", "NULL"]);
+}

@@ -20,6 +20,8 @@ typedef int64_t s64;
 #endif
 
 #define TIERCE_FN
+#define PORT_ALIGNED
+#define PORT_APART inline
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
 #define ZERO	 0u

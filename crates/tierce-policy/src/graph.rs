@@ -555,7 +555,7 @@ impl Graph {
 
     /// A node's or task's state. Panics when the id is beyond the pool.
     pub fn node(&self, id: u32) -> &Node {
-        assert!((id as usize) < (self.edge_at - self.node_at) / size_of::<Node>());
+        assert!(id <= crate::limits().nodes);
         // SAFETY: inside the array, layout checked in `new`; &self excludes a running call.
         unsafe { &*(self.state.add(self.node_at) as *const Node).add(id as usize) }
     }

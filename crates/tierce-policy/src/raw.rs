@@ -31,7 +31,7 @@ pub struct Edge {
     pub throttles: u32,
     pub replenishments: u32,
     pub grants: u32,
-    pub pad: u32,
+    pub variant: u32,
     pub param: [u64; PARAMS],
     pub supply_ns: u64,
     pub forgiven_ns: u64,
@@ -80,6 +80,7 @@ pub struct Node {
     pub more: [u64; NODE_PARAMS - PARAMS],
     pub rounds: Rounds,
     pub near: u64,
+    pub share: Share,
 }
 
 impl Node {
@@ -114,6 +115,18 @@ pub struct Rounds {
     pub fresh: u32,
 }
 
+/// `share` of `struct tierce_node`.
+#[repr(C)]
+#[allow(missing_docs)]
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Share {
+    pub weight: u64,
+    pub fraction: u64,
+    pub met_ns: u64,
+    pub later: u32,
+    pub ahead: u32,
+}
+
 /// `struct tierce_cpu`; see policy/tierce.h for each field.
 #[repr(C)]
 #[derive(Clone, Debug)]
@@ -143,9 +156,8 @@ pub struct Cpu {
     pub stolen_ns: u64,
     pub taken_ns: u64,
     pub told_ns: u64,
-    pub held_ns: u64,
+    pub paid_ns: u64,
     pub decisions: u64,
-    pub entries: u64,
     pub events: u64,
     pub crossing: [u32; 64],
 }

@@ -120,8 +120,8 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the kick is taken back after the inbox was looked at",
-        sound: "\tc->decisions++;",
-        broken: "\tc->decisions++, c->kick_pending = 0;",
+        sound: "\tcpu_settle(cpu, now);\n\tc->decisions++;",
+        broken: "\tcpu_settle(cpu, now);\n\tc->decisions++, c->kick_pending = 0;",
         configuration: "two_equal_1_1",
         says: "inbox_kicked",
     },

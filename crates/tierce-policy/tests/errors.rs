@@ -6,10 +6,13 @@ use common::{budget, number, repository, weight, World, MS, NONE, US};
 use tierce_policy::{limits, policies, Error, Graph, ParamKind, TASK};
 
 /// Errors without a test of their name, and why.
-const ELSEWHERE: [(&str, &str); 4] = [
+const ELSEWHERE: [(&str, &str); 7] = [
     ("no_such_policy", "node_new gives no node: `none_instead_of_an_id`"),
     ("out_of_nodes", "node_new gives no node: `none_instead_of_an_id`"),
     ("not_a_parent", "no operation takes a node and an edge of it"),
+    ("deadline_needs_hard_budget", "below a reservation: its rule 11"),
+    ("recharge_needs_deadlines", "below a reservation: its rule 11"),
+    ("sporadic_period_too_long", "below a reservation: its rule 11"),
     ("still_running", "asks for a decision, which is a change: `still_running_until_decided`"),
 ];
 
@@ -265,6 +268,14 @@ fn still_in_use() {
     refused(&mut w, "still_in_use", |g| g.attach(other, a.task, NONE, 0, false, 0));
     w.sleep(a.task);
     w.under(other, a.task, NONE);
+    // a node's choice stays while it has children
+    let (mut w, top) = World::one("fair", [MS, 0, 0, 0]);
+    w.graph.node_set(top, [MS, 1, 0, 0], 0).unwrap();
+    let a = w.task(top, "a", weight(100, 0));
+    refused(&mut w, "still_in_use", |g| g.node_set(top, [MS, 0, 0, 0], 0));
+    w.graph.node_set(top, [2 * MS, 1, 0, 0], 0).unwrap();
+    w.graph.detach(a.edge, 0).unwrap();
+    w.graph.node_set(top, [MS, 0, 0, 0], 0).unwrap();
 }
 
 #[test]
@@ -468,4 +479,24 @@ fn ranks_above_inner_head() {
     w.under(equal, b, NONE);
     refused(&mut w, "ranks_above_inner_head", |g| g.attach(other, b, NONE, 2, false, 0));
     w.graph.attach(other, b, NONE, 1, false, 0).unwrap();
+}
+
+#[test]
+fn several_cpus_in_order() {
+    let (mut w, roots) = two();
+    let node = w.node("fair", [MS, 1, 0, 0]);
+    for root in roots {
+        w.graph.attach(root, node, NONE, 0, false, 0).unwrap();
+    }
+    let a = task(&mut w, u64::MAX);
+    refused(&mut w, "several_cpus_in_order", |g| g.attach(node, a, weight(100, 0), 0, false, 0));
+}
+
+#[test]
+fn warp_needs_start_tags() {
+    let (mut w, top) = World::one("fair", [MS, 1, 0, 0]);
+    let a = task(&mut w, u64::MAX);
+    refused(&mut w, "warp_needs_start_tags", |g| g.attach(top, a, weight(100, MS), 0, false, 0));
+    let a = w.task(top, "a", weight(100, 0));
+    refused(&mut w, "warp_needs_start_tags", |g| g.set(a.edge, weight(100, MS), 0));
 }

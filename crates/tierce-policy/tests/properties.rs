@@ -7,6 +7,10 @@ use common::{budget, event_kind, number, weight, Dice, MS, NONE, US};
 use tierce_policy::raw::{Edge, EDGE_SPENT};
 use tierce_policy::{Graph, TASK};
 
+/// Values of `order` of a fair node.
+const START_TAG: u64 = 0;
+const EEVDF: u64 = 1;
+
 /// A graph that is driven at random times. What the property looks at is called after every entry.
 struct Life {
     graph: Graph,
@@ -93,12 +97,17 @@ struct Servers {
 }
 
 fn servers(seed: u64, floor_us: u64, late_us: u64) -> Servers {
+    servers_of([0, 0], seed, floor_us, late_us)
+}
+
+/// Order and replenishment by number.
+fn servers_of([order, comes]: [u64; 2], seed: u64, floor_us: u64, late_us: u64) -> Servers {
     let mut life = Life::new(1, seed);
     life.late_ns = late_us * US;
     life.graph.set_floor_ns(floor_us * US);
     life.graph.trace(true);
     let top = life.node("fixed-priority", NONE);
-    let rt = life.node("reservation", NONE);
+    let rt = life.node("reservation", [order, comes, 0, 0]);
     life.graph.root(0, top, 0).unwrap();
     life.graph.attach(top, rt, NONE, 0, false, 0).unwrap();
     let mut leaves = vec![];
@@ -108,7 +117,9 @@ fn servers(seed: u64, floor_us: u64, late_us: u64) -> Servers {
         let deadline = life.dice.within(most, period);
         let deadline = if life.dice.below(2) == 0 { period } else { deadline };
         let task = life.graph.node_new(TASK, 0, u64::MAX, NONE).unwrap();
-        let params = [most, period, deadline, 0];
+        let usual = [order, comes] == [0, 0];
+        let (deadline, priority) = if usual { (deadline, 0) } else { (period, life.dice.below(3)) };
+        let params = [most, period, deadline, priority];
         match life.graph.attach(rt, task, params, 0, false, 0) {
             Ok(edge) => leaves.push((task, edge)),
             Err(error) => assert_eq!(error.name(), "utilisation_above_one"),
@@ -277,49 +288,178 @@ fn reservation_accounts_add_up() {
     }
 }
 
+/// Numbers of the ways of replenishment.
+const HARD: u64 = 0;
+const SOFT: u64 = 1;
+const TOTAL_BANDWIDTH: u64 = 2;
+const PERIODIC: u64 = 3;
+const SPORADIC: u64 = 4;
+const POLLING: u64 = 5;
+
+/// The most that a server takes of a window of this length that begins when it wants no CPU or has no budget, less what timers
+/// are late and the floor: a budget times a numerator over its period.
+fn most_of_a_window(comes: u64, budget_ns: u64, period_ns: u64, length_ns: u64) -> u128 {
+    let [budget, period, length] = [budget_ns, period_ns, length_ns].map(u128::from);
+    match comes {
+        HARD => (budget * length + budget * (period - budget)).div_ceil(period),
+        PERIODIC => (length + period - budget).div_ceil(period) * budget,
+        SPORADIC | POLLING => length.div_ceil(period) * budget,
+        other => panic!("{other} has no bound"),
+    }
+}
+
 #[test]
-fn fair_lag_stays_within_its_bound() {
-    for seed in 300..330 {
-        let mut life = Life::new(1, seed);
-        life.late_ns = [0, 0, 700 * US][seed as usize % 3];
-        let quantum = life.dice.within(1, 40) * 100 * US;
-        let top = life.node("fixed-priority", NONE);
-        let fair = life.node("fair", [quantum, 0, 0, 0]);
-        life.graph.root(0, top, 0).unwrap();
-        life.graph.attach(top, fair, NONE, 0, false, 0).unwrap();
-        let child = |life: &mut Life| {
-            let of =
-                if life.dice.below(3) == 0 { life.dice.within(1, 10_000) } else { life.dice.within(1, 100) };
-            let (task, edge) = life.task(fair, weight(of, 0));
-            (task, edge, of)
-        };
-        let busy: Vec<_> = (0..life.dice.within(2, 5)).map(|_| child(&mut life)).collect();
-        let sleepers: Vec<_> = (0..life.dice.below(4)).map(|_| child(&mut life)).collect();
-        let (urgent, _) = life.task(top, [1, 0, 0, 0]);
-        for &(task, ..) in &busy {
-            life.graph.request(task, 0);
-        }
-        let late = life.late_ns;
-        let mut look = |graph: &mut Graph| {
-            for (i, &(_, a, of_a)) in busy.iter().enumerate() {
-                for &(_, b, of_b) in &busy[..i] {
-                    let (a, b) = (graph.edge(a).supply_ns, graph.edge(b).supply_ns);
-                    // both sides times both weights
-                    let lag = (a * of_b).abs_diff(b * of_a);
-                    let bound = (quantum + late) * (of_a + of_b);
-                    // the inverse of a weight is off by less than 2.4e-6, and each charge by 2^-10 ns per weight
-                    let inexact = (a * of_b).max(b * of_a) / 400_000 + of_a * of_b;
-                    assert!(lag <= bound + inexact, "{a} for {of_a}, {b} for {of_b}, quantum {quantum}");
-                }
+fn every_way_of_replenishment_keeps_its_bound() {
+    for (order, comes) in
+        [(0, PERIODIC), (0, SPORADIC), (0, POLLING), (1, HARD), (1, PERIODIC), (1, SPORADIC), (1, POLLING)]
+    {
+        for (seed, floor_us, late_us, stolen) in
+            [(51, 0, 0, 0), (52, 5, 0, 0), (53, 0, 80, 0), (54, 5, 80, 40)]
+        {
+            let mut reached = 0;
+            for seed in (seed + 10 * comes) * 100..(seed + 10 * comes) * 100 + 8 {
+                let mut servers = servers_of([order, comes], seed, floor_us, late_us);
+                let edges: Vec<u32> = servers.leaves.iter().map(|&(_, edge)| edge).collect();
+                let beyond = u128::from(servers.floor_ns + servers.life.late_ns);
+                // ends of times without demand or budget, with what was supplied until then
+                let mut begun: Vec<Vec<(u64, u64)>> = vec![vec![]; edges.len()];
+                let mut idle = vec![false; edges.len()];
+                servers.history(400, stolen, &mut |graph| {
+                    let now = graph.cpu(0).charged_ns;
+                    for (at, &id) in edges.iter().enumerate() {
+                        let edge = graph.edge(id);
+                        let still = edge.state == 0 || edge.flags & EDGE_SPENT != 0;
+                        let windows = &mut begun[at];
+                        if still && idle[at] {
+                            windows.pop();
+                        }
+                        if still {
+                            windows.push((now, edge.supply_ns));
+                        }
+                        idle[at] = still;
+                        for &(from, supply) in windows.iter() {
+                            let (ran, length) = (u128::from(edge.supply_ns - supply), now - from);
+                            let most = most_of_a_window(comes, edge.param[0], edge.param[1], length);
+                            assert!(
+                                ran <= most + beyond,
+                                "edge {id}: {ran} of {most} in {length} until {now}"
+                            );
+                            reached += u32::from(ran > 0 && ran + beyond + 1000 >= most);
+                        }
+                    }
+                });
             }
-        };
-        life.rest(&mut look);
-        for _ in 0..400 {
+            assert!(reached > 10, "{reached} windows at the bound say nothing");
+        }
+    }
+}
+
+#[test]
+fn what_comes_back_at_once_is_paid_by_later_deadlines() {
+    for comes in [SOFT, TOTAL_BANDWIDTH] {
+        for (seed, floor_us, late_us, stolen) in
+            [(61, 0, 0, 0), (62, 5, 0, 0), (63, 0, 80, 0), (64, 5, 80, 40)]
+        {
+            for seed in (seed + 10 * comes) * 100..(seed + 10 * comes) * 100 + 8 {
+                let mut servers = servers_of([0, comes], seed, floor_us, late_us);
+                let edges: Vec<u32> = servers.leaves.iter().map(|&(_, edge)| edge).collect();
+                let mut begun: Vec<Vec<(u64, u64)>> = vec![vec![]; edges.len()];
+                let mut idle = vec![false; edges.len()];
+                servers.history(400, stolen, &mut |graph| {
+                    let now = graph.cpu(0).charged_ns;
+                    for (at, &id) in edges.iter().enumerate() {
+                        let edge = graph.edge(id);
+                        assert_eq!((edge.throttles, edge.flags & EDGE_SPENT), (0, 0));
+                        let (still, windows) = (edge.state == 0, &mut begun[at]);
+                        if still && idle[at] {
+                            windows.pop();
+                        }
+                        if still {
+                            windows.push((now, edge.supply_ns));
+                        }
+                        idle[at] = still;
+                        // what has run since, and what may run until the deadline, is the bandwidth times the time until then
+                        for &(from, supply) in windows.iter().filter(|_| !still) {
+                            let ran = (edge.supply_ns - supply) as i128 + i128::from(edge.policy[0] as i64);
+                            let (of, period) = (i128::from(edge.param[0]), i128::from(edge.param[1]));
+                            let until = i128::from(edge.policy[1]) - i128::from(from);
+                            assert!(ran * period <= of * until, "edge {id}: {ran} until {until} at {now}");
+                        }
+                    }
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn a_sporadic_budget_is_never_more_than_itself() {
+    for (seed, floor_us, late_us) in [(71, 0, 0), (72, 5, 80), (73, 0, 9_000)] {
+        let mut waiting = 0;
+        for seed in seed * 100..seed * 100 + 8 {
+            let mut servers = servers_of([seed % 2, SPORADIC], seed, floor_us, late_us);
+            let edges: Vec<u32> = servers.leaves.iter().map(|&(_, edge)| edge).collect();
+            servers.history(400, 0, &mut |graph| {
+                for &id in &edges {
+                    let edge = graph.edge(id);
+                    let half = |word: u64| (word & 0xffff_ffff, word >> 32);
+                    let ((first, early), (second, later)) = (half(edge.policy[4]), half(edge.policy[5]));
+                    let (remaining, of) = (edge.policy[0] as i64, edge.param[0] as i64);
+                    assert!((-of..=of).contains(&remaining), "{remaining} of {of}");
+                    assert!(remaining.max(0) + first as i64 + second as i64 <= of, "{edge:?}");
+                    assert!(second == 0 || (first > 0 && early >= later), "{edge:?}");
+                    waiting += u32::from(second > 0);
+                }
+            });
+        }
+        assert!(waiting > 10, "{waiting} times two amounts say nothing");
+    }
+}
+
+/// A fair node below a priority that takes the CPU at random. Some of its children never sleep.
+struct Shares {
+    life: Life,
+    quantum: u64,
+    urgent: u32,
+    /// Edges and weights.
+    busy: Vec<(u32, u64)>,
+    sleepers: Vec<(u32, u64)>,
+}
+
+fn shares(seed: u64, order: u64, sleepers: u64) -> Shares {
+    let mut life = Life::new(1, seed);
+    life.late_ns = [0, 0, 700 * US][seed as usize % 3];
+    let quantum = life.dice.within(1, 40) * 100 * US;
+    let top = life.node("fixed-priority", NONE);
+    let fair = life.node("fair", [quantum, order, 0, 0]);
+    life.graph.root(0, top, 0).unwrap();
+    life.graph.attach(top, fair, NONE, 0, false, 0).unwrap();
+    let child = |life: &mut Life| {
+        let of = if life.dice.below(3) == 0 { life.dice.within(1, 10_000) } else { life.dice.within(1, 100) };
+        let (task, edge) = life.task(fair, weight(of, 0));
+        (task, edge, of)
+    };
+    let busy: Vec<_> = (0..life.dice.within(2, 5)).map(|_| child(&mut life)).collect();
+    let sleepers = if sleepers > 0 { life.dice.below(sleepers) } else { 0 };
+    let sleepers = (0..sleepers).map(|_| child(&mut life)).map(|(task, _, of)| (task, of)).collect();
+    let (urgent, _) = life.task(top, [1, 0, 0, 0]);
+    for &(task, ..) in &busy {
+        life.graph.request(task, 0);
+    }
+    let busy = busy.into_iter().map(|(_, edge, of)| (edge, of)).collect();
+    Shares { life, quantum, urgent, busy, sleepers }
+}
+
+impl Shares {
+    fn history(&mut self, steps: u32, look: &mut impl FnMut(&mut Graph)) {
+        let Shares { life, urgent, sleepers, .. } = self;
+        life.rest(look);
+        for _ in 0..steps {
             match life.dice.below(6) {
-                0 => life.graph.request(urgent, life.now),
-                1 => life.graph.release(urgent, life.now),
+                0 => life.graph.request(*urgent, life.now),
+                1 => life.graph.release(*urgent, life.now),
                 roll if !sleepers.is_empty() => {
-                    let (task, ..) = sleepers[life.dice.below(sleepers.len() as u64) as usize];
+                    let (task, _) = sleepers[life.dice.below(sleepers.len() as u64) as usize];
                     if roll < 4 {
                         life.graph.request(task, life.now)
                     } else {
@@ -329,12 +469,130 @@ fn fair_lag_stays_within_its_bound() {
                 _ => {}
             }
             look(&mut life.graph);
-            life.rest(&mut look);
+            life.rest(look);
             let to = life.now + life.dice.within(1, 9_000) * US;
-            life.pass(to, 20, &mut look);
+            life.pass(to, 20, look);
         }
-        let ran: u64 = busy.iter().map(|&(_, edge, _)| life.graph.edge(edge).supply_ns).sum();
+        let ran: u64 = self.busy.iter().map(|&(edge, _)| self.life.graph.edge(edge).supply_ns).sum();
         assert!(ran > 100 * MS, "{ran} ns say nothing");
+    }
+}
+
+/// Between two children that never sleep, while others do.
+#[test]
+fn fair_lag_stays_within_its_bound() {
+    for seed in 300..330 {
+        for order in [START_TAG, EEVDF] {
+            let mut shares = shares(seed, order, 4);
+            let (busy, quantum, late) = (shares.busy.clone(), shares.quantum, shares.life.late_ns);
+            // before its deadline eevdf may serve every other child once, each late
+            let late = late * if order == EEVDF { 10 } else { 1 };
+            shares.history(400, &mut |graph| {
+                for (i, &(a, of_a)) in busy.iter().enumerate() {
+                    for &(b, of_b) in &busy[..i] {
+                        let (a, b) = (graph.edge(a).supply_ns, graph.edge(b).supply_ns);
+                        // both sides times both weights
+                        let lag = (a * of_b).abs_diff(b * of_a);
+                        let bound = (quantum + late) * (of_a + of_b);
+                        // the inverse of a weight is off by less than 2.4e-6, and each charge by 2^-10 ns per weight
+                        let inexact = (a * of_b).max(b * of_a) / 400_000 + of_a * of_b;
+                        let inexact = if order == EEVDF { 2 * of_a * of_b } else { inexact };
+                        assert!(lag <= bound + inexact, "{a} for {of_a}, {b} for {of_b}, quantum {quantum}");
+                    }
+                }
+            });
+        }
+    }
+}
+
+/// What each child has got, and its part of what all have got: at no time a whole quantum apart.
+#[test]
+fn eevdf_lag_stays_below_a_quantum() {
+    let mut most = 0;
+    for seed in 500..560 {
+        let mut shares = shares(seed, EEVDF, 0);
+        let (busy, quantum, late) =
+            (shares.busy.clone(), shares.quantum as i128, shares.life.late_ns as i128);
+        let weights: i128 = busy.iter().map(|&(_, of)| i128::from(of)).sum();
+        let late_all = late * busy.len() as i128;
+        shares.history(300, &mut |graph| {
+            let supply: i128 = busy.iter().map(|&(edge, _)| i128::from(graph.edge(edge).supply_ns)).sum();
+            for &(edge, of) in &busy {
+                // all times the sum of the weights
+                let of = i128::from(of);
+                let lag = of * supply - i128::from(graph.edge(edge).supply_ns) * weights;
+                // tags count 2^-10 ns per unit of weight
+                let inexact = of * weights;
+                assert!(lag < (quantum + late_all) * weights + inexact, "seed {seed}: behind by {lag}");
+                assert!(-lag < (quantum + late) * weights + inexact, "seed {seed}: ahead by {}", -lag);
+                most = most.max(lag.abs() * 100 / (quantum * weights));
+            }
+        });
+    }
+    assert!(most >= 90, "{most} % of a quantum at most: the test is too tame");
+}
+
+/// PSBE below a reservation of 10 ms in 20 ms (PSBE 1/2 10ms), in every window: the tight form of equation 5.2 for start
+/// tags; for eevdf a quantum for who was served last at its begin and one, less its own share, for who is so at its end.
+#[test]
+fn fair_children_below_a_reservation_get_what_they_are_promised() {
+    for order in [START_TAG, EEVDF] {
+        let mut most = 0;
+        for seed in 600..640 {
+            let mut life = Life::new(1, seed);
+            let quantum = life.dice.within(1, 60) * 100 * US;
+            let top = life.node("reservation", NONE);
+            let fair = life.node("fair", [quantum, order, 0, 0]);
+            life.graph.root(0, top, 0).unwrap();
+            life.graph.attach(top, fair, budget(10 * MS, 20 * MS), 0, false, 0).unwrap();
+            let others = [7, 11].map(|period| {
+                let of = budget(period * MS / 4 - MS / 100, period * MS);
+                life.task(top, of).0
+            });
+            let children: Vec<_> = (0..life.dice.within(2, 6))
+                .map(|_| {
+                    let of = life.dice.within(1, if seed % 2 == 0 { 10 } else { 1000 });
+                    let (task, edge) = life.task(fair, weight(of, 0));
+                    life.graph.request(task, 0);
+                    (edge, i128::from(of))
+                })
+                .collect();
+            let weights: i128 = children.iter().map(|(_, of)| of).sum();
+            let (quantum, count) = (i128::from(quantum), children.len() as i128);
+            let mut least = vec![0; children.len()];
+            let mut look = |graph: &mut Graph| {
+                let now = i128::from(graph.cpu(0).charged_ns);
+                for ((edge, of), least) in children.iter().zip(&mut least) {
+                    // all times the sum of the weights and 2
+                    let behind = of * now - 2 * weights * i128::from(graph.edge(*edge).supply_ns);
+                    *least = behind.min(*least);
+                    let bound = match order {
+                        START_TAG => 2 * (of * (quantum * count + 10 * i128::from(MS)) + quantum * weights),
+                        _ => 2 * (of * 10 * i128::from(MS) + quantum * (2 * weights - of)),
+                    };
+                    let inexact = 2 * weights * of + of * now / 200_000;
+                    assert!(
+                        behind - *least <= bound + inexact,
+                        "seed {seed}: {} of {bound}",
+                        behind - *least
+                    );
+                    most = most.max((behind - *least) * 100 / bound);
+                }
+            };
+            life.rest(&mut look);
+            for _ in 0..300 {
+                let other = others[life.dice.below(2) as usize];
+                match life.dice.below(3) {
+                    0 => life.graph.release(other, life.now),
+                    _ => life.graph.request(other, life.now),
+                }
+                life.rest(&mut look);
+                let to = life.now + life.dice.within(1, 9_000) * US;
+                life.pass(to, 0, &mut look);
+            }
+        }
+        println!("order {order}: {most} % of the bound");
+        assert!(most >= 60, "{most} % of the bound at most: the test is too tame");
     }
 }
 

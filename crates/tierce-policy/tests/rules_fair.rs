@@ -12,6 +12,15 @@ fn quantum(ns: u64) -> [u64; 4] {
     [ns, 0, 0, 0]
 }
 
+fn eevdf(ns: u64) -> [u64; 4] {
+    [ns, 1, 0, 0]
+}
+
+/// Virtual time of a node in µs per unit of weight, rounded.
+fn clock(w: &World, node: u32) -> u64 {
+    (w.graph.node(node).clock - BEGIN + UNIT / 2) / UNIT
+}
+
 /// Start tag in µs per unit of weight, rounded.
 fn tag(w: &World, leaf: common::Leaf) -> u64 {
     (w.edge(leaf).policy[0] - BEGIN + UNIT / 2) / UNIT
@@ -173,4 +182,92 @@ fn fair_rule_4_outranked_keeps_tag_and_quantum() {
     // the lower id, begins another. (Had it begun a whole one at 15, it would stand behind d at 25.)
     w.run(31 * MS);
     assert_eq!(w.schedule(), "0 b, 4 c, 5 d, 15 b, 31 d");
+}
+
+#[test]
+fn fair_rule_5_eevdf_earliest_eligible_deadline() {
+    // who has run ahead of its share has to wait, however early its deadline
+    let (mut w, top) = World::one("fair", eevdf(3 * MS));
+    let [a, b, c] = [("a", 100), ("b", 200), ("c", 100)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+    w.wake_all(&[a, b]);
+    for (at, now, tags) in [(3, 10, [0, 15]), (6, 20, [30, 15]), (9, 30, [30, 30])] {
+        w.run(at * MS);
+        assert_eq!((clock(&w, top), [a, b].map(|leaf| tag(&w, leaf))), (now, tags));
+    }
+    w.wake(c.task);
+    assert_eq!(tag(&w, c), 30);
+    w.run(21 * MS);
+    // at 15 ms the deadlines of b and c are equal: the lower edge id
+    assert_eq!(w.schedule(), "0 b, 3 a, 6 b, 12 a, 15 b, 18 c, 21 b");
+    assert_eq!([a, b, c].map(|leaf| tag(&w, leaf)), [60, 60, 60]);
+
+    // a quantum is served whole: an earlier deadline waits for its end
+    let (mut w, top) = World::one("fair", eevdf(10 * MS));
+    let [a, b] = [("a", 100), ("b", 1000)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+    w.wake(a.task);
+    w.run(2 * MS);
+    w.wake(b.task);
+    w.run(12 * MS);
+    assert_eq!(w.schedule(), "0 a, 10 b");
+
+    // if nobody is eligible, the least tag, and virtual time moves on to it
+    let (mut w, top) = World::one("fair", eevdf(MS));
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[a, b]);
+    w.run(MS + MS / 2);
+    assert_eq!((w.runs(0), clock(&w, top), tag(&w, a)), ("b", 8, 10));
+    w.sleep(b.task);
+    assert_eq!((w.runs(0), clock(&w, top)), ("a", 10));
+}
+
+#[test]
+fn fair_rule_6_eevdf_debts_are_kept_and_credits_are_not() {
+    let (mut w, top) = World::one("fair", eevdf(4 * MS));
+    let [a, b, c] = ["a", "b", "c"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[a, b, c]);
+    w.run(4 * MS);
+    // a sleeps ahead of its share and counts until virtual time is where its tag is
+    w.sleep(a.task);
+    assert_eq!((clock(&w, top), tag(&w, a)), (13, 40));
+    w.run(8 * MS);
+    assert_eq!((clock(&w, top), w.graph.node(top).share.weight), (27, 300));
+    w.wake(a.task);
+    assert_eq!(tag(&w, a), 40);
+    w.run(12 * MS);
+    w.sleep(a.task);
+    w.run(16 * MS);
+    assert_eq!(w.schedule(), "0 a, 4 b, 8 c, 12 b, 16 c");
+    assert_eq!((clock(&w, top), w.graph.node(top).share.weight), (60, 200));
+    // c sleeps behind and comes back without a claim, as does who was gone for long
+    w.sleep(c.task);
+    assert_eq!(tag(&w, c), 40);
+    w.wake_all(&[a, c]);
+    assert_eq!([a, b, c].map(|leaf| tag(&w, leaf)), [80, 80, 80]);
+
+    // a new weight: what a child is owed stays the same
+    let (mut w, top) = World::one("fair", eevdf(4 * MS));
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[a, b]);
+    w.run(4 * MS);
+    assert_eq!([a, b].map(|leaf| tag(&w, leaf)), [40, 0]);
+    for (leaf, of) in [(a, 200), (b, 400)] {
+        w.graph.set(leaf.edge, weight(of, 0), w.now).unwrap();
+    }
+    w.rest();
+    // 2 ms ahead and behind
+    assert_eq!((clock(&w, top), [a, b].map(|leaf| tag(&w, leaf))), (20, [30, 15]));
+    w.run(400 * MS);
+    let got = [a, b].map(|leaf| w.supply(leaf.edge) / MS);
+    assert_eq!(got, [136, 264]);
+}
+
+#[test]
+fn many_become_eligible_at_once() {
+    let (mut w, top) = World::one("fair", eevdf(MS));
+    let leaves: Vec<_> = (0..500).map(|i| w.task(top, &format!("t{i}"), weight(100, 0))).collect();
+    w.wake_all(&leaves);
+    w.run(2000 * MS);
+    for leaf in leaves {
+        assert_eq!(w.supply(leaf.edge), 4 * MS);
+    }
 }

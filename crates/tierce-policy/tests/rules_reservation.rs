@@ -3,7 +3,7 @@
 mod common;
 
 use common::{budget, Leaf, World, MS, NONE, US};
-use tierce_policy::limits;
+use tierce_policy::{limits, policies};
 
 fn short(budget_ms: u64, deadline_ms: u64, period_ms: u64) -> [u64; 4] {
     [budget_ms * MS, period_ms * MS, deadline_ms * MS, 0]
@@ -209,4 +209,268 @@ fn reservation_rule_6_admission() {
     w.graph.set(edge, budget(4 * MS, 15 * MS), 0).unwrap();
     w.try_under(top, more, budget(MS, 15 * MS)).unwrap();
     assert!(limits().nodes > 1000);
+}
+
+/// Order and replenishment of a node.
+fn kind(order: &str, replenishment: &str) -> [u64; 8] {
+    let record = policies().iter().find(|policy| policy.name == "reservation").unwrap();
+    let of = |at: usize, word: &str| record.node_params[at].read(word).unwrap();
+    [of(0, order), of(1, replenishment), 0, 0, 0, 0, 0, 0]
+}
+
+/// Budget, period and priority.
+fn ranked(budget_ms: u64, period_ms: u64, priority: u64) -> [u64; 4] {
+    [budget_ms * MS, period_ms * MS, period_ms * MS, priority]
+}
+
+#[test]
+fn reservation_rule_7_fixed_priority_picks_the_larger_priority() {
+    for replenishment in ["hard", "periodic", "polling", "sporadic"] {
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", replenishment));
+        let low = w.task(top, "low", ranked(5, 10, 1));
+        let high = w.task(top, "high", ranked(4, 20, 2));
+        let equal = w.task(top, "equal", ranked(1, 40, 1));
+        w.wake_all(&[equal, low, high]);
+        w.run(11 * MS);
+        // high's deadline is the later one; low comes before its equal, which woke first, and again at 10
+        assert_eq!(w.schedule(), "0 high, 4 low, 9 equal, 10 low", "{replenishment}");
+    }
+    // a new priority counts at once
+    let (mut w, top) = World::one("reservation", kind("fixed-priority", "periodic"));
+    let a = w.task(top, "a", ranked(5, 10, 1));
+    let b = w.task(top, "b", ranked(5, 10, 2));
+    w.wake_all(&[a, b]);
+    w.run(MS);
+    w.graph.set(a.edge, ranked(5, 10, 3), w.now).unwrap();
+    w.rest();
+    w.run(9 * MS);
+    assert_eq!(w.schedule(), "0 b, 1 a, 6 b");
+    // rule 5 with the period in place of the deadline: 3 of 4 ms fit in 8 of 10 ms, not in 7
+    for (wakes_ms, remaining_ms) in [(2, 3), (3, 4)] {
+        let (mut w, top) = World::one("reservation", kind("fixed-priority", "hard"));
+        let a = w.task(top, "a", ranked(4, 10, 0));
+        w.wake(a.task);
+        w.run(MS);
+        w.sleep(a.task);
+        w.run(wakes_ms * MS);
+        w.wake(a.task);
+        assert_eq!(w.remaining(a.edge), remaining_ms * MS as i64, "{wakes_ms}");
+    }
+}
+
+#[test]
+fn reservation_rule_8_recharged_at_once_with_a_later_deadline() {
+    for replenishment in ["soft", "total-bandwidth"] {
+        let (mut w, top) = World::one("reservation", kind("edf", replenishment));
+        let a = w.task(top, "a", budget(2 * MS, 10 * MS));
+        let b = w.task(top, "b", budget(6 * MS, 12 * MS));
+        w.wake(a.task);
+        w.run(7 * MS); // alone: never throttled, three budgets used and half of the fourth
+        assert_eq!((w.remaining(a.edge), deadline(&w, a)), (MS as i64, 40 * MS), "{replenishment}");
+        w.wake(b.task);
+        w.run(40 * MS); // b until its deadline, 19, 31, then 43, is behind a's 40
+        assert_eq!(w.schedule(), "0 a, 7 b, 19 a, 20 b, 26 a, 28 b, 34 a, 36 b", "{replenishment}");
+        assert_eq!((w.edge(a).throttles, w.edge(b).throttles), (0, 0));
+    }
+    // a late timer: as many budgets as it takes, and a debt of one at most
+    let (mut w, top) = World::one("reservation", kind("edf", "soft"));
+    let a = w.task(top, "a", budget(2 * MS, 10 * MS));
+    w.wake(a.task);
+    w.overrun(3 * MS);
+    assert_eq!((w.remaining(a.edge), deadline(&w, a)), (MS as i64, 20 * MS));
+    w.overrun(20 * MS);
+    assert_eq!((w.remaining(a.edge), w.edge(a).forgiven_ns), (2 * MS as i64, 14 * MS));
+    assert_eq!(deadline(&w, a), 40 * MS);
+    // who wakes: soft keeps what fits (1 ms in 5 of 10 ms), total bandwidth begins anew behind its last deadline
+    for (replenishment, remaining_ms, due_ms) in [("soft", 1, 10), ("total-bandwidth", 2, 20)] {
+        let (mut w, top) = World::one("reservation", kind("edf", replenishment));
+        let a = w.task(top, "a", budget(2 * MS, 10 * MS));
+        w.wake(a.task);
+        w.run(MS);
+        w.sleep(a.task);
+        w.run(5 * MS);
+        w.wake(a.task);
+        let found = (w.remaining(a.edge), deadline(&w, a));
+        assert_eq!(found, (remaining_ms * MS as i64, due_ms * MS), "{replenishment}");
+        w.sleep(a.task);
+        w.run(50 * MS);
+        w.wake(a.task);
+        assert_eq!((w.remaining(a.edge), deadline(&w, a)), (2 * MS as i64, 60 * MS), "{replenishment}");
+    }
+}
+
+#[test]
+fn reservation_rule_9_a_grid_of_periods() {
+    // kept while it sleeps, until the period ends: 2 at the end of one period and 2 more at once
+    let (mut w, top) = World::one("reservation", kind("edf", "periodic"));
+    let a = w.task(top, "a", budget(2 * MS, 10 * MS));
+    w.run(3 * MS);
+    w.wake(a.task); // the grid: 3, 13, 23, …
+    w.sleep(a.task);
+    w.run(11 * MS);
+    w.wake(a.task);
+    w.run(24 * MS);
+    assert_eq!(w.schedule(), "3 idle, 11 a, 15 idle, 23 a");
+    // what is left at the end of a period is lost; after a whole period asleep the grid begins anew
+    w.sleep(a.task);
+    w.run(42 * MS);
+    w.wake(a.task);
+    assert_eq!((w.remaining(a.edge), replenish(&w, a)), (2 * MS as i64, 43 * MS));
+    w.sleep(a.task);
+    w.run(64 * MS);
+    w.wake(a.task);
+    assert_eq!((w.remaining(a.edge), replenish(&w, a)), (2 * MS as i64, 74 * MS));
+    // debt comes off the next budget, whether it is wanted or not
+    w.overrun(67 * MS);
+    assert_eq!((w.remaining(a.edge), w.spent(a.edge)), (-(MS as i64), true));
+    w.sleep(a.task);
+    w.run(75 * MS);
+    w.wake(a.task);
+    assert_eq!((w.remaining(a.edge), replenish(&w, a)), (MS as i64, 84 * MS));
+    w.overrun(78 * MS);
+    w.sleep(a.task);
+    w.run(95 * MS);
+    w.wake(a.task);
+    assert_eq!((w.remaining(a.edge), replenish(&w, a)), (2 * MS as i64, 105 * MS));
+    // a period that ends while it runs renews its budget and its deadline
+    let (mut w, top) = World::one("reservation", kind("edf", "periodic"));
+    let a = w.task(top, "a", budget(5 * MS, 10 * MS));
+    w.wake(a.task);
+    w.run(MS);
+    w.sleep(a.task);
+    w.run(8 * MS);
+    w.wake(a.task);
+    w.run(11 * MS);
+    assert_eq!((w.remaining(a.edge), deadline(&w, a)), (4 * MS as i64, 20 * MS));
+
+    // polling: lost as soon as it has nothing to run
+    let (mut w, top) = World::one("reservation", kind("edf", "polling"));
+    let a = w.task(top, "a", budget(4 * MS, 10 * MS));
+    w.wake(a.task);
+    w.run(MS);
+    w.sleep(a.task);
+    w.run(2 * MS);
+    w.wake(a.task);
+    assert_eq!((w.spent(a.edge), w.edge(a).forgiven_ns), (true, 3 * MS));
+    w.run(12 * MS);
+    w.sleep(a.task);
+    w.run(30 * MS);
+    w.wake(a.task); // after a whole period asleep
+    w.run(35 * MS);
+    w.sleep(a.task);
+    w.run(45 * MS);
+    w.wake(a.task); // within the next period
+    w.run(55 * MS);
+    assert_eq!(w.schedule(), "0 a, 1 idle, 10 a, 12 idle, 30 a, 34 idle, 50 a, 54 idle");
+}
+
+#[test]
+fn reservation_rule_10_what_was_used_comes_back_a_period_later() {
+    let (mut w, top) = World::one("reservation", kind("edf", "sporadic"));
+    let a = w.task(top, "a", budget(5 * MS, 20 * MS));
+    for (from, to) in [(0, 1), (4, 6), (9, 12)] {
+        w.run(from * MS);
+        w.wake(a.task);
+        w.run(to * MS);
+        if !w.spent(a.edge) {
+            w.sleep(a.task);
+        }
+    }
+    assert_eq!((w.remaining(a.edge), w.spent(a.edge)), (0, true));
+    w.run(60 * MS); // 1 ms at 20, 2 at 24, 2 (that it had left) at 29, and each again 20 later
+    let expected = "0 a, 1 idle, 4 a, 6 idle, 9 a, 11 idle, 20 a, 21 idle, 24 a, 26 idle, 29 a, 31 idle, \
+                    40 a, 41 idle, 44 a, 46 idle, 49 a, 51 idle, 60 a";
+    assert_eq!(w.schedule(), expected);
+
+    // a fourth amount: the closest two come together, at the later time
+    for (uses, back) in [
+        ([0, 10, 13, 20], [(39, 4), (40, 5), (59, 5), (60, 8)]),
+        ([0, 3, 20, 29], [(42, 4), (43, 6), (68, 6), (69, 8)]),
+    ] {
+        let (mut w, top) = World::one("reservation", kind("edf", "sporadic"));
+        let a = w.task(top, "a", budget(8 * MS, 40 * MS));
+        for from in uses {
+            w.run(from * MS);
+            w.wake(a.task);
+            w.run((from + 1) * MS);
+            w.sleep(a.task);
+        }
+        for (at, remaining) in [(31, 4)].into_iter().chain(back) {
+            w.run(at * MS);
+            w.wake(a.task);
+            assert_eq!(w.remaining(a.edge), remaining * MS as i64, "{uses:?} at {at}");
+            w.sleep(a.task);
+        }
+    }
+    // an overrun comes back a stretch later; debt is capped
+    let (mut w, top) = World::one("reservation", kind("edf", "sporadic"));
+    let a = w.task(top, "a", budget(2 * MS, 10 * MS));
+    w.wake(a.task);
+    w.overrun(3 * MS);
+    w.run(21 * MS);
+    assert_eq!(w.schedule(), "0 a, 3 idle, 10 a, 11 idle, 20 a");
+    w.overrun(29 * MS);
+    assert_eq!((w.remaining(a.edge), w.edge(a).forgiven_ns), (-(2 * MS as i64), 5 * MS));
+    // a new budget: what is to come back comes at the last of the times
+    let (mut w, top) = World::one("reservation", kind("edf", "sporadic"));
+    let a = w.task(top, "a", budget(4 * MS, 20 * MS));
+    w.wake(a.task);
+    w.run(MS);
+    w.sleep(a.task);
+    w.run(5 * MS);
+    w.wake(a.task);
+    w.run(6 * MS);
+    w.graph.set(a.edge, budget(3 * MS, 20 * MS), w.now).unwrap();
+    w.rest();
+    w.run(30 * MS);
+    assert_eq!(w.schedule(), "0 a, 1 idle, 5 a, 8 idle, 25 a, 28 idle");
+}
+
+#[test]
+fn reservation_rule_11_deadlines_below_periods_are_hard() {
+    for (order, replenishment, params, name) in [
+        ("edf", "soft", short(2, 8, 10), "deadline_needs_hard_budget"),
+        ("edf", "periodic", short(2, 8, 10), "deadline_needs_hard_budget"),
+        ("fixed-priority", "soft", budget(2 * MS, 10 * MS), "recharge_needs_deadlines"),
+        ("fixed-priority", "total-bandwidth", budget(2 * MS, 10 * MS), "recharge_needs_deadlines"),
+        ("edf", "sporadic", budget(2 * MS, 4_000 * MS + 1), "sporadic_period_too_long"),
+    ] {
+        let (mut w, top) = World::one("reservation", kind(order, replenishment));
+        let task = w.free_task("a");
+        assert_eq!(w.try_under(top, task, params).unwrap_err().name(), name, "{order} {replenishment}");
+        assert_eq!((w.graph.node(top).children, w.graph.node(top).sum), (0, 0));
+    }
+    for (order, replenishment, params) in [
+        ("fixed-priority", "hard", short(2, 8, 10)),
+        ("edf", "sporadic", budget(2 * MS, 4_000 * MS)),
+        ("fixed-priority", "sporadic", budget(2 * MS, 10 * MS)),
+    ] {
+        let (mut w, top) = World::one("reservation", kind(order, replenishment));
+        let task = w.free_task("a");
+        w.try_under(top, task, params).unwrap();
+    }
+}
+
+#[test]
+fn reservation_ways_of_one_sleeper() {
+    for (replenishment, expected) in [
+        ("hard", "0 a, 1 idle, 5 a, 6 idle, 10 a, 12 idle"),
+        ("soft", "0 a, 1 idle, 5 a, 12 idle"),
+        ("total-bandwidth", "0 a, 1 idle, 5 a, 12 idle"),
+        ("periodic", "0 a, 1 idle, 5 a, 6 idle, 10 a, 12 idle"),
+        ("polling", "0 a, 1 idle, 10 a, 12 idle"),
+        ("sporadic", "0 a, 1 idle, 5 a, 6 idle, 10 a, 11 idle"),
+    ] {
+        let (mut w, top) = World::one("reservation", kind("edf", replenishment));
+        let a = w.task(top, "a", budget(2 * MS, 10 * MS));
+        w.wake(a.task);
+        w.run(MS);
+        w.sleep(a.task);
+        w.run(5 * MS);
+        w.wake(a.task);
+        w.run(12 * MS);
+        w.sleep(a.task);
+        w.run(30 * MS);
+        assert_eq!(w.schedule(), expected, "{replenishment}");
+    }
 }

@@ -1,0 +1,39 @@
+//! Which order a node that shares by weight has, and what that order cannot do.
+
+use crate::faults::Fault;
+use crate::model::Plan;
+use crate::policies;
+use crate::structure::Shape;
+use crate::units::show_time;
+
+/// The word for the order of a node whose policy has several; an empty one else.
+pub fn order(plan: &Plan, node: usize) -> &'static str {
+    let chosen = || {
+        let policy = policies::by_number(plan.nodes[node].policy)?;
+        let at = policies::position(&policy.node_params, "order")?;
+        policy.node_params[at].choices.get(plan.nodes[node].params[at] as usize).copied()
+    };
+    chosen().unwrap_or_default()
+}
+
+pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
+    for (index, node) in plan.nodes.iter().enumerate() {
+        let order = order(plan, index);
+        if order == "eevdf" && shape.shared(index) {
+            let message = format!("several CPUs reach `{}`, whose order is for one", node.name);
+            let (cpus, hint) = (shape.reach[index].count_ones(), "order = \"start-tag\"");
+            faults
+                .push(Fault::new("eevdf_needs_one_cpu", node.spot, message).value(cpus).bound(1).hint(hint));
+        }
+    }
+    for edge in &plan.edges {
+        let Some(policy) = policies::by_number(plan.nodes[edge.parent].policy) else { continue };
+        let Some(at) = policies::position(&policy.edge_params, "warp") else { continue };
+        if edge.params[at] > 0 && order(plan, edge.parent) != "start-tag" {
+            let message =
+                format!("`{}` does not order by start tags: nothing is warped", plan.nodes[edge.parent].name);
+            let fault = Fault::new("warp_needs_start_tags", edge.spot, message);
+            faults.push(fault.value(show_time(edge.params[at])));
+        }
+    }
+}

@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * fair with order = "eevdf": earliest eligible virtual deadline first.
+ *
+ * Virtual time advances by the CPU time of the node / the weight of those that share it, and each child's start tag by its
+ * own CPU time / weight, both exactly: what a division leaves over is kept. Tag and clock tell what a child is owed:
+ * lag = (clock - tag) * weight.
+ *
+ * `order` has who is eligible, by virtual deadline, `later` who is not yet, by start tag. If nobody is eligible, the first
+ * of `later` waits in `order` instead, so that there is always one to be picked. `ahead` has who sleeps with a tag that the
+ * clock has not reached: its weight counts until then, or it would leave its debt to the others. A child is in one heap at
+ * a time. At most EEVDF_MOVES children change heaps in one operation; each has had a quantum since it did last.
+ */
+#ifndef TIERCE_EEVDF_H
+#define TIERCE_EEVDF_H
+
+#include "service.h"
+
+#define EEVDF_UNIT  10 /* tags count 2^-10 ns per unit of weight */
+#define EEVDF_MOVES 64
+
+static inline bool eevdf_is_eligible(u32 edge, u64 clock)
+{
+	return edge_at(edge)->fair.quantum_ns > 0 || edge_at(edge)->fair.tag <= clock;
+}
+
+/* Of the quantum that is under way, or of the next one. */
+static inline u64 eevdf_deadline(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	if (x->fair.quantum_ns > 0)
+		return x->fair.begin;
+	return x->fair.tag + (parent_of(edge)->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->fair.counted;
+}
+
+static inline bool eevdf_earlier(u32 a, u32 b, u64 clock)
+{
+	bool eligible = eevdf_is_eligible(a, clock);
+	u64 x, y;
+	if (eligible != eevdf_is_eligible(b, clock))
+		return eligible;
+	x = eligible ? eevdf_deadline(a) : edge_at(a)->fair.tag;
+	y = eligible ? eevdf_deadline(b) : edge_at(b)->fair.tag;
+	return x < y || (x == y && a < b);
+}
+
+/* Out of whichever heap it is in. */
+static inline void eevdf_unlink(u32 edge)
+{
+	node_t *n = parent_of(edge);
+	bool later = n->share.later == edge, ahead = n->share.ahead == edge;
+	u32 rest;
+	if (!link_at(edge)->rank)
+		return;
+	rest = heap_take(later || ahead ? edge : n->order, edge);
+	if (later)
+		n->share.later = rest;
+	else if (ahead)
+		n->share.ahead = rest;
+	else
+		n->order = rest;
+}
+
+/* It shares the node's time no longer. */
+static inline void eevdf_uncount(u32 edge)
+{
+	parent_of(edge)->share.weight -= edge_at(edge)->fair.counted;
+	edge_at(edge)->fair.counted = 0;
+}
+
+/* The clock has moved: who has become eligible comes into the order, who was ahead is so no more. */
+static inline int eevdf_ripen(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 edge, i;
+	for (i = ZERO; i < EEVDF_MOVES && n->share.ahead && CAN_LOOP; i++) {
+		edge = n->share.ahead;
+		if (edge_at(edge)->fair.tag > n->clock)
+			break;
+		n->share.ahead = heap_remove(edge, edge);
+		eevdf_uncount(edge);
+	}
+	for (i = ZERO; i < EEVDF_MOVES && n->share.later && CAN_LOOP; i++) {
+		edge = n->share.later;
+		if (edge_at(edge)->fair.tag > n->clock && n->order)
+			break;
+		n->share.later = heap_remove(edge, edge);
+		n->order = heap_insert(n->order, edge, eevdf_deadline(edge));
+	}
+	return 0;
+}
+
+/* It is the only one in the order. */
+static inline void eevdf_alone(node_t *n, u32 edge)
+{
+	link_t *link = link_at(edge);
+	link->key = eevdf_deadline(edge);
+	link->left = 0;
+	link->right = 0;
+	link->up = 0;
+	link->rank = 1;
+	n->order = edge;
+}
+
+/* The order is not empty if anybody waits. */
+TIERCE_FN int eevdf_fill(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 edge = n->share.later;
+	if (n->order || !edge)
+		return 0;
+	n->share.later = heap_take(edge, edge);
+	eevdf_alone(n, edge);
+	return 0;
+}
+
+/* A child waits. One that is not eligible is in the order only when it is alone there, and the first of its kind. */
+TIERCE_FN int eevdf_wait(u32 edge)
+{
+	node_t *n = parent_of(edge);
+	u32 first = n->order;
+	bool later = first && !eevdf_is_eligible(edge, n->clock);
+	if (!first) {
+		eevdf_alone(n, edge);
+		return 0;
+	}
+	if (!eevdf_is_eligible(first, n->clock) && eevdf_earlier(edge, first, n->clock)) {
+		eevdf_alone(n, edge);
+		edge = first;
+		later = true;
+	}
+	if (later)
+		n->share.later = heap_put(n->share.later, edge, edge_at(edge)->fair.tag);
+	else
+		n->order = heap_put(n->order, edge, eevdf_deadline(edge));
+	return 0;
+}
+
+/* The node's CPU has gone to one of its children for that long. */
+static inline void eevdf_advance(node_t *n, u64 ran_ns)
+{
+	u64 sum = (ran_ns << EEVDF_UNIT) + n->share.fraction, weight = n->share.weight;
+	n->clock += sum / weight;
+	n->share.fraction = sum % weight;
+}
+
+/* Virtual time is at least that: nobody was eligible before. */
+static inline void eevdf_reaches(node_t *n, u64 tag)
+{
+	if (n->clock >= tag)
+		return;
+	n->clock = tag;
+	n->share.fraction = 0;
+}
+
+/* A quantum begins. */
+static inline void eevdf_begin(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	eevdf_reaches(n, x->fair.tag);
+	x->fair.begin = eevdf_deadline(edge);
+	x->fair.quantum_ns = (s64)n->param[FAIR_QUANTUM];
+}
+
+static inline bool eevdf_is_behind(u32 edge)
+{
+	u32 first = parent_of(edge)->order;
+	return first && eevdf_earlier(first, edge, parent_of(edge)->clock);
+}
+
+TIERCE_FN u32 eevdf_pick(u32 node, u32 first, u32 running)
+{
+	return eevdf_earlier(first, running, node_at(node)->clock) ? first : running;
+}
+
+/* A child alone has run beyond its quantum: `rest_ns` are left of the one that is under way, and it has that tag. */
+static inline void eevdf_goes_on(u32 edge, u64 tag, u64 rest_ns)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	x->fair.begin = tag + (rest_ns << EEVDF_UNIT) / x->fair.counted;
+	x->fair.quantum_ns = (s64)rest_ns;
+	eevdf_reaches(n, x->fair.begin - (n->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->fair.counted);
+}
+
+TIERCE_FN int eevdf_charge(u32 edge, u64 ran_ns)
+{
+	edge_t *x = edge_at(edge);
+	u32 node = x->parent;
+	node_t *n = node_at(node);
+	u64 sum = (ran_ns << EEVDF_UNIT) + x->fair.fraction, met_ns = n->share.met_ns < ran_ns ? n->share.met_ns : ran_ns;
+	if (x->fair.quantum_ns <= 0 && !eevdf_is_behind(edge))
+		eevdf_begin(edge);
+	x->fair.tag += sum / x->fair.counted;
+	x->fair.fraction = sum % x->fair.counted;
+	n->share.met_ns -= met_ns;
+	eevdf_advance(n, ran_ns - met_ns);
+	if (x->fair.quantum_ns > (s64)ran_ns)
+		x->fair.quantum_ns -= (s64)ran_ns;
+	else if (node_contended(node))
+		x->fair.quantum_ns = 0;
+	else
+		eevdf_goes_on(edge, x->fair.tag, quantum_rest(n->param[FAIR_QUANTUM], x->fair.quantum_ns, ran_ns));
+	return eevdf_ripen(node);
+}
+
+/* Another child comes while one runs that has done so for `ran_ns` since it was charged: virtual time is as if it were
+ * charged now, and the charge will leave that out. */
+TIERCE_FN int eevdf_meets(u32 running, u64 ran_ns)
+{
+	edge_t *x = edge_at(running);
+	node_t *n = parent_of(running);
+	if (ran_ns <= n->share.met_ns)
+		return 0;
+	if (x->fair.quantum_ns <= 0 && !eevdf_is_behind(running))
+		eevdf_begin(running);
+	eevdf_advance(n, ran_ns - n->share.met_ns);
+	n->share.met_ns = ran_ns;
+	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
+		u64 tag = x->fair.tag + ((ran_ns << EEVDF_UNIT) + x->fair.fraction) / x->fair.counted;
+		eevdf_goes_on(running, tag, quantum_rest(n->param[FAIR_QUANTUM], x->fair.quantum_ns, ran_ns));
+		x->fair.quantum_ns += (s64)ran_ns; /* which the charge takes off */
+	}
+	return 0;
+}
+
+/* It wants the CPU. */
+TIERCE_FN int eevdf_count(u32 edge, u32 why)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	eevdf_unlink(edge); /* it was ahead */
+	if (why != TIERCE_RESTORED || !x->fair.counted)
+		x->fair.quantum_ns = 0;
+	if (x->fair.counted)
+		return 0;
+	x->fair.counted = x->param[FAIR_WEIGHT];
+	n->share.weight += x->fair.counted;
+	if (x->fair.tag < n->clock) {
+		x->fair.tag = n->clock;
+		x->fair.fraction = 0;
+	}
+	return 0;
+}
+
+/* Three calls in a row rather than in each other: a verifier adds up frames. */
+static inline void eevdf_request(u32 edge, u32 why, u64 now)
+{
+	u32 running = parent_of(edge)->running;
+	if (running)
+		eevdf_meets(running, uncharged_ns(edge_at(edge)->parent, now));
+	eevdf_count(edge, why);
+	eevdf_wait(edge);
+}
+
+/* A child has lost the CPU or wants none any more; one that is moved does so again at once. */
+TIERCE_FN int eevdf_leaves(u32 edge, u32 why)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	eevdf_unlink(edge);
+	if (why == TIERCE_OUTRANKED || why == TIERCE_MOVED)
+		return 0;
+	if (x->fair.tag > n->clock)
+		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag);
+	else
+		eevdf_uncount(edge);
+	return 0;
+}
+static inline void eevdf_leave(u32 edge, u32 why)
+{
+	eevdf_leaves(edge, why);
+	if (why == TIERCE_OUTRANKED)
+		eevdf_wait(edge);
+	else
+		eevdf_fill(edge_at(edge)->parent);
+}
+
+/* The engine took it out of the order: it may have been the last one there. */
+TIERCE_FN int eevdf_grant(u32 edge)
+{
+	if (edge_at(edge)->fair.quantum_ns <= 0)
+		eevdf_begin(edge);
+	return eevdf_ripen(edge_at(edge)->parent);
+}
+
+/* A new weight: what the child is owed stays the same. */
+static inline void eevdf_weigh(u32 edge, u64 weight)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	u64 was = x->fair.counted, deadline = eevdf_deadline(edge);
+	bool ahead = link_at(edge)->rank != 0;
+	if (ahead)
+		eevdf_unlink(edge);
+	n->share.weight += weight - was;
+	x->fair.counted = weight;
+	deadline = deadline > x->fair.tag ? deadline - x->fair.tag : 0;
+	if (x->fair.tag > n->clock)
+		x->fair.tag = n->clock + (x->fair.tag - n->clock) * was / weight;
+	else
+		x->fair.tag = n->clock - (n->clock - x->fair.tag) * was / weight;
+	x->fair.begin = x->fair.tag + deadline * was / weight;
+	x->fair.fraction = 0;
+	if (ahead)
+		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag);
+}
+
+#endif
