@@ -33,6 +33,7 @@ Before there is a plan:
   tierce analyse --policy edf tasks.csv                do these tasks meet their deadlines?
   tierce design server --policy rm tasks.csv           the smallest reservation in which they do
   tierce split --algorithm s-ekg --cpus 4 tasks.csv    on several CPUs, some tasks split over two: as a plan
+  tierce place --cpus 2 --strategy period servers.csv  servers to CPUs, each on one: as a plan
   tierce gen --method emberson --help                  random task sets
   tierce hartstone --extended                          five schedulers, harmonic tasks, an overload
 

@@ -111,6 +111,8 @@ enum FitName {
     Next,
     /// By period, so that those on one CPU are as near to each other as can be: servers switch less
     Period,
+    /// By period, dealt out: each CPU gets periods of all lengths
+    Mixed,
 }
 
 /// A supply and how it was written.
@@ -334,6 +336,7 @@ fn in_parts(asked: &Question) -> Outcome {
         Some(FitName::Worst) => Fit::Worst,
         Some(FitName::Next) => Fit::Next,
         Some(FitName::Period) => Fit::Period,
+        Some(FitName::Mixed) => Fit::Mixed,
     };
     let cpus = if asked.cpus == 1 {
         vec![0; tasks.len()]

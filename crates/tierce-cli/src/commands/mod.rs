@@ -15,6 +15,7 @@ mod hartstone;
 mod job;
 mod measure;
 mod notify;
+mod place;
 mod run;
 mod scenario;
 mod schema;
@@ -47,6 +48,7 @@ pub enum Command {
     Analyse(analyse::Args),
     Design(design::Args),
     Split(split::Args),
+    Place(place::Args),
     Gen(gen::Args),
     Hartstone(hartstone::Args),
     Embed(embed::Args),
@@ -76,6 +78,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Analyse(args) => analyse::run(args),
         Command::Design(args) => design::run(args),
         Command::Split(args) => split::run(args),
+        Command::Place(args) => place::run(args),
         Command::Gen(args) => gen::run(args),
         Command::Hartstone(args) => hartstone::run(args),
         Command::Embed(args) => embed::run(args),
