@@ -438,7 +438,7 @@ fn list<'v>(of: &'v Value, key: &str) -> &'v [Value] {
 fn params(of: &Value, records: &[Param]) -> Vec<String> {
     let value = |param: &Param| match param.is_time() {
         true => of["params"][format!("{}_ns", param.name)].as_u64().map(show_time),
-        false => Some(of["params"][param.name].to_string().trim_matches('"').to_string()),
+        false => of["params"].get(param.name).map(|is| is.to_string().trim_matches('"').to_string()),
     };
     let one = |param: &Param| {
         let is = value(param)?;
