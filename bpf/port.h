@@ -27,6 +27,7 @@
 /* the rest is inlined: at most 8 frames, and a frame costs more than it saves */
 #define inline inline __attribute__((always_inline))
 #define PORT_ALIGNED
+#define PORT_SHORT static inline
 #define PORT_APART inline
 #define ARENA __attribute__((address_space(1)))
 
@@ -44,6 +45,7 @@ extern struct tierce ARENA tierce_state;
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */
+#define PORT_USES(policy) ((void)0)
 
 #define CAN_LOOP \
 	({ \

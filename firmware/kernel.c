@@ -21,6 +21,10 @@ enum { AWAKE, SLEEPS, WAITS, ENDED };
 #define IDLE_BYTES    512
 #define GUARD_BYTES   32u
 #define FLOOR_NS 10000u /* a budget with less left is spent, the rest carried over: about the way to the next thread */
+#ifndef LEAD_NS
+#define LEAD_NS 13000u /* a sleeper's alarm comes that early: the least way from there until it runs */
+#endif
+#define SHORT_NS (2 * LEAD_NS) /* shorter sleeps are waited for: a switch there and back takes longer */
 
 THREAD(idle, IDLE_BYTES);
 static struct thread boot; /* the context in which main ran; nothing goes back there */
@@ -167,6 +171,7 @@ static void wake(struct thread *thread, u64 now)
 
 static void job_begins(struct thread *thread, u64 now)
 {
+	thread->job_waits = false;
 	if (thread->announces)
 		graph_announce(thread->task, thread->deadline_ns, now);
 	port_trace(TIERCE_EV_job_release, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
@@ -205,7 +210,7 @@ void kernel_timer(void)
 		while (kernel.sleepers && kernel.sleepers->wake_ns <= now) {
 			struct thread *thread = kernel.sleepers;
 			kernel.sleepers = thread->sleeping;
-			if (thread->job && thread->wake_ns == thread->job_ns)
+			if (thread->job_waits)
 				job_begins(thread, now);
 			wake(thread, now);
 		}
@@ -239,18 +244,27 @@ static void sleepers_add(struct thread *thread, u64 ns)
 	*at = thread;
 }
 
+/* Longer than SHORT_NS. */
 static void sleep_until(struct thread *thread, u64 ns)
 {
-	sleepers_add(thread, ns);
+	sleepers_add(thread, ns - LEAD_NS);
 	block(SLEEPS);
+}
+
+/* What is left of a sleep: nothing, unless it was short or the way back shorter than usual. */
+static void wait_until(u64 ns)
+{
+	while (kernel_now() < ns)
+		;
 }
 
 void thread_sleep_until(u64 ns)
 {
 	u32 mask = cpu_mask();
-	if (ns > timer_now())
+	if (ns > timer_now() + SHORT_NS)
 		sleep_until(kernel.current, ns);
 	cpu_unmask(mask);
+	wait_until(ns);
 }
 
 void thread_wait(void)
@@ -318,11 +332,13 @@ u64 thread_next_job_at(u64 begin_ns, u64 period_ns, u64 deadline_ns)
 		port_trace(TIERCE_EV_miss, 0, thread->task, (u32)thread->job, thread->deadline_ns, now);
 	thread_periodic(thread, begin_ns, period_ns, deadline_ns);
 	job_next(thread);
-	if (begin_ns <= now)
-		job_begins(thread, now);
-	else
+	thread->job_waits = begin_ns > now + SHORT_NS;
+	if (thread->job_waits)
 		sleep_until(thread, begin_ns);
+	else
+		job_begins(thread, now);
 	cpu_unmask(mask);
+	wait_until(begin_ns);
 	return begin_ns;
 }
 
@@ -437,6 +453,7 @@ static void plan_build(const struct plan *plan)
 			graph_stage(p, step->param[p]);
 		switch (step->op) {
 		case PLAN_NODE:
+			KERNEL_REQUIRE(step->kind == TIERCE_TASK || PORT_HAS(step->kind), "plan: a policy was left out");
 			KERNEL_REQUIRE(graph_node_new(step->kind, step->flags, ~0ull) == step->id, "plan: a node is refused");
 			break;
 		case PLAN_EDGE:
@@ -478,6 +495,7 @@ void kernel_run(const struct plan *plan)
 			job_next(thread);
 		if (thread->period_ns && thread->job_ns) {
 			thread->asleep = SLEEPS;
+			thread->job_waits = true;
 			sleepers_add(thread, thread->job_ns);
 			continue;
 		}

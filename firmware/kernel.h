@@ -19,7 +19,7 @@ struct thread {
 	u32 *stack, *stack_end;
 	const char *name;	      /* of its task in the plan */
 	u32 task;		      /* its id */
-	u64 wake_ns;		      /* while it sleeps */
+	u64 wake_ns;		      /* while it sleeps: when its alarm comes */
 	struct thread *sleeping;      /* the next one to wake */
 	struct mutex *wants;	      /* it stands in line for this */
 	u32 asleep;		      /* 0, or why it can use no CPU */
@@ -27,6 +27,7 @@ struct thread {
 	bool woken;		      /* a wake-up it has not waited for yet */
 	bool announces;		      /* a node above it heeds deadlines */
 	bool plain;		      /* its task has one parent */
+	bool job_waits;		      /* its job begins when it wakes */
 	u64 job, job_ns, deadline_ns; /* of a periodic one: number, begin and absolute deadline of the current job */
 	u64 period_ns, relative_ns;
 	u32 switches;

@@ -30,8 +30,11 @@
 
 /* ---- dispatch: one switch per operation, generated from the list ------------------------------------------------ */
 
+/* A port that knows which policies its plans use has the others left out. */
 #define DISPATCH(number, prefix, call) \
-	case number: call; break;
+	case number: PORT_USES(number); call; break;
+#define DISPATCH_END \
+	default: PORT_USES(0);
 
 /* What every switch asks each policy on the way: most have less to do than a call costs. */
 #define DISPATCHER static inline __attribute__((always_inline))
@@ -42,6 +45,7 @@ static inline void policy_request(u32 edge, u32 why, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_request(edge, why, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 }
 static inline void policy_release(u32 edge, u32 why, u64 now)
@@ -50,6 +54,7 @@ static inline void policy_release(u32 edge, u32 why, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_release(edge, why, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 }
 DISPATCHER u32 policy_pick(u32 node, u32 first, u32 running, u64 now)
@@ -59,6 +64,7 @@ DISPATCHER u32 policy_pick(u32 node, u32 first, u32 running, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, edge = prefix##_pick(node, first, running, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 	return edge;
 }
@@ -69,6 +75,7 @@ static inline bool policy_before(u32 a, u32 b, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, before = prefix##_before(a, b, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 	return before;
 }
@@ -78,6 +85,7 @@ static inline void policy_grant(u32 edge, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_grant(edge, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 }
 static inline void policy_revoke(u32 edge, u32 why, u64 now)
@@ -86,6 +94,7 @@ static inline void policy_revoke(u32 edge, u32 why, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_revoke(edge, why, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 }
 /* Revoke and request: its turn is over, and it wants the next one. */
@@ -96,6 +105,7 @@ DISPATCHER void policy_return(u32 edge, u64 now)
 	DISPATCH(number, prefix, (prefix##_revoke(edge, TIERCE_BLOCKED, now), prefix##_request(edge, TIERCE_WOKE, now)))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 }
 DISPATCHER bool policy_charge(u32 edge, u64 ran_ns, u64 now)
@@ -105,6 +115,7 @@ DISPATCHER bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, spent = prefix##_charge(edge, ran_ns, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 	return spent;
 }
@@ -117,6 +128,7 @@ DISPATCHER u64 policy_begin(u32 edge, u64 now)
 	DISPATCH(number, prefix, (prefix##_grant(edge, now), until = prefix##_until(edge, now)))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 	return until;
 }
@@ -127,6 +139,7 @@ DISPATCHER u64 policy_until(u32 edge, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, until = prefix##_until(edge, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 	return until;
 }
@@ -136,6 +149,7 @@ static inline void policy_event(u32 edge, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_event(edge, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 }
 static inline void policy_announce(u32 edge, u64 deadline_ns, u64 now)
@@ -144,6 +158,7 @@ static inline void policy_announce(u32 edge, u64 deadline_ns, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_announce(edge, deadline_ns, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 }
 static inline u64 policy_deadline(u32 node, u64 now)
@@ -153,6 +168,7 @@ static inline u64 policy_deadline(u32 node, u64 now)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, deadline = prefix##_deadline(node, now))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 	return deadline;
 }
@@ -160,7 +176,7 @@ static inline u32 policy_flags(u32 kind)
 {
 	switch (kind) {
 #define P(number, prefix, name, flags, np, ep) \
-	case number: return flags;
+	case number: PORT_USES(number); return flags;
 		TIERCE_POLICY_LIST(P, )
 #undef P
 	}
@@ -632,13 +648,15 @@ TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 		node = x->parent;
 		n = node_at(node);
 		x->state = TIERCE_READY;
+		if (!node) {
+			x->flags |= EDGE_COUNTED;
+			return CLIMBED_TO_TOP;
+		}
 		policy_request(edge, TIERCE_WOKE, now);
 		flags = x->flags;
 		if (flags & EDGE_SPENT)
 			return 0;
 		x->flags = flags | EDGE_COUNTED;
-		if (!node)
-			return CLIMBED_TO_TOP;
 		deadline_follow(edge, now);
 		if (n->servable++)
 			return node;
@@ -874,7 +892,10 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 		u32 edge = AT(cpu_at(cpu)->path, length - 1);
 		edge_t *x = edge_at(edge);
 		node_t *n = node_at(x->parent);
-		edge_charge(edge, cpu, ran, now);
+		if (x->parent)
+			edge_charge(edge, cpu, ran, now);
+		else
+			x->supply_ns += ran;
 		if ((x->flags & EDGE_PLAIN) && x->parent) {
 			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
 			x->state = TIERCE_WAITING;

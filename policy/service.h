@@ -54,7 +54,7 @@ static inline bool order_after(u32 first, u32 edge, u64 key)
 }
 
 /* The first two members of an order go without a call: below most nodes no more wait at a time. */
-static inline void order_insert(u32 edge, u64 key)
+PORT_SHORT void order_insert(u32 edge, u64 key)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);

@@ -112,11 +112,11 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_WHEN_SPENT	 16u  /* enabled only while every unconditional parent edge of the child is spent */
 #define EDGE_SHUT	 32u  /* a WHEN_SPENT edge that is not enabled now */
 #define EDGE_ATTACHED	 64u  /* part of the graph */
-#define EDGE_NEXT	 128u /* on the path being decided (inside one entry only) */
+#define EDGE_PLAIN	 128u /* in a CPU's own tree, to a child that has no other parent: most edges, and the short ways */
+#define EDGE_NEXT	 1024u /* on the path being decided (inside one entry only) */
 #define EDGE_LOCAL	 256u /* restricted affinity: waits in the order of its home CPU only */
 #define EDGE_LEFT	 512u /* shared edge that its CPU has left but not returned yet: granted, but of no use to others */
 #define EDGE_VARIANT	 2048u /* its policy treats it in one of its rarer ways */
-#define EDGE_PLAIN	 1024u /* in a CPU's own tree, to a child that has no other parent: most edges, and the short ways */
 
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
 enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };

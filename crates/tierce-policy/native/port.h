@@ -21,9 +21,11 @@ typedef int64_t s64;
 
 #define TIERCE_FN
 #define PORT_ALIGNED
+#define PORT_SHORT static inline
 #define PORT_APART inline
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
+#define PORT_USES(policy) ((void)0)
 #define ZERO	 0u
 
 struct tierce;

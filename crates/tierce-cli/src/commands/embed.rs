@@ -30,6 +30,9 @@ pub struct Args {
     /// Shortest period, budget, deadline or quantum that its timer can serve
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time::duration)]
     floor: u64,
+    /// Print only what to compile the kernel with to have no other policies in it than the plan's
+    #[arg(long)]
+    policies: bool,
 }
 
 const EXAMPLES: &str = "\
@@ -221,6 +224,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         eprint!("{}", plan.admit().faults(&plan).report());
     })?;
     let steps = embedding.steps;
+    let set = plan.nodes.iter().fold(0u32, |set, node| set | 1 << node.policy);
+    if args.policies {
+        println!("-DTIERCE_POLICIES={set:#x}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut header = TraceHeader::of(&plan, &ids, Source::Run);
     "board".clone_into(&mut header.clock);
     let name = &args.name;
@@ -233,7 +241,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let (nodes, edges) = (plan.nodes.len() + plan.tasks.len(), plan.edges.len() + 1);
     print!(
         "/* Made by tierce embed. */\n#ifndef {guard}\n#define {guard}\n\n#include \"tierce.h\"\n#include \"plan.h\"\n\n\
-         _Static_assert(TIERCE_NODES > {nodes} && TIERCE_EDGES > {edges}, \"the plan needs larger pools\");\n\n\
+         _Static_assert(TIERCE_NODES > {nodes} && TIERCE_EDGES > {edges}, \"the plan needs larger pools\");\n\
+         #ifdef TIERCE_POLICIES\n_Static_assert(((TIERCE_POLICIES) & {set:#x}u) == {set:#x}u, \"the plan uses a policy that was left out\");\n#endif\n\n\
          static const struct plan_step {name}_steps[] = {{\n{steps}}};\n\n\
          static const struct plan_task {name}_tasks[] = {{\n{tasks}}};\n\n\
          static const struct plan {name} = {{\n\t.step = {name}_steps,\n\t.steps = sizeof {name}_steps / sizeof *{name}_steps,\n\
