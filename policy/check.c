@@ -33,7 +33,10 @@
 	I(24, rounds_counted, "a node with rounds counts the children that want the CPU, and their importance") \
 	I(25, highest_level_runs, "no child of a time-sharing node waits while one of a lower level has a CPU that it could use") \
 	I(26, shares_counted, "an eevdf node has the weight of the children that want the CPU or are ahead") \
-	I(27, eligible, "an eevdf node's order has who is eligible, or the first one to be so alone")
+	I(27, eligible, "an eevdf node's order has who is eligible, or the first one to be so alone") \
+	I(28, budget_kept, \
+	  "what is left of a budget is at most one and the floor, what is owed at most one; its share is that of what it is now, " \
+	  "which feedback keeps between what was asked for and the period, and what grows within the cap")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -142,6 +145,22 @@ static u32 check_edge(u32 edge)
 	return TIERCE_HOLDS;
 }
 
+static u32 check_budget(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	s64 budget_ns = (s64)x->param[RESERVATION_BUDGET];
+	if (x->kind != TIERCE_reservation)
+		return TIERCE_HOLDS;
+	HOLDS(budget_kept, x->reservation.share == reservation_share((u64)budget_ns, x->param[RESERVATION_PERIOD]));
+	HOLDS(budget_kept,
+	      x->reservation.remaining_ns <= budget_ns + (s64)S.floor_ns && x->reservation.remaining_ns >= -budget_ns);
+	if (!(x->variant & RESERVATION_FED))
+		return TIERCE_HOLDS;
+	HOLDS(budget_kept, x->reservation.asked_ns <= (u64)budget_ns && (u64)budget_ns <= x->param[RESERVATION_PERIOD]);
+	HOLDS(budget_kept, !(x->flags & EDGE_SPENT) || x->reservation.remaining_ns <= (s64)S.floor_ns);
+	return TIERCE_HOLDS;
+}
+
 static u32 check_shares(u32 node)
 {
 	node_t *n = node_at(node);
@@ -186,7 +205,7 @@ static u32 check_node(u32 node)
 			}
 		}
 		HOLDS(servable_counted, counted == n->servable);
-		HOLDS(sums, sum == n->sum);
+		HOLDS(sums, sum == n->sum && sum <= SHARE_ONE);
 		HOLDS(rounds_counted, active == n->rounds.active && weight == n->rounds.weight);
 		heap = heap_count(n->order);
 		HOLDS(order_heap, heap != 0xffffffff);
@@ -314,6 +333,8 @@ TIERCE_FN u32 graph_check(u32 rest)
 			continue;
 		check_at = id;
 		broken = check_edge(id);
+		if (!broken)
+			broken = check_budget(id);
 		if (!broken)
 			broken = check_level(id, rest);
 		if (broken)

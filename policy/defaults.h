@@ -8,6 +8,7 @@
 #define nothing_detach(edge)		       ((void)0)
 #define nothing_grant(edge, now)	       ((void)0)
 #define nothing_charge(edge, ran_ns, now)      false
+#define nothing_lose(edge, stolen_ns)	       false
 #define nothing_until(edge, now)	       TIERCE_NEVER
 #define nothing_event(edge, now)	       ((void)0)
 #define nothing_announce(edge, deadline, now)  ((void)0)

@@ -257,6 +257,7 @@ static inline u64 fair_until(u32 edge, u64 now)
 	return now + (rest > 0 ? (u64)rest : parent_of(edge)->param[FAIR_QUANTUM]);
 }
 
+#define fair_lose nothing_lose
 #define fair_event    nothing_event
 #define fair_announce nothing_announce
 #define fair_deadline nothing_deadline

@@ -119,6 +119,16 @@ DISPATCHER bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 	}
 	return spent;
 }
+static inline bool policy_lose(u32 edge, u64 stolen_ns)
+{
+	bool pays = false;
+	switch (edge_at(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, pays = prefix##_lose(edge, stolen_ns))
+		TIERCE_POLICY_LIST(P, )
+#undef P
+	}
+	return pays;
+}
 /* Grant, then until. */
 DISPATCHER u64 policy_begin(u32 edge, u64 now)
 {
@@ -818,12 +828,22 @@ TIERCE_FN int path_cut(u32 cpu, u64 now)
 	return 0;
 }
 
-/* The CPU's own time, and what its task received. Returns what its path has to pay. */
-static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns)
+/* So much was stolen while the path had the CPU: does one of its edges pay for it, with the charge that follows? */
+TIERCE_FN int path_loses(u32 cpu, u64 stolen_ns)
+{
+	u32 i, pay = ZERO;
+	for (i = 1; i < TIERCE_PATH && i < cpu_at(cpu)->path_length; i++)
+		pay += policy_lose(AT(cpu_at(cpu)->path, i), stolen_ns);
+	return pay != 0;
+}
+
+/* The CPU's own time, and what its task received. Returns what its path has to pay; `lost`: and for what was stolen. */
+static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns;
 	stolen_ns += taken_since(cpu, now);
+	*lost = false;
 	c->paid_ns = c->told_ns;
 	if (c->outside || stolen_ns > elapsed) {
 		if (c->outside > 1 && c->outside <= TIERCE_NODES && stolen_ns < elapsed)
@@ -835,6 +855,7 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns)
 		c->stolen_ns += stolen_ns;
 		elapsed -= stolen_ns;
 		port_trace(TIERCE_EV_stolen, cpu, c->task, 0, stolen_ns, now);
+		*lost = path_loses(cpu, stolen_ns);
 	}
 	if (!c->path_length) {
 		c->idle_ns += elapsed;
@@ -861,12 +882,13 @@ static inline void edges_charge(u32 cpu, u32 length, u64 ran, u64 now)
 TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
 	u64 ran;
+	bool lost;
 	if (SHARED_ROWS)
 		path_lock(cpu);
 	if (now == cpu_at(cpu)->charged_ns)
 		return 0;
-	ran = cpu_charge(cpu, now, stolen_ns);
-	if (ran)
+	ran = cpu_charge(cpu, now, stolen_ns, &lost);
+	if (ran || lost)
 		edges_charge(cpu, cpu_at(cpu)->path_length, ran, now);
 	return 0;
 }
@@ -878,10 +900,11 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 	node_t *child;
 	u64 ran;
 	u32 length = c->path_length;
+	bool lost;
 	if (SHARED_ROWS)
 		path_lock(cpu);
-	ran = cpu_charge(cpu, now, 0);
-	if (!ran)
+	ran = cpu_charge(cpu, now, 0, &lost);
+	if (!ran && !lost)
 		return path_cut(cpu, now);
 	if (length > TIERCE_PATH) {
 		port_fail("graph: path longer than the depth allows");
@@ -1544,6 +1567,7 @@ static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 	if (stolen_ns) {
 		port_record(TIERCE_OP_taken, cpu, 0, stolen_ns, now, 0, 0);
 		port_trace(TIERCE_EV_stolen, cpu, task, 0, stolen_ns, now);
+		path_loses(cpu, (u32)stolen_ns);
 	}
 	c->charged_ns = now;
 	c->stolen_ns += (u32)stolen_ns;

@@ -26,7 +26,10 @@
 	P(4, reservation, "reservation", 0, \
 	  V("order", CHOICE, 0, 1, 0, "edf, fixed-priority: whose budget is used first") \
 	  V("replenishment", CHOICE, 0, 5, 0, \
-	    "hard, soft, total-bandwidth, periodic, sporadic, polling: when a budget that was used comes back"), \
+	    "hard, soft, total-bandwidth, periodic, sporadic, polling: when a budget that was used comes back") \
+	  V("charge", CHOICE, 0, 1, 0, "own, wall: whether a child pays for what is stolen while it has the CPU") \
+	  V("gain", RATIO, 0, 1048576, 0, "how much of what was stolen of a budget the next one is larger by; 0: no feedback") \
+	  V("cap", RATIO, 0, 1048576, 0, "share of a CPU that the budgets may add up to; 0: all of it"), \
 	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "CPU time in every period, hard") \
 	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "from replenishment to replenishment") \
 	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, "the budget arrives within this; at most the period") \

@@ -34,19 +34,28 @@
  *      after it had come back itself. Two such amounts are kept beside the one under way; of more, the two that are
  *      closest come back together, at the later time.
  *   11. Only hard budgets have deadlines < period; a sporadic period is at most 4 s.
+ *   12. Charge `own`: a budget is spent by what the child itself runs; it catches up with what is stolen meanwhile. `wall`: what
+ *      is stolen while it has the CPU is charged to it, too: it loses that, and those behind it do not.
+ *   13. A `gain` G above 0: with each new budget its amount becomes C = C' + G * (R - P), R being the budget that was asked for,
+ *      C' the amount before and P what of that was not stolen; what the child had and did not want counts as received.
+ *      R <= C <= what the siblings leave of the cap, where C counts for the child. It needs hard budgets by wall time, with
+ *      deadlines that are the periods.
+ *   14. A `cap` above 0 stands in the place of 1 in rule 6. A child that comes or grows is refused beyond it; a lower one turns
+ *      nobody out.
  * Gives up: unused budget (below a root nobody gets slack from here: add a second parent for that).
  * Conservation: replenished + debt written off - budget cut - charged = remaining; in a period supply <= budget + floor +
- * lateness. Sporadic: remaining + what is to come back = budget.
+ * lateness. Charged is the supply, by wall time and what was stolen meanwhile. Sporadic: remaining + what is to come back = budget.
  * Source: Abeni & Buttazzo 1998, hard form; OXC 1.1, corrected: a new deadline counts from now. Spuri & Buttazzo 1996 (total
  * bandwidth); Lehoczky, Sha & Strosnider 1987 (polling, deferrable); Sprunt, Sha & Lehoczky 1989 (sporadic), by amounts as in
- * Stanovich, Baker, Wang & Harbour 2010; ExSched 2013.
+ * Stanovich, Baker, Wang & Harbour 2010; ExSched 2013. Stolen time: Rez (wall), Rez-C (own) and Rez-FB (gain) of HLS 11.5.
  */
 #include "service.h"
 
-enum { RESERVATION_ORDER, RESERVATION_REPLENISHMENT };					     /* node parameters */
-enum { RESERVATION_BUDGET, RESERVATION_PERIOD, RESERVATION_DEADLINE, RESERVATION_PRIORITY }; /* edge parameters */
+enum { RESERVATION_ORDER, RESERVATION_REPLENISHMENT, RESERVATION_CHARGE, RESERVATION_GAIN, RESERVATION_CAP }; /* of the node */
+enum { RESERVATION_BUDGET, RESERVATION_PERIOD, RESERVATION_DEADLINE, RESERVATION_PRIORITY };		      /* of edges */
 
-/* The variant of an edge, 0 the usual one: how its budget comes back, and whether its place in the order is its priority. */
+/* The variant of an edge, 0 the usual one: how its budget comes back, whether its place in the order is its priority, whether it
+ * pays for what is stolen from it, whether its budget is corrected for that. */
 enum {
 	RESERVATION_HARD,
 	RESERVATION_SOFT,
@@ -57,6 +66,8 @@ enum {
 };
 #define RESERVATION_COMES   7u
 #define RESERVATION_BY_RANK 8u
+#define RESERVATION_WALL    16u /* matters to reservation_lose only: the usual ways do not look at it */
+#define RESERVATION_FED	    32u /* param[BUDGET] is the amount under way, asked_ns what was asked for */
 
 #define SPORADIC_PERIOD_MAX 4000000000ull /* what comes back is kept in 32 bits: amount, and time before the last */
 
@@ -67,6 +78,13 @@ enum {
 static inline u64 reservation_share(u64 budget_ns, u64 period_ns)
 {
 	return (budget_ns << 20) / period_ns << 12; /* budget below 2^42 (one hour); rounded down: never refuses exact fits */
+}
+
+/* What the children's shares may add up to. */
+static inline u64 reservation_cap(node_t *node)
+{
+	u64 cap = node->more[RESERVATION_CAP - TIERCE_PARAMS];
+	return cap ? cap << 12 : SHARE_ONE;
 }
 
 /* Its place in the order: the end of its period, or by its priority. */
@@ -81,9 +99,11 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
 	u64 budget_ns = AT(S.stage, RESERVATION_BUDGET), period_ns = AT(S.stage, RESERVATION_PERIOD);
-	u64 deadline_ns = AT(S.stage, RESERVATION_DEADLINE), share;
+	u64 deadline_ns = AT(S.stage, RESERVATION_DEADLINE), share, sum;
 	u32 comes = (u32)node->param[RESERVATION_REPLENISHMENT];
-	u32 variant = comes | (node->param[RESERVATION_ORDER] ? RESERVATION_BY_RANK : 0);
+	u32 variant = comes | (node->param[RESERVATION_ORDER] ? RESERVATION_BY_RANK : 0) |
+		      (node->param[RESERVATION_CHARGE] ? RESERVATION_WALL : 0) |
+		      (node->param[RESERVATION_GAIN] ? RESERVATION_FED : 0);
 
 	if (deadline_ns > period_ns)
 		return TIERCE_E_deadline_beyond_period;
@@ -95,10 +115,16 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 		return TIERCE_E_recharge_needs_deadlines;
 	if (comes == RESERVATION_SPORADIC && period_ns > SPORADIC_PERIOD_MAX)
 		return TIERCE_E_sporadic_period_too_long;
+	if ((variant & RESERVATION_FED) &&
+	    (comes != RESERVATION_HARD || deadline_ns < period_ns || !(variant & RESERVATION_WALL)))
+		return TIERCE_E_feedback_needs_hard_wall_time;
 	share = reservation_share(budget_ns, period_ns);
-	if (node->sum - x->reservation.share + share > SHARE_ONE)
+	sum = node->sum - x->reservation.share + share;
+	if (sum > SHARE_ONE)
 		return TIERCE_E_utilisation_above_one;
-	node->sum += share - x->reservation.share;
+	if (sum > reservation_cap(node) && share > x->reservation.share)
+		return TIERCE_E_utilisation_above_cap;
+	node->sum = sum;
 	x->reservation.share = share;
 	x->reservation.density = reservation_share(budget_ns, deadline_ns);
 	x->param[RESERVATION_BUDGET] = budget_ns;
@@ -107,13 +133,17 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 	x->param[RESERVATION_PRIORITY] = AT(S.stage, RESERVATION_PRIORITY);
 	x->variant = variant;
 	x->flags &= ~EDGE_VARIANT;
-	if (variant)
+	if (variant & ~RESERVATION_WALL)
 		x->flags |= EDGE_VARIANT;
 	if (variant & RESERVATION_BY_RANK)
 		server_place(x, 0);
 	if (comes == RESERVATION_SPORADIC) { /* all that is to come back comes at the last of the times */
 		x->reservation.first = 0;
 		x->reservation.second = 0;
+	}
+	if (variant & RESERVATION_FED) {
+		x->reservation.lost_ns = 0;
+		x->reservation.asked_ns = budget_ns;
 	}
 	/* A running reservation keeps its period; only what the new budget cannot hold is cut: what is left, and debt (rule 4).
 	 * A larger one begins next time. */
@@ -195,6 +225,35 @@ static inline void server_begin(u32 edge, u64 from_ns, u64 now)
 	x->reservation.replenish_ns = server_ahead(from_ns + x->param[RESERVATION_PERIOD], now);
 	server_place(x, x->reservation.replenish_ns);
 	x->replenishments++;
+}
+
+/* Between two budgets: what the next one is, by rule 13, and debt of no more than that. It calls nothing, as server_wakes. */
+TIERCE_FN int server_corrects(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	node_t *node = parent_of(edge);
+	u64 period_ns = x->param[RESERVATION_PERIOD], was_ns = x->param[RESERVATION_BUDGET];
+	u64 aim_ns = x->reservation.asked_ns + (x->reservation.lost_ns < was_ns ? x->reservation.lost_ns : was_ns);
+	u64 kept = SHARE_ONE - (node->param[RESERVATION_GAIN] << 12);
+	u64 others = node->sum - x->reservation.share, most_ns = 0, budget_ns;
+
+	if (reservation_cap(node) > others)
+		most_ns = scale(period_ns, reservation_cap(node) - others);
+	/* C' + G * (aim - C'), rounded towards the aim, which is reached */
+	budget_ns = was_ns > aim_ns ? aim_ns + scale(was_ns - aim_ns, kept) : aim_ns - scale(aim_ns - was_ns, kept);
+	if (budget_ns > most_ns)
+		budget_ns = most_ns;
+	if (budget_ns < x->reservation.asked_ns)
+		budget_ns = x->reservation.asked_ns;
+	x->param[RESERVATION_BUDGET] = budget_ns;
+	x->reservation.lost_ns = 0;
+	x->reservation.share = reservation_share(budget_ns, period_ns);
+	node->sum = others + x->reservation.share;
+	if (x->reservation.remaining_ns < -(s64)budget_ns) {
+		x->forgiven_ns += (u64)(-(s64)budget_ns - x->reservation.remaining_ns);
+		x->reservation.remaining_ns = -(s64)budget_ns;
+	}
+	return 0;
 }
 
 /* Recharged as often as it takes, each time for a period more: with debt capped and budgets above the floor once or twice. */
@@ -428,6 +487,11 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 		if (x->flags & EDGE_SPENT)
 			return; /* its event puts it into the order */
 		server_wakes(edge, why, now);
+		if ((x->variant & RESERVATION_FED) && x->replenishments != replenishments) {
+			x->reservation.remaining_ns -= (s64)x->param[RESERVATION_BUDGET];
+			server_corrects(edge);
+			x->reservation.remaining_ns += (s64)x->param[RESERVATION_BUDGET];
+		}
 		event_ns = server_has(edge, why, now);
 		server_tell(edge, replenishments, forgiven_ns, now);
 		if (x->flags & EDGE_SPENT) {
@@ -524,6 +588,17 @@ static inline bool reservation_charge(u32 edge, u64 ran_ns, u64 now)
 	return false;
 }
 
+static inline bool reservation_lose(u32 edge, u64 stolen_ns)
+{
+	edge_t *x = edge_at(edge);
+	if (!(x->variant & RESERVATION_WALL))
+		return false;
+	x->reservation.remaining_ns -= (s64)stolen_ns;
+	if (x->variant & RESERVATION_FED)
+		x->reservation.lost_ns += stolen_ns;
+	return true;
+}
+
 static inline u64 reservation_until(u32 edge, u64 now)
 {
 	s64 remaining_ns = edge_at(edge)->reservation.remaining_ns;
@@ -534,14 +609,22 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 begin_ns = x->reservation.replenish_ns, period_ns = x->param[RESERVATION_PERIOD];
-	s64 rest = x->reservation.remaining_ns;
+	s64 rest;
 
-	if ((x->variant & RESERVATION_COMES) >= RESERVATION_PERIODIC) {
-		server_event(edge, now);
-		return 0;
+	if (x->variant & ~RESERVATION_WALL) {
+		if ((x->variant & RESERVATION_COMES) >= RESERVATION_PERIODIC) {
+			server_event(edge, now);
+			return 0;
+		}
+		if ((x->variant & RESERVATION_FED) && (x->flags & EDGE_SPENT)) {
+			u64 forgiven_ns = x->forgiven_ns;
+			server_corrects(edge);
+			server_tell(edge, x->replenishments, forgiven_ns, now);
+		}
 	}
 	if (!(x->flags & EDGE_SPENT))
 		return 0; /* set in another way of replenishment */
+	rest = x->reservation.remaining_ns;
 	if (begin_ns + period_ns <= now)
 		begin_ns = now;
 	if (rest > (s64)S.floor_ns) { /* unusable since its deadline passed: rule 5 */

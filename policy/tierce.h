@@ -87,7 +87,10 @@ enum tierce_why {
 	E(28, warp_needs_start_tags, "a warp below a node that does not order by start tags") \
 	E(29, deadline_needs_hard_budget, "a deadline below the period needs the replenishment `hard`") \
 	E(30, recharge_needs_deadlines, "what recharges at once needs the order of deadlines") \
-	E(31, sporadic_period_too_long, "the period of a sporadic budget is above 4 s")
+	E(31, sporadic_period_too_long, "the period of a sporadic budget is above 4 s") \
+	E(32, utilisation_above_cap, "the budgets of the node's children add up to more than its cap") \
+	E(33, feedback_needs_hard_wall_time, \
+	  "a gain needs the charge `wall`, the replenishment `hard` and deadlines that are the periods")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -151,8 +154,12 @@ struct tierce_edge {
 			union {
 				u64 density; /* budget/deadline in 2^-32, rounded down */
 				u64 first;   /* sporadic: what comes back before that: ns, how long before << 32 */
+				u64 lost_ns; /* with feedback: what was stolen of the budget under way */
 			};
-			u64 second; /* and then */
+			union {
+				u64 second;   /* and then */
+				u64 asked_ns; /* with feedback: the budget without it */
+			};
 		} reservation;
 		struct {
 			u64 tag; /* start tag: virtual time at which the rest of its work starts */
@@ -415,6 +422,8 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   void NAME_grant(edge, now)         READY -> GRANTED: the engine took it out of the order
  *   void NAME_revoke(edge, why, now)   GRANTED -> READY (OUTRANKED: into the order) or off
  *   bool NAME_charge(edge, ran, now)   it ran: spend, advance, renew a quantum; true: it has set EDGE_SPENT
+ *   bool NAME_lose(edge, stolen)       as much was stolen while it had the CPU; true: it pays for that with the charge that
+ *                                      comes next, if only of 0
  *   u64  NAME_until(edge, now)         when budget or quantum of this running edge ends, or never
  *   bool NAME_before(a, b, now)        strict order of two edges
  *   void NAME_event(edge, now)         its event is due (it was taken out of the heap): replenish; idempotent

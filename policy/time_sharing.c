@@ -242,5 +242,6 @@ TIERCE_FN int time_sharing_event(u32 edge, u64 now)
 	return 0;
 }
 
+#define time_sharing_lose nothing_lose
 #define time_sharing_announce nothing_announce
 #define time_sharing_deadline nothing_deadline

@@ -19,7 +19,7 @@
 #define TASKS 96
 #define INNER 63
 
-static u64 now, operations, checked_at_rest, attached, refused, yields, by_error[32], verbose;
+static u64 now, operations, checked_at_rest, attached, refused, yields, by_error[64], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
 static u64 kicked; /* CPUs whose decision is due */
 
@@ -62,7 +62,7 @@ static void stage_edge(u32 kind)
 	case TIERCE_reservation:
 		S.stage[0] = period / (2 + below(20));
 		S.stage[1] = period;
-		S.stage[2] = below(3) ? period : period - below((u32)(period / 3));
+		S.stage[2] = below(4) ? period : period - below((u32)(period / 3));
 		S.stage[3] = below(4);
 		break;
 	case TIERCE_fair:
@@ -90,6 +90,11 @@ static void stage_node(u32 kind)
 	case TIERCE_reservation:
 		S.stage[0] = below(2);
 		S.stage[1] = below(2) ? below(6) : 0;
+		S.stage[2] = below(2);
+		S.stage[3] = below(2) ? 0 : below(1048577);
+		S.stage[4] = below(2) ? 0 : 300000 + below(748577);
+		if (S.stage[3] && below(4)) /* what goes with it */
+			S.stage[1] = 0, S.stage[2] = 1;
 		break;
 	case TIERCE_fair: S.stage[1] = below(3) ? 0 : 1; /* fall through */
 	case TIERCE_round_robin:
@@ -124,7 +129,7 @@ static u32 new_edge(u32 parent, u32 child, u32 flags)
 		return 0;
 	stage_edge(S.node[parent].kind);
 	error = graph_attach(edge, now);
-	by_error[error & 31]++;
+	by_error[error & 63]++;
 	if (error) {
 		refused++;
 		if (graph_detach(edge, now))
@@ -256,7 +261,7 @@ static void yields_twice(u32 cpu, u32 left, u64 stolen_ns)
 
 static void decide(u32 cpu, u32 blocked)
 {
-	u64 stolen_ns = below(8) ? 0 : below(1000);
+	u64 stolen_ns = below(8) ? 0 : below(below(4) ? 1000 : 3000000);
 	if (S.cpu[cpu].leaves) {
 		graph_returned(cpu, now);
 		after("returned");
@@ -332,7 +337,7 @@ static void step(void)
 	case 9:
 		if (S.cpu[cpu].until_ns > now && S.cpu[cpu].until_ns < now + 1000000000)
 			now = S.cpu[cpu].until_ns;
-		graph_event(cpu, now, below(8) ? 0 : below(1000));
+		graph_event(cpu, now, below(8) ? 0 : below(below(4) ? 1000 : 3000000));
 		after("event");
 		break;
 	case 10:
@@ -352,13 +357,13 @@ static void step(void)
 		index = 1 + below(S.fresh_edge - 1);
 		if (S.edge[index].child && S.edge[index].parent) {
 			stage_edge(S.node[S.edge[index].parent].kind);
-			by_error[graph_set(index, now) & 31]++;
+			by_error[graph_set(index, now) & 63]++;
 			after("set");
 		} else if (inners && below(2)) {
 			index = inner[below(inners)];
 			stage_node(S.node[index].kind);
 			error = graph_node_set(index, now);
-			by_error[error & 31]++;
+			by_error[error & 63]++;
 			if (error && error != TIERCE_E_still_in_use) /* another choice */
 				fail("node set", "parameters in their range were refused");
 			after("node set");
@@ -369,7 +374,7 @@ static void step(void)
 		break;
 	case 14:
 		if (tasks && below(2)) {
-			by_error[graph_allow(task[below(tasks)], below(2) ? ~0ull : roll() | 1ull << cpu, now) & 31]++;
+			by_error[graph_allow(task[below(tasks)], below(2) ? ~0ull : roll() | 1ull << cpu, now) & 63]++;
 			after("allow");
 		} else {
 			u32 begins = !S.cpu[cpu].outside && !below(4);

@@ -15,7 +15,7 @@ use crate::promises::{Promise, Promises, Proof};
 use crate::rates::{Rates, Trust};
 use crate::remedies::Remedy;
 use crate::responses::Bound;
-use crate::servers::Way;
+use crate::servers::{self, Way};
 use crate::structure::Shape;
 use tierce_analysis::{Response, Task};
 
@@ -181,7 +181,8 @@ impl Plan {
             }
             if let Some(at) = BudgetParams::of(policy) {
                 let by_priority = Way::of(self, index).priority.is_some();
-                laws::budgets(&at, &children, overheads.switch_ns(index), by_priority, verdict);
+                let law = (by_priority, servers::cap(self, index));
+                laws::budgets(&at, &children, overheads.switch_ns(index), law, verdict);
                 if !by_priority {
                     self.kept(&at, &children, &shape, &overheads, verdict);
                 }

@@ -55,7 +55,9 @@ pub fn on_several(
         _ => false,
     };
     if let Some(budget) = policies::budget_and_period(policy) {
-        if verdict.failures.is_empty() && edges.iter().all(free) && Way::of(plan, index).is_usual() {
+        let way = Way::of(plan, index);
+        let sure = way.is_usual() && way.undisturbed(plan, shape, index);
+        if verdict.failures.is_empty() && edges.iter().all(free) && sure {
             budgets_on_several(plan, index, edges, policy, budget, &mut given);
         }
     } else if let Some(at) = policies::priority(policy) {
@@ -266,6 +268,11 @@ pub fn reserved(
         return Ok(node.gives_nothing(format!("the budgets of `{name}` do not fit")));
     }
     let way = Way::of(plan, index);
+    if !way.undisturbed(plan, shape, index) {
+        return Ok(
+            node.gives_nothing(format!("`{name}` charges by wall time, and interrupts come off its budgets"))
+        );
+    }
     let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
     // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
     let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);

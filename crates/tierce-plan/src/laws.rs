@@ -1,8 +1,8 @@
 //! The laws that a node's policy has: budgets that fit, deadlines that are met.
 //!
 //! For each node, by what its policy offers:
-//! - budgets (`reservation`): the sum of budget/period is at most one CPU, and at most what the node is supplied with
-//!   itself; with deadlines below periods every window has room for what is due in it;
+//! - budgets (`reservation`): the sum of budget/period is at most one CPU, at most the node's cap, and at most what the node is
+//!   supplied with itself; with deadlines below periods every window has room for what is due in it;
 //! - deadlines (`edf`): the sum of work/period of its tasks is at most what the node is supplied with; on a whole CPU
 //!   with deadlines below periods, the demand test as well;
 //! - others promise nothing but their order or shares.
@@ -50,7 +50,7 @@ pub fn budgets(
     at: &BudgetParams,
     children: &[(usize, &Edge)],
     switch_ns: u64,
-    by_priority: bool,
+    (by_priority, cap): (bool, Option<Share>),
     verdict: &mut NodeVerdict,
 ) {
     let blocking_ns = switch_ns.saturating_mul(children.len() as u64 + 1);
@@ -68,6 +68,9 @@ pub fn budgets(
     let terms =
         Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };
     terms.utilisation("budgets_must_fit_the_cpu", "one CPU", &asked, &exact::one(), verdict);
+    if let Some(cap) = cap.filter(|_| verdict.failures.is_empty()) {
+        terms.utilisation("budgets_must_fit_the_cap", "the node's cap", &asked, &cap, verdict);
+    }
     if verdict.failures.is_empty() {
         if let Some(supply) = verdict.supply.clone() {
             terms.utilisation(

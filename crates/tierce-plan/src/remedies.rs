@@ -8,6 +8,7 @@ use crate::exact::{self, percent, ratio};
 use crate::model::{Child, Load, Plan};
 use crate::policies::{self, ParamKind};
 use crate::responses::MENDED_MAX;
+use crate::servers;
 use crate::structure::Shape;
 use crate::units::show_time;
 use serde_json::{json, Value};
@@ -514,7 +515,8 @@ fn computed(plan: &Plan, shape: &Shape, admission: &Admission, broken: &Broken) 
     let share = |budget_ns, period_ns: u64| ratio(budget_ns, period_ns.max(1));
     let now = share(budget_ns, period_ns);
     let room = |node: &NodeVerdict| {
-        let most = node.supply.clone().unwrap_or_else(exact::one).min(exact::one());
+        let cap = servers::cap(plan, about.parent).unwrap_or_else(exact::one);
+        let most = node.supply.clone().unwrap_or_else(exact::one).min(exact::one()).min(cap);
         most - node.asked.clone().unwrap_or_else(exact::zero)
     };
     let mut found = Vec::new();
@@ -524,7 +526,11 @@ fn computed(plan: &Plan, shape: &Shape, admission: &Admission, broken: &Broken) 
         found.extend(to.map(|to| Remedy::Parameter { edge, at, from, to }));
     };
     match (broken.rule, &broken.need, &broken.excess.share) {
-        ("budgets_must_fit_the_cpu" | "budgets_must_fit_the_supply", _, Some(excess)) => {
+        (
+            "budgets_must_fit_the_cpu" | "budgets_must_fit_the_cap" | "budgets_must_fit_the_supply",
+            _,
+            Some(excess),
+        ) => {
             let left = &now - excess;
             if left > exact::zero() {
                 to(budget, u64::try_from((&left * whole(period_ns)).floor().to_integer()).ok());

@@ -114,8 +114,9 @@ impl Takes {
                 Comes::Periodic => way.jitter_ns(&server, awake(plan, shape, edge)),
                 _ => 0,
             };
-            // What comes back at once has no bound.
-            return (!way.is_endless()).then(|| Taken::bounded(server.work_ns, server.period_ns, jitter_ns));
+            // What comes back at once has no bound, nor has what grows.
+            let bounded = !way.is_endless() && (!way.grows || way.undisturbed(plan, shape, about.parent));
+            return bounded.then(|| Taken::bounded(server.work_ns, server.period_ns, jitter_ns));
         }
         if let Some(reserve) = Reserve::of(plan, about) {
             // Work has waited for it, so it counts as a budget; what fills has no bound.

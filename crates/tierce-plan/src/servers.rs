@@ -1,4 +1,5 @@
-//! The ways in which budgets are ordered and come back (policy/reservation.c, rules 7 to 11), and what each is sure to bring.
+//! The ways in which budgets are ordered, come back and are charged (policy/reservation.c, rules 7 to 14), and what each is sure
+//! to bring.
 //!
 //! **By priority** a budget arrives at the latest when the equation of response times has its solution, with the budgets of
 //! larger or equal priority as tasks. How much such a server takes of a window of L that begins when it does not want the CPU:
@@ -25,13 +26,17 @@
 //!
 //! **By deadlines** periodic budgets that are kept hurt others: one that wakes shortly before the end of its period has the
 //! earliest deadline and a whole budget. So they are shown only for children that always want the CPU, or a child alone.
+//!
+//! **By wall time** interrupts come off the budgets that they meet. Where the plan has interrupts nothing is sure of such a
+//! budget; with a gain it may grow, and nothing bounds what it takes from those of lower priority.
 
+use crate::exact::{self, Share};
 use crate::faults::Fault;
 use crate::kept::{budgets_of_its_own, endless, wants};
 use crate::laws::job;
 use crate::model::{Child, Plan};
 use crate::overheads::Overheads;
-use crate::policies;
+use crate::policies::{self, PolicyRecord};
 use crate::structure::Shape;
 use crate::units::show_time;
 use tierce_analysis::{FixedPriority, Response, Supply, Task};
@@ -60,16 +65,17 @@ pub struct Way {
     pub comes: Comes,
     /// Where the priority is among the parameters of an edge, if that is the order.
     pub priority: Option<usize>,
+    /// What is stolen from a child is charged to it.
+    pub wall: bool,
+    /// Its budget grows by that.
+    pub grows: bool,
 }
 
 impl Way {
     pub fn of(plan: &Plan, node: usize) -> Self {
-        let usual = Self { comes: Comes::Hard, priority: None };
+        let usual = Self { comes: Comes::Hard, priority: None, wall: false, grows: false };
         let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return usual };
-        let chosen = |name| {
-            let at = policies::position(&policy.node_params, name)?;
-            Some(policy.node_params[at].show(plan.nodes[node].params[at], show_time))
-        };
+        let chosen = |name| chosen(plan, policy, node, name);
         let comes = match chosen("replenishment").as_deref() {
             Some("soft") => Comes::Soft,
             Some("total-bandwidth") => Comes::TotalBandwidth,
@@ -80,12 +86,21 @@ impl Way {
         };
         let by_priority = chosen("order").as_deref() == Some("fixed-priority");
         let priority = policies::position(&policy.edge_params, "priority").filter(|_| by_priority);
-        Self { comes, priority }
+        let wall = chosen("charge").as_deref() == Some("wall");
+        let grows =
+            policies::position(&policy.node_params, "gain").is_some_and(|at| plan.nodes[node].params[at] > 0);
+        Self { comes, priority, wall, grows }
+    }
+
+    /// The same where nothing is stolen: of another CPU's interrupts this one knows nothing.
+    pub fn undisturbed(self, plan: &Plan, shape: &Shape, node: usize) -> bool {
+        let hits = |cpu: Option<u32>| cpu.is_none_or(|cpu| shape.reach[node] >> cpu & 1 == 1);
+        !self.wall || !plan.machine.interrupts.iter().any(|one| hits(one.cpu))
     }
 
     /// A hard budget in the order of deadlines.
     pub fn is_usual(self) -> bool {
-        self == Self { comes: Comes::Hard, priority: None }
+        self.comes == Comes::Hard && self.priority.is_none()
     }
 
     /// It comes back at once: nothing bounds what is taken.
@@ -217,13 +232,28 @@ pub fn by_priority(
     Ok(found)
 }
 
+/// A parameter of a node as plans have it.
+fn chosen(plan: &Plan, policy: &PolicyRecord, node: usize, name: &str) -> Option<String> {
+    let at = policies::position(&policy.node_params, name)?;
+    Some(policy.node_params[at].show(plan.nodes[node].params[at], show_time))
+}
+
+/// What the budgets of a node may add up to, as far as its `cap` says.
+pub fn cap(plan: &Plan, node: usize) -> Option<Share> {
+    let policy = policies::by_number(plan.nodes[node].policy)?;
+    let text = chosen(plan, policy, node, "cap")?;
+    let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
+    let millionths = format!("{whole}{decimals:0<6}").parse().ok()?;
+    Some(ratio(millionths, 1_000_000)).filter(|cap| *cap > exact::zero())
+}
+
 /// Ways that parameters of edges do not go with.
 pub fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let sets = plan.sets.iter().flat_map(|set| &set.under);
     for edge in plan.edges.iter().chain(sets) {
         let way = Way::of(plan, edge.parent);
-        let Some(policy) = policies::by_number(plan.nodes[edge.parent].policy).filter(|_| !way.is_usual())
-        else {
+        let special = |_: &&PolicyRecord| !way.is_usual() || way.grows;
+        let Some(policy) = policies::by_number(plan.nodes[edge.parent].policy).filter(special) else {
             continue;
         };
         let Some((_, period)) = policies::budget_and_period(policy) else { continue };
@@ -237,6 +267,18 @@ pub fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
             faults.push(
                 fault.bound(show_time(period_ns)).hint("replenishment = \"hard\" there, or no deadline"),
             );
+        }
+        if way.grows && (way.comes != Comes::Hard || !way.wall || deadline_ns < period_ns) {
+            let message = format!("`{name}` has a gain, which needs hard budgets by wall time");
+            let (value, bound) = match (way.comes, way.wall) {
+                (Comes::Hard, true) => (show_time(deadline_ns), show_time(period_ns)),
+                (Comes::Hard, false) => ("own".into(), "wall".into()),
+                _ => (chosen(plan, policy, edge.parent, "replenishment").unwrap_or_default(), "hard".into()),
+            };
+            let hint =
+                "charge = \"wall\", replenishment = \"hard\" and no deadlines below periods, or no gain";
+            let fault = fault("feedback_needs_hard_wall_time", message).value(value).bound(bound);
+            faults.push(fault.hint(hint));
         }
         if way.is_endless() && way.priority.is_some() {
             let message =

@@ -8,6 +8,7 @@ use crate::model::{Child, Load, Plan};
 use crate::policies;
 use crate::promises::Promise;
 use crate::remedies::Broken;
+use crate::servers;
 use crate::structure::Shape;
 use crate::units::show_time;
 use tierce_guarantee::{noted_time, Guarantee, Kind, Parameter, Supply};
@@ -116,6 +117,11 @@ impl Broken {
             "budgets_must_fit_the_cpu" => format!(
                 "Kept together, these promises would take {} of one CPU's time, and there is 100 %. ",
                 asked.unwrap_or_default()
+            ),
+            "budgets_must_fit_the_cap" => format!(
+                "Kept together, these promises would take {} of one CPU's time, and its cap leaves them {}. ",
+                asked.unwrap_or_default(),
+                servers::cap(plan, node).map_or(String::new(), |cap| percent_given(&cap))
             ),
             "budgets_must_fit_the_supply" => format!(
                 "Kept together, these promises take {} of a CPU, but `{name}` gets only {} itself, and can give no more than \

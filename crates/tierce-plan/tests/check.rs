@@ -836,6 +836,55 @@ fn each_way_of_replenishment_promises_what_is_proved() {
     assert_eq!(two(rare), ["budgets_are_not_shown: 3/20 > ALL; nothing alone"]);
 }
 
+/// By wall time nothing is sure where interrupts are declared, and a budget that may grow leaves nothing sure to others.
+#[test]
+fn what_is_stolen_is_lost_by_wall_time() {
+    let found = |charge: &str, interrupts: &str| {
+        let text = format!(
+            "[machine]\ncpus = 2\n{interrupts}\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [node.rt]\npolicy = \"reservation\"\n{charge}\nunder.top = {{ priority = 1 }}\n\
+             [task.a]\nunder.rt = {{ budget = \"2ms\", period = \"10ms\" }}\nload = {{ period = \"50ms\", work = \"1ms\" }}\n\
+             [task.b]\nunder.top = {{ priority = 0 }}\nload = \"busy\"\n"
+        );
+        let first = |reason: &String| reason.split(':').next().unwrap().to_string();
+        reasons(&text).iter().map(first).collect::<Vec<_>>()
+    };
+    let (own, wall, grows) = ("", "charge = \"wall\"", "charge = \"wall\"\ngain = \"0.5\"");
+    let usual = ["RESBH 2ms 10ms", "PSBE 4/5 1.6ms"];
+    let everywhere = "interrupts = [{ every = \"1ms\", takes = \"50us\" }]";
+    let elsewhere = "interrupts = [{ cpu = 1, every = \"1ms\", takes = \"50us\" }]";
+    for charge in [own, wall, grows] {
+        assert_eq!(found(charge, ""), usual, "{charge}");
+        assert_eq!(found(charge, elsewhere), usual, "{charge}");
+    }
+    assert_eq!(found(own, everywhere), usual);
+    assert_eq!(found(wall, everywhere), ["NULL", usual[1]]);
+    assert_eq!(found(grows, everywhere), ["NULL", "NULL"]);
+}
+
+/// A cap stands in the place of one CPU, exactly.
+#[test]
+fn budgets_fit_the_cap() {
+    let with = |cap: &str, budget: &str| {
+        let text = format!(
+            "[node.top]\npolicy = \"reservation\"\ncap = \"{cap}\"\ncpu = 0\n\
+             [task.a]\nunder.top = {{ budget = \"{budget}\", period = \"10ms\" }}\n"
+        );
+        failures(&text)
+    };
+    for (cap, fits, beyond) in
+        [("0.85", "8.5ms", "8500001ns"), ("0.4", "4ms", "4000001ns"), ("1", "10ms", "10ms")]
+    {
+        assert!(with(cap, fits).is_empty(), "{cap}");
+        assert_eq!(with(cap, beyond).is_empty(), fits == beyond, "{cap}");
+    }
+    assert_eq!(
+        with("0.85", "9ms"),
+        ["budgets_must_fit_the_cap: 9/10 > 17/20; reduce the budget of `a` in `top` from 9ms to 8.5ms (by 500us)"]
+    );
+    assert!(with("0", "10ms").is_empty());
+}
+
 /// What comes back at once leaves those of lower priority nothing; what is kept leaves less than what is not.
 #[test]
 fn what_budgets_above_leave_depends_on_how_they_come_back() {

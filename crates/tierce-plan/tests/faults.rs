@@ -91,7 +91,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 40] = [
+const ELSEWHERE: [&str; 41] = [
     "task_may_starve",      // tests/limits.rs, no fault but a warning
     "text_must_fit",        // 4 GiB
     "includes_must_be_few", // 64 files
@@ -105,6 +105,7 @@ const ELSEWHERE: [&str; 40] = [
     "throttle_cannot_change",
     "root_cpu_must_be_online",  // tests/limits.rs
     "budgets_must_fit_the_cpu", // tests/check.rs, and so on
+    "budgets_must_fit_the_cap",
     "budgets_must_fit_the_supply",
     "budgets_must_fit_every_window",
     "budget_must_pay_for_a_switch",

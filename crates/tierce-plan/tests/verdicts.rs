@@ -250,6 +250,12 @@ fn every_failure_is_explained() {
             servers("", &[half, half]),
             "would take 120 % of one CPU's time, and there is 100 %",
         ),
+        (
+            "budgets_must_fit_the_cap",
+            servers("", &[half])
+                .replace("policy = \"reservation\"", "policy = \"reservation\"\ncap = \"0.55\""),
+            "would take 60 % of one CPU's time, and its cap leaves them 55 %",
+        ),
         ("budgets_must_fit_the_supply", inner, "take 70 % of a CPU, but `in` gets only 60 % itself"),
         ("budgets_are_not_shown", late, "in some stretch of time that is less than what may be due"),
         (

@@ -6,13 +6,15 @@ use common::{budget, number, repository, weight, World, MS, NONE, US};
 use tierce_policy::{limits, policies, Error, Graph, ParamKind, TASK};
 
 /// Errors without a test of their name, and why.
-const ELSEWHERE: [(&str, &str); 7] = [
+const ELSEWHERE: [(&str, &str); 9] = [
     ("no_such_policy", "node_new gives no node: `none_instead_of_an_id`"),
     ("out_of_nodes", "node_new gives no node: `none_instead_of_an_id`"),
     ("not_a_parent", "no operation takes a node and an edge of it"),
     ("deadline_needs_hard_budget", "below a reservation: its rule 11"),
     ("recharge_needs_deadlines", "below a reservation: its rule 11"),
     ("sporadic_period_too_long", "below a reservation: its rule 11"),
+    ("utilisation_above_cap", "below a reservation: its rule 14"),
+    ("feedback_needs_hard_wall_time", "below a reservation: its rule 13"),
     ("still_running", "asks for a decision, which is a change: `still_running_until_decided`"),
 ];
 

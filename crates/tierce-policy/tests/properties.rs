@@ -102,12 +102,17 @@ fn servers(seed: u64, floor_us: u64, late_us: u64) -> Servers {
 
 /// Order and replenishment by number.
 fn servers_of([order, comes]: [u64; 2], seed: u64, floor_us: u64, late_us: u64) -> Servers {
+    servers_with([order, comes, 0, 0], seed, floor_us, late_us)
+}
+
+/// Order, replenishment, charge and gain by number.
+fn servers_with(params: [u64; 4], seed: u64, floor_us: u64, late_us: u64) -> Servers {
     let mut life = Life::new(1, seed);
     life.late_ns = late_us * US;
     life.graph.set_floor_ns(floor_us * US);
     life.graph.trace(true);
     let top = life.node("fixed-priority", NONE);
-    let rt = life.node("reservation", [order, comes, 0, 0]);
+    let rt = life.node("reservation", params);
     life.graph.root(0, top, 0).unwrap();
     life.graph.attach(top, rt, NONE, 0, false, 0).unwrap();
     let mut leaves = vec![];
@@ -117,7 +122,7 @@ fn servers_of([order, comes]: [u64; 2], seed: u64, floor_us: u64, late_us: u64) 
         let deadline = life.dice.within(most, period);
         let deadline = if life.dice.below(2) == 0 { period } else { deadline };
         let task = life.graph.node_new(TASK, 0, u64::MAX, NONE).unwrap();
-        let usual = [order, comes] == [0, 0];
+        let usual = [params[0], params[1], params[3]] == [0; 3];
         let (deadline, priority) = if usual { (deadline, 0) } else { (period, life.dice.below(3)) };
         let params = [most, period, deadline, priority];
         match life.graph.attach(rt, task, params, 0, false, 0) {
@@ -206,6 +211,10 @@ struct Account {
     charged_ns: i64,
     forgiven_ns: i64,
     dropped_ns: i64,
+    /// Stolen and not charged yet.
+    lost_ns: i64,
+    /// The budget under way.
+    of: i64,
 }
 
 impl Account {
@@ -224,19 +233,42 @@ impl Account {
 
 #[test]
 fn reservation_accounts_add_up() {
+    accounts_add_up([HARD_BY_DEADLINES, OWN, 0]);
+}
+
+#[test]
+fn reservation_wall_time_adds_up() {
+    accounts_add_up([HARD_BY_DEADLINES, WALL, 0]);
+    accounts_add_up([HARD_BY_DEADLINES, WALL, 1 << 19]);
+    accounts_add_up([HARD_BY_DEADLINES, WALL, 1 << 20]);
+}
+
+const HARD_BY_DEADLINES: u64 = 0;
+const OWN: u64 = 0;
+const WALL: u64 = 1;
+
+fn accounts_add_up([way, pays, gain]: [u64; 3]) {
     let kind = |name| event_kind(name);
-    let (throttle, replenish, charge, forgive) =
-        (kind("throttle"), kind("replenish"), kind("budget"), kind("forgive"));
+    let (throttle, replenish, charge, forgive, steals) =
+        (kind("throttle"), kind("replenish"), kind("budget"), kind("forgive"), kind("stolen"));
+    let mut corrected = 0;
     for (seed, floor_us, late_us, stolen) in
         [(21, 0, 0, 0), (22, 10, 300, 20), (23, 0, 20_000, 0), (24, 50, 9_000, 90)]
     {
         for seed in seed * 100..seed * 100 + 5 {
-            let mut servers = servers(seed, floor_us, late_us);
+            let mut servers = servers_with([way, way, pays, gain], seed, floor_us, late_us);
             let floor = servers.floor_ns as i64;
             let mut accounts = vec![Account::default(); 16];
-            let edges: Vec<u32> = servers.leaves.iter().map(|&(_, edge)| edge).collect();
+            let leaves = servers.leaves.clone();
+            let edges: Vec<u32> = leaves.iter().map(|&(_, edge)| edge).collect();
             let mut look = |graph: &mut Graph| {
                 for event in graph.take_events() {
+                    if event.kind == steals && pays == WALL {
+                        for (_, edge) in leaves.iter().filter(|&&(task, _)| task == event.a) {
+                            accounts[*edge as usize].lost_ns += event.value as i64;
+                        }
+                        continue;
+                    }
                     let Some(account) = accounts.get_mut(event.a as usize) else { continue };
                     if !edges.contains(&event.a)
                         || ![throttle, replenish, charge, forgive].contains(&event.kind)
@@ -244,18 +276,22 @@ fn reservation_accounts_add_up() {
                         continue;
                     }
                     let edge = graph.edge(event.a);
-                    let of = edge.param[0] as i64;
                     if event.kind == charge {
-                        let ran = (edge.supply_ns - account.supply_ns) as i64;
+                        let ran = (edge.supply_ns - account.supply_ns) as i64
+                            + std::mem::take(&mut account.lost_ns);
                         account.supply_ns = edge.supply_ns;
                         account.charged_ns += ran;
                         account.remaining_ns -= ran;
-                        account.forgive(of);
+                        account.forgive(account.of);
                         assert_eq!(account.remaining_ns, event.value as i64, "charged at {}", event.now_ns);
                     } else if event.kind == throttle {
                         account.spent = true;
                     } else if event.kind == replenish {
                         account.cut(if account.spent { floor } else { 0 });
+                        let of = edge.param[0] as i64;
+                        corrected += u32::from(account.of != 0 && account.of != of);
+                        account.of = of;
+                        account.forgive(of);
                         account.remaining_ns += of;
                         account.replenished_ns += of;
                         assert_eq!(
@@ -286,6 +322,7 @@ fn reservation_accounts_add_up() {
             servers.history(400, stolen, &mut look);
         }
     }
+    assert_eq!(corrected > 100, gain > 0, "{corrected} budgets were corrected");
 }
 
 /// Numbers of the ways of replenishment.

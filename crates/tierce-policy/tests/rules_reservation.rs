@@ -218,6 +218,20 @@ fn kind(order: &str, replenishment: &str) -> [u64; 8] {
     [of(0, order), of(1, replenishment), 0, 0, 0, 0, 0, 0]
 }
 
+/// Charge, gain and cap of a node with hard budgets by deadlines.
+fn paid(charge: &str, gain: &str, cap: &str) -> [u64; 8] {
+    let record = policies().iter().find(|policy| policy.name == "reservation").unwrap();
+    let of = |at: usize, word: &str| record.node_params[at].read(word).unwrap();
+    [0, 0, of(2, charge), of(3, gain), of(4, cap), 0, 0, 0]
+}
+
+/// Until `to` so much is stolen, and no timer fires.
+fn steal(w: &mut World, to: u64, stolen_ns: u64) {
+    w.now = to;
+    w.graph.event(0, w.now, stolen_ns);
+    w.rest();
+}
+
 /// Budget, period and priority.
 fn ranked(budget_ms: u64, period_ms: u64, priority: u64) -> [u64; 4] {
     [budget_ms * MS, period_ms * MS, period_ms * MS, priority]
@@ -449,6 +463,179 @@ fn reservation_rule_11_deadlines_below_periods_are_hard() {
         let task = w.free_task("a");
         w.try_under(top, task, params).unwrap();
     }
+}
+
+#[test]
+fn reservation_rule_12_who_pays_for_stolen_time() {
+    // 500 us are stolen in [0, 2): caught up with by 4.5, or lost
+    for (charge, remaining_us, supply_us, ends) in [("own", 2_500, 4_000, "4.5"), ("wall", 2_000, 3_500, "4")]
+    {
+        let (mut w, top) = World::one("reservation", paid(charge, "0", "0"));
+        let a = w.task(top, "a", budget(4 * MS, 20 * MS));
+        w.wake(a.task);
+        steal(&mut w, 2 * MS, 500 * US);
+        assert_eq!(w.remaining(a.edge), (remaining_us * US) as i64, "{charge}");
+        w.run(20 * MS);
+        assert_eq!(w.schedule(), format!("0 a, {ends} idle, 20 a"));
+        assert_eq!(w.supply(a.edge), supply_us * US);
+        // time of other classes is stolen, too; a budget can be lost as a whole, and more of it is debt
+        w.graph.outside(0, true, w.now);
+        w.now = 25 * MS;
+        w.graph.outside(0, false, w.now);
+        w.rest();
+        let lost = charge == "wall";
+        let left = if lost { -(MS as i64) } else { 4 * MS as i64 };
+        assert_eq!((w.remaining(a.edge), w.spent(a.edge), w.runs(0) == "a"), (left, lost, !lost));
+        w.run(40 * MS);
+        assert_eq!(w.remaining(a.edge), if lost { 3 } else { 4 } * MS as i64);
+    }
+    // whoever does not have the CPU loses nothing
+    let (mut w, top) = World::one("reservation", paid("wall", "0", "0"));
+    let a = w.task(top, "a", budget(4 * MS, 20 * MS));
+    let b = w.task(top, "b", budget(4 * MS, 40 * MS));
+    w.wake_all(&[a, b]);
+    steal(&mut w, 2 * MS, MS);
+    assert_eq!((w.remaining(a.edge), w.remaining(b.edge)), (2 * MS as i64, 4 * MS as i64));
+    // every way of replenishment, and at every level of the path
+    for replenishment in ["hard", "soft", "total-bandwidth", "periodic", "sporadic", "polling"] {
+        let (mut w, top) = World::one("reservation", NONE);
+        let mut params = kind("edf", replenishment);
+        params[2] = 1;
+        let inner = w.node("reservation", params);
+        let outer = w.under(top, inner, budget(8 * MS, 20 * MS));
+        let a = w.task(inner, "a", budget(4 * MS, 20 * MS));
+        w.wake(a.task);
+        steal(&mut w, 2 * MS, MS);
+        let found = (w.remaining(outer), w.remaining(a.edge));
+        assert_eq!(found, (7 * MS as i64, 2 * MS as i64), "{replenishment}");
+        // it blocks in the moment when what is left is stolen
+        steal(&mut w, 3 * MS, 0);
+        w.now = 5 * MS;
+        w.graph.taken(0, 2 * MS);
+        w.sleep(a.task);
+        w.wake(a.task);
+        let soft = ["soft", "total-bandwidth"].contains(&replenishment);
+        assert_eq!(w.spent(a.edge), !soft, "{replenishment}");
+    }
+}
+
+#[test]
+fn reservation_rule_13_a_budget_follows_what_was_stolen() {
+    // R = 4, G = 0.5, a child that always wants the CPU: 1 ms stolen of each budget, later nothing
+    let (mut w, top) = World::one("reservation", paid("wall", "0.5", "0"));
+    let a = w.task(top, "a", budget(4 * MS, 20 * MS));
+    w.wake(a.task);
+    let mut expected = vec![];
+    let (mut c, mut received) = (4_000_000, 0);
+    for period in 0..45u64 {
+        let begins = period * 20 * MS;
+        assert_eq!(w.remaining(a.edge), c, "C in period {period}");
+        let stolen = if period < 15 { MS } else { 0 };
+        steal(&mut w, begins + 500 * US, 0);
+        steal(&mut w, begins + 500 * US + stolen, stolen);
+        w.run(begins + 20 * MS);
+        let got = (w.supply(a.edge) - received) as i64;
+        received = w.supply(a.edge);
+        assert_eq!(got, c - stolen as i64, "P in period {period}");
+        // C + G (R - P), rounded towards where it would come to rest
+        let correction = 4_000_000 - got;
+        c += if correction > 0 { (correction + 1) / 2 } else { (correction - 1) / 2 };
+        expected.push(c);
+    }
+    assert_eq!(
+        (expected[0], expected[1], expected[14], expected[44]),
+        (4_500_000, 4_750_000, 4_999_970, 4_000_000)
+    );
+    // others and the cap leave 5 ms of the period; nothing winds up meanwhile
+    for (cap, other) in [("0", 15), ("0.9", 13)] {
+        let (mut w, top) = World::one("reservation", paid("wall", "1", cap));
+        let a = w.task(top, "a", budget(4 * MS, 20 * MS));
+        let b = w.task(top, "b", budget(other * MS, 20 * MS));
+        w.wake(a.task);
+        for period in 0..5u64 {
+            steal(&mut w, period * 20 * MS + 2 * MS, 2 * MS);
+            w.run((period + 1) * 20 * MS);
+            assert!(
+                (5 * MS - 20..=5 * MS).contains(&(w.remaining(a.edge) as u64)),
+                "{}",
+                w.remaining(a.edge)
+            );
+        }
+        let task = w.free_task("more");
+        let name = if cap == "0" { "utilisation_above_one" } else { "utilisation_above_cap" };
+        assert_eq!(w.try_under(top, task, budget(MS, 100 * MS)).unwrap_err().name(), name);
+        w.run(120 * MS);
+        assert_eq!(w.remaining(a.edge), 4 * MS as i64);
+        w.try_under(top, task, budget(MS, 100 * MS)).unwrap();
+        assert_eq!(w.supply(b.edge), 0);
+    }
+    // who did not want it all was not cheated: C stays, and goes back when nothing is stolen any more
+    let (mut w, top) = World::one("reservation", paid("wall", "1", "0"));
+    let a = w.task(top, "a", budget(4 * MS, 20 * MS));
+    for (period, stolen_us, amount_us) in
+        [(0, 0, 4_000), (1, 0, 4_000), (2, 600, 4_000), (3, 0, 4_600), (4, 0, 4_000)]
+    {
+        w.run(period * 30 * MS);
+        w.wake(a.task);
+        assert_eq!(w.remaining(a.edge), (amount_us * US) as i64, "{period}");
+        steal(&mut w, period * 30 * MS + MS, stolen_us * US);
+        w.sleep(a.task);
+    }
+    // a budget that is set anew begins with itself; debt of a larger one is no more than one of the smaller
+    let (mut w, top) = World::one("reservation", paid("wall", "1", "0"));
+    let a = w.task(top, "a", budget(4 * MS, 20 * MS));
+    w.wake(a.task);
+    steal(&mut w, 4 * MS, 3_500 * US);
+    w.run(20 * MS);
+    assert_eq!(w.remaining(a.edge), (7_500 * US) as i64);
+    w.overrun(35 * MS);
+    assert_eq!((w.remaining(a.edge), w.edge(a).forgiven_ns), (-(7_500 * US as i64), 0));
+    w.run(40 * MS);
+    assert_eq!((w.remaining(a.edge), w.spent(a.edge), w.edge(a).forgiven_ns), (0, true, 3_500 * US));
+    w.graph.set(a.edge, budget(5 * MS, 20 * MS), w.now).unwrap();
+    w.rest();
+    w.run(60 * MS);
+    assert_eq!(w.remaining(a.edge), 5 * MS as i64);
+    // what it does not go with
+    let mut soft = paid("wall", "0.5", "0");
+    soft[1] = 1;
+    for (params, edge) in [
+        (paid("own", "0.5", "0"), budget(2 * MS, 10 * MS)),
+        (soft, budget(2 * MS, 10 * MS)),
+        (paid("wall", "0.5", "0"), short(2, 8, 10)),
+    ] {
+        let (mut w, top) = World::one("reservation", params);
+        let task = w.free_task("a");
+        assert_eq!(w.try_under(top, task, edge).unwrap_err().name(), "feedback_needs_hard_wall_time");
+        assert_eq!((w.graph.node(top).children, w.graph.node(top).sum), (0, 0));
+    }
+}
+
+#[test]
+fn reservation_rule_14_no_more_than_the_cap() {
+    let (mut w, top) = World::one("reservation", paid("own", "0", "0.85"));
+    let a = w.task(top, "a", budget(8 * MS, 10 * MS));
+    let more = w.free_task("more");
+    let refused = |w: &mut World, ns, name: &str| {
+        assert_eq!(w.try_under(top, more, budget(ns, 10 * MS)).unwrap_err().name(), name);
+    };
+    refused(&mut w, 501 * US, "utilisation_above_cap");
+    refused(&mut w, 2_001 * US, "utilisation_above_one");
+    let b = w.task(top, "b", budget(500 * US, 10 * MS)); // exactly
+                                                         // a lower one turns nobody out: who is there can become smaller, not larger
+    w.graph.node_set(top, paid("own", "0", "0.5"), w.now).unwrap();
+    let set = |w: &mut World, edge, us| {
+        w.graph.set(edge, budget(us * US, 10 * MS), w.now).map_err(|error| error.name())
+    };
+    assert_eq!(set(&mut w, b.edge, 501), Err("utilisation_above_cap"));
+    assert_eq!(set(&mut w, b.edge, 500), Ok(()));
+    assert_eq!(set(&mut w, a.edge, 5_000), Ok(()));
+    assert_eq!(set(&mut w, a.edge, 4_500), Ok(()));
+    assert_eq!(set(&mut w, b.edge, 501), Err("utilisation_above_cap"));
+    // none
+    w.graph.node_set(top, paid("own", "0", "0"), w.now).unwrap();
+    assert_eq!(set(&mut w, b.edge, 5_500), Ok(()));
+    assert_eq!(set(&mut w, b.edge, 5_501), Err("utilisation_above_one"));
 }
 
 #[test]
