@@ -126,6 +126,7 @@ static inline bool policy_lose(u32 edge, u64 stolen_ns)
 #define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, pays = prefix##_lose(edge, stolen_ns))
 		TIERCE_POLICY_LIST(P, )
 #undef P
+		DISPATCH_END
 	}
 	return pays;
 }
@@ -855,7 +856,7 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
 		c->stolen_ns += stolen_ns;
 		elapsed -= stolen_ns;
 		port_trace(TIERCE_EV_stolen, cpu, c->task, 0, stolen_ns, now);
-		*lost = path_loses(cpu, stolen_ns);
+		*lost = S.loses && path_loses(cpu, stolen_ns);
 	}
 	if (!c->path_length) {
 		c->idle_ns += elapsed;
@@ -1567,7 +1568,8 @@ static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 	if (stolen_ns) {
 		port_record(TIERCE_OP_taken, cpu, 0, stolen_ns, now, 0, 0);
 		port_trace(TIERCE_EV_stolen, cpu, task, 0, stolen_ns, now);
-		path_loses(cpu, (u32)stolen_ns);
+		if (S.loses)
+			path_loses(cpu, (u32)stolen_ns);
 	}
 	c->charged_ns = now;
 	c->stolen_ns += (u32)stolen_ns;

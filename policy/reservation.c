@@ -141,6 +141,8 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 		x->reservation.first = 0;
 		x->reservation.second = 0;
 	}
+	if (variant & RESERVATION_WALL)
+		S.loses = 1;
 	if (variant & RESERVATION_FED) {
 		x->reservation.lost_ns = 0;
 		x->reservation.asked_ns = budget_ns;

@@ -302,6 +302,7 @@ struct tierce {
 	u32 cpus;
 	u32 shared_timer;    /* CPU that serves the shared domain's events: the lowest online one */
 	u64 shared_until_ns; /* when it will (under the shared lock) */
+	u32 loses;	     /* an edge has come that pays for what is stolen (and may be gone) */
 	u32 quiet;	     /* the port decides after every batch of its own accord: entries do not compare, they kick */
 	u64 begin_ns;	     /* of graph_init: accounting starts here */
 	u64 floor_ns;	     /* shortest timer worth arming */

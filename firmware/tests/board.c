@@ -627,17 +627,26 @@ static void __attribute__((noreturn)) costs(u64 begin, u32 switches, const char 
 static u32 others;
 static void yields_cost(void *argument)
 {
-	u64 begin = kernel_now();
-	u32 i, before = kernel_counts().switches, others_before = others;
+	u64 begin = kernel_now(), own;
+	u32 i, before, others_before;
 	if (!argument)
-		for (;;) {
+		for (;; others++) {
+			work(20);
 			thread_yield();
-			others++;
 		}
 	for (i = 0; i < ROUNDS; i++)
+		work(20);
+	own = kernel_now() - begin; /* of the loop itself: what a thread does before it yields again */
+	begin = kernel_now();
+	before = kernel_counts().switches;
+	others_before = others;
+	for (i = 0; i < ROUNDS; i++) {
+		work(20);
 		thread_yield();
+	}
 	HOLDS(kernel_counts().switches - before >= ROUNDS / 4, kernel_counts().switches, before); /* fair: not at each */
-	costs(begin, ROUNDS + others - others_before, argument);
+	i += others - others_before;
+	costs(begin + own * i / ROUNDS, i, argument);
 }
 static void wakes_cost(void *argument)
 {
