@@ -47,7 +47,7 @@ pub struct Chart<'a> {
     pub y: (&'a str, f64, f64, f64),
     /// What is drawn.
     pub lines: Vec<Line>,
-    /// A dot at each point.
+    /// A dot at each point, unless there are only two.
     pub dots: bool,
 }
 
@@ -83,7 +83,7 @@ impl Chart<'_> {
         let mut key = LEFT;
         for (name, colour, points) in &self.lines {
             let at: Vec<_> = points.iter().map(|point| (x(point.0), y(point.1))).collect();
-            if self.dots {
+            if self.dots && points.len() > 2 {
                 parts.extend(at.iter().map(|&at| Part::Dot { at, radius: 3.0, colour: *colour }));
             }
             parts.push(line(at, 1.6, *colour));

@@ -95,7 +95,13 @@ fn through(path: &Path) -> Result<()> {
 
 /// By the calls that a request leads to in the end.
 fn direct() -> Result<()> {
+    let mut took = Took::new();
+    let mut time = |name, begun: Instant| {
+        took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
+    };
+    let begun = Instant::now();
     let mut kernel = Kernel::load(Options { exercise: true, ..Options::default() })?;
+    time("load the policies", begun);
     let mut kernel_ops = &kernel;
     let (fixed_priority, reservation, fair) =
         (policy("fixed-priority"), policy("reservation"), policy("fair"));
@@ -112,10 +118,6 @@ fn direct() -> Result<()> {
     kernel.attach()?;
     let mut ops = &kernel;
 
-    let mut took = Took::new();
-    let mut time = |name, begun: Instant| {
-        took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
-    };
     let me = std::process::id();
     let ours = [ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?, ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?];
     for leaf in ours {
@@ -123,6 +125,9 @@ fn direct() -> Result<()> {
         ok(ops.attach(edge, [100, 0, 0, 0]))?;
     }
     for round in 0..ROUNDS {
+        let begun = Instant::now();
+        let _ = std::os::unix::process::parent_id();
+        time("a null system call", begun);
         let begun = Instant::now();
         kernel.exercise(0, 0, 0, 0)?;
         time("an empty syscall program", begun);
@@ -163,6 +168,9 @@ fn direct() -> Result<()> {
         spent += begun.elapsed();
         time("end a thread's reservation", Instant::now() - spent);
     }
+    let begun = Instant::now();
     kernel.detach();
+    drop(kernel);
+    time("unload the policies", begun);
     print(took)
 }
