@@ -93,13 +93,7 @@ static inline int eevdf_ripen(u32 node)
 /* It is the only one in the order. */
 static inline void eevdf_alone(node_t *n, u32 edge)
 {
-	link_t *link = link_at(edge);
-	link->key = eevdf_deadline(edge);
-	link->left = 0;
-	link->right = 0;
-	link->up = 0;
-	link->rank = 1;
-	n->order = edge;
+	n->order = heap_put(0, edge, eevdf_deadline(edge));
 }
 
 /* The order is not empty if anybody waits. */
