@@ -49,7 +49,8 @@ void __attribute__((noreturn)) kernel_run(const struct plan *plan);
 
 u64 kernel_now(void); /* from anywhere */
 
-/* Blocked until `ns`; not at all if that has passed. */
+/* Blocked until `ns`; not at all if that has passed. If it is so near that a switch there and back takes longer, or its way back was
+ * shorter than usual, it waits for the rest itself. */
 void thread_sleep_until(u64 ns);
 /* Blocked until somebody wakes it; not at all if somebody did since it waited last. */
 void thread_wait(void);

@@ -116,9 +116,9 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_SHUT	 32u  /* a WHEN_SPENT edge that is not enabled now */
 #define EDGE_ATTACHED	 64u  /* part of the graph */
 #define EDGE_PLAIN	 128u /* in a CPU's own tree, to a child that has no other parent: most edges, and the short ways */
-#define EDGE_NEXT	 1024u /* on the path being decided (inside one entry only) */
 #define EDGE_LOCAL	 256u /* restricted affinity: waits in the order of its home CPU only */
 #define EDGE_LEFT	 512u /* shared edge that its CPU has left but not returned yet: granted, but of no use to others */
+#define EDGE_NEXT	 1024u /* on the path being decided (inside one entry only) */
 #define EDGE_VARIANT	 2048u /* its policy treats it in one of its rarer ways */
 
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
@@ -440,6 +440,8 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   u8 u16 u32 u64 s32 s64 bool      fixed-width types
  *   TIERCE_NODES _EDGES _ROWS _CPUS  limits, ids included 0
  *   TIERCE_FN                        linkage of a function that crosses files
+ *   PORT_SHORT                       linkage of a function whose short ways should not be calls
+ *   PORT_USES(policy)                in each case of a dispatch, 0 in the default: unreachable if no plan of the port has that
  *   PORT_APART                       attribute of a static function that is kept out of its caller where registers are few
  *   PORT_ALIGNED                     attribute of the first large array, where offsets are cheaper to add when they are round
  *   S                                the state: an lvalue of struct tierce
