@@ -18,7 +18,7 @@
 #define ARENA_MARK 0x54494552434521ull
 
 enum tierce_news_kind {
-	NEWS_THREAD = 1, /* it may match something else now, or has left our class */
+	NEWS_THREAD = 1, /* it may match something else now, or has left our class; from bit 8 on: the leaf it begins with */
 	NEWS_EXEC,
 	NEWS_NAME,
 	NEWS_CPU,    /* one came or went */

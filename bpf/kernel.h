@@ -51,6 +51,7 @@ struct task_struct {
 	const struct cpumask *cpus_ptr;
 	struct sched_ext_entity scx;
 	char comm[16];
+	struct css_set *cgroups;
 };
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {

@@ -4,6 +4,7 @@
  *
  * A thread of the machine is a task (leaf) of the graph. Its life, all under the lock of its run queue:
  *
+ *   (newtask)  one that a member of a set starts is given a leaf like its parent's; the loader looks whether it matches
  *   enqueue    it waits with us: it gets a leaf below the default node if it has none (thread_join); custody; its leaf is
  *              requested
  *   dispatch   a CPU asks what to run: graph_decide; the thread goes from custody to the CPU's local queue
@@ -396,6 +397,42 @@ static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
 		leaf_at(leaf)->own = LEAF_DEFAULT;
 		leaf_at(leaf)->deadline_ns = SIDE.default_jobs;
 		port_trace(TIERCE_EV_attach, 0, edge, leaf, SIDE.default_node, now);
+	}
+	control_unlock();
+	return leaf;
+}
+
+#define LIKE_PARENTS 8 /* edges of a leaf that another can have as well */
+
+/* A leaf with edges like those of another one, 0 if it cannot have them. */
+static inline u32 leaf_like(u32 like, u64 now)
+{
+	u32 edge, leaf, copy = TIERCE_NONE, i, n;
+	control_lock();
+	edge = node_at(like)->first_parent;
+	for (i = 0; i < TIERCE_NODE_PARAMS; i++)
+		graph_stage(i, 0);
+	leaf = edge ? graph_node_new(TIERCE_TASK, 1, node_at(like)->allowed) : TIERCE_NONE;
+	if (leaf) {
+		leaf_at(leaf)->own = LEAF_MEMBER;
+		leaf_at(leaf)->deadline_ns = leaf_at(like)->deadline_ns;
+	}
+	for (n = ZERO; leaf && edge && n < LIKE_PARENTS && CAN_LOOP; n++) {
+		for (i = 0; i < TIERCE_PARAMS; i++)
+			graph_stage(i, edge_at(edge)->param[i]);
+		copy = graph_edge_new(edge_at(edge)->parent, leaf, edge_at(edge)->rank, edge_at(edge)->flags & EDGE_WHEN_SPENT);
+		if (!copy || graph_attach(copy, now))
+			break;
+		port_trace(TIERCE_EV_attach, 0, copy, leaf, edge_at(edge)->parent, now);
+		edge = edge_at(edge)->next_parent;
+		copy = TIERCE_NONE;
+	}
+	if (leaf && edge) { /* not all of them: the loader takes it apart */
+		if (copy)
+			graph_detach(copy, now);
+		leaf_at(leaf)->dead = 1;
+		__sync_fetch_and_add(&SIDE.dead, 1);
+		leaf = TIERCE_NONE;
 	}
 	control_unlock();
 	return leaf;
@@ -1383,10 +1420,24 @@ struct sched_ext_ops tierce_ops = {
     .name = "tierce",
 };
 
+/* Who comes from a member of a set is one, too, before anybody has looked: nearly always it matches the same. */
 SEC("tp_btf/task_newtask")
 int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 {
-	return tell(NEWS_THREAD, p->pid);
+	struct task_struct *parent = bpf_get_current_task_btf();
+	struct thread *from = thread_of(parent), *t = thread_of(p);
+	u32 like = from ? from->leaf : TIERCE_NONE, leaf = TIERCE_NONE;
+	unsigned long flags;
+	if (t && like && leaf_at(like)->own == LEAF_MEMBER && !from->next && p->cgroups == parent->cgroups && pool_has_room()) {
+		bpf_local_irq_save(&flags);
+		leaf = leaf_like(like, now_ns());
+		if (leaf && __sync_val_compare_and_swap(&t->next, TIERCE_NONE, leaf)) { /* the loader has seen it already */
+			leaf_drop(leaf);
+			leaf = TIERCE_NONE;
+		}
+		bpf_local_irq_restore(&flags);
+	}
+	return tell(NEWS_THREAD | leaf << 8, p->pid);
 }
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tierce_exec, struct task_struct *p)

@@ -60,6 +60,15 @@ echo "$two" >/sys/fs/cgroup/work/inner/cgroup.procs
 watch group
 echo "$two" >/sys/fs/cgroup/other/cgroup.procs
 watch left
+# Programs that one there starts are there from their first moment, however short they live.
+(
+	echo 0 >/sys/fs/cgroup/work/cgroup.procs
+	while :; do head -c 50000 /dev/zero | cksum >/dev/null; done
+) &
+forks=$!
+sleep 0.5
+watch forks
+kill "$forks"
 ctl rematch set group --match cgroup=other
 ctl joined list
 ctl not-empty destroy group

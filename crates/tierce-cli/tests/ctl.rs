@@ -129,6 +129,7 @@ fn threads_get_what_operations_say() {
     near("not in the default node", of("group", "rest", &is_two), 0, 0);
     near("out of the cgroup", of("left", "group", &is_two), 0, 0);
     assert!(of("left", "rest", &is_two) > 20_000);
+    near("those who come from it", of("forks", "rt", &named("group")), 100_000, 4_000);
     let pair = |part: &Value| part["set"] == "pair";
     let (moved, stayed) = (of("moved", "batch", &pair), of("moved", "rest", &is_two));
     assert!(of("moved", "rest", &pair) == 0 && moved > 10_000, "{moved}");
@@ -139,7 +140,7 @@ fn threads_get_what_operations_say() {
     let (one_turns, two_turns) = (of("turns", "turns", &is_one), of("turns", "turns", &is_two));
     near("turns", one_turns, two_turns, 10_000);
     assert!(one_turns > 50_000 && of("turns", "rest", &is_one) == 0, "{one_turns}");
-    for scenario in ["reserved", "larger", "group", "left", "moved", "turns"] {
+    for scenario in ["reserved", "larger", "group", "left", "forks", "moved", "turns"] {
         near(scenario, of(scenario, "rt", &named("steady")), 200_000, 10_000);
     }
     let is_there = |scenario: &str, name: &str| {

@@ -1,10 +1,12 @@
 //! A new plan for a running one: tried on a copy of the graph, then done.
 
+use crate::host::{self, Unreadable};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
 use crate::threads;
 use anyhow::{bail, Context, Result};
 use std::collections::{HashMap, HashSet};
+use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{Change, Child, Difference, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition};
@@ -30,6 +32,9 @@ pub enum NotApplied {
     /// The engine refuses a step.
     #[error("{0}")]
     Refused(#[from] Refused),
+    /// This machine cannot have it.
+    #[error("{}", .0.message)]
+    Host(#[from] Unreadable),
 }
 
 impl NotApplied {
@@ -39,6 +44,7 @@ impl NotApplied {
             NotApplied::Fixed(fixed) => fixed.first().map_or("not_applied", |fixed| fixed.rule),
             NotApplied::Refused(Refused { why: Refusal::Engine(error), .. }) => error.name(),
             NotApplied::Refused(_) => "not_applied",
+            NotApplied::Host(why) => why.rule,
         }
     }
 }
@@ -185,6 +191,9 @@ impl Live {
             Ok(change) => change,
             Err(fixed) => return Ok(Err(NotApplied::Fixed(fixed))),
         };
+        if let Err(why) = host::check_cpusets(new, Path::new("/")) {
+            return Ok(Err(why.into()));
+        }
         let (mut trial, ids) = Trial::new(self.plan())?;
         for (target, leaf) in self.targets() {
             if let Child::Set(set) = target {

@@ -3,10 +3,11 @@
 //! Kernel threads of SCHED_FIFO (migration, watchdogs, threaded interrupts) are on every machine. They have no bound that
 //! could be read, and are told with the time they took since they began, but not subtracted.
 
+use crate::apply::Trial;
 use crate::doctor::cpu_list;
 use crate::threads::{Class, Live, Proc};
 use std::path::Path;
-use tierce_plan::{show_time, Above, Reserved};
+use tierce_plan::{show_time, Above, Child, Plan, Reserved};
 
 /// Ticks per second in /proc/TID/stat (USER_HZ).
 const TICKS: u64 = 100;
@@ -20,7 +21,7 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-/// What could not be read.
+/// What could not be read, or keeps a plan from this machine.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {message}")]
 pub struct Unreadable {
@@ -130,6 +131,56 @@ pub fn read(root: &Path) -> Result<Found, Unreadable> {
         group.truncate(group.rfind('/').unwrap_or(0));
     }
     Ok(Found { above, notes })
+}
+
+/// Whether who is in a cgroup that the plan names may run where its entry is: its `cpuset` has a CPU that leads there. Cgroups
+/// that are not there (yet), and patterns with wildcards, are not looked at.
+pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), Unreadable> {
+    let mut trial = None;
+    for entry in &plan.entries {
+        let paths = entry.any.iter().filter_map(|matcher| matcher.cgroup.as_ref());
+        for path in paths.map(|glob| glob.as_str().trim_end_matches("/**")) {
+            let file = root.join("sys/fs/cgroup").join(path).join("cpuset.cpus.effective");
+            let list = std::fs::read_to_string(file).ok().and_then(|text| cpu_list(text.trim()));
+            let Some(list) = list.filter(|list| !list.is_empty()) else { continue };
+            let Some((trial, ids)) = trial.get_or_insert_with(|| Trial::new(plan).ok()) else {
+                return Ok(());
+            };
+            let of = |node: u32| trial.graph.node(node).cpus;
+            let (leads, affinity) = match entry.target {
+                Child::Task(task) => (of(ids.tasks[task]), plan.tasks[task].affinity),
+                Child::Set(set) => {
+                    let set = &plan.sets[set];
+                    let above = set.under.iter().map(|edge| of(ids.nodes[edge.parent]));
+                    (above.fold(0, |cpus, more| cpus | more), set.affinity)
+                }
+                Child::Node(_) => continue,
+            };
+            let reach = leads & affinity.unwrap_or(u64::MAX);
+            if list.iter().all(|cpu| *cpu >= 64 || reach >> cpu & 1 == 0) {
+                let name = plan.child_name(entry.target);
+                let (its, ours) = (cpus(mask(&list)), cpus(reach));
+                return refuse(
+                    "cpuset_must_meet_the_node",
+                    format!(
+                        "{}: `{name}` takes in the cgroup `{path}`, which may run on {its} only (cpuset.cpus), \
+                         and what leads to `{name}` is {ours}",
+                        plan.sources.place(entry.spot)
+                    ),
+                );
+            }
+        }
+    }
+    Ok(())
+}
+
+fn mask(list: &[u32]) -> u64 {
+    list.iter().filter(|cpu| **cpu < 64).fold(0, |mask, cpu| mask | 1 << cpu)
+}
+
+fn cpus(mask: u64) -> String {
+    let list: Vec<_> = (0..64).filter(|cpu| mask >> cpu & 1 != 0).map(|cpu| cpu.to_string()).collect();
+    format!("CPU {}", list.join(", "))
 }
 
 /// A deadline thread: the kernel tells runtime and deadline (in /proc/TID/sched), which is at most the period.

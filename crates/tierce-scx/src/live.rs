@@ -1,19 +1,23 @@
 //! A plan, enforced: its graph in the kernel, its threads bound to it.
 
 use crate::dry_run;
+use crate::host;
 use crate::kernel::{Kernel, Options, Pools};
 use crate::object::Ring;
 use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
 use std::collections::HashMap;
+use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 use tierce_plan::{Child, Ids, Members, Plan, Thread};
-use tierce_policy::{Control, TASK};
+use tierce_policy::{raw, Control, TASK};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
-/// NEWS_CPU of bpf/control.h: a CPU came or went.
+/// NEWS_THREAD of bpf/control.h: a thread is new, or may match something else.
+const NEWS_THREAD: u32 = 1;
+/// NEWS_CPU: a CPU came or went.
 const NEWS_CPU: u32 = 4;
 /// NEWS_BACK: a thread that had lost its place may have it again.
 const NEWS_BACK: u32 = 5;
@@ -114,6 +118,7 @@ pub fn now_ns() -> u64 {
 impl Live {
     /// Load, build, attach, bind the threads there are.
     pub fn start(plan: Plan, options: Options) -> Result<Live> {
+        host::check_cpusets(&plan, Path::new("/"))?;
         Live::enforce(plan, Kernel::load(options)?)
     }
 
@@ -330,6 +335,41 @@ impl Live {
         Ok(())
     }
 
+    /// A thread has begun with a leaf like its parent's: it stays there if that is what it matches.
+    fn match_born(&mut self, tid: u32, leaf: u32) -> Result<()> {
+        let Some(live) = Proc::default().look(tid) else { return Ok(()) };
+        let Some(entry) = self.plan.entry_of(&live.thread) else {
+            self.kernel.bind(tid, 0, false)?;
+            let _ = threads::requeue(tid);
+            return Ok(());
+        };
+        let has_it = [0, tid].contains(&self.kernel.leaf(leaf).pid);
+        if has_it && self.is_member(leaf, self.plan.entries[entry].target) {
+            self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone
+            self.bound.insert(tid, Bound { entry, leaf, before: (0, 0) });
+            return Ok(());
+        }
+        self.match_thread(tid)
+    }
+
+    /// Has the leaf the edges of this set?
+    fn is_member(&self, leaf: u32, target: Child) -> bool {
+        let Child::Set(set) = target else { return false };
+        let mut edge = self.kernel.node(leaf).first_parent;
+        for wanted in &self.plan.sets[set].under {
+            let has = self.kernel.edge(edge);
+            let same = has.parent == self.ids.nodes[wanted.parent]
+                && has.param == wanted.params
+                && has.rank == wanted.rank
+                && (has.flags & raw::EDGE_WHEN_SPENT != 0) == wanted.when_spent;
+            if edge == 0 || !same {
+                return false;
+            }
+            edge = has.next_parent;
+        }
+        edge == 0
+    }
+
     /// Give a thread the leaf that its entry says; why not, if it does not get one.
     fn place(&mut self, thread: &Thread, entry: usize) -> Result<Result<u32, String>> {
         let gone = Ok(Err(GONE.to_string()));
@@ -417,6 +457,7 @@ impl Live {
             for (kind, id) in news {
                 match kind & 0xff {
                     NEWS_CPU => cpus = true,
+                    NEWS_THREAD if kind >> 8 != 0 => self.match_born(id, kind >> 8)?,
                     NEWS_PROCESS => threads::of(id).into_iter().try_for_each(|tid| self.match_thread(tid))?,
                     NEWS_LOST if kind >> 8 != 0 => self.lost_place(id, tierce_policy::Error(kind >> 8)),
                     NEWS_BACK | NEWS_LOST => {

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 use tierce_plan::Reserved;
-use tierce_scx::host::{read, Found};
+use tierce_scx::host::{check_cpusets, read, Found};
 
 struct Machine(PathBuf);
 
@@ -145,4 +145,33 @@ fn this_machine_can_be_read() {
     let found = read(std::path::Path::new("/")).unwrap();
     assert!(!found.above.online.is_empty());
     found.above.online.iter().for_each(|cpu| println!("{}", found.above.left(*cpu).because));
+}
+
+/// A container, the CPUs of its cgroup, and those that lead to its node.
+#[test]
+fn a_cgroup_needs_a_cpu_that_leads_to_its_node() {
+    let plan = |entry: &str| {
+        let text = format!(
+            "[machine]\ncpus = 2\n[node.top]\npolicy = \"fair\"\nper_cpu = true\n[node.web]\npolicy = \"fair\"\n\
+             under.top = {{ cpu = 0 }}\n[node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = {{}}\n{entry}"
+        );
+        tierce_plan::Plan::parse(&text, "web.toml").unwrap_or_else(|why| panic!("{why}"))
+    };
+    let set = "[tasks.shop]\nunder.web = {}\nmatch = [{ cgroup = \"web\" }, { cgroup = \"web/**\" }]\n";
+    let pinned = "[task.shop]\nunder.rest = {}\naffinity = [0]\nmatch = { cgroup = \"web\" }\n";
+    for (name, entry) in [("set", set), ("task", pinned)] {
+        let (machine, plan) = (Machine::new(&format!("cpuset-{name}")), plan(entry));
+        check_cpusets(&plan, &machine.0).unwrap(); // there is no such cgroup
+        for (cpus, fits) in [("0-1", true), ("0", true), ("", true), ("1", false), ("1,64-70", false)] {
+            machine.write("sys/fs/cgroup/web/cpuset.cpus.effective", &format!("{cpus}\n"));
+            let result = check_cpusets(&plan, &machine.0);
+            assert_eq!(result.is_ok(), fits, "{name}, {cpus}: {result:?}");
+            if let Err(why) = result {
+                assert_eq!(why.rule, "cpuset_must_meet_the_node");
+                let says = "`shop` takes in the cgroup `web`, which may run on CPU 1 only (cpuset.cpus), and what leads to \
+                            `shop` is CPU 0";
+                assert!(why.message.contains(says), "{why}");
+            }
+        }
+    }
 }
