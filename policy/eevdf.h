@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * fair with order = "eevdf": earliest eligible virtual deadline first.
+ * fair with order = "eevdf": earliest eligible virtual deadline first; and with order = "stride", which is the same but for
+ * that everybody is eligible, and first by tag.
  *
  * Virtual time advances by the CPU time of the node / the weight of those that share it, and each child's start tag by its
  * own CPU time / weight, both exactly: what a division leaves over is kept. Tag and clock tell what a child is owed:
@@ -10,6 +11,9 @@
  * of `later` waits in `order` instead, so that there is always one to be picked. `ahead` has who sleeps with a tag that the
  * clock has not reached: its weight counts until then, or it would leave its debt to the others. A child is in one heap at
  * a time. At most EEVDF_MOVES children change heaps in one operation; each has had a quantum since it did last.
+ *
+ * stride: all are in `order`, nobody sleeps in `ahead`. Who sleeps has in its tag, counted from FAIR_BEGIN, what that was
+ * beyond the clock.
  */
 #ifndef TIERCE_EEVDF_H
 #define TIERCE_EEVDF_H
@@ -19,18 +23,29 @@
 #define EEVDF_UNIT  10 /* tags count 2^-10 ns per unit of weight */
 #define EEVDF_MOVES 64
 
+static inline bool is_stride(const node_t *n)
+{
+	return n->param[FAIR_ORDER] == FAIR_STRIDE;
+}
+
 static inline bool eevdf_is_eligible(u32 edge, u64 clock)
 {
-	return edge_at(edge)->fair.quantum_ns > 0 || edge_at(edge)->fair.tag <= clock;
+	return edge_at(edge)->fair.quantum_ns > 0 || edge_at(edge)->fair.tag <= clock || is_stride(parent_of(edge));
+}
+
+/* A quantum in virtual time of this edge. */
+static inline u64 eevdf_stride(u32 edge)
+{
+	return (parent_of(edge)->param[FAIR_QUANTUM] << EEVDF_UNIT) / edge_at(edge)->fair.counted;
 }
 
 /* Of the quantum that is under way, or of the next one. */
 static inline u64 eevdf_deadline(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	if (x->fair.quantum_ns > 0)
-		return x->fair.begin;
-	return x->fair.tag + (parent_of(edge)->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->fair.counted;
+	if (is_stride(parent_of(edge)))
+		return x->fair.tag;
+	return x->fair.quantum_ns > 0 ? x->fair.begin : x->fair.tag + eevdf_stride(edge);
 }
 
 static inline bool eevdf_earlier(u32 a, u32 b, u64 clock)
@@ -141,7 +156,7 @@ static inline void eevdf_advance(node_t *n, u64 ran_ns)
 /* Virtual time is at least that: nobody was eligible before. */
 static inline void eevdf_reaches(node_t *n, u64 tag)
 {
-	if (n->clock >= tag)
+	if (n->clock >= tag || is_stride(n))
 		return;
 	n->clock = tag;
 	n->share.fraction = 0;
@@ -175,7 +190,7 @@ static inline void eevdf_goes_on(u32 edge, u64 tag, u64 rest_ns)
 	node_t *n = parent_of(edge);
 	x->fair.begin = tag + (rest_ns << EEVDF_UNIT) / x->fair.counted;
 	x->fair.quantum_ns = (s64)rest_ns;
-	eevdf_reaches(n, x->fair.begin - (n->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->fair.counted);
+	eevdf_reaches(n, x->fair.begin - eevdf_stride(edge));
 }
 
 TIERCE_FN int eevdf_charge(u32 edge, u64 ran_ns)
@@ -231,7 +246,9 @@ TIERCE_FN int eevdf_count(u32 edge, u32 why)
 		return 0;
 	x->fair.counted = x->param[FAIR_WEIGHT];
 	n->share.weight += x->fair.counted;
-	if (x->fair.tag < n->clock) {
+	if (is_stride(n)) {
+		x->fair.tag += n->clock - FAIR_BEGIN;
+	} else if (x->fair.tag < n->clock) {
 		x->fair.tag = n->clock;
 		x->fair.fraction = 0;
 	}
@@ -248,6 +265,25 @@ static inline void eevdf_request(u32 edge, u32 why, u64 now)
 	eevdf_wait(edge);
 }
 
+/* A new child comes as one that has just had a quantum. */
+static inline void stride_new(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	x->fair.tag = FAIR_BEGIN + (parent_of(edge)->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->param[FAIR_WEIGHT];
+}
+
+/* What a child that sleeps is beyond the clock, or behind it: at most a quantum. */
+static inline void stride_keep(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	u64 clock = parent_of(edge)->clock, most = eevdf_stride(edge);
+	if (x->fair.tag > clock + most)
+		x->fair.tag = clock + most;
+	if (x->fair.tag < clock - most)
+		x->fair.tag = clock - most;
+	x->fair.tag -= clock - FAIR_BEGIN;
+}
+
 /* A child has lost the CPU or wants none any more; one that is moved does so again at once. */
 TIERCE_FN int eevdf_leaves(u32 edge, u32 why)
 {
@@ -256,7 +292,9 @@ TIERCE_FN int eevdf_leaves(u32 edge, u32 why)
 	eevdf_unlink(edge);
 	if (why == TIERCE_OUTRANKED || why == TIERCE_MOVED)
 		return 0;
-	if (x->fair.tag > n->clock)
+	if (is_stride(n))
+		stride_keep(edge);
+	if (x->fair.tag > n->clock && !is_stride(n))
 		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag);
 	else
 		eevdf_uncount(edge);
@@ -280,21 +318,23 @@ TIERCE_FN int eevdf_grant(u32 edge)
 }
 
 /* A new weight: what the child is owed stays the same. */
-static inline void eevdf_weigh(u32 edge, u64 weight)
+static inline void eevdf_weigh(u32 edge, u64 was, u64 weight)
 {
 	edge_t *x = edge_at(edge);
 	node_t *n = parent_of(edge);
-	u64 was = x->fair.counted, deadline = eevdf_deadline(edge);
+	u64 clock = x->fair.counted ? n->clock : FAIR_BEGIN, deadline = eevdf_deadline(edge);
 	bool ahead = link_at(edge)->rank != 0;
 	if (ahead)
 		eevdf_unlink(edge);
-	n->share.weight += weight - was;
-	x->fair.counted = weight;
+	if (x->fair.counted) {
+		n->share.weight += weight - was;
+		x->fair.counted = weight;
+	}
 	deadline = deadline > x->fair.tag ? deadline - x->fair.tag : 0;
-	if (x->fair.tag > n->clock)
-		x->fair.tag = n->clock + (x->fair.tag - n->clock) * was / weight;
+	if (x->fair.tag > clock)
+		x->fair.tag = clock + (x->fair.tag - clock) * was / weight;
 	else
-		x->fair.tag = n->clock - (n->clock - x->fair.tag) * was / weight;
+		x->fair.tag = clock - (clock - x->fair.tag) * was / weight;
 	x->fair.begin = x->fair.tag + deadline * was / weight;
 	x->fair.fraction = 0;
 	if (ahead)

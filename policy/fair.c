@@ -24,24 +24,31 @@
  *      least tag is, and virtual time moves on to it.
  *   6. eevdf: who wants the CPU counts. One that sleeps ahead of its share goes on to count until virtual time has reached
  *      its tag; one that sleeps behind gives up what it was owed. A new weight keeps what a child is owed, in CPU time.
+ *   7. With order = "stride" the least tag (pass) is picked once the running child's quantum is used, ties to the lower edge
+ *      id. Virtual time (the global pass) advances by time / the weight of those that want the CPU.
+ *   8. stride: a child that stops wanting the CPU keeps what its tag is beyond virtual time or behind it, up to a quantum of
+ *      its own CPU time either way, and comes back as far from it; a new one begins a quantum beyond. A new weight keeps
+ *      that, in CPU time.
  * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length;
- * eevdf: warp, and nodes that several CPUs reach.
+ * eevdf, stride: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
  * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996). eevdf:
- * lag = (virtual time - tag) * weight stays within a quantum on either side, whoever comes and goes.
- * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); eevdf from Stoica & Abdel-Wahab 1996; HLS appendix C with its repairs: remainders kept,
- * virtual time does not restart, no division by a share of 0.
+ * lag = (virtual time - tag) * weight stays within a quantum on either side, whoever comes and goes. stride: the same bound
+ * between two children as start tags.
+ * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); eevdf from Stoica & Abdel-Wahab 1996; stride from
+ * Waldspurger & Weihl 1995; HLS appendix C with its repairs: remainders kept, virtual time does not restart, no division by a
+ * share of 0.
  */
 #include "service.h"
 
 enum { FAIR_QUANTUM, FAIR_ORDER }; /* node parameters */
 enum { FAIR_WEIGHT, FAIR_WARP };   /* edge parameters */
-enum { FAIR_START_TAG, FAIR_EEVDF };
-
-#include "eevdf.h"
+enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE };
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */
+
+#include "eevdf.h"
 
 static inline u64 fair_key(u32 edge)
 {
@@ -67,14 +74,14 @@ TIERCE_FN int fair_init(u32 node)
 TIERCE_FN int fair_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u64 order = parent_of(edge)->param[FAIR_ORDER];
+	u64 order = parent_of(edge)->param[FAIR_ORDER], was = x->param[FAIR_WEIGHT];
 	if (order != FAIR_START_TAG && AT(S.stage, FAIR_WARP))
 		return TIERCE_E_warp_needs_start_tags;
 	x->param[FAIR_WEIGHT] = AT(S.stage, FAIR_WEIGHT);
 	x->param[FAIR_WARP] = AT(S.stage, FAIR_WARP);
-	if (order == FAIR_EEVDF) {
-		if (x->fair.counted)
-			eevdf_weigh(edge, x->param[FAIR_WEIGHT]);
+	if (order != FAIR_START_TAG) {
+		if (x->fair.counted || order == FAIR_STRIDE)
+			eevdf_weigh(edge, was, x->param[FAIR_WEIGHT]);
 		return TIERCE_OK;
 	}
 	x->fair.inverse = (1ull << 32) / x->param[FAIR_WEIGHT];
@@ -86,18 +93,23 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 
 TIERCE_FN int fair_attach(u32 edge, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF && parent_of(edge)->domain == TIERCE_SHARED)
+	u64 order = parent_of(edge)->param[FAIR_ORDER];
+	int error;
+	if (order != FAIR_START_TAG && parent_of(edge)->domain == TIERCE_SHARED)
 		return TIERCE_E_several_cpus_in_order;
 	edge_at(edge)->fair.tag = 0;
 	edge_at(edge)->fair.inverse = 0;
 	edge_at(edge)->fair.fraction = 0;
 	edge_at(edge)->fair.quantum_ns = 0;
-	return fair_set(edge, now);
+	error = fair_set(edge, now);
+	if (order == FAIR_STRIDE && !error)
+		stride_new(edge);
+	return error;
 }
 
 TIERCE_FN int fair_detach(u32 edge)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF) {
+	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG) {
 		eevdf_unlink(edge);
 		eevdf_uncount(edge);
 	}
@@ -165,7 +177,7 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
-	if (node->param[FAIR_ORDER] == FAIR_EEVDF) {
+	if (node->param[FAIR_ORDER] != FAIR_START_TAG) {
 		eevdf_request(edge, why, now);
 		return;
 	}
@@ -183,7 +195,7 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 
 static inline void fair_release(u32 edge, u32 why, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF)
+	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
 		eevdf_leave(edge, why);
 	else
 		order_remove(edge);
@@ -198,14 +210,14 @@ static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (edge_at(running)->fair.quantum_ns > 0)
 		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
-	if (node_at(node)->param[FAIR_ORDER] == FAIR_EEVDF)
+	if (node_at(node)->param[FAIR_ORDER] != FAIR_START_TAG)
 		return eevdf_pick(node, first, running);
 	return fair_earlier(first, running) ? first : running;
 }
 
 static inline void fair_grant(u32 edge, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF)
+	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
 		eevdf_grant(edge);
 	else if (edge_at(edge)->fair.quantum_ns <= 0)
 		fair_quantum_begin(edge);
@@ -213,7 +225,7 @@ static inline void fair_grant(u32 edge, u64 now)
 
 static inline void fair_revoke(u32 edge, u32 why, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF)
+	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
 		eevdf_leave(edge, why);
 	else if (why == TIERCE_OUTRANKED)
 		order_insert(edge, fair_key(edge));
@@ -227,7 +239,7 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 	node_t *node = node_at(x->parent);
 	u64 tag;
 
-	if (node->param[FAIR_ORDER] == FAIR_EEVDF) {
+	if (node->param[FAIR_ORDER] != FAIR_START_TAG) {
 		eevdf_charge(edge, ran_ns);
 		return false;
 	}

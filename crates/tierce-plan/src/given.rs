@@ -5,7 +5,8 @@
 //! - `reservation` gives RESBH budget period to each: on a whole CPU when its law holds (sums and windows), below anything
 //!   else when the demand of its budgets fits what that is sure to supply.
 //! - `fair` is start-time fair queuing: PSBE by the tight form of equation 5.2, as long as the number of its children is
-//!   known; with warp only PS. With `order = "eevdf"` it is PSBE by a bound that knows nothing of that number.
+//!   known; with warp only PS. With `order = "eevdf"` it is PSBE by a bound that knows nothing of that number; other orders
+//!   give PS, as in Table 5.1.
 //! - `round-robin` on a whole CPU gives a quantum in every turn of all children.
 //! - `time-sharing` on a whole CPU gives a quantum to who has used none for `starvation`, after the others in that state.
 //! - `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
@@ -397,9 +398,13 @@ pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>, order: 
     }
     let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
     let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
-    // With warp the error is not bounded; what is left is the share.
+    // What is left where the error is not bounded is the share.
+    let unbounded = match order {
+        "stride" => Some(("stride", "with strides the error is not bounded")),
+        _ => warped.then_some(("warp", "with warp the error is not bounded")),
+    };
     let supply = received.iter().enumerate().find_map(|(place, promise)| {
-        let supply = if warped {
+        let supply = if unbounded.is_some() {
             Guarantee::ps(promise.guarantee.share())
         } else {
             Some(promise.guarantee.clone()).filter(|guarantee| guarantee.kind() != Kind::Null)
@@ -425,14 +430,14 @@ pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>, order: 
     };
     match children {
         Ok(children) => {
-            let with = if warped { " (with warp the error is not bounded)" } else { "" };
+            let with = unbounded.map(|(_, why)| format!(" ({why})")).unwrap_or_default();
             let because = format!("`{name}` shares {supply} by {}{with}", children.rule);
-            let from_supply: Vec<_> = if supply == received[place].guarantee {
-                Vec::new()
-            } else {
-                let (from, to) = (vec![received[place].guarantee.clone()], supply.clone());
-                let because = "with warp the error is not bounded".to_string();
-                vec![Step { from, to, rule: "warp", formula: "PS s".into(), because }]
+            let from_supply: Vec<_> = match unbounded {
+                Some((rule, why)) if supply != received[place].guarantee => {
+                    let (from, to) = (vec![received[place].guarantee.clone()], supply.clone());
+                    vec![Step { from, to, rule, formula: "PS s".into(), because: why.into() }]
+                }
+                _ => Vec::new(),
             };
             let each = children.guarantees.iter().enumerate().zip(edges).map(|((child, guarantee), edge)| {
                 let guarantee = guarantee.clone();

@@ -19,11 +19,11 @@ pub fn order(plan: &Plan, node: usize) -> &'static str {
 pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     for (index, node) in plan.nodes.iter().enumerate() {
         let order = order(plan, index);
-        if order == "eevdf" && shape.shared(index) {
+        if matches!(order, "eevdf" | "stride") && shape.shared(index) {
             let message = format!("several CPUs reach `{}`, whose order is for one", node.name);
             let (cpus, hint) = (shape.reach[index].count_ones(), "order = \"start-tag\"");
             faults
-                .push(Fault::new("eevdf_needs_one_cpu", node.spot, message).value(cpus).bound(1).hint(hint));
+                .push(Fault::new("order_needs_one_cpu", node.spot, message).value(cpus).bound(1).hint(hint));
         }
     }
     for edge in &plan.edges {

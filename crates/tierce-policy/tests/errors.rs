@@ -485,13 +485,15 @@ fn ranks_above_inner_head() {
 
 #[test]
 fn several_cpus_in_order() {
-    let (mut w, roots) = two();
-    let node = w.node("fair", [MS, 1, 0, 0]);
-    for root in roots {
-        w.graph.attach(root, node, NONE, 0, false, 0).unwrap();
+    for order in [1, 2] {
+        let (mut w, roots) = two();
+        let node = w.node("fair", [MS, order, 0, 0]);
+        for root in roots {
+            w.graph.attach(root, node, NONE, 0, false, 0).unwrap();
+        }
+        let a = task(&mut w, u64::MAX);
+        refused(&mut w, "several_cpus_in_order", |g| g.attach(node, a, weight(100, 0), 0, false, 0));
     }
-    let a = task(&mut w, u64::MAX);
-    refused(&mut w, "several_cpus_in_order", |g| g.attach(node, a, weight(100, 0), 0, false, 0));
 }
 
 #[test]

@@ -10,6 +10,7 @@ use tierce_policy::{Graph, TASK};
 /// Values of `order` of a fair node.
 const START_TAG: u64 = 0;
 const EEVDF: u64 = 1;
+const STRIDE: u64 = 2;
 
 /// A graph that is driven at random times. What the property looks at is called after every entry.
 struct Life {
@@ -519,7 +520,7 @@ impl Shares {
 #[test]
 fn fair_lag_stays_within_its_bound() {
     for seed in 300..330 {
-        for order in [START_TAG, EEVDF] {
+        for order in [START_TAG, EEVDF, STRIDE] {
             let mut shares = shares(seed, order, 4);
             let (busy, quantum, late) = (shares.busy.clone(), shares.quantum, shares.life.late_ns);
             // before its deadline eevdf may serve every other child once, each late
@@ -528,18 +529,41 @@ fn fair_lag_stays_within_its_bound() {
                 for (i, &(a, of_a)) in busy.iter().enumerate() {
                     for &(b, of_b) in &busy[..i] {
                         let (a, b) = (graph.edge(a).supply_ns, graph.edge(b).supply_ns);
-                        // both sides times both weights
-                        let lag = (a * of_b).abs_diff(b * of_a);
+                        // both sides times both weights; with strides each begins as after a quantum
+                        let begin = if order == STRIDE { quantum } else { 0 };
+                        let lag = ((a + begin) * of_b).abs_diff((b + begin) * of_a);
                         let bound = (quantum + late) * (of_a + of_b);
                         // the inverse of a weight is off by less than 2.4e-6, and each charge by 2^-10 ns per weight
                         let inexact = (a * of_b).max(b * of_a) / 400_000 + of_a * of_b;
-                        let inexact = if order == EEVDF { 2 * of_a * of_b } else { inexact };
+                        let inexact = if order == START_TAG { inexact } else { 2 * of_a * of_b };
                         assert!(lag <= bound + inexact, "{a} for {of_a}, {b} for {of_b}, quantum {quantum}");
                     }
                 }
             });
         }
     }
+}
+
+/// Who sleeps keeps of what it was beyond virtual time or behind it a quantum at most.
+#[test]
+fn stride_keeps_a_quantum_at_most() {
+    let (mut most, mut least) = (0, 0);
+    for seed in 400..430 {
+        let mut shares = shares(seed, STRIDE, 6);
+        let (sleepers, quantum) = (shares.sleepers.clone(), shares.quantum as i128);
+        shares.history(400, &mut |graph| {
+            for &(task, of) in &sleepers {
+                let edge = graph.edge(graph.node(task).first_parent);
+                if edge.state == 0 {
+                    // tags count 2^-10 ns per unit of weight, from 2^60
+                    let beyond = (i128::from(edge.policy[0]) - (1 << 60)) * i128::from(of) / 1024;
+                    assert!(beyond.abs() <= quantum, "seed {seed}: {beyond} of {quantum}");
+                    (most, least) = (most.max(beyond * 100 / quantum), least.min(beyond * 100 / quantum));
+                }
+            }
+        });
+    }
+    assert!(most >= 99 && least <= -20, "{least} % to {most} %: the test is too tame");
 }
 
 /// What each child has got, and its part of what all have got: at no time a whole quantum apart.

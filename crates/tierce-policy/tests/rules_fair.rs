@@ -16,6 +16,10 @@ fn eevdf(ns: u64) -> [u64; 4] {
     [ns, 1, 0, 0]
 }
 
+fn stride(ns: u64) -> [u64; 4] {
+    [ns, 2, 0, 0]
+}
+
 /// Virtual time of a node in µs per unit of weight, rounded.
 fn clock(w: &World, node: u32) -> u64 {
     (w.graph.node(node).clock - BEGIN + UNIT / 2) / UNIT
@@ -24,6 +28,11 @@ fn clock(w: &World, node: u32) -> u64 {
 /// Start tag in µs per unit of weight, rounded.
 fn tag(w: &World, leaf: common::Leaf) -> u64 {
     (w.edge(leaf).policy[0] - BEGIN + UNIT / 2) / UNIT
+}
+
+/// How far a child that sleeps is beyond virtual time, with order = "stride".
+fn asleep(w: &World, leaf: common::Leaf) -> i64 {
+    (w.edge(leaf).policy[0] as i64 - BEGIN as i64).div_euclid(UNIT as i64)
 }
 
 #[test]
@@ -259,6 +268,67 @@ fn fair_rule_6_eevdf_debts_are_kept_and_credits_are_not() {
     w.run(400 * MS);
     let got = [a, b].map(|leaf| w.supply(leaf.edge) / MS);
     assert_eq!(got, [136, 264]);
+}
+
+#[test]
+fn fair_rule_7_stride_least_pass() {
+    let (mut w, top) = World::one("fair", stride(3 * MS));
+    let [a, b] = [("a", 100), ("b", 200)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+    w.wake_all(&[a, b]);
+    for (at, now, tags) in [(0, 0, [30, 15]), (3, 10, [30, 30]), (6, 20, [60, 30]), (9, 30, [60, 45])] {
+        w.run(at * MS);
+        assert_eq!((clock(&w, top), [a, b].map(|leaf| tag(&w, leaf))), (now, tags));
+    }
+    w.run(18 * MS);
+    assert_eq!(w.schedule(), "0 b, 3 a, 6 b, 12 a, 15 b"); // equal at 3 and at 12: the lower edge id
+
+    // virtual time is of those that want the CPU: without b, a's weight alone
+    w.sleep(b.task);
+    w.run(24 * MS);
+    assert_eq!(clock(&w, top), 60 + 60);
+
+    // 1 : 2 : 5, each quantum whole
+    let (mut w, top) = World::one("fair", stride(MS));
+    let leaves = [("a", 10), ("b", 20), ("c", 50)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+    w.wake_all(&leaves);
+    w.run(8000 * MS);
+    assert_eq!(leaves.map(|leaf| w.supply(leaf.edge) / MS), [1000, 2000, 5000]);
+}
+
+#[test]
+fn fair_rule_8_stride_what_is_beyond_comes_back() {
+    let (mut w, top) = World::one("fair", stride(4 * MS));
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| w.task(top, name, weight(100, 0)));
+    assert_eq!([a, b, c, d].map(|leaf| asleep(&w, leaf)), [40, 40, 40, 40]); // new: a quantum beyond
+
+    // two at a time, the first has a quantum, which is 20 of virtual time: it gains as much, the other loses it
+    for (at, pair, left) in [
+        (0, [a, b], [40, 20]), // 60 beyond, of which a quantum is kept
+        (1, [c, d], [40, 20]),
+        (2, [a, c], [40, 20]),
+        (3, [b, c], [40, 0]),
+        (4, [a, b], [40, 20]),
+        (5, [b, d], [40, 0]),
+        (6, [c, d], [20, -20]),
+        (7, [d, c], [0, 0]),
+    ] {
+        w.wake_all(&pair);
+        w.run((at + 1) * 4 * MS);
+        assert_eq!(w.supply(pair[1].edge) % (4 * MS), 0);
+        pair.iter().for_each(|leaf| w.sleep(leaf.task));
+        assert_eq!((clock(&w, top), pair.map(|leaf| asleep(&w, leaf))), ((at + 1) * 20, left));
+    }
+    w.run(100 * MS); // nobody wants the CPU: virtual time stands still
+    assert_eq!(clock(&w, top), 160);
+
+    // a new weight: what is kept stays the same in CPU time, of who sleeps and of who runs
+    w.graph.set(a.edge, weight(200, 0), w.now).unwrap();
+    assert_eq!(asleep(&w, a), 20);
+    w.wake_all(&[a, b]);
+    w.graph.set(b.edge, weight(400, 0), w.now).unwrap();
+    w.rest();
+    assert_eq!([a, b].map(|leaf| tag(&w, leaf)), [180, 170]);
+    assert_eq!(w.graph.node(top).share.weight, 600);
 }
 
 #[test]
