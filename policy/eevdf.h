@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * fair with order = "eevdf": earliest eligible virtual deadline first; and with order = "stride", which is the same but for
- * that everybody is eligible, and first by tag.
+ * fair with order = "eevdf": earliest eligible virtual deadline first; and with order = "stride" or "lottery", where everybody
+ * is eligible, and first by tag.
  *
  * Virtual time advances by the CPU time of the node / the weight of those that share it, and each child's start tag by its
  * own CPU time / weight, both exactly: what a division leaves over is kept. Tag and clock tell what a child is owed:
@@ -13,7 +13,7 @@
  * a time. At most EEVDF_MOVES children change heaps in one operation; each has had a quantum since it did last.
  *
  * stride: all are in `order`, nobody sleeps in `ahead`. Who sleeps has in its tag, counted from FAIR_BEGIN, what that was
- * beyond the clock.
+ * beyond the clock. lottery: tags and clock do not advance with time, but from one drawing to the next (lottery.h).
  */
 #ifndef TIERCE_EEVDF_H
 #define TIERCE_EEVDF_H
@@ -23,14 +23,24 @@
 #define EEVDF_UNIT  10 /* tags count 2^-10 ns per unit of weight */
 #define EEVDF_MOVES 64
 
+#include "lottery.h"
+
+static inline bool is_eevdf(const node_t *n)
+{
+	return n->param[FAIR_ORDER] == FAIR_EEVDF;
+}
 static inline bool is_stride(const node_t *n)
 {
 	return n->param[FAIR_ORDER] == FAIR_STRIDE;
 }
+static inline bool is_lottery(const node_t *n)
+{
+	return n->param[FAIR_ORDER] == FAIR_LOTTERY;
+}
 
 static inline bool eevdf_is_eligible(u32 edge, u64 clock)
 {
-	return edge_at(edge)->fair.quantum_ns > 0 || edge_at(edge)->fair.tag <= clock || is_stride(parent_of(edge));
+	return edge_at(edge)->fair.quantum_ns > 0 || edge_at(edge)->fair.tag <= clock || !is_eevdf(parent_of(edge));
 }
 
 /* A quantum in virtual time of this edge. */
@@ -43,7 +53,7 @@ static inline u64 eevdf_stride(u32 edge)
 static inline u64 eevdf_deadline(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	if (is_stride(parent_of(edge)))
+	if (!is_eevdf(parent_of(edge)))
 		return x->fair.tag;
 	return x->fair.quantum_ns > 0 ? x->fair.begin : x->fair.tag + eevdf_stride(edge);
 }
@@ -153,7 +163,7 @@ static inline void eevdf_advance(node_t *n, u64 ran_ns)
 	n->share.fraction = sum % weight;
 }
 
-/* Virtual time is at least that: nobody was eligible before. */
+/* Virtual time is at least that: nobody was eligible before; lottery: this one won. */
 static inline void eevdf_reaches(node_t *n, u64 tag)
 {
 	if (n->clock >= tag || is_stride(n))
@@ -193,25 +203,42 @@ static inline void eevdf_goes_on(u32 edge, u64 tag, u64 rest_ns)
 	eevdf_reaches(n, x->fair.begin - eevdf_stride(edge));
 }
 
-TIERCE_FN int eevdf_charge(u32 edge, u64 ran_ns)
+/* Of what has run, by how much tag and clock advance. */
+static inline u64 eevdf_counts(const node_t *n, u64 ran_ns)
+{
+	return is_lottery(n) ? 0 : ran_ns;
+}
+
+/* Its own quantum is over, and others wait: 1. */
+TIERCE_FN int eevdf_charges(u32 edge, u64 ran_ns)
 {
 	edge_t *x = edge_at(edge);
 	u32 node = x->parent;
 	node_t *n = node_at(node);
-	u64 sum = (ran_ns << EEVDF_UNIT) + x->fair.fraction, met_ns = n->share.met_ns < ran_ns ? n->share.met_ns : ran_ns;
+	u64 counts_ns = eevdf_counts(n, ran_ns), sum = (counts_ns << EEVDF_UNIT) + x->fair.fraction;
+	u64 met_ns = n->share.met_ns < counts_ns ? n->share.met_ns : counts_ns;
+	int over = 0;
 	if (x->fair.quantum_ns <= 0 && !eevdf_is_behind(edge))
 		eevdf_begin(edge);
 	x->fair.tag += sum / x->fair.counted;
 	x->fair.fraction = sum % x->fair.counted;
 	n->share.met_ns -= met_ns;
-	eevdf_advance(n, ran_ns - met_ns);
-	if (x->fair.quantum_ns > (s64)ran_ns)
+	eevdf_advance(n, counts_ns - met_ns);
+	if (x->fair.quantum_ns > (s64)ran_ns) {
 		x->fair.quantum_ns -= (s64)ran_ns;
-	else if (node_contended(node))
+	} else if (node_contended(node)) {
+		over = x->fair.quantum_ns > 0;
 		x->fair.quantum_ns = 0;
-	else
+	} else {
 		eevdf_goes_on(edge, x->fair.tag, quantum_rest(n->param[FAIR_QUANTUM], x->fair.quantum_ns, ran_ns));
-	return eevdf_ripen(node);
+	}
+	eevdf_ripen(node);
+	return over;
+}
+static inline void eevdf_charge(u32 edge, u64 ran_ns)
+{
+	if (eevdf_charges(edge, ran_ns) && is_lottery(parent_of(edge)))
+		lottery_draw(edge, parent_of(edge)->param[FAIR_QUANTUM]);
 }
 
 /* Another child comes while one runs that has done so for `ran_ns` since it was charged: virtual time is as if it were
@@ -220,14 +247,15 @@ TIERCE_FN int eevdf_meets(u32 running, u64 ran_ns)
 {
 	edge_t *x = edge_at(running);
 	node_t *n = parent_of(running);
+	u64 counts_ns = eevdf_counts(n, ran_ns);
 	if (ran_ns <= n->share.met_ns)
 		return 0;
 	if (x->fair.quantum_ns <= 0 && !eevdf_is_behind(running))
 		eevdf_begin(running);
-	eevdf_advance(n, ran_ns - n->share.met_ns);
-	n->share.met_ns = ran_ns;
+	eevdf_advance(n, counts_ns - n->share.met_ns);
+	n->share.met_ns = counts_ns;
 	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
-		u64 tag = x->fair.tag + ((ran_ns << EEVDF_UNIT) + x->fair.fraction) / x->fair.counted;
+		u64 tag = x->fair.tag + ((counts_ns << EEVDF_UNIT) + x->fair.fraction) / x->fair.counted;
 		eevdf_goes_on(running, tag, quantum_rest(n->param[FAIR_QUANTUM], x->fair.quantum_ns, ran_ns));
 		x->fair.quantum_ns += (s64)ran_ns; /* which the charge takes off */
 	}
@@ -255,12 +283,14 @@ TIERCE_FN int eevdf_count(u32 edge, u32 why)
 	return 0;
 }
 
-/* Three calls in a row rather than in each other: a verifier adds up frames. */
+/* Calls in a row rather than in each other: a verifier adds up frames. */
 static inline void eevdf_request(u32 edge, u32 why, u64 now)
 {
 	u32 running = parent_of(edge)->running;
 	if (running)
 		eevdf_meets(running, uncharged_ns(edge_at(edge)->parent, now));
+	if (is_lottery(parent_of(edge)) && (why != TIERCE_RESTORED || !edge_at(edge)->fair.counted))
+		lottery_draw(edge, lottery_used_ns(edge));
 	eevdf_count(edge, why);
 	eevdf_wait(edge);
 }
@@ -294,7 +324,7 @@ TIERCE_FN int eevdf_leaves(u32 edge, u32 why)
 		return 0;
 	if (is_stride(n))
 		stride_keep(edge);
-	if (x->fair.tag > n->clock && !is_stride(n))
+	if (x->fair.tag > n->clock && is_eevdf(n))
 		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag);
 	else
 		eevdf_uncount(edge);

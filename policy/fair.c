@@ -29,21 +29,27 @@
  *   8. stride: a child that stops wanting the CPU keeps what its tag is beyond virtual time or behind it, up to a quantum of
  *      its own CPU time either way, and comes back as far from it; a new one begins a quantum beyond. A new weight keeps
  *      that, in CPU time.
+ *   9. With order = "lottery" one of those that want the CPU is drawn when it is to be given to one of them anew: when the
+ *      running child's quantum is used or it stops wanting. Each has a chance proportional to its weight. The drawings are
+ *      those of a generator and the node's seed: the same seed and the same history bring the same.
+ *   10. lottery: a child that stops wanting the CPU within its quantum and comes back has a chance as if its weight were
+ *      larger by quantum / what it used of it, until its next quantum begins or it leaves again.
  * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length;
- * eevdf, stride: warp, and nodes that several CPUs reach.
+ * other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
  * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996). eevdf:
  * lag = (virtual time - tag) * weight stays within a quantum on either side, whoever comes and goes. stride: the same bound
- * between two children as start tags.
- * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); eevdf from Stoica & Abdel-Wahab 1996; stride from
- * Waldspurger & Weihl 1995; HLS appendix C with its repairs: remainders kept, virtual time does not restart, no division by a
- * share of 0.
+ * between two children as start tags. lottery: of n drawings among the same children one of them wins n * its part of the
+ * weights on the average, with the variance of the binomial distribution.
+ * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); eevdf from Stoica & Abdel-Wahab 1996; stride and lottery
+ * from Waldspurger & Weihl 1995 and 1994; HLS appendix C with its repairs: remainders kept, virtual time does not restart, no
+ * division by a share of 0.
  */
 #include "service.h"
 
-enum { FAIR_QUANTUM, FAIR_ORDER }; /* node parameters */
-enum { FAIR_WEIGHT, FAIR_WARP };   /* edge parameters */
-enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE };
+enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED }; /* node parameters */
+enum { FAIR_WEIGHT, FAIR_WARP };	      /* edge parameters */
+enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY };
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */

@@ -36,7 +36,8 @@
 	  V("priority", COUNT, 0, 65535, 0, "in the order fixed-priority: larger first, equals by the order of the plan")) \
 	P(5, fair, "fair", 0, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
-	  V("order", CHOICE, 0, 2, 0, "start-tag, eevdf, stride: which child is next"), \
+	  V("order", CHOICE, 0, 3, 0, "start-tag, eevdf, stride, lottery: which child is next") \
+	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up")) \
 	P(6, round_robin, "round-robin", 0, \

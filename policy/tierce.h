@@ -83,7 +83,7 @@ enum tierce_why {
 	E(24, out_of_rows, "the pool of shared nodes is used up") \
 	E(25, already_attached, "the edge is attached already") \
 	E(26, ranks_above_inner_head, "a node or task with several parents below shared nodes that CPUs compete for by rank") \
-	E(27, several_cpus_in_order, "eevdf, stride: several CPUs reach the node") \
+	E(27, several_cpus_in_order, "several CPUs reach a node that does not order by start tags") \
 	E(28, warp_needs_start_tags, "a warp below a node that does not order by start tags") \
 	E(29, deadline_needs_hard_budget, "a deadline below the period needs the replenishment `hard`") \
 	E(30, recharge_needs_deadlines, "what recharges at once needs the order of deadlines") \
@@ -165,7 +165,7 @@ struct tierce_edge {
 			u64 tag; /* start tag: virtual time at which the rest of its work starts; stride: pass */
 			union {
 				u64 inverse; /* 2^32 / weight */
-				u64 counted; /* eevdf, stride: its weight in the node's sum, 0: none */
+				u64 counted; /* not by start tags: its weight in the node's sum, 0: none */
 			};
 			u64 fraction;	/* low bits of the last charge, carried over */
 			u64 lead;	/* warp in virtual time */
@@ -221,7 +221,7 @@ struct tierce_node {
 	u64 param[TIERCE_PARAMS];
 	u64 sum;				    /* reservation: shares of its children in 2^-32 */
 	u64 clock;				    /* fair: virtual time; with turns: how many so far */
-	u64 tail;				    /* fair: largest tag ever reached */
+	u64 tail;				    /* fair: largest tag ever reached; lottery: state of the generator */
 	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
@@ -250,7 +250,7 @@ struct tierce_node {
 		u64 met_ns;   /* beyond what the running child is charged for: `clock` has it already */
 		u32 later;    /* heap of READY edges that are not eligible yet */
 		u32 ahead;    /* heap of WAITING edges whose tag `clock` has not reached */
-	} share;	      /* fair: eevdf, stride */
+	} share;	      /* fair, not by start tags */
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };

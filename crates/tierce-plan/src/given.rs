@@ -400,6 +400,7 @@ pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>, order: 
     let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
     // What is left where the error is not bounded is the share.
     let unbounded = match order {
+        "lottery" => Some(("lottery", "drawings have no bounded error")),
         "stride" => Some(("stride", "with strides the error is not bounded")),
         _ => warped.then_some(("warp", "with warp the error is not bounded")),
     };

@@ -19,7 +19,7 @@ pub fn order(plan: &Plan, node: usize) -> &'static str {
 pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     for (index, node) in plan.nodes.iter().enumerate() {
         let order = order(plan, index);
-        if matches!(order, "eevdf" | "stride") && shape.shared(index) {
+        if matches!(order, "eevdf" | "stride" | "lottery") && shape.shared(index) {
             let message = format!("several CPUs reach `{}`, whose order is for one", node.name);
             let (cpus, hint) = (shape.reach[index].count_ones(), "order = \"start-tag\"");
             faults

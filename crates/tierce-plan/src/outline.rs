@@ -441,9 +441,10 @@ impl Outline<'_> {
 fn params(records: &[Param], values: &[u64]) -> Option<String> {
     let said = |(at, param): &(usize, &Param)| match param.kind {
         ParamKind::DurationOf(other) => values[*at] != values[other],
-        // Beside a budget a priority counts only where it is the order.
+        // Beside a budget a priority counts only where it is the order, beside an order a seed where it draws.
         ParamKind::Count => {
-            policies::position(records, "budget").is_none() || param.preset != Some(values[*at])
+            let beside = ["budget", "order"].iter().any(|name| policies::position(records, name).is_some());
+            !beside || param.preset != Some(values[*at])
         }
         _ => param.preset != Some(values[*at]),
     };

@@ -245,7 +245,9 @@ fn policies_promise_by_their_rules() {
     let fair = plan("fair", "quantum = \"5ms\"", &["weight = 60", "weight = 20", "weight = 20"]);
     assert_eq!(fair, ["PSBE 3/5 14ms", "PSBE 1/5 8ms", "PSBE 1/5 8ms"]); // w·3q + q
     assert_eq!(plan("fair", "", &["weight = 1", "weight = 1, warp = \"1ms\""]), ["PS 1/2", "PS 1/2"]);
-    assert_eq!(plan("fair", "order = \"stride\"", &["weight = 1", "weight = 3"]), ["PS 1/4", "PS 3/4"]);
+    for order in ["order = \"stride\"", "order = \"lottery\""] {
+        assert_eq!(plan("fair", order, &["weight = 1", "weight = 3"]), ["PS 1/4", "PS 3/4"]);
+    }
     assert_eq!(plan("fair", "default = true", &["weight = 1"]), ["NULL"]);
     assert_eq!(plan("round-robin", "quantum = \"5ms\"", &["", "", ""]), ["RESCS 5ms 15ms"; 3]);
     assert_eq!(plan("edf", "", &["", ""]), ["NULL", "NULL"]);

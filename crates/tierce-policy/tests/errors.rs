@@ -485,7 +485,7 @@ fn ranks_above_inner_head() {
 
 #[test]
 fn several_cpus_in_order() {
-    for order in [1, 2] {
+    for order in 1..=3 {
         let (mut w, roots) = two();
         let node = w.node("fair", [MS, order, 0, 0]);
         for root in roots {

@@ -11,6 +11,7 @@ use tierce_policy::{Graph, TASK};
 const START_TAG: u64 = 0;
 const EEVDF: u64 = 1;
 const STRIDE: u64 = 2;
+const LOTTERY: u64 = 3;
 
 /// A graph that is driven at random times. What the property looks at is called after every entry.
 struct Life {
@@ -564,6 +565,93 @@ fn stride_keeps_a_quantum_at_most() {
         });
     }
     assert!(most >= 99 && least <= -20, "{least} % to {most} %: the test is too tame");
+}
+
+/// How often a child won, how often it should have, and the variance of that.
+#[derive(Clone, Copy, Default)]
+struct Wins {
+    won: f64,
+    mean: f64,
+    variance: f64,
+}
+
+impl Wins {
+    fn add(&mut self, other: Wins) {
+        self.won += other.won;
+        self.mean += other.mean;
+        self.variance += other.variance;
+    }
+
+    fn check(&self, seed: u64) {
+        let Wins { won, mean, variance } = *self;
+        assert!(
+            (won - mean).powi(2) <= 16.0 * variance,
+            "seed {seed}: {won} for {mean}, variance {variance}"
+        );
+    }
+}
+
+/// Chances are the weights, compensated, of those that want the CPU at a drawing: wins have the sums of means and variances.
+/// Children come, go and are preempted from above.
+#[test]
+fn lottery_wins_are_within_4_sigma() {
+    let (mut rare, mut compensated, mut drawings) = (Wins::default(), Wins::default(), 0);
+    for seed in 800..860 {
+        let mut shares = shares(seed, LOTTERY, if seed % 3 == 0 { 0 } else { 9 });
+        let quantum = shares.quantum as i64;
+        let graph = &shares.life.graph;
+        let mut children = shares.busy.clone();
+        children.extend(shares.sleepers.iter().map(|&(task, of)| (graph.node(task).first_parent, of)));
+        let id = graph.edge(children[0].0).parent;
+        let mut wins = vec![Wins::default(); children.len()];
+        // after the entry before: the last winner's tag, who has the CPU, who wants it, and what its weight is multiplied with
+        let (mut clock, mut running) = (graph.node(id).clock, 0);
+        let mut wants: Vec<_> = children.iter().map(|&(edge, _)| graph.edge(edge).state != 0).collect();
+        let mut times = vec![1.0; children.len()];
+        shares.history(600, &mut |graph| {
+            let node = graph.node(id);
+            if node.clock != clock {
+                clock = node.clock;
+                // who has won has that tag, unless it has used up its quantum in this entry
+                let is_clock = |&(edge, _): &(u32, u64)| graph.edge(edge).policy[0] == clock;
+                let had = |&(edge, _): &(u32, u64)| edge == running;
+                let winner =
+                    children.iter().position(is_clock).or_else(|| children.iter().position(had)).unwrap();
+                let chance = |at: usize| f64::from(u8::from(wants[at])) * children[at].1 as f64 * times[at];
+                let sum: f64 = (0..children.len()).map(chance).sum();
+                assert!(wants[winner], "seed {seed}: {winner} has won what it did not want");
+                for (at, wins) in wins.iter_mut().enumerate() {
+                    let (mean, won) = (chance(at) / sum, f64::from(u8::from(at == winner)));
+                    let this = Wins { won, mean, variance: mean * (1.0 - mean) };
+                    wins.add(this);
+                    if wants[at] && times[at] > 1.0 {
+                        compensated.add(this);
+                    }
+                }
+                drawings += u32::from(wants.iter().filter(|wants| **wants).count() > 2);
+                times[winner] = 1.0;
+            }
+            running = node.running;
+            for (at, &(edge, _)) in children.iter().enumerate() {
+                let edge = graph.edge(edge);
+                let rest = edge.policy[5] as i64;
+                if wants[at] && edge.state == 0 {
+                    times[at] = if rest > 0 { quantum as f64 / (quantum - rest).max(1) as f64 } else { 1.0 };
+                }
+                wants[at] = edge.state != 0;
+            }
+        });
+        for wins in wins {
+            if wins.variance < 10.0 {
+                rare.add(wins);
+            } else {
+                wins.check(seed);
+            }
+        }
+    }
+    rare.check(0);
+    compensated.check(0);
+    assert!(drawings > 10_000 && compensated.variance > 30.0, "{drawings}, {}", compensated.variance);
 }
 
 /// What each child has got, and its part of what all have got: at no time a whole quantum apart.

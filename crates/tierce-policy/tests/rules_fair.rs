@@ -20,6 +20,10 @@ fn stride(ns: u64) -> [u64; 4] {
     [ns, 2, 0, 0]
 }
 
+fn lottery(ns: u64, seed: u64) -> [u64; 4] {
+    [ns, 3, seed, 0]
+}
+
 /// Virtual time of a node in µs per unit of weight, rounded.
 fn clock(w: &World, node: u32) -> u64 {
     (w.graph.node(node).clock - BEGIN + UNIT / 2) / UNIT
@@ -329,6 +333,81 @@ fn fair_rule_8_stride_what_is_beyond_comes_back() {
     w.rest();
     assert_eq!([a, b].map(|leaf| tag(&w, leaf)), [180, 170]);
     assert_eq!(w.graph.node(top).share.weight, 600);
+}
+
+#[test]
+fn fair_rule_9_lottery_chances_are_weights() {
+    // 1 : 2 : 5, each quantum whole
+    let drawings = |seed| {
+        let (mut w, top) = World::one("fair", lottery(MS, seed));
+        let leaves = [("a", 10), ("b", 20), ("c", 50)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+        w.wake_all(&leaves);
+        w.run(8000 * MS);
+        (leaves.map(|leaf| w.supply(leaf.edge) as i64 / MS as i64), w.schedule())
+    };
+    let (won, schedule) = drawings(1);
+    for (won, (mean, variance)) in won.into_iter().zip([(1000, 875), (2000, 1500), (5000, 1875)]) {
+        assert!((won - mean) * (won - mean) <= 16 * variance, "{won}, {mean} on the average");
+    }
+    // the same seed brings the same, another one something else
+    assert_eq!(drawings(1).1, schedule);
+    assert!([0, 2, 3].iter().all(|&seed| drawings(seed).1 != schedule));
+
+    // what is drawn is distributed exponentially: of who comes anew again and again
+    let (mut w, top) = World::one("fair", lottery(MS, 1));
+    let [a, b] = [("a", 1), ("b", 16)].map(|(name, of)| w.task(top, name, weight(of, 0)));
+    w.wake(a.task);
+    w.run(MS / 2);
+    let drawn: Vec<_> = (0..40_000)
+        .map(|_| {
+            w.sleep(b.task);
+            w.wake(b.task);
+            (w.edge(b).policy[0] - w.graph.node(top).clock) as f64 * 16.0 / (1024 * MS) as f64
+        })
+        .collect();
+    for least in [0.05, 0.2, 0.5, 1.0, 2.0, 4.0, 7.0] {
+        let (n, p) = (drawn.len() as f64, f64::exp(-least));
+        let more = drawn.iter().filter(|drawn| **drawn > least).count() as f64;
+        assert!((more - n * p).powi(2) <= 16.0 * n * p * (1.0 - p), "{more} of {n} above {least}");
+    }
+
+    // a quantum is served whole: who comes waits for its end, and one that has lost the CPU above has the rest of it
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let node = w.node("fair", lottery(10 * MS, 1));
+    w.under(top, node, NONE);
+    let a = w.task(node, "a", weight(1, 0));
+    let b = w.task(node, "b", weight(10_000, 0));
+    let urgent = w.task(top, "urgent", [1, 0, 0, 0]);
+    w.wake(a.task);
+    w.run(2 * MS);
+    w.wake(b.task);
+    w.run(3 * MS);
+    w.wake(urgent.task);
+    w.run(4 * MS);
+    w.sleep(urgent.task);
+    w.run(12 * MS);
+    assert_eq!(w.schedule(), "0 a, 3 urgent, 4 a, 11 b");
+}
+
+/// One uses a quarter of a quantum and sleeps for a moment, for which the other is given one: after that its chance is 4 to 1.
+#[test]
+fn fair_rule_10_lottery_compensates_who_leaves_early() {
+    let (mut w, top) = World::one("fair", lottery(4 * MS, 1));
+    let [brief, busy] = ["brief", "busy"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[brief, busy]);
+    let mut turns = 0;
+    while w.now < 20_000 * MS {
+        w.run(w.now + MS);
+        if w.supply(brief.edge) > turns as u64 * MS {
+            turns += 1;
+            w.sleep(brief.task);
+            w.wake(brief.task);
+        }
+    }
+    // within 4 sigma
+    let n = (w.supply(busy.edge) / (4 * MS)) as i64;
+    assert!((5 * turns - 4 * n) * (5 * turns - 4 * n) <= 16 * 4 * n, "{turns} of {n}");
+    assert!(n > 4000);
 }
 
 #[test]
