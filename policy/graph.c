@@ -1632,6 +1632,7 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 		if (PORT_YIELDS && left & TIERCE_YIELDED && yields_plainly(cpu, left ^ TIERCE_YIELDED)) {
 			task_yields(cpu, left ^ TIERCE_YIELDED, now);
 			port_record(TIERCE_OP_yield, left ^ TIERCE_YIELDED, 0, 0, at, 0, 0);
+			now = cpu_advance(cpu, 0, now, 0); /* events that are due by that */
 		}
 	}
 	c->asked = 0;
