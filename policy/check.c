@@ -27,7 +27,7 @@
 	I(18, work_conserving, "at rest every parent edge of a shared node that has room and a child for it is told") \
 	I(19, rank_at_rest, "at rest an edge that outranks one that holds a place is told") \
 	I(20, spent_has_event, "a SPENT edge waits for an event") \
-	I(21, sums, "the shares of a reservation node add up to its sum") \
+	I(21, sums, "the shares of a reservation or uniform node add up to its sum") \
 	I(22, busy_at_rest, "at rest no CPU idles whose root could use it") \
 	I(23, decided_at_rest, "at rest another decision would change nothing") \
 	I(24, rounds_counted, "a node with rounds counts the children that want the CPU, and their importance") \
@@ -36,7 +36,8 @@
 	I(27, eligible, "an eevdf node's order has who is eligible, or the first one to be so alone") \
 	I(28, budget_kept, \
 	  "what is left of a budget is at most one and the floor, what is owed at most one; its share is that of what it is now, " \
-	  "which feedback keeps between what was asked for and the period, and what grows within the cap")
+	  "which feedback keeps between what was asked for and the period, and what grows within the cap") \
+	I(29, claims_kept, "the deadlines that a uniform node keeps for a child are in order, and what is left until them within bounds")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -161,6 +162,22 @@ static u32 check_budget(u32 edge)
 	return TIERCE_HOLDS;
 }
 
+static u32 check_claims(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	u32 i, later = 0;
+	if (x->kind != TIERCE_uniform)
+		return TIERCE_HOLDS;
+	HOLDS(claims_kept, x->uniform.left_ns <= (s64)UNIFORM_AHEAD && x->uniform.left_ns >= -2 * (s64)UNIFORM_AHEAD);
+	for (i = 0; i < UNIFORM_KEPT; i++) {
+		u64 kept = x->uniform.kept[i];
+		HOLDS(claims_kept, !i || (s64)x->uniform.kept[i - 1] < (s64)kept || kept == UNIFORM_NONE);
+		later += kept_is_later(kept);
+		HOLDS(claims_kept, later || kept_ticks(kept) >> 63);
+	}
+	return TIERCE_HOLDS;
+}
+
 static u32 check_shares(u32 node)
 {
 	node_t *n = node_at(node);
@@ -198,6 +215,8 @@ static u32 check_node(u32 node)
 			granted += S.edge[edge].state == TIERCE_GRANTED && !edge_is_left(edge);
 			if (n->kind == TIERCE_reservation)
 				sum += S.edge[edge].reservation.share;
+			if (n->kind == TIERCE_uniform)
+				sum += S.edge[edge].param[UNIFORM_RATE];
 			if (rounds && S.edge[edge].state != TIERCE_WAITING) {
 				active++;
 				weight += (u32)S.edge[edge].param[0];
@@ -335,6 +354,8 @@ TIERCE_FN u32 graph_check(u32 rest)
 		broken = check_edge(id);
 		if (!broken)
 			broken = check_budget(id);
+		if (!broken)
+			broken = check_claims(id);
 		if (!broken)
 			broken = check_level(id, rest);
 		if (broken)

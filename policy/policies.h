@@ -60,7 +60,10 @@
 	    "who has wanted the CPU for so long without using up a quantum goes before all until it has; 0: never") \
 	  V("affinity", COUNT, 0, 1000, 0, "turns that who ran on this CPU last may go ahead of its place in a level"), \
 	  V("priority", COUNT, 0, 255, 8, "the level at which it begins, and below which it does not sink; larger runs first") \
-	  V("boost", COUNT, 0, 255, 2, "levels above its priority at which it wakes, if it blocked within a quantum"))
+	  V("boost", COUNT, 0, 255, 2, "levels above its priority at which it wakes, if it blocked within a quantum")) \
+	P(11, uniform, "uniform", TIERCE_HEEDS_DEADLINES, \
+	  V("period", TIME, 10000, 4000000000, 10000000, "from deadline to deadline of a child that announces none"), \
+	  V("share", RATIO, 1, 1048576, REQUIRED, "of a CPU, between any two deadlines that the child announces"))
 
 /* What both regulators of rounds have. */
 #define TIERCE_ROUNDS(V) \
@@ -81,4 +84,5 @@
 #include "i_plus_pi.c"
 #include "multiburst.c"
 #include "time_sharing.c"
+#include "uniform.c"
 #endif

@@ -198,6 +198,11 @@ struct tierce_edge {
 			u64 since_ns;	/* it wants the CPU and has used no quantum; when it left, while it does not */
 			u32 used;	/* no boost at the next wake-up: it has used a quantum, or did not block */
 		} levels;
+		struct {
+			u64 deadline_ns; /* it is served for: where edf has its own */
+			s64 left_ns;	 /* until then; may be negative: debt */
+			u64 kept[4];	 /* other deadlines, and what is left until them */
+		} uniform;
 	};
 };
 
@@ -219,7 +224,7 @@ struct tierce_node {
 	u64 cpus;				  /* CPUs that can reach it */
 	u64 allowed;				  /* tasks: CPUs it may run on */
 	u64 param[TIERCE_PARAMS];
-	u64 sum;				    /* reservation: shares of its children in 2^-32 */
+	u64 sum;				    /* reservation, uniform: shares of its children in 2^-32 */
 	u64 clock;				    /* fair: virtual time; with turns: how many so far */
 	u64 tail;				    /* fair: largest tag ever reached; lottery: state of the generator */
 	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */

@@ -75,6 +75,7 @@ static void stage_edge(u32 kind)
 		break;
 	case TIERCE_multiburst: S.stage[1] = below(3); /* fall through */
 	case TIERCE_i_plus_pi: S.stage[0] = 1 + below(below(2) ? 10 : 10000); break;
+	case TIERCE_uniform: S.stage[0] = 1 + below(400000); break;
 	case TIERCE_slots:
 		S.stage[0] = below(8000);
 		S.stage[1] = 1000 + below(4000);
@@ -99,6 +100,7 @@ static void stage_node(u32 kind)
 	case TIERCE_fair: S.stage[1] = below(2) ? 0 : below(4); /* fall through */
 	case TIERCE_round_robin:
 	case TIERCE_slots: S.stage[0] = 10000 + below(5000000); break;
+	case TIERCE_uniform: S.stage[0] = 10000 + below(10000000); break;
 	case TIERCE_time_sharing:
 		S.stage[0] = 10000 + below(5000000);
 		S.stage[1] = below(2) ? 0 : below(20000000);
