@@ -11,7 +11,7 @@
  * Rules
  *   1. A child is served for the deadline that it announces (a task that of its job, a node the earliest of its children). If
  *      it announces none, or one that is over or more than 4 s ahead, its last one stays until it is over; then comes one
- *      that is the node's `period` after the last, or after now if it was asleep or that is over, too.
+ *      that is a `period` of the node after that, or after now if it was asleep or that would be over, too.
  *   2. The earliest deadline is picked (EDF); equal deadlines: the lower edge id.
  *   3. A deadline d that is nearer than the one before has share * (d - now) left, or what is left until a later one that
  *      is kept, if that is less. A farther one has what was left until the nearer one and share * (d - nearer one). What
@@ -22,8 +22,8 @@
  *      until that is over, or a deadline beyond it is announced.
  *   7. An overrun is debt, which comes off what is left until later deadlines. Debt is capped at share * period; what is
  *      written off counts as forgiven.
- *   8. Four deadlines are kept beside the one of the moment, while they can matter. Of more, the two farthest become one, the
- *      nearer of them, with the smaller claim; what the child loses by that counts as forgiven.
+ *   8. Four deadlines are kept beside the one of the moment, while they can matter. Of more, the two farthest become one, in the
+ *      child's disfavour: what it used for either counts for the nearer. What it loses by that counts as forgiven.
  *   9. Admission: shares add up to at most 1. They are shares of a whole CPU, at any depth.
  * Gives up: what a child does not use (below a root nobody gets slack from here: add a second parent for that), and long
  * turns: who announces deadlines close to each other is switched as often.

@@ -286,7 +286,7 @@ fn tasks(policy: &str, node: &str, edge: &str, set: &[(u64, u64)]) -> String {
 }
 
 /// Name, what the node has, what the edge to the n-th task has.
-const POLICIES: [(&str, &str, &str); 9] = [
+const POLICIES: [(&str, &str, &str); 10] = [
     ("fixed-priority", "", "priority = {n}"),
     ("edf", "", ""),
     ("round-robin", "quantum = \"1ms\"", ""),
@@ -296,4 +296,5 @@ const POLICIES: [(&str, &str, &str); 9] = [
     ("i-plus-pi", "burst = \"3ms\"", "importance = {n}"),
     ("multiburst", "burst = \"3ms\"", "importance = {n}, wake = \"immediate\""),
     ("time-sharing", "quantum = \"1ms\"", "priority = {n}"),
+    ("uniform", "period = \"20ms\"", "share = 0.0{n}"),
 ];

@@ -16,6 +16,7 @@ use crate::rates::{Rates, Trust};
 use crate::remedies::Remedy;
 use crate::responses::Bound;
 use crate::servers::{self, Way};
+use crate::slower;
 use crate::structure::Shape;
 use tierce_analysis::{Response, Task};
 
@@ -63,6 +64,8 @@ pub enum Law {
     BudgetsWithDeadlines,
     /// Sum of budget/period, and when each arrives.
     BudgetsByPriority,
+    /// Sum of shares.
+    Shares,
     /// Sum of work/period.
     Deadlines,
     /// Sum of work/period, and what is due in every window.
@@ -76,6 +79,7 @@ impl Law {
             Self::Budgets => "utilisation",
             Self::BudgetsWithDeadlines => "utilisation and demand",
             Self::BudgetsByPriority => "utilisation and response times",
+            Self::Shares => "sum of shares",
             Self::Deadlines => "utilisation of deadlines",
             Self::DeadlinesBelowPeriods => "utilisation and demand of deadlines",
         }
@@ -186,6 +190,8 @@ impl Plan {
                 if !by_priority {
                     self.kept(&at, &children, &shape, &overheads, verdict);
                 }
+            } else if policies::share(policy).is_some() {
+                slower::law(self, &children, verdict);
             } else if policy.heeds_deadlines {
                 laws::deadlines(self, policy, &children, (index, &overheads), verdict);
             }

@@ -20,10 +20,11 @@ use crate::promises::{Promise, Promises};
 use crate::responses::{shorter, Bound};
 use crate::servers::Way;
 use crate::several::Refusal;
+use crate::slower;
 use crate::structure::Shape;
 use crate::units::show_time;
 use std::collections::BTreeMap;
-use tierce_analysis::{Response, Supply, Task};
+use tierce_analysis::{Edf, Response, Supply, Task};
 use tierce_guarantee::Kind;
 
 /// What is known of the deadlines of a task.
@@ -60,6 +61,7 @@ impl Deadlines {
 /// The one test of a task alone.
 const ALONE: &str =
     "response times of its jobs alone, in the least supply of what it is promised (Shin & Lee 2003)";
+const SLOWER: &str = "its jobs alone, on a slower processor that they announce their deadlines to";
 const PERIODS: &str = "its jobs alone, each in budgets that begin with it (hard constant bandwidth server)";
 const RATES: &str = "the sum of work/period against the long-run rate";
 
@@ -88,7 +90,14 @@ impl Found<'_> {
         for edge in plain {
             let job = self.overheads.job(plan.edges[edge].parent, job);
             for promise in self.promises.edges[edge].iter().chain(&self.promises.tasks[task]) {
-                if let Some(supply) = Supply::of(&promise.guarantee) {
+                if let Some(supply) =
+                    slower::until_deadlines(&promise.guarantee).as_ref().and_then(Supply::of)
+                {
+                    if Edf::new().schedulable(&[job], &supply) {
+                        let response = Response::Within(job.deadline_ns);
+                        best = shorter(best, Bound { response, test: SLOWER, exact: false });
+                    }
+                } else if let Some(supply) = Supply::of(&promise.guarantee) {
                     let response = supply.response_alone(&job);
                     best = shorter(best, Bound { response, test: ALONE, exact: false });
                 }

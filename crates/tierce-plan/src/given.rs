@@ -11,6 +11,7 @@
 //! - `time-sharing` on a whole CPU gives a quantum to who has used none for `starvation`, after the others in that state.
 //! - `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
 //! - `i-plus-pi` and `multiburst` share out rounds of no bounded length, and promise nothing.
+//! - `uniform` gives a slower processor to the deadlines that a child announces: `slower`.
 //! - `edf` knows only what its children say they want, and promises them nothing.
 //!
 //! Of several CPUs: `on_several`.

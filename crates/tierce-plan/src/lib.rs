@@ -56,6 +56,7 @@ mod runnable;
 mod schema;
 mod servers;
 mod several;
+mod slower;
 mod source;
 mod stability;
 mod structure;

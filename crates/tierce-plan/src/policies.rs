@@ -24,6 +24,16 @@ pub fn priority(policy: &PolicyRecord) -> Option<usize> {
     place("priority").filter(|_| place("budget").or(place("boost")).is_none())
 }
 
+/// Position of the `share` that a policy gives its children of a CPU.
+pub fn share(policy: &PolicyRecord) -> Option<usize> {
+    position(&policy.edge_params, "share")
+}
+
+/// Its children go by their own deadlines, and nothing else bounds what they take.
+pub fn by_deadline(policy: &PolicyRecord) -> bool {
+    policy.heeds_deadlines && share(policy).is_none()
+}
+
 /// Positions of `budget` and `period` if edges below this policy have a budget.
 pub fn budget_and_period(policy: &PolicyRecord) -> Option<(usize, usize)> {
     Some((position(&policy.edge_params, "budget")?, position(&policy.edge_params, "period")?))

@@ -19,6 +19,7 @@ use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::reserves;
 use crate::rest::Takes;
+use crate::slower;
 use crate::structure::Shape;
 use tierce_guarantee::schedulers::{self, Joining};
 use tierce_guarantee::{show, whole, Free, Guarantee, Kind, Parameter};
@@ -252,6 +253,8 @@ impl Promises {
                     vec![Promise::nothing(because); edges.len()]
                 }
             }
+        } else if policies::share(policy).is_some() {
+            slower::given(&node, shape, verdict)
         } else if position("length").is_some() {
             in_reserves(&node)
         } else if let Some(weight) = position("weight") {

@@ -6,6 +6,7 @@ use crate::laws::{utilisation, BudgetParams};
 use crate::model::{Child, Plan};
 use crate::policies;
 use crate::reserves::{self, Reserve};
+use crate::slower;
 use crate::structure::Shape;
 
 /// Whose word is taken for how much a task asks for.
@@ -179,6 +180,10 @@ impl Asks {
                     rates[*index] =
                         Some((supply - &above + ask(*index)).clamp(exact::zero(), supply.clone()));
                 }
+            }
+        } else if policies::share(policy).is_some() {
+            for index in edges {
+                rates[*index] = slower::share(plan, edge(*index));
             }
         } else if policy.heeds_deadlines {
             let all = edges.iter().fold(exact::zero(), |sum, index| exact::add(&sum, &ask(*index)));

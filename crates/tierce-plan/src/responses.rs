@@ -14,6 +14,7 @@ use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::{of_crowd, Promise, Promises};
 use crate::several::{Refusal, Several};
+use crate::slower;
 use crate::structure::Shape;
 use crate::units::show_time;
 use std::collections::BTreeMap;
@@ -67,7 +68,7 @@ pub fn test(
         if shape.at_once(plan, index) || supplies(received).next().is_none() {
             continue;
         }
-        let found = if policy.heeds_deadlines {
+        let found = if policies::by_deadline(policy) {
             let at = policies::position(&policy.edge_params, "deadline");
             if at.and_then(crowd).is_some_and(|deadline| deadline > 0) {
                 continue; // any number of threads with deadlines
@@ -93,7 +94,8 @@ pub fn shorter(known: Option<Bound>, other: Bound) -> Option<Bound> {
 }
 
 fn supplies(received: &[Promise]) -> impl Iterator<Item = (&Promise, Supply)> {
-    received.iter().filter_map(|promise| Some((promise, Supply::of(&promise.guarantee)?)))
+    let sure = |guarantee| Supply::of(guarantee).or_else(|| Supply::of(&slower::until_deadlines(guarantee)?));
+    received.iter().filter_map(move |promise| Some((promise, sure(&promise.guarantee)?)))
 }
 
 /// Responses by the task's index; what fails goes to the verdict.
@@ -140,14 +142,14 @@ fn by_deadline(
     if let (None, Some((.., Demand::TooLong))) = (&met, &first) {
         verdict.open.push("too many windows would have to be looked at to test the deadlines".into());
     }
-    let supply = match (met, first) {
-        (Some((_, supply)), _) => supply,
+    let (supply, anywhere) = match (met, first) {
+        (Some((promise, supply)), _) => (supply, Supply::of(&promise.guarantee).is_some()),
         (None, Some((promise, supply, found))) => {
             if verdict.failures.is_empty() && promise.guarantee.share() < tierce_guarantee::whole(1) {
                 let extra_ns = overheads.switch_ns(index).saturating_mul(2);
                 verdict.failures.extend(failure(&jobs, &promise, &supply, found, extra_ns));
             }
-            supply
+            (supply, Supply::of(&promise.guarantee).is_some())
         }
         (None, None) => return Vec::new(),
     };
@@ -157,7 +159,7 @@ fn by_deadline(
         |task: usize| plan.tasks[task].load.as_ref().and_then(Load::deadline_ns).unwrap_or(u64::MAX);
     let as_tested = jobs.iter().all(|(_, task, job)| [u64::MAX, job.deadline_ns].contains(&announced(*task)));
     let mut found = vec![Response::TooLong; set.len()];
-    if set.len() <= RESPONSES_MAX && as_tested {
+    if set.len() <= RESPONSES_MAX && as_tested && anywhere {
         found.copy_from_slice(edf.responses(&set, &supply));
     }
     let all_met = verdict.failures.is_empty() && edf.schedulable(&set, &supply);
@@ -215,8 +217,10 @@ fn failure(
     let (window_ns, due_ns) = Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
     let (window, due) = (show_time(window_ns), show_time(due_ns));
     let whole = tierce_guarantee::whole;
-    let missing = whole(due_ns) - tierce_guarantee::Supply::of(&promise.guarantee).at(&whole(window_ns));
-    let sure = tierce_guarantee::Supply::of(&promise.guarantee).at(&tierce_guarantee::whole(window_ns));
+    let until_deadlines = slower::until_deadlines(&promise.guarantee);
+    let sure = tierce_guarantee::Supply::of(until_deadlines.as_ref().unwrap_or(&promise.guarantee));
+    let sure = sure.at(&whole(window_ns));
+    let missing = whole(due_ns) - &sure;
     let sure = tierce_guarantee::noted_time(&sure, false);
     Some(Failure {
         rule,

@@ -165,7 +165,7 @@ fn smallest(plan: &Plan, shape: &Shape, overheads: &Overheads, node: usize, peri
     if edges.is_empty()
         || edges.len() > JOBS_MAX
         || plan.nodes[node].default
-        || !(priority.is_some() || policy.heeds_deadlines)
+        || !(priority.is_some() || policies::by_deadline(policy))
     {
         return None;
     }

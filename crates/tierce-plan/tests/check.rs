@@ -113,6 +113,71 @@ fn a_nested_reservation_needs_its_supply() {
     );
 }
 
+/// A uniform root with these edges, and what is below the first of them, `part`.
+fn shares(list: &[&str], part: &str) -> String {
+    let mut text = "[node.top]\npolicy = \"uniform\"\nperiod = \"8ms\"\ncpu = 0\n".to_string();
+    text += &format!("[node.part]\nunder.top = {{ share = {} }}\n{part}\n", list[0]);
+    for (index, share) in list[1..].iter().enumerate() {
+        text += &format!("[task.t{index}]\nunder.top = {{ share = {share} }}\nload = \"busy\"\n");
+    }
+    text
+}
+
+/// Tasks below `part`, an edf node: "2ms 10ms" or "2ms 10ms 5ms".
+fn part_of(list: &[&str]) -> String {
+    jobs(list)
+        .replace("[node.top]\npolicy = \"edf\"\ncpu = 0", "policy = \"edf\"")
+        .replace("under.top", "under.part")
+}
+
+fn promised_to(text: &str, node: &str) -> String {
+    let (plan, admission) = admit(text);
+    let at = plan.nodes.iter().position(|about| about.name == node).unwrap();
+    admission.nodes[at].promises[0].guarantee.to_string()
+}
+
+#[test]
+fn shares_are_summed_exactly() {
+    let round_robin = "policy = \"round-robin\"";
+    assert!(failures(&shares(&["0.333333", "0.333333", "0.333334"], round_robin)).is_empty());
+    assert_eq!(
+        failures(&shares(&["0.333333", "0.333334", "0.333334"], round_robin)),
+        ["shares_must_fit_the_cpu: 1000001/1000000 > 1; nothing alone"]
+    );
+    let nested = |share: &str| {
+        let part = format!("policy = \"uniform\"\n[task.a]\nunder.part = {{ share = {share} }}\nload = {{ period = \"5ms\", work = \"1ms\" }}");
+        shares(&["0.4", "0.6"], &part)
+    };
+    assert!(failures(&nested("0.4")).is_empty());
+    assert_eq!(promised_to(&nested("0.4"), "part"), "RESU 2/5");
+    assert_eq!(
+        failures(&nested("0.400001")),
+        ["shares_must_fit_the_supply: 400001/1000000 > 2/5; nothing alone"]
+    );
+}
+
+#[test]
+fn edf_on_a_slower_processor_is_tested_at_its_speed() {
+    let verdicts = |text: &str| admit(text).1.tasks.iter().map(|task| task.deadlines).collect::<Vec<_>>();
+    let fits = shares(&["0.5", "0.5"], &part_of(&["1ms 4ms", "1ms 8ms 6ms", "5ms 40ms"]));
+    assert!(failures(&fits).is_empty());
+    assert_eq!(promised_to(&fits, "part"), "RESU 1/2");
+    assert_eq!(verdicts(&fits).iter().filter(|deadlines| **deadlines == Deadlines::Met).count(), 3);
+    // 3 ms are due within 5, of which half is sure
+    let early = shares(&["0.5", "0.5"], &part_of(&["2ms 10ms 5ms", "1ms 10ms 5ms"]));
+    assert_eq!(
+        failures(&early),
+        ["deadlines_must_fit_what_is_promised: 3ms > 2.5ms; reduce the work of `a` from 2ms to 1.5ms (by 500us)"]
+    );
+    // more at a time than are kept
+    let six: Vec<_> = (0..6).map(|_| "1ms 100ms").collect();
+    assert_eq!(promised_to(&shares(&["0.5"], &part_of(&six)), "part"), "NULL");
+    assert_eq!(promised_to(&shares(&["0.5"], &part_of(&six[..5])), "part"), "RESU 1/2");
+    assert_eq!(promised_to(&shares(&["0.5"], &part_of(&["1ms 5s"])), "part"), "NULL");
+    // nobody below announces deadlines
+    assert_eq!(promised_to(&shares(&["0.5"], "policy = \"fixed-priority\""), "part"), "RESBS 3.999999ms 8ms");
+}
+
 #[test]
 fn jobs_are_summed_by_their_longest_work() {
     assert!(failures(&jobs(&["5ms 10ms", "10ms 20ms"])).is_empty());

@@ -91,7 +91,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 41] = [
+const ELSEWHERE: [&str; 43] = [
     "task_may_starve",      // tests/limits.rs, no fault but a warning
     "text_must_fit",        // 4 GiB
     "includes_must_be_few", // 64 files
@@ -111,7 +111,9 @@ const ELSEWHERE: [&str; 41] = [
     "budget_must_pay_for_a_switch",
     "budgets_are_not_shown",         // tests/verdicts
     "budgets_must_fit_what_is_left", // tests/above.rs
-    "reservation_is_much_larger",    // warnings, in tests/check.rs
+    "shares_must_fit_the_cpu",       // tests/check.rs
+    "shares_must_fit_the_supply",
+    "reservation_is_much_larger", // warnings, in tests/check.rs
     "switches_are_many",
     "delay_grows_with_children",
     "round_is_long",

@@ -310,7 +310,14 @@ fn drawn(dice: &mut Dice, parts: u64) -> Vec<(u64, u64, u64)> {
 }
 
 /// Run the jobs below `edf` beside siblings that take all they can, to `end`. How many jobs missed?
-fn misses(w: &mut World, edf: u32, tasks: &[(u64, u64, u64)], greedy: &[Leaf], dice: &mut Dice, end: u64) -> u32 {
+fn misses(
+    w: &mut World,
+    edf: u32,
+    tasks: &[(u64, u64, u64)],
+    greedy: &[Leaf],
+    dice: &mut Dice,
+    end: u64,
+) -> u32 {
     let full = dice.below(3) > 0; // or some jobs are shorter
     let mut jobs: Vec<_> = tasks
         .iter()
@@ -377,8 +384,9 @@ fn who_fits_a_slower_processor_meets_all_deadlines_there() {
         let edf = w.node("edf", NONE);
         let edge = w.under(top, edf, share(here));
         let others = dice.within(1, 3) as f64;
-        let greedy: Vec<_> =
-            (0..others as u32).map(|_| w.task(top, "greedy", share((1.0 - here) / others - 0.000001))).collect();
+        let greedy: Vec<_> = (0..others as u32)
+            .map(|_| w.task(top, "greedy", share((1.0 - here) / others - 0.000001)))
+            .collect();
         let missed = misses(&mut w, edf, &tasks, &greedy, &mut dice, 2000 * MS);
         assert_eq!(missed, 0, "{parts}/64: {tasks:?}");
         assert_eq!(w.graph.edge(edge).forgiven_ns, 0);
@@ -420,9 +428,13 @@ fn no_child_gets_more_than_its_share_whatever_it_announces() {
             w.run(to);
             used.push((deadline, w.supply(a.edge) - before));
             for &(last, _) in &used {
-                let sum: u64 = used.iter().filter(|(deadline, _)| *deadline <= last).map(|(_, ran)| ran).sum();
+                let sum: u64 =
+                    used.iter().filter(|(deadline, _)| *deadline <= last).map(|(_, ran)| ran).sum();
                 let most = (last - begun.min(last)) as u128 * u128::from(parts) / 64;
-                assert!(u128::from(sum) <= most + u128::from(floor + late) + 2, "{sum} of {most} until {last}");
+                assert!(
+                    u128::from(sum) <= most + u128::from(floor + late) + 2,
+                    "{sum} of {most} until {last}"
+                );
             }
             if w.now < step {
                 continue;

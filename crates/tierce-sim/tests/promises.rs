@@ -38,7 +38,7 @@ impl Maker {
     fn node(&mut self, under: &str, levels: u32) {
         self.names += 1;
         let name = format!("n{}", self.names);
-        let policy = self.between(0, 3);
+        let policy = self.between(0, 4);
         let children = self.between(1, 4);
         let (policy, more) = match policy {
             0 => ("reservation", String::new()),
@@ -48,12 +48,14 @@ impl Maker {
                 let quantum = self.between(1, 6);
                 ("time-sharing", format!("quantum = \"{quantum}ms\"\nstarvation = \"{starvation}ms\""))
             }
+            3 => ("uniform", format!("period = \"{}ms\"", self.between(4, 30))),
             _ => ("fair", format!("quantum = \"{}ms\"", self.between(1, 6))),
         };
         let _ = writeln!(self.text, "[node.{name}]\npolicy = \"{policy}\"\n{more}\n{under}");
         for _ in 0..children {
             let edge = match policy {
                 "reservation" => self.budget(100 / children),
+                "uniform" => format!("share = 0.{:02}", self.between(1, 99 / children)),
                 "fair" => format!("weight = {}", self.between(1, 9) * 10),
                 "time-sharing" => {
                     format!("priority = {}, boost = {}", self.between(0, 4), self.between(0, 4))
