@@ -33,7 +33,7 @@
  */
 #include "service.h"
 
-enum { UNIFORM_PERIOD };	     /* node parameter */
+enum { UNIFORM_PERIOD };	      /* node parameter */
 enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: the same in 2^-32, rounded down */
 
 #define UNIFORM_KEPT  4			   /* deadlines beside the one of the moment */
@@ -70,7 +70,7 @@ static inline bool kept_is_later(u64 kept)
 TIERCE_FN int uniform_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u64 millionths = (AT(S.stage, UNIFORM_SHARE) * 1000000 + (1 << 19)) >> 20; /* as it is written: what fits is not refused */
+	u64 millionths = (AT(S.stage, UNIFORM_SHARE) * 1000000 + (1 << 19)) >> 20; /* as written: what fits is not refused */
 	u64 rate = (millionths << 32) / 1000000, sum = parent_of(edge)->sum - x->param[UNIFORM_RATE] + rate;
 	if (sum > 1ull << 32)
 		return TIERCE_E_utilisation_above_one;
@@ -121,22 +121,22 @@ static inline u64 uniform_claim(edge_t *x)
 }
 static inline u64 kept_claim(edge_t *x, u64 kept, u64 tick)
 {
-	return uniform_work(x, tick << UNIFORM_TICK) - kept_left(kept) -
-	       (kept_is_later(kept) ? (u64)x->uniform.left_ns : 0);
+	return uniform_work(x, tick << UNIFORM_TICK) - kept_left(kept) - (kept_is_later(kept) ? (u64)x->uniform.left_ns : 0);
 }
 
 /* The claim until another deadline. `anew`: it did not want the CPU until then. */
 TIERCE_FN u64 uniform_asks(u32 edge, u64 deadline_ns, u32 anew, u64 since_ns)
 {
 	edge_t *x = edge_at(edge);
-	u64 base = x->uniform.deadline_ns >> UNIFORM_TICK, here = deadline_ns >> UNIFORM_TICK, tick;
+	u64 base = x->uniform.deadline_ns >> UNIFORM_TICK, here = deadline_ns >> UNIFORM_TICK, tick, kept;
 	u64 begin = uniform_work(x, since_ns), claim = uniform_claim(x), nearest = base;
 	u32 i;
 	for (i = ZERO; i < UNIFORM_KEPT && CAN_LOOP; i++) {
-		tick = base + kept_ticks(AT(x->uniform.kept, i));
-		if (tick <= here && (tick > nearest || nearest > here)) {
+		kept = AT(x->uniform.kept, i);
+		tick = base + kept_ticks(kept);
+		if (kept != UNIFORM_NONE && tick <= here && (tick > nearest || nearest > here)) {
 			nearest = tick;
-			claim = kept_claim(x, AT(x->uniform.kept, i), tick);
+			claim = kept_claim(x, kept, tick);
 		}
 	}
 	return nearest > here || ((anew || deadline_ns < x->uniform.deadline_ns) && claim < begin) ? begin : claim;
@@ -257,8 +257,7 @@ static inline void uniform_spend(u32 edge, u64 now)
 	u32 i;
 	for (i = ZERO; i < UNIFORM_KEPT && CAN_LOOP; i++) {
 		kept = AT(x->uniform.kept, i);
-		if (kept_is_later(kept) && kept != UNIFORM_NONE &&
-		    x->uniform.left_ns + (s64)kept_left(kept) <= (s64)S.floor_ns)
+		if (kept_is_later(kept) && kept != UNIFORM_NONE && x->uniform.left_ns + (s64)kept_left(kept) <= (s64)S.floor_ns)
 			until_ns = ((x->uniform.deadline_ns >> UNIFORM_TICK) + kept_ticks(kept)) << UNIFORM_TICK;
 	}
 	x->throttles += !(x->flags & EDGE_SPENT);
