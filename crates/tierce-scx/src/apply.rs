@@ -1,6 +1,6 @@
 //! A new plan for a running one: tried on a copy of the graph, then done.
 
-use crate::host::{self, Unreadable};
+use crate::host::{self, HostRefusal};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
 use crate::threads;
@@ -33,8 +33,8 @@ pub enum NotApplied {
     #[error("{0}")]
     Refused(#[from] Refused),
     /// This machine cannot have it.
-    #[error("{}", .0.message)]
-    Host(#[from] Unreadable),
+    #[error("{0}")]
+    Host(#[from] HostRefusal),
 }
 
 impl NotApplied {

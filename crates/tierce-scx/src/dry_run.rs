@@ -255,11 +255,16 @@ impl<'a> Trial<'a> {
 }
 
 pub(crate) fn may_run(live: &Live, error: tierce_policy::Error) -> String {
-    let cpus: Vec<_> =
-        (0..64).filter(|cpu| live.allowed >> cpu & 1 != 0).map(|cpu| cpu.to_string()).collect();
-    let cpus =
-        if cpus.len() > 8 { format!("{} CPUs", cpus.len()) } else { format!("CPU {}", cpus.join(", ")) };
-    format!("it may run on {cpus} only: {error}")
+    format!("it may run on {} only: {error}", cpus(live.allowed))
+}
+
+/// "CPU 0, 2", or how many they are.
+pub(crate) fn cpus(mask: u64) -> String {
+    let cpus: Vec<_> = (0..64).filter(|cpu| mask >> cpu & 1 != 0).map(|cpu| cpu.to_string()).collect();
+    if cpus.len() > 8 {
+        return format!("{} CPUs", cpus.len());
+    }
+    format!("CPU {}", cpus.join(", "))
 }
 
 impl DryRun {

@@ -5,6 +5,7 @@
 
 use crate::apply::Trial;
 use crate::doctor::cpu_list;
+use crate::dry_run::cpus;
 use crate::threads::{Class, Live, Proc};
 use std::path::Path;
 use tierce_plan::{show_time, Above, Child, Plan, Reserved};
@@ -21,22 +22,22 @@ pub struct Found {
     pub notes: Vec<String>,
 }
 
-/// What could not be read, or keeps a plan from this machine.
+/// Why this machine cannot have a plan, or be looked at.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rule}: {message}")]
-pub struct Unreadable {
+pub struct HostRefusal {
     /// The rule it breaks.
     pub rule: &'static str,
     /// In plain words.
     pub message: String,
 }
 
-fn refuse<T>(rule: &'static str, message: String) -> Result<T, Unreadable> {
-    Err(Unreadable { rule, message })
+fn refuse<T>(rule: &'static str, message: String) -> Result<T, HostRefusal> {
+    Err(HostRefusal { rule, message })
 }
 
 /// Look at the machine whose files lie below `root`.
-pub fn read(root: &Path) -> Result<Found, Unreadable> {
+pub fn read(root: &Path) -> Result<Found, HostRefusal> {
     let text = |path: &str| {
         let bytes = std::fs::read(root.join(path.trim_start_matches('/'))).ok()?;
         Some(String::from_utf8_lossy(&bytes).trim().to_string())
@@ -135,14 +136,15 @@ pub fn read(root: &Path) -> Result<Found, Unreadable> {
 
 /// Whether who is in a cgroup that the plan names may run where its entry is: its `cpuset` has a CPU that leads there. Cgroups
 /// that are not there (yet), and patterns with wildcards, are not looked at.
-pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), Unreadable> {
+pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), HostRefusal> {
     let mut trial = None;
     for entry in &plan.entries {
         let paths = entry.any.iter().filter_map(|matcher| matcher.cgroup.as_ref());
-        for path in paths.map(|glob| glob.as_str().trim_end_matches("/**")) {
+        for path in paths.map(|glob| glob.as_str().trim_start_matches('/').trim_end_matches("/**")) {
             let file = root.join("sys/fs/cgroup").join(path).join("cpuset.cpus.effective");
             let list = std::fs::read_to_string(file).ok().and_then(|text| cpu_list(text.trim()));
             let Some(list) = list.filter(|list| !list.is_empty()) else { continue };
+            let its = list.iter().filter(|cpu| **cpu < 64).fold(0u64, |mask, cpu| mask | 1 << cpu);
             let Some((trial, ids)) = trial.get_or_insert_with(|| Trial::new(plan).ok()) else {
                 return Ok(());
             };
@@ -157,9 +159,9 @@ pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), Unreadable> {
                 Child::Node(_) => continue,
             };
             let reach = leads & affinity.unwrap_or(u64::MAX);
-            if list.iter().all(|cpu| *cpu >= 64 || reach >> cpu & 1 == 0) {
+            if its & reach == 0 {
                 let name = plan.child_name(entry.target);
-                let (its, ours) = (cpus(mask(&list)), cpus(reach));
+                let (its, ours) = (cpus(its), cpus(reach));
                 return refuse(
                     "cpuset_must_meet_the_node",
                     format!(
@@ -174,17 +176,8 @@ pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), Unreadable> {
     Ok(())
 }
 
-fn mask(list: &[u32]) -> u64 {
-    list.iter().filter(|cpu| **cpu < 64).fold(0, |mask, cpu| mask | 1 << cpu)
-}
-
-fn cpus(mask: u64) -> String {
-    let list: Vec<_> = (0..64).filter(|cpu| mask >> cpu & 1 != 0).map(|cpu| cpu.to_string()).collect();
-    format!("CPU {}", list.join(", "))
-}
-
 /// A deadline thread: the kernel tells runtime and deadline (in /proc/TID/sched), which is at most the period.
-fn reserved(root: &Path, live: &Live, name: String) -> Result<Reserved, Unreadable> {
+fn reserved(root: &Path, live: &Live, name: String) -> Result<Reserved, HostRefusal> {
     let path = format!("proc/{}/sched", live.thread.tid);
     let text = std::fs::read_to_string(root.join(&path)).unwrap_or_default();
     let number = |key: &str| {
