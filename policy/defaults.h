@@ -13,5 +13,7 @@
 #define nothing_event(edge, now)	       ((void)0)
 #define nothing_announce(edge, deadline, now)  ((void)0)
 #define nothing_deadline(node, now)	       TIERCE_NEVER
+#define nothing_check(edge, rest)	       TIERCE_HOLDS
+#define nothing_check_node(node)	       TIERCE_HOLDS
 
 #endif

@@ -14,7 +14,20 @@
  * Conservation: the order holds exactly the READY edges, keyed by their deadlines.
  * Source: Liu & Layland 1973; HLS 5.3.1; a node that passes its earliest deadline upwards as in HLS 4.3.1.2.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_edf(P, V) \
+	P(3, edf, "edf", TIERCE_HEEDS_DEADLINES, , \
+	  V("deadline", TIME, 0, TIERCE_TIME_MAX, 0, \
+	    "relative to each release; 0: the deadlines the child announces, last when it announces none"))
+
+struct edf_edge {
+	u64 deadline_ns; /* absolute, TIERCE_NEVER when none */
+};
+
+#else
+#include "check.h"
 
 enum { EDF_DEADLINE }; /* edge parameter */
 
@@ -105,3 +118,7 @@ TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 #define edf_until  nothing_until
 #define edf_lose nothing_lose
 #define edf_event  nothing_event
+#define edf_check nothing_check
+#define edf_check_node nothing_check_node
+
+#endif

@@ -45,7 +45,31 @@
  * from Waldspurger & Weihl 1995 and 1994; HLS appendix C with its repairs: remainders kept, virtual time does not restart, no
  * division by a share of 0.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_fair(P, V) \
+	P(5, fair, "fair", 0, \
+	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
+	  V("order", CHOICE, 0, 3, 0, "start-tag, eevdf, stride, lottery: which child is next") \
+	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery"), \
+	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
+	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up"))
+
+struct fair_edge {
+	u64 tag; /* start tag: virtual time at which the rest of its work starts; stride: pass */
+	union {
+		u64 inverse; /* 2^32 / weight */
+		u64 counted; /* not by start tags: its weight in the node's sum, 0: none */
+	};
+	u64 fraction;	/* low bits of the last charge, carried over */
+	u64 lead;	/* warp in virtual time */
+	u64 begin;	/* tag - warp when the quantum began; eevdf: its virtual deadline */
+	s64 quantum_ns; /* rest of the quantum */
+};
+
+#else
+#include "check.h"
 
 enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED }; /* node parameters */
 enum { FAIR_WEIGHT, FAIR_WARP };	      /* edge parameters */
@@ -279,3 +303,39 @@ static inline u64 fair_until(u32 edge, u64 now)
 #define fair_event    nothing_event
 #define fair_announce nothing_announce
 #define fair_deadline nothing_deadline
+
+#define fair_check nothing_check
+
+/* It sleeps ahead of its share. */
+static inline bool edge_is_ahead(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	return x->kind == TIERCE_fair && x->state == TIERCE_WAITING && x->fair.counted &&
+	       parent_of(edge)->param[FAIR_ORDER] == FAIR_EEVDF;
+}
+
+static inline u32 fair_check_node(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 edge, order = n->order, later = heap_count(n->share.later), ahead = heap_count(n->share.ahead);
+	u64 weight = 0;
+	if (n->param[FAIR_ORDER] == FAIR_START_TAG)
+		return TIERCE_HOLDS;
+	for (edge = 1; edge < S.fresh_edge; edge++) {
+		edge_t *x = edge_at(edge);
+		if (!is_child_of(edge, node))
+			continue;
+		weight += x->fair.counted;
+		HOLDS(shares_counted, x->fair.counted == (x->state != TIERCE_WAITING || link_at(edge)->rank ? x->param[0] : 0));
+		if (edge_is_ahead(edge))
+			ahead--;
+		else if (x->state == TIERCE_READY && link_at(edge)->rank && edge != order && !eevdf_is_eligible(edge, n->clock))
+			later--;
+	}
+	HOLDS(shares_counted, weight == n->share.weight && !ahead);
+	HOLDS(order_heap, n->order || !n->share.later);
+	HOLDS(eligible, !later || (later <= TIERCE_EDGES && order && eevdf_is_eligible(order, n->clock)));
+	return TIERCE_HOLDS;
+}
+
+#endif

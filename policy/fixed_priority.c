@@ -13,7 +13,15 @@
  * Conservation: the order holds exactly the READY edges; each has a turn of its own.
  * Source: HLS 5.3.1.1, Table 5.1; first come, first served among equals as in POSIX SCHED_FIFO.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_fixed_priority(P, V) \
+	P(2, fixed_priority, "fixed-priority", 0, , \
+	  V("priority", COUNT, 0, 65535, 0, "larger runs first; equals run first come, first served"))
+
+#else
+#include "check.h"
 
 enum { FIXED_PRIORITY_PRIORITY }; /* edge parameter */
 
@@ -71,3 +79,7 @@ static inline void fixed_priority_revoke(u32 edge, u32 why, u64 now)
 #define fixed_priority_event	nothing_event
 #define fixed_priority_announce nothing_announce
 #define fixed_priority_deadline nothing_deadline
+#define fixed_priority_check nothing_check
+#define fixed_priority_check_node nothing_check_node
+
+#endif

@@ -27,6 +27,17 @@
  * Source: Golchin 2017 (Miosix), Algorithm 6, equations 3.3 to 3.6, with the set point of the inner loop that yields (3.6).
  * Gains for which the outer loop is unstable are for the plan to refuse; here every value within its range is safe.
  */
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_i_plus_pi(P, V) \
+	P(8, i_plus_pi, "i-plus-pi", 0, TIERCE_ROUNDS(V) \
+	  V("inner_gain", RATIO, 10486, 1038090, 262144, "K_I: how much of what a child's last burst was off comes into the next") \
+	  V("outer_gain", RATIO, 10486, 33554432, 943718, "K_R: how much of what the last round was off comes into the next") \
+	  V("outer_zero", RATIO, 10486, 1038090, 922747, "Z_R: how much of that is taken back a round later"), \
+	  V("importance", COUNT, 1, 10000, 100, "share of the round relative to the siblings that want the CPU"))
+
+#else
 #include "rounds.h"
 
 enum { I_PLUS_PI_INNER, I_PLUS_PI_OUTER, I_PLUS_PI_ZERO }; /* node parameters from the fifth on */
@@ -166,3 +177,7 @@ static inline bool i_plus_pi_charge(u32 edge, u64 ran_ns, u64 now)
 #define i_plus_pi_event				  nothing_event
 #define i_plus_pi_announce			  nothing_announce
 #define i_plus_pi_deadline			  nothing_deadline
+#define i_plus_pi_check nothing_check
+#define i_plus_pi_check_node rounds_check_node
+
+#endif

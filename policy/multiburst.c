@@ -37,6 +37,15 @@
  * so c is 0 at rest whoever sleeps; rule 5 in place of a next round as long as the last one, which with a waker in every round
  * nothing would keep at the set point.
  */
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_multiburst(P, V) \
+	P(9, multiburst, "multiburst", 0, TIERCE_ROUNDS(V), \
+	  V("importance", COUNT, 1, 10000, 100, "share of the round relative to the siblings that want the CPU") \
+	  V("wake", CHOICE, 0, 2, 2, "immediate, after-burst, end-of-round: when it runs after a wake-up"))
+
+#else
 #include "rounds.h"
 
 enum { MULTIBURST_WAKE = ROUND_IMPORTANCE + 1 }; /* edge parameter */
@@ -221,3 +230,7 @@ static inline bool multiburst_charge(u32 edge, u64 ran_ns, u64 now)
 #define multiburst_event			   nothing_event
 #define multiburst_announce			   nothing_announce
 #define multiburst_deadline			   nothing_deadline
+#define multiburst_check nothing_check
+#define multiburst_check_node rounds_check_node
+
+#endif

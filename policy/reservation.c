@@ -49,7 +49,40 @@
  * bandwidth); Lehoczky, Sha & Strosnider 1987 (polling, deferrable); Sprunt, Sha & Lehoczky 1989 (sporadic), by amounts as in
  * Stanovich, Baker, Wang & Harbour 2010; ExSched 2013. Stolen time: Rez (wall), Rez-C (own) and Rez-FB (gain) of HLS 11.5.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_reservation(P, V) \
+	P(4, reservation, "reservation", 0, \
+	  V("order", CHOICE, 0, 1, 0, "edf, fixed-priority: whose budget is used first") \
+	  V("replenishment", CHOICE, 0, 5, 0, \
+	    "hard, soft, total-bandwidth, periodic, sporadic, polling: when a budget that was used comes back") \
+	  V("charge", CHOICE, 0, 1, 0, "own, wall: whether a child pays for what is stolen while it has the CPU") \
+	  V("gain", RATIO, 0, 1048576, 0, "how much of what was stolen of a budget the next one is larger by; 0: no feedback") \
+	  V("cap", RATIO, 0, 1048576, 0, "share of a CPU that the budgets may add up to; 0: all of it"), \
+	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "CPU time in every period, hard") \
+	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "from replenishment to replenishment") \
+	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, "the budget arrives within this; at most the period") \
+	  V("priority", COUNT, 0, 65535, 0, "in the order fixed-priority: larger first, equals by the order of the plan"))
+
+struct reservation_edge {
+	s64 remaining_ns; /* may be negative: debt, paid from the next budgets */
+	u64 deadline_ns;  /* absolute; ordered by priority: the place */
+	u64 replenish_ns; /* end of the current period; sporadic: when what is used now comes back */
+	u64 share;	  /* budget/period in 2^-32, rounded down: the node's sum */
+	union {
+		u64 density; /* budget/deadline in 2^-32, rounded down */
+		u64 first;   /* sporadic: what comes back before that: ns, how long before << 32 */
+		u64 lost_ns; /* with feedback: what was stolen of the budget under way */
+	};
+	union {
+		u64 second;   /* and then */
+		u64 asked_ns; /* with feedback: the budget without it */
+	};
+};
+
+#else
+#include "check.h"
 
 enum { RESERVATION_ORDER, RESERVATION_REPLENISHMENT, RESERVATION_CHARGE, RESERVATION_GAIN, RESERVATION_CAP }; /* of the node */
 enum { RESERVATION_BUDGET, RESERVATION_PERIOD, RESERVATION_DEADLINE, RESERVATION_PRIORITY };		      /* of edges */
@@ -72,8 +105,6 @@ enum {
 #define SPORADIC_PERIOD_MAX 4000000000ull /* what comes back is kept in 32 bits: amount, and time before the last */
 
 #define RESERVATION_PRIORITY_MAX 65535u
-
-#define SHARE_ONE (1ull << 32)
 
 static inline u64 reservation_share(u64 budget_ns, u64 period_ns)
 {
@@ -652,3 +683,30 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 #define reservation_grant    nothing_grant
 #define reservation_announce nothing_announce
 #define reservation_deadline nothing_deadline
+
+static inline u32 reservation_check(u32 edge, u32 rest)
+{
+	edge_t *x = edge_at(edge);
+	s64 budget_ns = (s64)x->param[RESERVATION_BUDGET];
+	HOLDS(budget_kept, x->reservation.share == reservation_share((u64)budget_ns, x->param[RESERVATION_PERIOD]));
+	HOLDS(budget_kept,
+	      x->reservation.remaining_ns <= budget_ns + (s64)S.floor_ns && x->reservation.remaining_ns >= -budget_ns);
+	if (!(x->variant & RESERVATION_FED))
+		return TIERCE_HOLDS;
+	HOLDS(budget_kept, x->reservation.asked_ns <= (u64)budget_ns && (u64)budget_ns <= x->param[RESERVATION_PERIOD]);
+	HOLDS(budget_kept, !(x->flags & EDGE_SPENT) || x->reservation.remaining_ns <= (s64)S.floor_ns);
+	return TIERCE_HOLDS;
+}
+
+static inline u32 reservation_check_node(u32 node)
+{
+	u64 sum = 0;
+	u32 edge;
+	for (edge = 1; edge < S.fresh_edge; edge++)
+		if (is_child_of(edge, node))
+			sum += edge_at(edge)->reservation.share;
+	HOLDS(sums, sum == node_at(node)->sum && sum <= SHARE_ONE);
+	return TIERCE_HOLDS;
+}
+
+#endif

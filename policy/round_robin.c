@@ -14,7 +14,15 @@
  * Conservation: the order holds exactly the READY edges; each has a turn of its own.
  * Source: HLS 5.3.1.6 (time sharing), Table 5.1.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_round_robin(P, V) \
+	P(6, round_robin, "round-robin", 0, \
+	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "turn of each child"), )
+
+#else
+#include "check.h"
 
 enum { ROUND_ROBIN_QUANTUM }; /* node parameter */
 
@@ -102,3 +110,7 @@ static inline u64 round_robin_until(u32 edge, u64 now)
 #define round_robin_event    nothing_event
 #define round_robin_announce nothing_announce
 #define round_robin_deadline nothing_deadline
+#define round_robin_check nothing_check
+#define round_robin_check_node nothing_check_node
+
+#endif

@@ -15,7 +15,7 @@
 #ifndef TIERCE_ROUNDS_H
 #define TIERCE_ROUNDS_H
 
-#include "service.h"
+#include "check.h"
 
 enum { ROUND_SET, ROUND_BURST, ROUND_LEAST, ROUND_LARGEST }; /* node parameters */
 enum { ROUND_IMPORTANCE };				     /* edge parameter */
@@ -202,6 +202,22 @@ static inline u64 burst_until(u32 edge, u64 now)
 	if (!node_contended(edge_at(edge)->parent))
 		return TIERCE_NEVER;
 	return now + (left_ns > 0 ? (u64)left_ns : parent_of(edge)->param[ROUND_BURST]);
+}
+
+static inline u32 rounds_check_node(u32 node)
+{
+	node_t *n = node_at(node);
+	u32 edge, active = 0, weight = 0;
+	for (edge = 1; edge < S.fresh_edge; edge++) {
+		edge_t *x = edge_at(edge);
+		if (!is_child_of(edge, node) || x->state == TIERCE_WAITING)
+			continue;
+		active++;
+		weight += (u32)x->param[ROUND_IMPORTANCE];
+		HOLDS(rounds_counted, x->burst.active);
+	}
+	HOLDS(rounds_counted, active == n->rounds.active && weight == n->rounds.weight);
+	return TIERCE_HOLDS;
 }
 
 #endif

@@ -193,6 +193,8 @@ static inline bool product_exceeds(u64 a, u64 b, u64 c, u64 d)
 	return (a | b | c | d) >> 32 ? long_product_exceeds(a, b, c, d) : a * b > c * d;
 }
 
+#define SHARE_ONE (1ull << 32) /* a whole CPU */
+
 /* a * fraction / 2^32, rounded down, for a below 2^42 and a fraction of at most 2^32. */
 static inline u64 scale(u64 a, u64 fraction)
 {

@@ -20,7 +20,23 @@
  * Conservation: per slot a child without `fill` gets its length at most, plus what its timer was late.
  * Source: S-EKG (Andersson & Bletsas, ECRTS 2008), NPS-F (Bletsas & Andersson, RTSS 2009); ReTAS 2 and 4.3.3.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_slots(P, V) \
+	P(7, slots, "slots", 0, V("slot", TIME, 10000, TIERCE_PERIOD_MAX, REQUIRED, "length of the timeslot"), \
+	  V("offset", TIME, 0, TIERCE_PERIOD_MAX, 0, "begin of the child's reserve in each slot") \
+	  V("length", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "of its reserve, which ends within the slot") \
+	  V("fill", COUNT, 0, 1, 0, "1: runs outside of its reserve, too, when the owner of the current one wants no CPU"))
+
+struct slots_edge {
+	u64 close_ns; /* end of the current reserve, or of the next one */
+	u64 slot_ns;  /* with which it was found */
+	u32 open;     /* it is the current one */
+};
+
+#else
+#include "check.h"
 
 enum { SLOTS_SLOT };				 /* node parameter */
 enum { SLOTS_OFFSET, SLOTS_LENGTH, SLOTS_FILL }; /* edge parameters */
@@ -145,3 +161,7 @@ TIERCE_FN int slots_event(u32 edge, u64 now)
 #define slots_lose nothing_lose
 #define slots_announce	     nothing_announce
 #define slots_deadline	     nothing_deadline
+#define slots_check nothing_check
+#define slots_check_node nothing_check_node
+
+#endif

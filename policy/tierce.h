@@ -146,44 +146,14 @@ struct tierce_edge {
 	u64 supply_ns;	 /* CPU time that went through this edge */
 	u64 forgiven_ns; /* debt beyond the cap that was written off, or budget cut by the waking rule */
 	union {
-		struct {
-			s64 remaining_ns; /* may be negative: debt, paid from the next budgets */
-			u64 deadline_ns;  /* absolute; ordered by priority: the place */
-			u64 replenish_ns; /* end of the current period; sporadic: when what is used now comes back */
-			u64 share;	  /* budget/period in 2^-32, rounded down: the node's sum */
-			union {
-				u64 density; /* budget/deadline in 2^-32, rounded down */
-				u64 first;   /* sporadic: what comes back before that: ns, how long before << 32 */
-				u64 lost_ns; /* with feedback: what was stolen of the budget under way */
-			};
-			union {
-				u64 second;   /* and then */
-				u64 asked_ns; /* with feedback: the budget without it */
-			};
-		} reservation;
-		struct {
-			u64 tag; /* start tag: virtual time at which the rest of its work starts; stride: pass */
-			union {
-				u64 inverse; /* 2^32 / weight */
-				u64 counted; /* not by start tags: its weight in the node's sum, 0: none */
-			};
-			u64 fraction;	/* low bits of the last charge, carried over */
-			u64 lead;	/* warp in virtual time */
-			u64 begin;	/* tag - warp when the quantum began; eevdf: its virtual deadline */
-			s64 quantum_ns; /* rest of the quantum */
-		} fair;
-		struct {
-			u64 deadline_ns; /* absolute, TIERCE_NEVER when none */
-		} edf;
+		struct reservation_edge reservation;
+		struct fair_edge fair;
+		struct edf_edge edf;
 		struct {
 			u64 turn; /* position in the order of requests */
 			s64 quantum_ns;
 		} queue;
-		struct {
-			u64 close_ns; /* end of the current reserve, or of the next one */
-			u64 slot_ns;  /* with which it was found */
-			u32 open;     /* it is the current one */
-		} slots;
+		struct slots_edge slots;
 		struct {
 			u64 turn;  /* round and place in it */
 			u64 round; /* for which the burst is */
@@ -192,17 +162,8 @@ struct tierce_edge {
 			u32 scale;   /* of the node when left_ns was found */
 			u32 active;  /* it wants the CPU, and its node counts it */
 		} burst;
-		struct {
-			u64 key;	/* level, whether its quantum is under way, turn */
-			s64 quantum_ns; /* rest of it */
-			u64 since_ns;	/* it wants the CPU and has used no quantum; when it left, while it does not */
-			u32 used;	/* no boost at the next wake-up: it has used a quantum, or did not block */
-		} levels;
-		struct {
-			u64 deadline_ns; /* it is served for: where edf has its own */
-			s64 left_ns;	 /* until then; may be negative: debt */
-			u64 kept[4];	 /* other deadlines, and what is left until them */
-		} uniform;
+		struct levels_edge levels;
+		struct uniform_edge uniform;
 	};
 };
 
@@ -408,7 +369,7 @@ enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 
 /* ---- the checker (check.c) ------------------------------------------------------------------------------------- */
 
-/* First broken invariant (a number documented in check.c) or 0; every node, edge, order and CPU is looked at.
+/* First broken invariant (a number documented in check.h) or 0; every node, edge, order and CPU is looked at.
  * `rest`: also what holds only when no kick is pending and nobody is leaving. */
 TIERCE_FN u32 graph_check(u32 rest);
 
@@ -436,6 +397,8 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   void NAME_announce(edge, deadline_ns, now)   a child's deadline changed
  *   u64  NAME_deadline(node, now)      what the node announces itself
  *   int  NAME_init(node)               check and take staged node parameters
+ *   u32  NAME_check(edge, rest)        its part of the checker: the first broken invariant (check.h) or 0
+ *   u32  NAME_check_node(node)
  *
  * Services: order_insert/order_remove (heap of READY edges, per CPU where affinity asks for it), event_set/event_clear.
  */

@@ -31,7 +31,27 @@
  * whole CPU, each that wants it uses a quantum in every starvation + n * quantum.
  * Source: HLS 9.2.2, 9.3.1, 5.2.2.5; rules 3 to 5 as in Windows 2000, where rule 5 asks who has not run at all for 3 to 4 s.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_time_sharing(P, V) \
+	P(10, time_sharing, "time-sharing", 0, \
+	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 10000000, "turn of each child within its level") \
+	  V("starvation", TIME, 0, TIERCE_PERIOD_MAX, 3000000000, \
+	    "who has wanted the CPU for so long without using up a quantum goes before all until it has; 0: never") \
+	  V("affinity", COUNT, 0, 1000, 0, "turns that who ran on this CPU last may go ahead of its place in a level"), \
+	  V("priority", COUNT, 0, 255, 8, "the level at which it begins, and below which it does not sink; larger runs first") \
+	  V("boost", COUNT, 0, 255, 2, "levels above its priority at which it wakes, if it blocked within a quantum"))
+
+struct levels_edge {
+	u64 key;	/* level, whether its quantum is under way, turn */
+	s64 quantum_ns; /* rest of it */
+	u64 since_ns;	/* it wants the CPU and has used no quantum; when it left, while it does not */
+	u32 used;	/* no boost at the next wake-up: it has used a quantum, or did not block */
+};
+
+#else
+#include "check.h"
 
 enum { SHARING_QUANTUM, SHARING_STARVATION, SHARING_AFFINITY }; /* node parameters */
 enum { SHARING_PRIORITY, SHARING_BOOST };			/* edge parameters */
@@ -245,3 +265,27 @@ TIERCE_FN int time_sharing_event(u32 edge, u64 now)
 #define time_sharing_lose nothing_lose
 #define time_sharing_announce nothing_announce
 #define time_sharing_deadline nothing_deadline
+
+/* Is a CPU that could run this READY edge given to one of a lower level, and nobody about to decide anew? */
+static inline u32 time_sharing_check(u32 edge, u32 rest)
+{
+	edge_t *x = edge_at(edge), *y;
+	u32 other;
+	if (x->state != TIERCE_READY)
+		return TIERCE_HOLDS;
+	for (other = 1; other < S.fresh_edge; other++) {
+		y = edge_at(other);
+		if (y->parent != x->parent || !y->child || y->state != TIERCE_GRANTED || (y->flags & EDGE_LEFT))
+			continue;
+		if (S.cpu[y->on_cpu].kick_pending || S.cpu[y->on_cpu].outside || !S.cpu[y->on_cpu].online)
+			continue;
+		if ((x->flags & EDGE_LOCAL) && x->cpu != y->on_cpu)
+			continue;
+		if (rest || !parent_of(edge)->row) /* CPUs of a shared node decide one after the other */
+			HOLDS(highest_level_runs, level_of(x->levels.key) <= level_of(y->levels.key));
+	}
+	return TIERCE_HOLDS;
+}
+#define time_sharing_check_node nothing_check_node
+
+#endif

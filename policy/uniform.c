@@ -31,7 +31,22 @@
  * share * that time + floor + lateness, whatever it announces.
  * Source: Lipari & Buttazzo 1999 (BSS), Lipari, Carpenter & Baruah 2000 (PShED); HLS 5.2.2.3.
  */
-#include "service.h"
+
+#ifndef TIERCE_POLICY_BODIES
+
+#define POLICY_uniform(P, V) \
+	P(11, uniform, "uniform", TIERCE_HEEDS_DEADLINES, \
+	  V("period", TIME, 10000, 4000000000, 10000000, "from deadline to deadline of a child that announces none"), \
+	  V("share", RATIO, 1, 1048576, REQUIRED, "of a CPU, between any two deadlines that the child announces"))
+
+struct uniform_edge {
+	u64 deadline_ns; /* it is served for: where edf has its own */
+	s64 left_ns;	 /* until then; may be negative: debt */
+	u64 kept[4];	 /* other deadlines, and what is left until them */
+};
+
+#else
+#include "check.h"
 
 enum { UNIFORM_PERIOD };	      /* node parameter */
 enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: the same in 2^-32, rounded down */
@@ -72,7 +87,7 @@ TIERCE_FN int uniform_set(u32 edge, u64 now)
 	edge_t *x = edge_at(edge);
 	u64 millionths = (AT(S.stage, UNIFORM_SHARE) * 1000000 + (1 << 19)) >> 20; /* as written: what fits is not refused */
 	u64 rate = (millionths << 32) / 1000000, sum = parent_of(edge)->sum - x->param[UNIFORM_RATE] + rate;
-	if (sum > 1ull << 32)
+	if (sum > SHARE_ONE)
 		return TIERCE_E_utilisation_above_one;
 	parent_of(edge)->sum = sum;
 	x->param[UNIFORM_SHARE] = AT(S.stage, UNIFORM_SHARE);
@@ -369,3 +384,30 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 #define uniform_init	 nothing_init
 #define uniform_grant	 nothing_grant
 #define uniform_lose	 nothing_lose
+
+static inline u32 uniform_check(u32 edge, u32 rest)
+{
+	edge_t *x = edge_at(edge);
+	u32 i, later = 0;
+	HOLDS(claims_kept, x->uniform.left_ns <= (s64)UNIFORM_AHEAD && x->uniform.left_ns >= -2 * (s64)UNIFORM_AHEAD);
+	for (i = 0; i < UNIFORM_KEPT; i++) {
+		u64 kept = x->uniform.kept[i];
+		HOLDS(claims_kept, !i || (s64)x->uniform.kept[i - 1] < (s64)kept || kept == UNIFORM_NONE);
+		later += kept_is_later(kept);
+		HOLDS(claims_kept, later || kept_ticks(kept) >> 63);
+	}
+	return TIERCE_HOLDS;
+}
+
+static inline u32 uniform_check_node(u32 node)
+{
+	u64 sum = 0;
+	u32 edge;
+	for (edge = 1; edge < S.fresh_edge; edge++)
+		if (is_child_of(edge, node))
+			sum += edge_at(edge)->param[UNIFORM_RATE];
+	HOLDS(sums, sum == node_at(node)->sum && sum <= SHARE_ONE);
+	return TIERCE_HOLDS;
+}
+
+#endif

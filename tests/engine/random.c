@@ -52,6 +52,40 @@ static void after(const char *what)
 		fail(what, invariant(broken));
 }
 
+/* A parameter that nothing else is known of: half of the time its preset, or one between its bounds, small ones as often as
+ * large ones; times of at most 10 ms, which is what happens here between two operations. */
+static u64 any_value(u64 least, u64 most, u64 preset)
+{
+	u64 value = (u64)below(0xffffffff) << 32;
+	u32 small = below(64);
+	value |= below(0xffffffff);
+	if (preset != REQUIRED && preset <= most && below(2))
+		return preset;
+	value >>= small;
+	return most - least == ~0ull ? value : least + value % (most - least + 1);
+}
+
+#define V(name, kind, least, most, preset, meaning) \
+	S.stage[i++] = any_value(least, ANY_##kind && most > 10000000 ? 10000000 : most, preset);
+enum { ANY_TIME = 1, ANY_DURATION_OF = 1, ANY_COUNT = 0, ANY_RATIO = 0, ANY_CHOICE = 0 };
+static void stage_any(u32 kind, bool of_node)
+{
+	u32 i = 0;
+	switch (kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: \
+		if (of_node) { \
+			np \
+		} else { \
+			ep \
+		} \
+		break;
+		TIERCE_POLICY_LIST(P, V)
+#undef P
+	}
+}
+#undef V
+
 static void stage_edge(u32 kind)
 {
 	u64 period = 20000 + below(10000000);
@@ -75,12 +109,12 @@ static void stage_edge(u32 kind)
 		break;
 	case TIERCE_multiburst: S.stage[1] = below(3); /* fall through */
 	case TIERCE_i_plus_pi: S.stage[0] = 1 + below(below(2) ? 10 : 10000); break;
-	case TIERCE_uniform: S.stage[0] = 1 + below(400000); break;
 	case TIERCE_slots:
 		S.stage[0] = below(8000);
 		S.stage[1] = 1000 + below(4000);
 		S.stage[2] = below(2);
 		break;
+	default: stage_any(kind, false);
 	}
 }
 
@@ -100,7 +134,6 @@ static void stage_node(u32 kind)
 	case TIERCE_fair: S.stage[1] = below(2) ? 0 : below(4); /* fall through */
 	case TIERCE_round_robin:
 	case TIERCE_slots: S.stage[0] = 10000 + below(5000000); break;
-	case TIERCE_uniform: S.stage[0] = 10000 + below(10000000); break;
 	case TIERCE_time_sharing:
 		S.stage[0] = 10000 + below(5000000);
 		S.stage[1] = below(2) ? 0 : below(20000000);
@@ -120,6 +153,7 @@ static void stage_node(u32 kind)
 			S.stage[1] = S.stage[3] = 10000000000ull;
 		}
 		break;
+	default: stage_any(kind, true);
 	}
 }
 
@@ -140,6 +174,12 @@ static u32 new_edge(u32 parent, u32 child, u32 flags)
 	}
 	attached++;
 	return edge;
+}
+
+static void new_parent(u32 id)
+{
+	u32 parent = inner[below(inners)];
+	new_edge(parent, id, below(8) ? 0 : EDGE_WHEN_SPENT);
 }
 
 static void machine_new(void)
@@ -175,7 +215,7 @@ static void machine_new(void)
 		if (!id)
 			fail("machine", "a node was refused");
 		for (parents = below(4) ? 1 : 1 + below(3); parents > 0; parents--)
-			new_edge(inner[below(inners)], id, below(8) ? 0 : EDGE_WHEN_SPENT);
+			new_parent(id);
 		if (S.node[id].first_parent)
 			inner[inners++] = id;
 		else
@@ -193,7 +233,7 @@ static void task_new(void)
 	memset(S.stage, 0, sizeof S.stage);
 	id = graph_node_new(TIERCE_TASK, 0, allowed);
 	for (parents = below(3) ? 1 : 1 + below(3); parents > 0; parents--)
-		new_edge(inner[below(inners)], id, below(8) ? 0 : EDGE_WHEN_SPENT);
+		new_parent(id);
 	if (S.node[id].first_parent)
 		task[tasks++] = id;
 	else
@@ -370,13 +410,15 @@ static void step(void)
 				fail("node set", "parameters in their range were refused");
 			after("node set");
 		} else if (tasks) {
-			graph_announce(task[below(tasks)], below(4) ? now + below(10000000) : TIERCE_NEVER, now);
+			u32 id = task[below(tasks)];
+			graph_announce(id, below(4) ? now + below(10000000) : TIERCE_NEVER, now);
 			after("announce");
 		}
 		break;
 	case 14:
 		if (tasks && below(2)) {
-			by_error[graph_allow(task[below(tasks)], below(2) ? ~0ull : roll() | 1ull << cpu, now) & 63]++;
+			u32 id = task[below(tasks)];
+			by_error[graph_allow(id, below(2) ? ~0ull : roll() | 1ull << cpu, now) & 63]++;
 			after("allow");
 		} else {
 			u32 begins = !S.cpu[cpu].outside && !below(4);

@@ -14,7 +14,6 @@ struct tierce_native *tierce_hooks(void)
 
 /* ---- the list of policies ---- */
 enum { TIME, COUNT, DURATION_OF, RATIO, CHOICE };
-#define REQUIRED (~0ull)
 struct tierce_param {
 	const char *name, *meaning;
 	u64 least, most, preset;

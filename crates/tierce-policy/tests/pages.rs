@@ -1,5 +1,5 @@
-//! Every policy has its page, and page, list and source say the same: parameters as in policy/policies.h, rules as in the
-//! head of the policy's file, and a test for each rule.
+//! Every policy has its page, and page, list and source say the same: parameters as in the policy's record, rules as in the
+//! head of its file, and a test for each rule.
 
 mod common;
 
