@@ -96,16 +96,22 @@ static inline u64 edf_least(u64 least, u32 edge)
 	return edge && edge_at(edge)->edf.deadline_ns < least ? edge_at(edge)->edf.deadline_ns : least;
 }
 
+/* Who was left by its CPU and is not back yet wants one all the same. */
+static inline bool edf_counts(edge_t *x)
+{
+	return (x->flags & EDGE_COUNTED) || ((x->flags & (EDGE_LEFT | EDGE_SPENT)) == EDGE_LEFT && node_at(x->child)->able);
+}
+
 TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 {
 	u32 row = node_at(node)->row, running = node_at(node)->running, cpu;
 	u64 least = edf_least(TIERCE_NEVER, node_at(node)->order);
-	if (edge_at(running)->flags & EDGE_COUNTED)
+	if (edf_counts(edge_at(running)))
 		least = edf_least(least, running);
 	for (cpu = ZERO; row && cpu < S.cpus && CAN_LOOP; cpu++) { /* a shared node runs one per CPU */
 		running = AT(row_at(row)->running, cpu);
 		least = edf_least(least, AT(row_at(row)->order, cpu));
-		if (edge_at(running)->flags & EDGE_COUNTED)
+		if (edf_counts(edge_at(running)))
 			least = edf_least(least, running);
 	}
 	return least;

@@ -306,6 +306,8 @@ TIERCE_FN int edge_count(u32 edge, u64 now)
 	u32 parent = x->parent;
 	if (servable == !!(x->flags & EDGE_COUNTED))
 		return 0;
+	if (servable && x->state == TIERCE_GRANTED && !(x->flags & EDGE_HEAD) && !node_at(x->child)->able)
+		return 0; /* settle_works counts it, if the child is able then, too */
 	x->flags ^= EDGE_COUNTED;
 	if (!parent)
 		return 0;

@@ -188,6 +188,11 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 		x->forgiven_ns += (u64)(-(s64)budget_ns - x->reservation.remaining_ns);
 		x->reservation.remaining_ns = -(s64)budget_ns;
 	}
+	/* Feedback knows no budget that is spent before it is used up (rule 5, when its deadline was shorter). */
+	if ((variant & RESERVATION_FED) && (x->flags & EDGE_SPENT) && x->reservation.remaining_ns > (s64)S.floor_ns) {
+		x->forgiven_ns += (u64)x->reservation.remaining_ns - S.floor_ns;
+		x->reservation.remaining_ns = (s64)S.floor_ns;
+	}
 	return TIERCE_OK;
 }
 

@@ -19,7 +19,7 @@
  *   4. Going back to a deadline that is kept, a child finds what is left until that.
  *   5. A child that wakes loses the time in which it did not want the CPU: no deadline d has more than share * (d - now) left.
  *   6. Until an own deadline for which nothing is left (or no more than the port's timer floor) the edge is SPENT: throttled
- *      until that is over, or a deadline beyond it is announced.
+ *      until that is over, or, the timer floor later, when a deadline beyond it is announced.
  *   7. An overrun is debt, which comes off what is left until later deadlines. Debt is capped at share * period; what is
  *      written off counts as forgiven.
  *   8. Four deadlines are kept beside the one of the moment, while they can matter. Of more, the two farthest become one, in the
@@ -55,6 +55,7 @@ enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: th
 #define UNIFORM_TICK  4			   /* kept in units of 2^4 ns, rounded down */
 #define UNIFORM_AHEAD (1ull << 32)	   /* no deadline is farther away, no more is left until it */
 #define UNIFORM_LEFT  34		   /* bits of what is left until it, which may be negative */
+#define UNIFORM_WAITS 1			   /* variant: throttled, and a later deadline is announced */
 #define UNIFORM_NONE  ((1ull << 63) - 1) /* instead of one: after all others */
 
 /* What a processor of this speed has done until then. Differences of it add up, however small they are. */
@@ -137,6 +138,26 @@ static inline u64 uniform_claim(edge_t *x)
 static inline u64 kept_claim(edge_t *x, u64 kept, u64 tick)
 {
 	return uniform_work(x, tick << UNIFORM_TICK) - kept_left(kept) - (kept_is_later(kept) ? (u64)x->uniform.left_ns : 0);
+}
+
+/* Of the deadlines that are over only the last one matters. */
+TIERCE_FN int uniform_forget(u32 edge, u64 since_ns)
+{
+	edge_t *x = edge_at(edge);
+	u64 base = x->uniform.deadline_ns >> UNIFORM_TICK, over = since_ns >> UNIFORM_TICK, kept, tick;
+	u32 i, to = ZERO;
+	for (i = ZERO; i < UNIFORM_KEPT && CAN_LOOP; i++) {
+		kept = AT(x->uniform.kept, i);
+		AT(x->uniform.kept, i) = UNIFORM_NONE;
+		tick = base + kept_ticks(kept);
+		if (kept == UNIFORM_NONE || (tick < base && base <= over))
+			continue;
+		if (tick <= over)
+			to = ZERO;
+		AT(x->uniform.kept, to) = kept;
+		to++;
+	}
+	return 0;
 }
 
 /* The claim until another deadline. `anew`: it did not want the CPU until then. */
@@ -251,11 +272,13 @@ TIERCE_FN int uniform_turn(u32 edge, u64 deadline_ns, u64 claim, u64 least_ns, u
 	return 0;
 }
 
-/* The three calls stand beside each other: no frame is left for the verifier. */
+/* The calls stand beside each other: no frame is left for the verifier. */
 static inline void uniform_serve(u32 edge, u64 deadline_ns, u32 anew, u64 since_ns)
 {
-	u64 claim = uniform_asks(edge, deadline_ns, anew, since_ns);
-	u64 least_ns = uniform_sort(edge, deadline_ns, claim, anew, since_ns);
+	u64 claim, least_ns;
+	uniform_forget(edge, since_ns);
+	claim = uniform_asks(edge, deadline_ns, anew, since_ns);
+	least_ns = uniform_sort(edge, deadline_ns, claim, anew, since_ns);
 	uniform_turn(edge, deadline_ns, claim, least_ns, since_ns);
 }
 
@@ -363,6 +386,14 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 	if (anew) /* a gap as long as that is not made up for */
 		since_ns = now;
 	next_ns = uniform_next(edge, since_ns, now);
+	/* Where what it announces depends on whether it runs (a child with other parents), it would come and go without an end. */
+	if (!x->variant && (x->flags & EDGE_SPENT) && x->uniform.deadline_ns > now && next_ns > x->uniform.deadline_ns) {
+		u64 soon_ns = now + S.floor_ns;
+		x->variant = UNIFORM_WAITS;
+		event_set(edge, x->uniform.deadline_ns < soon_ns ? x->uniform.deadline_ns : soon_ns);
+		return 0;
+	}
+	x->variant = 0;
 	if (anew || next_ns != x->uniform.deadline_ns) {
 		uniform_serve(edge, next_ns, anew, since_ns);
 		port_trace(TIERCE_EV_replenish, x->cpu, edge, x->child, (u64)x->uniform.left_ns, now);

@@ -202,7 +202,9 @@ fn uniform_rule_6_spent_until_the_deadline_or_one_beyond() {
     w.overrun(10 * MS - 100 * US);
     assert!(w.spent(a.edge));
     w.announce(a.task, 30 * MS);
-    assert_eq!(served(&w, a.edge), (30, 5_100));
+    assert_eq!((served(&w, a.edge), w.spent(a.edge)), ((20, 100), true));
+    w.run(10 * MS); // the floor later
+    assert_eq!((served(&w, a.edge), w.spent(a.edge)), ((30, 5_100), false));
 }
 
 #[test]
