@@ -306,8 +306,6 @@ TIERCE_FN int edge_count(u32 edge, u64 now)
 	u32 parent = x->parent;
 	if (servable == !!(x->flags & EDGE_COUNTED))
 		return 0;
-	if (servable && x->state == TIERCE_GRANTED && !(x->flags & EDGE_HEAD) && !node_at(x->child)->able)
-		return 0; /* settle_works counts it, if the child is able then, too */
 	x->flags ^= EDGE_COUNTED;
 	if (!parent)
 		return 0;
@@ -700,13 +698,12 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 			}
 			continue;
 		}
-		if (able == n->able)
-			continue;
 		edge = n->first_parent;
-		if (edge && !n->conditional && !edge_at(edge)->next_parent) {
+		if (able != !!n->able && edge && !n->conditional && !edge_at(edge)->next_parent) {
 			climb(node, now);
 			continue;
 		}
+		/* Without a change, too: an event of such an edge may have found it otherwise meanwhile. */
 		n->able = able;
 		for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 			if (!(edge_at(edge)->flags & EDGE_ATTACHED))
