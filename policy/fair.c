@@ -34,7 +34,13 @@
  *      those of a generator and the node's seed: the same seed and the same history bring the same.
  *   10. lottery: a child that stops wanting the CPU within its quantum and comes back has a chance as if its weight were
  *      larger by quantum / what it used of it, until its next quantum begins or it leaves again.
- * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length;
+ *   11. A child with a warp limit that has run for as long since its warp began is without it from then on: its quantum ends,
+ *      unless nobody else wants the CPU, and it is ordered by its tag alone. A warp begins when the child wakes and when the
+ *      warp comes back; a new limit counts anew.
+ *   12. The warp comes back when the time `unwarp` has passed since, whether or not the child slept or ran meanwhile; where
+ *      that is 0, when it wakes next.
+ * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length; who
+ * sleeps again and again before its warp limit keeps its warp;
  * other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
  * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996). eevdf:
@@ -54,7 +60,9 @@
 	  V("order", CHOICE, 0, 3, 0, "start-tag, eevdf, stride, lottery: which child is next") \
 	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
-	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up"))
+	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up") \
+	  V("warp_limit", TIME, 0, 4000000000, 0, "own CPU time for which the child may run with its warp at a time; 0: no limit") \
+	  V("unwarp", TIME, 0, TIERCE_PERIOD_MAX, 0, "time without its warp once the limit is used up; 0: until it wakes next"))
 
 struct fair_edge {
 	u64 tag; /* start tag: virtual time at which the rest of its work starts; stride: pass */
@@ -71,8 +79,8 @@ struct fair_edge {
 #else
 #include "check.h"
 
-enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED }; /* node parameters */
-enum { FAIR_WEIGHT, FAIR_WARP };	      /* edge parameters */
+enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED };		       /* node parameters */
+enum { FAIR_WEIGHT, FAIR_WARP, FAIR_WARP_LIMIT, FAIR_UNWARP }; /* edge parameters */
 enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY };
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
@@ -101,12 +109,73 @@ TIERCE_FN int fair_init(u32 node)
 	return TIERCE_OK;
 }
 
+/* A child with a warp limit (EDGE_VARIANT) has in `variant` what is left of it, in ns; without its warp that is 0. Then its
+ * event brings it back, if it has one. */
+static inline bool fair_is_unwarped(const edge_t *x)
+{
+	return (x->flags & EDGE_VARIANT) && !x->variant;
+}
+
+/* The warp is now of that length in virtual time; where the quantum began moves with it. */
+static inline void fair_lead(edge_t *x, u64 lead)
+{
+	x->fair.begin += x->fair.lead - lead;
+	x->fair.lead = lead;
+}
+static inline void fair_warp(edge_t *x)
+{
+	fair_lead(x, fair_is_unwarped(x) ? 0 : fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false));
+}
+
+static inline void fair_warp_begins(edge_t *x)
+{
+	x->variant = (u32)x->param[FAIR_WARP_LIMIT];
+	fair_warp(x);
+}
+
+/* It has run for that long with its warp, which ends with the limit. */
+TIERCE_FN int fair_limit(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	if (ran_ns < x->variant) {
+		x->variant -= (u32)ran_ns;
+		return 0;
+	}
+	x->variant = 0;
+	fair_lead(x, 0);
+	if (node_contended(x->parent))
+		x->fair.quantum_ns = 0;
+	if (x->param[FAIR_UNWARP])
+		event_set(edge, now + x->param[FAIR_UNWARP]);
+	return 0;
+}
+
+/* A new limit counts anew, but not for who is without its warp. */
+static inline void fair_limit_set(u32 edge, u64 limit_ns, u64 unwarp_ns)
+{
+	edge_t *x = edge_at(edge);
+	bool anew = limit_ns != x->param[FAIR_WARP_LIMIT] && !(limit_ns && fair_is_unwarped(x));
+	x->param[FAIR_WARP_LIMIT] = limit_ns;
+	x->param[FAIR_UNWARP] = unwarp_ns;
+	x->flags &= ~EDGE_VARIANT;
+	if (limit_ns)
+		x->flags |= EDGE_VARIANT;
+	else
+		event_clear(edge);
+	if (anew)
+		x->variant = (u32)limit_ns;
+}
+
 TIERCE_FN int fair_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 order = parent_of(edge)->param[FAIR_ORDER], was = x->param[FAIR_WEIGHT];
 	if (order != FAIR_START_TAG && AT(S.stage, FAIR_WARP))
 		return TIERCE_E_warp_needs_start_tags;
+	if (!AT(S.stage, FAIR_WARP) && AT(S.stage, FAIR_WARP_LIMIT))
+		return TIERCE_E_limit_needs_warp;
+	if (!AT(S.stage, FAIR_WARP_LIMIT) && AT(S.stage, FAIR_UNWARP))
+		return TIERCE_E_unwarp_needs_limit;
 	x->param[FAIR_WEIGHT] = AT(S.stage, FAIR_WEIGHT);
 	x->param[FAIR_WARP] = AT(S.stage, FAIR_WARP);
 	if (order != FAIR_START_TAG) {
@@ -115,9 +184,8 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 		return TIERCE_OK;
 	}
 	x->fair.inverse = (1ull << 32) / x->param[FAIR_WEIGHT];
-	x->fair.begin += x->fair.lead; /* moves with the warp */
-	x->fair.lead = fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false);
-	x->fair.begin -= x->fair.lead;
+	fair_limit_set(edge, AT(S.stage, FAIR_WARP_LIMIT), AT(S.stage, FAIR_UNWARP));
+	fair_warp(x);
 	return TIERCE_OK;
 }
 
@@ -143,6 +211,7 @@ TIERCE_FN int fair_detach(u32 edge)
 		eevdf_unlink(edge);
 		eevdf_uncount(edge);
 	}
+	event_clear(edge);
 	return 0;
 }
 
@@ -219,6 +288,8 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 		if (x->fair.tag < node->clock)
 			x->fair.tag = node->clock;
 		x->fair.quantum_ns = 0;
+		if ((x->flags & EDGE_VARIANT) && !event_is_set(edge))
+			fair_warp_begins(x);
 	}
 	order_insert(edge, fair_key(edge));
 }
@@ -288,23 +359,62 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 		x->fair.quantum_ns = 0;
 	else
 		fair_quantum_next(x, tag, node->param[FAIR_QUANTUM], ran_ns);
+	if ((x->flags & EDGE_VARIANT) && x->variant)
+		fair_limit(edge, ran_ns, now);
 	return false;
 }
 
+/* When its quantum ends, but not after its warp. */
+TIERCE_FN u64 fair_limit_until(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u64 rest = x->fair.quantum_ns > 0 ? (u64)x->fair.quantum_ns : parent_of(edge)->param[FAIR_QUANTUM];
+	if (!node_contended(x->parent))
+		rest = x->variant ? x->variant : TIERCE_NEVER - now;
+	else if (x->variant && x->variant < rest)
+		rest = x->variant;
+	return now + rest;
+}
 static inline u64 fair_until(u32 edge, u64 now)
 {
 	s64 rest = edge_at(edge)->fair.quantum_ns;
+	if (edge_at(edge)->flags & EDGE_VARIANT)
+		return fair_limit_until(edge, now);
 	if (!node_contended(edge_at(edge)->parent))
 		return TIERCE_NEVER;
 	return now + (rest > 0 ? (u64)rest : parent_of(edge)->param[FAIR_QUANTUM]);
 }
 
+/* It may be warped again. */
+TIERCE_FN int fair_event(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	bool waits = x->state == TIERCE_READY;
+	if (waits)
+		order_remove(edge);
+	fair_warp_begins(x);
+	if (waits)
+		order_insert(edge, fair_key(edge));
+	return 0;
+}
+
 #define fair_lose nothing_lose
-#define fair_event    nothing_event
 #define fair_announce nothing_announce
 #define fair_deadline nothing_deadline
 
-#define fair_check nothing_check
+static inline u32 fair_check(u32 edge, u32 rest)
+{
+	edge_t *x = edge_at(edge);
+	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
+		return TIERCE_HOLDS;
+	HOLDS(warp_kept, !(x->flags & EDGE_VARIANT) == !x->param[FAIR_WARP_LIMIT] && x->variant <= x->param[FAIR_WARP_LIMIT]);
+	if (fair_is_unwarped(x))
+		HOLDS(warp_kept, !x->fair.lead);
+	else
+		HOLDS(warp_kept,
+		      !event_is_set(edge) && x->fair.lead == fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false));
+	return TIERCE_HOLDS;
+}
 
 /* It sleeps ahead of its share. */
 static inline bool edge_is_ahead(u32 edge)

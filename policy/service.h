@@ -154,6 +154,10 @@ static inline u64 quantum_rest(u64 quantum_ns, s64 rest_ns, u64 ran_ns)
 
 /* ---- events ---- */
 
+static inline bool event_is_set(u32 edge)
+{
+	return link_at(TIERCE_EDGES + edge)->rank != 0;
+}
 static inline void event_clear(u32 edge)
 {
 	u32 link = TIERCE_EDGES + edge, domain = parent_of(edge)->domain;

@@ -90,7 +90,9 @@ enum tierce_why {
 	E(31, sporadic_period_too_long, "the period of a sporadic budget is above 4 s") \
 	E(32, utilisation_above_cap, "the budgets of the node's children add up to more than its cap") \
 	E(33, feedback_needs_hard_wall_time, \
-	  "a gain needs the charge `wall`, the replenishment `hard` and deadlines that are the periods")
+	  "a gain needs the charge `wall`, the replenishment `hard` and deadlines that are the periods") \
+	E(34, limit_needs_warp, "a warp limit without a warp") \
+	E(35, unwarp_needs_limit, "a time without warp, but no warp limit")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM

@@ -102,6 +102,8 @@ static void stage_edge(u32 kind)
 	case TIERCE_fair:
 		S.stage[0] = 1 + below(1000);
 		S.stage[1] = below(4) ? 0 : below(5000000);
+		S.stage[2] = S.stage[1] && below(2) ? 1 + below(5000000) : 0;
+		S.stage[3] = S.stage[2] && below(2) ? 1 + below(10000000) : 0;
 		break;
 	case TIERCE_time_sharing:
 		S.stage[0] = below(4);

@@ -28,12 +28,24 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     }
     for edge in &plan.edges {
         let Some(policy) = policies::by_number(plan.nodes[edge.parent].policy) else { continue };
-        let Some(at) = policies::position(&policy.edge_params, "warp") else { continue };
-        if edge.params[at] > 0 && order(plan, edge.parent) != "start-tag" {
-            let message =
-                format!("`{}` does not order by start tags: nothing is warped", plan.nodes[edge.parent].name);
-            let fault = Fault::new("warp_needs_start_tags", edge.spot, message);
-            faults.push(fault.value(show_time(edge.params[at])));
+        let given = |param| policies::position(&policy.edge_params, param).map(|at| edge.params[at]);
+        let (Some(warp), Some(limit), Some(unwarp)) = (given("warp"), given("warp_limit"), given("unwarp"))
+        else {
+            continue;
+        };
+        let name = &plan.nodes[edge.parent].name;
+        let mut fault = |rule, message, value| {
+            faults.push(Fault::new(rule, edge.spot, message).value(show_time(value)));
+        };
+        if warp > 0 && order(plan, edge.parent) != "start-tag" {
+            let message = format!("`{name}` does not order by start tags: nothing is warped");
+            fault("warp_needs_start_tags", message, warp);
+        }
+        if limit > 0 && warp == 0 {
+            fault("limit_needs_warp", "a warp limit where nothing is warped".to_owned(), limit);
+        }
+        if unwarp > 0 && limit == 0 {
+            fault("unwarp_needs_limit", "a time without warp where the warp has no limit".to_owned(), unwarp);
         }
     }
 }

@@ -167,6 +167,11 @@ fn parameters_are_of_the_node_or_of_an_edge_above_it() {
         3,
         "its own quantum, one edge"
     );
+    let warped = difference(&edited(set("app", None, "warp=2ms warp_limit=1ms unwarp=5ms")));
+    assert!(
+        warped.iter().any(|line| line.ends_with("warp = \"2ms\", warp_limit = \"1ms\", unwarp = \"5ms\" }")),
+        "{warped:?}"
+    );
     let plan = edited(set("rest", Some("rt"), "budget=2ms"));
     assert_eq!(
         difference(&plan),

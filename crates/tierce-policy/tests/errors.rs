@@ -504,3 +504,21 @@ fn warp_needs_start_tags() {
     let a = w.task(top, "a", weight(100, 0));
     refused(&mut w, "warp_needs_start_tags", |g| g.set(a.edge, weight(100, MS), 0));
 }
+
+#[test]
+fn limit_needs_warp() {
+    let (mut w, top) = World::one("fair", [MS, 0, 0, 0]);
+    let a = task(&mut w, u64::MAX);
+    refused(&mut w, "limit_needs_warp", |g| g.attach(top, a, [100, 0, MS, 0], 0, false, 0));
+    let a = w.task(top, "a", [100, MS, MS, 0]);
+    refused(&mut w, "limit_needs_warp", |g| g.set(a.edge, [100, 0, MS, MS], 0));
+}
+
+#[test]
+fn unwarp_needs_limit() {
+    let (mut w, top) = World::one("fair", [MS, 0, 0, 0]);
+    let a = task(&mut w, u64::MAX);
+    refused(&mut w, "unwarp_needs_limit", |g| g.attach(top, a, [100, MS, 0, 1], 0, false, 0));
+    let a = w.task(top, "a", [100, MS, MS, MS]);
+    refused(&mut w, "unwarp_needs_limit", |g| g.set(a.edge, [100, MS, 0, MS], 0));
+}

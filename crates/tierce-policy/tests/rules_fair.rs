@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{weight, World, MS, NONE, US};
+use common::{warped, weight, World, MS, NONE, US};
 
 /// Where virtual time begins, and how many of its units are a µs per unit of weight.
 const BEGIN: u64 = 1 << 60;
@@ -408,6 +408,166 @@ fn fair_rule_10_lottery_compensates_who_leaves_early() {
     let n = (w.supply(busy.edge) / (4 * MS)) as i64;
     assert!((5 * turns - 4 * n) * (5 * turns - 4 * n) <= 16 * 4 * n, "{turns} of {n}");
     assert!(n > 4000);
+}
+
+#[test]
+fn fair_rule_11_warp_ends_at_its_limit() {
+    // b, a quantum of 10 ms; c wakes at 2 ms with a warp of 50 ms and takes the CPU at once
+    let late = |limit, unwarp| {
+        let (mut w, top) = World::one("fair", quantum(10 * MS));
+        let b = w.task(top, "b", weight(100, 0));
+        let c = w.task(top, "c", warped(100, 50 * MS, limit, unwarp));
+        w.wake(b.task);
+        w.run(2 * MS);
+        w.wake(c.task);
+        (w, b, c)
+    };
+    for (limit, expected) in [
+        (0, "0 b, 2 c"),                  // 50 ms ahead
+        (3, "0 b, 2 c, 5 b, 13 c, 23 b"), // 3 of them: b has the rest of its quantum, then they take turns
+        (13, "0 b, 2 c, 15 b"),           // beyond its quantum
+        (4000, "0 b, 2 c"),
+    ] {
+        let (mut w, _, c) = late(limit * MS, 0);
+        w.run(32 * MS);
+        assert_eq!(w.schedule(), expected);
+        assert_eq!(w.edge(c).policy[3] == 0, (1..32).contains(&limit));
+    }
+
+    // with the next wake-up it begins anew, and counts anew when it was not used up
+    let (mut w, b, c) = late(3 * MS, 0);
+    w.run(4 * MS);
+    w.sleep(c.task);
+    w.run(5 * MS);
+    w.wake(c.task);
+    w.run(9 * MS); // 3 ms from 5 on
+    assert_eq!(w.schedule(), "0 b, 2 c, 4 b, 5 c, 8 b");
+    w.sleep(c.task);
+    w.wake(c.task);
+    assert_eq!(w.runs(0), "c");
+    // what its CPU does for others in between does not count
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let node = w.node("fair", quantum(10 * MS));
+    w.under(top, node, NONE);
+    let d = w.task(node, "d", weight(100, 0));
+    let e = w.task(node, "e", warped(100, 50 * MS, 4 * MS, 0));
+    let urgent = w.task(top, "urgent", [1, 0, 0, 0]);
+    w.wake_all(&[d, e]);
+    w.run(2 * MS);
+    w.wake(urgent.task);
+    w.run(9 * MS);
+    w.sleep(urgent.task);
+    w.run(12 * MS);
+    assert_eq!(w.schedule(), "0 e, 2 urgent, 9 e, 11 d");
+    // late by 30 us: so much more
+    let (mut w, ..) = late(3 * MS, 0);
+    w.late_ns = 30 * US;
+    w.run(10 * MS);
+    assert_eq!(w.schedule(), "0 b, 2 c, 5.03 b");
+
+    // a child alone keeps its quantum, of which a newcomer waits for the rest
+    w.sleep(b.task);
+    let (mut w, top) = World::one("fair", quantum(10 * MS));
+    let b = w.task(top, "b", weight(100, 0));
+    let c = w.task(top, "c", warped(100, 50 * MS, 3 * MS, 0));
+    w.wake(c.task);
+    w.run(4 * MS);
+    assert_eq!(w.edge(c).policy[3], 0);
+    w.wake(b.task);
+    w.run(21 * MS);
+    assert_eq!(w.schedule(), "0 c, 10 b, 20 c");
+
+    // a new limit counts anew; who is without its warp stays so, and has it when there is no limit any more
+    let (mut w, b, c) = late(3 * MS, 0);
+    w.run(4 * MS);
+    w.graph.set(b.edge, weight(100, 0), w.now).unwrap();
+    w.graph.set(c.edge, warped(100, 50 * MS, 5 * MS, 0), w.now).unwrap();
+    w.run(10 * MS);
+    assert_eq!(w.schedule(), "0 b, 2 c, 9 b");
+    w.graph.set(c.edge, warped(100, 50 * MS, 4 * MS, 0), w.now).unwrap();
+    w.rest();
+    assert_eq!(w.runs(0), "b");
+    w.graph.set(c.edge, weight(100, 50 * MS), w.now).unwrap();
+    w.rest();
+    assert_eq!(w.runs(0), "c");
+    // another weight or warp changes nothing in what is left of it
+    let (mut w, _, c) = late(3 * MS, 0);
+    w.run(4 * MS);
+    w.graph.set(c.edge, warped(200, 40 * MS, 3 * MS, 0), w.now).unwrap();
+    w.run(6 * MS);
+    assert_eq!(w.schedule(), "0 b, 2 c, 5 b");
+}
+
+#[test]
+fn fair_rule_12_warp_comes_back_after_its_time() {
+    let (mut w, top) = World::one("fair", quantum(10 * MS));
+    let b = w.task(top, "b", weight(100, 0));
+    let c = w.task(top, "c", warped(10, 50 * MS, 3 * MS, 9 * MS));
+    w.wake_all(&[b, c]);
+    w.run(30 * MS);
+    assert_eq!(w.schedule(), "0 c, 3 b, 12 c, 15 b, 24 c, 27 b");
+    // a wake-up does not bring it back before; it comes back to who sleeps, and waits, and runs
+    w.sleep(c.task);
+    w.run(30 * MS + MS / 2);
+    w.wake(c.task);
+    w.run(35 * MS);
+    assert_eq!((w.runs(0), w.edge(c).policy[3]), ("b", 0));
+    w.sleep(c.task);
+    w.run(36 * MS);
+    assert_ne!(w.edge(c).policy[3], 0);
+    w.wake(c.task);
+    w.run(38 * MS);
+    assert_eq!(w.runs(0), "c");
+    w.run(39 * MS);
+    w.sleep(b.task);
+    w.run(50 * MS); // alone: at 48 it has its warp again, for 3 ms of which 2 are used
+    w.wake(b.task);
+    w.run(51 * MS);
+    assert_eq!(w.edge(c).policy[3], 0);
+
+    // the time that has begun stays what it was; a child that is removed takes nothing along
+    let (mut w, top) = World::one("fair", quantum(10 * MS));
+    let b = w.task(top, "b", weight(100, 0));
+    let c = w.task(top, "c", warped(10, 50 * MS, 3 * MS, 9 * MS));
+    w.wake_all(&[b, c]);
+    w.run(3 * MS);
+    w.graph.set(c.edge, warped(10, 50 * MS, 3 * MS, 0), w.now).unwrap();
+    w.sleep(c.task);
+    w.wake(c.task);
+    assert_eq!(w.runs(0), "b");
+    w.run(20 * MS);
+    assert_eq!(w.schedule(), "0 c, 3 b, 12 c, 15 b");
+    w.graph.set(c.edge, warped(10, 50 * MS, 3 * MS, 9 * MS), w.now).unwrap();
+    w.sleep(c.task); // without its warp until it wakes, as was said when that ended
+    w.wake(c.task);
+    w.run(24 * MS);
+    assert_eq!(w.schedule(), "0 c, 3 b, 12 c, 15 b, 20 c, 23 b");
+    w.sleep(c.task);
+    w.graph.detach(c.edge, w.now).unwrap();
+    w.run(50 * MS);
+    assert_eq!(w.runs(0), "b");
+}
+
+/// A limit of a child that several CPUs may run: its warp ends and comes back on whichever it is.
+#[test]
+fn fair_a_warp_limit_on_several_cpus() {
+    let mut w = World::new(2);
+    let node = w.node("fair", quantum(10 * MS));
+    for cpu in 0..2 {
+        w.graph.root(cpu, node, 0).unwrap();
+    }
+    let others = ["b", "d"].map(|name| w.task(node, name, weight(100, 0)));
+    let c = w.task(node, "c", warped(100, 50 * MS, 3 * MS, 9 * MS));
+    w.wake_all(&others);
+    w.run(2 * MS);
+    for (from, to) in [(2, 3), (5, 0), (14, 3), (17, 0)] {
+        if from == 2 {
+            w.wake(c.task);
+        }
+        w.run(from * MS + MS / 2);
+        let runs = (0..2).any(|cpu| w.runs(cpu) == "c");
+        assert_eq!((runs, w.edge(c).policy[3] != 0), (to != 0, to != 0), "at {from} ms");
+    }
 }
 
 #[test]

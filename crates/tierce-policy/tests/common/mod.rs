@@ -41,6 +41,11 @@ pub fn weight(weight: u64, warp_ns: u64) -> [u64; 4] {
     [weight, warp_ns, 0, 0]
 }
 
+/// The same with a limit and the time without warp.
+pub fn warped(of: u64, warp_ns: u64, limit_ns: u64, unwarp_ns: u64) -> [u64; 4] {
+    [of, warp_ns, limit_ns, unwarp_ns]
+}
+
 /// A task and the edge it hangs on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf {
