@@ -35,19 +35,21 @@
  *   10. lottery: a child that stops wanting the CPU within its quantum and comes back has a chance as if its weight were
  *      larger by quantum / what it used of it, until its next quantum begins or it leaves again.
  *   11. A child with a warp limit that has run for as long since its warp began is without it from then on: its quantum ends,
- *      unless nobody else wants the CPU, and it is ordered by its tag alone. A warp begins when the child wakes and when the
- *      warp comes back; a new limit counts anew.
+ *      and it is ordered by its tag alone. A warp begins when the child wakes and when the warp comes back; a new limit counts
+ *      anew. Of a child alone the end is found when another comes.
  *   12. The warp comes back when the time `unwarp` has passed since, whether or not the child slept or ran meanwhile; where
  *      that is 0, when it wakes next.
- * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length; who
- * sleeps again and again before its warp limit keeps its warp;
- * other orders: warp, and nodes that several CPUs reach.
+ *   13. Where several CPUs run children at a time, a child's weight counts for one CPU at most: who has more than a CPU's part
+ *      of all weights counts as if it had what is left of them for each of the CPUs that are left.
+ * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
+ * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
  * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996). eevdf:
  * lag = (virtual time - tag) * weight stays within a quantum on either side, whoever comes and goes. stride: the same bound
  * between two children as start tags. lottery: of n drawings among the same children one of them wins n * its part of the
  * weights on the average, with the variance of the binomial distribution.
- * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); eevdf from Stoica & Abdel-Wahab 1996; stride and lottery
+ * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); rule 13 from Chandra,
+ * Adler, Goyal & Shenoy 2000 (SFS); eevdf from Stoica & Abdel-Wahab 1996; stride and lottery
  * from Waldspurger & Weihl 1995 and 1994; HLS appendix C with its repairs: remainders kept, virtual time does not restart, no
  * division by a share of 0.
  */
@@ -84,6 +86,7 @@ enum { FAIR_WEIGHT, FAIR_WARP, FAIR_WARP_LIMIT, FAIR_UNWARP }; /* edge parameter
 enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY };
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
+#define FAIR_WORTH 16		   /* what a CPU is worth: units of 2^-16 */
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */
 
 #include "eevdf.h"
@@ -100,6 +103,41 @@ static inline u64 fair_virtual(u64 inverse, u64 ns, u64 fraction, bool rest)
 	if (rest)
 		return sum & ((1ull << FAIR_SHIFT) - 1);
 	return ((ns >> 32) * inverse << (32 - FAIR_SHIFT)) + (sum >> FAIR_SHIFT);
+}
+
+static inline bool fair_is_several(const node_t *node)
+{
+	return TIERCE_CPUS > 1 && node->row;
+}
+
+/* A child of that weight begins to want the CPU, or (minus its weight) no longer does. */
+static inline void fair_counts(u32 node, u64 weight)
+{
+	if (fair_is_several(node_at(node)))
+		node_at(node)->share.weight += weight;
+}
+
+/* 2^32 / the weight of a child that runs, as far as it counts: not beyond what a CPU is worth. Who has more than that has a CPU,
+ * and what is left of all weights is for the CPUs that are left. One step nearer to that per charge: from below it leads above,
+ * from there down. */
+static inline u64 fair_cut(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = node_at(x->parent);
+	u64 rest = n->share.weight;
+	u32 cpu, cpus = ZERO;
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+		u32 running = AT(row_at(n->row)->running, cpu);
+		u64 weight = edge_at(running)->param[FAIR_WEIGHT];
+		if (running && weight << FAIR_WORTH > n->share.worth)
+			rest -= weight;
+		else if (running)
+			cpus++;
+	}
+	n->share.worth = cpus ? (rest << FAIR_WORTH) / cpus : n->share.weight << FAIR_WORTH;
+	if (x->param[FAIR_WEIGHT] << FAIR_WORTH <= n->share.worth)
+		return x->fair.inverse;
+	return (1ull << (32 + FAIR_WORTH)) / n->share.worth;
 }
 
 TIERCE_FN int fair_init(u32 node)
@@ -127,26 +165,22 @@ static inline void fair_warp(edge_t *x)
 	fair_lead(x, fair_is_unwarped(x) ? 0 : fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false));
 }
 
-static inline void fair_warp_begins(edge_t *x)
+/* No quantum goes beyond what is left of the limit. */
+static inline void fair_quantum_fits(edge_t *x)
 {
-	x->variant = (u32)x->param[FAIR_WARP_LIMIT];
-	fair_warp(x);
+	if (x->fair.quantum_ns > (s64)x->variant)
+		x->fair.quantum_ns = (s64)x->variant;
 }
 
-/* It has run for that long with its warp, which ends with the limit. */
-TIERCE_FN int fair_limit(u32 edge, u64 ran_ns, u64 now)
+/* It may run with its warp for as long as its limit says, unless it has to wait for that. */
+TIERCE_FN int fair_warp_begins(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	if (ran_ns < x->variant) {
-		x->variant -= (u32)ran_ns;
+	if (event_is_set(edge))
 		return 0;
-	}
-	x->variant = 0;
-	fair_lead(x, 0);
-	if (node_contended(x->parent))
-		x->fair.quantum_ns = 0;
-	if (x->param[FAIR_UNWARP])
-		event_set(edge, now + x->param[FAIR_UNWARP]);
+	x->variant = (u32)x->param[FAIR_WARP_LIMIT];
+	fair_warp(x);
+	fair_quantum_fits(x);
 	return 0;
 }
 
@@ -164,6 +198,8 @@ static inline void fair_limit_set(u32 edge, u64 limit_ns, u64 unwarp_ns)
 		event_clear(edge);
 	if (anew)
 		x->variant = (u32)limit_ns;
+	if (x->variant)
+		fair_quantum_fits(x);
 }
 
 TIERCE_FN int fair_set(u32 edge, u64 now)
@@ -183,6 +219,8 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 			eevdf_weigh(edge, was, x->param[FAIR_WEIGHT]);
 		return TIERCE_OK;
 	}
+	if (x->state == TIERCE_GRANTED)
+		fair_counts(x->parent, x->param[FAIR_WEIGHT] - was);
 	x->fair.inverse = (1ull << 32) / x->param[FAIR_WEIGHT];
 	fair_limit_set(edge, AT(S.stage, FAIR_WARP_LIMIT), AT(S.stage, FAIR_UNWARP));
 	fair_warp(x);
@@ -216,10 +254,9 @@ TIERCE_FN int fair_detach(u32 edge)
 }
 
 /* The tag of an edge when it will have run for that long. */
-static inline u64 fair_tag(u32 edge, u64 ran_ns)
+static inline u64 fair_tag(u32 edge, u64 inverse, u64 ran_ns)
 {
-	edge_t *x = edge_at(edge);
-	return x->fair.tag + fair_virtual(x->fair.inverse, ran_ns, x->fair.fraction, false);
+	return edge_at(edge)->fair.tag + fair_virtual(inverse, ran_ns, edge_at(edge)->fair.fraction, false);
 }
 /* The virtual time of a node whose running child has that tag. */
 static inline u64 fair_clock(node_t *node, u64 tag)
@@ -236,7 +273,8 @@ static inline bool fair_earlier(u32 a, u32 b)
 
 static inline void fair_quantum_begin(u32 edge)
 {
-	edge_at(edge)->fair.quantum_ns = (s64)parent_of(edge)->param[FAIR_QUANTUM];
+	u64 limit = edge_at(edge)->variant - 1ull, quantum = parent_of(edge)->param[FAIR_QUANTUM];
+	edge_at(edge)->fair.quantum_ns = (s64)(limit < quantum ? limit + 1 : quantum);
 	edge_at(edge)->fair.begin = fair_key(edge);
 }
 
@@ -248,26 +286,46 @@ TIERCE_FN int fair_is_behind(u32 edge)
 	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
 }
 
+/* It has run for that long: if with its warp, that ends with the limit. */
+TIERCE_FN int fair_limit(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	if (!x->variant)
+		return 0;
+	if (ran_ns < x->variant) {
+		x->variant -= (u32)ran_ns;
+		if (x->fair.quantum_ns <= 0 && !fair_is_behind(edge))
+			fair_quantum_begin(edge);
+		fair_quantum_fits(x);
+		return 0;
+	}
+	x->variant = 0;
+	fair_lead(x, 0);
+	if (x->param[FAIR_UNWARP])
+		event_set(edge, now + x->param[FAIR_UNWARP]);
+	return 0;
+}
+
 /* A child alone has used its quantum: the rest of the one that is under way. */
-static inline void fair_quantum_next(edge_t *x, u64 tag, u64 quantum_ns, u64 ran_ns)
+static inline void fair_quantum_next(edge_t *x, u64 tag, u64 inverse, u64 quantum_ns, u64 ran_ns)
 {
 	u64 rest = quantum_rest(quantum_ns, x->fair.quantum_ns, ran_ns);
 	x->fair.quantum_ns = (s64)rest;
-	x->fair.begin = tag - x->fair.lead - fair_virtual(x->fair.inverse, quantum_ns - rest, 0, false);
+	x->fair.begin = tag - x->fair.lead - fair_virtual(inverse, quantum_ns - rest, 0, false);
 }
 
 /* Another child comes while one runs that has done so for `ran_ns` since it was charged: all is as if it were charged now. */
 static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
 {
 	edge_t *x = edge_at(running);
-	u64 tag = fair_tag(running, ran_ns);
+	u64 tag = fair_tag(running, x->fair.inverse, ran_ns);
 	node->clock = fair_clock(node, tag);
 	if (!ran_ns)
 		return;
 	if (x->fair.quantum_ns <= 0 && !fair_is_behind(running))
 		fair_quantum_begin(running);
 	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
-		fair_quantum_next(x, tag, node->param[FAIR_QUANTUM], ran_ns);
+		fair_quantum_next(x, tag, x->fair.inverse, node->param[FAIR_QUANTUM], ran_ns);
 		x->fair.quantum_ns += (s64)ran_ns; /* which the charge takes off */
 	}
 }
@@ -288,18 +346,21 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 		if (x->fair.tag < node->clock)
 			x->fair.tag = node->clock;
 		x->fair.quantum_ns = 0;
-		if ((x->flags & EDGE_VARIANT) && !event_is_set(edge))
-			fair_warp_begins(x);
+		if (x->flags & EDGE_VARIANT)
+			fair_warp_begins(edge);
 	}
+	fair_counts(x->parent, x->param[FAIR_WEIGHT]);
 	order_insert(edge, fair_key(edge));
 }
 
 static inline void fair_release(u32 edge, u32 why, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
+	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG) {
 		eevdf_leave(edge, why);
-	else
-		order_remove(edge);
+		return;
+	}
+	fair_counts(edge_at(edge)->parent, -edge_at(edge)->param[FAIR_WEIGHT]);
+	order_remove(edge);
 }
 
 static inline bool fair_before(u32 a, u32 b, u64 now)
@@ -330,25 +391,23 @@ static inline void fair_revoke(u32 edge, u32 why, u64 now)
 		eevdf_leave(edge, why);
 	else if (why == TIERCE_OUTRANKED)
 		order_insert(edge, fair_key(edge));
+	else
+		fair_counts(edge_at(edge)->parent, -edge_at(edge)->param[FAIR_WEIGHT]);
 }
 
 /* A child whose quantum is used and who is not behind begins the next one. One that is behind goes on for as long as the
  * CPU needs to decide anew. */
-static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
+static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
 	u64 tag;
 
-	if (node->param[FAIR_ORDER] != FAIR_START_TAG) {
-		eevdf_charge(edge, ran_ns);
-		return false;
-	}
 	if (x->fair.quantum_ns <= 0 && !fair_is_behind(edge))
 		fair_quantum_begin(edge);
-	tag = fair_tag(edge, ran_ns);
+	tag = fair_tag(edge, inverse, ran_ns);
 	x->fair.tag = tag;
-	x->fair.fraction = fair_virtual(x->fair.inverse, ran_ns, x->fair.fraction, true);
+	x->fair.fraction = fair_virtual(inverse, ran_ns, x->fair.fraction, true);
 	if (tag > node->tail)
 		node->tail = tag;
 	node->clock = fair_clock(node, tag);
@@ -358,28 +417,36 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 	else if (node_contended(x->parent))
 		x->fair.quantum_ns = 0;
 	else
-		fair_quantum_next(x, tag, node->param[FAIR_QUANTUM], ran_ns);
-	if ((x->flags & EDGE_VARIANT) && x->variant)
+		fair_quantum_next(x, tag, inverse, node->param[FAIR_QUANTUM], ran_ns);
+}
+/* The same where its weight may count for less, as a call. */
+TIERCE_FN int fair_advance_cut(u32 edge, u64 ran_ns)
+{
+	fair_advance(edge, fair_cut(edge), ran_ns);
+	return 0;
+}
+
+static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	node_t *node = node_at(x->parent);
+
+	if (node->param[FAIR_ORDER] != FAIR_START_TAG) {
+		eevdf_charge(edge, ran_ns);
+		return false;
+	}
+	if (fair_is_several(node))
+		fair_advance_cut(edge, ran_ns);
+	else
+		fair_advance(edge, x->fair.inverse, ran_ns);
+	if (x->flags & EDGE_VARIANT)
 		fair_limit(edge, ran_ns, now);
 	return false;
 }
 
-/* When its quantum ends, but not after its warp. */
-TIERCE_FN u64 fair_limit_until(u32 edge, u64 now)
-{
-	edge_t *x = edge_at(edge);
-	u64 rest = x->fair.quantum_ns > 0 ? (u64)x->fair.quantum_ns : parent_of(edge)->param[FAIR_QUANTUM];
-	if (!node_contended(x->parent))
-		rest = x->variant ? x->variant : TIERCE_NEVER - now;
-	else if (x->variant && x->variant < rest)
-		rest = x->variant;
-	return now + rest;
-}
 static inline u64 fair_until(u32 edge, u64 now)
 {
 	s64 rest = edge_at(edge)->fair.quantum_ns;
-	if (edge_at(edge)->flags & EDGE_VARIANT)
-		return fair_limit_until(edge, now);
 	if (!node_contended(edge_at(edge)->parent))
 		return TIERCE_NEVER;
 	return now + (rest > 0 ? (u64)rest : parent_of(edge)->param[FAIR_QUANTUM]);
@@ -392,7 +459,7 @@ TIERCE_FN int fair_event(u32 edge, u64 now)
 	bool waits = x->state == TIERCE_READY;
 	if (waits)
 		order_remove(edge);
-	fair_warp_begins(x);
+	fair_warp_begins(edge);
 	if (waits)
 		order_insert(edge, fair_key(edge));
 	return 0;
@@ -428,13 +495,16 @@ static inline u32 fair_check_node(u32 node)
 {
 	node_t *n = node_at(node);
 	u32 edge, order = n->order, later = heap_count(n->share.later), ahead = heap_count(n->share.ahead);
+	bool by_tags = n->param[FAIR_ORDER] == FAIR_START_TAG;
 	u64 weight = 0;
-	if (n->param[FAIR_ORDER] == FAIR_START_TAG)
-		return TIERCE_HOLDS;
 	for (edge = 1; edge < S.fresh_edge; edge++) {
 		edge_t *x = edge_at(edge);
 		if (!is_child_of(edge, node))
 			continue;
+		if (by_tags) {
+			weight += n->row && x->state != TIERCE_WAITING ? x->param[FAIR_WEIGHT] : 0;
+			continue;
+		}
 		weight += x->fair.counted;
 		HOLDS(shares_counted, x->fair.counted == (x->state != TIERCE_WAITING || link_at(edge)->rank ? x->param[0] : 0));
 		if (edge_is_ahead(edge))
@@ -442,7 +512,9 @@ static inline u32 fair_check_node(u32 node)
 		else if (x->state == TIERCE_READY && link_at(edge)->rank && edge != order && !eevdf_is_eligible(edge, n->clock))
 			later--;
 	}
-	HOLDS(shares_counted, weight == n->share.weight && !ahead);
+	HOLDS(shares_counted, weight == n->share.weight && (by_tags || !ahead));
+	if (by_tags)
+		return TIERCE_HOLDS;
 	HOLDS(order_heap, n->order || !n->share.later);
 	HOLDS(eligible, !later || (later <= TIERCE_EDGES && order && eevdf_is_eligible(order, n->clock)));
 	return TIERCE_HOLDS;

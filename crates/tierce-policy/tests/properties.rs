@@ -545,6 +545,81 @@ fn fair_lag_stays_within_its_bound() {
     }
 }
 
+/// Weights of which none counts for more than one of the CPUs: cut from the largest on (Chandra et al. 2000).
+fn readjusted(weights: &[u64], cpus: usize) -> Vec<f64> {
+    let mut order: Vec<_> = (0..weights.len()).collect();
+    order.sort_by_key(|&i| std::cmp::Reverse(weights[i]));
+    let mut cut: Vec<_> = weights.iter().map(|&weight| weight as f64).collect();
+    let cpus = cpus.min(weights.len());
+    for first in (0..cpus - 1).rev() {
+        // from the last of those that may have to be cut to the first: what comes after it is final
+        let rest: f64 = order[first + 1..].iter().map(|&i| cut[i]).sum();
+        let most = rest / (cpus - first - 1) as f64;
+        cut[order[first]] = cut[order[first]].min(most);
+    }
+    cut
+}
+
+/// On several CPUs, of which some come and go, children that come and go: as long as they stay the same, each gets what its
+/// weight says, whatever was before.
+#[test]
+fn fair_shares_of_several_cpus_forget() {
+    for seed in 500..540 {
+        let cpus = 2 + seed as u32 % 4;
+        let mut life = Life::new(cpus, seed);
+        let quantum = MS;
+        let fair = life.node("fair", [quantum, START_TAG, 0, 0]);
+        (0..cpus).for_each(|cpu| life.graph.root(cpu, fair, 0).unwrap());
+        let children: Vec<_> = (0..life.dice.within(3, 12))
+            .map(|_| {
+                let of = if life.dice.below(3) == 0 {
+                    life.dice.within(100, 1000)
+                } else {
+                    life.dice.within(10, 100)
+                };
+                let (task, edge) = life.task(fair, weight(of, 0));
+                (task, edge, of)
+            })
+            .collect();
+        life.rest(&mut nothing);
+        for _ in 0..20 {
+            let online = 1 + life.dice.below(cpus.into()) as u32;
+            (1..cpus).for_each(|cpu| life.graph.online(cpu, cpu < online, life.now).unwrap());
+            let mut awake = vec![];
+            for &(task, edge, of) in &children {
+                if life.dice.below(4) > 0 {
+                    life.graph.request(task, life.now);
+                    awake.push((edge, of));
+                } else {
+                    life.graph.release(task, life.now);
+                }
+            }
+            life.rest(&mut nothing);
+            let supply = |life: &Life| -> Vec<_> {
+                awake.iter().map(|&(edge, _)| life.graph.edge(edge).supply_ns).collect()
+            };
+            life.pass(life.now + 10 * MS, 0, &mut nothing);
+            let before = supply(&life);
+            let to = life.now + life.dice.within(200, 1000) * MS;
+            life.pass(to, 0, &mut nothing);
+            let after = supply(&life);
+            let weights: Vec<_> = awake.iter().map(|&(_, of)| of).collect();
+            if weights.is_empty() {
+                continue;
+            }
+            let weights = readjusted(&weights, online as usize);
+            let lightest = weights.iter().fold(f64::INFINITY, |least, &of| least.min(of));
+            for i in 0..awake.len() {
+                for j in 0..i {
+                    let [a, b] = [i, j].map(|k| (after[k] - before[k]) as f64 / weights[k]);
+                    let bound = 8.0 * quantum as f64 / lightest;
+                    assert!((a - b).abs() <= bound, "{weights:?} on {online}: {a} and {b}, bound {bound}");
+                }
+            }
+        }
+    }
+}
+
 /// Who sleeps keeps of what it was beyond virtual time or behind it a quantum at most.
 #[test]
 fn stride_keeps_a_quantum_at_most() {

@@ -465,8 +465,7 @@ fn fair_rule_11_warp_ends_at_its_limit() {
     w.run(10 * MS);
     assert_eq!(w.schedule(), "0 b, 2 c, 5.03 b");
 
-    // a child alone keeps its quantum, of which a newcomer waits for the rest
-    w.sleep(b.task);
+    // a child alone begins another quantum with the end of its warp, of which a newcomer waits for the rest
     let (mut w, top) = World::one("fair", quantum(10 * MS));
     let b = w.task(top, "b", weight(100, 0));
     let c = w.task(top, "c", warped(100, 50 * MS, 3 * MS, 0));
@@ -475,7 +474,7 @@ fn fair_rule_11_warp_ends_at_its_limit() {
     assert_eq!(w.edge(c).policy[3], 0);
     w.wake(b.task);
     w.run(21 * MS);
-    assert_eq!(w.schedule(), "0 c, 10 b, 20 c");
+    assert_eq!(w.schedule(), "0 c, 13 b");
 
     // a new limit counts anew; who is without its warp stays so, and has it when there is no limit any more
     let (mut w, b, c) = late(3 * MS, 0);
@@ -578,5 +577,78 @@ fn many_become_eligible_at_once() {
     w.run(2000 * MS);
     for leaf in leaves {
         assert_eq!(w.supply(leaf.edge), 4 * MS);
+    }
+}
+
+/// A node that two CPUs run.
+fn two_cpus() -> (World, u32) {
+    let mut w = World::new(2);
+    let node = w.node("fair", quantum(3 * MS));
+    for cpu in 0..2 {
+        w.graph.root(cpu, node, 0).unwrap();
+    }
+    (w, node)
+}
+
+#[test]
+fn fair_rule_13_a_weight_counts_for_one_cpu_at_most() {
+    // a asks for 5/6 of two CPUs and has one, as it would with a weight of 20
+    let (mut w, node) = two_cpus();
+    let leaves = [("a", 100), ("b", 10), ("c", 10)].map(|(name, of)| w.task(node, name, weight(of, 0)));
+    w.wake_all(&leaves);
+    w.run(9_000 * MS);
+    assert_eq!(leaves.map(|leaf| w.supply(leaf.edge) / MS), [9000, 4500, 4500]);
+    assert!(leaves.iter().all(|&leaf| tag(&w, leaf).abs_diff(450_000) <= 300)); // a quantum at a weight of 10
+                                                                                // so nobody owes it anything when one CPU is left, of which all have what their weights say: 10 to 1 and 1
+    let had = leaves.map(|leaf| w.supply(leaf.edge));
+    w.graph.online(1, false, w.now).unwrap();
+    w.run(9_360 * MS);
+    for (i, expected) in [300, 30, 30].into_iter().enumerate() {
+        assert!((w.supply(leaves[i].edge) - had[i]).abs_diff(expected * MS) <= 4 * MS);
+    }
+    // nor when there are more of them: 100 of 300 on two CPUs
+    w.graph.online(1, true, w.now).unwrap();
+    w.run(12_000 * MS);
+    let crowd: Vec<_> = (0..18).map(|i| w.task(node, &format!("{i}"), weight(10, 0))).collect();
+    let had = leaves.map(|leaf| w.supply(leaf.edge));
+    w.wake_all(&crowd);
+    w.run(21_000 * MS);
+    // behind by up to a quantum of one of the others
+    assert!((w.supply(leaves[0].edge) - had[0]).abs_diff(6_000 * MS) <= 10 * 3 * MS + 3 * MS);
+    assert!(crowd.iter().all(|leaf| w.supply(leaf.edge).abs_diff(600 * MS) <= 3 * MS));
+
+    // as many CPUs as children: all have one, and go on as equals when another comes
+    let (mut w, node) = two_cpus();
+    let [a, b] = [("a", 1), ("b", 10)].map(|(name, of)| w.task(node, name, weight(of, 0)));
+    w.wake_all(&[a, b]);
+    w.run(9_000 * MS);
+    assert_eq!(tag(&w, a), tag(&w, b));
+    let c = w.task(node, "c", weight(1, 0));
+    w.wake(c.task);
+    w.run(9_300 * MS);
+    assert_eq!([a, b, c].map(|leaf| w.supply(leaf.edge) / MS), [9150, 9300, 150]);
+    // a weight that changes while the child runs, waits and sleeps
+    for (leaf, of) in [(a, 30), (b, 30), (c, 30)] {
+        w.graph.set(leaf.edge, weight(of, 0), w.now).unwrap();
+        w.rest();
+    }
+    w.sleep(c.task);
+    w.graph.set(c.edge, weight(20, 0), w.now).unwrap();
+    assert_eq!(w.graph.node(node).share.weight, 60);
+    w.wake(c.task);
+    assert_eq!(w.graph.node(node).share.weight, 80);
+
+    // who is cut leaves the rest to the others: 1000 is worth more than 400 of 1600 on four CPUs, 300 than 200 of the other 600
+    let mut w = World::new(4);
+    let node = w.node("fair", quantum(3 * MS));
+    (0..4).for_each(|cpu| w.graph.root(cpu, node, 0).unwrap());
+    let heavy = [1000, 300, 100, 100].map(|of| w.task(node, &format!("{of}"), weight(of, 0)));
+    let light: Vec<_> = (0..10).map(|i| w.task(node, &format!("{i}"), weight(10, 0))).collect();
+    w.wake_all(&heavy);
+    w.wake_all(&light);
+    w.run(3_000 * MS);
+    for (leaf, expected) in heavy.iter().zip([3000, 3000, 2000, 2000]).chain(light.iter().zip([200; 10])) {
+        assert!(w.supply(leaf.edge).abs_diff(expected * MS) <= 6 * MS);
+        assert!(tag(&w, *leaf).abs_diff(20_000) <= 300);
     }
 }
