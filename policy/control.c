@@ -189,7 +189,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->cpus = 0;
 	n->allowed = allowed;
 	node_params_take(id);
-	n->rounds.used_ns = 0;
+	n->rounds.used_ns = 0; /* the union's words, whatever the policy */
 	n->rounds.target_ns = 0;
 	n->rounds.correction_ns = 0;
 	n->rounds.error_ns = 0;

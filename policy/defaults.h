@@ -15,5 +15,6 @@
 #define nothing_deadline(node, now)	       TIERCE_NEVER
 #define nothing_check(edge, rest)	       TIERCE_HOLDS
 #define nothing_check_node(node)	       TIERCE_HOLDS
+#define nothing_tell(edge, kind, now)	       TIERCE_E_not_understood
 
 #endif

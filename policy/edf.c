@@ -124,6 +124,7 @@ TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 #define edf_until  nothing_until
 #define edf_lose nothing_lose
 #define edf_event  nothing_event
+#define edf_tell nothing_tell
 #define edf_check nothing_check
 #define edf_check_node nothing_check_node
 

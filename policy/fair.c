@@ -468,6 +468,7 @@ TIERCE_FN int fair_event(u32 edge, u64 now)
 #define fair_lose nothing_lose
 #define fair_announce nothing_announce
 #define fair_deadline nothing_deadline
+#define fair_tell nothing_tell
 
 static inline u32 fair_check(u32 edge, u32 rest)
 {

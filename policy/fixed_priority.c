@@ -79,6 +79,7 @@ static inline void fixed_priority_revoke(u32 edge, u32 why, u64 now)
 #define fixed_priority_event	nothing_event
 #define fixed_priority_announce nothing_announce
 #define fixed_priority_deadline nothing_deadline
+#define fixed_priority_tell nothing_tell
 #define fixed_priority_check nothing_check
 #define fixed_priority_check_node nothing_check_node
 

@@ -183,6 +183,17 @@ static inline u64 policy_deadline(u32 node, u64 now)
 	}
 	return deadline;
 }
+static inline int policy_tell(u32 edge, u32 kind, u64 now)
+{
+	int error = TIERCE_E_not_understood;
+	switch (edge_at(edge)->kind) {
+#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_tell(edge, kind, now))
+		TIERCE_POLICY_LIST(P, )
+#undef P
+		DISPATCH_END
+	}
+	return error;
+}
 static inline u32 policy_flags(u32 kind)
 {
 	switch (kind) {
@@ -1834,15 +1845,16 @@ static inline int task_settle(u32 cpu, u64 now)
 	return settle_works(TIERCE_SHARED, now);
 }
 /* Unlock what task_lock locked, after recording. */
-#define TASK_END(op, a, b, value) \
+#define TASK_ANSWER(op, a, b, value, error) \
 	do { \
-		port_record(op, a, b, value, at, 0, cpu < TIERCE_CPUS ? cpu_at(cpu)->drained : 0); \
+		port_record(op, a, b, value, at, error, cpu < TIERCE_CPUS ? cpu_at(cpu)->drained : 0); \
 		if (cpu < TIERCE_CPUS) \
 			unlock(cpu); \
 		else \
 			shared_unlock(); \
-		return TIERCE_OK; \
+		return error; \
 	} while (0)
+#define TASK_END(op, a, b, value) TASK_ANSWER(op, a, b, value, TIERCE_OK)
 
 TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 {
@@ -1947,4 +1959,40 @@ TIERCE_FN int graph_yield(u32 task, u64 now)
 		shared_unlock();
 	graph_release(task, TIERCE_BLOCKED, now);
 	return graph_request(task, TIERCE_WOKE, now);
+}
+
+/* What its parents say to it. */
+static inline int parents_hear(u32 task, u32 kind, u64 now)
+{
+	u32 edge = node_at(task)->first_parent;
+	int error = TIERCE_E_not_understood, said;
+	for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		if (edge_at(edge)->flags & EDGE_WHEN_SPENT)
+			continue;
+		said = policy_tell(edge, kind, now);
+		if (!said)
+			return TIERCE_OK;
+		if (error == TIERCE_E_not_understood)
+			error = said;
+	}
+	return error;
+}
+
+TIERCE_FN int graph_tell(u32 task, u32 kind, u64 now)
+{
+	u64 at = now;
+	u32 cpu;
+	int error = TIERCE_E_message_needs_one_cpu;
+	if (!task_exists(task))
+		return TIERCE_E_no_such_node;
+	cpu = task_lock(task);
+	if (cpu > TIERCE_CPUS)
+		return TIERCE_E_no_such_node;
+	if (cpu < TIERCE_CPUS)
+		now = cpu_advance(cpu, 0, now, 0);
+	if (node_at(task)->domain == cpu && cpu < TIERCE_CPUS)
+		error = parents_hear(task, kind, now);
+	port_trace(TIERCE_EV_tell, cpu, task, kind, (u64)error, now);
+	task_settle(cpu, now);
+	TASK_ANSWER(TIERCE_OP_tell, task, kind, 0, error);
 }

@@ -177,6 +177,7 @@ static inline bool i_plus_pi_charge(u32 edge, u64 ran_ns, u64 now)
 #define i_plus_pi_event				  nothing_event
 #define i_plus_pi_announce			  nothing_announce
 #define i_plus_pi_deadline			  nothing_deadline
+#define i_plus_pi_tell nothing_tell
 #define i_plus_pi_check nothing_check
 #define i_plus_pi_check_node rounds_check_node
 

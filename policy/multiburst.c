@@ -230,6 +230,7 @@ static inline bool multiburst_charge(u32 edge, u64 ran_ns, u64 now)
 #define multiburst_event			   nothing_event
 #define multiburst_announce			   nothing_announce
 #define multiburst_deadline			   nothing_deadline
+#define multiburst_tell nothing_tell
 #define multiburst_check nothing_check
 #define multiburst_check_node rounds_check_node
 

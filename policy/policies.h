@@ -30,7 +30,8 @@
 	POLICY_i_plus_pi(P, V) \
 	POLICY_multiburst(P, V) \
 	POLICY_time_sharing(P, V) \
-	POLICY_uniform(P, V)
+	POLICY_uniform(P, V) \
+	POLICY_constraint(P, V)
 
 /* What both regulators of rounds have. */
 #define TIERCE_ROUNDS(V) \
@@ -51,3 +52,4 @@
 #include "multiburst.c"
 #include "time_sharing.c"
 #include "uniform.c"
+#include "constraint.c"

@@ -688,6 +688,7 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 #define reservation_grant    nothing_grant
 #define reservation_announce nothing_announce
 #define reservation_deadline nothing_deadline
+#define reservation_tell nothing_tell
 
 static inline u32 reservation_check(u32 edge, u32 rest)
 {

@@ -110,6 +110,7 @@ static inline u64 round_robin_until(u32 edge, u64 now)
 #define round_robin_event    nothing_event
 #define round_robin_announce nothing_announce
 #define round_robin_deadline nothing_deadline
+#define round_robin_tell nothing_tell
 #define round_robin_check nothing_check
 #define round_robin_check_node nothing_check_node
 

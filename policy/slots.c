@@ -161,6 +161,7 @@ TIERCE_FN int slots_event(u32 edge, u64 now)
 #define slots_lose nothing_lose
 #define slots_announce	     nothing_announce
 #define slots_deadline	     nothing_deadline
+#define slots_tell nothing_tell
 #define slots_check nothing_check
 #define slots_check_node nothing_check_node
 

@@ -23,6 +23,7 @@
 #define TIERCE_PATH	  (TIERCE_DEPTH + 1)	/* edges of a path: the CPU's root edge, then one below each node */
 #define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
 #define TIERCE_EVENTS_MAX 64			/* events handled by one entry */
+#define TIERCE_CONSTRAINTS 8			/* active time constraints of a node */
 #define TIERCE_YIELDED	  (1u << 31)		/* to graph_decide, beside the task: it gave way, it did not block */
 #define TIERCE_TIME_MAX	  (1ull << 60)		/* about 36 years */
 #define TIERCE_PERIOD_MAX 3600000000000ull	/* one hour: budgets, periods, quanta */
@@ -53,6 +54,12 @@ enum tierce_why {
 	TIERCE_CLOSED,	  /* release/revoke: slot or round over, or the condition of a `when` edge ended */
 	TIERCE_OUTRANKED, /* revoke: another edge was picked; the child still wants the CPU */
 	TIERCE_GONE,	  /* release/revoke: the edge is being removed */
+};
+
+/* What a task may tell its parents, with parameters that are staged. */
+enum tierce_message {
+	TIERCE_CONSTRAINT_BEGIN = 1, /* so much work (0, ns) until an absolute deadline (1, ns): yes or no? */
+	TIERCE_CONSTRAINT_END,	     /* it needs no more of that */
 };
 
 /* Errors of control operations, all named. 0 is success. Nothing has changed when one is returned. */
@@ -92,7 +99,15 @@ enum tierce_why {
 	E(33, feedback_needs_hard_wall_time, \
 	  "a gain needs the charge `wall`, the replenishment `hard` and deadlines that are the periods") \
 	E(34, limit_needs_warp, "a warp limit without a warp") \
-	E(35, unwarp_needs_limit, "a time without warp, but no warp limit")
+	E(35, unwarp_needs_limit, "a time without warp, but no warp limit") \
+	E(36, not_understood, "no parent of the task understands the message") \
+	E(37, constraint_not_feasible, "the node is not sure to receive so much until the deadline, beside what it has promised") \
+	E(38, constraint_in_the_past, "the deadline of the time constraint is over") \
+	E(39, too_many_constraints, "8 time constraints of the node's children are active") \
+	E(40, constraint_already, "the task has a time constraint there") \
+	E(41, no_constraint, "the task has no time constraint") \
+	E(42, constraint_asleep, "a task that does not want the CPU has no time constraint") \
+	E(43, message_needs_one_cpu, "several CPUs reach the task, and none of them can answer for all")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -152,7 +167,7 @@ struct tierce_edge {
 		struct fair_edge fair;
 		struct edf_edge edf;
 		struct {
-			u64 turn; /* position in the order of requests */
+			u64 turn; /* position in the order of requests; constraint: or a deadline */
 			s64 quantum_ns;
 		} queue;
 		struct slots_edge slots;
@@ -195,23 +210,31 @@ struct tierce_node {
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
 	u32 ranked;				    /* CPUs compete for it, or for a shared node above it, by different ranks */
 	u64 more[TIERCE_NODE_PARAMS - TIERCE_PARAMS]; /* parameters from the fifth on */
-	struct {
-		s64 used_ns;	   /* of this round, by all children */
-		s64 target_ns;	   /* what the bursts of this round share out */
-		s64 correction_ns; /* the regulator's output */
-		s64 error_ns;	   /* set point - length, of the round before */
-		u64 set_ns;	   /* set point of this round */
-		u32 weight;	   /* sum of importance of the children that want the CPU */
-		u32 active;	   /* how many they are */
-		u32 shares;	   /* both when this round began */
-		u32 members;
-		u32 full;	/* bursts of this round at the upper limit */
-		u32 scale;	/* multiburst: what is left of bursts since children woke in this round */
-		u32 here, next; /* places given away in this round, in the next one */
-		u32 changed;	/* what happened in this round that the next has to know: ROUND_CHANGED, ROUND_OVER */
-		u32 fresh;	/* this one did */
-	} rounds;		/* i-plus-pi, multiburst; the round's number is `clock` */
-	u64 near;		/* affinity: what a child may be behind the first of the order to be taken by its last CPU */
+	union {
+		struct {
+			s64 used_ns;	   /* of this round, by all children */
+			s64 target_ns;	   /* what the bursts of this round share out */
+			s64 correction_ns; /* the regulator's output */
+			s64 error_ns;	   /* set point - length, of the round before */
+			u64 set_ns;	   /* set point of this round */
+			u32 weight;	   /* sum of importance of the children that want the CPU */
+			u32 active;	   /* how many they are */
+			u32 shares;	   /* both when this round began */
+			u32 members;
+			u32 full;	/* bursts of this round at the upper limit */
+			u32 scale;	/* multiburst: what is left of bursts since children woke in this round */
+			u32 here, next; /* places given away in this round, in the next one */
+			u32 changed;	/* what happened in this round that the next has to know: ROUND_CHANGED, ROUND_OVER */
+			u32 fresh;	/* this one did */
+		} rounds;		/* i-plus-pi, multiburst; the round's number is `clock` */
+		struct {
+			u64 begin_ns;		      /* since then some child with a time constraint has wanted the CPU */
+			u64 received_ns;	      /* by the node, since then */
+			u64 budget_ns, period_ns;     /* what it has counted on since then */
+			u32 edge[TIERCE_CONSTRAINTS]; /* whose time constraints may be active */
+		} constraints;
+	};
+	u64 near; /* affinity: what a child may be behind the first of the order to be taken by its last CPU */
 	struct {
 		u64 weight; /* of the children that want the CPU or are ahead; by start tags only where several CPUs run them */
 		union {
@@ -310,6 +333,9 @@ TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now);
 /* The task's turn ends: its parent has it requested anew, as if it had blocked for no time; nodes above go on, if it runs in
  * a CPU's own tree and has no other parent. */
 TIERCE_FN int graph_yield(u32 task, u64 now);
+/* The task tells its parents something (enum tierce_message), with staged parameters, in the order of the plan until one says
+ * yes: 0; else what the first one said that understood it. Callers serialise it as control operations. */
+TIERCE_FN int graph_tell(u32 task, u32 kind, u64 now);
 /* Decide what `cpu` runs from `now` on; returns the task or TIERCE_NONE. The port then switches, sets its timer to
  * tierce.cpu[cpu].armed_ns if that differs from what it is set to, and calls graph_returned once the old task, if it
  * changed, is off the CPU, before the next decision there. `left`: what ran has blocked; if it was this task, it is
@@ -367,7 +393,8 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 	O(18, allow, "task", "", "cpus", "error") \
 	O(19, online, "cpu", "online", "", "error") \
 	O(20, taken, "cpu", "", "stolen_ns", "") \
-	O(21, yield, "task", "", "", "")
+	O(21, yield, "task", "", "", "") \
+	O(22, tell, "task", "kind", "", "error")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -401,6 +428,8 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   void NAME_event(edge, now)         its event is due (it was taken out of the heap): replenish; idempotent
  *   void NAME_announce(edge, deadline_ns, now)   a child's deadline changed
  *   u64  NAME_deadline(node, now)      what the node announces itself
+ *   int  NAME_tell(edge, kind, now)    its child, a task, sends a message (enum tierce_message) with staged parameters: yes, or the
+ *                                      error that says why not; an edge with a condition never does
  *   int  NAME_init(node)               check and take staged node parameters
  *   u32  NAME_check(edge, rest)        its part of the checker: the first broken invariant (check.h) or 0
  *   u32  NAME_check_node(node)

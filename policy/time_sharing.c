@@ -265,6 +265,7 @@ TIERCE_FN int time_sharing_event(u32 edge, u64 now)
 #define time_sharing_lose nothing_lose
 #define time_sharing_announce nothing_announce
 #define time_sharing_deadline nothing_deadline
+#define time_sharing_tell nothing_tell
 
 /* Is a CPU that could run this READY edge given to one of a lower level, and nobody about to decide anew? */
 static inline u32 time_sharing_check(u32 edge, u32 rest)

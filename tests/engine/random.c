@@ -19,7 +19,7 @@
 #define TASKS 96
 #define INNER 63
 
-static u64 now, operations, checked_at_rest, attached, refused, yields, by_error[64], verbose;
+static u64 now, operations, checked_at_rest, attached, refused, accepted, yields, by_error[64], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
 static u64 kicked; /* CPUs whose decision is due */
 
@@ -136,6 +136,11 @@ static void stage_node(u32 kind)
 	case TIERCE_fair: S.stage[1] = below(2) ? 0 : below(4); /* fall through */
 	case TIERCE_round_robin:
 	case TIERCE_slots: S.stage[0] = 10000 + below(5000000); break;
+	case TIERCE_constraint:
+		S.stage[0] = 10000 + below(5000000);
+		S.stage[2] = 20000 + below(10000000);
+		S.stage[1] = below(2) ? S.stage[2] : 10000 + below((u32)S.stage[2]);
+		break;
 	case TIERCE_time_sharing:
 		S.stage[0] = 10000 + below(5000000);
 		S.stage[1] = below(2) ? 0 : below(20000000);
@@ -340,6 +345,19 @@ static void rest(void)
 	fail("rest", "the CPUs kick each other for ever");
 }
 
+/* A task asks for a time constraint, or ends the one it may have. */
+static void tell(u32 id)
+{
+	u32 kind = below(4) ? TIERCE_CONSTRAINT_BEGIN : TIERCE_CONSTRAINT_END;
+	int error;
+	S.stage[0] = below(8) ? below(3000000) : roll();
+	S.stage[1] = below(8) ? now + below(50000000) : roll();
+	error = graph_tell(id, kind, now);
+	by_error[error & 63]++;
+	accepted += kind == TIERCE_CONSTRAINT_BEGIN && !error;
+	after("tell");
+}
+
 static void step(void)
 {
 	u32 cpu = below(cpus), index;
@@ -394,6 +412,8 @@ static void step(void)
 		if (S.cpu[cpu].leaves) {
 			graph_returned(cpu, now);
 			after("returned");
+		} else if (tasks) {
+			tell(task[below(tasks)]);
 		}
 		break;
 	case 12: rest(); break;
@@ -463,8 +483,9 @@ int main(int argc, char **argv)
 			step();
 	}
 	printf("random: %llu operations on %llu machines, %llu edges attached, %llu refused, %llu checks at rest, %llu yields "
-	       "twice: no invariant broken\n",
+	       "twice, %llu time constraints: no invariant broken\n",
 	       (unsigned long long)operations, (unsigned long long)machines, (unsigned long long)attached,
-	       (unsigned long long)refused, (unsigned long long)checked_at_rest, (unsigned long long)yields);
+	       (unsigned long long)refused, (unsigned long long)checked_at_rest, (unsigned long long)yields,
+	       (unsigned long long)accepted);
 	return 0;
 }

@@ -286,7 +286,7 @@ fn tasks(policy: &str, node: &str, edge: &str, set: &[(u64, u64)]) -> String {
 }
 
 /// Name, what the node has, what the edge to the n-th task has.
-const POLICIES: [(&str, &str, &str); 10] = [
+const POLICIES: [(&str, &str, &str); 11] = [
     ("fixed-priority", "", "priority = {n}"),
     ("edf", "", ""),
     ("round-robin", "quantum = \"1ms\"", ""),
@@ -297,4 +297,5 @@ const POLICIES: [(&str, &str, &str); 10] = [
     ("multiburst", "burst = \"3ms\"", "importance = {n}, wake = \"immediate\""),
     ("time-sharing", "quantum = \"1ms\"", "priority = {n}"),
     ("uniform", "period = \"20ms\"", "share = 0.0{n}"),
+    ("constraint", "quantum = \"1ms\"\nbudget = \"10ms\"\nperiod = \"10ms\"", ""),
 ];

@@ -13,6 +13,7 @@
 //! - `i-plus-pi` and `multiburst` share out rounds of no bounded length, and promise nothing.
 //! - `uniform` gives a slower processor to the deadlines that a child announces: `slower`.
 //! - `edf` knows only what its children say they want, and promises them nothing.
+//! - `constraint` promises nothing for long; it needs what it counts on itself.
 //!
 //! Of several CPUs: `on_several`.
 

@@ -94,7 +94,8 @@ pub fn endless(load: &Load) -> bool {
     match load {
         Load::Busy => true,
         Load::Phases(load) => {
-            load.repeat == 0 && load.phases.iter().all(|phase| matches!(phase, crate::model::Phase::Run(_)))
+            load.repeat == 0
+                && load.phases.iter().all(|phase| matches!(phase, crate::model::Phase::Run { .. }))
         }
         Load::Periodic(_) | Load::Sporadic(_) | Load::Stages(_) => false,
     }

@@ -195,7 +195,7 @@ fn steps(load: &Phases) -> Option<(u64, u64)> {
     let (last, runs) = load.phases.split_last()?;
     let (mut least_ns, mut most_ns) = (0u64, 0u64);
     for run in runs {
-        let Phase::Run(work) = run else { return None };
+        let Phase::Run { work, .. } = run else { return None };
         least_ns = least_ns.saturating_add(work.min_ns());
         most_ns = most_ns.saturating_add(work.max_ns());
     }

@@ -203,7 +203,7 @@ pub fn work(what: &str, value: &Value, collector: &mut Collector) -> Option<Work
     }
 }
 
-/// `{ phases = [ { run = … }, { sleep = … }, … ], repeat, deadline, phase }`.
+/// `{ phases = [ { run = … }, { run = …, within = … }, { sleep = … }, … ], repeat, deadline, phase }`.
 fn phases(fields: &mut Fields, collector: &mut Collector) -> Option<Load> {
     let value = fields.take("phases")?;
     let repeat = fields.whole("repeat", 1, i64::MAX, collector).unwrap_or(0) as u64;
@@ -309,16 +309,29 @@ fn stage(value: &Value, last: bool, from_ns: &mut u64, collector: &mut Collector
 /// One of the list; `timers` are the names of timers met so far.
 fn phase(value: &Value, timers: &mut Vec<String>, collector: &mut Collector) -> Option<Phase> {
     let table = collector.table("a phase", value)?;
-    if table.entries.len() != 1 {
+    let has = |name: &str| table.entries.iter().any(|(key, _)| key.text == name);
+    if table.entries.len() != 1 + usize::from(has("run") && has("within")) {
         let fault = Fault::new("phase_does_one_thing", value.spot, "a phase does exactly one thing");
         collector.add(fault.hint("[ { run = \"2ms\" }, { sleep = \"8ms\" } ]"));
         return None;
     }
     let mut fields = Fields::new("a phase", table);
     let mut found = None;
-    for (name, make) in
-        [("run", Phase::Run as fn(Work) -> Phase), ("sleep", Phase::Sleep), ("suspend", Phase::Suspend)]
-    {
+    if let Some(value) = fields.take("run") {
+        let work = work("`run`", value, collector);
+        let within = fields.take("within");
+        let within_ns = within.and_then(|value| collector.duration("`within`", value));
+        if let (Some(value), Some(within_ns), Some(work)) = (within, within_ns, &work) {
+            if work.max_ns() > within_ns {
+                let message = "the time constraint leaves less time than there is work";
+                let fault = Fault::new("work_must_fit_within", value.spot, message);
+                collector
+                    .add(fault.value(crate::show_time(work.max_ns())).bound(crate::show_time(within_ns)));
+            }
+        }
+        found = work.map(|work| Phase::Run { work, within_ns });
+    }
+    for (name, make) in [("sleep", Phase::Sleep as fn(Work) -> Phase), ("suspend", Phase::Suspend)] {
         if let Some(value) = fields.take(name) {
             found = work(&format!("`{name}`"), value, collector).map(make);
         }

@@ -381,7 +381,12 @@ pub struct Phases {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Phase {
     /// Use that much CPU time.
-    Run(Work),
+    Run {
+        /// How much.
+        work: Work,
+        /// At its begin the task asks for a time constraint: all of it within that long.
+        within_ns: Option<u64>,
+    },
     /// Wait that long from now on; ends the job.
     Sleep(Work),
     /// Wait that long from now on; the job goes on.

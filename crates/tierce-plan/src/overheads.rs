@@ -464,7 +464,7 @@ fn wakes_of(load: &Load, events: &mut Events) {
             let (mut waits, mut pass_ns) = (0, 0u64);
             for phase in &load.phases {
                 let (work, wait) = match phase {
-                    Phase::Run(work) => (work, 0),
+                    Phase::Run { work, .. } => (work, 0),
                     Phase::Sleep(work) | Phase::Suspend(work) => (work, 1),
                     Phase::Timer { period_ns, .. } => {
                         events.add(1, *period_ns, 0);

@@ -29,6 +29,11 @@ pub fn share(policy: &PolicyRecord) -> Option<usize> {
     position(&policy.edge_params, "share")
 }
 
+/// Positions of `budget` and `period` if a node of this policy counts on a budget of its own.
+pub fn own_budget(policy: &PolicyRecord) -> Option<(usize, usize)> {
+    Some((position(&policy.node_params, "budget")?, position(&policy.node_params, "period")?))
+}
+
 /// Its children go by their own deadlines, and nothing else bounds what they take.
 pub fn by_deadline(policy: &PolicyRecord) -> bool {
     policy.heeds_deadlines && share(policy).is_none()

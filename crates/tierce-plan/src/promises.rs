@@ -267,6 +267,10 @@ impl Promises {
             let because =
                 format!("`{name}` regulates its rounds: they may be of any length while children wake");
             vec![Promise::nothing(because); edges.len()]
+        } else if policies::own_budget(policy).is_some() {
+            let because =
+                format!("`{name}` promises time constraints to who asks for them, and nothing else");
+            vec![Promise::nothing(because); edges.len()]
         } else if policy.edge_params.is_empty() {
             in_turns(&node)
         } else {

@@ -118,7 +118,7 @@ fn events(
             microseconds(number).map_err(|why| format!("`{name}`: {why}"))
         };
         if name.starts_with("run") {
-            push(steps, Phase::Run, time(value)?);
+            push(steps, |work| Phase::Run { work, within_ns: None }, time(value)?);
         } else if name.starts_with("sleep") {
             push(steps, Phase::Sleep, time(value)?);
         } else if name.starts_with("timer") {
@@ -195,12 +195,12 @@ mod tests {
                 "rest": { "sleep0": 3, "run1": 0, "runtime": 4, "timer": { "ref": "b", "period": 9, "mode": "absolute" } }
         } } } }"#;
         let light = [
-            Phase::Run(Work::Constant(1_000_000)),
+            Phase::Run { work: Work::Constant(1_000_000), within_ns: None },
             Phase::Timer { timer: 0, period_ns: 10_000_000, absolute: false },
         ];
         let rest = [
             Phase::Sleep(Work::Constant(3_000)),
-            Phase::Run(Work::Constant(4_000)),
+            Phase::Run { work: Work::Constant(4_000), within_ns: None },
             Phase::Timer { timer: 1, period_ns: 9_000, absolute: true },
         ];
         let steps: Vec<_> = light.iter().chain(&light).chain(&rest).cloned().collect();

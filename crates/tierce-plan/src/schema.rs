@@ -242,8 +242,9 @@ fn load() -> Value {
             ("absolute", yes_or_no("keep the original times when late"))], &["period"]),
     ] });
     let phase = json!({
-        "type": "object", "minProperties": 1, "maxProperties": 1, "additionalProperties": false,
-        "properties": { "run": amount(), "sleep": amount(), "suspend": amount(), "timer": timer },
+        "type": "object", "minProperties": 1, "maxProperties": 2, "additionalProperties": false,
+        "properties": { "run": amount(), "within": time(), "sleep": amount(), "suspend": amount(), "timer": timer },
+        "dependentRequired": { "within": ["run"] },
     });
     let stage = object(
         "jobs until then; without a period: none",

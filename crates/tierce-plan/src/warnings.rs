@@ -322,9 +322,9 @@ fn wakes(load: &Load) -> Share {
         Load::Periodic(load) => ratio(SECOND_NS, load.period_ns.max(1)),
         Load::Sporadic(load) => ratio(SECOND_NS, load.separation_ns.saturating_add(load.extra_ns / 2).max(1)),
         Load::Phases(load) => {
-            let waits = load.phases.iter().filter(|phase| !matches!(phase, Phase::Run(_))).count();
+            let waits = load.phases.iter().filter(|phase| !matches!(phase, Phase::Run { .. })).count();
             let pass = load.phases.iter().map(|phase| match phase {
-                Phase::Run(work) | Phase::Sleep(work) | Phase::Suspend(work) => work.max_ns(),
+                Phase::Run { work, .. } | Phase::Sleep(work) | Phase::Suspend(work) => work.max_ns(),
                 Phase::Timer { .. } => 0,
             });
             let timers = load.phases.iter().map(|phase| match phase {

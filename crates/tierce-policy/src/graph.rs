@@ -35,6 +35,16 @@ pub enum Why {
     Gone,
 }
 
+/// What a task may tell its parents (`enum tierce_message`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Message {
+    /// It asks for so much work until an absolute deadline.
+    ConstraintBegin = 1,
+    /// It needs no more of that.
+    ConstraintEnd,
+}
+
 /// A refused control operation, by name. Nothing has changed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Error(pub u32);
@@ -330,6 +340,7 @@ impl Graph {
                 18 => _ = raw::graph_allow(a, value, now),
                 19 => _ = raw::graph_online(a, b, now),
                 21 => _ = raw::graph_yield(a, now),
+                22 => _ = raw::graph_tell(a, b, now),
                 _ => {}
             }
         });
@@ -509,6 +520,19 @@ impl Graph {
     pub fn announce(&mut self, task: u32, deadline_ns: u64, now: u64) {
         // SAFETY: see `call`.
         self.call(|| unsafe { raw::graph_announce(task, deadline_ns, now) });
+    }
+
+    /// The task asks its parents for `work_ns` of CPU time until an absolute deadline; refused by name.
+    pub fn constrain(&mut self, task: u32, work_ns: u64, deadline_ns: u64, now: u64) -> Result<(), Error> {
+        self.stage(&[work_ns, deadline_ns]);
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_tell(task, Message::ConstraintBegin as u32, now) })
+    }
+
+    /// It needs no more of that.
+    pub fn unconstrain(&mut self, task: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_tell(task, Message::ConstraintEnd as u32, now) })
     }
 
     /// What `cpu` runs from `now` on: a task, or 0.

@@ -224,6 +224,7 @@ extern "C" {
     pub(crate) fn graph_request(task: u32, why: u32, now: u64) -> c_int;
     pub(crate) fn graph_release(task: u32, why: u32, now: u64) -> c_int;
     pub(crate) fn graph_announce(task: u32, deadline_ns: u64, now: u64) -> c_int;
+    pub(crate) fn graph_tell(task: u32, kind: u32, now: u64) -> c_int;
     pub(crate) fn graph_yield(task: u32, now: u64) -> c_int;
     pub(crate) fn graph_decide(cpu: u32, left: u32, now: u64, stolen_ns: u64) -> u32;
     pub(crate) fn graph_event(cpu: u32, now: u64, stolen_ns: u64) -> c_int;

@@ -108,6 +108,7 @@ fn no_such_node() {
         refused(&mut w, "no_such_node", |g| g.node_set(nobody, NONE, now));
         refused(&mut w, "no_such_node", |g| g.node_free(nobody));
         refused(&mut w, "no_such_node", |g| g.allow(nobody, 1, now));
+        refused(&mut w, "no_such_node", |g| g.constrain(nobody, MS, 9 * MS, now));
     }
     refused(&mut w, "no_such_node", |g| g.allow(top, 1, 3 * MS)); // a node is no task
     let task = w.free_task("a task is no node");
@@ -521,4 +522,84 @@ fn unwarp_needs_limit() {
     refused(&mut w, "unwarp_needs_limit", |g| g.attach(top, a, [100, MS, 0, 1], 0, false, 0));
     let a = w.task(top, "a", [100, MS, MS, MS]);
     refused(&mut w, "unwarp_needs_limit", |g| g.set(a.edge, [100, MS, 0, MS], 0));
+}
+
+/// A node that is sure of 4 ms in every 10, and two children that want the CPU.
+fn constraint() -> (World, u32, [common::Leaf; 2]) {
+    let (mut w, top) = World::one("constraint", [3 * MS, 4 * MS, 10 * MS]);
+    let leaves = ["a", "b"].map(|name| w.task(top, name, NONE));
+    w.wake_all(&leaves);
+    w.run(2 * MS);
+    (w, top, leaves)
+}
+
+#[test]
+fn not_understood() {
+    let (mut w, _, [a, ..]) = busy();
+    let now = w.now;
+    refused(&mut w, "not_understood", |g| g.constrain(a.task, MS, 50 * MS, now));
+    refused(&mut w, "not_understood", |g| g.unconstrain(a.task, now));
+}
+
+#[test]
+fn constraint_not_feasible() {
+    let (mut w, _, [a, b]) = constraint();
+    refused(&mut w, "constraint_not_feasible", |g| g.constrain(b.task, 8 * MS + 1, 28 * MS, 2 * MS));
+    w.graph.constrain(a.task, 8 * MS, 28 * MS, 2 * MS).unwrap();
+    w.rest();
+    refused(&mut w, "constraint_not_feasible", |g| g.constrain(b.task, 1, 28 * MS, 2 * MS));
+    refused(&mut w, "constraint_not_feasible", |g| g.constrain(b.task, 1, 20 * MS, 2 * MS));
+}
+
+#[test]
+fn constraint_in_the_past() {
+    let (mut w, _, [a, _]) = constraint();
+    for deadline_ns in [0, MS, 2 * MS] {
+        refused(&mut w, "constraint_in_the_past", |g| g.constrain(a.task, MS, deadline_ns, 2 * MS));
+    }
+}
+
+#[test]
+fn too_many_constraints() {
+    let (mut w, top, [a, b]) = constraint();
+    let more: Vec<_> = (0..7).map(|_| w.task(top, "more", NONE)).collect();
+    w.wake_all(&more);
+    for leaf in more.iter().chain([&a]) {
+        w.graph.constrain(leaf.task, 1, 90 * MS, 2 * MS).unwrap();
+    }
+    w.rest();
+    refused(&mut w, "too_many_constraints", |g| g.constrain(b.task, 1, 90 * MS, 2 * MS));
+}
+
+#[test]
+fn constraint_already() {
+    let (mut w, _, [a, _]) = constraint();
+    w.graph.constrain(a.task, MS, 90 * MS, 2 * MS).unwrap();
+    w.rest();
+    refused(&mut w, "constraint_already", |g| g.constrain(a.task, MS, 90 * MS, 2 * MS));
+}
+
+#[test]
+fn no_constraint() {
+    let (mut w, _, [a, _]) = constraint();
+    refused(&mut w, "no_constraint", |g| g.unconstrain(a.task, 2 * MS));
+}
+
+#[test]
+fn constraint_asleep() {
+    let (mut w, _, [a, _]) = constraint();
+    w.sleep(a.task);
+    refused(&mut w, "constraint_asleep", |g| g.constrain(a.task, MS, 90 * MS, 2 * MS));
+}
+
+#[test]
+fn message_needs_one_cpu() {
+    let (mut w, roots) = two();
+    let a = task(&mut w, u64::MAX);
+    for root in roots {
+        w.under(root, a, NONE);
+    }
+    w.wake(a);
+    refused(&mut w, "message_needs_one_cpu", |g| g.constrain(a, MS, 90 * MS, 0));
+    refused(&mut w, "message_needs_one_cpu", |g| g.unconstrain(a, 0));
 }

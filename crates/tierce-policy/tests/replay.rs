@@ -6,7 +6,7 @@ fn number(name: &str) -> u32 {
     policies().iter().find(|p| p.name == name).expect("policy").number
 }
 
-/// Two CPUs, a reservation on each, one shared fair node, tasks in all of them; some seconds of a busy life.
+/// Two CPUs, a reservation on each, one shared fair node, one that takes time constraints, tasks in all of them; some seconds of a busy life.
 fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
     let mut state = seed;
     let mut roll = |bound: u64| {
@@ -36,6 +36,13 @@ fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
             tasks.push(task);
         }
     }
+    let activity = graph.node_new(number("constraint"), 0, 0, [1_000_000, 3_000_000, 10_000_000, 0]).unwrap();
+    graph.attach(parents[0].1, activity, [3_000_000, 10_000_000, 10_000_000, 0], 0, false, 0).unwrap();
+    for _ in 0..3 {
+        let task = graph.node_new(TASK, 0, u64::MAX, [0; 4]).unwrap();
+        graph.attach(activity, task, [0; 4], 0, false, 0).unwrap();
+        tasks.push(task);
+    }
     for i in 0..8 {
         let task = graph.node_new(TASK, 0, if i < 2 { 1 << i } else { u64::MAX }, [0; 4]).unwrap();
         graph.attach(shared, task, [1 + roll(200), 0, 0, 0], 0, false, 0).unwrap();
@@ -45,7 +52,9 @@ fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
     for _ in 0..20_000 {
         now += roll(400_000);
         let task = tasks[roll(tasks.len() as u64) as usize];
-        match roll(5) {
+        match roll(6) {
+            5 if roll(4) == 0 => _ = graph.unconstrain(task, now),
+            5 => _ = graph.constrain(task, 1 + roll(3_000_000), now + roll(50_000_000), now),
             4 => graph.yields(task, now),
             0 => graph.request(task, now),
             1 if (0..2).any(|cpu| graph.cpu(cpu).task == task) => graph.release(task, now),
@@ -76,6 +85,8 @@ fn every_result_comes_again() {
             entries.iter().filter(|e| e.op == 5 && e.b != 0).count() > 1000,
             "decisions that run something"
         );
+        let told = |kind| entries.iter().filter(|e| e.op == 22 && e.b == kind && e.result == 0).count();
+        assert!(told(1) > 20 && told(2) > 5, "time constraints begin and end");
     }
 }
 

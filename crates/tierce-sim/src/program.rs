@@ -144,6 +144,8 @@ pub enum Next {
         work_ns: u64,
         /// The job that begins with it.
         begins: Option<Job>,
+        /// It asks for a time constraint: all of it within that long.
+        within_ns: Option<u64>,
     },
     /// Wait until then.
     Wait(u64),
@@ -275,7 +277,9 @@ impl Program {
     pub fn step(&mut self, now_ns: u64) -> Step {
         match &mut self.kind {
             Kind::Idle => Step { completes: false, next: Next::End },
-            Kind::Busy => Step { completes: false, next: Next::Run { work_ns: NEVER, begins: None } },
+            Kind::Busy => {
+                Step { completes: false, next: Next::Run { work_ns: NEVER, begins: None, within_ns: None } }
+            }
             Kind::Jobs { arrivals, due, work } => {
                 let completes = self.in_job;
                 if completes {
@@ -291,7 +295,7 @@ impl Program {
                 }
                 self.in_job = true;
                 let work_ns = work[arrivals.last_stage].next(&mut self.draws);
-                Step { completes, next: Next::Run { work_ns, begins: Some(*due) } }
+                Step { completes, next: Next::Run { work_ns, begins: Some(*due), within_ns: None } }
             }
             Kind::Phases(list) => list.step(now_ns, &mut self.in_job, &mut self.draws),
         }
@@ -305,7 +309,7 @@ impl PhaseList {
             _ => 0,
         });
         let amounts = |phase: &Phase| match phase {
-            Phase::Run(work) | Phase::Sleep(work) | Phase::Suspend(work) => {
+            Phase::Run { work, .. } | Phase::Sleep(work) | Phase::Suspend(work) => {
                 Some(Amounts { work: work.clone(), at: 0 })
             }
             Phase::Timer { .. } => None,
@@ -334,12 +338,15 @@ impl PhaseList {
             self.at += 1;
             let amount_ns = amounts.as_mut().map_or(0, |amounts| amounts.next(draws));
             match phase {
-                Phase::Run(_) => {
+                Phase::Run { within_ns, .. } => {
                     let begins = (!std::mem::replace(in_job, true)).then(|| Job {
                         release_ns: now_ns,
                         deadline_ns: self.relative_ns.map_or(NEVER, |ns| now_ns.saturating_add(ns)),
                     });
-                    return Step { completes, next: Next::Run { work_ns: amount_ns, begins } };
+                    return Step {
+                        completes,
+                        next: Next::Run { work_ns: amount_ns, begins, within_ns: *within_ns },
+                    };
                 }
                 Phase::Sleep(_) => {
                     completes |= std::mem::take(in_job);

@@ -62,6 +62,8 @@ struct Task {
     begun: u32,
     /// Jobs done.
     done: u32,
+    /// Deadline of the time constraint of its current run, 0: it has none.
+    constrained_ns: u64,
     /// The current job has had a CPU.
     started: bool,
     announces: bool,
@@ -180,6 +182,7 @@ impl Simulation {
                     job: Job { release_ns: 0, deadline_ns: NEVER },
                     begun: 0,
                     done: 0,
+                    constrained_ns: 0,
                     started: true,
                     announces: false,
                     last_cpu: u32::MAX,
@@ -406,7 +409,15 @@ impl Simulation {
         let id = self.cpus[cpu as usize].task;
         let index = id - self.first_task;
         let task = &mut self.tasks[index as usize];
-        let Step { completes, next } = task.program.step(now);
+        let deadline_ns = std::mem::take(&mut task.constrained_ns);
+        if deadline_ns > 0 && now <= deadline_ns {
+            self.stats.met(id);
+            if self.watch.is_some() {
+                self.tell(now, Kind::Met, cpu, id, 0, deadline_ns);
+            }
+        }
+        let Step { completes, next } = self.tasks[index as usize].program.step(now);
+        let task = &mut self.tasks[index as usize];
         if completes {
             task.done += 1;
             let response_ns = now - task.job.release_ns;
@@ -421,8 +432,9 @@ impl Simulation {
             }
         }
         match next {
-            Next::Run { work_ns, begins } => {
+            Next::Run { work_ns, begins, within_ns } => {
                 self.begin(index, work_ns, begins, now);
+                self.constrain(index, work_ns, within_ns, now);
                 let c = &mut self.cpus[cpu as usize];
                 c.end_ns = c.from_ns.saturating_add(work_ns);
                 self.start(cpu, index, now);
@@ -442,9 +454,10 @@ impl Simulation {
     fn wake(&mut self, index: u32, now: u64) {
         let Step { next, .. } = self.tasks[index as usize].program.step(now);
         match next {
-            Next::Run { work_ns, begins } => {
+            Next::Run { work_ns, begins, within_ns } => {
                 self.begin(index, work_ns, begins, now);
                 self.graph.request(self.first_task + index, now);
+                self.constrain(index, work_ns, within_ns, now);
             }
             Next::Wait(at_ns) => self.queue.push(at_ns.saturating_add(self.late_ns), index),
             Next::End => {}
@@ -469,6 +482,18 @@ impl Simulation {
         if let Some(watch) = self.watch.as_mut().filter(|watch| !watch.tells_arrivals(index as usize)) {
             watch.begun(index as usize, number, job.deadline_ns);
             self.tell(now, Kind::JobRelease, self.cpu_of(id), id, number, job.deadline_ns);
+        }
+    }
+
+    /// The task, which wants the CPU, asks for a time constraint; whatever the answer is, it runs.
+    #[inline]
+    fn constrain(&mut self, index: u32, work_ns: u64, within_ns: Option<u64>, now: u64) {
+        let Some(within_ns) = within_ns else { return };
+        let (id, deadline_ns) = (self.first_task + index, now.saturating_add(within_ns));
+        let accepted = self.graph.constrain(id, work_ns, deadline_ns, now).is_ok();
+        self.stats.asked(id, accepted);
+        if accepted {
+            self.tasks[index as usize].constrained_ns = deadline_ns;
         }
     }
 
@@ -681,7 +706,7 @@ impl Simulation {
     /// A CPU for a record of something that several CPUs share: where it runs, or the first.
     fn home(&self, kind: u16, id: u32) -> u32 {
         let on = match Kind::from_number(kind) {
-            Some(Kind::Request | Kind::Release) => self.graph.node(id).on_cpu,
+            Some(Kind::Request | Kind::Release | Kind::Tell) => self.graph.node(id).on_cpu,
             _ => self.graph.edge(id).on_cpu,
         };
         if on < self.cpus.len() as u32 {

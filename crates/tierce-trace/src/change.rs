@@ -131,7 +131,9 @@ impl Renumber {
                 | Kind::JobComplete
                 | Kind::Miss
                 | Kind::Stolen
-                | Kind::Name,
+                | Kind::Name
+                | Kind::Tell
+                | Kind::Met,
             ) => Event { a: self.thing(a), ..*event },
             Some(Kind::Revoke) => Event { a: self.edge(a), ..*event },
             Some(

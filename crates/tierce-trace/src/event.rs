@@ -81,6 +81,11 @@ kinds! {
     21 Change "change",
     /// An edge has another budget, from its next replenishment on. a: edge; b: child; value: budget (ns).
     22 Resize "resize",
+    /// A task tells its parents something. a: task; b: message, 1: it asks for a time constraint, 2: it ends one; value: error, 0
+    /// yes.
+    23 Tell "tell",
+    /// The work that a time constraint was asked for is done by its deadline. a: task; value: deadline (ns).
+    24 Met "met",
 }
 
 /// One record. Fields that a kind does not use are 0.

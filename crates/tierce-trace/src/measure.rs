@@ -332,7 +332,9 @@ impl Measure {
             | Kind::Control
             | Kind::Detach
             | Kind::Change
-            | Kind::Resize => {}
+            | Kind::Resize
+            | Kind::Tell
+            | Kind::Met => {}
         }
     }
 

@@ -362,9 +362,14 @@ impl<'a, W: Write> Writer<'a, W> {
                 Ok(())
             }
             Kind::Detach => self.revoke(now, a),
-            Kind::Request | Kind::Release | Kind::JobStart | Kind::Outside | Kind::Change | Kind::Resize => {
-                Ok(())
-            }
+            Kind::Request
+            | Kind::Release
+            | Kind::JobStart
+            | Kind::Outside
+            | Kind::Change
+            | Kind::Resize
+            | Kind::Tell
+            | Kind::Met => Ok(()),
         }
     }
 

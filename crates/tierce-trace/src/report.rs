@@ -69,8 +69,22 @@ pub struct TaskReport {
     pub switches: u64,
     /// Times it got another CPU than the one before.
     pub migrations: u64,
+    /// Time constraints; missing if it asked for none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub constraints: Option<Constraints>,
     /// Its edges, one per parent.
     pub under: Vec<EdgeReport>,
+}
+
+/// Time constraints of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Constraints {
+    /// How many it asked for.
+    pub asked: u64,
+    /// Of them, those that were accepted.
+    pub accepted: u64,
+    /// Of those, the ones whose work was done by the deadline.
+    pub met: u64,
 }
 
 /// One node.
@@ -241,6 +255,7 @@ fn take(under: &mut [Vec<EdgeReport>], child: u32) -> Vec<EdgeReport> {
 }
 
 fn task_report(id: u32, name: String, stats: &TaskStats, under: Vec<EdgeReport>) -> TaskReport {
+    let TaskStats { asked, accepted, met, .. } = *stats;
     let avg = stats.tardiness_sum_ns.checked_div(u128::from(stats.jobs())).unwrap_or(0) as u64;
     TaskReport {
         id,
@@ -254,6 +269,7 @@ fn task_report(id: u32, name: String, stats: &TaskStats, under: Vec<EdgeReport>)
         tardiness_ns: Tardiness { avg, max: stats.tardiness_max_ns },
         switches: stats.switches,
         migrations: stats.migrations,
+        constraints: (asked > 0).then_some(Constraints { asked, accepted, met }),
         under,
     }
 }
@@ -295,6 +311,9 @@ impl Report {
         let plan = if self.plan.is_empty() { "(no plan)" } else { &self.plan };
         let mut text = format!("{plan}: {} {}{seed}\n\n", time(self.elapsed_ns), self.source);
         text += &format!("{}\n\n", self.task_table());
+        if self.tasks.iter().any(|task| task.constraints.is_some()) {
+            text += &format!("{}\n\n", self.constraint_table());
+        }
         text += &format!("{}\n\n", self.node_table());
         text += &format!("{}\n", self.cpu_table());
         if self.lost > 0 {
@@ -337,6 +356,17 @@ impl Report {
                 task.switches.to_string(),
                 task.migrations.to_string(),
             ]);
+        }
+        right_align(table)
+    }
+
+    fn constraint_table(&self) -> Table {
+        let mut table = table(&["time constraints", "asked", "accepted", "met"]);
+        for task in &self.tasks {
+            if let Some(Constraints { asked, accepted, met }) = task.constraints {
+                let name = named(&task.name, task.id == 0 || task.gone);
+                table.add_row([name, asked.to_string(), accepted.to_string(), met.to_string()]);
+            }
         }
         right_align(table)
     }

@@ -20,6 +20,9 @@ use std::collections::{BTreeMap, VecDeque};
 /// Edges of the longest path, twice: an entry may grant the new path before it revokes the old one.
 const PATH_MAX: usize = 18;
 
+/// The message [`Kind::Tell`] of a task that asks for a time constraint.
+const ASKS: u32 = 1;
+
 /// What is known about a task.
 #[derive(Debug, Clone, Default)]
 pub struct TaskStats {
@@ -33,6 +36,12 @@ pub struct TaskStats {
     pub tardiness_sum_ns: u128,
     /// By how much the latest one was late (ns).
     pub tardiness_max_ns: u64,
+    /// Time constraints asked for.
+    pub asked: u64,
+    /// Of them, those that were accepted.
+    pub accepted: u64,
+    /// Of those, the ones whose work was done by the deadline.
+    pub met: u64,
     /// CPU time received (ns).
     pub cpu_ns: u64,
     /// Times it got a CPU.
@@ -53,6 +62,9 @@ impl TaskStats {
         self.response_ns.merge(&other.response_ns);
         self.tardiness_sum_ns += other.tardiness_sum_ns;
         self.tardiness_max_ns = self.tardiness_max_ns.max(other.tardiness_max_ns);
+        self.asked += other.asked;
+        self.accepted += other.accepted;
+        self.met += other.met;
         self.cpu_ns += other.cpu_ns;
         self.switches += other.switches;
         self.migrations += other.migrations;
@@ -215,6 +227,18 @@ impl Stats {
         }
     }
 
+    /// A task has asked for a time constraint.
+    pub fn asked(&mut self, task: u32, accepted: bool) {
+        let task = at(&mut self.tasks, task);
+        task.asked += 1;
+        task.accepted += u64::from(accepted);
+    }
+
+    /// The work of one that was accepted is done by its deadline.
+    pub fn met(&mut self, task: u32) {
+        at(&mut self.tasks, task).met += 1;
+    }
+
     /// An edge is replenished when `supply_ns` of CPU time has gone through it in its life. The supply of a period
     /// is the difference to the replenishment before.
     #[inline]
@@ -319,6 +343,9 @@ impl Stats {
             }
             Kind::Detach => self.forget_edge(a, now_ns),
             Kind::Resize => at(&mut self.edges, a).budget_ns = Some(value),
+            Kind::Tell if b == ASKS => self.asked(a, value == 0),
+            Kind::Tell => {}
+            Kind::Met => self.met(a),
             Kind::Change => {} // taken in by Renumber
             Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
             }

@@ -11,6 +11,7 @@ use crate::parse::{Files, Options};
 use crate::policies::{self, PolicyRecord};
 use crate::source::{Sources, Spot};
 use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
+use crate::units::show_time;
 use params::Owner;
 use std::collections::{BTreeMap, HashMap};
 pub use tasks::{Row, CSV_FAULTS_MAX};
@@ -222,7 +223,7 @@ impl Resolver {
         let concurrency =
             fields.whole("concurrency", 1, i64::from(policies::limits().cpus), &mut self.collector);
         let default = fields.bool("default", &mut self.collector).unwrap_or(false);
-        let needs = self.needs(&mut fields);
+        let mut needs = self.needs(&mut fields);
         let under = fields.key("under");
         let each = fields.key("each");
         let params = match declared.policy {
@@ -232,6 +233,10 @@ impl Resolver {
             }
             None => None,
         };
+        if let Some(need) = declared.policy.zip(params).and_then(|(policy, params)| own_need(policy, &params))
+        {
+            needs.push(self.need(&need, item.key.spot));
+        }
         let faults = self.collector.faults.len();
         let roots = self.roots(name, cpu, cpus, under.is_some(), &declared);
         if self.collector.faults.len() > faults {
@@ -334,14 +339,22 @@ impl Resolver {
             .iter()
             .filter_map(|item| {
                 let text = self.collector.text("`needs`", item)?;
-                let wrong = Guarantee::parse(text).err().map_or(Vec::new(), |faults| faults.0);
-                self.collector
-                    .faults
-                    .extend(wrong.into_iter().map(|wrong| not_a_guarantee(wrong, item.spot)));
-                Some(Need { text: text.to_string(), spot: item.spot })
+                Some(self.need(text, item.spot))
             })
             .collect()
     }
+
+    fn need(&mut self, text: &str, spot: Spot) -> Need {
+        let wrong = Guarantee::parse(text).err().map_or(Vec::new(), |faults| faults.0);
+        self.collector.faults.extend(wrong.into_iter().map(|wrong| not_a_guarantee(wrong, spot)));
+        Need { text: text.to_string(), spot }
+    }
+}
+
+/// A node that counts on a budget of its own needs to be promised as much.
+fn own_need(policy: &PolicyRecord, params: &[u64; NODE_PARAMS]) -> Option<String> {
+    let (budget, period) = policies::own_budget(policy)?;
+    Some(format!("RESBS {} {}", show_time(params[budget]), show_time(params[period])))
 }
 
 fn not_a_guarantee(wrong: tierce_guarantee::Fault, spot: Spot) -> Fault {
