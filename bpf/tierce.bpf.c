@@ -1538,6 +1538,10 @@ int control(struct tierce_command *c)
 			port_trace(TIERCE_EV_detach, 0, c->a, child, 0, now);
 		break;
 	case TIERCE_OP_root: result = graph_root(c->a, c->b, now); break;
+	case TIERCE_OP_tell: /* the deadline is given from now on */
+		graph_stage(1, now + c->param[1]);
+		result = graph_tell(c->a, c->b, now);
+		break;
 	case COMMAND_DEFAULT:
 		SIDE.default_node = c->a;
 		for (i = 0; i < TIERCE_PARAMS; i++)

@@ -8,8 +8,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use tierce_policy::{policies, recording};
 
-const OPERATIONS: [&str; 10] =
-    ["node_new", "node_set", "node_free", "edge_new", "attach", "set", "detach", "root", "allow", "online"];
+const OPERATIONS: [&str; 11] = [
+    "node_new",
+    "node_set",
+    "node_free",
+    "edge_new",
+    "attach",
+    "set",
+    "detach",
+    "root",
+    "allow",
+    "online",
+    "tell",
+];
 
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/scenarios")

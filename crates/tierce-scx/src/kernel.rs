@@ -5,7 +5,7 @@ use crate::object::{call, Link, Object, Ring};
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
-use tierce_policy::{raw, Control, NodeParams, Params, Refusal, KERNEL};
+use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, KERNEL};
 
 /// The shortest timer worth arming in the kernel.
 pub const FLOOR_NS: u64 = 2_000;
@@ -24,6 +24,7 @@ const OP_SET: u32 = 15;
 const OP_DETACH: u32 = 16;
 const OP_NODE_FREE: u32 = 12;
 const OP_ROOT: u32 = 17;
+const OP_TELL: u32 = 22;
 const COMMAND_LEAF: u32 = 64;
 const COMMAND_DEFAULT: u32 = 65;
 const COMMAND_REAP: u32 = 66;
@@ -394,6 +395,23 @@ impl Kernel {
         let code =
             self.run(Command { op: COMMAND_LEAF, a: leaf, b: own.into(), pid: tid, ..Default::default() })?;
         Ok(code == 0)
+    }
+
+    /// Ask for a time constraint on behalf of a task: so much work within so long from now.
+    pub fn constrain(&self, task: u32, work_ns: u64, within_ns: u64) -> Result<(), Refusal> {
+        let param = wide([work_ns, within_ns, 0, 0]);
+        self.refuse(Command {
+            op: OP_TELL,
+            a: task,
+            b: Message::ConstraintBegin as u32,
+            param,
+            ..Default::default()
+        })
+    }
+
+    /// End it.
+    pub fn unconstrain(&self, task: u32) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_TELL, a: task, b: Message::ConstraintEnd as u32, ..Default::default() })
     }
 
     /// New parameters of the edge to a leaf made for a thread; refused if that leaf is gone.

@@ -551,4 +551,10 @@ impl Machine for Simulated<'_> {
         }
         Ok(done?)
     }
+    fn constrain(&mut self, task: u32, work_ns: u64, within_ns: u64) -> Result<(), Refusal> {
+        Ok(self.graph.constrain(task, work_ns, self.now + within_ns, self.now)?)
+    }
+    fn unconstrain(&mut self, task: u32) -> Result<(), Refusal> {
+        Ok(self.graph.unconstrain(task, self.now)?)
+    }
 }

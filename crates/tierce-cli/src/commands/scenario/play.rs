@@ -148,6 +148,12 @@ impl Machine for Enforced<'_> {
         let pid = self.pids[(task - self.first) as usize];
         set_affinity(pid, cpus).map_err(|error| Refusal::Call(format!("{error:#}")))
     }
+    fn constrain(&mut self, task: u32, work_ns: u64, within_ns: u64) -> Result<(), Refusal> {
+        self.live.kernel().constrain(task, work_ns, within_ns)
+    }
+    fn unconstrain(&mut self, task: u32) -> Result<(), Refusal> {
+        self.live.kernel().unconstrain(task)
+    }
 }
 
 fn set_affinity(pid: i32, cpus: u64) -> Result<()> {

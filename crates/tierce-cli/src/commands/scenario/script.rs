@@ -15,7 +15,8 @@
 //! ```
 //!
 //! Operations are `node`, `node_set`, `free`, `attach` (makes the edge, too), `set`, `detach` (`cpu1/top` is the edge
-//! from a CPU to its root), `root`, `allow` (with `cpus`), `online`, `offline`.
+//! from a CPU to its root), `root`, `allow` (with `cpus`), `constrain` (a task, with `work` and `within`), `unconstrain`, `online`,
+//! `offline`.
 
 use anyhow::{bail, ensure, Context, Result};
 use std::collections::HashMap;
@@ -53,8 +54,20 @@ impl Step {
     }
 }
 
-const OPERATIONS: [&str; 10] =
-    ["node", "node_set", "free", "attach", "set", "detach", "root", "allow", "online", "offline"];
+const OPERATIONS: [&str; 12] = [
+    "node",
+    "node_set",
+    "free",
+    "attach",
+    "set",
+    "detach",
+    "root",
+    "allow",
+    "constrain",
+    "unconstrain",
+    "online",
+    "offline",
+];
 
 impl Script {
     pub fn read(path: &Path) -> Result<Script> {
@@ -110,6 +123,8 @@ pub trait Machine {
     /// The edge from a CPU to its root.
     fn root_edge(&self, cpu: u32) -> u32;
     fn allow(&mut self, task: u32, cpus: u64) -> Result<(), Refusal>;
+    fn constrain(&mut self, task: u32, work_ns: u64, within_ns: u64) -> Result<(), Refusal>;
+    fn unconstrain(&mut self, task: u32) -> Result<(), Refusal>;
 }
 
 /// Ids by name. Both machines number nodes and edges the same way, in the order of the plan.
@@ -207,6 +222,11 @@ impl Names {
                 let mask = cpus.iter().filter_map(Value::as_integer).fold(0, |mask, cpu| mask | 1 << cpu);
                 machine.allow(self.id(target)?, mask)
             }
+            "constrain" => {
+                let of = |name: &str| time(step.params.get(name).with_context(|| format!("no {name}"))?);
+                machine.constrain(self.id(target)?, of("work")?, of("within")?)
+            }
+            "unconstrain" => machine.unconstrain(self.id(target)?),
             other => bail!("no operation {other}"),
         };
         match done {
