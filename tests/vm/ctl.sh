@@ -27,7 +27,7 @@ mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
 ctl nobody list
 begin ctl ctl.toml --trace /out/ctl.trace --record /out/ctl.rec || exit
 spin steady
-meters=$!
+steady=$! meters=$!
 spin one
 one=$! meters="$meters $!"
 spin two
@@ -87,6 +87,18 @@ ctl back default rest --weight nice
 ctl no-turns destroy turns
 ctl root destroy top --all
 ctl default-node destroy rest --all
+
+# A time constraint, and all that may be said to one.
+ctl activity create activity --policy constraint --under rt --budget 1ms --period 10ms --match "$two"
+sleep 0.2
+ctl infeasible constrain "$two" --work 50ms --within 60ms
+ctl yes constrain "$two" --work 50ms --within 1s
+ctl already constrain "$two" --work 1ms --within 1s
+ctl over unconstrain "$two"
+ctl none unconstrain "$two"
+ctl deaf constrain "$steady" --work 1ms --within 1s
+ctl unbound constrain 4000000 --work 1ms --within 1s
+ctl no-activity destroy activity --all
 
 # What was made for a thread goes with it.
 ctl brief reserve "$two" --under rt --budget 1ms --period 10ms

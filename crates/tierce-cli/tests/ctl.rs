@@ -78,6 +78,13 @@ fn threads_get_what_operations_say() {
         ("default", &["~ default node: rest -> turns"]),
         ("back", &["~ default node: turns -> rest"]),
         ("no-turns", &["- node turns"]),
+        (
+            "activity",
+            &[
+                "+ node activity: constraint, below rt (budget 1ms, period 10ms)",
+                "+ set activity-threads: below activity",
+            ],
+        ),
     ] {
         assert_eq!(changes(scenario), said, "{scenario}");
     }
@@ -94,6 +101,11 @@ fn threads_get_what_operations_say() {
         ("not-empty", "node_must_be_empty", "`group-threads`, bound nothing"),
         ("root", "plan_must_have_a_node", "ctl.toml:1:1"),
         ("default-node", "default_node_must_exist", "ctl.toml:1:1"),
+        ("infeasible", "constraint_not_feasible", "is not sure to receive so much"),
+        ("already", "constraint_already", "has a time constraint"),
+        ("none", "no_constraint", "has no time constraint"),
+        ("deaf", "not_understood", "no parent of the task understands"),
+        ("unbound", "thread_must_be_bound", "thread 4000000 is at no task"),
     ] {
         let error = &got(scenario)["said"]["error"];
         assert_eq!(
@@ -103,6 +115,8 @@ fn threads_get_what_operations_say() {
         );
         assert!(error["message"].as_str().unwrap().contains(place), "{scenario}: {error}");
     }
+    let accepted = json!({ "code": 0, "said": { "version": 1, "accepted": true } });
+    assert_eq!((got("yes"), got("over")), (&accepted, &accepted));
     let file = |name: &str| std::fs::read_to_string(out.join(name)).unwrap();
     assert_eq!(file("before.toml"), file("after.toml"), "what is refused changes nothing");
     assert!(file("before.toml").contains("# an operation leaves this comment where it is"));

@@ -195,7 +195,13 @@ impl Editor<'_> {
             return self.threads(kind, name, under, keys, who);
         };
         let owns = |key: &str| own_key(policies::by_name(policy), key);
-        let (own, edge): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| owns(key));
+        // What both have, both get: a node that counts on a budget, below one that gives it.
+        let above = self.plan.nodes.iter().find(|node| node.base == under);
+        let above = above.and_then(|node| policies::by_number(node.policy));
+        let gives =
+            |key: &str| above.is_some_and(|above| policies::position(&above.edge_params, key).is_some());
+        let own: Keys = keys.iter().filter(|(key, _)| owns(key)).cloned().collect();
+        let edge: Keys = keys.iter().filter(|(key, _)| !owns(key) || gives(key)).cloned().collect();
         let mut table = Table::new();
         table.insert("policy", policy.into());
         own.iter().for_each(|(key, text)| put(&mut table, key, value(text)));

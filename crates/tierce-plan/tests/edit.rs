@@ -102,6 +102,16 @@ fn a_node_comes_with_its_own_parameters_and_those_of_its_edge() {
 }
 
 #[test]
+fn what_a_node_and_its_edge_both_have_both_get() {
+    let plan = edited(create("player", Some("constraint"), "rt", "quantum=1ms budget=2ms period=20ms", &[]));
+    let edge = "+ under.rt = { budget = \"2ms\", period = \"20ms\" }";
+    let own = ["+ quantum = \"1ms\"", "+ budget = \"2ms\"", "+ period = \"20ms\""];
+    let header = ["+ [node.player]", "+ policy = \"constraint\""];
+    assert_eq!(difference(&plan), [&header[..], &own[..], &[edge]].concat());
+    assert!(plan.admit().holds);
+}
+
+#[test]
 fn a_node_of_a_cgroup_takes_what_is_in_it_and_below_before_other_matches() {
     let plan = edited(create(
         "web",

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 use tierce_plan::{Child, Ids, Members, Plan, Thread};
-use tierce_policy::{raw, Control, TASK};
+use tierce_policy::{raw, Control, Refusal, TASK};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_THREAD of bpf/control.h: a thread is new, or may match something else.
@@ -226,6 +226,16 @@ impl Live {
         let deadline_ns = Some(leaf.deadline_ns).filter(|&ns| ns != 0 && ns != u64::MAX);
         let (begun, misses) = (leaf.job.wrapping_sub(before.0), leaf.misses.wrapping_sub(before.1));
         (leaf.pid == tid).then_some(Jobs { begun, misses, deadline_ns })
+    }
+
+    /// Ask for a time constraint for a bound thread: so much work within so long. `None`: it is none.
+    pub fn constrain(&self, tid: u32, work_ns: u64, within_ns: u64) -> Option<Result<(), Refusal>> {
+        Some(self.kernel.constrain(self.leaf_of(tid)?, work_ns, within_ns))
+    }
+
+    /// End it.
+    pub fn unconstrain(&self, tid: u32) -> Option<Result<(), Refusal>> {
+        Some(self.kernel.unconstrain(self.leaf_of(tid)?))
     }
 
     /// Task or set and leaf of each bound thread.

@@ -57,6 +57,8 @@ enum Operation {
     End(End),
     Move(Move),
     Default(DefaultNode),
+    Constrain(Constrain),
+    Unconstrain(Unconstrain),
 }
 
 /// The graph in force: nodes, tasks and threads as a tree, with what each has got
@@ -203,6 +205,29 @@ struct DefaultNode {
     editing: Editing,
 }
 
+/// Ask for a time constraint for a thread that wants the CPU: so much work within so long from now
+///
+/// A node with the policy `constraint` above the thread answers: yes (exit code 0), or no with the reason by name (1). A yes
+/// holds until the work is done, the time is over, or the thread blocks.
+#[derive(clap::Args)]
+struct Constrain {
+    /// Number of the thread
+    tid: u32,
+    /// CPU time that it needs
+    #[arg(long, value_name = "TIME", value_parser = super::time::time)]
+    work: u64,
+    /// From now on, until the deadline
+    #[arg(long, value_name = "TIME", value_parser = super::time::time)]
+    within: u64,
+}
+
+/// End the time constraint of a thread
+#[derive(clap::Args)]
+struct Unconstrain {
+    /// Number of the thread
+    tid: u32,
+}
+
 fn policy_names() -> PossibleValuesParser {
     PossibleValuesParser::new(policies().iter().map(|policy| policy.name))
 }
@@ -333,6 +358,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Operation::Default(DefaultNode { node, keys, editing }) => {
             (Edit::Default { name: node, keys: keys.0 }, editing)
         }
+        Operation::Constrain(Constrain { tid, work, within }) => {
+            let request = json!({ "request": "constrain", "tid": tid, "work_ns": work, "within_ns": within });
+            return tell(&socket, request, args.json);
+        }
+        Operation::Unconstrain(Unconstrain { tid }) => {
+            return tell(&socket, json!({ "request": "unconstrain", "tid": tid }), args.json);
+        }
     };
     let request = json!({ "request": "edit", "dry_run": editing.dry_run, "edit": edit });
     match socket::ask(&socket, request)? {
@@ -360,6 +392,25 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A message to the nodes above a thread, and what they say.
+fn tell(socket: &std::path::Path, request: Value, json: bool) -> Result<ExitCode> {
+    let (code, said) = match socket::ask(socket, request)? {
+        Ok(_) => (0, json!({ "version": 1, "accepted": true })),
+        Err((rule, message)) => {
+            if !json {
+                eprintln!("tierce: refused: {message}");
+            }
+            (1, json!({ "version": 1, "accepted": false, "error": { "rule": rule, "message": message } }))
+        }
+    };
+    if json {
+        println!("{}", serde_json::to_string_pretty(&said)?);
+    } else if code == 0 {
+        println!("yes");
+    }
+    Ok(ExitCode::from(code))
 }
 
 fn print_plan(socket: &std::path::Path, json: bool) -> Result<ExitCode> {

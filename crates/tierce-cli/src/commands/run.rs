@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_plan::{Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
-use tierce_policy::recording;
+use tierce_policy::{recording, Refusal};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::Options;
@@ -310,6 +310,7 @@ struct Service {
 fn serve(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     match request["request"].as_str().unwrap_or_default() {
         "apply" => apply(live, request, service),
+        "constrain" | "unconstrain" => constrain(live, request),
         "edit" => edit(live, request, service),
         "graph" => Ok(live.graph()),
         "jobs" => jobs(live, request),
@@ -330,7 +331,7 @@ fn serve(live: &mut Live, request: &Value, service: &mut Service) -> Served {
         })),
         other => Err((
             "request_must_be_known".into(),
-            format!("{other:?} is none of apply, edit, graph, jobs, measure, plan, report, status"),
+            format!("{other:?} is none of apply, constrain, edit, graph, jobs, measure, plan, report, status, unconstrain"),
         )),
     }
 }
@@ -345,16 +346,40 @@ fn thread(live: &Live, tid: u32, name: &str) -> Value {
     }
 }
 
+/// The number of the thread that is asked for.
+fn tid_of(request: &Value) -> Result<u32, (String, String)> {
+    let tid = request["tid"].as_u64().and_then(|tid| u32::try_from(tid).ok());
+    tid.ok_or_else(|| ("tid_must_be_given".to_string(), "tid: the number of a thread".to_string()))
+}
+
+fn unbound(tid: u32) -> (String, String) {
+    ("thread_must_be_bound".into(), format!("thread {tid} is at no task of the plan (yet)"))
+}
+
 /// Those of the thread that is asked for.
 fn jobs(live: &Live, request: &Value) -> Served {
-    let tid = request["tid"].as_u64().and_then(|tid| u32::try_from(tid).ok());
-    let tid =
-        tid.ok_or_else(|| ("tid_must_be_given".to_string(), "tid: the number of a thread".to_string()))?;
+    let tid = tid_of(request)?;
     let bound = live.bound().into_iter().find(|(bound, _)| *bound == tid && live.jobs(tid).is_some());
-    let (_, name) = bound.ok_or_else(|| {
-        ("thread_must_be_bound".to_string(), format!("thread {tid} is at no task of the plan (yet)"))
-    })?;
+    let (_, name) = bound.ok_or_else(|| unbound(tid))?;
     Ok(thread(live, tid, name))
+}
+
+/// A time constraint for that thread, or its end; what refuses it is the engine.
+fn constrain(live: &Live, request: &Value) -> Served {
+    let tid = tid_of(request)?;
+    let ns = |key: &str| {
+        let missing = || (format!("{key}_must_be_given"), format!("{key}: nanoseconds"));
+        request[key].as_u64().ok_or_else(missing)
+    };
+    let done = match request["request"] == "constrain" {
+        true => live.constrain(tid, ns("work_ns")?, ns("within_ns")?),
+        false => live.unconstrain(tid),
+    };
+    match done.ok_or_else(|| unbound(tid))? {
+        Ok(()) => Ok(json!({ "tid": tid })),
+        Err(Refusal::Engine(error)) => Err((error.name().into(), error.to_string())),
+        Err(other) => Err(("kernel".into(), other.to_string())),
+    }
 }
 
 fn measured(live: &Live) -> Served {
