@@ -42,7 +42,8 @@
 	  "which feedback keeps between what was asked for and the period, and what grows within the cap") \
 	I(29, claims_kept, "the deadlines that a uniform node keeps for a child are in order, and what is left until them within bounds") \
 	I(30, warp_kept, "a child of a fair node has its warp unless its limit is used up; an event waits only then") \
-	I(31, constraints_listed, "a time constraint has work left, an event at its deadline, and one place in the list of its node")
+	I(31, constraints_listed, "a time constraint has work left, an event at its deadline, and one place in the list of its node") \
+	I(32, credit_kept, "what a briefly blocked child has is at most its most, what it owes, too")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM

@@ -31,7 +31,8 @@
 	POLICY_multiburst(P, V) \
 	POLICY_time_sharing(P, V) \
 	POLICY_uniform(P, V) \
-	POLICY_constraint(P, V)
+	POLICY_constraint(P, V) \
+	POLICY_briefly_blocked(P, V)
 
 /* What both regulators of rounds have. */
 #define TIERCE_ROUNDS(V) \
@@ -53,3 +54,4 @@
 #include "time_sharing.c"
 #include "uniform.c"
 #include "constraint.c"
+#include "briefly_blocked.c"

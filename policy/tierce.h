@@ -181,6 +181,7 @@ struct tierce_edge {
 		} burst;
 		struct levels_edge levels;
 		struct uniform_edge uniform;
+		struct briefly_blocked_edge brief;
 	};
 };
 

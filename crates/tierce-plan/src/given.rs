@@ -12,6 +12,7 @@
 //! - `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
 //! - `i-plus-pi` and `multiburst` share out rounds of no bounded length, and promise nothing.
 //! - `uniform` gives a slower processor to the deadlines that a child announces: `slower`.
+//! - `briefly-blocked` is for time that others leave, and promises nothing; nor does any policy that is not named here.
 //! - `edf` knows only what its children say they want, and promises them nothing.
 //! - `constraint` promises nothing for long; it needs what it counts on itself.
 //!

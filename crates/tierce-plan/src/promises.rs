@@ -273,6 +273,8 @@ impl Promises {
             vec![Promise::nothing(because); edges.len()]
         } else if policy.edge_params.is_empty() {
             in_turns(&node)
+        } else if !policy.heeds_deadlines {
+            vec![Promise::nothing(format!("`{name}` promises nothing to its children")); edges.len()]
         } else {
             let because = format!("`{name}` orders by deadlines: each child may have to wait for the others");
             vec![Promise::nothing(because); edges.len()]
