@@ -435,7 +435,7 @@ fn fair_rule_11_warp_ends_at_its_limit() {
     }
 
     // with the next wake-up it begins anew, and counts anew when it was not used up
-    let (mut w, b, c) = late(3 * MS, 0);
+    let (mut w, _, c) = late(3 * MS, 0);
     w.run(4 * MS);
     w.sleep(c.task);
     w.run(5 * MS);
