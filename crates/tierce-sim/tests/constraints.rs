@@ -27,7 +27,9 @@ fn asked_accepted_and_met() {
     let told: Vec<_> = run.events.iter().filter(|event| event.now_ns < 20 * MS).collect();
     let told = told.iter().filter(|event| matches!(event.kind(), Some(Kind::Tell | Kind::Met)));
     let told: Vec<_> = told.map(|event| (event.now_ns / MS, event.kind().unwrap(), event.value)).collect();
-    assert_eq!(told, [(0, Kind::Tell, 0), (0, Kind::Tell, 35), (4, Kind::Met, 19 * MS)]);
+    let no = told[1].2;
+    assert_eq!(told, [(0, Kind::Tell, 0), (0, Kind::Tell, no), (4, Kind::Met, 19 * MS)]);
+    assert_eq!(tierce_policy::Error(no as u32).name(), "constraint_not_feasible");
     // one whose node nobody is below
     let plan = "[node.top]\npolicy = \"round-robin\"\ncpu = 0\n[task.a]\nunder.top = {}\n\
                 load = { phases = [{ run = \"1ms\", within = \"9ms\" }, { sleep = \"9ms\" }] }\n";
