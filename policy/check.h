@@ -35,7 +35,7 @@
 	I(24, rounds_counted, "a node with rounds counts the children that want the CPU, and their importance") \
 	I(25, highest_level_runs, "no child of a time-sharing node waits while one of a lower level has a CPU that it could use") \
 	I(26, shares_counted, \
-	  "a fair node not by start tags, or that several CPUs run, has the weight of the children that want the CPU or are ahead") \
+	  "a fair node not by start tags, or by surplus on several CPUs, has the weight of the children that want the CPU or are ahead") \
 	I(27, eligible, "an eevdf node's order has who is eligible, or the first one to be so alone") \
 	I(28, budget_kept, \
 	  "what is left of a budget is at most one and the floor, what is owed at most one; its share is that of what it is now, " \

@@ -25,6 +25,11 @@
 
 #include "lottery.h"
 
+/* Not by start tags. */
+static inline bool is_by_clock(const node_t *n)
+{
+	return n->param[FAIR_ORDER] - FAIR_EEVDF <= FAIR_LOTTERY - FAIR_EEVDF;
+}
 static inline bool is_eevdf(const node_t *n)
 {
 	return n->param[FAIR_ORDER] == FAIR_EEVDF;

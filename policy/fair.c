@@ -39,8 +39,9 @@
  *      anew. Of a child alone the end is found when another comes.
  *   12. The warp comes back when the time `unwarp` has passed since, whether or not the child slept or ran meanwhile; where
  *      that is 0, when it wakes next.
- *   13. Where several CPUs run children at a time, a child's weight counts for one CPU at most: who has more than a CPU's part
- *      of all weights counts as if it had what is left of them for each of the CPUs that are left.
+ *   13. With order = "surplus" start tags order as ever, but where several CPUs run children at a time a child's weight counts
+ *      for one CPU at most: who has more than a CPU's part of all weights counts as if it had what is left of them for each of
+ *      the CPUs that are left.
  * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
@@ -59,7 +60,7 @@
 #define POLICY_fair(P, V) \
 	P(5, fair, "fair", 0, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
-	  V("order", CHOICE, 0, 3, 0, "start-tag, eevdf, stride, lottery: which child is next") \
+	  V("order", CHOICE, 0, 4, 0, "start-tag, eevdf, stride, lottery, surplus: which child is next") \
 	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up") \
@@ -83,7 +84,7 @@ struct fair_edge {
 
 enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED };		       /* node parameters */
 enum { FAIR_WEIGHT, FAIR_WARP, FAIR_WARP_LIMIT, FAIR_UNWARP }; /* edge parameters */
-enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY };
+enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY, FAIR_SURPLUS };
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
 #define FAIR_WORTH 16		   /* what a CPU is worth: units of 2^-16 */
@@ -107,7 +108,7 @@ static inline u64 fair_virtual(u64 inverse, u64 ns, u64 fraction, bool rest)
 
 static inline bool fair_is_several(const node_t *node)
 {
-	return TIERCE_CPUS > 1 && node->row;
+	return TIERCE_CPUS > 1 && node->row && node->param[FAIR_ORDER] == FAIR_SURPLUS;
 }
 
 /* A child of that weight begins to want the CPU, or (minus its weight) no longer does. */
@@ -206,7 +207,7 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 order = parent_of(edge)->param[FAIR_ORDER], was = x->param[FAIR_WEIGHT];
-	if (order != FAIR_START_TAG && AT(S.stage, FAIR_WARP))
+	if (is_by_clock(parent_of(edge)) && AT(S.stage, FAIR_WARP))
 		return TIERCE_E_warp_needs_start_tags;
 	if (!AT(S.stage, FAIR_WARP) && AT(S.stage, FAIR_WARP_LIMIT))
 		return TIERCE_E_limit_needs_warp;
@@ -214,7 +215,7 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 		return TIERCE_E_unwarp_needs_limit;
 	x->param[FAIR_WEIGHT] = AT(S.stage, FAIR_WEIGHT);
 	x->param[FAIR_WARP] = AT(S.stage, FAIR_WARP);
-	if (order != FAIR_START_TAG) {
+	if (is_by_clock(parent_of(edge))) {
 		if (x->fair.counted || order == FAIR_STRIDE)
 			eevdf_weigh(edge, was, x->param[FAIR_WEIGHT]);
 		return TIERCE_OK;
@@ -231,7 +232,7 @@ TIERCE_FN int fair_attach(u32 edge, u64 now)
 {
 	u64 order = parent_of(edge)->param[FAIR_ORDER];
 	int error;
-	if (order != FAIR_START_TAG && parent_of(edge)->domain == TIERCE_SHARED)
+	if (is_by_clock(parent_of(edge)) && parent_of(edge)->domain == TIERCE_SHARED)
 		return TIERCE_E_several_cpus_in_order;
 	edge_at(edge)->fair.tag = 0;
 	edge_at(edge)->fair.inverse = 0;
@@ -245,7 +246,7 @@ TIERCE_FN int fair_attach(u32 edge, u64 now)
 
 TIERCE_FN int fair_detach(u32 edge)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG) {
+	if (is_by_clock(parent_of(edge))) {
 		eevdf_unlink(edge);
 		eevdf_uncount(edge);
 	}
@@ -334,7 +335,7 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
-	if (node->param[FAIR_ORDER] != FAIR_START_TAG) {
+	if (is_by_clock(node)) {
 		eevdf_request(edge, why, now);
 		return;
 	}
@@ -355,7 +356,7 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 
 static inline void fair_release(u32 edge, u32 why, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG) {
+	if (is_by_clock(parent_of(edge))) {
 		eevdf_leave(edge, why);
 		return;
 	}
@@ -372,14 +373,14 @@ static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (edge_at(running)->fair.quantum_ns > 0)
 		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
-	if (node_at(node)->param[FAIR_ORDER] != FAIR_START_TAG)
+	if (is_by_clock(node_at(node)))
 		return eevdf_pick(node, first, running);
 	return fair_earlier(first, running) ? first : running;
 }
 
 static inline void fair_grant(u32 edge, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
+	if (is_by_clock(parent_of(edge)))
 		eevdf_grant(edge);
 	else if (edge_at(edge)->fair.quantum_ns <= 0)
 		fair_quantum_begin(edge);
@@ -387,7 +388,7 @@ static inline void fair_grant(u32 edge, u64 now)
 
 static inline void fair_revoke(u32 edge, u32 why, u64 now)
 {
-	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
+	if (is_by_clock(parent_of(edge)))
 		eevdf_leave(edge, why);
 	else if (why == TIERCE_OUTRANKED)
 		order_insert(edge, fair_key(edge));
@@ -431,7 +432,7 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
 
-	if (node->param[FAIR_ORDER] != FAIR_START_TAG) {
+	if (is_by_clock(node)) {
 		eevdf_charge(edge, ran_ns);
 		return false;
 	}
@@ -473,7 +474,7 @@ TIERCE_FN int fair_event(u32 edge, u64 now)
 static inline u32 fair_check(u32 edge, u32 rest)
 {
 	edge_t *x = edge_at(edge);
-	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_START_TAG)
+	if (is_by_clock(parent_of(edge)))
 		return TIERCE_HOLDS;
 	HOLDS(warp_kept, !(x->flags & EDGE_VARIANT) == !x->param[FAIR_WARP_LIMIT] && x->variant <= x->param[FAIR_WARP_LIMIT]);
 	if (fair_is_unwarped(x))
@@ -496,14 +497,14 @@ static inline u32 fair_check_node(u32 node)
 {
 	node_t *n = node_at(node);
 	u32 edge, order = n->order, later = heap_count(n->share.later), ahead = heap_count(n->share.ahead);
-	bool by_tags = n->param[FAIR_ORDER] == FAIR_START_TAG;
+	bool by_tags = !is_by_clock(n);
 	u64 weight = 0;
 	for (edge = 1; edge < S.fresh_edge; edge++) {
 		edge_t *x = edge_at(edge);
 		if (!is_child_of(edge, node))
 			continue;
 		if (by_tags) {
-			weight += n->row && x->state != TIERCE_WAITING ? x->param[FAIR_WEIGHT] : 0;
+			weight += fair_is_several(n) && x->state != TIERCE_WAITING ? x->param[FAIR_WEIGHT] : 0;
 			continue;
 		}
 		weight += x->fair.counted;

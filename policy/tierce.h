@@ -237,15 +237,15 @@ struct tierce_node {
 	};
 	u64 near; /* affinity: what a child may be behind the first of the order to be taken by its last CPU */
 	struct {
-		u64 weight; /* of the children that want the CPU or are ahead; by start tags only where several CPUs run them */
+		u64 weight; /* of the children that want the CPU or are ahead; by start tags only with surplus on several CPUs */
 		union {
 			u64 fraction; /* low bits of `clock`, carried over */
-			u64 worth;    /* by start tags: for so much weight there is a CPU, 2^-16 */
+			u64 worth;    /* surplus: for so much weight there is a CPU, 2^-16 */
 		};
 		u64 met_ns; /* beyond what the running child is charged for: `clock` has it already */
 		u32 later;  /* heap of READY edges that are not eligible yet */
 		u32 ahead;  /* heap of WAITING edges whose tag `clock` has not reached */
-	} share;	    /* fair; the others not by start tags */
+	} share;	    /* fair, not by start tags alone */
 };
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };

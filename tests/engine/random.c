@@ -133,7 +133,7 @@ static void stage_node(u32 kind)
 		if (S.stage[3] && below(4)) /* what goes with it */
 			S.stage[1] = 0, S.stage[2] = 1;
 		break;
-	case TIERCE_fair: S.stage[1] = below(2) ? 0 : below(4); /* fall through */
+	case TIERCE_fair: S.stage[1] = below(2) ? 0 : below(5); /* fall through */
 	case TIERCE_round_robin:
 	case TIERCE_slots: S.stage[0] = 10000 + below(5000000); break;
 	case TIERCE_constraint:

@@ -9,6 +9,7 @@ use tierce_policy::{Graph, TASK};
 
 /// Values of `order` of a fair node.
 const START_TAG: u64 = 0;
+const SURPLUS: u64 = 4;
 const EEVDF: u64 = 1;
 const STRIDE: u64 = 2;
 const LOTTERY: u64 = 3;
@@ -568,7 +569,7 @@ fn fair_shares_of_several_cpus_forget() {
         let cpus = 2 + seed as u32 % 4;
         let mut life = Life::new(cpus, seed);
         let quantum = MS;
-        let fair = life.node("fair", [quantum, START_TAG, 0, 0]);
+        let fair = life.node("fair", [quantum, SURPLUS, 0, 0]);
         (0..cpus).for_each(|cpu| life.graph.root(cpu, fair, 0).unwrap());
         let children: Vec<_> = (0..life.dice.within(3, 12))
             .map(|_| {

@@ -581,25 +581,29 @@ fn many_become_eligible_at_once() {
 }
 
 /// A node that two CPUs run.
-fn two_cpus() -> (World, u32) {
+fn two_cpus(order: u64) -> (World, u32) {
     let mut w = World::new(2);
-    let node = w.node("fair", quantum(3 * MS));
+    let node = w.node("fair", [3 * MS, order]);
     for cpu in 0..2 {
         w.graph.root(cpu, node, 0).unwrap();
     }
     (w, node)
 }
 
+/// Number of that order.
+const SURPLUS: u64 = 4;
+
 #[test]
 fn fair_rule_13_a_weight_counts_for_one_cpu_at_most() {
     // a asks for 5/6 of two CPUs and has one, as it would with a weight of 20
-    let (mut w, node) = two_cpus();
+    let (mut w, node) = two_cpus(SURPLUS);
     let leaves = [("a", 100), ("b", 10), ("c", 10)].map(|(name, of)| w.task(node, name, weight(of, 0)));
     w.wake_all(&leaves);
     w.run(9_000 * MS);
     assert_eq!(leaves.map(|leaf| w.supply(leaf.edge) / MS), [9000, 4500, 4500]);
-    assert!(leaves.iter().all(|&leaf| tag(&w, leaf).abs_diff(450_000) <= 300)); // a quantum at a weight of 10
-                                                                                // so nobody owes it anything when one CPU is left, of which all have what their weights say: 10 to 1 and 1
+    // within a quantum at a weight of 10
+    assert!(leaves.iter().all(|&leaf| tag(&w, leaf).abs_diff(450_000) <= 300));
+    // so nobody owes it anything when one CPU is left, of which all have what their weights say: 10 to 1 and 1
     let had = leaves.map(|leaf| w.supply(leaf.edge));
     w.graph.online(1, false, w.now).unwrap();
     w.run(9_360 * MS);
@@ -618,7 +622,7 @@ fn fair_rule_13_a_weight_counts_for_one_cpu_at_most() {
     assert!(crowd.iter().all(|leaf| w.supply(leaf.edge).abs_diff(600 * MS) <= 3 * MS));
 
     // as many CPUs as children: all have one, and go on as equals when another comes
-    let (mut w, node) = two_cpus();
+    let (mut w, node) = two_cpus(SURPLUS);
     let [a, b] = [("a", 1), ("b", 10)].map(|(name, of)| w.task(node, name, weight(of, 0)));
     w.wake_all(&[a, b]);
     w.run(9_000 * MS);
@@ -640,7 +644,7 @@ fn fair_rule_13_a_weight_counts_for_one_cpu_at_most() {
 
     // who is cut leaves the rest to the others: 1000 is worth more than 400 of 1600 on four CPUs, 300 than 200 of the other 600
     let mut w = World::new(4);
-    let node = w.node("fair", quantum(3 * MS));
+    let node = w.node("fair", [3 * MS, SURPLUS]);
     (0..4).for_each(|cpu| w.graph.root(cpu, node, 0).unwrap());
     let heavy = [1000, 300, 100, 100].map(|of| w.task(node, &format!("{of}"), weight(of, 0)));
     let light: Vec<_> = (0..10).map(|i| w.task(node, &format!("{i}"), weight(10, 0))).collect();
