@@ -1,10 +1,11 @@
-//! The hierarchies of Regehr's thesis (HLS, 2001), Figures 6.3, 6.4, 7.1, 7.2 and 7.3: what check derives of examples/hls-*.toml,
+//! The hierarchies of Regehr's thesis (HLS, 2001), Figures 6.3, 6.4, 6.5, 7.1, 7.2 and 7.3: what check derives of examples/hls-*.toml,
 //! and what the simulator gives.
 
 use tierce_guarantee::schedulers::{sfq, SfqBound};
 use tierce_guarantee::{whole, Guarantee};
 use tierce_plan::{Admission, Child, Plan, Share};
 use tierce_sim::{Options, Simulation};
+use tierce_trace::report::{Constraints, TaskReport};
 use tierce_trace::Report;
 
 const MS: u64 = 1_000_000;
@@ -17,8 +18,16 @@ struct Figure {
 
 impl Figure {
     fn new(name: &str, for_ms: u64) -> Self {
+        Self::without(name, "\n\n", for_ms)
+    }
+
+    /// Without the lines that have this in them.
+    fn without(name: &str, part: &str, for_ms: u64) -> Self {
         let path = format!("{}/../../examples/hls-{name}.toml", env!("CARGO_MANIFEST_DIR"));
-        let plan = Plan::load(path).unwrap_or_else(|faults| panic!("{}", faults.report_plain()));
+        let text = std::fs::read_to_string(&path).unwrap();
+        let lines: Vec<_> = text.lines().filter(|line| !line.contains(part)).collect();
+        let plan = Plan::parse(&lines.join("\n"), &path)
+            .unwrap_or_else(|faults| panic!("{}", faults.report_plain()));
         let admission = plan.admit();
         assert!(admission.holds, "{}", admission.outline(&plan));
         let mut simulation = Simulation::new(&plan, Options { check: true, ..Options::default() }).unwrap();
@@ -55,6 +64,10 @@ impl Figure {
         tasks.map(|task| task.cpu_ns).sum::<u64>() / (for_ms * MS / 100)
     }
 
+    fn task(&self, name: &str) -> &TaskReport {
+        self.report.tasks.iter().find(|task| task.name == name).unwrap()
+    }
+
     fn misses(&self) -> u64 {
         self.report.tasks.iter().map(|task| task.misses).sum()
     }
@@ -85,6 +98,34 @@ fn figure_6_4_probabilistic_reservations() {
     }
     assert_eq!(figure.promised("t4"), ["NULL"]);
     assert_eq!(figure.misses(), 0); // they never overrun together
+}
+
+/// 6.2.4: reservations and time constraints, then who was briefly blocked, then all in turns.
+#[test]
+fn figure_6_5_rialto() {
+    let figure = Figure::new("6.5", 5000);
+    for (activity, promised) in
+        [("ac1", "RESBH 3ms 10ms"), ("ac2", "RESBH 4ms 20ms"), ("pool", "RESBH 3ms 15ms")]
+    {
+        assert_eq!(figure.promised(activity), [promised]);
+    }
+    for thread in ["t1", "t2", "t3", "t4", "t5"] {
+        assert!(figure.promised(thread).iter().all(|promise| promise == "NULL"));
+        // only time constraints
+    }
+    for thread in ["t1", "t3"] {
+        let Constraints { asked, accepted, met } = figure.task(thread).constraints.unwrap();
+        assert!(asked > 50 && accepted == asked && met + 1 >= asked, "{thread}");
+        // one may be under way
+    }
+    // what the activity of t3 could not promise, the pool could
+    let alone = Figure::without("6.5", "under.pool", 5000);
+    assert_eq!(alone.task("t3").constraints.unwrap().accepted, 0);
+    // the second chance: t3 is done sooner, though all had their turns
+    let average_ns = |figure: &Figure| figure.task("t3").response_ns.unwrap().avg;
+    let without = Figure::without("6.5", "under.bb", 5000);
+    assert!(average_ns(&figure) + 3_000_000 < average_ns(&without));
+    assert!(figure.got("t5", 5000) >= 20);
 }
 
 #[test]
