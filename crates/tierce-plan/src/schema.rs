@@ -175,6 +175,14 @@ fn edge() -> Value {
             json!({ "const": "spent", "description": "only while all other edges of the child are out of budget" }),
         ),
         ("cpu", json!({ "$ref": "#/$defs/cpu", "description": "selects the replica of the parent" })),
+        (
+            "soft",
+            json!({ "type": "string", "description": "a second parent, with presets, for what is more than the budget" }),
+        ),
+        (
+            "firm",
+            json!({ "type": "string", "description": "the same below all others: at the lowest priority of that node" }),
+        ),
     ] {
         keys.insert(name.into(), value);
     }

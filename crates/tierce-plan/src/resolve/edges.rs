@@ -4,7 +4,8 @@ use super::params::Owner;
 use super::{cpu_number, Declared, ItemKind, Resolver};
 use crate::faults::Fault;
 use crate::model::{Child, Edge};
-use crate::tree::{closest, listed, Fields, Key, Value};
+use crate::policies;
+use crate::tree::{closest, listed, Fields, Key, Kind, Table, Value};
 
 impl Resolver {
     /// `under.PARENT = …` of `children`: one leaf, one node, or the replicas of a node with their CPUs.
@@ -57,6 +58,8 @@ impl Resolver {
                 self.broken.extend(children.iter().map(|(child, _)| *child)); // its parent's fault
                 continue;
             };
+            let budgets = policies::budget_and_period(policy).is_some();
+            let beside = ["soft", "firm"].map(|word| (word, if budgets { fields.take(word) } else { None }));
             // The place of an edge is its table; of one that is a header of its own, the header.
             let spot = if value.spot.len == 0 { key.spot } else { value.spot };
             let edge_owner = Owner { policy, params: &policy.edge_params, spot };
@@ -67,7 +70,32 @@ impl Resolver {
                 let params = params.unwrap_or_default();
                 self.plan.edges.push(Edge { parent, child, params, rank: rank as i32, when_spent, spot });
             }
+            if let [(_, Some(_)), (_, Some(firm))] = beside {
+                let message = format!("{what} is soft and firm");
+                self.collector.add(Fault::new("soft_or_firm", firm.spot, message));
+                continue;
+            }
+            for (word, value) in beside {
+                if let Some(name) = value.and_then(|value| self.collector.text(&format!("`{word}`"), value)) {
+                    let at = Key { text: name.to_string(), spot: value.map_or(spot, |value| value.spot) };
+                    self.second(owner, word, &at, children);
+                }
+            }
         }
+    }
+
+    /// `soft = "NODE"`, `firm = "NODE"`: a second parent for what is more than the budget, there with presets.
+    fn second(&mut self, owner: &str, word: &str, at: &Key, children: &[(Child, Option<u32>)]) {
+        let there = self.names.get(&at.text).and_then(|declared| declared.policy);
+        if let (Some(there), "firm") = (there, word) {
+            if policies::priority(there).is_none() {
+                let message = format!("`{}` has no priorities: who is firm comes after all others", at.text);
+                let fault = Fault::new("firm_needs_priorities", at.spot, message);
+                return self.collector.add(fault.hint(format!("soft = \"{}\"", at.text)));
+            }
+        }
+        let presets = Value { spot: at.spot, kind: Kind::Table(Table::default()) };
+        self.edges(owner, at, &presets, children);
     }
 
     /// Which replica of the parent leads to which child.
