@@ -65,6 +65,12 @@ programs() {
 		job t2 33ms 3ms,2ms,15ms,3ms,4ms,3ms
 		job t3 33ms 4ms,3ms,3ms,2ms,3ms,15ms
 		;;
+	hls-6.5)
+		busy t4 t5
+		job t1 40ms 6ms
+		job t2 20ms 3ms
+		job t3 71ms 6ms
+		;;
 	hls-7.1)
 		site 8001 vs1/shop
 		site 8002 vs1/forum
