@@ -49,10 +49,9 @@
  * lag = (virtual time - tag) * weight stays within a quantum on either side, whoever comes and goes. stride: the same bound
  * between two children as start tags. lottery: of n drawings among the same children one of them wins n * its part of the
  * weights on the average, with the variance of the binomial distribution.
- * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); rule 13 from Chandra,
- * Adler, Goyal & Shenoy 2000 (SFS); eevdf from Stoica & Abdel-Wahab 1996; stride and lottery
- * from Waldspurger & Weihl 1995 and 1994; HLS appendix C with its repairs: remainders kept, virtual time does not restart, no
- * division by a share of 0.
+ * Source: Goyal, Guo, Vin 1996; warp from Duda & Cheriton 1999 (BVT); rule 13 from Chandra, Adler, Goyal & Shenoy 2000 (SFS);
+ * eevdf from Stoica & Abdel-Wahab 1996; stride and lottery from Waldspurger & Weihl 1995 and 1994; HLS appendix C with its
+ * repairs: remainders kept, virtual time does not restart, no division by a share of 0.
  */
 
 #ifndef TIERCE_POLICY_BODIES
