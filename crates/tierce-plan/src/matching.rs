@@ -2,8 +2,9 @@
 
 use crate::faults::Fault;
 use crate::glob::Glob;
-use crate::model::{Matcher, Plan};
+use crate::model::{Child, MatchEntry, Matcher, Plan};
 use crate::tree::{Collector, Fields, Kind, Value};
+use std::collections::HashSet;
 
 /// One table, or a list of which any suffices.
 pub fn read(owner: &str, value: &Value, collector: &mut Collector) -> Vec<Matcher> {
@@ -158,6 +159,35 @@ impl Plan {
     pub fn entry_of(&self, thread: &Thread) -> Option<usize> {
         self.entries.iter().position(|entry| entry.any.iter().any(|matcher| matcher.fits(thread)))
     }
+
+    /// Entries that the old plan has not, or not so: only threads that fit these may have to move, beside those whose own
+    /// entry is gone. `None`: what both have has another order, so any thread may.
+    pub fn new_entries(&self, old: &Plan) -> Option<Vec<usize>> {
+        let mut rest = old.entries.iter();
+        let known: HashSet<&str> = old.entries.iter().map(|entry| old.child_name(entry.target)).collect();
+        let mut new = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let name = self.child_name(entry.target);
+            if !known.contains(name) {
+                new.push(at);
+                continue;
+            }
+            let was = rest.find(|was| old.child_name(was.target) == name)?;
+            if was.any != entry.any
+                || matches!(was.target, Child::Task(_)) != matches!(entry.target, Child::Task(_))
+            {
+                new.push(at);
+            }
+        }
+        Some(new)
+    }
+}
+
+impl MatchEntry {
+    /// The only threads that may fit; `None`: they are not named one by one.
+    pub fn tids(&self) -> Option<Vec<u32>> {
+        self.any.iter().map(|matcher| matcher.tid).collect()
+    }
 }
 
 #[cfg(test)]
@@ -187,6 +217,47 @@ mod tests {
             nice: -5,
             is_kthread: false,
         }
+    }
+
+    /// Names of the new entries.
+    fn new(old: &[(&str, &str)], now: &[(&str, &str)]) -> Option<Vec<String>> {
+        let plan = |list: &[(&str, &str)]| {
+            let mut text = "[node.top]\npolicy = \"fair\"\ncpu = 0\n".to_string();
+            for (name, matches) in list {
+                text += &format!("[{name}]\nunder.top = {{}}\nmatch = {matches}\n");
+            }
+            Plan::parse(&text, "match.toml").unwrap()
+        };
+        let now = plan(now);
+        let name = |at: usize| now.child_name(now.entries[at].target).to_string();
+        Some(now.new_entries(&plan(old))?.into_iter().map(name).collect())
+    }
+
+    #[test]
+    fn new_entries_are_what_may_move_threads() {
+        let [a, b, c] =
+            [("task.a", "{ comm = \"a\" }"), ("task.b", "{ tid = 7 }"), ("tasks.c", "{ uid = 1 }")];
+        let names = |list: &[&str]| Some(list.iter().map(|name| name.to_string()).collect());
+        assert_eq!(new(&[a, b, c], &[a, b, c]), names(&[]));
+        assert_eq!(new(&[a, c], &[b, a, c]), names(&["b"]), "one more");
+        assert_eq!(new(&[a, b, c], &[a, c]), names(&[]), "one less");
+        assert_eq!(new(&[a, b, c], &[b, a, c]), None, "another order");
+        assert_eq!(new(&[a, b, c], &[a, ("task.b", "{ tid = 8 }"), c]), names(&["b"]), "another match");
+        assert_eq!(new(&[a, b, c], &[a, b, ("task.c", c.1)]), names(&["c"]), "another kind");
+        assert_eq!(new(&[a, b], &[b, c]), names(&["c"]));
+    }
+
+    #[test]
+    fn an_entry_names_its_threads_or_does_not() {
+        let tids = |matches: &str| {
+            let text = format!(
+                "[node.top]\npolicy = \"fair\"\ncpu = 0\n[tasks.t]\nunder.top = {{}}\nmatch = {matches}\n"
+            );
+            Plan::parse(&text, "match.toml").unwrap().entries[0].tids()
+        };
+        assert_eq!(tids("{ tid = 7 }"), Some(vec![7]));
+        assert_eq!(tids("[{ tid = 7, comm = \"a\" }, { tid = 9 }]"), Some(vec![7, 9]));
+        assert_eq!(tids("[{ tid = 7 }, { comm = \"a\" }]"), None);
     }
 
     #[test]

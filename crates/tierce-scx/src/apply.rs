@@ -459,6 +459,7 @@ impl Live {
         for (task, &id) in ids.tasks.iter().enumerate().filter(|(_, id)| **id != 0) {
             self.kernel().follow_jobs(id, plan.job_deadline_ns(Child::Task(task)));
         }
+        let old = self.plan().clone();
         let orphans = self.replace(plan, ids, &entries);
         for tid in orphans {
             self.send_to_default(tid)?;
@@ -468,6 +469,6 @@ impl Live {
                 self.kernel().follow_jobs(leaf, self.plan().job_deadline_ns(target));
             }
         }
-        self.match_all()
+        self.match_again(&old)
     }
 }

@@ -7,7 +7,7 @@ use crate::object::Ring;
 use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
@@ -83,6 +83,10 @@ pub struct Live {
     ids: Ids,
     bound: HashMap<u32, Bound>,
     noticed: HashMap<(u32, usize), String>,
+    /// Threads that have been sent away, and are to be looked at with the next plan.
+    homeless: BTreeSet<u32>,
+    /// Not all who found no place are known any more.
+    forgotten: bool,
     notices: Vec<Notice>,
     stats: Stats,
     measure: Option<Measure>,
@@ -156,6 +160,8 @@ impl Live {
             ids,
             bound: HashMap::new(),
             noticed: HashMap::new(),
+            homeless: BTreeSet::new(),
+            forgotten: false,
             notices: Vec::new(),
             stats,
             measure: None,
@@ -254,13 +260,14 @@ impl Live {
 
     pub(crate) fn forget(&mut self, tid: u32) {
         self.bound.remove(&tid);
+        self.homeless.insert(tid);
     }
 
     /// This plan is in force; returns threads that were bound and whose task or set has no entry any more.
     pub(crate) fn replace(&mut self, plan: Rc<Plan>, ids: Ids, entries: &HashMap<String, usize>) -> Vec<u32> {
         let old = std::mem::replace(&mut self.plan, plan);
         self.ids = ids;
-        self.noticed.clear();
+        self.homeless.extend(self.noticed.drain().map(|((tid, _), _)| tid));
         let mut orphans = Vec::new();
         self.bound.retain(|tid, bound| {
             let entry = entries.get(old.child_name(old.entries[bound.entry].target));
@@ -284,6 +291,21 @@ impl Live {
         self.reap()
     }
 
+    /// Look at those whose place may be another than under the old plan: each look is some ten system calls.
+    pub(crate) fn match_again(&mut self, old: &Plan) -> Result<()> {
+        let mut again = std::mem::take(&mut self.homeless);
+        let all = std::mem::take(&mut self.forgotten);
+        let new = self.plan.new_entries(old).filter(|_| !all);
+        let named = |new: &Vec<usize>| {
+            let tids: Option<Vec<_>> = new.iter().map(|&entry| self.plan.entries[entry].tids()).collect();
+            tids.map(|tids| tids.concat())
+        };
+        let (Some(named), Some(new)) = (new.as_ref().and_then(named), &new) else { return self.match_all() };
+        again.extend(named);
+        again.extend(self.bound.iter().filter(|(_, bound)| new.contains(&bound.entry)).map(|(tid, _)| *tid));
+        again.into_iter().try_for_each(|tid| self.match_thread(tid))
+    }
+
     pub(crate) fn match_all(&mut self) -> Result<()> {
         for tid in threads::all() {
             self.match_thread(tid)?;
@@ -304,6 +326,7 @@ impl Live {
     fn notice(&mut self, thread: &Thread, entry: usize, why: String) {
         if self.noticed.len() >= 4096 {
             self.noticed.clear();
+            self.forgotten = true;
         }
         if self.noticed.insert((thread.tid, entry), why.clone()).as_ref() != Some(&why) {
             let target = self.plan.child_name(self.plan.entries[entry].target).to_string();
