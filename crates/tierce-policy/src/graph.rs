@@ -156,6 +156,19 @@ extern "C" fn record(sink: *mut c_void, entry: *const Entry) {
     unsafe { (*(sink as *mut Vec<Entry>)).push(*entry) };
 }
 
+/// Not in huge pages, each of which would be cleared whole for the few nodes and edges that most graphs have.
+fn small_pages(base: *mut u8, size: usize) {
+    #[cfg(target_os = "linux")]
+    {
+        const PAGE: usize = 1 << 16; // of any machine, or a multiple of it
+        let skipped = base.align_offset(PAGE);
+        if let Some(rest) = size.checked_sub(skipped) {
+            // SAFETY: within the allocation; only advice, so that it may fail.
+            unsafe { libc::madvise(base.add(skipped).cast(), rest, libc::MADV_NOHUGEPAGE) };
+        }
+    }
+}
+
 impl Graph {
     /// An empty graph of `cpus` CPUs whose time begins at `now`. Fails for 0 or more than 64 CPUs.
     pub fn new(cpus: u32, now: u64) -> Result<Graph, Error> {
@@ -179,6 +192,7 @@ impl Graph {
         if base.is_null() {
             handle_alloc_error(layout);
         }
+        small_pages(base, layout.size());
         // SAFETY: a line more than the state was allocated.
         let state = unsafe { base.add(base.align_offset(LINE)) };
         let mut graph = Graph {
