@@ -64,40 +64,32 @@ static inline bool stage_keeps_choices(u32 node)
 static inline int policy_init(u32 node)
 {
 	int error = TIERCE_OK;
-	switch (node_at(node)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_init(node))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-	}
+#define CALL(prefix) error = prefix##_init(node)
+	DISPATCH(node_at(node)->kind);
+#undef CALL
 	return error;
 }
 static inline int policy_attach(u32 edge, u64 now)
 {
 	int error = TIERCE_OK;
-	switch (parent_of(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_attach(edge, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-	}
+#define CALL(prefix) error = prefix##_attach(edge, now)
+	DISPATCH(parent_of(edge)->kind);
+#undef CALL
 	return error;
 }
 static inline int policy_set(u32 edge, u64 now)
 {
 	int error = TIERCE_OK;
-	switch (parent_of(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_set(edge, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-	}
+#define CALL(prefix) error = prefix##_set(edge, now)
+	DISPATCH(parent_of(edge)->kind);
+#undef CALL
 	return error;
 }
 static inline void policy_detach(u32 edge)
 {
-	switch (parent_of(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_detach(edge))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-	}
+#define CALL(prefix) prefix##_detach(edge)
+	DISPATCH(parent_of(edge)->kind);
+#undef CALL
 }
 
 static inline bool node_exists(u32 node)

@@ -30,168 +30,135 @@
 
 /* ---- dispatch: one switch per operation, generated from the list ------------------------------------------------ */
 
-/* A port that knows which policies its plans use has the others left out. */
-#define DISPATCH(number, prefix, call) \
-	case number: PORT_USES(number); call; break;
-#define DISPATCH_END \
-	default: PORT_USES(0);
+/* CALL(prefix) for the policy of that number. A port that knows which policies its plans use has the others left out. */
+#define DISPATCH_CASE(number, prefix, name, flags, np, ep) \
+	case number: PORT_USES(number); CALL(prefix); break;
+#define DISPATCH(number) \
+	do { \
+		switch (number) { \
+			TIERCE_POLICY_LIST(DISPATCH_CASE, ) \
+		default: PORT_USES(0); \
+		} \
+	} while (0)
 
 /* What every switch asks each policy on the way: most have less to do than a call costs. */
 #define DISPATCHER static inline __attribute__((always_inline))
 
 static inline void policy_request(u32 edge, u32 why, u64 now)
 {
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_request(edge, why, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) prefix##_request(edge, why, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 }
 static inline void policy_release(u32 edge, u32 why, u64 now)
 {
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_release(edge, why, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) prefix##_release(edge, why, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 }
 DISPATCHER u32 policy_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	u32 edge = TIERCE_NONE;
-	switch (node_at(node)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, edge = prefix##_pick(node, first, running, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) edge = prefix##_pick(node, first, running, now)
+	DISPATCH(node_at(node)->kind);
+#undef CALL
 	return edge;
 }
 static inline bool policy_before(u32 a, u32 b, u64 now)
 {
 	bool before = false;
-	switch (edge_at(a)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, before = prefix##_before(a, b, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) before = prefix##_before(a, b, now)
+	DISPATCH(edge_at(a)->kind);
+#undef CALL
 	return before;
 }
 static inline void policy_grant(u32 edge, u64 now)
 {
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_grant(edge, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) prefix##_grant(edge, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 }
 static inline void policy_revoke(u32 edge, u32 why, u64 now)
 {
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_revoke(edge, why, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) prefix##_revoke(edge, why, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 }
 /* Revoke and request: its turn is over, and it wants the next one. */
 DISPATCHER void policy_return(u32 edge, u64 now)
 {
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) \
-	DISPATCH(number, prefix, (prefix##_revoke(edge, TIERCE_BLOCKED, now), prefix##_request(edge, TIERCE_WOKE, now)))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) (prefix##_revoke(edge, TIERCE_BLOCKED, now), prefix##_request(edge, TIERCE_WOKE, now))
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
+}
+/* Charge, then revoke: it has blocked. */
+DISPATCHER bool policy_leave(u32 edge, u64 ran_ns, u64 now)
+{
+	bool spent = false;
+#define CALL(prefix) (spent = prefix##_charge(edge, ran_ns, now), prefix##_revoke(edge, TIERCE_BLOCKED, now))
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
+	return spent;
 }
 DISPATCHER bool policy_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	bool spent = false;
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, spent = prefix##_charge(edge, ran_ns, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) spent = prefix##_charge(edge, ran_ns, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 	return spent;
 }
 static inline bool policy_lose(u32 edge, u64 stolen_ns)
 {
 	bool pays = false;
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, pays = prefix##_lose(edge, stolen_ns))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) pays = prefix##_lose(edge, stolen_ns)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 	return pays;
 }
 /* Grant, then until. */
 DISPATCHER u64 policy_begin(u32 edge, u64 now)
 {
 	u64 until = TIERCE_NEVER;
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) \
-	DISPATCH(number, prefix, (prefix##_grant(edge, now), until = prefix##_until(edge, now)))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) (prefix##_grant(edge, now), until = prefix##_until(edge, now))
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 	return until;
 }
 DISPATCHER u64 policy_until(u32 edge, u64 now)
 {
 	u64 until = TIERCE_NEVER;
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, until = prefix##_until(edge, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) until = prefix##_until(edge, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 	return until;
 }
 static inline void policy_event(u32 edge, u64 now)
 {
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_event(edge, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) prefix##_event(edge, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 }
 static inline void policy_announce(u32 edge, u64 deadline_ns, u64 now)
 {
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, prefix##_announce(edge, deadline_ns, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) prefix##_announce(edge, deadline_ns, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 }
 static inline u64 policy_deadline(u32 node, u64 now)
 {
 	u64 deadline = TIERCE_NEVER;
-	switch (node_at(node)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, deadline = prefix##_deadline(node, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) deadline = prefix##_deadline(node, now)
+	DISPATCH(node_at(node)->kind);
+#undef CALL
 	return deadline;
 }
 static inline int policy_tell(u32 edge, u32 kind, u64 now)
 {
 	int error = TIERCE_E_not_understood;
-	switch (edge_at(edge)->kind) {
-#define P(number, prefix, name, flags, np, ep) DISPATCH(number, prefix, error = prefix##_tell(edge, kind, now))
-		TIERCE_POLICY_LIST(P, )
-#undef P
-		DISPATCH_END
-	}
+#define CALL(prefix) error = prefix##_tell(edge, kind, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
 	return error;
 }
 static inline u32 policy_flags(u32 kind)
@@ -926,15 +893,13 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 		u32 edge = AT(cpu_at(cpu)->path, length - 1);
 		edge_t *x = edge_at(edge);
 		node_t *n = node_at(x->parent);
-		if (x->parent)
-			edge_charge(edge, cpu, ran, now);
-		else
-			x->supply_ns += ran;
 		if ((x->flags & EDGE_PLAIN) && x->parent) {
+			x->supply_ns += ran;
+			if (policy_leave(edge, ran, now))
+				c->until_ns = 0; /* as edge_spent has it; the edge is counted no more in any case */
 			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
 			x->state = TIERCE_WAITING;
 			n->running = TIERCE_NONE;
-			policy_revoke(edge, TIERCE_BLOCKED, now);
 			if (x->flags & EDGE_COUNTED) {
 				x->flags &= ~EDGE_COUNTED;
 				n->servable--;
@@ -942,6 +907,10 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 			child->able = 0;
 			deadline_follow(edge, now);
 		} else {
+			if (x->parent)
+				edge_charge(edge, cpu, ran, now);
+			else
+				x->supply_ns += ran;
 			c->path_length = length - 1;
 			edge_cut(edge, cpu, now);
 		}
