@@ -20,8 +20,8 @@
  *   5. A child that wakes loses the time in which it did not want the CPU: no deadline d has more than share * (d - now) left.
  *   6. Until an own deadline for which nothing is left (or no more than the port's timer floor) the edge is SPENT: throttled
  *      until that is over, or, the timer floor later, when a deadline beyond it is announced.
- *   7. An overrun is debt, which comes off what is left until later deadlines. Debt is capped at share * period; what is
- *      written off counts as forgiven.
+ *   7. An overrun is debt, which comes off what is left until later deadlines. Debt is capped at share * period, when the
+ *      share becomes another one, too; what is written off counts as forgiven.
  *   8. Four deadlines are kept beside the one of the moment, while they can matter. Of more, the two farthest become one, in the
  *      child's disfavour: what it used for either counts for the nearer. What it loses by that counts as forgiven.
  *   9. Admission: shares add up to at most 1. They are shares of a whole CPU, at any depth.
@@ -83,6 +83,36 @@ static inline bool kept_is_later(u64 kept)
 	return (s64)kept >> UNIFORM_LEFT > 0;
 }
 
+static inline s64 uniform_debt_max(edge_t *x)
+{
+	return (s64)scale(node_at(x->parent)->param[UNIFORM_PERIOD], x->param[UNIFORM_RATE]);
+}
+
+/* After a new share: debt would matter for longer than deadlines can be kept, if it were that of a larger one; and no more is
+ * left than a processor of this speed has ever done, so that claims stay positive. */
+static inline s64 uniform_within(edge_t *x, s64 left_ns, u64 deadline_ns)
+{
+	s64 least_ns = -uniform_debt_max(x), most_ns = (s64)uniform_work(x, deadline_ns);
+	return left_ns < least_ns ? least_ns : left_ns > most_ns ? most_ns : left_ns;
+}
+static inline void uniform_owes(edge_t *x)
+{
+	s64 was_ns = x->uniform.left_ns, left_ns = uniform_within(x, was_ns, x->uniform.deadline_ns);
+	u64 base = x->uniform.deadline_ns >> UNIFORM_TICK, kept, ticks;
+	u32 i;
+	x->forgiven_ns += (u64)(left_ns < was_ns ? was_ns - left_ns : left_ns - was_ns);
+	x->uniform.left_ns = left_ns;
+	for (i = ZERO; i < UNIFORM_KEPT && CAN_LOOP; i++) {
+		kept = AT(x->uniform.kept, i);
+		ticks = kept_ticks(kept);
+		if (kept == UNIFORM_NONE)
+			continue;
+		left_ns = uniform_within(x, (s64)kept_left(kept) + (kept_is_later(kept) ? was_ns : 0),
+					 (base + ticks) << UNIFORM_TICK);
+		AT(x->uniform.kept, i) = kept_make(ticks, (u64)(left_ns - (kept_is_later(kept) ? x->uniform.left_ns : 0)));
+	}
+}
+
 TIERCE_FN int uniform_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
@@ -93,6 +123,7 @@ TIERCE_FN int uniform_set(u32 edge, u64 now)
 	parent_of(edge)->sum = sum;
 	x->param[UNIFORM_SHARE] = AT(S.stage, UNIFORM_SHARE);
 	x->param[UNIFORM_RATE] = rate;
+	uniform_owes(x);
 	return TIERCE_OK;
 }
 
@@ -334,7 +365,7 @@ static inline void uniform_revoke(u32 edge, u32 why, u64 now)
 TIERCE_FN int uniform_end(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	s64 debt_max = -(s64)uniform_work(x, parent_of(edge)->param[UNIFORM_PERIOD]);
+	s64 debt_max = -uniform_debt_max(x);
 	if (x->uniform.left_ns < debt_max) {
 		u64 excess = (u64)(debt_max - x->uniform.left_ns);
 		if (excess > ran_ns)

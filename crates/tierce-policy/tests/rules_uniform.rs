@@ -164,6 +164,12 @@ fn uniform_rule_5_a_waking_child_loses_the_time_asleep() {
     // a farther one does not bring it back
     w.announce(a.task, 30 * MS);
     assert_eq!(served(&w, a.edge), (30, 8_000));
+
+    // with a share that is a smaller one by now
+    w.sleep(a.task);
+    w.graph.set(a.edge, share(0.0001), w.now).unwrap();
+    w.wake(a.task); // a 10000th of 16
+    assert_eq!(served(&w, a.edge), (30, 1));
 }
 
 #[test]
@@ -233,6 +239,20 @@ fn uniform_rule_7_overrun_is_debt_and_debt_is_capped() {
     assert_eq!(served(&w, a.edge), (1110, 5_000));
     w.run(1110 * MS);
     assert_eq!(w.supply(a.edge), 593 * MS);
+
+    // another share: the cap is that of the new one, for a deadline that is kept, too
+    let (mut w, top) = uniform(10);
+    let a = w.task(top, "a", share(0.5));
+    begin(&mut w, a, 20);
+    w.overrun(14 * MS);
+    w.announce(a.task, 30 * MS);
+    assert_eq!(served(&w, a.edge), (30, 1_000));
+    w.overrun(18 * MS);
+    w.sleep(a.task);
+    w.graph.set(a.edge, share(0.25), w.now).unwrap();
+    assert_eq!((served(&w, a.edge), w.edge(a).forgiven_ns / US), ((30, -2_500), 500));
+    begin(&mut w, a, 20); // instead of -8
+    assert_eq!(served(&w, a.edge), (20, -2_500));
 }
 
 #[test]
