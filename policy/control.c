@@ -346,6 +346,37 @@ static inline void edges_plain(u32 child)
 	}
 }
 
+/* Is there a way through another shared node? That has one order for all its CPUs: one that finds nothing in this node takes
+ * it out for all. */
+TIERCE_FN u32 node_is_inner(u32 node)
+{
+	u32 edge;
+	for (edge = node_at(node)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent)
+		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED)
+			return 1;
+	return 0;
+}
+
+/* Where CPUs compete for a node by rank: it has no more ways to it, or what is below it has not. */
+#define RANKED_HERE  1u
+#define RANKED_BELOW 2u
+
+/* With one more edge to it: two ways down to a node whose ranks disagree would take it from each other for ever. */
+TIERCE_FN u32 node_ranked(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = node_at(x->child);
+	bool inner = edge_domain(edge) == TIERCE_SHARED, shared;
+	u32 ranked = n->ranked | (inner && parent_of(edge)->ranked ? RANKED_HERE : 0), other;
+	for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent) {
+		shared = edge_domain(other) == TIERCE_SHARED;
+		if (edge_at(other)->rank == x->rank || (shared && inner))
+			continue;
+		ranked |= shared == inner ? RANKED_HERE : RANKED_BELOW; /* or a claim from who came through a shared node */
+	}
+	return ranked;
+}
+
 /* Put the edge (root edges: with cpu set) into the graph. Staged parameters are those of the parent's policy. */
 TIERCE_FN int edge_link(u32 edge, u64 now)
 {
@@ -353,8 +384,8 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	u32 child = x->child, parent = x->parent, domain = edge_domain(edge), other, last = TIERCE_NONE, level, local = 0;
 	node_t *n = node_at(child);
 	u64 cpus = parent ? node_at(parent)->cpus : 1ull << x->cpu;
-	bool head, inner = domain == TIERCE_SHARED;
-	u32 ranked = n->ranked || (inner && node_at(parent)->ranked);
+	u32 ranked = node_ranked(edge);
+	bool head;
 	int error = TIERCE_OK;
 
 	if (domain == TIERCE_NODOMAIN)
@@ -368,14 +399,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	head = n->domain != TIERCE_NODOMAIN && (n->domain != domain || domain == TIERCE_SHARED);
 	if (head && (n->conditional || (x->flags & EDGE_WHEN_SPENT)))
 		return TIERCE_E_condition_across_cpus;
-	/* two ways down to it whose ranks disagree would take it from each other for ever */
-	for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent) {
-		if (edge_domain(other) == TIERCE_SHARED)
-			inner = true;
-		else if (domain != TIERCE_SHARED && edge_at(other)->rank != x->rank)
-			ranked = 1;
-	}
-	if (head && inner && ranked)
+	if (head && ranked & RANKED_HERE && (domain == TIERCE_SHARED || node_is_inner(child)))
 		return TIERCE_E_ranks_above_inner_head;
 	if (head && !n->row) {
 		if (n->servable)
@@ -392,7 +416,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		if (!(n->allowed & cpus))
 			return TIERCE_E_cpu_not_allowed;
 		if (domain == TIERCE_SHARED && (n->allowed & cpus) != cpus) {
-			if (!node_at(parent)->row)
+			if (node_is_inner(parent))
 				return TIERCE_E_affinity_below_inner_node;
 			local = EDGE_LOCAL;
 		}
@@ -644,7 +668,7 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 		if (!(cpus & reach))
 			return TIERCE_E_cpu_not_allowed;
 		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach &&
-		    !parent_of(edge)->row)
+		    node_is_inner(edge_at(edge)->parent))
 			return TIERCE_E_affinity_below_inner_node;
 	}
 	now = control_enter(domain, now);

@@ -333,8 +333,7 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
                     format!("no CPU that `{}` may run on leads to it through `{}`", task.name, parent.name);
                 Fault::new("affinity_must_meet_a_cpu", edge.spot, message)
             } else if affinity & reach != reach
-                && shape.parents[edge.parent].len() == 1
-                && shape.shared(edge.parent)
+                && shape.parents[edge.parent].iter().any(|above| shape.shared(plan.edges[*above].parent))
             {
                 let message =
                     format!("`{}` may not run on all CPUs of the inner node `{}`", task.name, parent.name);

@@ -380,6 +380,18 @@ fn affinity_below_inner_node() {
     let a = w.task(inner, "a", NONE);
     w.wake(a.task);
     refused(&mut w, "affinity_below_inner_node", |g| g.allow(a.task, 0b10, 0));
+    // a way of its own beside that does not help: the order above is still one for all CPUs
+    let (mut w, [one, other]) = two();
+    let shared = w.node("fixed-priority", NONE);
+    w.under(one, shared, NONE);
+    w.under(other, shared, NONE);
+    let both = w.node("fixed-priority", NONE);
+    w.under(shared, both, NONE);
+    w.under(other, both, NONE);
+    let only_0 = task(&mut w, 0b01);
+    refused(&mut w, "affinity_below_inner_node", |g| g.attach(both, only_0, NONE, 0, false, 0));
+    let a = w.task(both, "a", NONE);
+    refused(&mut w, "affinity_below_inner_node", |g| g.allow(a.task, 0b10, 0));
 }
 
 #[test]
@@ -482,6 +494,13 @@ fn ranks_above_inner_head() {
     w.under(equal, b, NONE);
     refused(&mut w, "ranks_above_inner_head", |g| g.attach(other, b, NONE, 2, false, 0));
     w.graph.attach(other, b, NONE, 1, false, 0).unwrap();
+    // nor may two ways down to a node disagree if one of them is shared and there are more ways to who is below it
+    let both = w.node("fixed-priority", NONE);
+    w.under(equal, both, NONE);
+    w.graph.attach(other, both, NONE, 1, false, 0).unwrap();
+    let c = task(&mut w, u64::MAX);
+    w.under(both, c, NONE);
+    refused(&mut w, "ranks_above_inner_head", |g| g.attach(one, c, NONE, 0, false, 0));
 }
 
 #[test]
