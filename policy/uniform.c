@@ -18,6 +18,7 @@
  *      it uses comes off what is left until all later ones, too.
  *   4. Going back to a deadline that is kept, a child finds what is left until that.
  *   5. A child that wakes loses the time in which it did not want the CPU: no deadline d has more than share * (d - now) left.
+ *      So does one that was throttled until a deadline was over: others have not run instead.
  *   6. Until an own deadline for which nothing is left (or no more than the port's timer floor) the edge is SPENT: throttled
  *      until that is over, or, the timer floor later, when a deadline beyond it is announced.
  *   7. An overrun is debt, which comes off what is left until later deadlines. Debt is capped at share * period, when the
@@ -425,6 +426,7 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 		return 0;
 	}
 	x->variant = 0;
+	anew |= (x->flags & EDGE_SPENT) && x->uniform.deadline_ns <= now; /* it was throttled until then */
 	if (anew || next_ns != x->uniform.deadline_ns) {
 		uniform_serve(edge, next_ns, anew, since_ns);
 		port_trace(TIERCE_EV_replenish, x->cpu, edge, x->child, (u64)x->uniform.left_ns, now);

@@ -170,6 +170,18 @@ fn uniform_rule_5_a_waking_child_loses_the_time_asleep() {
     w.graph.set(a.edge, share(0.0001), w.now).unwrap();
     w.wake(a.task); // a 10000th of 16
     assert_eq!(served(&w, a.edge), (30, 1));
+
+    // nor does who is throttled until a deadline have more for a later one: that would be b's
+    let (mut w, top) = uniform(40);
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, share(0.5)));
+    w.wake(b.task);
+    w.run(10 * MS);
+    w.wake(a.task); // until 50
+    w.run(20 * MS);
+    w.announce(a.task, 40 * MS);
+    w.run(80 * MS);
+    assert_eq!(w.supply(b.edge), 40 * MS);
+    assert_eq!(w.schedule(), "0 b, 20 a, 30 idle, 40 a, 60 b, 80 a");
 }
 
 #[test]
