@@ -307,15 +307,20 @@ static inline void stride_new(u32 edge)
 	x->fair.tag = FAIR_BEGIN + (parent_of(edge)->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->param[FAIR_WEIGHT];
 }
 
-/* What a child that sleeps is beyond the clock, or behind it: at most a quantum. */
+/* What a child that sleeps is beyond the clock, or behind it: at most a quantum. What it gives up moves the clock, or the others
+ * would be ahead by that for ever. */
 static inline void stride_keep(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	u64 clock = parent_of(edge)->clock, most = eevdf_stride(edge);
+	node_t *n = parent_of(edge);
+	u64 clock = n->clock, most = eevdf_stride(edge), others = n->share.weight - x->fair.counted;
 	if (x->fair.tag > clock + most)
 		x->fair.tag = clock + most;
-	if (x->fair.tag < clock - most)
+	if (x->fair.tag < clock - most) {
+		if (others)
+			n->clock += (clock - most - x->fair.tag) / others * x->fair.counted;
 		x->fair.tag = clock - most;
+	}
 	x->fair.tag -= clock - FAIR_BEGIN;
 }
 

@@ -333,6 +333,20 @@ fn fair_rule_8_stride_what_is_beyond_comes_back() {
     w.rest();
     assert_eq!([a, b].map(|leaf| tag(&w, leaf)), [180, 170]);
     assert_eq!(w.graph.node(top).share.weight, 600);
+
+    // one that waits for its turn and then gives it up, again and again, brings nobody else ahead
+    let (mut w, top) = World::one("fair", stride(MS));
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake_all(&[a, b]);
+    for turn in 1..=100 {
+        w.run(turn * MS);
+        assert_eq!(w.runs(0), "b");
+        w.sleep(b.task);
+        w.wake(b.task);
+    }
+    assert_eq!(w.supply(a.edge), 100 * MS);
+    w.run(110 * MS);
+    assert!(w.schedule().ends_with(" 100 a, 101 b, 106 a, 107 b, 108 a, 109 b, 110 a"));
 }
 
 #[test]
