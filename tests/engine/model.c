@@ -17,6 +17,8 @@
  *   wake T, sleep T    a task asks for a CPU, or blocks (running: it is off the CPU at once; waiting: taken away)
  *   tick         time passes by one unit, where the configuration has time; else it stands still
  *   offline C, online C, outside C, inside C, narrow T, widen T    where the configuration has them
+ *   urge T, calm T     the first task announces a deadline that is near, or none
+ *   begin T, end T     a task asks for a time constraint, or needs it no more
  *
  * A state is seen again when nothing that can influence the future differs: counters are left out, times count relative
  * to now, orders by their sequence (see canonical()).
@@ -37,7 +39,8 @@
 #define SLOT	    (3 * UNIT)
 #define STARVATION  (3 * UNIT)
 #define LONG_AGO    (4 * UNIT) /* more than STARVATION, and more quanta than a boost */
-#define BEGIN	    1000000000ull
+#define PERIOD	    (4 * UNIT)
+#define FIRST	    1000000000ull
 #define TASKS	    8
 #define STATES_MOST 50000000u
 
@@ -57,12 +60,17 @@ enum step {
 	INSIDE,
 	NARROW,
 	WIDEN,
+	URGE,
+	CALM,
+	BEGIN,
+	END,
 	STEPS
 };
 static const char *const step_name[STEPS] = {"decide", "returned", "event",  "again",	"late",	  "wake",   "sleep",
-					     "tick",   "offline",  "online", "outside", "inside", "narrow", "widen"};
+					     "tick",   "offline",  "online", "outside", "inside", "narrow", "widen", "urge",
+					     "calm",   "begin",    "end"};
 
-enum { TIMED = 1, QUIET = 2, HOTPLUG = 4, FOREIGN = 8, AFFINITY = 16, DEEP = 32, UNTIMELY = 64 };
+enum { TIMED = 1, QUIET = 2, HOTPLUG = 4, FOREIGN = 8, AFFINITY = 16, DEEP = 32, UNTIMELY = 64, DEADLINES = 128, MESSAGES = 256 };
 
 static u64 now;
 static u32 task[TASKS], tasks;
@@ -103,12 +111,20 @@ static void __attribute__((noreturn)) stop(const char *what)
 	exit(2);
 }
 
+static u32 order; /* of fair nodes */
+
 static u32 node(u32 kind, u32 concurrency)
 {
 	u32 id;
 	memset(S.stage, 0, sizeof S.stage);
-	if (kind == TIERCE_fair || kind == TIERCE_round_robin)
+	if (kind == TIERCE_fair || kind == TIERCE_round_robin || kind == TIERCE_constraint)
 		S.stage[0] = UNIT;
+	if (kind == TIERCE_fair)
+		S.stage[1] = order;
+	if (kind == TIERCE_uniform)
+		S.stage[0] = PERIOD;
+	if (kind == TIERCE_constraint)
+		S.stage[1] = S.stage[2] = PERIOD; /* the whole CPU */
 	if (kind == TIERCE_slots)
 		S.stage[0] = SLOT;
 	if (kind == TIERCE_time_sharing) {
@@ -126,7 +142,8 @@ static u32 node(u32 kind, u32 concurrency)
 	return id;
 }
 
-/* An edge with its policy's parameters: priority, boost; deadline; budget and period, offset and length in units; weight. */
+/* An edge with its policy's parameters: priority, boost; deadline; budget and period, offset and length in units; weight;
+ * quarters of a CPU; halves of it and units. */
 static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge_flags)
 {
 	u32 id = graph_edge_new(parent, child, rank, edge_flags);
@@ -139,6 +156,12 @@ static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge
 	}
 	if (S.node[parent].kind == TIERCE_slots) {
 		S.stage[0] = first * UNIT;
+		S.stage[1] = second * UNIT;
+	}
+	if (S.node[parent].kind == TIERCE_uniform)
+		S.stage[0] = first << 18;
+	if (S.node[parent].kind == TIERCE_briefly_blocked) {
+		S.stage[0] = first << 19;
 		S.stage[1] = second * UNIT;
 	}
 	if (S.node[parent].kind == TIERCE_multiburst || S.node[parent].kind == TIERCE_time_sharing)
@@ -410,19 +433,26 @@ static void split(u32 count)
 	edge(slots[0], task_new("local", ~0ull), 0, 0, 2, 0);
 }
 
-/* A node of earliest eligible deadlines on one CPU, of equal weights. */
-static void eligible(void)
+/* A fair node on one CPU that does not order by start tags, of equal weights. */
+static void ordered(u32 by)
 {
 	u32 n;
 	roots();
+	order = by;
 	n = node(TIERCE_fair, 0);
-	S.stage[0] = UNIT;
-	S.stage[1] = FAIR_EEVDF;
-	if (graph_node_set(n, now))
-		stop("an order was refused");
 	edge(root[0], n, 0, 5, 0, 0);
-	edge(n, task_new("a", ~0ull), 0, 1, 0, 0);
-	edge(n, task_new("b", ~0ull), 0, 1, 0, 0);
+	workers(n, 2, ~0ull);
+}
+
+/* One root for all CPUs whose children have a second parameter, too. */
+static void small(u32 kind, u32 first, u32 second)
+{
+	u32 cpu, n = node(kind, 0);
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		if (graph_root(cpu, n, now))
+			stop("a root was refused");
+	edge(n, task_new("a", ~0ull), 0, first, second, 0);
+	edge(n, task_new("b", ~0ull), 0, first, second, 0);
 }
 
 /* Rounds on one CPU, a child of each kind of wake. */
@@ -517,7 +547,15 @@ static void levels(void)
 	C(levels_late, 1, "the same with timers one unit late", levels(), TIMED | UNTIMELY | DEEP) \
 	C(two_levels_2_2, 2, "2 CPUs, time-sharing node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_time_sharing), 0) \
 	C(two_levels_3_2, 2, "2 CPUs, time-sharing node, 3 tasks, limit 2", shared("11", 3, 2, TIERCE_time_sharing), DEEP) \
-	C(eligible, 1, "1 CPU: fair in the order of earliest eligible deadlines, 2 tasks", eligible(), TIMED | DEEP) \
+	C(eligible, 1, "1 CPU: fair in the order of earliest eligible deadlines, 2 tasks", ordered(FAIR_EEVDF), TIMED | DEEP) \
+	C(strides, 1, "1 CPU: fair by strides, 2 tasks", ordered(FAIR_STRIDE), TIMED) \
+	C(strides_late, 1, "the same with timers one unit late", ordered(FAIR_STRIDE), TIMED | UNTIMELY) \
+	C(drawings, 1, "1 CPU: fair by drawings, 2 tasks", ordered(FAIR_LOTTERY), TIMED) \
+	C(uniform, 1, "1 CPU: uniform, 2 tasks of half a CPU, one that announces deadlines", small(TIERCE_uniform, 2, 0), TIMED | DEADLINES) \
+	C(two_uniform, 2, "2 CPUs: uniform, 2 tasks of half a CPU", small(TIERCE_uniform, 2, 0), TIMED) \
+	C(constraints, 1, "1 CPU: constraint, 2 tasks that ask for a unit within three", small(TIERCE_constraint, 0, 0), TIMED | MESSAGES) \
+	C(briefly_blocked, 1, "1 CPU: briefly-blocked, 2 tasks of half a CPU, at most 2 units", small(TIERCE_briefly_blocked, 1, 2), TIMED) \
+	C(two_briefly_blocked, 2, "the same on 2 CPUs", small(TIERCE_briefly_blocked, 1, 2), TIMED) \
 	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
 
 enum configuration {
@@ -547,7 +585,8 @@ static void configuration_build(u32 configuration)
 	memset(tierce_native.state, 0, sizeof S);
 	tierce_native.kicks = 0;
 	tasks = 0;
-	now = BEGIN;
+	order = FAIR_START_TAG;
+	now = FIRST;
 	flags = configuration_flags[configuration];
 	switch (configuration) {
 #define C(name, cpus, text, build, f) \
@@ -564,6 +603,25 @@ static void configuration_build(u32 configuration)
 
 /* ---- what a state is -------------------------------------------------------------------------------------------- */
 
+/* Of what was drawn only the order counts: the world draws few numbers. */
+static void drawings_few(u32 node)
+{
+	u64 tag[TIERCE_EDGES] = {0}, clock = S.node[node].clock;
+	u32 i, j;
+	for (i = 1; i < S.fresh_edge; i++)
+		tag[i] = S.edge[i].parent == node && S.edge[i].fair.counted ? S.edge[i].fair.tag : 0;
+	for (i = 1; i < S.fresh_edge; i++) {
+		u64 before = 0;
+		for (j = 1; j < S.fresh_edge; j++)
+			before += tag[j] > clock && tag[j] <= tag[i];
+		if (before)
+			S.edge[i].fair.tag = clock + before * (UNIT << EEVDF_UNIT);
+		if (before && S.link[i].rank)
+			S.link[i].key = S.edge[i].fair.tag;
+	}
+	S.node[node].tail &= 1;
+}
+
 /* What has no influence on anything but statistics, or is left over from an earlier entry. */
 static void tidy(void)
 {
@@ -578,6 +636,8 @@ static void tidy(void)
 	for (i = 1; i < S.fresh_node; i++) {
 		struct tierce_node *n = &S.node[i];
 		n->ran_ns = 0;
+		if (n->kind == TIERCE_fair && is_lottery(n))
+			drawings_few(i);
 		n->switches = n->migrations = 0;
 		n->last_cpu = TIERCE_CPUS;
 		if (n->on_cpu >= S.cpus || S.cpu[n->on_cpu].task != i)
@@ -665,15 +725,51 @@ static void canonical_burst(u32 edge, const u64 *value)
 	y->burst.scale = 0;
 }
 
-/* Virtual times count from that of the node; who does not count has none. */
+/* Virtual times count from that of the node; who does not count has none, or (stride) what it keeps while it sleeps. */
 static void canonical_share(u32 edge)
 {
 	struct tierce_edge *x = &S.edge[edge], *y = &form.edge[edge];
-	u64 clock = S.node[x->parent].clock;
-	y->fair.tag = x->fair.counted || x->fair.tag > clock ? x->fair.tag - clock : 0;
+	struct tierce_node *n = &S.node[x->parent];
+	u64 clock = n->clock;
+	bool live = x->state != TIERCE_WAITING;
+	if (is_stride(n) && !live)
+		clock = FAIR_BEGIN;
+	y->fair.tag = x->fair.counted || x->fair.tag > clock || is_stride(n) ? x->fair.tag - clock : 0;
 	y->fair.fraction = y->fair.tag ? x->fair.fraction : 0;
-	y->fair.begin = x->state != TIERCE_WAITING && x->fair.quantum_ns > 0 ? x->fair.begin - clock : 0;
-	y->fair.quantum_ns = x->state != TIERCE_WAITING ? x->fair.quantum_ns : 0;
+	y->fair.begin = live && x->fair.quantum_ns > 0 && is_eevdf(n) ? x->fair.begin - clock : 0;
+	y->fair.quantum_ns = live || is_lottery(n) ? x->fair.quantum_ns : 0;
+}
+
+/* Of a deadline that is over its place and how late it is, up to a period; of who sleeps only what it owes then. What a
+ * deadline that is kept is worth is told by its claim beyond what a slower processor has done until now. */
+static void canonical_uniform(u32 edge, const u64 *value)
+{
+	struct tierce_edge *x = &S.edge[edge], *y = &form.edge[edge];
+	u64 deadline = x->uniform.deadline_ns, late = now - deadline, begin = uniform_work(x, now), tick, i;
+	s64 claim = (s64)(uniform_claim(x) - begin);
+	bool live = x->state != TIERCE_WAITING, over = deadline < now;
+	y->uniform.deadline_ns = !over ? deadline - now + 100 * UNIT
+				 : live ? (late < PERIOD ? late : PERIOD) << 8 | among(x->parent, value[edge], value)
+					: 0;
+	if (over && !live)
+		y->uniform.left_ns = claim > 0 ? claim : 0;
+	for (i = 0; i < UNIFORM_KEPT; i++) {
+		u64 kept = x->uniform.kept[i];
+		tick = (deadline >> UNIFORM_TICK) + kept_ticks(kept);
+		claim = (s64)(kept_claim(x, kept, tick) - begin);
+		y->uniform.kept[i] = 0;
+		if (kept == UNIFORM_NONE || (tick << UNIFORM_TICK <= now && over && !live && claim <= 0))
+			continue;
+		tick <<= UNIFORM_TICK;
+		y->uniform.kept[i] = ((tick > now ? tick - now : 0) << 32 | 1) + (u64)(claim > 0 ? claim : 0);
+	}
+}
+
+/* Who asked for something has his deadline, others have turns. */
+static u64 canonical_constraint(const struct tierce_edge *x)
+{
+	u64 turn = x->queue.turn;
+	return x->state == TIERCE_WAITING || turn >= CONSTRAINT_TURNS ? 0 : turn > now ? (turn - now) << 8 : 1 << 8;
 }
 
 /* The state as far as it matters from here on, into `form`. Orders become sequences of members, turns their rank, times
@@ -715,7 +811,10 @@ static void canonical(void)
 		value[i] = 0;
 		switch (x->parent ? S.node[x->parent].kind : 0) {
 		case TIERCE_fixed_priority:
+		case TIERCE_constraint:
 		case TIERCE_round_robin: value[i] = live ? x->queue.turn : 0; break;
+		case TIERCE_briefly_blocked: value[i] = live ? x->brief.turn : 0; break;
+		case TIERCE_uniform: value[i] = x->uniform.deadline_ns < now && live ? x->uniform.deadline_ns : 0; break;
 		case TIERCE_time_sharing: value[i] = live ? x->levels.key & (LEVEL_WAITS - 1) : 0; break;
 		case TIERCE_i_plus_pi:
 		case TIERCE_multiburst: value[i] = live ? x->burst.turn : 0; break;
@@ -731,6 +830,17 @@ static void canonical(void)
 		switch (x->parent ? S.node[x->parent].kind : 0) {
 		case TIERCE_fixed_priority:
 		case TIERCE_round_robin: y->queue.turn = among(x->parent, value[i], value); break;
+		case TIERCE_constraint:
+			y->queue.turn = canonical_constraint(x) | among(x->parent, value[i], value);
+			if (!live)
+				y->queue.quantum_ns = 0;
+			break;
+		case TIERCE_briefly_blocked:
+			y->brief.turn = among(x->parent, value[i], value);
+			if (x->brief.blocked_ns != TIERCE_NEVER) /* until its credit has come from the least to the most */
+				y->brief.blocked_ns = now - x->brief.blocked_ns < 8 * UNIT ? now - x->brief.blocked_ns : 8 * UNIT;
+			break;
+		case TIERCE_uniform: canonical_uniform(i, value); break;
 		case TIERCE_reservation:
 			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100
 										       : among(x->parent, value[i], value);
@@ -755,7 +865,7 @@ static void canonical(void)
 			form.begin_ns = now % SLOT;
 			break;
 		case TIERCE_fair:
-			if (S.node[x->parent].param[FAIR_ORDER] == FAIR_EEVDF)
+			if (is_by_clock(&S.node[x->parent]))
 				canonical_share(i);
 			break;
 		case TIERCE_edf: y->edf.deadline_ns = x->state == TIERCE_WAITING ? 0 : relative(x->edf.deadline_ns); break;
@@ -763,27 +873,36 @@ static void canonical(void)
 	}
 	for (i = 1; i < S.fresh_node; i++) {
 		if (S.node[i].kind == TIERCE_fixed_priority || S.node[i].kind == TIERCE_round_robin ||
-		    S.node[i].kind == TIERCE_time_sharing)
+		    S.node[i].kind == TIERCE_time_sharing || S.node[i].kind == TIERCE_briefly_blocked ||
+		    S.node[i].kind == TIERCE_constraint)
 			form.node[i].clock = 0;
-		if (S.node[i].kind == TIERCE_fair && S.node[i].param[FAIR_ORDER] == FAIR_EEVDF)
+		if (S.node[i].kind == TIERCE_constraint) { /* the whole CPU: only what it has not received counts */
+			form.node[i].constraints.received_ns += S.node[i].constraints.begin_ns - now;
+			form.node[i].constraints.begin_ns = 0;
+			if (!constraints_due(i, TIERCE_NEVER, now))
+				form.node[i].constraints.received_ns = 0;
+		}
+		if (S.node[i].kind == TIERCE_fair && is_by_clock(&S.node[i]))
 			form.node[i].clock = form.node[i].share.later = form.node[i].share.ahead = 0;
 		if (S.node[i].kind == TIERCE_i_plus_pi || S.node[i].kind == TIERCE_multiburst)
 			form.node[i].clock = form.node[i].rounds.here = form.node[i].rounds.next = form.node[i].rounds.scale =
 			    0;
-		form.node[i].deadline_ns = relative(S.node[i].deadline_ns);
+		form.node[i].deadline_ns = S.node[i].deadline_ns <= now && flags & DEADLINES ? 0 : relative(S.node[i].deadline_ns);
 	}
 	for (cpu = 0; cpu < S.cpus; cpu++) {
 		struct tierce_cpu *c = &form.cpu[cpu];
 		u64 lag_most = 0; /* how much of the time that was not charged yet matters: a quantum; a budget ends in time */
 		for (i = 1; i < c->path_length; i++) {
 			u32 kind = S.node[S.edge[c->path[i]].parent].kind;
-			if (kind == TIERCE_reservation)
+			if (kind == TIERCE_reservation || kind == TIERCE_uniform || kind == TIERCE_briefly_blocked)
 				lag_most = TIERCE_NEVER;
+			else if (kind == TIERCE_constraint)
+				lag_most = 4 * UNIT;
 			else if (kind == TIERCE_i_plus_pi || kind == TIERCE_multiburst)
 				lag_most = 2 * UNIT;
 			else if (kind == TIERCE_time_sharing && lag_most < LONG_AGO)
 				lag_most = LONG_AGO; /* from the largest boost to the priority */
-			else if (kind == TIERCE_fair && S.node[S.edge[c->path[i]].parent].param[FAIR_ORDER] == FAIR_EEVDF)
+			else if (kind == TIERCE_fair && is_by_clock(&S.node[S.edge[c->path[i]].parent]))
 				lag_most = 2 * UNIT;
 			else if (kind == TIERCE_round_robin && lag_most < UNIT)
 				lag_most = UNIT;
@@ -923,7 +1042,7 @@ static void step_print(u16 step)
 	u32 kind = step >> 8, on = step & 255;
 	if (kind == TICK)
 		printf(" tick;");
-	else if (kind == WAKE || kind == SLEEP || kind == NARROW || kind == WIDEN)
+	else if (kind == WAKE || kind == SLEEP || kind >= NARROW)
 		printf(" %s %s;", step_name[kind], task_name[on]);
 	else
 		printf(" %s %u;", step_name[kind], on);
@@ -1007,6 +1126,52 @@ static bool would_pick(u32 cpu, u32 wanted)
 	return would;
 }
 
+/* What an edge is sure to get by which time, if its node has the CPU to itself. */
+static s64 promised(u32 edge, u64 *by_ns)
+{
+	struct tierce_edge *x = &S.edge[edge];
+	u64 used = S.node[x->parent].running == edge ? now - S.cpu[S.node[x->parent].domain].charged_ns : 0;
+	bool asks = x->kind == TIERCE_constraint && x->queue.turn < CONSTRAINT_TURNS;
+	*by_ns = asks ? x->queue.turn : x->uniform.deadline_ns;
+	if (x->state == TIERCE_WAITING || x->flags & EDGE_SPENT || (x->kind != TIERCE_uniform && !asks))
+		return 0;
+	return (asks ? x->queue.quantum_ns : x->uniform.left_ns) - (s64)used;
+}
+
+static const char *check_promises(void)
+{
+	u32 cpu, node, e, other;
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		node = S.edge[S.cpu[cpu].root_edge].child;
+		for (e = 1; e < S.fresh_edge && !S.node[node].row; e++) {
+			u64 by_ns, other_ns;
+			s64 due_ns = 0, left_ns;
+			if (S.edge[e].parent != node || promised(e, &by_ns) <= 0)
+				continue;
+			for (other = 1; other < S.fresh_edge; other++) {
+				left_ns = S.edge[other].parent == node ? promised(other, &other_ns) : 0;
+				due_ns += left_ns > 0 && other_ns <= by_ns ? left_ns : 0;
+			}
+			if (due_ns > (s64)(by_ns - now) + (s64)UNIT / 2) /* deadlines and ticks do not meet */
+				return "more is promised by a deadline than there is time";
+		}
+	}
+	return 0;
+}
+
+/* By strides nobody is far from virtual time, four quanta of his at most, whoever comes and goes. */
+static const char *check_strides(void)
+{
+	u32 e;
+	for (e = 1; e < S.fresh_edge; e++) {
+		struct tierce_edge *x = &S.edge[e];
+		if (x->kind == TIERCE_fair && is_stride(parent_of(e)) && x->state != TIERCE_WAITING &&
+		    x->fair.tag - parent_of(e)->clock + 4 * eevdf_stride(e) > 8 * eevdf_stride(e))
+			return "a child by strides is far from virtual time";
+	}
+	return 0;
+}
+
 static const char *check_conserving(void)
 {
 	static struct tierce saved;
@@ -1085,6 +1250,10 @@ static bool step_possible(u32 kind, u32 on)
 	case WIDEN:
 		return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed == 1 &&
 		       S.node[task[on]].domain == TIERCE_SHARED;
+	case URGE: return (flags & DEADLINES) && !on && S.node[task[on]].deadline_ns == TIERCE_NEVER;
+	case CALM: return (flags & DEADLINES) && !on && S.node[task[on]].deadline_ns != TIERCE_NEVER;
+	case BEGIN: return (flags & MESSAGES) && on < tasks && S.node[task[on]].servable;
+	case END: return (flags & MESSAGES) && on < tasks && S.node[task[on]].servable;
 	case STEPS: break;
 	}
 	return false;
@@ -1096,6 +1265,16 @@ static void decide(u32 cpu)
 	ghost(cpu)->fired = 0;
 	if (graph_decide(cpu, 0, now, 0) != before && S.cpu[cpu].leaves)
 		ghost(cpu)->leaving = before;
+}
+
+static void constraint_ask(u32 id)
+{
+	struct ghost kept[TIERCE_CPUS];
+	memcpy(kept, S.stage, sizeof kept);
+	S.stage[CONSTRAINT_WORK] = UNIT;
+	S.stage[CONSTRAINT_DEADLINE] = now + 3 * UNIT;
+	graph_tell(id, TIERCE_CONSTRAINT_BEGIN, now);
+	memcpy(S.stage, kept, sizeof kept);
 }
 
 static void step_take(u32 kind, u32 on)
@@ -1128,6 +1307,10 @@ static void step_take(u32 kind, u32 on)
 	case INSIDE: graph_outside(on, 0, now); break;
 	case NARROW: graph_allow(task[on], 1, now); break;
 	case WIDEN: graph_allow(task[on], ~0ull, now); break;
+	case URGE: graph_announce(task[on], now + PERIOD / 2, now); break;
+	case CALM: graph_announce(task[on], TIERCE_NEVER, now); break;
+	case BEGIN: constraint_ask(task[on]); break;
+	case END: graph_tell(task[on], TIERCE_CONSTRAINT_END, now); break;
 	case STEPS: break;
 	}
 }
@@ -1144,6 +1327,10 @@ static bool state_check(u32 id)
 		if (number)
 			broken_text = invariant(number);
 	}
+	if (!broken_text)
+		broken_text = check_strides();
+	if (!broken_text && rest)
+		broken_text = check_promises();
 	if (!broken_text && rest)
 		broken_text = check_conserving();
 	rests += rest;
