@@ -66,11 +66,21 @@ enum step {
 	END,
 	STEPS
 };
-static const char *const step_name[STEPS] = {"decide", "returned", "event",  "again",	"late",	  "wake",   "sleep",
-					     "tick",   "offline",  "online", "outside", "inside", "narrow", "widen", "urge",
-					     "calm",   "begin",    "end"};
+static const char *const step_name[STEPS] = {"decide", "returned", "event",   "again",	"late",	   "wake",
+					     "sleep",  "tick",	   "offline", "online", "outside", "inside",
+					     "narrow", "widen",	   "urge",    "calm",	"begin",   "end"};
 
-enum { TIMED = 1, QUIET = 2, HOTPLUG = 4, FOREIGN = 8, AFFINITY = 16, DEEP = 32, UNTIMELY = 64, DEADLINES = 128, MESSAGES = 256 };
+enum {
+	TIMED = 1,
+	QUIET = 2,
+	HOTPLUG = 4,
+	FOREIGN = 8,
+	AFFINITY = 16,
+	DEEP = 32,
+	UNTIMELY = 64,
+	DEADLINES = 128,
+	MESSAGES = 256
+};
 
 static u64 now;
 static u32 task[TASKS], tasks;
@@ -553,7 +563,7 @@ static void levels(void)
 	C(drawings, 1, "1 CPU: fair by drawings, 2 tasks", ordered(FAIR_LOTTERY), TIMED) \
 	C(uniform, 1, "1 CPU: uniform, 2 tasks of half a CPU, one that announces deadlines", small(TIERCE_uniform, 2, 0), TIMED | DEADLINES) \
 	C(two_uniform, 2, "2 CPUs: uniform, 2 tasks of half a CPU", small(TIERCE_uniform, 2, 0), TIMED) \
-	C(constraints, 1, "1 CPU: constraint, 2 tasks that ask for a unit within three", small(TIERCE_constraint, 0, 0), TIMED | MESSAGES) \
+	C(constraints, 1, "1 CPU: constraint, 2 tasks that ask for two units within three", small(TIERCE_constraint, 0, 0), TIMED | MESSAGES) \
 	C(briefly_blocked, 1, "1 CPU: briefly-blocked, 2 tasks of half a CPU, at most 2 units", small(TIERCE_briefly_blocked, 1, 2), TIMED) \
 	C(two_briefly_blocked, 2, "the same on 2 CPUs", small(TIERCE_briefly_blocked, 1, 2), TIMED) \
 	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
@@ -748,7 +758,7 @@ static void canonical_uniform(u32 edge, const u64 *value)
 	u64 deadline = x->uniform.deadline_ns, late = now - deadline, begin = uniform_work(x, now), tick, i;
 	s64 claim = (s64)(uniform_claim(x) - begin);
 	bool live = x->state != TIERCE_WAITING, over = deadline < now;
-	y->uniform.deadline_ns = !over ? deadline - now + 100 * UNIT
+	y->uniform.deadline_ns = !over	? deadline - now + 100 * UNIT
 				 : live ? (late < PERIOD ? late : PERIOD) << 8 | among(x->parent, value[edge], value)
 					: 0;
 	if (over && !live)
@@ -838,7 +848,8 @@ static void canonical(void)
 		case TIERCE_briefly_blocked:
 			y->brief.turn = among(x->parent, value[i], value);
 			if (x->brief.blocked_ns != TIERCE_NEVER) /* until its credit has come from the least to the most */
-				y->brief.blocked_ns = now - x->brief.blocked_ns < 8 * UNIT ? now - x->brief.blocked_ns : 8 * UNIT;
+				y->brief.blocked_ns =
+				    now - x->brief.blocked_ns < 8 * UNIT ? now - x->brief.blocked_ns : 8 * UNIT;
 			break;
 		case TIERCE_uniform: canonical_uniform(i, value); break;
 		case TIERCE_reservation:
@@ -887,7 +898,8 @@ static void canonical(void)
 		if (S.node[i].kind == TIERCE_i_plus_pi || S.node[i].kind == TIERCE_multiburst)
 			form.node[i].clock = form.node[i].rounds.here = form.node[i].rounds.next = form.node[i].rounds.scale =
 			    0;
-		form.node[i].deadline_ns = S.node[i].deadline_ns <= now && flags & DEADLINES ? 0 : relative(S.node[i].deadline_ns);
+		form.node[i].deadline_ns =
+		    S.node[i].deadline_ns <= now && flags & DEADLINES ? 0 : relative(S.node[i].deadline_ns);
 	}
 	for (cpu = 0; cpu < S.cpus; cpu++) {
 		struct tierce_cpu *c = &form.cpu[cpu];
@@ -1271,7 +1283,7 @@ static void constraint_ask(u32 id)
 {
 	struct ghost kept[TIERCE_CPUS];
 	memcpy(kept, S.stage, sizeof kept);
-	S.stage[CONSTRAINT_WORK] = UNIT;
+	S.stage[CONSTRAINT_WORK] = 2 * UNIT;
 	S.stage[CONSTRAINT_DEADLINE] = now + 3 * UNIT;
 	graph_tell(id, TIERCE_CONSTRAINT_BEGIN, now);
 	memcpy(S.stage, kept, sizeof kept);
