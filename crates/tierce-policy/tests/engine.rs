@@ -66,9 +66,10 @@ fn every_interleaving_of_small_machines_holds() {
     assert!(text.contains("every configuration holds"));
 }
 
-/// A defect: its name, what is replaced in graph.c by what, the configuration that shows it, and what that says.
+/// A defect: its name, what is replaced by what in which file, the configuration that shows it, and what that says.
 struct Defect {
     name: &'static str,
+    file: &'static str,
     sound: &'static str,
     broken: &'static str,
     configuration: &'static str,
@@ -78,6 +79,7 @@ struct Defect {
 const DEFECTS: &[Defect] = &[
     Defect {
         name: "a freed place is not settled",
+        file: "graph.c",
         sound: "\twork_push(head);\n\treturn 0;\n}\n\n/* A shared child has come and nobody",
         broken: "\treturn 0;\n}\n\n/* A shared child has come and nobody",
         configuration: "two_equal_1_1",
@@ -85,6 +87,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the place that a victim frees is not kept for the claimant",
+        file: "graph.c",
         sound: "\t\tif (head_room(head, edge_at(claimant)->cpu) > 0) {\n\t\t\tnode->claim_kept = 1;",
         broken: "\t\tif (0) {\n\t\t\tnode->claim_kept = 1;",
         configuration: "two_ranked_1_1",
@@ -92,6 +95,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the victim of a claim is not kicked",
+        file: "graph.c",
         sound: "\t\t\tkick(victim);\n\t\t}\n\t}\n\thead_drop",
         broken: "\t\t}\n\t}\n\thead_drop",
         configuration: "two_ranked_1_1",
@@ -99,6 +103,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a place is given while it is being left",
+        file: "graph.c",
         sound: "= TIERCE_HOLD_LEAVING;",
         broken: "= TIERCE_HOLD_FREE, node_at(head)->holds--, work_push(head);",
         configuration: "lone_equal",
@@ -106,6 +111,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that declines does not say so",
+        file: "graph.c",
         sound: "\t\ttold_declined(cpu);",
         broken: "\t\t(void)told_declined;",
         configuration: "two_equal_2_2",
@@ -113,6 +119,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "an edge told off meanwhile is requested",
+        file: "graph.c",
         sound: " || !edge_at(edge)->told)",
         broken: ")",
         configuration: "two_ranked_2_2",
@@ -120,6 +127,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the kick is taken back after the inbox was looked at",
+        file: "graph.c",
         sound: "\tcpu_settle(cpu, now);\n\tc->decisions++;",
         broken: "\tcpu_settle(cpu, now);\n\tc->decisions++, c->kick_pending = 0;",
         configuration: "two_equal_1_1",
@@ -127,6 +135,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a place won by rank is lost to a lower edge beside it",
+        file: "graph.c",
         sound: "return x->rank >= edge_at(AT(row_at(node->row)->edge, cpu))->rank;",
         broken: "return true;",
         configuration: "twice_inverted",
@@ -134,6 +143,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the timer of shared events stays where it was",
+        file: "graph.c",
         sound: "at = link ? link_at(link)->key : TIERCE_NEVER;",
         broken: "at = link ? link_at(link)->key : TIERCE_NEVER;\n\t\tif (link)",
         configuration: "shared_reservations",
@@ -141,10 +151,51 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a conditional edge stays open",
+        file: "graph.c",
         sound: "edge_at(edge)->flags |= EDGE_SHUT;\n",
         broken: ";\n",
         configuration: "when_spent_task",
         says: "able_told",
+    },
+    Defect {
+        name: "by strides a child gives up what it was owed to nobody",
+        file: "eevdf.h",
+        sound: "\t\tif (others)\n",
+        broken: "\t\tif (0)\n",
+        configuration: "strides",
+        says: "far from virtual time",
+    },
+    Defect {
+        name: "by drawings one that sleeps goes on to count",
+        file: "eevdf.h",
+        sound: "x->fair.tag > n->clock && is_eevdf(n)",
+        broken: "x->fair.tag > n->clock",
+        configuration: "drawings",
+        says: "order_exact",
+    },
+    Defect {
+        name: "below uniform, one that was throttled makes up for it",
+        file: "uniform.c",
+        sound: "\tanew |= (x->flags & EDGE_SPENT) && x->uniform.deadline_ns <= now;",
+        broken: "\t",
+        configuration: "uniform",
+        says: "more is promised",
+    },
+    Defect {
+        name: "a time constraint is accepted whatever the others have",
+        file: "constraint.c",
+        sound: "constraints_due(node, by_ns, now) + used_ns > ",
+        broken: "used_ns > ",
+        configuration: "constraints",
+        says: "more is promised",
+    },
+    Defect {
+        name: "a second chance is used up and nobody is told",
+        file: "briefly_blocked.c",
+        sound: "\tbrief_spend(edge, now);\n\treturn true;\n",
+        broken: "\tbrief_spend(edge, now);\n\treturn false;\n",
+        configuration: "two_briefly_blocked",
+        says: "servable_counted",
     },
 ];
 
@@ -158,15 +209,16 @@ fn spoiled(defect: &Defect, number: usize) -> PathBuf {
             std::fs::copy(file.path(), to.join(file.file_name())).expect("the engine is copied");
         }
     }
-    let text = std::fs::read_to_string(to.join("graph.c")).expect("graph.c is text");
+    let text = std::fs::read_to_string(to.join(defect.file)).expect("the engine is text");
     assert_eq!(
         text.matches(defect.sound).count(),
         1,
-        "graph.c has changed: defect \"{}\" replaces\n{}\nwhich must be there once",
+        "{} has changed: defect \"{}\" replaces\n{}\nwhich must be there once",
+        defect.file,
         defect.name,
         defect.sound
     );
-    std::fs::write(to.join("graph.c"), text.replace(defect.sound, defect.broken))
+    std::fs::write(to.join(defect.file), text.replace(defect.sound, defect.broken))
         .expect("the defect is written");
     to
 }
