@@ -596,6 +596,21 @@ fn reservation_rule_13_a_budget_follows_what_was_stolen() {
     w.rest();
     w.run(60 * MS);
     assert_eq!(w.remaining(a.edge), 5 * MS as i64);
+    // one that waits for the end of its period with something left (rule 5) has no more than who has used it up
+    let (mut w, top) = World::one("reservation", paid("wall", "0", "0"));
+    let a = w.task(top, "a", short(4, 8, 20));
+    w.wake(a.task);
+    w.run(MS);
+    w.sleep(a.task);
+    w.run(9 * MS);
+    w.wake(a.task);
+    assert_eq!((w.remaining(a.edge), w.spent(a.edge)), (3 * MS as i64, true));
+    w.graph.node_set(top, paid("wall", "0.5", "0"), w.now).unwrap();
+    w.graph.set(a.edge, budget(4 * MS, 20 * MS), w.now).unwrap();
+    w.rest();
+    assert_eq!((w.remaining(a.edge), w.spent(a.edge), w.edge(a).forgiven_ns), (0, true, 3 * MS));
+    w.run(20 * MS);
+    assert_eq!(w.remaining(a.edge), 4 * MS as i64);
     // what it does not go with
     let mut soft = paid("wall", "0.5", "0");
     soft[1] = 1;
