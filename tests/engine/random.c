@@ -2,12 +2,13 @@
 /*
  * Random testing of the engine: random machines, graphs, tasks and operations, the checker after every one of them.
  *
- *   random [-n OPERATIONS] [-s SEED] [-v]
+ *   random [-n OPERATIONS] [-s SEED] [-v] [-w]
  *
  * A machine has 1 to 4 (sometimes 17) CPUs and up to 64 nodes of random policies, many with several parents. The test
  * plays the port: CPUs that were kicked decide some operations later, what they ran is returned later still, tasks
  * block, wake, come, go, move, change parameters and affinity, CPUs go offline, time passes. A machine lives for some
- * thousand operations. Prints the seed; the same seed replays the same run.
+ * thousand operations. Prints the seed; the same seed replays the same run. -w draws times of any size, up to days: most
+ * of a run is then far from what plans are, and finds what they do not.
  */
 #define TIERCE_NODES 1024u /* small enough for states to be copied */
 #define TIERCE_EDGES 2048u
@@ -22,6 +23,7 @@
 static u64 now, operations, checked_at_rest, attached, refused, accepted, yields, by_error[64], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
 static u64 kicked; /* CPUs whose decision is due */
+static bool wide;  /* -w: parameters, times and deadlines are anything that is allowed */
 
 static void __attribute__((noreturn)) fail(const char *what, const char *why)
 {
@@ -53,7 +55,7 @@ static void after(const char *what)
 }
 
 /* A parameter that nothing else is known of: half of the time its preset, or one between its bounds, small ones as often as
- * large ones; times of at most 10 ms, which is what happens here between two operations. */
+ * large ones; times of at most 10 ms, which is what happens here between two operations, unless they are to be of any size. */
 static u64 any_value(u64 least, u64 most, u64 preset)
 {
 	u64 value = (u64)below(0xffffffff) << 32;
@@ -66,7 +68,7 @@ static u64 any_value(u64 least, u64 most, u64 preset)
 }
 
 #define V(name, kind, least, most, preset, meaning) \
-	S.stage[i++] = any_value(least, ANY_##kind && most > 10000000 ? 10000000 : most, preset);
+	S.stage[i++] = any_value(least, ANY_##kind && most > 10000000 && !wide ? 10000000 : most, preset);
 enum { ANY_TIME = 1, ANY_DURATION_OF = 1, ANY_COUNT = 0, ANY_RATIO = 0, ANY_CHOICE = 0 };
 static void stage_any(u32 kind, bool of_node)
 {
@@ -90,6 +92,10 @@ static void stage_edge(u32 kind)
 {
 	u64 period = 20000 + below(10000000);
 	memset(S.stage, 0, sizeof S.stage);
+	if (wide && below(2)) {
+		stage_any(kind, false);
+		return;
+	}
 	switch (kind) {
 	case TIERCE_fixed_priority: S.stage[0] = below(4); break;
 	case TIERCE_edf: S.stage[0] = below(2) ? below(10000000) : 0; break;
@@ -123,6 +129,10 @@ static void stage_edge(u32 kind)
 static void stage_node(u32 kind)
 {
 	memset(S.stage, 0, sizeof S.stage);
+	if (wide && below(2)) {
+		stage_any(kind, true);
+		return;
+	}
 	switch (kind) {
 	case TIERCE_reservation:
 		S.stage[0] = below(2);
@@ -234,9 +244,10 @@ static void machine_new(void)
 static void task_new(void)
 {
 	u32 id, parents;
-	u64 allowed = below(4) ? ~0ull : roll() | 1ull << below(cpus);
+	u64 allowed = 1ull << below(cpus);
 	if (tasks == TASKS)
 		return;
+	allowed = below(4) ? ~0ull : roll() | allowed;
 	memset(S.stage, 0, sizeof S.stage);
 	id = graph_node_new(TIERCE_TASK, 0, allowed);
 	for (parents = below(3) ? 1 : 1 + below(3); parents > 0; parents--)
@@ -394,6 +405,8 @@ static void step(void)
 	case 8:
 		if (!below(500))
 			now += roll() % (1ull << 42);
+		if (wide && !below(16))
+			now += any_value(0, (1ull << 42) - 1, REQUIRED);
 		now += below(4) ? below(100000) : roll() % 20000000;
 		break;
 	case 9:
@@ -433,7 +446,8 @@ static void step(void)
 			after("node set");
 		} else if (tasks) {
 			u32 id = task[below(tasks)];
-			graph_announce(id, below(4) ? now + below(10000000) : TIERCE_NEVER, now);
+			u64 ahead_ns = wide && below(2) ? any_value(0, TIERCE_TIME_MAX, REQUIRED) : below(10000000);
+			graph_announce(id, below(4) ? now + ahead_ns : TIERCE_NEVER, now);
 			after("announce");
 		}
 		break;
@@ -465,12 +479,14 @@ int main(int argc, char **argv)
 	for (i = 1; i < (u64)argc; i++) {
 		if (!strcmp(argv[i], "-v"))
 			verbose = 1;
+		else if (!strcmp(argv[i], "-w"))
+			wide = true;
 		else if (!strcmp(argv[i], "-n") && i + 1 < (u64)argc)
 			wanted = strtoull(argv[++i], 0, 0);
 		else if (!strcmp(argv[i], "-s") && i + 1 < (u64)argc)
 			seed = strtoull(argv[++i], 0, 0);
 		else
-			return fprintf(stderr, "usage: random [-n OPERATIONS] [-s SEED] [-v]\n"), 2;
+			return fprintf(stderr, "usage: random [-n OPERATIONS] [-s SEED] [-v] [-w]\n"), 2;
 	}
 	printf("random: seed %llu, %llu operations\n", (unsigned long long)seed, (unsigned long long)wanted);
 	fflush(stdout);
