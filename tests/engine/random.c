@@ -7,7 +7,8 @@
  * A machine has 1 to 4 (sometimes 17) CPUs and up to 64 nodes of random policies, many with several parents. The test
  * plays the port: CPUs that were kicked decide some operations later, what they ran is returned later still, tasks
  * block, wake, come, go, move, change parameters and affinity, CPUs go offline, time passes. A machine lives for some
- * thousand operations. Prints the seed; the same seed replays the same run. -w draws times of any size, up to days: most
+ * thousand operations. Prints the seed; the same seed replays the same run. What breaks the engine is printed as the few
+ * operations that suffice for it, where replaying them does (shrink.h). -w draws times of any size, up to days: most
  * of a run is then far from what plans are, and finds what they do not.
  */
 #define TIERCE_NODES 1024u /* small enough for states to be copied */
@@ -16,6 +17,7 @@
 #define TIERCE_CPUS  64u
 #include "engine.h"
 #include "roll.h"
+#include "shrink.h"
 
 #define TASKS 96
 #define INNER 63
@@ -30,6 +32,8 @@ static void __attribute__((noreturn)) fail(const char *what, const char *why)
 	if (verbose)
 		dump();
 	printf("operation %llu, %s: %s (at %u)\n", (unsigned long long)operations, what, why, check_at);
+	fflush(stdout);
+	shrink(why);
 	exit(1);
 }
 
@@ -304,10 +308,12 @@ static void yields_twice(u32 cpu, u32 left, u64 stolen_ns)
 	u64 before = kicked;
 	memcpy(two, one, sizeof *two);
 	tierce_native.state = two;
+	tierce_native.record = NULL;
 	S.cpu[cpu].taken_ns += stolen_ns;
 	graph_yield(left ^ TIERCE_YIELDED, now);
 	graph_decide(cpu, TIERCE_NONE, now, 0);
 	tierce_native.state = one;
+	tierce_native.record = shrink_take;
 	kicked = before;
 	graph_decide(cpu, left, now, stolen_ns);
 	if (S.cpu[cpu].task != two->cpu[cpu].task || S.cpu[cpu].until_ns != two->cpu[cpu].until_ns ||
@@ -353,7 +359,7 @@ static void rest(void)
 		if (!busy)
 			return;
 	}
-	fail("rest", "the CPUs kick each other for ever");
+	fail("rest", shrink_for_ever);
 }
 
 /* A task asks for a time constraint, or ends the one it may have. */
@@ -492,6 +498,7 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	random_state = seed;
 	tierce_native.state = calloc(1, sizeof S);
+	tierce_native.record = shrink_take;
 	while (operations < wanted) {
 		machine_new();
 		machines++;

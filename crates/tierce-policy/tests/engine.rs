@@ -238,3 +238,13 @@ fn the_model_finds_seeded_defects() {
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
 }
+
+#[test]
+fn what_breaks_the_engine_is_shown_as_the_few_operations_that_suffice() {
+    let defect = DEFECTS.iter().find(|defect| defect.name == "the victim of a claim is not kicked").unwrap();
+    let program = build("random", "random_defect", &spoiled(defect, DEFECTS.len()), &[SANITIZERS]);
+    let (output, text) = run(&program, &["-n", "1000000", "-s", &seed()]);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    let count = text.lines().find_map(|line| line.strip_suffix(" operations suffice:")?.parse().ok());
+    assert!(count.is_some_and(|count: u32| (8..60).contains(&count)), "{text}");
+}
