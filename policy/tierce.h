@@ -74,7 +74,7 @@ enum tierce_message {
 	E(8, deadline_beyond_period, "the deadline is longer than the period") \
 	E(9, budget_beyond_deadline, "the budget is larger than the deadline") \
 	E(10, utilisation_above_one, "the budgets of the node's children add up to more than one CPU") \
-	E(11, still_in_use, "the node still has children or parents") \
+	E(11, still_in_use, "the node still has children or parents: it cannot go, nor change what it has chosen by name") \
 	E(12, parents_after_children, "every parent of a node is attached before its first child") \
 	E(13, parent_unattached, "the parent is not connected to a CPU") \
 	E(14, task_cannot_be_parent, "a task has no children") \
