@@ -27,8 +27,8 @@
  *   7. With order = "stride" the least tag (pass) is picked once the running child's quantum is used, ties to the lower edge
  *      id. Virtual time (the global pass) advances by time / the weight of those that want the CPU.
  *   8. stride: a child that stops wanting the CPU keeps what its tag is beyond virtual time or behind it, up to a quantum of
- *      its own CPU time either way, and comes back as far from it; a new one begins a quantum beyond. Of what a child gives
- *      up so the others are not ahead: virtual time is. A new weight keeps what it is away from it, in CPU time.
+ *      its own CPU time either way, and comes back as far from it; a new one begins a quantum beyond. What it gives up moves
+ *      virtual time on, so that the others are not ahead by it. A new weight keeps what it is away from it, in CPU time.
  *   9. With order = "lottery" one of those that want the CPU is drawn when it is to be given to one of them anew: when the
  *      running child's quantum is used or it stops wanting. Each has a chance proportional to its weight. The drawings are
  *      those of a generator and the node's seed: the same seed and the same history bring the same.
