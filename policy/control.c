@@ -220,19 +220,6 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	return id;
 }
 
-TIERCE_FN int graph_node_set(u32 node, u64 now)
-{
-	if (!node_exists(node) || node_at(node)->kind == TIERCE_TASK)
-		return TIERCE_E_no_such_node;
-	if (!stage_fits_node(node_at(node)->kind))
-		return TIERCE_E_parameter_out_of_range;
-	if (node_at(node)->children && !stage_keeps_choices(node))
-		return TIERCE_E_still_in_use;
-	node_params_take(node);
-	port_record(TIERCE_OP_node_set, node, 0, 0, now, TIERCE_OK, 0);
-	return TIERCE_OK;
-}
-
 TIERCE_FN int graph_node_free(u32 node)
 {
 	if (!node_exists(node))
@@ -570,6 +557,29 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 		deadline_follow(edge, now);
 	control_leave(domain, now, TIERCE_OP_set, edge, 0, 0, at, error);
 	return error;
+}
+
+TIERCE_FN int graph_node_set(u32 node, u64 now)
+{
+	u64 at = now;
+	u32 domain;
+	if (!node_exists(node) || node_at(node)->kind == TIERCE_TASK)
+		return TIERCE_E_no_such_node;
+	if (!stage_fits_node(node_at(node)->kind))
+		return TIERCE_E_parameter_out_of_range;
+	if (node_at(node)->children && !stage_keeps_choices(node))
+		return TIERCE_E_still_in_use;
+	domain = node_at(node)->domain;
+	if (domain == TIERCE_NODOMAIN) { /* nobody runs it yet */
+		node_params_take(node);
+		port_record(TIERCE_OP_node_set, node, 0, 0, now, TIERCE_OK, 0);
+		return TIERCE_OK;
+	}
+	now = control_enter(domain, now);
+	node_params_take(node);
+	node_reordered(node, now);
+	control_leave(domain, now, TIERCE_OP_node_set, node, 0, 0, at, TIERCE_OK);
+	return TIERCE_OK;
 }
 
 /* Take a WAITING or READY edge out. */

@@ -318,3 +318,24 @@ fn who_yields_goes_behind_its_equals_alone() {
     w.yields(leaves[0].task);
     assert_eq!([w.runs(0), w.runs(1)], ["c", "b"]);
 }
+
+#[test]
+fn parameters_of_a_node_count_at_once() {
+    for cpus in [1, 2] {
+        let mut w = World::new(cpus);
+        let node = w.node("fair", [3 * MS, 0, 0, 0]);
+        (0..cpus).for_each(|cpu| w.graph.root(cpu, node, 0).unwrap());
+        let heavy: Vec<_> = (0..cpus).map(|i| w.task(node, &format!("{i}"), weight(10_000, 0))).collect();
+        let light = w.task(node, "light", weight(1, 0));
+        w.wake_all(&heavy);
+        w.wake(light.task);
+        // the light one has had its quantum, and waits for long; what runs has used its own, and goes on
+        w.run(12 * MS);
+        assert_eq!(w.edge(light).state, 1);
+        let armed = |w: &World| (0..cpus).map(|cpu| w.graph.cpu(cpu).armed_ns).max().unwrap();
+        assert_eq!(armed(&w), 15 * MS);
+        w.graph.node_set(node, [MS, 0, 0, 0], w.now).unwrap();
+        w.rest();
+        assert_eq!(armed(&w), 13 * MS);
+    }
+}
