@@ -180,6 +180,7 @@ static inline u32 briefly_blocked_check(u32 edge, u32 rest)
 
 #define briefly_blocked_init	   nothing_init
 #define briefly_blocked_grant	   nothing_grant
+#define briefly_blocked_first nothing_first
 #define briefly_blocked_lose	   nothing_lose
 #define briefly_blocked_event	   nothing_event
 #define briefly_blocked_announce   nothing_announce

@@ -231,6 +231,7 @@ static inline void constraint_event(u32 edge, u64 now)
 #define constraint_revoke   round_robin_revoke
 #define constraint_until    round_robin_until
 #define constraint_set(edge, now) TIERCE_OK /* no parameters */
+#define constraint_first nothing_first
 #define constraint_lose	    nothing_lose
 #define constraint_announce nothing_announce
 #define constraint_deadline nothing_deadline

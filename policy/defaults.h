@@ -6,6 +6,7 @@
 
 #define nothing_init(node)		       TIERCE_OK
 #define nothing_detach(edge)		       ((void)0)
+#define nothing_first(node, first, cpu, now)   first
 #define nothing_grant(edge, now)	       ((void)0)
 #define nothing_charge(edge, ran_ns, now)      false
 #define nothing_lose(edge, stolen_ns)	       false

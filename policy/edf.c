@@ -122,6 +122,7 @@ TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 #define edf_grant  nothing_grant
 #define edf_charge nothing_charge
 #define edf_until  nothing_until
+#define edf_first nothing_first
 #define edf_lose nothing_lose
 #define edf_event  nothing_event
 #define edf_tell nothing_tell

@@ -15,7 +15,8 @@
  *   2. Within its quantum the running child is replaced only by one with warp whose (tag - warp) is smaller than the running
  *      child's was when the quantum began.
  *   3. A waking child's tag is lifted to the node's virtual time, which is the smallest tag of those that want the CPU and
- *      never falls; when nobody wants it, it is the largest tag ever reached.
+ *      never falls; when nobody wants it, it is the largest tag ever reached. On several CPUs tags are looked at as if all
+ *      that run were charged at that moment, and who may run on some of them only does not hold it back while it waits.
  *   4. A child that lost the CPU without blocking keeps its tag and the rest of its quantum. Quanta of a child alone
  *      follow each other without a gap: a newcomer waits for the rest of the one under way.
  *   5. With order = "eevdf" virtual time advances by time / the weight of all children that count, and a child is eligible
@@ -39,9 +40,11 @@
  *      anew. Of a child alone the end is found when another comes.
  *   12. The warp comes back when the time `unwarp` has passed since, whether or not the child slept or ran meanwhile; where
  *      that is 0, when it wakes next.
- *   13. With order = "surplus" start tags order as ever, but where several CPUs run children at a time a child's weight counts
- *      for one CPU at most: who has more than a CPU's part of all weights counts as if it had what is left of them for each of
- *      the CPUs that are left.
+ *   13. With order = "surplus", where several CPUs run children at a time, a child's weight counts for one CPU at most: who has
+ *      more than a CPU's part of all weights counts as if it had what is left of them for each of the CPUs that are left.
+ *   14. surplus: once the running child's quantum is used, the one with the least surplus is picked, of it and the 16 with the
+ *      least tags that wait: of what it has had beyond virtual time, weight * (tag - virtual time), the weight as far as it
+ *      counts. Ties as in rule 1, which on one CPU says the same.
  * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
@@ -107,23 +110,41 @@ static inline u64 fair_virtual(u64 inverse, u64 ns, u64 fraction, bool rest)
 
 static inline bool fair_is_several(const node_t *node)
 {
-	return TIERCE_CPUS > 1 && node->row && node->param[FAIR_ORDER] == FAIR_SURPLUS;
+	return TIERCE_CPUS > 1 && node->row;
+}
+static inline bool fair_is_surplus(const node_t *node)
+{
+	return fair_is_several(node) && node->param[FAIR_ORDER] == FAIR_SURPLUS;
 }
 
 /* A child of that weight begins to want the CPU, or (minus its weight) no longer does. */
 static inline void fair_counts(u32 node, u64 weight)
 {
-	if (fair_is_several(node_at(node)))
+	if (fair_is_surplus(node_at(node)))
 		node_at(node)->share.weight += weight;
 }
 
-/* 2^32 / the weight of a child that runs, as far as it counts: not beyond what a CPU is worth. Who has more than that has a CPU,
- * and what is left of all weights is for the CPUs that are left. One step nearer to that per charge: from below it leads above,
- * from there down. */
-static inline u64 fair_cut(u32 edge)
+/* Its weight as far as it counts, 2^-16: not beyond what a CPU is worth. */
+static inline u64 fair_weight(u32 edge)
+{
+	u64 weight = edge_at(edge)->param[FAIR_WEIGHT] << FAIR_WORTH, worth = parent_of(edge)->share.worth;
+	return worth && weight > worth ? worth : weight;
+}
+/* 2^32 / that. */
+static inline u64 fair_inverse(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	node_t *n = node_at(x->parent);
+	u64 worth = parent_of(edge)->share.worth;
+	if (!fair_is_surplus(parent_of(edge)) || !worth || x->param[FAIR_WEIGHT] << FAIR_WORTH <= worth)
+		return x->fair.inverse;
+	return (1ull << (32 + FAIR_WORTH)) / worth;
+}
+
+/* What a CPU is worth: who has more than that has a CPU, and what is left of all weights is for the CPUs that are left. One step
+ * nearer to that per charge: from below it leads above, from there down. */
+static inline void fair_appraise(u32 node)
+{
+	node_t *n = node_at(node);
 	u64 rest = n->share.weight;
 	u32 cpu, cpus = ZERO;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
@@ -135,9 +156,6 @@ static inline u64 fair_cut(u32 edge)
 			cpus++;
 	}
 	n->share.worth = cpus ? (rest << FAIR_WORTH) / cpus : n->share.weight << FAIR_WORTH;
-	if (x->param[FAIR_WEIGHT] << FAIR_WORTH <= n->share.worth)
-		return x->fair.inverse;
-	return (1ull << (32 + FAIR_WORTH)) / n->share.worth;
 }
 
 TIERCE_FN int fair_init(u32 node)
@@ -206,7 +224,7 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 order = parent_of(edge)->param[FAIR_ORDER], was = x->param[FAIR_WEIGHT];
-	if (is_by_clock(parent_of(edge)) && AT(S.stage, FAIR_WARP))
+	if (order != FAIR_START_TAG && AT(S.stage, FAIR_WARP))
 		return TIERCE_E_warp_needs_start_tags;
 	if (!AT(S.stage, FAIR_WARP) && AT(S.stage, FAIR_WARP_LIMIT))
 		return TIERCE_E_limit_needs_warp;
@@ -265,10 +283,84 @@ static inline u64 fair_clock(node_t *node, u64 tag)
 	return least > node->clock ? least : node->clock;
 }
 
+/* The smallest tag of the children that several CPUs run, as if all of them were charged now. */
+TIERCE_FN u64 fair_least_tag(u32 row, u64 now)
+{
+	u64 least = TIERCE_NEVER, tag, ran_ns;
+	u32 cpu, running;
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+		running = AT(row_at(row)->running, cpu);
+		if (!running)
+			continue;
+		ran_ns = uncharged_shared_ns(running, now);
+		tag = fair_tag(running, fair_inverse(running), ran_ns);
+		if (tag < least)
+			least = tag;
+	}
+	return least;
+}
+/* The virtual time of their node then. Children that may run on some CPUs only do not hold it back while they wait. */
+static inline u64 fair_clock_now(u32 node, u64 now)
+{
+	node_t *n = node_at(node);
+	u64 least = fair_least_tag(n->row, now);
+	if (n->order && edge_at(n->order)->fair.tag < least)
+		least = edge_at(n->order)->fair.tag;
+	if (least == TIERCE_NEVER)
+		least = n->servable ? 0 : n->tail;
+	return least > n->clock ? least : n->clock;
+}
+
 static inline bool fair_earlier(u32 a, u32 b)
 {
 	u64 x = fair_key(a), y = fair_key(b);
 	return x < y || (x == y && a < b);
+}
+
+/* What it has had beyond what it was owed, when virtual time is `clock`: 2^-14 ns; all beyond 34 s per unit of weight are alike. */
+static inline s64 fair_surplus(u32 edge, u64 clock)
+{
+	s64 ahead = (s64)(edge_at(edge)->fair.tag - clock), most = 1ll << 45;
+	ahead = ahead > most ? most : ahead < -most ? -most : ahead;
+	return ahead * (s64)(fair_weight(edge) >> 12);
+}
+static inline bool fair_has_less(u32 a, u32 b, u64 clock)
+{
+	s64 x = fair_surplus(a, clock), y = fair_surplus(b, clock);
+	return x < y || (x == y && fair_earlier(a, b));
+}
+
+/* Of the first children that wait and that the CPU may run, the one with the least surplus. Who is at virtual time has none, nor has
+ * anybody less. */
+TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
+{
+	u32 order = node_at(node)->order, local = AT(row_at(node_at(node)->row)->order, cpu);
+	u32 found = order ? order : local, known = ZERO + !!order, seen, i;
+	AT(S.known, 0) = order;
+	AT(S.known, known) = local;
+	known += !!local;
+	for (seen = ZERO; seen < TIERCE_SEEN && known && fair_surplus(found, clock) > 0 && CAN_LOOP; seen++) {
+		u32 at = ZERO, x;
+		for (i = ZERO; i < known && CAN_LOOP; i++)
+			if (link_before(AT(S.known, i), AT(S.known, at)))
+				at = i;
+		x = AT(S.known, at);
+		if (fair_has_less(x, found, clock))
+			found = x;
+		AT(S.known, at) = link_at(x)->left;
+		if (!link_at(x)->left)
+			AT(S.known, at) = AT(S.known, --known);
+		else if (link_at(x)->right)
+			AT(S.known, known++) = link_at(x)->right;
+	}
+	return found;
+}
+static inline u32 fair_first(u32 node, u32 first, u32 cpu, u64 now)
+{
+	u32 running = AT(row_at(node_at(node)->row)->running, cpu);
+	if (!fair_is_surplus(node_at(node)) || (running && edge_at(running)->fair.quantum_ns > 0))
+		return first;
+	return fair_choose(node, cpu, fair_clock_now(node, now));
 }
 
 static inline void fair_quantum_begin(u32 edge)
@@ -283,6 +375,8 @@ TIERCE_FN int fair_is_behind(u32 edge)
 {
 	u32 node = edge_at(edge)->parent, row = node_at(node)->row, first = node_at(node)->order;
 	u32 local = row ? AT(row_at(row)->order, edge_at(edge)->on_cpu) : TIERCE_NONE;
+	if (fair_is_surplus(node_at(node)))
+		return true; /* or the last charge would have begun its quantum */
 	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
 }
 
@@ -339,7 +433,9 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 		return;
 	}
 	if (why != TIERCE_RESTORED) {
-		if (node->running)
+		if (fair_is_several(node))
+			node->clock = fair_clock_now(x->parent, now);
+		else if (node->running)
 			fair_meets(node, node->running, uncharged_ns(x->parent, now));
 		else if (!node->servable && node->clock < node->tail)
 			node->clock = node->tail;
@@ -374,6 +470,8 @@ static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
 	if (is_by_clock(node_at(node)))
 		return eevdf_pick(node, first, running);
+	if (fair_is_surplus(node_at(node)))
+		return first; /* or the charge would have begun its next quantum */
 	return fair_earlier(first, running) ? first : running;
 }
 
@@ -397,7 +495,7 @@ static inline void fair_revoke(u32 edge, u32 why, u64 now)
 
 /* A child whose quantum is used and who is not behind begins the next one. One that is behind goes on for as long as the
  * CPU needs to decide anew. */
-static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns)
+static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns, bool several)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
@@ -410,7 +508,8 @@ static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns)
 	x->fair.fraction = fair_virtual(inverse, ran_ns, x->fair.fraction, true);
 	if (tag > node->tail)
 		node->tail = tag;
-	node->clock = fair_clock(node, tag);
+	if (!several)
+		node->clock = fair_clock(node, tag);
 
 	if (x->fair.quantum_ns > (s64)ran_ns)
 		x->fair.quantum_ns -= (s64)ran_ns;
@@ -419,10 +518,24 @@ static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns)
 	else
 		fair_quantum_next(x, tag, inverse, node->param[FAIR_QUANTUM], ran_ns);
 }
-/* The same where its weight may count for less, as a call. */
-TIERCE_FN int fair_advance_cut(u32 edge, u64 ran_ns)
+/* The same where several CPUs run children, as a call. */
+TIERCE_FN int fair_advance_several(u32 edge, u64 ran_ns, u64 now)
 {
-	fair_advance(edge, fair_cut(edge), ran_ns);
+	edge_t *x = edge_at(edge);
+	u32 first;
+	u64 clock;
+	if (!fair_is_surplus(node_at(x->parent))) {
+		fair_advance(edge, x->fair.inverse, ran_ns, true);
+		return 0;
+	}
+	fair_appraise(x->parent);
+	fair_advance(edge, fair_inverse(edge), ran_ns, true);
+	if (x->fair.quantum_ns > 0)
+		return 0;
+	clock = fair_clock_now(x->parent, now);
+	first = fair_choose(x->parent, x->on_cpu, clock);
+	if (!first || fair_has_less(edge, first, clock))
+		fair_quantum_begin(edge);
 	return 0;
 }
 
@@ -436,9 +549,9 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 		return false;
 	}
 	if (fair_is_several(node))
-		fair_advance_cut(edge, ran_ns);
+		fair_advance_several(edge, ran_ns, now);
 	else
-		fair_advance(edge, x->fair.inverse, ran_ns);
+		fair_advance(edge, x->fair.inverse, ran_ns, false);
 	if (x->flags & EDGE_VARIANT)
 		fair_limit(edge, ran_ns, now);
 	return false;
@@ -503,7 +616,7 @@ static inline u32 fair_check_node(u32 node)
 		if (!is_child_of(edge, node))
 			continue;
 		if (by_tags) {
-			weight += fair_is_several(n) && x->state != TIERCE_WAITING ? x->param[FAIR_WEIGHT] : 0;
+			weight += fair_is_surplus(n) && x->state != TIERCE_WAITING ? x->param[FAIR_WEIGHT] : 0;
 			continue;
 		}
 		weight += x->fair.counted;

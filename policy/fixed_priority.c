@@ -75,6 +75,7 @@ static inline void fixed_priority_revoke(u32 edge, u32 why, u64 now)
 #define fixed_priority_grant	nothing_grant
 #define fixed_priority_charge	nothing_charge
 #define fixed_priority_until	nothing_until
+#define fixed_priority_first nothing_first
 #define fixed_priority_lose nothing_lose
 #define fixed_priority_event	nothing_event
 #define fixed_priority_announce nothing_announce

@@ -184,6 +184,15 @@ TIERCE_FN int edge_leaves(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
+/* Which of the children that wait a CPU takes, where several come to the node. */
+TIERCE_FN u32 node_takes(u32 node, u32 first, u32 cpu, u64 now)
+{
+	u32 edge = first;
+#define CALL(prefix) edge = prefix##_first(node, first, cpu, now)
+	DISPATCH(node_at(node)->kind);
+#undef CALL
+	return edge;
+}
 TIERCE_FN int edge_owes(u32 edge, u64 ran_ns, u64 now)
 {
 	return policy_charge(edge, ran_ns, now);
@@ -404,29 +413,6 @@ static inline s32 head_room(u32 head, u32 cpu)
 	return room;
 }
 
-/* The least of the order's members near `first` that ran on this CPU last, or `first`: of the members nearest to the top, in
- * 32 steps from link to link. */
-TIERCE_FN u32 order_near(u32 node, u32 first, u32 cpu)
-{
-	u64 most = link_at(first)->key + node_at(node)->near;
-	u32 x = node_at(node)->order, from = TIERCE_NONE, found = TIERCE_NONE, step, next;
-	if (edge_at(first)->on_cpu == cpu)
-		return first;
-	for (step = ZERO; x && step < 32 && CAN_LOOP; step++) {
-		next = TIERCE_NONE;
-		if (!from && link_at(x)->key <= most) {
-			if (edge_at(x)->on_cpu == cpu && (!found || link_before(x, found)))
-				found = x;
-			next = link_at(x)->left;
-		} else if (from && from == link_at(x)->left) {
-			next = link_at(x)->right;
-		}
-		from = next ? TIERCE_NONE : x;
-		x = next ? next : link_at(x)->up;
-	}
-	return found ? found : first;
-}
-
 /* First READY child that `cpu` may run. */
 static inline u32 node_first(u32 node, u32 cpu, u64 now)
 {
@@ -438,7 +424,7 @@ static inline u32 node_first(u32 node, u32 cpu, u64 now)
 		first |= local;
 	else if (policy_before(local, first, now))
 		first = local;
-	return SEVERAL_CPUS && first && node_at(node)->near ? order_near(node, first, cpu) : first;
+	return SEVERAL_CPUS && first ? node_takes(node, first, cpu, now) : first;
 }
 
 static inline bool head_has_child(u32 head, u32 cpu)
@@ -552,15 +538,18 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 /* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
 TIERCE_FN int head_preempt(u32 head, u64 now)
 {
-	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, cpu, running;
+	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, cpu, running, local;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
 		running = AT(row_at(row)->running, cpu);
 		if (!running || AT(row_at(row)->hold, cpu) != TIERCE_HOLD_EDGE)
 			continue;
-		if (running_yields(head, AT(row_at(row)->order, cpu), running, cpu, now))
+		local = AT(row_at(row)->order, cpu);
+		if (running_yields(head, local, running, cpu, now))
 			kick(cpu);
 		if (!first || policy_pick(head, first, running, now) == running)
 			continue;
+		if (local && policy_before(local, first, now))
+			continue; /* it would look at that one only */
 		if (victim == TIERCE_CPUS || policy_before(AT(row_at(row)->running, victim), running, now))
 			victim = cpu;
 	}
@@ -1673,6 +1662,8 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, 0);
+	if (SHARED_ROWS)
+		path_lock(cpu); /* others look, see uncharged_shared_ns */
 	cpu_at(cpu)->outside = begins;
 	cpu_compare(cpu, now, 1);
 	port_record(TIERCE_OP_outside, cpu, begins, 0, at, 0, cpu_at(cpu)->drained);

@@ -686,6 +686,7 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 
 #define reservation_init     nothing_init
 #define reservation_grant    nothing_grant
+#define reservation_first nothing_first
 #define reservation_announce nothing_announce
 #define reservation_deadline nothing_deadline
 #define reservation_tell nothing_tell

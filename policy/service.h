@@ -133,12 +133,29 @@ static inline u64 taken_since(u32 cpu, u64 now)
 	return c->told_ns - c->paid_ns;
 }
 
-/* How long the running child of a node in a CPU's own tree has run beyond what it is charged for. */
+/* How long a child of a shared node has run beyond what it is charged for. Of a CPU whose path leads through a shared node all
+ * this changes under the shared lock only, but for what is stolen there: what others see of that meanwhile is an input. */
+static inline u64 uncharged_shared_ns(u32 edge, u64 now)
+{
+	u32 cpu = edge_at(edge)->on_cpu;
+	cpu_t *c = cpu_at(cpu);
+	u64 elapsed = now - c->charged_ns, stolen;
+	if ((edge_at(edge)->flags & EDGE_LEFT) || c->outside || now <= c->charged_ns)
+		return 0;
+	stolen = c->taken_ns - c->paid_ns;
+	if (stolen)
+		port_record(TIERCE_OP_seen, cpu, 0, stolen, now, 0, 0);
+	return elapsed > stolen ? elapsed - stolen : 0;
+}
+
+/* How long the running child of a node that runs one at a time has run beyond what it is charged for. */
 static inline u64 uncharged_ns(u32 node, u64 now)
 {
 	u32 cpu = node_at(node)->domain;
 	u64 elapsed, stolen;
-	if (cpu >= TIERCE_CPUS || cpu_at(cpu)->outside || now <= cpu_at(cpu)->charged_ns)
+	if (TIERCE_CPUS > 1 && cpu == TIERCE_SHARED)
+		return uncharged_shared_ns(node_at(node)->running, now);
+	if (cpu_at(cpu)->outside || now <= cpu_at(cpu)->charged_ns)
 		return 0;
 	elapsed = now - cpu_at(cpu)->charged_ns;
 	stolen = taken_since(cpu, now);

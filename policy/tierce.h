@@ -24,6 +24,7 @@
 #define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
 #define TIERCE_EVENTS_MAX 64			/* events handled by one entry */
 #define TIERCE_CONSTRAINTS 8			/* active time constraints of a node */
+#define TIERCE_SEEN	  16			/* children of an order that are looked at where its first is not the answer */
 #define TIERCE_YIELDED	  (1u << 31)		/* to graph_decide, beside the task: it gave way, it did not block */
 #define TIERCE_TIME_MAX	  (1ull << 60)		/* about 36 years */
 #define TIERCE_PERIOD_MAX 3600000000000ull	/* one hour: budgets, periods, quanta */
@@ -306,6 +307,7 @@ struct tierce {
 	struct tierce_link link[2 * TIERCE_EDGES]; /* order: link = edge id; events: link = TIERCE_EDGES + edge id */
 	struct tierce_row row[TIERCE_ROWS];
 	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
+	u32 known[TIERCE_SEEN + 2];    /* while an order is looked through: who comes next; under the shared lock */
 	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
 	u32 spare_nodes, spare_edges, spare_rows;
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
@@ -372,7 +374,8 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 
 /* Every entry and control operation ends with port_record(op, a, b, value, now, result, drained) while it still holds its
  * locks. Calling the same operations with the same arguments in the recorded order on another build gives the same
- * results, bit for bit. `drained`: what the entry took from its CPU's inbox; the one input that others set unlocked. */
+ * results, bit for bit. `drained`: what the entry took from its CPU's inbox, which others set unlocked. `seen`: what it found
+ * stolen on another CPU. */
 #define TIERCE_OP_LIST(O) \
 	O(1, init, "cpus", "", "", "") \
 	O(2, request, "task", "why", "", "") \
@@ -395,7 +398,8 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 	O(19, online, "cpu", "online", "", "error") \
 	O(20, taken, "cpu", "", "stolen_ns", "") \
 	O(21, yield, "task", "", "", "") \
-	O(22, tell, "task", "kind", "", "error")
+	O(22, tell, "task", "kind", "", "error") \
+	O(23, seen, "cpu", "", "stolen_ns", "")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -416,6 +420,9 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   void NAME_detach(edge)             leave nothing behind
  *   void NAME_request(edge, why, now)  WAITING -> READY: into the order, unless spent
  *   void NAME_release(edge, why, now)  READY -> WAITING: out of the order
+ *   u32  NAME_first(node, first, cpu, now)
+ *                                      of a node that several CPUs reach: which of the READY edges that `cpu` may run it takes;
+ *                                      `first` is the first of the order
  *   u32  NAME_pick(node, first, running, now)
  *                                      pure: which of `first` (the first READY edge this CPU may run) and `running`
  *                                      (this CPU's granted edge) should have the CPU

@@ -188,6 +188,34 @@ static inline bool time_sharing_before(u32 a, u32 b, u64 now)
 	return edge_at(a)->levels.key < edge_at(b)->levels.key;
 }
 
+/* Rule 6: the least of the order's members near `first` that ran on this CPU last, or `first`: of the members nearest to the top,
+ * in 32 steps from link to link. */
+TIERCE_FN u32 time_sharing_near(u32 node, u32 first, u32 cpu)
+{
+	u64 most = link_at(first)->key + node_at(node)->near;
+	u32 x = node_at(node)->order, from = TIERCE_NONE, found = TIERCE_NONE, step, next;
+	if (edge_at(first)->on_cpu == cpu)
+		return first;
+	for (step = ZERO; x && step < 32 && CAN_LOOP; step++) {
+		next = TIERCE_NONE;
+		if (!from && link_at(x)->key <= most) {
+			if (edge_at(x)->on_cpu == cpu && (!found || link_before(x, found)))
+				found = x;
+			next = link_at(x)->left;
+		} else if (from && from == link_at(x)->left) {
+			next = link_at(x)->right;
+		}
+		from = next ? TIERCE_NONE : x;
+		x = next ? next : link_at(x)->up;
+	}
+	return found ? found : first;
+}
+
+static inline u32 time_sharing_first(u32 node, u32 first, u32 cpu, u64 now)
+{
+	return node_at(node)->near ? time_sharing_near(node, first, cpu) : first;
+}
+
 static inline u32 time_sharing_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	u64 a = edge_at(first)->levels.key, b = edge_at(running)->levels.key;

@@ -37,7 +37,7 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         let mut fault = |rule, message, value| {
             faults.push(Fault::new(rule, edge.spot, message).value(show_time(value)));
         };
-        if warp > 0 && !matches!(order(plan, edge.parent), "start-tag" | "surplus") {
+        if warp > 0 && order(plan, edge.parent) != "start-tag" {
             let message = format!("`{name}` does not order by start tags: nothing is warped");
             fault("warp_needs_start_tags", message, warp);
         }

@@ -97,6 +97,7 @@ impl fmt::Debug for Broken {
 
 /// `taken` of enum tierce_op: an input of the entry that follows it.
 const OP_TAKEN: u32 = 20;
+const OP_SEEN: u32 = 23;
 
 /// A replayed operation that did not do what was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -324,8 +325,9 @@ impl Graph {
     /// was replayed; the difference is reported with what this build got.
     pub fn replay(&mut self, entry: &Entry) -> Result<(), Difference> {
         let Entry { now_ns: now, value, a, b, .. } = *entry;
-        if entry.op == OP_TAKEN {
-            self.taken(a, value);
+        if (entry.op == OP_TAKEN || entry.op == OP_SEEN) && a < self.cpus {
+            let cpu = self.cpu_mut(a);
+            cpu.taken_ns = value + if entry.op == OP_TAKEN { cpu.told_ns } else { cpu.paid_ns };
             return Ok(());
         }
         let own = self.entries.take();
@@ -360,7 +362,7 @@ impl Graph {
         });
         self.drain = None;
         let mut got = self.take_entries();
-        got.retain(|entry| entry.op != OP_TAKEN);
+        got.retain(|entry| entry.op != OP_TAKEN && entry.op != OP_SEEN);
         self.entries = own;
         match got.as_slice() {
             [one] if one == entry => Ok(()),
@@ -371,9 +373,13 @@ impl Graph {
     /// So much was stolen from `cpu` since its last entry, or is before the next: what a port finds out between entries.
     pub fn taken(&mut self, cpu: u32, stolen_ns: u64) {
         if cpu < self.cpus {
-            // SAFETY: as in `cpu`, and nobody else looks.
-            unsafe { (*(self.state.add(self.cpu_at) as *mut Cpu).add(cpu as usize)).taken_ns += stolen_ns }
+            self.cpu_mut(cpu).taken_ns += stolen_ns;
         }
+    }
+
+    fn cpu_mut(&mut self, cpu: u32) -> &mut Cpu {
+        // SAFETY: as in `cpu`, and nobody else looks.
+        unsafe { &mut *(self.state.add(self.cpu_at) as *mut Cpu).add(cpu as usize) }
     }
 
     /// The state of a CPU in words: what it runs and through which edges. Empty when there is no such CPU.

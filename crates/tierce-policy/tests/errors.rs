@@ -518,11 +518,13 @@ fn several_cpus_in_order() {
 
 #[test]
 fn warp_needs_start_tags() {
-    let (mut w, top) = World::one("fair", [MS, 1, 0, 0]);
-    let a = task(&mut w, u64::MAX);
-    refused(&mut w, "warp_needs_start_tags", |g| g.attach(top, a, weight(100, MS), 0, false, 0));
-    let a = w.task(top, "a", weight(100, 0));
-    refused(&mut w, "warp_needs_start_tags", |g| g.set(a.edge, weight(100, MS), 0));
+    for order in 1..=4 {
+        let (mut w, top) = World::one("fair", [MS, order, 0, 0]);
+        let a = task(&mut w, u64::MAX);
+        refused(&mut w, "warp_needs_start_tags", |g| g.attach(top, a, weight(100, MS), 0, false, 0));
+        let a = w.task(top, "a", weight(100, 0));
+        refused(&mut w, "warp_needs_start_tags", |g| g.set(a.edge, weight(100, MS), 0));
+    }
 }
 
 #[test]

@@ -621,6 +621,75 @@ fn fair_shares_of_several_cpus_forget() {
     }
 }
 
+/// Whoever is given a CPU by surplus has the least of all that wait, by another computation than the policy's.
+#[test]
+fn fair_gives_cpus_to_the_least_surplus() {
+    let (mut given, mut by_tags) = (0, 0);
+    for seed in 540..570 {
+        let cpus = 2 + seed as u32 % 3;
+        let mut life = Life::new(cpus, seed);
+        let fair = life.node("fair", [MS, SURPLUS, 0, 0]);
+        (0..cpus).for_each(|cpu| life.graph.root(cpu, fair, 0).unwrap());
+        // so many, and so much alike, that hardly ever one asks for more than a CPU; and at most 16 wait
+        let mut child = |_| {
+            let of = life.dice.within(10, 40);
+            life.task(fair, weight(of, 0))
+        };
+        let children: Vec<_> = (0..16).map(&mut child).collect();
+        children.iter().for_each(|&(task, _)| life.graph.request(task, life.now));
+        let mut grants = vec![0; children.len()];
+        let now = std::cell::Cell::new(0);
+        let mut look = |graph: &mut Graph| {
+            let edges: Vec<_> = children.iter().map(|&(_, edge)| graph.edge(edge)).collect();
+            let tag = |edge: &Edge| {
+                let ran = if edge.state == 2 { now.get() - graph.cpu(edge.on_cpu).charged_ns } else { 0 };
+                (edge.policy[0] - (1 << 60)) as f64 + ran as f64 * 1024.0 / edge.param[0] as f64
+            };
+            let clock = edges
+                .iter()
+                .filter(|edge| edge.state > 0)
+                .map(|&edge| tag(edge))
+                .fold(f64::INFINITY, f64::min);
+            let surplus = |edge: &Edge| (tag(edge) - clock) * edge.param[0] as f64;
+            let weights = || edges.iter().filter(|edge| edge.state > 0).map(|edge| edge.param[0]);
+            let cut = weights().max().is_some_and(|most| most * u64::from(cpus) > weights().sum());
+            for (i, edge) in edges.iter().enumerate() {
+                if std::mem::replace(&mut grants[i], edge.grants) == edge.grants || cut {
+                    continue;
+                }
+                given += 1;
+                let waits = || edges.iter().filter(|edge| edge.state == 1);
+                let least = waits().map(|&other| surplus(other)).fold(f64::INFINITY, f64::min);
+                assert!(
+                    surplus(edge) <= least + 64.0,
+                    "seed {seed} at {}: {} and {least}",
+                    now.get(),
+                    surplus(edge)
+                );
+                by_tags += u32::from(waits().all(|&other| tag(edge) <= tag(other)));
+            }
+        };
+        life.rest(&mut look);
+        for _ in 0..300 {
+            let (task, _) = children[life.dice.below(16) as usize];
+            match life.dice.below(5) {
+                0 => life.graph.release(task, life.now),
+                _ => life.graph.request(task, life.now),
+            }
+            life.rest(&mut look);
+            let to = life.now + life.dice.below(1500) * US;
+            while life.now < to {
+                let armed = |cpu: &u32| life.graph.cpu(*cpu).armed_ns;
+                let first = (0..cpus).min_by_key(armed).unwrap();
+                life.now = life.now.max(armed(&first)).min(to);
+                now.set(life.now);
+                life.event(first, 0, &mut look);
+            }
+        }
+    }
+    assert!(given > 10_000 && by_tags < given * 97 / 100, "{by_tags} of {given} by start tags, too");
+}
+
 /// Who sleeps keeps of what it was beyond virtual time or behind it a quantum at most.
 #[test]
 fn stride_keeps_a_quantum_at_most() {
