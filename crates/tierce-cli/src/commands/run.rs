@@ -406,6 +406,7 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     if !dry_run {
         eprintln!("tierce: {} is in force", live.plan().name);
         service.edited = false;
+        service.reserved.retain(|made| is_made_for(live.plan(), made));
     }
     Ok(answer)
 }
@@ -437,26 +438,31 @@ fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
         if let (Edit::Create { name, policy: None, .. }, [keys]) = (&edit, who) {
             service.reserved.extend(single(keys).map(|tid| (name.clone(), tid)));
         }
+        service.reserved.retain(|made| is_made_for(live.plan(), made));
     }
     Ok(answer)
 }
 
-/// A task that was made for a thread ends with it: the number may be another's soon.
+/// The task of that name is still the one for that thread.
+fn is_made_for(plan: &Plan, (name, tid): &(String, u32)) -> bool {
+    let mut its = plan.entries.iter().filter(|entry| plan.child_name(entry.target) == name);
+    its.any(|entry| entry.any.iter().any(|matcher| matcher.tid == Some(*tid)))
+}
+
+/// A task that was made for a thread ends with it: the number may be another's soon. One that is in its place is there, and
+/// need not be looked for.
 fn end_reservations(live: &mut Live, service: &mut Service) {
-    let (stay, gone) =
-        std::mem::take(&mut service.reserved).into_iter().partition(|(_, tid)| threads::exists(*tid));
+    let is_there = |(_, tid): &(String, u32)| live.jobs(*tid).is_some() || threads::exists(*tid);
+    let (stay, gone) = std::mem::take(&mut service.reserved).into_iter().partition(is_there);
     service.reserved = stay;
     let gone: Vec<(String, u32)> = gone;
-    for (name, tid) in gone {
-        let plan = live.plan();
-        let is_its = |entry: &tierce_plan::MatchEntry| {
-            plan.child_name(entry.target) == name && entry.any.iter().any(|matcher| matcher.tid == Some(tid))
-        };
-        if plan.entries.iter().any(is_its) {
-            let edit = Edit::Destroy { name, below: Below::Nothing };
-            if let Ok(plan) = plan.edited(&edit) {
-                let _ = put_into_force(live, plan, false, &mut service.broken);
-            }
+    for made in gone {
+        if !is_made_for(live.plan(), &made) {
+            continue;
+        }
+        let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
+        if let Ok(plan) = live.plan().edited(&edit) {
+            let _ = put_into_force(live, plan, false, &mut service.broken);
         }
     }
 }
