@@ -161,7 +161,7 @@ impl Client {
 
     /// What has come, but no more than one turn's worth; whether that was the end.
     fn read(&mut self) -> bool {
-        let mut block = [0; 1 << 16];
+        let mut block = [0; 1 << 12]; // cleared each time: most requests are short
         let before = self.asked.len();
         while self.asked.len() - before < TURN_MAX && self.asked.len() <= REQUEST_MAX {
             match self.stream.read(&mut block) {
@@ -171,6 +171,9 @@ impl Client {
                         self.since = Instant::now();
                     }
                     self.asked.extend_from_slice(&block[..length]);
+                    if length < block.len() {
+                        return false;
+                    }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
