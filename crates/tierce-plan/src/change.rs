@@ -16,7 +16,7 @@
 //! If a step is refused, the same is done in the other direction: what is there stays, what is missing is made again.
 
 use crate::build::{Ids, Members, Refused};
-use crate::model::{Attach, Child, Edge, Plan, PARAMS};
+use crate::model::{Attach, Child, Edge, MatchEntry, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -109,13 +109,14 @@ pub struct Change {
 impl Change {
     /// What leads from `old` to `new`; or all that cannot be done while `old` is in force.
     pub fn between(old: &Plan, new: &Plan) -> Result<Change, Vec<Fixed>> {
+        let (above, over) = (Shape::new(old), Shape::new(new));
         let mut change = Change::default();
-        change.keep(old, new);
+        change.keep((old, &above), (new, &over));
         let fixed = change.fixed(old, new);
         if !fixed.is_empty() {
             return Err(fixed);
         }
-        change.describe(old, new);
+        change.describe((old, &above), (new, &over));
         Ok(change)
     }
 
@@ -124,9 +125,24 @@ impl Change {
         &self.differences
     }
 
+    /// Whether something may be refused when the graph is neither as before nor as it would be again after the way back. What
+    /// goes is never refused, what comes has no threads until the end, and one step is taken or not.
+    pub fn needs_a_trial(&self, old: &Plan, new: &Plan) -> bool {
+        let goes = parts(old).into_iter().any(|part| !self.is_kept(part));
+        let kept = parts(old).into_iter().filter(|part| self.is_kept(*part)).count();
+        let comes = parts(new).len() > kept;
+        let nodes = pairs(&self.nodes).filter(|(at, is)| old.nodes[*at].params != new.nodes[*is].params);
+        let edges = pairs(&self.edges).filter(|(at, is)| old.edges[*at].params != new.edges[*is].params);
+        let members = pairs(&self.sets).any(|(at, is)| {
+            let under = old.sets[at].under.iter().zip(&new.sets[is].under);
+            under.into_iter().any(|(was, is)| was.params != is.params)
+        });
+        let kinds = nodes.count() + edges.count() + usize::from(goes) + usize::from(comes);
+        members || self.default || kinds > 1
+    }
+
     /// Which parts stay.
-    fn keep(&mut self, old: &Plan, new: &Plan) {
-        let (above, over) = (Shape::new(old), Shape::new(new));
+    fn keep(&mut self, (old, above): (&Plan, &Shape), (new, over): (&Plan, &Shape)) {
         let names: HashMap<_, _> = new.nodes.iter().enumerate().map(|(at, node)| (&node.name, at)).collect();
         self.nodes = vec![None; old.nodes.len()];
         self.edges = vec![None; old.edges.len()];
@@ -231,66 +247,44 @@ impl Change {
 
     // ---- in words ----------------------------------------------------------------------------------------------
 
-    fn describe(&mut self, old: &Plan, new: &Plan) {
+    fn describe(&mut self, (old, above): (&Plan, &Shape), (new, over): (&Plan, &Shape)) {
         let mut list = Vec::new();
-        let (above, over) = (Shape::new(old), Shape::new(new));
-        let all = |shape: &Shape, plan: &Plan| {
-            let nodes = plan.nodes.iter().enumerate().map(|(at, node)| {
-                let policy = policies::by_number(node.policy).map_or("", |policy| policy.name).to_string();
-                let under = shape.parents[at].iter().map(|edge| &plan.edges[*edge]);
-                ("node", node.name.clone(), policy + &below(plan, under))
-            });
-            let tasks =
-                plan.tasks.iter().enumerate().filter(|(_, task)| task.set.is_none()).map(|(at, task)| {
-                    let under = shape.task_parents[at].iter().map(|edge| &plan.edges[*edge]);
-                    ("task", task.name.clone(), below(plan, under) + &on(task.affinity))
-                });
-            let sets = plan
-                .sets
-                .iter()
-                .map(|set| ("set", set.name.clone(), below(plan, set.under.iter()) + &on(set.affinity)));
-            let text = |(kind, name, detail): (&str, String, String)| {
-                (format!("{kind} {name}"), detail.trim_start_matches(", ").to_string())
-            };
-            nodes.chain(tasks).chain(sets).map(text).collect::<Vec<_>>()
-        };
-        let single = |plan: &Plan| -> Vec<usize> {
-            (0..plan.tasks.len()).filter(|task| plan.tasks[*task].set.is_none()).collect()
-        };
-        let tasks = single(old).into_iter().map(|task| self.tasks[task].is_some());
-        let kept: Vec<bool> = self
-            .nodes
-            .iter()
-            .map(Option::is_some)
-            .chain(tasks)
-            .chain(self.sets.iter().map(Option::is_some))
-            .collect();
-        let (before, after) = (all(&above, old), all(&over, new));
-        let is_kept: HashSet<&String> =
-            before.iter().zip(&kept).filter(|(_, kept)| **kept).map(|(part, _)| &part.0).collect();
-        let is_new: HashMap<_, _> = after.iter().map(|(part, detail)| (part, detail)).collect();
-        let was: HashSet<_> = before.iter().map(|(part, _)| part).collect();
-        for (part, was) in before.iter().filter(|(part, _)| !is_kept.contains(part)) {
-            let (verb, detail) = match is_new.get(part) {
+        let is: HashMap<_, _> = parts(new).into_iter().map(|part| (key(new, part), part)).collect();
+        let was: HashSet<_> = parts(old).into_iter().map(|part| key(old, part)).collect();
+        let text = |(kind, name): (&str, &str)| format!("{kind} {name}");
+        for part in parts(old).into_iter().filter(|part| !self.is_kept(*part)) {
+            let key = key(old, part);
+            let (verb, detail) = match is.get(&key) {
                 None => (Verb::Removed, String::new()),
-                Some(is) if *is == was => (Verb::Replaced, "with what is above it".to_string()),
-                Some(is) => (Verb::Replaced, format!("{was} -> {is}")),
+                Some(&other) => match (detail(old, above, part), detail(new, over, other)) {
+                    (was, is) if was == is => (Verb::Replaced, "with what is above it".to_string()),
+                    (was, is) => (Verb::Replaced, format!("{was} -> {is}")),
+                },
             };
-            list.push(Difference { verb, part: part.clone(), detail });
+            list.push(Difference { verb, part: text(key), detail });
         }
-        for (part, detail) in after.iter().filter(|(part, _)| !was.contains(part)) {
-            list.push(Difference { verb: Verb::Added, part: part.clone(), detail: detail.clone() });
+        for part in parts(new).into_iter().filter(|part| !was.contains(&key(new, *part))) {
+            let detail = detail(new, over, part);
+            list.push(Difference { verb: Verb::Added, part: text(key(new, part)), detail });
         }
         self.parameters(old, new, &mut list);
         self.matches(old, new, &mut list);
         self.differences = list;
     }
 
+    fn is_kept(&self, part: Child) -> bool {
+        match part {
+            Child::Node(node) => self.nodes[node].is_some(),
+            Child::Task(task) => self.tasks[task].is_some(),
+            Child::Set(set) => self.sets[set].is_some(),
+        }
+    }
+
     /// Parameters of what stays.
     fn parameters(&self, old: &Plan, new: &Plan, list: &mut Vec<Difference>) {
-        let mut changed = |part: String, detail: String| {
+        let mut changed = |part: &dyn Fn() -> String, detail: String| {
             if !detail.is_empty() {
-                list.push(Difference { verb: Verb::Changed, part, detail });
+                list.push(Difference { verb: Verb::Changed, part: part(), detail });
             }
         };
         for (before, after) in self
@@ -300,28 +294,30 @@ impl Change {
             .filter_map(|(at, kept)| Some((&old.nodes[at], &new.nodes[(*kept)?])))
         {
             let params = policies::by_number(before.policy).map(|policy| &policy.node_params[..]);
-            changed(format!("node {}", before.name), steps(params, before.params, after.params));
+            changed(&|| format!("node {}", before.name), steps(params, before.params, after.params));
         }
         for (before, after) in pairs(&self.edges).map(|(at, is)| (&old.edges[at], &new.edges[is])) {
-            changed(edge_name(old, before), steps(edge_params(old, before), before.params, after.params));
+            let steps = steps(edge_params(old, before), before.params, after.params);
+            changed(&|| edge_name(old, before), steps);
         }
         for (before, after) in pairs(&self.sets).map(|(at, is)| (&old.sets[at], &new.sets[is])) {
             for (edge, other) in before.under.iter().zip(&after.under) {
-                changed(edge_name(old, edge), steps(edge_params(old, edge), edge.params, other.params));
+                let steps = steps(edge_params(old, edge), edge.params, other.params);
+                changed(&|| edge_name(old, edge), steps);
             }
             let jobs =
                 [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
-            changed(format!("set {}", before.name), deadlines(jobs));
+            changed(&|| format!("set {}", before.name), deadlines(jobs));
         }
         for (before, after) in pairs(&self.tasks).map(|(at, is)| (&old.tasks[at], &new.tasks[is])) {
             let jobs =
                 [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
-            changed(format!("task {}", before.name), deadlines(jobs));
+            changed(&|| format!("task {}", before.name), deadlines(jobs));
         }
         let name = |plan: &Plan| plan.default_node.map_or("", |node| &plan.nodes[node].name).to_string();
         let stays = old.default_node.is_some_and(|node| self.nodes[node].is_some());
         if name(old) != name(new) {
-            changed("default node".into(), format!("{} -> {}", name(old), name(new)));
+            changed(&|| "default node".into(), format!("{} -> {}", name(old), name(new)));
         } else if self.default && stays {
             let policy = old.default_node.and_then(|node| policies::by_number(old.nodes[node].policy));
             let ((before, was), (after, is)) = (old.default_params(), new.default_params());
@@ -334,11 +330,17 @@ impl Change {
                 }
                 .into();
             }
-            changed("each thread of the default node".into(), detail);
+            changed(&|| "each thread of the default node".into(), detail);
         }
     }
 
     fn matches(&self, old: &Plan, new: &Plan, list: &mut Vec<Difference>) {
+        let name = |plan: &Plan, entry: &MatchEntry| plan.child_name(entry.target).to_string();
+        let alike =
+            |(was, is): (&MatchEntry, &MatchEntry)| was.any == is.any && name(old, was) == name(new, is);
+        if old.entries.len() == new.entries.len() && old.entries.iter().zip(&new.entries).all(alike) {
+            return;
+        }
         let named = |plan: &Plan| -> Vec<(String, usize)> {
             let all = plan.entries.iter().enumerate();
             all.map(|(at, entry)| (plan.child_name(entry.target).to_string(), at)).collect()
@@ -379,6 +381,36 @@ impl Change {
     }
 }
 
+/// Nodes, tasks and sets; members of sets are none of the plan's own.
+fn parts(plan: &Plan) -> Vec<Child> {
+    let tasks = (0..plan.tasks.len()).filter(|task| plan.tasks[*task].set.is_none()).map(Child::Task);
+    (0..plan.nodes.len()).map(Child::Node).chain(tasks).chain((0..plan.sets.len()).map(Child::Set)).collect()
+}
+
+/// What it is, and its name.
+fn key(plan: &Plan, part: Child) -> (&'static str, &str) {
+    let kind = match part {
+        Child::Node(_) => "node",
+        Child::Task(_) => "task",
+        Child::Set(_) => "set",
+    };
+    (kind, plan.child_name(part))
+}
+
+/// Its policy and its place.
+fn detail(plan: &Plan, shape: &Shape, part: Child) -> String {
+    let edges = |list: &[usize]| below(plan, list.iter().map(|edge| &plan.edges[*edge]));
+    let text = match part {
+        Child::Node(node) => {
+            let policy = policies::by_number(plan.nodes[node].policy).map_or("", |policy| policy.name);
+            policy.to_string() + &edges(&shape.parents[node])
+        }
+        Child::Task(task) => edges(&shape.task_parents[task]) + &on(plan.tasks[task].affinity),
+        Child::Set(set) => below(plan, plan.sets[set].under.iter()) + &on(plan.sets[set].affinity),
+    };
+    text.trim_start_matches(", ").to_string()
+}
+
 fn pairs(kept: &[Option<usize>]) -> impl Iterator<Item = (usize, usize)> + '_ {
     kept.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?)))
 }
@@ -397,6 +429,9 @@ fn value(param: &Param, value: u64) -> String {
 
 /// `budget 2ms -> 3ms, period …`.
 fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
+    if before == after {
+        return String::new();
+    }
     let all = params.unwrap_or_default().iter().zip(before.into_iter().zip(after));
     let steps = all.filter(|(_, (was, is))| was != is);
     let text = steps
@@ -454,6 +489,13 @@ pub struct Leaving<'p> {
     pub nodes: Vec<u32>,
     /// Those that are there have to be placed anew: it is another node, or the parameters are others.
     pub default: bool,
+}
+
+impl Leaving<'_> {
+    /// Everybody stays.
+    pub fn is_empty(&self) -> bool {
+        self.tasks.is_empty() && self.sets.is_empty() && self.nodes.is_empty() && !self.default
+    }
 }
 
 /// A graph that has threads.

@@ -187,13 +187,20 @@ impl Host for Trial {
 impl Live {
     /// What a new plan would change, tried on a copy of the graph; nothing is touched.
     pub fn try_apply(&self, new: &Rc<Plan>) -> Result<Result<Change, NotApplied>> {
-        let change = match Change::between(self.plan(), new) {
-            Ok(change) => change,
-            Err(fixed) => return Ok(Err(NotApplied::Fixed(fixed))),
-        };
-        if let Err(why) = host::check_cpusets(new, Path::new("/")) {
-            return Ok(Err(why.into()));
+        match self.change_to(new) {
+            Ok(change) => self.try_change(new, change),
+            Err(why) => Ok(Err(why)),
         }
+    }
+
+    /// What differs, if that can change on this machine.
+    fn change_to(&self, new: &Plan) -> Result<Change, NotApplied> {
+        let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
+        host::check_cpusets(new, Path::new("/"))?;
+        Ok(change)
+    }
+
+    fn try_change(&self, new: &Rc<Plan>, change: Change) -> Result<Result<Change, NotApplied>> {
         let (mut trial, ids) = Trial::new(self.plan())?;
         for (target, leaf) in self.targets() {
             if let Child::Set(set) = target {
@@ -209,7 +216,11 @@ impl Live {
 
     /// Put a new plan into force, all or nothing. An error: neither plan could be made whole, which is the end of this run.
     pub fn apply(&mut self, new: Rc<Plan>) -> Result<Result<Vec<Difference>, NotApplied>> {
-        let change = match self.try_apply(&new)? {
+        let change = match self.change_to(&new) {
+            Ok(change) if change.needs_a_trial(self.plan(), &new) => self.try_change(&new, change)?,
+            other => other,
+        };
+        let change = match change {
             Ok(change) => change,
             Err(why) => return Ok(Err(why)),
         };
@@ -249,7 +260,6 @@ impl Live {
 
     /// Try until it is so.
     fn until(&mut self, what: &str, mut done: impl FnMut(&mut Live) -> Result<bool>) -> Result<(), Refusal> {
-        let call = |error: anyhow::Error| Refusal::Call(format!("{error:#}"));
         let begun = Instant::now();
         loop {
             self.collect().map_err(call)?;
@@ -265,7 +275,7 @@ impl Live {
 
     fn say(&mut self, change: &PlanChange) -> Result<(), Refusal> {
         // What happened before, to other bearers of these ids, has to be told before.
-        self.collect().map_err(|error| Refusal::Call(format!("{error:#}")))?;
+        self.collect().map_err(call)?;
         self.tell(&change.to_events(now_ns()).unwrap_or_default());
         Ok(())
     }
@@ -308,6 +318,7 @@ impl Control for Live {
         Control::attach(&mut kernel(self), edge, params)
     }
     fn set(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
+        self.collect().map_err(call)?;
         kernel(self).set(edge, params)?;
         self.resized(edge, params);
         Ok(())
@@ -321,8 +332,15 @@ fn kernel(live: &Live) -> &Kernel {
     live.kernel()
 }
 
+fn call(error: anyhow::Error) -> Refusal {
+    Refusal::Call(format!("{error:#}"))
+}
+
 impl Host for Live {
     fn appear(&mut self, plan: &Plan, ids: &Ids, before: &Ids) -> Result<(), Refusal> {
+        if (&ids.nodes, &ids.tasks, &ids.edges) == (&before.nodes, &before.tasks, &before.edges) {
+            return Ok(());
+        }
         let TraceHeader { mut nodes, mut tasks, mut edges, .. } = TraceHeader::of(plan, ids, Source::Run);
         let things: HashSet<u32> = before.nodes.iter().chain(&before.tasks).copied().collect();
         nodes.retain(|node| !things.contains(&node.id));
@@ -332,15 +350,19 @@ impl Host for Live {
     }
 
     fn vanish(&mut self, ids: &[u32]) -> Result<(), Refusal> {
+        if ids.is_empty() {
+            return Ok(());
+        }
         self.say(&PlanChange { gone: ids.to_vec(), ..Default::default() })
     }
 
     fn set_default(&mut self, node: u32, params: Params, nice: Option<usize>) -> Result<(), Refusal> {
         let set = self.kernel().set_default(node, params, nice);
-        set.map_err(|error| Refusal::Call(format!("{error:#}")))
+        set.map_err(call)
     }
 
     fn set_members(&mut self, set: &str, number: usize, params: Params) -> Result<(), Refusal> {
+        self.collect().map_err(call)?;
         for (target, leaf) in self.targets() {
             if self.plan().child_name(target) != set {
                 continue;
@@ -362,9 +384,11 @@ impl Host for Live {
     /// is in the kernel's hands) does at its next block: that is waited for, for a while. The loader comes last: the new
     /// default node may not be served as long as somebody is in the old one.
     fn evacuate(&mut self, leaving: &Leaving) -> Result<(), Refusal> {
+        if leaving.is_empty() {
+            return Ok(());
+        }
         // SAFETY: no arguments.
         let me = unsafe { libc::gettid() } as u32;
-        let call = |error: anyhow::Error| Refusal::Call(format!("{error:#}"));
         let leaves: Vec<u32> = leaving.tasks.iter().map(|(_, id)| *id).collect();
         let default = self.kernel().side().default_node;
         let goes =

@@ -49,6 +49,8 @@ struct Machine {
     default: (u32, [u64; 4]),
     /// Operations until one is refused.
     left: usize,
+    /// No time passes.
+    stands: bool,
 }
 
 impl Machine {
@@ -56,7 +58,8 @@ impl Machine {
         let mut graph = Graph::new(plan.machine.cpus, 0).unwrap();
         let ids = plan.build(&mut graph.at(0), Members::Live).unwrap();
         let default = (ids.nodes[plan.default_node.unwrap()], plan.default_params().0);
-        let mut machine = Machine { graph, now_ns: 0, leaves: Vec::new(), default, left: usize::MAX };
+        let mut machine =
+            Machine { graph, now_ns: 0, leaves: Vec::new(), default, left: usize::MAX, stands: false };
         for set in &plan.sets {
             for _ in 0..2 {
                 let under: Vec<_> =
@@ -106,7 +109,9 @@ impl Machine {
     }
 
     fn step(&mut self) -> Result<(), Refusal> {
-        self.run();
+        if !self.stands {
+            self.run();
+        }
         self.left -= 1;
         if self.left == 0 {
             self.left = usize::MAX;
@@ -513,6 +518,75 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
         let result = Transition::new(old.clone(), ids, new.clone(), change.clone()).run(&mut trial);
         assert_eq!(result.is_ok(), fits, "{members} members: {result:?}");
         assert!(fits || result.unwrap_err().to_string().contains("utilisation_above_one"));
+    }
+}
+
+const NEW: &str = "[task.new]\nunder.rt = { budget = \"9ms\", period = \"10ms\" }\n[task.audio]";
+
+/// Only what is done in several steps, some of which may be refused when others are done, is tried on a copy first.
+#[test]
+fn what_may_be_refused_halfway_needs_a_trial() {
+    let old = plan(BASE);
+    let audio = "budget = \"2ms\", period = \"10ms\"";
+    for (what, changes, needs) in [
+        ("nothing", &[][..], false),
+        ("a match", &[("comm = \"audio\"", "comm = \"sound\"")], false),
+        ("an edge", &[(audio, "budget = \"3ms\", period = \"10ms\"")], false),
+        ("a node", &[("quantum = \"1ms\"", "quantum = \"2ms\"")], false),
+        (
+            "two edges",
+            &[(audio, "budget = \"3ms\", period = \"10ms\""), ("weight = 50", "weight = 60")],
+            true,
+        ),
+        (
+            "a node and an edge",
+            &[("quantum = \"1ms\"", "quantum = \"2ms\""), ("weight = 50", "weight = 60")],
+            true,
+        ),
+        ("edges of members", &[("weight = 10 ", "weight = 20 ")], true),
+        ("each thread", &[("each = { weight = 100 }", "each = { weight = 70 }")], true),
+        ("a task comes", &[("[task.audio]", NEW)], false),
+        ("a task comes, an edge changes", &[("[task.audio]", NEW), ("weight = 50", "weight = 60")], true),
+        ("a task goes, another comes", &[("[task.audio]", "[task.sound]")], true),
+        ("a task goes elsewhere", &[("under.app = { weight = 50 }", "under.rest = {}")], true),
+    ] {
+        let text = changes.iter().fold(BASE.to_string(), |text, (was, is)| text.replacen(was, is, 1));
+        let new = plan(&text);
+        assert_eq!(Change::between(&old, &new).unwrap().needs_a_trial(&old, &new), needs, "{what}");
+    }
+    let new = plan(&BASE.replacen("[task.audio]", NEW, 1));
+    let goes = Change::between(&new, &old).unwrap();
+    assert!(!goes.needs_a_trial(&new, &old), "what goes is never refused");
+}
+
+/// Without a trial, too, what is refused leaves no trace in what is there.
+#[test]
+fn what_is_refused_in_one_step_leaves_no_trace() {
+    let old = plan(BASE);
+    let more = "[node.more]\npolicy = \"fair\"\nunder.rt = { budget = \"1ms\", period = \"10ms\" }\nunder.rest = {}\n";
+    for (was, is) in [
+        ("budget = \"2ms\", period = \"10ms\"", "budget = \"9500us\", period = \"10ms\"".to_string()),
+        ("[task.audio]", NEW.to_string()),
+        ("[task.audio]", format!("{more}{NEW}")),
+    ] {
+        let new = plan(&BASE.replacen(was, &is, 1));
+        let change = Change::between(&old, &new).unwrap();
+        assert!(!change.needs_a_trial(&old, &new));
+        let (mut machine, ids) = Machine::new(&old, usize::MAX);
+        let shown = |graph: &Graph, ids: &Ids| -> Vec<String> {
+            let nodes = ids.nodes.iter().chain(&ids.tasks).map(|id| format!("{:?}", graph.node(*id)));
+            nodes.chain(ids.edges.iter().map(|id| format!("{:?}", graph.edge(*id)))).collect()
+        };
+        machine.stands = true;
+        let before = shown(&machine.graph, &ids);
+        let mut transition = Transition::new(old.clone(), ids, new, change);
+        let refused = transition.run(&mut machine).unwrap_err().to_string();
+        assert!(refused.contains("utilisation_above_one"), "{refused}");
+        let mut back = transition.reversed();
+        back.run(&mut machine).unwrap();
+        let ids = back.into_ids();
+        assert_is(&machine, &old, &ids);
+        assert_eq!(shown(&machine.graph, &ids), before, "{is}");
     }
 }
 
