@@ -93,6 +93,14 @@ pub enum Below {
 impl Plan {
     /// This plan after an operation.
     pub fn edited(&self, edit: &Edit) -> Result<Plan, Faults> {
+        match self.adjusted(edit) {
+            Some(plan) => Ok(plan),
+            None => self.written_anew(edit),
+        }
+    }
+
+    /// The same by way of the text.
+    pub(crate) fn written_anew(&self, edit: &Edit) -> Result<Plan, Faults> {
         let mut editor = Editor { plan: self, documents: BTreeMap::new() };
         let wrong = |fault| Faults::new(vec![fault], self.sources.clone());
         editor.edit(edit).map_err(wrong)?;
@@ -475,13 +483,13 @@ fn lost(part: &Part) -> Fault {
 }
 
 /// Is it the node's own, not of the edge above it?
-fn own_key(policy: Option<&policies::PolicyRecord>, key: &str) -> bool {
+pub(crate) fn own_key(policy: Option<&policies::PolicyRecord>, key: &str) -> bool {
     key == "concurrency"
         || policy.is_some_and(|policy| policies::position(&policy.node_params, key).is_some())
 }
 
 /// A value as plans have it: whole numbers and `true` without quotes.
-fn value(text: &str) -> Item {
+pub(crate) fn value(text: &str) -> Item {
     Item::Value(match (text.parse::<i64>(), text.parse::<bool>()) {
         (Ok(number), _) => number.into(),
         (_, Ok(yes)) => yes.into(),

@@ -22,6 +22,7 @@
 //! ```
 
 mod above;
+mod adjust;
 mod admission;
 mod build;
 mod change;

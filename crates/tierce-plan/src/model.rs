@@ -13,6 +13,7 @@
 //! and uses [`TaskSet::under`] for each new member instead.
 
 use crate::source::{Sources, Spot};
+use std::collections::BTreeMap;
 
 /// Number of parameters a node or an edge has at most.
 pub const PARAMS: usize = tierce_policy::raw::PARAMS;
@@ -45,7 +46,12 @@ pub struct Plan {
     pub default_node: Option<usize>,
     /// Parameters of the edge that each unmatched thread gets below the default node.
     pub each: Option<Each>,
+    /// `[defaults.POLICY]`: values that stand in for presets.
+    pub(crate) defaults: Defaults,
 }
+
+/// By policy and parameter.
+pub(crate) type Defaults = BTreeMap<(&'static str, &'static str), u64>;
 
 /// `[machine]`.
 #[derive(Clone, Debug)]

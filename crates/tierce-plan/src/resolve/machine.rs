@@ -80,7 +80,7 @@ impl Resolver {
                     if let Some(number) =
                         param_value(&fields.what(param.name), param, value, &mut self.collector)
                     {
-                        self.defaults.insert((policy.name, param.name), number);
+                        self.plan.defaults.insert((policy.name, param.name), number);
                     }
                 }
             }

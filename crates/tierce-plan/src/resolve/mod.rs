@@ -2,7 +2,7 @@
 
 mod edges;
 mod machine;
-mod params;
+pub mod params;
 mod tasks;
 
 use crate::faults::Fault;
@@ -48,8 +48,6 @@ pub struct Resolver {
     plan: Plan,
     collector: Collector,
     names: HashMap<String, Declared>,
-    /// `[defaults.POLICY]`: values that stand in for presets.
-    defaults: HashMap<(&'static str, &'static str), u64>,
     /// Nodes and tasks with a fault in their edges: that they lead nowhere is not worth a second message.
     broken: Vec<Child>,
 }
@@ -84,8 +82,9 @@ impl Resolver {
             entries: Vec::new(),
             default_node: None,
             each: None,
+            defaults: Defaults::new(),
         };
-        Self { files, plan, collector, names: HashMap::new(), defaults: HashMap::new(), broken: Vec::new() }
+        Self { files, plan, collector, names: HashMap::new(), broken: Vec::new() }
     }
 
     fn everything(&mut self, documents: &[Table]) {

@@ -2,7 +2,7 @@
 
 use super::Resolver;
 use crate::faults::Fault;
-use crate::model::NODE_PARAMS;
+use crate::model::{Defaults, NODE_PARAMS};
 use crate::policies::{self, Param, ParamKind, PolicyRecord};
 use crate::source::Spot;
 use crate::stability::unstable;
@@ -19,91 +19,97 @@ pub struct Owner {
 }
 
 impl Resolver {
-    /// The parameters of a node or edge: given, default or preset. `nice`: where to note `weight = "nice"`; `None`
-    /// where that is not possible. Returns `None` when one is missing or wrong.
     pub(super) fn params<const N: usize>(
         &mut self,
         owner: &Owner,
         fields: &mut Fields,
-        mut nice: Option<&mut Option<usize>>,
+        nice: Option<&mut Option<usize>>,
     ) -> Option<[u64; N]> {
-        let mut values = [None; N];
-        let mut given: [Option<Spot>; N] = [None; N];
-        let mut wrong = false;
-        for (at, param) in owner.params.iter().enumerate().take(N) {
-            let written = fields.take(param.name);
-            given[at] = written.map(|value| value.spot);
-            let preset = match param.kind {
-                ParamKind::DurationOf(other) => values.get(other).copied().flatten(),
-                _ => param.preset,
-            };
-            values[at] = match written {
-                Some(Value { kind: Kind::Text(text), spot })
-                    if text == "nice" && param.kind == ParamKind::Count =>
-                {
-                    match nice.as_deref_mut() {
-                        Some(nice) if param.name == "weight" => *nice = Some(at),
-                        _ => {
-                            let message = "only the weight of unmatched threads can follow their nice value";
-                            self.collector.add(Fault::new("nice_is_for_each_weight", *spot, message));
-                        }
-                    }
-                    preset.or(Some(param.least))
-                }
-                Some(value) => param_value(&fields.what(param.name), param, value, &mut self.collector),
-                None => self.defaults.get(&(owner.policy.name, param.name)).copied().or(preset),
-            };
-            if written.is_none() && values[at].is_none() && !matches!(param.kind, ParamKind::DurationOf(_)) {
-                let message = format!("`{}` is missing: {}", param.name, param.meaning);
-                let message = message.trim_end_matches([':', ' ']);
-                let fault = Fault::new("parameter_must_be_given", owner.spot, message);
-                self.collector.add(fault.hint(format!("{} = …, {}", param.name, range(param))));
-            }
-            wrong |= values[at].is_none();
-        }
-        if wrong {
-            return None;
-        }
-        for (small, large, rule) in [
-            ("deadline", "period", "deadline_must_not_exceed_period"),
-            ("budget", "deadline", "budget_must_not_exceed_deadline"),
-            ("budget", "period", "budget_must_not_exceed_period"),
-            ("least_burst", "burst", "burst_must_lie_within_its_limits"),
-            ("burst", "largest_burst", "burst_must_lie_within_its_limits"),
-        ] {
-            let find = |name| policies::position(owner.params, name);
-            let (Some(small_at), Some(large_at)) = (find(small), find(large)) else { continue };
-            let (Some(low), Some(high)) = (values[small_at], values[large_at]) else { continue };
-            // A deadline that merely stands for the period is not what the budget exceeds.
-            if low > high && !(large == "deadline" && given[large_at].is_none()) {
-                let spot = given[small_at].unwrap_or(owner.spot);
-                let fault = Fault::new(
-                    rule,
-                    spot,
-                    format!("the {} is larger than the {}", words(small), words(large)),
-                );
-                let fault = fault.value(show_time(low)).bound(show_time(high));
-                let other = given[large_at].filter(|other| *other != spot);
-                self.collector.add(match other {
-                    Some(other) => fault.other(other, format!("the {}", words(large))),
-                    None => fault,
-                });
-                return None;
-            }
-        }
-        let values = values.map(Option::unwrap_or_default);
-        if N == NODE_PARAMS {
-            if let Some(broken) = unstable(owner.policy, &values) {
-                let spot = given[broken.at].unwrap_or(owner.spot);
-                let fault = Fault::new("loops_must_be_stable", spot, broken.message);
-                self.collector.add(fault.value(broken.value).bound(broken.bound));
-                return None;
-            }
-        }
-        Some(values)
+        read(&self.plan.defaults, &mut self.collector, owner, fields, nice)
     }
 }
 
+/// The parameters of a node or edge: given, default or preset. `nice`: where to note `weight = "nice"`; `None`
+/// where that is not possible. Returns `None` when one is missing or wrong.
+pub fn read<const N: usize>(
+    defaults: &Defaults,
+    collector: &mut Collector,
+    owner: &Owner,
+    fields: &mut Fields,
+    mut nice: Option<&mut Option<usize>>,
+) -> Option<[u64; N]> {
+    let mut values = [None; N];
+    let mut given: [Option<Spot>; N] = [None; N];
+    let mut wrong = false;
+    for (at, param) in owner.params.iter().enumerate().take(N) {
+        let written = fields.take(param.name);
+        given[at] = written.map(|value| value.spot);
+        let preset = match param.kind {
+            ParamKind::DurationOf(other) => values.get(other).copied().flatten(),
+            _ => param.preset,
+        };
+        values[at] = match written {
+            Some(Value { kind: Kind::Text(text), spot })
+                if text == "nice" && param.kind == ParamKind::Count =>
+            {
+                match nice.as_deref_mut() {
+                    Some(nice) if param.name == "weight" => *nice = Some(at),
+                    _ => {
+                        let message = "only the weight of unmatched threads can follow their nice value";
+                        collector.add(Fault::new("nice_is_for_each_weight", *spot, message));
+                    }
+                }
+                preset.or(Some(param.least))
+            }
+            Some(value) => param_value(&fields.what(param.name), param, value, collector),
+            None => defaults.get(&(owner.policy.name, param.name)).copied().or(preset),
+        };
+        if written.is_none() && values[at].is_none() && !matches!(param.kind, ParamKind::DurationOf(_)) {
+            let message = format!("`{}` is missing: {}", param.name, param.meaning);
+            let message = message.trim_end_matches([':', ' ']);
+            let fault = Fault::new("parameter_must_be_given", owner.spot, message);
+            collector.add(fault.hint(format!("{} = …, {}", param.name, range(param))));
+        }
+        wrong |= values[at].is_none();
+    }
+    if wrong {
+        return None;
+    }
+    for (small, large, rule) in [
+        ("deadline", "period", "deadline_must_not_exceed_period"),
+        ("budget", "deadline", "budget_must_not_exceed_deadline"),
+        ("budget", "period", "budget_must_not_exceed_period"),
+        ("least_burst", "burst", "burst_must_lie_within_its_limits"),
+        ("burst", "largest_burst", "burst_must_lie_within_its_limits"),
+    ] {
+        let find = |name| policies::position(owner.params, name);
+        let (Some(small_at), Some(large_at)) = (find(small), find(large)) else { continue };
+        let (Some(low), Some(high)) = (values[small_at], values[large_at]) else { continue };
+        // A deadline that merely stands for the period is not what the budget exceeds.
+        if low > high && !(large == "deadline" && given[large_at].is_none()) {
+            let spot = given[small_at].unwrap_or(owner.spot);
+            let fault =
+                Fault::new(rule, spot, format!("the {} is larger than the {}", words(small), words(large)));
+            let fault = fault.value(show_time(low)).bound(show_time(high));
+            let other = given[large_at].filter(|other| *other != spot);
+            collector.add(match other {
+                Some(other) => fault.other(other, format!("the {}", words(large))),
+                None => fault,
+            });
+            return None;
+        }
+    }
+    let values = values.map(Option::unwrap_or_default);
+    if N == NODE_PARAMS {
+        if let Some(broken) = unstable(owner.policy, &values) {
+            let spot = given[broken.at].unwrap_or(owner.spot);
+            let fault = Fault::new("loops_must_be_stable", spot, broken.message);
+            collector.add(fault.value(broken.value).bound(broken.bound));
+            return None;
+        }
+    }
+    Some(values)
+}
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }
