@@ -259,28 +259,34 @@ const OTHER_KEYS: [(&str, &str, &str); 4] = [
 /// What was given of them.
 struct Params(Keys);
 
+/// An option for each of them.
+fn options(mut command: Command) -> Command {
+    let mut known: BTreeMap<&str, (&str, Vec<String>)> = BTreeMap::new();
+    for policy in policies() {
+        for param in policy.edge_params.iter().chain(&policy.node_params) {
+            let value = match param.kind {
+                ParamKind::Time | ParamKind::DurationOf(_) => "TIME",
+                ParamKind::Choice => "CHOICE",
+                ParamKind::Count | ParamKind::Ratio => "NUMBER",
+            };
+            let meaning = format!("{}: {} ({})", policy.name, param.meaning, param.range(show_time));
+            known.entry(param.name).or_insert((value, Vec::new())).1.push(meaning);
+        }
+    }
+    for (key, value, meaning) in OTHER_KEYS {
+        known.insert(key, (value, vec![meaning.to_string()]));
+    }
+    for (name, (value, meanings)) in known {
+        let arg = Arg::new(name).long(name).value_name(value).allow_negative_numbers(true);
+        command = command.arg(arg.help(meanings.join("; ")).help_heading("Parameters"));
+    }
+    command
+}
+
 impl clap::Args for Params {
-    fn augment_args(mut command: Command) -> Command {
-        let mut known: BTreeMap<&str, (&str, Vec<String>)> = BTreeMap::new();
-        for policy in policies() {
-            for param in policy.edge_params.iter().chain(&policy.node_params) {
-                let value = match param.kind {
-                    ParamKind::Time | ParamKind::DurationOf(_) => "TIME",
-                    ParamKind::Choice => "CHOICE",
-                    ParamKind::Count | ParamKind::Ratio => "NUMBER",
-                };
-                let meaning = format!("{}: {} ({})", policy.name, param.meaning, param.range(show_time));
-                known.entry(param.name).or_insert((value, Vec::new())).1.push(meaning);
-            }
-        }
-        for (key, value, meaning) in OTHER_KEYS {
-            known.insert(key, (value, vec![meaning.to_string()]));
-        }
-        for (name, (value, meanings)) in known {
-            let arg = Arg::new(name).long(name).value_name(value).allow_negative_numbers(true);
-            command = command.arg(arg.help(meanings.join("; ")).help_heading("Parameters"));
-        }
-        command
+    /// Only those of the operation that is asked for: there are many, and they are half of the work of a short request.
+    fn augment_args(command: Command) -> Command {
+        command.defer(options)
     }
 
     fn augment_args_for_update(command: Command) -> Command {
