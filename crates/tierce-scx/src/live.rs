@@ -87,6 +87,8 @@ pub struct Live {
     homeless: BTreeSet<u32>,
     /// Not all who found no place are known any more.
     forgotten: bool,
+    /// A thread that was looked at since the last turn: what changes of it is news of the next.
+    looked: Option<threads::Live>,
     notices: Vec<Notice>,
     stats: Stats,
     measure: Option<Measure>,
@@ -162,6 +164,7 @@ impl Live {
             noticed: HashMap::new(),
             homeless: BTreeSet::new(),
             forgotten: false,
+            looked: None,
             notices: Vec::new(),
             stats,
             measure: None,
@@ -336,7 +339,8 @@ impl Live {
 
     /// Look at a thread again: it is new, or its name, program, class, … changed.
     fn match_thread(&mut self, tid: u32) -> Result<()> {
-        let Some(live) = Proc::default().look(tid) else {
+        let looked = self.looked.take().filter(|live| live.thread.tid == tid);
+        let Some(live) = looked.or_else(|| Proc::default().look(tid)) else {
             self.bound.remove(&tid);
             return Ok(());
         };
@@ -475,6 +479,7 @@ impl Live {
     /// Take in what happened: news of threads, events, entries. Call a few times a second at least. `keep` gets the
     /// events, 32 bytes each, then the recorded entries, 48 bytes each.
     pub fn turn(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
+        self.looked = None;
         self.read(READ_MAX, keep)?;
         let all = self.news_ring.drain(READ_MAX)?;
         let mut news = std::mem::take(&mut *self.news.borrow_mut());
@@ -543,9 +548,10 @@ impl Live {
     }
 
     /// Why a plan cannot rule this thread, if it cannot.
-    pub fn cannot_rule(&self, tid: u32) -> Option<String> {
-        match Proc::default().look(tid) {
-            Some(live) => dry_run::outside(&live),
+    pub fn cannot_rule(&mut self, tid: u32) -> Option<String> {
+        self.looked = Proc::default().look(tid);
+        match &self.looked {
+            Some(live) => dry_run::outside(live),
             None => Some(GONE.into()),
         }
     }

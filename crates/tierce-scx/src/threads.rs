@@ -4,7 +4,7 @@
 //! meantime is noticed by its start time and left out too.
 
 use std::fs;
-use std::io::{Error, Result};
+use std::io::{Error, Read, Result};
 use std::path::{Path, PathBuf};
 use tierce_plan::Thread;
 
@@ -119,9 +119,7 @@ impl Proc {
     /// What is known of a thread; `None`: it is gone.
     pub fn look(&self, tid: u32) -> Option<Live> {
         let folder = self.0.join(tid.to_string());
-        let read = |name: &str| {
-            fs::read(folder.join(name)).ok().map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
-        };
+        let read = |name: &str| contents(&folder.join(name)).ok();
         let stat = Stat::parse(&read("stat")?)?;
         let status = read("status")?;
         let field = |key: &str| status.lines().find_map(|line| line.strip_prefix(key)).map(str::trim);
@@ -131,8 +129,8 @@ impl Proc {
         let pid = number("Tgid:", 0)?;
         let pcomm = match pid == tid {
             true => stat.comm.clone(),
-            false => fs::read(self.0.join(pid.to_string()).join("comm"))
-                .map(|name| String::from_utf8_lossy(&name).trim_end_matches('\n').to_string())
+            false => contents(&self.0.join(pid.to_string()).join("comm"))
+                .map(|name| name.trim_end_matches('\n').to_string())
                 .unwrap_or_default(),
         };
         let exe = fs::read_link(folder.join("exe"))
@@ -167,6 +165,13 @@ impl Proc {
 
 const PF_KTHREAD: u64 = 0x0020_0000;
 const PF_NO_SETAFFINITY: u64 = 0x0400_0000;
+
+/// A file of /proc, most of which fit a page; their sizes, for which `fs::read` asks, are 0 there.
+fn contents(path: &Path) -> Result<String> {
+    let mut bytes = Vec::with_capacity(4096);
+    fs::File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
 
 /// The numbers that name the entries of a folder.
 fn numbers(folder: &Path) -> Vec<u32> {
