@@ -20,7 +20,7 @@ use crate::model::{Attach, Child, Edge, MatchEntry, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::structure::Shape;
 use crate::units::show_time;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::rc::Rc;
 use tierce_policy::{Control, Refusal};
@@ -249,8 +249,8 @@ impl Change {
 
     fn describe(&mut self, (old, above): (&Plan, &Shape), (new, over): (&Plan, &Shape)) {
         let mut list = Vec::new();
-        let is: HashMap<_, _> = parts(new).into_iter().map(|part| (key(new, part), part)).collect();
-        let was: HashSet<_> = parts(old).into_iter().map(|part| key(old, part)).collect();
+        let is: BTreeMap<_, _> = parts(new).into_iter().map(|part| (key(new, part), part)).collect();
+        let was: BTreeSet<_> = parts(old).into_iter().map(|part| key(old, part)).collect();
         let text = |(kind, name): (&str, &str)| format!("{kind} {name}");
         for part in parts(old).into_iter().filter(|part| !self.is_kept(*part)) {
             let key = key(old, part);

@@ -45,7 +45,7 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
 }
 
 /// A pattern; one without wildcards that is longer than the kernel keeps can never fit.
-fn glob(name: &str, longest: usize, fields: &mut Fields, collector: &mut Collector) -> Option<Glob> {
+fn glob(name: &'static str, longest: usize, fields: &mut Fields, collector: &mut Collector) -> Option<Glob> {
     let value = fields.take(name)?;
     let text = collector.text(&fields.what(name), value)?;
     if text.len() > longest && !text.contains(['*', '[', '\\']) {
@@ -67,7 +67,7 @@ fn cut(text: &str, longest: usize) -> &str {
     &text[..end]
 }
 
-fn id(name: &str, fields: &mut Fields, collector: &mut Collector) -> Option<u32> {
+fn id(name: &'static str, fields: &mut Fields, collector: &mut Collector) -> Option<u32> {
     fields.whole(name, 0, i64::from(u32::MAX), collector).map(|id| id as u32)
 }
 

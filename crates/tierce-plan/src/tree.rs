@@ -263,7 +263,7 @@ impl Collector {
 pub struct Fields<'v> {
     what: String,
     entries: Vec<Option<&'v (Key, Value)>>,
-    known: Vec<String>,
+    known: Vec<&'static str>,
 }
 
 impl<'v> Fields<'v> {
@@ -272,13 +272,13 @@ impl<'v> Fields<'v> {
         Self { what: what.into(), entries: table.entries.iter().map(Some).collect(), known: Vec::new() }
     }
 
-    pub fn key(&mut self, name: &str) -> Option<&'v (Key, Value)> {
-        self.known.push(name.to_string());
+    pub fn key(&mut self, name: &'static str) -> Option<&'v (Key, Value)> {
+        self.known.push(name);
         let at = self.entries.iter().position(|entry| entry.is_some_and(|(key, _)| key.text == name))?;
         self.entries[at].take()
     }
 
-    pub fn take(&mut self, name: &str) -> Option<&'v Value> {
+    pub fn take(&mut self, name: &'static str) -> Option<&'v Value> {
         self.key(name).map(|(_, value)| value)
     }
 
@@ -286,27 +286,33 @@ impl<'v> Fields<'v> {
         format!("`{name}` of {}", self.what)
     }
 
-    pub fn time(&mut self, name: &str, collector: &mut Collector) -> Option<u64> {
+    pub fn time(&mut self, name: &'static str, collector: &mut Collector) -> Option<u64> {
         let value = self.take(name)?;
         collector.time(&self.what(name), value)
     }
 
-    pub fn duration(&mut self, name: &str, collector: &mut Collector) -> Option<u64> {
+    pub fn duration(&mut self, name: &'static str, collector: &mut Collector) -> Option<u64> {
         let value = self.take(name)?;
         collector.duration(&self.what(name), value)
     }
 
-    pub fn whole(&mut self, name: &str, least: i64, most: i64, collector: &mut Collector) -> Option<i64> {
+    pub fn whole(
+        &mut self,
+        name: &'static str,
+        least: i64,
+        most: i64,
+        collector: &mut Collector,
+    ) -> Option<i64> {
         let value = self.take(name)?;
         collector.whole(&self.what(name), value, least, most)
     }
 
-    pub fn bool(&mut self, name: &str, collector: &mut Collector) -> Option<bool> {
+    pub fn bool(&mut self, name: &'static str, collector: &mut Collector) -> Option<bool> {
         let value = self.take(name)?;
         collector.bool(&self.what(name), value)
     }
 
-    pub fn text(&mut self, name: &str, collector: &mut Collector) -> Option<&'v str> {
+    pub fn text(&mut self, name: &'static str, collector: &mut Collector) -> Option<&'v str> {
         let value = self.take(name)?;
         collector.text(&self.what(name), value)
     }
@@ -315,7 +321,7 @@ impl<'v> Fields<'v> {
     pub fn finish(self, collector: &mut Collector) {
         for (key, _) in self.entries.into_iter().flatten() {
             let mut hint = format!("it has {}", listed(&self.known));
-            if let Some(close) = closest(&key.text, self.known.iter().map(String::as_str)) {
+            if let Some(close) = closest(&key.text, self.known.iter().copied()) {
                 hint = format!("did you mean `{close}`? {hint}");
             }
             let message = format!("{} has no key `{}`", self.what, key.text);
