@@ -3,6 +3,7 @@
 use super::notify::notify;
 use super::time;
 use anyhow::{bail, Context, Result};
+use serde::Deserialize;
 use serde_json::{json, Value};
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -413,7 +414,7 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
 
 /// One operation on the plan in force.
 fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
-    let edit: Edit = serde_json::from_value(request["edit"].clone())
+    let edit = Edit::deserialize(&request["edit"])
         .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
     let single = |keys: &tierce_plan::Keys| match &keys[..] {
         [(key, tid)] if key == "tid" => tid.parse().ok(),
@@ -477,7 +478,8 @@ fn put_into_force(live: &mut Live, plan: Plan, dry_run: bool, broken: &mut Resul
     let refused = match applied {
         Ok(Ok(differences)) => {
             if !dry_run {
-                differences.iter().for_each(|difference| eprintln!("tierce: {difference}"));
+                let lines: String = differences.iter().map(|it| format!("tierce: {it}\n")).collect();
+                eprint!("{lines}"); // one write
             }
             let one = |change: &Difference| json!({ "change": change.verb.name(), "part": change.part, "detail": change.detail, "text": change.to_string() });
             let changes: Vec<Value> = differences.iter().map(one).collect();
