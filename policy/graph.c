@@ -193,6 +193,7 @@ TIERCE_FN u32 node_takes(u32 node, u32 first, u32 cpu, u64 now)
 #undef CALL
 	return edge;
 }
+
 TIERCE_FN int edge_owes(u32 edge, u64 ran_ns, u64 now)
 {
 	return policy_charge(edge, ran_ns, now);

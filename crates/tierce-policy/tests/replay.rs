@@ -87,6 +87,10 @@ fn every_result_comes_again() {
         );
         let told = |kind| entries.iter().filter(|e| e.op == 22 && e.b == kind && e.result == 0).count();
         assert!(told(1) > 20 && told(2) > 5, "time constraints begin and end");
+        assert!(
+            entries.iter().filter(|e| e.op == 23).count() > 100,
+            "what is stolen on another CPU is looked at"
+        );
     }
 }
 
