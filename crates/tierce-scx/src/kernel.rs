@@ -6,6 +6,7 @@ use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
 use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, KERNEL};
+use tierce_trace::Kind;
 
 /// The shortest timer worth arming in the kernel.
 pub const FLOOR_NS: u64 = 2_000;
@@ -213,6 +214,39 @@ pub struct Pools {
     pub nodes: u32,
     /// Edges.
     pub edges: u32,
+}
+
+/// Kinds of events for statistics if the kernel side counts decisions and switches.
+pub const COUNTS: u64 = kinds(&[Kind::Name, Kind::Attach, Kind::Detach]);
+
+/// Kinds of events for all statistics.
+pub const STATS: u64 = COUNTS
+    | kinds(&[
+        Kind::Decision,
+        Kind::Grant,
+        Kind::Revoke,
+        Kind::Throttle,
+        Kind::Replenish,
+        Kind::Forgive,
+        Kind::Stolen,
+        Kind::JobRelease,
+        Kind::JobComplete,
+        Kind::Miss,
+    ]);
+
+/// Kinds of events by which demand is measured, besides.
+pub const MEASURED: u64 = kinds(&[Kind::Request, Kind::Release, Kind::Outside]);
+
+/// Every kind of event.
+pub const EVERYTHING: u64 = u64::MAX;
+
+const fn kinds(list: &[Kind]) -> u64 {
+    let (mut bits, mut index) = (0, 0);
+    while index < list.len() {
+        bits |= 1 << list[index] as u16;
+        index += 1;
+    }
+    bits
 }
 
 /// What to load.

@@ -18,12 +18,12 @@ use tierce_plan::{Below, Difference, Edit, Plan, Refused, Source, Sources, Throt
 use tierce_policy::{recording, Refusal};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
-use tierce_scx::kernel::Options;
+use tierce_scx::kernel::{Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, Live};
 use tierce_scx::socket::{self, Served, Server};
 use tierce_scx::threads::{self, Proc};
 use tierce_trace::measure::{self, Measure};
-use tierce_trace::{Kind, Report, Writer};
+use tierce_trace::{Report, Writer};
 
 /// Enforce a plan on this machine (root)
 ///
@@ -99,29 +99,6 @@ extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// What [`Statistics::Counts`] needs: the kernel side counts the rest.
-const COUNTS: &[Kind] = &[Kind::Name, Kind::Attach, Kind::Detach];
-
-/// What [`Measure`] needs besides.
-const MEASURED: &[Kind] = &[Kind::Request, Kind::Release, Kind::Outside];
-
-/// What [`Statistics::Full`] needs.
-const STATS: &[Kind] = &[
-    Kind::Decision,
-    Kind::Grant,
-    Kind::Revoke,
-    Kind::Throttle,
-    Kind::Replenish,
-    Kind::Forgive,
-    Kind::Stolen,
-    Kind::JobRelease,
-    Kind::JobComplete,
-    Kind::Miss,
-    Kind::Name,
-    Kind::Attach,
-    Kind::Detach,
-];
-
 /// Run `tierce run`.
 pub fn run(args: Args) -> Result<ExitCode> {
     if !args.dry_run {
@@ -147,15 +124,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.dry_run {
         return dry_run(&plan, args.json).inspect_err(explain);
     }
-    let trace_kinds = match &args.trace {
-        Some(_) => u64::MAX,
-        None => match args.stats {
-            Statistics::Full => STATS,
-            Statistics::Counts => COUNTS,
-        }
-        .iter()
-        .chain(MEASURED.iter().filter(|_| args.measure))
-        .fold(0, |kinds, kind| kinds | 1 << *kind as u16),
+    let measured = if args.measure { MEASURED } else { 0 };
+    let trace_kinds = match (&args.trace, args.stats) {
+        (Some(_), _) => EVERYTHING,
+        (None, Statistics::Full) => STATS | measured,
+        (None, Statistics::Counts) => COUNTS | measured,
     };
     let options = Options {
         cpus,
