@@ -22,6 +22,7 @@ state() {
 begin() {
 	name=$1 plan=$2
 	shift 2
+	: >"/out/$name.err" # the search below may come first
 	tierce run "$plan" --json "$@" >"/out/$name.json" 2>"/out/$name.err" &
 	loader=$!
 	until grep -q 'is in force' "/out/$name.err"; do
