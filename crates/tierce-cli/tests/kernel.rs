@@ -47,6 +47,7 @@ impl Boot {
         let done = vm.args(["--", "sh"]).args(script.split(' ')).current_dir(folder).output().unwrap();
         let errors = String::from_utf8_lossy(&done.stderr).into_owned();
         let text = String::from_utf8_lossy(&done.stdout).into_owned();
+        let _ = std::fs::write(out.join("said"), format!("{text}\n{errors}")); // for who looks at a failure
         let mut said = HashMap::new();
         for line in text.lines() {
             let value: Value =
@@ -344,14 +345,19 @@ fn real_jobs(boot: &Boot) {
         rows.iter().find(|row| row["quantity"] == name).unwrap_or_else(|| panic!("no {name}"))
     };
     assert_eq!(row("RelO")["all"], Value::Null);
-    // Whether a start is one of a reserve or of a switch depends on where the rest's budget is; there are 58 jobs.
+    // There are 58 jobs. Whether a start is one of a reserve or of a switch depends on where the rest's budget is; that may end
+    // within a system call of the rest, and is over when the call is: throttle = "user". So these are judged by what is usual.
     let of = |name: &str, what: &str| row(name)["all"][what].as_u64().unwrap_or(0);
-    for (names, least, most_us) in
-        [(&["RelJ"][..], 40, 150), (&["ResJ", "CtswJ"], 58, 150), (&["IntO"], 58, 500)]
+    for (names, least, usual_us, most_us) in
+        [(&["RelJ"][..], 40, 150, 150), (&["ResJ", "CtswJ"], 58, 150, 10_000), (&["IntO"], 58, 500, 500)]
     {
         let count: u64 = names.iter().map(|name| of(name, "count")).sum();
+        let usual_ns =
+            names.iter().map(|name| of(name, "count") * of(name, "avg_ns")).sum::<u64>() / count.max(1);
         let max_ns = names.iter().map(|name| of(name, "max_ns")).max().unwrap_or(0);
-        assert!(count >= least && max_ns > 0 && max_ns < most_us * 1_000, "{names:?}: {count}, {max_ns} ns");
+        let text = format!("{names:?}: {count}, {usual_ns} ns on average, {max_ns} at most");
+        assert!(count >= least && max_ns > 0, "{text}");
+        assert!(usual_ns < usual_us * 1_000 && max_ns < most_us * 1_000, "{text}");
     }
 }
 
