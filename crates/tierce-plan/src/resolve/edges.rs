@@ -40,7 +40,12 @@ impl Resolver {
             return self.collector.add(fault.other(parent.spot, "defined here"));
         }
         let what = format!("`under.{}` of {owner}", key.text);
-        for value in self.collector.one_or_more(value) {
+        let edges = self.collector.one_or_more(value);
+        if edges.is_empty() {
+            let message = format!("{what} is an empty list");
+            self.collector.add(Fault::new("list_must_not_be_empty", value.spot, message));
+        }
+        for value in edges {
             let Some(table) = self.collector.table(&what, value) else { continue };
             let mut fields = Fields::new(&what, table);
             let rank = fields
