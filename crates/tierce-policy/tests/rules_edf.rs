@@ -91,6 +91,41 @@ fn edf_rule_2_announced_or_relative_deadline() {
 }
 
 #[test]
+fn edf_rule_2_who_is_being_left_counts() {
+    // a node that two CPUs serve, and each has somebody of its own beside it
+    let mut w = World::new(2);
+    let tops = [0, 1].map(|cpu| {
+        let top = w.node("edf", NONE);
+        w.graph.root(cpu, top, 0).unwrap();
+        top
+    });
+    let shared = w.node("edf", NONE);
+    tops.map(|top| w.under(top, shared, NONE));
+    let [x, later] = ["x", "later"].map(|name| w.task(shared, name, NONE));
+    let [zero, one] = [(tops[0], "zero"), (tops[1], "one")].map(|(top, name)| w.task(top, name, NONE));
+    job(&mut w, one.task, 10);
+    job(&mut w, x.task, 30);
+    assert_eq!([w.runs(0), w.runs(1)], ["x", "one"]);
+    // CPU 0 leaves x for another, and has not come back from it yet: x wants a CPU all the same, by 30 ms, whoever else
+    // comes meanwhile
+    w.run(MS);
+    w.graph.announce(zero.task, 20 * MS, w.now);
+    w.graph.request(zero.task, w.now);
+    w.graph.decide(0, w.now, 0);
+    assert_eq!(w.graph.cpu(0).task, zero.task);
+    let announces_ms = |w: &World| w.graph.node(shared).deadline_ns / MS;
+    assert_eq!(announces_ms(&w), 30);
+    w.graph.announce(later.task, 50 * MS, w.now);
+    w.graph.request(later.task, w.now);
+    assert_eq!(announces_ms(&w), 30);
+    w.graph.returned(0, w.now);
+    w.rest();
+    assert_eq!((w.runs(0), announces_ms(&w)), ("zero", 30));
+    w.sleep(one.task);
+    assert_eq!([w.runs(0), w.runs(1)], ["zero", "x"]);
+}
+
+#[test]
 fn edf_rule_3_announcement_moves_a_waiting_child() {
     let (mut w, top) = World::one("edf", NONE);
     let [a, b] = ["a", "b"].map(|name| w.task(top, name, NONE));
