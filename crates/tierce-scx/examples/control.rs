@@ -5,14 +5,19 @@
 use anyhow::{bail, Context, Result};
 use serde_json::json;
 use std::collections::BTreeMap;
+use std::os::unix::process::parent_id;
 use std::path::Path;
-use std::time::Instant;
+use std::process::Command;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 use tierce_plan::{Below, Edit, Keys};
 use tierce_policy::{policies, Control, Refusal, TASK};
 use tierce_scx::kernel::{Kernel, Options};
 use tierce_scx::socket;
 
 const ROUNDS: usize = 101;
+/// A thread that is moved goes when it next blocks or wakes.
+const LONG_ENOUGH: Duration = Duration::from_millis(1);
 
 fn policy(name: &str) -> u32 {
     policies().iter().find(|policy| policy.name == name).map_or(0, |policy| policy.number)
@@ -24,6 +29,7 @@ fn ok<T>(result: Result<T, Refusal>) -> Result<T> {
 
 fn main() -> Result<()> {
     match std::env::args().nth(1) {
+        Some(word) if word == "beside" => beside(),
         Some(socket) => through(Path::new(&socket)),
         None => direct(),
     }
@@ -87,10 +93,19 @@ fn through(path: &Path) -> Result<()> {
             if let Err((_, why)) = answer {
                 bail!("{name}: {why}");
             }
-            std::thread::sleep(std::time::Duration::from_millis(1)); // who moves does so when it blocks
+            sleep(LONG_ENOUGH);
         }
     }
     print(took)
+}
+
+/// Another process, which blocks and wakes, as long as the first is there.
+fn beside() -> Result<()> {
+    let parent = parent_id();
+    while parent_id() == parent {
+        sleep(Duration::from_micros(500));
+    }
+    Ok(())
 }
 
 /// By the calls that a request leads to in the end.
@@ -119,14 +134,17 @@ fn direct() -> Result<()> {
     let mut ops = &kernel;
 
     let me = std::process::id();
-    let ours = [ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?, ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?];
-    for leaf in ours {
+    let mut leaf = || -> Result<u32> {
+        let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
         let edge = ok(ops.edge_new(rest, leaf, 0, false))?;
         ok(ops.attach(edge, [100, 0, 0, 0]))?;
-    }
+        Ok(leaf)
+    };
+    let (ours, theirs) = ([leaf()?, leaf()?], leaf()?);
+    let mut other = Command::new(std::env::current_exe()?).arg("beside").spawn()?;
     for round in 0..ROUNDS {
         let begun = Instant::now();
-        let _ = std::os::unix::process::parent_id();
+        let _ = parent_id();
         time("a null system call", begun);
         let begun = Instant::now();
         kernel.exercise(0, 0, 0, 0)?;
@@ -150,24 +168,31 @@ fn direct() -> Result<()> {
         let begun = Instant::now();
         kernel.bind(me, ours[round % 2], false)?;
         time("move a task", begun);
-        std::thread::sleep(std::time::Duration::from_millis(1)); // it moves when it blocks
-        let begun = Instant::now();
-        let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
-        let edge = ok(ops.edge_new(rt, leaf, 0, false))?;
-        ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
-        kernel.bind(me, leaf, false)?;
-        time("begin a thread's reservation", begun);
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        let begun = Instant::now();
-        kernel.bind(me, ours[round % 2], false)?;
-        let mut spent = begun.elapsed();
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        let begun = Instant::now();
-        ok(ops.detach(edge))?;
-        ok(ops.node_free(leaf))?;
-        spent += begun.elapsed();
-        time("end a thread's reservation", Instant::now() - spent);
+        sleep(LONG_ENOUGH);
+        for (tid, home, begin, end) in [
+            (me, ours[round % 2], "begin a thread's reservation", "end a thread's reservation"),
+            (other.id(), theirs, "begin one for another process", "end one for another process"),
+        ] {
+            let begun = Instant::now();
+            let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
+            let edge = ok(ops.edge_new(rt, leaf, 0, false))?;
+            ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
+            kernel.bind(tid, leaf, false)?;
+            time(begin, begun);
+            sleep(LONG_ENOUGH);
+            let begun = Instant::now();
+            kernel.bind(tid, home, false)?;
+            let mut spent = begun.elapsed();
+            sleep(LONG_ENOUGH);
+            let begun = Instant::now();
+            ok(ops.detach(edge))?;
+            ok(ops.node_free(leaf))?;
+            spent += begun.elapsed();
+            time(end, Instant::now() - spent);
+        }
     }
+    other.kill()?;
+    other.wait()?;
     let begun = Instant::now();
     kernel.detach();
     drop(kernel);
