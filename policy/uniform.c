@@ -56,7 +56,8 @@ enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: th
 #define UNIFORM_TICK  4			   /* kept in units of 2^4 ns, rounded down */
 #define UNIFORM_AHEAD (1ull << 32)	   /* no deadline is farther away, no more is left until it */
 #define UNIFORM_LEFT  34		   /* bits of what is left until it, which may be negative */
-#define UNIFORM_WAITS 1			   /* variant: throttled, and a later deadline is announced */
+#define UNIFORM_WAITS (1u << 31)	   /* variant: throttled, and a later deadline is announced; or when that was so last */
+#define UNIFORM_SOON  1000		   /* before it is so again at one time: ns */
 #define UNIFORM_NONE  ((1ull << 63) - 1) /* instead of one: after all others */
 
 /* What a processor of this speed has done until then. Differences of it add up, however small they are. */
@@ -409,7 +410,7 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 since_ns = link_at(TIERCE_EDGES + edge)->key, next_ns;
-	u32 anew = since_ns + parent_of(edge)->param[UNIFORM_PERIOD] <= now;
+	u32 anew = since_ns + parent_of(edge)->param[UNIFORM_PERIOD] <= now, at = (u32)now & ~UNIFORM_WAITS;
 	order_remove(edge);
 	if (x->state == TIERCE_WAITING) {
 		x->flags &= ~EDGE_SPENT;
@@ -419,13 +420,15 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 		since_ns = now;
 	next_ns = uniform_next(edge, since_ns, now);
 	/* Where what it announces depends on whether it runs (a child with other parents), it would come and go without an end. */
-	if (!x->variant && (x->flags & EDGE_SPENT) && x->uniform.deadline_ns > now && next_ns > x->uniform.deadline_ns) {
-		u64 soon_ns = now + S.floor_ns;
+	if (!(x->variant & UNIFORM_WAITS) && (x->flags & EDGE_SPENT) && x->uniform.deadline_ns > now &&
+	    next_ns > x->uniform.deadline_ns) {
+		u64 soon_ns = now + S.floor_ns + (x->variant == at ? UNIFORM_SOON : 0);
 		x->variant = UNIFORM_WAITS;
 		event_set(edge, x->uniform.deadline_ns < soon_ns ? x->uniform.deadline_ns : soon_ns);
 		return 0;
 	}
-	x->variant = 0;
+	if (x->variant & UNIFORM_WAITS)
+		x->variant = at;
 	anew |= (x->flags & EDGE_SPENT) && x->uniform.deadline_ns <= now; /* it was throttled until then */
 	if (anew || next_ns != x->uniform.deadline_ns) {
 		uniform_serve(edge, next_ns, anew, since_ns);

@@ -758,6 +758,7 @@ static void canonical_uniform(u32 edge, const u64 *value)
 	u64 deadline = x->uniform.deadline_ns, late = now - deadline, begin = uniform_work(x, now), tick, i;
 	s64 claim = (s64)(uniform_claim(x) - begin);
 	bool live = x->state != TIERCE_WAITING, over = deadline < now;
+	y->variant = x->variant & UNIFORM_WAITS ? 2 : x->variant == (u32)now;
 	y->uniform.deadline_ns = !over	? deadline - now + 100 * UNIT
 				 : live ? (late < PERIOD ? late : PERIOD) << 8 | among(x->parent, value[edge], value)
 					: 0;

@@ -2,14 +2,15 @@
 /*
  * Random testing of the engine: random machines, graphs, tasks and operations, the checker after every one of them.
  *
- *   random [-n OPERATIONS] [-s SEED] [-v] [-w]
+ *   random [-n OPERATIONS] [-s SEED] [-v] [-w] [-c]
  *
  * A machine has 1 to 4 (sometimes 17) CPUs and up to 64 nodes of random policies, many with several parents. The test
  * plays the port: CPUs that were kicked decide some operations later, what they ran is returned later still, tasks
  * block, wake, come, go, move, change parameters and affinity, CPUs go offline, time passes. A machine lives for some
  * thousand operations. Prints the seed; the same seed replays the same run. What breaks the engine is printed as the few
  * operations that suffice for it, where replaying them does (shrink.h). -w draws times of any size, up to days: most
- * of a run is then far from what plans are, and finds what they do not.
+ * of a run is then far from what plans are, and finds what they do not. -c draws whole milliseconds, so that much happens
+ * at one time: a budget ends when another comes back and a third is asked for.
  */
 #define TIERCE_NODES 1024u /* small enough for states to be copied */
 #define TIERCE_EDGES 2048u
@@ -24,8 +25,9 @@
 
 static u64 now, operations, checked_at_rest, attached, refused, accepted, yields, by_error[64], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
-static u64 kicked; /* CPUs whose decision is due */
-static bool wide;  /* -w: parameters, times and deadlines are anything that is allowed */
+static u64 kicked;   /* CPUs whose decision is due */
+static bool wide;    /* -w: parameters, times and deadlines are anything that is allowed */
+static u64 grid = 1; /* all times are multiples of it; -c: a millisecond */
 
 static void __attribute__((noreturn)) fail(const char *what, const char *why)
 {
@@ -71,6 +73,13 @@ static u64 any_value(u64 least, u64 most, u64 preset)
 	return most - least == ~0ull ? value : least + value % (most - least + 1);
 }
 
+/* The next time that may be drawn. */
+static u64 on_grid(u64 ns)
+{
+	u64 beyond = ns % grid;
+	return beyond && ns < ~0ull - grid ? ns + grid - beyond : ns;
+}
+
 #define V(name, kind, least, most, preset, meaning) \
 	S.stage[i++] = any_value(least, ANY_##kind && most > 10000000 && !wide ? 10000000 : most, preset);
 enum { ANY_TIME = 1, ANY_DURATION_OF = 1, ANY_COUNT = 0, ANY_RATIO = 0, ANY_CHOICE = 0 };
@@ -92,7 +101,30 @@ static void stage_any(u32 kind, bool of_node)
 }
 #undef V
 
-static void stage_edge(u32 kind)
+/* What is staged for this policy, its times on the grid. Who is larger than another stays it. */
+#define V(name, kind, least, most, preset, meaning) \
+	if (ANY_##kind && on_grid(S.stage[i]) <= (most)) \
+		S.stage[i] = on_grid(S.stage[i]); \
+	i++;
+static void stage_on_grid(u32 kind, bool of_node)
+{
+	u32 i = 0;
+	switch (kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: \
+		if (of_node) { \
+			np \
+		} else { \
+			ep \
+		} \
+		break;
+		TIERCE_POLICY_LIST(P, V)
+#undef P
+	}
+}
+#undef V
+
+static void draw_edge(u32 kind)
 {
 	u64 period = 20000 + below(10000000);
 	memset(S.stage, 0, sizeof S.stage);
@@ -130,7 +162,7 @@ static void stage_edge(u32 kind)
 	}
 }
 
-static void stage_node(u32 kind)
+static void draw_node(u32 kind)
 {
 	memset(S.stage, 0, sizeof S.stage);
 	if (wide && below(2)) {
@@ -178,6 +210,18 @@ static void stage_node(u32 kind)
 	}
 }
 
+static void stage_edge(u32 kind)
+{
+	draw_edge(kind);
+	stage_on_grid(kind, false);
+}
+
+static void stage_node(u32 kind)
+{
+	draw_node(kind);
+	stage_on_grid(kind, true);
+}
+
 static u32 new_edge(u32 parent, u32 child, u32 flags)
 {
 	u32 edge = graph_edge_new(parent, child, (s32)below(3), flags);
@@ -212,9 +256,9 @@ static void machine_new(void)
 	inners = 0;
 	tasks = 0;
 	kicked = 0;
-	now = roll() % 1000000000;
+	now = on_grid(roll() % 1000000000);
 	graph_init(cpus, now);
-	S.floor_ns = below(2) ? 0 : below(30000);
+	S.floor_ns = below(2) || grid > 1 ? 0 : below(30000);
 	S.quiet = !below(4);
 	roots = 1 + below(cpus);
 	for (i = 0; i < roots; i++) {
@@ -327,7 +371,7 @@ static void yields_twice(u32 cpu, u32 left, u64 stolen_ns)
 
 static void decide(u32 cpu, u32 blocked)
 {
-	u64 stolen_ns = below(8) ? 0 : below(below(4) ? 1000 : 3000000);
+	u64 stolen_ns = on_grid(below(8) ? 0 : below(below(4) ? 1000 : 3000000));
 	if (S.cpu[cpu].leaves) {
 		graph_returned(cpu, now);
 		after("returned");
@@ -367,8 +411,8 @@ static void tell(u32 id)
 {
 	u32 kind = below(4) ? TIERCE_CONSTRAINT_BEGIN : TIERCE_CONSTRAINT_END;
 	int error;
-	S.stage[0] = below(8) ? below(3000000) : roll();
-	S.stage[1] = below(8) ? now + below(50000000) : roll();
+	S.stage[0] = on_grid(below(8) ? below(3000000) : roll());
+	S.stage[1] = on_grid(below(8) ? now + below(50000000) : roll());
 	error = graph_tell(id, kind, now);
 	by_error[error & 63]++;
 	accepted += kind == TIERCE_CONSTRAINT_BEGIN && !error;
@@ -413,12 +457,12 @@ static void step(void)
 			now += roll() % (1ull << 42);
 		if (wide && !below(16))
 			now += any_value(0, (1ull << 42) - 1, REQUIRED);
-		now += below(4) ? below(100000) : roll() % 20000000;
+		now = on_grid(now + (below(4) ? below(100000) : roll() % 20000000));
 		break;
 	case 9:
 		if (S.cpu[cpu].until_ns > now && S.cpu[cpu].until_ns < now + 1000000000)
 			now = S.cpu[cpu].until_ns;
-		graph_event(cpu, now, below(8) ? 0 : below(below(4) ? 1000 : 3000000));
+		graph_event(cpu, now, on_grid(below(8) ? 0 : below(below(4) ? 1000 : 3000000)));
 		after("event");
 		break;
 	case 10:
@@ -453,7 +497,7 @@ static void step(void)
 		} else if (tasks) {
 			u32 id = task[below(tasks)];
 			u64 ahead_ns = wide && below(2) ? any_value(0, TIERCE_TIME_MAX, REQUIRED) : below(10000000);
-			graph_announce(id, below(4) ? now + ahead_ns : TIERCE_NEVER, now);
+			graph_announce(id, below(4) ? on_grid(now + ahead_ns) : TIERCE_NEVER, now);
 			after("announce");
 		}
 		break;
@@ -487,12 +531,14 @@ int main(int argc, char **argv)
 			verbose = 1;
 		else if (!strcmp(argv[i], "-w"))
 			wide = true;
+		else if (!strcmp(argv[i], "-c"))
+			grid = 1000000;
 		else if (!strcmp(argv[i], "-n") && i + 1 < (u64)argc)
 			wanted = strtoull(argv[++i], 0, 0);
 		else if (!strcmp(argv[i], "-s") && i + 1 < (u64)argc)
 			seed = strtoull(argv[++i], 0, 0);
 		else
-			return fprintf(stderr, "usage: random [-n OPERATIONS] [-s SEED] [-v] [-w]\n"), 2;
+			return fprintf(stderr, "usage: random [-n OPERATIONS] [-s SEED] [-v] [-w] [-c]\n"), 2;
 	}
 	printf("random: seed %llu, %llu operations\n", (unsigned long long)seed, (unsigned long long)wanted);
 	fflush(stdout);

@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{budget, weight, World, MS, NONE, US};
+use common::{budget, number, weight, World, MS, NONE, US};
 use tierce_policy::TASK;
 
 fn priority(value: u64) -> [u64; 4] {
@@ -338,4 +338,36 @@ fn parameters_of_a_node_count_at_once() {
         w.rest();
         assert_eq!(armed(&w), 13 * MS);
     }
+}
+
+/// An edge may be found able by an event, and its child not when all settles, with the child as able as before: counted anew.
+/// Found by random operations in whole milliseconds, where slots open, budgets come back and turns end at one time.
+#[test]
+fn an_edge_that_an_event_finds_otherwise_is_counted_anew() {
+    let (mut w, root) = World::one("constraint", [5 * MS, 6 * MS, 6 * MS]);
+    let outer = w.node("slots", [4 * MS]);
+    let server = w.node("reservation", [1, 0, 1, 0, 677_505]);
+    let rounds = w.node("multiburst", [0, 4 * MS, MS, 6 * MS]);
+    let slots = w.node("slots", [2 * MS]);
+    let first = w.graph.node_new(number("edf"), 1, u64::MAX, NONE).unwrap();
+    let second = w.node("uniform", [10 * MS]);
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| w.free_task(name));
+    let g = &mut w.graph;
+    let at = 431 * MS;
+    g.attach(root, outer, NONE, 0, false, at).unwrap();
+    g.attach(outer, server, [MS, MS, 0, 0], 0, false, at).unwrap();
+    g.attach(server, rounds, [MS, 5 * MS, 5 * MS, 3], 0, false, at).unwrap();
+    g.attach(outer, slots, [MS, MS, 1, 0], 1, false, at).unwrap();
+    g.attach(slots, first, [MS, MS, 0, 0], 0, false, at).unwrap();
+    g.attach(slots, second, [MS, MS, 1, 0], 2, false, at).unwrap();
+    g.node_set(slots, [MS], 477_920 * MS).unwrap();
+    g.attach(first, a, NONE, 0, false, 478_024 * MS).unwrap();
+    g.attach(second, b, [11_241, 0, 0, 0], 2, false, 478_039 * MS).unwrap();
+    g.request(a, 478_392 * MS);
+    g.attach(rounds, c, [2_627, 2, 0, 0], 1, true, 478_427 * MS).unwrap();
+    g.request(b, 478_474 * MS + 1_460);
+    g.decide(0, 478_478 * MS, 0);
+    let _ = g.constrain(c, 2 * MS, 478_525 * MS, 478_479 * MS);
+    g.attach(rounds, d, [8, 1, 0, 0], 1, false, 478_487 * MS).unwrap();
+    g.check(false).unwrap();
 }

@@ -2,12 +2,17 @@
 
 mod common;
 
-use common::{budget, Dice, Leaf, World, MS, NONE, US};
+use common::{budget, number, Dice, Leaf, World, MS, NONE, US};
 use tierce_policy::{policies, NEVER};
 
 /// A share in units of 2^-20.
 fn share(share: f64) -> [u64; 4] {
     [(share * f64::from(1 << 20)).round() as u64, 0, 0, 0]
+}
+
+/// A deadline of an edge of edf.
+fn relative(ns: u64) -> [u64; 4] {
+    [ns, 0, 0, 0]
 }
 
 /// A node of this period on one CPU.
@@ -223,6 +228,62 @@ fn uniform_rule_6_spent_until_the_deadline_or_one_beyond() {
     assert_eq!((served(&w, a.edge), w.spent(a.edge)), ((20, 100), true));
     w.run(10 * MS); // the floor later
     assert_eq!((served(&w, a.edge), w.spent(a.edge)), ((30, 5_100), false));
+}
+
+/// What `inner` announces depends on whether it runs: a child is below it twice, with a deadline and without. So within one
+/// instant a later deadline counted, and did not, for ever. Found by random operations; none of these can be left out.
+#[test]
+fn uniform_rule_6_within_one_instant_only_once() {
+    let mut w = World::new(4);
+    let root = w.node("edf", NONE);
+    for cpu in [1, 2] {
+        w.graph.root(cpu, root, 0).unwrap();
+    }
+    let top = w.node("uniform", [2_996 * MS]);
+    let inner = w.graph.node_new(number("edf"), 1, u64::MAX, NONE).unwrap();
+    let twice = w.node("uniform", [10 * MS]);
+    let [first, other] = [(); 2].map(|()| w.node("briefly-blocked", NONE));
+    let spent = w.node("fixed-priority", NONE);
+    let [a, b, c, d, e] = ["a", "b", "c", "d", "e"].map(|name| w.free_task(name));
+    let g = &mut w.graph;
+    g.attach(root, top, NONE, 2, false, 0).unwrap();
+    g.attach(top, inner, share(0.078), 2, false, 0).unwrap();
+    g.attach(inner, twice, NONE, 1, false, 0).unwrap();
+    g.attach(inner, twice, relative(58 * MS), 2, false, 0).unwrap();
+    g.attach(inner, other, relative(206 * MS), 1, false, 0).unwrap();
+    g.attach(inner, spent, relative(156 * US), 0, true, 0).unwrap();
+    g.attach(twice, first, share(0.5), 0, false, 0).unwrap();
+    g.attach(spent, a, NONE, 0, false, 0).unwrap();
+    g.attach(other, c, [800 * US, 10 * MS, 0, 0], 0, false, 0).unwrap();
+    g.attach(first, d, [251 * US, 10 * MS, 0, 0], 2, false, 0).unwrap();
+    g.request(a, 16 * MS);
+    g.request(d, 1_118 * MS);
+    g.decide(1, 1_118 * MS, 0);
+    g.request(c, 1_118 * MS);
+    g.attach(first, b, [1_012 * US, 10 * MS, 0, 0], 0, false, 2_759 * MS).unwrap();
+    g.request(b, 2_792 * MS);
+    g.release(b, 2_793 * MS);
+    g.release(a, 2_805 * MS);
+    g.release(c, 2_806 * MS);
+    g.release(d, 2_850 * MS);
+    g.request(b, 2_876 * MS);
+    g.request(d, 2_905 * MS);
+    g.request(c, 2_927 * MS);
+    g.attach(inner, e, relative(449 * US), 0, false, 2_960 * MS).unwrap();
+    g.decide(2, 2_960 * MS, 0);
+    // Every CPU in turn, what it left given back before it decides again.
+    let (now, mut rounds) = (2_981 * MS, 0);
+    while (0..4).any(|cpu| g.cpu(cpu).kick_pending != 0) {
+        for cpu in 0..4 {
+            g.returned(cpu, now);
+            if g.cpu(cpu).kick_pending != 0 {
+                g.decide(cpu, now, 0);
+            }
+        }
+        rounds += 1;
+        assert!(rounds < 100);
+    }
+    assert!(rounds > 2, "{rounds}");
 }
 
 #[test]
