@@ -100,7 +100,9 @@ fn edf_rule_2_who_is_being_left_counts() {
         top
     });
     let shared = w.node("edf", NONE);
-    tops.map(|top| w.under(top, shared, NONE));
+    for top in tops {
+        w.under(top, shared, NONE);
+    }
     let [x, later] = ["x", "later"].map(|name| w.task(shared, name, NONE));
     let [zero, one] = [(tops[0], "zero"), (tops[1], "one")].map(|(top, name)| w.task(top, name, NONE));
     job(&mut w, one.task, 10);
