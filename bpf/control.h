@@ -11,6 +11,8 @@
 #define COMMAND_REAP	66 /* task `a` is of a dead thread and could not be freed when it died: try again. `b`: or it was made \
 			    * for a thread that died before it took it */
 
+#define COMMAND_NEAR	67 /* param: the CPUs that share a core, a last-level cache, a NUMA node with CPU `a` */
+
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_NICE	  0xffffffffu
 #define COMMAND_TO_DEFAULT 0xffffffffu /* instead of a thread's next leaf: any below the default node */
@@ -41,11 +43,13 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 	u32 op, a, b, lost; /* lost: entries before this one that did not fit */
 };
 
+/* Does its thread wait with us, and may it go to another CPU? */
+enum tierce_custody { CUSTODY_NONE, CUSTODY_FREE, CUSTODY_BOUND };
 enum tierce_own { LEAF_PLAN, LEAF_DEFAULT, LEAF_MEMBER }; /* plan: stays; the others go with their thread */
 /* Of a thread. Runs: on, without a budget, since it is in the kernel. Ends: it goes back to user mode. */
 enum tierce_overrun { OVERRUN_NONE, OVERRUN_RUNS, OVERRUN_ENDS };
 struct tierce_leaf {
-	u32 custody;	 /* its thread waits with us. Set: enqueue. Cleared: dispatch, dequeue, quiescent */
+	u32 custody;	 /* enum tierce_custody. Set: enqueue. Cleared: dispatch, dequeue, quiescent */
 	u32 pid;	 /* its thread, 0: none */
 	u32 own;	 /* enum tierce_own */
 	u32 dead;	 /* to be freed by the loader */

@@ -21,11 +21,13 @@
 #define TIERCE_EDGES 24576u
 #define TIERCE_ROWS  512u
 #define TIERCE_CPUS  64u
+#define TIERCE_FAMILIES 64u
 
 /* weak: never inlined or specialised across calls, so the verifier looks at each function once, arguments unknown */
 #define TIERCE_FN __attribute__((noinline, weak))
 /* the rest is inlined: at most 8 frames, and a frame costs more than it saves */
 #define inline inline __attribute__((always_inline))
+#define PORT_FLAT static inline
 #define PORT_ALIGNED
 #define PORT_SHORT static inline
 #define PORT_APART inline
@@ -77,6 +79,19 @@ static inline void port_unlock(u32 domain);
 #define port_inbox_take(cpu)	 __sync_lock_test_and_set(&AT(S.inbox, cpu).bits, 0)
 
 static inline void port_kick(u32 cpu);
+static inline void port_await(u32 task);
+static inline bool port_movable(u32 task);
+
+#define port_bits_set(word, bits)   ((void)__sync_fetch_and_or(word, bits))
+#define port_bits_clear(word, bits) ((void)__sync_fetch_and_and(word, ~(u64)(bits)))
+/* An arena has no atomic AND that tells what was there. Who loses twice against others looks for another CPU. */
+#define port_bits_claim(word, bits) (bits_claimed(word, bits) || bits_claimed(word, bits))
+static inline bool bits_claimed(u64 *word, u64 bits)
+{
+	u64 was = *(volatile u64 *)word;
+	return (was & bits) && __sync_val_compare_and_swap(word, was, was & ~bits) == was;
+}
+#define port_raise(word, was, value) ((void)__sync_val_compare_and_swap(word, was, value))
 
 /* Sets of kinds that are wanted, a bit each; constants when the object is loaded, so that what nobody wants is not even
  * compiled by the kernel. Records go to one ring buffer: entries are recorded before their locks are given back, so the

@@ -247,6 +247,31 @@ static inline void port_unlock(u32 domain)
 	__sync_fetch_and_add(&domain_at(domain)->serving, 1);
 }
 
+/* A task in transit is there within a few instructions of the CPU that moves it. */
+TIERCE_FN int home_wait(u32 task)
+{
+	volatile u32 *domain = &node_at(task)->domain;
+	u64 began = now_ns();
+	int round, tries;
+	bpf_for(round, 0, LOCK_ROUNDS)
+	{
+		bpf_for(tries, 0, LOCK_TRIES) if (*domain != TIERCE_TRANSIT || SIDE.lock_lost) return 0;
+		if (now_ns() - began > LOCK_NS)
+			break;
+	}
+	SIDE.lock_lost = 1;
+	port_fail("a task stayed in transit");
+	return 0;
+}
+static inline void port_await(u32 task)
+{
+	home_wait(task);
+}
+static inline bool port_movable(u32 task)
+{
+	return leaf_at(task)->custody == CUSTODY_FREE;
+}
+
 /* Control operations are made one after the other. Order: run queue, this, domains. */
 TIERCE_FN int control_lock(void)
 {
@@ -326,7 +351,7 @@ static inline void job_begin(u32 leaf, u64 now)
 	leaf_at(leaf)->woke_ns = now;
 	leaf_at(leaf)->job++;
 	port_trace(TIERCE_EV_job_release, node_at(leaf)->last_cpu, leaf, leaf_at(leaf)->job, deadline, now);
-	if (deadline != TIERCE_NEVER && (policy_flags(edge_at(node_at(leaf)->first_parent)->kind) & TIERCE_HEEDS_DEADLINES))
+	if (deadline != TIERCE_NEVER && policy_heeds_deadlines(edge_at(node_at(leaf)->first_parent)->kind))
 		graph_announce(leaf, deadline, now);
 }
 static inline void job_end(u32 leaf, u64 now)
@@ -374,16 +399,31 @@ static inline u64 default_param(u32 i, u32 static_prio)
 	return AT(SIDE.default_param, i & (TIERCE_PARAMS - 1));
 }
 
-/* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
-static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
+/* Several CPUs, and a spread node: tasks move. */
+static inline bool tasks_move(void)
 {
-	u32 leaf, edge, i;
+	return cpus_here > 1 && S.families;
+}
+/* The default node where a thread on that CPU begins. */
+static inline u32 default_on(u32 cpu)
+{
+	u32 node = SIDE.default_node, family = node_at(node)->family, replica;
+	if (!tasks_move() || !family || cpu >= TIERCE_CPUS)
+		return node;
+	replica = replica_on(family, cpu);
+	return replica ? replica : node;
+}
+
+/* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
+static inline u32 leaf_new(u64 cpus, u32 cpu, u32 static_prio, u64 now)
+{
+	u32 leaf, edge, i, parent = default_on(cpu);
 	control_lock();
 	for (i = 0; i < TIERCE_NODE_PARAMS; i++)
 		graph_stage(i, 0);
 	leaf = graph_node_new(TIERCE_TASK, 1, cpus);
 	if (leaf) {
-		edge = graph_edge_new(SIDE.default_node, leaf, 0, 0);
+		edge = graph_edge_new(parent, leaf, 0, node_at(parent)->family ? EDGE_SPREAD : 0);
 		for (i = 0; i < TIERCE_PARAMS; i++)
 			graph_stage(i, default_param(i, static_prio));
 		if (!edge || graph_attach(edge, now)) {
@@ -396,7 +436,7 @@ static inline u32 leaf_new(u64 cpus, u32 static_prio, u64 now)
 	if (leaf) {
 		leaf_at(leaf)->own = LEAF_DEFAULT;
 		leaf_at(leaf)->deadline_ns = SIDE.default_jobs;
-		port_trace(TIERCE_EV_attach, 0, edge, leaf, SIDE.default_node, now);
+		port_trace(TIERCE_EV_attach, 0, edge, leaf, parent, now);
 	}
 	control_unlock();
 	return leaf;
@@ -420,7 +460,7 @@ static inline u32 leaf_like(u32 like, u64 now)
 	for (n = ZERO; leaf && edge && n < LIKE_PARENTS && CAN_LOOP; n++) {
 		for (i = 0; i < TIERCE_PARAMS; i++)
 			graph_stage(i, edge_at(edge)->param[i]);
-		copy = graph_edge_new(edge_at(edge)->parent, leaf, edge_at(edge)->rank, edge_at(edge)->flags & EDGE_WHEN_SPENT);
+		copy = graph_edge_new(edge_at(edge)->parent, leaf, edge_at(edge)->rank, edge_at(edge)->flags & (EDGE_WHEN_SPENT | EDGE_SPREAD));
 		if (!copy || graph_attach(copy, now))
 			break;
 		port_trace(TIERCE_EV_attach, 0, copy, leaf, edge_at(edge)->parent, now);
@@ -490,7 +530,7 @@ static inline void slot_clear(u32 leaf)
 static inline void leaf_empty(u32 leaf)
 {
 	slot_clear(leaf);
-	leaf_at(leaf)->custody = 0;
+	leaf_at(leaf)->custody = CUSTODY_NONE;
 	leaf_at(leaf)->pid = 0;
 }
 
@@ -540,7 +580,7 @@ static inline void thread_is_lost(struct task_struct *p, struct thread *t, u32 e
 /* To a leaf of the default node. */
 static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus, u64 now)
 {
-	thread_takes(p, t, leaf_new(cpus, p->static_prio, now));
+	thread_takes(p, t, leaf_new(cpus, cpu_of(p), p->static_prio, now));
 }
 /* Take the leaf that was asked for meanwhile, if the thread may run where that leads. */
 static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
@@ -842,6 +882,8 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		port_kick(cpu);
 	} else {
 		graph_event(cpu, now, 0);
+		if (tasks_move() && now >= cpu_at(cpu)->balance_ns)
+			graph_balance(cpu, now);
 		if (throttle_at_user && cpu_at(cpu)->outside > 1)
 			port_kick(cpu);
 	}
@@ -854,17 +896,48 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 
 /* ---- operations of the scheduler -------------------------------------------------------------------------------- */
 
+static inline bool leaf_is_spread(u32 leaf)
+{
+	return edge_at(node_at(leaf)->first_parent)->flags & EDGE_SPREAD;
+}
+
 SEC("struct_ops/select_cpu")
 s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
 {
-	return prev_cpu; /* the CPU that decides for it takes it from there */
+	u32 leaf, node, cpu = (u32)prev_cpu;
+	if (!tasks_move() || p->nr_cpus_allowed == 1 || cpu >= TIERCE_CPUS)
+		return prev_cpu; /* the CPU that decides for it takes it from there */
+	leaf = leaf_known(p);
+	node = SIDE.default_node;
+	if (leaf) {
+		if (!leaf_is_spread(leaf))
+			return prev_cpu;
+		node = edge_at(node_at(leaf)->first_parent)->parent;
+	}
+	return node_at(node)->family ? (s32)graph_place(node, cpu, cpus_of(p->cpus_ptr)) : prev_cpu;
 }
 
 /* Does it lead only to a CPU that was taken offline? */
 static inline bool leaf_is_cut_off(u32 leaf)
 {
 	u32 domain = node_at(leaf)->domain;
-	return domain < TIERCE_CPUS && cpu_is_gone(domain);
+	return domain < TIERCE_CPUS && cpu_is_gone(domain) && !leaf_is_spread(leaf);
+}
+/* A spread leaf follows its thread. Who has to stay on a CPU that is gone is decided for elsewhere (dispatch). */
+static inline void leaf_follows(u32 leaf, u32 cpu, u64 now)
+{
+	if (!tasks_move())
+		return;
+	if (cpu_is_gone(cpu))
+		cpu = S.shared_timer;
+	if (node_at(leaf)->domain != cpu && leaf_is_spread(leaf))
+		graph_home(leaf, cpu, now);
+}
+/* It waits: an idle CPU may take it. */
+static inline void leaf_offered(u32 leaf)
+{
+	if (tasks_move() && S.idle[0])
+		graph_offer(leaf);
 }
 
 /* Threads without a leaf, the pool being used up, wait in one queue beside the graph. On each CPU they get what it leaves
@@ -950,7 +1023,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 			beside_waits(p, t, cpu, enq_flags);
 		return;
 	}
-	leaf_at(leaf)->custody = 1;
+	leaf_follows(leaf, cpu, now);
+	leaf_at(leaf)->custody = p->migration_disabled ? CUSTODY_BOUND : CUSTODY_FREE;
 	if (side_at(cpu)->left == leaf) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
@@ -960,16 +1034,19 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 			job_begin(leaf, now);
 		graph_request(leaf, TIERCE_WOKE, now);
 		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
-			leaf_at(leaf)->custody = 0;
+			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		} else {
+			leaf_offered(leaf);
 		}
 		return;
 	}
 	if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
-		leaf_at(leaf)->custody = 0;
+		leaf_at(leaf)->custody = CUSTODY_NONE;
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
 		return;
 	}
+	leaf_offered(leaf);
 	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
 	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf))
 		port_kick(runs);
@@ -980,7 +1057,7 @@ void BPF_PROG(tierce_dequeue, struct task_struct *p, u64 deq_flags)
 {
 	struct thread *t = thread_of(p);
 	if (t)
-		leaf_at(t->leaf)->custody = 0;
+		leaf_at(t->leaf)->custody = CUSTODY_NONE;
 }
 
 SEC("struct_ops/quiescent")
@@ -999,7 +1076,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		if (!leaf)
 			return;
 	}
-	leaf_at(leaf)->custody = 0;
+	leaf_at(leaf)->custody = CUSTODY_NONE;
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
 	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && side_at(cpu)->left != leaf &&
 	    !leaf_at(leaf)->moving && !(p->__state & TASK_DEAD)) {
@@ -1070,6 +1147,12 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	blocked = side_at(cpu)->blocked;
 	side_at(cpu)->blocked = TIERCE_NONE;
 	leaf = graph_decide(cpu, blocked, now, 0);
+	if (tasks_move()) {
+		if (!leaf && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
+			leaf = graph_decide(cpu, 0, now, 0);
+		else if (leaf && now >= cpu_at(cpu)->balance_ns)
+			graph_balance(cpu, now);
+	}
 	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
 			side_at(cpu)->left = was;
@@ -1112,7 +1195,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		if (!fits && !leaving)
 			fits = !task->migration_disabled && (cpus_of(task->cpus_ptr) >> cpu & 1);
 		if (fits) {
-			leaf_at(leaf)->custody = 0;
+			leaf_at(leaf)->custody = CUSTODY_NONE;
 			/* A CPU that goes offline does so when nothing is queued there any more. It has to look itself. */
 			if (waits_on < TIERCE_CPUS && !cpu_at(waits_on)->online)
 				port_kick(waits_on);
@@ -1121,7 +1204,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 			scx_bpf_dispatch_cancel();
 			/* It cannot leave a CPU that no longer asks: let it go on there. */
 			if (task->migration_disabled && waits_on < TIERCE_CPUS && cpu_is_gone(waits_on)) {
-				leaf_at(leaf)->custody = 0;
+				leaf_at(leaf)->custody = CUSTODY_NONE;
 				scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL_ON | waits_on, BESIDE_SLICE_NS, 0);
 			}
 		}
@@ -1542,6 +1625,8 @@ int control(struct tierce_command *c)
 		graph_stage(1, now + c->param[1]);
 		result = graph_tell(c->a, c->b, now);
 		break;
+	case TIERCE_OP_replica: result = graph_replica(c->a, c->b); break;
+	case COMMAND_NEAR: result = graph_near(c->a, c->param[0], c->param[1], c->param[2]); break;
 	case COMMAND_DEFAULT:
 		SIDE.default_node = c->a;
 		for (i = 0; i < TIERCE_PARAMS; i++)

@@ -17,10 +17,12 @@
 #endif
 #define TIERCE_ROWS 2u /* shared nodes: one CPU has none */
 #define TIERCE_CPUS 1u
+#define TIERCE_FAMILIES 1u /* nor spread ones */
 
 #ifndef TIERCE_FN /* static in the kernel's unit, which has all of it */
 #define TIERCE_FN
 #endif
+#define PORT_FLAT
 #define PORT_ALIGNED __attribute__((aligned(256)))
 #define PORT_APART __attribute__((noinline))
 #define CAN_LOOP 1
@@ -58,6 +60,13 @@ extern struct tierce kernel_graph;
 #define port_kick(cpu)		    ((void)(cpu), cpu_pend_switch())
 #define port_fail(reason)	    kernel_fault(__FILE__, __LINE__, reason)
 #define port_trace(kind, cpu, a, b, value, now) trace_write(kind, a, b, value, now)
+
+#define port_await(task)			((void)(task))
+#define port_movable(task)		0
+#define port_bits_set(word, bits)	((void)(*(word) |= (bits)))
+#define port_bits_clear(word, bits)	((void)(*(word) &= ~(bits)))
+#define port_bits_claim(word, bits)	0
+#define port_raise(word, was, value)	((void)(*(word) = (value)))
 
 static inline u64 port_take(u64 *bits)
 {

@@ -180,6 +180,10 @@ static inline u32 briefly_blocked_check(u32 edge, u32 rest)
 
 #define briefly_blocked_init	   nothing_init
 #define briefly_blocked_grant	   nothing_grant
+#define briefly_blocked_depart nothing_depart
+#define briefly_blocked_arrive nothing_arrive
+#define briefly_blocked_ahead nothing_ahead
+#define briefly_blocked_clock nothing_clock
 #define briefly_blocked_first nothing_first
 #define briefly_blocked_lose	   nothing_lose
 #define briefly_blocked_event	   nothing_event

@@ -231,6 +231,10 @@ static inline void constraint_event(u32 edge, u64 now)
 #define constraint_revoke   round_robin_revoke
 #define constraint_until    round_robin_until
 #define constraint_set(edge, now) TIERCE_OK /* no parameters */
+#define constraint_depart nothing_depart
+#define constraint_arrive nothing_arrive
+#define constraint_ahead nothing_ahead
+#define constraint_clock nothing_clock
 #define constraint_first nothing_first
 #define constraint_lose	    nothing_lose
 #define constraint_announce nothing_announce

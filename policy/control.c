@@ -100,6 +100,12 @@ static inline bool edge_exists(u32 edge)
 {
 	return edge && edge < TIERCE_EDGES && edge_at(edge)->child;
 }
+/* Of a replica: those below any of its spread node. */
+static inline u32 node_children(u32 node)
+{
+	u32 family = node_at(node)->family;
+	return node_at(node)->children + (SPREADS && family ? AT(S.family, family).tasks : 0);
+}
 static inline u32 cpus_lowest(u64 cpus)
 {
 	u32 bit;
@@ -122,6 +128,11 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 	S.shared_until_ns = TIERCE_NEVER;
 	for (cpu = ZERO; cpu < cpus && CAN_LOOP; cpu++) {
 		cpu_at(cpu)->online = 1;
+		cpu_at(cpu)->idle = 1;
+		S.idle[0] |= 1ull << (cpu & 63);
+		near_at(cpu)->core = 1ull << (cpu & 63);
+		near_at(cpu)->cache = ~0ull;
+		near_at(cpu)->memory = ~0ull;
 		cpu_at(cpu)->charged_ns = now;
 		cpu_at(cpu)->until_ns = TIERCE_NEVER;
 		cpu_at(cpu)->armed_ns = TIERCE_NEVER;
@@ -178,6 +189,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->claim_kept = 0;
 	n->conditional = 0;
 	n->ranked = 0;
+	n->family = 0;
 	n->cpus = 0;
 	n->allowed = allowed;
 	node_params_take(id);
@@ -220,12 +232,61 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	return id;
 }
 
+/* The replica is of its spread node no longer. */
+static inline void family_leave(u32 node)
+{
+	u32 family = node_at(node)->family;
+	if (!family)
+		return;
+	node_at(node)->family = 0;
+	if (!--AT(S.family, family).replicas)
+		AT(S.family, family).kind = TIERCE_FREE;
+}
+
+/* A spread node without replicas, 0 if there is no room. */
+static inline u32 family_new(u32 kind)
+{
+	u32 family;
+	for (family = ZERO + 1; family < TIERCE_FAMILIES && CAN_LOOP; family++)
+		if (!AT(S.family, family).kind)
+			break;
+	if (family >= TIERCE_FAMILIES)
+		return 0;
+	AT(S.family, family).kind = kind;
+	AT(S.family, family).clock = 0;
+	if (S.families <= family)
+		S.families = family + 1;
+	return family;
+}
+
+TIERCE_FN int graph_replica(u32 node, u32 first)
+{
+	node_t *n = node_at(node);
+	u32 family;
+	if (!node_exists(node) || !node_exists(first) || n->kind == TIERCE_TASK)
+		return TIERCE_E_no_such_node;
+	if (!policy_spreads(n->kind) || TIERCE_FAMILIES <= 1)
+		return TIERCE_E_policy_cannot_spread;
+	if (n->children || n->first_parent)
+		return TIERCE_E_still_in_use;
+	if (n->family || (first != node && (!node_at(first)->family || node_at(first)->kind != n->kind)))
+		return TIERCE_E_not_a_replica;
+	family = first == node ? family_new(n->kind) : node_at(first)->family;
+	if (!family)
+		return TIERCE_E_out_of_families;
+	n->family = family;
+	AT(S.family, family).replicas++;
+	port_record(TIERCE_OP_replica, node, first, 0, 0, TIERCE_OK, 0);
+	return TIERCE_OK;
+}
+
 TIERCE_FN int graph_node_free(u32 node)
 {
 	if (!node_exists(node))
 		return TIERCE_E_no_such_node;
 	if (node_at(node)->first_parent || node_at(node)->children)
 		return TIERCE_E_still_in_use;
+	family_leave(node);
 	node_at(node)->kind = TIERCE_FREE;
 	AT(S.spare_node, S.spare_nodes++) = node;
 	port_record(TIERCE_OP_node_free, node, 0, 0, 0, TIERCE_OK, 0);
@@ -249,7 +310,7 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 	x->next_parent = TIERCE_NONE;
 	x->cpu = TIERCE_CPUS;
 	x->state = TIERCE_WAITING;
-	x->flags = flags & EDGE_WHEN_SPENT ? EDGE_WHEN_SPENT | EDGE_SHUT : 0;
+	x->flags = flags & EDGE_WHEN_SPENT ? EDGE_WHEN_SPENT | EDGE_SHUT : SEVERAL_CPUS ? flags & EDGE_SPREAD : 0;
 	x->on_cpu = TIERCE_CPUS;
 	x->bit = 0;
 	x->rank = rank;
@@ -377,13 +438,19 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 
 	if (domain == TIERCE_NODOMAIN)
 		return TIERCE_E_parent_unattached;
-	if (n->children || (n->kind != TIERCE_TASK && n->servable))
+	if (n->children || (n->family && n->first_parent) || (n->kind != TIERCE_TASK && n->servable))
 		return TIERCE_E_parents_after_children;
 	level = parent ? node_at(parent)->level + 1 : 1;
 	if (level > TIERCE_DEPTH + (n->kind == TIERCE_TASK))
 		return TIERCE_E_too_deep;
 	/* several domains, or several parents in the shared one, or a root of several CPUs: a head */
 	head = n->domain != TIERCE_NODOMAIN && (n->domain != domain || domain == TIERCE_SHARED);
+	if (n->family && (head || domain >= TIERCE_CPUS || (replica_on(n->family, domain) && n->domain != domain)))
+		return TIERCE_E_replica_needs_one_cpu;
+	if (n->first_parent && ((x->flags | edge_at(n->first_parent)->flags) & EDGE_SPREAD))
+		return TIERCE_E_spread_task_has_one_parent;
+	if ((x->flags & EDGE_SPREAD) && (n->kind != TIERCE_TASK || !parent || !node_at(parent)->family))
+		return TIERCE_E_not_a_replica;
 	if (head && (n->conditional || (x->flags & EDGE_WHEN_SPENT)))
 		return TIERCE_E_condition_across_cpus;
 	if (head && ranked & RANKED_HERE && (domain == TIERCE_SHARED || node_is_inner(child)))
@@ -400,7 +467,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	if (head && domain < TIERCE_CPUS && cpu_at(domain)->crossings >= TIERCE_CROSSINGS)
 		return TIERCE_E_too_many_crossings;
 	if (n->kind == TIERCE_TASK) {
-		if (!(n->allowed & cpus))
+		if (!(n->allowed & (x->flags & EDGE_SPREAD ? AT(S.family, node_at(parent)->family).cpus : cpus)))
 			return TIERCE_E_cpu_not_allowed;
 		if (domain == TIERCE_SHARED && (n->allowed & cpus) != cpus) {
 			if (node_is_inner(parent))
@@ -414,7 +481,10 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		error = policy_attach(edge, now);
 		if (error)
 			return error;
-		node_at(parent)->children++;
+		if (x->flags & EDGE_SPREAD)
+			AT(S.family, node_at(parent)->family).tasks++;
+		else
+			node_at(parent)->children++;
 		x->cpu = local ? cpus_lowest(n->allowed & cpus) : domain; /* TIERCE_SHARED is TIERCE_CPUS: nobody's */
 	}
 	/* nothing below can fail */
@@ -449,6 +519,10 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		edge_to_head(edge, domain);
 	} else {
 		n->domain = domain;
+		if (n->family) {
+			AT(AT(S.family, n->family).replica, domain) = child;
+			AT(S.family, n->family).cpus |= 1ull << domain;
+		}
 	}
 	edges_plain(child);
 	if (n->row)
@@ -461,11 +535,22 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	return TIERCE_OK;
 }
 
+/* The domain of an edge's parent. A spread task moves: its home is locked at once. */
+#define CONTROL_LOCKED (1u << 30)
+static inline u32 control_domain(u32 edge)
+{
+	if (!SEVERAL_CPUS || !(edge_at(edge)->flags & EDGE_SPREAD) || !(edge_at(edge)->flags & EDGE_ATTACHED))
+		return edge_domain(edge);
+	return task_lock(edge_at(edge)->child) | CONTROL_LOCKED;
+}
+
 /* Lock what an edge between `domain` and the shared one may touch, and bring it to `now`. */
 static inline u64 control_enter(u32 domain, u64 now)
 {
 	u32 cpu = domain, tries;
-	for (tries = 0; tries < 64; tries++) {
+	if (domain & CONTROL_LOCKED)
+		cpu = domain & ~CONTROL_LOCKED;
+	for (tries = 0; tries < 64 && !(domain & CONTROL_LOCKED); tries++) {
 		if (domain >= TIERCE_CPUS)
 			cpu = S.shared_timer;
 		port_lock(cpu);
@@ -481,7 +566,7 @@ static inline u64 control_enter(u32 domain, u64 now)
 }
 static inline void control_leave(u32 domain, u64 now, u32 op, u32 a, u32 b, u64 value, u64 at, int error)
 {
-	u32 cpu = domain < TIERCE_CPUS ? domain : S.shared_timer;
+	u32 cpu = domain & CONTROL_LOCKED ? domain & ~CONTROL_LOCKED : domain < TIERCE_CPUS ? domain : S.shared_timer;
 	cpu_compare(cpu, now, 0);
 	port_trace(TIERCE_EV_control, cpu, op, a, (u64)error, now);
 	port_record(op, a, b, value, at, (u64)error, cpu_at(cpu)->drained);
@@ -541,7 +626,7 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 		return TIERCE_E_no_such_edge;
 	if (!stage_fits_edge(parent_of(edge)->kind))
 		return TIERCE_E_parameter_out_of_range;
-	domain = edge_domain(edge);
+	domain = control_domain(edge);
 	now = control_enter(domain, now);
 	was = x->state;
 	order = was == TIERCE_READY ? link_at(edge)->rank : 0;
@@ -567,7 +652,7 @@ TIERCE_FN int graph_node_set(u32 node, u64 now)
 		return TIERCE_E_no_such_node;
 	if (!stage_fits_node(node_at(node)->kind))
 		return TIERCE_E_parameter_out_of_range;
-	if (node_at(node)->children && !stage_keeps_choices(node))
+	if (node_children(node) && !stage_keeps_choices(node))
 		return TIERCE_E_still_in_use;
 	domain = node_at(node)->domain;
 	if (domain == TIERCE_NODOMAIN) { /* nobody runs it yet */
@@ -590,7 +675,10 @@ static inline void edge_unlink(u32 edge, u64 now)
 	edge_release(edge, TIERCE_GONE, now);
 	if (x->parent) {
 		policy_detach(edge);
-		node_at(x->parent)->children--;
+		if (x->flags & EDGE_SPREAD)
+			AT(S.family, parent_of(edge)->family).tasks--;
+		else
+			node_at(x->parent)->children--;
 	} else {
 		cpu_at(x->cpu)->root_edge = TIERCE_NONE;
 	}
@@ -614,6 +702,10 @@ static inline void edge_unlink(u32 edge, u64 now)
 		if (node_at(child)->row) {
 			AT(S.spare_row, S.spare_rows++) = node_at(child)->row;
 			node_at(child)->row = 0;
+		}
+		if (node_at(child)->family) {
+			AT(AT(S.family, node_at(child)->family).replica, node_at(child)->domain) = TIERCE_NONE;
+			AT(S.family, node_at(child)->family).cpus &= ~(1ull << node_at(child)->domain);
 		}
 		node_at(child)->domain = TIERCE_NODOMAIN;
 		node_at(child)->cpus = 0;
@@ -642,9 +734,9 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 		return TIERCE_OK;
 	}
 	child = x->child;
-	if (node_at(child)->first_parent == edge && !x->next_parent && node_at(child)->children)
+	if (node_at(child)->first_parent == edge && !x->next_parent && node_children(child))
 		return TIERCE_E_still_in_use;
-	domain = edge_domain(edge);
+	domain = control_domain(edge);
 	now = control_enter(domain, now);
 	if (x->state == TIERCE_GRANTED || ((x->flags & EDGE_CROSSING) && cpu_at(x->cpu)->leaves)) {
 		x->flags |= EDGE_SHUT; /* the next decision leaves it */
@@ -666,6 +758,15 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 	u32 edge, domain;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
+	if (SEVERAL_CPUS && n->first_parent && (edge_at(n->first_parent)->flags & EDGE_SPREAD)) {
+		if (!(cpus & AT(S.family, parent_of(n->first_parent)->family).cpus))
+			return TIERCE_E_cpu_not_allowed;
+		domain = control_domain(n->first_parent); /* where it is, the port sees: it is not moved here */
+		now = control_enter(domain, now);
+		n->allowed = cpus;
+		control_leave(domain, now, TIERCE_OP_allow, task, 0, cpus, at, TIERCE_OK);
+		return TIERCE_OK;
+	}
 	domain = n->domain;
 	if (domain < TIERCE_CPUS && !(cpus >> domain & 1))
 		return TIERCE_E_cpu_not_allowed;

@@ -16,6 +16,10 @@
 #define nothing_deadline(node, now)	       TIERCE_NEVER
 #define nothing_check(edge, rest)	       TIERCE_HOLDS
 #define nothing_check_node(node)	       TIERCE_HOLDS
+#define nothing_depart(edge)		       ((void)0)
+#define nothing_arrive(edge, now)	       ((void)0)
+#define nothing_ahead(edge, to, now)	       0
+#define nothing_clock(node, now)	       0
 #define nothing_tell(edge, kind, now)	       TIERCE_E_not_understood
 
 #endif

@@ -122,6 +122,10 @@ TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 #define edf_grant  nothing_grant
 #define edf_charge nothing_charge
 #define edf_until  nothing_until
+#define edf_depart nothing_depart
+#define edf_arrive nothing_arrive
+#define edf_ahead nothing_ahead
+#define edf_clock nothing_clock
 #define edf_first nothing_first
 #define edf_lose nothing_lose
 #define edf_event  nothing_event

@@ -281,7 +281,7 @@ TIERCE_FN int eevdf_count(u32 edge, u32 why)
 	n->share.weight += x->fair.counted;
 	if (is_stride(n)) {
 		x->fair.tag += n->clock - FAIR_BEGIN;
-	} else if (x->fair.tag < n->clock) {
+	} else if (x->fair.tag < n->clock && why != TIERCE_MOVED) {
 		x->fair.tag = n->clock;
 		x->fair.fraction = 0;
 	}

@@ -31,7 +31,8 @@
 	E(21, change, "bytes of a plan change from here on", "b, pad, value: 16 of them", "") \
 	E(22, resize, "edge", "child", "budget from its next replenishment on (ns)") \
 	E(23, tell, "task", "message (enum tierce_message)", "error, 0: yes") \
-	E(24, met, "task", "0", "deadline of the time constraint whose work is done (ns)")
+	E(24, met, "task", "0", "deadline of the time constraint whose work is done (ns)") \
+	E(25, move, "task, to the replica on this CPU", "CPU that it leaves", "1: it waits, 0: it sleeps")
 
 #define TIERCE_ENUM(number, name, a, b, value) TIERCE_EV_##name = number,
 enum tierce_event_kind { TIERCE_EVENT_LIST(TIERCE_ENUM) };

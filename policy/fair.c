@@ -60,7 +60,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_fair(P, V) \
-	P(5, fair, "fair", 0, \
+	P(5, fair, "fair", TIERCE_SPREADS, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
 	  V("order", CHOICE, 0, 4, 0, "start-tag, eevdf, stride, lottery, surplus: which child is next") \
 	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery"), \
@@ -277,7 +277,7 @@ static inline u64 fair_tag(u32 edge, u64 inverse, u64 ran_ns)
 	return edge_at(edge)->fair.tag + fair_virtual(inverse, ran_ns, edge_at(edge)->fair.fraction, false);
 }
 /* The virtual time of a node whose running child has that tag. */
-static inline u64 fair_clock(node_t *node, u64 tag)
+static inline u64 fair_clock_with(node_t *node, u64 tag)
 {
 	u64 least = node->order && edge_at(node->order)->fair.tag < tag ? edge_at(node->order)->fair.tag : tag;
 	return least > node->clock ? least : node->clock;
@@ -413,7 +413,7 @@ static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
 {
 	edge_t *x = edge_at(running);
 	u64 tag = fair_tag(running, x->fair.inverse, ran_ns);
-	node->clock = fair_clock(node, tag);
+	node->clock = fair_clock_with(node, tag);
 	if (!ran_ns)
 		return;
 	if (x->fair.quantum_ns <= 0 && !fair_is_behind(running))
@@ -421,6 +421,21 @@ static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
 	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
 		fair_quantum_next(x, tag, x->fair.inverse, node->param[FAIR_QUANTUM], ran_ns);
 		x->fair.quantum_ns += (s64)ran_ns; /* which the charge takes off */
+	}
+}
+
+/* Virtual time, before a child comes. */
+static inline void fair_clock_comes(u32 node, u64 now)
+{
+	node_t *n = node_at(node);
+	if (fair_is_several(n)) {
+		n->clock = fair_clock_now(node, now);
+	} else if (n->running) {
+		fair_meets(n, n->running, uncharged_ns(node, now));
+	} else if (!n->servable) {
+		if (n->clock < n->tail)
+			n->clock = n->tail;
+		n->clock = family_clock(n, n->clock, now);
 	}
 }
 
@@ -433,13 +448,8 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 		return;
 	}
 	if (why != TIERCE_RESTORED) {
-		if (fair_is_several(node))
-			node->clock = fair_clock_now(x->parent, now);
-		else if (node->running)
-			fair_meets(node, node->running, uncharged_ns(x->parent, now));
-		else if (!node->servable && node->clock < node->tail)
-			node->clock = node->tail;
-		if (x->fair.tag < node->clock)
+		fair_clock_comes(x->parent, now);
+		if (x->fair.tag < node->clock && why != TIERCE_MOVED)
 			x->fair.tag = node->clock;
 		x->fair.quantum_ns = 0;
 		if (x->flags & EDGE_VARIANT)
@@ -509,7 +519,7 @@ static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns, bool several)
 	if (tag > node->tail)
 		node->tail = tag;
 	if (!several)
-		node->clock = fair_clock(node, tag);
+		node->clock = fair_clock_with(node, tag);
 
 	if (x->fair.quantum_ns > (s64)ran_ns)
 		x->fair.quantum_ns -= (s64)ran_ns;
@@ -578,6 +588,82 @@ TIERCE_FN int fair_event(u32 edge, u64 now)
 	return 0;
 }
 
+/* A child goes to another replica. By start tags it keeps its tag, since replicas have one virtual time; else it keeps how far
+ * that is from the clock, counted from FAIR_BEGIN, up to a quantum of its own CPU time. */
+TIERCE_FN int fair_depart(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	event_clear(edge);
+	if (!is_by_clock(n))
+		return 0;
+	eevdf_unlink(edge);
+	if (is_eevdf(n)) {
+		u64 most = (n->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->param[FAIR_WEIGHT], clock = n->clock;
+		u64 tag = x->fair.tag < clock - most ? clock - most : x->fair.tag > clock + most ? clock + most : x->fair.tag;
+		x->fair.tag = tag - clock + FAIR_BEGIN;
+		x->fair.fraction = 0;
+	}
+	eevdf_uncount(edge);
+	return 0;
+}
+
+#define FAIR_DRIFT 4 /* quanta of its own CPU time by which a child that comes may be ahead of virtual time or behind it */
+
+TIERCE_FN int fair_arrive(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	u64 drift;
+	x->fair.quantum_ns = 0;
+	if (is_by_clock(n)) {
+		if (n->running)
+			eevdf_meets(n->running, uncharged_ns(x->parent, now));
+		if (is_eevdf(n))
+			x->fair.tag += n->clock - FAIR_BEGIN;
+		return 0;
+	}
+	fair_clock_comes(x->parent, now);
+	drift = fair_virtual(x->fair.inverse, FAIR_DRIFT * n->param[FAIR_QUANTUM], 0, false);
+	if (x->fair.tag > n->clock + drift && n->servable)
+		x->fair.tag = n->clock + drift;
+	if (x->fair.tag + drift < n->clock)
+		x->fair.tag = n->clock - drift;
+	return 0;
+}
+
+/* By how much the tag is behind the virtual time of the other replica, as if that were charged now, if by more than two quanta
+ * of its own CPU time. */
+TIERCE_FN u64 fair_ahead(u32 edge, u32 to, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = node_at(to);
+	u32 running = n->running, first = n->order, cpu = n->domain;
+	u64 least, ran_ns, charged_ns;
+	if (is_by_clock(n))
+		return fewer_ahead(edge, to, now);
+	if (cpu >= TIERCE_CPUS)
+		return 0;
+	charged_ns = cpu_at(cpu)->charged_ns;
+	ran_ns = running && now > charged_ns ? now - charged_ns : 0;
+	if (ran_ns > TIERCE_PERIOD_MAX)
+		ran_ns = TIERCE_PERIOD_MAX;
+	least = TIERCE_NEVER;
+	if (running)
+		least = edge_at(running)->fair.tag + fair_virtual(edge_at(running)->fair.inverse, ran_ns, 0, false);
+	if (first && edge_at(first)->fair.tag < least)
+		least = edge_at(first)->fair.tag;
+	if (least < n->clock || least == TIERCE_NEVER)
+		least = n->clock;
+	if (least <= x->fair.tag + fair_virtual(x->fair.inverse, 2 * n->param[FAIR_QUANTUM], 0, false))
+		return 0;
+	return least - x->fair.tag;
+}
+
+static inline u64 fair_clock(u32 node, u64 now)
+{
+	return is_by_clock(node_at(node)) ? 0 : node_at(node)->clock;
+}
 #define fair_lose nothing_lose
 #define fair_announce nothing_announce
 #define fair_deadline nothing_deadline

@@ -17,7 +17,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_fixed_priority(P, V) \
-	P(2, fixed_priority, "fixed-priority", 0, , \
+	P(2, fixed_priority, "fixed-priority", TIERCE_SPREADS, , \
 	  V("priority", COUNT, 0, 65535, 0, "larger runs first; equals run first come, first served"))
 
 #else
@@ -80,6 +80,10 @@ static inline void fixed_priority_revoke(u32 edge, u32 why, u64 now)
 #define fixed_priority_event	nothing_event
 #define fixed_priority_announce nothing_announce
 #define fixed_priority_deadline nothing_deadline
+#define fixed_priority_depart nothing_depart
+#define fixed_priority_arrive nothing_arrive
+#define fixed_priority_ahead fewer_ahead
+#define fixed_priority_clock nothing_clock
 #define fixed_priority_tell nothing_tell
 #define fixed_priority_check nothing_check
 #define fixed_priority_check_node nothing_check_node

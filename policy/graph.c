@@ -161,16 +161,28 @@ static inline int policy_tell(u32 edge, u32 kind, u64 now)
 #undef CALL
 	return error;
 }
-static inline u32 policy_flags(u32 kind)
+/* Does announce() matter to it? May its nodes be spread? */
+#define P(number, prefix, name, flags, np, ep) \
+	case number: PORT_USES(number); return (flags)&FLAG;
+#define FLAG TIERCE_HEEDS_DEADLINES
+static inline bool policy_heeds_deadlines(u32 kind)
 {
 	switch (kind) {
-#define P(number, prefix, name, flags, np, ep) \
-	case number: PORT_USES(number); return flags;
 		TIERCE_POLICY_LIST(P, )
-#undef P
 	}
-	return 0;
+	return false;
 }
+#undef FLAG
+#define FLAG TIERCE_SPREADS
+static inline bool policy_spreads(u32 kind)
+{
+	switch (kind) {
+		TIERCE_POLICY_LIST(P, )
+	}
+	return false;
+}
+#undef FLAG
+#undef P
 
 /* Where it is not done at every switch: one call for all policies, which a verifier looks at once. */
 TIERCE_FN int edge_asks(u32 edge, u32 why, u64 now)
@@ -207,6 +219,27 @@ static inline void shared_lock(u32 cpu)
 		port_lock(TIERCE_SHARED);
 		cpu_at(cpu)->shares = 1;
 	}
+}
+
+/* How many tasks wait below a replica; without its lock a guess. */
+static inline u32 replica_waits(u32 node)
+{
+	u32 servable = node_at(node)->servable;
+	return servable && node_at(node)->running ? servable - 1 : servable;
+}
+
+/* After each decision: is the CPU idle? Its own flag first, others' cache line only when that changes. */
+static inline void idle_tell(u32 cpu)
+{
+	cpu_t *c = cpu_at(cpu);
+	bool idle = !c->task && !c->outside && c->online;
+	if (!SPREADS || (!idle && !c->idle))
+		return;
+	c->idle = idle;
+	if (idle && !(S.idle[0] >> (cpu & 63) & 1))
+		port_bits_set(&S.idle[0], 1ull << (cpu & 63));
+	else if (!idle)
+		port_bits_clear(&S.idle[0], 1ull << (cpu & 63));
 }
 
 static inline void kick(u32 cpu)
@@ -321,7 +354,7 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 			edge_t *x = edge_at(edge);
 			u32 parent = x->parent;
 			/* a parent in another domain learns it with the next request */
-			if ((policy_flags(x->kind) & TIERCE_HEEDS_DEADLINES) &&
+			if (policy_heeds_deadlines(x->kind) &&
 			    node_at(parent)->domain == node_at(node)->domain) {
 				policy_announce(edge, deadline_ns, now);
 				node_reordered(parent, now);
@@ -353,7 +386,7 @@ static PORT_APART bool deadline_moves(u32 node, u64 now)
 }
 static inline bool deadline_follow(u32 edge, u64 now)
 {
-	return (policy_flags(edge_at(edge)->kind) & TIERCE_HEEDS_DEADLINES) && deadline_moves(edge_at(edge)->parent, now);
+	return policy_heeds_deadlines(edge_at(edge)->kind) && deadline_moves(edge_at(edge)->parent, now);
 }
 
 /* The child can use a CPU through this edge, which therefore is requested. */
@@ -652,7 +685,7 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		u32 node = AT(domain_at(domain)->work, --domain_at(domain)->works), edge;
 		node_t *n = node_at(node);
 		bool able = node_is_able(node);
-		if ((policy_flags(n->kind) & TIERCE_HEEDS_DEADLINES) && n->deadline_ns != policy_deadline(node, now))
+		if (policy_heeds_deadlines(n->kind) && n->deadline_ns != policy_deadline(node, now))
 			deadline_spread(node, policy_deadline(node, now), now);
 		if (n->row) { /* a head tells, it does not request */
 			n->able = able;
@@ -1380,11 +1413,26 @@ TIERCE_FN u64 path_until(u32 cpu, u64 now)
 	return until;
 }
 
+/* When its waiting spread tasks are to be compared with other CPUs' (graph_balance). */
+TIERCE_FN u64 balance_until(u32 cpu, u64 now)
+{
+	u64 at = cpu_at(cpu)->balance_ns;
+	u32 family;
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++)
+		if (replica_on(family, cpu) && replica_waits(replica_on(family, cpu)))
+			return at > now ? at : now + SPREAD_BALANCE_NS;
+	return TIERCE_NEVER;
+}
+
 /* When the CPU has to be entered again at the latest; `until`: what path_until says. */
-static inline u64 cpu_until(u32 cpu, u64 until)
+static inline u64 cpu_until(u32 cpu, u64 until, u64 now)
 {
 	u32 link = domain_at(cpu)->events;
 	u64 at;
+	if (SPREADS) {
+		at = balance_until(cpu, now);
+		until = at < until ? at : until;
+	}
 	if (link && link_at(link)->key < until)
 		until = link_at(link)->key;
 	if (cpu == S.shared_timer && SHARED_ROWS) {
@@ -1401,7 +1449,7 @@ static inline u64 cpu_until(u32 cpu, u64 until)
 static inline void cpu_arm(u32 cpu, u64 until, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	c->until_ns = cpu_until(cpu, until);
+	c->until_ns = cpu_until(cpu, until, now);
 	if (S.quiet || c->until_ns < c->armed_ns || c->armed_ns <= now)
 		c->armed_ns = c->until_ns;
 }
@@ -1429,7 +1477,7 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 	if (same && own)
 		cpu_arm(cpu, path_until(cpu, now), now);
 	else if (same)
-		c->until_ns = cpu_until(cpu, path_until(cpu, now));
+		c->until_ns = cpu_until(cpu, path_until(cpu, now), now);
 	if (!same || c->until_ns < c->armed_ns) {
 		c->asked = 1;
 		kick(cpu);
@@ -1625,6 +1673,7 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 		c->until_ns = path_until(cpu, now);
 	}
 	cpu_arm(cpu, c->until_ns, now);
+	idle_tell(cpu);
 	task = c->task;
 	port_record(TIERCE_OP_decide, cpu, task, stolen_ns, at, c->until_ns, c->drained);
 	unlock(cpu);
@@ -1666,6 +1715,7 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 	if (SHARED_ROWS)
 		path_lock(cpu); /* others look, see uncharged_shared_ns */
 	cpu_at(cpu)->outside = begins;
+	idle_tell(cpu);
 	cpu_compare(cpu, now, 1);
 	port_record(TIERCE_OP_outside, cpu, begins, 0, at, 0, cpu_at(cpu)->drained);
 	unlock(cpu);
@@ -1735,6 +1785,8 @@ TIERCE_FN u32 task_lock_shared(u32 task)
 	u32 tries, cpu;
 	bool shared;
 	for (tries = ZERO; tries < 64 && CAN_LOOP; tries++) {
+		if (SEVERAL_CPUS && node_at(task)->domain == TIERCE_TRANSIT)
+			port_await(task);
 		cpu = task_cpu(task);
 		if (cpu < TIERCE_CPUS)
 			port_lock(cpu);
@@ -1784,7 +1836,7 @@ static inline void request_compare(u32 cpu, u32 stop, u64 now)
 	}
 	if (stop != CLIMBED_TO_TOP) {
 		node_t *n = node_at(stop);
-		if (policy_flags(n->kind) & TIERCE_HEEDS_DEADLINES) {
+		if (policy_heeds_deadlines(n->kind)) {
 			whole_compare(cpu, now);
 			return;
 		}
@@ -1957,3 +2009,5 @@ TIERCE_FN int graph_tell(u32 task, u32 kind, u64 now)
 	task_settle(cpu, now);
 	TASK_ANSWER(TIERCE_OP_tell, task, kind, 0, error);
 }
+
+#include "spread.c"

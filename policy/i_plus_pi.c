@@ -173,6 +173,10 @@ static inline bool i_plus_pi_charge(u32 edge, u64 ran_ns, u64 now)
 #define i_plus_pi_pick(node, first, running, now) turn_pick(first, running)
 #define i_plus_pi_before(a, b, now)		  turn_before(a, b)
 #define i_plus_pi_until				  burst_until
+#define i_plus_pi_depart nothing_depart
+#define i_plus_pi_arrive nothing_arrive
+#define i_plus_pi_ahead nothing_ahead
+#define i_plus_pi_clock nothing_clock
 #define i_plus_pi_first nothing_first
 #define i_plus_pi_lose nothing_lose
 #define i_plus_pi_event				  nothing_event

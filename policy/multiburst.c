@@ -226,6 +226,10 @@ static inline bool multiburst_charge(u32 edge, u64 ran_ns, u64 now)
 #define multiburst_pick(node, first, running, now) turn_pick(first, running)
 #define multiburst_before(a, b, now)		   turn_before(a, b)
 #define multiburst_until			   burst_until
+#define multiburst_depart nothing_depart
+#define multiburst_arrive nothing_arrive
+#define multiburst_ahead nothing_ahead
+#define multiburst_clock nothing_clock
 #define multiburst_first nothing_first
 #define multiburst_lose nothing_lose
 #define multiburst_event			   nothing_event

@@ -686,6 +686,10 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 
 #define reservation_init     nothing_init
 #define reservation_grant    nothing_grant
+#define reservation_depart nothing_depart
+#define reservation_arrive nothing_arrive
+#define reservation_ahead nothing_ahead
+#define reservation_clock nothing_clock
 #define reservation_first nothing_first
 #define reservation_announce nothing_announce
 #define reservation_deadline nothing_deadline

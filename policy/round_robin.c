@@ -18,7 +18,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_round_robin(P, V) \
-	P(6, round_robin, "round-robin", 0, \
+	P(6, round_robin, "round-robin", TIERCE_SPREADS, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "turn of each child"), )
 
 #else
@@ -111,6 +111,10 @@ static inline u64 round_robin_until(u32 edge, u64 now)
 #define round_robin_event    nothing_event
 #define round_robin_announce nothing_announce
 #define round_robin_deadline nothing_deadline
+#define round_robin_depart nothing_depart
+#define round_robin_arrive nothing_arrive
+#define round_robin_ahead fewer_ahead
+#define round_robin_clock nothing_clock
 #define round_robin_tell nothing_tell
 #define round_robin_check nothing_check
 #define round_robin_check_node nothing_check_node

@@ -6,6 +6,9 @@
 #include "tierce.h"
 #include "events.h"
 
+/* With one CPU nothing is spread, and the compiler leaves that out. */
+#define SPREADS (TIERCE_CPUS > 1 && S.families)
+
 typedef struct tierce_edge edge_t;
 typedef struct tierce_node node_t;
 typedef struct tierce_cpu cpu_t;
@@ -167,6 +170,34 @@ static inline u64 uncharged_ns(u32 node, u64 now)
 static inline u64 quantum_rest(u64 quantum_ns, s64 rest_ns, u64 ran_ns)
 {
 	return quantum_ns - (u64)((s64)ran_ns - rest_ns) % quantum_ns;
+}
+
+/* ---- spread nodes ---- */
+
+static inline u32 replica_on(u32 family, u32 cpu)
+{
+	return AT(AT(S.family, family).replica, cpu);
+}
+static inline struct tierce_near *near_at(u32 cpu)
+{
+	return &AT(S.near, cpu);
+}
+
+/* NAME_ahead where there is no virtual time: by how many fewer children want the other CPU, the child itself apart. */
+static inline u64 fewer_ahead(u32 edge, u32 to, u64 now)
+{
+	u32 here = parent_of(edge)->servable, there = node_at(to)->servable;
+	return here > there + 1 ? here - there - 1 : 0;
+}
+
+/* The virtual time at which a replica that was empty goes on: its own, or that of the others if it is later. */
+static inline u64 family_clock(const node_t *node, u64 clock, u64 now)
+{
+	u64 met = SPREADS && node->family ? AT(S.family, node->family).clock : 0;
+	if (met <= clock)
+		return clock;
+	port_record(TIERCE_OP_met, node->family, 0, met, now, 0, 0);
+	return met;
 }
 
 /* ---- events ---- */

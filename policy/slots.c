@@ -158,6 +158,10 @@ TIERCE_FN int slots_event(u32 edge, u64 now)
 #define slots_grant	     nothing_grant
 #define slots_charge	     nothing_charge
 #define slots_until	     nothing_until
+#define slots_depart nothing_depart
+#define slots_arrive nothing_arrive
+#define slots_ahead nothing_ahead
+#define slots_clock nothing_clock
 #define slots_first nothing_first
 #define slots_lose nothing_lose
 #define slots_announce	     nothing_announce

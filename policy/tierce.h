@@ -24,6 +24,7 @@
 #define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
 #define TIERCE_EVENTS_MAX 64			/* events handled by one entry */
 #define TIERCE_CONSTRAINTS 8			/* active time constraints of a node */
+#define SPREAD_BALANCE_NS 10000000		/* between two looks of a CPU whether its waiting tasks are better off elsewhere */
 #define TIERCE_SEEN	  16			/* children of an order that are looked at where its first is not the answer */
 #define TIERCE_YIELDED	  (1u << 31)		/* to graph_decide, beside the task: it gave way, it did not block */
 #define TIERCE_TIME_MAX	  (1ull << 60)		/* about 36 years */
@@ -35,6 +36,7 @@
 #define TIERCE_SHARED	TIERCE_CPUS
 #define TIERCE_DOMAINS	(TIERCE_CPUS + 1)
 #define TIERCE_NODOMAIN 0xffffffffu
+#define TIERCE_TRANSIT	0xfffffffeu /* of a task between two replicas: in no order, in the custody of whoever moves it */
 
 enum tierce_kind { TIERCE_FREE, TIERCE_TASK, TIERCE_POLICY_FIRST };
 #define TIERCE_ENUM(number, prefix, name, flags, np, ep) TIERCE_##prefix = number,
@@ -43,6 +45,7 @@ enum tierce_policy { TIERCE_POLICY_LIST(TIERCE_ENUM, ) TIERCE_POLICIES_END };
 
 /* Policy flags. */
 #define TIERCE_HEEDS_DEADLINES 1u /* announce() matters to it */
+#define TIERCE_SPREADS	       2u /* its nodes may be spread over CPUs: children move between them with what they are owed */
 
 /* Why an edge is requested, released or revoked. */
 enum tierce_why {
@@ -108,7 +111,13 @@ enum tierce_message {
 	E(40, constraint_already, "the task has a time constraint there") \
 	E(41, no_constraint, "the task has no time constraint") \
 	E(42, constraint_asleep, "a task that does not want the CPU has no time constraint") \
-	E(43, message_needs_one_cpu, "several CPUs reach the task, and none of them can answer for all")
+	E(43, message_needs_one_cpu, "several CPUs reach the task, and none of them can answer for all") \
+	E(44, policy_cannot_spread, "children of a node of this policy cannot move between replicas") \
+	E(45, not_a_replica, "the node is not a replica of a spread node") \
+	E(46, out_of_families, "the pool of spread nodes is used up") \
+	E(47, replica_needs_one_cpu, "a replica of a spread node is in the tree of one CPU, and alone there") \
+	E(48, spread_task_has_one_parent, "a task that moves between replicas has no other parent") \
+	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -137,6 +146,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_LOCAL	 256u /* restricted affinity: waits in the order of its home CPU only */
 #define EDGE_LEFT	 512u /* shared edge that its CPU has left but not returned yet: granted, but of no use to others */
 #define EDGE_NEXT	 1024u /* on the path being decided (inside one entry only) */
+#define EDGE_SPREAD	 4096u /* its child, a task, moves between the replicas of the spread node above it */
 #define EDGE_VARIANT	 2048u /* its policy treats it in one of its rarer ways */
 
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
@@ -211,6 +221,7 @@ struct tierce_node {
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
 	u32 ranked;				    /* CPUs compete for it, or for a shared node above it, by different ranks */
+	u32 family;				    /* replicas: the spread node that they are of, else 0 */
 	u64 more[TIERCE_NODE_PARAMS - TIERCE_PARAMS]; /* parameters from the fifth on */
 	union {
 		struct {
@@ -276,12 +287,29 @@ struct tierce_cpu {
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
 	u64 taken_ns, told_ns, paid_ns;	    /* stolen as the port has found, ever; recorded of it; charged around of that */
 	u64 decisions, events;
+	u32 idle, pad;			    /* it has told so */
+	u64 balance_ns;			    /* when its waiting spread tasks are compared with other CPUs' next */
+	u64 pulls, pushes;		    /* tasks that it has taken from other CPUs, given to them */
 	u32 crossing[TIERCE_CROSSINGS];
 };
 
 struct tierce_inbox { /* alone on its cache line: set by others without our lock */
 	u64 bits;
 	u64 pad[7];
+};
+
+/* A spread node: one replica on each of its CPUs. */
+struct tierce_family {
+	u32 replica[TIERCE_CPUS]; /* node, 0: none on that CPU */
+	u32 kind;		  /* policy of all of them; 0: free */
+	u32 replicas, tasks;	  /* how many; tasks attached below any of them */
+	u64 cpus;		  /* of the replicas, a bit each */
+	u64 clock;		  /* virtual time of a replica where tasks wait, the largest so far; see spread.c */
+};
+
+/* Which CPUs are near a CPU, itself among them; a bit each. */
+struct tierce_near {
+	u64 core, cache, memory; /* share a core (SMT), a last-level cache, a NUMA node */
 };
 
 struct tierce_domain {
@@ -306,6 +334,11 @@ struct tierce {
 	struct tierce_node node[TIERCE_NODES];
 	struct tierce_link link[2 * TIERCE_EDGES]; /* order: link = edge id; events: link = TIERCE_EDGES + edge id */
 	struct tierce_row row[TIERCE_ROWS];
+	struct tierce_family family[TIERCE_FAMILIES]; /* 0: none */
+	struct tierce_near near[TIERCE_CPUS];
+	u64 idle[8];	/* CPUs with nothing to run, a bit each; alone on its cache line, changed without a lock */
+	u32 families;	/* used so far, 0 among them; 0: no node is spread */
+	u32 pad;
 	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
 	u32 known[TIERCE_SEEN + 2];    /* while an order is looked through: who comes next; under the shared lock */
 	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
@@ -369,13 +402,35 @@ TIERCE_FN int graph_node_free(u32 node);
 TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now);	/* `node` becomes what `cpu` runs */
 TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now); /* affinity of a waiting or ready task */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
+/* A node without children becomes a replica of the spread node whose first replica is `first` (itself: of a new one). */
+TIERCE_FN int graph_replica(u32 node, u32 first);
+
+/* ---- spread nodes (spread.c) ----------------------------------------------------------------------------------- */
+
+/* What runs near what: sets of CPUs that share a core, a last-level cache, a NUMA node with `cpu`. For ports, before use. */
+TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory);
+/* A task below a spread node moves in two entries, each under the lock of one CPU: it leaves its replica, READY or asleep
+ * but not running, for CPU `to`, and then enters the one on `cpu`. In between, entries about it wait (port_await). */
+TIERCE_FN int graph_leave(u32 task, u32 to, u64 now);
+TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now);
+/* Both, for a task that is to be on `cpu`. */
+PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now);
+/* The CPU on which a task that wakes should wait: `home` (where it ran last) if idle, else an idle one near it, else `home`.
+ * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run. */
+TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed);
+/* A task waits on a busy CPU: an idle one that could take it is claimed and kicked. */
+TIERCE_FN int graph_offer(u32 task);
+/* `cpu` has decided for nothing: it takes a task that waits elsewhere. Returns the task, or TIERCE_NONE. */
+PORT_FLAT u32 graph_pull(u32 cpu, u64 now);
+/* If it is time: `cpu`, where tasks wait, gives one to a CPU on which it is served earlier. Returns the task. */
+PORT_FLAT u32 graph_balance(u32 cpu, u64 now);
 
 /* ---- record and replay ------------------------------------------------------------------------------------------ */
 
 /* Every entry and control operation ends with port_record(op, a, b, value, now, result, drained) while it still holds its
  * locks. Calling the same operations with the same arguments in the recorded order on another build gives the same
  * results, bit for bit. `drained`: what the entry took from its CPU's inbox, which others set unlocked. `seen`: what it found
- * stolen on another CPU. */
+ * stolen on another CPU. `met`: the virtual time of a spread node that it found beyond that of its replica. */
 #define TIERCE_OP_LIST(O) \
 	O(1, init, "cpus", "", "", "") \
 	O(2, request, "task", "why", "", "") \
@@ -399,7 +454,11 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 	O(20, taken, "cpu", "", "stolen_ns", "") \
 	O(21, yield, "task", "", "", "") \
 	O(22, tell, "task", "kind", "", "error") \
-	O(23, seen, "cpu", "", "stolen_ns", "")
+	O(23, seen, "cpu", "", "stolen_ns", "") \
+	O(24, replica, "node", "first", "", "error") \
+	O(25, leave, "task", "cpu", "", "error") \
+	O(26, enter, "task", "cpu", "", "error") \
+	O(27, met, "spread node", "", "clock", "")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -442,6 +501,13 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   u32  NAME_check(edge, rest)        its part of the checker: the first broken invariant (check.h) or 0
  *   u32  NAME_check_node(node)
  *
+ * With TIERCE_SPREADS also:
+ *   void NAME_depart(edge)             WAITING: leave nothing behind, as detach, but keep what the child is owed
+ *   void NAME_arrive(edge, now)        WAITING: below another replica; a request with TIERCE_MOVED or WOKE may follow
+ *   u64  NAME_ahead(edge, to, now)     of a READY edge: by how much it would be better off below the replica `to` of a busy CPU,
+ *                                      0: it would not. `to` is not locked: a guess
+ *   u64  NAME_clock(node, now)         virtual time that replicas have in common, 0: none
+ *
  * Services: order_insert/order_remove (heap of READY edges, per CPU where affinity asks for it), event_set/event_clear.
  */
 
@@ -450,6 +516,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   u8 u16 u32 u64 s32 s64 bool      fixed-width types
  *   TIERCE_NODES _EDGES _ROWS _CPUS  limits, ids included 0
  *   TIERCE_FN                        linkage of a function that crosses files
+ *   PORT_FLAT                        linkage of an entry made of two: part of its caller, where frames are few
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
  *   PORT_USES(policy)                in each case of a dispatch, 0 in the default: unreachable if no plan of the port has that
  *   PORT_APART                       attribute of a static function that is kept out of its caller where registers are few
@@ -461,6 +528,12 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   PORT_YIELDS                      1: graph_decide is told of yields
  *   port_lock(domain), port_unlock(domain)
  *   port_inbox_set(cpu, bits), port_inbox_take(cpu)      atomic or / exchange with 0
+ *   TIERCE_FAMILIES                  limit of spread nodes, one more than there may be
+ *   port_await(task)                 wait until a task in transit has entered; in a port of one thread there is none
+ *   port_movable(task)               1: the port could give a task that waits to another CPU now
+ *   port_bits_set(word, bits), port_bits_clear(word, bits)   atomic
+ *   port_bits_claim(word, bits)      the same as clear; 1: they were set, and nobody else has claimed them
+ *   port_raise(word, was, value)     atomic: value if it still is `was`
  *   port_kick(cpu)                   make `cpu` call graph_decide soon
  *   port_trace(kind, cpu, a, b, value, now)              see events.h; may be empty
  *   port_record(op, a, b, value, now, result, drained)   see enum tierce_op; may be empty

@@ -35,7 +35,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_time_sharing(P, V) \
-	P(10, time_sharing, "time-sharing", 0, \
+	P(10, time_sharing, "time-sharing", TIERCE_SPREADS, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 10000000, "turn of each child within its level") \
 	  V("starvation", TIME, 0, TIERCE_PERIOD_MAX, 3000000000, \
 	    "who has wanted the CPU for so long without using up a quantum goes before all until it has; 0: never") \
@@ -159,6 +159,8 @@ TIERCE_FN int time_sharing_woke(u32 edge, u64 now)
 
 static inline void time_sharing_request(u32 edge, u32 why, u64 now)
 {
+	if (why == TIERCE_MOVED)
+		edge_at(edge)->levels.used = 1; /* it did not sleep: no boost */
 	if (why != TIERCE_RESTORED)
 		time_sharing_woke(edge, now);
 	order_insert(edge, edge_at(edge)->levels.key);
@@ -293,6 +295,10 @@ TIERCE_FN int time_sharing_event(u32 edge, u64 now)
 #define time_sharing_lose nothing_lose
 #define time_sharing_announce nothing_announce
 #define time_sharing_deadline nothing_deadline
+#define time_sharing_depart time_sharing_detach
+#define time_sharing_arrive nothing_arrive
+#define time_sharing_ahead fewer_ahead
+#define time_sharing_clock nothing_clock
 #define time_sharing_tell nothing_tell
 
 /* Is a CPU that could run this READY edge given to one of a lower level, and nobody about to decide anew? */

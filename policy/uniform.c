@@ -447,6 +447,10 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 /* The order is that of edf, and so is what the node announces. */
 #define uniform_pick	 edf_pick
 #define uniform_before	 edf_before
+#define uniform_depart nothing_depart
+#define uniform_arrive nothing_arrive
+#define uniform_ahead nothing_ahead
+#define uniform_clock nothing_clock
 #define uniform_first nothing_first
 #define uniform_deadline edf_deadline
 #define uniform_init	 nothing_init

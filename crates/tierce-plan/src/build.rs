@@ -108,9 +108,20 @@ impl Plan {
         ids: &mut Ids,
         members: Members,
     ) -> Result<(), Refused> {
-        for (node, id) in self.nodes.iter().zip(&mut ids.nodes).filter(|(_, id)| **id == 0) {
+        let mut fresh = Vec::new();
+        for (index, (node, id)) in self.nodes.iter().zip(&mut ids.nodes).enumerate() {
+            if *id != 0 {
+                continue;
+            }
             let made = control.node_new(node.policy, node.concurrency, u64::MAX, node.params);
             *id = made.map_err(|why| self.refused_at(node.spot, format!("node {}", node.name), why))?;
+            fresh.push(index);
+        }
+        for index in fresh {
+            let node = &self.nodes[index];
+            let Some(first) = node.family else { continue };
+            let joined = control.replica(ids.nodes[index], ids.nodes[first]);
+            joined.map_err(|why| self.refused_at(node.spot, format!("node {}", node.name), why))?;
         }
         for (task, id) in self.tasks.iter().zip(&mut ids.tasks).filter(|(_, id)| **id == 0) {
             if members == Members::Played || task.set.is_none() {
@@ -121,7 +132,7 @@ impl Plan {
         for (index, edge) in self.edges.iter().enumerate() {
             let child = ids.of(edge.child);
             if child != 0 && ids.edges[index] == 0 {
-                let made = control.edge_new(ids.nodes[edge.parent], child, edge.rank, edge.when_spent);
+                let made = control.edge_new(ids.nodes[edge.parent], child, edge.rank, edge.way());
                 ids.edges[index] = made.map_err(|why| self.refused(edge, why))?;
             }
         }

@@ -160,6 +160,9 @@ pub struct Node {
     pub base: String,
     /// CPU of this replica when the node is `per_cpu`.
     pub replica: Option<u32>,
+    /// Of a replica of a spread node: index of its first replica into [`Plan::nodes`]. Tasks below the node move
+    /// between its replicas.
+    pub family: Option<usize>,
     /// Number of the policy (`tierce_policy::policies()`).
     pub policy: u32,
     /// Node parameters in the order of the policy's record, presets filled in.
@@ -245,8 +248,21 @@ pub struct Edge {
     pub rank: i32,
     /// Enabled only while every unconditional parent edge of the child is spent.
     pub when_spent: bool,
+    /// The child, a task, moves between the replicas of the spread node that it is below; `parent` is where it begins.
+    pub spread: bool,
     /// Where it is written.
     pub spot: Spot,
+}
+
+impl Edge {
+    /// What kind of way it is.
+    pub fn way(&self) -> tierce_policy::Way {
+        match (self.spread, self.when_spent) {
+            (true, _) => tierce_policy::Way::Spread,
+            (false, true) => tierce_policy::Way::WhenSpent,
+            (false, false) => tierce_policy::Way::Plain,
+        }
+    }
 }
 
 /// The edge of every unmatched thread.

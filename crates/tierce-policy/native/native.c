@@ -64,6 +64,13 @@ const char *tierce_error_text(u32 error, u32 want_name)
 	return 0;
 }
 
+/* Of a recording: the virtual time of a spread node that the next entry finds. */
+void tierce_met(u32 family, u64 clock)
+{
+	if (family < TIERCE_FAMILIES)
+		S.family[family].clock = clock;
+}
+
 /* The name of an entry or control operation; 0: no such number. */
 const char *tierce_op_name(u32 op)
 {

@@ -16,10 +16,12 @@ typedef int64_t s64;
 #define TIERCE_NODES 65536u
 #define TIERCE_EDGES 131072u
 #define TIERCE_ROWS  1024u
+#define TIERCE_FAMILIES 64u
 #define TIERCE_CPUS  64u
 #endif
 
 #define TIERCE_FN
+#define PORT_FLAT
 #define PORT_ALIGNED
 #define PORT_SHORT static inline
 #define PORT_APART inline
@@ -65,6 +67,24 @@ static inline u64 port_take(u64 *bits)
 	return taken;
 }
 #define port_inbox_take(cpu) port_take(&S.inbox[cpu].bits)
+/* One thread: nothing is in transit when another entry comes. */
+#define port_await(task) port_fail("an entry about a task in transit")
+#define port_movable(task) 1
+static inline void port_bits_set(u64 *word, u64 bits)
+{
+	*word |= bits;
+}
+static inline void port_bits_clear(u64 *word, u64 bits)
+{
+	*word &= ~bits;
+}
+static inline bool port_bits_claim(u64 *word, u64 bits)
+{
+	bool were = *word & bits;
+	*word &= ~bits;
+	return were;
+}
+#define port_raise(word, was, value) ((void)(*(word) == (was) ? *(word) = (value) : 0))
 static inline void port_kick(u32 cpu)
 {
 	tierce_native.kicks |= 1ull << cpu;

@@ -1,7 +1,7 @@
 //! The control operations that build and change a graph, whoever carries them out: the engine here ([`Graph::at`]) or
 //! the one in the kernel.
 
-use crate::{Error, Graph, NodeParams, Params};
+use crate::{Error, Graph, NodeParams, Params, Way};
 use std::fmt;
 
 /// Why a control operation was not carried out. Nothing has changed.
@@ -55,8 +55,11 @@ pub trait Control {
     fn node_free(&mut self, node: u32) -> Result<(), Refusal>;
     /// `node` becomes what `cpu` runs: the edge between them.
     fn root(&mut self, cpu: u32, node: u32) -> Result<u32, Refusal>;
+    /// A node that has no children yet becomes a replica of the spread node whose first replica is `first`, itself
+    /// perhaps.
+    fn replica(&mut self, node: u32, first: u32) -> Result<(), Refusal>;
     /// An edge, not attached yet: its id.
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal>;
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal>;
     /// Attach an edge: every parent of a node before its first child.
     fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal>;
     /// New parameters of an attached edge.
@@ -102,8 +105,12 @@ impl Control for At<'_> {
         Ok(self.graph.cpu(cpu).root_edge)
     }
 
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
-        self.graph.edge_new(parent, child, rank, when_spent).ok_or(Refusal::Pool)
+    fn replica(&mut self, node: u32, first: u32) -> Result<(), Refusal> {
+        Ok(self.graph.replica(node, first)?)
+    }
+
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal> {
+        self.graph.edge_new(parent, child, rank, way).ok_or(Refusal::Pool)
     }
 
     fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {

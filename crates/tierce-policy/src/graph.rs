@@ -35,6 +35,39 @@ pub enum Why {
     Gone,
 }
 
+/// What kind of way an edge is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Way {
+    /// It stays, and is always open.
+    #[default]
+    Plain,
+    /// Enabled only while every other edge of the child is spent (`when = "spent"`).
+    WhenSpent,
+    /// The child, a task, moves between the replicas of the spread node that it is below.
+    Spread,
+}
+
+impl Way {
+    /// Flags of `graph_edge_new`.
+    pub fn flags(self) -> u32 {
+        match self {
+            Way::Plain => 0,
+            Way::WhenSpent => raw::EDGE_WHEN_SPENT,
+            Way::Spread => raw::EDGE_SPREAD,
+        }
+    }
+}
+
+impl From<bool> for Way {
+    fn from(when_spent: bool) -> Way {
+        if when_spent {
+            Way::WhenSpent
+        } else {
+            Way::Plain
+        }
+    }
+}
+
 /// What a task may tell its parents (`enum tierce_message`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -98,6 +131,7 @@ impl fmt::Debug for Broken {
 /// `taken` of enum tierce_op: an input of the entry that follows it.
 const OP_TAKEN: u32 = 20;
 const OP_SEEN: u32 = 23;
+const OP_MET: u32 = 27;
 
 /// A replayed operation that did not do what was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -330,6 +364,11 @@ impl Graph {
             cpu.taken_ns = value + if entry.op == OP_TAKEN { cpu.told_ns } else { cpu.paid_ns };
             return Ok(());
         }
+        if entry.op == OP_MET {
+            // SAFETY: see `call`; the engine checks the number.
+            self.call(|| unsafe { raw::tierce_met(a, value) });
+            return Ok(());
+        }
         let own = self.entries.take();
         self.record(true);
         self.drain = Some(entry.drained);
@@ -357,12 +396,15 @@ impl Graph {
                 19 => _ = raw::graph_online(a, b, now),
                 21 => _ = raw::graph_yield(a, now),
                 22 => _ = raw::graph_tell(a, b, now),
+                24 => _ = raw::graph_replica(a, b),
+                25 => _ = raw::graph_leave(a, b, now),
+                26 => _ = raw::graph_enter(a, b, now),
                 _ => {}
             }
         });
         self.drain = None;
         let mut got = self.take_entries();
-        got.retain(|entry| entry.op != OP_TAKEN && entry.op != OP_SEEN);
+        got.retain(|entry| ![OP_TAKEN, OP_SEEN, OP_MET].contains(&entry.op));
         self.entries = own;
         match got.as_slice() {
             [one] if one == entry => Ok(()),
@@ -436,11 +478,11 @@ impl Graph {
         child: u32,
         params: [u64; 4],
         rank: i32,
-        when_spent: bool,
+        way: impl Into<Way>,
         now: u64,
     ) -> Result<u32, Error> {
         let edge =
-            self.edge_new(parent, child, rank, when_spent).ok_or_else(|| self.edge_refusal(parent, child))?;
+            self.edge_new(parent, child, rank, way).ok_or_else(|| self.edge_refusal(parent, child))?;
         match self.edge_attach(edge, params, now) {
             Ok(()) => Ok(edge),
             Err(error) => {
@@ -451,11 +493,17 @@ impl Graph {
     }
 
     /// A new edge that is not attached yet: its id, which decides ties. `None`: no such node, or the pool is used up.
-    pub fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Option<u32> {
-        let flags = if when_spent { raw::EDGE_WHEN_SPENT } else { 0 };
+    pub fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: impl Into<Way>) -> Option<u32> {
+        let flags = way.into().flags();
         // SAFETY: see `call`.
         let edge = self.call(|| unsafe { raw::graph_edge_new(parent, child, rank, flags) });
         (edge != 0).then_some(edge)
+    }
+
+    /// A node without children becomes a replica of the spread node whose first replica is `first`.
+    pub fn replica(&mut self, node: u32, first: u32) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_replica(node, first) })
     }
 
     /// Why [`Self::edge_new`] made no edge, by name.
@@ -580,6 +628,76 @@ impl Graph {
     pub fn outside(&mut self, cpu: u32, begins: bool, now: u64) {
         // SAFETY: see `call`.
         self.call(|| unsafe { raw::graph_outside(cpu, begins as u32, now) });
+    }
+
+    /// Which CPUs share a core, a last-level cache and a NUMA node with `cpu`; a bit each. Preset: no core, all the rest.
+    pub fn near(&mut self, cpu: u32, core: u64, cache: u64, memory: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_near(cpu, core, cache, memory) })
+    }
+
+    /// Does this task move between the replicas of a spread node?
+    pub fn is_spread(&self, task: u32) -> bool {
+        self.edge(self.node(task).first_parent).flags & raw::EDGE_SPREAD != 0
+    }
+
+    /// A task below a spread node, which does not run, leaves its replica for that on `to`; until it has entered one
+    /// nothing else may be asked of it.
+    pub fn leave(&mut self, task: u32, to: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_leave(task, to, now) })
+    }
+
+    /// A task that has left its replica enters the one on `cpu`.
+    pub fn enter(&mut self, task: u32, cpu: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_enter(task, cpu, now) })
+    }
+
+    /// [`Self::leave`] and [`Self::enter`].
+    pub fn home(&mut self, task: u32, cpu: u32, now: u64) -> Result<(), Error> {
+        // SAFETY: see `call`.
+        self.control(|| unsafe { raw::graph_home(task, cpu, now) })
+    }
+
+    /// A task wakes: below a spread node it first moves to where it should wait.
+    #[inline]
+    pub fn wake(&mut self, task: u32, now: u64) {
+        if !self.is_spread(task) {
+            self.request(task, now);
+            return;
+        }
+        let (home, allowed) = (self.node(task).domain, self.node(task).allowed);
+        let replica = self.edge(self.node(task).first_parent).parent;
+        // SAFETY: see `call`.
+        let cpu = self.call(|| unsafe { raw::graph_place(replica, home, allowed) });
+        if cpu != home {
+            let moved = self.home(task, cpu, now);
+            debug_assert!(moved.is_ok(), "{moved:?}");
+        }
+        self.request(task, now);
+        self.offer(task);
+    }
+
+    /// A task waits on a busy CPU: an idle one that could take it is kicked.
+    #[inline]
+    pub fn offer(&mut self, task: u32) {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_offer(task) });
+    }
+
+    /// `cpu`, which has decided for nothing, takes a task that waits elsewhere: that task, or 0.
+    #[inline]
+    pub fn pull(&mut self, cpu: u32, now: u64) -> u32 {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_pull(cpu, now) })
+    }
+
+    /// If it is time, `cpu` gives a task that waits to a CPU where it is served earlier: that task, or 0.
+    #[inline]
+    pub fn balance(&mut self, cpu: u32, now: u64) -> u32 {
+        // SAFETY: see `call`.
+        self.call(|| unsafe { raw::graph_balance(cpu, now) })
     }
 
     /// Look at every invariant; `rest`: also those that hold only when no kick is pending and nobody is leaving.

@@ -42,6 +42,8 @@ pub struct Edge {
 pub const EDGE_SPENT: u32 = 1;
 /// Flag for `graph_edge_new`: enabled only while every unconditional parent edge of the child is spent.
 pub const EDGE_WHEN_SPENT: u32 = 16;
+/// Flag for `graph_edge_new`: the child moves between the replicas of a spread node.
+pub const EDGE_SPREAD: u32 = 4096;
 
 /// `struct tierce_node`; see policy/tierce.h for each field.
 #[repr(C)]
@@ -77,6 +79,7 @@ pub struct Node {
     pub last_cpu: u32,
     pub on_cpu: u32,
     pub ranked: u32,
+    pub family: u32,
     pub more: [u64; NODE_PARAMS - PARAMS],
     pub rounds: Rounds,
     pub near: u64,
@@ -159,6 +162,11 @@ pub struct Cpu {
     pub paid_ns: u64,
     pub decisions: u64,
     pub events: u64,
+    pub idle: u32,
+    pub pad: u32,
+    pub balance_ns: u64,
+    pub pulls: u64,
+    pub pushes: u64,
     pub crossing: [u32; 64],
 }
 
@@ -220,6 +228,7 @@ extern "C" {
     pub(crate) fn tierce_invariant_text(invariant: u32, want_name: u32) -> *const c_char;
     pub(crate) fn tierce_layout(what: u32) -> u64;
 
+    pub(crate) fn tierce_met(family: u32, clock: u64);
     pub(crate) fn graph_init(cpus: u32, now: u64) -> c_int;
     pub(crate) fn graph_request(task: u32, why: u32, now: u64) -> c_int;
     pub(crate) fn graph_release(task: u32, why: u32, now: u64) -> c_int;
@@ -233,6 +242,15 @@ extern "C" {
     pub(crate) fn graph_stage(index: u32, value: u64) -> c_int;
     pub(crate) fn graph_node_new(kind: u32, concurrency: u32, allowed: u64) -> u32;
     pub(crate) fn graph_edge_new(parent: u32, child: u32, rank: i32, flags: u32) -> u32;
+    pub(crate) fn graph_replica(node: u32, first: u32) -> c_int;
+    pub(crate) fn graph_leave(task: u32, to: u32, now: u64) -> c_int;
+    pub(crate) fn graph_enter(task: u32, cpu: u32, now: u64) -> c_int;
+    pub(crate) fn graph_near(cpu: u32, core: u64, cache: u64, memory: u64) -> c_int;
+    pub(crate) fn graph_home(task: u32, cpu: u32, now: u64) -> c_int;
+    pub(crate) fn graph_place(node: u32, home: u32, allowed: u64) -> u32;
+    pub(crate) fn graph_offer(task: u32) -> c_int;
+    pub(crate) fn graph_pull(cpu: u32, now: u64) -> u32;
+    pub(crate) fn graph_balance(cpu: u32, now: u64) -> u32;
     pub(crate) fn graph_attach(edge: u32, now: u64) -> c_int;
     pub(crate) fn graph_set(edge: u32, now: u64) -> c_int;
     pub(crate) fn graph_detach(edge: u32, now: u64) -> c_int;

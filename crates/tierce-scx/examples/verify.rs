@@ -17,7 +17,12 @@ fn main() -> Result<ExitCode> {
         ("play", Options { record: true, overheads_stolen: false, ..plain.clone() }),
         ("all", Options { trace_kinds: EVERYTHING, record: true, ..plain.clone() }),
         ("exercise", Options { exercise: true, ..plain.clone() }),
-        ("user", Options { trace_kinds: STATS, throttle_at_user: true, ..plain }),
+        ("user", Options { trace_kinds: STATS, throttle_at_user: true, ..plain.clone() }),
+        // On one CPU what is for several is not looked at.
+        ("cpus", Options { cpus: 2, ..plain.clone() }),
+        ("cpus-stats", Options { cpus: 2, trace_kinds: STATS, ..plain.clone() }),
+        ("cpus-all", Options { cpus: 2, trace_kinds: EVERYTHING, record: true, ..plain.clone() }),
+        ("cpus-user", Options { cpus: 2, trace_kinds: STATS, throttle_at_user: true, ..plain }),
     ];
     let wanted: Vec<String> = std::env::args().skip(1).collect();
     for way in &wanted {

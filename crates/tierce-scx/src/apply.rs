@@ -10,7 +10,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{Change, Child, Difference, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition};
-use tierce_policy::{Control, Graph, NodeParams, Params, Refusal, TASK};
+use tierce_policy::{Control, Graph, NodeParams, Params, Refusal, Way, TASK};
 use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
 
 /// How long threads may take to leave what goes, and CPUs to decide.
@@ -129,8 +129,11 @@ impl Control for Trial {
     fn root(&mut self, cpu: u32, node: u32) -> Result<u32, Refusal> {
         self.graph.at(0).root(cpu, node)
     }
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
-        self.graph.at(0).edge_new(parent, child, rank, when_spent)
+    fn replica(&mut self, node: u32, first: u32) -> Result<(), Refusal> {
+        self.graph.at(0).replica(node, first)
+    }
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal> {
+        self.graph.at(0).edge_new(parent, child, rank, way)
     }
     fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
         self.graph.at(0).attach(edge, params)
@@ -311,8 +314,11 @@ impl Control for Live {
     fn root(&mut self, cpu: u32, node: u32) -> Result<u32, Refusal> {
         kernel(self).root(cpu, node)
     }
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
-        kernel(self).edge_new(parent, child, rank, when_spent)
+    fn replica(&mut self, node: u32, first: u32) -> Result<(), Refusal> {
+        kernel(self).replica(node, first)
+    }
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal> {
+        kernel(self).edge_new(parent, child, rank, way)
     }
     fn attach(&mut self, edge: u32, params: Params) -> Result<(), Refusal> {
         Control::attach(&mut kernel(self), edge, params)

@@ -209,6 +209,7 @@ impl<'a> Trial<'a> {
             params,
             rank: 0,
             when_spent: false,
+            spread: node.family.is_some(),
             spot: node.spot,
         };
         self.attach(live, u64::MAX, &[edge])
@@ -226,14 +227,8 @@ impl<'a> Trial<'a> {
         let leaf = leaf.ok_or("the pool of nodes is used up")?;
         let mut attached = Vec::new();
         for edge in under {
-            let result = self.graph.attach(
-                self.ids.nodes[edge.parent],
-                leaf,
-                edge.params,
-                edge.rank,
-                edge.when_spent,
-                NOW,
-            );
+            let result =
+                self.graph.attach(self.ids.nodes[edge.parent], leaf, edge.params, edge.rank, edge.way(), NOW);
             match result {
                 Ok(id) => attached.push(id),
                 Err(error) => {

@@ -2,10 +2,11 @@
 
 use crate::btf::Btf;
 use crate::object::{call, Link, Object, Ring};
+use crate::topology;
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
-use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, KERNEL};
+use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, Way, KERNEL};
 use tierce_trace::Kind;
 
 /// The shortest timer worth arming in the kernel.
@@ -23,12 +24,14 @@ const OP_EDGE_NEW: u32 = 13;
 const OP_ATTACH: u32 = 14;
 const OP_SET: u32 = 15;
 const OP_DETACH: u32 = 16;
+const OP_REPLICA: u32 = 24;
 const OP_NODE_FREE: u32 = 12;
 const OP_ROOT: u32 = 17;
 const OP_TELL: u32 = 22;
 const COMMAND_LEAF: u32 = 64;
 const COMMAND_DEFAULT: u32 = 65;
 const COMMAND_REAP: u32 = 66;
+const COMMAND_NEAR: u32 = 67;
 
 /// Where the kernel begins and ends what no thread is to pay for.
 const INTERRUPTS: [(&str, &str); 6] = [
@@ -374,6 +377,10 @@ impl Kernel {
             self.options.cpus,
             tierce_policy::Error(code as u32)
         );
+        for (cpu, near) in topology::read(self.options.cpus).into_iter().enumerate() {
+            let param = [near.core, near.cache, near.memory, 0, 0, 0, 0, 0];
+            self.run(Command { op: COMMAND_NEAR, a: cpu as u32, param, ..Default::default() })?;
+        }
         Ok(())
     }
 
@@ -643,8 +650,12 @@ impl Control for &Kernel {
         Ok(self.cpu(cpu).root_edge)
     }
 
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
-        let flags = if when_spent { u64::from(raw::EDGE_WHEN_SPENT) } else { 0 };
+    fn replica(&mut self, node: u32, first: u32) -> Result<(), Refusal> {
+        self.refuse(Command { op: OP_REPLICA, a: node, b: first, ..Default::default() })
+    }
+
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal> {
+        let flags = u64::from(way.flags());
         let value = u64::from(rank as u32) | flags << 32;
         self.make(Command { op: OP_EDGE_NEW, a: parent, b: child, value, ..Default::default() })
     }

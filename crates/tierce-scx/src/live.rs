@@ -455,7 +455,7 @@ impl Live {
     fn attach(&mut self, leaf: u32, edge: &tierce_plan::Edge) -> Result<Result<u32, String>> {
         let parent = self.ids.nodes[edge.parent];
         let mut kernel = &self.kernel;
-        let Ok(id) = kernel.edge_new(parent, leaf, edge.rank, edge.when_spent) else {
+        let Ok(id) = kernel.edge_new(parent, leaf, edge.rank, edge.way()) else {
             return Ok(Err("the pool of edges is used up".to_string()));
         };
         if let Err(refusal) = kernel.attach(id, edge.params) {

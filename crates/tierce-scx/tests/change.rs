@@ -3,7 +3,7 @@
 
 use std::rc::Rc;
 use tierce_plan::{Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Transition};
-use tierce_policy::{Control, Graph, NodeParams, Refusal, TASK};
+use tierce_policy::{Control, Graph, NodeParams, Refusal, Way, TASK};
 use tierce_scx::apply::Trial;
 
 const BASE: &str = r#"
@@ -160,9 +160,13 @@ impl Control for Machine {
     fn root(&mut self, _cpu: u32, _node: u32) -> Result<u32, Refusal> {
         panic!("roots stay");
     }
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
+    fn replica(&mut self, node: u32, first: u32) -> Result<(), Refusal> {
         self.step()?;
-        self.graph.at(self.now_ns).edge_new(parent, child, rank, when_spent)
+        self.graph.at(self.now_ns).replica(node, first)
+    }
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal> {
+        self.step()?;
+        self.graph.at(self.now_ns).edge_new(parent, child, rank, way)
     }
     fn attach(&mut self, edge: u32, params: [u64; 4]) -> Result<(), Refusal> {
         self.step()?;

@@ -120,6 +120,8 @@ pub struct Simulation {
     /// Id of task 0; the others follow.
     first_task: u32,
     cpus: Vec<Cpu>,
+    /// Tasks move between the replicas of spread nodes.
+    spreads: bool,
     interrupts: Vec<Interrupts>,
     /// Tasks by index, then interrupts.
     queue: Queue,
@@ -223,6 +225,7 @@ impl Simulation {
         Ok(Simulation {
             first_task: ids.tasks.first().copied().unwrap_or(u32::MAX),
             cpus: cpus.collect(),
+            spreads: plan.nodes.iter().any(|node| node.family.is_some()),
             kicked: 0,
             costs: options.costs.unwrap_or(plan.machine.costs),
             late_ns: options.late_ns,
@@ -456,7 +459,7 @@ impl Simulation {
         match next {
             Next::Run { work_ns, begins, within_ns } => {
                 self.begin(index, work_ns, begins, now);
-                self.graph.request(self.first_task + index, now);
+                self.graph.wake(self.first_task + index, now);
                 self.constrain(index, work_ns, within_ns, now);
             }
             Next::Wait(at_ns) => self.queue.push(at_ns.saturating_add(self.late_ns), index),
@@ -585,7 +588,11 @@ impl Simulation {
             self.graph.returned(cpu, now);
         }
         let ran = self.graph.cpu(cpu).task;
-        let task = self.graph.decide(cpu, now, 0);
+        let task = self.choose(cpu, now);
+        if ran != 0 && ran != task && self.graph.is_spread(ran) {
+            self.graph.offer(ran);
+        }
+        let c = &mut self.cpus[cpu as usize];
         let engine = self.graph.cpu(cpu);
         c.until_ns = engine.until_ns.saturating_add(self.late_ns);
         let (leaves, levels) = (engine.leaves > 0, u64::from(engine.path_length.saturating_sub(1)));
@@ -630,6 +637,22 @@ impl Simulation {
         if c.until_ns <= now {
             self.kicked |= 1 << cpu; // more was due than one entry takes
         }
+    }
+
+    /// A decision; a CPU that finds nothing takes a task that waits elsewhere, and one where tasks wait may give one away.
+    #[inline]
+    fn choose(&mut self, cpu: u32, now: u64) -> u32 {
+        let task = self.graph.decide(cpu, now, 0);
+        if !self.spreads {
+            return task;
+        }
+        if task == 0 && self.graph.cpu(cpu).leaves == 0 && self.graph.pull(cpu, now) != 0 {
+            return self.graph.decide(cpu, now, 0);
+        }
+        if task != 0 {
+            self.graph.balance(cpu, now);
+        }
+        task
     }
 
     // ---- events, statistics, checks ----------------------------------------------------------------------------------

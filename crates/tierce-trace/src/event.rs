@@ -86,6 +86,9 @@ kinds! {
     23 Tell "tell",
     /// The work that a time constraint was asked for is done by its deadline. a: task; value: deadline (ns).
     24 Met "met",
+    /// A task below a spread node comes to the replica on this CPU. a: task; b: CPU that it leaves; value: 1 it waits, 0 it
+    /// sleeps.
+    25 Move "move",
 }
 
 /// One record. Fields that a kind does not use are 0.

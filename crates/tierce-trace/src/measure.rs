@@ -334,6 +334,7 @@ impl Measure {
             | Kind::Change
             | Kind::Resize
             | Kind::Tell
+            | Kind::Move
             | Kind::Met => {}
         }
     }

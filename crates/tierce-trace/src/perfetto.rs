@@ -369,6 +369,7 @@ impl<'a, W: Write> Writer<'a, W> {
             | Kind::Change
             | Kind::Resize
             | Kind::Tell
+            | Kind::Move
             | Kind::Met => Ok(()),
         }
     }

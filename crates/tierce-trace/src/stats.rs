@@ -347,7 +347,7 @@ impl Stats {
             Kind::Tell => {}
             Kind::Met => self.met(a),
             Kind::Change => {} // taken in by Renumber
-            Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
+            Kind::Move | Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
             }
         }
     }

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_plan::{show_time, Load, Members, Plan, Work};
-use tierce_policy::{policies, Control, Graph, NodeParams, Param, ParamKind, Params, Refusal};
+use tierce_policy::{policies, Control, Graph, NodeParams, Param, ParamKind, Params, Refusal, Way};
 use tierce_trace::{Source, TraceHeader};
 
 /// Turn a plan into a C table for the firmware's kernel
@@ -92,9 +92,12 @@ impl Control for Embedding<'_> {
         self.write(format_args!(".op = PLAN_ROOT, .id = {node}"));
         Ok(edge)
     }
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, when_spent: bool) -> Result<u32, Refusal> {
-        let id = self.graph.at(0).edge_new(parent, child, rank, when_spent)?;
-        let flags = if when_spent { "EDGE_WHEN_SPENT" } else { "0" };
+    fn replica(&mut self, _: u32, _: u32) -> Result<(), Refusal> {
+        Err(only_building())
+    }
+    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal> {
+        let id = self.graph.at(0).edge_new(parent, child, rank, way)?;
+        let flags = if way == Way::WhenSpent { "EDGE_WHEN_SPENT" } else { "0" };
         self.write(format_args!(
             ".op = PLAN_EDGE, .id = {id}, .parent = {parent}, .child = {child}, .rank = {rank}, .flags = {flags}"
         ));

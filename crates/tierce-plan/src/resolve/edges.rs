@@ -71,9 +71,14 @@ impl Resolver {
             let params = self.params(&edge_owner, &mut fields, None);
             fields.finish(&mut self.collector);
             let pairs = self.pairs(owner, key, cpu, &parent, children);
+            let mut begun: Vec<Child> = Vec::new();
             for (parent, child) in pairs {
+                let spread = self.plan.nodes[parent].family.is_some() && cpu.is_none() && !matches!(child, Child::Node(_));
+                if spread && begun.contains(&child) { continue; }
+                begun.push(child);
+                let parent = match child { Child::Task(t) if spread => parent + t % self.plan.machine.cpus as usize, _ => parent };
                 let params = params.unwrap_or_default();
-                self.plan.edges.push(Edge { parent, child, params, rank: rank as i32, when_spent, spot });
+                self.plan.edges.push(Edge { parent, child, params, rank: rank as i32, when_spent, spread, spot });
             }
             if let [(_, Some(_)), (_, Some(firm))] = beside {
                 let message = format!("{what} is soft and firm");

@@ -165,6 +165,8 @@ impl Resolver {
             };
             declared.policy = self.policy(item, find("policy"));
             declared.replicas = find("per_cpu").and_then(|value| self.replicas(value));
+            let hack = find("default").is_some() && self.plan.machine.cpus > 1 && find("spread").is_none();
+            if hack { declared.replicas = Some((0..self.plan.machine.cpus).collect()); }
             let replicas = declared.replicas.clone();
             let places: Vec<_> = replicas.map_or(vec![None], |cpus| cpus.into_iter().map(Some).collect());
             for replica in places {
@@ -176,6 +178,7 @@ impl Resolver {
                     params: [0; NODE_PARAMS],
                     concurrency: 0,
                     roots: Vec::new(),
+                    family: hack.then_some(declared.first),
                     default: false,
                     needs: Vec::new(),
                     spot,
@@ -216,6 +219,7 @@ impl Resolver {
         let mut fields = Fields::new(format!("node `{name}`"), item.table);
         for taken in ["policy", "per_cpu"] {
             fields.key(taken);
+            fields.key("spread");
         }
         let cpu = fields.key("cpu");
         let cpus = fields.key("cpus");

@@ -196,7 +196,7 @@ impl Names {
                 let (parent, child) = self.ends(target)?;
                 let rank = step.params.get("rank").and_then(Value::as_integer).unwrap_or(0);
                 let spent = step.params.get("when").is_some();
-                let edge = machine.control().edge_new(parent, child, rank as i32, spent)?;
+                let edge = machine.control().edge_new(parent, child, rank as i32, spent.into())?;
                 self.ids.insert(target.clone(), edge);
                 let params = self.edge_params(target, &step.params)?;
                 machine.control().attach(edge, params)

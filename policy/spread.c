@@ -1,0 +1,418 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Spread nodes: a node that has a replica in the tree of each of its CPUs, and tasks that move between the replicas.
+ *
+ * A task is below exactly one replica at a time, its home. A wake-up, a switch and a sleep on the home CPU touch the domain
+ * of that CPU alone. A task moves in three cases only:
+ *
+ *   wake-up   graph_place chooses an idle CPU near the home, or the home itself.
+ *   pull      a CPU that has nothing to run takes a task that waits elsewhere (graph_pull). Whoever leaves a task waiting on
+ *             a busy CPU kicks an idle one for it (graph_offer). The idle CPU sets its bit before it looks for tasks, the
+ *             other one lets the task wait before it looks for idle CPUs: one of them sees the other.
+ *   push      some hundred times a second a CPU where tasks wait gives one to a CPU on which it is served earlier
+ *             (graph_balance), as the policy judges (NAME_ahead).
+ *
+ * No entry locks two CPUs. A task leaves one replica under the lock of its CPU, is in transit, and enters the other one under
+ * the lock of that CPU. Where a task goes is judged by what other CPUs have published, read without their locks; the move
+ * itself is recorded, so a replay needs none of that.
+ *
+ * Virtual time. With start tags (fair) the replicas have one virtual time in common: a tag says how much CPU time per weight
+ * a task has had, on whatever CPU. A replica whose tasks wait publishes its virtual time (family.clock). One that was empty
+ * begins there; what a task is ahead of or behind a replica that it enters is limited (FAIR_DRIFT).
+ */
+#include "service.h"
+
+#define SPREAD_LOOKS	  256	   /* links followed to find a task that may move */
+
+static inline void policy_depart(u32 edge)
+{
+#define CALL(prefix) prefix##_depart(edge)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
+}
+static inline void policy_arrive(u32 edge, u64 now)
+{
+#define CALL(prefix) prefix##_arrive(edge, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
+}
+static inline u64 policy_ahead(u32 edge, u32 to, u64 now)
+{
+	u64 ahead = 0;
+#define CALL(prefix) ahead = prefix##_ahead(edge, to, now)
+	DISPATCH(edge_at(edge)->kind);
+#undef CALL
+	return ahead;
+}
+static inline u64 policy_clock(u32 node, u64 now)
+{
+	u64 clock = 0;
+#define CALL(prefix) clock = prefix##_clock(node, now)
+	DISPATCH(node_at(node)->kind);
+#undef CALL
+	return clock;
+}
+
+/* ---- what CPUs see of each other -------------------------------------------------------------------------------- */
+
+/* Can what is below the node be run, as far as budgets above it tell? */
+static inline bool replica_is_open(u32 node)
+{
+	u32 level, edge = TIERCE_NONE;
+	for (level = ZERO; level < TIERCE_DEPTH && CAN_LOOP; level++) {
+		for (edge = node_at(node)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent)
+			if (!(edge_at(edge)->flags & (EDGE_SPENT | EDGE_SHUT)))
+				break;
+		if (!edge)
+			return false;
+		node = edge_at(edge)->parent;
+		if (!node)
+			return true;
+	}
+	return false;
+}
+
+/* Its CPU has been told of what waits there and is about to run it. */
+static inline bool cpu_is_coming(u32 cpu)
+{
+	return !cpu_at(cpu)->task && !cpu_at(cpu)->outside && cpu_at(cpu)->online;
+}
+
+/* Does the CPU take a task of that spread node, now that it has nothing to run? */
+static inline bool cpu_takes(u32 family, u32 cpu)
+{
+	u32 replica = replica_on(family, cpu);
+	return replica && cpu_at(cpu)->online && replica_is_open(replica);
+}
+
+static inline u64 mask_of(u32 cpu)
+{
+	return 1ull << (cpu & 63);
+}
+
+/* An idle CPU that takes a task of that spread node is claimed: no other waker finds it. */
+TIERCE_FN int cpu_claim(u32 family, u32 cpu)
+{
+	return cpu_takes(family, cpu) && port_bits_claim(&S.idle[0], mask_of(cpu));
+}
+
+/* One of these CPUs, which are idle, for a task of that spread node; claimed. TIERCE_CPUS: none. */
+static inline u32 idle_claim(u32 family, u64 cpus)
+{
+	u32 cpu;
+	for (cpu = ZERO; cpus && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+		if (!(cpus & mask_of(cpu)))
+			continue;
+		cpus &= ~mask_of(cpu);
+		if (cpu_claim(family, cpu))
+			return cpu;
+	}
+	return TIERCE_CPUS;
+}
+
+/* Of the idle CPUs the nearest to `home`: itself, one that shares its last-level cache (on a core that is idle, if there is
+ * one), its NUMA node, any. */
+TIERCE_FN u32 idle_near(u32 family, u32 home, u64 allowed)
+{
+	u64 idle = S.idle[0] & allowed, cores = 0;
+	struct tierce_near *near = near_at(home);
+	u32 cpu, found;
+	if (!idle)
+		return TIERCE_CPUS;
+	found = idle_claim(family, idle & mask_of(home));
+	if (found == TIERCE_CPUS && near->core & ~mask_of(home)) {
+		for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++)
+			if (idle & near->cache & mask_of(cpu) && !(near_at(cpu)->core & ~S.idle[0]))
+				cores |= mask_of(cpu);
+		found = idle_claim(family, cores);
+	}
+	if (found == TIERCE_CPUS)
+		found = idle_claim(family, idle & near->cache);
+	if (found == TIERCE_CPUS)
+		found = idle_claim(family, idle & near->memory);
+	if (found == TIERCE_CPUS)
+		found = idle_claim(family, idle);
+	return found;
+}
+
+TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed)
+{
+	u32 cpu;
+	if (!S.idle[0] || !node || node >= TIERCE_NODES || home >= S.cpus)
+		return home;
+	cpu = idle_near(node_at(node)->family, home, allowed);
+	return cpu < TIERCE_CPUS ? cpu : home;
+}
+
+TIERCE_FN int graph_offer(u32 task)
+{
+	u32 home = node_at(task)->domain, edge = node_at(task)->first_parent, cpu;
+	if (!S.idle[0] || home >= S.cpus || cpu_is_coming(home) || !(edge_at(edge)->flags & EDGE_SPREAD))
+		return 0;
+	cpu = idle_near(parent_of(edge)->family, home, node_at(task)->allowed);
+	if (cpu < TIERCE_CPUS)
+		port_kick(cpu);
+	return 0;
+}
+
+TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory)
+{
+	if (cpu >= S.cpus)
+		return TIERCE_E_no_such_cpu;
+	near_at(cpu)->core = core | mask_of(cpu);
+	near_at(cpu)->cache = cache | mask_of(cpu);
+	near_at(cpu)->memory = memory | mask_of(cpu);
+	return TIERCE_OK;
+}
+
+/* ---- moves ------------------------------------------------------------------------------------------------------ */
+
+/* The first task that waits below the replica and may go to CPU `to` (TIERCE_CPUS: elsewhere), in the order of its heap
+ * from the top. */
+TIERCE_FN u32 spread_first(u32 node, u32 to)
+{
+	u32 x = node_at(node)->order, from = TIERCE_NONE, step, next;
+	for (step = ZERO; x && step < SPREAD_LOOKS && CAN_LOOP; step++) {
+		next = TIERCE_NONE;
+		if (!from) {
+			u64 allowed = node_at(edge_at(x)->child)->allowed;
+			allowed &= to < TIERCE_CPUS ? mask_of(to) : ~mask_of(node_at(node)->domain);
+			if (allowed && (edge_at(x)->flags & EDGE_SPREAD) && port_movable(edge_at(x)->child))
+				return x;
+			next = link_at(x)->left;
+		} else if (from == link_at(x)->left) {
+			next = link_at(x)->right;
+		}
+		from = next ? TIERCE_NONE : x;
+		x = next ? next : link_at(x)->up;
+	}
+	return TIERCE_NONE;
+}
+
+/* Under the lock of `cpu`, its home: it goes into transit, for CPU `to`. */
+static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
+{
+	node_t *n = node_at(task);
+	u32 edge = n->first_parent;
+	edge_t *x = edge_at(edge);
+	u64 at = now;
+	int error = TIERCE_OK;
+	if (now < cpu_at(cpu)->charged_ns)
+		now = cpu_at(cpu)->charged_ns;
+	if (!(x->flags & EDGE_SPREAD) || to >= S.cpus || to == cpu || !replica_on(parent_of(edge)->family, to)) {
+		error = TIERCE_E_no_replica_there;
+	} else if (x->state == TIERCE_GRANTED) {
+		error = TIERCE_E_still_running;
+	} else {
+		x->restore = n->servable;
+		if (n->servable) {
+			n->servable = 0;
+			climb(task, now);
+			cpu_settle(cpu, now);
+		}
+		policy_depart(edge);
+		n->domain = TIERCE_TRANSIT;
+	}
+	cpu_at(cpu)->drained = 0;
+	port_record(TIERCE_OP_leave, task, to, 0, at, error, 0);
+	return error;
+}
+
+TIERCE_FN int graph_leave(u32 task, u32 to, u64 now)
+{
+	u32 cpu;
+	int error;
+	if (!task_exists(task))
+		return TIERCE_E_no_such_node;
+	cpu = task_lock(task);
+	if (cpu >= TIERCE_CPUS) {
+		if (cpu == TIERCE_CPUS)
+			shared_unlock();
+		return TIERCE_E_no_replica_there;
+	}
+	error = task_departs(task, cpu, to, now);
+	unlock(cpu);
+	return error;
+}
+
+TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
+{
+	node_t *n = node_at(task);
+	u32 edge, replica;
+	u64 at = now;
+	edge_t *x;
+	if (!task_exists(task) || n->domain != TIERCE_TRANSIT || cpu >= S.cpus)
+		return TIERCE_E_no_such_node;
+	edge = n->first_parent;
+	x = edge_at(edge);
+	replica = replica_on(parent_of(edge)->family, cpu);
+	if (!replica)
+		return TIERCE_E_no_replica_there;
+	port_lock(cpu);
+	cpu_at(cpu)->drained = 0;
+	if (now < cpu_at(cpu)->charged_ns)
+		now = cpu_at(cpu)->charged_ns;
+	port_trace(TIERCE_EV_move, cpu, task, x->on_cpu, x->restore, now);
+	x->parent = replica;
+	x->on_cpu = cpu;
+	n->cpus = mask_of(cpu);
+	policy_arrive(edge, now);
+	n->domain = cpu;
+	if (x->restore) {
+		x->restore = 0;
+		n->servable = 1;
+		n->able = 1;
+		edge_request(edge, TIERCE_MOVED, now);
+		whole_compare(cpu, now);
+	}
+	port_record(TIERCE_OP_enter, task, cpu, 0, at, TIERCE_OK, 0);
+	unlock(cpu);
+	return TIERCE_OK;
+}
+
+PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now)
+{
+	int error = graph_leave(task, cpu, now);
+	return error ? error : graph_enter(task, cpu, now);
+}
+
+/* How many tasks of the spread node wait on a CPU that is busy with something else. */
+TIERCE_FN u32 cpu_waits(u32 family, u32 cpu)
+{
+	u32 replica = replica_on(family, cpu);
+	return replica && !cpu_is_coming(cpu) ? replica_waits(replica) : 0;
+}
+
+/* Of these CPUs the one where most tasks of the spread node wait, TIERCE_CPUS: none do. */
+TIERCE_FN u32 spread_fullest(u32 family, u32 cpu, u64 cpus)
+{
+	u32 other, most = ZERO, found = TIERCE_CPUS;
+	for (other = ZERO; other < S.cpus && CAN_LOOP; other++) {
+		u32 waits = cpus & mask_of(other) && other != cpu ? cpu_waits(family, other) : 0;
+		if (waits > most) {
+			most = waits;
+			found = other;
+		}
+	}
+	return found;
+}
+
+/* A task of that spread node that waits on `from` comes to `cpu`. */
+static inline u32 spread_take(u32 family, u32 from, u32 cpu, u64 now)
+{
+	u32 edge, task = TIERCE_NONE;
+	port_lock(from);
+	edge = spread_first(replica_on(family, from), cpu);
+	if (edge)
+		task = edge_at(edge)->child;
+	if (task && task_departs(task, from, cpu, now))
+		task = TIERCE_NONE;
+	unlock(from);
+	return task;
+}
+
+/* The task is in transit then. */
+TIERCE_FN u32 pull_leaves(u32 cpu, u64 now)
+{
+	u32 family, from, task, level;
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
+		if (!cpu_takes(family, cpu))
+			continue;
+		for (level = ZERO; level < 3 && CAN_LOOP; level++) {
+			u64 cpus = level == 0 ? near_at(cpu)->cache : level == 1 ? near_at(cpu)->memory : ~0ull;
+			from = spread_fullest(family, cpu, cpus);
+			if (from >= TIERCE_CPUS)
+				continue;
+			task = spread_take(family, from, cpu, now);
+			if (!task)
+				continue;
+			cpu_at(cpu)->pulls++;
+			return task;
+		}
+	}
+	return TIERCE_NONE;
+}
+
+PORT_FLAT u32 graph_pull(u32 cpu, u64 now)
+{
+	u32 task = pull_leaves(cpu, now);
+	if (task)
+		graph_enter(task, cpu, now);
+	return task;
+}
+
+/* By how much the waiting child would be better off on another CPU that has tasks of the spread node. */
+TIERCE_FN u64 cpu_ahead(u32 edge, u32 cpu, u64 now)
+{
+	u32 replica = replica_on(parent_of(edge)->family, cpu);
+	if (!replica || !cpu_at(cpu)->online || cpu_at(cpu)->outside || !node_at(replica)->servable)
+		return 0;
+	return policy_ahead(edge, replica, now);
+}
+
+/* The CPU to which the waiting child would best be given, TIERCE_CPUS: it is well where it is. */
+TIERCE_FN u32 spread_better(u32 edge, u32 cpu, u64 now)
+{
+	u32 other, found = TIERCE_CPUS;
+	u64 allowed = node_at(edge_at(edge)->child)->allowed, most = 0, ahead;
+	for (other = ZERO; other < S.cpus && CAN_LOOP; other++) {
+		if (other == cpu || !(allowed & mask_of(other)))
+			continue;
+		ahead = cpu_ahead(edge, other, now);
+		if (ahead > most) {
+			most = ahead;
+			found = other;
+		}
+	}
+	return found;
+}
+
+/* One task of that spread node that waits on `cpu` goes where it is better off: returns the task, in transit. */
+static inline u64 spread_give(u32 family, u32 cpu, u64 now)
+{
+	u32 replica = replica_on(family, cpu), edge, to = TIERCE_CPUS, task = TIERCE_NONE;
+	u64 clock, was;
+	port_lock(cpu);
+	clock = policy_clock(replica, now);
+	was = AT(S.family, family).clock;
+	if (clock > was)
+		port_raise(&AT(S.family, family).clock, was, clock);
+	edge = spread_first(replica, TIERCE_CPUS);
+	if (edge)
+		to = spread_better(edge, cpu, now);
+	if (to < TIERCE_CPUS)
+		task = edge_at(edge)->child;
+	if (task && task_departs(task, cpu, to, now))
+		task = TIERCE_NONE;
+	unlock(cpu);
+	return task ? (u64)to << 32 | task : 0;
+}
+
+/* The task, which is in transit then, and 2^32 * the CPU to which it is given. */
+TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
+{
+	u32 family;
+	if (!S.families || now < cpu_at(cpu)->balance_ns)
+		return TIERCE_NONE;
+	cpu_at(cpu)->balance_ns = now + SPREAD_BALANCE_NS;
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		u64 moved;
+		if (!replica || !replica_waits(replica))
+			continue;
+		moved = spread_give(family, cpu, now);
+		if (!moved)
+			continue;
+		cpu_at(cpu)->pushes++;
+		return moved;
+	}
+	return TIERCE_NONE;
+}
+
+PORT_FLAT u32 graph_balance(u32 cpu, u64 now)
+{
+	u64 moved = push_leaves(cpu, now);
+	if (moved)
+		graph_enter((u32)moved, (u32)(moved >> 32), now);
+	return (u32)moved;
+}
