@@ -85,7 +85,7 @@ impl Plan {
             return;
         };
         let node = &self.nodes[index];
-        if node.replica.is_some() {
+        if node.replica.is_some() && node.family.is_none() {
             let message =
                 format!("the default node `{}` is `per_cpu`: which replica should take a thread?", node.base);
             let hint = "one node with a parent on each CPU lets threads move";
@@ -109,6 +109,7 @@ impl Plan {
             if !self.nodes.iter().any(|node| node.roots.contains(&cpu)) {
                 continue; // reported already
             }
+            let index = index + if node.family.is_some() { cpu as usize } else { 0 };
             if let Err(obstacle) = self.share_on(cpu, index, shape, &rates) {
                 let hint = "a reservation gives it a share whatever others do: \
                             under.RESERVATION = { budget = \"1ms\", period = \"20ms\" }";
