@@ -135,12 +135,38 @@ TIERCE_FN u32 idle_near(u32 family, u32 home, u64 allowed)
 	return found;
 }
 
+/* How many tasks of the spread node want this CPU, without its lock a guess; more than any number: it has no replica or is
+ * offline. */
+static inline u32 cpu_load(u32 family, u32 cpu)
+{
+	u32 replica = replica_on(family, cpu);
+	return replica && cpu_at(cpu)->online ? node_at(replica)->servable : ~0u;
+}
+
+TIERCE_FN u32 graph_refuge(u32 node, u64 allowed)
+{
+	u32 family = node < TIERCE_NODES ? node_at(node)->family : 0, cpu, least = ~0u, found = TIERCE_CPUS;
+	if (!family)
+		return TIERCE_CPUS;
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+		u32 load = allowed & mask_of(cpu) ? cpu_load(family, cpu) : ~0u;
+		if (load < least) {
+			least = load;
+			found = cpu;
+		}
+	}
+	return found;
+}
+
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed)
 {
-	u32 cpu;
-	if (!S.idle[0] || !node || node >= TIERCE_NODES || home >= S.cpus)
+	u32 cpu = TIERCE_CPUS;
+	if (!node || node >= TIERCE_NODES || home >= S.cpus)
 		return home;
-	cpu = idle_near(node_at(node)->family, home, allowed);
+	if (S.idle[0])
+		cpu = idle_near(node_at(node)->family, home, allowed);
+	if (cpu >= TIERCE_CPUS && !cpu_at(home)->online)
+		cpu = graph_refuge(node, allowed);
 	return cpu < TIERCE_CPUS ? cpu : home;
 }
 
@@ -190,7 +216,7 @@ TIERCE_FN u32 spread_first(u32 node, u32 to)
 }
 
 /* Under the lock of `cpu`, its home: it goes into transit, for CPU `to`. */
-static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
+TIERCE_FN int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 {
 	node_t *n = node_at(task);
 	u32 edge = n->first_parent;
@@ -276,68 +302,74 @@ PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now)
 	return error ? error : graph_enter(task, cpu, now);
 }
 
-/* How many tasks of the spread node wait on a CPU that is busy with something else. */
-TIERCE_FN u32 cpu_waits(u32 family, u32 cpu)
+/* How many tasks wait on CPU `from`, which is busy with something else, for which `cpu` has a replica that is open. */
+TIERCE_FN u32 cpu_waits(u32 from, u32 cpu)
 {
-	u32 replica = replica_on(family, cpu);
-	return replica && !cpu_is_coming(cpu) ? replica_waits(replica) : 0;
+	u32 family, waits = ZERO;
+	if (cpu_is_coming(from))
+		return 0;
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++)
+		if (replica_on(family, from) && cpu_takes(family, cpu))
+			waits += replica_waits(replica_on(family, from));
+	return waits;
 }
 
-/* Of these CPUs the one where most tasks of the spread node wait, TIERCE_CPUS: none do. */
-TIERCE_FN u32 spread_fullest(u32 family, u32 cpu, u64 cpus)
+/* Of these CPUs the one where most tasks wait that `cpu` could take, TIERCE_CPUS: none do. */
+TIERCE_FN u32 cpu_fullest(u32 cpu, u64 cpus)
 {
-	u32 other, most = ZERO, found = TIERCE_CPUS;
-	for (other = ZERO; other < S.cpus && CAN_LOOP; other++) {
-		u32 waits = cpus & mask_of(other) && other != cpu ? cpu_waits(family, other) : 0;
+	u32 from, most = ZERO, found = TIERCE_CPUS;
+	for (from = ZERO; from < S.cpus && CAN_LOOP; from++) {
+		u32 waits = cpus & mask_of(from) && from != cpu ? cpu_waits(from, cpu) : 0;
 		if (waits > most) {
 			most = waits;
-			found = other;
+			found = from;
 		}
 	}
 	return found;
 }
 
-/* A task of that spread node that waits on `from` comes to `cpu`. */
-static inline u32 spread_take(u32 family, u32 from, u32 cpu, u64 now)
+/* The same, near CPUs first. */
+TIERCE_FN u32 pull_source(u32 cpu, u64 cpus)
 {
-	u32 edge, task = TIERCE_NONE;
+	u32 from = cpu_fullest(cpu, cpus & near_at(cpu)->cache);
+	if (from >= TIERCE_CPUS)
+		from = cpu_fullest(cpu, cpus & near_at(cpu)->memory);
+	return from < TIERCE_CPUS ? from : cpu_fullest(cpu, cpus);
+}
+
+/* A task that waits on `from` and may run on `cpu` leaves for there. */
+TIERCE_FN u32 pull_leaves(u32 from, u32 cpu, u64 now)
+{
+	u32 family, edge, task = TIERCE_NONE;
 	port_lock(from);
-	edge = spread_first(replica_on(family, from), cpu);
-	if (edge)
-		task = edge_at(edge)->child;
-	if (task && task_departs(task, from, cpu, now))
-		task = TIERCE_NONE;
+	for (family = ZERO + 1; !task && family < S.families && CAN_LOOP; family++) {
+		if (!replica_on(family, from) || !cpu_takes(family, cpu))
+			continue;
+		edge = spread_first(replica_on(family, from), cpu);
+		if (edge && !task_departs(edge_at(edge)->child, from, cpu, now))
+			task = edge_at(edge)->child;
+	}
 	unlock(from);
 	return task;
 }
 
-/* The task is in transit then. */
-TIERCE_FN u32 pull_leaves(u32 cpu, u64 now)
-{
-	u32 family, from, task, level;
-	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
-		if (!cpu_takes(family, cpu))
-			continue;
-		for (level = ZERO; level < 3 && CAN_LOOP; level++) {
-			u64 cpus = level == 0 ? near_at(cpu)->cache : level == 1 ? near_at(cpu)->memory : ~0ull;
-			from = spread_fullest(family, cpu, cpus);
-			if (from >= TIERCE_CPUS)
-				continue;
-			task = spread_take(family, from, cpu, now);
-			if (!task)
-				continue;
-			cpu_at(cpu)->pulls++;
-			return task;
-		}
-	}
-	return TIERCE_NONE;
-}
+#define PULL_TRIES 8 /* CPUs whose waiting tasks may all be bound to them */
 
 PORT_FLAT u32 graph_pull(u32 cpu, u64 now)
 {
-	u32 task = pull_leaves(cpu, now);
-	if (task)
-		graph_enter(task, cpu, now);
+	u32 tries, from, task = TIERCE_NONE;
+	u64 left = ~0ull;
+	for (tries = ZERO; !task && tries < PULL_TRIES && CAN_LOOP; tries++) {
+		from = pull_source(cpu, left);
+		if (from >= TIERCE_CPUS)
+			return TIERCE_NONE;
+		left &= ~mask_of(from);
+		task = pull_leaves(from, cpu, now);
+	}
+	if (!task)
+		return TIERCE_NONE;
+	cpu_at(cpu)->pulls++;
+	graph_enter(task, cpu, now);
 	return task;
 }
 
@@ -407,6 +439,41 @@ TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
 		return moved;
 	}
 	return TIERCE_NONE;
+}
+
+/* One task that waits on `cpu`, which is offline, as push_leaves returns it. */
+TIERCE_FN u64 refugee_leaves(u32 cpu, u64 now)
+{
+	u32 family, edge, to, task;
+	for (family = ZERO + 1; family < S.families && !cpu_at(cpu)->online && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		if (!replica || !replica_waits(replica))
+			continue;
+		task = TIERCE_NONE;
+		to = TIERCE_CPUS;
+		port_lock(cpu);
+		edge = spread_first(replica, TIERCE_CPUS);
+		if (edge)
+			to = graph_refuge(replica, node_at(edge_at(edge)->child)->allowed);
+		if (to < TIERCE_CPUS && !task_departs(edge_at(edge)->child, cpu, to, now))
+			task = edge_at(edge)->child;
+		unlock(cpu);
+		if (task)
+			return (u64)to << 32 | task;
+	}
+	return TIERCE_NONE;
+}
+
+PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now)
+{
+	u32 count;
+	for (count = ZERO; count < TIERCE_NODES && CAN_LOOP; count++) {
+		u64 moved = refugee_leaves(cpu, now);
+		if (!moved)
+			break;
+		graph_enter((u32)moved, (u32)(moved >> 32), now);
+	}
+	return count;
 }
 
 PORT_FLAT u32 graph_balance(u32 cpu, u64 now)

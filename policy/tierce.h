@@ -418,6 +418,10 @@ PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now);
 /* The CPU on which a task that wakes should wait: `home` (where it ran last) if idle, else an idle one near it, else `home`.
  * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run. */
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed);
+/* Of the CPUs `allowed` the online one where fewest tasks of that spread node want to run, TIERCE_CPUS: there is none. */
+TIERCE_FN u32 graph_refuge(u32 node, u64 allowed);
+/* `cpu` went offline: the tasks that wait there and may move go to other CPUs. Returns how many. */
+PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now);
 /* A task waits on a busy CPU: an idle one that could take it is claimed and kicked. */
 TIERCE_FN int graph_offer(u32 task);
 /* `cpu` has decided for nothing: it takes a task that waits elsewhere. Returns the task, or TIERCE_NONE. */
