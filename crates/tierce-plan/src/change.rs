@@ -2,7 +2,7 @@
 //!
 //! What is the same in both plans keeps its ids, and with them its state: budgets, tags, the place in an order. A node is
 //! the same if its name, policy, concurrency and CPUs are, and everything above it; else it is a new one, with all that is
-//! below it. Edges to what stays may have new parameters.
+//! below it. Of a spread node all replicas stay, or none does. Edges to what stays may have new parameters.
 //!
 //! The order makes sure that every thread has a place all the time and that what a node admits is never exceeded:
 //!
@@ -16,7 +16,7 @@
 //! If a step is refused, the same is done in the other direction: what is there stays, what is missing is made again.
 
 use crate::build::{Ids, Members, Refused};
-use crate::model::{Attach, Child, Edge, MatchEntry, Plan, PARAMS};
+use crate::model::{Attach, Child, Edge, MatchEntry, Node, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -144,19 +144,13 @@ impl Change {
     /// Which parts stay.
     fn keep(&mut self, (old, above): (&Plan, &Shape), (new, over): (&Plan, &Shape)) {
         let names: HashMap<_, _> = new.nodes.iter().enumerate().map(|(at, node)| (&node.name, at)).collect();
-        self.nodes = vec![None; old.nodes.len()];
-        self.edges = vec![None; old.edges.len()];
-        for &node in &above.order {
-            let before = &old.nodes[node];
-            let Some(&at) = names.get(&before.name) else { continue };
-            let after = &new.nodes[at];
-            let alike = (before.policy, before.concurrency, &before.roots)
-                == (after.policy, after.concurrency, &after.roots);
-            if let Some(pairs) =
-                alike.then(|| self.pairs(old, &above.parents[node], new, &over.parents[at])).flatten()
-            {
-                self.nodes[node] = Some(at);
-                pairs.into_iter().for_each(|(old, new)| self.edges[old] = Some(new));
+        let mut apart = HashSet::new();
+        loop {
+            self.keep_nodes((old, above), (new, over), &names, &apart);
+            let before = apart.len();
+            apart.extend(self.torn_apart(old, new));
+            if apart.len() == before {
+                break;
             }
         }
         let single = |plan: &Plan, task: usize| plan.tasks[task].set.is_none();
@@ -181,7 +175,7 @@ impl Change {
             let at = new.sets.iter().position(|other| other.name == set.name)?;
             let other = &new.sets[at];
             let alike = set.affinity == other.affinity && set.under.len() == other.under.len();
-            let same = |(a, b): (&Edge, &Edge)| self.same_place(a, b);
+            let same = |(a, b): (&Edge, &Edge)| self.same_place(a, new, b);
             (alike && set.under.iter().zip(&other.under).all(same)).then_some(at)
         };
         self.sets = old.sets.iter().map(stays).collect();
@@ -190,8 +184,59 @@ impl Change {
         self.default = node != new.default_node || before != after;
     }
 
-    fn same_place(&self, old: &Edge, new: &Edge) -> bool {
-        self.nodes[old.parent] == Some(new.parent) && (old.rank, old.when_spent) == (new.rank, new.when_spent)
+    /// Which nodes stay; none of those spread nodes, by the index of their first replica.
+    fn keep_nodes(
+        &mut self,
+        (old, above): (&Plan, &Shape),
+        (new, over): (&Plan, &Shape),
+        names: &HashMap<&String, usize>,
+        apart: &HashSet<usize>,
+    ) {
+        self.nodes = vec![None; old.nodes.len()];
+        self.edges = vec![None; old.edges.len()];
+        for &node in &above.order {
+            let before = &old.nodes[node];
+            if before.family.is_some_and(|first| apart.contains(&first)) {
+                continue;
+            }
+            let Some(&at) = names.get(&before.name) else { continue };
+            let after = &new.nodes[at];
+            let about = |node: &Node| (node.policy, node.concurrency, node.family.is_some());
+            let alike = about(before) == about(after) && before.roots == after.roots;
+            if let Some(pairs) =
+                alike.then(|| self.pairs(old, &above.parents[node], new, &over.parents[at])).flatten()
+            {
+                self.nodes[node] = Some(at);
+                pairs.into_iter().for_each(|(old, new)| self.edges[old] = Some(new));
+            }
+        }
+    }
+
+    /// Spread nodes, by the index of their first replica, of which only a part would stay, or would be a part of the new one.
+    fn torn_apart(&self, old: &Plan, new: &Plan) -> HashSet<usize> {
+        let mut ways: BTreeMap<usize, BTreeSet<Option<usize>>> = BTreeMap::new();
+        for (node, kept) in old.nodes.iter().zip(&self.nodes) {
+            let is = kept.and_then(|at| new.nodes[at].family);
+            if let Some(first) = node.family {
+                ways.entry(first).or_default().insert(is);
+            }
+        }
+        let size =
+            |plan: &Plan, first: usize| plan.nodes.iter().filter(|node| node.family == Some(first)).count();
+        let whole = |first: usize, is: &BTreeSet<Option<usize>>| {
+            is.len() == 1 && is.iter().flatten().all(|is| size(new, *is) == size(old, first))
+        };
+        ways.into_iter().filter(|(first, is)| !whole(*first, is)).map(|(first, _)| first).collect()
+    }
+
+    /// Where the child of a spread edge begins does not matter: it has moved since.
+    fn same_place(&self, old: &Edge, plan: &Plan, new: &Edge) -> bool {
+        let same_parent = match self.nodes[old.parent] {
+            Some(is) if old.spread => plan.nodes[is].family == plan.nodes[new.parent].family,
+            is => is == Some(new.parent),
+        };
+        let about = |edge: &Edge| (edge.rank, edge.when_spent, edge.spread);
+        same_parent && about(old) == about(new)
     }
 
     /// The edges above something, old and new, if all of them are in the same places.
@@ -205,7 +250,8 @@ impl Change {
         let mut left = after.to_vec();
         let mut pairs = Vec::new();
         for &edge in before {
-            let at = left.iter().position(|other| self.same_place(&old.edges[edge], &new.edges[*other]))?;
+            let at =
+                left.iter().position(|other| self.same_place(&old.edges[edge], new, &new.edges[*other]))?;
             pairs.push((edge, left.remove(at)));
         }
         left.is_empty().then_some(pairs)
