@@ -141,8 +141,9 @@ impl Resolver {
                         let child = Child::Task(self.plan.tasks.len());
                         member(&mut self.plan, index, common_load.clone());
                         for edge in &template {
-                            let parent = self.begun.at(&self.plan, edge, affinity);
-                            self.plan.edges.push(Edge { parent, child, ..edge.clone() });
+                            let edge = Edge { child, ..edge.clone() };
+                            let parent = self.begun.at(&self.plan, &edge, affinity);
+                            self.plan.edges.push(Edge { parent, ..edge });
                         }
                     }
                     if self.broken.contains(&child) {
