@@ -59,6 +59,7 @@ mod servers;
 mod several;
 mod slower;
 mod source;
+mod spread;
 mod stability;
 mod structure;
 mod tree;

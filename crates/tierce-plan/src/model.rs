@@ -58,8 +58,9 @@ pub(crate) type Defaults = BTreeMap<(&'static str, &'static str), u64>;
 pub struct Machine {
     /// Number of CPUs, 1 to 64; they are 0 .. cpus-1.
     pub cpus: u32,
-    /// Whether the plan says so itself (`[machine] cpus`), or it was a default.
-    pub cpus_given: bool,
+    /// CPUs that the plan speaks of (`[machine] cpus`): those of `per_cpu = true`, `cpus = "all"` and `spread = true`. There may
+    /// be more.
+    pub named: u32,
     /// Time to which releases (`phase`), interrupts and slots are relative.
     pub epoch_ns: u64,
     /// What scheduling costs, in the simulator and in every test.
@@ -77,7 +78,7 @@ impl Default for Machine {
         let costs = Costs::default();
         Self {
             cpus: 0,
-            cpus_given: false,
+            named: 0,
             epoch_ns: 0,
             costs,
             interrupts: Vec::new(),
@@ -133,11 +134,13 @@ pub struct RunOptions {
     pub watchdog_ns: u64,
     /// Where a thread whose budget is spent is stopped.
     pub throttle: ThrottleAt,
+    /// What runs on CPUs for which the plan names no root.
+    pub other_cpus: OtherCpus,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { watchdog_ns: 30_000_000_000, throttle: ThrottleAt::Anywhere }
+        Self { watchdog_ns: 30_000_000_000, throttle: ThrottleAt::Anywhere, other_cpus: OtherCpus::Default }
     }
 }
 
@@ -151,6 +154,16 @@ pub enum ThrottleAt {
     User,
 }
 
+/// What runs on CPUs for which the plan names no root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtherCpus {
+    /// A replica of the default node on each, if that is spread.
+    #[default]
+    Default,
+    /// Nothing: a live plan is refused.
+    Refuse,
+}
+
 /// A scheduler instance.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -158,7 +171,7 @@ pub struct Node {
     pub name: String,
     /// The name in the text, the same for all replicas.
     pub base: String,
-    /// CPU of this replica when the node is `per_cpu`.
+    /// CPU of this replica when the node is `per_cpu` or spread.
     pub replica: Option<u32>,
     /// Of a replica of a spread node: index of its first replica into [`Plan::nodes`]. Tasks below the node move
     /// between its replicas.

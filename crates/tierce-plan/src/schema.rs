@@ -201,6 +201,14 @@ fn node() -> Value {
             "per_cpu",
             json!({ "description": "a replica for each CPU, or for these", "anyOf": [{ "type": "boolean" }, reference("cpus")] }),
         ),
+        (
+            "spread",
+            json!({
+                "description": "a replica for each CPU from which its parents lead, or for these; tasks below move between them; \
+                                default: the default node and what is below it, if their policies can",
+                "anyOf": [{ "type": "boolean" }, reference("cpus")],
+            }),
+        ),
         ("concurrency", whole("CPUs that may run it at once; default: all that reach it", 1, 64)),
         ("default", yes_or_no("threads that match nothing belong here")),
         ("needs", reference("needs")),
@@ -366,6 +374,11 @@ fn run() -> Value {
                 "throttle",
                 json!({ "enum": ["anywhere", "user"],
             "description": "where a thread without budget is stopped: at once, or on its way back to user mode" }),
+            ),
+            (
+                "other_cpus",
+                json!({ "enum": ["default", "refuse"],
+            "description": "CPUs for which the plan names no root: each runs a replica of the default node, or the plan is refused" }),
             ),
         ],
     )

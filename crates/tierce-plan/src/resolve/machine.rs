@@ -14,8 +14,8 @@ impl Resolver {
         let collector = &mut self.collector;
         let machine = &mut self.plan.machine;
         if let Some(cpus) = fields.whole("cpus", 1, i64::from(policies::limits().cpus), collector) {
-            machine.cpus = cpus as u32;
-            machine.cpus_given = true;
+            machine.named = cpus as u32;
+            machine.cpus = machine.cpus.max(machine.named);
         }
         machine.epoch_ns = fields.time("epoch", collector).unwrap_or(0);
         if let Some(table) = fields.take("costs").and_then(|value| collector.table("`costs`", value)) {
@@ -32,7 +32,7 @@ impl Resolver {
         if let Some(most) = fields.whole("switches_max", 1, i64::MAX, collector) {
             machine.switches_max = most as u64;
         }
-        let cpus = machine.cpus;
+        let cpus = machine.named;
         if let Some(value) = fields.take("interrupts") {
             let items = collector.one_or_more(value);
             machine.interrupts = items.iter().filter_map(|item| interrupt(item, cpus, collector)).collect();
@@ -62,6 +62,18 @@ impl Resolver {
                     Fault::new("throttle_must_be_known", value.spot, "there is no such place to throttle")
                         .value(other)
                         .hint("\"anywhere\": precise; \"user\": never while holding kernel locks"),
+                ),
+                None => {}
+            }
+        }
+        if let Some(value) = fields.take("other_cpus") {
+            match collector.text("`other_cpus`", value) {
+                Some("default") => self.plan.run.other_cpus = OtherCpus::Default,
+                Some("refuse") => self.plan.run.other_cpus = OtherCpus::Refuse,
+                Some(other) => collector.add(
+                    Fault::new("other_cpus_must_be_known", value.spot, "other CPUs cannot run that")
+                        .value(other)
+                        .hint("\"default\": a replica of the default node each; \"refuse\": the plan names a root for each"),
                 ),
                 None => {}
             }
