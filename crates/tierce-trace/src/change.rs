@@ -133,7 +133,7 @@ impl Renumber {
                 | Kind::Stolen
                 | Kind::Name
                 | Kind::Tell
-                | Kind::Move
+                | Kind::Migrate
                 | Kind::Met,
             ) => Event { a: self.thing(a), ..*event },
             Some(Kind::Revoke) => Event { a: self.edge(a), ..*event },

@@ -347,8 +347,13 @@ impl Stats {
             Kind::Tell => {}
             Kind::Met => self.met(a),
             Kind::Change => {} // taken in by Renumber
-            Kind::Move | Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
-            }
+            Kind::Migrate
+            | Kind::Request
+            | Kind::Release
+            | Kind::Budget
+            | Kind::JobStart
+            | Kind::Outside
+            | Kind::Control => {}
         }
     }
 
