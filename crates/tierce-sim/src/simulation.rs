@@ -168,7 +168,7 @@ impl Simulation {
         if options.trace {
             graph.trace(true);
         } else {
-            graph.trace_kinds(1 << Kind::Replenish as u64);
+            graph.trace_kinds(stats.observed_kinds() | 1 << Kind::Replenish as u64);
         }
 
         let mut queue = Queue::default();
@@ -712,6 +712,10 @@ impl Simulation {
             if event.kind == Kind::Replenish as u16 {
                 self.stats.replenish(event.a, self.graph.edge(event.a).supply_ns);
             }
+            if self.spreads {
+                let tierce_policy::Event { now_ns, kind, cpu, a, b, value } = *event;
+                self.stats.observe(&Event { now_ns, kind, cpu, a, b, pad: 0, value });
+            }
         }
         if self.watch.is_some() {
             for event in &told {
@@ -753,6 +757,7 @@ impl Simulation {
     pub fn stats(&self) -> Stats {
         let now = self.now_ns;
         let mut stats = self.stats.clone();
+        self.closing_events().iter().for_each(|event| stats.observe(event));
         let mut extra_edges: Vec<(u32, u64)> = Vec::new();
         let mut extra_tasks: Vec<(u32, u64)> = Vec::new();
         for (number, c) in self.cpus.iter().enumerate() {
