@@ -17,7 +17,7 @@ use crate::program::{Job, Next, Program, Step};
 use crate::queue::Queue;
 use crate::watch::{Seen, Watch};
 use std::fmt;
-use tierce_plan::{Arrival, Child, Costs, Ids, Members, Plan, Refused, Work};
+use tierce_plan::{Arrival, Child, Costs, Ids, Members, Plan, Refused, Topology, Work};
 use tierce_policy::{policies, Graph, NEVER};
 use tierce_trace::measure::SCHEDULER;
 use tierce_trace::{Event, Kind, Report, Source, Stats, TraceHeader};
@@ -126,6 +126,7 @@ pub struct Simulation {
     /// Tasks by index, then interrupts.
     queue: Queue,
     costs: Costs,
+    topology: Topology,
     late_ns: u64,
     header: TraceHeader,
     stats: Stats,
@@ -160,6 +161,11 @@ impl Simulation {
             why: error.into(),
         })?;
         let ids = plan.build(&mut graph.at(0), Members::Played)?;
+        let topology = plan.machine.topology();
+        for (cpu, near) in topology.near.iter().enumerate() {
+            let told = graph.near(cpu as u32, near.core, near.cache, near.memory);
+            told.map_err(|error| Refused { place: None, what: "machine".into(), why: error.into() })?;
+        }
         graph.set_quiet(true);
         graph.set_floor_ns(options.floor_ns);
         let mut header = TraceHeader::of(plan, &ids, Source::Sim);
@@ -228,6 +234,7 @@ impl Simulation {
             spreads: plan.nodes.iter().any(|node| node.family.is_some()),
             kicked: 0,
             costs: options.costs.unwrap_or(plan.machine.costs),
+            topology,
             late_ns: options.late_ns,
             events: Vec::new(),
             check: options.check,
@@ -610,7 +617,7 @@ impl Simulation {
                 cost_ns += self.costs.switch_ns + self.costs.level_ns * levels;
                 if t.last_cpu != cpu {
                     if t.last_cpu != u32::MAX {
-                        cost_ns += self.costs.migration_ns;
+                        cost_ns += self.costs.migration.of(self.topology.distance(t.last_cpu, cpu));
                     }
                     t.last_cpu = cpu;
                 }

@@ -236,6 +236,7 @@ impl Stats {
     pub fn report(&self) -> Report {
         let conservation = &self.conservation;
         let spread = conservation.applies();
+        let moves = self.header.nodes.iter().any(|node| node.family.is_some()).then(|| self.moves());
         let cpus = self.cpus.iter().enumerate().map(|(cpu, stats)| CpuReport {
             cpu: cpu as u32,
             used_ns: stats.used_ns,
@@ -285,7 +286,7 @@ impl Stats {
             cpus: cpus.collect(),
             tasks: live.chain(former).collect(),
             nodes,
-            moves: spread.then(|| self.moves()),
+            moves,
             idle_while_waiting: spread.then(|| IdleWhileWaiting {
                 total_ns: conservation.total_ns(),
                 intervals: conservation.intervals(),

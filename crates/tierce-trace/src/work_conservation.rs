@@ -140,6 +140,8 @@ pub struct WorkConservation {
     /// There are spread nodes; nodes with a limit on concurrency.
     spread: bool,
     limited: bool,
+    /// Requests and releases are recorded.
+    recorded: bool,
     now_ns: u64,
     cpus: Vec<Cpu>,
     /// CPUs that are idle; those with an open interval.
@@ -168,6 +170,7 @@ impl WorkConservation {
         let mut this = WorkConservation {
             now_ns: header.start_ns,
             cpus: vec![Cpu { task, ..Default::default() }; cpus as usize],
+            recorded: header.source == Source::Sim,
             epoch: 1,
             ..Default::default()
         };
@@ -181,9 +184,9 @@ impl WorkConservation {
         self.come(&change.nodes, &change.tasks, &change.edges);
     }
 
-    /// Are there spread nodes? Without them nothing is followed.
+    /// Are there spread nodes? Without them nothing is followed. A live run that keeps no trace does not record who waits.
     pub fn applies(&self) -> bool {
-        self.spread
+        self.spread && self.recorded
     }
 
     /// Kinds of records that matter, a bit each.
@@ -354,6 +357,7 @@ impl WorkConservation {
         match kind {
             Kind::Decision => self.decision(cpu, a),
             Kind::Request | Kind::Release => {
+                self.recorded = true;
                 at(&mut self.things, a).wants = kind == Kind::Request;
                 self.look_at(a);
             }
