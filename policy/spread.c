@@ -261,7 +261,7 @@ TIERCE_FN int graph_leave(u32 task, u32 to, u64 now)
 	return error;
 }
 
-TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
+TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now)
 {
 	node_t *n = node_at(task);
 	u32 edge, replica;
@@ -278,7 +278,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
 	cpu_at(cpu)->drained = 0;
 	if (now < cpu_at(cpu)->charged_ns)
 		now = cpu_at(cpu)->charged_ns;
-	port_trace(TIERCE_EV_move, cpu, task, x->on_cpu, x->restore, now);
+	port_trace(TIERCE_EV_migrate, cpu, task, parent_of(edge)->domain, (u64)why << 1 | x->restore, now);
 	x->parent = replica;
 	x->on_cpu = cpu;
 	n->cpus = mask_of(cpu);
@@ -291,7 +291,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
 		edge_request(edge, TIERCE_MOVED, now);
 		whole_compare(cpu, now);
 	}
-	port_record(TIERCE_OP_enter, task, cpu, 0, at, TIERCE_OK, 0);
+	port_record(TIERCE_OP_enter, task, cpu, why, at, TIERCE_OK, 0);
 	unlock(cpu);
 	return TIERCE_OK;
 }
@@ -299,7 +299,9 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
 PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now)
 {
 	int error = graph_leave(task, cpu, now);
-	return error ? error : graph_enter(task, cpu, now);
+	if (error)
+		return error;
+	return graph_enter(task, cpu, edge_at(node_at(task)->first_parent)->restore ? TIERCE_AFFINITY : TIERCE_WAKE_UP, now);
 }
 
 /* How many tasks wait on CPU `from`, which is busy with something else, for which `cpu` has a replica that is open. */
@@ -369,7 +371,7 @@ PORT_FLAT u32 graph_pull(u32 cpu, u64 now)
 	if (!task)
 		return TIERCE_NONE;
 	cpu_at(cpu)->pulls++;
-	graph_enter(task, cpu, now);
+	graph_enter(task, cpu, TIERCE_PULL, now);
 	return task;
 }
 
@@ -471,7 +473,7 @@ PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now)
 		u64 moved = refugee_leaves(cpu, now);
 		if (!moved)
 			break;
-		graph_enter((u32)moved, (u32)(moved >> 32), now);
+		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_AFFINITY, now);
 	}
 	return count;
 }
@@ -480,6 +482,6 @@ PORT_FLAT u32 graph_balance(u32 cpu, u64 now)
 {
 	u64 moved = push_leaves(cpu, now);
 	if (moved)
-		graph_enter((u32)moved, (u32)(moved >> 32), now);
+		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_BALANCE, now);
 	return (u32)moved;
 }

@@ -60,6 +60,14 @@ enum tierce_why {
 	TIERCE_GONE,	  /* release/revoke: the edge is being removed */
 };
 
+/* Why a task migrates to another replica of a spread node. */
+enum tierce_migration {
+	TIERCE_WAKE_UP,	 /* it wakes up: graph_place chose the CPU */
+	TIERCE_PULL,	 /* a CPU that was idle takes it */
+	TIERCE_BALANCE,	 /* the CPU where it waited gives it away */
+	TIERCE_AFFINITY, /* the port found it on another CPU: affinity, a CPU that goes offline */
+};
+
 /* What a task may tell its parents, with parameters that are staged. */
 enum tierce_message {
 	TIERCE_CONSTRAINT_BEGIN = 1, /* so much work (0, ns) until an absolute deadline (1, ns): yes or no? */
@@ -412,8 +420,8 @@ TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory);
 /* A task below a spread node moves in two entries, each under the lock of one CPU: it leaves its replica, READY or asleep
  * but not running, for CPU `to`, and then enters the one on `cpu`. In between, entries about it wait (port_await). */
 TIERCE_FN int graph_leave(u32 task, u32 to, u64 now);
-TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now);
-/* Both, for a task that is to be on `cpu`. */
+TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now); /* why: enum tierce_migration */
+/* Both, for a task that is to be on `cpu`: a wake-up if it sleeps. */
 PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now);
 /* The CPU on which a task that wakes should wait: `home` (where it ran last) if idle, else an idle one near it, else `home`.
  * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run. */
@@ -461,7 +469,7 @@ PORT_FLAT u32 graph_balance(u32 cpu, u64 now);
 	O(23, seen, "cpu", "", "stolen_ns", "") \
 	O(24, replica, "node", "first", "", "error") \
 	O(25, leave, "task", "cpu", "", "error") \
-	O(26, enter, "task", "cpu", "", "error") \
+	O(26, enter, "task", "cpu", "why", "error") \
 	O(27, met, "spread node", "", "clock", "")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
