@@ -117,7 +117,8 @@ enum tierce_message {
 	E(46, out_of_families, "the pool of spread nodes is used up") \
 	E(47, replica_needs_one_cpu, "a replica of a spread node is in the tree of one CPU, and alone there") \
 	E(48, spread_task_has_one_parent, "a task that moves between replicas has no other parent") \
-	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already")
+	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already") \
+	E(50, replicas_differ, "all replicas of a spread node choose the same by name")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
