@@ -72,10 +72,11 @@ static inline bool replica_is_open(u32 node)
 	return false;
 }
 
-/* Its CPU has been told of what waits there and is about to run it. */
+/* The CPU has nothing to run and is about to decide: it runs what waits there, or offers it (spread_passes). */
 static inline bool cpu_is_coming(u32 cpu)
 {
-	return !cpu_at(cpu)->task && !cpu_at(cpu)->outside && cpu_at(cpu)->online;
+	cpu_t *c = cpu_at(cpu);
+	return !c->task && c->kick_pending && !c->outside && c->online;
 }
 
 /* Does the CPU take a task of that spread node, now that it has nothing to run? */
@@ -147,11 +148,56 @@ TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed)
 TIERCE_FN int graph_offer(u32 task)
 {
 	u32 home = node_at(task)->domain, edge = node_at(task)->first_parent, cpu;
-	if (!S.idle[0] || home >= S.cpus || cpu_is_coming(home) || !(edge_at(edge)->flags & EDGE_SPREAD))
+	if (home >= S.cpus || cpu_is_coming(home) || !(edge_at(edge)->flags & EDGE_SPREAD))
 		return 0;
-	cpu = idle_near(parent_of(edge)->family, home, node_at(task)->allowed);
-	if (cpu < TIERCE_CPUS)
+	if (cpu_at(home)->idle && !(S.idle[0] & mask_of(home)))
+		port_kick(home); /* claimed for this task, it could not take it: it tells anew that it is idle */
+	if (!S.idle[0] || edge_at(edge)->state != TIERCE_READY)
+		return 0;
+	cpu = idle_near(parent_of(edge)->family, home, node_at(task)->allowed & ~mask_of(home));
+	if (cpu < TIERCE_CPUS) {
+		cpu_at(cpu)->offered = task;
 		port_kick(cpu);
+	}
+	return 0;
+}
+
+/* Each task of a heap of edges that wait is offered, as long as there are idle CPUs. */
+TIERCE_FN int heap_offers(u32 x)
+{
+	u32 from = TIERCE_NONE, step, next;
+	for (step = ZERO; x && S.idle[0] && step < SPREAD_LOOKS && CAN_LOOP; step++) {
+		next = TIERCE_NONE;
+		if (!from) {
+			graph_offer(edge_at(x)->child);
+			next = link_at(x)->left;
+		} else if (from == link_at(x)->left) {
+			next = link_at(x)->right;
+		}
+		from = next ? TIERCE_NONE : x;
+		x = next ? next : link_at(x)->up;
+	}
+	return 0;
+}
+
+/* Under the lock of the CPU. Tasks that began to wait while it was about to decide were not offered: those that it does not run
+ * are offered now. So is the task for which it was claimed, if it runs another one. */
+TIERCE_FN int spread_passes(u32 cpu)
+{
+	cpu_t *c = cpu_at(cpu);
+	u32 family, task = c->offered;
+	if (c->task && task) {
+		c->offered = TIERCE_NONE;
+		if (task < TIERCE_NODES && task != c->task)
+			graph_offer(task);
+	}
+	for (family = ZERO + 1; family < S.families && S.idle[0] && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		if (replica && replica_waits(replica)) {
+			heap_offers(node_at(replica)->order);
+			heap_offers(node_at(replica)->share.later);
+		}
+	}
 	return 0;
 }
 
@@ -167,16 +213,15 @@ TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory)
 
 /* ---- moves ------------------------------------------------------------------------------------------------------ */
 
-/* The first task that waits below the replica and may go to CPU `to` (TIERCE_CPUS: elsewhere), in the order of its heap
- * from the top. */
-TIERCE_FN u32 spread_first(u32 node, u32 to)
+/* The first task of a heap of edges that wait that may go to CPU `to` (TIERCE_CPUS: elsewhere), in its order from the top. */
+TIERCE_FN u32 heap_first(u32 x, u32 to)
 {
-	u32 x = node_at(node)->order, from = TIERCE_NONE, step, next;
+	u32 from = TIERCE_NONE, step, next;
 	for (step = ZERO; x && step < SPREAD_LOOKS && CAN_LOOP; step++) {
 		next = TIERCE_NONE;
 		if (!from) {
 			u64 allowed = node_at(edge_at(x)->child)->allowed;
-			allowed &= to < TIERCE_CPUS ? mask_of(to) : ~mask_of(node_at(node)->domain);
+			allowed &= to < TIERCE_CPUS ? mask_of(to) : ~mask_of(parent_of(x)->domain);
 			if (allowed && (edge_at(x)->flags & EDGE_SPREAD) && port_movable(edge_at(x)->child))
 				return x;
 			next = link_at(x)->left;
@@ -189,6 +234,13 @@ TIERCE_FN u32 spread_first(u32 node, u32 to)
 	return TIERCE_NONE;
 }
 
+/* The same of all that wait below the replica: fair nodes by eligible deadlines have two heaps. */
+TIERCE_FN u32 spread_first(u32 node, u32 to)
+{
+	u32 edge = heap_first(node_at(node)->order, to);
+	return edge ? edge : heap_first(node_at(node)->share.later, to);
+}
+
 /* Under the lock of `cpu`, its home: it goes into transit, for CPU `to`. */
 static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 {
@@ -197,6 +249,7 @@ static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 	edge_t *x = edge_at(edge);
 	u64 at = now;
 	int error = TIERCE_OK;
+	cpu_at(cpu)->drained = 0;
 	if (now < cpu_at(cpu)->charged_ns)
 		now = cpu_at(cpu)->charged_ns;
 	if (!(x->flags & EDGE_SPREAD) || to >= S.cpus || to == cpu || !replica_on(parent_of(edge)->family, to)) {
@@ -212,8 +265,9 @@ static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 		}
 		policy_depart(edge);
 		n->domain = TIERCE_TRANSIT;
+		if (x->restore)
+			whole_compare(cpu, now); /* the next of those that wait may outrank what runs */
 	}
-	cpu_at(cpu)->drained = 0;
 	port_record(TIERCE_OP_leave, task, to, 0, at, error, 0);
 	return error;
 }
@@ -314,20 +368,24 @@ static inline u32 spread_take(u32 family, u32 from, u32 cpu, u64 now)
 /* The task is in transit then. */
 TIERCE_FN u32 pull_leaves(u32 cpu, u64 now)
 {
-	u32 family, from, task, level;
+	u32 family, from, task, level, tries;
 	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
+		u64 tried = 0; /* where nobody waits who may come here */
 		if (!cpu_takes(family, cpu))
 			continue;
 		for (level = ZERO; level < 3 && CAN_LOOP; level++) {
 			u64 cpus = level == 0 ? near_at(cpu)->cache : level == 1 ? near_at(cpu)->memory : ~0ull;
-			from = spread_fullest(family, cpu, cpus);
-			if (from >= TIERCE_CPUS)
-				continue;
-			task = spread_take(family, from, cpu, now);
-			if (!task)
-				continue;
-			cpu_at(cpu)->pulls++;
-			return task;
+			for (tries = ZERO; tries < TIERCE_CPUS && CAN_LOOP; tries++) {
+				from = spread_fullest(family, cpu, cpus & ~tried);
+				if (from >= TIERCE_CPUS)
+					break;
+				tried |= mask_of(from);
+				task = spread_take(family, from, cpu, now);
+				if (!task)
+					continue;
+				cpu_at(cpu)->pulls++;
+				return task;
+			}
 		}
 	}
 	return TIERCE_NONE;
@@ -412,7 +470,9 @@ TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
 PORT_FLAT u32 graph_balance(u32 cpu, u64 now)
 {
 	u64 moved = push_leaves(cpu, now);
-	if (moved)
+	if (moved) {
 		graph_enter((u32)moved, (u32)(moved >> 32), now);
+		graph_offer((u32)moved); /* who looked for tasks meanwhile has not seen it */
+	}
 	return (u32)moved;
 }

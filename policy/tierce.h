@@ -288,7 +288,8 @@ struct tierce_cpu {
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
 	u64 taken_ns, told_ns, paid_ns;	    /* stolen as the port has found, ever; recorded of it; charged around of that */
 	u64 decisions, events;
-	u32 idle, pad;			    /* it has told so */
+	u32 idle;			    /* it has told so */
+	u32 offered;			    /* the task for which it was claimed and kicked last, until it runs one */
 	u64 balance_ns;			    /* when its waiting spread tasks are compared with other CPUs' next */
 	u64 pulls, pushes;		    /* tasks that it has taken from other CPUs, given to them */
 	u32 crossing[TIERCE_CROSSINGS];
@@ -419,9 +420,11 @@ PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now);
 /* The CPU on which a task that wakes should wait: `home` (where it ran last) if idle, else an idle one near it, else `home`.
  * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run. */
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed);
-/* A task waits on a busy CPU: an idle one that could take it is claimed and kicked. */
+/* A task waits on a busy CPU: an idle one that could take it is claimed and kicked. For each task that begins to wait, after the
+ * entry; tasks that wait on a CPU that does not decide for them are offered by its decision. */
 TIERCE_FN int graph_offer(u32 task);
-/* `cpu` has decided for nothing: it takes a task that waits elsewhere. Returns the task, or TIERCE_NONE. */
+/* `cpu` has decided for nothing: it takes a task that waits elsewhere. Returns the task, or TIERCE_NONE. It decides again then,
+ * and looks again if that is for nothing. */
 PORT_FLAT u32 graph_pull(u32 cpu, u64 now);
 /* If it is time: `cpu`, where tasks wait, gives one to a CPU on which it is served earlier. Returns the task. */
 PORT_FLAT u32 graph_balance(u32 cpu, u64 now);

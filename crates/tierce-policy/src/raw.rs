@@ -163,7 +163,7 @@ pub struct Cpu {
     pub decisions: u64,
     pub events: u64,
     pub idle: u32,
-    pub pad: u32,
+    pub offered: u32,
     pub balance_ns: u64,
     pub pulls: u64,
     pub pushes: u64,
