@@ -1846,8 +1846,8 @@ static inline void request_compare(u32 cpu, u32 stop, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	if (S.quiet || c->asked || c->outside || c->shares || domain_at(cpu)->works || !stop || now >= c->until_ns ||
-	    now >= c->armed_ns) {
-		whole_compare(cpu, now);
+	    now >= c->armed_ns || (SPREADS && c->armed_ns > now + SPREAD_BALANCE_NS)) {
+		whole_compare(cpu, now); /* or it has to look whether tasks that wait are better off elsewhere */
 		return;
 	}
 	if (stop != CLIMBED_TO_TOP) {
