@@ -16,9 +16,12 @@
  * the lock of that CPU. Where a task goes is judged by what other CPUs have published, read without their locks; the move
  * itself is recorded, so a replay needs none of that.
  *
- * Virtual time. With start tags (fair) the replicas have one virtual time in common: a tag says how much CPU time per weight
- * a task has had, on whatever CPU. A replica whose tasks wait publishes its virtual time (family.clock). One that was empty
+ * Virtual time. With start tags, eevdf and stride (fair) the replicas have one virtual time in common: a tag says how much CPU time
+ * per weight a task has had, on whatever CPU. Where virtual time is an average (eevdf, stride), it waits until a task that arrives
+ * behind has been served what it is owed, so that it stays the average of those that are there. A replica whose tasks wait publishes its virtual time (family.clock). One that was empty
  * begins there; what a task is ahead of or behind a replica that it enters is limited (FAIR_DRIFT).
+ * Without virtual time tasks go to where fewer are; by one, in turn, so that each has a CPU alone at times. Before that comes a CPU
+ * that runs a task of a lower priority or level.
  */
 #include "service.h"
 
@@ -310,6 +313,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
 	x->parent = replica;
 	x->on_cpu = cpu;
 	n->cpus = mask_of(cpu);
+	n->tail = now;
 	policy_arrive(edge, now);
 	n->domain = cpu;
 	if (x->restore) {
@@ -411,10 +415,11 @@ TIERCE_FN u64 cpu_ahead(u32 edge, u32 cpu, u64 now)
 /* The CPU to which the waiting child would best be given, TIERCE_CPUS: it is well where it is. */
 TIERCE_FN u32 spread_better(u32 edge, u32 cpu, u64 now)
 {
-	u32 other, found = TIERCE_CPUS;
+	u32 step, other = cpu, found = TIERCE_CPUS;
 	u64 allowed = node_at(edge_at(edge)->child)->allowed, most = 0, ahead;
-	for (other = ZERO; other < S.cpus && CAN_LOOP; other++) {
-		if (other == cpu || !(allowed & mask_of(other)))
+	for (step = ZERO + 1; step < S.cpus && CAN_LOOP; step++) { /* of equals the next one: so tasks go around */
+		other = other + 1 < S.cpus ? other + 1 : 0;
+		if (!(allowed & mask_of(other)))
 			continue;
 		ahead = cpu_ahead(edge, other, now);
 		if (ahead > most) {

@@ -217,7 +217,8 @@ struct tierce_node {
 	u64 param[TIERCE_PARAMS];
 	u64 sum;				    /* reservation, uniform: shares of its children in 2^-32 */
 	u64 clock;				    /* fair: virtual time; with turns: how many so far */
-	u64 tail;				    /* fair: largest tag ever reached; lottery: state of the generator */
+	u64 tail;				    /* fair: largest tag ever reached; lottery: state of the generator;
+						     * tasks: when it came to the CPU of its replica */
 	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
