@@ -481,8 +481,7 @@ impl Graph {
         way: impl Into<Way>,
         now: u64,
     ) -> Result<u32, Error> {
-        let edge =
-            self.edge_new(parent, child, rank, way).ok_or_else(|| self.edge_refusal(parent, child))?;
+        let edge = self.edge_new(parent, child, rank, way).ok_or_else(|| self.edge_refusal(parent, child))?;
         match self.edge_attach(edge, params, now) {
             Ok(()) => Ok(edge),
             Err(error) => {
