@@ -193,6 +193,11 @@ static inline bool thread_is_pinned(struct task_struct *p)
 {
 	return (p->flags & (PF_KTHREAD | PF_NO_SETAFFINITY)) == (PF_KTHREAD | PF_NO_SETAFFINITY) && p->nr_cpus_allowed == 1;
 }
+/* May it not migrate? A thread may not while one of these programs runs in it: that alone binds nobody. */
+static inline bool thread_is_bound(struct task_struct *p)
+{
+	return p->migration_disabled > (p == bpf_get_current_task_btf());
+}
 static inline void slice_set(struct task_struct *p, u64 slice)
 {
 	if (bpf_ksym_exists(scx_bpf_task_set_slice))
@@ -932,7 +937,7 @@ static inline void leaf_follows(u32 leaf, struct task_struct *p, u32 cpu, u64 no
 	u32 refuge;
 	if (!tasks_move() || !leaf_is_spread(leaf))
 		return;
-	if (!cpu_at(cpu)->online && (cpu_is_gone(cpu) || !p->migration_disabled)) {
+	if (!cpu_at(cpu)->online && (cpu_is_gone(cpu) || !thread_is_bound(p))) {
 		u32 replica = edge_at(node_at(leaf)->first_parent)->parent;
 		refuge = graph_refuge(replica, cpus_of(p->cpus_ptr));
 		if (refuge >= TIERCE_CPUS && cpu_is_gone(cpu))
@@ -966,7 +971,7 @@ static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu
 	if (!t->beside)
 		__sync_fetch_and_add(&SIDE.overflows, 1);
 	t->beside = 1;
-	if ((enq_flags & SCX_ENQ_LAST) || (p->migration_disabled && cpu_is_gone(cpu))) {
+	if ((enq_flags & SCX_ENQ_LAST) || (thread_is_bound(p) && cpu_is_gone(cpu))) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, BESIDE_SLICE_NS, enq_flags);
 		port_kick(cpu); /* the kernel has looked there already */
 	} else {
@@ -1042,7 +1047,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		return;
 	}
 	leaf_follows(leaf, p, cpu, now);
-	leaf_at(leaf)->custody = p->migration_disabled ? CUSTODY_BOUND : CUSTODY_FREE;
+	leaf_at(leaf)->custody = thread_is_bound(p) ? CUSTODY_BOUND : CUSTODY_FREE;
 	if (side_at(cpu)->left == leaf) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
