@@ -1055,7 +1055,10 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!node_at(leaf)->servable) {
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
+		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
+		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle;
 		graph_request(leaf, TIERCE_WOKE, now);
+		side_at(cpu)->blocking = 0;
 		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
@@ -1252,6 +1255,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
+	if (side_at(cpu)->idle != !next->pid)
+		side_at(cpu)->idle = !next->pid;
 	task = side_at(cpu)->blocked;
 	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
 		side_at(cpu)->blocked = TIERCE_NONE;
