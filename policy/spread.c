@@ -179,11 +179,8 @@ TIERCE_FN int graph_offer(u32 task)
 	u32 home = node_at(task)->domain, edge = node_at(task)->first_parent, cpu;
 	if (home >= S.cpus || !(edge_at(edge)->flags & EDGE_SPREAD))
 		return 0;
-	if (cpu_is_coming(home)) {
-		port_bits_set(&cpu_at(home)->unoffered, 1);
-		if (cpu_is_coming(home)) /* still: it sees that when it has decided */
-			return 0;
-	}
+	if (cpu_is_coming(home))
+		return 0;
 	if (cpu_at(home)->idle && !(S.idle[0] & mask_of(home)))
 		port_kick(home); /* claimed for this task, it could not take it: it tells anew that it is idle */
 	if (!S.idle[0] || edge_at(edge)->state != TIERCE_READY)
@@ -220,7 +217,6 @@ TIERCE_FN int spread_passes(u32 cpu)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 family, task = c->offered;
-	c->unoffered = 0;
 	if (c->task && task) {
 		c->offered = TIERCE_NONE;
 		if (task < TIERCE_NODES && task != c->task)
@@ -280,10 +276,12 @@ TIERCE_FN u32 spread_first(u32 node, u32 to)
  * decides. */
 TIERCE_FN int first_changed(u32 cpu, u32 stop, u64 now)
 {
-	node_t *n = node_at(stop);
-	if (!stop || domain_at(cpu)->works)
-		kick(cpu);
-	else if (stop != CLIMBED_TO_TOP && n->running && n->order && policy_pick(stop, n->order, n->running, now) != n->running)
+	node_t *n;
+	if (stop == CLIMBED_TO_TOP)
+		return 0;
+	n = node_at(stop);
+	if (!stop || domain_at(cpu)->works ||
+	    (n->running && n->order && policy_pick(stop, n->order, n->running, now) != n->running))
 		kick(cpu);
 	return 0;
 }

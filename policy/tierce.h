@@ -299,7 +299,7 @@ struct tierce_cpu {
 	u64 decisions, events;
 	u32 idle;			    /* it has told so */
 	u32 offered;			    /* the task for which it was claimed and kicked last, until it runs one */
-	u64 unoffered;			    /* 1: a task began to wait while it was about to decide; set by anybody */
+	u32 ran, pad;			    /* task before the decision under way */
 	u64 balance_ns;			    /* when its waiting spread tasks are compared with other CPUs' next */
 	u64 pulls, pushes;		    /* tasks that it has taken from other CPUs, given to them */
 	u32 crossing[TIERCE_CROSSINGS];
