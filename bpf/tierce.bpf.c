@@ -48,6 +48,7 @@ CONSTANT(u32, record_entries) = 0;
 CONSTANT(u32, cpus_here) = 1;
 CONSTANT(u32, overheads_stolen) = 1;
 CONSTANT(u32, throttle_at_user) = 0;
+CONSTANT(u32, locks_fair) = 1;
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -220,15 +221,27 @@ static inline void port_kick(u32 cpu)
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. Once a lock
- * was lost nobody waits any more: the scheduler is on its way out. */
-static inline void ticket_wait(volatile u32 *now_serving, u32 mine)
+/*
+ * A lock is `ticket` and `serving`. Fair: a ticket lock, first come, first served. On a virtual machine that order does harm:
+ * the lock is handed to a CPU that the host has descheduled, and all others wait until that one runs again. There `ticket`
+ * is a test-and-set lock: whoever runs takes it. The kernel chooses the same way for its own spinlocks.
+ *
+ * Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. Once a lock
+ * was lost nobody waits any more: the scheduler is on its way out.
+ */
+static inline bool lock_got(volatile u32 *ticket, volatile u32 *serving, u32 mine)
+{
+	if (locks_fair)
+		return *serving == mine;
+	return !*ticket && !__sync_val_compare_and_swap(ticket, 0, 1);
+}
+static inline void lock_spin(volatile u32 *ticket, volatile u32 *serving, u32 mine)
 {
 	u64 began = now_ns();
 	int round, tries;
 	bpf_for(round, 0, LOCK_ROUNDS)
 	{
-		bpf_for(tries, 0, LOCK_TRIES) if (*now_serving == mine || SIDE.lock_lost) return;
+		bpf_for(tries, 0, LOCK_TRIES) if (lock_got(ticket, serving, mine) || SIDE.lock_lost) return;
 		if (now_ns() - began > LOCK_NS)
 			break;
 	}
@@ -237,19 +250,26 @@ static inline void ticket_wait(volatile u32 *now_serving, u32 mine)
 }
 TIERCE_FN int lock_wait(u32 domain, u32 mine)
 {
-	ticket_wait(&domain_at(domain)->serving, mine);
+	lock_spin(&domain_at(domain)->ticket, &domain_at(domain)->serving, mine);
 	return 0;
 }
 static inline void port_lock(u32 domain)
 {
-	u32 mine = __sync_fetch_and_add(&domain_at(domain)->ticket, 1);
-	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
+	u32 mine;
+	if (locks_fair)
+		mine = __sync_fetch_and_add(&domain_at(domain)->ticket, 1);
+	else
+		mine = __sync_val_compare_and_swap(&domain_at(domain)->ticket, 0, 1);
+	if (locks_fair ? *(volatile u32 *)&domain_at(domain)->serving != mine : mine)
 		lock_wait(domain, mine);
 	asm volatile("" ::: "memory");
 }
 static inline void port_unlock(u32 domain)
 {
-	__sync_fetch_and_add(&domain_at(domain)->serving, 1);
+	if (locks_fair)
+		__sync_fetch_and_add(&domain_at(domain)->serving, 1);
+	else
+		__sync_lock_test_and_set(&domain_at(domain)->ticket, 0);
 }
 
 /* A task in transit is there within a few instructions of the CPU that moves it. */
@@ -280,12 +300,16 @@ static inline bool port_movable(u32 task)
 /* Control operations are made one after the other. Order: run queue, this, domains. */
 TIERCE_FN int control_lock(void)
 {
-	ticket_wait(&SIDE.serving, __sync_fetch_and_add(&SIDE.ticket, 1));
+	u32 mine = locks_fair ? __sync_fetch_and_add(&SIDE.ticket, 1) : 0;
+	lock_spin(&SIDE.ticket, &SIDE.serving, mine);
 	return 0;
 }
 TIERCE_FN int control_unlock(void)
 {
-	__sync_fetch_and_add(&SIDE.serving, 1);
+	if (locks_fair)
+		__sync_fetch_and_add(&SIDE.serving, 1);
+	else
+		__sync_lock_test_and_set(&SIDE.ticket, 0);
 	return 0;
 }
 

@@ -271,12 +271,24 @@ pub struct Options {
     pub overheads_stolen: bool,
     /// A thread without a budget goes on to user mode first.
     pub throttle_at_user: bool,
+    /// Locks are given in the order of asking. On a virtual machine that gives them to CPUs that do not run.
+    pub locks_fair: bool,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
     pub watchdog_ms: u32,
     /// [`Kernel::exercise`] will be called. Loading takes less time without.
     pub exercise: bool,
+}
+
+/// Does the processor say that a hypervisor runs it? What cannot be read counts as a real machine.
+fn on_virtual_machine() -> bool {
+    std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| says_hypervisor(&text))
+}
+
+fn says_hypervisor(cpuinfo: &str) -> bool {
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 impl Default for Options {
@@ -289,6 +301,7 @@ impl Default for Options {
             record: false,
             overheads_stolen: true,
             throttle_at_user: false,
+            locks_fair: !on_virtual_machine(),
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
             exercise: false,
@@ -328,6 +341,7 @@ impl Kernel {
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
         object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
         object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
+        object.set_constant("locks_fair", &u32::from(options.locks_fair).to_ne_bytes())?;
         object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
         let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
         object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
@@ -683,6 +697,13 @@ impl Control for &Kernel {
 mod tests {
     use super::*;
     use crate::btf::make;
+
+    #[test]
+    fn a_virtual_machine_is_known_by_its_processor() {
+        assert!(says_hypervisor("processor\t: 0\nflags\t\t: fpu sse2 hypervisor lahf_lm\nbugs\t\t:\n"));
+        assert!(!says_hypervisor("processor\t: 0\nflags\t\t: fpu sse2 lahf_lm\nmodel name\t: hypervisor\n"));
+        assert!(!says_hypervisor(""));
+    }
 
     #[test]
     fn throttling_at_user_mode_needs_task_work() {
