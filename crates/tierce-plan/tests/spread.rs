@@ -199,6 +199,21 @@ fn what_moves_is_promised_nothing_and_gets_its_share_on_average() {
 }
 
 #[test]
+fn one_warning_for_all_replicas() {
+    let text = "node.rest = { policy = \"fair\", spread = true }\ntasks.hog = { count = 3, load = \"busy\", under.rest = {} }\n\
+                task.job = { load = { period = \"10ms\", work = \"1ms\", soft = true }, under.rest = {} }\n";
+    let plan = plan_on(text, 8);
+    let warnings = plan.admit().warnings(&plan);
+    let rules: Vec<_> = warnings.iter().map(|warning| warning.rule).collect();
+    assert_eq!(rules, ["delay_grows_with_children"]);
+    assert!(
+        warnings[0].message.contains("below `rest`: it may wait for 3 others"),
+        "{}",
+        warnings[0].message
+    );
+}
+
+#[test]
 fn jobs_that_may_come_late_bound_nobody() {
     let text = r#"
         [node.rest]
