@@ -19,6 +19,7 @@ use crate::build::{Ids, Members, Refused};
 use crate::model::{Attach, Child, Edge, MatchEntry, Node, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::structure::Shape;
+use crate::topology::Topology;
 use crate::units::show_time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -263,6 +264,12 @@ impl Change {
         if old.machine.cpus != new.machine.cpus {
             let message = format!("the machine has {} CPUs, not {}", old.machine.cpus, new.machine.cpus);
             refuse("cpus_cannot_change", message);
+        }
+        if old.machine.topology != new.machine.topology {
+            let written =
+                |plan: &Plan| plan.machine.topology.as_ref().map_or("not given".into(), Topology::to_toml);
+            let message = format!("[machine] topology is {}, not {}", written(old), written(new));
+            refuse("topology_cannot_change", message);
         }
         let (before, after) = (old.run.watchdog_ns, new.run.watchdog_ns);
         if before != after {

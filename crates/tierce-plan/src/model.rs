@@ -13,6 +13,7 @@
 //! and uses [`TaskSet::under`] for each new member instead.
 
 use crate::source::{Sources, Spot};
+use crate::topology::{Distance, Topology};
 use std::collections::BTreeMap;
 
 /// Number of parameters a node or an edge has at most.
@@ -63,6 +64,8 @@ pub struct Machine {
     pub named: u32,
     /// Time to which releases (`phase`), interrupts and slots are relative.
     pub epoch_ns: u64,
+    /// Which CPUs are near each other, where the plan says so.
+    pub topology: Option<Topology>,
     /// What scheduling costs, in the simulator and in every test.
     pub costs: Costs,
     /// What steals time in the simulator.
@@ -73,6 +76,18 @@ pub struct Machine {
     pub left: Vec<crate::above::Left>,
 }
 
+impl Machine {
+    /// Which CPUs are near each other: as the plan says, or as if it made no difference.
+    pub fn topology(&self) -> Topology {
+        self.topology.clone().unwrap_or_else(|| Topology::flat(self.cpus))
+    }
+
+    /// The most that a migration can cost.
+    pub fn worst_migration_ns(&self) -> u64 {
+        self.costs.migration.of(self.topology().widest())
+    }
+}
+
 impl Default for Machine {
     fn default() -> Self {
         let costs = Costs::default();
@@ -80,6 +95,7 @@ impl Default for Machine {
             cpus: 0,
             named: 0,
             epoch_ns: 0,
+            topology: None,
             costs,
             interrupts: Vec::new(),
             switches_max: 5_000,
@@ -96,9 +112,41 @@ pub struct Costs {
     /// A timer fires.
     pub timer_ns: u64,
     /// Added to a switch when the task last ran on another CPU.
-    pub migration_ns: u64,
+    pub migration: MigrationCosts,
     /// Added to a switch for every node on the path from the CPU to the task.
     pub level_ns: u64,
+}
+
+/// What a migration costs, by distance. Never less for a larger one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MigrationCosts {
+    /// To an SMT sibling.
+    pub smt_ns: u64,
+    /// To another core with the same last-level cache.
+    pub cache_ns: u64,
+    /// To another cache of the same NUMA node.
+    pub node_ns: u64,
+    /// To another NUMA node.
+    pub other_ns: u64,
+}
+
+impl MigrationCosts {
+    /// Of that distance.
+    pub fn of(&self, distance: Distance) -> u64 {
+        match distance {
+            Distance::Smt => self.smt_ns,
+            Distance::Cache => self.cache_ns,
+            Distance::Node => self.node_ns,
+            Distance::Other => self.other_ns,
+        }
+    }
+}
+
+/// The same for every distance.
+impl From<u64> for MigrationCosts {
+    fn from(ns: u64) -> Self {
+        MigrationCosts { smt_ns: ns, cache_ns: ns, node_ns: ns, other_ns: ns }
+    }
 }
 
 /// One source of interrupts.

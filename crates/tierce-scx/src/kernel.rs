@@ -6,6 +6,7 @@ use crate::topology;
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
+use tierce_plan::Topology;
 use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, Way, KERNEL};
 use tierce_trace::Kind;
 
@@ -166,7 +167,7 @@ pub struct CpuSide {
     /// Budgets that ended in the kernel, whose threads ran on from there to user mode.
     pub overruns: u32,
     blocked: u32,
-    pad: u32,
+    idle: u32,
 }
 
 /// The end of `struct tierce_side`.
@@ -235,6 +236,7 @@ pub const STATS: u64 = COUNTS
         Kind::JobRelease,
         Kind::JobComplete,
         Kind::Miss,
+        Kind::Migrate,
     ]);
 
 /// Kinds of events by which demand is measured, besides.
@@ -257,6 +259,8 @@ const fn kinds(list: &[Kind]) -> u64 {
 pub struct Options {
     /// CPUs, ids from 0.
     pub cpus: u32,
+    /// Which CPUs are near each other; `None`: what the machine says.
+    pub topology: Option<Topology>,
     /// Shortest timer worth arming.
     pub floor_ns: u64,
     /// Kinds of events wanted, a bit each.
@@ -279,6 +283,7 @@ impl Default for Options {
     fn default() -> Options {
         Options {
             cpus: 1,
+            topology: None,
             floor_ns: FLOOR_NS,
             trace_kinds: 0,
             record: false,
@@ -377,7 +382,8 @@ impl Kernel {
             self.options.cpus,
             tierce_policy::Error(code as u32)
         );
-        for (cpu, near) in topology::read(self.options.cpus).into_iter().enumerate() {
+        let topology = self.options.topology.clone().unwrap_or_else(|| topology::read(self.options.cpus));
+        for (cpu, near) in topology.near.into_iter().enumerate() {
             let param = [near.core, near.cache, near.memory, 0, 0, 0, 0, 0];
             self.run(Command { op: COMMAND_NEAR, a: cpu as u32, param, ..Default::default() })?;
         }

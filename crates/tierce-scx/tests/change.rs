@@ -469,6 +469,11 @@ fn what_cannot_change_is_refused_by_name() {
         ("[node.rt]", "[machine]\ncpus = 4\n[node.rt]", "cpus_cannot_change: the machine has 2 CPUs, not 4"),
         (
             "[node.rt]",
+            "[machine]\ntopology = { smt = 2 }\n[node.rt]",
+            "topology_cannot_change: [machine] topology is not given, not { smt = 2 }",
+        ),
+        (
+            "[node.rt]",
             "[run]\nwatchdog = \"20s\"\n[node.rt]",
             "watchdog_cannot_change: [run] watchdog is 30s, not 20s",
         ),

@@ -369,7 +369,7 @@ impl<'a, W: Write> Writer<'a, W> {
             | Kind::Change
             | Kind::Resize
             | Kind::Tell
-            | Kind::Move
+            | Kind::Migrate
             | Kind::Met => Ok(()),
         }
     }

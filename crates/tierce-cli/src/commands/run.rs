@@ -136,6 +136,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     let options = Options {
         cpus,
+        topology: plan.machine.topology.clone(),
         trace_kinds,
         record: args.record.is_some(),
         watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
