@@ -137,17 +137,37 @@ impl Shape {
 
 impl Plan {
     /// The order in which the graph can be built: CPU roots first, every parent edge of a node before its first child
-    /// edge, tasks that move last. Edges below one parent keep the order of the text, so ids given in this order decide ties as the text does.
+    /// edge, all replicas of a spread node before what is below them. Edges below one parent keep the order of the text, so ids given in this order decide ties as the text does.
     pub fn attach_order(&self) -> Vec<Attach> {
         let shape = Shape::new(self);
         let mut order = Vec::with_capacity(self.nodes.len() + self.edges.len());
         let mut waiting: Vec<_> = shape.parents.iter().map(Vec::len).collect();
+        let families = families(self);
+        let mut missing: HashMap<_, _> = families.iter().map(|(first, all)| (*first, all.len())).collect();
         let mut ready = BinaryHeap::new();
-        let stay = |edge: &usize| !self.edges[*edge].spread;
+        // Tasks that move come when all replicas are there, and so do their siblings.
+        let mut comes = |node: usize, ready: &mut BinaryHeap<Reverse<usize>>| {
+            let family = &self.nodes[node].family;
+            let nodes = match missing.get_mut(family) {
+                Some(missing) => {
+                    *missing -= 1;
+                    if *missing == 0 {
+                        families[family].as_slice()
+                    } else {
+                        &[]
+                    }
+                }
+                None => std::slice::from_ref(&node),
+            };
+            for node in nodes {
+                let begins = |edge: &&usize| self.edges[**edge].parent == *node;
+                ready.extend(shape.children[*node].iter().filter(begins).copied().map(Reverse));
+            }
+        };
         for (node, about) in self.nodes.iter().enumerate() {
             order.extend(about.roots.iter().map(|cpu| Attach::Root { cpu: *cpu, node }));
             if !about.roots.is_empty() {
-                ready.extend(shape.children[node].iter().copied().filter(stay).map(Reverse));
+                comes(node, &mut ready);
             }
         }
         while let Some(Reverse(edge)) = ready.pop() {
@@ -155,12 +175,10 @@ impl Plan {
             if let Child::Node(node) = self.edges[edge].child {
                 waiting[node] -= 1;
                 if waiting[node] == 0 {
-                    ready.extend(shape.children[node].iter().copied().filter(stay).map(Reverse));
+                    comes(node, &mut ready);
                 }
             }
         }
-        // A task that moves comes when all replicas are there.
-        order.extend((0..self.edges.len()).filter(|edge| !stay(edge)).map(Attach::Edge));
         order
     }
 

@@ -155,7 +155,7 @@ impl Resolver {
                 let fault = Fault::new("cpu_needs_replicas", cpu.spot, message);
                 self.collector.add(fault.hint("per_cpu = true there").other(parent.spot, "defined here"));
             } else if below.spread {
-                return self.to_the_replica(owner, key, parent, children);
+                return self.join_one_replica(owner, key, parent, children);
             } else if children.len() > 1 || children.iter().any(|(_, replica)| replica.is_some()) {
                 let message = format!("{owner} is `per_cpu`, its parent `{}` is not", key.text);
                 let fault = Fault::new("replicas_need_replicas", key.spot, message);
@@ -207,7 +207,7 @@ impl Resolver {
     }
 
     /// From a node in the tree of one CPU to the replica there.
-    fn to_the_replica(
+    fn join_one_replica(
         &mut self,
         owner: &str,
         key: &Key,
