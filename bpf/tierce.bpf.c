@@ -655,8 +655,6 @@ static inline void cpu_goes(u32 cpu, u64 now)
 	graph_online(cpu, 0, now);
 	graph_decide(cpu, 0, now, 0);
 	graph_returned(cpu, now);
-	if (tasks_move())
-		graph_evacuate(cpu, now);
 }
 static inline void cpu_comes(u32 cpu, u64 now)
 {
@@ -884,6 +882,8 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	side_at(cpu)->fires++;
 	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
 		cpu_goes(cpu, now);
+		if (tasks_move())
+			graph_evacuate(cpu, now);
 	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
 		side_at(cpu)->forgotten++;
 		port_kick(cpu);
@@ -1055,7 +1055,10 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!node_at(leaf)->servable) {
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
+		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
+		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle;
 		graph_request(leaf, TIERCE_WOKE, now);
+		side_at(cpu)->blocking = 0;
 		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
@@ -1252,6 +1255,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
+	if (side_at(cpu)->idle != !next->pid)
+		side_at(cpu)->idle = !next->pid;
 	task = side_at(cpu)->blocked;
 	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
 		side_at(cpu)->blocked = TIERCE_NONE;
@@ -1433,7 +1438,10 @@ void BPF_PROG(tierce_cpu_offline, s32 cpu)
 	unsigned long flags;
 	bpf_local_irq_save(&flags);
 	if ((u32)cpu < TIERCE_CPUS) { /* it runs a thread of the kernel now, and will not be asked for a decision again */
-		cpu_goes(cpu, now_ns());
+		u64 now = now_ns();
+		cpu_goes(cpu, now);
+		if (tasks_move())
+			graph_evacuate(cpu, now);
 		side_at(cpu)->going = side_at(cpu)->away = 0;
 	}
 	bpf_local_irq_restore(&flags);
