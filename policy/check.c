@@ -84,16 +84,18 @@ static u32 check_edge(u32 edge)
 static u32 check_node(u32 node)
 {
 	node_t *n = node_at(node);
-	u32 edge, counted = 0, ordered = 0, granted = 0, heap, cpu, holds = 0, broken;
+	u32 edge, counted = 0, ordered = 0, granted = 0, children = 0, heap, cpu, holds = 0, broken;
 	if (n->kind != TIERCE_TASK) {
 		for (edge = 1; edge < S.fresh_edge; edge++) {
 			if (!is_child_of(edge, node))
 				continue;
 			counted += !!(S.edge[edge].flags & EDGE_COUNTED);
+			children += !(S.edge[edge].flags & EDGE_SPREAD);
 			ordered += S.link[edge].rank != 0;
 			granted += S.edge[edge].state == TIERCE_GRANTED && !edge_is_left(edge);
 		}
 		HOLDS(servable_counted, counted == n->servable);
+		HOLDS(family_tasks, children == n->children);
 		heap = heap_count(n->order);
 		HOLDS(order_heap, heap != 0xffffffff);
 		for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
@@ -151,6 +153,104 @@ static u32 check_cpu(u32 cpu)
 	return TIERCE_HOLDS;
 }
 
+/* A task below a spread node. */
+static u32 check_spread(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = node_at(x->child), *replica = parent_of(edge);
+	HOLDS(home_replica, n->kind == TIERCE_TASK && n->first_parent == edge && !x->next_parent && !n->row && replica->family);
+	HOLDS(home_replica, x->flags & EDGE_PLAIN);
+	if (n->domain == TIERCE_TRANSIT) {
+		HOLDS(transit_clean, x->state == TIERCE_WAITING && !(x->flags & EDGE_COUNTED) && !n->servable && !n->able);
+		HOLDS(transit_clean, !S.link[edge].rank && !S.link[TIERCE_EDGES + edge].rank);
+		HOLDS(transit_clean, n->on_cpu >= S.cpus || S.cpu[n->on_cpu].task != x->child);
+		return TIERCE_HOLDS;
+	}
+	HOLDS(home_replica, n->domain < S.cpus && replica->domain == n->domain && n->cpus == 1ull << n->domain);
+	HOLDS(home_replica, replica_on(replica->family, n->domain) == x->parent && x->on_cpu == n->domain && !x->restore);
+	return TIERCE_HOLDS;
+}
+
+/* A spread node. */
+static u32 check_family(u32 family)
+{
+	struct tierce_family *f = &S.family[family];
+	u32 id, cpu, replicas = 0, tasks = 0;
+	u64 cpus = 0;
+	for (id = 1; id < S.fresh_node; id++) {
+		node_t *n = node_at(id);
+		if (n->kind == TIERCE_FREE || n->family != family)
+			continue;
+		replicas++;
+		HOLDS(family_table, n->kind == f->kind && !n->row);
+		if (n->domain == TIERCE_NODOMAIN)
+			continue;
+		HOLDS(family_table, n->domain < S.cpus && n->cpus == 1ull << n->domain && f->replica[n->domain] == id);
+	}
+	for (cpu = 0; cpu < TIERCE_CPUS; cpu++) {
+		id = f->replica[cpu];
+		if (!id)
+			continue;
+		cpus |= 1ull << cpu;
+		HOLDS(family_table, S.node[id].kind == f->kind && S.node[id].family == family && S.node[id].domain == cpu);
+	}
+	for (id = 1; id < S.fresh_edge; id++)
+		if (S.edge[id].child && S.edge[id].parent &&
+		    (S.edge[id].flags & (EDGE_SPREAD | EDGE_ATTACHED)) == (EDGE_SPREAD | EDGE_ATTACHED))
+			tasks += parent_of(id)->family == family;
+	HOLDS(family_table, replicas == f->replicas && cpus == f->cpus && !f->kind == !f->replicas);
+	HOLDS(family_tasks, tasks == f->tasks);
+	return TIERCE_HOLDS;
+}
+
+/* Who else could be told that this CPU is idle? Its bit is set after each decision for nothing, and cleared by whoever asks it to
+ * decide: between the two it has a kick pending, or a task is on its way to it. */
+static u32 check_idle(u32 cpu, u32 rest)
+{
+	cpu_t *c = &S.cpu[cpu];
+	bool idle = !c->task && c->online && !c->outside;
+	if (!SPREADS)
+		return TIERCE_HOLDS;
+	if (S.idle[0] >> cpu & 1)
+		HOLDS(idle_told, c->idle && (idle || c->kick_pending));
+	HOLDS(idle_told, !c->task || !c->idle);
+	if (rest)
+		HOLDS(idle_at_rest, !idle || (S.idle[0] >> cpu & 1));
+	return TIERCE_HOLDS;
+}
+
+/* Would a task below the replica of an idle CPU be run? Where a budget above it waits for a request, only that tells: it may be
+ * found spent, or replenished by then. Of such a replica nothing is said. */
+static bool replica_serves(u32 node)
+{
+	while (node) {
+		u32 edge = S.node[node].first_parent, kind = S.edge[edge].kind;
+		if (S.edge[edge].next_parent || (S.edge[edge].flags & (EDGE_SPENT | EDGE_SHUT)))
+			return false;
+		if (kind == TIERCE_reservation || kind == TIERCE_slots || kind == TIERCE_uniform ||
+		    kind == TIERCE_briefly_blocked)
+			return false;
+		node = S.edge[edge].parent;
+	}
+	return true;
+}
+
+/* At rest, which for spread nodes says more: every CPU that decided for nothing has looked for tasks that wait elsewhere
+ * (graph_pull), and every task that began to wait on a busy CPU has been offered (graph_offer). */
+static u32 check_conserving(u32 edge)
+{
+	edge_t *x = edge_at(edge);
+	u32 family = parent_of(edge)->family, cpu;
+	u64 cpus = S.node[x->child].allowed & S.family[family].cpus;
+	if (x->state != TIERCE_READY || !port_movable(x->child))
+		return TIERCE_HOLDS;
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		if (cpus >> cpu & 1 && cpu != S.node[x->child].domain)
+			HOLDS(spread_conserving, S.cpu[cpu].task || S.cpu[cpu].outside || !S.cpu[cpu].online ||
+						     !replica_serves(replica_on(family, cpu)));
+	return TIERCE_HOLDS;
+}
+
 /* At rest: no kick pending, nobody leaving. */
 static u32 check_rest(u32 node)
 {
@@ -183,6 +283,8 @@ TIERCE_FN u32 graph_check(u32 rest)
 		u32 root = S.cpu[cpu].root_edge;
 		check_at = cpu;
 		broken = check_cpu(cpu);
+		if (!broken)
+			broken = check_idle(cpu, rest);
 		if (broken)
 			return broken;
 		if (rest && root && S.cpu[cpu].online && !S.cpu[cpu].outside) {
@@ -200,6 +302,8 @@ TIERCE_FN u32 graph_check(u32 rest)
 		broken = check_edge(id);
 		if (!broken && S.edge[id].parent)
 			broken = policy_check(id, rest);
+		if (!broken && (S.edge[id].flags & EDGE_SPREAD))
+			broken = check_spread(id);
 		if (broken)
 			return broken;
 	}
@@ -210,6 +314,20 @@ TIERCE_FN u32 graph_check(u32 rest)
 		broken = check_node(id);
 		if (!broken && rest)
 			broken = check_rest(id);
+		if (broken)
+			return broken;
+	}
+	for (id = 1; id < S.families; id++) {
+		check_at = id;
+		broken = check_family(id);
+		if (broken)
+			return broken;
+	}
+	for (id = 1; rest && S.families && id < S.fresh_edge; id++) {
+		if (!S.edge[id].child || (S.edge[id].flags & (EDGE_SPREAD | EDGE_ATTACHED)) != (EDGE_SPREAD | EDGE_ATTACHED))
+			continue;
+		check_at = id;
+		broken = check_conserving(id);
 		if (broken)
 			return broken;
 	}

@@ -43,7 +43,16 @@
 	I(29, claims_kept, "the deadlines that a uniform node keeps for a child are in order, and what is left until them within bounds") \
 	I(30, warp_kept, "a child of a fair node has its warp unless its limit is used up; an event waits only then") \
 	I(31, constraints_listed, "a time constraint has work left, an event at its deadline, and one place in the list of its node") \
-	I(32, credit_kept, "what a briefly blocked child has is at most its most, what it owes, too")
+	I(32, credit_kept, "what a briefly blocked child has is at most its most, what it owes, too") \
+	I(33, family_table, \
+	  "the table of a spread node has one replica per CPU, in the tree of that CPU; its mask and counts agree with the replicas") \
+	I(34, family_tasks, "a spread node counts the tasks below its replicas, a node counts its other children") \
+	I(35, home_replica, "a task below a spread node is below the replica on its CPU, which alone can reach it") \
+	I(36, transit_clean, "a task in transit is WAITING, not counted, in no order and without an event, and cannot use a CPU") \
+	I(37, idle_told, "a CPU whose idle bit is set is idle, or has a kick pending") \
+	I(38, idle_at_rest, "at rest the idle bit of every idle CPU is set") \
+	I(39, spread_conserving, \
+	  "at rest no CPU that serves a spread node idles while a task of that node that may run there waits on another CPU")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM

@@ -106,6 +106,11 @@ static inline u32 node_children(u32 node)
 	u32 family = node_at(node)->family;
 	return node_at(node)->children + (SPREADS && family ? AT(S.family, family).tasks : 0);
 }
+static inline bool node_is_one_of_several(u32 node)
+{
+	u32 family = node_at(node)->family;
+	return SPREADS && family && AT(S.family, family).replicas > 1;
+}
 static inline u32 cpus_lowest(u64 cpus)
 {
 	u32 bit;
@@ -259,6 +264,24 @@ static inline u32 family_new(u32 kind)
 	return family;
 }
 
+/* Have two nodes of one policy chosen the same by name? */
+#define V(name, kind, least, most, preset, meaning) \
+	if (STAYS_##kind && (i < TIERCE_PARAMS ? a->param[i] != b->param[i] : a->more[i - TIERCE_PARAMS] != b->more[i - TIERCE_PARAMS])) \
+		return false; \
+	i++;
+static inline bool nodes_choose_alike(const node_t *a, const node_t *b)
+{
+	u32 i = 0;
+	switch (a->kind) {
+#define P(number, prefix, name, flags, np, ep) \
+	case number: np return i <= TIERCE_NODE_PARAMS;
+		TIERCE_POLICY_LIST(P, V)
+#undef P
+	}
+	return false;
+}
+#undef V
+
 TIERCE_FN int graph_replica(u32 node, u32 first)
 {
 	node_t *n = node_at(node);
@@ -271,6 +294,8 @@ TIERCE_FN int graph_replica(u32 node, u32 first)
 		return TIERCE_E_still_in_use;
 	if (n->family || (first != node && (!node_at(first)->family || node_at(first)->kind != n->kind)))
 		return TIERCE_E_not_a_replica;
+	if (!nodes_choose_alike(n, node_at(first)))
+		return TIERCE_E_replicas_differ;
 	family = first == node ? family_new(n->kind) : node_at(first)->family;
 	if (!family)
 		return TIERCE_E_out_of_families;
@@ -567,6 +592,7 @@ static inline u64 control_enter(u32 domain, u64 now)
 static inline void control_leave(u32 domain, u64 now, u32 op, u32 a, u32 b, u64 value, u64 at, int error)
 {
 	u32 cpu = domain & CONTROL_LOCKED ? domain & ~CONTROL_LOCKED : domain < TIERCE_CPUS ? domain : S.shared_timer;
+	looks_again(cpu);
 	cpu_compare(cpu, now, 0);
 	port_trace(TIERCE_EV_control, cpu, op, a, (u64)error, now);
 	port_record(op, a, b, value, at, (u64)error, cpu_at(cpu)->drained);
@@ -652,7 +678,7 @@ TIERCE_FN int graph_node_set(u32 node, u64 now)
 		return TIERCE_E_no_such_node;
 	if (!stage_fits_node(node_at(node)->kind))
 		return TIERCE_E_parameter_out_of_range;
-	if (node_children(node) && !stage_keeps_choices(node))
+	if ((node_children(node) || node_is_one_of_several(node)) && !stage_keeps_choices(node))
 		return TIERCE_E_still_in_use;
 	domain = node_at(node)->domain;
 	if (domain == TIERCE_NODOMAIN) { /* nobody runs it yet */

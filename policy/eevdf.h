@@ -267,6 +267,31 @@ TIERCE_FN int eevdf_meets(u32 running, u64 ran_ns)
 	return 0;
 }
 
+/* Nobody counts: virtual time goes on where that of the other replicas is. */
+static inline void eevdf_clock_comes(node_t *n, u64 now)
+{
+	if (!n->share.weight && !is_lottery(n))
+		n->clock = family_clock(n, n->clock, now);
+}
+
+/* A child comes that is behind virtual time by `lag`, or goes that is ahead of it (-lag): the others are not ahead by that. Virtual
+ * time waits until so much has been served, and moves on where it is the other way around. */
+TIERCE_FN int eevdf_owes(u32 edge, s64 lag)
+{
+	node_t *n = parent_of(edge);
+	u64 weight = edge_at(edge)->param[0], owed_ns = ((u64)(lag < 0 ? -lag : lag) * weight) >> EEVDF_UNIT, met_ns;
+	if (!n->share.weight || is_lottery(n))
+		return 0;
+	if (lag >= 0) {
+		n->share.met_ns += owed_ns;
+		return 0;
+	}
+	met_ns = n->share.met_ns < owed_ns ? n->share.met_ns : owed_ns;
+	n->share.met_ns -= met_ns;
+	eevdf_advance(n, owed_ns - met_ns);
+	return eevdf_ripen(edge_at(edge)->parent);
+}
+
 /* It wants the CPU. */
 TIERCE_FN int eevdf_count(u32 edge, u32 why)
 {
@@ -294,6 +319,7 @@ static inline void eevdf_request(u32 edge, u32 why, u64 now)
 	u32 running = parent_of(edge)->running;
 	if (running)
 		eevdf_meets(running, uncharged_ns(edge_at(edge)->parent, now));
+	eevdf_clock_comes(parent_of(edge), now);
 	if (is_lottery(parent_of(edge)) && (why != TIERCE_RESTORED || !edge_at(edge)->fair.counted))
 		lottery_draw(edge, lottery_used_ns(edge));
 	eevdf_count(edge, why);
@@ -332,7 +358,9 @@ TIERCE_FN int eevdf_leaves(u32 edge, u32 why)
 	eevdf_unlink(edge);
 	if (why == TIERCE_OUTRANKED || why == TIERCE_MOVED)
 		return 0;
-	if (is_stride(n))
+	if (is_stride(n) && (x->flags & EDGE_SPREAD) && x->restore)
+		x->fair.tag -= n->clock - FAIR_BEGIN; /* it goes to another replica, with all that it is owed */
+	else if (is_stride(n))
 		stride_keep(edge);
 	if (x->fair.tag > n->clock && is_eevdf(n))
 		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag);

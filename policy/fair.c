@@ -588,8 +588,7 @@ TIERCE_FN int fair_event(u32 edge, u64 now)
 	return 0;
 }
 
-/* A child goes to another replica. By start tags it keeps its tag, since replicas have one virtual time; else it keeps how far
- * that is from the clock, counted from FAIR_BEGIN, up to a quantum of its own CPU time. */
+/* A child goes to another replica. It keeps its tag, since replicas have one virtual time. */
 TIERCE_FN int fair_depart(u32 edge)
 {
 	edge_t *x = edge_at(edge);
@@ -598,17 +597,15 @@ TIERCE_FN int fair_depart(u32 edge)
 	if (!is_by_clock(n))
 		return 0;
 	eevdf_unlink(edge);
-	if (is_eevdf(n)) {
-		u64 most = (n->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->param[FAIR_WEIGHT], clock = n->clock;
-		u64 tag = x->fair.tag < clock - most ? clock - most : x->fair.tag > clock + most ? clock + most : x->fair.tag;
-		x->fair.tag = tag - clock + FAIR_BEGIN;
-		x->fair.fraction = 0;
-	}
 	eevdf_uncount(edge);
+	if (is_stride(n)) /* it sleeps: its tag counts from FAIR_BEGIN */
+		x->fair.tag += n->clock - FAIR_BEGIN;
+	if (x->restore)
+		eevdf_owes(edge, -(s64)(n->clock - x->fair.tag));
 	return 0;
 }
 
-#define FAIR_DRIFT 4 /* quanta of its own CPU time by which a child that comes may be ahead of virtual time or behind it */
+#define FAIR_DRIFT 8 /* quanta of its own CPU time by which a child that comes may be ahead of virtual time or behind it */
 
 TIERCE_FN int fair_arrive(u32 edge, u64 now)
 {
@@ -619,8 +616,18 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 	if (is_by_clock(n)) {
 		if (n->running)
 			eevdf_meets(n->running, uncharged_ns(x->parent, now));
-		if (is_eevdf(n))
-			x->fair.tag += n->clock - FAIR_BEGIN;
+		eevdf_clock_comes(n, now);
+		drift = FAIR_DRIFT * (n->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->param[FAIR_WEIGHT];
+		if (is_lottery(n))
+			return 0;
+		if (x->fair.tag > n->clock + drift)
+			x->fair.tag = n->clock + drift;
+		if (x->fair.tag + drift < n->clock)
+			x->fair.tag = n->clock - drift;
+		if (x->restore)
+			eevdf_owes(edge, (s64)(n->clock - x->fair.tag));
+		if (is_stride(n))
+			x->fair.tag -= n->clock - FAIR_BEGIN;
 		return 0;
 	}
 	fair_clock_comes(x->parent, now);
@@ -632,6 +639,14 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 	return 0;
 }
 
+static inline u64 eevdf_ahead(u32 edge, const node_t *to, u64 ran_ns)
+{
+	u64 weight = to->share.weight, met_ns = to->share.met_ns, clock = to->clock;
+	if (weight && ran_ns > met_ns)
+		clock += ((ran_ns - met_ns) << EEVDF_UNIT) / weight;
+	return clock > edge_at(edge)->fair.tag + 2 * eevdf_stride(edge) ? clock - edge_at(edge)->fair.tag : 0;
+}
+
 /* By how much the tag is behind the virtual time of the other replica, as if that were charged now, if by more than two quanta
  * of its own CPU time. */
 TIERCE_FN u64 fair_ahead(u32 edge, u32 to, u64 now)
@@ -640,14 +655,16 @@ TIERCE_FN u64 fair_ahead(u32 edge, u32 to, u64 now)
 	node_t *n = node_at(to);
 	u32 running = n->running, first = n->order, cpu = n->domain;
 	u64 least, ran_ns, charged_ns;
-	if (is_by_clock(n))
-		return fewer_ahead(edge, to, now);
+	if (is_lottery(n))
+		return turn_ahead(edge, to, now);
 	if (cpu >= TIERCE_CPUS)
 		return 0;
 	charged_ns = cpu_at(cpu)->charged_ns;
 	ran_ns = running && now > charged_ns ? now - charged_ns : 0;
 	if (ran_ns > TIERCE_PERIOD_MAX)
 		ran_ns = TIERCE_PERIOD_MAX;
+	if (is_by_clock(n))
+		return eevdf_ahead(edge, n, ran_ns);
 	least = TIERCE_NEVER;
 	if (running)
 		least = edge_at(running)->fair.tag + fair_virtual(edge_at(running)->fair.inverse, ran_ns, 0, false);
@@ -662,7 +679,7 @@ TIERCE_FN u64 fair_ahead(u32 edge, u32 to, u64 now)
 
 static inline u64 fair_clock(u32 node, u64 now)
 {
-	return is_by_clock(node_at(node)) ? 0 : node_at(node)->clock;
+	return is_lottery(node_at(node)) ? 0 : node_at(node)->clock;
 }
 #define fair_lose nothing_lose
 #define fair_announce nothing_announce

@@ -69,6 +69,14 @@ static inline void fixed_priority_revoke(u32 edge, u32 why, u64 now)
 		order_insert(edge, edge_at(edge)->queue.turn);
 }
 
+/* Before all, if a child of lower priority has the other CPU. */
+TIERCE_FN u64 fixed_priority_ahead(u32 edge, u32 to, u64 now)
+{
+	u32 running = node_at(to)->running;
+	u64 turn = edge_at(edge)->queue.turn >> TURN_BITS, other = running ? edge_at(running)->queue.turn >> TURN_BITS : turn;
+	return other > turn ? (other - turn) << 32 : fewer_ahead(edge, to, now);
+}
+
 #define fixed_priority_init	nothing_init
 #define fixed_priority_attach	fixed_priority_set
 #define fixed_priority_detach	nothing_detach
@@ -82,7 +90,6 @@ static inline void fixed_priority_revoke(u32 edge, u32 why, u64 now)
 #define fixed_priority_deadline nothing_deadline
 #define fixed_priority_depart nothing_depart
 #define fixed_priority_arrive nothing_arrive
-#define fixed_priority_ahead fewer_ahead
 #define fixed_priority_clock nothing_clock
 #define fixed_priority_tell nothing_tell
 #define fixed_priority_check nothing_check

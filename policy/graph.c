@@ -242,6 +242,8 @@ static inline void idle_tell(u32 cpu)
 		port_bits_clear(&S.idle[0], 1ull << (cpu & 63));
 }
 
+TIERCE_FN int spread_passes(u32 cpu);
+
 static inline void kick(u32 cpu)
 {
 	cpu_at(cpu)->kick_pending = 1;
@@ -1004,6 +1006,13 @@ static inline void cpu_settle(u32 cpu, u64 now)
 		settle_works(TIERCE_SHARED, now);
 }
 
+/* The CPU, if idle, may serve a spread node now that it could not when it decided: it decides again, and looks for tasks. */
+static inline void looks_again(u32 cpu)
+{
+	if (SPREADS && cpu_at(cpu)->idle)
+		kick(cpu);
+}
+
 /* Bring the locked domain of a CPU to `now`; returns the time that counts. `blocks`: what it runs no longer can, its path
  * is cut. */
 static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
@@ -1031,6 +1040,7 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 	if (domain_at(cpu)->events && link_at(domain_at(cpu)->events)->key <= now) {
 		c->events += (u64)events_due(cpu, now);
 		c->until_ns = 0;
+		looks_again(cpu);
 	}
 	if (cpu == S.shared_timer && SHARED_ROWS) {
 		shared_lock(cpu);
@@ -1675,6 +1685,8 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	cpu_arm(cpu, c->until_ns, now);
 	idle_tell(cpu);
 	task = c->task;
+	if (SPREADS && (!task || c->offered || c->unoffered) && S.idle[0])
+		spread_passes(cpu);
 	port_record(TIERCE_OP_decide, cpu, task, stolen_ns, at, c->until_ns, c->drained);
 	unlock(cpu);
 	return task;
@@ -1716,6 +1728,9 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 		path_lock(cpu); /* others look, see uncharged_shared_ns */
 	cpu_at(cpu)->outside = begins;
 	idle_tell(cpu);
+	if (SPREADS && begins && S.idle[0])
+		spread_passes(cpu);
+	looks_again(cpu);
 	cpu_compare(cpu, now, 1);
 	port_record(TIERCE_OP_outside, cpu, begins, 0, at, 0, cpu_at(cpu)->drained);
 	unlock(cpu);
@@ -1759,6 +1774,7 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 	now = cpu_enter(cpu, now, 0);
 	shared_lock(cpu);
 	edges_return(cpu, now);
+	looks_again(cpu);
 	cpu_compare(cpu, now, 1);
 	port_record(TIERCE_OP_returned, cpu, 0, 0, at, 0, cpu_at(cpu)->drained);
 	unlock(cpu);
@@ -1830,8 +1846,8 @@ static inline void request_compare(u32 cpu, u32 stop, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	if (S.quiet || c->asked || c->outside || c->shares || domain_at(cpu)->works || !stop || now >= c->until_ns ||
-	    now >= c->armed_ns) {
-		whole_compare(cpu, now);
+	    now >= c->armed_ns || (SPREADS && c->armed_ns > now + SPREAD_BALANCE_NS)) {
+		whole_compare(cpu, now); /* or it has to look whether tasks that wait are better off elsewhere */
 		return;
 	}
 	if (stop != CLIMBED_TO_TOP) {

@@ -113,7 +113,7 @@ static inline u64 round_robin_until(u32 edge, u64 now)
 #define round_robin_deadline nothing_deadline
 #define round_robin_depart nothing_depart
 #define round_robin_arrive nothing_arrive
-#define round_robin_ahead fewer_ahead
+#define round_robin_ahead turn_ahead
 #define round_robin_clock nothing_clock
 #define round_robin_tell nothing_tell
 #define round_robin_check nothing_check

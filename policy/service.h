@@ -183,11 +183,20 @@ static inline struct tierce_near *near_at(u32 cpu)
 	return &AT(S.near, cpu);
 }
 
-/* NAME_ahead where there is no virtual time: by how many fewer children want the other CPU, the child itself apart. */
+/* NAME_ahead where there is no virtual time: by how many fewer children want the other CPU. */
 static inline u64 fewer_ahead(u32 edge, u32 to, u64 now)
 {
 	u32 here = parent_of(edge)->servable, there = node_at(to)->servable;
-	return here > there + 1 ? here - there - 1 : 0;
+	return here > there + 1 ? here - there : 0;
+}
+/* The same in turn: by one, who has been here longer than the child that runs goes. So each of three children of two CPUs is in
+ * turn the one that has a CPU alone. */
+static inline u64 turn_ahead(u32 edge, u32 to, u64 now)
+{
+	u32 here = parent_of(edge)->servable, there = node_at(to)->servable, running = parent_of(edge)->running;
+	if (here != there + 1 || !running)
+		return fewer_ahead(edge, to, now);
+	return node_at(edge_at(edge)->child)->tail <= node_at(edge_at(running)->child)->tail;
 }
 
 /* The virtual time at which a replica that was empty goes on: its own, or that of the others if it is later. */

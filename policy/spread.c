@@ -16,9 +16,12 @@
  * the lock of that CPU. Where a task goes is judged by what other CPUs have published, read without their locks; the move
  * itself is recorded, so a replay needs none of that.
  *
- * Virtual time. With start tags (fair) the replicas have one virtual time in common: a tag says how much CPU time per weight
- * a task has had, on whatever CPU. A replica whose tasks wait publishes its virtual time (family.clock). One that was empty
+ * Virtual time. With start tags, eevdf and stride (fair) the replicas have one virtual time in common: a tag says how much CPU time
+ * per weight a task has had, on whatever CPU. Where virtual time is an average (eevdf, stride), it waits until a task that arrives
+ * behind has been served what it is owed, so that it stays the average of those that are there. A replica whose tasks wait publishes its virtual time (family.clock). One that was empty
  * begins there; what a task is ahead of or behind a replica that it enters is limited (FAIR_DRIFT).
+ * Without virtual time tasks go to where fewer are; by one, in turn, so that each has a CPU alone at times. Before that comes a CPU
+ * that runs a task of a lower priority or level.
  */
 #include "service.h"
 
@@ -72,10 +75,11 @@ static inline bool replica_is_open(u32 node)
 	return false;
 }
 
-/* Its CPU has been told of what waits there and is about to run it. */
+/* The CPU has nothing to run and is about to decide: it runs what waits there, or offers it (spread_passes). */
 static inline bool cpu_is_coming(u32 cpu)
 {
-	return !cpu_at(cpu)->task && !cpu_at(cpu)->outside && cpu_at(cpu)->online;
+	cpu_t *c = cpu_at(cpu);
+	return !c->task && c->kick_pending && !c->outside && c->online;
 }
 
 /* Does the CPU take a task of that spread node, now that it has nothing to run? */
@@ -135,23 +139,100 @@ TIERCE_FN u32 idle_near(u32 family, u32 home, u64 allowed)
 	return found;
 }
 
+/* How many tasks of the spread node want this CPU, without its lock a guess; more than any number: it has no replica or is
+ * offline. */
+static inline u32 cpu_load(u32 family, u32 cpu)
+{
+	u32 replica = replica_on(family, cpu);
+	return replica && cpu_at(cpu)->online ? node_at(replica)->servable : ~0u;
+}
+
+TIERCE_FN u32 graph_refuge(u32 node, u64 allowed)
+{
+	u32 family = node < TIERCE_NODES ? node_at(node)->family : 0, cpu, least = ~0u, found = TIERCE_CPUS;
+	if (!family)
+		return TIERCE_CPUS;
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+		u32 load = allowed & mask_of(cpu) ? cpu_load(family, cpu) : ~0u;
+		if (load < least) {
+			least = load;
+			found = cpu;
+		}
+	}
+	return found;
+}
+
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed)
 {
-	u32 cpu;
-	if (!S.idle[0] || !node || node >= TIERCE_NODES || home >= S.cpus)
+	u32 cpu = TIERCE_CPUS;
+	if (!node || node >= TIERCE_NODES || home >= S.cpus)
 		return home;
-	cpu = idle_near(node_at(node)->family, home, allowed);
+	if (S.idle[0])
+		cpu = idle_near(node_at(node)->family, home, allowed);
+	if (cpu >= TIERCE_CPUS && !cpu_at(home)->online)
+		cpu = graph_refuge(node, allowed);
 	return cpu < TIERCE_CPUS ? cpu : home;
 }
 
 TIERCE_FN int graph_offer(u32 task)
 {
 	u32 home = node_at(task)->domain, edge = node_at(task)->first_parent, cpu;
-	if (!S.idle[0] || home >= S.cpus || cpu_is_coming(home) || !(edge_at(edge)->flags & EDGE_SPREAD))
+	if (home >= S.cpus || !(edge_at(edge)->flags & EDGE_SPREAD))
 		return 0;
-	cpu = idle_near(parent_of(edge)->family, home, node_at(task)->allowed);
-	if (cpu < TIERCE_CPUS)
+	if (cpu_is_coming(home)) {
+		port_bits_set(&cpu_at(home)->unoffered, 1);
+		if (cpu_is_coming(home)) /* still: it sees that when it has decided */
+			return 0;
+	}
+	if (cpu_at(home)->idle && !(S.idle[0] & mask_of(home)))
+		port_kick(home); /* claimed for this task, it could not take it: it tells anew that it is idle */
+	if (!S.idle[0] || edge_at(edge)->state != TIERCE_READY)
+		return 0;
+	cpu = idle_near(parent_of(edge)->family, home, node_at(task)->allowed & ~mask_of(home));
+	if (cpu < TIERCE_CPUS) {
+		cpu_at(cpu)->offered = task;
 		port_kick(cpu);
+	}
+	return 0;
+}
+
+/* Each task of a heap of edges that wait is offered, as long as there are idle CPUs. */
+TIERCE_FN int heap_offers(u32 x)
+{
+	u32 from = TIERCE_NONE, step, next;
+	for (step = ZERO; x && S.idle[0] && step < SPREAD_LOOKS && CAN_LOOP; step++) {
+		next = TIERCE_NONE;
+		if (!from) {
+			graph_offer(edge_at(x)->child);
+			next = link_at(x)->left;
+		} else if (from == link_at(x)->left) {
+			next = link_at(x)->right;
+		}
+		from = next ? TIERCE_NONE : x;
+		x = next ? next : link_at(x)->up;
+	}
+	return 0;
+}
+
+/* Under the lock of the CPU. Tasks that began to wait while it was about to decide were not offered: those that it does not run
+ * are offered now. So is the task for which it was claimed, if it runs another one. */
+TIERCE_FN int spread_passes(u32 cpu)
+{
+	cpu_t *c = cpu_at(cpu);
+	u32 family, task = c->offered;
+	c->unoffered = 0;
+	if (c->task && task) {
+		c->offered = TIERCE_NONE;
+		if (task < TIERCE_NODES && task != c->task)
+			graph_offer(task);
+	}
+	for (family = ZERO + 1; family < S.families && S.idle[0] && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		if (replica && replica_waits(replica)) {
+			heap_offers(node_at(replica)->order);
+			heap_offers(node_at(replica)->share.later);
+		}
+	}
 	return 0;
 }
 
@@ -167,16 +248,15 @@ TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory)
 
 /* ---- moves ------------------------------------------------------------------------------------------------------ */
 
-/* The first task that waits below the replica and may go to CPU `to` (TIERCE_CPUS: elsewhere), in the order of its heap
- * from the top. */
-TIERCE_FN u32 spread_first(u32 node, u32 to)
+/* The first task of a heap of edges that wait that may go to CPU `to` (TIERCE_CPUS: elsewhere), in its order from the top. */
+TIERCE_FN u32 heap_first(u32 x, u32 to)
 {
-	u32 x = node_at(node)->order, from = TIERCE_NONE, step, next;
+	u32 from = TIERCE_NONE, step, next;
 	for (step = ZERO; x && step < SPREAD_LOOKS && CAN_LOOP; step++) {
 		next = TIERCE_NONE;
 		if (!from) {
 			u64 allowed = node_at(edge_at(x)->child)->allowed;
-			allowed &= to < TIERCE_CPUS ? mask_of(to) : ~mask_of(node_at(node)->domain);
+			allowed &= to < TIERCE_CPUS ? mask_of(to) : ~mask_of(parent_of(x)->domain);
 			if (allowed && (edge_at(x)->flags & EDGE_SPREAD) && port_movable(edge_at(x)->child))
 				return x;
 			next = link_at(x)->left;
@@ -189,14 +269,34 @@ TIERCE_FN u32 spread_first(u32 node, u32 to)
 	return TIERCE_NONE;
 }
 
+/* The same of all that wait below the replica: fair nodes by eligible deadlines have two heaps. */
+TIERCE_FN u32 spread_first(u32 node, u32 to)
+{
+	u32 edge = heap_first(node_at(node)->order, to);
+	return edge ? edge : heap_first(node_at(node)->share.later, to);
+}
+
+/* A child that waited has left, and the climb from there ended at `stop`: the next one may outrank what runs, where a warp
+ * decides. */
+TIERCE_FN int first_changed(u32 cpu, u32 stop, u64 now)
+{
+	node_t *n = node_at(stop);
+	if (!stop || domain_at(cpu)->works)
+		kick(cpu);
+	else if (stop != CLIMBED_TO_TOP && n->running && n->order && policy_pick(stop, n->order, n->running, now) != n->running)
+		kick(cpu);
+	return 0;
+}
+
 /* Under the lock of `cpu`, its home: it goes into transit, for CPU `to`. */
-static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
+TIERCE_FN int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 {
 	node_t *n = node_at(task);
 	u32 edge = n->first_parent;
 	edge_t *x = edge_at(edge);
 	u64 at = now;
 	int error = TIERCE_OK;
+	cpu_at(cpu)->drained = 0;
 	if (now < cpu_at(cpu)->charged_ns)
 		now = cpu_at(cpu)->charged_ns;
 	if (!(x->flags & EDGE_SPREAD) || to >= S.cpus || to == cpu || !replica_on(parent_of(edge)->family, to)) {
@@ -207,13 +307,12 @@ static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 		x->restore = n->servable;
 		if (n->servable) {
 			n->servable = 0;
-			climb(task, now);
+			first_changed(cpu, climb(task, now), now);
 			cpu_settle(cpu, now);
 		}
 		policy_depart(edge);
 		n->domain = TIERCE_TRANSIT;
 	}
-	cpu_at(cpu)->drained = 0;
 	port_record(TIERCE_OP_leave, task, to, 0, at, error, 0);
 	return error;
 }
@@ -256,6 +355,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now)
 	x->parent = replica;
 	x->on_cpu = cpu;
 	n->cpus = mask_of(cpu);
+	n->tail = now;
 	policy_arrive(edge, now);
 	n->domain = cpu;
 	if (x->restore) {
@@ -278,68 +378,82 @@ PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now)
 	return graph_enter(task, cpu, edge_at(node_at(task)->first_parent)->restore ? TIERCE_AFFINITY : TIERCE_WAKE_UP, now);
 }
 
-/* How many tasks of the spread node wait on a CPU that is busy with something else. */
-TIERCE_FN u32 cpu_waits(u32 family, u32 cpu)
+/* How many tasks wait on CPU `from`, which is busy with something else, for which `cpu` has a replica that is open. */
+TIERCE_FN u32 cpu_waits(u32 from, u32 cpu)
 {
-	u32 replica = replica_on(family, cpu);
-	return replica && !cpu_is_coming(cpu) ? replica_waits(replica) : 0;
+	u32 family, waits = ZERO;
+	if (cpu_is_coming(from))
+		return 0;
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++)
+		if (replica_on(family, from) && cpu_takes(family, cpu))
+			waits += replica_waits(replica_on(family, from));
+	return waits;
 }
 
-/* Of these CPUs the one where most tasks of the spread node wait, TIERCE_CPUS: none do. */
-TIERCE_FN u32 spread_fullest(u32 family, u32 cpu, u64 cpus)
+/* Of these CPUs the one where most tasks wait that `cpu` could take, TIERCE_CPUS: none do. */
+TIERCE_FN u32 cpu_fullest(u32 cpu, u64 cpus)
 {
-	u32 other, most = ZERO, found = TIERCE_CPUS;
-	for (other = ZERO; other < S.cpus && CAN_LOOP; other++) {
-		u32 waits = cpus & mask_of(other) && other != cpu ? cpu_waits(family, other) : 0;
+	u32 from, most = ZERO, found = TIERCE_CPUS;
+	for (from = ZERO; from < S.cpus && CAN_LOOP; from++) {
+		u32 waits = cpus & mask_of(from) && from != cpu ? cpu_waits(from, cpu) : 0;
 		if (waits > most) {
 			most = waits;
-			found = other;
+			found = from;
 		}
 	}
 	return found;
 }
 
-/* A task of that spread node that waits on `from` comes to `cpu`. */
-static inline u32 spread_take(u32 family, u32 from, u32 cpu, u64 now)
+/* The same, near CPUs first. */
+TIERCE_FN u32 pull_source(u32 cpu, u64 cpus)
 {
-	u32 edge, task = TIERCE_NONE;
+	u32 from = cpu_fullest(cpu, cpus & near_at(cpu)->cache);
+	if (from >= TIERCE_CPUS)
+		from = cpu_fullest(cpu, cpus & near_at(cpu)->memory);
+	return from < TIERCE_CPUS ? from : cpu_fullest(cpu, cpus);
+}
+
+/* A task that waits on `from` and may run on `cpu` leaves for there. */
+static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
+{
+	u32 family, edge, task = TIERCE_NONE;
 	port_lock(from);
-	edge = spread_first(replica_on(family, from), cpu);
-	if (edge)
-		task = edge_at(edge)->child;
-	if (task && task_departs(task, from, cpu, now))
-		task = TIERCE_NONE;
+	for (family = ZERO + 1; !task && family < S.families && CAN_LOOP; family++) {
+		if (!replica_on(family, from) || !cpu_takes(family, cpu))
+			continue;
+		edge = spread_first(replica_on(family, from), cpu);
+		if (edge && !task_departs(edge_at(edge)->child, from, cpu, now))
+			task = edge_at(edge)->child;
+	}
 	unlock(from);
 	return task;
 }
 
-/* The task is in transit then. */
-TIERCE_FN u32 pull_leaves(u32 cpu, u64 now)
+
+/* The task, which is in transit then. */
+TIERCE_FN u32 pull_finds(u32 cpu, u64 now)
 {
-	u32 family, from, task, level;
-	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
-		if (!cpu_takes(family, cpu))
-			continue;
-		for (level = ZERO; level < 3 && CAN_LOOP; level++) {
-			u64 cpus = level == 0 ? near_at(cpu)->cache : level == 1 ? near_at(cpu)->memory : ~0ull;
-			from = spread_fullest(family, cpu, cpus);
-			if (from >= TIERCE_CPUS)
-				continue;
-			task = spread_take(family, from, cpu, now);
-			if (!task)
-				continue;
-			cpu_at(cpu)->pulls++;
+	u32 tries, from, task;
+	u64 left = ~0ull; /* CPUs not tried yet: all that wait there may be bound to it */
+	for (tries = ZERO; tries < S.cpus && CAN_LOOP; tries++) {
+		from = pull_source(cpu, left);
+		if (from >= TIERCE_CPUS)
+			break;
+		left &= ~mask_of(from);
+		task = pull_leaves(from, cpu, now);
+		if (task)
 			return task;
-		}
 	}
 	return TIERCE_NONE;
 }
 
 PORT_FLAT u32 graph_pull(u32 cpu, u64 now)
 {
-	u32 task = pull_leaves(cpu, now);
-	if (task)
-		graph_enter(task, cpu, TIERCE_PULL, now);
+	u32 task = pull_finds(cpu, now);
+	if (!task)
+		return TIERCE_NONE;
+	cpu_at(cpu)->pulls++;
+	graph_enter(task, cpu, TIERCE_PULL, now);
 	return task;
 }
 
@@ -355,10 +469,11 @@ TIERCE_FN u64 cpu_ahead(u32 edge, u32 cpu, u64 now)
 /* The CPU to which the waiting child would best be given, TIERCE_CPUS: it is well where it is. */
 TIERCE_FN u32 spread_better(u32 edge, u32 cpu, u64 now)
 {
-	u32 other, found = TIERCE_CPUS;
+	u32 step, other = cpu, found = TIERCE_CPUS;
 	u64 allowed = node_at(edge_at(edge)->child)->allowed, most = 0, ahead;
-	for (other = ZERO; other < S.cpus && CAN_LOOP; other++) {
-		if (other == cpu || !(allowed & mask_of(other)))
+	for (step = ZERO + 1; step < S.cpus && CAN_LOOP; step++) { /* of equals the next one: so tasks go around */
+		other = other + 1 < S.cpus ? other + 1 : 0;
+		if (!(allowed & mask_of(other)))
 			continue;
 		ahead = cpu_ahead(edge, other, now);
 		if (ahead > most) {
@@ -411,10 +526,47 @@ TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
 	return TIERCE_NONE;
 }
 
+/* One task that waits on `cpu`, which is offline, as push_leaves returns it. */
+TIERCE_FN u64 refugee_leaves(u32 cpu, u64 now)
+{
+	u32 family, edge, to, task;
+	for (family = ZERO + 1; family < S.families && !cpu_at(cpu)->online && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		if (!replica || !replica_waits(replica))
+			continue;
+		task = TIERCE_NONE;
+		to = TIERCE_CPUS;
+		port_lock(cpu);
+		edge = spread_first(replica, TIERCE_CPUS);
+		if (edge)
+			to = graph_refuge(replica, node_at(edge_at(edge)->child)->allowed);
+		if (to < TIERCE_CPUS && !task_departs(edge_at(edge)->child, cpu, to, now))
+			task = edge_at(edge)->child;
+		unlock(cpu);
+		if (task)
+			return (u64)to << 32 | task;
+	}
+	return TIERCE_NONE;
+}
+
+PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now)
+{
+	u32 count;
+	for (count = ZERO; count < TIERCE_NODES && CAN_LOOP; count++) {
+		u64 moved = refugee_leaves(cpu, now);
+		if (!moved)
+			break;
+		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_AFFINITY, now);
+	}
+	return count;
+}
+
 PORT_FLAT u32 graph_balance(u32 cpu, u64 now)
 {
 	u64 moved = push_leaves(cpu, now);
-	if (moved)
+	if (moved) {
 		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_BALANCE, now);
+		graph_offer((u32)moved); /* who looked for tasks meanwhile has not seen it */
+	}
 	return (u32)moved;
 }

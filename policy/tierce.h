@@ -125,7 +125,8 @@ enum tierce_message {
 	E(46, out_of_families, "the pool of spread nodes is used up") \
 	E(47, replica_needs_one_cpu, "a replica of a spread node is in the tree of one CPU, and alone there") \
 	E(48, spread_task_has_one_parent, "a task that moves between replicas has no other parent") \
-	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already")
+	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already") \
+	E(50, replicas_differ, "all replicas of a spread node choose the same by name")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -224,7 +225,8 @@ struct tierce_node {
 	u64 param[TIERCE_PARAMS];
 	u64 sum;				    /* reservation, uniform: shares of its children in 2^-32 */
 	u64 clock;				    /* fair: virtual time; with turns: how many so far */
-	u64 tail;				    /* fair: largest tag ever reached; lottery: state of the generator */
+	u64 tail;				    /* fair: largest tag ever reached; lottery: state of the generator;
+						     * tasks: when it came to the CPU of its replica */
 	u64 deadline_ns;			    /* announced: tasks by their job, edf nodes by their first child */
 	u64 ran_ns;				    /* tasks: CPU time received */
 	u32 switches, migrations, last_cpu, on_cpu; /* tasks; on_cpu is TIERCE_CPUS while off */
@@ -295,7 +297,9 @@ struct tierce_cpu {
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
 	u64 taken_ns, told_ns, paid_ns;	    /* stolen as the port has found, ever; recorded of it; charged around of that */
 	u64 decisions, events;
-	u32 idle, pad;			    /* it has told so */
+	u32 idle;			    /* it has told so */
+	u32 offered;			    /* the task for which it was claimed and kicked last, until it runs one */
+	u64 unoffered;			    /* 1: a task began to wait while it was about to decide; set by anybody */
 	u64 balance_ns;			    /* when its waiting spread tasks are compared with other CPUs' next */
 	u64 pulls, pushes;		    /* tasks that it has taken from other CPUs, given to them */
 	u32 crossing[TIERCE_CROSSINGS];
@@ -426,9 +430,15 @@ PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now);
 /* The CPU on which a task that wakes should wait: `home` (where it ran last) if idle, else an idle one near it, else `home`.
  * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run. */
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed);
-/* A task waits on a busy CPU: an idle one that could take it is claimed and kicked. */
+/* Of the CPUs `allowed` the online one where fewest tasks of that spread node want to run, TIERCE_CPUS: there is none. */
+TIERCE_FN u32 graph_refuge(u32 node, u64 allowed);
+/* `cpu` went offline: the tasks that wait there and may move go to other CPUs. Returns how many. */
+PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now);
+/* A task waits on a busy CPU: an idle one that could take it is claimed and kicked. For each task that begins to wait, after the
+ * entry; tasks that wait on a CPU that does not decide for them are offered by its decision. */
 TIERCE_FN int graph_offer(u32 task);
-/* `cpu` has decided for nothing: it takes a task that waits elsewhere. Returns the task, or TIERCE_NONE. */
+/* `cpu` has decided for nothing: it takes a task that waits elsewhere. Returns the task, or TIERCE_NONE. It decides again then,
+ * and looks again if that is for nothing. */
 PORT_FLAT u32 graph_pull(u32 cpu, u64 now);
 /* If it is time: `cpu`, where tasks wait, gives one to a CPU on which it is served earlier. Returns the task. */
 PORT_FLAT u32 graph_balance(u32 cpu, u64 now);

@@ -292,12 +292,19 @@ TIERCE_FN int time_sharing_event(u32 edge, u64 now)
 	return 0;
 }
 
+/* Before all, if a child of a lower level has the other CPU. */
+TIERCE_FN u64 time_sharing_ahead(u32 edge, u32 to, u64 now)
+{
+	u32 running = node_at(to)->running, level = level_of(edge_at(edge)->levels.key);
+	u32 other = running ? level_of(edge_at(running)->levels.key) : level;
+	return level > other ? (u64)(level - other) << 32 : turn_ahead(edge, to, now);
+}
+
 #define time_sharing_lose nothing_lose
 #define time_sharing_announce nothing_announce
 #define time_sharing_deadline nothing_deadline
 #define time_sharing_depart time_sharing_detach
 #define time_sharing_arrive nothing_arrive
-#define time_sharing_ahead fewer_ahead
 #define time_sharing_clock nothing_clock
 #define time_sharing_tell nothing_tell
 

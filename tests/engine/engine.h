@@ -35,6 +35,15 @@ static inline const char *invariant(u32 number)
 static inline void dump(void)
 {
 	u32 id, cpu, i;
+	printf("idle %llx\n", (unsigned long long)S.idle[0]);
+	for (id = 1; id < S.families; id++) {
+		printf("spread node %u: kind %u, %u tasks, clock %llu, replicas", id, S.family[id].kind, S.family[id].tasks,
+		       (unsigned long long)S.family[id].clock);
+		for (cpu = 0; cpu < S.cpus; cpu++)
+			printf(" %u%s", S.family[id].replica[cpu],
+			       S.family[id].replica[cpu] && !replica_is_open(S.family[id].replica[cpu]) ? " (closed)" : "");
+		printf("\n");
+	}
 	for (cpu = 0; cpu < S.cpus; cpu++) {
 		struct tierce_cpu *c = &S.cpu[cpu];
 		printf("cpu %u: online %u task %u kick %u outside %u inbox %llx path", cpu, c->online, c->task, c->kick_pending,

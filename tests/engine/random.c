@@ -4,11 +4,13 @@
  *
  *   random [-n OPERATIONS] [-s SEED] [-v] [-w] [-c]
  *
- * A machine has 1 to 4 (sometimes 17) CPUs and up to 64 nodes of random policies, many with several parents. The test
+ * A machine has 1 to 4 (sometimes 17) CPUs and up to 128 nodes of random policies, many with several parents. The test
  * plays the port: CPUs that were kicked decide some operations later, what they ran is returned later still, tasks
  * block, wake, come, go, move, change parameters and affinity, CPUs go offline, time passes. A machine lives for some
  * thousand operations. Prints the seed; the same seed replays the same run. What breaks the engine is printed as the few
- * operations that suffice for it, where replaying them does (shrink.h). -w draws times of any size, up to days: most
+ * operations that suffice for it, where replaying them does (shrink.h). Half of the machines with several CPUs have spread
+ * nodes, whose replicas are anywhere in the trees of their CPUs; of what the port does with them in several entries (a wake-up,
+ * a move, a decision for nothing) the parts are apart: operations on other tasks and by other CPUs come in between. -w draws times of any size, up to days: most
  * of a run is then far from what plans are, and finds what they do not. -c draws whole milliseconds, so that much happens
  * at one time: a budget ends when another comes back and a third is asked for.
  */
@@ -16,16 +18,23 @@
 #define TIERCE_EDGES 2048u
 #define TIERCE_ROWS  128u
 #define TIERCE_CPUS  64u
+#define TIERCE_FAMILIES 8u
 #include "engine.h"
 #include "roll.h"
 #include "shrink.h"
 
 #define TASKS 96
-#define INNER 63
+#define INNER 127
+#define NESTED 3 /* operations in the middle of others */
 
 static u64 now, operations, checked_at_rest, attached, refused, accepted, yields, by_error[64], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
-static u64 kicked;   /* CPUs whose decision is due */
+static u64 kicked;				  /* CPUs whose decision is due */
+static u64 deciding;				  /* CPUs in the middle of one, as the port sees it */
+static u32 nested;				  /* operations under way */
+static u32 family[TIERCE_FAMILIES][64], families; /* the replica of each CPU */
+static bool held[TIERCE_NODES];			  /* tasks that an operation under way concerns */
+static u64 placed, moved, pulled, pushed, offered, apart;
 static bool wide;    /* -w: parameters, times and deadlines are anything that is allowed */
 static u64 grid = 1; /* all times are multiples of it; -c: a millisecond */
 
@@ -47,11 +56,11 @@ static void after(const char *what)
 	kicked |= tierce_native.kicks;
 	tierce_native.kicks = 0;
 	if (verbose)
-		printf("%llu %s at %llu kicked %llx\n", (unsigned long long)operations, what, (unsigned long long)now,
-		       (unsigned long long)kicked);
+		printf("%llu %s at %llu idle %llx kicked %llx\n", (unsigned long long)operations, what, (unsigned long long)now,
+		       (unsigned long long)S.idle[0], (unsigned long long)kicked);
 	if (tierce_native.failed)
 		fail(what, tierce_native.failed);
-	rest = !kicked;
+	rest = !kicked && !nested;
 	for (cpu = 0; cpu < cpus; cpu++)
 		rest = rest && !S.cpu[cpu].leaves;
 	checked_at_rest += rest;
@@ -241,42 +250,142 @@ static u32 new_edge(u32 parent, u32 child, u32 flags)
 	return edge;
 }
 
+static bool is_spread(u32 id)
+{
+	return S.edge[S.node[id].first_parent].flags & EDGE_SPREAD;
+}
+static bool in_transit(u32 id)
+{
+	return S.node[id].domain == TIERCE_TRANSIT;
+}
+
+/* Some task that no operation under way concerns, 0: there is none. */
+static u32 any_task(void)
+{
+	u32 tries, id;
+	for (tries = 0; tasks && tries < 8; tries++) {
+		id = task[below(tasks)];
+		if (!held[id])
+			return id;
+	}
+	return 0;
+}
+
 static void new_parent(u32 id)
 {
 	u32 parent = inner[below(inners)];
 	new_edge(parent, id, below(8) ? 0 : EDGE_WHEN_SPENT);
 }
 
+static u32 node_any(u32 kind)
+{
+	stage_node(kind);
+	return graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
+}
+
+/* A policy whose nodes may be spread. */
+static u32 kind_spreads(void)
+{
+	u32 kind;
+	do
+		kind = TIERCE_POLICY_FIRST + below(TIERCE_POLICIES_END - TIERCE_POLICY_FIRST);
+	while (!policy_spreads(kind));
+	return kind;
+}
+
+/* A node becomes a replica of the last spread node. */
+static bool replica_new(u32 cpu, u32 id)
+{
+	u32 first = 0, other;
+	int error;
+	for (other = 0; other < cpus && !first; other++)
+		first = family[families - 1][other];
+	error = graph_replica(id, first ? first : id);
+	by_error[error & 63]++;
+	if (error && error != TIERCE_E_replicas_differ)
+		fail("machine", "a replica was refused");
+	if (!error)
+		family[families - 1][cpu] = id;
+	return !error;
+}
+
+static void family_new_staged(u32 kind)
+{
+	families++;
+	memset(family[families - 1], 0, sizeof family[0]);
+	stage_node(kind);
+}
+
+/* A spread node with a replica in the trees of most CPUs. */
+static void family_any(void)
+{
+	u32 kind = kind_spreads(), cpu, tries, id;
+	u64 same[TIERCE_NODE_PARAMS];
+	family_new_staged(kind);
+	memcpy(same, S.stage, sizeof same);
+	for (cpu = 0; cpu < cpus && inners < INNER; cpu++) {
+		if (!below(8))
+			continue;
+		memcpy(S.stage, same, sizeof same); /* of all replicas, as in a plan, or not */
+		id = below(8) ? graph_node_new(kind, 0, ~0ull) : node_any(kind);
+		if (!id)
+			fail("machine", "a node was refused");
+		if (!replica_new(cpu, id)) {
+			graph_node_free(id);
+			continue;
+		}
+		for (tries = 0; tries < 20 && !S.node[id].first_parent; tries++) {
+			u32 parent = inner[below(inners)];
+			if (S.node[parent].domain == cpu)
+				new_edge(parent, id, below(8) ? 0 : EDGE_WHEN_SPENT);
+		}
+		if (S.node[id].first_parent) {
+			inner[inners++] = id;
+		} else {
+			graph_node_free(id);
+			family[families - 1][cpu] = 0;
+		}
+		after("replica");
+	}
+}
+
 static void machine_new(void)
 {
-	u32 i, cpu, roots, parents, kinds = TIERCE_POLICIES_END - TIERCE_POLICY_FIRST;
+	u32 i, cpu, roots, parents, kinds = TIERCE_POLICIES_END - TIERCE_POLICY_FIRST, spread, kind;
 	memset(tierce_native.state, 0, sizeof S);
 	tierce_native.kicks = 0;
 	cpus = below(20) ? 1 + below(4) : 17;
 	inners = 0;
 	tasks = 0;
 	kicked = 0;
+	families = 0;
 	now = on_grid(roll() % 1000000000);
 	graph_init(cpus, now);
 	S.floor_ns = below(2) || grid > 1 ? 0 : below(30000);
 	S.quiet = !below(4);
-	roots = 1 + below(cpus);
-	for (i = 0; i < roots; i++) {
-		u32 kind = TIERCE_POLICY_FIRST + below(kinds);
-		stage_node(kind);
-		inner[inners] = graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
-		inners++;
+	spread = cpus > 1 && below(2) ? 1 + below(3) : 0;
+	roots = spread ? cpus : 1 + below(cpus);
+	for (cpu = 0; cpu < cpus; cpu++) /* CPUs are near each other in pairs */
+		graph_near(cpu, below(2) ? 3ull << (cpu & ~1u) : 0, below(2) ? 3ull << (cpu & ~1u) : ~0ull, ~0ull);
+	shrink_machine();
+	kind = kind_spreads();
+	if (spread && !below(2)) { /* the roots are one */
+		family_new_staged(kind);
+		for (i = 0; i < roots; i++) {
+			inner[inners] = graph_node_new(kind, 0, ~0ull);
+			replica_new(i, inner[inners++]);
+		}
 	}
+	for (i = inners; i < roots; i++)
+		inner[inners++] = node_any(TIERCE_POLICY_FIRST + below(kinds));
 	for (cpu = 0; cpu < cpus; cpu++) {
 		u32 root = cpu < roots ? cpu : below(roots);
 		if (graph_root(cpu, inner[root], now))
 			fail("machine", "a root was refused");
 		after("root");
 	}
-	for (i = below(below(2) ? 6 : INNER - roots); i > 0; i--) {
-		u32 kind = TIERCE_POLICY_FIRST + below(kinds), id;
-		stage_node(kind);
-		id = graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
+	for (i = below(below(2) || spread ? 6 : 63 - roots); i > 0; i--) {
+		u32 id = node_any(TIERCE_POLICY_FIRST + below(kinds));
 		if (!id)
 			fail("machine", "a node was refused");
 		for (parents = below(4) ? 1 : 1 + below(3); parents > 0; parents--)
@@ -287,19 +396,27 @@ static void machine_new(void)
 			graph_node_free(id);
 		after("node");
 	}
+	for (i = 0; i < spread; i++)
+		family_any();
 }
 
 static void task_new(void)
 {
-	u32 id, parents;
+	u32 id, parents, parent;
 	u64 allowed = 1ull << below(cpus);
 	if (tasks == TASKS)
 		return;
 	allowed = below(4) ? ~0ull : roll() | allowed;
 	memset(S.stage, 0, sizeof S.stage);
+	if (families && below(4))
+		allowed = ~0ull;
 	id = graph_node_new(TIERCE_TASK, 0, allowed);
-	for (parents = below(3) ? 1 : 1 + below(3); parents > 0; parents--)
+	parent = families ? family[below(families)][below(cpus)] : below(20) ? 0 : inner[below(inners)];
+	if (parent && below(6))
+		new_edge(parent, id, EDGE_SPREAD);
+	for (parents = S.node[id].first_parent ? !below(8) : below(3) ? 1 : 1 + below(3); parents > 0; parents--)
 		new_parent(id);
+	held[id] = false;
 	if (S.node[id].first_parent)
 		task[tasks++] = id;
 	else
@@ -329,7 +446,7 @@ static bool is_current(u32 id)
 static void task_gone(u32 index)
 {
 	u32 id = task[index], edge, next;
-	if (is_left(id))
+	if (is_left(id) || held[id])
 		return;
 	graph_release(id, TIERCE_GONE, now);
 	after("task ends");
@@ -369,9 +486,172 @@ static void yields_twice(u32 cpu, u32 left, u64 stolen_ns)
 	yields++;
 }
 
+/* ---- spread nodes, as ports do it ---- */
+
+static void step(void);
+
+/* Between two entries that the port makes one after the other. */
+static void between(void)
+{
+	u32 count = nested < NESTED && !below(3) ? below(4) : 0, inner_of = shrink_inner;
+	nested++;
+	apart += count;
+	shrink_inner = 0;
+	for (; count; count--)
+		step();
+	shrink_inner = inner_of;
+	nested--;
+}
+
+/* What began to wait on a busy CPU, for all of which others have to look. */
+static void offer(u32 id)
+{
+	graph_offer(id);
+	offered++;
+	after("offer");
+}
+
+static void enter(u32 id, u32 cpu)
+{
+	held[id] = true;
+	nested++;
+	after("leave");
+	between();
+	graph_enter(id, cpu, TIERCE_AFFINITY, now);
+	nested--;
+	if (in_transit(id))
+		fail("enter", "a task did not arrive");
+	held[id] = false;
+	after("enter");
+}
+
+/* It is to be on that CPU. */
+static bool move(u32 id, u32 cpu)
+{
+	int error = graph_leave(id, cpu, now);
+	by_error[error & 63]++;
+	if (!error)
+		enter(id, cpu);
+	moved += !error;
+	return !error;
+}
+
+/* Where the task may be, online: `wanted`, or another CPU; 64: nowhere. */
+static u32 fallback(u32 id, u32 wanted)
+{
+	u64 may = S.node[id].allowed & S.family[S.node[S.edge[S.node[id].first_parent].parent].family].cpus;
+	u32 cpu;
+	for (cpu = 0; cpu < cpus; cpu++)
+		if (!S.cpu[cpu].online)
+			may &= ~(1ull << cpu);
+	if (may >> wanted & 1)
+		return wanted;
+	return may ? cpus_lowest(may) : 64;
+}
+
+/* It is noted, and what follows belongs to it. */
+static void begin(u32 port, u32 a, u32 b, u64 value)
+{
+	if (!shrink_inner)
+		shrink_note(port, a, b, value, now);
+	shrink_inner++;
+}
+static void end(void)
+{
+	shrink_inner--;
+}
+
+static void wakes(u32 id)
+{
+	u32 home = S.node[id].domain, cpu;
+	if (!is_spread(id) || S.node[id].servable) {
+		graph_request(id, TIERCE_WOKE, now);
+		after("request");
+		return;
+	}
+	held[id] = true;
+	nested++;
+	cpu = graph_place(S.edge[S.node[id].first_parent].parent, home, S.node[id].allowed);
+	placed += cpu != home;
+	after("place");
+	between();
+	cpu = fallback(id, cpu);
+	if (cpu < 64 && cpu != home)
+		move(id, cpu);
+	held[id] = true;
+	graph_request(id, TIERCE_WOKE, now);
+	after("request");
+	between();
+	nested--;
+	held[id] = false;
+	offer(id);
+}
+
+static void wake(u32 id)
+{
+	begin(PORT_WAKE, id, 0, 0);
+	wakes(id);
+	end();
+}
+
+/* A CPU that has nothing to run takes what waits elsewhere. Did it? */
+static bool pull(u32 cpu)
+{
+	u32 id = pull_leaves(cpu, now);
+	if (!id)
+		return false;
+	pulled++;
+	enter(id, cpu);
+	return true;
+}
+
+static void balance(u32 cpu)
+{
+	u64 given = push_leaves(cpu, now);
+	if (!given)
+		return;
+	pushed++;
+	enter((u32)given, (u32)(given >> 32));
+	offer((u32)given);
+}
+
+/* After a decision in place of `ran`. */
+static void decided(u32 cpu, u32 ran)
+{
+	u32 tries;
+	if (!S.families)
+		return;
+	deciding |= 1ull << cpu;
+	nested++;
+	after("decided");
+	for (tries = 0; tries < 4 && !S.cpu[cpu].task && !S.cpu[cpu].leaves; tries++) {
+		between();
+		if (!pull(cpu))
+			break;
+		kicked &= ~(1ull << cpu);
+		graph_decide(cpu, TIERCE_NONE, now, 0);
+		after("decide again");
+	}
+	if (tries == 4)
+		kicked |= 1ull << cpu;
+	if (S.cpu[cpu].task && now >= S.cpu[cpu].balance_ns)
+		balance(cpu);
+	deciding &= ~(1ull << cpu);
+	if (ran && ran != S.cpu[cpu].task && !held[ran] && S.node[ran].kind == TIERCE_TASK && is_spread(ran) &&
+	    S.node[ran].servable) {
+		between();
+		if (!held[ran])
+			offer(ran);
+	}
+	nested--;
+	after("all decided");
+}
+
 static void decide(u32 cpu, u32 blocked)
 {
 	u64 stolen_ns = on_grid(below(8) ? 0 : below(below(4) ? 1000 : 3000000));
+	u32 ran = S.cpu[cpu].task;
+	begin(PORT_DECIDE, cpu, blocked, stolen_ns);
 	if (S.cpu[cpu].leaves) {
 		graph_returned(cpu, now);
 		after("returned");
@@ -381,7 +661,11 @@ static void decide(u32 cpu, u32 blocked)
 		yields_twice(cpu, blocked, stolen_ns);
 	else
 		graph_decide(cpu, blocked, now, stolen_ns);
+	nested++;
 	after("decide");
+	nested--;
+	decided(cpu, ran);
+	end();
 }
 
 static void rest(void)
@@ -419,10 +703,93 @@ static void tell(u32 id)
 	after("tell");
 }
 
+/* Tasks of a CPU that goes offline are moved, as far as they may be elsewhere. */
+static void online(u32 cpu)
+{
+	u32 i, id, to;
+	begin(PORT_ONLINE, cpu, !S.cpu[cpu].online, 0);
+	graph_online(cpu, !S.cpu[cpu].online, now);
+	nested++;
+	after("online");
+	if (S.families && !S.cpu[cpu].online) {
+		decide(cpu, TIERCE_NONE);
+		for (i = 0; i < tasks; i++) {
+			id = task[i];
+			if (held[id] || !is_spread(id) || S.node[id].domain != cpu || is_current(id))
+				continue;
+			to = fallback(id, cpu);
+			if (to < 64 && move(id, to) && S.node[id].servable && !held[id])
+				offer(id);
+		}
+	}
+	nested--;
+	after("moved");
+	end();
+}
+
+/* New affinity; who waits where it may not is moved. */
+static void allow(u32 id, u64 mask)
+{
+	u32 to;
+	int error;
+	begin(PORT_ALLOW, id, 0, mask);
+	error = graph_allow(id, mask, now);
+	by_error[error & 63]++;
+	nested++;
+	after("allow");
+	if (!error && is_spread(id)) {
+		to = fallback(id, S.node[id].domain);
+		if (to < 64 && to != S.node[id].domain)
+			move(id, to);
+		if (S.node[id].servable && !held[id])
+			offer(id);
+	}
+	nested--;
+	after("allowed");
+	end();
+}
+
+/* What brings tasks of spread nodes to other CPUs: they wake and sleep, and CPUs decide. */
+static void spread_step(u32 cpu)
+{
+	u32 id = any_task(), runs = S.cpu[cpu].task;
+	switch (below(6)) {
+	case 0:
+		if (!tasks || below(tasks) < 3 * cpus)
+			task_new();
+		break;
+	case 1:
+	case 2:
+		if (id)
+			wake(id);
+		break;
+	case 3:
+		if (runs && !held[runs] && !S.cpu[cpu].leaves)
+			decide(cpu, runs);
+		break;
+	case 4:
+		if (kicked >> cpu & 1)
+			decide(cpu, TIERCE_NONE);
+		break;
+	case 5:
+		if (!nested)
+			rest();
+		now = on_grid(now + below(3000000));
+		break;
+	}
+}
+
 static void step(void)
 {
 	u32 cpu = below(cpus), index;
+	u64 stolen_ns;
 	int error;
+	if (deciding >> cpu & 1)
+		return;
+	if (families && below(2)) {
+		spread_step(cpu);
+		return;
+	}
 	switch (below(16)) {
 	case 0: task_new(); break;
 	case 1:
@@ -432,20 +799,19 @@ static void step(void)
 	case 2:
 	case 3:
 	case 4:
-		if (tasks) {
-			graph_request(task[below(tasks)], TIERCE_WOKE, now);
-			after("request");
-		}
+		index = any_task();
+		if (index)
+			wake(index);
 		break;
 	case 5:
 	case 6:
 		index = below(4) ? 0 : S.cpu[cpu].task;
-		if (index && !is_left(index)) {
+		if (index && !is_left(index) && !held[index]) {
 			graph_yield(index, now);
 			after("yield");
 			break;
 		}
-		index = tasks ? task[below(tasks)] : 0;
+		index = any_task();
 		if (index && !(is_left(index) && !is_current(index))) {
 			graph_release(index, TIERCE_BLOCKED, now);
 			after("release");
@@ -462,26 +828,42 @@ static void step(void)
 	case 9:
 		if (S.cpu[cpu].until_ns > now && S.cpu[cpu].until_ns < now + 1000000000)
 			now = S.cpu[cpu].until_ns;
-		graph_event(cpu, now, on_grid(below(8) ? 0 : below(below(4) ? 1000 : 3000000)));
+		stolen_ns = on_grid(below(8) ? 0 : below(below(4) ? 1000 : 3000000));
+		begin(PORT_EVENT, cpu, 0, stolen_ns);
+		graph_event(cpu, now, stolen_ns);
 		after("event");
+		if (S.families && now >= S.cpu[cpu].balance_ns)
+			balance(cpu);
+		end();
 		break;
 	case 10:
 		if (kicked)
 			while (!(kicked >> cpu & 1))
 				cpu = (cpu + 1) % cpus;
+		if (deciding >> cpu & 1)
+			break;
+		if (held[S.cpu[cpu].task]) {
+			decide(cpu, TIERCE_NONE);
+			break;
+		}
 		decide(cpu, below(2) ? S.cpu[cpu].task | (below(2) ? TIERCE_YIELDED : 0) : TIERCE_NONE);
 		break;
 	case 11:
 		if (S.cpu[cpu].leaves) {
 			graph_returned(cpu, now);
 			after("returned");
-		} else if (tasks) {
-			tell(task[below(tasks)]);
+		} else if (any_task()) {
+			tell(any_task());
 		}
 		break;
-	case 12: rest(); break;
+	case 12:
+		if (!nested)
+			rest();
+		break;
 	case 13:
 		index = 1 + below(S.fresh_edge - 1);
+		if (in_transit(S.edge[index].child))
+			break;
 		if (S.edge[index].child && S.edge[index].parent) {
 			stage_edge(S.node[S.edge[index].parent].kind);
 			by_error[graph_set(index, now) & 63]++;
@@ -494,18 +876,28 @@ static void step(void)
 			if (error && error != TIERCE_E_still_in_use) /* another choice */
 				fail("node set", "parameters in their range were refused");
 			after("node set");
-		} else if (tasks) {
-			u32 id = task[below(tasks)];
+		} else if (any_task()) {
+			u32 id = any_task();
 			u64 ahead_ns = wide && below(2) ? any_value(0, TIERCE_TIME_MAX, REQUIRED) : below(10000000);
 			graph_announce(id, below(4) ? on_grid(now + ahead_ns) : TIERCE_NEVER, now);
 			after("announce");
 		}
 		break;
 	case 14:
-		if (tasks && below(2)) {
-			u32 id = task[below(tasks)];
-			by_error[graph_allow(id, below(2) ? ~0ull : roll() | 1ull << cpu, now) & 63]++;
-			after("allow");
+		index = any_task();
+		if (index && below(2)) {
+			if (is_spread(index) && !below(2)) {
+				u32 to = below(cpus + 1);
+				begin(PORT_MOVE, index, to, 0);
+				nested++;
+				if (move(index, to) && S.node[index].servable && !held[index])
+					offer(index);
+				nested--;
+				after("moved");
+				end();
+			} else {
+				allow(index, below(2) ? ~0ull : below(2) ? 1ull << cpu : roll() | 1ull << cpu);
+			}
 		} else {
 			u32 begins = !S.cpu[cpu].outside && !below(4);
 			if (begins && !below(2)) /* out of turn, or nonsense */
@@ -516,8 +908,7 @@ static void step(void)
 		break;
 	case 15:
 		if (!below(8)) {
-			graph_online(cpu, !S.cpu[cpu].online, now);
-			after("online");
+			online(cpu);
 		}
 		break;
 	}
@@ -552,9 +943,11 @@ int main(int argc, char **argv)
 			step();
 	}
 	printf("random: %llu operations on %llu machines, %llu edges attached, %llu refused, %llu checks at rest, %llu yields "
-	       "twice, %llu time constraints: no invariant broken\n",
+	       "twice, %llu time constraints, %llu placed, %llu moves, %llu pulled, %llu given, %llu offered, %llu apart: no "
+	       "invariant broken\n",
 	       (unsigned long long)operations, (unsigned long long)machines, (unsigned long long)attached,
 	       (unsigned long long)refused, (unsigned long long)checked_at_rest, (unsigned long long)yields,
-	       (unsigned long long)accepted);
+	       (unsigned long long)accepted, (unsigned long long)placed, (unsigned long long)moved, (unsigned long long)pulled,
+	       (unsigned long long)pushed, (unsigned long long)offered, (unsigned long long)apart);
 	return 0;
 }

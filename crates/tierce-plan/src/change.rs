@@ -335,8 +335,9 @@ impl Change {
 
     /// Parameters of what stays.
     fn parameters(&self, old: &Plan, new: &Plan, list: &mut Vec<Difference>) {
+        let mut seen = HashSet::new(); // replicas change alike
         let mut changed = |part: &dyn Fn() -> String, detail: String| {
-            if !detail.is_empty() {
+            if !detail.is_empty() && seen.insert((part(), detail.clone())) {
                 list.push(Difference { verb: Verb::Changed, part: part(), detail });
             }
         };
@@ -347,7 +348,8 @@ impl Change {
             .filter_map(|(at, kept)| Some((&old.nodes[at], &new.nodes[(*kept)?])))
         {
             let params = policies::by_number(before.policy).map(|policy| &policy.node_params[..]);
-            changed(&|| format!("node {}", before.name), steps(params, before.params, after.params));
+            let name = if before.family.is_some() { &before.base } else { &before.name };
+            changed(&|| format!("node {name}"), steps(params, before.params, after.params));
         }
         for (before, after) in pairs(&self.edges).map(|(at, is)| (&old.edges[at], &new.edges[is])) {
             let steps = steps(edge_params(old, before), before.params, after.params);
@@ -367,7 +369,8 @@ impl Change {
                 [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
             changed(&|| format!("task {}", before.name), deadlines(jobs));
         }
-        let name = |plan: &Plan| plan.default_node.map_or("", |node| &plan.nodes[node].name).to_string();
+        let name =
+            |plan: &Plan| plan.default_node.map_or("", |node| name_of(plan, Child::Node(node))).to_string();
         let stays = old.default_node.is_some_and(|node| self.nodes[node].is_some());
         if name(old) != name(new) {
             changed(&|| "default node".into(), format!("{} -> {}", name(old), name(new)));
@@ -434,10 +437,16 @@ impl Change {
     }
 }
 
-/// Nodes, tasks and sets; members of sets are none of the plan's own.
+/// Nodes, tasks and sets; members of sets are none of the plan's own, and of a spread node the first replica stands for all.
 fn parts(plan: &Plan) -> Vec<Child> {
     let tasks = (0..plan.tasks.len()).filter(|task| plan.tasks[*task].set.is_none()).map(Child::Task);
-    (0..plan.nodes.len()).map(Child::Node).chain(tasks).chain((0..plan.sets.len()).map(Child::Set)).collect()
+    let own = |node: &usize| plan.nodes[*node].family.is_none_or(|first| first == *node);
+    (0..plan.nodes.len())
+        .filter(own)
+        .map(Child::Node)
+        .chain(tasks)
+        .chain((0..plan.sets.len()).map(Child::Set))
+        .collect()
 }
 
 /// What it is, and its name.
@@ -447,19 +456,35 @@ fn key(plan: &Plan, part: Child) -> (&'static str, &str) {
         Child::Task(_) => "task",
         Child::Set(_) => "set",
     };
-    (kind, plan.child_name(part))
+    (kind, name_of(plan, part))
+}
+
+/// Of a spread node that of the text.
+fn name_of(plan: &Plan, part: Child) -> &str {
+    match part {
+        Child::Node(node) if plan.nodes[node].family.is_some() => &plan.nodes[node].base,
+        _ => plan.child_name(part),
+    }
 }
 
 /// Its policy and its place.
 fn detail(plan: &Plan, shape: &Shape, part: Child) -> String {
-    let edges = |list: &[usize]| below(plan, list.iter().map(|edge| &plan.edges[*edge]));
+    let edges = |list: &[usize], all| below(plan, list.iter().map(|edge| &plan.edges[*edge]), all);
     let text = match part {
         Child::Node(node) => {
             let policy = policies::by_number(plan.nodes[node].policy).map_or("", |policy| policy.name);
-            policy.to_string() + &edges(&shape.parents[node])
+            let family = plan.nodes[node].family;
+            let replicas = |other: &usize| family.is_some() && plan.nodes[*other].family == family;
+            let mut above = shape.parents[node].clone();
+            above.extend(
+                (node + 1..plan.nodes.len()).filter(replicas).flat_map(|other| &shape.parents[other]),
+            );
+            let mut seen = HashSet::new();
+            above.retain(|edge| family.is_none() || seen.insert(plan.edges[*edge].spot));
+            policy.to_string() + &edges(&above, family.is_some())
         }
-        Child::Task(task) => edges(&shape.task_parents[task]) + &on(plan.tasks[task].affinity),
-        Child::Set(set) => below(plan, plan.sets[set].under.iter()) + &on(plan.sets[set].affinity),
+        Child::Task(task) => edges(&shape.task_parents[task], false) + &on(plan.tasks[task].affinity),
+        Child::Set(set) => below(plan, plan.sets[set].under.iter(), false) + &on(plan.sets[set].affinity),
     };
     text.trim_start_matches(", ").to_string()
 }
@@ -473,7 +498,7 @@ fn edge_params<'p>(plan: &Plan, edge: &Edge) -> Option<&'p [Param]> {
 }
 
 fn edge_name(plan: &Plan, edge: &Edge) -> String {
-    format!("edge from {} to {}", plan.nodes[edge.parent].name, plan.child_name(edge.child))
+    format!("edge from {} to {}", name_of(plan, Child::Node(edge.parent)), name_of(plan, edge.child))
 }
 
 fn value(param: &Param, value: u64) -> String {
@@ -501,12 +526,12 @@ fn deadlines([was, is]: [Option<u64>; 2]) -> String {
     }
 }
 
-/// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset.
-fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>) -> String {
+/// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset. `all`: from all replicas of the parent.
+fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
     let mut text = String::new();
     for edge in edges {
-        let all = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
-        let given = all.filter(|(param, is)| match param.kind {
+        let params = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
+        let given = params.filter(|(param, is)| match param.kind {
             ParamKind::DurationOf(other) => *is != edge.params[other],
             _ => param.preset != Some(*is),
         });
@@ -514,7 +539,9 @@ fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>) -> String {
             given.map(|(param, is)| format!("{} {}", param.name, value(param, is))).collect();
         words.extend((edge.rank != 0).then(|| format!("rank {}", edge.rank)));
         words.extend(edge.when_spent.then(|| "when spent".to_string()));
-        text += &format!(", below {}", plan.nodes[edge.parent].name);
+        let parent = &plan.nodes[edge.parent];
+        text += ", below ";
+        text += if all || parent.family.is_some() { &parent.base } else { &parent.name };
         if !words.is_empty() {
             text += &format!(" ({})", words.join(", "));
         }

@@ -10,7 +10,13 @@ fn project() -> PathBuf {
 }
 
 const SANITIZERS: &[&str] = &["-O2", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
-const TINY: &[&str] = &["-DTIERCE_NODES=12u", "-DTIERCE_EDGES=24u", "-DTIERCE_ROWS=4u", "-DTIERCE_CPUS=4u"];
+const TINY: &[&str] = &[
+    "-DTIERCE_NODES=12u",
+    "-DTIERCE_EDGES=24u",
+    "-DTIERCE_ROWS=4u",
+    "-DTIERCE_CPUS=4u",
+    "-DTIERCE_FAMILIES=2u",
+];
 
 /// Builds tests/engine/`source`.c with the engine in `policy`; the program's path.
 fn build(source: &str, name: &str, policy: &Path, flags: &[&[&str]]) -> PathBuf {

@@ -167,7 +167,7 @@ pub struct CpuSide {
     /// Budgets that ended in the kernel, whose threads ran on from there to user mode.
     pub overruns: u32,
     blocked: u32,
-    pad: u32,
+    idle: u32,
 }
 
 /// The end of `struct tierce_side`.

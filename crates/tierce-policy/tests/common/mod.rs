@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use tierce_policy::raw::{Edge, EDGE_SPENT};
-use tierce_policy::{policies, Error, Event, Graph, NEVER, TASK};
+use tierce_policy::{policies, Error, Event, Graph, Way, NEVER, TASK};
 
 /// Nanoseconds of a microsecond and of a millisecond.
 pub const US: u64 = 1_000;
@@ -130,8 +130,29 @@ impl World {
         self.names.get(&self.graph.cpu(cpu).task).map_or("idle", |name| name)
     }
 
+    /// A spread node with this policy as root of every CPU.
+    pub fn spread(cpus: u32, policy: &str, params: impl AsRef<[u64]>) -> (World, Vec<u32>) {
+        let mut world = World::new(cpus);
+        let mut replicas = vec![];
+        for cpu in 0..cpus {
+            let node = world.node(policy, params.as_ref());
+            world.graph.replica(node, *replicas.first().unwrap_or(&node)).unwrap();
+            world.graph.root(cpu, node, 0).unwrap();
+            replicas.push(node);
+        }
+        (world, replicas)
+    }
+
+    /// A task that moves between the replicas of a spread node, first below this one.
+    pub fn spread_task(&mut self, replica: u32, allowed: u64, params: [u64; 4]) -> Leaf {
+        let task = self.graph.node_new(TASK, 0, allowed, NONE).expect("a task");
+        let edge = self.graph.attach(replica, task, params, 0, Way::Spread, self.now).unwrap();
+        self.rest();
+        Leaf { task, edge }
+    }
+
     pub fn wake(&mut self, task: u32) {
-        self.graph.request(task, self.now);
+        self.graph.wake(task, self.now);
         self.rest();
     }
 
@@ -161,15 +182,34 @@ impl World {
     /// Handle every kick, until none is pending.
     pub fn rest(&mut self) {
         let cpus = self.graph.cpus();
+        let mut kicked = self.graph.take_kicks();
         for _ in 0..10_000 {
-            let Some(cpu) = (0..cpus).find(|&cpu| self.graph.cpu(cpu).kick_pending != 0) else {
+            kicked |= self.graph.take_kicks();
+            let pending = |&cpu: &u32| kicked >> cpu & 1 != 0 || self.graph.cpu(cpu).kick_pending != 0;
+            let Some(cpu) = (0..cpus).find(pending) else {
                 self.note();
                 return self.graph.check(true).unwrap();
             };
-            self.graph.decide(cpu, self.now, 0);
-            self.graph.returned(cpu, self.now);
+            kicked &= !(1 << cpu);
+            self.decide(cpu);
         }
         panic!("the CPUs kick each other for ever at {}", self.now);
+    }
+
+    /// One CPU decides, and does what a port does for tasks that move.
+    fn decide(&mut self, cpu: u32) {
+        let ran = self.graph.cpu(cpu).task;
+        let mut task = self.graph.decide(cpu, self.now, 0);
+        while task == 0 && self.graph.cpu(cpu).leaves == 0 && self.graph.pull(cpu, self.now) != 0 {
+            task = self.graph.decide(cpu, self.now, 0);
+        }
+        if task != 0 {
+            self.graph.balance(cpu, self.now);
+        }
+        self.graph.returned(cpu, self.now);
+        if ran != 0 && ran != task && self.graph.is_spread(ran) {
+            self.graph.offer(ran);
+        }
     }
 
     fn note(&mut self) {
@@ -198,6 +238,7 @@ impl World {
             assert!(still < 1000, "a timer in the past, again and again, at {}", self.now);
             self.now = self.now.max(at + self.late_ns);
             self.graph.event(first, self.now, 0);
+            self.graph.balance(first, self.now);
             self.rest();
         }
         self.now = self.now.max(to);
