@@ -253,14 +253,12 @@ TIERCE_FN int lock_wait(u32 domain, u32 mine)
 	lock_spin(&domain_at(domain)->ticket, &domain_at(domain)->serving, mine);
 	return 0;
 }
+/* Of a test-and-set lock `serving` stays 0: who finds that in `ticket` has it. */
 static inline void port_lock(u32 domain)
 {
-	u32 mine;
-	if (locks_fair)
-		mine = __sync_fetch_and_add(&domain_at(domain)->ticket, 1);
-	else
-		mine = __sync_val_compare_and_swap(&domain_at(domain)->ticket, 0, 1);
-	if (locks_fair ? *(volatile u32 *)&domain_at(domain)->serving != mine : mine)
+	u32 *ticket = &domain_at(domain)->ticket;
+	u32 mine = locks_fair ? __sync_fetch_and_add(ticket, 1) : __sync_lock_test_and_set(ticket, 1);
+	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
 		lock_wait(domain, mine);
 	asm volatile("" ::: "memory");
 }

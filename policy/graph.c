@@ -213,12 +213,16 @@ TIERCE_FN int edge_owes(u32 edge, u64 ran_ns, u64 now)
 
 /* ---- locks ------------------------------------------------------------------------------------------------------ */
 
+TIERCE_FN int shared_take(u32 cpu)
+{
+	port_lock(TIERCE_SHARED);
+	cpu_at(cpu)->shares = 1;
+	return 0;
+}
 static inline void shared_lock(u32 cpu)
 {
-	if (SEVERAL_CPUS && !cpu_at(cpu)->shares) {
-		port_lock(TIERCE_SHARED);
-		cpu_at(cpu)->shares = 1;
-	}
+	if (SEVERAL_CPUS && !cpu_at(cpu)->shares)
+		shared_take(cpu);
 }
 
 /* How many tasks wait below a replica; without its lock a guess. */
