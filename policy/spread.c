@@ -86,7 +86,7 @@ static inline bool cpu_is_coming(u32 cpu)
 static inline bool cpu_takes(u32 family, u32 cpu)
 {
 	u32 replica = replica_on(family, cpu);
-	return replica && cpu_at(cpu)->online && replica_is_open(replica);
+	return replica && cpu_at(cpu)->online && !cpu_at(cpu)->outside && replica_is_open(replica);
 }
 
 static inline u64 mask_of(u32 cpu)
