@@ -84,13 +84,13 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 awaits; /* leaf that was decided for and is not yet in custody, 0: none */
 	u64 fired_ns;
 	u64 way_out_ns;
-	u32 blocking;  /* its thread is about to sleep: a decision comes of itself, no kick is needed */
+	u32 blocking;  /* a decision comes of itself, no kick is needed: its thread is about to sleep, or it wakes from idle */
 	u32 from_user; /* the last interrupt came in user mode */
 	u64 beside_ns; /* from then on threads without a leaf have a turn */
 	u32 overrun;   /* its thread runs on without a budget, up to user mode */
 	u32 overruns;  /* how often that was so */
 	u32 blocked;   /* leaf whose thread goes to sleep, still to be released; 0: none */
-	u32 pad;
+	u32 idle;      /* the kernel's idle thread runs */
 };
 
 struct tierce_side {

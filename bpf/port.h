@@ -6,8 +6,9 @@
  * Limits are smaller than elsewhere: a machine has fewer threads than a simulated plan may have tasks, and what is in the
  * arena is memory of the kernel, about 10 MB. Threads beyond the pool share one queue outside the graph.
  *
- * Locks are ticket locks in the arena, taken with interrupts off: operations of the scheduler run under a run queue's
- * lock, timers and control programs switch interrupts off themselves. A lock that stays taken for long, or a loop that
+ * Locks are spinlocks in the arena, taken with interrupts off: operations of the scheduler run under a run queue's
+ * lock, timers and control programs switch interrupts off themselves. They are ticket locks, on virtual machines
+ * test-and-set locks (locks_fair). A lock that stays taken for long, or a loop that
  * spends the allowance the kernel gives to loops (may_goto), ends in scx_bpf_error: the machine goes back to its default
  * scheduler, the reason is shown.
  */

@@ -48,6 +48,7 @@ CONSTANT(u32, record_entries) = 0;
 CONSTANT(u32, cpus_here) = 1;
 CONSTANT(u32, overheads_stolen) = 1;
 CONSTANT(u32, throttle_at_user) = 0;
+CONSTANT(u32, locks_fair) = 1;
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -193,6 +194,11 @@ static inline bool thread_is_pinned(struct task_struct *p)
 {
 	return (p->flags & (PF_KTHREAD | PF_NO_SETAFFINITY)) == (PF_KTHREAD | PF_NO_SETAFFINITY) && p->nr_cpus_allowed == 1;
 }
+/* May it not migrate? A thread may not while one of these programs runs in it: that alone binds nobody. */
+static inline bool thread_is_bound(struct task_struct *p)
+{
+	return p->migration_disabled > (p == bpf_get_current_task_btf());
+}
 static inline void slice_set(struct task_struct *p, u64 slice)
 {
 	if (bpf_ksym_exists(scx_bpf_task_set_slice))
@@ -215,15 +221,27 @@ static inline void port_kick(u32 cpu)
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
-/* Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. Once a lock
- * was lost nobody waits any more: the scheduler is on its way out. */
-static inline void ticket_wait(volatile u32 *now_serving, u32 mine)
+/*
+ * A lock is `ticket` and `serving`. Fair: a ticket lock, first come, first served. On a virtual machine that order does harm:
+ * the lock is handed to a CPU that the host has descheduled, and all others wait until that one runs again. There `ticket`
+ * is a test-and-set lock: whoever runs takes it. The kernel chooses the same way for its own spinlocks.
+ *
+ * Not CAN_LOOP: its allowance ends after a quarter of a second, and a virtual CPU may stand still for longer. Once a lock
+ * was lost nobody waits any more: the scheduler is on its way out.
+ */
+static inline bool lock_got(volatile u32 *ticket, volatile u32 *serving, u32 mine)
+{
+	if (locks_fair)
+		return *serving == mine;
+	return !*ticket && !__sync_val_compare_and_swap(ticket, 0, 1);
+}
+static inline void lock_spin(volatile u32 *ticket, volatile u32 *serving, u32 mine)
 {
 	u64 began = now_ns();
 	int round, tries;
 	bpf_for(round, 0, LOCK_ROUNDS)
 	{
-		bpf_for(tries, 0, LOCK_TRIES) if (*now_serving == mine || SIDE.lock_lost) return;
+		bpf_for(tries, 0, LOCK_TRIES) if (lock_got(ticket, serving, mine) || SIDE.lock_lost) return;
 		if (now_ns() - began > LOCK_NS)
 			break;
 	}
@@ -232,19 +250,26 @@ static inline void ticket_wait(volatile u32 *now_serving, u32 mine)
 }
 TIERCE_FN int lock_wait(u32 domain, u32 mine)
 {
-	ticket_wait(&domain_at(domain)->serving, mine);
+	lock_spin(&domain_at(domain)->ticket, &domain_at(domain)->serving, mine);
 	return 0;
 }
 static inline void port_lock(u32 domain)
 {
-	u32 mine = __sync_fetch_and_add(&domain_at(domain)->ticket, 1);
-	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
+	u32 mine;
+	if (locks_fair)
+		mine = __sync_fetch_and_add(&domain_at(domain)->ticket, 1);
+	else
+		mine = __sync_val_compare_and_swap(&domain_at(domain)->ticket, 0, 1);
+	if (locks_fair ? *(volatile u32 *)&domain_at(domain)->serving != mine : mine)
 		lock_wait(domain, mine);
 	asm volatile("" ::: "memory");
 }
 static inline void port_unlock(u32 domain)
 {
-	__sync_fetch_and_add(&domain_at(domain)->serving, 1);
+	if (locks_fair)
+		__sync_fetch_and_add(&domain_at(domain)->serving, 1);
+	else
+		__sync_lock_test_and_set(&domain_at(domain)->ticket, 0);
 }
 
 /* A task in transit is there within a few instructions of the CPU that moves it. */
@@ -275,12 +300,16 @@ static inline bool port_movable(u32 task)
 /* Control operations are made one after the other. Order: run queue, this, domains. */
 TIERCE_FN int control_lock(void)
 {
-	ticket_wait(&SIDE.serving, __sync_fetch_and_add(&SIDE.ticket, 1));
+	u32 mine = locks_fair ? __sync_fetch_and_add(&SIDE.ticket, 1) : 0;
+	lock_spin(&SIDE.ticket, &SIDE.serving, mine);
 	return 0;
 }
 TIERCE_FN int control_unlock(void)
 {
-	__sync_fetch_and_add(&SIDE.serving, 1);
+	if (locks_fair)
+		__sync_fetch_and_add(&SIDE.serving, 1);
+	else
+		__sync_lock_test_and_set(&SIDE.ticket, 0);
 	return 0;
 }
 
@@ -877,6 +906,8 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	side_at(cpu)->fires++;
 	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
 		cpu_goes(cpu, now);
+		if (tasks_move())
+			graph_evacuate(cpu, now);
 	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
 		side_at(cpu)->forgotten++;
 		port_kick(cpu);
@@ -923,14 +954,22 @@ static inline bool leaf_is_cut_off(u32 leaf)
 	u32 domain = node_at(leaf)->domain;
 	return domain < TIERCE_CPUS && cpu_is_gone(domain) && !leaf_is_spread(leaf);
 }
-/* A spread leaf follows its thread. Who has to stay on a CPU that is gone is decided for elsewhere (dispatch). */
-static inline void leaf_follows(u32 leaf, u32 cpu, u64 now)
+/* A spread leaf follows its thread to the CPU where it waits. If that is offline, another CPU decides for it: one that has
+ * left the graph for good also for threads that may not migrate (dispatch), else not. */
+static inline void leaf_follows(u32 leaf, struct task_struct *p, u32 cpu, u64 now)
 {
-	if (!tasks_move())
+	u32 refuge;
+	if (!tasks_move() || !leaf_is_spread(leaf))
 		return;
-	if (cpu_is_gone(cpu))
-		cpu = S.shared_timer;
-	if (node_at(leaf)->domain != cpu && leaf_is_spread(leaf))
+	if (!cpu_at(cpu)->online && (cpu_is_gone(cpu) || !thread_is_bound(p))) {
+		u32 replica = edge_at(node_at(leaf)->first_parent)->parent;
+		refuge = graph_refuge(replica, cpus_of(p->cpus_ptr));
+		if (refuge >= TIERCE_CPUS && cpu_is_gone(cpu))
+			refuge = graph_refuge(replica, ~0ull);
+		if (refuge < TIERCE_CPUS)
+			cpu = refuge;
+	}
+	if (node_at(leaf)->domain != cpu)
 		graph_home(leaf, cpu, now);
 }
 /* It waits: an idle CPU may take it. */
@@ -940,9 +979,10 @@ static inline void leaf_offered(u32 leaf)
 		graph_offer(leaf);
 }
 
-/* Threads without a leaf, the pool being used up, wait in one queue beside the graph. On each CPU they get what it leaves
- * idle, and else a turn until the tick at most every BESIDE_EVERY_NS: the graph keeps the rest, and they are not starved. */
-#define BESIDE		1
+/* Threads without a leaf, the pool being used up, wait beside the graph: in a queue of the CPU on which they woke. A CPU runs
+ * them while the graph leaves it idle, and takes them from other CPUs' queues then. Otherwise they get one turn, until the tick,
+ * at most every BESIDE_EVERY_NS, so that they do not starve while the graph keeps the rest. */
+#define BESIDE(cpu)	(1 + (u64)(cpu))
 #define BESIDE_SLICE_NS 1000000
 #define BESIDE_EVERY_NS 40000000
 
@@ -955,20 +995,27 @@ static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu
 	if (!t->beside)
 		__sync_fetch_and_add(&SIDE.overflows, 1);
 	t->beside = 1;
-	if ((enq_flags & SCX_ENQ_LAST) || (p->migration_disabled && cpu_is_gone(cpu))) {
+	if ((enq_flags & SCX_ENQ_LAST) || (thread_is_bound(p) && cpu_is_gone(cpu))) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, BESIDE_SLICE_NS, enq_flags);
 		port_kick(cpu); /* the kernel has looked there already */
 	} else {
-		scx_bpf_dsq_insert(p, BESIDE, BESIDE_SLICE_NS, enq_flags);
+		if (!cpu_at(cpu)->online)
+			cpu = S.shared_timer;
+		scx_bpf_dsq_insert(p, BESIDE(cpu), BESIDE_SLICE_NS, enq_flags);
+		if (cpus_here > 1 && cpu_at(cpu)->task)
+			cpu = graph_place(SIDE.default_node, cpu, cpus_of(p->cpus_ptr)); /* an idle one takes it */
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
 	}
 }
-static inline bool beside_comes(u32 cpu, u64 now)
+/* One thread of this CPU's queue; with `any`, the CPU being idle, else one of another's. */
+TIERCE_FN int beside_comes(u32 cpu, u32 any, u64 now)
 {
-	if (!scx_bpf_dsq_move_to_local(BESIDE))
-		return false;
-	side_at(cpu)->beside_ns = now + BESIDE_EVERY_NS;
-	return true;
+	u32 i, came = scx_bpf_dsq_move_to_local(BESIDE(cpu));
+	for (i = ZERO; any && !came && i < cpus_here && i < TIERCE_CPUS && CAN_LOOP; i++)
+		came = i != cpu && scx_bpf_dsq_nr_queued(BESIDE(i)) > 0 && scx_bpf_dsq_move_to_local(BESIDE(i));
+	if (came)
+		side_at(cpu)->beside_ns = now + BESIDE_EVERY_NS;
+	return came;
 }
 
 /* The leaf of a thread that comes to wait with us: the one it has, unless it was given another or cannot run there. */
@@ -1023,8 +1070,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 			beside_waits(p, t, cpu, enq_flags);
 		return;
 	}
-	leaf_follows(leaf, cpu, now);
-	leaf_at(leaf)->custody = p->migration_disabled ? CUSTODY_BOUND : CUSTODY_FREE;
+	leaf_follows(leaf, p, cpu, now);
+	leaf_at(leaf)->custody = thread_is_bound(p) ? CUSTODY_BOUND : CUSTODY_FREE;
 	if (side_at(cpu)->left == leaf) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
@@ -1032,7 +1079,10 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!node_at(leaf)->servable) {
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
+		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
+		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle;
 		graph_request(leaf, TIERCE_WOKE, now);
+		side_at(cpu)->blocking = 0;
 		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
@@ -1131,7 +1181,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	side_at(cpu)->dispatches++;
 	side_at(cpu)->strays = 0;
 	side_at(cpu)->awaits = TIERCE_NONE;
-	if (SIDE.overflows && now >= side_at(cpu)->beside_ns && beside_comes(cpu, now))
+	if (SIDE.overflows && now >= side_at(cpu)->beside_ns && beside_comes(cpu, 0, now))
 		return;
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = thread_of(prev);
@@ -1147,12 +1197,8 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	blocked = side_at(cpu)->blocked;
 	side_at(cpu)->blocked = TIERCE_NONE;
 	leaf = graph_decide(cpu, blocked, now, 0);
-	if (tasks_move()) {
-		if (!leaf && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
-			leaf = graph_decide(cpu, 0, now, 0);
-		else if (leaf && now >= cpu_at(cpu)->balance_ns)
-			graph_balance(cpu, now);
-	}
+	if (!leaf && tasks_move() && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
+		leaf = graph_decide(cpu, 0, now, 0);
 	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
 			side_at(cpu)->left = was;
@@ -1163,7 +1209,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	arm(cpu, now, leaf != was ? side_at(cpu)->switch_ns : 0);
 	if (!leaf) {
 		if (SIDE.overflows)
-			beside_comes(cpu, now);
+			beside_comes(cpu, 1, now);
 		return;
 	}
 	if (leaf == was) {
@@ -1218,7 +1264,7 @@ void BPF_PROG(tierce_tick, struct task_struct *p)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	if (SIDE.overflows && cpu < TIERCE_CPUS && !cpu_at(cpu)->outside && now_ns() >= side_at(cpu)->beside_ns &&
-	    scx_bpf_dsq_nr_queued(BESIDE) > 0)
+	    scx_bpf_dsq_nr_queued(BESIDE(cpu)) > 0)
 		slice_set(p, 0);
 }
 
@@ -1233,6 +1279,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
+	if (side_at(cpu)->idle != !next->pid)
+		side_at(cpu)->idle = !next->pid;
 	task = side_at(cpu)->blocked;
 	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
 		side_at(cpu)->blocked = TIERCE_NONE;
@@ -1414,7 +1462,10 @@ void BPF_PROG(tierce_cpu_offline, s32 cpu)
 	unsigned long flags;
 	bpf_local_irq_save(&flags);
 	if ((u32)cpu < TIERCE_CPUS) { /* it runs a thread of the kernel now, and will not be asked for a decision again */
-		cpu_goes(cpu, now_ns());
+		u64 now = now_ns();
+		cpu_goes(cpu, now);
+		if (tasks_move())
+			graph_evacuate(cpu, now);
 		side_at(cpu)->going = side_at(cpu)->away = 0;
 	}
 	bpf_local_irq_restore(&flags);
@@ -1446,12 +1497,13 @@ SEC("struct_ops.s/init")
 s32 BPF_PROG(tierce_init)
 {
 	u32 cpu;
-	if (scx_bpf_create_dsq(BESIDE, -1))
-		return -ENOMEM;
 	for (cpu = ZERO; cpu < cpus_here && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
 		u32 id = cpu;
-		struct timer *t = bpf_map_lookup_elem(&timers, &id);
+		struct timer *t;
 		long error;
+		if (scx_bpf_create_dsq(BESIDE(cpu), -1))
+			return -ENOMEM;
+		t = bpf_map_lookup_elem(&timers, &id);
 		if (!t)
 			return -EINVAL;
 		error = bpf_timer_init(&t->timer, &timers, CLOCK_MONOTONIC); /* -EBUSY: when attached before */

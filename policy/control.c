@@ -463,7 +463,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 
 	if (domain == TIERCE_NODOMAIN)
 		return TIERCE_E_parent_unattached;
-	if (n->children || (n->family && n->first_parent) || (n->kind != TIERCE_TASK && n->servable))
+	if (n->children || (n->family && n->first_parent && node_children(child)) || (n->kind != TIERCE_TASK && n->servable))
 		return TIERCE_E_parents_after_children;
 	level = parent ? node_at(parent)->level + 1 : 1;
 	if (level > TIERCE_DEPTH + (n->kind == TIERCE_TASK))

@@ -1646,7 +1646,8 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 at = now;
-	u32 task, ran = c->task;
+	u32 task;
+	c->ran = c->task;
 	if (left && stolen_ns) { /* of what has left */
 		c->taken_ns += stolen_ns;
 		stolen_ns = 0;
@@ -1685,7 +1686,7 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	cpu_arm(cpu, c->until_ns, now);
 	idle_tell(cpu);
 	task = c->task;
-	if (SPREADS && (!ran || !task || c->offered) && S.idle[0])
+	if (SPREADS && (!c->ran || !task || c->offered) && S.idle[0])
 		spread_passes(cpu);
 	port_record(TIERCE_OP_decide, cpu, task, stolen_ns, at, c->until_ns, c->drained);
 	unlock(cpu);

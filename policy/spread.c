@@ -139,19 +139,47 @@ TIERCE_FN u32 idle_near(u32 family, u32 home, u64 allowed)
 	return found;
 }
 
+/* How many tasks of the spread node want this CPU, without its lock a guess; more than any number: it has no replica or is
+ * offline. */
+static inline u32 cpu_load(u32 family, u32 cpu)
+{
+	u32 replica = replica_on(family, cpu);
+	return replica && cpu_at(cpu)->online ? node_at(replica)->servable : ~0u;
+}
+
+TIERCE_FN u32 graph_refuge(u32 node, u64 allowed)
+{
+	u32 family = node < TIERCE_NODES ? node_at(node)->family : 0, cpu, least = ~0u, found = TIERCE_CPUS;
+	if (!family)
+		return TIERCE_CPUS;
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+		u32 load = allowed & mask_of(cpu) ? cpu_load(family, cpu) : ~0u;
+		if (load < least) {
+			least = load;
+			found = cpu;
+		}
+	}
+	return found;
+}
+
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed)
 {
-	u32 cpu;
-	if (!S.idle[0] || !node || node >= TIERCE_NODES || home >= S.cpus)
+	u32 cpu = TIERCE_CPUS;
+	if (!node || node >= TIERCE_NODES || home >= S.cpus)
 		return home;
-	cpu = idle_near(node_at(node)->family, home, allowed);
+	if (S.idle[0])
+		cpu = idle_near(node_at(node)->family, home, allowed);
+	if (cpu >= TIERCE_CPUS && !cpu_at(home)->online)
+		cpu = graph_refuge(node, allowed);
 	return cpu < TIERCE_CPUS ? cpu : home;
 }
 
 TIERCE_FN int graph_offer(u32 task)
 {
 	u32 home = node_at(task)->domain, edge = node_at(task)->first_parent, cpu;
-	if (home >= S.cpus || cpu_is_coming(home) || !(edge_at(edge)->flags & EDGE_SPREAD))
+	if (home >= S.cpus || !(edge_at(edge)->flags & EDGE_SPREAD))
+		return 0;
+	if (cpu_is_coming(home))
 		return 0;
 	if (cpu_at(home)->idle && !(S.idle[0] & mask_of(home)))
 		port_kick(home); /* claimed for this task, it could not take it: it tells anew that it is idle */
@@ -244,8 +272,22 @@ TIERCE_FN u32 spread_first(u32 node, u32 to)
 	return edge ? edge : heap_first(node_at(node)->share.later, to);
 }
 
+/* A child that waited has left, and the climb from there ended at `stop`: the next one may outrank what runs, where a warp
+ * decides. */
+TIERCE_FN int first_changed(u32 cpu, u32 stop, u64 now)
+{
+	node_t *n;
+	if (stop == CLIMBED_TO_TOP)
+		return 0;
+	n = node_at(stop);
+	if (!stop || domain_at(cpu)->works ||
+	    (n->running && n->order && policy_pick(stop, n->order, n->running, now) != n->running))
+		kick(cpu);
+	return 0;
+}
+
 /* Under the lock of `cpu`, its home: it goes into transit, for CPU `to`. */
-static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
+TIERCE_FN int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 {
 	node_t *n = node_at(task);
 	u32 edge = n->first_parent;
@@ -263,13 +305,11 @@ static inline int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 		x->restore = n->servable;
 		if (n->servable) {
 			n->servable = 0;
-			climb(task, now);
+			first_changed(cpu, climb(task, now), now);
 			cpu_settle(cpu, now);
 		}
 		policy_depart(edge);
 		n->domain = TIERCE_TRANSIT;
-		if (x->restore)
-			whole_compare(cpu, now); /* the next of those that wait may outrank what runs */
 	}
 	port_record(TIERCE_OP_leave, task, to, 0, at, error, 0);
 	return error;
@@ -292,7 +332,7 @@ TIERCE_FN int graph_leave(u32 task, u32 to, u64 now)
 	return error;
 }
 
-TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
+TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now)
 {
 	node_t *n = node_at(task);
 	u32 edge, replica;
@@ -309,7 +349,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
 	cpu_at(cpu)->drained = 0;
 	if (now < cpu_at(cpu)->charged_ns)
 		now = cpu_at(cpu)->charged_ns;
-	port_trace(TIERCE_EV_move, cpu, task, x->on_cpu, x->restore, now);
+	port_trace(TIERCE_EV_migrate, cpu, task, parent_of(edge)->domain, (u64)why << 1 | x->restore, now);
 	x->parent = replica;
 	x->on_cpu = cpu;
 	n->cpus = mask_of(cpu);
@@ -323,7 +363,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
 		edge_request(edge, TIERCE_MOVED, now);
 		whole_compare(cpu, now);
 	}
-	port_record(TIERCE_OP_enter, task, cpu, 0, at, TIERCE_OK, 0);
+	port_record(TIERCE_OP_enter, task, cpu, why, at, TIERCE_OK, 0);
 	unlock(cpu);
 	return TIERCE_OK;
 }
@@ -331,75 +371,87 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now)
 PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now)
 {
 	int error = graph_leave(task, cpu, now);
-	return error ? error : graph_enter(task, cpu, now);
+	if (error)
+		return error;
+	return graph_enter(task, cpu, edge_at(node_at(task)->first_parent)->restore ? TIERCE_AFFINITY : TIERCE_WAKE_UP, now);
 }
 
-/* How many tasks of the spread node wait on a CPU that is busy with something else. */
-TIERCE_FN u32 cpu_waits(u32 family, u32 cpu)
+/* How many tasks wait on CPU `from`, which is busy with something else, for which `cpu` has a replica that is open. */
+TIERCE_FN u32 cpu_waits(u32 from, u32 cpu)
 {
-	u32 replica = replica_on(family, cpu);
-	return replica && !cpu_is_coming(cpu) ? replica_waits(replica) : 0;
+	u32 family, waits = ZERO;
+	if (cpu_is_coming(from))
+		return 0;
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++)
+		if (replica_on(family, from) && cpu_takes(family, cpu))
+			waits += replica_waits(replica_on(family, from));
+	return waits;
 }
 
-/* Of these CPUs the one where most tasks of the spread node wait, TIERCE_CPUS: none do. */
-TIERCE_FN u32 spread_fullest(u32 family, u32 cpu, u64 cpus)
+/* Of these CPUs the one where most tasks wait that `cpu` could take, TIERCE_CPUS: none do. */
+TIERCE_FN u32 cpu_fullest(u32 cpu, u64 cpus)
 {
-	u32 other, most = ZERO, found = TIERCE_CPUS;
-	for (other = ZERO; other < S.cpus && CAN_LOOP; other++) {
-		u32 waits = cpus & mask_of(other) && other != cpu ? cpu_waits(family, other) : 0;
+	u32 from, most = ZERO, found = TIERCE_CPUS;
+	for (from = ZERO; from < S.cpus && CAN_LOOP; from++) {
+		u32 waits = cpus & mask_of(from) && from != cpu ? cpu_waits(from, cpu) : 0;
 		if (waits > most) {
 			most = waits;
-			found = other;
+			found = from;
 		}
 	}
 	return found;
 }
 
-/* A task of that spread node that waits on `from` comes to `cpu`. */
-static inline u32 spread_take(u32 family, u32 from, u32 cpu, u64 now)
+/* The same, near CPUs first. */
+TIERCE_FN u32 pull_source(u32 cpu, u64 cpus)
 {
-	u32 edge, task = TIERCE_NONE;
+	u32 from = cpu_fullest(cpu, cpus & near_at(cpu)->cache);
+	if (from >= TIERCE_CPUS)
+		from = cpu_fullest(cpu, cpus & near_at(cpu)->memory);
+	return from < TIERCE_CPUS ? from : cpu_fullest(cpu, cpus);
+}
+
+/* A task that waits on `from` and may run on `cpu` leaves for there. */
+static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
+{
+	u32 family, edge, task = TIERCE_NONE;
 	port_lock(from);
-	edge = spread_first(replica_on(family, from), cpu);
-	if (edge)
-		task = edge_at(edge)->child;
-	if (task && task_departs(task, from, cpu, now))
-		task = TIERCE_NONE;
+	for (family = ZERO + 1; !task && family < S.families && CAN_LOOP; family++) {
+		if (!replica_on(family, from) || !cpu_takes(family, cpu))
+			continue;
+		edge = spread_first(replica_on(family, from), cpu);
+		if (edge && !task_departs(edge_at(edge)->child, from, cpu, now))
+			task = edge_at(edge)->child;
+	}
 	unlock(from);
 	return task;
 }
 
-/* The task is in transit then. */
-TIERCE_FN u32 pull_leaves(u32 cpu, u64 now)
+
+/* The task, which is in transit then. */
+TIERCE_FN u32 pull_finds(u32 cpu, u64 now)
 {
-	u32 family, from, task, level, tries;
-	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
-		u64 tried = 0; /* where nobody waits who may come here */
-		if (!cpu_takes(family, cpu))
-			continue;
-		for (level = ZERO; level < 3 && CAN_LOOP; level++) {
-			u64 cpus = level == 0 ? near_at(cpu)->cache : level == 1 ? near_at(cpu)->memory : ~0ull;
-			for (tries = ZERO; tries < TIERCE_CPUS && CAN_LOOP; tries++) {
-				from = spread_fullest(family, cpu, cpus & ~tried);
-				if (from >= TIERCE_CPUS)
-					break;
-				tried |= mask_of(from);
-				task = spread_take(family, from, cpu, now);
-				if (!task)
-					continue;
-				cpu_at(cpu)->pulls++;
-				return task;
-			}
-		}
+	u32 tries, from, task;
+	u64 left = ~0ull; /* CPUs not tried yet: all that wait there may be bound to it */
+	for (tries = ZERO; tries < S.cpus && CAN_LOOP; tries++) {
+		from = pull_source(cpu, left);
+		if (from >= TIERCE_CPUS)
+			break;
+		left &= ~mask_of(from);
+		task = pull_leaves(from, cpu, now);
+		if (task)
+			return task;
 	}
 	return TIERCE_NONE;
 }
 
 PORT_FLAT u32 graph_pull(u32 cpu, u64 now)
 {
-	u32 task = pull_leaves(cpu, now);
-	if (task)
-		graph_enter(task, cpu, now);
+	u32 task = pull_finds(cpu, now);
+	if (!task)
+		return TIERCE_NONE;
+	cpu_at(cpu)->pulls++;
+	graph_enter(task, cpu, TIERCE_PULL, now);
 	return task;
 }
 
@@ -472,11 +524,46 @@ TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
 	return TIERCE_NONE;
 }
 
+/* One task that waits on `cpu`, which is offline, as push_leaves returns it. */
+TIERCE_FN u64 refugee_leaves(u32 cpu, u64 now)
+{
+	u32 family, edge, to, task;
+	for (family = ZERO + 1; family < S.families && !cpu_at(cpu)->online && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		if (!replica || !replica_waits(replica))
+			continue;
+		task = TIERCE_NONE;
+		to = TIERCE_CPUS;
+		port_lock(cpu);
+		edge = spread_first(replica, TIERCE_CPUS);
+		if (edge)
+			to = graph_refuge(replica, node_at(edge_at(edge)->child)->allowed);
+		if (to < TIERCE_CPUS && !task_departs(edge_at(edge)->child, cpu, to, now))
+			task = edge_at(edge)->child;
+		unlock(cpu);
+		if (task)
+			return (u64)to << 32 | task;
+	}
+	return TIERCE_NONE;
+}
+
+PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now)
+{
+	u32 count;
+	for (count = ZERO; count < TIERCE_NODES && CAN_LOOP; count++) {
+		u64 moved = refugee_leaves(cpu, now);
+		if (!moved)
+			break;
+		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_AFFINITY, now);
+	}
+	return count;
+}
+
 PORT_FLAT u32 graph_balance(u32 cpu, u64 now)
 {
 	u64 moved = push_leaves(cpu, now);
 	if (moved) {
-		graph_enter((u32)moved, (u32)(moved >> 32), now);
+		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_BALANCE, now);
 		graph_offer((u32)moved); /* who looked for tasks meanwhile has not seen it */
 	}
 	return (u32)moved;

@@ -60,6 +60,14 @@ enum tierce_why {
 	TIERCE_GONE,	  /* release/revoke: the edge is being removed */
 };
 
+/* Why a task migrates to another replica of a spread node. */
+enum tierce_migration {
+	TIERCE_WAKE_UP,	 /* it wakes up: graph_place chose the CPU */
+	TIERCE_PULL,	 /* a CPU that was idle takes it */
+	TIERCE_BALANCE,	 /* the CPU where it waited gives it away */
+	TIERCE_AFFINITY, /* the port found it on another CPU: affinity, a CPU that goes offline */
+};
+
 /* What a task may tell its parents, with parameters that are staged. */
 enum tierce_message {
 	TIERCE_CONSTRAINT_BEGIN = 1, /* so much work (0, ns) until an absolute deadline (1, ns): yes or no? */
@@ -291,6 +299,7 @@ struct tierce_cpu {
 	u64 decisions, events;
 	u32 idle;			    /* it has told so */
 	u32 offered;			    /* the task for which it was claimed and kicked last, until it runs one */
+	u32 ran, pad;			    /* task before the decision under way */
 	u64 balance_ns;			    /* when its waiting spread tasks are compared with other CPUs' next */
 	u64 pulls, pushes;		    /* tasks that it has taken from other CPUs, given to them */
 	u32 crossing[TIERCE_CROSSINGS];
@@ -415,12 +424,16 @@ TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory);
 /* A task below a spread node moves in two entries, each under the lock of one CPU: it leaves its replica, READY or asleep
  * but not running, for CPU `to`, and then enters the one on `cpu`. In between, entries about it wait (port_await). */
 TIERCE_FN int graph_leave(u32 task, u32 to, u64 now);
-TIERCE_FN int graph_enter(u32 task, u32 cpu, u64 now);
-/* Both, for a task that is to be on `cpu`. */
+TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now); /* why: enum tierce_migration */
+/* Both, for a task that is to be on `cpu`: a wake-up if it sleeps. */
 PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now);
 /* The CPU on which a task that wakes should wait: `home` (where it ran last) if idle, else an idle one near it, else `home`.
  * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run. */
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed);
+/* Of the CPUs `allowed` the online one where fewest tasks of that spread node want to run, TIERCE_CPUS: there is none. */
+TIERCE_FN u32 graph_refuge(u32 node, u64 allowed);
+/* `cpu` went offline: the tasks that wait there and may move go to other CPUs. Returns how many. */
+PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now);
 /* A task waits on a busy CPU: an idle one that could take it is claimed and kicked. For each task that begins to wait, after the
  * entry; tasks that wait on a CPU that does not decide for them are offered by its decision. */
 TIERCE_FN int graph_offer(u32 task);
@@ -462,7 +475,7 @@ PORT_FLAT u32 graph_balance(u32 cpu, u64 now);
 	O(23, seen, "cpu", "", "stolen_ns", "") \
 	O(24, replica, "node", "first", "", "error") \
 	O(25, leave, "task", "cpu", "", "error") \
-	O(26, enter, "task", "cpu", "", "error") \
+	O(26, enter, "task", "cpu", "why", "error") \
 	O(27, met, "spread node", "", "clock", "")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };

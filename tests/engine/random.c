@@ -517,7 +517,7 @@ static void enter(u32 id, u32 cpu)
 	nested++;
 	after("leave");
 	between();
-	graph_enter(id, cpu, now);
+	graph_enter(id, cpu, TIERCE_AFFINITY, now);
 	nested--;
 	if (in_transit(id))
 		fail("enter", "a task did not arrive");
@@ -597,7 +597,7 @@ static void wake(u32 id)
 /* A CPU that has nothing to run takes what waits elsewhere. Did it? */
 static bool pull(u32 cpu)
 {
-	u32 id = pull_leaves(cpu, now);
+	u32 id = pull_finds(cpu, now);
 	if (!id)
 		return false;
 	pulled++;

@@ -233,7 +233,7 @@ static void shrink_play(const struct shrink_operation *operation)
 	case TIERCE_OP_tell: graph_tell(a, b, now); break;
 	case TIERCE_OP_replica: graph_replica(a, shrink_node[b % TIERCE_NODES]); break;
 	case TIERCE_OP_leave: graph_leave(a, b, now); break;
-	case TIERCE_OP_enter: graph_enter(a, b, now); break;
+	case TIERCE_OP_enter: graph_enter(a, b, TIERCE_AFFINITY, now); break;
 	}
 }
 

@@ -143,6 +143,9 @@ impl Rows<'_> {
                 if values.is_empty() { (8.0, Anchor::Start) } else { (NAMES - 8.0, Anchor::End) };
             parts.push(word((from, y + 4.0), anchor, name.clone()));
             for (n, (value, (_, colour))) in values.iter().zip(&self.dots).enumerate() {
+                if !value.is_finite() {
+                    continue; // not measured
+                }
                 // What comes later is smaller: both are seen where they are one.
                 parts.push(Part::Dot { at: (x(*value), y), radius: 5.0 - 2.0 * n as f32, colour: *colour });
             }

@@ -20,7 +20,7 @@ impl Plan {
     /// The plan with these parameters of an edge, if that is all that changes.
     pub(crate) fn adjusted(&self, edit: &Edit) -> Option<Plan> {
         let Edit::Set { name, under, keys, who } = edit else { return None };
-        let edge = self.written_edge(name, under.as_deref()).filter(|_| who.is_empty())?;
+        let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && !edge.spread)?;
         let policy = policies::by_number(self.nodes[edge.parent].policy)?;
         let is_node = under.is_none() && matches!(edge.child, Child::Node(_));
         let own = self.nodes.iter().find(|node| is_node && node.name == *name);

@@ -2,7 +2,7 @@
 //!
 //! What is the same in both plans keeps its ids, and with them its state: budgets, tags, the place in an order. A node is
 //! the same if its name, policy, concurrency and CPUs are, and everything above it; else it is a new one, with all that is
-//! below it. Edges to what stays may have new parameters.
+//! below it. Of a spread node all replicas stay, or none does. Edges to what stays may have new parameters.
 //!
 //! The order makes sure that every thread has a place all the time and that what a node admits is never exceeded:
 //!
@@ -16,9 +16,10 @@
 //! If a step is refused, the same is done in the other direction: what is there stays, what is missing is made again.
 
 use crate::build::{Ids, Members, Refused};
-use crate::model::{Attach, Child, Edge, MatchEntry, Plan, PARAMS};
+use crate::model::{Attach, Child, Edge, MatchEntry, Node, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
 use crate::structure::Shape;
+use crate::topology::Topology;
 use crate::units::show_time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
@@ -144,19 +145,13 @@ impl Change {
     /// Which parts stay.
     fn keep(&mut self, (old, above): (&Plan, &Shape), (new, over): (&Plan, &Shape)) {
         let names: HashMap<_, _> = new.nodes.iter().enumerate().map(|(at, node)| (&node.name, at)).collect();
-        self.nodes = vec![None; old.nodes.len()];
-        self.edges = vec![None; old.edges.len()];
-        for &node in &above.order {
-            let before = &old.nodes[node];
-            let Some(&at) = names.get(&before.name) else { continue };
-            let after = &new.nodes[at];
-            let alike = (before.policy, before.concurrency, &before.roots)
-                == (after.policy, after.concurrency, &after.roots);
-            if let Some(pairs) =
-                alike.then(|| self.pairs(old, &above.parents[node], new, &over.parents[at])).flatten()
-            {
-                self.nodes[node] = Some(at);
-                pairs.into_iter().for_each(|(old, new)| self.edges[old] = Some(new));
+        let mut apart = HashSet::new();
+        loop {
+            self.keep_nodes((old, above), (new, over), &names, &apart);
+            let before = apart.len();
+            apart.extend(self.torn_apart(old, new));
+            if apart.len() == before {
+                break;
             }
         }
         let single = |plan: &Plan, task: usize| plan.tasks[task].set.is_none();
@@ -181,7 +176,7 @@ impl Change {
             let at = new.sets.iter().position(|other| other.name == set.name)?;
             let other = &new.sets[at];
             let alike = set.affinity == other.affinity && set.under.len() == other.under.len();
-            let same = |(a, b): (&Edge, &Edge)| self.same_place(a, b);
+            let same = |(a, b): (&Edge, &Edge)| self.same_place(a, new, b);
             (alike && set.under.iter().zip(&other.under).all(same)).then_some(at)
         };
         self.sets = old.sets.iter().map(stays).collect();
@@ -190,8 +185,59 @@ impl Change {
         self.default = node != new.default_node || before != after;
     }
 
-    fn same_place(&self, old: &Edge, new: &Edge) -> bool {
-        self.nodes[old.parent] == Some(new.parent) && (old.rank, old.when_spent) == (new.rank, new.when_spent)
+    /// Which nodes stay; none of those spread nodes, by the index of their first replica.
+    fn keep_nodes(
+        &mut self,
+        (old, above): (&Plan, &Shape),
+        (new, over): (&Plan, &Shape),
+        names: &HashMap<&String, usize>,
+        apart: &HashSet<usize>,
+    ) {
+        self.nodes = vec![None; old.nodes.len()];
+        self.edges = vec![None; old.edges.len()];
+        for &node in &above.order {
+            let before = &old.nodes[node];
+            if before.family.is_some_and(|first| apart.contains(&first)) {
+                continue;
+            }
+            let Some(&at) = names.get(&before.name) else { continue };
+            let after = &new.nodes[at];
+            let about = |node: &Node| (node.policy, node.concurrency, node.family.is_some());
+            let alike = about(before) == about(after) && before.roots == after.roots;
+            if let Some(pairs) =
+                alike.then(|| self.pairs(old, &above.parents[node], new, &over.parents[at])).flatten()
+            {
+                self.nodes[node] = Some(at);
+                pairs.into_iter().for_each(|(old, new)| self.edges[old] = Some(new));
+            }
+        }
+    }
+
+    /// Spread nodes, by the index of their first replica, of which only a part would stay, or would be a part of the new one.
+    fn torn_apart(&self, old: &Plan, new: &Plan) -> HashSet<usize> {
+        let mut ways: BTreeMap<usize, BTreeSet<Option<usize>>> = BTreeMap::new();
+        for (node, kept) in old.nodes.iter().zip(&self.nodes) {
+            let is = kept.and_then(|at| new.nodes[at].family);
+            if let Some(first) = node.family {
+                ways.entry(first).or_default().insert(is);
+            }
+        }
+        let size =
+            |plan: &Plan, first: usize| plan.nodes.iter().filter(|node| node.family == Some(first)).count();
+        let whole = |first: usize, is: &BTreeSet<Option<usize>>| {
+            is.len() == 1 && is.iter().flatten().all(|is| size(new, *is) == size(old, first))
+        };
+        ways.into_iter().filter(|(first, is)| !whole(*first, is)).map(|(first, _)| first).collect()
+    }
+
+    /// Where the child of a spread edge begins does not matter: it has moved since.
+    fn same_place(&self, old: &Edge, plan: &Plan, new: &Edge) -> bool {
+        let same_parent = match self.nodes[old.parent] {
+            Some(is) if old.spread => plan.nodes[is].family == plan.nodes[new.parent].family,
+            is => is == Some(new.parent),
+        };
+        let about = |edge: &Edge| (edge.rank, edge.when_spent, edge.spread);
+        same_parent && about(old) == about(new)
     }
 
     /// The edges above something, old and new, if all of them are in the same places.
@@ -205,7 +251,8 @@ impl Change {
         let mut left = after.to_vec();
         let mut pairs = Vec::new();
         for &edge in before {
-            let at = left.iter().position(|other| self.same_place(&old.edges[edge], &new.edges[*other]))?;
+            let at =
+                left.iter().position(|other| self.same_place(&old.edges[edge], new, &new.edges[*other]))?;
             pairs.push((edge, left.remove(at)));
         }
         left.is_empty().then_some(pairs)
@@ -217,6 +264,12 @@ impl Change {
         if old.machine.cpus != new.machine.cpus {
             let message = format!("the machine has {} CPUs, not {}", old.machine.cpus, new.machine.cpus);
             refuse("cpus_cannot_change", message);
+        }
+        if old.machine.topology != new.machine.topology {
+            let written =
+                |plan: &Plan| plan.machine.topology.as_ref().map_or("not given".into(), Topology::to_toml);
+            let message = format!("[machine] topology is {}, not {}", written(old), written(new));
+            refuse("topology_cannot_change", message);
         }
         let (before, after) = (old.run.watchdog_ns, new.run.watchdog_ns);
         if before != after {
@@ -282,8 +335,9 @@ impl Change {
 
     /// Parameters of what stays.
     fn parameters(&self, old: &Plan, new: &Plan, list: &mut Vec<Difference>) {
+        let mut seen = HashSet::new(); // replicas change alike
         let mut changed = |part: &dyn Fn() -> String, detail: String| {
-            if !detail.is_empty() {
+            if !detail.is_empty() && seen.insert((part(), detail.clone())) {
                 list.push(Difference { verb: Verb::Changed, part: part(), detail });
             }
         };
@@ -294,7 +348,8 @@ impl Change {
             .filter_map(|(at, kept)| Some((&old.nodes[at], &new.nodes[(*kept)?])))
         {
             let params = policies::by_number(before.policy).map(|policy| &policy.node_params[..]);
-            changed(&|| format!("node {}", before.name), steps(params, before.params, after.params));
+            let name = if before.family.is_some() { &before.base } else { &before.name };
+            changed(&|| format!("node {name}"), steps(params, before.params, after.params));
         }
         for (before, after) in pairs(&self.edges).map(|(at, is)| (&old.edges[at], &new.edges[is])) {
             let steps = steps(edge_params(old, before), before.params, after.params);
@@ -314,7 +369,8 @@ impl Change {
                 [&before.load, &after.load].map(|load| load.as_ref().and_then(|load| load.deadline_ns()));
             changed(&|| format!("task {}", before.name), deadlines(jobs));
         }
-        let name = |plan: &Plan| plan.default_node.map_or("", |node| &plan.nodes[node].name).to_string();
+        let name =
+            |plan: &Plan| plan.default_node.map_or("", |node| name_of(plan, Child::Node(node))).to_string();
         let stays = old.default_node.is_some_and(|node| self.nodes[node].is_some());
         if name(old) != name(new) {
             changed(&|| "default node".into(), format!("{} -> {}", name(old), name(new)));
@@ -381,10 +437,16 @@ impl Change {
     }
 }
 
-/// Nodes, tasks and sets; members of sets are none of the plan's own.
+/// Nodes, tasks and sets; members of sets are none of the plan's own, and of a spread node the first replica stands for all.
 fn parts(plan: &Plan) -> Vec<Child> {
     let tasks = (0..plan.tasks.len()).filter(|task| plan.tasks[*task].set.is_none()).map(Child::Task);
-    (0..plan.nodes.len()).map(Child::Node).chain(tasks).chain((0..plan.sets.len()).map(Child::Set)).collect()
+    let own = |node: &usize| plan.nodes[*node].family.is_none_or(|first| first == *node);
+    (0..plan.nodes.len())
+        .filter(own)
+        .map(Child::Node)
+        .chain(tasks)
+        .chain((0..plan.sets.len()).map(Child::Set))
+        .collect()
 }
 
 /// What it is, and its name.
@@ -394,19 +456,35 @@ fn key(plan: &Plan, part: Child) -> (&'static str, &str) {
         Child::Task(_) => "task",
         Child::Set(_) => "set",
     };
-    (kind, plan.child_name(part))
+    (kind, name_of(plan, part))
+}
+
+/// Of a spread node that of the text.
+fn name_of(plan: &Plan, part: Child) -> &str {
+    match part {
+        Child::Node(node) if plan.nodes[node].family.is_some() => &plan.nodes[node].base,
+        _ => plan.child_name(part),
+    }
 }
 
 /// Its policy and its place.
 fn detail(plan: &Plan, shape: &Shape, part: Child) -> String {
-    let edges = |list: &[usize]| below(plan, list.iter().map(|edge| &plan.edges[*edge]));
+    let edges = |list: &[usize], all| below(plan, list.iter().map(|edge| &plan.edges[*edge]), all);
     let text = match part {
         Child::Node(node) => {
             let policy = policies::by_number(plan.nodes[node].policy).map_or("", |policy| policy.name);
-            policy.to_string() + &edges(&shape.parents[node])
+            let family = plan.nodes[node].family;
+            let replicas = |other: &usize| family.is_some() && plan.nodes[*other].family == family;
+            let mut above = shape.parents[node].clone();
+            above.extend(
+                (node + 1..plan.nodes.len()).filter(replicas).flat_map(|other| &shape.parents[other]),
+            );
+            let mut seen = HashSet::new();
+            above.retain(|edge| family.is_none() || seen.insert(plan.edges[*edge].spot));
+            policy.to_string() + &edges(&above, family.is_some())
         }
-        Child::Task(task) => edges(&shape.task_parents[task]) + &on(plan.tasks[task].affinity),
-        Child::Set(set) => below(plan, plan.sets[set].under.iter()) + &on(plan.sets[set].affinity),
+        Child::Task(task) => edges(&shape.task_parents[task], false) + &on(plan.tasks[task].affinity),
+        Child::Set(set) => below(plan, plan.sets[set].under.iter(), false) + &on(plan.sets[set].affinity),
     };
     text.trim_start_matches(", ").to_string()
 }
@@ -420,7 +498,7 @@ fn edge_params<'p>(plan: &Plan, edge: &Edge) -> Option<&'p [Param]> {
 }
 
 fn edge_name(plan: &Plan, edge: &Edge) -> String {
-    format!("edge from {} to {}", plan.nodes[edge.parent].name, plan.child_name(edge.child))
+    format!("edge from {} to {}", name_of(plan, Child::Node(edge.parent)), name_of(plan, edge.child))
 }
 
 fn value(param: &Param, value: u64) -> String {
@@ -448,12 +526,12 @@ fn deadlines([was, is]: [Option<u64>; 2]) -> String {
     }
 }
 
-/// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset.
-fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>) -> String {
+/// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset. `all`: from all replicas of the parent.
+fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
     let mut text = String::new();
     for edge in edges {
-        let all = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
-        let given = all.filter(|(param, is)| match param.kind {
+        let params = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
+        let given = params.filter(|(param, is)| match param.kind {
             ParamKind::DurationOf(other) => *is != edge.params[other],
             _ => param.preset != Some(*is),
         });
@@ -461,7 +539,9 @@ fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>) -> String {
             given.map(|(param, is)| format!("{} {}", param.name, value(param, is))).collect();
         words.extend((edge.rank != 0).then(|| format!("rank {}", edge.rank)));
         words.extend(edge.when_spent.then(|| "when spent".to_string()));
-        text += &format!(", below {}", plan.nodes[edge.parent].name);
+        let parent = &plan.nodes[edge.parent];
+        text += ", below ";
+        text += if all || parent.family.is_some() { &parent.base } else { &parent.name };
         if !words.is_empty() {
             text += &format!(" ({})", words.join(", "));
         }

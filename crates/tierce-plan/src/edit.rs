@@ -484,7 +484,7 @@ fn lost(part: &Part) -> Fault {
 
 /// Is it the node's own, not of the edge above it?
 pub(crate) fn own_key(policy: Option<&policies::PolicyRecord>, key: &str) -> bool {
-    key == "concurrency"
+    ["concurrency", "spread"].contains(&key)
         || policy.is_some_and(|policy| policies::position(&policy.node_params, key).is_some())
 }
 

@@ -16,6 +16,8 @@
 //! - `edf` knows only what its children say they want, and promises them nothing.
 //! - `constraint` promises nothing for long; it needs what it counts on itself.
 //!
+//! Where children move between the replicas of a spread node, `fair` gives PS, and `time-sharing` nothing.
+//!
 //! Of several CPUs: `on_several`.
 
 use crate::admission::NodeVerdict;
@@ -24,7 +26,7 @@ use crate::exact::percent;
 use crate::model::{Child, Edge, Plan};
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
-use crate::promises::{crowd, is_live, of_crowd, Promise};
+use crate::promises::{crowd, is_live, of_crowd, some_move, Promise};
 use crate::reserves::Reserve;
 use crate::rest::{Taken, Takes};
 use crate::servers::{self, awake, Comes, Way};
@@ -393,7 +395,13 @@ fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
     Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
 }
 
-pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>, order: &str) -> Vec<Vec<Promise>> {
+/// `order`; and whether some of its children move between CPUs.
+pub fn shared_by_weight(
+    node: &Node,
+    weight: usize,
+    warp: Option<usize>,
+    (order, some_move): (&str, bool),
+) -> Vec<Vec<Promise>> {
     let Node { plan, index, edges, received, overheads, quantum_ns } = *node;
     let name = node.name();
     if let Some(crowd) = crowd(plan, index) {
@@ -405,7 +413,9 @@ pub fn shared_by_weight(node: &Node, weight: usize, warp: Option<usize>, order: 
     let unbounded = match order {
         "lottery" => Some(("lottery", "drawings have no bounded error")),
         "stride" => Some(("stride", "with strides the error is not bounded")),
-        _ => warped.then_some(("warp", "with warp the error is not bounded")),
+        _ if warped => Some(("warp", "with warp the error is not bounded")),
+        // Who comes brings along what it is owed.
+        _ => some_move.then_some(("spread", "with children that move between CPUs the error is not bounded")),
     };
     let supply = received.iter().enumerate().find_map(|(place, promise)| {
         let supply = if unbounded.is_some() {
@@ -518,9 +528,14 @@ pub fn in_turns(node: &Node) -> Vec<Vec<Promise>> {
 }
 
 /// Levels that move: what is sure is a quantum from time to time, to who always wants it.
-pub fn by_levels(node: &Node, starvation: Option<usize>) -> Vec<Vec<Promise>> {
+pub fn by_levels(node: &Node, shape: &Shape, starvation: Option<usize>) -> Vec<Vec<Promise>> {
     let Node { plan, index, edges, received, overheads, quantum_ns } = *node;
     let name = node.name();
+    if some_move(plan, shape, index) {
+        return node.gives_nothing(format!(
+            "how often others come to `{name}` that have waited for long is not known"
+        ));
+    }
     let starvation_ns = starvation.map_or(0, |at| plan.nodes[index].params[at]);
     if starvation_ns == 0 {
         return node.gives_nothing(format!("`{name}` lets the highest level run, however long it does"));

@@ -119,6 +119,8 @@ struct EdgeJson<'a> {
     params: Map<String, Value>,
     rank: i32,
     when_spent: bool,
+    /// The child moves between the replicas of the parent's spread node.
+    spread: bool,
     supply: Option<String>,
     guarantees: Vec<PromiseJson<'a>>,
 }
@@ -194,6 +196,7 @@ impl<'a> Json<'a> {
                 .collect(),
             rank: edge.rank,
             when_spent: edge.when_spent,
+            spread: edge.spread,
             supply: given(&verdict.supply),
             guarantees: self.promised(Part::Edge(*index), &verdict.promises),
         }

@@ -59,8 +59,10 @@ mod servers;
 mod several;
 mod slower;
 mod source;
+mod spread;
 mod stability;
 mod structure;
+mod topology;
 mod tree;
 mod units;
 mod warnings;
@@ -87,6 +89,7 @@ pub use remedies::{Broken, Remedy};
 pub use schema::schema;
 pub use source::{Place, Source, Sources, Spot};
 pub use tierce_guarantee::TIME_MAX_NS;
+pub use topology::{Distance, Near, Topology};
 pub use units::{parse_time, show_time, TimeError};
 
 impl Plan {

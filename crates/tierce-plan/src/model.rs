@@ -13,6 +13,7 @@
 //! and uses [`TaskSet::under`] for each new member instead.
 
 use crate::source::{Sources, Spot};
+use crate::topology::{Distance, Topology};
 use std::collections::BTreeMap;
 
 /// Number of parameters a node or an edge has at most.
@@ -58,10 +59,13 @@ pub(crate) type Defaults = BTreeMap<(&'static str, &'static str), u64>;
 pub struct Machine {
     /// Number of CPUs, 1 to 64; they are 0 .. cpus-1.
     pub cpus: u32,
-    /// Whether the plan says so itself (`[machine] cpus`), or it was a default.
-    pub cpus_given: bool,
+    /// CPUs that the plan speaks of (`[machine] cpus`): those of `per_cpu = true`, `cpus = "all"` and `spread = true`. There may
+    /// be more.
+    pub named: u32,
     /// Time to which releases (`phase`), interrupts and slots are relative.
     pub epoch_ns: u64,
+    /// Which CPUs are near each other, where the plan says so.
+    pub topology: Option<Topology>,
     /// What scheduling costs, in the simulator and in every test.
     pub costs: Costs,
     /// What steals time in the simulator.
@@ -72,13 +76,26 @@ pub struct Machine {
     pub left: Vec<crate::above::Left>,
 }
 
+impl Machine {
+    /// Which CPUs are near each other: as the plan says, or as if it made no difference.
+    pub fn topology(&self) -> Topology {
+        self.topology.clone().unwrap_or_else(|| Topology::flat(self.cpus))
+    }
+
+    /// The most that a migration can cost.
+    pub fn worst_migration_ns(&self) -> u64 {
+        self.costs.migration.of(self.topology().widest())
+    }
+}
+
 impl Default for Machine {
     fn default() -> Self {
         let costs = Costs::default();
         Self {
             cpus: 0,
-            cpus_given: false,
+            named: 0,
             epoch_ns: 0,
+            topology: None,
             costs,
             interrupts: Vec::new(),
             switches_max: 5_000,
@@ -95,9 +112,41 @@ pub struct Costs {
     /// A timer fires.
     pub timer_ns: u64,
     /// Added to a switch when the task last ran on another CPU.
-    pub migration_ns: u64,
+    pub migration: MigrationCosts,
     /// Added to a switch for every node on the path from the CPU to the task.
     pub level_ns: u64,
+}
+
+/// What a migration costs, by distance. Never less for a larger one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MigrationCosts {
+    /// To an SMT sibling.
+    pub smt_ns: u64,
+    /// To another core with the same last-level cache.
+    pub cache_ns: u64,
+    /// To another cache of the same NUMA node.
+    pub node_ns: u64,
+    /// To another NUMA node.
+    pub other_ns: u64,
+}
+
+impl MigrationCosts {
+    /// Of that distance.
+    pub fn of(&self, distance: Distance) -> u64 {
+        match distance {
+            Distance::Smt => self.smt_ns,
+            Distance::Cache => self.cache_ns,
+            Distance::Node => self.node_ns,
+            Distance::Other => self.other_ns,
+        }
+    }
+}
+
+/// The same for every distance.
+impl From<u64> for MigrationCosts {
+    fn from(ns: u64) -> Self {
+        MigrationCosts { smt_ns: ns, cache_ns: ns, node_ns: ns, other_ns: ns }
+    }
 }
 
 /// One source of interrupts.
@@ -133,11 +182,13 @@ pub struct RunOptions {
     pub watchdog_ns: u64,
     /// Where a thread whose budget is spent is stopped.
     pub throttle: ThrottleAt,
+    /// What runs on CPUs for which the plan names no root.
+    pub other_cpus: OtherCpus,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { watchdog_ns: 30_000_000_000, throttle: ThrottleAt::Anywhere }
+        Self { watchdog_ns: 30_000_000_000, throttle: ThrottleAt::Anywhere, other_cpus: OtherCpus::Default }
     }
 }
 
@@ -151,6 +202,16 @@ pub enum ThrottleAt {
     User,
 }
 
+/// What runs on CPUs for which the plan names no root.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OtherCpus {
+    /// A replica of the default node on each, if that is spread.
+    #[default]
+    Default,
+    /// Nothing: a live plan is refused.
+    Refuse,
+}
+
 /// A scheduler instance.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -158,7 +219,7 @@ pub struct Node {
     pub name: String,
     /// The name in the text, the same for all replicas.
     pub base: String,
-    /// CPU of this replica when the node is `per_cpu`.
+    /// CPU of this replica when the node is `per_cpu` or spread.
     pub replica: Option<u32>,
     /// Of a replica of a spread node: index of its first replica into [`Plan::nodes`]. Tasks below the node move
     /// between its replicas.

@@ -52,9 +52,8 @@ impl Admission {
             drawn: vec![false; plan.nodes.len()],
             rows: Vec::new(),
         };
-        for cpu in 0..plan.machine.cpus {
-            outline.cpu(cpu);
-        }
+        outline.cpus();
+        outline.spread();
         let mut text = format!(
             "{}: {}, {} on {}\n\n",
             plan.name,
@@ -297,8 +296,11 @@ impl Admission {
 
 /// "audio: task below `rt`".
 fn part(text: &mut String, plan: &Plan, name: &str, what: &str, above: &[usize]) {
-    let parents: Vec<_> =
-        above.iter().map(|edge| format!("`{}`", plan.nodes[plan.edges[*edge].parent].name)).collect();
+    let parent = |edge: &usize| {
+        let (edge, node) = (&plan.edges[*edge], &plan.nodes[plan.edges[*edge].parent]);
+        format!("`{}`", if edge.spread { &node.base } else { &node.name })
+    };
+    let parents: Vec<_> = above.iter().map(parent).collect();
     let below = if parents.is_empty() { String::new() } else { format!(" below {}", parents.join(" and ")) };
     let gap = if text.is_empty() { "" } else { "\n" };
     let _ = writeln!(text, "{gap}{name}: {what}{below}");
@@ -330,6 +332,79 @@ struct Outline<'a> {
 }
 
 impl Outline<'_> {
+    /// Each CPU with its tree. Those that differ in nothing but the CPU's number are drawn once.
+    fn cpus(&mut self) {
+        let mut trees: Vec<(Vec<u32>, Vec<[String; 3]>)> = Vec::new();
+        for cpu in 0..self.plan.machine.cpus {
+            self.cpu(cpu);
+            let own = format!("@{cpu}");
+            let mut rows = std::mem::take(&mut self.rows);
+            for row in &mut rows[1..] {
+                if let Some(tree) = row[0].strip_suffix(&own) {
+                    row[0] = format!("{tree}@");
+                }
+            }
+            match trees
+                .iter_mut()
+                .find(|(_, tree)| tree[1..] == rows[1..] && rows[1..].iter().any(is_replica))
+            {
+                Some((cpus, _)) => cpus.push(cpu),
+                None => trees.push((vec![cpu], rows)),
+            }
+        }
+        for (cpus, rows) in trees {
+            let cpus = ranges(&cpus);
+            for mut row in rows {
+                if is_replica(&row) {
+                    row[0] += &cpus;
+                } else if row[0].starts_with("CPU ") {
+                    row[0] = format!("CPU {cpus}");
+                }
+                self.rows.push(row);
+            }
+        }
+    }
+
+    /// Tasks that move between the replicas of spread nodes.
+    fn spread(&mut self) {
+        let (plan, shape) = (self.plan, self.shape);
+        let firsts = (0..plan.nodes.len()).filter(|node| plan.nodes[*node].family == Some(*node));
+        let moving = |first: usize| {
+            let edges = plan.edges.iter().enumerate();
+            let edges =
+                edges.filter(|(_, edge)| edge.spread && plan.nodes[edge.parent].family == Some(first));
+            let edges = edges.map(|(index, _)| index).filter(|edge| shape.moves(plan, *edge));
+            (first, edges.collect::<Vec<_>>())
+        };
+        let families: Vec<_> = firsts.map(moving).filter(|(_, edges)| !edges.is_empty()).collect();
+        for (first, edges) in families {
+            let replicas = plan.nodes.iter().filter(|node| node.family == Some(first));
+            let cpus: Vec<_> = replicas.filter_map(|node| node.replica).collect();
+            let title = format!("{}, spread over CPU {}", plan.nodes[first].base, ranges(&cpus));
+            self.rows.push([title, String::new(), String::new()]);
+            self.leaves("", &edges);
+        }
+    }
+
+    fn leaves(&mut self, above: &str, edges: &[usize]) {
+        let groups = self.groups(edges);
+        for (at, group) in groups.iter().enumerate() {
+            let branch = if at + 1 == groups.len() { "└─ " } else { "├─ " };
+            if let Child::Task(task) = self.plan.edges[group[0]].child {
+                self.task(&format!("{above}{branch}"), group, task);
+            }
+        }
+    }
+
+    /// Members of one set are one line.
+    fn groups<'e>(&self, edges: &'e [usize]) -> Vec<&'e [usize]> {
+        let set = |edge: &usize| match self.plan.edges[*edge].child {
+            Child::Task(task) => self.plan.tasks[task].set,
+            _ => None,
+        };
+        edges.chunk_by(|a, b| set(a).is_some() && set(a) == set(b)).collect()
+    }
+
     fn cpu(&mut self, cpu: u32) {
         self.rows.push([format!("CPU {cpu}"), String::new(), String::new()]);
         let root = self.plan.nodes.iter().position(|node| node.roots.contains(&cpu));
@@ -360,13 +435,9 @@ impl Outline<'_> {
             return;
         }
         let plan = self.plan;
-        let edges = &self.shape.children[index];
-        let set = |edge: &usize| match plan.edges[*edge].child {
-            Child::Task(task) => plan.tasks[task].set,
-            _ => None,
-        };
-        // Members of one set are one line.
-        let groups: Vec<_> = edges.chunk_by(|a, b| set(a).is_some() && set(a) == set(b)).collect();
+        let mut edges = self.shape.children[index].clone();
+        edges.retain(|edge| !self.shape.moves(plan, *edge)); // these are drawn apart
+        let groups = self.groups(&edges);
         let above = format!("{above}{below}");
         for (at, group) in groups.iter().enumerate() {
             let (branch, below) =
@@ -435,6 +506,20 @@ impl Outline<'_> {
             text.push('\n');
         }
     }
+}
+
+/// The row of a replica, without its CPU.
+fn is_replica(row: &[String; 3]) -> bool {
+    row[0].ends_with('@')
+}
+
+/// "0..3, 5".
+fn ranges(cpus: &[u32]) -> String {
+    let runs = cpus.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
+        [first, .., last] => format!("{first}..{last}"),
+        _ => run[0].to_string(),
+    });
+    runs.collect::<Vec<_>>().join(", ")
 }
 
 /// What says something: not its preset, or a number without which the line would say nothing.

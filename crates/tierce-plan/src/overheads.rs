@@ -259,7 +259,7 @@ impl<'a> Overheads<'a> {
         };
         let migrates =
             (0..self.plan.tasks.len()).any(several) || nodes().any(|other| self.shape.shared(other));
-        let migration_ns = if migrates { costs.migration_ns } else { 0 };
+        let migration_ns = if migrates { self.plan.machine.worst_migration_ns() } else { 0 };
         let levels_ns = costs.level_ns.saturating_mul(deepest);
         [costs.timer_ns, levels_ns, migration_ns].into_iter().fold(costs.switch_ns, u64::saturating_add)
     }

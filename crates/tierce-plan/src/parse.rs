@@ -18,7 +18,7 @@ const FILE_MAX: u64 = 64 << 20;
 /// What a plan does not say itself.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// CPUs of the machine when the plan has no `[machine] cpus`.
+    /// CPUs of the machine. Where the plan says how many it speaks of (`[machine] cpus`), there are at least those.
     pub cpus: u32,
 }
 

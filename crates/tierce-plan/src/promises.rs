@@ -5,6 +5,9 @@
 //!
 //! Where the machine has costs, what they take is left out of all promises (`overheads.rs`).
 //!
+//! A replica of a spread node is promised what leads to it on its CPU, as any node; all tasks that may come to it count as its
+//! children. A task that moves between replicas is promised nothing.
+//!
 //! Several parents on one CPU are a join. Of what several CPUs reach little is promised yet: what is
 //! directly below their common root, and what has reserves on them that are never open at once.
 
@@ -120,6 +123,8 @@ impl Promises {
             let above = &shape.task_parents[task];
             promises.tasks[task] = if let Some(together) = reserves::of_task(plan, shape, task) {
                 promises.apart(above, together, overheads)
+            } else if above.iter().any(|edge| shape.moves(plan, *edge)) {
+                moving(plan, &plan.edges[above[0]])
             } else if above.len() > 1 && shape.task_at_once(plan, task) {
                 Promise::nothing(format!("several CPUs reach `{}`", plan.tasks[task].name))
             } else {
@@ -258,11 +263,12 @@ impl Promises {
         } else if position("length").is_some() {
             in_reserves(&node)
         } else if let Some(weight) = position("weight") {
-            shared_by_weight(&node, weight, position("warp"), orders::order(plan, index))
+            let comes_and_goes = some_move(plan, shape, index);
+            shared_by_weight(&node, weight, position("warp"), (orders::order(plan, index), comes_and_goes))
         } else if let Some(priority) = policies::priority(policy) {
             by_priority(&node, shape, takes, priority)
         } else if position("boost").is_some() {
-            by_levels(&node, policies::position(&policy.node_params, "starvation"))
+            by_levels(&node, shape, policies::position(&policy.node_params, "starvation"))
         } else if position("importance").is_some() {
             let because =
                 format!("`{name}` regulates its rounds: they may be of any length while children wake");
@@ -282,6 +288,8 @@ impl Promises {
         for (edge, given) in edges.iter().zip(given) {
             self.edges[*edge] = if plan.edges[*edge].when_spent {
                 Promise::nothing("this edge is there only while others are spent")
+            } else if shape.moves(plan, *edge) {
+                moving(plan, &plan.edges[*edge])
             } else {
                 given
             };
@@ -338,6 +346,17 @@ fn rule(name: &str) -> String {
     }
 }
 
+/// To a task that moves between the replicas of a spread node.
+fn moving(plan: &Plan, edge: &Edge) -> Vec<Promise> {
+    let (name, parent) = (plan.child_name(edge.child), &plan.nodes[edge.parent].base);
+    Promise::nothing(format!("`{name}` moves between the CPUs of the spread node `{parent}`: best effort"))
+}
+
+/// Whether one of those below a node moves between CPUs.
+pub fn some_move(plan: &Plan, shape: &Shape, node: usize) -> bool {
+    shape.children[node].iter().any(|edge| shape.moves(plan, *edge))
+}
+
 /// Which of several promises is named first.
 fn strength(guarantee: &Guarantee) -> u32 {
     match guarantee.kind() {
@@ -368,7 +387,11 @@ pub fn live_sets(plan: &Plan, node: usize) -> impl Iterator<Item = (&TaskSet, &E
     let matches = |set: usize| plan.entries.iter().any(|entry| entry.target == Child::Set(set));
     let below =
         plan.sets.iter().enumerate().flat_map(|(at, set)| set.under.iter().map(move |edge| (at, set, edge)));
-    below.filter(move |(at, _, edge)| edge.parent == node && matches(*at)).map(|(_, set, edge)| (set, edge))
+    let leads_here = move |edge: &Edge| {
+        let family = plan.nodes[node].family.filter(|_| edge.spread);
+        edge.parent == node || (family.is_some() && plan.nodes[edge.parent].family == family)
+    };
+    below.filter(move |(at, _, edge)| leads_here(edge) && matches(*at)).map(|(_, set, edge)| (set, edge))
 }
 
 /// It leads to a member of a set that any number of threads may match.

@@ -7,7 +7,9 @@ use crate::model::{Child, Plan};
 use crate::policies;
 use crate::reserves::{self, Reserve};
 use crate::slower;
+use crate::spread::{self, Claims};
 use crate::structure::Shape;
+use std::collections::BTreeMap;
 
 /// Whose word is taken for how much a task asks for.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -31,17 +33,74 @@ impl Rates {
     pub fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
         let asks = Asks::new(plan, shape, trust);
         let mut rates = Self { edge: vec![None; plan.edges.len()], node: vec![None; plan.nodes.len()] };
-        for node in &shape.order {
-            rates.node[*node] = rates.node(plan, shape, *node);
-            let Some(supply) = rates.node[*node].clone() else { continue };
-            asks.pass_on(plan, *node, &shape.children[*node], &supply, &mut rates.edge);
-            // An edge is one virtual processor, however many CPUs its parent has.
-            for edge in &shape.children[*node] {
-                let rate = rates.edge[*edge].take();
-                rates.edge[*edge] = rate.map(|rate| rate.min(exact::one()));
+        for level in levels(plan, shape) {
+            for node in &level {
+                rates.node[*node] = rates.node(plan, shape, *node);
+            }
+            for node in &level {
+                match plan.nodes[*node].family {
+                    None => rates.pass_on(plan, shape, &asks, *node),
+                    Some(first) if first == *node => rates.spread(plan, shape, &asks, first),
+                    Some(_) => {}
+                }
             }
         }
         rates
+    }
+
+    fn pass_on(&mut self, plan: &Plan, shape: &Shape, asks: &Asks, node: usize) {
+        let Some(supply) = self.node[node].clone() else { return };
+        asks.pass_on(plan, node, &shape.children[node], &supply, &mut self.edge);
+        // An edge is one virtual processor, however many CPUs its parent has.
+        for edge in &shape.children[node] {
+            let rate = self.edge[*edge].take();
+            self.edge[*edge] = rate.map(|rate| rate.min(exact::one()));
+        }
+    }
+
+    /// Of a spread node, by the index of its first replica: what stays on a CPU gets its rate there, with all that may come; what
+    /// moves gets what the replicas have together. By weights both are shared out as if all moved at once to where they
+    /// get most.
+    fn spread(&mut self, plan: &Plan, shape: &Shape, asks: &Asks, first: usize) {
+        let replicas =
+            || (first..plan.nodes.len()).take_while(|node| plan.nodes[*node].family == Some(first));
+        let mut moving: Vec<usize> = replicas().flat_map(|node| &shape.children[node]).copied().collect();
+        moving.retain(|edge| shape.moves(plan, *edge));
+        moving.sort_unstable();
+        moving.dedup();
+        let supplies: Option<Vec<_>> =
+            replicas().map(|node| Some((plan.nodes[node].replica?, self.node[node].clone()?))).collect();
+        replicas().for_each(|node| self.pass_on(plan, shape, asks, node));
+        moving.iter().for_each(|edge| self.edge[*edge] = None);
+        let Some(supplies) = supplies else { return };
+        let Some(policy) = policies::by_number(plan.nodes[first].policy) else { return };
+        let weight = policies::position(&policy.edge_params, "weight");
+        if weight.is_some() || policy.edge_params.is_empty() {
+            let mut places: BTreeMap<usize, u64> = BTreeMap::new();
+            for node in replicas() {
+                let cpu = plan.nodes[node].replica.map_or(0, |cpu| 1 << cpu);
+                shape.children[node].iter().for_each(|edge| *places.entry(*edge).or_default() |= cpu);
+            }
+            let mut claims = Claims::new();
+            for (edge, cpus) in places {
+                let weight = weight.map_or(1, |at| plan.edges[edge].params[at]);
+                claims.entry((cpus, weight)).or_default().push(edge);
+            }
+            for (edge, rate) in spread::shares(&supplies, claims) {
+                self.edge[edge] = rate;
+            }
+            return;
+        }
+        // By priority: what moves competes for all CPUs, with all that may be on any of them.
+        let mut all: Vec<usize> = replicas().flat_map(|node| &shape.children[node]).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        let mut rates = vec![None; plan.edges.len()];
+        let supply = supplies.iter().fold(exact::zero(), |sum, (_, supply)| sum + supply);
+        asks.pass_on(plan, first, &all, &supply, &mut rates);
+        for edge in moving {
+            self.edge[edge] = rates[edge].take().map(|rate| rate.min(exact::one()));
+        }
     }
 
     /// Of a node: what its CPUs or parents give it together.
@@ -85,6 +144,30 @@ impl Rates {
             .reduce(|sum, rate| sum + rate)
             .map(|sum| sum.min(ratio(u64::from(most), 1)))
     }
+}
+
+/// Nodes by their distance from the CPUs, replicas of a spread node together.
+fn levels(plan: &Plan, shape: &Shape) -> Vec<Vec<usize>> {
+    let mut level = vec![0; plan.nodes.len()];
+    for _ in 0..=plan.nodes.len() {
+        let before = level.clone();
+        for node in &shape.order {
+            let above = shape.parents[*node].iter().map(|edge| level[plan.edges[*edge].parent] + 1);
+            level[*node] = above.max().unwrap_or(0).max(level[*node]);
+            if let Some(first) = plan.nodes[*node].family {
+                level[first] = level[first].max(level[*node]);
+            }
+        }
+        for node in &shape.order {
+            level[*node] = plan.nodes[*node].family.map_or(level[*node], |first| level[first]);
+        }
+        if level == before {
+            break;
+        }
+    }
+    let mut levels = vec![Vec::new(); level.iter().max().map_or(0, |most| most + 1)];
+    shape.order.iter().for_each(|node| levels[level[*node]].push(*node));
+    levels
 }
 
 /// The most that each node and task may ask for in the long run; `None`: everything.

@@ -577,6 +577,7 @@ fn computed(plan: &Plan, shape: &Shape, admission: &Admission, broken: &Broken) 
 fn moves_alone(plan: &Plan, shape: &Shape, edge: usize) -> bool {
     match plan.edges[edge].child {
         Child::Node(node) => shape.parents[node].len() == 1 && plan.nodes[node].replica.is_none(),
+        Child::Task(_) if plan.edges[edge].spread => false, // it goes where it is served by itself
         Child::Task(task) => shape.task_parents[task].len() == 1 && plan.tasks[task].affinity.is_none(),
         Child::Set(_) => false,
     }

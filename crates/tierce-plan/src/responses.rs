@@ -340,6 +340,7 @@ fn bounded(plan: &Plan, shape: &Shape, edge: usize, overheads: &Overheads) -> Op
     let Child::Task(task) = plan.edges[edge].child else { return None };
     let Some(load) = &plan.tasks[task].load else { return Some(None) };
     let conditional = plan.edges[edge].when_spent;
-    let job = job(load, 0).filter(|_| !conditional && (overheads.is_none() || !moves(plan, shape, edge)))?;
+    let stays = !conditional && !shape.moves(plan, edge); // else it may come with work that has waited elsewhere
+    let job = job(load, 0).filter(|_| stays && (overheads.is_none() || !moves(plan, shape, edge)))?;
     Some(Some((task, job)))
 }

@@ -91,7 +91,14 @@ impl Takes {
         let mut crowded: Vec<_> = plan.nodes.iter().map(|node| node.default).collect();
         for entry in &plan.entries {
             let Child::Set(set) = entry.target else { continue };
-            plan.sets[set].under.iter().for_each(|edge| crowded[edge.parent] = true);
+            for edge in &plan.sets[set].under {
+                crowded[edge.parent] = true;
+                let family = plan.nodes[edge.parent].family.filter(|_| edge.spread);
+                let replicas = plan.nodes.iter().zip(&mut crowded);
+                replicas
+                    .filter(|(node, _)| family.is_some() && node.family == family)
+                    .for_each(|(_, node)| *node = true);
+            }
         }
         for node in shape.order.iter().rev().filter(|node| !crowded[**node]) {
             let mut sum = Some(Taken::nothing());
@@ -123,7 +130,8 @@ impl Takes {
             return (!reserve.fills).then(|| Taken::bounded(reserve.length_ns, reserve.slot_ns, 0));
         }
         match about.child {
-            _ if about.when_spent => None, // with all that could not be done before
+            _ if about.when_spent => None,        // with all that could not be done before
+            _ if shape.moves(plan, edge) => None, // with all that could not be done elsewhere
             Child::Task(task) => {
                 let job = job(plan.tasks[task].load.as_ref()?, 0)?;
                 Some(Taken::bounded(job.work_ns, job.period_ns, job.jitter_ns))

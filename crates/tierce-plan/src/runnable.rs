@@ -2,7 +2,7 @@
 
 use crate::exact::zero;
 use crate::faults::{Fault, Faults};
-use crate::model::{Child, Edge, Plan};
+use crate::model::{Child, Edge, OtherCpus, Plan};
 use crate::policies::{self, KERNEL};
 use crate::rates::{Rates, Trust};
 use crate::source::Spot;
@@ -64,7 +64,19 @@ impl Plan {
         }
         let missing: Vec<_> =
             (0..cpus.min(64)).filter(|cpu| rooted & 1 << cpu == 0).map(|cpu| cpu.to_string()).collect();
-        if !missing.is_empty() {
+        let default = self.default_node.filter(|_| self.run.other_cpus == OtherCpus::Default);
+        if let (false, Some(default)) = (missing.is_empty(), default) {
+            let node = &self.nodes[default];
+            let message = format!(
+                "CPU {} runs the default node, and `{}` is not spread",
+                missing.join(", "),
+                node.base
+            );
+            let hint = "let it be spread: a policy that can, no `spread = false`, `concurrency`, `rank` or several `cpus`, no \
+                        parent that several CPUs share; or a root for each CPU: `per_cpu = true`, `cpus = \"all\"`";
+            let fault = Fault::new("other_cpus_need_a_spread_default", node.spot, message);
+            faults.push(fault.value(missing.len()).hint(hint));
+        } else if !missing.is_empty() {
             let spot = self
                 .nodes
                 .iter()
@@ -85,10 +97,10 @@ impl Plan {
             return;
         };
         let node = &self.nodes[index];
-        if node.replica.is_some() {
+        if node.replica.is_some() && node.family.is_none() {
             let message =
                 format!("the default node `{}` is `per_cpu`: which replica should take a thread?", node.base);
-            let hint = "one node with a parent on each CPU lets threads move";
+            let hint = "`spread = true` instead: threads move between its replicas";
             faults.push(Fault::new("default_node_is_one", node.spot, message).hint(hint));
             return;
         }
@@ -109,7 +121,11 @@ impl Plan {
             if !self.nodes.iter().any(|node| node.roots.contains(&cpu)) {
                 continue; // reported already
             }
-            if let Err(obstacle) = self.share_on(cpu, index, shape, &rates) {
+            let there = match node.family {
+                Some(_) => self.replica_on(node.family, cpu),
+                None => Some(index),
+            };
+            if let Err(obstacle) = there.map_or(Err(None), |node| self.share_on(cpu, node, shape, &rates)) {
                 let hint = "a reservation gives it a share whatever others do: \
                             under.RESERVATION = { budget = \"1ms\", period = \"20ms\" }";
                 let (spot, why) = match obstacle {
@@ -121,10 +137,14 @@ impl Plan {
                     None => (node.spot, "no edge leads there".to_string()),
                 };
                 let message =
-                    format!("the default node `{}` has no sure share of CPU {cpu}: {why}", node.name);
+                    format!("the default node `{}` has no sure share of CPU {cpu}: {why}", node.base);
                 faults.push(Fault::new("default_node_needs_a_share", spot, message).hint(hint));
             }
         }
+    }
+
+    fn replica_on(&self, family: Option<usize>, cpu: u32) -> Option<usize> {
+        self.nodes.iter().position(|node| node.family == family && node.replica == Some(cpu))
     }
 
     /// Whether the node is sure to get something on that CPU; else the edge at which that ends, if there is one.

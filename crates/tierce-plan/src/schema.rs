@@ -201,6 +201,14 @@ fn node() -> Value {
             "per_cpu",
             json!({ "description": "a replica for each CPU, or for these", "anyOf": [{ "type": "boolean" }, reference("cpus")] }),
         ),
+        (
+            "spread",
+            json!({
+                "description": "a replica for each CPU from which its parents lead, or for these; tasks below move between them; \
+                                default: the default node and what is below it, if their policies can",
+                "anyOf": [{ "type": "boolean" }, reference("cpus")],
+            }),
+        ),
         ("concurrency", whole("CPUs that may run it at once; default: all that reach it", 1, 64)),
         ("default", yes_or_no("threads that match nothing belong here")),
         ("needs", reference("needs")),
@@ -340,16 +348,50 @@ fn machine() -> Value {
                     [
                         ("switch", cost("from one task to another")),
                         ("timer", cost("a timer fires")),
-                        ("migration", cost("added when the task last ran on another CPU")),
+                        ("migration", migration_costs()),
                         ("level", cost("added for each node on the path")),
                     ],
                 ),
             ),
+            ("topology", topology()),
             ("interrupts", one_or_more(interrupt)),
             (
                 "switches_max",
                 whole("switches per second of a CPU of which more give a warning, default 5000", 1, i64::MAX),
             ),
+        ],
+    )
+}
+
+fn migration_costs() -> Value {
+    let cost = |what: &str| json!({ "$ref": "#/$defs/time", "description": what });
+    let distances = closed(
+        "by distance; one that is left out costs as much as the next nearer one",
+        [
+            ("smt", cost("to an SMT sibling")),
+            ("cache", cost("to another core with the same last-level cache")),
+            ("node", cost("to another cache of the same NUMA node")),
+            ("other", cost("to another NUMA node")),
+        ],
+    );
+    json!({
+        "description": "added when the task last ran on another CPU",
+        "anyOf": [{ "$ref": "#/$defs/time" }, distances]
+    })
+}
+
+fn topology() -> Value {
+    let groups = |what: &str| {
+        let cpus = json!({ "type": "array", "items": reference("cpu"), "minItems": 1 });
+        let size = whole("so many consecutive CPUs", 1, crate::policies::limits().cpus.into());
+        json!({ "description": what, "anyOf": [size, { "type": "array", "items": cpus }] })
+    };
+    closed(
+        "which CPUs are near each other; in a live run default: what the machine says",
+        [
+            ("smt", groups("CPUs of one core (SMT siblings), default: none")),
+            ("cache", groups("CPUs with one last-level cache, default: all")),
+            ("node", groups("CPUs of one NUMA node, default: all")),
         ],
     )
 }
@@ -366,6 +408,11 @@ fn run() -> Value {
                 "throttle",
                 json!({ "enum": ["anywhere", "user"],
             "description": "where a thread without budget is stopped: at once, or on its way back to user mode" }),
+            ),
+            (
+                "other_cpus",
+                json!({ "enum": ["default", "refuse"],
+            "description": "CPUs for which the plan names no root: each runs a replica of the default node, or the plan is refused" }),
             ),
         ],
     )

@@ -8,7 +8,7 @@ use crate::reserves;
 use crate::servers::{self, Way};
 use crate::source::Spot;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashSet};
+use std::collections::{BinaryHeap, HashMap, HashSet};
 
 /// What can be asked about the graph, computed once. Nothing here assumes that the plan is right.
 pub struct Shape {
@@ -16,12 +16,14 @@ pub struct Shape {
     pub parents: Vec<Vec<usize>>,
     /// Edges above each task.
     pub task_parents: Vec<Vec<usize>>,
-    /// Edges below each node.
+    /// Edges below each node; those of tasks that move, below each replica where they may be.
     pub children: Vec<Vec<usize>>,
     /// Nodes, every parent before its children; those on or below a cycle are missing.
     pub order: Vec<usize>,
     /// CPUs that can reach each node, a bit each.
     pub reach: Vec<u64>,
+    /// Of replicas of spread nodes: CPUs that reach any of them.
+    pub spread: Vec<u64>,
     /// Nodes on the longest path from a CPU down to this node, itself included; 0: not reached.
     pub depth: Vec<usize>,
 }
@@ -36,10 +38,23 @@ impl Shape {
             children: vec![Vec::new(); nodes],
             order: Vec::with_capacity(nodes),
             reach: vec![0; nodes],
+            spread: vec![0; nodes],
             depth: vec![0; nodes],
         };
+        let families = families(plan);
         for (index, edge) in plan.edges.iter().enumerate() {
-            shape.children[edge.parent].push(index);
+            match families.get(&plan.nodes[edge.parent].family).filter(|_| edge.spread) {
+                Some(replicas) => {
+                    let may = |node: &&usize| match (edge.child, plan.nodes[**node].replica) {
+                        (Child::Task(task), Some(cpu)) => {
+                            plan.tasks[task].affinity.is_none_or(|affinity| affinity & 1 << cpu != 0)
+                        }
+                        _ => true,
+                    };
+                    replicas.iter().filter(may).for_each(|node| shape.children[*node].push(index));
+                }
+                None => shape.children[edge.parent].push(index),
+            }
             match edge.child {
                 Child::Node(node) => shape.parents[node].push(index),
                 Child::Task(task) => shape.task_parents[task].push(index),
@@ -68,6 +83,10 @@ impl Shape {
                 }
             }
         }
+        for replicas in families.values() {
+            let reach = replicas.iter().fold(0, |reach, node| reach | shape.reach[*node]);
+            replicas.iter().for_each(|node| shape.spread[*node] = reach);
+        }
         shape
     }
 
@@ -90,6 +109,7 @@ impl Shape {
     /// The same of a task.
     pub fn task_at_once(&self, plan: &Plan, task: usize) -> bool {
         match self.task_parents[task].as_slice() {
+            [only] if plan.edges[*only].spread => self.task_reach(plan, task).count_ones() > 1,
             [only] => self.at_once(plan, plan.edges[*only].parent),
             _ => {
                 self.task_reach(plan, task).count_ones() > 1 && reserves::of_task(plan, self, task).is_none()
@@ -97,24 +117,57 @@ impl Shape {
         }
     }
 
-    /// CPUs that can reach the parents of a task, a bit each.
+    /// CPUs that can reach the parents of a task, a bit each. Of one that moves: those where it may run.
     pub fn task_reach(&self, plan: &Plan, task: usize) -> u64 {
-        self.task_parents[task].iter().fold(0, |reach, edge| reach | self.reach[plan.edges[*edge].parent])
+        let reach = |edge: &usize| match &plan.edges[*edge] {
+            edge if edge.spread => self.spread[edge.parent] & plan.tasks[task].affinity.unwrap_or(u64::MAX),
+            edge => self.reach[edge.parent],
+        };
+        self.task_parents[task].iter().fold(0, |sum, edge| sum | reach(edge))
+    }
+
+    /// Whether what is below the edge, a task, moves between CPUs.
+    pub fn moves(&self, plan: &Plan, edge: usize) -> bool {
+        match (&plan.edges[edge], plan.edges[edge].child) {
+            (edge, Child::Task(task)) => edge.spread && self.task_reach(plan, task).count_ones() > 1,
+            (edge, _) => edge.spread,
+        }
     }
 }
 
 impl Plan {
     /// The order in which the graph can be built: CPU roots first, every parent edge of a node before its first child
-    /// edge. Edges below one parent keep the order of the text, so ids given in this order decide ties as the text does.
+    /// edge, all replicas of a spread node before what is below them. Edges below one parent keep the order of the text, so ids given in this order decide ties as the text does.
     pub fn attach_order(&self) -> Vec<Attach> {
         let shape = Shape::new(self);
         let mut order = Vec::with_capacity(self.nodes.len() + self.edges.len());
         let mut waiting: Vec<_> = shape.parents.iter().map(Vec::len).collect();
+        let families = families(self);
+        let mut missing: HashMap<_, _> = families.iter().map(|(first, all)| (*first, all.len())).collect();
         let mut ready = BinaryHeap::new();
+        // Tasks that move come when all replicas are there, and so do their siblings.
+        let mut comes = |node: usize, ready: &mut BinaryHeap<Reverse<usize>>| {
+            let family = &self.nodes[node].family;
+            let nodes = match missing.get_mut(family) {
+                Some(missing) => {
+                    *missing -= 1;
+                    if *missing == 0 {
+                        families[family].as_slice()
+                    } else {
+                        &[]
+                    }
+                }
+                None => std::slice::from_ref(&node),
+            };
+            for node in nodes {
+                let begins = |edge: &&usize| self.edges[**edge].parent == *node;
+                ready.extend(shape.children[*node].iter().filter(begins).copied().map(Reverse));
+            }
+        };
         for (node, about) in self.nodes.iter().enumerate() {
             order.extend(about.roots.iter().map(|cpu| Attach::Root { cpu: *cpu, node }));
             if !about.roots.is_empty() {
-                ready.extend(shape.children[node].iter().copied().map(Reverse));
+                comes(node, &mut ready);
             }
         }
         while let Some(Reverse(edge)) = ready.pop() {
@@ -122,7 +175,7 @@ impl Plan {
             if let Child::Node(node) = self.edges[edge].child {
                 waiting[node] -= 1;
                 if waiting[node] == 0 {
-                    ready.extend(shape.children[node].iter().copied().map(Reverse));
+                    comes(node, &mut ready);
                 }
             }
         }
@@ -144,12 +197,22 @@ impl Plan {
     }
 }
 
+/// Replicas of each spread node, by the index of the first.
+fn families(plan: &Plan) -> HashMap<Option<usize>, Vec<usize>> {
+    let mut families: HashMap<_, Vec<usize>> = HashMap::new();
+    for (index, node) in plan.nodes.iter().enumerate().filter(|(_, node)| node.family.is_some()) {
+        families.entry(node.family).or_default().push(index);
+    }
+    families
+}
+
 /// Everything wrong with the shape. `broken`: what had faults of its own and is not to be reported as unreachable.
 pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     let shape = Shape::new(plan);
     let broken: HashSet<_> = broken.iter().copied().collect();
     let mut faults = Vec::new();
     limits(plan, &mut faults);
+    spread(plan, &mut faults);
     roots(plan, &mut faults);
     cycles(plan, &shape, &mut faults);
     parents(plan, &shape, &broken, &mut faults);
@@ -181,6 +244,19 @@ fn limits(plan: &Plan, faults: &mut Vec<Fault>) {
                 None => fault,
             });
         }
+    }
+}
+
+/// Spread nodes of the engine, of which the kernel build has as many.
+fn spread(plan: &Plan, faults: &mut Vec<Fault>) {
+    let most = policies::limits().families as usize;
+    let first = |(index, node): &(usize, &crate::model::Node)| node.family == Some(*index);
+    let mut firsts = plan.nodes.iter().enumerate().filter(first);
+    if let Some((_, node)) = firsts.by_ref().nth(most) {
+        let message = format!("`{}` is one spread node more than there can be", node.base);
+        let fault = Fault::new("too_many_spread_nodes", node.spot, message).value(most + 1 + firsts.count());
+        let hint = "`spread = false` in some of them: one node each, which several CPUs share";
+        faults.push(fault.bound(most).hint(hint));
     }
 }
 
@@ -323,14 +399,15 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         if reach.count_ones() > 1 && above.len() != 1 {
             head(faults, above, task.spot);
         }
-        let (Some(affinity), false) = (task.affinity, reach == 0) else { continue };
+        let leads = |edge: &usize| edge_reach(shape, &plan.edges[*edge]) != 0;
+        let (Some(affinity), true) = (task.affinity, above.iter().any(leads)) else { continue };
         // Every parent must be able to place it; one inside a shared node has one order for all its CPUs.
         for edge in above.iter().map(|edge| &plan.edges[*edge]) {
-            let reach = shape.reach[edge.parent];
+            let reach = edge_reach(shape, edge);
             let parent = &plan.nodes[edge.parent];
+            let name = if edge.spread { &parent.base } else { &parent.name };
             let fault = if affinity & reach == 0 {
-                let message =
-                    format!("no CPU that `{}` may run on leads to it through `{}`", task.name, parent.name);
+                let message = format!("no CPU that `{}` may run on leads to it through `{name}`", task.name);
                 Fault::new("affinity_must_meet_a_cpu", edge.spot, message)
             } else if affinity & reach != reach
                 && shape.parents[edge.parent].iter().any(|above| shape.shared(plan.edges[*above].parent))
@@ -343,6 +420,15 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
             };
             faults.push(fault.value(cpus(affinity)).bound(cpus(reach)));
         }
+    }
+}
+
+/// CPUs from which a task may be reached through the edge.
+fn edge_reach(shape: &Shape, edge: &Edge) -> u64 {
+    if edge.spread {
+        shape.spread[edge.parent]
+    } else {
+        shape.reach[edge.parent]
     }
 }
 
@@ -385,6 +471,15 @@ fn ranks(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         Child::Set(_) => false,
     };
     for edge in plan.edges.iter().filter(|edge| edge.rank != 0) {
+        if edge.spread {
+            let message =
+                format!("`{}` moves between replicas: no CPU competes for it", plan.child_name(edge.child));
+            let hint = "drop `rank`, or `spread = false` in the node above for one that CPUs share";
+            faults.push(
+                Fault::new("rank_needs_a_shared_child", edge.spot, message).value(edge.rank).hint(hint),
+            );
+            continue;
+        }
         let (above, mut below) = match edge.child {
             Child::Node(node) => (&shape.parents[node], vec![node]),
             Child::Task(task) => (&shape.task_parents[task], vec![]),

@@ -90,7 +90,11 @@ impl Admission {
     }
 
     fn delays(&self, plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
+        let mut told = Vec::new(); // one replica of a spread node is enough
         for (index, node) in plan.nodes.iter().enumerate() {
+            if node.family.is_some() && told.contains(&node.family) {
+                continue;
+            }
             let Some(policy) = policies::by_number(node.policy) else { continue };
             let Some(quantum) = policies::position(&policy.node_params, "quantum") else { continue };
             let quantum = show_time(node.params[quantum]);
@@ -105,6 +109,7 @@ impl Admission {
                 _ => false,
             });
             let (Some(edge), true) = (first, children.len() > 1 || node.default) else { continue };
+            told.push(node.family);
             let name = plan.child_name(plan.edges[*edge].child);
             let open = node.default || children.iter().any(|edge| is_live(plan, *edge));
             let promise = self.edges[*edge].promises.first().map(|promise| &promise.guarantee);
@@ -123,7 +128,7 @@ impl Admission {
             let message = format!(
                 "`{name}` has deadlines or needs and takes turns below `{}`: it {wait}; each child more adds up to a quantum \
                  of {quantum}",
-                node.name
+                if node.family.is_some() { &node.base } else { &node.name }
             );
             let hint = format!("a reservation for `{name}`: its delay does not depend on others");
             warnings.push(Fault::new("delay_grows_with_children", node.spot, message).hint(hint));

@@ -229,6 +229,38 @@ fn of_a_list_of_edges_the_cpu_says_which() {
     }
 }
 
+/// Operations are on the text: of a spread node, all replicas.
+#[test]
+fn a_spread_node_is_edited_as_one() {
+    let text = r#"
+        [node.top]
+        policy = "fixed-priority"
+        cpu = 0
+        [node.rest]
+        policy = "fair"
+        default = true
+        under.top = {}
+        [node.app]
+        policy = "fair"
+        under.rest = { weight = 50 }
+        [task.tool]
+        under.app = { weight = 10 }
+    "#;
+    let plan = Plan::parse_with(text, "spread.toml", Options { cpus: 2 }).unwrap();
+    let names = |plan: &Plan| plan.nodes.iter().map(|node| node.name.clone()).collect::<Vec<_>>();
+    assert_eq!(names(&plan), ["top", "rest@0", "rest@1", "app@0", "app@1"]);
+    let weights = |plan: &Plan| plan.edges.iter().map(|edge| edge.params[0]).collect::<Vec<_>>();
+    assert_eq!(weights(&plan), [0, 50, 50, 10]);
+    assert_eq!(weights(&plan.edited(&set("app", None, "weight=70")).unwrap()), [0, 70, 70, 10]);
+    assert_eq!(weights(&plan.edited(&set("tool", None, "weight=7")).unwrap()), [0, 50, 50, 7]);
+    let pinned = plan.edited(&set("tool", None, "cpu=1")).unwrap();
+    assert_eq!((pinned.edges[3].parent, pinned.edges[3].spread), (4, false));
+    let shared = plan.edited(&set("app", None, "spread=false")).unwrap();
+    assert_eq!(names(&shared), ["top", "rest@0", "rest@1", "app"]);
+    let moved = plan.edited(&place("tool", None, "rest", "")).unwrap();
+    assert_eq!((moved.nodes[moved.edges[3].parent].base.as_str(), moved.edges[3].spread), ("rest", true));
+}
+
 #[test]
 fn what_goes_has_nothing_below_it_or_takes_it_along() {
     assert_eq!(

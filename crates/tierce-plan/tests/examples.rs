@@ -4,7 +4,7 @@ mod engine;
 
 use engine::build;
 use std::path::PathBuf;
-use tierce_plan::{Attach, Child, Load, Plan};
+use tierce_plan::{Attach, Child, Load, Options, Plan};
 
 /// The examples, by name.
 fn examples() -> Vec<PathBuf> {
@@ -160,4 +160,49 @@ fn the_texts_of_a_plan_are_enough() {
         faults.contains("file_must_be_readable") && faults.contains("many.csv was not sent along"),
         "{faults}"
     );
+}
+
+/// Examples for which a machine of 1, 2, 4 or 8 CPUs does not do, and why.
+const NOT_EVERYWHERE: [(&str, &[u32], &str); 11] = [
+    // Deadlines order all threads: none of the policies that can be spread.
+    ("edf", &[2, 4, 8], "other_cpus_need_a_spread_default"),
+    // They are about two CPUs. The first has one root for all that it names, and the default node is below that.
+    ("hls-7.1", &[1], "root_cpu_must_be_online"),
+    ("hls-7.1", &[4, 8], "other_cpus_need_a_spread_default"),
+    ("hls-7.3", &[1], "root_cpu_must_be_online"),
+    ("hyper", &[1], "root_cpu_must_be_online"),
+    ("laptop", &[1, 2, 4], "root_cpu_must_be_online"), // about eight
+    ("nested", &[1], "root_cpu_must_be_online"),
+    // Its default node is one node, as an example of that.
+    ("shared", &[1], "root_cpu_must_be_online"),
+    ("shared", &[4, 8], "other_cpus_need_a_spread_default"),
+    ("slots", &[1], "root_cpu_must_be_online"),
+    ("two-cpus", &[1], "root_cpu_must_be_online"),
+];
+
+/// On a machine with more CPUs than the plan names the others run its default node.
+#[test]
+fn examples_run_on_machines_of_any_size() {
+    let mut refused = Vec::new();
+    for path in examples() {
+        for cpus in [1, 2, 4, 8] {
+            let plan = Plan::load_with(&path, Options { cpus }).unwrap_or_else(|faults| panic!("{faults}"));
+            let name = path.file_stem().unwrap().to_str().unwrap().to_string();
+            if let Err(faults) = plan.check_runnable(cpus) {
+                refused.push((name, cpus, faults.faults[0].rule));
+                continue;
+            }
+            if let Err(error) = build(&plan) {
+                panic!("{name} on {cpus} CPUs: {error}");
+            }
+            let admission = plan.admit();
+            assert!(admission.holds, "{cpus} CPUs: {}", admission.outline(&plan));
+            let roots: usize = plan.nodes.iter().map(|node| node.roots.len()).sum();
+            assert_eq!(roots, cpus as usize, "{name}");
+        }
+    }
+    let expected =
+        NOT_EVERYWHERE.iter().flat_map(|(name, cpus, rule)| cpus.iter().map(|cpus| (*name, *cpus, *rule)));
+    let refused: Vec<_> = refused.iter().map(|(name, cpus, rule)| (name.as_str(), *cpus, *rule)).collect();
+    assert_eq!(refused, expected.collect::<Vec<_>>());
 }

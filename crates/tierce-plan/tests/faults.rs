@@ -91,15 +91,17 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 43] = [
-    "task_may_starve",      // tests/limits.rs, no fault but a warning
-    "text_must_fit",        // 4 GiB
-    "includes_must_be_few", // 64 files
-    "too_many_nodes",       // tests/limits.rs
-    "too_many_edges",       // tests/limits.rs
-    "too_many_shared",      // tests/limits.rs
-    "too_many_cpus",        // tests/limits.rs
-    "cpus_cannot_change",   // of a running plan: crates/tierce-scx/tests/change.rs
+const ELSEWHERE: [&str; 45] = [
+    "task_may_starve",       // tests/limits.rs, no fault but a warning
+    "text_must_fit",         // 4 GiB
+    "includes_must_be_few",  // 64 files
+    "too_many_nodes",        // tests/limits.rs
+    "too_many_edges",        // tests/limits.rs
+    "too_many_shared",       // tests/limits.rs
+    "too_many_cpus",         // tests/limits.rs
+    "too_many_spread_nodes", // tests/limits.rs
+    "cpus_cannot_change",    // of a running plan: crates/tierce-scx/tests/change.rs
+    "topology_cannot_change",
     "root_cannot_change",
     "watchdog_cannot_change",
     "throttle_cannot_change",

@@ -157,7 +157,7 @@ fn random_plans_are_taken_or_refused_but_never_panic() {
     assert!(taken > rounds / 40 && refused > rounds / 40);
 }
 
-/// A random graph: nodes below earlier nodes, on one to four CPUs, with joins, replicas, conditions, affinities.
+/// A random graph: nodes below earlier nodes, on one to four CPUs, with joins, replicas, spread nodes, conditions, affinities.
 fn graph(draw: &mut Draw) -> String {
     let cpus = 1 + draw.below(4);
     let mut text = format!("[machine]\ncpus = {cpus}\n");
@@ -181,6 +181,7 @@ fn graph(draw: &mut Draw) -> String {
         }
         format!("{{ {} }}", keys.join(", "))
     };
+    let mut default = None;
     for index in 0..1 + draw.below(9) {
         let (name, policy) = (format!("n{index}"), policies[draw.below(policies.len())]);
         let per_cpu = draw.below(3) == 0;
@@ -188,12 +189,22 @@ fn graph(draw: &mut Draw) -> String {
         if per_cpu {
             text += "per_cpu = true\n";
         }
-        if draw.below(10) == 0 {
+        let spread = !per_cpu && draw.below(3) == 0;
+        if spread {
+            text +=
+                ["spread = true\n", "spread = true\n", "spread = false\n", "spread = [0]\n"][draw.below(4)];
+        }
+        if default.is_none() && draw.below(4) == 0 {
+            text += "default = true\n";
+            default = Some(index);
+        }
+        if draw.below(10) == 0 && !spread {
             text += &format!("concurrency = {}\n", 1 + draw.below(cpus));
         }
         let candidates: Vec<_> = nodes.iter().filter(|parent| !per_cpu || parent.2).collect();
         if candidates.is_empty() || draw.below(5) == 0 {
             match (per_cpu, draw.below(2)) {
+                _ if spread && draw.below(2) == 0 => {}
                 (true, _) => {}
                 (false, 0) => text += &format!("cpu = {}\n", draw.below(cpus)),
                 (false, _) => text += "cpus = \"all\"\n",

@@ -74,7 +74,7 @@ fn a_live_plan_fits_the_machine() {
     let rules = |cpus| {
         plan.check_runnable(cpus).unwrap_err().faults.iter().map(|fault| fault.rule).collect::<Vec<_>>()
     };
-    assert_eq!(rules(8), ["every_cpu_needs_a_root"]);
+    assert_eq!(rules(8), ["other_cpus_need_a_spread_default"]);
     assert_eq!(rules(3), ["root_cpu_must_be_online"]);
 }
 
@@ -83,7 +83,7 @@ fn a_live_plan_fits_the_machine() {
 fn a_live_plan_fits_the_kernel_build() {
     let kernel = tierce_policy::KERNEL;
     let top = "[machine]\ncpus = 64\n[node.top]\npolicy = \"fair\"\nper_cpu = true\n\
-               [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = {}\n";
+               [node.rest]\npolicy = \"fair\"\ndefault = true\nspread = false\nunder.top = {}\n";
     let tasks = |count: u32, under: &dyn Fn(u32) -> String| {
         let mut text = top.to_string();
         for task in 0..count {
@@ -119,6 +119,20 @@ fn a_live_plan_fits_the_kernel_build() {
     assert_eq!(rules(&text, 1), []);
     text += "[task.last]\nunder = { top = {}, a = {}, b = {} }\n";
     assert_eq!(rules(&text, 1), bound("too_many_edges", kernel.edges));
+    // A spread node has a node for each CPU, and so has each node below it.
+    let spread = top.replace("spread = false\n", "");
+    let room = kernel.nodes - 128;
+    let mut text = tasks(room, &rest).replace("spread = false\n", "");
+    assert_eq!(rules(&text, 64), []);
+    text += "[task.last]\nunder.rest = {}\n";
+    assert_eq!(rules(&text, 64), bound("too_many_nodes", kernel.nodes));
+    let below = |count: u32| -> String {
+        (0..count).map(|node| format!("[node.n{node}]\npolicy = \"fair\"\nunder.rest = {{}}\n")).collect()
+    };
+    assert_eq!(rules(&(spread.clone() + &below(kernel.families - 1)), 64), []);
+    let faults = Plan::parse(&(spread + &below(kernel.families)), "generated.toml").unwrap_err().faults;
+    assert_eq!(faults[0].rule, "too_many_spread_nodes");
+    assert_eq!(faults[0].bound, Some(kernel.families.to_string()));
     // A machine with more CPUs.
     assert_eq!(rules(top, 65), bound("too_many_cpus", kernel.cpus));
 }

@@ -115,6 +115,7 @@ u64 tierce_layout(u32 what)
 	case 17: return offsetof(struct tierce, quiet);
 	case 18: return offsetof(struct tierce, floor_ns);
 	case 19: return offsetof(struct tierce_node, more);
+	case 20: return TIERCE_FAMILIES;
 	}
 	return 0;
 }

@@ -68,6 +68,41 @@ impl From<bool> for Way {
     }
 }
 
+/// Why a task migrates to another replica of a spread node (`enum tierce_migration`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum Migration {
+    /// It wakes up, and is placed on another CPU.
+    WakeUp,
+    /// A CPU that was idle takes it.
+    Pull,
+    /// The CPU where it waited gives it away.
+    Balance,
+    /// The port found it on another CPU: its affinity was changed, or a CPU goes offline.
+    Affinity,
+}
+
+impl Migration {
+    /// Every reason, in the order of their numbers.
+    pub const ALL: [Migration; 4] =
+        [Migration::WakeUp, Migration::Pull, Migration::Balance, Migration::Affinity];
+
+    /// The reason with this number.
+    pub fn from_number(number: u64) -> Option<Migration> {
+        Self::ALL.get(usize::try_from(number).ok()?).copied()
+    }
+
+    /// What reports call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Migration::WakeUp => "wake-up",
+            Migration::Pull => "pull",
+            Migration::Balance => "balance",
+            Migration::Affinity => "affinity",
+        }
+    }
+}
+
 /// What a task may tell its parents (`enum tierce_message`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
@@ -398,7 +433,7 @@ impl Graph {
                 22 => _ = raw::graph_tell(a, b, now),
                 24 => _ = raw::graph_replica(a, b),
                 25 => _ = raw::graph_leave(a, b, now),
-                26 => _ = raw::graph_enter(a, b, now),
+                26 => _ = raw::graph_enter(a, b, value as u32, now),
                 _ => {}
             }
         });
@@ -648,12 +683,12 @@ impl Graph {
     }
 
     /// A task that has left its replica enters the one on `cpu`.
-    pub fn enter(&mut self, task: u32, cpu: u32, now: u64) -> Result<(), Error> {
+    pub fn enter(&mut self, task: u32, cpu: u32, why: Migration, now: u64) -> Result<(), Error> {
         // SAFETY: see `call`.
-        self.control(|| unsafe { raw::graph_enter(task, cpu, now) })
+        self.control(|| unsafe { raw::graph_enter(task, cpu, why as u32, now) })
     }
 
-    /// [`Self::leave`] and [`Self::enter`].
+    /// [`Self::leave`] and [`Self::enter`]: a wake-up if the task sleeps.
     pub fn home(&mut self, task: u32, cpu: u32, now: u64) -> Result<(), Error> {
         // SAFETY: see `call`.
         self.control(|| unsafe { raw::graph_home(task, cpu, now) })

@@ -8,7 +8,7 @@ pub mod recording;
 mod records;
 
 pub use control::{At, Control, Refusal};
-pub use graph::{Broken, Difference, Error, Event, Graph, Message, Way, Why, NEVER};
+pub use graph::{Broken, Difference, Error, Event, Graph, Message, Migration, Way, Why, NEVER};
 /// Parameters of an edge, in the order of its policy's record.
 pub type Params = [u64; raw::PARAMS];
 /// Parameters of a node.

@@ -164,6 +164,8 @@ pub struct Cpu {
     pub events: u64,
     pub idle: u32,
     pub offered: u32,
+    pub ran: u32,
+    pub pad: u32,
     pub balance_ns: u64,
     pub pulls: u64,
     pub pushes: u64,
@@ -244,7 +246,7 @@ extern "C" {
     pub(crate) fn graph_edge_new(parent: u32, child: u32, rank: i32, flags: u32) -> u32;
     pub(crate) fn graph_replica(node: u32, first: u32) -> c_int;
     pub(crate) fn graph_leave(task: u32, to: u32, now: u64) -> c_int;
-    pub(crate) fn graph_enter(task: u32, cpu: u32, now: u64) -> c_int;
+    pub(crate) fn graph_enter(task: u32, cpu: u32, why: u32, now: u64) -> c_int;
     pub(crate) fn graph_near(cpu: u32, core: u64, cache: u64, memory: u64) -> c_int;
     pub(crate) fn graph_home(task: u32, cpu: u32, now: u64) -> c_int;
     pub(crate) fn graph_place(node: u32, home: u32, allowed: u64) -> u32;

@@ -105,6 +105,8 @@ pub struct PolicyRecord {
     pub number: u32,
     /// It orders its children by the deadlines they announce.
     pub heeds_deadlines: bool,
+    /// Its nodes may be spread: tasks below them move between replicas.
+    pub spreads: bool,
     /// Parameters of nodes with this policy, by index.
     pub node_params: Vec<Param>,
     /// Parameters of edges below such a node, by index.
@@ -149,6 +151,7 @@ fn read() -> Vec<PolicyRecord> {
             name: text(record.name),
             number: record.number,
             heeds_deadlines: record.flags & 1 != 0,
+            spreads: record.flags & 2 != 0,
             node_params: of(1),
             edge_params: of(0),
         });
@@ -171,6 +174,8 @@ pub struct Limits {
     pub edges: u32,
     /// Nodes and tasks that several CPUs share directly (heads).
     pub heads: u32,
+    /// Spread nodes.
+    pub families: u32,
     /// CPUs.
     pub cpus: u32,
     /// Nodes from CPU to task.
@@ -183,12 +188,20 @@ pub struct Limits {
 pub fn limits() -> Limits {
     // SAFETY: a pure function of its argument.
     let of = |what| unsafe { raw::tierce_layout(what) } as u32;
-    Limits { nodes: of(13) - 1, edges: of(14) - 1, heads: of(15) - 1, cpus: of(16), depth: 8, crossings: 63 }
+    let [nodes, edges, heads, families] = [13, 14, 15, 20].map(|what| of(what) - 1);
+    Limits { nodes, edges, heads, families, cpus: of(16), depth: 8, crossings: 63 }
 }
 
 /// Limits of the kernel build (bpf/port.h), smaller than the native ones.
-pub const KERNEL: Limits =
-    Limits { nodes: 16_384 - 1, edges: 24_576 - 1, heads: 512 - 1, cpus: 64, depth: 8, crossings: 63 };
+pub const KERNEL: Limits = Limits {
+    nodes: 16_384 - 1,
+    edges: 24_576 - 1,
+    heads: 512 - 1,
+    families: 64 - 1,
+    cpus: 64,
+    depth: 8,
+    crossings: 63,
+};
 
 #[cfg(test)]
 mod tests {
@@ -202,7 +215,8 @@ mod tests {
             let value = defines.find_map(|line| line.strip_prefix(name)).expect(name);
             value.trim().trim_end_matches('u').parse().expect(name)
         };
-        let [nodes, edges, heads] = ["NODES ", "EDGES ", "ROWS "].map(|name| size(name) - 1);
-        assert_eq!(KERNEL, Limits { nodes, edges, heads, cpus: size("CPUS "), ..limits() });
+        let [nodes, edges, heads, families] =
+            ["NODES ", "EDGES ", "ROWS ", "FAMILIES "].map(|name| size(name) - 1);
+        assert_eq!(KERNEL, Limits { nodes, edges, heads, families, cpus: size("CPUS "), ..limits() });
     }
 }

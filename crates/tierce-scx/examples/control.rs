@@ -126,7 +126,7 @@ fn direct() -> Result<()> {
     let rt = ok(ops.node_new(reservation, 0, u64::MAX, [0; 8]))?;
     let rest = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
     for (node, priority) in [(rt, 1), (rest, 0)] {
-        let edge = ok(ops.edge_new(top, node, 0, false))?;
+        let edge = ok(ops.edge_new(top, node, 0, false.into()))?;
         ok(ops.attach(edge, [priority, 0, 0, 0]))?;
     }
     kernel.set_default(rest, [100, 0, 0, 0], None)?;
@@ -136,7 +136,7 @@ fn direct() -> Result<()> {
     let me = std::process::id();
     let mut leaf = || -> Result<u32> {
         let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
-        let edge = ok(ops.edge_new(rest, leaf, 0, false))?;
+        let edge = ok(ops.edge_new(rest, leaf, 0, false.into()))?;
         ok(ops.attach(edge, [100, 0, 0, 0]))?;
         Ok(leaf)
     };
@@ -152,7 +152,7 @@ fn direct() -> Result<()> {
         let begun = Instant::now();
         let node = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
         time("create a node", begun);
-        let edge = ok(ops.edge_new(rt, node, 0, false))?;
+        let edge = ok(ops.edge_new(rt, node, 0, false.into()))?;
         let begun = Instant::now();
         ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
         time("begin a reservation", begun);
@@ -175,7 +175,7 @@ fn direct() -> Result<()> {
         ] {
             let begun = Instant::now();
             let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
-            let edge = ok(ops.edge_new(rt, leaf, 0, false))?;
+            let edge = ok(ops.edge_new(rt, leaf, 0, false.into()))?;
             ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
             kernel.bind(tid, leaf, false)?;
             time(begin, begun);

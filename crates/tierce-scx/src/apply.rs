@@ -70,11 +70,11 @@ impl Trial {
         Ok((Trial { graph, members: Vec::new(), defaults: Vec::new(), default }, ids))
     }
 
-    fn leaf(&mut self, allowed: u64, under: &[(u32, Params, i32, bool)]) -> Result<(u32, Vec<u32>), Refusal> {
+    fn leaf(&mut self, allowed: u64, under: &[(u32, Params, i32, Way)]) -> Result<(u32, Vec<u32>), Refusal> {
         let leaf = self.node_new(TASK, 1, allowed, Default::default())?;
         let mut edges = Vec::new();
-        for &(parent, params, rank, when_spent) in under {
-            edges.push(self.graph.attach(parent, leaf, params, rank, when_spent, 0)?);
+        for &(parent, params, rank, way) in under {
+            edges.push(self.graph.attach(parent, leaf, params, rank, way, 0)?);
         }
         Ok((leaf, edges))
     }
@@ -85,7 +85,7 @@ impl Trial {
         let under: Vec<_> = set
             .under
             .iter()
-            .map(|edge| (ids.nodes[edge.parent], edge.params, edge.rank, edge.when_spent))
+            .map(|edge| (ids.nodes[edge.parent], edge.params, edge.rank, edge.way()))
             .collect();
         let (leaf, edges) = self.leaf(allowed, &under)?;
         self.members.push((set.name.clone(), leaf, edges));
@@ -94,7 +94,9 @@ impl Trial {
 
     /// A thread that matches nothing.
     pub fn unmatched(&mut self, allowed: u64) -> Result<(), Refusal> {
-        let (leaf, _) = self.leaf(allowed, &[(self.default.0, self.default.1, 0, false)])?;
+        let (node, params) = self.default;
+        let way = if self.graph.node(node).family == 0 { Way::Plain } else { Way::Spread };
+        let (leaf, _) = self.leaf(allowed, &[(node, params, 0, way)])?;
         self.defaults.push(leaf);
         Ok(())
     }
@@ -423,7 +425,11 @@ impl Host for Live {
                 .filter(|leaf| left.contains(leaf) || below(leaf))
                 .collect();
             stay.extend(&members);
-            let elsewhere = |leaf: &u32| live.parents(*leaf).any(|parent| parent != default);
+            // Below a spread node it may be at any replica.
+            let family = kernel.node(default).family;
+            let is_default =
+                |parent: u32| parent == default || (family != 0 && kernel.node(parent).family == family);
+            let elsewhere = |leaf: &u32| live.parents(*leaf).any(|parent| !is_default(parent));
             if leaving.default {
                 stay.extend(live.leaves(OWN_DEFAULT).iter().filter(|leaf| elsewhere(leaf)));
             }

@@ -101,7 +101,7 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
                 refused: Vec::new(),
             })
             .collect(),
-        default_node: plan.nodes[trial.default].name.clone(),
+        default_node: plan.nodes[trial.default].base.clone(),
         ..Default::default()
     };
     for live in threads {
@@ -491,10 +491,10 @@ mod tests {
 
     #[test]
     fn more_threads_than_the_pools_hold() {
-        // 5 nodes and tasks of the plan, top@0, top@1 among them: 6.
+        // 5 nodes and tasks of the plan, two of them on both CPUs (top@0, rest@1, …): 7.
         let threads: Vec<Live> =
             (1..=4).map(|tid| live(tid, "worker")).chain((5..=8).map(|tid| live(tid, "x"))).collect();
-        let result = dry_run(&plan(), &threads, Pools { nodes: 6 + 3, edges: 1000 }).unwrap();
+        let result = dry_run(&plan(), &threads, Pools { nodes: 7 + 3, edges: 1000 }).unwrap();
         assert_eq!(ids(&result.entries[1].bound), [1, 2]);
         assert_eq!(ids(&result.default), [3]);
         assert_eq!(result.overflow.len(), 5);

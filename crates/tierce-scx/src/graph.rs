@@ -63,7 +63,9 @@ impl Live {
             let under = set.under.iter().map(|edge| {
                 let record = policy(plan.nodes[edge.parent].policy);
                 let records = record.map_or(&[][..], |record| &record.edge_params);
-                json!({ "parent": plan.nodes[edge.parent].name, "params": params(records, &edge.params) })
+                let parent = &plan.nodes[edge.parent];
+                let name = if edge.spread { &parent.base } else { &parent.name };
+                json!({ "parent": name, "params": params(records, &edge.params) })
             });
             json!({ "name": set.name, "under": under.collect::<Vec<_>>() })
         });

@@ -6,6 +6,7 @@ use crate::topology;
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
+use tierce_plan::Topology;
 use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, Way, KERNEL};
 use tierce_trace::Kind;
 
@@ -166,7 +167,7 @@ pub struct CpuSide {
     /// Budgets that ended in the kernel, whose threads ran on from there to user mode.
     pub overruns: u32,
     blocked: u32,
-    pad: u32,
+    idle: u32,
 }
 
 /// The end of `struct tierce_side`.
@@ -235,6 +236,7 @@ pub const STATS: u64 = COUNTS
         Kind::JobRelease,
         Kind::JobComplete,
         Kind::Miss,
+        Kind::Migrate,
     ]);
 
 /// Kinds of events by which demand is measured, besides.
@@ -257,6 +259,8 @@ const fn kinds(list: &[Kind]) -> u64 {
 pub struct Options {
     /// CPUs, ids from 0.
     pub cpus: u32,
+    /// Which CPUs are near each other; `None`: what the machine says.
+    pub topology: Option<Topology>,
     /// Shortest timer worth arming.
     pub floor_ns: u64,
     /// Kinds of events wanted, a bit each.
@@ -267,6 +271,8 @@ pub struct Options {
     pub overheads_stolen: bool,
     /// A thread without a budget goes on to user mode first.
     pub throttle_at_user: bool,
+    /// Locks are given in the order of asking. On a virtual machine that gives them to CPUs that do not run.
+    pub locks_fair: bool,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
@@ -275,15 +281,27 @@ pub struct Options {
     pub exercise: bool,
 }
 
+/// Does the processor say that a hypervisor runs it? What cannot be read counts as a real machine.
+fn on_virtual_machine() -> bool {
+    std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| says_hypervisor(&text))
+}
+
+fn says_hypervisor(cpuinfo: &str) -> bool {
+    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
+    flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             cpus: 1,
+            topology: None,
             floor_ns: FLOOR_NS,
             trace_kinds: 0,
             record: false,
             overheads_stolen: true,
             throttle_at_user: false,
+            locks_fair: !on_virtual_machine(),
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
             exercise: false,
@@ -323,6 +341,7 @@ impl Kernel {
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
         object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
         object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
+        object.set_constant("locks_fair", &u32::from(options.locks_fair).to_ne_bytes())?;
         object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
         let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
         object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
@@ -377,7 +396,8 @@ impl Kernel {
             self.options.cpus,
             tierce_policy::Error(code as u32)
         );
-        for (cpu, near) in topology::read(self.options.cpus).into_iter().enumerate() {
+        let topology = self.options.topology.clone().unwrap_or_else(|| topology::read(self.options.cpus));
+        for (cpu, near) in topology.near.into_iter().enumerate() {
             let param = [near.core, near.cache, near.memory, 0, 0, 0, 0, 0];
             self.run(Command { op: COMMAND_NEAR, a: cpu as u32, param, ..Default::default() })?;
         }
@@ -677,6 +697,13 @@ impl Control for &Kernel {
 mod tests {
     use super::*;
     use crate::btf::make;
+
+    #[test]
+    fn a_virtual_machine_is_known_by_its_processor() {
+        assert!(says_hypervisor("processor\t: 0\nflags\t\t: fpu sse2 hypervisor lahf_lm\nbugs\t\t:\n"));
+        assert!(!says_hypervisor("processor\t: 0\nflags\t\t: fpu sse2 lahf_lm\nmodel name\t: hypervisor\n"));
+        assert!(!says_hypervisor(""));
+    }
 
     #[test]
     fn throttling_at_user_mode_needs_task_work() {

@@ -11,4 +11,4 @@ pub mod live;
 pub mod object;
 pub mod socket;
 pub mod threads;
-mod topology;
+pub mod topology;

@@ -395,7 +395,10 @@ impl Live {
         let mut edge = self.kernel.node(leaf).first_parent;
         for wanted in &self.plan.sets[set].under {
             let has = self.kernel.edge(edge);
-            let same = has.parent == self.ids.nodes[wanted.parent]
+            let (parent, family) = (self.ids.nodes[wanted.parent], |node| self.kernel.node(node).family);
+            let moved =
+                wanted.spread && has.flags & raw::EDGE_SPREAD != 0 && family(has.parent) == family(parent);
+            let same = (has.parent == parent || moved)
                 && has.param == wanted.params
                 && has.rank == wanted.rank
                 && (has.flags & raw::EDGE_WHEN_SPENT != 0) == wanted.when_spent;
@@ -460,7 +463,9 @@ impl Live {
         };
         if let Err(refusal) = kernel.attach(id, edge.params) {
             let _ = kernel.detach(id);
-            return Ok(Err(format!("below {}: {refusal}", self.plan.nodes[edge.parent].name)));
+            let parent = &self.plan.nodes[edge.parent];
+            let name = if edge.spread { &parent.base } else { &parent.name };
+            return Ok(Err(format!("below {name}: {refusal}")));
         }
         Ok(Ok(id))
     }

@@ -2,24 +2,14 @@
 
 use std::fs;
 use std::path::Path;
-
-/// What is near one CPU: sets of CPUs, a bit each, the CPU itself among them.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Near {
-    /// They share its core (SMT).
-    pub core: u64,
-    /// They share its last-level cache.
-    pub cache: u64,
-    /// They share its NUMA node.
-    pub memory: u64,
-}
+use tierce_plan::{Near, Topology};
 
 /// Of CPUs 0 to `cpus` - 1. What the machine does not tell is taken for near: all CPUs share it, and no core is shared.
-pub fn read(cpus: u32) -> Vec<Near> {
+pub fn read(cpus: u32) -> Topology {
     read_from(Path::new("/sys"), cpus)
 }
 
-fn read_from(sys: &Path, cpus: u32) -> Vec<Near> {
+fn read_from(sys: &Path, cpus: u32) -> Topology {
     let all = if cpus >= 64 { u64::MAX } else { (1 << cpus) - 1 };
     let set = |path: &Path| -> Option<u64> {
         let text = fs::read_to_string(path).ok()?;
@@ -32,25 +22,24 @@ fn read_from(sys: &Path, cpus: u32) -> Vec<Near> {
         }
         Some(set & all)
     };
-    (0..cpus)
-        .map(|cpu| {
-            let own = 1 << cpu;
-            let at = sys.join(format!("devices/system/cpu/cpu{cpu}"));
-            let core = set(&at.join("topology/thread_siblings_list")).unwrap_or(own);
-            let level = |index: u32| -> Option<u32> {
-                fs::read_to_string(at.join(format!("cache/index{index}/level"))).ok()?.trim().parse().ok()
-            };
-            let last = (0..8).filter(|&index| level(index).is_some()).max_by_key(|&index| level(index));
-            let cache = last.and_then(|index| set(&at.join(format!("cache/index{index}/shared_cpu_list"))));
-            let nodes = fs::read_dir(&at).into_iter().flatten().flatten();
-            let node = nodes.map(|entry| entry.path()).find(|path| {
-                let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
-                name.strip_prefix("node").is_some_and(|rest| rest.parse::<u32>().is_ok())
-            });
-            let memory = node.and_then(|node| set(&node.join("cpulist")));
-            Near { core: core | own, cache: cache.unwrap_or(all) | own, memory: memory.unwrap_or(all) | own }
-        })
-        .collect()
+    let near = |cpu: u32| {
+        let own = 1 << cpu;
+        let at = sys.join(format!("devices/system/cpu/cpu{cpu}"));
+        let core = set(&at.join("topology/thread_siblings_list")).unwrap_or(own);
+        let level = |index: u32| -> Option<u32> {
+            fs::read_to_string(at.join(format!("cache/index{index}/level"))).ok()?.trim().parse().ok()
+        };
+        let last = (0..8).filter(|&index| level(index).is_some()).max_by_key(|&index| level(index));
+        let cache = last.and_then(|index| set(&at.join(format!("cache/index{index}/shared_cpu_list"))));
+        let nodes = fs::read_dir(&at).into_iter().flatten().flatten();
+        let node = nodes.map(|entry| entry.path()).find(|path| {
+            let name = path.file_name().and_then(|name| name.to_str()).unwrap_or("");
+            name.strip_prefix("node").is_some_and(|rest| rest.parse::<u32>().is_ok())
+        });
+        let memory = node.and_then(|node| set(&node.join("cpulist")));
+        Near { core: core | own, cache: cache.unwrap_or(all) | own, memory: memory.unwrap_or(all) | own }
+    };
+    Topology { near: (0..cpus).map(near).collect() }
 }
 
 #[cfg(test)]
@@ -71,9 +60,11 @@ mod tests {
         put("cpu0/cache/index3/level", "3\n");
         put("cpu0/cache/index3/shared_cpu_list", "0-2\n");
         put("cpu0/node1/cpulist", "0-3,8\n");
-        let near = read_from(&sys, 4);
+        let topology = read_from(&sys, 4);
+        let near = &topology.near;
         fs::remove_dir_all(&sys).unwrap();
         assert_eq!(near[0], Near { core: 0b101, cache: 0b111, memory: 0b1111 });
+        assert_eq!(topology.to_toml(), "{ smt = [[0, 2], [1], [3]], cache = [[0, 1, 2]] }");
         assert_eq!(near[1], Near { core: 0b10, cache: 0b1111, memory: 0b1111 });
     }
 }

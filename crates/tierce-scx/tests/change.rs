@@ -63,30 +63,36 @@ impl Machine {
         for set in &plan.sets {
             for _ in 0..2 {
                 let under: Vec<_> =
-                    set.under.iter().map(|edge| (ids.nodes[edge.parent], edge.params)).collect();
+                    set.under.iter().map(|edge| (ids.nodes[edge.parent], edge.params, edge.way())).collect();
                 machine.leaf(&set.name, &under);
             }
         }
         for _ in 0..3 {
-            machine.leaf("", &[machine.default]);
+            machine.default_leaf();
         }
         for &task in ids.tasks.iter().filter(|id| **id != 0) {
-            machine.graph.request(task, 0);
+            machine.graph.wake(task, 0);
         }
         machine.run();
         machine.left = left;
         (machine, ids)
     }
 
-    fn leaf(&mut self, set: &str, under: &[(u32, [u64; 4])]) {
+    fn default_leaf(&mut self) {
+        let (node, params) = self.default;
+        let way = if self.graph.node(node).family == 0 { Way::Plain } else { Way::Spread };
+        self.leaf("", &[(node, params, way)]);
+    }
+
+    fn leaf(&mut self, set: &str, under: &[(u32, [u64; 4], Way)]) {
         let leaf = self.graph.node_new(TASK, 1, u64::MAX, [0; 4]).unwrap();
-        for &(parent, params) in under {
-            if self.graph.attach(parent, leaf, params, 0, false, self.now_ns).is_err() {
+        for &(parent, params, way) in under {
+            if self.graph.attach(parent, leaf, params, 0, way, self.now_ns).is_err() {
                 self.take_out(leaf); // no room: it is beside the graph
                 return;
             }
         }
-        self.graph.request(leaf, self.now_ns);
+        self.graph.wake(leaf, self.now_ns);
         self.leaves.push((set.to_string(), leaf));
     }
 
@@ -97,8 +103,13 @@ impl Machine {
             let kicks = self.graph.take_kicks();
             for cpu in 0..self.graph.cpus() {
                 if kicks >> cpu & 1 != 0 || self.graph.until(cpu) <= self.now_ns {
-                    self.graph.decide(cpu, self.now_ns, 0);
+                    let task = self.graph.decide(cpu, self.now_ns, 0);
                     self.graph.returned(cpu, self.now_ns);
+                    if task == 0 && self.graph.pull(cpu, self.now_ns) != 0 {
+                        self.graph.decide(cpu, self.now_ns, 0);
+                    } else if task != 0 {
+                        self.graph.balance(cpu, self.now_ns);
+                    }
                 }
             }
             if kicks == 0 {
@@ -217,7 +228,7 @@ impl Host for Machine {
             self.step()?;
             self.take_out(leaf);
             self.leaves.retain(|(_, other)| *other != leaf);
-            self.leaf("", &[self.default]);
+            self.default_leaf();
         }
         Ok(())
     }
@@ -240,7 +251,9 @@ fn assert_is(machine: &Machine, plan: &Plan, ids: &Ids) {
     for (edge, &id) in plan.edges.iter().zip(&ids.edges).filter(|(_, id)| **id != 0) {
         let is = graph.edge(id);
         let name = format!("{} > {}", plan.nodes[edge.parent].name, plan.child_name(edge.child));
-        assert_eq!((is.parent, is.child), (ids.nodes[edge.parent], ids.of(edge.child)), "{name}");
+        let home = |parent: u32| if edge.spread { graph.node(parent).family } else { parent };
+        let begin = home(ids.nodes[edge.parent]);
+        assert_eq!((home(is.parent), is.child), (begin, ids.of(edge.child)), "{name}");
         assert_eq!((is.param, is.rank), (edge.params, edge.rank), "{name}");
         count += 1;
     }
@@ -257,11 +270,10 @@ fn assert_is(machine: &Machine, plan: &Plan, ids: &Ids) {
     assert_eq!(machine.default.1, plan.default_params().0);
     for (set, leaf) in machine.leaves.iter().filter(|(set, _)| set.is_empty()) {
         let edge = graph.edge(graph.node(*leaf).first_parent);
-        assert_eq!(
-            (edge.parent, edge.param),
-            (machine.default.0, machine.default.1),
-            "default leaf {leaf}{set}"
-        );
+        let spread = graph.node(machine.default.0).family;
+        let is_default =
+            edge.parent == machine.default.0 || (spread != 0 && graph.node(edge.parent).family == spread);
+        assert_eq!((is_default, edge.param), (true, machine.default.1), "default leaf {leaf}{set}");
     }
 }
 
@@ -392,7 +404,7 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
         "[node.other]\n    policy = \"round-robin\"\n    default = true\n",
         &[
             "- node rest",
-            "+ node other: round-robin, below top@0, below top@1",
+            "+ node other: round-robin, below top",
             "~ default node: rest -> other",
         ],
     ),
@@ -400,7 +412,23 @@ const CHANGES: &[(&str, &str, &[&str])] = &[
         "policy = \"fair\"\n    default = true\n    each = { weight = 100 }\n    under.top = {}",
         "policy = \"round-robin\"\n    default = true\n    under.top = {}",
         &[
-            "> node rest: fair, below top@0, below top@1 -> round-robin, below top@0, below top@1",
+            "> node rest: fair, below top -> round-robin, below top",
+        ],
+    ),
+    // One node that both CPUs share instead of a spread one, and one without the task that stays.
+    (
+        "default = true\n    each = { weight = 100 }",
+        "default = true\n    spread = false\n    each = { weight = 100 }",
+        &["> node rest: fair, below top -> fair, below top@0, below top@1"],
+    ),
+    (
+        "[task.tool]\n    under.app = { weight = 50 }",
+        "[tasks.job]\n    count = 3\n    under.rest = {}\n    [task.first]\n    under.rest = {}\n    [task.tool]\n    \
+         under.rest = { weight = 50 }",
+        &[
+            "> task tool: below app (weight 50) -> below rest (weight 50)",
+            "+ task first: below rest",
+            "+ set job: below rest",
         ],
     ),
     (
@@ -439,6 +467,11 @@ fn what_cannot_change_is_refused_by_name() {
     let old = plan(BASE);
     for (was, is, expected) in [
         ("[node.rt]", "[machine]\ncpus = 4\n[node.rt]", "cpus_cannot_change: the machine has 2 CPUs, not 4"),
+        (
+            "[node.rt]",
+            "[machine]\ntopology = { smt = 2 }\n[node.rt]",
+            "topology_cannot_change: [machine] topology is not given, not { smt = 2 }",
+        ),
         (
             "[node.rt]",
             "[run]\nwatchdog = \"20s\"\n[node.rt]",

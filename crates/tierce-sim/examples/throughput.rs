@@ -4,11 +4,14 @@
 //! Utilisations are uniform over all that add up to 0.9: what Randfixedsum gives for sums up to 1, drawn as exponentials
 //! divided by their sum. Statistics on, trace and checker off; CPU time of this process, best of 5.
 //!
+//! On several CPUs: ten tasks for each, a utilisation of 0.9 for each. `spread`: below a fair node that is spread, migrations
+//! and idle-while-waiting counted; `global`: below one edf node of all CPUs; `partitioned`: an edf node on each CPU.
+//!
 //! A budget has at least 1 µs, so 10,000 servers of 0.9 in all do not fit into such periods: those rows have theirs 100
 //! times as long.
 //!
 //! `throughput` prints the table; `throughput --tasks FILE` writes the first set (name, period_ms, work_ns) for other
-//! simulators; `throughput --against PROGRAM JOBS_PER_SECOND` adds a ratio, and fails when it is below 400.
+//! simulators; `throughput --only BEGIN` prints the rows whose name begins so; `throughput --against PROGRAM JOBS_PER_SECOND` adds a ratio, and fails when it is below 400.
 
 use std::process::ExitCode;
 use tierce_plan::Plan;
@@ -22,8 +25,27 @@ struct Task {
     work_ns: u64,
 }
 
+/// What runs the tasks.
+#[derive(Clone, Copy, PartialEq)]
+enum Shape {
+    Edf,
+    Servers,
+    Spread(u32),
+    Global(u32),
+    Partitioned(u32),
+}
+
+impl Shape {
+    fn cpus(self) -> u32 {
+        match self {
+            Shape::Edf | Shape::Servers => 1,
+            Shape::Spread(cpus) | Shape::Global(cpus) | Shape::Partitioned(cpus) => cpus,
+        }
+    }
+}
+
 /// The workload; see above. Floats only draw.
-fn tasks(n: usize, scale: u64, seed: u64) -> Vec<Task> {
+fn tasks(n: usize, cpus: u32, scale: u64, seed: u64) -> Vec<Task> {
     let mut draws = Stream::new(seed, "throughput", n as u64);
     let drawn: Vec<(u64, u64)> = (0..n)
         .map(|_| {
@@ -33,17 +55,30 @@ fn tasks(n: usize, scale: u64, seed: u64) -> Vec<Task> {
         })
         .collect();
     let sum: u128 = drawn.iter().map(|&(_, part)| u128::from(part)).sum();
-    let work = |period_ms: u64, part: u64| (u128::from(period_ms) * 900_000 * u128::from(part) / sum) as u64;
+    let all_ns = u128::from(cpus) * 900_000;
+    let work = |period_ms: u64, part: u64| {
+        let work_ns = (u128::from(period_ms) * all_ns * u128::from(part) / sum) as u64;
+        work_ns.min(period_ms * 900_000) // a task has one CPU at a time
+    };
     drawn.iter().map(|&(period_ms, part)| Task { period_ms, work_ns: work(period_ms, part).max(1) }).collect()
 }
 
-fn plan(tasks: &[Task], servers: bool) -> Plan {
-    let mut text =
-        format!("[node.top]\npolicy = \"{}\"\ncpu = 0\n", if servers { "reservation" } else { "edf" });
+fn plan(tasks: &[Task], shape: Shape) -> Plan {
+    let top = match shape {
+        Shape::Edf => "policy = \"edf\"\ncpu = 0\n",
+        Shape::Servers => "policy = \"reservation\"\ncpu = 0\n",
+        Shape::Spread(_) => "policy = \"fair\"\nspread = true\n",
+        Shape::Global(_) => "policy = \"edf\"\ncpus = \"all\"\n",
+        Shape::Partitioned(_) => "policy = \"edf\"\nper_cpu = true\n",
+    };
+    let mut text = format!("machine.cpus = {}\n[node.top]\n{top}", shape.cpus());
     for (index, Task { period_ms, work_ns }) in tasks.iter().enumerate() {
-        let edge = match servers {
-            true => format!("{{ budget = \"{}ns\", period = \"{period_ms}ms\" }}", (*work_ns).max(1000)),
-            false => "{}".into(),
+        let edge = match shape {
+            Shape::Servers => {
+                format!("{{ budget = \"{}ns\", period = \"{period_ms}ms\" }}", (*work_ns).max(1000))
+            }
+            Shape::Partitioned(cpus) => format!("{{ cpu = {} }}", index as u32 % cpus),
+            _ => "{}".into(),
         };
         let load = format!("{{ period = \"{period_ms}ms\", work = \"{work_ns}ns\" }}");
         text += &format!("[task.t{index}]\nunder.top = {edge}\nload = {load}\n");
@@ -74,11 +109,11 @@ fn measure(plan: &Plan, for_ms: u64) -> (u64, u64, u64) {
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
-    let mut peer = None;
+    let (mut peer, mut only) = (None, None);
     match arguments[..] {
         [] => {}
         ["--tasks", file] => {
-            let lines = tasks(100, 1, 1)
+            let lines = tasks(100, 1, 1, 1)
                 .iter()
                 .enumerate()
                 .map(|(index, task)| format!("t{index} {} {}\n", task.period_ms, task.work_ns))
@@ -86,31 +121,41 @@ fn main() -> ExitCode {
             std::fs::write(file, lines).expect("the file can be written");
             return ExitCode::SUCCESS;
         }
+        ["--only", begin] => only = Some(begin),
         ["--against", program, speed] => {
             peer = Some((program, speed.parse::<f64>().expect("jobs per second")));
         }
         _ => {
-            eprintln!("usage: throughput [--tasks FILE | --against PROGRAM JOBS_PER_SECOND]");
+            eprintln!("usage: throughput [--only BEGIN | --tasks FILE | --against PROGRAM JOBS_PER_SECOND]");
             return ExitCode::from(2);
         }
     }
     println!(
         "{:<44} {:>9} {:>7} {:>10} {:>12} {:>10}",
-        "workload", "jobs", "misses", "ns per job", "jobs/s", "to 100"
+        "workload", "jobs", "misses", "ns per job", "jobs/s", "to first"
     );
     let rows = [
-        ("edf, 100 tasks", 100, 1, 100_000, false),
-        ("edf, 1,000 tasks", 1_000, 1, 10_000, false),
-        ("edf, 10,000 tasks", 10_000, 1, 1_000, false),
-        ("reservation (hard CBS per task), 100 tasks", 100, 1, 100_000, true),
-        ("reservation, 1,000 tasks, periods x 100", 1_000, 100, 1_000_000, true),
-        ("reservation, 10,000 tasks, periods x 100", 10_000, 100, 100_000, true),
+        ("edf, 100 tasks", 100, 1, 100_000, Shape::Edf),
+        ("edf, 1,000 tasks", 1_000, 1, 10_000, Shape::Edf),
+        ("edf, 10,000 tasks", 10_000, 1, 1_000, Shape::Edf),
+        ("reservation (hard CBS per task), 100 tasks", 100, 1, 100_000, Shape::Servers),
+        ("reservation, 1,000 tasks, periods x 100", 1_000, 100, 1_000_000, Shape::Servers),
+        ("reservation, 10,000 tasks, periods x 100", 10_000, 100, 100_000, Shape::Servers),
+        ("spread fair, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Spread(4)),
+        ("spread fair, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Spread(16)),
+        ("spread fair, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Spread(64)),
+        ("global edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Global(4)),
+        ("global edf, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Global(16)),
+        ("global edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Global(64)),
+        ("partitioned edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Partitioned(4)),
+        ("partitioned edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Partitioned(64)),
     ];
     let (mut first, mut base) = (0.0, 0.0);
-    for (name, n, scale, for_ms, servers) in rows {
-        let (jobs, misses, took_ns) = measure(&plan(&tasks(n, scale, 1), servers), for_ms);
+    let wanted = |name: &str| only.is_none_or(|only: &str| name.starts_with(only));
+    for (name, n, scale, for_ms, shape) in rows.into_iter().filter(|row| wanted(row.0)) {
+        let (jobs, misses, took_ns) = measure(&plan(&tasks(n, shape.cpus(), scale, 1), shape), for_ms);
         let speed = jobs as f64 / took_ns as f64 * 1e9;
-        if n == 100 {
+        if n == 100 || base == 0.0 || shape.cpus() == 4 {
             base = speed;
         }
         if first == 0.0 {

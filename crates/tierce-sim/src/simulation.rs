@@ -17,7 +17,7 @@ use crate::program::{Job, Next, Program, Step};
 use crate::queue::Queue;
 use crate::watch::{Seen, Watch};
 use std::fmt;
-use tierce_plan::{Arrival, Child, Costs, Ids, Members, Plan, Refused, Work};
+use tierce_plan::{Arrival, Child, Costs, Ids, Members, Plan, Refused, Topology, Work};
 use tierce_policy::{policies, Graph, NEVER};
 use tierce_trace::measure::SCHEDULER;
 use tierce_trace::{Event, Kind, Report, Source, Stats, TraceHeader};
@@ -126,6 +126,7 @@ pub struct Simulation {
     /// Tasks by index, then interrupts.
     queue: Queue,
     costs: Costs,
+    topology: Topology,
     late_ns: u64,
     header: TraceHeader,
     stats: Stats,
@@ -160,6 +161,11 @@ impl Simulation {
             why: error.into(),
         })?;
         let ids = plan.build(&mut graph.at(0), Members::Played)?;
+        let topology = plan.machine.topology();
+        for (cpu, near) in topology.near.iter().enumerate() {
+            let told = graph.near(cpu as u32, near.core, near.cache, near.memory);
+            told.map_err(|error| Refused { place: None, what: "machine".into(), why: error.into() })?;
+        }
         graph.set_quiet(true);
         graph.set_floor_ns(options.floor_ns);
         let mut header = TraceHeader::of(plan, &ids, Source::Sim);
@@ -168,7 +174,7 @@ impl Simulation {
         if options.trace {
             graph.trace(true);
         } else {
-            graph.trace_kinds(1 << Kind::Replenish as u64);
+            graph.trace_kinds(stats.observed_kinds() | 1 << Kind::Replenish as u64);
         }
 
         let mut queue = Queue::default();
@@ -228,6 +234,7 @@ impl Simulation {
             spreads: plan.nodes.iter().any(|node| node.family.is_some()),
             kicked: 0,
             costs: options.costs.unwrap_or(plan.machine.costs),
+            topology,
             late_ns: options.late_ns,
             events: Vec::new(),
             check: options.check,
@@ -610,7 +617,7 @@ impl Simulation {
                 cost_ns += self.costs.switch_ns + self.costs.level_ns * levels;
                 if t.last_cpu != cpu {
                     if t.last_cpu != u32::MAX {
-                        cost_ns += self.costs.migration_ns;
+                        cost_ns += self.costs.migration.of(self.topology.distance(t.last_cpu, cpu));
                     }
                     t.last_cpu = cpu;
                 }
@@ -712,6 +719,10 @@ impl Simulation {
             if event.kind == Kind::Replenish as u16 {
                 self.stats.replenish(event.a, self.graph.edge(event.a).supply_ns);
             }
+            if self.spreads {
+                let tierce_policy::Event { now_ns, kind, cpu, a, b, value } = *event;
+                self.stats.observe(&Event { now_ns, kind, cpu, a, b, pad: 0, value });
+            }
         }
         if self.watch.is_some() {
             for event in &told {
@@ -753,6 +764,7 @@ impl Simulation {
     pub fn stats(&self) -> Stats {
         let now = self.now_ns;
         let mut stats = self.stats.clone();
+        self.closing_events().iter().for_each(|event| stats.observe(event));
         let mut extra_edges: Vec<(u32, u64)> = Vec::new();
         let mut extra_tasks: Vec<(u32, u64)> = Vec::new();
         for (number, c) in self.cpus.iter().enumerate() {

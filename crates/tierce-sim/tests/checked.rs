@@ -226,6 +226,41 @@ fn plan(seed: u64) -> String {
     maker.text
 }
 
+/// Two CPUs with what has priority there, and below it a spread node: jobs that move, and jobs or nodes that stay on a CPU.
+fn spread(seed: u64) -> String {
+    let mut maker = Maker::new(seed, "checked spread");
+    let share = maker.between(20, 70);
+    let policy = ["round-robin", "fixed-priority", "fair"][maker.between(0, 2) as usize];
+    let quantum = if policy == "fixed-priority" { "" } else { "quantum = \"500us\"" };
+    let _ = writeln!(
+        maker.text,
+        "machine.cpus = 2\n[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n\
+         [node.rest]\npolicy = \"{policy}\"\n{quantum}\nspread = true\nunder.top = {{}}"
+    );
+    for cpu in 0..2 {
+        if maker.between(0, 1) == 0 {
+            maker.node(&format!("under.top = {{ cpu = {cpu}, priority = 9 }}"), share / 2, 0);
+        }
+        let period = maker.period();
+        let priority = maker.between(0, 20_000);
+        let edge = if policy == "fixed-priority" { format!("priority = {priority}") } else { String::new() };
+        match maker.between(0, 3) {
+            0 if edge.is_empty() => maker.task(&format!("under.rest = {{ cpu = {cpu} }}"), share / 3, period),
+            0 => maker.task(&format!("under.rest = {{ cpu = {cpu}, {edge} }}"), share / 3, period),
+            1 => maker.task(&format!("affinity = [{cpu}]\nunder.rest = {{ {edge} }}"), share / 3, period),
+            2 if edge.is_empty() => maker.node(&format!("under.rest = {{ cpu = {cpu} }}"), share / 3, 0),
+            _ => {}
+        }
+    }
+    for _ in 0..maker.between(1, 4) {
+        let period = maker.period();
+        let priority = maker.between(0, 10_000);
+        let edge = if policy == "fixed-priority" { format!("priority = {priority}") } else { String::new() };
+        maker.task(&format!("under.rest = {{ {edge} }}"), share / 3, period);
+    }
+    maker.text
+}
+
 /// The same with other phases.
 fn shifted(plan: &Plan, seed: u64) -> Plan {
     let mut plan = plan.clone();
@@ -253,8 +288,7 @@ struct Count {
     refused_and_missed: u64,
 }
 
-fn play(seed: u64, count: &mut Count) {
-    let text = plan(seed);
+fn play(seed: u64, text: String, count: &mut Count) {
     let plan =
         Plan::parse(&text, "checked").unwrap_or_else(|faults| panic!("{}\n{text}", faults.report_plain()));
     let admission = plan.admit();
@@ -295,10 +329,24 @@ fn what_is_shown_is_kept() {
     let (from, to) = seeds.split_once("..").expect("FROM..TO");
     println!("TIERCE_SEEDS={seeds}");
     let mut count = Count::default();
-    (from.parse().unwrap()..to.parse().unwrap()).for_each(|seed| play(seed, &mut count));
+    (from.parse().unwrap()..to.parse().unwrap()).for_each(|seed| play(seed, plan(seed), &mut count));
     println!("{count:?}");
     if seeds == "0..400" {
         assert!(count.hold_with_deadlines > 50 && count.tasks_met > 200 && count.jobs > 20_000, "{count:?}");
         assert!(count.refused_and_missed > 60, "{count:?}");
+    }
+}
+
+#[test]
+fn what_is_shown_beside_tasks_that_move_is_kept() {
+    let seeds = std::env::var("TIERCE_SEEDS").unwrap_or_else(|_| "0..400".into());
+    let (from, to) = seeds.split_once("..").expect("FROM..TO");
+    println!("TIERCE_SEEDS={seeds}");
+    let mut count = Count::default();
+    (from.parse().unwrap()..to.parse().unwrap()).for_each(|seed| play(seed, spread(seed), &mut count));
+    println!("{count:?}");
+    if seeds == "0..400" {
+        assert!(count.tasks_met > 100 && count.jobs > 5_000, "{count:?}");
+        assert!(count.refused_and_missed > 20, "{count:?}");
     }
 }

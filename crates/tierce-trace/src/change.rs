@@ -133,7 +133,7 @@ impl Renumber {
                 | Kind::Stolen
                 | Kind::Name
                 | Kind::Tell
-                | Kind::Move
+                | Kind::Migrate
                 | Kind::Met,
             ) => Event { a: self.thing(a), ..*event },
             Some(Kind::Revoke) => Event { a: self.edge(a), ..*event },
@@ -174,7 +174,9 @@ impl Renumber {
 
     fn renumber(&mut self, mut change: PlanChange) -> Option<PlanChange> {
         let nodes = change.nodes.iter().map(|node| node.id);
+        let families = change.nodes.iter().filter_map(|node| node.family);
         let things = nodes.chain(change.tasks.iter().map(|task| task.id)).chain(change.gone.iter().copied());
+        let things = things.chain(families);
         let edges = change.edges.iter().flat_map(|edge| [edge.id, edge.parent, edge.child]);
         if things.chain(edges).any(|id| id > ID_MAX) {
             return None;
@@ -191,6 +193,9 @@ impl Renumber {
             let fresh = self.fresh();
             self.things.insert(*id, fresh);
             *id = fresh;
+        }
+        for family in change.nodes.iter_mut().filter_map(|node| node.family.as_mut()) {
+            *family = self.thing(*family);
         }
         for edge in &mut change.edges {
             let fresh = self.fresh();

@@ -1,6 +1,7 @@
 //! One record of the stream, as `policy/events.h` lays it out.
 
 use crate::file::HEADER_BYTES_MAX;
+use tierce_policy::Migration;
 
 /// Bytes of one record in a file.
 pub const RECORD_BYTES: usize = 32;
@@ -86,9 +87,9 @@ kinds! {
     23 Tell "tell",
     /// The work that a time constraint was asked for is done by its deadline. a: task; value: deadline (ns).
     24 Met "met",
-    /// A task below a spread node comes to the replica on this CPU. a: task; b: CPU that it leaves; value: 1 it waits, 0 it
-    /// sleeps.
-    25 Move "move",
+    /// A task below a spread node comes to the replica on this CPU. a: task; b: CPU that it leaves; value: see
+    /// [`Event::migration`].
+    25 Migrate "migrate",
 }
 
 /// One record. Fields that a kind does not use are 0.
@@ -136,6 +137,12 @@ impl Event {
     /// The kind, if this version knows it.
     pub const fn kind(&self) -> Option<Kind> {
         Kind::from_number(self.kind)
+    }
+
+    /// Of a [`Kind::Migrate`] record: why the task migrates, and whether it waits for the CPU meanwhile (else it sleeps).
+    /// `None`: a reason of a later version.
+    pub fn migration(&self) -> Option<(Migration, bool)> {
+        Some((Migration::from_number(self.value >> 1)?, self.value & 1 == 1))
     }
 
     /// The text of a [`Kind::Name`] record.
@@ -189,7 +196,8 @@ impl Event {
     /// share is told with a number beyond them.
     pub fn fault(&self, cpus: u32) -> Option<String> {
         let kind = self.kind()?;
-        let about_cpu = matches!(kind, Kind::Decision | Kind::Grant | Kind::Stolen | Kind::Outside);
+        let about_cpu =
+            matches!(kind, Kind::Decision | Kind::Grant | Kind::Stolen | Kind::Outside | Kind::Migrate);
         if about_cpu && u32::from(self.cpu) >= cpus {
             return Some(format!("cpu is {}, the trace has {cpus}", self.cpu));
         }
@@ -199,6 +207,7 @@ impl Event {
             Kind::Outside | Kind::Control | Kind::Lost => None,
             Kind::Change => (self.a > HEADER_BYTES_MAX)
                 .then(|| format!("a change of {} bytes, at most {HEADER_BYTES_MAX}", self.a)),
+            Kind::Migrate if self.b >= cpus => Some(format!("from cpu {}, the trace has {cpus}", self.b)),
             Kind::Decision
             | Kind::Grant
             | Kind::Throttle
@@ -248,6 +257,16 @@ mod tests {
     }
 
     #[test]
+    fn reasons_of_migrations_equal_tierce_h() {
+        let text = include_str!("../../../policy/tierce.h");
+        let (_, text) = text.split_once("enum tierce_migration {").unwrap();
+        let (text, _) = text.split_once('}').unwrap();
+        let names = text.lines().filter_map(|line| line.trim().strip_prefix("TIERCE_")?.split_once(','));
+        let names: Vec<_> = names.map(|(name, _)| name.to_lowercase().replace('_', "-")).collect();
+        assert_eq!(names, Migration::ALL.map(Migration::name));
+    }
+
+    #[test]
     fn layout_equals_events_h() {
         let event = Event {
             now_ns: 0x0807060504030201,
@@ -283,6 +302,11 @@ mod tests {
         let attach = Event::new(0, Kind::Attach, 0, 1, 2, 1 << 40);
         assert_eq!(attach.fault(1).unwrap(), "parent is 1099511627776, at most 4194303");
         assert_eq!(Event::new(0, Kind::Budget, 64, 7, 8, 0).fault(2), None, "told by a shared domain");
+        let migrate = Event::new(0, Kind::Migrate, 1, 7, 0, 3);
+        assert_eq!((migrate.fault(2), migrate.migration()), (None, Some((Migration::Pull, true))));
+        assert_eq!(migrate.fault(1).unwrap(), "cpu is 1, the trace has 1");
+        assert_eq!(Event { b: 2, ..migrate }.fault(2).unwrap(), "from cpu 2, the trace has 2");
+        assert_eq!(Event { value: 8, ..migrate }.migration(), None, "a reason of a later version");
         assert_eq!(Event { kind: 999, ..good }.fault(2), None, "kinds of later versions pass");
     }
 }

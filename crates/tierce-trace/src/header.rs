@@ -67,6 +67,12 @@ pub struct NodeInfo {
     pub policy: String,
     /// Nodes above it, at most.
     pub level: u32,
+    /// Replica of a spread node: id of the first replica.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub family: Option<u32>,
+    /// CPUs that may run it at once, where that is limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub concurrency: Option<u32>,
     /// A change of the plan took it out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gone: bool,
@@ -92,6 +98,9 @@ pub struct TaskInfo {
     /// When its first job is released, after the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase_ns: Option<u64>,
+    /// CPUs on which the plan lets it run, a bit each, where they are limited.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub affinity: Option<u64>,
     /// A change of the plan took it out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gone: bool,
@@ -113,6 +122,12 @@ pub struct EdgeInfo {
     /// Root edges: which CPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,
+    /// Enabled only while every other edge of the child is spent (`when = "spent"`).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub when_spent: bool,
+    /// The child moves between the replicas of the spread node that `parent` is one of; it begins here.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub spread: bool,
     /// Reservation: CPU time per period.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub budget_ns: Option<u64>,

@@ -25,6 +25,7 @@ mod plan;
 pub mod report;
 pub mod stats;
 pub mod units;
+pub mod work_conservation;
 
 pub use change::{PlanChange, Renumber, Seen};
 pub use event::{Event, Kind, NO_DEADLINE};
@@ -34,3 +35,4 @@ pub use histogram::{Histogram, Summary};
 pub use measure::Measure;
 pub use report::Report;
 pub use stats::Stats;
+pub use work_conservation::WorkConservation;

@@ -334,7 +334,7 @@ impl Measure {
             | Kind::Change
             | Kind::Resize
             | Kind::Tell
-            | Kind::Move
+            | Kind::Migrate
             | Kind::Met => {}
         }
     }

@@ -362,6 +362,13 @@ impl<'a, W: Write> Writer<'a, W> {
                 Ok(())
             }
             Kind::Detach => self.revoke(now, a),
+            Kind::Migrate => {
+                self.task(a)?;
+                let why = event.migration().map_or("", |(why, _)| why.name());
+                let notes = [("from_cpu", i64::from(b)), ("to_cpu", i64::from(event.cpu))];
+                let name = format!("migrates to CPU {}: {why}", event.cpu);
+                self.tell(now, track_a, INSTANT, Some(&name), &notes)
+            }
             Kind::Request
             | Kind::Release
             | Kind::JobStart
@@ -369,7 +376,6 @@ impl<'a, W: Write> Writer<'a, W> {
             | Kind::Change
             | Kind::Resize
             | Kind::Tell
-            | Kind::Move
             | Kind::Met => Ok(()),
         }
     }

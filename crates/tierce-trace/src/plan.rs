@@ -36,6 +36,8 @@ fn nodes(plan: &Plan, ids: &Ids) -> Vec<NodeInfo> {
         name: node.name.clone(),
         policy: policy(node.policy).map(|policy| policy.name.to_string()).unwrap_or_default(),
         level,
+        family: node.family.map(|first| ids.nodes[first]),
+        concurrency: Some(node.concurrency).filter(|&most| most > 0),
         gone: false,
     })
     .collect()
@@ -56,6 +58,7 @@ fn tasks(plan: &Plan, ids: &Ids) -> Vec<TaskInfo> {
             Some(Load::Periodic(load)) => Some(load.phase_ns),
             _ => None,
         },
+        affinity: task.affinity,
         gone: false,
     })
     .collect()
@@ -82,6 +85,8 @@ fn edges(plan: &Plan, ids: &Ids) -> Vec<EdgeInfo> {
             parent_name: parent.name.clone(),
             child_name: plan.child_name(edge.child).to_string(),
             cpu: None,
+            when_spent: edge.when_spent,
+            spread: edge.spread,
             budget_ns: param("budget"),
             period_ns: param("period"),
             length_ns: param("length"),

@@ -6,6 +6,7 @@ use crate::stats::{EdgeStats, Stats, TaskStats};
 use crate::units::{percent, time};
 use comfy_table::{presets, CellAlignment, Table, TableComponent};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// Statistics of one schedule. The JSON of `tierce sim --json`, `tierce run --json` and `tierce trace stats --json`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -26,6 +27,61 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Per node, in the order of the plan.
     pub nodes: Vec<NodeReport>,
+    /// Migrations of all tasks below spread nodes; missing without spread nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Moves>,
+    /// Time that CPUs idled while a task that may run there waited elsewhere; missing without spread nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_while_waiting: Option<IdleWhileWaiting>,
+}
+
+/// How often tasks went to another replica of a spread node, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Moves {
+    /// Woken up and placed on another CPU.
+    pub wake_up: u64,
+    /// Taken by a CPU that was idle.
+    pub pull: u64,
+    /// Given away by the CPU where they waited.
+    pub balance: u64,
+    /// Found on another CPU: affinity, a CPU that goes offline.
+    pub affinity: u64,
+}
+
+impl Moves {
+    fn of(counts: &[u64; 4]) -> Moves {
+        let [wake_up, pull, balance, affinity] = *counts;
+        Moves { wake_up, pull, balance, affinity }
+    }
+
+    /// For whatever reason.
+    pub fn total(&self) -> u64 {
+        self.wake_up + self.pull + self.balance + self.affinity
+    }
+}
+
+/// What [`crate::WorkConservation`] has found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct IdleWhileWaiting {
+    /// The sum of all such intervals; each idle CPU is set against another waiting task.
+    pub total_ns: u64,
+    /// How many there are.
+    pub intervals: u64,
+    /// The longest.
+    pub longest: Option<LongestGap>,
+}
+
+/// The longest interval in which a CPU idled while a task that may run there waited elsewhere.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LongestGap {
+    /// Its length.
+    pub length_ns: u64,
+    /// When it began, after the begin of the recording.
+    pub at_ns: u64,
+    /// The CPU that idled.
+    pub cpu: u32,
+    /// Where the task waited: a replica of a spread node, else the task itself.
+    pub waited: String,
 }
 
 /// One CPU.
@@ -41,6 +97,9 @@ pub struct CpuReport {
     pub stolen_ns: u64,
     /// Times it turned to a task.
     pub switches: u64,
+    /// Part of `idle_ns` in which a task that may run here waited elsewhere; missing without spread nodes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_while_waiting_ns: Option<u64>,
 }
 
 /// One task.
@@ -69,6 +128,9 @@ pub struct TaskReport {
     pub switches: u64,
     /// Times it got another CPU than the one before.
     pub migrations: u64,
+    /// Times it went to another replica of a spread node; missing if it never did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub moves: Option<Moves>,
     /// Time constraints; missing if it asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraints: Option<Constraints>,
@@ -172,12 +234,16 @@ pub struct Supply {
 impl Stats {
     /// The report at the time of the latest event, or of [`Stats::finish`].
     pub fn report(&self) -> Report {
+        let conservation = &self.conservation;
+        let spread = conservation.applies();
+        let moves = self.header.nodes.iter().any(|node| node.family.is_some()).then(|| self.moves());
         let cpus = self.cpus.iter().enumerate().map(|(cpu, stats)| CpuReport {
             cpu: cpu as u32,
             used_ns: stats.used_ns,
             idle_ns: stats.idle_ns,
             stolen_ns: stats.stolen_ns,
             switches: stats.switches,
+            idle_while_waiting_ns: spread.then(|| conservation.cpu_ns(cpu as u32)),
         });
         let mut under = self.edges_by_child();
         let nodes = self.header.nodes.iter().map(|node| {
@@ -220,7 +286,27 @@ impl Stats {
             cpus: cpus.collect(),
             tasks: live.chain(former).collect(),
             nodes,
+            moves,
+            idle_while_waiting: spread.then(|| IdleWhileWaiting {
+                total_ns: conservation.total_ns(),
+                intervals: conservation.intervals(),
+                longest: conservation.longest().map(|gap| LongestGap {
+                    length_ns: gap.length_ns,
+                    at_ns: gap.begin_ns.saturating_sub(self.start_ns),
+                    cpu: gap.cpu,
+                    waited: self.name(gap.waited),
+                }),
+            }),
         }
+    }
+
+    /// Of all tasks.
+    fn moves(&self) -> Moves {
+        let mut sum = [0; 4];
+        for task in self.tasks.iter().chain(self.former.values()) {
+            sum.iter_mut().zip(task.moves).for_each(|(sum, one)| *sum += one);
+        }
+        Moves::of(&sum)
     }
 
     /// The name of a node or task, `#17` when nobody told.
@@ -269,6 +355,7 @@ fn task_report(id: u32, name: String, stats: &TaskStats, under: Vec<EdgeReport>)
         tardiness_ns: Tardiness { avg, max: stats.tardiness_max_ns },
         switches: stats.switches,
         migrations: stats.migrations,
+        moves: Some(Moves::of(&stats.moves)).filter(|moves| moves.total() > 0),
         constraints: (asked > 0).then_some(Constraints { asked, accepted, met }),
         under,
     }
@@ -315,7 +402,13 @@ impl Report {
             text += &format!("{}\n\n", self.constraint_table());
         }
         text += &format!("{}\n\n", self.node_table());
+        if self.moves.is_some_and(|moves| moves.total() > 0) {
+            text += &format!("{}\n\n", self.moves_table());
+        }
         text += &format!("{}\n", self.cpu_table());
+        if let Some(found) = &self.idle_while_waiting {
+            text += &format!("\n{found}\n");
+        }
         if self.lost > 0 {
             text +=
                 &format!("\n{} records were lost: every number above misses what they said.\n", self.lost);
@@ -371,6 +464,21 @@ impl Report {
         right_align(table)
     }
 
+    fn moves_table(&self) -> Table {
+        let mut table = table(&["migrations of", "all", "wake-up", "pull", "balance", "affinity"]);
+        let rows = self
+            .tasks
+            .iter()
+            .filter_map(|task| Some((named(&task.name, task.id == 0 || task.gone), task.moves?)));
+        let all = self.moves.map(|moves| ("all tasks".to_string(), moves));
+        for (name, moves) in rows.chain(all) {
+            let Moves { wake_up, pull, balance, affinity } = moves;
+            let counts = [moves.total(), wake_up, pull, balance, affinity].map(|count| count.to_string());
+            table.add_row([name].into_iter().chain(counts));
+        }
+        right_align(table)
+    }
+
     /// One row per edge above a node, and above a task where a budget is kept.
     fn node_table(&self) -> Table {
         let mut table = table(&[
@@ -418,17 +526,38 @@ impl Report {
     }
 
     fn cpu_table(&self) -> Table {
-        let mut table = table(&["cpu", "used", "idle", "stolen", "switches"]);
+        let mut header = vec!["cpu", "used", "idle", "stolen", "switches"];
+        header.extend(self.idle_while_waiting.iter().map(|_| "idle while waiting"));
+        let mut table = table(&header);
         for cpu in &self.cpus {
-            table.add_row([
+            let mut row = vec![
                 cpu.cpu.to_string(),
                 percent(cpu.used_ns, self.elapsed_ns),
                 percent(cpu.idle_ns, self.elapsed_ns),
                 percent(cpu.stolen_ns, self.elapsed_ns),
                 cpu.switches.to_string(),
-            ]);
+            ];
+            row.extend(cpu.idle_while_waiting_ns.map(time));
+            table.add_row(row);
         }
         right_align(table)
+    }
+}
+
+impl fmt::Display for IdleWhileWaiting {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Some(LongestGap { length_ns, at_ns, cpu, waited }) = &self.longest else {
+            return f
+                .write_str("work-conserving: no CPU idled while a task that may run there waited elsewhere");
+        };
+        let (total, longest, at) = (time(self.total_ns), time(*length_ns), time(*at_ns));
+        let intervals = if self.intervals == 1 { "interval" } else { "intervals" };
+        write!(f, "idle while waiting: CPUs idled for {total} in all while a task that may run there waited elsewhere, in ")?;
+        write!(
+            f,
+            "{} {intervals}; the longest, {longest}, on cpu{cpu} at {at}, while one waited in {waited}",
+            self.intervals
+        )
     }
 }
 

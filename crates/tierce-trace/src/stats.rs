@@ -15,7 +15,9 @@ use crate::change::PlanChange;
 use crate::event::{Event, Kind, ID_MAX};
 use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
 use crate::histogram::{Histogram, Summary};
+use crate::work_conservation::WorkConservation;
 use std::collections::{BTreeMap, VecDeque};
+use tierce_policy::Migration;
 
 /// Edges of the longest path, twice: an entry may grant the new path before it revokes the old one.
 const PATH_MAX: usize = 18;
@@ -48,6 +50,8 @@ pub struct TaskStats {
     pub switches: u64,
     /// Times it got another CPU than the one before.
     pub migrations: u64,
+    /// Times it went to another replica of a spread node, by reason ([`Migration`]).
+    pub moves: [u64; Migration::ALL.len()],
 }
 
 impl TaskStats {
@@ -68,6 +72,7 @@ impl TaskStats {
         self.cpu_ns += other.cpu_ns;
         self.switches += other.switches;
         self.migrations += other.migrations;
+        self.moves.iter_mut().zip(other.moves).for_each(|(all, one)| *all += one);
     }
 }
 
@@ -145,13 +150,16 @@ pub struct Stats {
     /// Time of the latest event (ns).
     pub now_ns: u64,
     follow: Vec<Follow>,
+    pub(crate) conservation: WorkConservation,
 }
 
 impl Stats {
     /// Statistics of a schedule of this graph, from `header.start_ns` on.
     pub fn new(header: &TraceHeader) -> Stats {
         let start_ns = header.start_ns;
-        let mut stats = Stats { header: header.clone(), start_ns, now_ns: start_ns, ..Default::default() };
+        let conservation = WorkConservation::new(header);
+        let mut stats =
+            Stats { header: header.clone(), start_ns, now_ns: start_ns, conservation, ..Default::default() };
         let charged = CpuStats { charged_ns: start_ns, ..Default::default() };
         stats.cpus = vec![charged; header.cpus.min(crate::file::CPUS_MAX) as usize];
         stats.come(&header.nodes, &header.tasks, &header.edges);
@@ -179,6 +187,7 @@ impl Stats {
     /// The plan is another one from here on; numbers are those of [`crate::Renumber`].
     pub fn change(&mut self, change: &PlanChange) {
         change.amend(&mut self.header);
+        self.conservation.change(change);
         self.come(&change.nodes, &change.tasks, &change.edges);
     }
 
@@ -278,7 +287,37 @@ impl Stats {
     /// The schedule goes until here, or a report is wanted at this time: what runs is charged. May be called again.
     pub fn finish(&mut self, end_ns: u64) {
         self.now_ns = self.now_ns.max(end_ns);
+        self.conservation.finish(end_ns);
         (0..self.cpus.len() as u16).for_each(|cpu| self.charge(cpu, end_ns, 0));
+    }
+
+    /// Kinds of records that [`Stats::observe`] takes, a bit each.
+    pub fn observed_kinds(&self) -> u64 {
+        if self.conservation.applies() {
+            self.conservation.kinds()
+        } else {
+            0
+        }
+    }
+
+    /// A record, for what no engine counts: work conservation, and why tasks migrate. `set_*_usage` says the rest.
+    #[inline]
+    pub fn observe(&mut self, event: &Event) {
+        self.conservation.event(event);
+        if event.kind() == Some(Kind::Migrate) {
+            self.moved(event);
+        }
+    }
+
+    fn moved(&mut self, event: &Event) {
+        if let Some((why, _)) = event.migration() {
+            at(&mut self.tasks, event.a).moves[why as usize] += 1;
+        }
+    }
+
+    /// Did CPUs idle while tasks that may run there waited elsewhere?
+    pub fn work_conservation(&self) -> &WorkConservation {
+        &self.conservation
     }
 
     // ---- by events -------------------------------------------------------------------------------------------------
@@ -292,6 +331,7 @@ impl Stats {
         }
         let Event { now_ns, cpu, a, b, value, .. } = *event;
         self.now_ns = self.now_ns.max(now_ns);
+        self.conservation.event(event);
         match kind {
             Kind::Decision => self.decision(cpu, a, now_ns),
             Kind::Grant => {
@@ -347,7 +387,8 @@ impl Stats {
             Kind::Tell => {}
             Kind::Met => self.met(a),
             Kind::Change => {} // taken in by Renumber
-            Kind::Move | Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
+            Kind::Migrate => self.moved(event),
+            Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
             }
         }
     }

@@ -23,7 +23,7 @@ fn header(source: Source, root: &str) -> TraceHeader {
         deadline_ns: Some(period_ns),
         period_ns: Some(period_ns),
         phase_ns: Some(phase_ns),
-        gone: false,
+        ..Default::default()
     };
     TraceHeader {
         version: 1,

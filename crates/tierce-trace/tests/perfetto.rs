@@ -102,6 +102,17 @@ fn says_what_happened() {
 }
 
 #[test]
+fn migrations_are_marked_with_their_reason() {
+    let header = TraceHeader { cpus: 2, ..Default::default() };
+    let events = vec![Event::new(5, Kind::Migrate, 1, 7, 0, 2), Event::new(9, Kind::Migrate, 0, 7, 1, 5)];
+    let tracks = decode(&Trace { header, events });
+    let task = tracks.values().find(|track| track.name == "#7").unwrap();
+    let counted = |name: &str| task.instants.get(name).copied();
+    assert_eq!(counted("migrates to CPU 1: pull"), Some(1));
+    assert_eq!(counted("migrates to CPU 0: balance"), Some(1));
+}
+
+#[test]
 fn odd_traces_are_written_too() {
     let (mut trace, _) =
         generate(&Options { seed: 5, end_ns: 100_000_000, stolen: true, source: Source::Run });

@@ -249,8 +249,9 @@ fn who(text: &str) -> Result<Keys, String> {
 // ---- parameters: whatever the policies have ----------------------------------------------------------------------------
 
 /// Keys of nodes and edges that belong to no policy.
-const OTHER_KEYS: [(&str, &str, &str); 4] = [
+const OTHER_KEYS: [(&str, &str, &str); 5] = [
     ("concurrency", "NUMBER", "CPUs that may run the node at once"),
+    ("spread", "true|false", "of the node: a replica on each CPU, between which the tasks below it move"),
     ("rank", "NUMBER", "of the edge: which CPU gets a child that several want to run; larger wins"),
     ("when", "spent", "of the edge: enabled only while every other edge of the child is out of budget"),
     ("cpu", "NUMBER", "of the edge: which replica of the parent"),

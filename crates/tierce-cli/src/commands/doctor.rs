@@ -1,8 +1,9 @@
 //! `tierce doctor`: can this machine enforce a plan?
 
-use anyhow::Result;
+use anyhow::{bail, Result};
 use std::process::ExitCode;
 use tierce_scx::doctor::{examine, Host, Needs};
+use tierce_scx::topology;
 
 /// Can this machine enforce a plan?
 ///
@@ -17,10 +18,20 @@ pub struct Args {
     /// Write the checks as JSON: version, ready, checks[] with check, state (found, note, warning, missing), found, help
     #[arg(long)]
     json: bool,
+    /// Instead: print which CPUs share a core, a last-level cache and a NUMA node, as the `[machine]` of a plan
+    #[arg(long, conflicts_with = "json")]
+    topology: bool,
 }
 
 /// Run `tierce doctor`.
 pub fn run(args: Args) -> Result<ExitCode> {
+    if args.topology {
+        let Some(cpus) = Host::here().cpus().map(|cpus| cpus.min(64)) else {
+            bail!("the CPUs that are online are not numbered 0 to n - 1")
+        };
+        println!("[machine]\ncpus = {cpus}\ntopology = {}", topology::read(cpus).to_toml());
+        return Ok(ExitCode::SUCCESS);
+    }
     let diagnosis = examine(&Host::here(), &Needs::of_the_object()?);
     match args.json {
         true => println!("{}", serde_json::to_string_pretty(&diagnosis.to_json())?),

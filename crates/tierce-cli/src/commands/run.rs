@@ -43,6 +43,9 @@ pub struct Args {
     /// Touch nothing: say which thread there is now would go where, which match nothing, what is refused and why
     #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
     dry_run: bool,
+    /// With --dry-run: as if the machine had so many CPUs
+    #[arg(long, value_name = "N", requires = "dry_run", value_parser = clap::value_parser!(u32).range(1..=64))]
+    cpus: Option<u32>,
     /// Write the result as JSON (with --stats-every: one line each time, and at the end)
     #[arg(long)]
     json: bool,
@@ -106,7 +109,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
             eprintln!("{warning}");
         }
     }
-    let cpus = Host::here().cpus().unwrap_or(1); // has no holes, else refused above
+    let here = Host::here().cpus().unwrap_or(1); // has no holes, else refused above
+    let cpus = args.cpus.unwrap_or(here);
     let plan = Plan::load_with(&args.plan, tierce_plan::Options { cpus });
     let plan = match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
         Ok(plan) => plan,
@@ -122,7 +126,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     };
     if args.dry_run {
-        return dry_run(&plan, args.json).inspect_err(explain);
+        return dry_run(&plan, here, args.json).inspect_err(explain);
     }
     let measured = if args.measure { MEASURED } else { 0 };
     let trace_kinds = match (&args.trace, args.stats) {
@@ -132,6 +136,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     let options = Options {
         cpus,
+        topology: plan.machine.topology.clone(),
         trace_kinds,
         record: args.record.is_some(),
         watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
@@ -483,8 +488,13 @@ fn put_into_force(live: &mut Live, plan: Plan, dry_run: bool, broken: &mut Resul
 
 /// What the plan would do with the threads there are now; 1 if some are refused what they match, or this machine cannot
 /// enforce a plan.
-fn dry_run(plan: &Plan, json: bool) -> Result<ExitCode> {
-    let result = dry_run::dry_run(plan, &Proc::default().all(), Pools::default())?;
+/// `here`: CPUs of this machine.
+fn dry_run(plan: &Plan, here: u32, json: bool) -> Result<ExitCode> {
+    let mut threads = Proc::default().all();
+    // Who may run on all CPUs here would on all of another machine.
+    let free = threads.iter_mut().filter(|live| live.allowed_count >= here && !live.is_bound);
+    free.for_each(|live| live.allowed = u64::MAX);
+    let result = dry_run::dry_run(plan, &threads, Pools::default())?;
     match json {
         true => println!("{}", serde_json::to_string_pretty(&result.to_json())?),
         false => print!("{result}"),

@@ -151,10 +151,13 @@ fn text_line(header: &TraceHeader, event: &Event) -> String {
             format!("{a} bytes: {}", String::from_utf8_lossy(&event.bytes()).trim_end_matches('\0'))
         }
         Some(Kind::Tell) => format!("{} message {b}, error {value}", thing(a)),
-        Some(Kind::Move) => {
-            let state = if value == 1 { "waiting" } else { "asleep" };
-            format!("{} from cpu{b}, {state}", thing(a))
-        }
+        Some(Kind::Migrate) => match event.migration() {
+            Some((reason, waits)) => {
+                let state = if waits { "waiting" } else { "sleeping" };
+                format!("{} from cpu{b}, {state}, {}", thing(a), reason.name())
+            }
+            None => format!("{} from cpu{b}, value {value}", thing(a)),
+        },
         Some(Kind::Met) => format!("{} the time constraint until {}", thing(a), at(value)),
         Some(Kind::Resize) => format!("{} to {}", edge(a), units::time(value)),
         Some(Kind::Attach) => format!("edge {a}: {} > {}", thing(value as u32), thing(b)),

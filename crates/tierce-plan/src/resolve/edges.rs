@@ -1,27 +1,41 @@
 //! `under.PARENT`: which replica leads to which child, and with what.
 
 use super::params::Owner;
-use super::{cpu_number, Declared, ItemKind, Resolver};
+use super::places::elsewhere_of;
+use super::{cpu_number, Below, Declared, ItemKind, Resolver};
 use crate::faults::Fault;
-use crate::model::{Child, Edge};
+use crate::model::{Child, Edge, Plan};
 use crate::policies;
+use crate::structure::cpus;
 use crate::tree::{closest, listed, Fields, Key, Kind, Table, Value};
+use std::collections::HashMap;
 
 impl Resolver {
-    /// `under.PARENT = …` of `children`: one leaf, one node, or the replicas of a node with their CPUs.
-    pub(super) fn under(&mut self, owner: &str, value: &Value, children: &[(Child, Option<u32>)]) {
+    /// `under.PARENT = …` of what is below.
+    pub(super) fn under(&mut self, owner: &str, value: &Value, below: &Below) {
         let faults = self.collector.faults.len();
         if let Some(table) = self.collector.table(&format!("`under` of {owner}"), value) {
+            let (elsewhere, spread) = elsewhere_of(value, &self.places);
+            let below = Below { elsewhere, ..*below };
+            let leaf = below.children.iter().all(|(child, _)| !matches!(child, Child::Node(_)));
+            if let (true, None, true, Some((key, _))) = (leaf, elsewhere, spread > 1, table.entries.last()) {
+                let message = format!(
+                    "{owner} has {spread} edges from spread nodes, between whose replicas it would move"
+                );
+                let fault = Fault::new("spread_task_has_one_parent", key.spot, message);
+                let hint = "one edge; `cpu = …` in each keeps it below these replicas";
+                self.collector.add(fault.value(spread).bound(1).hint(hint));
+            }
             for (key, value) in &table.entries {
-                self.edges(owner, key, value, children);
+                self.edges(owner, key, value, &below);
             }
         }
         if self.collector.faults.len() > faults {
-            self.broken.extend(children.iter().map(|(child, _)| *child));
+            self.broken.extend(below.children.iter().map(|(child, _)| *child));
         }
     }
 
-    fn edges(&mut self, owner: &str, key: &Key, value: &Value, children: &[(Child, Option<u32>)]) {
+    fn edges(&mut self, owner: &str, key: &Key, value: &Value, below: &Below) {
         let Some(parent) = self.names.get(&key.text).cloned() else {
             let nodes = || self.names.iter().filter(|(_, declared)| declared.kind == ItemKind::Node);
             let mut names: Vec<_> = nodes().map(|(name, _)| name.as_str()).collect();
@@ -60,7 +74,7 @@ impl Resolver {
             }
             let cpu = fields.key("cpu");
             let Some(policy) = parent.policy else {
-                self.broken.extend(children.iter().map(|(child, _)| *child)); // its parent's fault
+                self.broken.extend(below.children.iter().map(|(child, _)| *child)); // its parent's fault
                 continue;
             };
             let budgets = policies::budget_and_period(policy).is_some();
@@ -70,15 +84,32 @@ impl Resolver {
             let edge_owner = Owner { policy, params: &policy.edge_params, spot };
             let params = self.params(&edge_owner, &mut fields, None);
             fields.finish(&mut self.collector);
-            let pairs = self.pairs(owner, key, cpu, &parent, children);
-            let mut begun: Vec<Child> = Vec::new();
-            for (parent, child) in pairs {
-                let spread = self.plan.nodes[parent].family.is_some() && cpu.is_none() && !matches!(child, Child::Node(_));
-                if spread && begun.contains(&child) { continue; }
-                begun.push(child);
-                let parent = match child { Child::Task(t) if spread => parent + t % self.plan.machine.cpus as usize, _ => parent };
-                let params = params.unwrap_or_default();
-                self.plan.edges.push(Edge { parent, child, params, rank: rank as i32, when_spent, spread, spot });
+            let params = params.unwrap_or_default();
+            if let Some(child) = below.moves(&parent).filter(|_| cpu.is_none()) {
+                let edge = Edge {
+                    parent: parent.first,
+                    child,
+                    params,
+                    rank: rank as i32,
+                    when_spent,
+                    spread: true,
+                    spot,
+                };
+                let begin = self.begun.at(&self.plan, &edge, below.affinity);
+                self.plan.edges.push(Edge { parent: begin, ..edge });
+            } else {
+                for (parent, child) in self.pairs(owner, key, cpu, &parent, below) {
+                    let rank = rank as i32;
+                    self.plan.edges.push(Edge {
+                        parent,
+                        child,
+                        params,
+                        rank,
+                        when_spent,
+                        spread: false,
+                        spot,
+                    });
+                }
             }
             if let [(_, Some(_)), (_, Some(firm))] = beside {
                 let message = format!("{what} is soft and firm");
@@ -88,14 +119,14 @@ impl Resolver {
             for (word, value) in beside {
                 if let Some(name) = value.and_then(|value| self.collector.text(&format!("`{word}`"), value)) {
                     let at = Key { text: name.to_string(), spot: value.map_or(spot, |value| value.spot) };
-                    self.second(owner, word, &at, children);
+                    self.second(owner, word, &at, below);
                 }
             }
         }
     }
 
     /// `soft = "NODE"`, `firm = "NODE"`: a second parent for what is more than the budget, there with presets.
-    fn second(&mut self, owner: &str, word: &str, at: &Key, children: &[(Child, Option<u32>)]) {
+    fn second(&mut self, owner: &str, word: &str, at: &Key, below: &Below) {
         let there = self.names.get(&at.text).and_then(|declared| declared.policy);
         if let (Some(there), "firm") = (there, word) {
             if policies::priority(there).is_none() {
@@ -105,7 +136,7 @@ impl Resolver {
             }
         }
         let presets = Value { spot: at.spot, kind: Kind::Table(Table::default()) };
-        self.edges(owner, at, &presets, children);
+        self.edges(owner, at, &presets, below);
     }
 
     /// Which replica of the parent leads to which child.
@@ -115,13 +146,16 @@ impl Resolver {
         key: &Key,
         cpu: Option<&(Key, Value)>,
         parent: &Declared,
-        children: &[(Child, Option<u32>)],
+        below: &Below,
     ) -> Vec<(usize, Child)> {
+        let children = below.children;
         let Some(replicas) = &parent.replicas else {
             if let Some((cpu, _)) = cpu {
                 let message = format!("`cpu` selects a replica, but `{}` has none", key.text);
                 let fault = Fault::new("cpu_needs_replicas", cpu.spot, message);
                 self.collector.add(fault.hint("per_cpu = true there").other(parent.spot, "defined here"));
+            } else if below.spread {
+                return self.join_one_replica(owner, key, parent, children);
             } else if children.len() > 1 || children.iter().any(|(_, replica)| replica.is_some()) {
                 let message = format!("{owner} is `per_cpu`, its parent `{}` is not", key.text);
                 let fault = Fault::new("replicas_need_replicas", key.spot, message);
@@ -141,17 +175,24 @@ impl Resolver {
                 return Vec::new();
             }
             wanted = vec![cpu];
+        } else if let (true, false, Some(elsewhere)) = (parent.spread, below.spread, below.elsewhere) {
+            // It does not move: it is where its other parents are.
+            wanted.retain(|cpu| elsewhere & 1 << cpu != 0);
+            if wanted.is_empty() && elsewhere != 0 {
+                let message = format!("{owner} has no CPU in common with the spread node `{}`", key.text);
+                let fault = Fault::new("replica_must_exist", key.spot, message).value(cpus(elsewhere));
+                self.collector.add(fault.bound(format!("{replicas:?}")));
+                return Vec::new();
+            }
         }
-        let index =
-            |cpu: u32| replicas.iter().position(|replica| *replica == cpu).map(|at| parent.first + at);
         let mut pairs = Vec::new();
         for (child, replica) in children {
             match replica {
                 // Replicas join equal CPUs.
                 Some(replica) if wanted.contains(replica) => {
-                    pairs.extend(index(*replica).map(|at| (at, *child)))
+                    pairs.extend(parent.on(*replica).map(|at| (at, *child)))
                 }
-                Some(replica) if cpu.is_none() => {
+                Some(replica) if cpu.is_none() && !below.spread => {
                     let message =
                         format!("{owner} has a replica on CPU {replica}, its parent `{}` has not", key.text);
                     let fault = Fault::new("replica_must_exist", key.spot, message);
@@ -159,9 +200,74 @@ impl Resolver {
                 }
                 Some(_) => {}
                 // One child below all replicas, or the one selected.
-                None => pairs.extend(wanted.iter().filter_map(|cpu| index(*cpu)).map(|at| (at, *child))),
+                None => pairs.extend(wanted.iter().filter_map(|cpu| parent.on(*cpu)).map(|at| (at, *child))),
             }
         }
         pairs
+    }
+
+    /// From a node in the tree of one CPU to the replica there.
+    fn join_one_replica(
+        &mut self,
+        owner: &str,
+        key: &Key,
+        parent: &Declared,
+        children: &[(Child, Option<u32>)],
+    ) -> Vec<(usize, Child)> {
+        let reach = self.places.get(&key.text).map_or(0, |place| place.reach);
+        let there = children.iter().find(|(_, replica)| replica.is_some_and(|cpu| reach & 1 << cpu != 0));
+        let there = there.or(children.first().filter(|_| reach == 0)); // no CPU leads there: for that to be said
+        if let (None, true) = (there, reach != 0) {
+            let cpus: Vec<_> = children.iter().filter_map(|(_, replica)| *replica).collect();
+            let message = format!("{owner} has no replica where its parent `{}` is", key.text);
+            let fault = Fault::new("replica_must_exist", key.spot, message).value(reach.trailing_zeros());
+            self.collector.add(fault.bound(format!("{cpus:?}")));
+        }
+        there.map(|(child, _)| (parent.first, *child)).into_iter().collect()
+    }
+}
+
+impl Below<'_> {
+    /// The leaf, if it moves between the replicas of that parent.
+    fn moves(&self, parent: &Declared) -> Option<Child> {
+        let several = parent.spread && parent.replicas.as_ref().is_some_and(|cpus| cpus.len() > 1);
+        match self.children {
+            [(child @ (Child::Task(_) | Child::Set(_)), _)] if several && self.elsewhere.is_none() => {
+                Some(*child)
+            }
+            _ => None,
+        }
+    }
+}
+
+/// How much begins where: a task that moves begins below the replica, of those where it may run, with the smallest sum of weights
+/// so far; of several below that of the CPU with the fewest such tasks; then of the lowest CPU.
+#[derive(Default)]
+pub(super) struct Begun {
+    weight: HashMap<usize, u64>,
+    tasks: HashMap<u32, u64>,
+}
+
+impl Begun {
+    /// Where the child of this edge begins.
+    pub(super) fn at(&mut self, plan: &Plan, edge: &Edge, affinity: Option<u64>) -> usize {
+        if !edge.spread {
+            return edge.parent;
+        }
+        let family = plan.nodes[edge.parent].family;
+        let replicas = plan.nodes.iter().enumerate().skip(family.unwrap_or(edge.parent));
+        let replicas =
+            replicas.take_while(|(_, node)| node.family == family).map(|(at, node)| (at, node.replica));
+        let on: Vec<_> = replicas.filter_map(|(at, cpu)| Some((at, cpu?))).collect();
+        let allowed = on.iter().filter(|(_, cpu)| affinity.is_none_or(|affinity| affinity & 1 << cpu != 0));
+        let least = allowed.min_by_key(|(at, cpu)| (self.weight.get(at), self.tasks.get(cpu), *cpu));
+        let Some(&(at, cpu)) = least else { return edge.parent }; // its affinity is a fault
+        if matches!(edge.child, Child::Task(_)) {
+            let policy = policies::by_number(plan.nodes[at].policy);
+            let weight = policy.and_then(|policy| policies::position(&policy.edge_params, "weight"));
+            *self.weight.entry(at).or_default() += weight.map_or(1, |weight| edge.params[weight]);
+            *self.tasks.entry(cpu).or_default() += 1;
+        }
+        at
     }
 }

@@ -1,11 +1,12 @@
 //! `[machine]`, `[run]` and `[defaults]`.
 
 use super::params::param_value;
-use super::{cpu_number, find_policy, Resolver};
+use super::{cpu_list, cpu_number, find_policy, Resolver};
 use crate::faults::Fault;
 use crate::model::*;
 use crate::policies;
-use crate::tree::{Collector, Fields, Table, Value};
+use crate::topology::{groups_of, Topology, LEVELS};
+use crate::tree::{Collector, Fields, Kind, Table, Value};
 use crate::units::show_time;
 
 impl Resolver {
@@ -14,25 +15,29 @@ impl Resolver {
         let collector = &mut self.collector;
         let machine = &mut self.plan.machine;
         if let Some(cpus) = fields.whole("cpus", 1, i64::from(policies::limits().cpus), collector) {
-            machine.cpus = cpus as u32;
-            machine.cpus_given = true;
+            machine.named = cpus as u32;
+            machine.cpus = machine.cpus.max(machine.named);
         }
         machine.epoch_ns = fields.time("epoch", collector).unwrap_or(0);
         if let Some(table) = fields.take("costs").and_then(|value| collector.table("`costs`", value)) {
             let mut fields = Fields::new("`costs`", table);
+            let migration = fields.take("migration").map(|value| migration_costs(value, collector));
             let mut cost = |name| fields.time(name, collector).unwrap_or(0);
             machine.costs = Costs {
                 switch_ns: cost("switch"),
                 timer_ns: cost("timer"),
-                migration_ns: cost("migration"),
+                migration: migration.unwrap_or_default(),
                 level_ns: cost("level"),
             };
             fields.finish(collector);
         }
+        if let Some(value) = fields.take("topology") {
+            machine.topology = topology(value, machine.cpus, collector);
+        }
         if let Some(most) = fields.whole("switches_max", 1, i64::MAX, collector) {
             machine.switches_max = most as u64;
         }
-        let cpus = machine.cpus;
+        let cpus = machine.named;
         if let Some(value) = fields.take("interrupts") {
             let items = collector.one_or_more(value);
             machine.interrupts = items.iter().filter_map(|item| interrupt(item, cpus, collector)).collect();
@@ -66,6 +71,18 @@ impl Resolver {
                 None => {}
             }
         }
+        if let Some(value) = fields.take("other_cpus") {
+            match collector.text("`other_cpus`", value) {
+                Some("default") => self.plan.run.other_cpus = OtherCpus::Default,
+                Some("refuse") => self.plan.run.other_cpus = OtherCpus::Refuse,
+                Some(other) => collector.add(
+                    Fault::new("other_cpus_must_be_known", value.spot, "other CPUs cannot run that")
+                        .value(other)
+                        .hint("\"default\": a replica of the default node each; \"refuse\": the plan names a root for each"),
+                ),
+                None => {}
+            }
+        }
         fields.finish(collector);
     }
 
@@ -87,6 +104,93 @@ impl Resolver {
             fields.finish(&mut self.collector);
         }
     }
+}
+
+/// `costs.migration`: a time, or one for each distance. What is left out costs as much as the next nearer distance.
+fn migration_costs(value: &Value, collector: &mut Collector) -> MigrationCosts {
+    if !matches!(value.kind, Kind::Table(_)) {
+        return collector.time("`migration` of `costs`", value).unwrap_or(0).into();
+    }
+    let Some(table) = collector.table("`migration` of `costs`", value) else { return MigrationCosts::default() };
+    let mut fields = Fields::new("`migration` of `costs`", table);
+    let mut nearer = ("", 0);
+    let costs = ["smt", "cache", "node", "other"].map(|name| {
+        let Some(given) = fields.take(name) else { return nearer.1 };
+        let Some(ns) = collector.time(&format!("`{name}` of `migration`"), given) else { return nearer.1 };
+        if ns < nearer.1 {
+            let message = format!("a migration by `{name}` costs less than by `{}`", nearer.0);
+            let fault = Fault::new("migration_costs_must_not_fall", given.spot, message);
+            let hint = "the distances, in this order, are smt, cache, node, other";
+            collector.add(fault.value(show_time(ns)).bound(show_time(nearer.1)).hint(hint));
+        }
+        nearer = (name, ns.max(nearer.1));
+        nearer.1
+    });
+    fields.finish(collector);
+    let [smt_ns, cache_ns, node_ns, other_ns] = costs;
+    MigrationCosts { smt_ns, cache_ns, node_ns, other_ns }
+}
+
+/// `[machine] topology`.
+fn topology(value: &Value, cpus: u32, collector: &mut Collector) -> Option<Topology> {
+    let table = collector.table("`topology`", value)?;
+    let mut fields = Fields::new("`topology`", table);
+    let mut found = Topology::flat(cpus);
+    let faults = collector.faults.len();
+    // Of the level before: its key and its group of each CPU.
+    let mut inner: Option<(&str, Vec<u64>)> = None;
+    for (name, _) in LEVELS {
+        let Some(given) = fields.take(name) else { continue };
+        let what = format!("`{name}` of `topology`");
+        let Some(groups) = groups(&what, given, cpus, collector) else { continue };
+        if let Some((before, smaller)) = inner.as_ref().filter(|_| collector.faults.len() == faults) {
+            if let Some(cpu) = (0..cpus as usize).find(|&cpu| smaller[cpu] & !groups[cpu] != 0) {
+                let message = format!(
+                    "`{before}` and `{name}` do not nest: CPUs that share the former share the latter"
+                );
+                let fault =
+                    Fault::new("topology_must_nest", given.spot, message).value(show_cpus(groups[cpu]));
+                collector.add(fault.bound(format!("all of {}", show_cpus(smaller[cpu]))));
+            }
+        }
+        for (near, group) in found.near.iter_mut().zip(&groups) {
+            match name {
+                "smt" => near.core = *group,
+                "cache" => near.cache = *group,
+                _ => near.memory = *group,
+            }
+        }
+        inner = Some((name, groups));
+    }
+    fields.finish(collector);
+    found.near.iter_mut().for_each(|near| near.cache &= near.memory);
+    Some(found)
+}
+
+/// The group of each CPU: so many consecutive ones, or lists. A CPU that no list names is alone.
+fn groups(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<Vec<u64>> {
+    if !matches!(value.kind, Kind::List(_)) {
+        let size = collector.whole(what, value, 1, i64::from(policies::limits().cpus))?;
+        return Some(groups_of(size as u32, cpus));
+    }
+    let mut groups: Vec<u64> = (0..cpus).map(|cpu| 1 << cpu).collect();
+    let mut named: u64 = 0;
+    for list in collector.list(what, value)? {
+        let members = cpu_list(what, list, cpus, collector);
+        let group = members.iter().fold(0, |set, cpu| set | 1 << cpu);
+        if named & group != 0 {
+            let message = format!("{what} has a CPU in two groups");
+            let fault = Fault::new("cpu_is_in_one_group", list.spot, message);
+            collector.add(fault.value((named & group).trailing_zeros()));
+        }
+        named |= group;
+        members.iter().for_each(|&cpu| groups[cpu as usize] = group);
+    }
+    Some(groups)
+}
+
+fn show_cpus(set: u64) -> String {
+    format!("{:?}", (0..64).filter(|cpu| set >> cpu & 1 == 1).collect::<Vec<u32>>())
 }
 
 /// One of `[machine] interrupts`.

@@ -3,6 +3,7 @@
 mod edges;
 mod machine;
 pub mod params;
+mod places;
 mod tasks;
 
 use crate::faults::Fault;
@@ -12,7 +13,9 @@ use crate::policies::{self, PolicyRecord};
 use crate::source::{Sources, Spot};
 use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
 use crate::units::show_time;
+use edges::Begun;
 use params::Owner;
+use places::Places;
 use std::collections::{BTreeMap, HashMap};
 pub use tasks::{Row, CSV_FAULTS_MAX};
 use tierce_guarantee::{Guarantee, Kind as GuaranteeKind};
@@ -37,9 +40,36 @@ struct Declared {
     kind: ItemKind,
     spot: Spot,
     policy: Option<&'static PolicyRecord>,
-    /// Nodes: index of the first replica, and their CPUs when it is `per_cpu`.
+    /// Nodes: index of the first replica, and their CPUs when it is `per_cpu` or spread.
     first: usize,
     replicas: Option<Vec<u32>>,
+    spread: bool,
+}
+
+impl Declared {
+    /// Index of the replica on that CPU.
+    fn on(&self, cpu: u32) -> Option<usize> {
+        let place = self.replicas.as_ref()?.iter().position(|replica| *replica == cpu)?;
+        Some(self.first + place)
+    }
+}
+
+/// What `under` leads to.
+struct Below<'a> {
+    /// One leaf, one node, or the replicas of a node with their CPUs.
+    children: &'a [(Child, Option<u32>)],
+    /// They are the replicas of a spread node.
+    spread: bool,
+    /// Of a leaf: CPUs on which it may run.
+    affinity: Option<u64>,
+    /// CPUs that reach it by parents that are not spread; `None`: all are.
+    elsewhere: Option<u64>,
+}
+
+impl<'a> Below<'a> {
+    fn leaf(child: &'a [(Child, Option<u32>)], affinity: Option<u64>) -> Self {
+        Self { children: child, spread: false, affinity, elsewhere: None }
+    }
 }
 
 /// A plan on its way.
@@ -48,6 +78,8 @@ pub struct Resolver {
     plan: Plan,
     collector: Collector,
     names: HashMap<String, Declared>,
+    places: Places,
+    begun: Begun,
     /// Nodes and tasks with a fault in their edges: that they lead nowhere is not worth a second message.
     broken: Vec<Child>,
 }
@@ -70,10 +102,11 @@ impl Resolver {
     }
 
     fn new(files: Files, sources: Sources, collector: Collector, options: Options) -> Self {
+        let cpus = options.cpus.clamp(1, policies::limits().cpus);
         let plan = Plan {
             name: sources.0.first().map(|source| source.name.clone()).unwrap_or_default(),
             sources,
-            machine: Machine { cpus: options.cpus.clamp(1, policies::limits().cpus), ..Machine::default() },
+            machine: Machine { cpus, named: cpus, ..Machine::default() },
             run: RunOptions::default(),
             nodes: Vec::new(),
             tasks: Vec::new(),
@@ -84,7 +117,15 @@ impl Resolver {
             each: None,
             defaults: Defaults::new(),
         };
-        Self { files, plan, collector, names: HashMap::new(), broken: Vec::new() }
+        Self {
+            files,
+            plan,
+            collector,
+            names: HashMap::new(),
+            places: Places::new(),
+            begun: Begun::default(),
+            broken: Vec::new(),
+        }
     }
 
     fn everything(&mut self, documents: &[Table]) {
@@ -126,6 +167,8 @@ impl Resolver {
         machines.into_iter().for_each(|table| self.machine(table));
         runs.into_iter().for_each(|table| self.run_options(table));
         defaults.into_iter().for_each(|table| self.preset(table));
+        let machine = &self.plan.machine;
+        self.places = places::find(&items, machine.named, machine.cpus, self.plan.run.other_cpus);
         items.retain(|item| self.declare(item));
         for item in &items {
             match item.kind {
@@ -157,17 +200,27 @@ impl Resolver {
             self.collector.add(Fault::new("name_is_unique", spot, message).other(first.spot, "first here"));
             return false;
         }
-        let mut declared =
-            Declared { kind: item.kind, spot, policy: None, first: self.plan.nodes.len(), replicas: None };
+        let mut declared = Declared {
+            kind: item.kind,
+            spot,
+            policy: None,
+            first: self.plan.nodes.len(),
+            replicas: None,
+            spread: false,
+        };
         if item.kind == ItemKind::Node {
             let find = |name: &str| {
                 item.table.entries.iter().find(|(key, _)| key.text == name).map(|entry| &entry.1)
             };
             declared.policy = self.policy(item, find("policy"));
             declared.replicas = find("per_cpu").and_then(|value| self.replicas(value));
-            let hack = find("default").is_some() && self.plan.machine.cpus > 1 && find("spread").is_none();
-            if hack { declared.replicas = Some((0..self.plan.machine.cpus).collect()); }
-            let replicas = declared.replicas.clone();
+            places::faults(item, self.plan.machine.named, &self.places, &mut self.collector);
+            if let Some(place) = self.places.get(name).filter(|place| place.spread) {
+                (declared.replicas, declared.spread) = (place.replicas.clone(), true);
+            }
+            // With one replica a spread node is a plain one.
+            let replicas = declared.replicas.clone().filter(|cpus| !declared.spread || cpus.len() > 1);
+            let family = (declared.spread && replicas.is_some()).then_some(declared.first);
             let places: Vec<_> = replicas.map_or(vec![None], |cpus| cpus.into_iter().map(Some).collect());
             for replica in places {
                 self.plan.nodes.push(Node {
@@ -178,7 +231,7 @@ impl Resolver {
                     params: [0; NODE_PARAMS],
                     concurrency: 0,
                     roots: Vec::new(),
-                    family: hack.then_some(declared.first),
+                    family,
                     default: false,
                     needs: Vec::new(),
                     spot,
@@ -205,8 +258,8 @@ impl Resolver {
     fn replicas(&mut self, value: &Value) -> Option<Vec<u32>> {
         match value.kind {
             Kind::Bool(false) => None,
-            Kind::Bool(true) => Some((0..self.plan.machine.cpus).collect()),
-            _ => Some(cpu_list("`per_cpu`", value, self.plan.machine.cpus, &mut self.collector)),
+            Kind::Bool(true) => Some((0..self.plan.machine.named).collect()),
+            _ => Some(cpu_list("`per_cpu`", value, self.plan.machine.named, &mut self.collector)),
         }
     }
 
@@ -217,9 +270,8 @@ impl Resolver {
         let Some(declared) = self.names.get(name).cloned() else { return };
         let range = declared.first..declared.first + declared.replicas.as_ref().map_or(1, Vec::len);
         let mut fields = Fields::new(format!("node `{name}`"), item.table);
-        for taken in ["policy", "per_cpu"] {
+        for taken in ["policy", "per_cpu", "spread"] {
             fields.key(taken);
-            fields.key("spread");
         }
         let cpu = fields.key("cpu");
         let cpus = fields.key("cpus");
@@ -245,6 +297,7 @@ impl Resolver {
         if self.collector.faults.len() > faults {
             self.broken.extend(range.clone().map(Child::Node));
         }
+        let others = self.places.get(name).map_or(0, |place| place.others);
         let unknown = declared.policy.is_none(); // then no key can be called wrong
         if !unknown {
             fields.finish(&mut self.collector);
@@ -255,8 +308,11 @@ impl Resolver {
             node.concurrency = concurrency.unwrap_or(0) as u32;
             node.default = default;
             node.needs.clone_from(&needs);
-            node.roots = match (&roots, node.replica) {
-                (Some(roots), _) => roots.clone(),
+            let at = declared.replicas.as_ref().and_then(|cpus| cpus.get(index - declared.first).copied());
+            node.roots = match (&roots, at) {
+                (_, Some(cpu)) if others & 1 << cpu != 0 => vec![cpu],
+                (Some(roots), Some(cpu)) => roots.iter().copied().filter(|root| *root == cpu).collect(),
+                (Some(roots), None) => roots.clone(),
                 (None, Some(cpu)) if under.is_none() => vec![cpu], // a replica without a parent is its CPU's root
                 _ => Vec::new(),
             };
@@ -282,9 +338,11 @@ impl Resolver {
             }
         }
         if let Some((_, value)) = under {
-            let children: Vec<_> =
-                range.map(|index| (Child::Node(index), self.plan.nodes[index].replica)).collect();
-            self.under(&format!("node `{name}`"), value, &children);
+            let at = |index: usize| declared.replicas.as_ref().map(|cpus| cpus[index - declared.first]);
+            let children: Vec<_> = range.map(|index| (Child::Node(index), at(index))).collect();
+            let below =
+                Below { children: &children, spread: declared.spread, affinity: None, elsewhere: None };
+            self.under(&format!("node `{name}`"), value, &below);
         }
     }
 
@@ -303,7 +361,7 @@ impl Resolver {
             self.collector
                 .add(Fault::new("cpu_or_cpus", second.spot, message).other(key.spot, "this or that"));
         }
-        if declared.replicas.is_some() {
+        if declared.replicas.is_some() && !declared.spread {
             let message = format!("node `{name}` is `per_cpu`: each replica has its CPU already");
             self.collector
                 .add(Fault::new("per_cpu_without_cpu", key.spot, message).other(declared.spot, "per_cpu"));
@@ -314,7 +372,7 @@ impl Resolver {
             let hint = "what a CPU runs directly has no `under`";
             self.collector.add(Fault::new("root_must_not_have_parents", key.spot, message).hint(hint));
         }
-        let all = self.plan.machine.cpus;
+        let all = self.plan.machine.named;
         match (&value.kind, cpu) {
             (Kind::Text(text), None) if text == "all" => Some((0..all).collect()),
             (_, None) => Some(cpu_list("`cpus`", value, all, &mut self.collector)),

@@ -1,6 +1,6 @@
 //! `[task.N]` and `[tasks.N]`.
 
-use super::{cpu_list, Item, Resolver};
+use super::{cpu_list, Below, Item, Resolver};
 use crate::faults::Fault;
 use crate::model::*;
 use crate::parse::relative;
@@ -36,7 +36,7 @@ impl Resolver {
         let (name, spot) = (item.key.text.clone(), item.key.spot);
         self.plan.tasks.push(Task { name, set: None, load, affinity, needs, spot });
         if let Some(value) = under {
-            self.under(&owner, value, &[(child, None)]);
+            self.under(&owner, value, &Below::leaf(&[(child, None)], affinity));
         }
         self.entry(&owner, child, matches);
     }
@@ -52,7 +52,7 @@ impl Resolver {
         let needs = self.needs(fields);
         let what = format!("`affinity` of {owner}");
         let affinity = fields.take("affinity").and_then(|value| {
-            let cpus = cpu_list(&what, value, self.plan.machine.cpus, &mut self.collector);
+            let cpus = cpu_list(&what, value, self.plan.machine.named, &mut self.collector);
             (!cpus.is_empty()).then(|| cpus.into_iter().fold(0, |mask, cpu| mask | 1 << cpu))
         });
         (load, needs, affinity, fields.take("under"), fields.take("match"))
@@ -118,7 +118,7 @@ impl Resolver {
         let child = Child::Set(set_index);
         let by_rows = matches!(members, Members::Rows(_));
         if let (Some(value), false) = (under, by_rows && matches.is_none()) {
-            self.under(&owner, value, &[(child, None)]);
+            self.under(&owner, value, &Below::leaf(&[(child, None)], affinity));
         }
         let template = self.plan.edges.split_off(edges_before);
         let spot = item.key.spot;
@@ -140,7 +140,11 @@ impl Resolver {
                     for index in 0..count {
                         let child = Child::Task(self.plan.tasks.len());
                         member(&mut self.plan, index, common_load.clone());
-                        self.plan.edges.extend(template.iter().map(|edge| Edge { child, ..edge.clone() }));
+                        for edge in &template {
+                            let edge = Edge { child, ..edge.clone() };
+                            let parent = self.begun.at(&self.plan, &edge, affinity);
+                            self.plan.edges.push(Edge { parent, ..edge });
+                        }
                     }
                     if self.broken.contains(&child) {
                         self.broken.extend((first_task..self.plan.tasks.len()).map(Child::Task));
@@ -158,7 +162,7 @@ impl Resolver {
                     let load = row.load.as_ref().and_then(|value| self.load(&owner, value));
                     member(&mut self.plan, index, load);
                     if let Some(under) = &row.under {
-                        self.under(&owner, under, &[(child, None)]);
+                        self.under(&owner, under, &Below::leaf(&[(child, None)], affinity));
                     }
                 }
             }

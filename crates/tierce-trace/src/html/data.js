@@ -2,7 +2,8 @@
 // Times are ns since the begin of the trace, as doubles (exact for 104 days).
 
 const KIND = { DECISION: 1, GRANT: 4, REVOKE: 5, THROTTLE: 6, REPLENISH: 7, BUDGET: 8, JOB_RELEASE: 9, JOB_START: 10,
-  JOB_COMPLETE: 11, MISS: 12, STOLEN: 13, LOST: 14, OUTSIDE: 16, CONTROL: 17, NAME: 18, ATTACH: 19, DETACH: 20 };
+  JOB_COMPLETE: 11, MISS: 12, STOLEN: 13, LOST: 14, OUTSIDE: 16, CONTROL: 17, NAME: 18, ATTACH: 19, DETACH: 20, MIGRATE: 25 };
+const REASONS = ["wake-up", "pull", "balance", "affinity"]; // of a migration
 const NONE = -1; // "no such time": a deadline nobody set, a job that has not ended
 
 async function inflate(base64) {
@@ -93,7 +94,8 @@ class Trace {
     if (this.things[id]) return this.things[id];
     const thing = { id, type, name: info.name ?? `#${id}`, policy: info.policy, level: info.level ?? 0, info, edges: [],
       runs: new Stretches(), order: this.all.length,
-      jobs: { number: [], release: [], deadline: [], start: [], end: [], response: [], missed: [], open: 0 } };
+      jobs: { number: [], release: [], deadline: [], start: [], end: [], response: [], missed: [], open: 0 },
+      moves: { t: [], from: [], to: [], why: [] } }; // to another replica of a spread node
     this.all.push(thing);
     if (type === "task") this.byName.set(thing.name, thing);
     return (this.things[id] = thing);
@@ -169,6 +171,12 @@ class Trace {
             parent_name: parent ? this.task(parent).name : `cpu${cpu[i]}`, child_name: this.task(child).name });
           break;
         }
+        case KIND.MIGRATE: {
+          const { moves } = this.task(a[i]);
+          moves.t.push(t); moves.from.push(b[i]); moves.to.push(cpu[i]);
+          moves.why.push(REASONS[Math.floor(value[i] / 2)] ?? "");
+          break;
+        }
         case KIND.DETACH: this.endGrant(this.edge(a[i]), t); this.endThrottle(this.edge(a[i]), t); break;
       }
     }
@@ -233,11 +241,18 @@ class Trace {
     else { delete this.things[id]; this.thing(id, "task", { name }); }
   }
 
+  // All replicas of the spread node that one of them belongs to.
+  replicas(id) {
+    const family = this.things[id]?.info.family;
+    return this.all.filter((thing) => thing.type === "node" && thing.info.family === family);
+  }
+
   // The CPUs that can reach a thing, by its edges upwards; depth is at most 8.
   cpusOf(thing, depth = 0) {
     const cpus = new Set();
     for (const edge of thing.edges) {
       if (edge.parent === 0) { if (edge.cpu !== undefined) cpus.add(edge.cpu); }
+      else if (edge.spread) this.replicas(edge.parent).forEach((node) => this.cpusOf(node, depth + 1).forEach((c) => cpus.add(c)));
       else if (depth < 9 && this.things[edge.parent]) this.cpusOf(this.things[edge.parent], depth + 1).forEach((c) => cpus.add(c));
     }
     return cpus;

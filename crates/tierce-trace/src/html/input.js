@@ -28,8 +28,10 @@ function tipForRow(row, t) {
   if (at < 0 || at > trace.length_ns) return null;
   if (row.type === "cpu") return tipForCpu(row, thing, at, tag);
   const pairs = [];
-  if (row.type === "task") tipForJob(pairs, thing, at);
-  else pairs.push(["policy", thing.policy ?? ""]);
+  if (row.type === "task") {
+    tipForJob(pairs, thing, at);
+    tipForMove(pairs, thing.moves, at);
+  } else pairs.push(["policy", thing.policy ?? ""]);
   for (const edge of thing.edges) {
     const i = edge.grants.at(at), throttled = edge.throttled.at(at), under = thing.edges.length > 1 ? ` (${edge.parent_name})` : "";
     if (i >= 0) pairs.push([`served by ${edge.parent_name}`, `CPU ${edge.grants.what[i]}, ${duration(edge.grants.e[i] - edge.grants.s[i])}`]);
@@ -86,6 +88,12 @@ function tipForJob(pairs, task, at) {
       pairs.push(["missed", late, "bad"]);
     }
   }
+}
+
+// The latest migration: where the task is since, and why.
+function tipForMove(pairs, moves, at) {
+  const i = lastAt(moves.t, at);
+  if (i >= 0) pairs.push(["migrated", `CPU ${moves.from[i]} to CPU ${moves.to[i]} at ${instant(moves.t[i], span())}, ${moves.why[i]}`]);
 }
 
 function budgetAt(edge, at) {

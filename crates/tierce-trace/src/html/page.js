@@ -14,6 +14,10 @@ function drawLegend() {
       c.beginPath(); c.moveTo(2, 3); c.lineTo(12, 14); c.lineTo(18, 14); c.lineTo(18, 3); c.lineTo(28, 10);
       c.strokeStyle = look.palette[2]; c.lineWidth = 1.3; c.stroke();
       c.lineTo(28, 15); c.lineTo(2, 15); c.globalAlpha = 0.25; c.fillStyle = look.palette[2]; c.fill(); }],
+    ["migration, and to which CPU", (c) => {
+      c.fillStyle = look.palette[0]; c.fillRect(2, 3, 26, 11); drawMove(c, 9, 3, 11);
+      c.fillStyle = look.card; c.fillRect(11, 4, 8, 10);
+      c.font = font(9.5, 650); c.textBaseline = "middle"; c.fillStyle = look.ink; c.fillText("3", 12.5, 9); }],
     ["node served", (c) => { c.fillStyle = look.node; c.fillRect(2, 3, 26, 10); }],
     ["stolen time", (c) => { c.fillStyle = look.palette[0]; c.fillRect(2, 2, 26, 12); c.fillStyle = look.bad; c.fillRect(12, 8, 5, 6); }],
   ];

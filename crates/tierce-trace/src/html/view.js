@@ -459,8 +459,36 @@ function drawTask(row, y, shift) {
     ctx.fillRect(x0, y + height - 3, Math.max(xOf(end + shift) - x0, 1), 3);
   }
   ctx.globalAlpha = faint;
+  drawMoves(thing.moves, top, h, shift);
   if (arrows) drawArrows(jobs, y, height, first, shift);
   ctx.globalAlpha = 1;
+}
+
+// Migrations: a bar at the time, and the CPU that the task comes to where there is room for its number.
+function drawMoves(moves, top, height, shift) {
+  let before = -99;
+  ctx.font = font(9.5, 650);
+  ctx.textAlign = "left";
+  for (let i = Math.max(0, lastAt(moves.t, view.from - shift)); i < moves.t.length; i++) {
+    const x = xOf(moves.t[i] + shift);
+    if (x > view.width) break;
+    if (x - before < 2) continue;
+    before = x;
+    drawMove(ctx, x, top, height);
+    const next = i + 1 < moves.t.length ? xOf(moves.t[i + 1] + shift) : view.width;
+    const label = `${moves.to[i]}`, width = ctx.measureText(label).width;
+    if (next - x < width + 12) continue;
+    ctx.fillStyle = look.card;
+    ctx.fillRect(x + 2, top + height - 11, width + 4, 11);
+    ctx.fillStyle = look.ink;
+    ctx.fillText(label, x + 4, top + height - 5);
+  }
+}
+function drawMove(pen, x, top, height) {
+  pen.fillStyle = look.card;
+  pen.fillRect(x - 2, top, 4, height);
+  pen.fillStyle = look.ink;
+  pen.fillRect(x - 1, top, 2, height);
 }
 
 // Releases point up, deadlines down, as in the literature; missed deadlines are red and end in a cross, on top of all.

@@ -357,7 +357,7 @@ fn header(options: &Options, tasks: &[Task]) -> TraceHeader {
         name: name.into(),
         policy: policy.into(),
         level,
-        gone: false,
+        ..Default::default()
     };
     let nodes = vec![
         node(1, "top@0", "fixed-priority", 0),

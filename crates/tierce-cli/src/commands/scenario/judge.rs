@@ -454,7 +454,7 @@ impl<'a> Predicted<'a> {
     /// `hotplugs`: when CPUs really came and went, in the order of the script.
     fn new(script: &'a Script, hotplugs: &[Hotplug], port: Port) -> Result<Predicted<'a>> {
         let Port { floor_ns, late_ns, switch_ns, migration_ns, step_ns } = port;
-        let costs = Some(Costs { switch_ns, migration_ns, ..Default::default() });
+        let costs = Some(Costs { switch_ns, migration: migration_ns.into(), ..Default::default() });
         let options = Options { floor_ns, late_ns, costs, trace: true, check: true, seed: 1 };
         let simulation = Simulation::new(&script.plan, options)?;
         let decisions = vec![vec![Decision { at_ns: 0, task: 0 }]; script.plan.machine.cpus as usize];

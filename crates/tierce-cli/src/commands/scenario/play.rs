@@ -42,7 +42,9 @@ pub fn play(out: &Path, files: &[PathBuf]) -> Result<()> {
     let scripts: Vec<Script> = files.iter().map(|file| Script::read(file)).collect::<Result<_>>()?;
     let cpus = Host::here().cpus().context("CPUs with holes")?;
     // The simulator's switches are paid by who comes in, too.
-    let options = Options { cpus, record: true, overheads_stolen: false, ..Default::default() };
+    // The locks of real machines, although scenarios are played on virtual ones: both kinds are to be run.
+    let options =
+        Options { cpus, record: true, overheads_stolen: false, locks_fair: true, ..Default::default() };
     let floor_ns = options.floor_ns;
     let mut kernel = Kernel::load(options)?;
     eprintln!("scenario: loaded at {} ms", now_ns() / 1_000_000);

@@ -1,0 +1,612 @@
+//! Work conservation: does a CPU idle while a task that may run there waits elsewhere?
+//!
+//! A scheduler that spreads tasks over CPUs must not leave one of them idle while tasks wait on others. Lozi et al. (EuroSys
+//! 2016) found that Linux did, for seconds. This checker finds every such interval in any trace, simulated or measured.
+//!
+//! **Waiting.** A task waits from its `request` on, and again whenever another decision takes it off its CPU, until it is
+//! decided for or released. **Idle.** A CPU is idle from a decision for nobody on until the next decision for a task; it is not
+//! idle while a thread outside the graph runs there (`outside`). **May run.** A task that several CPUs can reach (below a
+//! spread node, or below nodes with several parents) may run on a CPU if its affinity allows it and a path from the CPU to it is
+//! open. An edge is closed from `throttle` until it is replenished or granted; a `when = "spent"` edge while another edge of its
+//! child is open; a node while its concurrency is used up.
+//!
+//! Each idle CPU is set against another waiting task, lowest CPU first: with one task waiting, one CPU counts. A spread task
+//! that waits on the idle CPU itself does not count (that is the time of a wake-up, not of a migration). What interrupts stole
+//! from the idle CPU is taken off.
+//!
+//! **What it cannot know.** The affinity that a program gave its threads (a trace has that of the plan's tasks); whether the
+//! kernel forbids a thread to migrate just now; whether a CPU is offline (it counts as idle); which edges were closed before
+//! the recording began; what lost records said. The first four make intervals appear that were none, in measured traces only.
+//! A budget that is given back while its child sleeps is seen when the child is next granted a CPU, so an interval before that
+//! may be missed.
+
+use crate::change::PlanChange;
+use crate::event::{Event, Kind, ID_MAX};
+use crate::header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
+use crate::measure::SCHEDULER;
+use std::collections::HashMap;
+
+/// More nodes above each other than any plan has.
+const DEPTH: u32 = 10;
+const NO_CPU: u8 = u8::MAX;
+/// Of what cannot run on a second CPU: it is not followed.
+const NO_GROUP: u32 = u32::MAX;
+/// Intervals of one CPU that time stolen later may still shorten.
+const OVER_MAX: usize = 64;
+
+/// One interval in which a CPU idled while a task that may run there waited elsewhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gap {
+    /// The CPU that idled.
+    pub cpu: u32,
+    /// From when on.
+    pub begin_ns: u64,
+    /// For how long.
+    pub length_ns: u64,
+    /// Where a task waited: the replica of a spread node; else the task itself.
+    pub waited: u32,
+}
+
+/// A node or a task.
+#[derive(Debug, Clone)]
+struct Thing {
+    /// Task: it wants the CPU.
+    wants: bool,
+    /// Task: it is one of those that wait in its group.
+    waits: bool,
+    is_node: bool,
+    /// Task: where it runs.
+    on_cpu: u8,
+    /// Task: index into the groups.
+    group: u32,
+    /// Replica: id of the first one of its spread node; else 0.
+    family: u32,
+    /// Node: CPUs that may run it at once, 0: all; how many do.
+    concurrency: u32,
+    runs: u32,
+    /// Task: CPUs that the plan allows.
+    affinity: u64,
+    /// Edges above it.
+    above: Vec<u32>,
+}
+
+impl Default for Thing {
+    fn default() -> Self {
+        Thing {
+            wants: false,
+            waits: false,
+            is_node: false,
+            on_cpu: NO_CPU,
+            group: NO_GROUP,
+            family: 0,
+            concurrency: 0,
+            runs: 0,
+            affinity: u64::MAX,
+            above: Vec::new(),
+        }
+    }
+}
+
+#[derive(Debug, Clone, Default)]
+struct Edge {
+    parent: u32,
+    child: u32,
+    /// Of a root: which CPU.
+    cpu: Option<u32>,
+    when_spent: bool,
+    spread: bool,
+    /// Its budget is used up, or its slot is over.
+    closed: bool,
+    granted: bool,
+}
+
+/// Tasks that may run on the same CPUs and wait in the same place.
+#[derive(Debug, Clone)]
+struct Group {
+    /// A replica, or a task that several CPUs share.
+    place: u32,
+    affinity: u64,
+    waiting: u32,
+    /// Index into the groups where somebody waits.
+    at: u32,
+    /// CPUs where they may run, as of `epoch`.
+    target: u64,
+    epoch: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Family {
+    /// CPU and replica.
+    replicas: Vec<(u32, u32)>,
+    /// CPUs whose replica can be run, as of `epoch`.
+    open: u64,
+    epoch: u64,
+}
+
+#[derive(Debug, Clone, Default)]
+struct Cpu {
+    /// What it runs; `None`: not known yet.
+    task: Option<u32>,
+    outside: bool,
+    open: Option<Gap>,
+    /// Intervals that time stolen later may still shorten: those since the CPU's last decision.
+    over: Vec<Gap>,
+    total_ns: u64,
+}
+
+/// The checker; see above.
+#[derive(Debug, Clone, Default)]
+pub struct WorkConservation {
+    /// There are spread nodes; nodes with a limit on concurrency.
+    spread: bool,
+    limited: bool,
+    /// Requests and releases are recorded.
+    recorded: bool,
+    now_ns: u64,
+    cpus: Vec<Cpu>,
+    /// CPUs that are idle; those with an open interval.
+    idle: u64,
+    open: u64,
+    things: Vec<Thing>,
+    edges: Vec<Edge>,
+    families: HashMap<u32, Family>,
+    groups: Vec<Group>,
+    by_place: HashMap<(u32, u64), u32>,
+    /// Groups where somebody waits.
+    waiting: Vec<u32>,
+    /// Something has changed since idle CPUs were last set against waiting tasks.
+    changed: bool,
+    /// Another one whenever a path may have opened or closed.
+    epoch: u64,
+    intervals: u64,
+    longest: Option<Gap>,
+}
+
+impl WorkConservation {
+    /// For a trace with this header.
+    pub fn new(header: &TraceHeader) -> Self {
+        let task = (header.source == Source::Sim).then_some(0); // a live CPU may run something already
+        let cpus = header.cpus.min(64);
+        let mut this = WorkConservation {
+            now_ns: header.start_ns,
+            cpus: vec![Cpu { task, ..Default::default() }; cpus as usize],
+            recorded: header.source == Source::Sim,
+            epoch: 1,
+            ..Default::default()
+        };
+        (0..cpus as usize).for_each(|cpu| this.idles(cpu));
+        this.come(&header.nodes, &header.tasks, &header.edges);
+        this
+    }
+
+    /// The plan is another one from here on.
+    pub fn change(&mut self, change: &PlanChange) {
+        self.come(&change.nodes, &change.tasks, &change.edges);
+    }
+
+    /// Are there spread nodes? Without them nothing is followed. A live run that keeps no trace does not record who waits.
+    pub fn applies(&self) -> bool {
+        self.spread && self.recorded
+    }
+
+    /// Kinds of records that matter, a bit each.
+    pub fn kinds(&self) -> u64 {
+        let always = [
+            Kind::Decision,
+            Kind::Request,
+            Kind::Release,
+            Kind::Throttle,
+            Kind::Replenish,
+            Kind::Stolen,
+            Kind::Migrate,
+        ];
+        let limits = [Kind::Grant, Kind::Revoke];
+        let kinds = always.iter().chain(limits.iter().filter(|_| self.limited));
+        kinds.fold(0, |set, &kind| set | 1 << kind as u64)
+    }
+
+    /// Time that CPUs idled while a task that may run there waited elsewhere (ns).
+    pub fn total_ns(&self) -> u64 {
+        (0..self.cpus.len()).map(|cpu| self.cpu_ns(cpu as u32)).sum()
+    }
+
+    /// The same of one CPU.
+    pub fn cpu_ns(&self, cpu: u32) -> u64 {
+        let Some(of) = self.cpus.get(cpu as usize) else { return 0 };
+        of.total_ns + self.pending(of).map(|gap| gap.length_ns).sum::<u64>()
+    }
+
+    /// Number of such intervals.
+    pub fn intervals(&self) -> u64 {
+        self.intervals + self.cpus.iter().map(|cpu| self.pending(cpu).count() as u64).sum::<u64>()
+    }
+
+    /// The longest of them.
+    pub fn longest(&self) -> Option<Gap> {
+        let pending = self.cpus.iter().flat_map(|cpu| self.pending(cpu));
+        // Of equals the first.
+        self.longest.into_iter().chain(pending).reduce(|a, b| if b.length_ns > a.length_ns { b } else { a })
+    }
+
+    /// Intervals of this CPU that are not counted yet.
+    fn pending<'a>(&self, cpu: &'a Cpu) -> impl Iterator<Item = Gap> + 'a {
+        let now_ns = self.now_ns;
+        let open = cpu.open.map(|gap| Gap { length_ns: now_ns.saturating_sub(gap.begin_ns), ..gap });
+        cpu.over.iter().copied().chain(open).filter(|gap| gap.length_ns > 0)
+    }
+
+    // ---- the graph -------------------------------------------------------------------------------------------------
+
+    fn come(&mut self, nodes: &[NodeInfo], tasks: &[TaskInfo], edges: &[EdgeInfo]) {
+        for node in nodes {
+            let (family, concurrency) = (node.family.unwrap_or(0), node.concurrency.unwrap_or(0));
+            *at(&mut self.things, node.id) =
+                Thing { is_node: true, family, concurrency, ..Default::default() };
+            self.spread |= family != 0;
+            self.limited |= concurrency != 0;
+        }
+        for task in tasks {
+            at(&mut self.things, task.id).affinity = task.affinity.unwrap_or(u64::MAX);
+        }
+        for edge in edges {
+            let EdgeInfo { cpu, when_spent, spread, .. } = *edge;
+            let [id, parent, child] = [edge.id, edge.parent, edge.child].map(|id| id.min(ID_MAX));
+            self.link(id, Edge { parent, child, cpu, when_spent, spread, ..Default::default() });
+        }
+        if !self.spread {
+            return;
+        }
+        self.families.clear();
+        for id in 0..self.things.len() as u32 {
+            let family = self.things[id as usize].family;
+            let cpus = if family == 0 { 0 } else { self.reach(id, false, 0) };
+            if cpus != 0 {
+                self.families.entry(family).or_default().replicas.push((cpus.trailing_zeros(), id));
+            }
+        }
+        (0..self.things.len() as u32).for_each(|id| self.regroup(id));
+    }
+
+    fn link(&mut self, id: u32, edge: Edge) {
+        self.unlink(id);
+        at(&mut self.things, edge.child).above.push(id);
+        *at(&mut self.edges, id) = edge;
+        (self.epoch, self.changed) = (self.epoch + 1, true);
+    }
+
+    fn unlink(&mut self, id: u32) {
+        let edge = std::mem::take(at(&mut self.edges, id));
+        if edge.granted {
+            self.things[edge.child as usize].runs -= 1;
+        }
+        if let Some(child) = self.things.get_mut(edge.child as usize) {
+            child.above.retain(|&other| other != id);
+        }
+        (self.epoch, self.changed) = (self.epoch + 1, true);
+    }
+
+    /// CPUs that reach it by edges above it: by all of them, or by those that are open now.
+    fn reach(&self, id: u32, open: bool, depth: u32) -> u64 {
+        let thing = &self.things[id as usize];
+        if depth > DEPTH || (open && thing.concurrency != 0 && thing.runs >= thing.concurrency) {
+            return 0;
+        }
+        let edges = thing.above.iter().map(|&edge| &self.edges[edge as usize]);
+        edges.filter(|edge| !open || self.is_open(edge)).fold(0, |cpus, edge| {
+            cpus | match edge.cpu {
+                Some(cpu) => 1u64.checked_shl(cpu).unwrap_or(0),
+                None if (edge.parent as usize) < self.things.len() => {
+                    self.reach(edge.parent, open, depth + 1)
+                }
+                None => 0,
+            }
+        })
+    }
+
+    fn is_open(&self, edge: &Edge) -> bool {
+        let others =
+            || self.things[edge.child as usize].above.iter().map(|&other| &self.edges[other as usize]);
+        !edge.closed && (!edge.when_spent || others().all(|other| other.when_spent || other.closed))
+    }
+
+    /// Which group the task belongs to.
+    fn regroup(&mut self, id: u32) {
+        let thing = &self.things[id as usize];
+        if thing.is_node {
+            return;
+        }
+        let affinity = thing.affinity;
+        let spread = match thing.above[..] {
+            [only] => Some(&self.edges[only as usize]).filter(|edge| edge.spread).map(|edge| edge.parent),
+            _ => None,
+        };
+        let family = spread.and_then(|replica| self.families.get(&self.things.get(replica as usize)?.family));
+        let cpus = match family {
+            Some(family) => family.replicas.iter().fold(0, |cpus, &(cpu, _)| cpus | 1 << cpu),
+            None => self.reach(id, false, 0),
+        };
+        let group = if (cpus & affinity).count_ones() < 2 {
+            NO_GROUP
+        } else {
+            let place = family.and(spread).unwrap_or(id);
+            let (groups, fresh) = (&mut self.groups, self.by_place.entry((place, affinity)));
+            *fresh.or_insert_with(|| {
+                groups.push(Group { place, affinity, waiting: 0, at: 0, target: 0, epoch: 0 });
+                groups.len() as u32 - 1
+            })
+        };
+        if group != self.things[id as usize].group {
+            self.counted(id, false);
+            self.things[id as usize].group = group;
+            self.look_at(id);
+        }
+    }
+
+    // ---- records ---------------------------------------------------------------------------------------------------
+
+    /// Take in one event, in the order of time.
+    #[inline]
+    pub fn event(&mut self, event: &Event) {
+        let Some(kind) = event.kind().filter(|_| self.spread) else { return };
+        if event.fault(self.cpus.len() as u32).is_some() {
+            return;
+        }
+        self.advance(event.now_ns);
+        let Event { cpu, a, b, value, .. } = *event;
+        let cpu = usize::from(cpu);
+        match kind {
+            Kind::Decision => self.decision(cpu, a),
+            Kind::Request | Kind::Release => {
+                self.recorded = true;
+                at(&mut self.things, a).wants = kind == Kind::Request;
+                self.look_at(a);
+            }
+            Kind::Throttle | Kind::Replenish | Kind::Grant => {
+                let granted = kind == Kind::Grant;
+                // What is in debt after a replenishment stays throttled.
+                let closed = kind == Kind::Throttle || (kind == Kind::Replenish && value as i64 <= 0);
+                let edge = at(&mut self.edges, a);
+                if std::mem::replace(&mut edge.closed, closed) != closed {
+                    (self.epoch, self.changed) = (self.epoch + 1, true);
+                }
+                if granted {
+                    self.granted(a, true);
+                }
+            }
+            Kind::Revoke => self.granted(a, false),
+            Kind::Stolen => self.stolen(cpu, value),
+            Kind::Outside if value < SCHEDULER => {
+                self.cpus[cpu].outside = b == 1;
+                self.idles(cpu);
+            }
+            Kind::Name => {
+                let task = at(&mut self.things, a);
+                (task.wants, task.on_cpu, task.affinity) = (false, NO_CPU, u64::MAX);
+                self.look_at(a);
+                self.regroup(a);
+            }
+            Kind::Attach => {
+                let parent = value as u32;
+                let below_family = self.things.get(parent as usize).is_some_and(|node| node.family != 0);
+                let spread = below_family && !at(&mut self.things, b).is_node;
+                let cpu = (parent == 0).then_some(cpu as u32);
+                self.link(a, Edge { parent, child: b, cpu, spread, ..Default::default() });
+                self.regroup(b);
+            }
+            Kind::Detach => {
+                let child = at(&mut self.edges, a).child;
+                self.unlink(a);
+                self.regroup(child);
+            }
+            Kind::Migrate => self.migrate(a, cpu as u32),
+            _ => {}
+        }
+    }
+
+    /// The recording goes until here, or numbers are wanted as of this time.
+    pub fn finish(&mut self, end_ns: u64) {
+        self.advance(end_ns);
+    }
+
+    #[inline]
+    fn decision(&mut self, cpu: usize, task: u32) {
+        let before = self.cpus[cpu].task.replace(task);
+        self.count(cpu);
+        if let Some(before) = before.filter(|&before| before != task && before != 0) {
+            if self.things[before as usize].on_cpu == cpu as u8 {
+                self.things[before as usize].on_cpu = NO_CPU;
+                self.look_at(before);
+            }
+        }
+        self.idles(cpu);
+        if task != 0 {
+            let thing = at(&mut self.things, task);
+            (thing.wants, thing.on_cpu) = (true, cpu as u8);
+            self.look_at(task);
+        }
+    }
+
+    fn granted(&mut self, id: u32, granted: bool) {
+        let edge = at(&mut self.edges, id);
+        if std::mem::replace(&mut edge.granted, granted) == granted {
+            return;
+        }
+        let child = edge.child;
+        let runs = &mut at(&mut self.things, child).runs;
+        *runs = if granted { *runs + 1 } else { *runs - 1 };
+        if self.things[child as usize].concurrency != 0 {
+            (self.epoch, self.changed) = (self.epoch + 1, true);
+        }
+    }
+
+    fn migrate(&mut self, task: u32, cpu: u32) {
+        let Some(&edge) = at(&mut self.things, task).above.first() else { return };
+        let family = self.things.get(self.edges[edge as usize].parent as usize).map_or(0, |node| node.family);
+        let Some(family) = self.families.get(&family) else { return };
+        let Some(&(_, replica)) = family.replicas.iter().find(|&&(on, _)| on == cpu) else { return };
+        self.edges[edge as usize].parent = replica;
+        self.regroup(task);
+    }
+
+    /// Does it wait now?
+    #[inline]
+    fn look_at(&mut self, task: u32) {
+        let thing = &self.things[task as usize];
+        self.counted(task, thing.wants && thing.on_cpu == NO_CPU);
+    }
+
+    #[inline]
+    fn counted(&mut self, task: u32, waits: bool) {
+        let thing = &mut self.things[task as usize];
+        let waits = waits && thing.group != NO_GROUP;
+        if std::mem::replace(&mut thing.waits, waits) == waits {
+            return;
+        }
+        self.changed = true;
+        let number = thing.group;
+        let group = &mut self.groups[number as usize];
+        if waits {
+            group.waiting += 1;
+            if group.waiting == 1 {
+                group.at = self.waiting.len() as u32;
+                self.waiting.push(number);
+            }
+        } else {
+            group.waiting -= 1;
+            if group.waiting == 0 {
+                let at = group.at;
+                self.waiting.swap_remove(at as usize);
+                if let Some(&moved) = self.waiting.get(at as usize) {
+                    self.groups[moved as usize].at = at;
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn idles(&mut self, cpu: usize) {
+        let of = &self.cpus[cpu];
+        let idle = u64::from(of.task == Some(0) && !of.outside) << cpu;
+        self.changed |= (self.idle ^ idle) >> cpu & 1 != 0;
+        self.idle = self.idle & !(1 << cpu) | idle;
+    }
+
+    // ---- intervals -------------------------------------------------------------------------------------------------
+
+    /// What is known now has held since the last event's time.
+    #[inline]
+    fn advance(&mut self, now_ns: u64) {
+        if now_ns <= self.now_ns {
+            return;
+        }
+        if std::mem::take(&mut self.changed) {
+            let matched = if self.waiting.is_empty() { 0 } else { self.set_against() };
+            self.close(self.open & !matched);
+        }
+        self.now_ns = now_ns;
+    }
+
+    /// Each idle CPU against another task that waits: the CPUs that find one.
+    fn set_against(&mut self) -> u64 {
+        let mut free = self.idle;
+        for at in 0..self.waiting.len() {
+            if free == 0 {
+                break;
+            }
+            let number = self.waiting[at];
+            if self.groups[number as usize].epoch != self.epoch {
+                self.groups[number as usize].target = self.target(number);
+                self.groups[number as usize].epoch = self.epoch;
+            }
+            let group = &self.groups[number as usize];
+            let (mut cpus, waited) = (group.target & free, group.place);
+            for _ in 0..group.waiting {
+                if cpus == 0 {
+                    break;
+                }
+                let cpu = cpus.trailing_zeros();
+                (cpus, free) = (cpus & !(1 << cpu), free & !(1 << cpu));
+                let begin_ns = self.now_ns;
+                let gap = Gap { cpu, begin_ns, length_ns: 0, waited };
+                self.cpus[cpu as usize].open.get_or_insert(gap);
+            }
+        }
+        let matched = self.idle & !free;
+        self.open |= matched;
+        matched
+    }
+
+    /// CPUs other than where they wait on which these may run now.
+    fn target(&mut self, group: u32) -> u64 {
+        let Group { place, affinity, .. } = self.groups[group as usize];
+        let family = self.things[place as usize].family;
+        let Some(of) = self.families.get(&family) else {
+            return self.reach(place, true, 0) & affinity;
+        };
+        let mut open = of.open;
+        if of.epoch != self.epoch {
+            let served = of.replicas.iter().filter(|&&(_, replica)| self.reach(replica, true, 0) != 0);
+            open = served.fold(0, |cpus, &(cpu, _)| cpus | 1 << cpu);
+        }
+        let home = of.replicas.iter().find(|&&(_, replica)| replica == place).map_or(0, |&(cpu, _)| 1 << cpu);
+        if let Some(of) = self.families.get_mut(&family) {
+            (of.open, of.epoch) = (open, self.epoch);
+        }
+        open & affinity & !home
+    }
+
+    fn close(&mut self, mut cpus: u64) {
+        self.open &= !cpus;
+        while cpus != 0 {
+            let cpu = cpus.trailing_zeros() as usize;
+            cpus &= cpus - 1;
+            let Some(gap) = self.cpus[cpu].open.take() else { continue };
+            let length_ns = self.now_ns.saturating_sub(gap.begin_ns);
+            self.cpus[cpu].over.push(Gap { length_ns, ..gap });
+            if self.cpus[cpu].over.len() > OVER_MAX {
+                self.count(cpu);
+            }
+        }
+    }
+
+    /// Nothing shortens these any more.
+    #[inline]
+    fn count(&mut self, cpu: usize) {
+        if self.cpus[cpu].over.is_empty() {
+            return;
+        }
+        for gap in std::mem::take(&mut self.cpus[cpu].over) {
+            if gap.length_ns > 0 {
+                self.intervals += 1;
+                self.cpus[cpu].total_ns += gap.length_ns;
+                if self.longest.is_none_or(|longest| gap.length_ns > longest.length_ns) {
+                    self.longest = Some(gap);
+                }
+            }
+        }
+    }
+
+    /// So much of the time since the CPU's last entry was not idle.
+    fn stolen(&mut self, cpu: usize, mut ns: u64) {
+        let of = &mut self.cpus[cpu];
+        if let Some(gap) = &mut of.open {
+            let took = ns.min(self.now_ns.saturating_sub(gap.begin_ns));
+            (gap.begin_ns, ns) = (gap.begin_ns + took, ns - took);
+        }
+        for gap in of.over.iter_mut().rev() {
+            let took = ns.min(gap.length_ns);
+            (gap.length_ns, ns) = (gap.length_ns - took, ns - took);
+        }
+        self.count(cpu);
+    }
+}
+
+/// The element at `id`, made if it is not there. Ids are bounded by [`ID_MAX`] where they come from outside.
+#[inline]
+fn at<T: Default + Clone>(list: &mut Vec<T>, id: u32) -> &mut T {
+    let at = id.min(ID_MAX) as usize;
+    if at >= list.len() {
+        list.resize(at + 1, T::default());
+    }
+    &mut list[at]
+}
