@@ -754,7 +754,7 @@ static void tidy(void)
 		for (used = c->leaves; used < TIERCE_PATH; used++)
 			c->leave[used] = 0;
 		c->used_ns = c->idle_ns = c->stolen_ns = c->decisions = c->events = c->drained = 0;
-		c->pulls = c->pushes = c->balance_ns = 0;
+		c->pulls = c->pushes = c->balance_ns = c->ran = 0;
 		if (c->offered && (S.node[c->offered].kind != TIERCE_TASK || S.node[c->offered].domain == cpu ||
 				   S.edge[S.node[c->offered].first_parent].state != TIERCE_READY))
 			c->offered = 0; /* it is of no use to anybody */
@@ -1508,7 +1508,9 @@ static void task_goes_on(u32 index, u32 kind)
 		t->stage = STAGE_LEAVE;
 		break;
 	case LEAVE: t->stage = graph_leave(id, t->to, now) ? (t->offers ? STAGE_OFFER : STAGE_REQUEST) : STAGE_ENTER; break;
-	case ENTER: graph_enter(id, t->to, now); t->stage = t->offers ? STAGE_OFFER : STAGE_REQUEST;
+	case ENTER:
+		graph_enter(id, t->to, t->offers ? TIERCE_AFFINITY : TIERCE_WAKE_UP, now);
+		t->stage = t->offers ? STAGE_OFFER : STAGE_REQUEST;
 #ifdef MODEL_OFFERS_FIRST
 		if (!t->offers)
 			graph_offer(id);
@@ -1552,12 +1554,12 @@ static void cpu_goes_on(u32 cpu, u32 kind)
 	struct ghost *g = ghost(cpu);
 	u32 id;
 	if (kind == ARRIVE) {
-		graph_enter(g->pulled, cpu, now);
+		graph_enter(g->pulled, cpu, TIERCE_PULL, now);
 		g->pulled = 0;
 		g->phase = PHASE_DECIDES;
 		return;
 	}
-	id = pull_leaves(cpu, now);
+	id = pull_finds(cpu, now);
 	g->pulled = (u8)id;
 	g->phase = id ? PHASE_TAKES : PHASE_NONE;
 #ifdef MODEL_LOOKS_FIRST
