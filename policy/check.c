@@ -237,7 +237,7 @@ static bool replica_serves(u32 node)
 
 /* At rest, which for spread nodes says more: every CPU that decided for nothing has looked for tasks that wait elsewhere
  * (graph_pull), and every task that began to wait on a busy CPU has been offered (graph_offer). */
-static u32 check_conserving(u32 edge)
+static u32 check_spread_rest(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	u32 family = parent_of(edge)->family, cpu;
@@ -327,7 +327,7 @@ TIERCE_FN u32 graph_check(u32 rest)
 		if (!S.edge[id].child || (S.edge[id].flags & (EDGE_SPREAD | EDGE_ATTACHED)) != (EDGE_SPREAD | EDGE_ATTACHED))
 			continue;
 		check_at = id;
-		broken = check_conserving(id);
+		broken = check_spread_rest(id);
 		if (broken)
 			return broken;
 	}

@@ -86,7 +86,7 @@ static inline bool cpu_is_coming(u32 cpu)
 static inline bool cpu_takes(u32 family, u32 cpu)
 {
 	u32 replica = replica_on(family, cpu);
-	return replica && cpu_at(cpu)->online && replica_is_open(replica);
+	return replica && cpu_at(cpu)->online && !cpu_at(cpu)->outside && replica_is_open(replica);
 }
 
 static inline u64 mask_of(u32 cpu)
@@ -427,7 +427,6 @@ static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 	return task;
 }
 
-
 /* The task, which is in transit then. */
 TIERCE_FN u32 pull_finds(u32 cpu, u64 now)
 {
@@ -509,7 +508,10 @@ TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
 	u32 family;
 	if (!S.families || now < cpu_at(cpu)->balance_ns)
 		return TIERCE_NONE;
+	port_lock(cpu); /* timers are set by it: a replay has to know */
 	cpu_at(cpu)->balance_ns = now + SPREAD_BALANCE_NS;
+	port_record(TIERCE_OP_balance, cpu, 0, now + SPREAD_BALANCE_NS, now, 0, 0);
+	port_unlock(cpu);
 	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
 		u32 replica = replica_on(family, cpu);
 		u64 moved;

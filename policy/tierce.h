@@ -476,7 +476,8 @@ PORT_FLAT u32 graph_balance(u32 cpu, u64 now);
 	O(24, replica, "node", "first", "", "error") \
 	O(25, leave, "task", "cpu", "", "error") \
 	O(26, enter, "task", "cpu", "why", "error") \
-	O(27, met, "spread node", "", "clock", "")
+	O(27, met, "spread node", "", "clock", "") \
+	O(28, balance, "cpu", "", "next_ns", "")
 #define TIERCE_ENUM(number, name, a, b, value, result) TIERCE_OP_##name = number,
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM

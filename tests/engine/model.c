@@ -20,6 +20,19 @@
  *   urge T, calm T     the first task announces a deadline that is near, or none
  *   begin T, end T     a task asks for a time constraint, or needs it no more
  *
+ * With spread nodes a port makes several entries of what happens once, each of which is a step of its own:
+ *
+ *   wake T = place, leave, enter, request, offer T      a task that wakes is placed on a CPU, moves there, wants it, is offered
+ *   move T = leave, enter, offer T     its CPU went offline, or its affinity changed, while it waits
+ *   decide C = decide, pull, arrive, decide, ... C; offer T     a CPU that decides for nothing looks for a task, which leaves its
+ *                                      CPU, and enters this one, until it has something or finds none; what it ran is offered
+ *   give C = give C, enter, offer T    tasks that wait are balanced
+ *   exit T             a task ends, waiting or asleep
+ *
+ * Lost wake-up: a CPU that decides for nothing sets its idle bit, then looks (pull); a task that begins to wait does so
+ * (request, enter), then looks for idle CPUs (offer). Every interleaving of the four is among the steps. A model of a port that
+ * looks or offers first (MODEL_LOOKS_FIRST, MODEL_OFFERS_FIRST) has to lose wake-ups.
+ *
  * A state is seen again when nothing that can influence the future differs: counters are left out, times count relative
  * to now, orders by their sequence (see canonical()).
  *
@@ -64,11 +77,22 @@ enum step {
 	CALM,
 	BEGIN,
 	END,
+	PLACE,
+	LEAVE,
+	ENTER,
+	REQUEST,
+	OFFER,
+	PULL,
+	ARRIVE,
+	GIVE,
+	MOVE,
+	EXIT,
 	STEPS
 };
-static const char *const step_name[STEPS] = {"decide", "returned", "event",   "again",	"late",	   "wake",
-					     "sleep",  "tick",	   "offline", "online", "outside", "inside",
-					     "narrow", "widen",	   "urge",    "calm",	"begin",   "end"};
+static const char *const step_name[STEPS] = {"decide",	"returned", "event",  "again",	 "late",   "wake",   "sleep",
+					     "tick",	"offline",  "online", "outside", "inside", "narrow", "widen",
+					     "urge",	"calm",	    "begin",  "end",	 "place",  "leave",  "enter",
+					     "request", "offer",    "pull",   "arrive",	 "give",   "move",   "exit"};
 
 enum {
 	TIMED = 1,
@@ -79,7 +103,9 @@ enum {
 	DEEP = 32,
 	UNTIMELY = 64,
 	DEADLINES = 128,
-	MESSAGES = 256
+	MESSAGES = 256,
+	SPREAD = 512,
+	EXITS = 1024
 };
 
 static u64 now;
@@ -92,14 +118,31 @@ static bool inbox_is_late;
  * their parameters: what a CPU ran before its last decision and has not got rid of; that its timer fired and the decision
  * that will set it again is due; that time went on while something was due. */
 struct ghost {
-	u32 leaving;
-	u16 fired, late;
+	u16 leaving;
+	u8 fired, late;
+	u8 kicked;	  /* a decision is due; with spread nodes, where not all kicks are told to the CPU's domain */
+	u8 phase, pulled; /* in the middle of one: enum phase; the task in transit */
+	u8 pad;
 };
 _Static_assert(sizeof(struct ghost) == sizeof(u64) && TIERCE_PARAMS >= TIERCE_CPUS, "a place for each CPU");
+enum phase { PHASE_NONE, PHASE_LOOKS, PHASE_TAKES, PHASE_DECIDES };
+
+/* Of a task below a spread node: which entry about it comes next, and the CPU concerned; whether it wants a CPU. */
+struct task_ghost {
+	u8 stage, to, wants, offers; /* offers: and no request before it */
+};
+enum stage { STAGE_NONE, STAGE_LEAVE, STAGE_ENTER, STAGE_REQUEST, STAGE_OFFER };
+_Static_assert(sizeof(struct task_ghost) * TASKS <= sizeof(u64) * (TIERCE_NODE_PARAMS - TIERCE_PARAMS),
+	       "a place for each task");
 
 static struct ghost *ghost(u32 cpu)
 {
 	return (struct ghost *)&S.stage[cpu];
+}
+
+static struct task_ghost *task_ghost(u32 index)
+{
+	return (struct task_ghost *)&S.stage[TIERCE_PARAMS] + index;
 }
 
 static u64 model_inbox_take(u32 cpu)
@@ -225,6 +268,31 @@ static void shared(const char *ranks, u32 count, u32 limit, u32 kind)
 	for (cpu = 0; cpu < S.cpus; cpu++)
 		edge(root[cpu], n, ranks[cpu] - '0', 5, 0, 0);
 	workers(n, count, ~0ull);
+}
+
+/* A spread node with a replica on each CPU, below a root or as the root, and tasks that begin on CPU 0. */
+static void spread(u32 kind, u32 count, bool as_root, u64 last_allowed)
+{
+	static const char *const name[] = {"a", "b", "c", "d"};
+	u32 cpu, i, replica, first = 0, t, e;
+	if (!as_root)
+		roots();
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		replica = node(kind, 0);
+		first = first ? first : replica;
+		if (graph_replica(replica, first) || (as_root && graph_root(cpu, replica, now)))
+			stop("a replica was refused");
+		if (!as_root)
+			edge(root[cpu], replica, 0, 5, 0, 0);
+	}
+	for (i = 0; i < count; i++) {
+		t = task_new(name[i], i + 1 == count ? last_allowed : ~0ull);
+		e = graph_edge_new(first, t, 0, EDGE_SPREAD);
+		memset(S.stage, 0, sizeof S.stage);
+		S.stage[0] = 1;
+		if (!e || graph_attach(e, now))
+			stop("a task of a spread node was refused");
+	}
 }
 
 #define FIFO TIERCE_fixed_priority
@@ -566,6 +634,18 @@ static void levels(void)
 	C(constraints, 1, "1 CPU: constraint, 2 tasks that ask for two units within three", small(TIERCE_constraint, 0, 0), TIMED | MESSAGES) \
 	C(briefly_blocked, 1, "1 CPU: briefly-blocked, 2 tasks of half a CPU, at most 2 units", small(TIERCE_briefly_blocked, 1, 2), TIMED) \
 	C(two_briefly_blocked, 2, "the same on 2 CPUs", small(TIERCE_briefly_blocked, 1, 2), TIMED) \
+	C(spread_below, 2, "2 CPUs, a spread node below their roots, 2 tasks", spread(FIFO, 2, false, ~0ull), SPREAD | DEEP) \
+	C(spread_2_2, 2, "2 CPUs, a spread node as their root, 2 tasks", spread(FIFO, 2, true, ~0ull), SPREAD | EXITS) \
+	C(spread_2_3, 2, "2 CPUs, a spread node as their root, 3 tasks", spread(FIFO, 3, true, ~0ull), SPREAD) \
+	C(spread_3_2, 3, "3 CPUs, a spread node as their root, 2 tasks", spread(FIFO, 2, true, ~0ull), SPREAD) \
+	C(spread_3_3, 3, "3 CPUs, a spread node as their root, 3 tasks", spread(FIFO, 3, true, ~0ull), SPREAD | DEEP) \
+	C(spread_bound, 3, "3 CPUs, a spread node as their root, 3 tasks, one for CPUs 0 and 1", spread(FIFO, 3, true, 3), SPREAD | DEEP) \
+	C(spread_affinity, 2, "2 CPUs, a spread node as their root, 2 tasks whose affinities change", \
+	  spread(FIFO, 2, true, ~0ull), SPREAD | AFFINITY) \
+	C(spread_hotplug, 2, "2 CPUs that come and go, a spread node as their root, 2 tasks", spread(FIFO, 2, true, ~0ull), \
+	  SPREAD | HOTPLUG | DEEP) \
+	C(spread_foreign, 2, "2 CPUs that run other things at times, a spread node as their root, 2 tasks", \
+	  spread(FIFO, 2, true, ~0ull), SPREAD | FOREIGN | DEEP) \
 	C(shared_foreign, 2, "the same on CPUs that run other things at times", shared_reservations(), TIMED | FOREIGN | DEEP)
 
 enum configuration {
@@ -609,6 +689,10 @@ static void configuration_build(u32 configuration)
 	}
 	S.quiet = !!(flags & QUIET);
 	memset(S.stage, 0, sizeof S.stage);
+	if (flags & SPREAD) /* CPUs have decided for nothing, and looked */
+		for (u32 cpu = 0; cpu < S.cpus; cpu++)
+			graph_decide(cpu, 0, now, 0);
+	tierce_native.kicks = 0;
 }
 
 /* ---- what a state is -------------------------------------------------------------------------------------------- */
@@ -649,6 +733,8 @@ static void tidy(void)
 		if (n->kind == TIERCE_fair && is_lottery(n))
 			drawings_few(i);
 		n->switches = n->migrations = 0;
+		if (n->kind == TIERCE_TASK)
+			n->tail = 0;
 		n->last_cpu = TIERCE_CPUS;
 		if (n->on_cpu >= S.cpus || S.cpu[n->on_cpu].task != i)
 			n->on_cpu = TIERCE_CPUS;
@@ -668,6 +754,10 @@ static void tidy(void)
 		for (used = c->leaves; used < TIERCE_PATH; used++)
 			c->leave[used] = 0;
 		c->used_ns = c->idle_ns = c->stolen_ns = c->decisions = c->events = c->drained = 0;
+		c->pulls = c->pushes = c->balance_ns = c->ran = 0;
+		if (c->offered && (S.node[c->offered].kind != TIERCE_TASK || S.node[c->offered].domain == cpu ||
+				   S.edge[S.node[c->offered].first_parent].state != TIERCE_READY))
+			c->offered = 0; /* it is of no use to anybody */
 		S.begin_ns = 0;
 		c->idle_ns = c->charged_ns; /* time accounting stays true */
 	}
@@ -1055,7 +1145,7 @@ static void step_print(u16 step)
 	u32 kind = step >> 8, on = step & 255;
 	if (kind == TICK)
 		printf(" tick;");
-	else if (kind == WAKE || kind == SLEEP || kind >= NARROW)
+	else if (kind == WAKE || kind == SLEEP || (kind >= NARROW && kind != PULL && kind != ARRIVE && kind != GIVE))
 		printf(" %s %s;", step_name[kind], task_name[on]);
 	else
 		printf(" %s %u;", step_name[kind], on);
@@ -1084,13 +1174,67 @@ static bool timer_due(u32 cpu)
 	return (flags & TIMED) && S.cpu[cpu].armed_ns <= now && !ghost(cpu)->fired;
 }
 
-static bool at_rest(void)
+static bool exists(u32 index)
+{
+	return task_exists(task[index]);
+}
+static bool is_spread(u32 index)
+{
+	return exists(index) && S.edge[S.node[task[index]].first_parent].flags & EDGE_SPREAD;
+}
+static bool is_run(u32 index)
 {
 	u32 cpu;
 	for (cpu = 0; cpu < S.cpus; cpu++)
-		if (S.cpu[cpu].kick_pending || S.cpu[cpu].leaves || timer_due(cpu))
+		if (S.cpu[cpu].task == task[index])
+			return true;
+	return false;
+}
+
+/* Where a task of a spread node may be, `wanted` if it may be there; TIERCE_CPUS: nowhere. */
+static u32 may_be(u32 index, u32 wanted)
+{
+	u64 may = S.node[task[index]].allowed;
+	u32 cpu;
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		if (!S.cpu[cpu].online)
+			may &= ~mask_of(cpu);
+	may &= (1ull << S.cpus) - 1;
+	return !may ? TIERCE_CPUS : may >> wanted & 1 ? wanted : cpus_lowest(may);
+}
+
+/* It waits where it may not be (no longer): the port moves it. */
+static bool must_move(u32 index)
+{
+	u32 domain = S.node[task[index]].domain;
+	if (!is_spread(index) || task_ghost(index)->stage || domain == TIERCE_TRANSIT || !S.node[task[index]].servable ||
+	    is_run(index))
+		return false;
+	return may_be(index, domain) != domain && may_be(index, domain) < TIERCE_CPUS;
+}
+
+static bool at_rest(void)
+{
+	u32 cpu, i;
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		if (S.cpu[cpu].kick_pending || S.cpu[cpu].leaves || timer_due(cpu) || ghost(cpu)->kicked || ghost(cpu)->phase)
+			return false;
+	for (i = 0; i < tasks; i++)
+		if (task_ghost(i)->stage || must_move(i))
 			return false;
 	return true;
+}
+
+/* Nobody is forgotten: who wants a CPU is below a replica, and can be run. */
+static const char *check_wants(void)
+{
+	u32 i;
+	for (i = 0; i < tasks; i++) {
+		struct tierce_node *n = &S.node[task[i]];
+		if (is_spread(i) && n->domain != TIERCE_TRANSIT && n->servable != task_ghost(i)->wants)
+			return "a task of a spread node was forgotten";
+	}
+	return 0;
 }
 
 /* From the paths and what is leaving alone. */
@@ -1198,7 +1342,7 @@ static const char *check_conserving(void)
 			continue;
 		}
 		saved = S;
-		if (cpu_until(cpu, path_until(cpu, S.cpu[cpu].charged_ns)) < S.cpu[cpu].armed_ns)
+		if (cpu_until(cpu, path_until(cpu, S.cpu[cpu].charged_ns), now) < S.cpu[cpu].armed_ns)
 			return "at rest a timer is set too late";
 		S = saved;
 		walk(cpu, now);
@@ -1236,18 +1380,33 @@ static const char *check_conserving(void)
 static const char *broken_text;
 static u32 broken_at, transitions, rests;
 
+static bool in_transit(u32 index)
+{
+	return S.node[task[index]].domain == TIERCE_TRANSIT;
+}
+/* The port is in the middle of something with it. */
+static bool in_hand(u32 index)
+{
+	return task_ghost(index)->stage || in_transit(index);
+}
+
 static bool step_possible(u32 kind, u32 on)
 {
 	struct tierce_cpu *c = &S.cpu[on];
 	u32 cpu;
 	switch ((enum step)kind) {
-	case DECIDE: return on < S.cpus && c->kick_pending && !c->leaves;
+	case DECIDE:
+		if (on < S.cpus && ghost(on)->phase)
+			return ghost(on)->phase == PHASE_DECIDES;
+		return on < S.cpus && (c->kick_pending || ghost(on)->kicked) && !c->leaves;
 	case RETURNED: return on < S.cpus && c->leaves;
 	case EVENT: return on < S.cpus && timer_due(on);
-	case AGAIN: return on < S.cpus && !c->kick_pending && !c->leaves;
+	case AGAIN: return on < S.cpus && !c->kick_pending && !c->leaves && !(flags & SPREAD);
 	case LATE: return on < S.cpus && S.inbox[on].bits && !c->leaves;
-	case WAKE: return on < tasks && !S.node[task[on]].servable;
+	case WAKE: return on < tasks && !S.node[task[on]].servable && exists(on) && !is_spread(on);
 	case SLEEP:
+		if (on < tasks && (!exists(on) || (is_spread(on) && (task_ghost(on)->stage || !is_run(on)))))
+			return false;
 		for (cpu = 0; on < tasks && cpu < S.cpus; cpu++)
 			if (ghost(cpu)->leaving == task[on])
 				return false; /* decided away and still on its way: it can neither run nor block */
@@ -1259,25 +1418,166 @@ static bool step_possible(u32 kind, u32 on)
 	case INSIDE: return (flags & FOREIGN) && on < S.cpus && c->outside;
 	case NARROW:
 		return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed != 1 &&
-		       S.node[task[on]].domain == TIERCE_SHARED;
+		       (S.node[task[on]].domain == TIERCE_SHARED || (is_spread(on) && !in_hand(on)));
 	case WIDEN:
 		return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed == 1 &&
-		       S.node[task[on]].domain == TIERCE_SHARED;
+		       (S.node[task[on]].domain == TIERCE_SHARED || (is_spread(on) && !in_hand(on)));
 	case URGE: return (flags & DEADLINES) && !on && S.node[task[on]].deadline_ns == TIERCE_NEVER;
 	case CALM: return (flags & DEADLINES) && !on && S.node[task[on]].deadline_ns != TIERCE_NEVER;
 	case BEGIN: return (flags & MESSAGES) && on < tasks && S.node[task[on]].servable;
 	case END: return (flags & MESSAGES) && on < tasks && S.node[task[on]].servable;
+	case PLACE: return on < tasks && is_spread(on) && !S.node[task[on]].servable && !in_hand(on);
+	case LEAVE: return on < tasks && task_ghost(on)->stage == STAGE_LEAVE && !in_transit(on);
+	case ENTER: return on < tasks && task_ghost(on)->stage == STAGE_ENTER;
+	case REQUEST: return on < tasks && task_ghost(on)->stage == STAGE_REQUEST && !in_transit(on);
+	case OFFER: return on < tasks && task_ghost(on)->stage == STAGE_OFFER && !in_transit(on);
+	case PULL: return on < S.cpus && ghost(on)->phase == PHASE_LOOKS;
+	case ARRIVE: return on < S.cpus && ghost(on)->phase == PHASE_TAKES;
+	case GIVE: return (flags & SPREAD) && on < S.cpus && !ghost(on)->phase && c->task;
+	case MOVE: return on < tasks && must_move(on) && !in_hand(on);
+	case EXIT: return (flags & EXITS) && on < tasks && is_spread(on) && !in_hand(on) && !is_run(on);
 	case STEPS: break;
 	}
 	return false;
 }
 
+/* Kicks of the last step, of which not all are told to the CPU's domain. */
+static void kicks_take(void)
+{
+	u32 cpu;
+	for (cpu = 0; (flags & SPREAD) && cpu < S.cpus; cpu++)
+		if (tierce_native.kicks >> cpu & 1)
+			ghost(cpu)->kicked = 1;
+	tierce_native.kicks = 0;
+}
+
+static u32 index_of(u32 id)
+{
+	u32 i;
+	for (i = 0; i < tasks; i++)
+		if (task[i] == id)
+			return i;
+	stop("no such task");
+}
+
+/* A decision, of a port that knows of spread nodes. */
+static void decide_spread(u32 cpu)
+{
+	struct ghost *g = ghost(cpu);
+	u32 ran = S.cpu[cpu].task, index;
+	bool again = g->phase == PHASE_DECIDES;
+	g->phase = PHASE_NONE;
+#ifdef MODEL_LOOKS_FIRST
+	if (!again && !ran) {
+		g->phase = PHASE_LOOKS;
+		return;
+	}
+#endif
+	g->kicked = 0;
+	graph_decide(cpu, 0, now, 0);
+#ifndef MODEL_LOOKS_FIRST
+	(void)again;
+	if (!S.cpu[cpu].task && !S.cpu[cpu].leaves)
+		g->phase = PHASE_LOOKS;
+#endif
+	if (!ran || ran == S.cpu[cpu].task || !S.node[ran].servable)
+		return;
+	index = index_of(ran);
+	if (is_spread(index) && !task_ghost(index)->stage) {
+		task_ghost(index)->stage = STAGE_OFFER;
+		task_ghost(index)->offers = 1;
+	}
+}
+
+/* The next entry about a task of a spread node. */
+static void task_goes_on(u32 index, u32 kind)
+{
+	struct task_ghost *t = task_ghost(index);
+	u32 id = task[index], home = S.node[id].domain, to;
+	u64 given;
+	switch (kind) {
+	case PLACE:
+		to = may_be(index, graph_place(S.edge[S.node[id].first_parent].parent, home, S.node[id].allowed));
+		t->offers = 0;
+		t->to = (u8)(to < TIERCE_CPUS ? to : home);
+		t->stage = t->to == home ? STAGE_REQUEST : STAGE_LEAVE;
+		break;
+	case MOVE:
+		t->offers = 1;
+		t->to = (u8)may_be(index, home);
+		t->stage = STAGE_LEAVE;
+		break;
+	case LEAVE: t->stage = graph_leave(id, t->to, now) ? (t->offers ? STAGE_OFFER : STAGE_REQUEST) : STAGE_ENTER; break;
+	case ENTER:
+		graph_enter(id, t->to, t->offers ? TIERCE_AFFINITY : TIERCE_WAKE_UP, now);
+		t->stage = t->offers ? STAGE_OFFER : STAGE_REQUEST;
+#ifdef MODEL_OFFERS_FIRST
+		if (!t->offers)
+			graph_offer(id);
+#endif
+		break;
+	case REQUEST:
+#ifdef MODEL_OFFERS_FIRST
+		graph_offer(id);
+#endif
+		graph_request(id, TIERCE_WOKE, now);
+		t->wants = 1;
+		t->stage = STAGE_OFFER;
+		break;
+	case OFFER:
+#ifdef MODEL_OFFERS_FIRST
+		if (t->offers)
+#endif
+			graph_offer(id);
+		*t = (struct task_ghost){.wants = t->wants};
+		break;
+	case GIVE:
+		given = push_leaves(index, now);
+		if (!given)
+			break;
+		t = task_ghost(index_of((u32)given));
+		t->to = (u8)(given >> 32);
+		t->stage = STAGE_ENTER;
+		t->offers = 1;
+		break;
+	case EXIT:
+		graph_release(id, TIERCE_GONE, now);
+		if (graph_detach(S.node[id].first_parent, now) || graph_node_free(id))
+			stop("a task could not end");
+		t->wants = 0;
+		break;
+	}
+}
+
+static void cpu_goes_on(u32 cpu, u32 kind)
+{
+	struct ghost *g = ghost(cpu);
+	u32 id;
+	if (kind == ARRIVE) {
+		graph_enter(g->pulled, cpu, TIERCE_PULL, now);
+		g->pulled = 0;
+		g->phase = PHASE_DECIDES;
+		return;
+	}
+	id = pull_finds(cpu, now);
+	g->pulled = (u8)id;
+	g->phase = id ? PHASE_TAKES : PHASE_NONE;
+#ifdef MODEL_LOOKS_FIRST
+	if (!id)
+		g->phase = PHASE_DECIDES;
+#endif
+}
+
 static void decide(u32 cpu)
 {
 	u32 before = S.cpu[cpu].task;
+	if (flags & SPREAD) {
+		decide_spread(cpu);
+		return;
+	}
 	ghost(cpu)->fired = 0;
 	if (graph_decide(cpu, 0, now, 0) != before && S.cpu[cpu].leaves)
-		ghost(cpu)->leaving = before;
+		ghost(cpu)->leaving = (u16)before;
 }
 
 static void constraint_ask(u32 id)
@@ -1309,7 +1609,10 @@ static void step_take(u32 kind, u32 on)
 		ghost(on)->fired = S.cpu[on].armed_ns <= now && (S.cpu[on].kick_pending || S.cpu[on].outside);
 		break;
 	case WAKE: graph_request(task[on], TIERCE_WOKE, now); break;
-	case SLEEP: graph_release(task[on], TIERCE_BLOCKED, now); break;
+	case SLEEP:
+		graph_release(task[on], TIERCE_BLOCKED, now);
+		task_ghost(on)->wants = 0;
+		break;
 	case TICK:
 		ghost(0)->late = !at_rest();
 		now += UNIT;
@@ -1319,11 +1622,27 @@ static void step_take(u32 kind, u32 on)
 	case OUTSIDE: graph_outside(on, 1, now); break;
 	case INSIDE: graph_outside(on, 0, now); break;
 	case NARROW: graph_allow(task[on], 1, now); break;
-	case WIDEN: graph_allow(task[on], ~0ull, now); break;
+	case WIDEN:
+		graph_allow(task[on], ~0ull, now);
+		if (is_spread(on) && S.node[task[on]].servable && !is_run(on)) { /* it is enqueued anew */
+			task_ghost(on)->stage = STAGE_OFFER;
+			task_ghost(on)->offers = 1;
+		}
+		break;
 	case URGE: graph_announce(task[on], now + PERIOD / 2, now); break;
 	case CALM: graph_announce(task[on], TIERCE_NEVER, now); break;
 	case BEGIN: constraint_ask(task[on]); break;
 	case END: graph_tell(task[on], TIERCE_CONSTRAINT_END, now); break;
+	case PLACE:
+	case LEAVE:
+	case ENTER:
+	case REQUEST:
+	case OFFER:
+	case GIVE:
+	case MOVE:
+	case EXIT: task_goes_on(on, kind); break;
+	case PULL:
+	case ARRIVE: cpu_goes_on(on, kind); break;
 	case STEPS: break;
 	}
 }
@@ -1340,6 +1659,8 @@ static bool state_check(u32 id)
 		if (number)
 			broken_text = invariant(number);
 	}
+	if (!broken_text && (flags & SPREAD))
+		broken_text = check_wants();
 	if (!broken_text)
 		broken_text = check_strides();
 	if (!broken_text && rest)
@@ -1441,6 +1762,7 @@ static void state_replay(u32 configuration, u32 id)
 	while (count) {
 		count--;
 		step_take(steps[count] >> 8, steps[count] & 255);
+		kicks_take();
 		tidy();
 	}
 }
@@ -1481,10 +1803,11 @@ static bool explore(u32 configuration, u32 most)
 						continue;
 					tierce_native.failed = 0;
 					step_take(kind, on);
+					kicks_take();
 					tidy();
 					transitions++;
 					to = state_find(id, (u16)(kind << 8 | on), &fresh);
-					if (kind <= INTERNAL_END)
+					if (kind <= INTERNAL_END || (kind >= LEAVE && kind <= ARRIVE) || kind == MOVE)
 						internal_add(id, to, (u16)(kind << 8 | on));
 					if (tierce_native.failed || fresh)
 						ok = state_check(to);

@@ -167,6 +167,7 @@ impl fmt::Debug for Broken {
 const OP_TAKEN: u32 = 20;
 const OP_SEEN: u32 = 23;
 const OP_MET: u32 = 27;
+const OP_BALANCE: u32 = 28;
 
 /// A replayed operation that did not do what was recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -397,6 +398,10 @@ impl Graph {
         if (entry.op == OP_TAKEN || entry.op == OP_SEEN) && a < self.cpus {
             let cpu = self.cpu_mut(a);
             cpu.taken_ns = value + if entry.op == OP_TAKEN { cpu.told_ns } else { cpu.paid_ns };
+            return Ok(());
+        }
+        if entry.op == OP_BALANCE && a < self.cpus {
+            self.cpu_mut(a).balance_ns = value;
             return Ok(());
         }
         if entry.op == OP_MET {

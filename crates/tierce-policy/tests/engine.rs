@@ -206,6 +206,60 @@ const DEFECTS: &[Defect] = &[
         configuration: "two_briefly_blocked",
         says: "servable_counted",
     },
+    Defect {
+        name: "a task that enters a replica does not want the CPU any more",
+        file: "spread.c",
+        sound: "\tif (x->restore) {\n\t\tx->restore = 0;\n\t\tn->servable = 1;",
+        broken: "\tx->restore = 0;\n\tif (0) {\n\t\tn->servable = 1;",
+        configuration: "spread_2_3",
+        says: "forgotten",
+    },
+    Defect {
+        name: "a task in transit stays in the order of its replica",
+        file: "spread.c",
+        sound: "\t\t\tn->servable = 0;\n\t\t\tclimb(task, now);",
+        broken: "\t\t\tn->servable = 0;",
+        configuration: "spread_2_3",
+        says: "able_told",
+    },
+    Defect {
+        name: "a CPU that becomes idle does not say so",
+        file: "graph.c",
+        sound: "\tif (idle && !(S.idle[0] >> (cpu & 63) & 1))",
+        broken: "\tif (idle && c->charged_ns == 0 && !(S.idle[0] >> (cpu & 63) & 1))",
+        configuration: "spread_2_3",
+        says: "idle_at_rest",
+    },
+    Defect {
+        name: "what waits on a CPU that decided for something else is not offered",
+        file: "spread.c",
+        sound: "\t\tif (replica && replica_waits(replica)) {",
+        broken: "\t\tif (0) {",
+        configuration: "spread_2_3",
+        says: "spread_conserving",
+    },
+    Defect {
+        name: "a CPU that runs something keeps its note that it is idle",
+        file: "graph.c",
+        sound: "\tc->idle = idle;\n",
+        broken: "\tif (idle)\n\t\tc->idle = idle;\n",
+        configuration: "spread_2_3",
+        says: "idle_told",
+    },
+    Defect {
+        name: "a CPU that runs something outside takes tasks",
+        file: "spread.c",
+        sound: " && !cpu_at(cpu)->outside && replica_is_open(replica)",
+        broken: " && replica_is_open(replica)",
+        configuration: "spread_foreign",
+        says: "livelock",
+    },
+];
+
+/// Ports that do things in the wrong order; the model plays them.
+const PORTS: [(&str, &str); 2] = [
+    ("-DMODEL_OFFERS_FIRST", "a task is offered before it waits"),
+    ("-DMODEL_LOOKS_FIRST", "a CPU looks for tasks before it says that it is idle"),
 ];
 
 /// The engine in a directory of its own, with one defect.
@@ -246,6 +300,18 @@ fn the_model_finds_seeded_defects() {
         }
     }
     assert!(missed.is_empty(), "{}", missed.join("\n"));
+}
+
+#[test]
+fn the_model_finds_lost_wake_ups_of_ports_in_the_wrong_order() {
+    for (number, (define, what)) in PORTS.iter().enumerate() {
+        let name = format!("model_port{number}");
+        let flags: &[&[&str]] = &[&["-O1"], TINY, &[define]];
+        let program = build("model", &name, &project().join("policy"), flags);
+        let (output, text) = run(&program, &["-m", "3000000", "spread_2_3"]);
+        assert_eq!(output.status.code(), Some(1), "{what}: {text}");
+        assert!(text.contains("spread_conserving"), "{what}: {text}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! A recorded run, replayed on a fresh graph, gives every result again; a changed one is found.
 
-use tierce_policy::{policies, Graph, TASK};
+use tierce_policy::{policies, Graph, Way, TASK};
 
 fn number(name: &str) -> u32 {
     policies().iter().find(|p| p.name == name).expect("policy").number
@@ -116,6 +116,112 @@ fn what_was_taken_is_stolen() {
     let cpu = graph.cpu(0);
     assert_eq!((cpu.used_ns, cpu.idle_ns, cpu.stolen_ns), (1_150, 0, 850));
     graph.taken(1, 5); // no such CPU
+}
+
+/// Four CPUs that run a spread node, some hundred thousand entries: tasks wake, sleep, are pulled and given away, change their
+/// weight and their affinity, come and go; CPUs go offline.
+fn recorded_spread(seed: u64, policy: &str, params: [u64; 4], steps: u32) -> Vec<tierce_policy::raw::Entry> {
+    let mut state = seed;
+    let mut roll = |bound: u64| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) % bound
+    };
+    let weight = |roll: &mut dyn FnMut(u64) -> u64| match policy {
+        "fair" => [1 + roll(300), 0, 0, 0],
+        "time-sharing" => [roll(4), roll(4), 0, 0],
+        _ => [0; 4],
+    };
+    let mut graph = Graph::recorded(4, 0).unwrap();
+    let mut replicas = vec![];
+    for cpu in 0..4 {
+        let replica = graph.node_new(number(policy), 0, 0, params).unwrap();
+        graph.replica(replica, *replicas.first().unwrap_or(&replica)).unwrap();
+        graph.root(cpu, replica, 0).unwrap();
+        replicas.push(replica);
+    }
+    let mut tasks: Vec<u32> = vec![];
+    let mut now = 0;
+    for _ in 0..steps {
+        now += roll(300_000);
+        let cpu = roll(4) as u32;
+        let at = roll(tasks.len().max(1) as u64) as usize;
+        let runs = |graph: &Graph, task| (0..4).any(|cpu| graph.cpu(cpu).task == task);
+        match (roll(20), tasks.get(at).copied()) {
+            (0, _) if tasks.len() < 12 => {
+                let task = graph.node_new(TASK, 0, u64::MAX, [0; 4]).unwrap();
+                let weight = weight(&mut roll);
+                graph.attach(replicas[cpu as usize], task, weight, 0, Way::Spread, now).unwrap();
+                tasks.push(task);
+            }
+            (1, Some(task)) if roll(4) == 0 && !runs(&graph, task) => {
+                graph.release(task, now);
+                graph.detach(graph.node(task).first_parent, now).unwrap();
+                graph.node_free(task).unwrap();
+                tasks.swap_remove(at);
+            }
+            (2, Some(task)) => {
+                let weight = weight(&mut roll);
+                graph.set(graph.node(task).first_parent, weight, now).unwrap();
+            }
+            (3, Some(task)) => _ = graph.allow(task, 1 << cpu | roll(16), now),
+            (4, Some(task)) => _ = graph.home(task, cpu, now),
+            (5, _) if roll(8) == 0 => {
+                let online = graph.cpu(cpu).online != 0;
+                graph.online(cpu, !online, now).unwrap();
+            }
+            (6..=8, Some(task)) if runs(&graph, task) => graph.release(task, now),
+            (9..=13, Some(task)) if graph.node(task).servable == 0 => graph.wake(task, now),
+            (14, _) => graph.taken(cpu, roll(2_000)),
+            _ => {
+                graph.event(cpu, now, roll(100));
+                graph.balance(cpu, now);
+            }
+        }
+        let mut kicked = graph.take_kicks();
+        for cpu in 0..4 {
+            if (kicked >> cpu & 1 != 0 || graph.cpu(cpu).kick_pending != 0) && roll(4) != 0 {
+                let mut task = graph.decide(cpu, now, 0);
+                while task == 0 && graph.pull(cpu, now) != 0 {
+                    task = graph.decide(cpu, now, 0);
+                }
+            }
+            kicked &= !(1 << cpu);
+        }
+    }
+    graph.check(false).unwrap();
+    graph.take_entries()
+}
+
+#[test]
+fn moves_between_replicas_come_again() {
+    // TIERCE_STEPS=2000000: a million decisions.
+    let steps = std::env::var("TIERCE_STEPS").map_or(220_000, |steps| steps.parse().expect("a number"));
+    let mut decisions = 0;
+    for (seed, (policy, params)) in [
+        ("fair", [3_000_000, 0, 0, 0]),
+        ("fair", [3_000_000, 1, 0, 0]),
+        ("fair", [3_000_000, 2, 0, 0]),
+        ("fair", [3_000_000, 3, 7, 0]),
+        ("round-robin", [3_000_000, 0, 0, 0]),
+        ("time-sharing", [10_000_000, 100_000_000, 0, 0]),
+        ("fixed-priority", [0; 4]),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        println!("seed {}, {policy} {params:?}", seed + 1);
+        let entries = recorded_spread(seed as u64 + 1, policy, params, steps);
+        let mut graph = Graph::new(4, 0).unwrap();
+        for (i, entry) in entries.iter().enumerate() {
+            graph.replay(entry).unwrap_or_else(|difference| panic!("entry {i}: {difference:?}"));
+        }
+        let of = |op: u32| entries.iter().filter(|e| e.op == op).count();
+        println!("{} decisions, {} moves, {} met", of(5), of(26), of(27));
+        decisions += of(5);
+        assert!(of(26) > 1000 && of(19) > 100, "tasks move, CPUs come and go");
+        assert!(policy != "fair" || params[1] == 3 || of(27) > 100, "the virtual time of others is met");
+    }
+    assert!(decisions > steps as usize / 3, "{decisions} decisions");
 }
 
 #[test]
