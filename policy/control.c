@@ -251,7 +251,7 @@ static inline void family_leave(u32 node)
 /* A spread node without replicas, 0 if there is no room. */
 static inline u32 family_new(u32 kind)
 {
-	u32 family;
+	u32 family, cpu;
 	for (family = ZERO + 1; family < TIERCE_FAMILIES && CAN_LOOP; family++)
 		if (!AT(S.family, family).kind)
 			break;
@@ -259,6 +259,14 @@ static inline u32 family_new(u32 kind)
 		return 0;
 	AT(S.family, family).kind = kind;
 	AT(S.family, family).clock = 0;
+	/* without spread nodes nobody has told who is idle */
+	for (cpu = ZERO; !S.families && cpu < S.cpus && CAN_LOOP; cpu++) {
+		cpu_at(cpu)->idle = !cpu_at(cpu)->task && cpu_at(cpu)->online && !cpu_at(cpu)->outside;
+		if (cpu_at(cpu)->idle)
+			port_bits_set(&S.idle[0], 1ull << (cpu & 63));
+		else
+			port_bits_clear(&S.idle[0], 1ull << (cpu & 63));
+	}
 	if (S.families <= family)
 		S.families = family + 1;
 	return family;

@@ -105,8 +105,10 @@ impl Machine {
                 if kicks >> cpu & 1 != 0 || self.graph.until(cpu) <= self.now_ns {
                     let task = self.graph.decide(cpu, self.now_ns, 0);
                     self.graph.returned(cpu, self.now_ns);
-                    if task == 0 && self.graph.pull(cpu, self.now_ns) != 0 {
+                    let left = self.graph.cpu(cpu).leaves > 0;
+                    if task == 0 && !left && self.graph.pull(cpu, self.now_ns) != 0 {
                         self.graph.decide(cpu, self.now_ns, 0);
+                        self.graph.returned(cpu, self.now_ns);
                     } else if task != 0 {
                         self.graph.balance(cpu, self.now_ns);
                     }
