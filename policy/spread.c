@@ -382,9 +382,11 @@ TIERCE_FN u32 cpu_waits(u32 from, u32 cpu)
 	u32 family, waits = ZERO;
 	if (cpu_is_coming(from))
 		return 0;
-	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++)
-		if (replica_on(family, from) && cpu_takes(family, cpu))
-			waits += replica_waits(replica_on(family, from));
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, from), here = replica ? replica_waits(replica) : 0;
+		if (here && cpu_takes(family, cpu)) /* asked last: it walks up a tree */
+			waits += here;
+	}
 	return waits;
 }
 
@@ -402,13 +404,16 @@ TIERCE_FN u32 cpu_fullest(u32 cpu, u64 cpus)
 	return found;
 }
 
-/* The same, near CPUs first. */
+/* The same, near CPUs first, none twice. */
 TIERCE_FN u32 pull_source(u32 cpu, u64 cpus)
 {
-	u32 from = cpu_fullest(cpu, cpus & near_at(cpu)->cache);
-	if (from >= TIERCE_CPUS)
-		from = cpu_fullest(cpu, cpus & near_at(cpu)->memory);
-	return from < TIERCE_CPUS ? from : cpu_fullest(cpu, cpus);
+	u64 cache = near_at(cpu)->cache, memory = near_at(cpu)->memory | cache;
+	u32 from = cpu_fullest(cpu, cpus & cache);
+	if (from >= TIERCE_CPUS && cpus & memory & ~cache)
+		from = cpu_fullest(cpu, cpus & memory & ~cache);
+	if (from >= TIERCE_CPUS && cpus & ~memory)
+		from = cpu_fullest(cpu, cpus & ~memory);
+	return from;
 }
 
 /* A task that waits on `from` and may run on `cpu` leaves for there. */

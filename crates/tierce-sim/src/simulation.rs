@@ -82,8 +82,6 @@ struct Cpu {
     until_ns: u64,
     /// When the interrupt that it serves ends; NEVER: it serves none.
     interrupt_end_ns: u64,
-    /// Something else happens on it at the earliest.
-    next_ns: u64,
     /// Its timer has fired since the last decision.
     timer: bool,
     /// What ran before is still to be returned.
@@ -95,10 +93,11 @@ struct Cpu {
 }
 
 impl Cpu {
-    fn plan_next(&mut self, kicked: bool) {
+    /// When something else happens on it at the earliest.
+    fn next_ns(&self, kicked: bool) -> u64 {
         let wait_ns = if kicked || self.returning { self.from_ns } else { NEVER };
         let timer_ns = self.until_ns.max(self.from_ns);
-        self.next_ns = self.end_ns.min(timer_ns).min(wait_ns).min(self.interrupt_end_ns);
+        self.end_ns.min(timer_ns).min(wait_ns).min(self.interrupt_end_ns)
     }
 }
 
@@ -120,6 +119,9 @@ pub struct Simulation {
     /// Id of task 0; the others follow.
     first_task: u32,
     cpus: Vec<Cpu>,
+    /// When something else happens on each of them at the earliest, and those for which that may have changed.
+    cpus_next_ns: Vec<u64>,
+    touched: u64,
     /// Tasks move between the replicas of spread nodes.
     spreads: bool,
     interrupts: Vec<Interrupts>,
@@ -222,7 +224,6 @@ impl Simulation {
             end_ns: NEVER,
             until_ns: NEVER,
             interrupt_end_ns: NEVER,
-            next_ns: NEVER,
             timer: false,
             switches: 0,
             returning: false,
@@ -231,6 +232,8 @@ impl Simulation {
         Ok(Simulation {
             first_task: ids.tasks.first().copied().unwrap_or(u32::MAX),
             cpus: cpus.collect(),
+            cpus_next_ns: vec![NEVER; plan.machine.cpus as usize],
+            touched: 0,
             spreads: plan.nodes.iter().any(|node| node.family.is_some()),
             kicked: 0,
             costs: options.costs.unwrap_or(plan.machine.costs),
@@ -279,7 +282,7 @@ impl Simulation {
     /// When the next thing happens, never for nothing.
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.cpus.iter().fold(self.queue.first_ns(), |next, cpu| next.min(cpu.next_ns))
+        self.cpus_next_ns.iter().fold(self.queue.first_ns(), |next, &cpu| next.min(cpu))
     }
 
     /// Everything that happens before `end_ns`; what happens at that very time comes with the next call.
@@ -310,7 +313,17 @@ impl Simulation {
     /// Something outside of the graph takes so much time from a CPU, from the present time on.
     pub fn steal(&mut self, cpu: u32, takes_ns: u64) {
         self.take_away(cpu, takes_ns, self.now_ns);
-        self.cpus[cpu as usize].plan_next(self.kicked >> cpu & 1 != 0);
+        self.plan_cpus();
+    }
+
+    /// When something happens next on the CPUs that something has happened on.
+    fn plan_cpus(&mut self) {
+        let mut cpus = std::mem::take(&mut self.touched) | self.kicked;
+        while cpus != 0 {
+            let cpu = cpus.trailing_zeros() as usize;
+            cpus &= cpus - 1;
+            self.cpus_next_ns[cpu] = self.cpus[cpu].next_ns(self.kicked >> cpu & 1 != 0);
+        }
     }
 
     /// Change the graph at the present time, as control operations do, and decide anew where that matters.
@@ -349,7 +362,7 @@ impl Simulation {
         self.instants += 1;
         self.look_around(now, now);
         for cpu in 0..self.cpus.len() as u32 {
-            if self.cpus[cpu as usize].next_ns <= now {
+            if self.cpus_next_ns[cpu as usize] <= now {
                 self.cpu_due(cpu, now);
             }
         }
@@ -376,6 +389,7 @@ impl Simulation {
     /// What is due on this CPU itself.
     fn cpu_due(&mut self, cpu: u32, now: u64) {
         let many = self.cpus.len() > 1;
+        self.touched |= 1 << cpu;
         let c = &mut self.cpus[cpu as usize];
         if c.interrupt_end_ns <= now {
             c.interrupt_end_ns = NEVER;
@@ -539,6 +553,7 @@ impl Simulation {
 
     fn take_away(&mut self, cpu: u32, takes_ns: u64, now: u64) {
         self.progress(cpu, now);
+        self.touched |= 1 << cpu;
         let c = &mut self.cpus[cpu as usize];
         c.from_ns = c.from_ns.max(now).saturating_add(takes_ns);
         c.end_ns = if c.task == 0 { NEVER } else { c.end_ns.saturating_add(takes_ns) };
@@ -580,16 +595,14 @@ impl Simulation {
                 });
             }
         }
-        let kicked = self.kicked;
-        for (cpu, c) in self.cpus.iter_mut().enumerate() {
-            c.plan_next(kicked >> cpu & 1 != 0);
-        }
+        self.plan_cpus();
         Ok(())
     }
 
     #[inline]
     fn decide(&mut self, cpu: u32, now: u64) {
         self.progress(cpu, now);
+        self.touched |= 1 << cpu;
         let c = &mut self.cpus[cpu as usize];
         if std::mem::take(&mut c.returning) {
             self.graph.returned(cpu, now);

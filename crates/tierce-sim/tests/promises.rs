@@ -293,7 +293,7 @@ fn what_is_promised_beside_tasks_that_move_is_given() {
         let options = Options { seed, trace: true, check: seed % 8 == 0, ..Options::default() };
         let mut simulation = Simulation::new(&plan, options).unwrap();
         simulation.run_until(END).unwrap();
-        moves += simulation.report().tasks.iter().map(|task| u64::from(task.migrations)).sum::<u64>();
+        moves += simulation.report().tasks.iter().map(|task| task.migrations).sum::<u64>();
         watch(seed, &text, &plan, simulation, &mut |name, guarantee, pattern| {
             *held.entry(guarantee.kind().name()).or_insert(0) += 1;
             if guarantee.kind() == Type::Ps {

@@ -82,7 +82,7 @@ fn edges(plan: &Plan, ids: &Ids) -> Vec<EdgeInfo> {
             id,
             parent: ids.nodes[edge.parent],
             child: ids.of(edge.child),
-            parent_name: parent.name.clone(),
+            parent_name: if edge.spread { parent.base.clone() } else { parent.name.clone() },
             child_name: plan.child_name(edge.child).to_string(),
             cpu: None,
             when_spent: edge.when_spent,

@@ -6,6 +6,7 @@ use crate::stats::{EdgeStats, Stats, TaskStats};
 use crate::units::{percent, time};
 use comfy_table::{presets, CellAlignment, Table, TableComponent};
 use serde::{Deserialize, Serialize};
+use std::collections::HashSet;
 use std::fmt;
 
 /// Statistics of one schedule. The JSON of `tierce sim --json`, `tierce run --json` and `tierce trace stats --json`.
@@ -318,12 +319,18 @@ impl Stats {
         let mut under: Vec<Vec<EdgeReport>> = Vec::new();
         let roots: Vec<(u32, u32)> =
             self.header.edges.iter().filter_map(|edge| Some((edge.id, edge.cpu?))).collect();
+        let spread: HashSet<u32> =
+            self.header.edges.iter().filter(|edge| edge.spread).map(|edge| edge.id).collect();
         for (id, stats) in self.edges.iter().enumerate().filter(|(_, stats)| stats.child != 0) {
             let id = id as u32;
             let root = roots.iter().find(|&&(edge, _)| edge == id).map(|&(_, cpu)| format!("cpu{cpu}"));
             let parent = match (stats.parent, root) {
                 (0, Some(root)) => root,
                 (0, None) => "cpu".into(),
+                (parent, _) if spread.contains(&id) => {
+                    let name = self.name(parent); // of the replica where it began
+                    name.rsplit_once('@').map_or(name.clone(), |(base, _)| base.to_string())
+                }
                 (parent, _) => self.name(parent),
             };
             let child = stats.child as usize;

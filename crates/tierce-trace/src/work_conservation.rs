@@ -57,7 +57,7 @@ struct Thing {
     is_node: bool,
     /// Task: where it runs.
     on_cpu: u8,
-    /// Task: index into the groups.
+    /// Task: index into the groups. Replica: that of tasks without affinity, once there was one.
     group: u32,
     /// Replica: id of the first one of its spread node; else 0.
     family: u32,
@@ -118,6 +118,8 @@ struct Group {
 struct Family {
     /// CPU and replica.
     replicas: Vec<(u32, u32)>,
+    /// Replica by CPU, 0: none there.
+    on: Vec<u32>,
     /// CPUs whose replica can be run, as of `epoch`.
     open: u64,
     epoch: u64,
@@ -261,7 +263,9 @@ impl WorkConservation {
             let family = self.things[id as usize].family;
             let cpus = if family == 0 { 0 } else { self.reach(id, false, 0) };
             if cpus != 0 {
-                self.families.entry(family).or_default().replicas.push((cpus.trailing_zeros(), id));
+                let of = self.families.entry(family).or_default();
+                of.replicas.push((cpus.trailing_zeros(), id));
+                *at(&mut of.on, cpus.trailing_zeros()) = id;
             }
         }
         (0..self.things.len() as u32).for_each(|id| self.regroup(id));
@@ -335,6 +339,15 @@ impl WorkConservation {
                 groups.len() as u32 - 1
             })
         };
+        if affinity == u64::MAX {
+            if let Some(replica) = family.and(spread) {
+                self.things[replica as usize].group = group;
+            }
+        }
+        self.enter_group(id, group);
+    }
+
+    fn enter_group(&mut self, id: u32, group: u32) {
         if group != self.things[id as usize].group {
             self.counted(id, false);
             self.things[id as usize].group = group;
@@ -443,9 +456,14 @@ impl WorkConservation {
         let Some(&edge) = at(&mut self.things, task).above.first() else { return };
         let family = self.things.get(self.edges[edge as usize].parent as usize).map_or(0, |node| node.family);
         let Some(family) = self.families.get(&family) else { return };
-        let Some(&(_, replica)) = family.replicas.iter().find(|&&(on, _)| on == cpu) else { return };
+        let Some(&replica) = family.on.get(cpu as usize).filter(|&&replica| replica != 0) else { return };
         self.edges[edge as usize].parent = replica;
-        self.regroup(task);
+        let group = self.things[replica as usize].group;
+        if group == NO_GROUP || self.things[task as usize].affinity != u64::MAX {
+            self.regroup(task);
+        } else {
+            self.enter_group(task, group);
+        }
     }
 
     /// Does it wait now?
