@@ -5,12 +5,15 @@
 . ./lib.sh
 # shellcheck disable=SC2153 # in the environment
 cpus=$CPUS seconds=$SECONDS_EACH
-# A thread that sleeps is woken when it asked for it, not up to 50 us later.
-echo 1 >/proc/$$/timerslack_ns
 
 # tell WHAT JSON: of this side and round
 tell() {
 	say "$side/$round/$1" "${2:-null}"
+}
+
+# So many switches there have been, on all CPUs.
+switches() {
+	sed -n 's/^ctxt //p' /proc/stat
 }
 
 # stress NAME INSTANCES: operations per second
@@ -23,8 +26,10 @@ stress() {
 work() {
 	what=$1
 	shift
+	before=$(switches)
 	tell "$what" "$("$@" 2>&1 |
 		awk '/^ *[0-9.]+$/ { took = $1 } /^Time:/ { took = $2 } END { if (took > 0) print 1 / took; else print "null" }')"
+	tell "switches of $what" $(($(switches) - before))
 }
 build() {
 	make -s -C build clean
@@ -53,9 +58,12 @@ messages() { # until it is killed
 	hackbench -g 1 -f 4 -l 10000000
 }
 ordinary() {
-	wakeups wakeup-idle
-	loaded wakeup-hogs meter hogs --count "$cpus" --time 1000s
-	loaded wakeup-messages messages
+	wakeups wake-idle
+	echo 1 >/proc/$$/timerslack_ns # without it a thread is woken up to 50 us later than it asked for
+	wakeups wake-idle-exact
+	echo 0 >/proc/$$/timerslack_ns
+	loaded wake-hogs meter hogs --count "$cpus" --time 1000s
+	loaded wake-messages messages
 	killall -q hackbench
 	stress switch "$cpus"
 	stress pipe "$cpus"
@@ -105,7 +113,7 @@ used() {
 	meter service --name audio --policy "$1" --time 1000s --gap 1ms >/dev/null 2>&1 &
 	user=$!
 	sleep 0.3
-	wakeups used-wakeup-idle
+	wakeups used-wake-idle
 	for what in switch fork; do
 		stress $what "$cpus" | sed "s|/$what\"|/used-$what\"|"
 	done
@@ -132,17 +140,6 @@ pairs() {
 	[ "$side" != tierce ] || kill -CONT "$loader"
 	tell "pairs-$1" "[$(cat /tmp/pair* | tr '\n' ',' | sed 's/,$//')]"
 	rm /tmp/pair*
-	# What interrupts leave of the CPUs: on a clock that counts the instructions of all CPUs, each tick of each CPU takes from all.
-	start=$(in_ms $((300 + 50 * $1)))
-	cpu=0 pids=''
-	while [ "$cpu" -lt "$1" ]; do
-		meter spin --cpu $cpu --start "$start" --time 200ms >"/tmp/left$cpu" &
-		pids="$pids $!" cpu=$((cpu + 1))
-	done
-	# shellcheck disable=SC2086 # a list
-	wait $pids
-	tell "left-$1" "$(cat /tmp/left* | awk -F '"units":' '{ split($2, part, ","); sum += part[1] } END { print sum }')"
-	rm /tmp/left*
 }
 # reservation POLICY: the periods of the one that uses it, with processes that send messages, and others that are born and die
 reservation() {

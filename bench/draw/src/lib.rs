@@ -147,16 +147,21 @@ impl Rows<'_> {
                     continue; // not measured
                 }
                 // What comes later is smaller: both are seen where they are one.
-                parts.push(Part::Dot { at: (x(*value), y), radius: 5.0 - 2.0 * n as f32, colour: *colour });
+                parts.push(Part::Dot { at: (x(*value), y), radius: self.radius(n), colour: *colour });
             }
         }
         let mut names = NAMES;
         for (n, (name, colour)) in self.dots.iter().enumerate() {
-            parts.push(Part::Dot { at: (names + 8.0, 34.0), radius: 5.0 - 2.0 * n as f32, colour: *colour });
+            parts.push(Part::Dot { at: (names + 8.0, 34.0), radius: self.radius(n), colour: *colour });
             parts.push(word((names + 20.0, 38.0), Anchor::Start, name.clone()));
             names += 132.0;
         }
         Picture { width: LEFT + WIDE + RIGHT, height: bottom + BELOW, parts }.write(path)
+    }
+
+    /// Of the n-th dot of a row.
+    fn radius(&self, n: usize) -> f32 {
+        5.0 - 4.0 * n as f32 / self.dots.len() as f32
     }
 }
 
