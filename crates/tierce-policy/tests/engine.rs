@@ -217,8 +217,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "a task in transit stays in the order of its replica",
         file: "spread.c",
-        sound: "\t\t\tn->servable = 0;\n\t\t\tclimb(task, now);",
-        broken: "\t\t\tn->servable = 0;",
+        sound: "\t\t\tfirst_changed(cpu, climb(task, now), now);",
+        broken: "",
         configuration: "spread_2_3",
         says: "able_told",
     },
