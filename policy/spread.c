@@ -459,12 +459,22 @@ PORT_FLAT u32 graph_pull(u32 cpu, u64 now)
 	return task;
 }
 
-/* By how much the waiting child would be better off on another CPU that has tasks of the spread node. */
+/* A replica without tasks, below a replica of another spread node that its CPU serves at this moment: a task that comes has a
+ * share there. (Below anything else nobody can tell whether it would be served at all.) */
+static inline bool replica_has_place(u32 replica)
+{
+	u32 above = edge_at(node_at(replica)->first_parent)->parent;
+	return node_at(above)->family && node_at(above)->running;
+}
+
+/* By how much the waiting child would be better off on another CPU. */
 TIERCE_FN u64 cpu_ahead(u32 edge, u32 cpu, u64 now)
 {
 	u32 replica = replica_on(parent_of(edge)->family, cpu);
-	if (!replica || !cpu_at(cpu)->online || cpu_at(cpu)->outside || !node_at(replica)->servable)
+	if (!replica || !cpu_at(cpu)->online || cpu_at(cpu)->outside)
 		return 0;
+	if (!node_at(replica)->servable)
+		return parent_of(edge)->servable > 1 && replica_has_place(replica);
 	return policy_ahead(edge, replica, now);
 }
 
@@ -562,6 +572,7 @@ PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now)
 		if (!moved)
 			break;
 		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_AFFINITY, now);
+		graph_offer((u32)moved);
 	}
 	return count;
 }
