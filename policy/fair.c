@@ -45,7 +45,10 @@
  *   14. surplus: once the running child's quantum is used, the one with the least surplus is picked, of it and the 16 with the
  *      least tags that wait: of what it has had beyond virtual time, weight * (tag - virtual time), the weight as far as it
  *      counts. Ties as in rule 1, which on one CPU says the same.
- * Gives up: latency without warp, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
+ *   15. With a credit, a waking child's tag is lifted only to virtual time minus the credit (in its own CPU time): it is owed
+ *      what it did not use while it slept, up to that. If it is behind by more than a quarter of the credit, the running child's
+ *      quantum ends. A child that comes for the first time has no credit. By start tags only.
+ * Gives up: latency without warp or credit, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
  * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996). eevdf:
@@ -63,7 +66,9 @@
 	P(5, fair, "fair", TIERCE_SPREADS, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
 	  V("order", CHOICE, 0, 4, 0, "start-tag, eevdf, stride, lottery, surplus: which child is next") \
-	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery"), \
+	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery") \
+	  V("credit", TIME, 0, TIERCE_PERIOD_MAX, 0, \
+	    "own CPU time that a child which slept may be behind the others when it wakes; it preempts beyond a quarter of it"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up") \
 	  V("warp_limit", TIME, 0, 4000000000, 0, "own CPU time for which the child may run with its warp at a time; 0: no limit") \
@@ -84,10 +89,11 @@ struct fair_edge {
 #else
 #include "check.h"
 
-enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED };		       /* node parameters */
+enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED, FAIR_CREDIT };     /* node parameters */
 enum { FAIR_WEIGHT, FAIR_WARP, FAIR_WARP_LIMIT, FAIR_UNWARP }; /* edge parameters */
 enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY, FAIR_SURPLUS };
 
+#define FAIR_ENDED (-1)		   /* rest of a quantum that a waking child has ended; the next charge makes it 0 */
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
 #define FAIR_WORTH 16		   /* what a CPU is worth: units of 2^-16 */
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */
@@ -416,7 +422,7 @@ static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
 	node->clock = fair_clock_with(node, tag);
 	if (!ran_ns)
 		return;
-	if (x->fair.quantum_ns <= 0 && !fair_is_behind(running))
+	if (!x->fair.quantum_ns && !fair_is_behind(running))
 		fair_quantum_begin(running);
 	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
 		fair_quantum_next(x, tag, x->fair.inverse, node->param[FAIR_QUANTUM], ran_ns);
@@ -439,6 +445,23 @@ static inline void fair_clock_comes(u32 node, u64 now)
 	}
 }
 
+/* Rule 15: what a child that wakes is behind virtual time, as far as the node's credit goes. */
+TIERCE_FN int fair_credit(u32 edge, u32 why)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = parent_of(edge);
+	u64 most = fair_virtual(x->fair.inverse, n->param[FAIR_CREDIT], 0, false), lag = n->clock - x->fair.tag;
+	if (why != TIERCE_WOKE || !x->fair.tag) {
+		x->fair.tag = n->clock;
+		return 0;
+	}
+	if (lag > most)
+		x->fair.tag = n->clock - most;
+	if (n->running && lag > most / 4)
+		edge_at(n->running)->fair.quantum_ns = FAIR_ENDED;
+	return 0;
+}
+
 static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
@@ -449,8 +472,12 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 	}
 	if (why != TIERCE_RESTORED) {
 		fair_clock_comes(x->parent, now);
-		if (x->fair.tag < node->clock && why != TIERCE_MOVED)
-			x->fair.tag = node->clock;
+		if (x->fair.tag < node->clock && why != TIERCE_MOVED) {
+			if (node->param[FAIR_CREDIT])
+				fair_credit(edge, why);
+			else
+				x->fair.tag = node->clock;
+		}
 		x->fair.quantum_ns = 0;
 		if (x->flags & EDGE_VARIANT)
 			fair_warp_begins(edge);
@@ -478,6 +505,8 @@ static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (edge_at(running)->fair.quantum_ns > 0)
 		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
+	if (edge_at(running)->fair.quantum_ns == FAIR_ENDED)
+		return first;
 	if (is_by_clock(node_at(node)))
 		return eevdf_pick(node, first, running);
 	if (fair_is_surplus(node_at(node)))
@@ -511,7 +540,7 @@ static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns, bool several)
 	node_t *node = node_at(x->parent);
 	u64 tag;
 
-	if (x->fair.quantum_ns <= 0 && !fair_is_behind(edge))
+	if (!x->fair.quantum_ns && !fair_is_behind(edge))
 		fair_quantum_begin(edge);
 	tag = fair_tag(edge, inverse, ran_ns);
 	x->fair.tag = tag;

@@ -409,11 +409,13 @@ pub fn shared_by_weight(
     }
     let weights: Vec<_> = edges.iter().map(|edge| whole(plan.edges[*edge].params[weight])).collect();
     let warped = warp.is_some_and(|warp| edges.iter().any(|edge| plan.edges[*edge].params[warp] > 0));
+    let credited = crate::orders::credit(plan, index) > 0;
     // What is left where the error is not bounded is the share.
     let unbounded = match order {
         "lottery" => Some(("lottery", "drawings have no bounded error")),
         "stride" => Some(("stride", "with strides the error is not bounded")),
         _ if warped => Some(("warp", "with warp the error is not bounded")),
+        _ if credited => Some(("credit", "with a credit for who slept the error is not bounded")),
         // Who comes brings along what it is owed.
         _ => some_move.then_some(("spread", "with children that move between CPUs the error is not bounded")),
     };
@@ -429,9 +431,9 @@ pub fn shared_by_weight(
         return node.gives_nothing(format!("nothing is promised to `{name}`: {}", received[0].because));
     };
     let switch_ns = overheads.switch_ns(index);
-    if !overheads.is_none() && (warped || switch_ns >= quantum_ns) {
+    if !overheads.is_none() && (warped || credited || switch_ns >= quantum_ns) {
         return node.gives_nothing(format!(
-            "`{name}`: what switches cost is not bounded with warp, nor with a quantum as short as a switch"
+            "`{name}`: what switches cost is not bounded with warp or credit, nor with a quantum as short as a switch"
         ));
     }
     // A quantum that ends within a switch lasts as much longer; with deadlines all of those before it may.

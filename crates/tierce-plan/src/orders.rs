@@ -16,6 +16,13 @@ pub fn order(plan: &Plan, node: usize) -> &'static str {
     chosen().unwrap_or_default()
 }
 
+/// By how much a child that slept may be behind the others when it wakes, in ns; 0 where its policy knows of no credit.
+pub fn credit(plan: &Plan, node: usize) -> u64 {
+    let policy = policies::by_number(plan.nodes[node].policy);
+    let at = policy.and_then(|policy| policies::position(&policy.node_params, "credit"));
+    at.map_or(0, |at| plan.nodes[node].params[at])
+}
+
 pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     for (index, node) in plan.nodes.iter().enumerate() {
         let order = order(plan, index);
@@ -24,6 +31,18 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
             let (cpus, hint) = (shape.reach[index].count_ones(), "order = \"start-tag\"");
             faults
                 .push(Fault::new("order_needs_one_cpu", node.spot, message).value(cpus).bound(1).hint(hint));
+        }
+    }
+    for (index, node) in plan.nodes.iter().enumerate() {
+        let (credit, order) = (credit(plan, index), order(plan, index));
+        if credit > 0
+            && !matches!(order, "start-tag" | "surplus")
+            && node.replica.is_none_or(|_| plan.nodes[..index].iter().all(|other| other.base != node.base))
+        {
+            let message =
+                format!("`{}` does not order by start tags: a child that slept has no credit", node.base);
+            let fault = Fault::new("credit_needs_start_tags", node.spot, message).value(show_time(credit));
+            faults.push(fault.hint("order = \"start-tag\""));
         }
     }
     for edge in &plan.edges {

@@ -348,8 +348,15 @@ impl<'a> Overheads<'a> {
         let at_once = all.zip(ready);
         let one_by_one: &[usize] = if at_once.is_some() { &[] } else { siblings };
         toll.others.extend(at_once.map(|(all, ready)| (all.clone(), ready.clone())));
+        let credited = crate::orders::credit(plan, own.parent) > 0;
         for other in one_by_one.iter().filter(|other| **other != edge) {
             let params = &plan.edges[*other].params;
+            if credited {
+                let parent = &plan.nodes[own.parent].name;
+                return Err(format!(
+                    "how often a child of `{parent}` that wakes preempts others by its credit is not known"
+                ));
+            }
             if warp.is_some_and(|warp| params[warp] > 0) {
                 let (name, parent) =
                     (plan.child_name(plan.edges[*other].child), &plan.nodes[own.parent].name);

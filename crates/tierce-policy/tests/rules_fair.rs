@@ -761,3 +761,47 @@ fn fair_rule_14_the_least_surplus_is_picked() {
     assert_eq!((heavy + light + short, more + heavier + shorter), (180_000, 180_000));
     assert!(shorter + 6_000 < short && more > heavy && heavier > light, "{short} and {shorter} ms");
 }
+
+fn credit(quantum_ns: u64, credit_ns: u64) -> [u64; 4] {
+    [quantum_ns, 0, 0, credit_ns]
+}
+
+/// `c` runs for 1 ms and sleeps until `wakes_ms`, while `b` computes; `c` computes from then on. Quantum 10 ms.
+fn slept_until(credit_ns: u64, wakes_ms: u64) -> (World, u64) {
+    let (mut w, top) = World::one("fair", credit(10 * MS, credit_ns));
+    let [b, c] = ["b", "c"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake(c.task);
+    w.run(MS);
+    w.sleep(c.task);
+    w.wake(b.task);
+    w.run(wakes_ms * MS);
+    w.wake(c.task);
+    let behind = w.graph.node(top).clock - w.edge(c).policy[0];
+    w.run(40 * MS);
+    (w, behind * 100 / 1024)
+}
+
+#[test]
+fn fair_rule_15_who_slept_has_a_credit_and_preempts() {
+    // Without: it waits for the rest of the quantum, and begins even.
+    let (w, behind) = slept_until(0, 8);
+    assert_eq!((w.schedule().as_str(), behind), ("0 c, 1 b, 11 c, 21 b, 31 c", 0));
+    // It is owed more than the credit: it has that, at once, and then its quantum.
+    let (w, behind) = slept_until(3 * MS, 8);
+    assert_eq!(behind.abs_diff(3 * MS) < US, true, "{behind}");
+    assert!(w.schedule().starts_with("0 c, 1 b, 8 c, 18 b"), "{}", w.schedule());
+    // It is owed less: b has had 2 ms since.
+    let (_, behind) = slept_until(3 * MS, 3);
+    assert_eq!(behind.abs_diff(2 * MS) < US, true, "{behind}");
+    // A quarter of the credit or less does not preempt.
+    let (w, _) = slept_until(12 * MS, 3);
+    assert!(w.schedule().starts_with("0 c, 1 b, 11 c"), "{}", w.schedule());
+    // A child that comes for the first time has none.
+    let (mut w, top) = World::one("fair", credit(10 * MS, 3 * MS));
+    let [b, new] = ["b", "new"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake(b.task);
+    w.run(5 * MS);
+    w.wake(new.task);
+    w.run(12 * MS);
+    assert_eq!(w.schedule(), "0 b, 10 new");
+}
