@@ -111,7 +111,9 @@ fn migration_costs(value: &Value, collector: &mut Collector) -> MigrationCosts {
     if !matches!(value.kind, Kind::Table(_)) {
         return collector.time("`migration` of `costs`", value).unwrap_or(0).into();
     }
-    let Some(table) = collector.table("`migration` of `costs`", value) else { return MigrationCosts::default() };
+    let Some(table) = collector.table("`migration` of `costs`", value) else {
+        return MigrationCosts::default();
+    };
     let mut fields = Fields::new("`migration` of `costs`", table);
     let mut nearer = ("", 0);
     let costs = ["smt", "cache", "node", "other"].map(|name| {
