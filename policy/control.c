@@ -600,7 +600,8 @@ static inline u64 control_enter(u32 domain, u64 now)
 static inline void control_leave(u32 domain, u64 now, u32 op, u32 a, u32 b, u64 value, u64 at, int error)
 {
 	u32 cpu = domain & CONTROL_LOCKED ? domain & ~CONTROL_LOCKED : domain < TIERCE_CPUS ? domain : S.shared_timer;
-	looks_again(cpu);
+	if (!error)
+		looks_again(cpu);
 	cpu_compare(cpu, now, 0);
 	port_trace(TIERCE_EV_control, cpu, op, a, (u64)error, now);
 	port_record(op, a, b, value, at, (u64)error, cpu_at(cpu)->drained);

@@ -360,8 +360,7 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 			edge_t *x = edge_at(edge);
 			u32 parent = x->parent;
 			/* a parent in another domain learns it with the next request */
-			if (policy_heeds_deadlines(x->kind) &&
-			    node_at(parent)->domain == node_at(node)->domain) {
+			if (policy_heeds_deadlines(x->kind) && node_at(parent)->domain == node_at(node)->domain) {
 				policy_announce(edge, deadline_ns, now);
 				node_reordered(parent, now);
 				if (!up)

@@ -297,11 +297,11 @@ struct tierce_cpu {
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
 	u64 taken_ns, told_ns, paid_ns;	    /* stolen as the port has found, ever; recorded of it; charged around of that */
 	u64 decisions, events;
-	u32 idle;			    /* it has told so */
-	u32 offered;			    /* the task for which it was claimed and kicked last, until it runs one */
-	u32 ran, pad;			    /* task before the decision under way */
-	u64 balance_ns;			    /* when its waiting spread tasks are compared with other CPUs' next */
-	u64 pulls, pushes;		    /* tasks that it has taken from other CPUs, given to them */
+	u32 idle;	   /* it has told so */
+	u32 offered;	   /* the task for which it was claimed and kicked last, until it runs one */
+	u32 ran, pad;	   /* task before the decision under way */
+	u64 balance_ns;	   /* when its waiting spread tasks are compared with other CPUs' next */
+	u64 pulls, pushes; /* tasks that it has taken from other CPUs, given to them */
 	u32 crossing[TIERCE_CROSSINGS];
 };
 
@@ -348,8 +348,8 @@ struct tierce {
 	struct tierce_row row[TIERCE_ROWS];
 	struct tierce_family family[TIERCE_FAMILIES]; /* 0: none */
 	struct tierce_near near[TIERCE_CPUS];
-	u64 idle[8];	/* CPUs with nothing to run, a bit each; alone on its cache line, changed without a lock */
-	u32 families;	/* used so far, 0 among them; 0: no node is spread */
+	u64 idle[8];  /* CPUs with nothing to run, a bit each; alone on its cache line, changed without a lock */
+	u32 families; /* used so far, 0 among them; 0: no node is spread */
 	u32 pad;
 	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
 	u32 known[TIERCE_SEEN + 2];    /* while an order is looked through: who comes next; under the shared lock */

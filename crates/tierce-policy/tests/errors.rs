@@ -3,7 +3,7 @@
 mod common;
 
 use common::{budget, number, repository, weight, World, MS, NONE, US};
-use tierce_policy::{limits, policies, Error, Graph, ParamKind, TASK};
+use tierce_policy::{limits, policies, Error, Graph, Migration, ParamKind, Way, TASK};
 
 /// Errors without a test of their name, and why.
 const ELSEWHERE: [(&str, &str); 9] = [
@@ -178,19 +178,21 @@ fn too_deep() {
     refused(&mut w, "too_deep", |g| g.attach(above, node, NONE, 0, false, 0));
 }
 
+/// A value for each parameter that its policy accepts.
+fn inside<const N: usize>(params: &[tierce_policy::Param]) -> [u64; N] {
+    let mut values = [0; N];
+    for (i, param) in params.iter().enumerate() {
+        values[i] = match param.kind {
+            ParamKind::DurationOf(other) => values[other],
+            _ => param.preset.unwrap_or(param.least.max(MS)),
+        };
+    }
+    values
+}
+
 #[test]
 fn parameter_out_of_range() {
     for policy in policies() {
-        fn inside<const N: usize>(params: &[tierce_policy::Param]) -> [u64; N] {
-            let mut values = [0; N];
-            for (i, param) in params.iter().enumerate() {
-                values[i] = match param.kind {
-                    ParamKind::DurationOf(other) => values[other],
-                    _ => param.preset.unwrap_or(param.least.max(MS)),
-                };
-            }
-            values
-        }
         let (of_node, of_edge): ([u64; 8], [u64; 4]) =
             (inside(&policy.node_params), inside(&policy.edge_params));
         let (mut w, top) = World::one(policy.name, of_node);
@@ -623,4 +625,167 @@ fn message_needs_one_cpu() {
     w.wake(a);
     refused(&mut w, "message_needs_one_cpu", |g| g.constrain(a, MS, 90 * MS, 0));
     refused(&mut w, "message_needs_one_cpu", |g| g.unconstrain(a, 0));
+}
+
+/// A node of its own on a CPU, and a spread node with a replica below each root of `two`.
+fn spread() -> (World, [u32; 2], [u32; 2]) {
+    let (mut w, roots) = two();
+    let replicas = roots.map(|_| w.node("round-robin", [MS, 0, 0, 0]));
+    for (root, replica) in roots.into_iter().zip(replicas) {
+        w.graph.replica(replica, replicas[0]).unwrap();
+        w.under(root, replica, NONE);
+    }
+    (w, roots, replicas)
+}
+
+#[test]
+fn policy_cannot_spread() {
+    let mut w = World::new(2);
+    for policy in policies() {
+        let params: [u64; 8] = inside(&policy.node_params);
+        let node = w.node(policy.name, params);
+        if policy.spreads {
+            w.graph.replica(node, node).unwrap();
+        } else {
+            refused(&mut w, "policy_cannot_spread", |g| g.replica(node, node));
+        }
+    }
+    let spread = |name: &str| policies().iter().any(|policy| policy.name == name && policy.spreads);
+    assert!(spread("fair") && !spread("reservation"));
+}
+
+#[test]
+fn not_a_replica() {
+    let (mut w, roots, replicas) = spread();
+    let plain = w.node("round-robin", [MS, 0, 0, 0]);
+    let other = w.node("fair", [MS, 0, 0, 0]);
+    let a = w.free_task("a");
+    for first in [plain, a, roots[0]] {
+        refused(&mut w, "not_a_replica", |g| g.replica(other, first));
+    }
+    refused(&mut w, "not_a_replica", |g| g.replica(other, replicas[0])); // of another policy
+    let (more, first) = (w.node("round-robin", [MS, 0, 0, 0]), replicas[0]);
+    w.graph.replica(more, first).unwrap();
+    refused(&mut w, "not_a_replica", |g| g.replica(more, first)); // it is one already
+    refused(&mut w, "not_a_replica", |g| g.replica(more, more));
+    // what moves is a task, below a replica
+    refused(&mut w, "not_a_replica", |g| g.attach(roots[0], a, NONE, 0, Way::Spread, 0));
+    refused(&mut w, "not_a_replica", |g| g.attach(replicas[0], plain, NONE, 0, Way::Spread, 0));
+    w.graph.attach(replicas[0], a, NONE, 0, Way::Spread, 0).unwrap();
+}
+
+#[test]
+fn out_of_families() {
+    let mut w = World::new(2);
+    let firsts: Vec<_> = (0..limits().families)
+        .map(|_| {
+            let node = w.node("fixed-priority", NONE);
+            w.graph.replica(node, node).unwrap();
+            node
+        })
+        .collect();
+    let more = w.node("fixed-priority", NONE);
+    refused(&mut w, "out_of_families", |g| g.replica(more, more));
+    // a spread node ends with its last replica, and then there is room
+    let second = w.node("fixed-priority", NONE);
+    w.graph.replica(second, firsts[5]).unwrap();
+    w.graph.node_free(firsts[5]).unwrap();
+    refused(&mut w, "out_of_families", |g| g.replica(more, more));
+    w.graph.node_free(second).unwrap();
+    w.graph.replica(more, more).unwrap();
+}
+
+#[test]
+fn replica_needs_one_cpu() {
+    let (mut w, roots, replicas) = spread();
+    refused(&mut w, "replica_needs_one_cpu", |g| g.attach(roots[1], replicas[0], NONE, 0, false, 0));
+    // two of one spread node on a CPU
+    let third = w.node("round-robin", [MS, 0, 0, 0]);
+    w.graph.replica(third, replicas[0]).unwrap();
+    refused(&mut w, "replica_needs_one_cpu", |g| g.attach(roots[0], third, NONE, 0, false, 0));
+    // below what two CPUs share
+    let shared = w.node("fixed-priority", NONE);
+    for root in roots {
+        w.under(root, shared, NONE);
+    }
+    refused(&mut w, "replica_needs_one_cpu", |g| g.attach(shared, third, NONE, 0, false, 0));
+    // it may be a root, of one CPU
+    let mut w = World::new(2);
+    let root = w.node("round-robin", [MS, 0, 0, 0]);
+    w.graph.replica(root, root).unwrap();
+    w.graph.root(0, root, 0).unwrap();
+    refused(&mut w, "replica_needs_one_cpu", |g| g.root(1, root, 0));
+    let other = w.node("round-robin", [MS, 0, 0, 0]);
+    w.graph.replica(other, root).unwrap();
+    w.graph.root(1, other, 0).unwrap();
+}
+
+#[test]
+fn spread_task_has_one_parent() {
+    let (mut w, roots, replicas) = spread();
+    let mover = w.spread_task(replicas[0], u64::MAX, NONE);
+    for parent in [roots[0], roots[1], replicas[0], replicas[1]] {
+        refused(&mut w, "spread_task_has_one_parent", |g| g.attach(parent, mover.task, NONE, 0, false, 0));
+    }
+    for replica in replicas {
+        let spread = |g: &mut Graph| g.attach(replica, mover.task, NONE, 0, Way::Spread, 0);
+        refused(&mut w, "spread_task_has_one_parent", spread);
+    }
+    // nor the other way round
+    let stays = w.task(roots[0], "stays", NONE);
+    for replica in replicas {
+        let spread = |g: &mut Graph| g.attach(replica, stays.task, NONE, 0, Way::Spread, 0);
+        refused(&mut w, "spread_task_has_one_parent", spread);
+    }
+    // which is a question of parents, not of tasks
+    w.graph.detach(stays.edge, 0).unwrap();
+    w.graph.attach(replicas[1], stays.task, NONE, 0, Way::Spread, 0).unwrap();
+}
+
+#[test]
+fn no_replica_there() {
+    // three CPUs, of which the spread node has the first two
+    let mut w = World::new(3);
+    let replicas = [0, 1].map(|_| w.node("round-robin", [MS, 0, 0, 0]));
+    for (cpu, replica) in replicas.into_iter().enumerate() {
+        w.graph.replica(replica, replicas[0]).unwrap();
+        w.graph.root(cpu as u32, replica, 0).unwrap();
+    }
+    let root = w.node("fixed-priority", NONE);
+    w.graph.root(2, root, 0).unwrap();
+    let mover = w.spread_task(replicas[0], u64::MAX, NONE);
+    let stays = w.task(root, "stays", NONE);
+    let loose = w.free_task("loose");
+    for cpu in [0, 2, 3, 64, u32::MAX] {
+        refused(&mut w, "no_replica_there", |g| g.leave(mover.task, cpu, 0)); // it is on 0 already
+        refused(&mut w, "no_replica_there", |g| g.home(mover.task, cpu, 0));
+    }
+    for cpu in 0..3 {
+        refused(&mut w, "no_replica_there", |g| g.leave(stays.task, cpu, 0));
+        refused(&mut w, "no_replica_there", |g| g.home(stays.task, cpu, 0));
+        refused(&mut w, "no_such_node", |g| g.leave(loose, cpu, 0)); // it is below nothing
+    }
+    // on its way it cannot go where there is none
+    w.graph.leave(mover.task, 1, 0).unwrap();
+    refused(&mut w, "no_replica_there", |g| g.enter(mover.task, 2, Migration::Affinity, 0));
+    w.graph.enter(mover.task, 1, Migration::Affinity, 0).unwrap();
+    assert_eq!(w.graph.edge(mover.edge).parent, replicas[1]);
+    refused(&mut w, "no_such_node", |g| g.enter(mover.task, 0, Migration::Affinity, 0));
+    // nobody is on the way
+}
+
+#[test]
+fn replicas_differ() {
+    let mut w = World::new(2);
+    let first = w.node("fair", [MS, 0, 0, 0]);
+    w.graph.replica(first, first).unwrap();
+    for order in 1..=4 {
+        let other = w.node("fair", [MS, order, 0, 0]);
+        refused(&mut w, "replicas_differ", |g| g.replica(other, first));
+        // what it is not for a name may differ; the name stays from then on
+        w.graph.node_set(other, [2 * MS, 0, 0, 0], 0).unwrap();
+        w.graph.replica(other, first).unwrap();
+        refused(&mut w, "still_in_use", |g| g.node_set(other, [2 * MS, order, 0, 0], 0));
+        w.graph.node_set(other, [3 * MS, 0, 0, 0], 0).unwrap();
+    }
 }
