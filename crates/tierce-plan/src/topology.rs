@@ -92,10 +92,11 @@ impl Topology {
         if groups_of(size, self.near.len() as u32).iter().copied().eq(self.near.iter().map(set)) {
             return size.to_string();
         }
-        let mut text = String::new();
-        for (cpu, near) in self.near.iter().enumerate() {
-            let group = set(near);
-            if group.trailing_zeros() == cpu as u32 {
+        let (mut text, mut written) = (String::new(), 0);
+        for near in &self.near {
+            let group = set(near) & !written; // a machine may contradict itself: who is first in the text counts
+            written |= group;
+            if group != 0 {
                 let members = (0..64).filter(|cpu| group >> cpu & 1 == 1).map(|cpu: u32| cpu.to_string());
                 let members: Vec<_> = members.collect();
                 let _ = write!(text, "{}[{}]", if text.is_empty() { "" } else { ", " }, members.join(", "));

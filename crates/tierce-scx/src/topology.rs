@@ -64,7 +64,7 @@ mod tests {
         let near = &topology.near;
         fs::remove_dir_all(&sys).unwrap();
         assert_eq!(near[0], Near { core: 0b101, cache: 0b111, memory: 0b1111 });
-        assert_eq!(topology.to_toml(), "{ smt = [[0, 2], [1], [3]], cache = [[0, 1, 2]] }");
+        assert_eq!(topology.to_toml(), "{ smt = [[0, 2], [1], [3]], cache = [[0, 1, 2], [3]] }");
         assert_eq!(near[1], Near { core: 0b10, cache: 0b1111, memory: 0b1111 });
     }
 }

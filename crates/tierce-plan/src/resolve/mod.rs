@@ -20,9 +20,6 @@ use std::collections::{BTreeMap, HashMap};
 pub use tasks::{Row, CSV_FAULTS_MAX};
 use tierce_guarantee::{Guarantee, Kind as GuaranteeKind};
 
-/// Preset of `credit` of a spread default node.
-const DEFAULT_CREDIT_NS: u64 = 3_000_000;
-
 /// `[node.N]`, `[task.N]` or `[tasks.N]`.
 struct Item<'d> {
     kind: ItemKind,
@@ -287,8 +284,7 @@ impl Resolver {
         let params = match declared.policy {
             Some(policy) => {
                 let owner = Owner { policy, params: &policy.node_params, spot: item.key.spot };
-                let params = self.params(&owner, &mut fields, None);
-                params.map(|params| self.with_credit(item, policy, default, params))
+                self.params(&owner, &mut fields, None)
             }
             None => None,
         };
@@ -348,29 +344,6 @@ impl Resolver {
                 Below { children: &children, spread: declared.spread, affinity: None, elsewhere: None };
             self.under(&format!("node `{name}`"), value, &below);
         }
-    }
-
-    /// The spread default node has ordinary threads: one that slept preempts those that compute ([`DEFAULT_CREDIT_NS`]), unless
-    /// the plan says otherwise or its order knows of no credit.
-    fn with_credit(
-        &self,
-        item: &Item,
-        policy: &PolicyRecord,
-        default: bool,
-        mut params: [u64; NODE_PARAMS],
-    ) -> [u64; NODE_PARAMS] {
-        let given = |name| {
-            item.table.entries.iter().any(|(key, _)| key.text == name)
-                || self.plan.defaults.contains_key(&(policy.name, name))
-        };
-        let spread =
-            self.places.get(&item.key.text).is_some_and(|place| place.spread && place.reach.count_ones() > 1);
-        if let Some(at) = policies::position(&policy.node_params, "credit") {
-            if default && spread && !given("credit") && !given("order") {
-                params[at] = DEFAULT_CREDIT_NS;
-            }
-        }
-        params
     }
 
     /// CPUs whose root the node is by `cpu` or `cpus`.
