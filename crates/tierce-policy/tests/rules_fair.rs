@@ -788,11 +788,11 @@ fn fair_rule_15_who_slept_has_a_credit_and_preempts() {
     assert_eq!((w.schedule().as_str(), behind), ("0 c, 1 b, 11 c, 21 b, 31 c", 0));
     // It is owed more than the credit: it has that, at once, and then its quantum.
     let (w, behind) = slept_until(3 * MS, 8);
-    assert_eq!(behind.abs_diff(3 * MS) < US, true, "{behind}");
+    assert!(behind.abs_diff(3 * MS) < US, "{behind}");
     assert!(w.schedule().starts_with("0 c, 1 b, 8 c, 18 b"), "{}", w.schedule());
     // It is owed less: b has had 2 ms since.
     let (_, behind) = slept_until(3 * MS, 3);
-    assert_eq!(behind.abs_diff(2 * MS) < US, true, "{behind}");
+    assert!(behind.abs_diff(2 * MS) < US, "{behind}");
     // A quarter of the credit or less does not preempt.
     let (w, _) = slept_until(12 * MS, 3);
     assert!(w.schedule().starts_with("0 c, 1 b, 11 c"), "{}", w.schedule());
