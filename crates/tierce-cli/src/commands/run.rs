@@ -507,16 +507,17 @@ fn dry_run(plan: &Plan, here: u32, json: bool) -> Result<ExitCode> {
 }
 
 /// What becomes of threads for which no node is left.
-const BESIDE: &str = "they share one queue beside the plan";
+const BESIDE: &str = "they wait in a queue of their CPU, beside the plan";
 
 /// For programs: what the kernel side holds and has met.
 fn kernel_side(live: &Live) -> Value {
     let (held, side) = (live.held(), live.kernel().side());
     let pool = |pool: tierce_scx::kernel::Pools| json!({ "nodes": pool.nodes, "edges": pool.edges });
     let cpu = |cpu: u32| {
-        let side = live.kernel().cpu_side(cpu);
+        let (side, engine) = (live.kernel().cpu_side(cpu), live.kernel().cpu(cpu));
         json!({ "dispatches": side.dispatches, "keeps": side.keeps, "misses": side.misses, "timers_set": side.arms,
-            "timers_fired": side.fires, "forgotten": side.forgotten, "aways": side.aways })
+            "timers_fired": side.fires, "forgotten": side.forgotten, "aways": side.aways,
+            "pulls": engine.pulls, "pushes": engine.pushes })
     };
     json!({
         "used": pool(held.used),
