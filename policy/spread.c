@@ -16,12 +16,14 @@
  * the lock of that CPU. Where a task goes is judged by what other CPUs have published, read without their locks; the move
  * itself is recorded, so a replay needs none of that.
  *
- * Virtual time. With start tags, eevdf and stride (fair) the replicas have one virtual time in common: a tag says how much CPU time
- * per weight a task has had, on whatever CPU. Where virtual time is an average (eevdf, stride), it waits until a task that arrives
- * behind has been served what it is owed, so that it stays the average of those that are there. A replica whose tasks wait publishes its virtual time (family.clock). One that was empty
- * begins there; what a task is ahead of or behind a replica that it enters is limited (FAIR_DRIFT).
- * Without virtual time tasks go to where fewer are; by one, in turn, so that each has a CPU alone at times. Before that comes a CPU
- * that runs a task of a lower priority or level.
+ * Virtual time. With start tags, eevdf and stride (fair) the replicas have one virtual time in common: a tag says how much CPU
+ * time per weight a task has had, on whatever CPU. Where virtual time is an average (eevdf, stride), it waits until a task that
+ * arrives behind has been served what it is owed, so that it stays the average of those that are there. A replica whose tasks
+ * wait publishes its virtual time (family.clock). A replica that was empty begins there. What a task is ahead of or behind a
+ * replica that it enters is limited (FAIR_DRIFT).
+ *
+ * Without virtual time tasks go to the CPU where fewer are. For a difference of one they go in turn, so that each has a CPU
+ * alone at times. A CPU that runs a task of a lower priority or level comes first.
  */
 #include "service.h"
 
