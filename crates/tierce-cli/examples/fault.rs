@@ -4,11 +4,11 @@
 //!
 //!     full    no node is left for new threads; then there is room again
 //!     wild    a node's first child is an edge that does not exist
-//!     lost    all edges to the default node lead to one that does not exist
+//!     lost    all edges to the default node, which here all CPUs share, lead to one that does not exist
 //!     loop    a list without an end
 //!     fork    the loader is killed, a child that it forked lives on
 use anyhow::{bail, ensure, Context, Result};
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,7 +25,8 @@ fn main() -> Result<()> {
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let mut kernel = Kernel::load(Options { cpus, watchdog_ms: 3_000, ..Options::default() })?;
     for trouble in troubles {
-        let plan = Plan::load_with(Path::new(path), tierce_plan::Options { cpus });
+        let path = if trouble == "lost" { shared(path)? } else { path.into() };
+        let plan = Plan::load_with(&path, tierce_plan::Options { cpus });
         let plan = plan.map_err(|faults| anyhow::anyhow!("{}", faults.report()))?;
         let mut live = Live::enforce(plan, kernel)?;
         live.turn(&mut |_, _| Ok(()))?;
@@ -40,6 +41,14 @@ fn main() -> Result<()> {
         kernel = live.release()?;
     }
     Ok(())
+}
+
+/// The plan with a default node that is shared: a replica of a spread node that leads nowhere is noticed by the engine itself.
+fn shared(path: &str) -> Result<PathBuf> {
+    let text = std::fs::read_to_string(path)?;
+    let shared = std::env::temp_dir().join("shared.toml");
+    std::fs::write(&shared, text.replace("default = true", "default = true\nspread = false"))?;
+    Ok(shared)
 }
 
 /// Turns of the loader for a while.
