@@ -1079,7 +1079,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
-		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle;
+		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
 		graph_request(leaf, TIERCE_WOKE, now);
 		side_at(cpu)->blocking = 0;
 		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {

@@ -139,6 +139,7 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 		near_at(cpu)->cache = ~0ull;
 		near_at(cpu)->memory = ~0ull;
 		cpu_at(cpu)->charged_ns = now;
+		cpu_at(cpu)->told_at_ns = TIERCE_NEVER;
 		cpu_at(cpu)->until_ns = TIERCE_NEVER;
 		cpu_at(cpu)->armed_ns = TIERCE_NEVER;
 	}

@@ -5,7 +5,7 @@
 //!     full    no node is left for new threads; then there is room again
 //!     wild    a node's first child is an edge that does not exist
 //!     lost    all edges to the default node, which here all CPUs share, lead to one that does not exist
-//!     loop    a list without an end
+//!     loop    a list without an end, above such a node
 //!     fork    the loader is killed, a child that it forked lives on
 use anyhow::{bail, ensure, Context, Result};
 use std::path::PathBuf;
@@ -25,7 +25,7 @@ fn main() -> Result<()> {
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let mut kernel = Kernel::load(Options { cpus, watchdog_ms: 3_000, ..Options::default() })?;
     for trouble in troubles {
-        let path = if trouble == "lost" { shared(path)? } else { path.into() };
+        let path = if trouble == "lost" || trouble == "loop" { shared(path)? } else { path.into() };
         let plan = Plan::load_with(&path, tierce_plan::Options { cpus });
         let plan = plan.map_err(|faults| anyhow::anyhow!("{}", faults.report()))?;
         let mut live = Live::enforce(plan, kernel)?;
@@ -43,7 +43,8 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The plan with a default node that is shared: a replica of a spread node that leads nowhere is noticed by the engine itself.
+/// The plan with a default node that is shared. (The engine itself notices a replica of a spread node that leads nowhere, and does not
+/// look at the list of its parents.)
 fn shared(path: &str) -> Result<PathBuf> {
     let text = std::fs::read_to_string(path)?;
     let shared = std::env::temp_dir().join("shared.toml");

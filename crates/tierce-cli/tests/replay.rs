@@ -103,7 +103,10 @@ fn a_busy_run_on_two_cpus() {
         ("request", 1_000),
         ("release", 1_000),
         ("event", 1_000),
-        ("returned", 1_000),
+        ("returned", 10), // of the container: the default node is spread
+        ("leave", 100),
+        ("enter", 100),
+        ("balance", 100),
         ("node_new", 50),
         ("node_free", 50),
         ("attach", 50),

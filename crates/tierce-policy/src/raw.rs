@@ -160,6 +160,7 @@ pub struct Cpu {
     pub taken_ns: u64,
     pub told_ns: u64,
     pub paid_ns: u64,
+    pub told_at_ns: u64,
     pub decisions: u64,
     pub events: u64,
     pub idle: u32,
