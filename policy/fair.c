@@ -93,7 +93,6 @@ enum { FAIR_QUANTUM, FAIR_ORDER, FAIR_SEED, FAIR_CREDIT };     /* node parameter
 enum { FAIR_WEIGHT, FAIR_WARP, FAIR_WARP_LIMIT, FAIR_UNWARP }; /* edge parameters */
 enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY, FAIR_SURPLUS };
 
-#define FAIR_ENDED (-1)		   /* rest of a quantum that a waking child has ended; the next charge makes it 0 */
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
 #define FAIR_WORTH 16		   /* what a CPU is worth: units of 2^-16 */
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */
@@ -458,7 +457,7 @@ TIERCE_FN int fair_credit(u32 edge, u32 why)
 	if (lag > most)
 		x->fair.tag = n->clock - most;
 	if (n->running && lag > most / 4)
-		edge_at(n->running)->fair.quantum_ns = FAIR_ENDED;
+		edge_at(n->running)->fair.quantum_ns = 0;
 	return 0;
 }
 
@@ -505,8 +504,6 @@ static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (edge_at(running)->fair.quantum_ns > 0)
 		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
-	if (edge_at(running)->fair.quantum_ns == FAIR_ENDED)
-		return first;
 	if (is_by_clock(node_at(node)))
 		return eevdf_pick(node, first, running);
 	if (fair_is_surplus(node_at(node)))
