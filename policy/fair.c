@@ -46,8 +46,9 @@
  *      least tags that wait: of what it has had beyond virtual time, weight * (tag - virtual time), the weight as far as it
  *      counts. Ties as in rule 1, which on one CPU says the same.
  *   15. With a credit, a waking child's tag is lifted only to virtual time minus the credit (in its own CPU time): it is owed
- *      what it did not use while it slept, up to that. If it is behind by more than a quarter of the credit, the running child's
- *      quantum ends. A child that comes for the first time has no credit. By start tags only.
+ *      what it did not use while it slept, up to that. While it is owed the last 32nd of the credit it is served before the others,
+ *      also within their quanta. A child that comes for the first time has no credit, nor has one with a warp a claim to be first. By
+ *      start tags only.
  * Gives up: latency without warp or credit, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
@@ -68,7 +69,7 @@
 	  V("order", CHOICE, 0, 4, 0, "start-tag, eevdf, stride, lottery, surplus: which child is next") \
 	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery") \
 	  V("credit", TIME, 0, TIERCE_PERIOD_MAX, 0, \
-	    "own CPU time that a child which slept may be behind the others when it wakes; it preempts beyond a quarter of it"), \
+	    "own CPU time that a child may be owed when it wakes; who is owed all of it is served first"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up") \
 	  V("warp_limit", TIME, 0, 4000000000, 0, "own CPU time for which the child may run with its warp at a time; 0: no limit") \
@@ -95,7 +96,11 @@ enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY, FAIR_SURPLUS };
 
 #define FAIR_SHIFT 22		   /* 2^32/weight * ns >> 22: units of 2^-10 ns per weight */
 #define FAIR_WORTH 16		   /* what a CPU is worth: units of 2^-16 */
+#define FAIR_POINT 10		   /* virtual time is in units of 2^-10 ns per weight */
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */
+#define FAIR_FIRST (1ull << 52)	   /* lead of a child that is served before the others: beyond what tags differ by */
+#define FAIR_FIRST_PART 32	   /* a child is served first while it is owed the last of so many parts of the credit */
+#define FAIR_FIRST_MOST 4000000000u /* ns for which it is served first at most */
 
 #include "eevdf.h"
 
@@ -115,7 +120,7 @@ static inline u64 fair_virtual(u64 inverse, u64 ns, u64 fraction, bool rest)
 
 static inline bool fair_is_several(const node_t *node)
 {
-	return TIERCE_CPUS > 1 && node->row;
+	return TIERCE_CPUS > 1 && PORT_HAS_PART(shared) && node->row;
 }
 static inline bool fair_is_surplus(const node_t *node)
 {
@@ -140,7 +145,7 @@ static inline u64 fair_inverse(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	u64 worth = parent_of(edge)->share.worth;
-	if (!fair_is_surplus(parent_of(edge)) || !worth || x->param[FAIR_WEIGHT] << FAIR_WORTH <= worth)
+	if (parent_of(edge)->param[FAIR_ORDER] != FAIR_SURPLUS || !worth || x->param[FAIR_WEIGHT] << FAIR_WORTH <= worth)
 		return x->fair.inverse;
 	return (1ull << (32 + FAIR_WORTH)) / worth;
 }
@@ -165,6 +170,9 @@ static inline void fair_appraise(u32 node)
 
 TIERCE_FN int fair_init(u32 node)
 {
+	u64 order = node_at(node)->param[FAIR_ORDER];
+	if (order != FAIR_START_TAG && order != FAIR_SURPLUS && !PORT_HAS_PART(by_clock))
+		return TIERCE_E_part_is_left_out;
 	node_at(node)->clock = FAIR_BEGIN;
 	node_at(node)->tail = FAIR_BEGIN;
 	return TIERCE_OK;
@@ -175,6 +183,12 @@ TIERCE_FN int fair_init(u32 node)
 static inline bool fair_is_unwarped(const edge_t *x)
 {
 	return (x->flags & EDGE_VARIANT) && !x->variant;
+}
+
+/* It woke, was owed CPU time, and has not slept since. `variant` is what is left of that, in ns. */
+static inline bool fair_is_owed(const edge_t *x)
+{
+	return (x->flags & EDGE_VARIANT) && !x->param[FAIR_WARP_LIMIT];
 }
 
 /* The warp is now of that length in virtual time; where the quantum began moves with it. */
@@ -188,6 +202,16 @@ static inline void fair_warp(edge_t *x)
 	fair_lead(x, fair_is_unwarped(x) ? 0 : fair_virtual(x->fair.inverse, x->param[FAIR_WARP], 0, false));
 }
 
+/* What it was owed when it woke is over. */
+static inline void fair_credit_ends(edge_t *x)
+{
+	if (!fair_is_owed(x))
+		return;
+	x->flags &= ~EDGE_VARIANT;
+	x->variant = 0;
+	fair_lead(x, 0);
+}
+
 /* No quantum goes beyond what is left of the limit. */
 static inline void fair_quantum_fits(edge_t *x)
 {
@@ -196,7 +220,7 @@ static inline void fair_quantum_fits(edge_t *x)
 }
 
 /* It may run with its warp for as long as its limit says, unless it has to wait for that. */
-TIERCE_FN int fair_warp_begins(u32 edge)
+static inline int fair_warp_begins(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	if (event_is_set(edge))
@@ -244,6 +268,7 @@ TIERCE_FN int fair_set(u32 edge, u64 now)
 	}
 	if (x->state == TIERCE_GRANTED)
 		fair_counts(x->parent, x->param[FAIR_WEIGHT] - was);
+	fair_credit_ends(x);
 	x->fair.inverse = (1ull << 32) / x->param[FAIR_WEIGHT];
 	fair_limit_set(edge, AT(S.stage, FAIR_WARP_LIMIT), AT(S.stage, FAIR_UNWARP));
 	fair_warp(x);
@@ -444,42 +469,53 @@ static inline void fair_clock_comes(u32 node, u64 now)
 	}
 }
 
-/* Rule 15: what a child that wakes is behind virtual time, as far as the node's credit goes. */
-TIERCE_FN int fair_credit(u32 edge, u32 why)
+/* Rule 15: the child wakes behind virtual time. */
+static inline void fair_credit(u32 edge, u64 credit_ns)
 {
 	edge_t *x = edge_at(edge);
-	node_t *n = parent_of(edge);
-	u64 most = fair_virtual(x->fair.inverse, n->param[FAIR_CREDIT], 0, false), lag = n->clock - x->fair.tag;
-	if (why != TIERCE_WOKE || !x->fair.tag) {
-		x->fair.tag = n->clock;
-		return 0;
-	}
+	u64 clock = parent_of(edge)->clock, lag = clock - x->fair.tag, most, owed_ns;
+	most = fair_virtual(x->fair.inverse, credit_ns, 0, false);
 	if (lag > most)
-		x->fair.tag = n->clock - most;
-	if (n->running && lag > most / 4)
-		edge_at(n->running)->fair.quantum_ns = 0;
+		lag = most;
+	x->fair.tag = clock - lag;
+	owed_ns = lag * x->param[FAIR_WEIGHT] >> FAIR_POINT;
+	credit_ns -= credit_ns / FAIR_FIRST_PART;
+	if (x->param[FAIR_WARP] || owed_ns <= credit_ns)
+		return;
+	owed_ns -= credit_ns;
+	x->flags |= EDGE_VARIANT;
+	x->variant = owed_ns < FAIR_FIRST_MOST ? (u32)owed_ns : FAIR_FIRST_MOST;
+	fair_lead(x, FAIR_FIRST);
+}
+
+/* The child begins to want the CPU. */
+TIERCE_FN int fair_comes(u32 edge, u32 why)
+{
+	edge_t *x = edge_at(edge);
+	node_t *node = parent_of(edge);
+	fair_credit_ends(x);
+	if (x->fair.tag < node->clock && why != TIERCE_MOVED) {
+		if (node->param[FAIR_CREDIT] && x->fair.tag && why == TIERCE_WOKE)
+			fair_credit(edge, node->param[FAIR_CREDIT]);
+		else
+			x->fair.tag = node->clock;
+	}
+	x->fair.quantum_ns = 0;
+	if (x->param[FAIR_WARP_LIMIT])
+		fair_warp_begins(edge);
 	return 0;
 }
 
 static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	node_t *node = parent_of(edge);
-	if (is_by_clock(node)) {
+	if (is_by_clock(parent_of(edge))) {
 		eevdf_request(edge, why, now);
 		return;
 	}
 	if (why != TIERCE_RESTORED) {
 		fair_clock_comes(x->parent, now);
-		if (x->fair.tag < node->clock && why != TIERCE_MOVED) {
-			if (node->param[FAIR_CREDIT])
-				fair_credit(edge, why);
-			else
-				x->fair.tag = node->clock;
-		}
-		x->fair.quantum_ns = 0;
-		if (x->flags & EDGE_VARIANT)
-			fair_warp_begins(edge);
+		fair_comes(edge, why);
 	}
 	fair_counts(x->parent, x->param[FAIR_WEIGHT]);
 	order_insert(edge, fair_key(edge));
@@ -681,7 +717,7 @@ TIERCE_FN u64 fair_ahead(u32 edge, u32 to, u64 now)
 	node_t *n = node_at(to);
 	u32 running = n->running, first = n->order, cpu = n->domain;
 	u64 least, ran_ns, charged_ns;
-	if (is_lottery(n))
+	if (is_by_clock(n) && is_lottery(n))
 		return turn_ahead(edge, to, now);
 	if (cpu >= TIERCE_CPUS)
 		return 0;
@@ -705,7 +741,7 @@ TIERCE_FN u64 fair_ahead(u32 edge, u32 to, u64 now)
 
 static inline u64 fair_clock(u32 node, u64 now)
 {
-	return is_lottery(node_at(node)) ? 0 : node_at(node)->clock;
+	return is_by_clock(node_at(node)) && is_lottery(node_at(node)) ? 0 : node_at(node)->clock;
 }
 #define fair_lose nothing_lose
 #define fair_announce nothing_announce
@@ -717,6 +753,10 @@ static inline u32 fair_check(u32 edge, u32 rest)
 	edge_t *x = edge_at(edge);
 	if (is_by_clock(parent_of(edge)))
 		return TIERCE_HOLDS;
+	if (fair_is_owed(x)) {
+		HOLDS(warp_kept, !event_is_set(edge) && !x->param[FAIR_WARP] && x->fair.lead == (x->variant ? FAIR_FIRST : 0));
+		return TIERCE_HOLDS;
+	}
 	HOLDS(warp_kept, !(x->flags & EDGE_VARIANT) == !x->param[FAIR_WARP_LIMIT] && x->variant <= x->param[FAIR_WARP_LIMIT]);
 	if (fair_is_unwarped(x))
 		HOLDS(warp_kept, !x->fair.lead);

@@ -44,7 +44,7 @@ mod orders;
 mod outline;
 mod overheads;
 mod parse;
-mod policies;
+pub mod policies;
 mod promises;
 mod rates;
 mod remedies;

@@ -782,20 +782,37 @@ fn slept_until(credit_ns: u64, wakes_ms: u64) -> (World, u64) {
 }
 
 #[test]
-fn fair_rule_15_who_slept_has_a_credit_and_preempts() {
+fn fair_rule_15_who_slept_has_a_credit_and_is_served_first() {
     // Without: it waits for the rest of the quantum, and begins even.
     let (w, behind) = slept_until(0, 8);
     assert_eq!((w.schedule().as_str(), behind), ("0 c, 1 b, 11 c, 21 b, 31 c", 0));
     // It is owed more than the credit: it has that, at once, and then its quantum.
     let (w, behind) = slept_until(3 * MS, 8);
     assert!(behind.abs_diff(3 * MS) < US, "{behind}");
-    assert!(w.schedule().starts_with("0 c, 1 b, 8 c, 18 b"), "{}", w.schedule());
-    // It is owed less: b has had 2 ms since.
-    let (_, behind) = slept_until(3 * MS, 3);
+    assert!(w.schedule().starts_with("0 c, 1 b, 8 c, 18.09"), "{}", w.schedule());
+    // It is owed less, since b has had 2 ms: it waits for the rest of the quantum.
+    let (w, behind) = slept_until(3 * MS, 3);
     assert!(behind.abs_diff(2 * MS) < US, "{behind}");
-    // A quarter of the credit or less does not preempt.
-    let (w, _) = slept_until(12 * MS, 3);
     assert!(w.schedule().starts_with("0 c, 1 b, 11 c"), "{}", w.schedule());
+    // Served first for as long as it is owed the last 32nd: two that wake together, each for 1/32 of the credit.
+    let (mut w, top) = World::one("fair", credit(10 * MS, 32 * MS));
+    let [b, c, d] = ["b", "c", "d"].map(|name| w.task(top, name, weight(100, 0)));
+    for leaf in [c, d] {
+        w.wake(leaf.task);
+    }
+    w.run(20 * MS);
+    w.sleep(c.task);
+    w.sleep(d.task);
+    w.wake(b.task);
+    w.run(100 * MS);
+    w.wake(c.task);
+    w.wake(d.task);
+    w.run(115 * MS);
+    assert!(
+        w.schedule().ends_with("20 b, 100 c, 100.999999 d, 101.999998 c, 111.999998 d"),
+        "{}",
+        w.schedule()
+    );
     // A child that comes for the first time has none.
     let (mut w, top) = World::one("fair", credit(10 * MS, 3 * MS));
     let [b, new] = ["b", "new"].map(|name| w.task(top, name, weight(100, 0)));
