@@ -13,7 +13,7 @@ use tierce_trace::Report;
 pub struct Args {
     /// The plan
     plan: PathBuf,
-    /// The folder with simulated.json, tierce/ and default/
+    /// The folder with simulated.json, tierce/ and default/, and ordinary/ with the latter two
     folder: PathBuf,
 }
 
@@ -71,14 +71,60 @@ pub fn run(args: Args) -> Result<ExitCode> {
         "1 : 1".into(),
         ratios.map(|ratio| format!("{}.{:02} : 1", ratio / 1000, ratio % 1000 / 10)),
     ));
+    kept &= ordinary(&args.folder.join("ordinary"), &mut table)?;
     print!("{}", aligned(&table));
     println!(
-        "\nOne CPU, the same programs, {} of them (rt-app: audio, video; stress-ng: four workers of a build job, a\n\
-         runaway), one second after their start. {}",
+        "\nThe same programs, {} of them (rt-app: audio, video; stress-ng: four workers of a build job, a runaway), one\n\
+         second after their start, on one CPU. Then, on two CPUs, audio and video beside programs that the plan does not\n\
+         name: 100 % is what they get done without Tierce. {}",
         time(tierce.elapsed_ns),
         if kept { "Every promise was kept." } else { "A promise was NOT kept." }
     );
     Ok(ExitCode::from(u8::from(!kept)))
+}
+
+/// What programs that the plan does not name get done beside audio and video: the plan's part of what they do without it. Whether
+/// audio and video kept their deadlines meanwhile.
+fn ordinary(folder: &Path, table: &mut Vec<[String; 5]>) -> Result<bool> {
+    const WHAT: [(&str, &str); 3] = [
+        ("hackbench", "  messages (hackbench)"),
+        ("switch", "  switches (stress-ng)"),
+        ("fork", "  processes begun (stress-ng)"),
+    ];
+    let sides = ["tierce", "default"].map(|side| folder.join(side));
+    let jobs = |program: &str| -> Result<[Jobs; 2]> {
+        Ok([jobs_in(&sides[0], program)?, jobs_in(&sides[1], program)?])
+    };
+    let mut add = |what: &str, promised: &str, cells: [String; 2]| {
+        let [here, without] = cells;
+        table.push([what.into(), promised.into(), String::new(), here, without]);
+    };
+    let mut kept = true;
+    for program in PERIODIC {
+        let both = jobs(program)?;
+        kept &= both[0].late == 0;
+        let late = both.map(|jobs| format!("{} of {}", jobs.late, jobs.all));
+        add(&format!("two CPUs: {program}: late jobs"), "none", late);
+    }
+    let [tierce, default] = [rates(&sides[0].join("work"))?, rates(&sides[1].join("work"))?];
+    for (name, what) in WHAT {
+        let rate =
+            |rates: &[(String, f64)]| rates.iter().find(|(known, _)| known == name).map(|(_, rate)| *rate);
+        let of = rate(&tierce).zip(rate(&default)).with_context(|| format!("{name} was not measured"))?;
+        add(what, "", [format!("{:.0} %", 100.0 * of.0 / of.1), "100 %".into()]);
+    }
+    Ok(kept)
+}
+
+/// Lines of a name and a rate.
+fn rates(path: &Path) -> Result<Vec<(String, f64)>> {
+    let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let line = |line: &str| {
+        let (name, rate) = line.split_once(' ')?;
+        Some((name.to_string(), rate.parse::<f64>().ok().filter(|rate| *rate > 0.0)?))
+    };
+    let lines: Option<Vec<_>> = text.lines().map(line).collect();
+    lines.with_context(|| format!("{}: not lines of a name and a rate", path.display()))
 }
 
 fn row(what: &str, promised: String, [simulated, tierce, default]: [String; 3]) -> [String; 5] {
@@ -226,16 +272,21 @@ impl Measured {
     }
 
     fn jobs(&self, program: &str) -> Result<Jobs> {
-        let here = fs::read_dir(&self.folder).with_context(|| self.folder.display().to_string())?;
-        let mut logs = here.filter_map(|entry| Some(entry.ok()?.path()));
-        let ours = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.ends_with(".log") && name.contains(program)
-        };
-        let path = logs.find(ours).with_context(|| format!("rt-app left no log of {program}"))?;
-        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-        rt_app_jobs(&text).with_context(|| path.display().to_string())
+        jobs_in(&self.folder, program)
     }
+}
+
+/// What rt-app says in that folder about the jobs of a program.
+fn jobs_in(folder: &Path, program: &str) -> Result<Jobs> {
+    let here = fs::read_dir(folder).with_context(|| folder.display().to_string())?;
+    let mut logs = here.filter_map(|entry| Some(entry.ok()?.path()));
+    let ours = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".log") && name.contains(program)
+    };
+    let path = logs.find(ours).with_context(|| format!("rt-app left no log of {program}"))?;
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    rt_app_jobs(&text).with_context(|| path.display().to_string())
 }
 
 /// A line per job: idx, perf, run, period, start, end, rel_st, slack, c_duration, c_period, wu_lat, in µs. Slack is what
