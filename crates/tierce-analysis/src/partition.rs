@@ -47,15 +47,58 @@ pub fn partition(
     if fit == Fit::Period {
         return by_period(tasks, cpus, &mut holds);
     }
-    let mut order: Vec<_> = (0..tasks.len()).collect();
-    match fit {
-        Fit::Mixed => order.sort_by_key(|index| tasks[*index].period_ns),
-        _ => order.sort_by(|a, b| compare_shares(&tasks[*b], &tasks[*a])),
+    let mut order = by_utilisation(tasks);
+    if fit == Fit::Mixed {
+        order = (0..tasks.len()).collect();
+        order.sort_by_key(|index| tasks[*index].period_ns);
     }
+    let empty = Start { load: vec![0.0; cpus], preferred: vec![None; tasks.len()] };
+    match place(tasks, &order, fit, empty, |_, members| holds(members)) {
+        Ok(cpu_of) => Partition::Fits(cpu_of),
+        Err(stuck) => Partition::Fails(stuck.task),
+    }
+}
+
+/// By decreasing utilisation, equals in their order.
+pub fn by_utilisation(tasks: &[Task]) -> Vec<usize> {
+    let mut order: Vec<_> = (0..tasks.len()).collect();
+    order.sort_by(|a, b| compare_shares(&tasks[*b], &tasks[*a]));
+    order
+}
+
+/// What is known before tasks are placed.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Utilisation of each CPU by what stays there. It only chooses which CPU is tried first.
+    pub load: Vec<f64>,
+    /// The CPU that each task is to have if it holds there.
+    pub preferred: Vec<Option<usize>>,
+}
+
+/// A task that fitted nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Its index.
+    pub task: usize,
+    /// The tasks that had been placed on each CPU by then, in their order.
+    pub members: Vec<Vec<usize>>,
+}
+
+/// Put one task after the other, in this order, on the first CPU where `holds`: the preferred one, then as `fit` says (not by
+/// period). `holds` is told the CPU and the indices of the tasks there.
+pub fn place(
+    tasks: &[Task],
+    order: &[usize],
+    fit: Fit,
+    start: Start,
+    mut holds: impl FnMut(usize, &[usize]) -> bool,
+) -> Result<Vec<usize>, Stuck> {
+    let Start { mut load, preferred } = start;
+    let cpus = load.len();
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); cpus];
-    let mut load = vec![0.0f64; cpus]; // only to choose an order of trials
+    let mut cpu_of = vec![0; tasks.len()];
     let mut current = 0;
-    for index in order {
+    for &index in order {
         let mut trials: Vec<_> = (0..cpus).collect();
         match fit {
             Fit::First | Fit::Period => {}
@@ -64,16 +107,15 @@ pub fn partition(
             Fit::Next => trials.drain(..current).for_each(drop),
             Fit::Mixed => trials.rotate_left(current),
         }
-        let found = trials.into_iter().find(|cpu| add(&mut members[*cpu], index, &mut holds));
-        let Some(cpu) = found else { return Partition::Fails(index) };
+        let trials = preferred[index].into_iter().chain(trials);
+        let found =
+            trials.into_iter().find(|cpu| add(&mut members[*cpu], index, &mut |all| holds(*cpu, all)));
+        let Some(cpu) = found else { return Err(Stuck { task: index, members }) };
         load[cpu] += tasks[index].work_ns as f64 / tasks[index].period_ns as f64;
         current = if fit == Fit::Mixed { (cpu + 1) % cpus } else { cpu };
+        cpu_of[index] = cpu;
     }
-    let mut cpu_of = vec![0; tasks.len()];
-    for (cpu, members) in members.iter().enumerate() {
-        members.iter().for_each(|index| cpu_of[*index] = cpu);
-    }
-    Partition::Fits(cpu_of)
+    Ok(cpu_of)
 }
 
 /// Whether it holds with one more, which then is a member.
@@ -239,6 +281,25 @@ mod tests {
         assert_eq!(by_sum(&[6, 3, 2, 5], 2, Fit::Period), fits(&[0, 0, 1, 1]));
         assert_eq!(by_sum(&[4, 3, 2, 5], 2, Fit::Mixed), fits(&[0, 1, 0, 1]));
         assert_eq!(by_sum(&[6, 3, 5, 2], 2, Fit::Mixed), fits(&[0, 1, 1, 0]));
+    }
+
+    #[test]
+    fn placing_goes_on_from_what_is_there() {
+        let works = [5, 3, 2];
+        let tasks = works.map(|work| Task::new(work, 10));
+        let place = |fit, room: [u64; 2], preferred: [Option<usize>; 3]| {
+            let load = room.map(|room| 1.0 - room as f64 / 10.0).to_vec();
+            let start = Start { load, preferred: preferred.to_vec() };
+            let holds = |cpu: usize, all: &[usize]| all.iter().map(|at| works[*at]).sum::<u64>() <= room[cpu];
+            super::place(&tasks, &by_utilisation(&tasks), fit, start, holds)
+        };
+        assert_eq!(place(Fit::Worst, [10, 10], [None; 3]), Ok(vec![0, 1, 1]));
+        assert_eq!(place(Fit::Worst, [4, 9], [None; 3]), Ok(vec![1, 0, 1]), "less is left of the first");
+        assert_eq!(place(Fit::Best, [10, 9], [None; 3]), Ok(vec![1, 1, 0]));
+        assert_eq!(place(Fit::Worst, [10, 10], [Some(1), Some(1), None]), Ok(vec![1, 1, 0]));
+        assert_eq!(place(Fit::Worst, [5, 5], [Some(1), Some(1), None]), Ok(vec![1, 0, 0]), "no room there");
+        let stuck = Stuck { task: 2, members: vec![vec![1], vec![0]] };
+        assert_eq!(place(Fit::Worst, [4, 6], [None; 3]), Err(stuck));
     }
 
     #[test]
