@@ -71,7 +71,7 @@ pub fn by_utilisation(tasks: &[Task]) -> Vec<usize> {
 pub struct Start {
     /// Utilisation of each CPU by what stays there. It only chooses which CPU is tried first.
     pub load: Vec<f64>,
-    /// The CPU that each task is to have if it holds there.
+    /// The CPU that each task is to have if it holds there. As long as the task has no other, it counts as a load of that one.
     pub preferred: Vec<Option<usize>>,
 }
 
@@ -95,6 +95,10 @@ pub fn place(
 ) -> Result<Vec<usize>, Stuck> {
     let Start { mut load, preferred } = start;
     let cpus = load.len();
+    let share = |index: usize| tasks[index].work_ns as f64 / tasks[index].period_ns as f64;
+    for (index, cpu) in preferred.iter().enumerate().filter_map(|(index, cpu)| Some((index, (*cpu)?))) {
+        load[cpu] += share(index);
+    }
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); cpus];
     let mut cpu_of = vec![0; tasks.len()];
     let mut current = 0;
@@ -111,7 +115,10 @@ pub fn place(
         let found =
             trials.into_iter().find(|cpu| add(&mut members[*cpu], index, &mut |all| holds(*cpu, all)));
         let Some(cpu) = found else { return Err(Stuck { task: index, members }) };
-        load[cpu] += tasks[index].work_ns as f64 / tasks[index].period_ns as f64;
+        if preferred[index] != Some(cpu) {
+            preferred[index].into_iter().for_each(|before| load[before] -= share(index));
+            load[cpu] += share(index);
+        }
         current = if fit == Fit::Mixed { (cpu + 1) % cpus } else { cpu };
         cpu_of[index] = cpu;
     }

@@ -20,6 +20,11 @@ impl Plan {
     /// The plan with these parameters of an edge, if that is all that changes.
     pub(crate) fn adjusted(&self, edit: &Edit) -> Option<Plan> {
         let Edit::Set { name, under, keys, who } = edit else { return None };
+        // New numbers may be a reason to place anew.
+        let placed = |edge: &Edge| edge.placed;
+        if self.edges.iter().any(placed) || self.sets.iter().flat_map(|set| &set.under).any(placed) {
+            return None;
+        }
         let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && !edge.spread)?;
         let policy = policies::by_number(self.nodes[edge.parent].policy)?;
         let is_node = under.is_none() && matches!(edge.child, Child::Node(_));

@@ -109,7 +109,7 @@ impl Plan {
             let name = sources.0[at].name.clone();
             sources.0[at] = Arc::new(Source::new(name, document.to_string()));
         }
-        let plan = parse::from_sources(&sources, Options { cpus: self.machine.cpus })?;
+        let plan = parse::from_sources(&sources, Options { cpus: self.machine.cpus }, &self.placed())?;
         if let Edit::Create { name, who, .. } = edit {
             let first = plan.entries.first().map_or("", |entry| plan.child_name(entry.target));
             if !who.is_empty() && first != name && first != threads_of(name) {

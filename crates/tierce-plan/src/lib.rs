@@ -44,6 +44,7 @@ mod orders;
 mod outline;
 mod overheads;
 mod parse;
+mod placement;
 mod policies;
 mod promises;
 mod rates;
@@ -115,6 +116,11 @@ impl Plan {
 
     /// Resolve texts that were read before, e.g. [`Plan::sources`] of a plan: itself first, then what it names.
     pub fn from_sources(sources: &Sources, options: Options) -> Result<Plan, Faults> {
-        parse::from_sources(sources, options)
+        parse::from_sources(sources, options, &Default::default())
+    }
+
+    /// The same instead of a plan that was there before: what has `cpu = "any"` keeps its CPU if that is possible.
+    pub fn from_sources_after(sources: &Sources, options: Options, before: &Plan) -> Result<Plan, Faults> {
+        parse::from_sources(sources, options, &before.placed())
     }
 }

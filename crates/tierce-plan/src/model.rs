@@ -266,6 +266,8 @@ pub struct TaskSet {
     pub members: std::ops::Range<usize>,
     /// The edges of a new member; their `child` is [`Child::Set`]. Columns of a `csv` apply to members only.
     pub under: Vec<Edge>,
+    /// `cpu = "any"`: what `under` is on each other CPU where a member may be.
+    pub elsewhere: Vec<Vec<Edge>>,
     /// Its load, where no `csv` says otherwise.
     pub load: Option<Load>,
     /// CPUs the members may run on, a bit each; `None`: all.
@@ -311,6 +313,8 @@ pub struct Edge {
     pub when_spent: bool,
     /// The child, a task, moves between the replicas of the spread node that it is below; `parent` is where it begins.
     pub spread: bool,
+    /// `cpu = "any"`: which replica is the parent was chosen when the plan was resolved.
+    pub placed: bool,
     /// Where it is written.
     pub spot: Spot,
 }

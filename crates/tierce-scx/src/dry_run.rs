@@ -210,6 +210,7 @@ impl<'a> Trial<'a> {
             rank: 0,
             when_spent: false,
             spread: node.family.is_some(),
+            placed: false,
             spot: node.spot,
         };
         self.attach(live, u64::MAX, &[edge])
