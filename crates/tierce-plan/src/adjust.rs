@@ -165,6 +165,7 @@ mod tests {
     use crate::edit::{Below, Edit, Keys};
     use crate::model::{Child, Plan};
     use crate::parse::Options;
+    use crate::placement::Standing;
     use crate::policies::{self, ParamKind};
     use crate::source::Source;
     use std::path::PathBuf;
@@ -304,7 +305,7 @@ mod tests {
         for mut plan in plans() {
             for _ in 0..60 {
                 let edit = edit(&plan, &mut draw);
-                let (adjusted, anew) = (plan.adjusted(&edit), plan.written_anew(&edit));
+                let (adjusted, anew) = (plan.adjusted(&edit), plan.written_anew(&edit, &Standing::of(&plan)));
                 let shown = |plan: &Plan| format!("{plan:?}");
                 match (adjusted, anew) {
                     (Some(adjusted), Ok(anew)) => {

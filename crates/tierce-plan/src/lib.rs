@@ -85,6 +85,7 @@ pub use json::Written;
 pub use matching::Thread;
 pub use model::*;
 pub use parse::Options;
+pub use placement::Standing;
 pub use promises::{Promise, Proof, Shown};
 pub use remedies::{Broken, Remedy};
 pub use schema::schema;
@@ -119,8 +120,12 @@ impl Plan {
         parse::from_sources(sources, options, &Default::default())
     }
 
-    /// The same instead of a plan that was there before: what has `cpu = "any"` keeps its CPU if that is possible.
-    pub fn from_sources_after(sources: &Sources, options: Options, before: &Plan) -> Result<Plan, Faults> {
-        parse::from_sources(sources, options, &before.placed())
+    /// The same while another plan is in force: what has `cpu = "any"` keeps its CPU if that is possible.
+    pub fn from_sources_after(
+        sources: &Sources,
+        options: Options,
+        standing: &Standing,
+    ) -> Result<Plan, Faults> {
+        parse::from_sources(sources, options, standing)
     }
 }

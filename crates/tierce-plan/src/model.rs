@@ -278,6 +278,13 @@ pub struct TaskSet {
     pub spot: Spot,
 }
 
+impl TaskSet {
+    /// The edges that a new member may have: one of these ways.
+    pub fn ways(&self) -> impl Iterator<Item = &[Edge]> {
+        std::iter::once(&self.under).chain(&self.elsewhere).map(Vec::as_slice)
+    }
+}
+
 /// A guarantee asked for: `needs = "RESBS 2ms 10ms"`.
 #[derive(Clone, Debug)]
 pub struct Need {

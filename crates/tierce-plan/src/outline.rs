@@ -105,7 +105,7 @@ impl Admission {
             explanations(&mut text, Part::Task(*task));
             waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
         } else if let Some(set) = set {
-            waiting.extend(set.under.iter().map(|edge| edge.parent));
+            waiting.extend(set.ways().flatten().map(|edge| edge.parent));
         }
         let mut seen = Vec::new();
         while let Some(index) = waiting.pop() {

@@ -17,7 +17,7 @@ use crate::admission::NodeVerdict;
 use crate::exact::{self, percent, percent_given, Share};
 use crate::faults::Fault;
 use crate::laws::{job, BudgetParams};
-use crate::model::{Child, Edge, Plan};
+use crate::model::{Child, Edge, Plan, PARAMS};
 use crate::outline::ranges;
 use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
@@ -33,6 +33,38 @@ use tierce_analysis::{Supply, Task};
 /// The CPU of each task, member of a set or node that was placed, by its name.
 pub type Placed = HashMap<String, u32>;
 
+/// What is in force while another plan is resolved.
+#[derive(Clone, Debug, Default)]
+pub struct Standing {
+    /// Where everything with `cpu = "any"` is.
+    pub(crate) placed: Placed,
+    /// The set of each thread that has an edge like its members, and the CPU where it was placed.
+    members: Vec<(String, Option<u32>)>,
+}
+
+impl Standing {
+    /// What the plan says, without threads of sets.
+    pub fn of(plan: &Plan) -> Self {
+        let placed = plan.placed().into_iter().map(|(name, cpu)| (name.to_string(), cpu));
+        Self { placed: placed.collect(), members: Vec::new() }
+    }
+
+    /// A thread has these edges of a set of the plan.
+    pub fn member(&mut self, plan: &Plan, set: usize, way: &[Edge]) {
+        self.members.push((plan.sets[set].name.clone(), plan.placed_on(way)));
+    }
+
+    /// Edges of its threads, as the plan has them.
+    fn edges(&self, plan: &Plan) -> Vec<Edge> {
+        let edges = |(name, cpu): &(String, Option<u32>)| {
+            let set = plan.sets.iter().find(|set| set.name == *name)?;
+            let there = set.ways().find(|way| plan.placed_on(way) == *cpu);
+            Some(there.unwrap_or(&set.under).to_vec())
+        };
+        self.members.iter().filter_map(edges).flatten().map(|edge| Edge { placed: false, ..edge }).collect()
+    }
+}
+
 /// What is to be placed as one.
 pub struct Unit {
     pub name: String,
@@ -45,8 +77,10 @@ pub struct Unit {
 const LEFT_MAX: usize = 8;
 
 /// A CPU for each of the units of a plan, whose edges are in it as if each were on its lowest CPU; or those that fit nowhere.
-/// `before`: CPUs that were chosen earlier.
-pub fn place(plan: &Plan, units: &[Unit], before: &Placed) -> Result<Placed, Vec<Fault>> {
+/// `standing`: what is there before.
+pub fn place(mut plan: Plan, units: &[Unit], standing: &Standing) -> Result<Placed, Vec<Fault>> {
+    plan.edges.extend(standing.edges(&plan));
+    let plan = &plan;
     let shape = Shape::new(plan);
     let overheads = Overheads::new(plan, &shape);
     let mut placing = Placing::new(plan, (&shape, &overheads), units);
@@ -56,7 +90,7 @@ pub fn place(plan: &Plan, units: &[Unit], before: &Placed) -> Result<Placed, Vec
     }
     let mut faults = Vec::new();
     for group in groups.into_values() {
-        faults.extend(placing.group(&group, before));
+        faults.extend(placing.group(&group, &standing.placed));
     }
     match faults.is_empty() {
         true => Ok(placing.placed),
@@ -190,16 +224,8 @@ impl<'p> Placing<'p> {
     /// How much of a CPU the child of an edge asks for, compared with its siblings.
     fn measure(&self, edge: usize) -> Task {
         let edge = &self.plan.edges[edge];
-        let policy = self.policy(edge.parent);
-        let param = |name| policies::position(&policy?.edge_params, name).map(|at| edge.params[at]);
-        if let Some(at) = policy.and_then(BudgetParams::of) {
-            return Task::new(at.budget(edge), at.period(edge));
-        }
-        if let Some(millionths) = slower::millionths(self.plan, edge) {
-            return Task::new(millionths, 1_000_000);
-        }
-        if let Some(weight) = param("weight").or(param("importance")) {
-            return Task::new(weight, 1);
+        if let Some(asked) = self.plan.asked(edge) {
+            return asked;
         }
         let load = match edge.child {
             Child::Task(task) => self.plan.tasks[task].load.as_ref(),
@@ -337,44 +363,80 @@ impl<'p> Placing<'p> {
 }
 
 impl Plan {
-    /// The CPU of all that has `cpu = "any"`, by name.
-    pub(crate) fn placed(&self) -> Placed {
+    /// The name and the CPU of each task, member of a set or node with `cpu = "any"`, in the order of the text.
+    pub fn placed(&self) -> Vec<(&str, u32)> {
         let edges = self.edges.iter().filter(|edge| edge.placed);
-        let cpu = |edge: &Edge| self.nodes[edge.parent].replica;
-        edges.filter_map(|edge| Some((self.child_name(edge.child).to_string(), cpu(edge)?))).collect()
+        let part = |edge: &Edge| Some((self.child_name(edge.child), self.nodes[edge.parent].replica?));
+        let mut parts: Vec<_> = edges.filter_map(part).collect();
+        parts.dedup();
+        parts
+    }
+
+    /// The CPU that was chosen for the child of these edges.
+    pub fn placed_on(&self, edges: &[Edge]) -> Option<u32> {
+        edges.iter().find(|edge| edge.placed).and_then(|edge| self.nodes[edge.parent].replica)
+    }
+
+    /// How much of a CPU, or of the weights, the parameters of an edge ask for; `None`: they do not say.
+    fn asked(&self, edge: &Edge) -> Option<Task> {
+        let policy = policies::by_number(self.nodes[edge.parent].policy)?;
+        let param = |name| policies::position(&policy.edge_params, name).map(|at| edge.params[at]);
+        if let Some(at) = BudgetParams::of(policy) {
+            return Some(Task::new(at.budget(edge), at.period(edge)));
+        }
+        if let Some(millionths) = slower::millionths(self, edge) {
+            return Some(Task::new(millionths, 1_000_000));
+        }
+        param("weight").or(param("importance")).map(|weight| Task::new(weight, 1))
+    }
+
+    /// The edges that a new member of a set may have: one way, or with `cpu = "any"` one for each CPU, beginning with that of which
+    /// least is used. `below`: parameters of all edges below a node, an index into [`Plan::nodes`].
+    pub fn ways<I>(&self, set: usize, below: impl Fn(usize) -> I) -> Vec<&[Edge]>
+    where
+        I: Iterator<Item = [u64; PARAMS]>,
+    {
+        let mut ways: Vec<_> = self.sets[set].ways().collect();
+        if ways.len() < 2 {
+            return ways;
+        }
+        let used = |way: &&[Edge]| -> f64 {
+            let placed = || way.iter().filter(|edge| edge.placed);
+            let Some(edge) = placed().find(|edge| self.asked(edge).is_some()).or(placed().next()) else {
+                return 0.0;
+            };
+            let asked = |params| self.asked(&Edge { params, ..edge.clone() }).unwrap_or(Task::new(1, 1));
+            below(edge.parent).map(asked).map(|task| task.work_ns as f64 / task.period_ns as f64).sum()
+        };
+        ways.sort_by_cached_key(|way| (used(way) * 1e6) as u64);
+        ways
     }
 
     /// What has `cpu = "any"`, a line for each CPU where something is: "placed on CPU 0: video, worker[0..2]". `None`: nothing has.
     pub fn placement(&self) -> Option<String> {
-        let placed = self.placed();
-        let mut on: BTreeMap<u32, Vec<String>> = BTreeMap::new();
-        for node in &self.nodes {
-            placed
-                .get(&node.name)
-                .into_iter()
-                .for_each(|cpu| on.entry(*cpu).or_default().push(node.name.clone()));
-        }
-        for task in self.tasks.iter().filter(|task| task.set.is_none()) {
-            placed
-                .get(&task.name)
-                .into_iter()
-                .for_each(|cpu| on.entry(*cpu).or_default().push(task.name.clone()));
-        }
-        for set in &self.sets {
-            let mut members: BTreeMap<u32, Vec<u32>> = BTreeMap::new();
-            for (index, member) in (0..).zip(set.members.clone()) {
-                let cpu = placed.get(&self.tasks[member].name);
-                cpu.into_iter().for_each(|cpu| members.entry(*cpu).or_default().push(index));
-            }
-            for (cpu, members) in members {
-                on.entry(cpu).or_default().push(format!("{}[{}]", set.name, ranges(&members)));
+        // By CPU and name, the indices of members.
+        let mut on: BTreeMap<u32, Vec<(&str, Vec<u32>)>> = BTreeMap::new();
+        for (name, cpu) in self.placed() {
+            let (name, index) = match name.trim_end_matches(']').split_once('[') {
+                Some((set, index)) => (set, index.parse().ok()),
+                None => (name, None),
+            };
+            let there = on.entry(cpu).or_default();
+            match there.last_mut().filter(|(last, _)| *last == name) {
+                Some((_, members)) => members.extend(index),
+                None => there.push((name, index.into_iter().collect())),
             }
         }
-        let line = |(cpu, names): (u32, Vec<String>)| format!("placed on CPU {cpu}: {}\n", names.join(", "));
+        let word = |(name, members): &(&str, Vec<u32>)| match members.is_empty() {
+            true => name.to_string(),
+            false => format!("{name}[{}]", ranges(members)),
+        };
+        let words = |parts: &[(&str, Vec<u32>)]| parts.iter().map(word).collect::<Vec<_>>().join(", ");
+        let line = |(cpu, parts): (&u32, &Vec<_>)| format!("placed on CPU {cpu}: {}\n", words(parts));
         let live =
             |set: &&crate::model::TaskSet| set.members.is_empty() && set.under.iter().any(|edge| edge.placed);
         let live: Vec<_> = self.sets.iter().filter(live).map(|set| set.name.as_str()).collect();
-        let mut text: String = on.into_iter().map(line).collect();
+        let mut text: String = on.iter().map(line).collect();
         if !live.is_empty() {
             text += &format!("placed when its threads come: {}\n", live.join(", "));
         }

@@ -8,7 +8,7 @@ use draw::Draw;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Arc;
-use tierce_plan::{Edge, Options, Plan, Source, Sources};
+use tierce_plan::{Change, Edge, Options, Plan, Source, Sources, Standing};
 
 fn plan_on(text: &str, cpus: u32) -> Plan {
     Plan::parse_with(text, "plan.toml", Options { cpus }).unwrap_or_else(|faults| panic!("{faults}\n{text}"))
@@ -18,7 +18,7 @@ fn plan_on(text: &str, cpus: u32) -> Plan {
 fn changed(plan: &Plan, text: &str) -> Result<Plan, tierce_plan::Faults> {
     let options = Options { cpus: plan.machine.cpus };
     let sources = Sources(vec![Arc::new(Source::new("plan.toml", text))]);
-    Plan::from_sources_after(&sources, options, plan)
+    Plan::from_sources_after(&sources, options, &Standing::of(plan))
 }
 
 /// "audio 1, video 0": the CPU of each part that was placed.
@@ -219,7 +219,17 @@ fn a_live_set_is_known_on_every_cpu() {
     let set = &plan.sets[0];
     assert_eq!(parents(&set.under), ["rt@0", "rest@0"]);
     assert_eq!(set.elsewhere.iter().map(|way| parents(way)).collect::<Vec<_>>(), [["rt@2", "rest@2"]]);
-    assert!(plan.admit().outline(&plan).contains("placed when its threads come: players\n"));
+    let outline = plan.admit().outline(&plan);
+    assert!(outline.contains("placed when its threads come: players\n"), "{outline}");
+    // Any number of them may come to each of the two, and to no other.
+    let promised = |name: &str| {
+        let node = plan.nodes.iter().position(|node| node.name == name).unwrap();
+        plan.admit().nodes[node].promises[0].guarantee.to_string()
+    };
+    assert_eq!(
+        ["rest@0", "rest@1", "rest@2", "rest@3"].map(promised),
+        ["NULL", "PSBE 1 0ns", "NULL", "PSBE 1 0ns"]
+    );
 }
 
 #[test]
@@ -241,6 +251,71 @@ fn what_was_placed_stays_if_it_can() {
         let after = changed(&before, &tasks(lines)).unwrap_or_else(|faults| panic!("{faults}"));
         assert_eq!(placed(&after), expected, "{lines:?}");
     }
+}
+
+/// `tierce apply` replaces a task that moves, and nothing else.
+#[test]
+fn only_what_moves_is_replaced() {
+    let before = plan_on(&tasks(&["a any 3", "b any 2"]), 2);
+    for (lines, differences) in [
+        (&["a any 3", "b any 2", "c any 6"][..], &["+ task c: below rt@1 (budget 6ms, period 10ms)"][..]),
+        (
+            &["a any 3", "b any 2", "fixed 1 9"],
+            &[
+                "> task b: below rt@1 (budget 2ms, period 10ms) -> below rt@0 (budget 2ms, period 10ms)",
+                "+ task fixed: below rt@1 (budget 9ms, period 10ms)",
+            ],
+        ),
+    ] {
+        let after = changed(&before, &tasks(lines)).unwrap_or_else(|faults| panic!("{faults}"));
+        let change = Change::between(&before, &after).unwrap();
+        let words: Vec<_> = change.differences().iter().map(|difference| difference.to_string()).collect();
+        assert_eq!(words, differences, "{lines:?}");
+    }
+}
+
+/// A set that names its CPU is another one: its threads may be elsewhere.
+#[test]
+fn a_live_set_that_no_longer_goes_anywhere_is_replaced() {
+    let set = |cpu: &str| {
+        let text = format!("[tasks.s]\nunder.rt = {{ cpu = {cpu}, budget = \"6ms\", period = \"10ms\" }}\nmatch.comm = \"s\"");
+        plan_on(&with(&text), 2)
+    };
+    let differences = |old: &str, new: &str| {
+        let change = Change::between(&set(old), &set(new)).unwrap();
+        change.differences().iter().map(|difference| difference.to_string()).collect::<Vec<_>>()
+    };
+    assert!(differences("\"any\"", "\"any\"").is_empty());
+    let to_one =
+        "> set s: below rt@0 (budget 6ms, period 10ms), cpu any -> below rt@0 (budget 6ms, period 10ms)";
+    assert_eq!(differences("\"any\"", "0"), [to_one]);
+    let to_any =
+        "> set s: below rt@0 (budget 6ms, period 10ms) -> below rt@0 (budget 6ms, period 10ms), cpu any";
+    assert_eq!(differences("0", "\"any\""), [to_any]);
+}
+
+/// Threads that are members of a set in force take room, though no plan counts them.
+#[test]
+fn threads_of_sets_are_counted() {
+    let set = "[tasks.players]\nunder.rt = { cpu = \"any\", budget = \"6ms\", period = \"10ms\" }\nmatch = { comm = \"p\" }\n";
+    let before = plan_on(&with(set), 2);
+    let mut standing = Standing::of(&before);
+    let after = |standing: &Standing| {
+        let text = with(&format!(
+            "{set}[task.a]\nunder.rt = {{ cpu = \"any\", budget = \"5ms\", period = \"10ms\" }}"
+        ));
+        let sources = Sources(vec![Arc::new(Source::new("plan.toml", text))]);
+        Plan::from_sources_after(&sources, Options { cpus: 2 }, standing)
+    };
+    assert_eq!(placed(&after(&standing).unwrap()), "a 0");
+    standing.member(&before, 0, &before.sets[0].under);
+    assert_eq!(placed(&after(&standing).unwrap()), "a 1");
+    standing.member(&before, 0, &before.sets[0].elsewhere[0]);
+    let faults = after(&standing).unwrap_err().to_string();
+    assert!(
+        faults.contains("no CPU has room for `a` below `rt`: 50 %, bound CPU 0, 1: 40 % left"),
+        "{faults}"
+    );
 }
 
 // ---- random plans -------------------------------------------------------------------------------------------------------

@@ -525,7 +525,7 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
         let change = Change::between(&old, &new).unwrap();
         let (mut trial, ids) = Trial::new(&old).unwrap();
         for _ in 0..members {
-            trial.member(&old, &ids, 0, u64::MAX).unwrap();
+            trial.member(&old, &ids, 0, &old.sets[0].under, u64::MAX).unwrap();
         }
         trial.unmatched(u64::MAX).unwrap();
         let result = Transition::new(old.clone(), ids, new, change).run(&mut trial);
@@ -552,7 +552,7 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
     for (members, fits) in [(3, true), (4, false)] {
         let (mut trial, ids) = Trial::new(&old).unwrap();
         for _ in 0..members {
-            trial.member(&old, &ids, 0, u64::MAX).unwrap();
+            trial.member(&old, &ids, 0, &old.sets[0].under, u64::MAX).unwrap();
         }
         let result = Transition::new(old.clone(), ids, new.clone(), change.clone()).run(&mut trial);
         assert_eq!(result.is_ok(), fits, "{members} members: {result:?}");

@@ -377,7 +377,8 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     });
     let missing =
         || ("sources_must_be_given".to_string(), "sources: [{ name, text }, …], the plan first".to_string());
-    let plan = Plan::from_sources(&Sources(sources.ok_or_else(missing)?), tierce_plan::Options { cpus });
+    let sources = Sources(sources.ok_or_else(missing)?);
+    let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
     let dry_run = request["dry_run"] == true;
@@ -405,7 +406,7 @@ fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
         }
     }
     let cpus = live.kernel().options().cpus;
-    let plan = live.plan().edited(&edit);
+    let plan = live.plan().edited_beside(&edit, || live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let rule =
         |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
@@ -440,7 +441,7 @@ fn end_reservations(live: &mut Live, service: &mut Service) {
             continue;
         }
         let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
-        if let Ok(plan) = live.plan().edited(&edit) {
+        if let Ok(plan) = live.plan().edited_beside(&edit, || live.standing()) {
             let _ = put_into_force(live, plan, false, &mut service.broken);
         }
     }
