@@ -278,6 +278,7 @@ mod tests {
                 under: parent.base.clone(),
                 keys,
                 who: vec![vec![("tid".into(), draw.below(99).to_string())]],
+                cpus: None,
             },
             1 => Edit::Destroy { name: name(edge.child), below: Below::Nothing },
             2 => Edit::Move {

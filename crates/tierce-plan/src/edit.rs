@@ -38,6 +38,10 @@ pub enum Edit {
         keys: Keys,
         /// As `match`: any of these, all keys of it.
         who: Vec<Keys>,
+        /// Below a `per_cpu` node: on one CPU where there is room (`cpu = "any"`), unless `keys` name one. Of these CPUs; empty: of
+        /// all. `None`: on every CPU.
+        #[serde(default)]
+        cpus: Option<Vec<u32>>,
     },
     /// A node, task or set goes; its threads go where else they match.
     Destroy {
@@ -166,8 +170,20 @@ struct Editor<'p> {
 impl Editor<'_> {
     fn edit(&mut self, edit: &Edit) -> Result<(), Fault> {
         match edit {
-            Edit::Create { name, policy, under, keys, who } => {
-                self.create(name, policy.as_deref(), under, keys, who)
+            Edit::Create { name, policy, under, keys, who, cpus } => {
+                let mut keys = keys.clone();
+                let mut affinity = None;
+                if let Some(cpus) = cpus.as_ref().filter(|_| self.is_per_cpu(under)) {
+                    if keys.iter().all(|(key, _)| key != "cpu") {
+                        keys.push(("cpu".into(), "any".into()));
+                        affinity = Some(&cpus[..]).filter(|cpus| !cpus.is_empty());
+                    }
+                }
+                self.create(name, policy.as_deref(), under, &keys, who)?;
+                if let (Some(cpus), None) = (affinity, policy) {
+                    self.limit(name, cpus)?;
+                }
+                Ok(())
             }
             Edit::Destroy { name, below } => self.destroy(name, *below),
             Edit::Set { name, under, keys, who } => self.set(name, under.as_deref(), keys, who),
@@ -226,6 +242,25 @@ impl Editor<'_> {
             return Ok(());
         }
         self.threads(Kind::Set, &threads_of(name), name, &Keys::new(), who)
+    }
+
+    /// It has a replica on each CPU, and tasks below it stay on theirs.
+    fn is_per_cpu(&self, name: &str) -> bool {
+        let nodes = &self.plan.nodes;
+        nodes.iter().any(|node| node.base == name && node.replica.is_some() && node.family.is_none())
+    }
+
+    /// A new task or set may run on these CPUs only.
+    fn limit(&mut self, name: &str, cpus: &[u32]) -> Result<(), Fault> {
+        let sources: Vec<_> = self.documents.keys().copied().collect();
+        for (source, kind) in sources.into_iter().flat_map(|at| [(at, Kind::Task), (at, Kind::Set)]) {
+            let Ok(tables) = self.tables(source, kind) else { continue };
+            if let Some(table) = tables.get_mut(name).and_then(Item::as_table_like_mut) {
+                let list: Array = cpus.iter().map(|cpu| i64::from(*cpu)).collect();
+                table.insert("affinity", Item::Value(list.into()));
+            }
+        }
+        Ok(())
     }
 
     /// A task or set of threads that comes before every other match.

@@ -191,16 +191,16 @@ impl<'p> Placing<'p> {
             let members: Vec<_> = members.iter().map(|member| group[*member]).collect();
             self.holds(&members, all[cpu])
         };
+        // Said is what has no room as long as what is there stays.
         let mut stuck = None;
-        for (order, fit) in
-            [(&stay_first, Fit::Worst), (&stay_first, Fit::Best), (&order, Fit::Worst), (&order, Fit::Best)]
-        {
-            match pack(&tasks, order, fit, start.clone(), fits) {
+        for order in [&stay_first, &order] {
+            let worst = pack(&tasks, order, Fit::Worst, start.clone(), fits);
+            match worst.or_else(|_| pack(&tasks, order, Fit::Best, start.clone(), fits)) {
                 Ok(cpu_of) => {
                     group.iter().zip(cpu_of).for_each(|(unit, cpu)| self.settle(*unit, all[cpu]));
                     return None;
                 }
-                Err(found) => stuck = Some(found),
+                Err(found) => drop(stuck.get_or_insert(found)),
             }
         }
         let Stuck { task, members } = stuck?;

@@ -593,12 +593,12 @@ impl Live {
         Ok(())
     }
 
-    /// Why a plan cannot rule this thread, if it cannot.
-    pub fn cannot_rule(&mut self, tid: u32) -> Option<String> {
+    /// The CPUs where a thread may run, a bit each; or why a plan cannot rule it.
+    pub fn can_rule(&mut self, tid: u32) -> Result<u64, String> {
         self.looked = Proc::default().look(tid);
         match &self.looked {
-            Some(live) => dry_run::outside(live),
-            None => Some(GONE.into()),
+            Some(live) => dry_run::outside(live).map_or(Ok(live.allowed), Err),
+            None => Err(GONE.into()),
         }
     }
 

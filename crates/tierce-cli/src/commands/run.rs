@@ -393,19 +393,25 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
 
 /// One operation on the plan in force.
 fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
-    let edit = Edit::deserialize(&request["edit"])
+    let cpus = live.kernel().options().cpus;
+    let mut edit = Edit::deserialize(&request["edit"])
         .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
     let single = |keys: &tierce_plan::Keys| match &keys[..] {
         [(key, tid)] if key == "tid" => tid.parse().ok(),
         _ => None,
     };
-    let who: &[_] = if let Edit::Create { who, .. } = &edit { who } else { &[] };
-    for tid in who.iter().filter_map(single) {
-        if let Some(why) = live.cannot_rule(tid) {
-            return Err(("thread_must_be_there".into(), format!("thread {tid}: {why}")));
+    if let Edit::Create { who, cpus: places, .. } = &mut edit {
+        for tid in who.iter().filter_map(single) {
+            let allowed = live
+                .can_rule(tid)
+                .map_err(|why| ("thread_must_be_there".to_string(), format!("thread {tid}: {why}")))?;
+            if let (Some(places), 1) = (places.as_mut(), who.len()) {
+                let may: Vec<u32> = (0..cpus).filter(|cpu| allowed >> cpu & 1 == 1).collect();
+                *places = if may.len() < cpus as usize { may } else { Vec::new() };
+            }
         }
     }
-    let cpus = live.kernel().options().cpus;
+    let who: &[_] = if let Edit::Create { who, .. } = &edit { who } else { &[] };
     let plan = live.plan().edited_beside(&edit, || live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let rule =
