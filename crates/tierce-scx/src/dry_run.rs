@@ -617,6 +617,36 @@ mod tests {
         assert_eq!(result.overflow[0].why, "the pool of edges is used up");
     }
 
+    /// Plans that cannot be run on a machine of that size say so; all others place its threads. (Which are which:
+    /// crates/tierce-plan/tests/examples.rs.)
+    #[test]
+    fn every_example_on_machines_of_any_size() {
+        let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let paths = std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
+        let mut tried = 0;
+        for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+            for cpus in [1, 2, 4, 8] {
+                let plan =
+                    Plan::load_with(&path, Options { cpus }).unwrap_or_else(|faults| panic!("{faults}"));
+                if plan.check_runnable(cpus).is_err() {
+                    continue;
+                }
+                let threads: Vec<_> = ["audio", "video", "cc1", "shell"]
+                    .iter()
+                    .zip(1..)
+                    .map(|(comm, tid)| Live { allowed: u64::MAX, ..live(tid, comm) })
+                    .collect();
+                let result = dry_run(&plan, &threads, Pools::default());
+                let result =
+                    result.unwrap_or_else(|error| panic!("{} on {cpus} CPUs: {error}", path.display()));
+                let bound: usize = result.entries.iter().map(|entry| entry.bound.len()).sum();
+                assert_eq!(bound + result.default.len() + result.overflow.len(), threads.len(), "{result}");
+                tried += 1;
+            }
+        }
+        assert!(tried > 100, "{tried}");
+    }
+
     #[test]
     fn this_machines_threads() {
         let threads = crate::threads::Proc::default().all();
