@@ -38,7 +38,7 @@ pub type Placed = HashMap<String, u32>;
 pub struct Standing {
     /// Where everything with `cpu = "any"` is.
     pub(crate) placed: Placed,
-    /// The set of each thread that has an edge like its members, and the CPU where it was placed.
+    /// The set of each thread that is a member, and the CPU where it was placed.
     members: Vec<(String, Option<u32>)>,
 }
 
@@ -54,14 +54,23 @@ impl Standing {
         self.members.push((plan.sets[set].name.clone(), plan.placed_on(way)));
     }
 
-    /// Edges of its threads, as the plan has them.
-    fn edges(&self, plan: &Plan) -> Vec<Edge> {
-        let edges = |(name, cpu): &(String, Option<u32>)| {
-            let set = plan.sets.iter().find(|set| set.name == *name)?;
-            let there = set.ways().find(|way| plan.placed_on(way) == *cpu);
-            Some(there.unwrap_or(&set.under).to_vec())
-        };
-        self.members.iter().filter_map(edges).flatten().map(|edge| Edge { placed: false, ..edge }).collect()
+    /// Where everything is that the plan has, and edges of threads that it does not count. A member that it counts stands for a
+    /// thread, and is where that is.
+    fn in_plan(&self, plan: &Plan) -> (Placed, Vec<Edge>) {
+        let (mut placed, mut edges) = (self.placed.clone(), Vec::new());
+        let mut threads: HashMap<&str, usize> = HashMap::new();
+        for (name, cpu) in &self.members {
+            let Some(set) = plan.sets.iter().find(|set| set.name == *name) else { continue };
+            let number = threads.entry(name).or_default();
+            if let Some(member) = set.members.clone().nth(*number) {
+                placed.extend(cpu.map(|cpu| (plan.tasks[member].name.clone(), cpu)));
+            } else {
+                let way = set.ways().find(|way| plan.placed_on(way) == *cpu).unwrap_or(&set.under);
+                edges.extend(way.iter().map(|edge| Edge { placed: false, ..edge.clone() }));
+            }
+            *number += 1;
+        }
+        (placed, edges)
     }
 }
 
@@ -79,7 +88,8 @@ const LEFT_MAX: usize = 8;
 /// A CPU for each of the units of a plan, whose edges are in it as if each were on its lowest CPU; or those that fit nowhere.
 /// `standing`: what is there before.
 pub fn place(mut plan: Plan, units: &[Unit], standing: &Standing) -> Result<Placed, Vec<Fault>> {
-    plan.edges.extend(standing.edges(&plan));
+    let (before, threads) = standing.in_plan(&plan);
+    plan.edges.extend(threads);
     let plan = &plan;
     let shape = Shape::new(plan);
     let overheads = Overheads::new(plan, &shape);
@@ -90,7 +100,7 @@ pub fn place(mut plan: Plan, units: &[Unit], standing: &Standing) -> Result<Plac
     }
     let mut faults = Vec::new();
     for group in groups.into_values() {
-        faults.extend(placing.group(&group, &standing.placed));
+        faults.extend(placing.group(&group, &before));
     }
     match faults.is_empty() {
         true => Ok(placing.placed),
@@ -246,10 +256,7 @@ impl<'p> Placing<'p> {
                 added.entry(self.replica(*edge, cpu).unwrap_or(usize::MAX)).or_default().push(*edge);
             }
         }
-        added.iter().all(|(node, edges)| {
-            let children = self.children(*node, edges);
-            self.verdict(*node, &children).failures.is_empty() && self.in_time(*node, &children)
-        })
+        added.iter().all(|(node, edges)| self.refusal(*node, &self.children(*node, edges)).is_none())
     }
 
     /// The edges below a node if these are, too.
@@ -267,16 +274,18 @@ impl<'p> Placing<'p> {
         verdict
     }
 
-    /// Budgets that are served by priority arrive in time, as far as a whole CPU without costs of scheduling goes.
-    fn in_time(&self, node: usize, children: &[(usize, &Edge)]) -> bool {
+    /// Why the law of a node does not hold with these edges. Budgets that are served by priority have to be in time, too, as far as a
+    /// whole CPU without costs of scheduling goes.
+    fn refusal(&self, node: usize, children: &[(usize, &Edge)]) -> Option<String> {
+        if let Some(failure) = self.verdict(node, children).failures.first() {
+            return Some(failure.message.trim_end_matches('.').to_string());
+        }
         let way = Way::of(self.plan, node);
-        let Some((at, priority)) = self.policy(node).and_then(BudgetParams::of).zip(way.priority) else {
-            return true;
-        };
+        let (at, priority) = self.policy(node).and_then(BudgetParams::of).zip(way.priority)?;
         let edges: Vec<_> = children.iter().map(|(index, _)| *index).collect();
         let budgets: Vec<_> = children.iter().map(|(_, edge)| at.demand(edge)).collect();
         let above = (&edges[..], priority, way);
-        servers::by_priority(self.plan, self.shape, above, &budgets, &Supply::WHOLE).is_ok()
+        servers::by_priority(self.plan, self.shape, above, &budgets, &Supply::WHOLE).err()
     }
 
     // ---- what there is no room for ---------------------------------------------------------------------------------
@@ -294,10 +303,14 @@ impl<'p> Placing<'p> {
             on.filter_map(|(cpu, others)| Some((self.left(main, *cpu, others)?, *cpu))).collect();
         left.sort_by(|a, b| b.0.cmp(&a.0));
         let mut message = format!("no CPU has room for `{name}` below `{parent}`");
-        let in_time = left.first().is_none_or(|(left, _)| *left < asked);
-        if !in_time {
-            message += " by its deadline";
-        }
+        // Where the sum would fit it is something else.
+        let other = left.first().filter(|(left, _)| *left >= asked).and_then(|(_, cpu)| {
+            let (_, others) = there.iter().find(|(other, _)| other == cpu)?;
+            let (node, children) = self.with(main, unit, *cpu, others)?;
+            self.refusal(node, &children)
+        });
+        let in_time = other.is_none();
+        other.into_iter().for_each(|why| message += &format!(" ({why})"));
         let alike = left.chunk_by(|a, b| a.0 == b.0).take(LEFT_MAX);
         let words = alike.map(|equals| {
             let mask = equals.iter().fold(0, |mask, (_, cpu)| mask | 1u64 << cpu);
@@ -329,24 +342,32 @@ impl<'p> Placing<'p> {
         Some((most - verdict.asked.unwrap_or_else(exact::zero)).max(exact::zero()))
     }
 
+    /// The parent of the edge on that CPU, and what is below it with that unit and these others.
+    fn with(
+        &self,
+        edge: usize,
+        unit: usize,
+        cpu: u32,
+        others: &[usize],
+    ) -> Option<(usize, Vec<(usize, &Edge)>)> {
+        let node = self.replica(edge, cpu).filter(|_| self.units[unit].cpus.contains(&cpu))?;
+        let all = others.iter().chain([&unit]).flat_map(|unit| &self.edges[*unit]).copied();
+        let more: Vec<_> = all.filter(|edge| self.replica(*edge, cpu) == Some(node)).collect();
+        Some((node, self.children(node, &more)))
+    }
+
     /// The CPU on which the unit could have the largest budget, and that budget; if there is one.
     fn largest(&self, unit: usize, there: &[(u32, Vec<usize>)]) -> Option<(u32, u64)> {
         let main = self.main(unit);
         let at = self.policy(self.plan.edges[main].parent).and_then(BudgetParams::of)?;
         let of = |(cpu, others): &(u32, Vec<usize>)| {
-            let node = self.replica(main, *cpu).filter(|_| self.units[unit].cpus.contains(cpu))?;
-            let more: Vec<_> =
-                others.iter().chain([&unit]).flat_map(|unit| &self.edges[*unit]).copied().collect();
-            let is_there =
-                |edge: usize| !self.plan.edges[edge].placed || self.replica(edge, *cpu) == Some(node);
-            let mut children = self.children(node, &more);
-            children.retain(|(edge, _)| is_there(*edge));
+            let (node, children) = self.with(main, unit, *cpu, others)?;
             let fits = |budget_ns: u64| {
                 let mut own = self.plan.edges[main].clone();
                 at.set_budget(&mut own, budget_ns);
                 let child = |(edge, about)| if edge == main { (edge, &own) } else { (edge, about) };
                 let children: Vec<_> = children.iter().copied().map(child).collect();
-                self.verdict(node, &children).failures.is_empty() && self.in_time(node, &children)
+                self.refusal(node, &children).is_none()
             };
             let (mut good, mut bad) = (at.least_ns, at.budget(&self.plan.edges[main]));
             if !fits(good) {
@@ -408,7 +429,7 @@ impl Plan {
             let asked = |params| self.asked(&Edge { params, ..edge.clone() }).unwrap_or(Task::new(1, 1));
             below(edge.parent).map(asked).map(|task| task.work_ns as f64 / task.period_ns as f64).sum()
         };
-        ways.sort_by_cached_key(|way| (used(way) * 1e6) as u64);
+        ways.sort_by_cached_key(|way| (used(way) * 1e6) as u64); // in millionths: it is only an order of trials
         ways
     }
 
@@ -433,9 +454,12 @@ impl Plan {
         };
         let words = |parts: &[(&str, Vec<u32>)]| parts.iter().map(word).collect::<Vec<_>>().join(", ");
         let line = |(cpu, parts): (&u32, &Vec<_>)| format!("placed on CPU {cpu}: {}\n", words(parts));
-        let live =
-            |set: &&crate::model::TaskSet| set.members.is_empty() && set.under.iter().any(|edge| edge.placed);
-        let live: Vec<_> = self.sets.iter().filter(live).map(|set| set.name.as_str()).collect();
+        let matched = self.entries.iter().filter_map(|entry| match entry.target {
+            Child::Set(set) => Some(&self.sets[set]),
+            _ => None,
+        });
+        let live = matched.filter(|set| set.under.iter().any(|edge| edge.placed));
+        let live: Vec<_> = live.map(|set| set.name.as_str()).collect();
         let mut text: String = on.iter().map(line).collect();
         if !live.is_empty() {
             text += &format!("placed when its threads come: {}\n", live.join(", "));

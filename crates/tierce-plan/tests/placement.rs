@@ -318,6 +318,21 @@ fn threads_of_sets_are_counted() {
     );
 }
 
+/// As many threads as the plan counts are counted once.
+#[test]
+fn members_stand_for_threads() {
+    let set = "tasks.players = { count = 3, under.rt = { cpu = \"any\", budget = \"3ms\", period = \"10ms\" }, match.comm = \"p\" }\n";
+    let before = plan_on(&with(set), 2);
+    assert_eq!(placed(&before), "players[0] 0, players[1] 1, players[2] 0");
+    let text =
+        with(&format!("{set}task.a.under.rt = {{ cpu = \"any\", budget = \"6ms\", period = \"10ms\" }}"));
+    let sources = Sources(vec![Arc::new(Source::new("plan.toml", text))]);
+    let mut standing = Standing::of(&before);
+    (0..3).for_each(|_| standing.member(&before, 0, &before.sets[0].elsewhere[0]));
+    let after = Plan::from_sources_after(&sources, Options { cpus: 2 }, &standing).unwrap();
+    assert_eq!(placed(&after), "players[0] 1, players[1] 1, players[2] 1, a 0");
+}
+
 // ---- random plans -------------------------------------------------------------------------------------------------------
 
 /// Something below the node `rt`.

@@ -308,9 +308,15 @@ impl Resolver {
         let mut wanted = replicas.clone();
         if let Some((_, value)) = cpu {
             let cpus = self.plan.machine.cpus;
-            let chosen = match is_any(value) {
-                true => below.any,
-                false => cpu_number("`cpu`", value, cpus, &mut self.collector),
+            let chosen = match &value.kind {
+                _ if is_any(value) => below.any,
+                Kind::Text(text) => {
+                    let message = "`cpu` must be a whole number or \"any\"";
+                    let fault = Fault::new("value_must_be_of_its_kind", value.spot, message);
+                    self.collector.add(fault.value(format!("\"{text}\"")));
+                    None
+                }
+                _ => cpu_number("`cpu`", value, cpus, &mut self.collector),
             };
             let Some(cpu) = chosen else { return Vec::new() };
             if !replicas.contains(&cpu) {
