@@ -7,7 +7,7 @@
 //! times as much); how often is estimated, and made least by [`fewest_switches`]. What it gives up: a set that does not fit one way may fit another; nothing but trying all of them is exact.
 
 use crate::task::Task;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 /// Which CPU is tried first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +52,7 @@ pub fn partition(
         order = (0..tasks.len()).collect();
         order.sort_by_key(|index| tasks[*index].period_ns);
     }
-    let empty = Start { load: vec![0.0; cpus], preferred: vec![None; tasks.len()] };
+    let empty = Start { load: vec![0; cpus], preferred: vec![None; tasks.len()] };
     match place(tasks, &order, fit, empty, |_, members| holds(members)) {
         Ok(cpu_of) => Partition::Fits(cpu_of),
         Err(stuck) => Partition::Fails(stuck.task),
@@ -66,11 +66,19 @@ pub fn by_utilisation(tasks: &[Task]) -> Vec<usize> {
     order
 }
 
+/// A whole CPU in loads. Whatever divides it is no rounding, so sums of usual shares are equal if they should be.
+const WHOLE: u128 = 720_720 * 1_000_000_000_000;
+
+/// The utilisation of a task, for comparisons.
+pub fn load(task: &Task) -> u128 {
+    u128::from(task.work_ns) * WHOLE / u128::from(task.period_ns.max(1))
+}
+
 /// What is known before tasks are placed.
 #[derive(Clone, Debug)]
 pub struct Start {
-    /// Utilisation of each CPU by what stays there. It only chooses which CPU is tried first.
-    pub load: Vec<f64>,
+    /// Of each CPU by what stays there: the sum of [`load`]. It only chooses which CPU is tried first.
+    pub load: Vec<u128>,
     /// The CPU that each task is to have if it holds there. As long as the task has no other, it counts as a load of that one.
     pub preferred: Vec<Option<usize>>,
 }
@@ -95,7 +103,7 @@ pub fn place(
 ) -> Result<Vec<usize>, Stuck> {
     let Start { mut load, preferred } = start;
     let cpus = load.len();
-    let share = |index: usize| tasks[index].work_ns as f64 / tasks[index].period_ns as f64;
+    let share = |index: usize| self::load(&tasks[index]);
     for (index, cpu) in preferred.iter().enumerate().filter_map(|(index, cpu)| Some((index, (*cpu)?))) {
         load[cpu] += share(index);
     }
@@ -106,8 +114,8 @@ pub fn place(
         let mut trials: Vec<_> = (0..cpus).collect();
         match fit {
             Fit::First | Fit::Period => {}
-            Fit::Best => trials.sort_by(|a, b| load[*b].total_cmp(&load[*a])),
-            Fit::Worst => trials.sort_by(|a, b| load[*a].total_cmp(&load[*b])),
+            Fit::Best => trials.sort_by_key(|cpu| Reverse(load[*cpu])),
+            Fit::Worst => trials.sort_by_key(|cpu| load[*cpu]),
             Fit::Next => trials.drain(..current).for_each(drop),
             Fit::Mixed => trials.rotate_left(current),
         }
@@ -295,7 +303,7 @@ mod tests {
         let works = [5, 3, 2];
         let tasks = works.map(|work| Task::new(work, 10));
         let place = |fit, room: [u64; 2], preferred: [Option<usize>; 3]| {
-            let load = room.map(|room| 1.0 - room as f64 / 10.0).to_vec();
+            let load = room.map(|room| super::load(&Task::new(10 - room, 10))).to_vec();
             let start = Start { load, preferred: preferred.to_vec() };
             let holds = |cpu: usize, all: &[usize]| all.iter().map(|at| works[*at]).sum::<u64>() <= room[cpu];
             super::place(&tasks, &by_utilisation(&tasks), fit, start, holds)

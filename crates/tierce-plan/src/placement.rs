@@ -27,7 +27,7 @@ use crate::slower;
 use crate::structure::{cpus, Shape};
 use crate::units::show_time;
 use std::collections::{BTreeMap, HashMap};
-use tierce_analysis::partition::{by_utilisation, place as pack, Fit, Start, Stuck};
+use tierce_analysis::partition::{self, by_utilisation, Fit, Start, Stuck};
 use tierce_analysis::{Supply, Task};
 
 /// The CPU of each task, member of a set or node that was placed, by its name.
@@ -186,8 +186,7 @@ impl<'p> Placing<'p> {
         let main = self.main(group[0]);
         let load = |cpu: &u32| {
             let there = self.replica(main, *cpu).map_or(&[][..], |node| &self.settled[node]);
-            let used = there.iter().map(|edge| self.measure(*edge));
-            used.map(|task| task.work_ns as f64 / task.period_ns as f64).sum()
+            there.iter().map(|edge| partition::load(&self.measure(*edge))).sum()
         };
         let preferred = group.iter().map(|unit| {
             let cpu = before.get(&self.units[*unit].name)?;
@@ -204,8 +203,8 @@ impl<'p> Placing<'p> {
         // Said is what has no room as long as what is there stays.
         let mut stuck = None;
         for order in [&stay_first, &order] {
-            let worst = pack(&tasks, order, Fit::Worst, start.clone(), fits);
-            match worst.or_else(|_| pack(&tasks, order, Fit::Best, start.clone(), fits)) {
+            let worst = partition::place(&tasks, order, Fit::Worst, start.clone(), fits);
+            match worst.or_else(|_| partition::place(&tasks, order, Fit::Best, start.clone(), fits)) {
                 Ok(cpu_of) => {
                     group.iter().zip(cpu_of).for_each(|(unit, cpu)| self.settle(*unit, all[cpu]));
                     return None;
@@ -421,15 +420,15 @@ impl Plan {
         if ways.len() < 2 {
             return ways;
         }
-        let used = |way: &&[Edge]| -> f64 {
+        let used = |way: &&[Edge]| -> u128 {
             let placed = || way.iter().filter(|edge| edge.placed);
             let Some(edge) = placed().find(|edge| self.asked(edge).is_some()).or(placed().next()) else {
-                return 0.0;
+                return 0;
             };
             let asked = |params| self.asked(&Edge { params, ..edge.clone() }).unwrap_or(Task::new(1, 1));
-            below(edge.parent).map(asked).map(|task| task.work_ns as f64 / task.period_ns as f64).sum()
+            below(edge.parent).map(asked).map(|task| partition::load(&task)).sum()
         };
-        ways.sort_by_cached_key(|way| (used(way) * 1e6) as u64); // in millionths: it is only an order of trials
+        ways.sort_by_cached_key(used);
         ways
     }
 

@@ -476,7 +476,9 @@ fn a_placed_plan_is_the_one_that_names_its_cpus() {
                 let named = plan_on(&random.text(&named), random.cpus);
                 assert_eq!(edges(&plan), edges(&named), "{text}");
                 assert_eq!(format!("{:?}", plan.admit()), format!("{:?}", named.admit()), "{text}");
-                engine::build(&plan).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                if plan.admit().holds {
+                    engine::build(&plan).unwrap_or_else(|error| panic!("{error}\n{text}"));
+                }
                 fits += usize::from(placed(&plan).contains(','));
             }
             (Err(faults), Err(part)) => {
@@ -491,4 +493,54 @@ fn a_placed_plan_is_the_one_that_names_its_cpus() {
     }
     println!("{fits} placed, {fails} refused");
     assert!(fits > 30 && fails > 30, "{fits} {fails}");
+}
+
+/// Parts come and go: if those that stay leave room for the others where they are, none of them moves, and nothing is refused.
+#[test]
+fn what_stays_moves_only_for_others() {
+    let mut draw = Draw::new(32);
+    let (mut stayed, mut moved, mut refused) = (0, 0, 0);
+    for _ in 0..400 {
+        let random = Random::new(&mut draw);
+        let mut some = || -> Vec<usize> { (0..random.parts.len()).filter(|_| draw.below(4) > 0).collect() };
+        let (first, second) = (some(), some());
+        let text = |parts: &[usize]| {
+            let all: Vec<_> = parts.iter().map(|part| (*part, random.parts[*part].cpu)).collect();
+            random.text(&all)
+        };
+        let options = Options { cpus: random.cpus };
+        let Ok(before) = Plan::parse_with(&text(&first), "plan.toml", options) else { continue };
+        let were: BTreeMap<String, u32> =
+            before.placed().into_iter().map(|(name, cpu)| (name.to_string(), cpu)).collect();
+        // The second plan, with what was there before where it was.
+        let mut stay = Random { cpus: random.cpus, node: random.node.clone(), parts: Vec::new() };
+        for part in &second {
+            let mut part = random.parts[*part].clone();
+            part.cpu = part.cpu.or(were.get(&part.name).copied());
+            stay.parts.push(part);
+        }
+        let holds = |there: &BTreeMap<usize, u32>| (0..stay.cpus).all(|cpu| stay.holds(there, cpu));
+        let expected = stay.greedy(false).or_else(|_| stay.greedy(true)).ok().filter(holds);
+        let after = changed(&before, &text(&second));
+        match (after, expected) {
+            (Ok(after), Some(there)) => {
+                for (name, cpu) in after.placed() {
+                    let part = stay.parts.iter().position(|part| part.name == name).unwrap();
+                    assert_eq!(there[&part], cpu, "{name}\n{}\n{}", text(&first), text(&second));
+                }
+                stayed += 1;
+            }
+            (Ok(after), None) => {
+                let is = |(name, cpu): &(&str, u32)| were.get(*name).is_some_and(|was| was != cpu);
+                moved += usize::from(after.placed().iter().any(is));
+            }
+            (Err(faults), Some(_)) => panic!("{faults}\n{}\n{}", text(&first), text(&second)),
+            (Err(faults), None) => {
+                assert!(faults.to_string().contains("cpu_must_have_room"), "{faults}");
+                refused += 1;
+            }
+        }
+    }
+    println!("{stayed} as they were, {moved} with a move, {refused} refused");
+    assert!(stayed > 50 && moved > 0 && refused > 0, "{stayed} {moved} {refused}");
 }
