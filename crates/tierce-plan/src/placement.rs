@@ -274,7 +274,7 @@ impl<'p> Placing<'p> {
     }
 
     /// Why the law of a node does not hold with these edges. Budgets that are served by priority have to be in time, too, as far as a
-    /// whole CPU without costs of scheduling goes.
+    /// whole CPU goes.
     fn refusal(&self, node: usize, children: &[(usize, &Edge)]) -> Option<String> {
         if let Some(failure) = self.verdict(node, children).failures.first() {
             return Some(failure.message.trim_end_matches('.').to_string());
@@ -282,7 +282,9 @@ impl<'p> Placing<'p> {
         let way = Way::of(self.plan, node);
         let (at, priority) = self.policy(node).and_then(BudgetParams::of).zip(way.priority)?;
         let edges: Vec<_> = children.iter().map(|(index, _)| *index).collect();
-        let budgets: Vec<_> = children.iter().map(|(_, edge)| at.demand(edge)).collect();
+        let blocking_ns = self.overheads.switch_ns(node).saturating_mul(edges.len() as u64 + 1);
+        let demand = |(_, edge): &(usize, &Edge)| Task { blocking_ns, ..at.demand(edge) };
+        let budgets: Vec<_> = children.iter().map(demand).collect();
         let above = (&edges[..], priority, way);
         servers::by_priority(self.plan, self.shape, above, &budgets, &Supply::WHOLE).err()
     }

@@ -367,6 +367,7 @@ impl Part {
 /// What is below `rt`, and its node.
 struct Random {
     cpus: u32,
+    costs: &'static str,
     node: String,
     parts: Vec<Part>,
 }
@@ -375,6 +376,10 @@ impl Random {
     fn new(draw: &mut Draw) -> Random {
         let cpus = 1 + draw.below(4) as u32;
         let kind = draw.below(6);
+        let costs = match draw.below(3) {
+            0 => "switch = \"30us\", timer = \"5us\", level = \"2us\", migration = \"10us\"",
+            _ => "",
+        };
         let node = match kind {
             0 => "policy = \"uniform\"",
             1 => "policy = \"edf\"",
@@ -410,14 +415,14 @@ impl Random {
             let (edge, name) = (edge.trim_end_matches(", ").to_string(), format!("p{at}"));
             Part { name, cpu, affinity, share: 1000 * budget / period, edge, load, is_node }
         };
-        Random { cpus, node: node.into(), parts: (0..count).map(|at| part(at, draw)).collect() }
+        Random { cpus, costs, node: node.into(), parts: (0..count).map(|at| part(at, draw)).collect() }
     }
 
     /// With these of the parts: all as the plan has them, or on these CPUs.
     fn text(&self, parts: &[(usize, Option<u32>)]) -> String {
-        let Random { cpus, node, .. } = self;
+        let Random { cpus, costs, node, .. } = self;
         let mut text = format!(
-            "machine.cpus = {cpus}\nnode.top = {{ policy = \"fixed-priority\", per_cpu = true }}\n\
+            "machine = {{ cpus = {cpus}, costs = {{ {costs} }} }}\nnode.top = {{ policy = \"fixed-priority\", per_cpu = true }}\n\
              node.rt = {{ {node}, per_cpu = true, under.top = {{ priority = 1 }} }}\n\
              node.rest = {{ policy = \"fair\", default = true, under.top = {{ priority = 0 }} }}\n"
         );
@@ -513,7 +518,7 @@ fn what_stays_moves_only_for_others() {
         let were: BTreeMap<String, u32> =
             before.placed().into_iter().map(|(name, cpu)| (name.to_string(), cpu)).collect();
         // The second plan, with what was there before where it was.
-        let mut stay = Random { cpus: random.cpus, node: random.node.clone(), parts: Vec::new() };
+        let mut stay = Random { node: random.node.clone(), parts: Vec::new(), ..random };
         for part in &second {
             let mut part = random.parts[*part].clone();
             part.cpu = part.cpu.or(were.get(&part.name).copied());
