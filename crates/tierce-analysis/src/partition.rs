@@ -7,7 +7,7 @@
 //! times as much); how often is estimated, and made least by [`fewest_switches`]. What it gives up: a set that does not fit one way may fit another; nothing but trying all of them is exact.
 
 use crate::task::Task;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 
 /// Which CPU is tried first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,33 +47,90 @@ pub fn partition(
     if fit == Fit::Period {
         return by_period(tasks, cpus, &mut holds);
     }
+    let mut order = by_utilisation(tasks);
+    if fit == Fit::Mixed {
+        order = (0..tasks.len()).collect();
+        order.sort_by_key(|index| tasks[*index].period_ns);
+    }
+    let empty = Start { load: vec![0; cpus], preferred: vec![None; tasks.len()] };
+    match place(tasks, &order, fit, empty, |_, members| holds(members)) {
+        Ok(cpu_of) => Partition::Fits(cpu_of),
+        Err(stuck) => Partition::Fails(stuck.task),
+    }
+}
+
+/// By decreasing utilisation, equals in their order.
+pub fn by_utilisation(tasks: &[Task]) -> Vec<usize> {
     let mut order: Vec<_> = (0..tasks.len()).collect();
-    match fit {
-        Fit::Mixed => order.sort_by_key(|index| tasks[*index].period_ns),
-        _ => order.sort_by(|a, b| compare_shares(&tasks[*b], &tasks[*a])),
+    order.sort_by(|a, b| compare_shares(&tasks[*b], &tasks[*a]));
+    order
+}
+
+/// A whole CPU in loads. Whatever divides it is no rounding, so sums of usual shares are equal if they should be.
+const WHOLE: u128 = 720_720 * 1_000_000_000_000;
+
+/// The utilisation of a task, for comparisons.
+pub fn load(task: &Task) -> u128 {
+    u128::from(task.work_ns) * WHOLE / u128::from(task.period_ns.max(1))
+}
+
+/// What is known before tasks are placed.
+#[derive(Clone, Debug)]
+pub struct Start {
+    /// Of each CPU by what stays there: the sum of [`load`]. It only chooses which CPU is tried first.
+    pub load: Vec<u128>,
+    /// The CPU that each task is to have if it holds there. As long as the task has no other, it counts as a load of that one.
+    pub preferred: Vec<Option<usize>>,
+}
+
+/// A task that fitted nowhere.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// Its index.
+    pub task: usize,
+    /// The tasks that had been placed on each CPU by then, in their order.
+    pub members: Vec<Vec<usize>>,
+}
+
+/// Put one task after the other, in this order, on the first CPU where `holds`: the preferred one, then as `fit` says (not by
+/// period). `holds` is told the CPU and the indices of the tasks there.
+pub fn place(
+    tasks: &[Task],
+    order: &[usize],
+    fit: Fit,
+    start: Start,
+    mut holds: impl FnMut(usize, &[usize]) -> bool,
+) -> Result<Vec<usize>, Stuck> {
+    let Start { mut load, preferred } = start;
+    let cpus = load.len();
+    let share = |index: usize| self::load(&tasks[index]);
+    for (index, cpu) in preferred.iter().enumerate().filter_map(|(index, cpu)| Some((index, (*cpu)?))) {
+        load[cpu] += share(index);
     }
     let mut members: Vec<Vec<usize>> = vec![Vec::new(); cpus];
-    let mut load = vec![0.0f64; cpus]; // only to choose an order of trials
+    let mut cpu_of = vec![0; tasks.len()];
     let mut current = 0;
-    for index in order {
+    for &index in order {
         let mut trials: Vec<_> = (0..cpus).collect();
         match fit {
             Fit::First | Fit::Period => {}
-            Fit::Best => trials.sort_by(|a, b| load[*b].total_cmp(&load[*a])),
-            Fit::Worst => trials.sort_by(|a, b| load[*a].total_cmp(&load[*b])),
+            Fit::Best => trials.sort_by_key(|cpu| Reverse(load[*cpu])),
+            Fit::Worst => trials.sort_by_key(|cpu| load[*cpu]),
             Fit::Next => trials.drain(..current).for_each(drop),
             Fit::Mixed => trials.rotate_left(current),
         }
-        let found = trials.into_iter().find(|cpu| add(&mut members[*cpu], index, &mut holds));
-        let Some(cpu) = found else { return Partition::Fails(index) };
-        load[cpu] += tasks[index].work_ns as f64 / tasks[index].period_ns as f64;
+        let trials = preferred[index].into_iter().chain(trials);
+        let found =
+            trials.into_iter().find(|cpu| add(&mut members[*cpu], index, &mut |all| holds(*cpu, all)));
+        let Some(cpu) = found else { return Err(Stuck { task: index, members }) };
+        if preferred[index] != Some(cpu) {
+            preferred[index].into_iter().for_each(|before| load[before] -= share(index));
+            load[cpu] += share(index);
+        }
         current = if fit == Fit::Mixed { (cpu + 1) % cpus } else { cpu };
+        cpu_of[index] = cpu;
     }
-    let mut cpu_of = vec![0; tasks.len()];
-    for (cpu, members) in members.iter().enumerate() {
-        members.iter().for_each(|index| cpu_of[*index] = cpu);
-    }
-    Partition::Fits(cpu_of)
+    Ok(cpu_of)
 }
 
 /// Whether it holds with one more, which then is a member.
@@ -239,6 +296,25 @@ mod tests {
         assert_eq!(by_sum(&[6, 3, 2, 5], 2, Fit::Period), fits(&[0, 0, 1, 1]));
         assert_eq!(by_sum(&[4, 3, 2, 5], 2, Fit::Mixed), fits(&[0, 1, 0, 1]));
         assert_eq!(by_sum(&[6, 3, 5, 2], 2, Fit::Mixed), fits(&[0, 1, 1, 0]));
+    }
+
+    #[test]
+    fn placing_goes_on_from_what_is_there() {
+        let works = [5, 3, 2];
+        let tasks = works.map(|work| Task::new(work, 10));
+        let place = |fit, room: [u64; 2], preferred: [Option<usize>; 3]| {
+            let load = room.map(|room| super::load(&Task::new(10 - room, 10))).to_vec();
+            let start = Start { load, preferred: preferred.to_vec() };
+            let holds = |cpu: usize, all: &[usize]| all.iter().map(|at| works[*at]).sum::<u64>() <= room[cpu];
+            super::place(&tasks, &by_utilisation(&tasks), fit, start, holds)
+        };
+        assert_eq!(place(Fit::Worst, [10, 10], [None; 3]), Ok(vec![0, 1, 1]));
+        assert_eq!(place(Fit::Worst, [4, 9], [None; 3]), Ok(vec![1, 0, 1]), "less is left of the first");
+        assert_eq!(place(Fit::Best, [10, 9], [None; 3]), Ok(vec![1, 1, 0]));
+        assert_eq!(place(Fit::Worst, [10, 10], [Some(1), Some(1), None]), Ok(vec![1, 1, 0]));
+        assert_eq!(place(Fit::Worst, [5, 5], [Some(1), Some(1), None]), Ok(vec![1, 0, 0]), "no room there");
+        let stuck = Stuck { task: 2, members: vec![vec![1], vec![0]] };
+        assert_eq!(place(Fit::Worst, [4, 6], [None; 3]), Err(stuck));
     }
 
     #[test]

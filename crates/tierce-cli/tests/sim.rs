@@ -34,6 +34,29 @@ fn folder(name: &str) -> PathBuf {
     folder
 }
 
+/// Where tasks with `cpu = "any"` are.
+#[test]
+fn placed_tasks_are_named_with_their_cpus() {
+    let folder = folder("placed");
+    let path = folder.join("placed.toml").display().to_string();
+    let text = r#"
+        node.rt = { policy = "reservation", per_cpu = true }
+        task.a = { under.rt = { cpu = "any", budget = "3ms", period = "10ms" }, load = "busy" }
+        task.b = { under.rt = { cpu = "any", budget = "8ms", period = "10ms" }, load = "busy" }
+    "#;
+    fs::write(&path, text).unwrap();
+    let said = out(&tierce(&[&path, "--for", "100ms", "--cpus", "2"]));
+    assert!(said.starts_with("placed on CPU 0: b\nplaced on CPU 1: a\n\n"), "{said}");
+    let report = json(&[&path, "--for", "100ms", "--cpus", "2", "--json"]);
+    let parents: Vec<_> =
+        report["tasks"].as_array().unwrap().iter().map(|task| &task["under"][0]["parent"]).collect();
+    assert_eq!(parents, ["rt@1", "rt@0"]);
+    let refused = tierce(&[&path, "--for", "100ms", "--cpus", "1"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(err(&refused).contains("no CPU has room for `a` below `rt`"), "{}", err(&refused));
+    let _ = fs::remove_dir_all(&folder);
+}
+
 /// The JSON has what others build on.
 #[test]
 fn json_of_a_plan() {

@@ -20,6 +20,11 @@ impl Plan {
     /// The plan with these parameters of an edge, if that is all that changes.
     pub(crate) fn adjusted(&self, edit: &Edit) -> Option<Plan> {
         let Edit::Set { name, under, keys, who } = edit else { return None };
+        // New numbers may be a reason to place anew.
+        let placed = |edge: &Edge| edge.placed;
+        if self.edges.iter().any(placed) || self.sets.iter().flat_map(|set| &set.under).any(placed) {
+            return None;
+        }
         let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && !edge.spread)?;
         let policy = policies::by_number(self.nodes[edge.parent].policy)?;
         let is_node = under.is_none() && matches!(edge.child, Child::Node(_));
@@ -160,6 +165,7 @@ mod tests {
     use crate::edit::{Below, Edit, Keys};
     use crate::model::{Child, Plan};
     use crate::parse::Options;
+    use crate::placement::Standing;
     use crate::policies::{self, ParamKind};
     use crate::source::Source;
     use std::path::PathBuf;
@@ -272,6 +278,7 @@ mod tests {
                 under: parent.base.clone(),
                 keys,
                 who: vec![vec![("tid".into(), draw.below(99).to_string())]],
+                cpus: None,
             },
             1 => Edit::Destroy { name: name(edge.child), below: Below::Nothing },
             2 => Edit::Move {
@@ -299,7 +306,7 @@ mod tests {
         for mut plan in plans() {
             for _ in 0..60 {
                 let edit = edit(&plan, &mut draw);
-                let (adjusted, anew) = (plan.adjusted(&edit), plan.written_anew(&edit));
+                let (adjusted, anew) = (plan.adjusted(&edit), plan.written_anew(&edit, &Standing::of(&plan)));
                 let shown = |plan: &Plan| format!("{plan:?}");
                 match (adjusted, anew) {
                     (Some(adjusted), Ok(anew)) => {

@@ -10,7 +10,7 @@ use crate::kept;
 use crate::laws::{self, job, BudgetParams};
 use crate::model::{Edge, Load, Need, Plan};
 use crate::overheads::Overheads;
-use crate::policies;
+use crate::policies::{self, PolicyRecord};
 use crate::promises::{Promise, Promises, Proof};
 use crate::rates::{Rates, Trust};
 use crate::remedies::Remedy;
@@ -53,6 +53,21 @@ pub struct NodeVerdict {
     pub promises: Vec<Promise>,
     /// For each of its `needs`.
     pub needs: Vec<Proof>,
+}
+
+impl NodeVerdict {
+    /// Nothing is tested yet; its long-run rate is `supply`.
+    pub(crate) fn new(supply: Option<Share>) -> Self {
+        Self {
+            law: None,
+            asked: None,
+            supply,
+            failures: Vec::new(),
+            open: Vec::new(),
+            promises: Vec::new(),
+            needs: Vec::new(),
+        }
+    }
 }
 
 /// What was tested.
@@ -165,17 +180,8 @@ impl Plan {
         let shape = Shape::new(self);
         let rates = Rates::new(self, &shape, Trust::Loads);
         let overheads = Overheads::new(self, &shape);
-        let mut nodes: Vec<_> = (0..self.nodes.len())
-            .map(|node| NodeVerdict {
-                law: None,
-                asked: None,
-                supply: rates.node(self, &shape, node),
-                failures: Vec::new(),
-                open: Vec::new(),
-                promises: Vec::new(),
-                needs: Vec::new(),
-            })
-            .collect();
+        let mut nodes: Vec<_> =
+            (0..self.nodes.len()).map(|node| NodeVerdict::new(rates.node(self, &shape, node))).collect();
         for (index, verdict) in nodes.iter_mut().enumerate() {
             let Some(policy) = policies::by_number(self.nodes[index].policy) else { continue };
             let children: Vec<_> =
@@ -183,18 +189,7 @@ impl Plan {
             if children.is_empty() {
                 continue;
             }
-            if let Some(at) = BudgetParams::of(policy) {
-                let by_priority = Way::of(self, index).priority.is_some();
-                let law = (by_priority, servers::cap(self, index));
-                laws::budgets(&at, &children, overheads.switch_ns(index), law, verdict);
-                if !by_priority {
-                    self.kept(&at, &children, &shape, &overheads, verdict);
-                }
-            } else if policies::share(policy).is_some() {
-                slower::law(self, &children, verdict);
-            } else if policy.heeds_deadlines {
-                laws::deadlines(self, policy, &children, (index, &overheads), verdict);
-            }
+            self.law(policy, &children, (index, &shape, &overheads), verdict);
         }
         let promises = Promises::new(self, &shape, &nodes, &overheads);
         for (index, (node, verdict)) in self.nodes.iter().zip(&mut nodes).enumerate() {
@@ -223,6 +218,28 @@ impl Plan {
         let holds = nodes.iter().all(|node| proved(&node.failures, &node.needs))
             && tasks.iter().all(|task| proved(&task.failures, &task.needs));
         Admission { holds, nodes, edges, tasks }
+    }
+
+    /// Test the law of a node if these edges are below it.
+    pub(crate) fn law(
+        &self,
+        policy: &PolicyRecord,
+        children: &[(usize, &Edge)],
+        (node, shape, overheads): (usize, &Shape, &Overheads),
+        verdict: &mut NodeVerdict,
+    ) {
+        if let Some(at) = BudgetParams::of(policy) {
+            let by_priority = Way::of(self, node).priority.is_some();
+            let law = (by_priority, servers::cap(self, node));
+            laws::budgets(&at, children, overheads.switch_ns(node), law, verdict);
+            if !by_priority {
+                self.kept(&at, children, shape, overheads, verdict);
+            }
+        } else if policies::share(policy).is_some() {
+            slower::law(self, children, verdict);
+        } else if policy.heeds_deadlines {
+            laws::deadlines(self, policy, children, (node, overheads), verdict);
+        }
     }
 
     /// Deadlines below periods, and budgets that may be kept over a sleep.

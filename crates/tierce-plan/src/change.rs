@@ -175,9 +175,10 @@ impl Change {
         let stays = |set: &crate::model::TaskSet| {
             let at = new.sets.iter().position(|other| other.name == set.name)?;
             let other = &new.sets[at];
-            let alike = set.affinity == other.affinity && set.under.len() == other.under.len();
             let same = |(a, b): (&Edge, &Edge)| self.same_place(a, new, b);
-            (alike && set.under.iter().zip(&other.under).all(same)).then_some(at)
+            let same_way = |(a, b): (&[Edge], &[Edge])| a.len() == b.len() && a.iter().zip(b).all(same);
+            let alike = set.affinity == other.affinity && set.elsewhere.len() == other.elsewhere.len();
+            (alike && set.ways().zip(other.ways()).all(same_way)).then_some(at)
         };
         self.sets = old.sets.iter().map(stays).collect();
         let (before, after) = (old.default_params(), new.default_params());
@@ -484,7 +485,11 @@ fn detail(plan: &Plan, shape: &Shape, part: Child) -> String {
             policy.to_string() + &edges(&above, family.is_some())
         }
         Child::Task(task) => edges(&shape.task_parents[task], false) + &on(plan.tasks[task].affinity),
-        Child::Set(set) => below(plan, plan.sets[set].under.iter(), false) + &on(plan.sets[set].affinity),
+        Child::Set(set) => {
+            let set = &plan.sets[set];
+            let any = if set.under.iter().any(|edge| edge.placed) { ", cpu any" } else { "" };
+            below(plan, set.under.iter(), false) + any + &on(set.affinity)
+        }
     };
     text.trim_start_matches(", ").to_string()
 }

@@ -9,6 +9,7 @@
 use crate::faults::{Fault, Faults};
 use crate::model::{Child, Edge, Plan};
 use crate::parse::{self, Options};
+use crate::placement::Standing;
 use crate::policies;
 use crate::source::{Source, Spot};
 use crate::tree::{closest, listed};
@@ -37,6 +38,10 @@ pub enum Edit {
         keys: Keys,
         /// As `match`: any of these, all keys of it.
         who: Vec<Keys>,
+        /// Below a `per_cpu` node: on one CPU where there is room (`cpu = "any"`), unless `keys` name one. Of these CPUs; empty: of
+        /// all. `None`: on every CPU.
+        #[serde(default)]
+        cpus: Option<Vec<u32>>,
     },
     /// A node, task or set goes; its threads go where else they match.
     Destroy {
@@ -93,14 +98,19 @@ pub enum Below {
 impl Plan {
     /// This plan after an operation.
     pub fn edited(&self, edit: &Edit) -> Result<Plan, Faults> {
+        self.edited_beside(edit, || Standing::of(self))
+    }
+
+    /// The same while it is in force.
+    pub fn edited_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Result<Plan, Faults> {
         match self.adjusted(edit) {
             Some(plan) => Ok(plan),
-            None => self.written_anew(edit),
+            None => self.written_anew(edit, &standing()),
         }
     }
 
     /// The same by way of the text.
-    pub(crate) fn written_anew(&self, edit: &Edit) -> Result<Plan, Faults> {
+    pub(crate) fn written_anew(&self, edit: &Edit, standing: &Standing) -> Result<Plan, Faults> {
         let mut editor = Editor { plan: self, documents: BTreeMap::new() };
         let wrong = |fault| Faults::new(vec![fault], self.sources.clone());
         editor.edit(edit).map_err(wrong)?;
@@ -109,7 +119,7 @@ impl Plan {
             let name = sources.0[at].name.clone();
             sources.0[at] = Arc::new(Source::new(name, document.to_string()));
         }
-        let plan = parse::from_sources(&sources, Options { cpus: self.machine.cpus })?;
+        let plan = parse::from_sources(&sources, Options { cpus: self.machine.cpus }, standing)?;
         if let Edit::Create { name, who, .. } = edit {
             let first = plan.entries.first().map_or("", |entry| plan.child_name(entry.target));
             if !who.is_empty() && first != name && first != threads_of(name) {
@@ -160,8 +170,20 @@ struct Editor<'p> {
 impl Editor<'_> {
     fn edit(&mut self, edit: &Edit) -> Result<(), Fault> {
         match edit {
-            Edit::Create { name, policy, under, keys, who } => {
-                self.create(name, policy.as_deref(), under, keys, who)
+            Edit::Create { name, policy, under, keys, who, cpus } => {
+                let mut keys = keys.clone();
+                let mut affinity = None;
+                if let Some(cpus) = cpus.as_ref().filter(|_| self.is_per_cpu(under)) {
+                    if keys.iter().all(|(key, _)| key != "cpu") {
+                        keys.push(("cpu".into(), "any".into()));
+                        affinity = Some(&cpus[..]).filter(|cpus| !cpus.is_empty());
+                    }
+                }
+                self.create(name, policy.as_deref(), under, &keys, who)?;
+                if let (Some(cpus), None) = (affinity, policy) {
+                    self.limit(name, cpus)?;
+                }
+                Ok(())
             }
             Edit::Destroy { name, below } => self.destroy(name, *below),
             Edit::Set { name, under, keys, who } => self.set(name, under.as_deref(), keys, who),
@@ -220,6 +242,25 @@ impl Editor<'_> {
             return Ok(());
         }
         self.threads(Kind::Set, &threads_of(name), name, &Keys::new(), who)
+    }
+
+    /// It has a replica on each CPU, and tasks below it stay on theirs.
+    fn is_per_cpu(&self, name: &str) -> bool {
+        let nodes = &self.plan.nodes;
+        nodes.iter().any(|node| node.base == name && node.replica.is_some() && node.family.is_none())
+    }
+
+    /// A new task or set may run on these CPUs only.
+    fn limit(&mut self, name: &str, cpus: &[u32]) -> Result<(), Fault> {
+        let sources: Vec<_> = self.documents.keys().copied().collect();
+        for (source, kind) in sources.into_iter().flat_map(|at| [(at, Kind::Task), (at, Kind::Set)]) {
+            let Ok(tables) = self.tables(source, kind) else { continue };
+            if let Some(table) = tables.get_mut(name).and_then(Item::as_table_like_mut) {
+                let list: Array = cpus.iter().map(|cpu| i64::from(*cpu)).collect();
+                table.insert("affinity", Item::Value(list.into()));
+            }
+        }
+        Ok(())
     }
 
     /// A task or set of threads that comes before every other match.

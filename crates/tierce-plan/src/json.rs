@@ -121,6 +121,8 @@ struct EdgeJson<'a> {
     when_spent: bool,
     /// The child moves between the replicas of the parent's spread node.
     spread: bool,
+    /// The CPU that was chosen for `cpu = "any"`.
+    placed: Option<u32>,
     supply: Option<String>,
     guarantees: Vec<PromiseJson<'a>>,
 }
@@ -197,6 +199,7 @@ impl<'a> Json<'a> {
             rank: edge.rank,
             when_spent: edge.when_spent,
             spread: edge.spread,
+            placed: self.plan.nodes[edge.parent].replica.filter(|_| edge.placed),
             supply: given(&verdict.supply),
             guarantees: self.promised(Part::Edge(*index), &verdict.promises),
         }

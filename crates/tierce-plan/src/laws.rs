@@ -34,6 +34,9 @@ impl BudgetParams {
     pub fn budget(&self, edge: &Edge) -> u64 {
         edge.params[self.budget]
     }
+    pub fn set_budget(&self, edge: &mut Edge, budget_ns: u64) {
+        edge.params[self.budget] = budget_ns;
+    }
     pub fn period(&self, edge: &Edge) -> u64 {
         edge.params[self.period].max(1)
     }

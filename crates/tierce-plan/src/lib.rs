@@ -44,6 +44,7 @@ mod orders;
 mod outline;
 mod overheads;
 mod parse;
+mod placement;
 pub mod policies;
 mod promises;
 mod rates;
@@ -84,6 +85,7 @@ pub use json::Written;
 pub use matching::Thread;
 pub use model::*;
 pub use parse::Options;
+pub use placement::Standing;
 pub use promises::{Promise, Proof, Shown};
 pub use remedies::{Broken, Remedy};
 pub use schema::schema;
@@ -115,6 +117,15 @@ impl Plan {
 
     /// Resolve texts that were read before, e.g. [`Plan::sources`] of a plan: itself first, then what it names.
     pub fn from_sources(sources: &Sources, options: Options) -> Result<Plan, Faults> {
-        parse::from_sources(sources, options)
+        parse::from_sources(sources, options, &Default::default())
+    }
+
+    /// The same while another plan is in force: what has `cpu = "any"` keeps its CPU if that is possible.
+    pub fn from_sources_after(
+        sources: &Sources,
+        options: Options,
+        standing: &Standing,
+    ) -> Result<Plan, Faults> {
+        parse::from_sources(sources, options, standing)
     }
 }

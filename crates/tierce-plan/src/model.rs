@@ -273,6 +273,8 @@ pub struct TaskSet {
     pub members: std::ops::Range<usize>,
     /// The edges of a new member; their `child` is [`Child::Set`]. Columns of a `csv` apply to members only.
     pub under: Vec<Edge>,
+    /// `cpu = "any"`: what `under` is on each other CPU where a member may be.
+    pub elsewhere: Vec<Vec<Edge>>,
     /// Its load, where no `csv` says otherwise.
     pub load: Option<Load>,
     /// CPUs the members may run on, a bit each; `None`: all.
@@ -281,6 +283,13 @@ pub struct TaskSet {
     pub needs: Vec<Need>,
     /// Where it is defined.
     pub spot: Spot,
+}
+
+impl TaskSet {
+    /// The edges that a new member may have: one of these ways.
+    pub fn ways(&self) -> impl Iterator<Item = &[Edge]> {
+        std::iter::once(&self.under).chain(&self.elsewhere).map(Vec::as_slice)
+    }
 }
 
 /// A guarantee asked for: `needs = "RESBS 2ms 10ms"`.
@@ -318,6 +327,8 @@ pub struct Edge {
     pub when_spent: bool,
     /// The child, a task, moves between the replicas of the spread node that it is below; `parent` is where it begins.
     pub spread: bool,
+    /// `cpu = "any"`: which replica is the parent was chosen when the plan was resolved.
+    pub placed: bool,
     /// Where it is written.
     pub spot: Spot,
 }

@@ -62,6 +62,9 @@ impl Admission {
             count(plan.machine.cpus as usize, "CPU")
         );
         outline.write(&mut text);
+        if let Some(placement) = plan.placement() {
+            let _ = write!(text, "\n{placement}");
+        }
         self.verdict(plan, &mut text);
         text
     }
@@ -102,7 +105,7 @@ impl Admission {
             explanations(&mut text, Part::Task(*task));
             waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
         } else if let Some(set) = set {
-            waiting.extend(set.under.iter().map(|edge| edge.parent));
+            waiting.extend(set.ways().flatten().map(|edge| edge.parent));
         }
         let mut seen = Vec::new();
         while let Some(index) = waiting.pop() {
@@ -455,10 +458,14 @@ impl Outline<'_> {
         let plan = self.plan;
         let edge = &plan.edges[group[0]];
         let mut name = plan.tasks[task].name.clone();
-        if group.len() > 1 {
-            let last = plan.child_name(plan.edges[group[group.len() - 1]].child);
-            let index = last.rsplit('[').next().unwrap_or("]");
-            name = format!("{}..{index}", name.trim_end_matches(']'));
+        if let (Some(set), true) = (plan.tasks[task].set.map(|set| &plan.sets[set]), group.len() > 1) {
+            let index = |edge: &usize| match plan.edges[*edge].child {
+                Child::Task(task) => Some((task - set.members.start) as u32),
+                _ => None,
+            };
+            let mut members: Vec<_> = group.iter().filter_map(index).collect();
+            members.dedup();
+            name = format!("{}[{}]", set.name, ranges(&members));
         }
         let alike = group.iter().all(|other| plan.edges[*other].params == edge.params);
         let what = if alike { self.edge(edge).unwrap_or_default() } else { "each its own".into() };
@@ -514,7 +521,7 @@ fn is_replica(row: &[String; 3]) -> bool {
 }
 
 /// "0..3, 5".
-fn ranges(cpus: &[u32]) -> String {
+pub fn ranges(cpus: &[u32]) -> String {
     let runs = cpus.chunk_by(|a, b| a + 1 == *b).map(|run| match run {
         [first, .., last] => format!("{first}..{last}"),
         _ => run[0].to_string(),

@@ -2,6 +2,7 @@
 
 use crate::faults::{Fault, Faults};
 use crate::model::Plan;
+use crate::placement::Standing;
 use crate::resolve::Resolver;
 use crate::source::{Source, Sources, Spot};
 use crate::tree::{parse, Collector, Table, Value};
@@ -41,17 +42,18 @@ pub fn load(path: &Path, options: Options) -> Result<Plan, Faults> {
             reader.incomplete = true;
         }
     }
-    reader.resolve(options)
+    reader.resolve(options, &Standing::default())
 }
 
-/// Resolve texts that were read before: the plan itself first, then those that it names.
-pub fn from_sources(given: &Sources, options: Options) -> Result<Plan, Faults> {
+/// Resolve texts that were read before: the plan itself first, then those that it names. `standing`: what is in
+/// force.
+pub fn from_sources(given: &Sources, options: Options, standing: &Standing) -> Result<Plan, Faults> {
     let texts = given.0.iter().map(|source| (PathBuf::from(&source.name), source.text.clone()));
     let mut reader = Reader { files: Files::Given(Rc::new(texts.collect())), ..Default::default() };
     if let Some(first) = given.0.first() {
         reader.document(first.name.clone(), first.text.clone());
     }
-    reader.resolve(options)
+    reader.resolve(options, standing)
 }
 
 /// Where texts come from.
@@ -80,7 +82,7 @@ impl Files {
 pub fn from_text(text: &str, name: &str, options: Options) -> Result<Plan, Faults> {
     let mut reader = Reader::default();
     reader.document(name.to_string(), text.to_string());
-    reader.resolve(options)
+    reader.resolve(options, &Standing::default())
 }
 
 /// A file that is no text.
@@ -174,12 +176,12 @@ impl Reader {
         }
     }
 
-    fn resolve(self, options: Options) -> Result<Plan, Faults> {
+    fn resolve(self, options: Options, standing: &Standing) -> Result<Plan, Faults> {
         let Self { files, sources, collector, documents, incomplete, .. } = self;
         if incomplete {
             return Err(Faults::new(collector.faults, sources));
         }
-        let (plan, faults) = Resolver::run(files, sources, collector, options, &documents);
+        let (plan, faults) = Resolver::run(files, sources, collector, options, &documents, standing);
         if faults.is_empty() {
             Ok(plan)
         } else {

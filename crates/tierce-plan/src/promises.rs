@@ -385,8 +385,8 @@ pub fn crowd(plan: &Plan, node: usize) -> Option<String> {
 /// Sets below a node that any number of threads may match, each with an edge of a new member; they may have no members yet.
 pub fn live_sets(plan: &Plan, node: usize) -> impl Iterator<Item = (&TaskSet, &Edge)> {
     let matches = |set: usize| plan.entries.iter().any(|entry| entry.target == Child::Set(set));
-    let below =
-        plan.sets.iter().enumerate().flat_map(|(at, set)| set.under.iter().map(move |edge| (at, set, edge)));
+    let sets = plan.sets.iter().enumerate();
+    let below = sets.flat_map(|(at, set)| set.ways().flatten().map(move |edge| (at, set, edge)));
     let leads_here = move |edge: &Edge| {
         let family = plan.nodes[node].family.filter(|_| edge.spread);
         edge.parent == node || (family.is_some() && plan.nodes[edge.parent].family == family)

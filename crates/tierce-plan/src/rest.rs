@@ -91,7 +91,7 @@ impl Takes {
         let mut crowded: Vec<_> = plan.nodes.iter().map(|node| node.default).collect();
         for entry in &plan.entries {
             let Child::Set(set) = entry.target else { continue };
-            for edge in &plan.sets[set].under {
+            for edge in plan.sets[set].ways().flatten() {
                 crowded[edge.parent] = true;
                 let family = plan.nodes[edge.parent].family.filter(|_| edge.spread);
                 let replicas = plan.nodes.iter().zip(&mut crowded);

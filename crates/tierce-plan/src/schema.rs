@@ -174,7 +174,13 @@ fn edge() -> Value {
             "when",
             json!({ "const": "spent", "description": "only while all other edges of the child are out of budget" }),
         ),
-        ("cpu", json!({ "$ref": "#/$defs/cpu", "description": "selects the replica of the parent" })),
+        (
+            "cpu",
+            json!({
+                "description": "which replica of the parent; any: one where there is room",
+                "anyOf": [{ "const": "any" }, reference("cpu")],
+            }),
+        ),
         (
             "soft",
             json!({ "type": "string", "description": "a second parent, with presets, for what is more than the budget" }),

@@ -25,9 +25,14 @@ const AHEAD_NS: u64 = 1 << 32;
 
 /// The share of an edge, if its policy gives shares of a CPU.
 pub fn share(plan: &Plan, edge: &Edge) -> Option<Share> {
+    millionths(plan, edge).map(|millionths| ratio(millionths, 1_000_000))
+}
+
+/// The same in millionths.
+pub fn millionths(plan: &Plan, edge: &Edge) -> Option<u64> {
     let policy = policies::by_number(plan.nodes[edge.parent].policy)?;
     let units = edge.params[policies::share(policy)?];
-    Some(ratio((units * 1_000_000 + (1 << 19)) >> 20, 1_000_000))
+    Some((units * 1_000_000 + (1 << 19)) >> 20)
 }
 
 /// The law of such a node.

@@ -126,7 +126,7 @@ pub fn show_whole(number: Option<i64>) -> String {
 }
 
 /// All faults found so far.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Collector {
     pub faults: Vec<Fault>,
 }

@@ -66,7 +66,7 @@ fn refused(edit: Edit) -> String {
 fn create(name: &str, policy: Option<&str>, under: &str, given: &str, who: &[&str]) -> Edit {
     let policy = policy.map(str::to_string);
     let who = who.iter().map(|keys| self::keys(keys)).collect();
-    Edit::Create { name: name.into(), policy, under: under.into(), keys: keys(given), who }
+    Edit::Create { name: name.into(), policy, under: under.into(), keys: keys(given), who, cpus: None }
 }
 
 fn set(name: &str, under: Option<&str>, given: &str) -> Edit {
@@ -358,4 +358,62 @@ fn parts_of_an_included_file_are_changed_there() {
     assert_eq!(entry(&new, &thread("audio", 7, "")), "tid-7");
     let new = new.edited(&create("web", Some("fair"), "rest", "", &[])).unwrap();
     assert!(new.sources.0[0].text.contains("[node.web]"));
+}
+
+/// A reservation below a node that every CPU has: on one CPU where there is room, and where the thread may run.
+#[test]
+fn a_reservation_is_placed_on_one_cpu() {
+    let base = r#"
+[node.top]
+policy = "fixed-priority"
+per_cpu = true
+
+[node.rt]
+policy = "reservation"
+per_cpu = true
+under.top = { priority = 1 }
+
+[node.rest]
+policy = "fair"
+default = true
+under.top = { priority = 0 }
+
+[task.fixed]
+under.rt = { cpu = 0, budget = "5ms", period = "10ms" }
+"#;
+    let options = Options { cpus: 2 };
+    let plan = Plan::parse_with(base, "plan.toml", options).unwrap();
+    let reserve = |who: &str, policy: Option<&str>, given: &str, cpus: &[u32]| {
+        let name = who.replace('=', "-");
+        let mut edit = create(&name, policy, "rt", given, &[who]);
+        if let Edit::Create { cpus: places, .. } = &mut edit {
+            *places = Some(cpus.to_vec());
+        }
+        edit
+    };
+    let edit = |plan: &Plan, edit: Edit| plan.edited(&edit).unwrap_or_else(|faults| panic!("{faults}"));
+    let one = edit(&plan, reserve("tid=7", None, "budget=2ms period=10ms", &[]));
+    assert_eq!(one.placed(), [("tid-7", 1)]);
+    assert!(text(&one).contains("under.rt = { budget = \"2ms\", period = \"10ms\", cpu = \"any\" }"));
+    let two = edit(&one, reserve("tid=8", None, "budget=2ms period=10ms", &[0]));
+    assert_eq!(two.placed(), [("tid-8", 0), ("tid-7", 1)]);
+    assert!(text(&two).contains("affinity = [0]\n"), "{}", text(&two));
+    let three = edit(&two, reserve("comm=web", Some("fair"), "budget=6ms period=10ms", &[]));
+    assert_eq!(three.placed(), [("comm-web", 1), ("tid-8", 0), ("tid-7", 1)]);
+    let four = edit(&three, set("tid-8", None, "budget=3ms"));
+    assert_eq!(four.placed(), three.placed(), "a larger budget where it is");
+    // What is not said to be placed, or names its CPU, is as it was.
+    let named = edit(&plan, reserve("tid=7", None, "cpu=0 budget=2ms period=10ms", &[]));
+    assert!(named.placed().is_empty() && text(&named).contains("{ cpu = 0, "));
+    let everywhere = edit(&plan, create("all", None, "rt", "budget=2ms period=10ms", &["tid=7"]));
+    assert_eq!(everywhere.edges.iter().filter(|edge| everywhere.child_name(edge.child) == "all").count(), 2);
+    let rest = create("x", None, "rest", "weight=5", &["tid=7"]);
+    assert!(text(&edit(&plan, rest)).contains("under.rest = { weight = 5 }"));
+    // 20 % and 60 % of CPU 1, 50 % and 30 % of CPU 0.
+    let refused =
+        four.edited(&reserve("tid=9", None, "budget=3ms period=10ms", &[])).unwrap_err().to_string();
+    assert!(
+        refused.contains("no CPU has room for `tid-9` below `rt`: 30 %, bound CPU 0, 1: 20 % left"),
+        "{refused}"
+    );
 }

@@ -163,7 +163,7 @@ fn the_texts_of_a_plan_are_enough() {
 }
 
 /// Examples for which a machine of 1, 2, 4 or 8 CPUs does not do, and why.
-const NOT_EVERYWHERE: [(&str, &[u32], &str); 11] = [
+const NOT_EVERYWHERE: [(&str, &[u32], &str); 10] = [
     // Deadlines order all threads: none of the policies that can be spread.
     ("edf", &[2, 4, 8], "other_cpus_need_a_spread_default"),
     // They are about two CPUs. The first has one root for all that it names, and the default node is below that.
@@ -171,7 +171,6 @@ const NOT_EVERYWHERE: [(&str, &[u32], &str); 11] = [
     ("hls-7.1", &[4, 8], "other_cpus_need_a_spread_default"),
     ("hls-7.3", &[1], "root_cpu_must_be_online"),
     ("hyper", &[1], "root_cpu_must_be_online"),
-    ("laptop", &[1, 2, 4], "root_cpu_must_be_online"), // about eight
     ("nested", &[1], "root_cpu_must_be_online"),
     // Its default node is one node, as an example of that.
     ("shared", &[1], "root_cpu_must_be_online"),

@@ -34,7 +34,7 @@ fn seeds() -> Vec<String> {
 }
 
 /// Pieces that mean something to the language.
-const PIECES: [&str; 36] = [
+const PIECES: [&str; 37] = [
     "\"",
     "'",
     "[",
@@ -58,6 +58,7 @@ const PIECES: [&str; 36] = [
     "[]",
     "{}",
     "cpu = 0",
+    "cpu = \"any\"",
     "cpus = \"all\"",
     "per_cpu = true",
     "under.top = {}",

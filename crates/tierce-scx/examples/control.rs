@@ -62,6 +62,7 @@ fn through(path: &Path) -> Result<()> {
         under: under.into(),
         keys: keys(given),
         who: if who.is_empty() { Vec::new() } else { vec![keys(who)] },
+        cpus: None,
     };
     let me = format!("tid={}", std::process::id());
     let place = Edit::Move {

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{
-    policies, Change, Child, Difference, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition,
+    policies, Change, Child, Difference, Edge, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition,
 };
 use tierce_policy::{Control, Graph, NodeParams, Params, Part, Refusal, Way, TASK};
 use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
@@ -81,16 +81,19 @@ impl Trial {
         Ok((leaf, edges))
     }
 
-    /// A thread that matches a set.
-    pub fn member(&mut self, plan: &Plan, ids: &Ids, set: usize, allowed: u64) -> Result<(), Refusal> {
-        let set = &plan.sets[set];
-        let under: Vec<_> = set
-            .under
-            .iter()
-            .map(|edge| (ids.nodes[edge.parent], edge.params, edge.rank, edge.way()))
-            .collect();
+    /// A thread that matches a set, with these of its edges.
+    pub fn member(
+        &mut self,
+        plan: &Plan,
+        ids: &Ids,
+        set: usize,
+        way: &[Edge],
+        allowed: u64,
+    ) -> Result<(), Refusal> {
+        let under: Vec<_> =
+            way.iter().map(|edge| (ids.nodes[edge.parent], edge.params, edge.rank, edge.way())).collect();
         let (leaf, edges) = self.leaf(allowed, &under)?;
-        self.members.push((set.name.clone(), leaf, edges));
+        self.members.push((plan.sets[set].name.clone(), leaf, edges));
         Ok(())
     }
 
@@ -222,7 +225,8 @@ impl Live {
         let (mut trial, ids) = Trial::new(self.plan())?;
         for (target, leaf) in self.targets() {
             if let Child::Set(set) = target {
-                let _ = trial.member(self.plan(), &ids, set, self.kernel().node(leaf).allowed);
+                let way = self.way_of(leaf, target).unwrap_or(&self.plan().sets[set].under);
+                let _ = trial.member(self.plan(), &ids, set, way, self.kernel().node(leaf).allowed);
             }
         }
         for leaf in self.leaves(OWN_DEFAULT) {

@@ -22,11 +22,13 @@ pub struct Shown {
     pub pid: u32,
     /// Name of the thread.
     pub comm: String,
+    /// The CPU that was chosen for it (`cpu = "any"`).
+    pub cpu: Option<u32>,
 }
 
 impl Shown {
     fn of(live: &Live) -> Shown {
-        Shown { tid: live.thread.tid, pid: live.thread.pid, comm: live.thread.comm.clone() }
+        Shown { tid: live.thread.tid, pid: live.thread.pid, comm: live.thread.comm.clone(), cpu: None }
     }
 }
 
@@ -59,6 +61,8 @@ pub struct Entry {
 pub struct DryRun {
     /// Tasks and sets with a match, in the order of the text.
     pub entries: Vec<Entry>,
+    /// The CPU that was chosen for tasks and nodes with `cpu = "any"`, by name.
+    pub placed: Vec<(String, u32)>,
     /// Name of the default node.
     pub default_node: String,
     /// Threads that would be there.
@@ -89,6 +93,8 @@ impl Default for Pools {
 /// What `plan` would do with `threads`. The plan must be one that can be run: [`Plan::check_runnable`].
 pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
     let mut trial = Trial::new(plan, pools)?;
+    // Members that the plan counts are no threads.
+    let placed = plan.placed().into_iter().filter(|(name, _)| !name.contains('['));
     let mut result = DryRun {
         entries: plan
             .entries
@@ -101,6 +107,7 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
                 refused: Vec::new(),
             })
             .collect(),
+        placed: placed.map(|(name, cpu)| (name.to_string(), cpu)).collect(),
         default_node: plan.nodes[trial.default].base.clone(),
         ..Default::default()
     };
@@ -118,8 +125,8 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
                 continue;
             }
             (Some(entry), None) => match trial.place(entry, live) {
-                Ok(()) => {
-                    result.entries[entry].bound.push(shown);
+                Ok(cpu) => {
+                    result.entries[entry].bound.push(Shown { cpu, ..shown });
                     continue;
                 }
                 Err(why) => result.entries[entry].refused.push(Refused { thread: shown.clone(), why }),
@@ -154,6 +161,8 @@ struct Trial<'a> {
     /// By index into [`Plan::tasks`]: the thread that has it.
     holders: Vec<Option<u32>>,
     default: usize,
+    /// Edges of the plan, and of the threads so far.
+    attached: Vec<u32>,
     /// What is left.
     pools: Pools,
 }
@@ -173,12 +182,14 @@ impl<'a> Trial<'a> {
                 edges: pools.edges.saturating_sub(used(&ids.edges) + ids.roots.len()),
             },
             holders: vec![None; plan.tasks.len()],
+            attached: ids.edges.iter().copied().filter(|edge| *edge != 0).collect(),
             ids,
             default: plan.default_node.context("the plan has no default node")?,
         })
     }
 
-    fn place(&mut self, entry: usize, live: &Live) -> Result<(), String> {
+    /// The CPU that was chosen, if one was.
+    fn place(&mut self, entry: usize, live: &Live) -> Result<Option<u32>, String> {
         match self.plan.entries[entry].target {
             Child::Task(task) => {
                 if let Some(other) = self.holders[task] {
@@ -187,11 +198,25 @@ impl<'a> Trial<'a> {
                 let allowed = self.plan.tasks[task].affinity.unwrap_or(u64::MAX) & live.allowed;
                 self.graph.allow(self.ids.tasks[task], allowed, NOW).map_err(|error| may_run(live, error))?;
                 self.holders[task] = Some(live.thread.tid);
-                Ok(())
+                let mut above = self.plan.edges.iter().filter(|edge| edge.child == Child::Task(task));
+                Ok(above.find_map(|edge| self.plan.placed_on(std::slice::from_ref(edge))))
             }
             Child::Set(set) => {
-                let set = &self.plan.sets[set];
-                self.attach(live, set.affinity.unwrap_or(u64::MAX), &set.under)
+                let plan = self.plan;
+                let affinity = plan.sets[set].affinity.unwrap_or(u64::MAX);
+                let below = |node: usize| {
+                    let parent = self.ids.nodes[node];
+                    let edges = self.attached.iter().map(|edge| self.graph.edge(*edge));
+                    edges.filter(move |edge| edge.parent == parent).map(|edge| edge.param)
+                };
+                let mut refused = None;
+                for way in where_it_may_run(plan, plan.ways(set, below), live.allowed) {
+                    match self.attach(live, affinity, way) {
+                        Ok(()) => return Ok(plan.placed_on(way)),
+                        Err(why) => drop(refused.get_or_insert(why)),
+                    }
+                }
+                Err(refused.unwrap_or_default())
             }
             Child::Node(_) => Err("a node takes no threads".into()),
         }
@@ -210,6 +235,7 @@ impl<'a> Trial<'a> {
             rank: 0,
             when_spent: false,
             spread: node.family.is_some(),
+            placed: false,
             spot: node.spot,
         };
         self.attach(live, u64::MAX, &[edge])
@@ -225,14 +251,14 @@ impl<'a> Trial<'a> {
         }
         let leaf = self.graph.node_new(TASK, 1, affinity & live.allowed, [0; 4]);
         let leaf = leaf.ok_or("the pool of nodes is used up")?;
-        let mut attached = Vec::new();
+        let mut attached = Vec::with_capacity(under.len());
         for edge in under {
             let result =
                 self.graph.attach(self.ids.nodes[edge.parent], leaf, edge.params, edge.rank, edge.way(), NOW);
             match result {
                 Ok(id) => attached.push(id),
                 Err(error) => {
-                    for id in attached {
+                    for id in attached.drain(..) {
                         let _ = self.graph.detach(id, NOW);
                     }
                     let _ = self.graph.node_free(leaf);
@@ -244,9 +270,19 @@ impl<'a> Trial<'a> {
                 }
             }
         }
+        self.attached.extend(attached);
         self.pools = Pools { nodes: self.pools.nodes - 1, edges: self.pools.edges - under.len() };
         Ok(())
     }
+}
+
+/// Of these ways those on CPUs where the thread may run; all, if none is.
+pub(crate) fn where_it_may_run<'p>(plan: &Plan, mut ways: Vec<&'p [Edge]>, allowed: u64) -> Vec<&'p [Edge]> {
+    let may = |way: &&[Edge]| plan.placed_on(way).is_none_or(|cpu| allowed >> cpu & 1 == 1);
+    if ways.iter().any(may) {
+        ways.retain(may);
+    }
+    ways
 }
 
 pub(crate) fn may_run(live: &Live, error: tierce_policy::Error) -> String {
@@ -269,9 +305,16 @@ impl DryRun {
     }
 
     /// For programs: `version` 1, `entries[]` (`name`, `kind`, `place`, `bound[]`, `refused[]`), `default_node`, `default[]`,
-    /// `overflow[]`, `above[]`, `pinned[]`. Threads have `tid`, `pid`, `comm`, and `why` where they are refused.
+    /// `overflow[]`, `above[]`, `pinned[]`, `placed[]` (`name`, `cpu`: what the plan chose for tasks and nodes). Threads have `tid`, `pid`, `comm`, `cpu` where the plan chose one (`cpu = "any"`), and
+    /// `why` where they are refused.
     pub fn to_json(&self) -> serde_json::Value {
-        let shown = |thread: &Shown| json!({ "tid": thread.tid, "pid": thread.pid, "comm": thread.comm });
+        let shown = |thread: &Shown| {
+            let mut value = json!({ "tid": thread.tid, "pid": thread.pid, "comm": thread.comm });
+            if let Some(cpu) = thread.cpu {
+                value["cpu"] = cpu.into();
+            }
+            value
+        };
         let threads = |list: &[Shown]| list.iter().map(shown).collect::<Vec<_>>();
         let refused = |list: &[Refused]| {
             let one = |refused: &Refused| {
@@ -291,9 +334,11 @@ impl DryRun {
                 })
             })
             .collect();
+        let placed: Vec<_> =
+            self.placed.iter().map(|(name, cpu)| json!({ "name": name, "cpu": cpu })).collect();
         json!({
             "version": 1, "entries": entries, "default_node": self.default_node, "default": threads(&self.default),
-            "overflow": refused(&self.overflow), "above": threads(&self.above), "pinned": threads(&self.pinned),
+            "placed": placed, "overflow": refused(&self.overflow), "above": threads(&self.above), "pinned": threads(&self.pinned),
         })
     }
 }
@@ -302,12 +347,18 @@ impl DryRun {
 impl fmt::Display for DryRun {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for entry in &self.entries {
-            writeln!(f, "{} {}  ({})", if entry.set { "set" } else { "task" }, entry.name, entry.place)?;
+            let cpu = self.placed.iter().find(|(name, _)| *name == entry.name);
+            let cpu = cpu.map_or(String::new(), |(_, cpu)| format!(", placed on CPU {cpu}"));
+            writeln!(f, "{} {}  ({}){cpu}", if entry.set { "set" } else { "task" }, entry.name, entry.place)?;
             if entry.bound.is_empty() && entry.refused.is_empty() {
                 writeln!(f, "  – no thread matches now")?;
             }
-            for (comm, threads) in by_name(&entry.bound) {
-                writeln!(f, "  ✓ {comm}  {threads}")?;
+            for alike in by_cpu(&entry.bound) {
+                let cpu = alike[0].cpu.filter(|_| entry.set);
+                let cpu = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
+                for (comm, threads) in by_name(&alike) {
+                    writeln!(f, "  ✓ {comm}  {threads}{cpu}")?;
+                }
             }
             let mut reasons: BTreeMap<&str, Vec<Shown>> = BTreeMap::new();
             for refused in &entry.refused {
@@ -318,6 +369,11 @@ impl fmt::Display for DryRun {
                     writeln!(f, "  ✗ {comm}  {threads}: {why}")?;
                 }
             }
+        }
+        let others =
+            self.placed.iter().filter(|(name, _)| self.entries.iter().all(|entry| entry.name != *name));
+        for (name, cpu) in others {
+            writeln!(f, "{name}, placed on CPU {cpu}")?;
         }
         writeln!(f, "default node {}: {}", self.default_node, count(self.default.len()))?;
         if !self.overflow.is_empty() {
@@ -342,6 +398,13 @@ impl fmt::Display for DryRun {
 
 fn count(threads: usize) -> String {
     format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
+}
+
+/// Threads for which the same CPU was chosen, or none.
+fn by_cpu(threads: &[Shown]) -> Vec<Vec<Shown>> {
+    let mut groups: BTreeMap<Option<u32>, Vec<Shown>> = BTreeMap::new();
+    threads.iter().for_each(|thread| groups.entry(thread.cpu).or_default().push(thread.clone()));
+    groups.into_values().collect()
 }
 
 /// `(811)`, or `×12 (900, 901, 902, …)`.
@@ -465,6 +528,55 @@ mod tests {
     }
 
     #[test]
+    fn threads_of_a_set_go_where_there_is_room() {
+        let text = r#"
+            node.top = { policy = "fixed-priority", per_cpu = true }
+            node.rt = { policy = "reservation", per_cpu = true, under.top = { priority = 1 } }
+            node.rest = { policy = "fair", default = true, under.top = { priority = 0 } }
+            [task.fixed]
+            under.rt = { cpu = 0, budget = "3ms", period = "10ms" }
+            [task.audio]
+            under.rt = { cpu = "any", budget = "1ms", period = "10ms" }
+            match = { comm = "audio" }
+            [tasks.worker]
+            count = 1
+            under.rt = { cpu = "any", budget = "4ms", period = "10ms", soft = "rest" }
+            match = { comm = "worker" }
+            [node.player]
+            policy = "fair"
+            under.rt = { cpu = "any", budget = "1ms", period = "10ms" }
+        "#;
+        let plan = Plan::parse_with(text, "plan.toml", Options { cpus: 2 });
+        let plan = plan.unwrap_or_else(|faults| panic!("{faults}"));
+        let mut threads: Vec<_> = (11..=14).map(|tid| live(tid, "worker")).collect();
+        threads.push(live(20, "audio"));
+        let result = dry_run(&plan, &threads, Pools::default()).unwrap();
+        let cpus = |entry: &Entry| entry.bound.iter().map(|it| (it.tid, it.cpu)).collect::<Vec<_>>();
+        // The one worker that the plan counts is on CPU 1, the others on CPU 0: 50 % of that and nothing of CPU 1. Then 50 and 40 %,
+        // 50 and 80 %, 90 and 80 %.
+        assert_eq!(cpus(&result.entries[1]), [(11, Some(1)), (12, Some(1)), (13, Some(0))]);
+        assert!(result.entries[1].refused[0].why.starts_with("below rt@1: "), "{result}");
+        assert_eq!(cpus(&result.entries[0]), [(20, Some(0))]);
+        let text = result.to_string();
+        for line in [
+            "task audio  (plan.toml:9:21), placed on CPU 0\n",
+            "✓ worker  (13) on CPU 0\n",
+            "✓ worker  ×2 (11, 12) on CPU 1\n",
+            "player, placed on CPU 0\n",
+        ] {
+            assert!(text.contains(line), "{line}{text}");
+        }
+        let json = result.to_json();
+        assert_eq!(json["entries"][1]["bound"][1]["cpu"], 1);
+        assert_eq!(json["placed"], json!([{ "name": "audio", "cpu": 0 }, { "name": "player", "cpu": 0 }]));
+        // A thread that may not run there goes elsewhere.
+        threads.truncate(1);
+        threads[0].allowed = 1;
+        let result = dry_run(&plan, &threads, Pools::default()).unwrap();
+        assert_eq!(cpus(&result.entries[1]), [(11, Some(0))]);
+    }
+
+    #[test]
     fn a_pinned_thread_of_the_kernel_that_matches() {
         let mut thread = live(9, "worker");
         thread.thread.is_kthread = true;
@@ -503,6 +615,36 @@ mod tests {
             .contains("! 5 threads in one queue outside the graph: the pool of nodes is used up"));
         let result = dry_run(&plan(), &threads, Pools { nodes: 1000, edges: 0 }).unwrap();
         assert_eq!(result.overflow[0].why, "the pool of edges is used up");
+    }
+
+    /// Plans that cannot be run on a machine of that size say so; all others place its threads. (Which are which:
+    /// crates/tierce-plan/tests/examples.rs.)
+    #[test]
+    fn every_example_on_machines_of_any_size() {
+        let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+        let paths = std::fs::read_dir(examples).unwrap().map(|entry| entry.unwrap().path());
+        let mut tried = 0;
+        for path in paths.filter(|path| path.extension().is_some_and(|extension| extension == "toml")) {
+            for cpus in [1, 2, 4, 8] {
+                let plan =
+                    Plan::load_with(&path, Options { cpus }).unwrap_or_else(|faults| panic!("{faults}"));
+                if plan.check_runnable(cpus).is_err() {
+                    continue;
+                }
+                let threads: Vec<_> = ["audio", "video", "cc1", "shell"]
+                    .iter()
+                    .zip(1..)
+                    .map(|(comm, tid)| Live { allowed: u64::MAX, ..live(tid, comm) })
+                    .collect();
+                let result = dry_run(&plan, &threads, Pools::default());
+                let result =
+                    result.unwrap_or_else(|error| panic!("{} on {cpus} CPUs: {error}", path.display()));
+                let bound: usize = result.entries.iter().map(|entry| entry.bound.len()).sum();
+                assert_eq!(bound + result.default.len() + result.overflow.len(), threads.len(), "{result}");
+                tried += 1;
+            }
+        }
+        assert!(tried > 100, "{tried}");
     }
 
     #[test]

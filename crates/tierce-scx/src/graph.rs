@@ -60,7 +60,7 @@ impl Live {
             (leaf.own != 0 && leaf.pid != 0).then(|| self.task(id, None, set, &names))
         });
         let sets = plan.sets.iter().map(|set| {
-            let under = set.under.iter().map(|edge| {
+            let under = set.ways().flatten().map(|edge| {
                 let record = policy(plan.nodes[edge.parent].policy);
                 let records = record.map_or(&[][..], |record| &record.edge_params);
                 let parent = &plan.nodes[edge.parent];

@@ -153,7 +153,7 @@ pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), HostRefusal> {
                 Child::Task(task) => (of(ids.tasks[task]), plan.tasks[task].affinity),
                 Child::Set(set) => {
                     let set = &plan.sets[set];
-                    let above = set.under.iter().map(|edge| of(ids.nodes[edge.parent]));
+                    let above = set.ways().flatten().map(|edge| of(ids.nodes[edge.parent]));
                     (above.fold(0, |cpus, more| cpus | more), set.affinity)
                 }
                 Child::Node(_) => continue,

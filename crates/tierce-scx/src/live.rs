@@ -11,7 +11,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
-use tierce_plan::{Child, Ids, Members, Plan, Thread};
+use tierce_plan::{Child, Edge, Ids, Members, Plan, Standing, Thread};
 use tierce_policy::{raw, Control, Refusal, TASK};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
@@ -252,6 +252,17 @@ impl Live {
         self.bound.values().map(|bound| (self.plan.entries[bound.entry].target, bound.leaf)).collect()
     }
 
+    /// The CPUs that were chosen for tasks and for threads of sets.
+    pub fn standing(&self) -> Standing {
+        let mut standing = Standing::of(&self.plan);
+        for (target, leaf) in self.targets() {
+            if let (Child::Set(set), Some(way)) = (target, self.way_of(leaf, target)) {
+                standing.member(&self.plan, set, way);
+            }
+        }
+        standing
+    }
+
     /// Threads bound to tasks and sets of such names.
     pub(crate) fn bound_to(&self, wanted: impl Fn(&str) -> bool) -> Vec<u32> {
         self.bound().into_iter().filter(|(_, name)| wanted(name)).map(|(tid, _)| tid).collect()
@@ -355,11 +366,12 @@ impl Live {
             self.notice(&live.thread, entry, why);
             return Ok(());
         }
-        let thread = live.thread;
         if self.bound.get(&tid).is_some_and(|bound| bound.entry == entry) {
             return Ok(());
         }
-        match self.place(&thread, entry)? {
+        let place = self.place(&live, entry)?;
+        let thread = live.thread;
+        match place {
             Ok(leaf) => {
                 let before = self.kernel.leaf(leaf);
                 self.bound.insert(tid, Bound { entry, leaf, before: (before.job, before.misses) });
@@ -381,7 +393,7 @@ impl Live {
             return Ok(());
         };
         let has_it = [0, tid].contains(&self.kernel.leaf(leaf).pid);
-        if has_it && self.is_member(leaf, self.plan.entries[entry].target) {
+        if has_it && self.way_of(leaf, self.plan.entries[entry].target).is_some() {
             self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone
             self.bound.insert(tid, Bound { entry, leaf, before: (0, 0) });
             return Ok(());
@@ -389,11 +401,15 @@ impl Live {
         self.match_thread(tid)
     }
 
-    /// Has the leaf the edges of this set?
-    fn is_member(&self, leaf: u32, target: Child) -> bool {
-        let Child::Set(set) = target else { return false };
+    /// The edges of this set that the leaf has, if it has them.
+    pub(crate) fn way_of(&self, leaf: u32, target: Child) -> Option<&[Edge]> {
+        let Child::Set(set) = target else { return None };
+        self.plan.sets[set].ways().find(|way| self.has_edges(leaf, way))
+    }
+
+    fn has_edges(&self, leaf: u32, under: &[Edge]) -> bool {
         let mut edge = self.kernel.node(leaf).first_parent;
-        for wanted in &self.plan.sets[set].under {
+        for wanted in under {
             let has = self.kernel.edge(edge);
             let (parent, family) = (self.ids.nodes[wanted.parent], |node| self.kernel.node(node).family);
             let moved =
@@ -411,8 +427,9 @@ impl Live {
     }
 
     /// Give a thread the leaf that its entry says; why not, if it does not get one.
-    fn place(&mut self, thread: &Thread, entry: usize) -> Result<Result<u32, String>> {
+    fn place(&mut self, live: &threads::Live, entry: usize) -> Result<Result<u32, String>> {
         let gone = Ok(Err(GONE.to_string()));
+        let thread = &live.thread;
         match self.plan.entries[entry].target {
             Child::Task(task) => {
                 let leaf = self.ids.tasks[task];
@@ -431,18 +448,10 @@ impl Live {
                 Ok(Ok(leaf))
             }
             Child::Set(set) => {
-                let under = self.plan.sets[set].under.clone();
-                let affinity = self.plan.sets[set].affinity.unwrap_or(u64::MAX);
-                let leaf = match (&self.kernel).node_new(TASK, 1, affinity, Default::default()) {
+                let leaf = match self.member(set, live.allowed)? {
                     Ok(leaf) => leaf,
-                    Err(_) => return Ok(Err("the pool of nodes is used up".to_string())),
+                    Err(why) => return Ok(Err(why)),
                 };
-                for edge in &under {
-                    if let Err(why) = self.attach(leaf, edge)? {
-                        self.abandon(leaf);
-                        return Ok(Err(why));
-                    }
-                }
                 self.kernel.follow_jobs(leaf, self.plan.job_deadline_ns(Child::Set(set)));
                 if !self.kernel.bind(thread.tid, leaf, true)? {
                     self.abandon(leaf);
@@ -453,6 +462,38 @@ impl Live {
             }
             Child::Node(_) => Ok(Err("a node takes no threads".to_string())),
         }
+    }
+
+    /// A leaf with the edges of a set: of several ways that of which least is used, or the next one that admits it.
+    fn member(&mut self, set: usize, allowed: u64) -> Result<Result<u32, String>> {
+        let plan = self.plan.clone();
+        let affinity = plan.sets[set].affinity.unwrap_or(u64::MAX);
+        let below = |node: usize| {
+            let (kernel, parent) = (&self.kernel, self.ids.nodes[node]);
+            let edges = (1..kernel.edges_used()).map(|edge| kernel.edge(edge));
+            edges.filter(move |edge| edge.parent == parent && edge.child != 0).map(|edge| edge.param)
+        };
+        let ways = dry_run::where_it_may_run(&plan, plan.ways(set, below), allowed);
+        let mut refused = None;
+        for under in ways {
+            let leaf = match (&self.kernel).node_new(TASK, 1, affinity, Default::default()) {
+                Ok(leaf) => leaf,
+                Err(_) => return Ok(Err("the pool of nodes is used up".to_string())),
+            };
+            let mut why = None;
+            for edge in under {
+                why = self.attach(leaf, edge)?.err();
+                if why.is_some() {
+                    break;
+                }
+            }
+            match why {
+                None => return Ok(Ok(leaf)),
+                Some(why) => drop(refused.get_or_insert(why)),
+            }
+            self.abandon(leaf);
+        }
+        Ok(Err(refused.unwrap_or_default()))
     }
 
     fn attach(&mut self, leaf: u32, edge: &tierce_plan::Edge) -> Result<Result<u32, String>> {
@@ -552,12 +593,12 @@ impl Live {
         Ok(())
     }
 
-    /// Why a plan cannot rule this thread, if it cannot.
-    pub fn cannot_rule(&mut self, tid: u32) -> Option<String> {
+    /// The CPUs where a thread may run, a bit each; or why a plan cannot rule it.
+    pub fn can_rule(&mut self, tid: u32) -> Result<u64, String> {
         self.looked = Proc::default().look(tid);
         match &self.looked {
-            Some(live) => dry_run::outside(live),
-            None => Some(GONE.into()),
+            Some(live) => dry_run::outside(live).map_or(Ok(live.allowed), Err),
+            None => Err(GONE.into()),
         }
     }
 

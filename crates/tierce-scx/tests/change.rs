@@ -2,7 +2,9 @@
 //! native engine, with threads that run meanwhile.
 
 use std::rc::Rc;
-use tierce_plan::{Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Transition};
+use tierce_plan::{
+    Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Source, Sources, Standing, Transition,
+};
 use tierce_policy::{Control, Graph, NodeParams, Refusal, Way, TASK};
 use tierce_scx::apply::Trial;
 
@@ -525,7 +527,7 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
         let change = Change::between(&old, &new).unwrap();
         let (mut trial, ids) = Trial::new(&old).unwrap();
         for _ in 0..members {
-            trial.member(&old, &ids, 0, u64::MAX).unwrap();
+            trial.member(&old, &ids, 0, &old.sets[0].under, u64::MAX).unwrap();
         }
         trial.unmatched(u64::MAX).unwrap();
         let result = Transition::new(old.clone(), ids, new, change).run(&mut trial);
@@ -552,7 +554,7 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
     for (members, fits) in [(3, true), (4, false)] {
         let (mut trial, ids) = Trial::new(&old).unwrap();
         for _ in 0..members {
-            trial.member(&old, &ids, 0, u64::MAX).unwrap();
+            trial.member(&old, &ids, 0, &old.sets[0].under, u64::MAX).unwrap();
         }
         let result = Transition::new(old.clone(), ids, new.clone(), change.clone()).run(&mut trial);
         assert_eq!(result.is_ok(), fits, "{members} members: {result:?}");
@@ -626,6 +628,47 @@ fn what_is_refused_in_one_step_leaves_no_trace() {
         let ids = back.into_ids();
         assert_is(&machine, &old, &ids);
         assert_eq!(shown(&machine.graph, &ids), before, "{is}");
+    }
+}
+
+/// A task that was placed makes room for another one, and comes back when that goes; threads of a set stay where they are.
+#[test]
+fn what_was_placed_moves_for_others_and_back() {
+    let text = |parts: &[(&str, u32)]| {
+        let mut text = r#"
+            node.top = { policy = "fixed-priority", per_cpu = true }
+            node.rt = { policy = "reservation", per_cpu = true, under.top = { priority = 1 } }
+            node.rest = { policy = "fair", default = true, under.top = { priority = 0 } }
+            tasks.set = { under.rt = { cpu = "any", budget = "1ms", period = "10ms", soft = "rest" }, match.comm = "set" }
+        "#
+        .to_string();
+        for (name, budget) in parts {
+            text += &format!(
+                "task.{name} = {{ under.rt = {{ cpu = \"any\", budget = \"{budget}ms\", period = \"10ms\" }}, match.comm = \"{name}\" }}\n"
+            );
+        }
+        text
+    };
+    let old = plan(&text(&[("a", 3), ("b", 2)]));
+    let source = Source::new("plan.toml", text(&[("a", 3), ("b", 2), ("c", 8)]));
+    let sources = Sources(vec![source.into()]);
+    let options = Options { cpus: 2 };
+    // With a thread of the set 30 % of each CPU are used: one of the two tasks has to move.
+    let mut standing = Standing::of(&old);
+    let way = &old.sets[0].elsewhere[0];
+    standing.member(&old, 0, way);
+    let new = Plan::from_sources_after(&sources, options, &standing).unwrap();
+    assert_eq!((old.placed(), new.placed()), (vec![("a", 0), ("b", 1)], vec![("a", 1), ("b", 1), ("c", 0)]));
+    let new = Rc::new(new);
+    assert!(there_and_back(&old, &new) > 5);
+    assert!(there_and_back(&new, &old) > 5);
+    for (from, to) in [(&old, &new), (&new, &old)] {
+        let change = Change::between(from, to).unwrap();
+        assert!(change.differences().iter().any(|one| one.to_string().starts_with("> task a")));
+        let (mut trial, ids) = Trial::new(from).unwrap();
+        trial.member(from, &ids, 0, way, u64::MAX).unwrap();
+        Transition::new(from.clone(), ids, to.clone(), change).run(&mut trial).unwrap();
+        trial.graph.check(true).unwrap();
     }
 }
 

@@ -4,7 +4,7 @@ mod common;
 
 use common::{parse, run, Run, MS};
 use std::path::PathBuf;
-use tierce_plan::Plan;
+use tierce_plan::{Options, Plan};
 
 fn example(name: &str) -> String {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name);
@@ -25,7 +25,8 @@ fn percent(run: &Run, task: &str) -> f64 {
     run.task(task).cpu_ns as f64 * 100.0 / run.report.elapsed_ns as f64
 }
 
-/// Every example runs, with every invariant checked, and keeps the deadlines that it says it keeps.
+/// Every example runs on machines of any size, with every invariant checked, and keeps the deadlines that it says it keeps. One that
+/// names more CPUs is simulated with those.
 #[test]
 fn examples() {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../examples");
@@ -34,13 +35,23 @@ fn examples() {
         if path.extension().is_none_or(|extension| extension != "toml") {
             continue;
         }
-        let plan = Plan::load(&path).unwrap_or_else(|faults| panic!("{}", faults.report_plain()));
-        let run = run(&plan, 400 * MS, 1);
         let name = path.file_name().unwrap().to_str().unwrap();
-        if !["renderer-none.toml", "probabilistic.toml"].contains(&name) {
-            assert_eq!(run.misses(), 0, "{name}");
+        let mut played = Vec::new();
+        for cpus in [1, 2, 4, 8] {
+            let plan = Plan::load_with(&path, Options { cpus });
+            let plan = plan.unwrap_or_else(|faults| panic!("{}", faults.report_plain()));
+            if played.contains(&plan.machine.cpus) {
+                continue;
+            }
+            played.push(plan.machine.cpus);
+            let run = run(&plan, 400 * MS, 1);
+            if !["renderer-none.toml", "probabilistic.toml"].contains(&name) {
+                assert_eq!(run.misses(), 0, "{name} on {cpus} CPUs");
+            }
+            if cpus == 1 {
+                assert!(run.report.cpus.iter().all(|cpu| cpu.used_ns > 0), "{name}");
+            }
         }
-        assert!(run.report.cpus.iter().all(|cpu| cpu.used_ns > 0), "{name}");
     }
 }
 

@@ -138,6 +138,7 @@ struct Set {
 ///
 /// One thread by its number; or threads by KEY=VALUE as in `match` of a plan (pid=1234, comm=make*, cgroup=user.slice), which
 /// share what they get: a node with a set of them is made. `tierce ctl end NAME` ends it; that of one thread ends with the thread.
+/// Below a node that each CPU has (`per_cpu`) it is on one CPU where there is room, unless --cpu says which.
 #[derive(clap::Args)]
 struct Reserve {
     /// Number of a thread, or KEY=VALUE[,KEY=VALUE] [several: any of them]
@@ -254,7 +255,7 @@ const OTHER_KEYS: [(&str, &str, &str); 5] = [
     ("spread", "true|false", "of the node: a replica on each CPU, between which the tasks below it move"),
     ("rank", "NUMBER", "of the edge: which CPU gets a child that several want to run; larger wins"),
     ("when", "spent", "of the edge: enabled only while every other edge of the child is out of budget"),
-    ("cpu", "NUMBER", "of the edge: which replica of the parent"),
+    ("cpu", "NUMBER|any", "of the edge: which replica of the parent; any: one where there is room"),
 ];
 
 /// What was given of them.
@@ -334,7 +335,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Operation::List(list) => return show(&socket, &list, args.json),
         Operation::Plan(_) => return print_plan(&socket, args.json),
         Operation::Create(Create { name, policy, under, who, keys, editing }) => {
-            (Edit::Create { name, policy: Some(policy), under, keys: keys.0, who }, editing)
+            (Edit::Create { name, policy: Some(policy), under, keys: keys.0, who, cpus: None }, editing)
         }
         Operation::Destroy(Destroy { name, all, editing }) => {
             (Edit::Destroy { name, below: if all { Below::All } else { Below::Nothing } }, editing)
@@ -349,7 +350,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let alone = matches!(&who[..], [one] if one.len() == 1 && one[0].0 == "tid");
             let name = name.unwrap_or_else(|| name_of(&who));
             let policy = (!each && !alone).then_some(policy);
-            (Edit::Create { name, policy, under, keys: keys.0, who }, editing)
+            (Edit::Create { name, policy, under, keys: keys.0, who, cpus: Some(Vec::new()) }, editing)
         }
         Operation::End(End { name, editing }) => (Edit::Destroy { name, below: Below::Threads }, editing),
         Operation::Move(Move { name, under, from, tasks, keys, editing }) if is_number(&name) => {
@@ -357,7 +358,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 bail!("a thread by its number has no parts: --from and --tasks are for names");
             }
             let who = vec![vec![("tid".to_string(), name)]];
-            (Edit::Create { name: name_of(&who), policy: None, under, keys: keys.0, who }, editing)
+            let (name, cpus) = (name_of(&who), Some(Vec::new()));
+            (Edit::Create { name, policy: None, under, keys: keys.0, who, cpus }, editing)
         }
         Operation::Move(Move { name, under, from, tasks, keys, editing }) => {
             (Edit::Move { name, tasks, from, under, keys: keys.0 }, editing)

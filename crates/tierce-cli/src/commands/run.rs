@@ -396,7 +396,8 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     });
     let missing =
         || ("sources_must_be_given".to_string(), "sources: [{ name, text }, …], the plan first".to_string());
-    let plan = Plan::from_sources(&Sources(sources.ok_or_else(missing)?), tierce_plan::Options { cpus });
+    let sources = Sources(sources.ok_or_else(missing)?);
+    let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
     let dry_run = request["dry_run"] == true;
@@ -411,20 +412,26 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
 
 /// One operation on the plan in force.
 fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
-    let edit = Edit::deserialize(&request["edit"])
+    let cpus = live.kernel().options().cpus;
+    let mut edit = Edit::deserialize(&request["edit"])
         .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
     let single = |keys: &tierce_plan::Keys| match &keys[..] {
         [(key, tid)] if key == "tid" => tid.parse().ok(),
         _ => None,
     };
-    let who: &[_] = if let Edit::Create { who, .. } = &edit { who } else { &[] };
-    for tid in who.iter().filter_map(single) {
-        if let Some(why) = live.cannot_rule(tid) {
-            return Err(("thread_must_be_there".into(), format!("thread {tid}: {why}")));
+    if let Edit::Create { who, cpus: places, .. } = &mut edit {
+        for tid in who.iter().filter_map(single) {
+            let allowed = live
+                .can_rule(tid)
+                .map_err(|why| ("thread_must_be_there".to_string(), format!("thread {tid}: {why}")))?;
+            if let (Some(places), 1) = (places.as_mut(), who.len()) {
+                let may: Vec<u32> = (0..cpus).filter(|cpu| allowed >> cpu & 1 == 1).collect();
+                *places = if may.len() < cpus as usize { may } else { Vec::new() };
+            }
         }
     }
-    let cpus = live.kernel().options().cpus;
-    let plan = live.plan().edited(&edit);
+    let who: &[_] = if let Edit::Create { who, .. } = &edit { who } else { &[] };
+    let plan = live.plan().edited_beside(&edit, || live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let rule =
         |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
@@ -459,7 +466,7 @@ fn end_reservations(live: &mut Live, service: &mut Service) {
             continue;
         }
         let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
-        if let Ok(plan) = live.plan().edited(&edit) {
+        if let Ok(plan) = live.plan().edited_beside(&edit, || live.standing()) {
             let _ = put_into_force(live, plan, false, &mut service.broken);
         }
     }

@@ -113,6 +113,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
     } else {
+        if let Some(placement) = plan.placement() {
+            println!("{placement}");
+        }
         print!("{}", report.tables());
         print!("\n{}", verdict(&report));
     }

@@ -2,20 +2,110 @@
 
 use super::params::Owner;
 use super::places::elsewhere_of;
-use super::{cpu_number, Below, Declared, ItemKind, Resolver};
+use super::{cpu_number, is_any, Below, Declared, ItemKind, Resolver};
 use crate::faults::Fault;
 use crate::model::{Child, Edge, Plan};
+use crate::placement::Unit;
 use crate::policies;
 use crate::structure::cpus;
 use crate::tree::{closest, listed, Fields, Key, Kind, Table, Value};
 use std::collections::HashMap;
 
+/// The edges that an `under` stands for: once, or with `cpu = "any"` for each CPU on which they can be.
+#[derive(Default)]
+pub(super) struct Ways {
+    once: Vec<Edge>,
+    /// Ascending.
+    on: Vec<(u32, Vec<Edge>)>,
+}
+
+impl Ways {
+    /// Those on the lowest CPU.
+    pub(super) fn first(&self) -> Vec<Edge> {
+        self.on.first().map_or(&self.once, |(_, edges)| edges).clone()
+    }
+
+    /// Those on each other CPU.
+    pub(super) fn others(self) -> Vec<Vec<Edge>> {
+        self.on.into_iter().skip(1).map(|(_, edges)| edges).collect()
+    }
+}
+
 impl Resolver {
-    /// `under.PARENT = …` of what is below.
-    pub(super) fn under(&mut self, owner: &str, value: &Value, below: &Below) {
+    /// `under.PARENT = …` of what is below, by the name of that.
+    pub(super) fn under(&mut self, owner: &str, name: &str, value: &Value, below: &Below) {
+        let ways = self.ways(owner, value, below);
+        let edges = match below.children {
+            [(child, _)] => self.choose(name, *child, &ways),
+            _ => ways.once,
+        };
+        self.plan.edges.extend(edges);
+    }
+
+    /// On the CPU that was chosen for it; as long as none is, the lowest stands for it.
+    pub(super) fn choose(&mut self, name: &str, child: Child, ways: &Ways) -> Vec<Edge> {
+        if ways.on.is_empty() {
+            return ways.once.clone();
+        }
+        let cpus = ways.on.iter().map(|(cpu, _)| *cpu).collect();
+        self.units.push(Unit { name: name.to_string(), child, cpus });
+        let placed = self.placed.get(name);
+        let chosen = ways.on.iter().find(|(cpu, _)| Some(cpu) == placed);
+        chosen.map_or_else(|| ways.first(), |(_, edges)| edges.clone())
+    }
+
+    /// The edges that it stands for.
+    pub(super) fn ways(&mut self, owner: &str, value: &Value, below: &Below) -> Ways {
+        let (edges, faults) = (self.plan.edges.len(), self.collector.faults.len());
+        let broken = self.broken.len();
+        let (mut ways, mut wrong) = (Ways::default(), Vec::new());
+        for cpu in self.any_of(value, below) {
+            self.under_on(owner, value, &Below { any: Some(cpu), ..*below });
+            let found = self.plan.edges.split_off(edges);
+            let why = self.collector.faults.split_off(faults);
+            match why.is_empty() {
+                true => ways.on.push((cpu, found)),
+                false if wrong.is_empty() => wrong = why,
+                false => {}
+            }
+        }
+        if ways.on.is_empty() {
+            self.collector.faults.extend(wrong);
+        } else {
+            self.broken.truncate(broken);
+        }
+        if ways.on.is_empty() && self.collector.faults.len() == faults {
+            self.under_on(owner, value, below);
+            ways.once = self.plan.edges.split_off(edges);
+        }
+        ways
+    }
+
+    /// CPUs that `cpu = "any"` may stand for: where all parents that it is said of have replicas, and the leaf may run. None if the
+    /// text does not say it, or wrongly.
+    fn any_of(&self, value: &Value, below: &Below) -> Vec<u32> {
+        let Kind::Table(table) = &value.kind else { return Vec::new() };
+        let says_it = |edge: &Value| match &edge.kind {
+            Kind::Table(edge) => edge.entries.iter().any(|(key, value)| key.text == "cpu" && is_any(value)),
+            _ => false,
+        };
+        let says_it = |value: &Value| match &value.kind {
+            Kind::List(list) => list.iter().any(says_it),
+            _ => says_it(value),
+        };
+        let mut cpus: Option<u64> = None;
+        for (key, _) in table.entries.iter().filter(|(_, value)| says_it(value)) {
+            let replicas = self.names.get(&key.text).and_then(|parent| parent.replicas.as_ref());
+            let mask = replicas.into_iter().flatten().fold(0, |mask, cpu| mask | 1 << cpu);
+            cpus = Some(cpus.unwrap_or(below.affinity.unwrap_or(u64::MAX)) & mask);
+        }
+        (0..64).filter(|cpu| cpus.unwrap_or(0) >> cpu & 1 == 1).collect()
+    }
+
+    fn under_on(&mut self, owner: &str, value: &Value, below: &Below) {
         let faults = self.collector.faults.len();
         if let Some(table) = self.collector.table(&format!("`under` of {owner}"), value) {
-            let (elsewhere, spread) = elsewhere_of(value, &self.places);
+            let (elsewhere, spread) = elsewhere_of(value, &self.places, below.any);
             let below = Below { elsewhere, ..*below };
             let leaf = below.children.iter().all(|(child, _)| !matches!(child, Child::Node(_)));
             if let (true, None, true, Some((key, _))) = (leaf, elsewhere, spread > 1, table.entries.last()) {
@@ -73,6 +163,13 @@ impl Resolver {
                 self.collector.add(fault.value(other).hint("when = \"spent\""));
             }
             let cpu = fields.key("cpu");
+            let any = cpu.is_some_and(|(_, value)| is_any(value));
+            if let Some(fault) =
+                cpu.filter(|_| any).and_then(|(_, value)| self.not_any(owner, key, value, &parent, below))
+            {
+                self.collector.add(fault);
+                continue;
+            }
             let Some(policy) = parent.policy else {
                 self.broken.extend(below.children.iter().map(|(child, _)| *child)); // its parent's fault
                 continue;
@@ -93,6 +190,7 @@ impl Resolver {
                     rank: rank as i32,
                     when_spent,
                     spread: true,
+                    placed: false,
                     spot,
                 };
                 let begin = self.begun.at(&self.plan, &edge, below.affinity);
@@ -107,6 +205,7 @@ impl Resolver {
                         rank,
                         when_spent,
                         spread: false,
+                        placed: any,
                         spot,
                     });
                 }
@@ -123,6 +222,48 @@ impl Resolver {
                 }
             }
         }
+    }
+
+    /// Why `cpu = "any"` cannot choose a replica of this parent.
+    fn not_any(
+        &self,
+        owner: &str,
+        key: &Key,
+        value: &Value,
+        parent: &Declared,
+        below: &Below,
+    ) -> Option<Fault> {
+        let name = &key.text;
+        let fault = |rule, message: String| Fault::new(rule, value.spot, message);
+        let replicas = parent.replicas.as_ref()?; // else no CPU can be chosen at all
+        if parent.spread {
+            let message = format!("`{name}` is spread: what is below it moves between CPUs by itself");
+            let fault = fault("any_needs_a_per_cpu_node", message).other(parent.spot, "defined here");
+            return Some(fault.hint("leave out `cpu`, or name one: there it stays"));
+        }
+        if below.spread || below.children.iter().any(|(_, replica)| replica.is_some()) {
+            let message = format!("{owner} has a replica on each CPU, so there is no CPU to choose");
+            return Some(
+                fault("any_needs_a_single_child", message).hint("leave out `cpu`: replicas join equal CPUs"),
+            );
+        }
+        if parent.policy.is_some_and(|policy| policies::position(&policy.edge_params, "offset").is_some()) {
+            let message = format!(
+                "reserves of `{name}` have their place in each slot: no CPU has more room than another"
+            );
+            return Some(fault("reserves_need_a_named_cpu", message).hint("name the CPU: cpu = 0"));
+        }
+        if below.any.is_none() {
+            let message = format!("{owner} has no CPU to choose from");
+            let fault = fault("any_needs_a_common_cpu", message);
+            let bound = format!("CPUs of `{name}`: {replicas:?}");
+            return Some(
+                fault
+                    .bound(bound)
+                    .hint("its affinity and all parents with `cpu = \"any\"` need a CPU in common"),
+            );
+        }
+        None
     }
 
     /// `soft = "NODE"`, `firm = "NODE"`: a second parent for what is more than the budget, there with presets.
@@ -167,7 +308,17 @@ impl Resolver {
         let mut wanted = replicas.clone();
         if let Some((_, value)) = cpu {
             let cpus = self.plan.machine.cpus;
-            let Some(cpu) = cpu_number("`cpu`", value, cpus, &mut self.collector) else { return Vec::new() };
+            let chosen = match &value.kind {
+                _ if is_any(value) => below.any,
+                Kind::Text(text) => {
+                    let message = "`cpu` must be a whole number or \"any\"";
+                    let fault = Fault::new("value_must_be_of_its_kind", value.spot, message);
+                    self.collector.add(fault.value(format!("\"{text}\"")));
+                    None
+                }
+                _ => cpu_number("`cpu`", value, cpus, &mut self.collector),
+            };
+            let Some(cpu) = chosen else { return Vec::new() };
             if !replicas.contains(&cpu) {
                 let message = format!("`{}` has no replica on that CPU", key.text);
                 let fault = Fault::new("replica_must_exist", value.spot, message).value(cpu);

@@ -9,6 +9,7 @@ mod tasks;
 use crate::faults::Fault;
 use crate::model::*;
 use crate::parse::{Files, Options};
+use crate::placement::{self, Placed, Standing, Unit};
 use crate::policies::{self, PolicyRecord};
 use crate::source::{Sources, Spot};
 use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
@@ -62,13 +63,15 @@ struct Below<'a> {
     spread: bool,
     /// Of a leaf: CPUs on which it may run.
     affinity: Option<u64>,
+    /// The CPU that `cpu = "any"` stands for.
+    any: Option<u32>,
     /// CPUs that reach it by parents that are not spread; `None`: all are.
     elsewhere: Option<u64>,
 }
 
 impl<'a> Below<'a> {
     fn leaf(child: &'a [(Child, Option<u32>)], affinity: Option<u64>) -> Self {
-        Self { children: child, spread: false, affinity, elsewhere: None }
+        Self { children: child, spread: false, affinity, any: None, elsewhere: None }
     }
 }
 
@@ -82,26 +85,46 @@ pub struct Resolver {
     begun: Begun,
     /// Nodes and tasks with a fault in their edges: that they lead nowhere is not worth a second message.
     broken: Vec<Child>,
+    /// What has `cpu = "any"`.
+    units: Vec<Unit>,
+    /// Their CPUs; empty as long as none are chosen.
+    placed: Placed,
 }
 
 impl Resolver {
-    /// The plan of these documents, and all of its faults; a plan with faults is not to be used.
+    /// The plan of these documents, and all of its faults; a plan with faults is not to be used. Where the text has `cpu = "any"`
+    /// it is resolved twice: to see what is to be placed, and with the CPUs that were chosen, as if the text named them.
+    /// `standing`: what is in force.
     pub fn run(
         files: Files,
         sources: Sources,
         collector: Collector,
         options: Options,
         documents: &[Table],
+        standing: &Standing,
     ) -> (Plan, Vec<Fault>) {
-        let mut resolver = Self::new(files, sources, collector, options);
-        resolver.everything(documents);
-        let Self { plan, collector, broken, .. } = resolver;
-        let mut faults = collector.faults;
-        faults.extend(crate::structure::faults(&plan, &broken));
-        (plan, faults)
+        let resolve = |placed: Placed| {
+            let mut resolver = Self::new(files.clone(), sources.clone(), collector.clone(), options, placed);
+            resolver.everything(documents);
+            let Self { plan, collector, broken, units, .. } = resolver;
+            let mut faults = collector.faults;
+            faults.extend(crate::structure::faults(&plan, &broken));
+            (plan, faults, units)
+        };
+        let (plan, faults, units) = resolve(Placed::new());
+        if units.is_empty() || !faults.is_empty() {
+            return (plan, faults);
+        }
+        match placement::place(plan.clone(), &units, standing) {
+            Ok(placed) => {
+                let (plan, faults, _) = resolve(placed);
+                (plan, faults)
+            }
+            Err(faults) => (plan, faults),
+        }
     }
 
-    fn new(files: Files, sources: Sources, collector: Collector, options: Options) -> Self {
+    fn new(files: Files, sources: Sources, collector: Collector, options: Options, placed: Placed) -> Self {
         let cpus = options.cpus.clamp(1, policies::limits().cpus);
         let plan = Plan {
             name: sources.0.first().map(|source| source.name.clone()).unwrap_or_default(),
@@ -125,6 +148,8 @@ impl Resolver {
             places: Places::new(),
             begun: Begun::default(),
             broken: Vec::new(),
+            units: Vec::new(),
+            placed,
         }
     }
 
@@ -168,7 +193,8 @@ impl Resolver {
         runs.into_iter().for_each(|table| self.run_options(table));
         defaults.into_iter().for_each(|table| self.preset(table));
         let machine = &self.plan.machine;
-        self.places = places::find(&items, machine.named, machine.cpus, self.plan.run.other_cpus);
+        let cpus = (machine.named, machine.cpus);
+        self.places = places::find(&items, cpus, self.plan.run.other_cpus, &self.placed);
         items.retain(|item| self.declare(item));
         for item in &items {
             match item.kind {
@@ -340,9 +366,14 @@ impl Resolver {
         if let Some((_, value)) = under {
             let at = |index: usize| declared.replicas.as_ref().map(|cpus| cpus[index - declared.first]);
             let children: Vec<_> = range.map(|index| (Child::Node(index), at(index))).collect();
-            let below =
-                Below { children: &children, spread: declared.spread, affinity: None, elsewhere: None };
-            self.under(&format!("node `{name}`"), value, &below);
+            let below = Below {
+                children: &children,
+                spread: declared.spread,
+                affinity: None,
+                any: None,
+                elsewhere: None,
+            };
+            self.under(&format!("node `{name}`"), name, value, &below);
         }
     }
 
@@ -442,6 +473,11 @@ fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<&'st
         collector.add(fault.hint(hint));
     }
     policy
+}
+
+/// `cpu = "any"`.
+fn is_any(value: &Value) -> bool {
+    matches!(&value.kind, Kind::Text(text) if text == "any")
 }
 
 fn cpu_number(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<u32> {

@@ -1,9 +1,10 @@
 //! On which CPUs nodes are, and in how many pieces: as one node, as a replica per CPU, or spread over its replicas. Found from the
 //! text before the nodes are made, since children may stand before their parents.
 
-use super::{cpu_list, cpu_number, Item, ItemKind};
+use super::{cpu_list, cpu_number, is_any, Item, ItemKind};
 use crate::faults::Fault;
 use crate::model::OtherCpus;
+use crate::placement::Placed;
 use crate::policies::{self, PolicyRecord};
 use crate::source::Spot;
 use crate::structure::cpus;
@@ -42,8 +43,18 @@ pub type Places = HashMap<String, Place>;
 struct Above<'d> {
     parent: &'d str,
     spot: Spot,
-    cpu: Option<u32>,
+    cpu: Cpu,
     ranked: Option<Spot>,
+}
+
+/// `cpu = …` of an edge.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cpu {
+    /// Nothing is said.
+    Every,
+    Number(u32),
+    /// One that is not chosen yet.
+    Any,
 }
 
 /// `spread = …`.
@@ -65,20 +76,21 @@ struct About<'d> {
     above: Vec<Above<'d>>,
 }
 
-/// Of all nodes. `named`: CPUs that the plan speaks of; `all`: CPUs of the machine.
-pub fn find(items: &[Item], named: u32, all: u32, other_cpus: OtherCpus) -> Places {
+/// Of all nodes. `named`: CPUs that the plan speaks of; `all`: CPUs of the machine; `placed`: CPUs that were chosen for nodes.
+pub fn find(items: &[Item], (named, all): (u32, u32), other_cpus: OtherCpus, placed: &Placed) -> Places {
     let nodes = || items.iter().filter(|item| item.kind == ItemKind::Node);
-    let rooted = nodes().fold(0, |rooted, item| rooted | About::new(item, named).rooted(named));
+    let rooted = nodes().fold(0, |rooted, item| rooted | About::new(item, named, None).rooted(named));
     let others = upto(all) & !rooted;
     let places = |others: u64| {
-        let texts = nodes().map(|item| (item.key.text.as_str(), About::new(item, named))).collect();
+        let about = |item| About::new(item, named, placed.get(&item.key.text).copied());
+        let texts = nodes().map(|item| (item.key.text.as_str(), about(item))).collect();
         let mut finder = Finder { texts, named, others, places: Places::new() };
         nodes().for_each(|item| drop(finder.find(&item.key.text)));
         finder.places
     };
     let found = places(0);
     let default =
-        nodes().find(|item| About::new(item, named).default).and_then(|item| found.get(&item.key.text));
+        nodes().find(|item| About::new(item, named, None).default).and_then(|item| found.get(&item.key.text));
     match other_cpus {
         OtherCpus::Default if others != 0 && default.is_some_and(|place| place.spread) => places(others),
         _ => found,
@@ -108,7 +120,8 @@ impl Finder<'_> {
 }
 
 impl<'d> About<'d> {
-    fn new(item: &Item<'d>, named: u32) -> Self {
+    /// `any`: the CPU that was chosen for it.
+    fn new(item: &Item<'d>, named: u32, any: Option<u32>) -> Self {
         let find =
             |name: &str| item.table.entries.iter().find(|(key, _)| key.text == name).map(|entry| &entry.1);
         let text = |name| match find(name).map(|value| &value.kind) {
@@ -140,7 +153,7 @@ impl<'d> About<'d> {
             roots,
             concurrency: find("concurrency").is_some(),
             default: matches!(find("default").map(|value| &value.kind), Some(Kind::Bool(true))),
-            above: find("under").map(above).unwrap_or_default(),
+            above: find("under").map(|under| above(under, any)).unwrap_or_default(),
         }
     }
 
@@ -169,7 +182,7 @@ impl<'d> About<'d> {
             return Place { reach: mask(list), replicas: Some(list.clone()), ..Place::default() };
         }
         let sum = above.iter().fold(self.roots.unwrap_or(0), |sum, (edge, place)| sum | reach(edge, place));
-        let unshared = !above.iter().any(|(edge, place)| edge.cpu.is_none() && place.is_shared());
+        let unshared = !above.iter().any(|(edge, place)| edge.cpu == Cpu::Every && place.is_shared());
         let on = match &self.spread {
             _ if !self.may_spread() || !unshared => None,
             Some(Wish::Never) => None,
@@ -192,31 +205,35 @@ impl<'d> About<'d> {
 
 /// Everything above it is spread.
 fn inherits(above: &[(&Above, Place)]) -> bool {
-    !above.is_empty() && above.iter().all(|(edge, place)| place.spread && edge.cpu.is_none())
+    !above.is_empty() && above.iter().all(|(edge, place)| place.spread && edge.cpu == Cpu::Every)
 }
 
 fn reach(edge: &Above, place: &Place) -> u64 {
-    edge.cpu.map_or(place.reach, |cpu| 1 << cpu)
+    match edge.cpu {
+        Cpu::Every => place.reach,
+        Cpu::Number(cpu) => 1 << cpu,
+        Cpu::Any => place.reach & place.reach.wrapping_neg(), // the lowest stands for it
+    }
 }
 
 /// CPUs that reach the child of these edges by what is not spread, or by one chosen replica of what is; `None`: it has spread parents
 /// only. And how many edges come from all of a spread node.
 fn elsewhere(above: &[(&Above, Place)]) -> (Option<u64>, usize) {
     let (spread, others): (Vec<_>, Vec<_>) =
-        above.iter().partition(|(edge, place)| place.is_in_pieces() && edge.cpu.is_none());
+        above.iter().partition(|(edge, place)| place.is_in_pieces() && edge.cpu == Cpu::Every);
     let cpus = others.iter().map(|(edge, place)| reach(edge, place)).reduce(|sum, reach| sum | reach);
     (cpus, spread.len())
 }
 
-/// The same of an `under`.
-pub fn elsewhere_of(under: &Value, places: &Places) -> (Option<u64>, usize) {
-    let edges = above(under);
+/// The same of an `under`; `any`: the CPU that was chosen for it.
+pub fn elsewhere_of(under: &Value, places: &Places, any: Option<u32>) -> (Option<u64>, usize) {
+    let edges = above(under, any);
     let place = |edge: &Above| places.get(edge.parent).cloned().unwrap_or_default();
     elsewhere(&edges.iter().map(|edge| (edge, place(edge))).collect::<Vec<_>>())
 }
 
 /// The edges of an `under`, those of `soft` and `firm` among them.
-fn above(under: &Value) -> Vec<Above<'_>> {
+fn above(under: &Value, any: Option<u32>) -> Vec<Above<'_>> {
     let Kind::Table(table) = &under.kind else { return Vec::new() };
     let mut edges = Vec::new();
     for (parent, value) in &table.entries {
@@ -228,13 +245,16 @@ fn above(under: &Value) -> Vec<Above<'_>> {
             let Kind::Table(table) = &value.kind else { continue };
             let find =
                 |name: &str| table.entries.iter().find(|(key, _)| key.text == name).map(|entry| &entry.1);
-            let cpu = find("cpu").and_then(|value| cpu_number("", value, 64, &mut Collector::default()));
+            let cpu = find("cpu").map_or(Cpu::Every, |value| match is_any(value) {
+                true => any.map_or(Cpu::Any, Cpu::Number),
+                false => cpu_number("", value, 64, &mut Collector::default()).map_or(Cpu::Every, Cpu::Number),
+            });
             let rank = find("rank").filter(|value| !matches!(value.kind, Kind::Whole(Some(0))));
             let ranked = rank.map(|value| value.spot);
             edges.push(Above { parent: &parent.text, spot: parent.spot, cpu, ranked });
             for second in [find("soft"), find("firm")].into_iter().flatten() {
                 let Kind::Text(name) = &second.kind else { continue };
-                edges.push(Above { parent: name, spot: second.spot, cpu: None, ranked: None });
+                edges.push(Above { parent: name, spot: second.spot, cpu: Cpu::Every, ranked: None });
             }
         }
     }
@@ -251,7 +271,7 @@ pub fn faults(item: &Item, named: u32, places: &Places, collector: &mut Collecto
         Kind::Bool(true) => {}
         _ => drop(cpu_list("`spread`", value, named, collector)),
     }
-    let about = About::new(item, named);
+    let about = About::new(item, named, None);
     if let Some((other, _)) = find("per_cpu") {
         let message = format!("node `{name}` is `spread` and `per_cpu`");
         let fault = Fault::new("spread_or_per_cpu", key.spot, message).other(other.spot, "this or that");
@@ -277,7 +297,7 @@ pub fn faults(item: &Item, named: u32, places: &Places, collector: &mut Collecto
     }
     for edge in &about.above {
         let place = places.get(edge.parent).cloned().unwrap_or_default();
-        if edge.cpu.is_none() && place.is_shared() {
+        if edge.cpu == Cpu::Every && place.is_shared() {
             let message =
                 format!("`{name}` is spread, and its parent `{}` is one node on several CPUs", edge.parent);
             let fault = Fault::new("spread_needs_one_cpu_above", edge.spot, message).value(cpus(place.reach));

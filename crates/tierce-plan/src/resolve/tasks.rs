@@ -1,5 +1,6 @@
 //! `[task.N]` and `[tasks.N]`.
 
+use super::edges::Ways;
 use super::{cpu_list, Below, Item, Resolver};
 use crate::faults::Fault;
 use crate::model::*;
@@ -36,7 +37,7 @@ impl Resolver {
         let (name, spot) = (item.key.text.clone(), item.key.spot);
         self.plan.tasks.push(Task { name, set: None, load, affinity, needs, spot });
         if let Some(value) = under {
-            self.under(&owner, value, &Below::leaf(&[(child, None)], affinity));
+            self.under(&owner, &item.key.text, value, &Below::leaf(&[(child, None)], affinity));
         }
         self.entry(&owner, child, matches);
     }
@@ -114,13 +115,13 @@ impl Resolver {
         let first_task = self.plan.tasks.len();
         // The set itself: what a member looks like that no row describes.
         let common_load = load.and_then(|value| self.load(&owner, value));
-        let edges_before = self.plan.edges.len();
         let child = Child::Set(set_index);
         let by_rows = matches!(members, Members::Rows(_));
-        if let (Some(value), false) = (under, by_rows && matches.is_none()) {
-            self.under(&owner, value, &Below::leaf(&[(child, None)], affinity));
-        }
-        let template = self.plan.edges.split_off(edges_before);
+        let ways = match under.filter(|_| !by_rows || matches.is_some()) {
+            Some(value) => self.ways(&owner, value, &Below::leaf(&[(child, None)], affinity)),
+            None => Ways::default(),
+        };
+        let template = ways.first();
         let spot = item.key.spot;
         let member = |plan: &mut Plan, index: usize, load: Option<Load>| {
             let (name, needs) = (format!("{name}[{index}]"), needs.clone());
@@ -140,7 +141,8 @@ impl Resolver {
                     for index in 0..count {
                         let child = Child::Task(self.plan.tasks.len());
                         member(&mut self.plan, index, common_load.clone());
-                        for edge in &template {
+                        let name = format!("{name}[{index}]");
+                        for edge in self.choose(&name, child, &ways) {
                             let edge = Edge { child, ..edge.clone() };
                             let parent = self.begun.at(&self.plan, &edge, affinity);
                             self.plan.edges.push(Edge { parent, ..edge });
@@ -162,7 +164,8 @@ impl Resolver {
                     let load = row.load.as_ref().and_then(|value| self.load(&owner, value));
                     member(&mut self.plan, index, load);
                     if let Some(under) = &row.under {
-                        self.under(&owner, under, &Below::leaf(&[(child, None)], affinity));
+                        let name = format!("{name}[{index}]");
+                        self.under(&owner, &name, under, &Below::leaf(&[(child, None)], affinity));
                     }
                 }
             }
@@ -170,6 +173,7 @@ impl Resolver {
         self.plan.sets.push(TaskSet {
             name: name.clone(),
             members: first_task..self.plan.tasks.len(),
+            elsewhere: ways.others(),
             under: template,
             load: common_load,
             affinity,
