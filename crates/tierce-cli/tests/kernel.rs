@@ -404,6 +404,24 @@ fn two_cpus() {
     boot.assert_no_leak("two");
 }
 
+/// Six reservations of a fifth of a CPU find two CPUs, three on each; another one is asked for meanwhile; what has no room is refused.
+#[test]
+fn budgets_find_their_cpu() {
+    let boot = Boot::run("placed.sh", 2, "7.0.13", Some("--deterministic"), &["placed.toml"]);
+    boot.assert_ended("placed");
+    for n in 1..=6 {
+        let share = boot.number(&format!("fifth-{n}"), "/kernel_cpu_ns") / 3e9;
+        println!("fifth {n}: {share:.4} CPUs");
+        assert!((share - 0.2).abs() < 0.006, "{share}");
+    }
+    assert_eq!(boot.got("tenth-reserved")["code"], 0, "{}", boot.got("tenth-reserved"));
+    let refused = boot.got("too-much");
+    assert_eq!((&refused["code"], &refused["said"]["error"]["rule"]), (&json!(1), &json!("cpu_must_have_room")));
+    let threads = boot.got("status")["threads"].as_array().unwrap().clone();
+    let fifths = threads.iter().filter(|thread| thread["comm"] == "fifth").count();
+    assert_eq!(fifths, 6, "{threads:?}");
+}
+
 /// Plans that `tierce split` writes, by real processes: nobody late, the split tasks have their share, and whatever is split is
 /// run by one CPU at a time, as the kernel side tells at every switch.
 #[test]
