@@ -19,7 +19,7 @@ ask() {
 	say "$1" "{\"code\":$?,\"said\":$(tr -d '\n' <"/out/$1.said")}"
 }
 ask tenth-reserved $tenth 1ms
-ask too-much $$ 4ms
+ask too-much $$ 4ms # there would be room if a thread moved; threads of sets do not
 sleep 1
 say status "$(tierce status --json | tr -d '\n')"
 # shellcheck disable=SC2086 # a list

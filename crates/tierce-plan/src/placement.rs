@@ -54,27 +54,30 @@ impl Standing {
         self.members.push((plan.sets[set].name.clone(), plan.placed_on(way)));
     }
 
-    /// Where everything is that the plan has, and edges of threads that it does not count. A member that it counts stands for a
-    /// thread, and is where that is.
-    fn in_plan(&self, plan: &Plan) -> (Placed, Vec<Edge>) {
-        let (mut placed, mut edges) = (self.placed.clone(), Vec::new());
+    /// Where everything is that the plan has; members that stand for threads, which do not move; and edges of threads that the plan
+    /// does not count.
+    fn in_plan(&self, plan: &Plan) -> (Placed, Placed, Vec<Edge>) {
+        let (mut staying, mut edges) = (Placed::new(), Vec::new());
         let mut threads: HashMap<&str, usize> = HashMap::new();
         for (name, cpu) in &self.members {
             let Some(set) = plan.sets.iter().find(|set| set.name == *name) else { continue };
             let number = threads.entry(name).or_default();
             if let Some(member) = set.members.clone().nth(*number) {
-                placed.extend(cpu.map(|cpu| (plan.tasks[member].name.clone(), cpu)));
+                staying.extend(cpu.map(|cpu| (plan.tasks[member].name.clone(), cpu)));
             } else {
                 let way = set.ways().find(|way| plan.placed_on(way) == *cpu).unwrap_or(&set.under);
                 edges.extend(way.iter().map(|edge| Edge { placed: false, ..edge.clone() }));
             }
             *number += 1;
         }
-        (placed, edges)
+        let mut placed = self.placed.clone();
+        placed.extend(staying.clone());
+        (placed, staying, edges)
     }
 }
 
 /// What is to be placed as one.
+#[derive(Clone)]
 pub struct Unit {
     pub name: String,
     pub child: Child,
@@ -88,9 +91,14 @@ const LEFT_MAX: usize = 8;
 /// A CPU for each of the units of a plan, whose edges are in it as if each were on its lowest CPU; or those that fit nowhere.
 /// `standing`: what is there before.
 pub fn place(mut plan: Plan, units: &[Unit], standing: &Standing) -> Result<Placed, Vec<Fault>> {
-    let (before, threads) = standing.in_plan(&plan);
+    let (before, staying, threads) = standing.in_plan(&plan);
     plan.edges.extend(threads);
     let plan = &plan;
+    let stays = |unit: &Unit| {
+        let cpu = staying.get(&unit.name).filter(|cpu| unit.cpus.contains(cpu));
+        Unit { cpus: cpu.map_or_else(|| unit.cpus.clone(), |cpu| vec![*cpu]), ..unit.clone() }
+    };
+    let units: &[Unit] = &units.iter().map(stays).collect::<Vec<_>>();
     let shape = Shape::new(plan);
     let overheads = Overheads::new(plan, &shape);
     let mut placing = Placing::new(plan, (&shape, &overheads), units);

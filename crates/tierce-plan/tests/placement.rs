@@ -331,6 +331,16 @@ fn members_stand_for_threads() {
     (0..3).for_each(|_| standing.member(&before, 0, &before.sets[0].elsewhere[0]));
     let after = Plan::from_sources_after(&sources, Options { cpus: 2 }, &standing).unwrap();
     assert_eq!(placed(&after), "players[0] 1, players[1] 1, players[2] 1, a 0");
+
+    // They do not move for others: one on CPU 0 and two on CPU 1 leave 70 % and 40 %.
+    let text =
+        with(&format!("{set}task.a.under.rt = {{ cpu = \"any\", budget = \"8ms\", period = \"10ms\" }}"));
+    let sources = Sources(vec![Arc::new(Source::new("plan.toml", text))]);
+    let mut standing = Standing::of(&before);
+    standing.member(&before, 0, &before.sets[0].under);
+    (0..2).for_each(|_| standing.member(&before, 0, &before.sets[0].elsewhere[0]));
+    let faults = Plan::from_sources_after(&sources, Options { cpus: 2 }, &standing).unwrap_err().to_string();
+    assert!(faults.contains("no CPU has room for `a` below `rt`: 80 %"), "{faults}");
 }
 
 // ---- random plans -------------------------------------------------------------------------------------------------------
