@@ -4,13 +4,13 @@
 . ./lib.sh
 
 begin placed placed.toml || exit
-at=$(in_ms 1000)
+at=$(in_ms 800)
 meters=''
 for n in 1 2 3 4 5 6; do
-	meter spin --name fifth --start "$at" --time 3s >/out/fifth-$n.meter &
+	meter spin --name fifth --start "$at" --time 1500ms >/out/fifth-$n.meter &
 	meters="$meters $!"
 done
-meter spin --name tenth --start "$at" --time 3s >/out/tenth.meter &
+meter spin --name tenth --start "$at" --time 1500ms >/out/tenth.meter &
 tenth=$!
 sleep 0.5
 # ask NAME PID BUDGET: a reservation, wherever there is room
@@ -20,7 +20,7 @@ ask() {
 }
 ask tenth-reserved $tenth 1ms
 ask too-much $$ 4ms # there would be room if a thread moved; threads of sets do not
-sleep 1
+sleep 0.6
 say status "$(tierce status --json | tr -d '\n')"
 # shellcheck disable=SC2086 # a list
 wait $meters $tenth
