@@ -495,7 +495,7 @@ TIERCE_FN int fair_comes(u32 edge, u32 why)
 	node_t *node = parent_of(edge);
 	fair_credit_ends(x);
 	if (x->fair.tag < node->clock && why != TIERCE_MOVED) {
-		if (node->param[FAIR_CREDIT] && x->fair.tag && why == TIERCE_WOKE)
+		if (node->param[FAIR_CREDIT] && node->param[FAIR_ORDER] == FAIR_START_TAG && x->fair.tag && why == TIERCE_WOKE)
 			fair_credit(edge, node->param[FAIR_CREDIT]);
 		else
 			x->fair.tag = node->clock;

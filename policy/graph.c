@@ -855,6 +855,7 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns;
+	c->told_at_ns = TIERCE_NEVER; /* an entry that charges has not asked before */
 	stolen_ns += taken_since(cpu, now);
 	*lost = false;
 	c->paid_ns = c->told_ns;

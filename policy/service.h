@@ -129,11 +129,13 @@ static inline u64 taken_since(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 untold_ns = c->taken_ns - c->told_ns;
-	/* Once per entry: in an entry by another CPU it may grow meanwhile, and a replay knows one number for an entry. */
-	if (untold_ns && c->told_at_ns != now) {
+	/* Asked once per entry, also if that was nothing: in an entry by another CPU it may grow meanwhile, and a replay knows one
+	 * number for an entry, from its begin. */
+	if (c->told_at_ns != now) {
 		c->told_at_ns = now;
 		c->told_ns += untold_ns;
-		port_record(TIERCE_OP_taken, cpu, 0, untold_ns, now, 0, 0);
+		if (untold_ns)
+			port_record(TIERCE_OP_taken, cpu, 0, untold_ns, now, 0, 0);
 	}
 	return c->told_ns - c->paid_ns;
 }
