@@ -24,10 +24,9 @@
 #define TIERCE_POLICY_BODIES
 #include "policies.h"
 
-/* On a single CPU nothing is shared, and the compiler leaves out what is for shared nodes; so does a port whose plans have none. */
+/* On a single CPU nothing is shared, and the compiler leaves out what is for shared nodes. */
 #define SEVERAL_CPUS (TIERCE_CPUS > 1)
-#define SHARES	     (SEVERAL_CPUS && PORT_HAS_PART(shared))
-#define SHARED_ROWS  (SHARES && S.fresh_row > 1)
+#define SHARED_ROWS  (SEVERAL_CPUS && S.fresh_row > 1)
 
 /* ---- dispatch: one switch per operation, generated from the list ------------------------------------------------ */
 
@@ -222,7 +221,7 @@ TIERCE_FN int shared_take(u32 cpu)
 }
 static inline void shared_lock(u32 cpu)
 {
-	if (SHARES && !cpu_at(cpu)->shares)
+	if (SEVERAL_CPUS && !cpu_at(cpu)->shares)
 		shared_take(cpu);
 }
 
@@ -268,7 +267,7 @@ static inline void shared_unlock(void)
 
 static inline void unlock(u32 cpu)
 {
-	if (SHARES && cpu_at(cpu)->shares) {
+	if (SEVERAL_CPUS && cpu_at(cpu)->shares) {
 		cpu_at(cpu)->shares = 0;
 		shared_unlock();
 	}
@@ -293,12 +292,6 @@ static inline void work_push(u32 node)
 	domain_at(domain)->works = works + 1;
 }
 
-/* Is the child of an edge with these flags told, not requested? */
-static inline bool edge_is_head(u32 flags)
-{
-	return SHARES && (flags & EDGE_HEAD);
-}
-
 /* Does the parent count this edge among those that could use a CPU? */
 static inline bool edge_is_servable(u32 edge)
 {
@@ -307,7 +300,7 @@ static inline bool edge_is_servable(u32 edge)
 		return false;
 	if (x->state == TIERCE_READY)
 		return true;
-	return edge_is_head(x->flags) ? x->told : node_is_able(x->child);
+	return x->flags & EDGE_HEAD ? x->told : node_is_able(x->child);
 }
 
 /* A child came or was ordered anew below a shared node that runs another one on a CPU: does that have to decide, or to set
@@ -470,7 +463,7 @@ static inline u32 node_first(u32 node, u32 cpu, u64 now)
 		first |= local;
 	else if (policy_before(local, first, now))
 		first = local;
-	return SHARES && first ? node_takes(node, first, cpu, now) : first;
+	return SEVERAL_CPUS && first ? node_takes(node, first, cpu, now) : first;
 }
 
 static inline bool head_has_child(u32 head, u32 cpu)
@@ -772,7 +765,7 @@ static inline void path_lock(u32 cpu)
 {
 	u32 i;
 	for (i = ZERO; i < TIERCE_PATH && i < cpu_at(cpu)->path_length && !cpu_at(cpu)->shares && CAN_LOOP; i++)
-		if (edge_is_head(edge_at(AT(cpu_at(cpu)->path, i))->flags))
+		if (edge_at(AT(cpu_at(cpu)->path, i))->flags & EDGE_HEAD)
 			shared_lock(cpu);
 }
 
@@ -781,7 +774,7 @@ TIERCE_FN int edge_cut(u32 edge, u32 cpu, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *child = node_at(x->child);
-	if (edge_is_head(x->flags))
+	if (x->flags & EDGE_HEAD)
 		x->told = TIERCE_UNTOLD;
 	edge_revoke(edge, TIERCE_BLOCKED, now);
 	if (x->flags & EDGE_COUNTED) {
@@ -794,7 +787,7 @@ TIERCE_FN int edge_cut(u32 edge, u32 cpu, u64 now)
 	else
 		child->able = 0;
 	deadline_follow(edge, now);
-	if (edge_is_head(x->flags))
+	if (x->flags & EDGE_HEAD)
 		head_free(x->child, cpu, now);
 	return 0;
 }
@@ -992,7 +985,7 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 /* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits = SHARES && AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
+	u64 bits = SEVERAL_CPUS && AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	u32 bit;
 	cpu_at(cpu)->drained = bits;
 	if (!bits)
@@ -1013,7 +1006,7 @@ static inline void cpu_settle(u32 cpu, u64 now)
 {
 	if (domain_at(cpu)->works)
 		settle_works(cpu, now);
-	if (SHARES && cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
+	if (SEVERAL_CPUS && cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);
 }
 
@@ -1119,7 +1112,7 @@ TIERCE_FN int walk_once(u32 cpu, u64 now)
 		return 1;
 	for (length = ZERO; length < TIERCE_PATH && CAN_LOOP; length++) {
 		flags = edge_at(edge)->flags;
-		if (edge_is_head(flags)) {
+		if (flags & EDGE_HEAD) {
 			shared_lock(cpu);
 			if (!head_enter(edge, cpu, now))
 				return 0;
@@ -1189,7 +1182,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 	if (!node_is_able(x->child)) {
 		why = TIERCE_BLOCKED;
 		x->told = TIERCE_UNTOLD;
-	} else if (edge_is_head(x->flags) && !x->told) {
+	} else if ((x->flags & EDGE_HEAD) && !x->told) {
 		why = TIERCE_NO_ROOM;
 	} else if (x->flags & EDGE_SHUT) {
 		why = TIERCE_CLOSED;
@@ -1279,7 +1272,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			deadline_follow(edge, now);
 			continue;
 		}
-		head = edge_is_head(edge_at(edge)->flags) ? edge_at(edge)->child : TIERCE_NONE;
+		head = edge_at(edge)->flags & EDGE_HEAD ? edge_at(edge)->child : TIERCE_NONE;
 		if (head) {
 			shared_lock(cpu);
 			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_EDGE &&
@@ -1309,7 +1302,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		AT(cpu_at(cpu)->path, i) = edge;
 		if (edge_at(edge)->state != TIERCE_GRANTED)
 			edge_grant(edge, cpu, now);
-		if (edge_is_head(edge_at(edge)->flags)) {
+		if (edge_at(edge)->flags & EDGE_HEAD) {
 			node_t *node;
 			row_t *row;
 			head = edge_at(edge)->child;
@@ -1593,7 +1586,7 @@ static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 
 	if (c->task != task || last - 1 >= TIERCE_PATH - 1 || c->asked | c->kick_pending | c->outside)
 		return TIERCE_NONE;
-	if (SHARES && (c->claims || (cpu == S.shared_timer && SHARED_ROWS)))
+	if (SEVERAL_CPUS && (c->claims || (cpu == S.shared_timer && SHARED_ROWS)))
 		return TIERCE_NONE;
 	if ((elapsed | stolen_ns) >> 32 || (u32)elapsed <= (u32)stolen_ns || c->taken_ns != c->paid_ns)
 		return TIERCE_NONE;
@@ -1679,7 +1672,7 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	inbox_drain(cpu, now);
 	cpu_settle(cpu, now);
 	c->decisions++;
-	if (SHARES && c->leaves)
+	if (SEVERAL_CPUS && c->leaves)
 		port_fail("graph: decided before what ran was returned");
 	if (c->task || c->outside || c->drained || c->claims || !descend(cpu, now)) {
 		walk(cpu, now);
@@ -1763,7 +1756,7 @@ TIERCE_FN int edges_return(u32 cpu, u64 now)
 			edge_count(edge, now);
 			deadline_follow(edge, now);
 		}
-		if (edge_is_head(edge_at(edge)->flags)) {
+		if (edge_at(edge)->flags & EDGE_HEAD) {
 			u32 head = edge_at(edge)->child;
 			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_LEAVING)
 				head_free(head, cpu, now);

@@ -45,7 +45,7 @@ mod outline;
 mod overheads;
 mod parse;
 mod placement;
-pub mod policies;
+mod policies;
 mod promises;
 mod rates;
 mod remedies;
