@@ -488,10 +488,11 @@ fn accelerator(mode: Mode) -> Vec<String> {
 }
 
 /// The kernel's command line. `nokaslr`: the same addresses each time. `cryptomgr.notests`: else self-tests take CPU time
-/// for seconds after the boot. `mitigations=off`: costs of the kernel, not of the host's workarounds. `iomem=relaxed`:
-/// init may reach the timer that makes short turns.
+/// for seconds after the boot. `no_timer_check`: else the boot fails on a host too busy for timely ticks. `mitigations=off`:
+/// costs of the kernel, not of the host's workarounds. `iomem=relaxed`: init may reach the timer that makes short turns.
 fn kernel_line(vm: &Vm, mode: Mode) -> String {
-    let base = "console=ttyS0 quiet panic=-1 nokaslr random.trust_cpu=on tsc=reliable cryptomgr.notests mitigations=off";
+    let base = "console=ttyS0 quiet panic=-1 nokaslr random.trust_cpu=on tsc=reliable cryptomgr.notests no_timer_check \
+                mitigations=off";
     let turns = vm.turns_ns.filter(|_| vm.takes_turns(mode)).map(|_| "iomem=relaxed");
     let more = vm.kernel_arguments.iter().map(String::as_str);
     std::iter::once(base).chain(turns).chain(more).collect::<Vec<_>>().join(" ")
