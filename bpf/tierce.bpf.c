@@ -678,6 +678,8 @@ static inline void cpu_goes(u32 cpu, u64 now)
 	graph_online(cpu, 0, now);
 	graph_decide(cpu, 0, now, 0);
 	graph_returned(cpu, now);
+	if (tasks_move())
+		graph_evacuate(cpu, now);
 }
 static inline void cpu_comes(u32 cpu, u64 now)
 {
@@ -905,8 +907,6 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 	side_at(cpu)->fires++;
 	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
 		cpu_goes(cpu, now);
-		if (tasks_move())
-			graph_evacuate(cpu, now);
 	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
 		side_at(cpu)->forgotten++;
 		port_kick(cpu);
@@ -1461,10 +1461,7 @@ void BPF_PROG(tierce_cpu_offline, s32 cpu)
 	unsigned long flags;
 	bpf_local_irq_save(&flags);
 	if ((u32)cpu < TIERCE_CPUS) { /* it runs a thread of the kernel now, and will not be asked for a decision again */
-		u64 now = now_ns();
-		cpu_goes(cpu, now);
-		if (tasks_move())
-			graph_evacuate(cpu, now);
+		cpu_goes(cpu, now_ns());
 		side_at(cpu)->going = side_at(cpu)->away = 0;
 	}
 	bpf_local_irq_restore(&flags);
