@@ -48,7 +48,36 @@ extern struct tierce ARENA tierce_state;
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */
-#define PORT_USES(policy) ((void)0)
+/* The loader knows these constants, and takes out what comes after a jump that is never taken. The compiler must not see them: it
+ * would keep them in registers or on the stack. */
+#define PORT_JUMP_IF(constant, bit, label) \
+	({ \
+		u64 known; \
+		asm volatile goto("%0 = " #constant " ll\n" \
+				  "%0 = *(u64 *)(%0 + 0)\n" \
+				  "if %0 & %1 goto %l[" #label "]" \
+				  : "=r"(known) \
+				  : "i"(1u << (bit)) \
+				  : \
+				  : label); \
+	})
+#define PORT_USES(policy) \
+	{ \
+		__label__ has; \
+		PORT_JUMP_IF(policies, policy, has); \
+		break; \
+	has:; \
+	}
+#define PORT_HAS_PART(name) \
+	({ \
+		__label__ has; \
+		bool is = true; \
+		PORT_JUMP_IF(parts, TIERCE_PART_##name, has); \
+		is = false; \
+	has: \
+		is; \
+	})
+#define PORT_HAS(policy) (policies >> (policy)&1)
 
 #define CAN_LOOP \
 	({ \
@@ -98,6 +127,8 @@ static inline bool bits_claimed(u64 *word, u64 bits)
  * compiled by the kernel. Records go to one ring buffer: entries are recorded before their locks are given back, so the
  * order of the ring is an order in which they happened. */
 #define CONSTANT(type, name) const type name __attribute__((weak))
+extern CONSTANT(u64, policies); /* by their numbers */
+extern CONSTANT(u64, parts);	/* enum tierce_part */
 extern CONSTANT(u32, traces);
 extern CONSTANT(u64, trace_kinds);
 extern CONSTANT(u32, record_entries);

@@ -42,6 +42,8 @@ u32 tierce_zero;
 unsigned long long port_nothing[1];
 
 /* Constants of a run, set before loading. Weak, so that the compiler takes them for constant, but not for these. */
+CONSTANT(u64, policies) = ~0ull;
+CONSTANT(u64, parts) = ~0ull;
 CONSTANT(u32, traces) = 0;
 CONSTANT(u64, trace_kinds) = 0;
 CONSTANT(u32, record_entries) = 0;

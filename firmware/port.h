@@ -27,6 +27,7 @@
 #define PORT_APART __attribute__((noinline))
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
+#define PORT_HAS_PART(name) 1
 #define ZERO	 0u
 
 /* The policies that plans use, a bit each, if the build says so (`tierce embed --policies`): others are left out. */

@@ -169,7 +169,7 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 {
 	u32 id;
 	node_t *n;
-	if (!stage_fits_node(kind))
+	if (!stage_fits_node(kind) || (kind != TIERCE_TASK && !PORT_HAS(kind)))
 		return TIERCE_NONE;
 	if (S.spare_nodes)
 		id = AT(S.spare_node, --S.spare_nodes);
@@ -299,6 +299,8 @@ TIERCE_FN int graph_replica(u32 node, u32 first)
 		return TIERCE_E_no_such_node;
 	if (!policy_spreads(n->kind) || TIERCE_FAMILIES <= 1)
 		return TIERCE_E_policy_cannot_spread;
+	if (!PORT_HAS_PART(spread))
+		return TIERCE_E_part_is_left_out;
 	if (n->children || n->first_parent)
 		return TIERCE_E_still_in_use;
 	if (n->family || (first != node && (!node_at(first)->family || node_at(first)->kind != n->kind)))
@@ -490,6 +492,8 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	if (head && ranked & RANKED_HERE && (domain == TIERCE_SHARED || node_is_inner(child)))
 		return TIERCE_E_ranks_above_inner_head;
 	if (head && !n->row) {
+		if (!PORT_HAS_PART(shared))
+			return TIERCE_E_part_is_left_out;
 		if (n->servable)
 			return TIERCE_E_still_in_use;
 		if (!S.spare_rows && S.fresh_row >= TIERCE_ROWS)

@@ -28,7 +28,7 @@
 /* Not by start tags. */
 static inline bool is_by_clock(const node_t *n)
 {
-	return n->param[FAIR_ORDER] - FAIR_EEVDF <= FAIR_LOTTERY - FAIR_EEVDF;
+	return PORT_HAS_PART(by_clock) && n->param[FAIR_ORDER] - FAIR_EEVDF <= FAIR_LOTTERY - FAIR_EEVDF;
 }
 static inline bool is_eevdf(const node_t *n)
 {

@@ -120,7 +120,7 @@ static inline u64 fair_virtual(u64 inverse, u64 ns, u64 fraction, bool rest)
 
 static inline bool fair_is_several(const node_t *node)
 {
-	return TIERCE_CPUS > 1 && node->row;
+	return TIERCE_CPUS > 1 && PORT_HAS_PART(shared) && node->row;
 }
 static inline bool fair_is_surplus(const node_t *node)
 {
@@ -170,6 +170,9 @@ static inline void fair_appraise(u32 node)
 
 TIERCE_FN int fair_init(u32 node)
 {
+	u64 order = node_at(node)->param[FAIR_ORDER];
+	if (order != FAIR_START_TAG && order != FAIR_SURPLUS && !PORT_HAS_PART(by_clock))
+		return TIERCE_E_part_is_left_out;
 	node_at(node)->clock = FAIR_BEGIN;
 	node_at(node)->tail = FAIR_BEGIN;
 	return TIERCE_OK;

@@ -24,9 +24,10 @@
 #define TIERCE_POLICY_BODIES
 #include "policies.h"
 
-/* On a single CPU nothing is shared, and the compiler leaves out what is for shared nodes. */
+/* On a single CPU nothing is shared, and the compiler leaves out what is for shared nodes; so does a port whose plans have none. */
 #define SEVERAL_CPUS (TIERCE_CPUS > 1)
-#define SHARED_ROWS  (SEVERAL_CPUS && S.fresh_row > 1)
+#define SHARES	     (SEVERAL_CPUS && PORT_HAS_PART(shared))
+#define SHARED_ROWS  (SHARES && S.fresh_row > 1)
 
 /* ---- dispatch: one switch per operation, generated from the list ------------------------------------------------ */
 
@@ -221,7 +222,7 @@ TIERCE_FN int shared_take(u32 cpu)
 }
 static inline void shared_lock(u32 cpu)
 {
-	if (SEVERAL_CPUS && !cpu_at(cpu)->shares)
+	if (SHARES && !cpu_at(cpu)->shares)
 		shared_take(cpu);
 }
 
@@ -267,7 +268,7 @@ static inline void shared_unlock(void)
 
 static inline void unlock(u32 cpu)
 {
-	if (SEVERAL_CPUS && cpu_at(cpu)->shares) {
+	if (SHARES && cpu_at(cpu)->shares) {
 		cpu_at(cpu)->shares = 0;
 		shared_unlock();
 	}
@@ -292,6 +293,12 @@ static inline void work_push(u32 node)
 	domain_at(domain)->works = works + 1;
 }
 
+/* Is the child of an edge with these flags told, not requested? */
+static inline bool edge_is_head(u32 flags)
+{
+	return SHARES && (flags & EDGE_HEAD);
+}
+
 /* Does the parent count this edge among those that could use a CPU? */
 static inline bool edge_is_servable(u32 edge)
 {
@@ -300,7 +307,7 @@ static inline bool edge_is_servable(u32 edge)
 		return false;
 	if (x->state == TIERCE_READY)
 		return true;
-	return x->flags & EDGE_HEAD ? x->told : node_is_able(x->child);
+	return edge_is_head(x->flags) ? x->told : node_is_able(x->child);
 }
 
 /* A child came or was ordered anew below a shared node that runs another one on a CPU: does that have to decide, or to set
@@ -319,6 +326,8 @@ static inline void inner_preempt(u32 node, u64 now)
 }
 static inline void node_reordered(u32 node, u64 now)
 {
+	if (!SHARES)
+		return;
 	if (node_at(node)->row)
 		work_push(node);
 	else if (node_at(node)->domain == TIERCE_SHARED)
@@ -463,7 +472,7 @@ static inline u32 node_first(u32 node, u32 cpu, u64 now)
 		first |= local;
 	else if (policy_before(local, first, now))
 		first = local;
-	return SEVERAL_CPUS && first ? node_takes(node, first, cpu, now) : first;
+	return SHARES && first ? node_takes(node, first, cpu, now) : first;
 }
 
 static inline bool head_has_child(u32 head, u32 cpu)
@@ -692,7 +701,7 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		bool able = node_is_able(node);
 		if (policy_heeds_deadlines(n->kind) && n->deadline_ns != policy_deadline(node, now))
 			deadline_spread(node, policy_deadline(node, now), now);
-		if (n->row) { /* a head tells, it does not request */
+		if (SHARES && n->row) { /* a head tells, it does not request */
 			n->able = able;
 			if (!head_settle(node, now) && able && n->kind != TIERCE_TASK)
 				head_preempt(node, now);
@@ -765,7 +774,7 @@ static inline void path_lock(u32 cpu)
 {
 	u32 i;
 	for (i = ZERO; i < TIERCE_PATH && i < cpu_at(cpu)->path_length && !cpu_at(cpu)->shares && CAN_LOOP; i++)
-		if (edge_at(AT(cpu_at(cpu)->path, i))->flags & EDGE_HEAD)
+		if (edge_is_head(edge_at(AT(cpu_at(cpu)->path, i))->flags))
 			shared_lock(cpu);
 }
 
@@ -774,7 +783,7 @@ TIERCE_FN int edge_cut(u32 edge, u32 cpu, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *child = node_at(x->child);
-	if (x->flags & EDGE_HEAD)
+	if (edge_is_head(x->flags))
 		x->told = TIERCE_UNTOLD;
 	edge_revoke(edge, TIERCE_BLOCKED, now);
 	if (x->flags & EDGE_COUNTED) {
@@ -787,7 +796,7 @@ TIERCE_FN int edge_cut(u32 edge, u32 cpu, u64 now)
 	else
 		child->able = 0;
 	deadline_follow(edge, now);
-	if (x->flags & EDGE_HEAD)
+	if (edge_is_head(x->flags))
 		head_free(x->child, cpu, now);
 	return 0;
 }
@@ -848,7 +857,6 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns;
-	c->told_at_ns = TIERCE_NEVER; /* an entry that charges has not asked before */
 	stolen_ns += taken_since(cpu, now);
 	*lost = false;
 	c->paid_ns = c->told_ns;
@@ -862,7 +870,7 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
 		c->stolen_ns += stolen_ns;
 		elapsed -= stolen_ns;
 		port_trace(TIERCE_EV_stolen, cpu, c->task, 0, stolen_ns, now);
-		*lost = S.loses && path_loses(cpu, stolen_ns);
+		*lost = PORT_HAS_PART(servers) && S.loses && path_loses(cpu, stolen_ns);
 	}
 	if (!c->path_length) {
 		c->idle_ns += elapsed;
@@ -969,7 +977,7 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 		domain_at(domain)->events = heap_remove(link, link);
 		policy_event(edge, now);
 		edge_spent_changed(edge, now);
-		if (domain == TIERCE_SHARED) { /* it may concern other CPUs */
+		if (SHARES && domain == TIERCE_SHARED) { /* it may concern other CPUs */
 			if (edge_is_spent_on_cpu(edge))
 				kick(edge_at(edge)->on_cpu);
 			node_reordered(edge_at(edge)->parent, now);
@@ -985,7 +993,7 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 /* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits = SEVERAL_CPUS && AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
+	u64 bits = SHARES && AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	u32 bit;
 	cpu_at(cpu)->drained = bits;
 	if (!bits)
@@ -1006,7 +1014,7 @@ static inline void cpu_settle(u32 cpu, u64 now)
 {
 	if (domain_at(cpu)->works)
 		settle_works(cpu, now);
-	if (SEVERAL_CPUS && cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
+	if (SHARES && cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);
 }
 
@@ -1112,7 +1120,7 @@ TIERCE_FN int walk_once(u32 cpu, u64 now)
 		return 1;
 	for (length = ZERO; length < TIERCE_PATH && CAN_LOOP; length++) {
 		flags = edge_at(edge)->flags;
-		if (flags & EDGE_HEAD) {
+		if (edge_is_head(flags)) {
 			shared_lock(cpu);
 			if (!head_enter(edge, cpu, now))
 				return 0;
@@ -1182,7 +1190,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 	if (!node_is_able(x->child)) {
 		why = TIERCE_BLOCKED;
 		x->told = TIERCE_UNTOLD;
-	} else if ((x->flags & EDGE_HEAD) && !x->told) {
+	} else if (edge_is_head(x->flags) && !x->told) {
 		why = TIERCE_NO_ROOM;
 	} else if (x->flags & EDGE_SHUT) {
 		why = TIERCE_CLOSED;
@@ -1194,7 +1202,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 	port_trace(TIERCE_EV_revoke, x->on_cpu, edge, why, 0, now);
 	x->state = why == TIERCE_OUTRANKED || why == TIERCE_SPENT ? TIERCE_READY : TIERCE_WAITING;
 	if (parent) {
-		row = node_at(parent)->row; /* the node may run another child by now */
+		row = SHARES ? node_at(parent)->row : 0; /* the node may run another child by now */
 		if (row && AT(row_at(row)->running, x->on_cpu) == edge)
 			AT(row_at(row)->running, x->on_cpu) = TIERCE_NONE;
 		if (node_at(parent)->running == edge)
@@ -1216,7 +1224,7 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 	if (!parent)
 		return;
 	order_remove(edge);
-	row = n->row;
+	row = SHARES ? n->row : 0;
 	if (row) {
 		AT(row_at(row)->running, cpu) = edge;
 		if (n->order)
@@ -1272,7 +1280,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			deadline_follow(edge, now);
 			continue;
 		}
-		head = edge_at(edge)->flags & EDGE_HEAD ? edge_at(edge)->child : TIERCE_NONE;
+		head = edge_is_head(edge_at(edge)->flags) ? edge_at(edge)->child : TIERCE_NONE;
 		if (head) {
 			shared_lock(cpu);
 			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_EDGE &&
@@ -1302,7 +1310,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		AT(cpu_at(cpu)->path, i) = edge;
 		if (edge_at(edge)->state != TIERCE_GRANTED)
 			edge_grant(edge, cpu, now);
-		if (edge_at(edge)->flags & EDGE_HEAD) {
+		if (edge_is_head(edge_at(edge)->flags)) {
 			node_t *node;
 			row_t *row;
 			head = edge_at(edge)->child;
@@ -1586,7 +1594,7 @@ static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 
 	if (c->task != task || last - 1 >= TIERCE_PATH - 1 || c->asked | c->kick_pending | c->outside)
 		return TIERCE_NONE;
-	if (SEVERAL_CPUS && (c->claims || (cpu == S.shared_timer && SHARED_ROWS)))
+	if (SHARES && (c->claims || (cpu == S.shared_timer && SHARED_ROWS)))
 		return TIERCE_NONE;
 	if ((elapsed | stolen_ns) >> 32 || (u32)elapsed <= (u32)stolen_ns || c->taken_ns != c->paid_ns)
 		return TIERCE_NONE;
@@ -1599,7 +1607,7 @@ static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 	if (stolen_ns) {
 		port_record(TIERCE_OP_taken, cpu, 0, stolen_ns, now, 0, 0);
 		port_trace(TIERCE_EV_stolen, cpu, task, 0, stolen_ns, now);
-		if (S.loses)
+		if (PORT_HAS_PART(servers) && S.loses)
 			path_loses(cpu, (u32)stolen_ns);
 	}
 	c->charged_ns = now;
@@ -1672,7 +1680,7 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	inbox_drain(cpu, now);
 	cpu_settle(cpu, now);
 	c->decisions++;
-	if (SEVERAL_CPUS && c->leaves)
+	if (SHARES && c->leaves)
 		port_fail("graph: decided before what ran was returned");
 	if (c->task || c->outside || c->drained || c->claims || !descend(cpu, now)) {
 		walk(cpu, now);
@@ -1756,7 +1764,7 @@ TIERCE_FN int edges_return(u32 cpu, u64 now)
 			edge_count(edge, now);
 			deadline_follow(edge, now);
 		}
-		if (edge_at(edge)->flags & EDGE_HEAD) {
+		if (edge_is_head(edge_at(edge)->flags)) {
 			u32 head = edge_at(edge)->child;
 			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_LEAVING)
 				head_free(head, cpu, now);

@@ -118,6 +118,12 @@ static inline u64 reservation_cap(node_t *node)
 	return cap ? cap << 12 : SHARE_ONE;
 }
 
+/* Does its budget come back in another way than hard and by deadline, or with feedback? */
+static inline bool server_is_rare(const edge_t *x)
+{
+	return PORT_HAS_PART(servers) && (x->flags & EDGE_VARIANT);
+}
+
 /* Its place in the order: the end of its period, or by its priority. */
 static inline void server_place(edge_t *x, u64 deadline_ns)
 {
@@ -136,6 +142,8 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 		      (node->param[RESERVATION_CHARGE] ? RESERVATION_WALL : 0) |
 		      (node->param[RESERVATION_GAIN] ? RESERVATION_FED : 0);
 
+	if (variant && !PORT_HAS_PART(servers))
+		return TIERCE_E_part_is_left_out;
 	if (deadline_ns > period_ns)
 		return TIERCE_E_deadline_beyond_period;
 	if (budget_ns > deadline_ns)
@@ -519,11 +527,11 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 	u64 deadline_ns = x->reservation.deadline_ns, length_ns = x->param[RESERVATION_DEADLINE];
 	s64 remaining_ns = x->reservation.remaining_ns;
 
-	if (x->flags & (EDGE_SPENT | EDGE_VARIANT)) {
+	if (x->flags & EDGE_SPENT)
+		return; /* its event puts it into the order */
+	if (server_is_rare(x)) {
 		u64 forgiven_ns = x->forgiven_ns, event_ns;
 		u32 replenishments = x->replenishments;
-		if (x->flags & EDGE_SPENT)
-			return; /* its event puts it into the order */
 		server_wakes(edge, why, now);
 		if ((x->variant & RESERVATION_FED) && x->replenishments != replenishments) {
 			x->reservation.remaining_ns -= (s64)x->param[RESERVATION_BUDGET];
@@ -604,7 +612,7 @@ TIERCE_FN int reservation_end(u32 edge, u64 now)
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 	if (x->flags & EDGE_SPENT)
 		return false;
-	if (x->flags & EDGE_VARIANT) {
+	if (server_is_rare(x)) {
 		u64 forgiven_ns = x->forgiven_ns;
 		u32 replenishments = x->replenishments;
 		bool comes = server_comes(edge, now);

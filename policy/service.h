@@ -7,7 +7,7 @@
 #include "events.h"
 
 /* With one CPU nothing is spread, and the compiler leaves that out. */
-#define SPREADS (TIERCE_CPUS > 1 && S.families)
+#define SPREADS (TIERCE_CPUS > 1 && PORT_HAS_PART(spread) && S.families)
 
 typedef struct tierce_edge edge_t;
 typedef struct tierce_node node_t;

@@ -288,13 +288,18 @@ TIERCE_FN int first_changed(u32 cpu, u32 stop, u64 now)
 	return 0;
 }
 
+TIERCE_FN int edge_departs(u32 edge)
+{
+	policy_depart(edge);
+	return 0;
+}
+
 /* Under the lock of `cpu`, its home: it goes into transit, for CPU `to`. */
 TIERCE_FN int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 {
 	node_t *n = node_at(task);
 	u32 edge = n->first_parent;
 	edge_t *x = edge_at(edge);
-	u64 at = now;
 	int error = TIERCE_OK;
 	cpu_at(cpu)->drained = 0;
 	if (now < cpu_at(cpu)->charged_ns)
@@ -310,10 +315,10 @@ TIERCE_FN int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 			first_changed(cpu, climb(task, now), now);
 			cpu_settle(cpu, now);
 		}
-		policy_depart(edge);
+		edge_departs(edge);
 		n->domain = TIERCE_TRANSIT;
 	}
-	port_record(TIERCE_OP_leave, task, to, 0, at, error, 0);
+	port_record(TIERCE_OP_leave, task, to, 0, now, error, 0);
 	return error;
 }
 

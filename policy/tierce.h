@@ -68,6 +68,14 @@ enum tierce_migration {
 	TIERCE_AFFINITY, /* the port found it on another CPU: affinity, a CPU that goes offline */
 };
 
+/* Parts of the engine that not every plan needs: a port may leave them out (PORT_HAS_PART). */
+enum tierce_part {
+	TIERCE_PART_shared,   /* nodes and tasks with parents on several CPUs */
+	TIERCE_PART_spread,   /* spread nodes */
+	TIERCE_PART_by_clock, /* fair nodes by eevdf, stride, lottery */
+	TIERCE_PART_servers,  /* reservations other than hard ones by deadline that are charged for CPU time */
+};
+
 /* What a task may tell its parents, with parameters that are staged. */
 enum tierce_message {
 	TIERCE_CONSTRAINT_BEGIN = 1, /* so much work (0, ns) until an absolute deadline (1, ns): yes or no? */
@@ -126,7 +134,8 @@ enum tierce_message {
 	E(47, replica_needs_one_cpu, "a replica of a spread node is in the tree of one CPU, and alone there") \
 	E(48, spread_task_has_one_parent, "a task that moves between replicas has no other parent") \
 	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already") \
-	E(50, replicas_differ, "all replicas of a spread node choose the same by name")
+	E(50, replicas_differ, "all replicas of a spread node choose the same by name") \
+	E(51, part_is_left_out, "it needs a part of the engine that this port or object was made without")
 #define TIERCE_ENUM(number, name, text) TIERCE_E_##name = number,
 enum tierce_error { TIERCE_OK, TIERCE_ERROR_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
@@ -538,7 +547,10 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   TIERCE_FN                        linkage of a function that crosses files
  *   PORT_FLAT                        linkage of an entry made of two: part of its caller, where frames are few
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
- *   PORT_USES(policy)                in each case of a dispatch, 0 in the default: unreachable if no plan of the port has that
+ *   PORT_HAS_PART(name)              the same for enum tierce_part
+ *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
+ *   PORT_USES(policy)                in each case of a dispatch, 0 in the default: ends it there, or says that nobody comes there,
+ *                                    if no plan of the port has that
  *   PORT_APART                       attribute of a static function that is kept out of its caller where registers are few
  *   PORT_ALIGNED                     attribute of the first large array, where offsets are cheaper to add when they are round
  *   S                                the state: an lvalue of struct tierce

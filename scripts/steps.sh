@@ -47,7 +47,7 @@ shown() { # NAME COMMAND...
 	shift
 	began=$(steps_now)
 	printf '           %s ...\n' "$name"
-	"$@" </dev/null 2>&1 | tee "$STEPS_LOG/$name.log" | sed 's/^/           /' || status=$?
+	"$@" </dev/null 2>&1 | tee "$STEPS_LOG/$name.log" | sed -u 's/^/           /' || status=$?
 	steps_report "$name" "$status" "$(steps_seconds "$began")"
 }
 

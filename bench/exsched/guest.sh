@@ -4,7 +4,7 @@
 # shellcheck source=../../tests/vm/lib.sh
 . ./lib.sh
 
-begin exsched none.toml --stats counts || exit
+begin exsched none.toml --policies all --stats counts || exit
 for plan in none.toml server-*.toml; do
 	name=${plan%.toml} servers=$(grep -c '^\[task.S' "$plan")
 	if ! tierce apply "$plan" >"/out/$name.applied" 2>&1; then

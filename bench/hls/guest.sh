@@ -56,7 +56,7 @@ two() {
 # Table 10.2 and figure 10.1, then 10.4.
 say turns-EEVDF "$(alone meter turns --count 10 --time 4s --segments /out/turns-EEVDF.csv)"
 work EEVDF
-begin turns turns.toml --stats counts || exit
+begin turns turns.toml --policies all --stats counts || exit
 for name in reservation round-robin time-sharing fair; do
 	say "turns-$name" "$(alone meter turns --name $name --count 10 --time 4s --segments "/out/turns-$name.csv")"
 done

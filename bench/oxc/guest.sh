@@ -3,7 +3,7 @@
 # shellcheck source=../../tests/vm/lib.sh
 . ./lib.sh
 
-begin oxc containers-0.toml --stats counts || exit
+begin oxc containers-0.toml --policies all --stats counts || exit
 for n in $NUMBERS; do
 	if ! tierce apply "containers-$n.toml" >/out/applied 2>&1; then
 		cat /out/applied

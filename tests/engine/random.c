@@ -229,6 +229,8 @@ static void stage_node(u32 kind)
 {
 	draw_node(kind);
 	stage_on_grid(kind, true);
+	if (kind == TIERCE_fair && !PORT_HAS_PART(by_clock) && S.stage[FAIR_ORDER] - FAIR_EEVDF <= FAIR_LOTTERY - FAIR_EEVDF)
+		S.stage[FAIR_ORDER] = FAIR_START_TAG;
 }
 
 static u32 new_edge(u32 parent, u32 child, u32 flags)
@@ -363,8 +365,8 @@ static void machine_new(void)
 	graph_init(cpus, now);
 	S.floor_ns = below(2) || grid > 1 ? 0 : below(30000);
 	S.quiet = !below(4);
-	spread = cpus > 1 && below(2) ? 1 + below(3) : 0;
-	roots = spread ? cpus : 1 + below(cpus);
+	spread = cpus > 1 && below(2) && PORT_HAS_PART(spread) ? 1 + below(3) : 0;
+	roots = spread || !PORT_HAS_PART(shared) ? cpus : 1 + below(cpus);
 	for (cpu = 0; cpu < cpus; cpu++) /* CPUs are near each other in pairs */
 		graph_near(cpu, below(2) ? 3ull << (cpu & ~1u) : 0, below(2) ? 3ull << (cpu & ~1u) : ~0ull, ~0ull);
 	shrink_machine();
@@ -942,6 +944,8 @@ int main(int argc, char **argv)
 		for (life = operations + 500 + below(5000); operations < life && operations < wanted;)
 			step();
 	}
+	if (!PORT_HAS_PART(shared) && wanted > 10000 && !by_error[TIERCE_E_part_is_left_out])
+		fail("end", "nothing was refused of what is left out");
 	printf("random: %llu operations on %llu machines, %llu edges attached, %llu refused, %llu checks at rest, %llu yields "
 	       "twice, %llu time constraints, %llu placed, %llu moves, %llu pulled, %llu given, %llu offered, %llu apart: no "
 	       "invariant broken\n",

@@ -19,7 +19,7 @@ status() {
 }
 
 apply nobody apply-a.toml
-begin apply apply-a.toml --trace /out/apply.trace --record /out/apply.rec --stats-every 1s || exit
+begin apply apply-a.toml --policies round-robin --trace /out/apply.trace --record /out/apply.rec --stats-every 1s || exit
 tierce run apply-a.toml >/out/second 2>&1
 say second "{\"code\":$?,\"said\":\"$(tail -n 1 /out/second)\"}"
 
@@ -46,6 +46,8 @@ sed 's/policy = "fixed-priority"/policy = "fair"/; s/{ priority = [01] }/{}/' ap
 apply root root.toml
 sed 's/under.rest = /under.nowhere = /' apply-b.toml >faults.toml
 apply faults faults.toml
+sed 's/^policy = "round-robin"/policy = "time-sharing"/; /^quantum/d' apply-c.toml >unloaded.toml
+apply unloaded unloaded.toml
 apply same apply-b.toml
 sleep 0.2
 

@@ -25,7 +25,7 @@ spin() {
 
 mount -t cgroup2 none /sys/fs/cgroup 2>/dev/null
 ctl nobody list
-begin ctl ctl.toml --trace /out/ctl.trace --record /out/ctl.rec || exit
+begin ctl ctl.toml --policies round-robin,constraint --trace /out/ctl.trace --record /out/ctl.rec || exit
 spin steady
 steady=$! meters=$!
 spin one

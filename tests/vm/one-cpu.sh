@@ -64,7 +64,7 @@ sleep 0.2
 finish TERM
 
 # Renderers beside 0, 1 and 10 hogs (Regehr 2001, table 10.5).
-begin renderers renderers.toml --measure --epoch 0ns || exit
+begin renderers renderers.toml --policies edf --measure --epoch 0ns || exit
 for renderer in hard soft none long; do
 	for n in 0 1 10; do
 		at=$(in_ms $((300 + n * 10)))

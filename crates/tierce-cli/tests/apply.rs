@@ -110,10 +110,11 @@ fn a_plan_in_force_becomes_another() {
         ]
     );
     assert_eq!(changes("a", true)[..2], ["- node turns", "+ node rest: fair, below top"]);
-    for (scenario, code) in [("nobody", 2), ("second", 2), ("faults", 2), ("root", 1)] {
+    for (scenario, code) in [("nobody", 2), ("second", 2), ("faults", 2), ("root", 1), ("unloaded", 1)] {
         assert_eq!(got(scenario)["code"], code, "{scenario}: {}", got(scenario));
     }
     assert_eq!(got("root")["said"]["error"]["rule"], "root_cannot_change");
+    assert_eq!(got("unloaded")["said"]["error"]["rule"], "policy_is_not_loaded");
     let refused = |name: &str| std::fs::read_to_string(out.join(format!("{name}.refused"))).unwrap();
     assert!(refused("nobody").contains("no plan is in force"), "{}", refused("nobody"));
     assert!(refused("faults").contains("parent_must_exist"), "{}", refused("faults"));

@@ -57,7 +57,9 @@ fn differ(said: &str) -> usize {
 fn play(cpus: u32, files: &[String]) -> PathBuf {
     let out = std::env::temp_dir().join(format!("tierce-scenarios-{cpus}-{}", std::process::id()));
     let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
-    vm.args(["vm", "--deterministic", "--limit", "25m", "--cpus", &cpus.to_string(), "--out"]).arg(&out);
+    // Two virtual CPUs take turns, which add up in a chain of turns or quanta until two decisions swap: short ones.
+    vm.args(["vm", "--deterministic", "--fine-turns", "20us", "--limit", "25m"]);
+    vm.args(["--cpus", &cpus.to_string(), "--out"]).arg(&out);
     for file in files.iter().map(String::as_str).chain(["one-cpu.inc", "two-cpus.inc"]) {
         vm.args(["--file", file]);
     }
@@ -109,8 +111,7 @@ fn the_kernel_decides_as_predicted() {
         let out = play(cpus, &files);
         let (alike, said) = judge(&out, &files);
         println!("{said}");
-        // Two virtual CPUs take turns of 50 us, which add up in a chain of turns or quanta until two decisions swap: there
-        // a few may differ. On one CPU, none.
+        // Turns add up on two virtual CPUs: there a few may differ. On one CPU, none.
         assert!(alike || (cpus == 2 && differ(&said) <= 2), "{said}");
         for (name, count) in operations(&out, &files) {
             *counts.entry(name).or_default() += count;

@@ -65,6 +65,11 @@ pub enum Members {
 }
 
 impl Plan {
+    /// The policies of its nodes and those of `[run] policies`, a bit each by number.
+    pub fn policies(&self) -> u64 {
+        self.nodes.iter().fold(self.run.policies, |mask, node| mask | 1 << node.policy)
+    }
+
     /// The plan's graph, in one that is empty.
     pub fn build(&self, control: &mut dyn Control, members: Members) -> Result<Ids, Refused> {
         let mut ids = Ids::none(self);

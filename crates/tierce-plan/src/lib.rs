@@ -45,7 +45,7 @@ mod outline;
 mod overheads;
 mod parse;
 mod placement;
-mod policies;
+pub mod policies;
 mod promises;
 mod rates;
 mod remedies;

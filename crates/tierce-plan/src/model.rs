@@ -184,11 +184,18 @@ pub struct RunOptions {
     pub throttle: ThrottleAt,
     /// What runs on CPUs for which the plan names no root.
     pub other_cpus: OtherCpus,
+    /// Policies that a later change may need, a bit each by number; the kernel object is loaded with those of the plan and these.
+    pub policies: u64,
 }
 
 impl Default for RunOptions {
     fn default() -> Self {
-        Self { watchdog_ns: 30_000_000_000, throttle: ThrottleAt::Anywhere, other_cpus: OtherCpus::Default }
+        Self {
+            watchdog_ns: 30_000_000_000,
+            throttle: ThrottleAt::Anywhere,
+            other_cpus: OtherCpus::Default,
+            policies: 0,
+        }
     }
 }
 

@@ -13,6 +13,16 @@ pub fn by_number(number: u32) -> Option<&'static PolicyRecord> {
     policies().iter().find(|policy| policy.number == number)
 }
 
+/// All of them, a bit each by number.
+pub fn all() -> u64 {
+    policies().iter().fold(0, |mask, policy| mask | 1 << policy.number)
+}
+
+/// The names of a set of them, a bit each by number.
+pub fn names(mask: u64) -> Vec<&'static str> {
+    policies().iter().filter(|policy| mask >> policy.number & 1 == 1).map(|policy| policy.name).collect()
+}
+
 /// Position of the parameter of that name.
 pub fn position(params: &[Param], name: &str) -> Option<usize> {
     params.iter().position(|param| param.name == name)

@@ -2,12 +2,18 @@
 
 use crate::exact::zero;
 use crate::faults::{Fault, Faults};
-use crate::model::{Child, Edge, OtherCpus, Plan};
+use crate::model::{Child, Edge, Node, OtherCpus, Plan};
 use crate::policies::{self, KERNEL};
 use crate::rates::{Rates, Trust};
 use crate::source::Spot;
 use crate::structure::Shape;
 use crate::units::show_time;
+use tierce_policy::Part;
+
+/// As in the structure's rules: does it get its CPUs from several places?
+fn several(reach: u64, parents: usize) -> bool {
+    reach.count_ones() > 1 && parents != 1
+}
 
 impl Plan {
     /// Whether the plan can be enforced on a machine whose online CPUs are 0 to `cpus - 1`:
@@ -208,6 +214,34 @@ impl Plan {
         }
     }
 
+    /// The parts of the engine that it needs, a bit each ([`tierce_policy::Part`]). What `[run] policies` names has all of them.
+    pub fn parts(&self) -> u64 {
+        let shape = Shape::new(self);
+        let shared = (0..self.nodes.len()).any(|node| several(shape.reach[node], shape.parents[node].len()))
+            || (0..self.tasks.len())
+                .any(|task| several(shape.task_reach(self, task), shape.task_parents[task].len()))
+            || self.sets.iter().any(|set| set.under.len() > 1);
+        let chosen = |node: &Node, name: &str| {
+            let policy = policies::by_number(node.policy);
+            let at = policy.and_then(|policy| policies::position(&policy.node_params, name));
+            at.map_or(0, |at| node.params[at])
+        };
+        let is = |node: &Node, name: &str| policies::by_name(name).is_some_and(|it| it.number == node.policy);
+        let by_clock = |node: &Node| is(node, "fair") && (1..=3).contains(&chosen(node, "order"));
+        let rare = |node: &Node| {
+            is(node, "reservation")
+                && ["order", "replenishment", "charge", "gain"].iter().any(|name| chosen(node, name) > 0)
+        };
+        let needed = [
+            (Part::Shared, shared),
+            (Part::Spread, self.nodes.iter().any(|node| node.family.is_some())),
+            (Part::ByClock, self.nodes.iter().any(by_clock)),
+            (Part::Servers, self.nodes.iter().any(rare)),
+        ];
+        let room = self.run.policies != 0;
+        needed.into_iter().filter(|(_, is)| room || *is).fold(0, |mask, (part, _)| mask | part.bit())
+    }
+
     /// What the kernel build can hold. Nodes and single tasks are made before the first thread is matched; sets grow as
     /// threads come.
     fn pools(&self, cpus: u32, shape: &Shape, faults: &mut Vec<Fault>) {
@@ -216,8 +250,6 @@ impl Plan {
         let alone = |child: Child| !matches!(child, Child::Task(task) if !single(&task));
         let roots: usize = self.nodes.iter().map(|node| node.roots.len()).sum();
         let edges = self.edges.iter().filter(|edge| alone(edge.child)).count() + roots;
-        // As in the structure's rules: what gets its CPUs from several places.
-        let several = |reach: u64, parents: usize| reach.count_ones() > 1 && parents != 1;
         let heads =
             (0..self.nodes.len()).filter(|node| several(shape.reach[*node], shape.parents[*node].len()));
         let shared =

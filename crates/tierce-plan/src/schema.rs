@@ -1,6 +1,6 @@
 //! The JSON Schema of plans, generated from the records of the policies.
 
-use crate::policies::{policies, Param, ParamKind};
+use crate::policies::{all, names, policies, Param, ParamKind};
 use crate::units::show_time;
 use serde_json::{json, Map, Value};
 
@@ -419,6 +419,11 @@ fn run() -> Value {
                 "other_cpus",
                 json!({ "enum": ["default", "refuse"],
             "description": "CPUs for which the plan names no root: each runs a replica of the default node, or the plan is refused" }),
+            ),
+            (
+                "policies",
+                one_or_more(json!({ "enum": std::iter::once("all").chain(names(all())).collect::<Vec<_>>(),
+            "description": "policies that a later change of the plan may need: the kernel object is loaded with these, too" })),
             ),
         ],
     )

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use tierce_plan::{Options, Plan};
+use tierce_policy::Part;
 
 fn rules(text: &str) -> Vec<&'static str> {
     match Plan::parse(text, "generated.toml") {
@@ -161,4 +162,36 @@ fn who_may_starve_is_named() {
     let faults = plan.may_starve();
     assert_eq!(faults.len(), 1);
     assert_eq!((faults[0].rule, faults[0].message.contains("`low`")), ("task_may_starve", true));
+}
+
+/// What a plan is loaded with: its policies, the parts of the engine that it needs, and what `[run] policies` asks for.
+#[test]
+fn policies_and_parts_that_a_plan_needs() {
+    let names = |plan: &Plan| {
+        let parts = Part::ALL.into_iter().filter(|part| plan.parts() & part.bit() != 0);
+        (tierce_plan::policies::names(plan.policies()), parts.collect::<Vec<_>>())
+    };
+    let plan = |cpus: u32, text: &str| {
+        Plan::parse_with(text, "plan.toml", Options { cpus }).unwrap_or_else(|faults| panic!("{faults}"))
+    };
+    let one = "node.top = { policy = 'fixed-priority', cpu = 0 }
+               node.rest = { policy = 'fair', default = true, under.top = { priority = 0 } }";
+    assert_eq!(names(&plan(1, one)), (vec!["fixed-priority", "fair"], vec![]));
+    // The default node is spread over several CPUs.
+    assert_eq!(names(&plan(2, one)).1, [Part::Spread]);
+    let order = one.replace("'fair'", "'fair', order = 'stride'");
+    assert_eq!(names(&plan(1, &order)).1, [Part::ByClock]);
+    let shared = "node.all = { policy = 'edf', cpus = [0, 1] }";
+    assert_eq!(names(&plan(2, shared)), (vec!["edf"], vec![Part::Shared]));
+    for (choice, parts) in [("", vec![]), ("replenishment = 'soft'", vec![Part::Servers])] {
+        let text = format!("[node.rt]\npolicy = 'reservation'\ncpu = 0\n{choice}");
+        assert_eq!(names(&plan(1, &text)), (vec!["reservation"], parts));
+    }
+    // Room for what comes: its policies, and all parts.
+    let room = format!("run.policies = ['edf', 'slots']\n{one}");
+    assert_eq!(names(&plan(1, &room)), (vec!["fixed-priority", "edf", "fair", "slots"], Part::ALL.to_vec()));
+    let all = plan(1, &format!("run.policies = 'all'\n{one}"));
+    assert_eq!(all.policies(), tierce_plan::policies::all());
+    let wrong = Plan::parse(&format!("run.policies = ['edff']\n{one}"), "plan.toml").unwrap_err();
+    assert_eq!(wrong.faults[0].rule, "policy_must_exist");
 }

@@ -14,7 +14,7 @@ pub type Params = [u64; raw::PARAMS];
 /// Parameters of a node.
 pub type NodeParams = [u64; raw::NODE_PARAMS];
 
-pub use records::{limits, policies, Limits, Param, ParamKind, PolicyRecord, KERNEL, RATIO_ONE};
+pub use records::{limits, policies, Limits, Param, ParamKind, Part, PolicyRecord, KERNEL, RATIO_ONE};
 
 /// Kind number of a task (policies have theirs from [`policies`]).
 pub const TASK: u32 = 1;

@@ -220,3 +220,38 @@ mod tests {
         assert_eq!(KERNEL, Limits { nodes, edges, heads, families, cpus: size("CPUS "), ..limits() });
     }
 }
+
+/// Parts of the engine that not every plan needs: `enum tierce_part` of policy/tierce.h.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// Nodes and tasks with parents on several CPUs.
+    Shared,
+    /// Spread nodes.
+    Spread,
+    /// `fair` nodes by eevdf, stride, lottery.
+    ByClock,
+    /// `reservation` nodes other than hard ones by deadline that are charged for CPU time.
+    Servers,
+}
+
+impl Part {
+    /// All of them.
+    pub const ALL: [Part; 4] = [Part::Shared, Part::Spread, Part::ByClock, Part::Servers];
+
+    /// Its bit in a set.
+    pub fn bit(self) -> u64 {
+        1 << self as u32
+    }
+
+    /// What it is, in words for users.
+    pub fn text(self) -> &'static str {
+        match self {
+            Part::Shared => "nodes with parents on several CPUs",
+            Part::Spread => "spread nodes",
+            Part::ByClock => "the orders eevdf, stride and lottery of fair",
+            Part::Servers => {
+                "reservations by priority, charged for wall time, with feedback, or with a replenishment other than hard"
+            }
+        }
+    }
+}

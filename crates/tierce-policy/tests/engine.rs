@@ -60,6 +60,15 @@ fn a_million_random_operations_break_no_invariant() {
     }
 }
 
+/// As in a kernel object that was made for a plan: what the plan does not need is left out, and refused.
+#[test]
+fn a_machine_without_what_its_plans_do_not_need() {
+    let without = &["-DPORT_HAS(policy)=1", "-DPORT_HAS_PART(name)=0"];
+    let program = build("random", "random-without", &project().join("policy"), &[SANITIZERS, without]);
+    let (output, text) = run(&program, &["-n", "200000", "-s", &seed()]);
+    assert!(output.status.success(), "{text}");
+}
+
 #[test]
 fn heap_and_arithmetic_are_exact() {
     let program = build("parts", "parts", &project().join("policy"), &[SANITIZERS]);

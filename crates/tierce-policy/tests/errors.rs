@@ -6,7 +6,7 @@ use common::{budget, number, repository, weight, World, MS, NONE, US};
 use tierce_policy::{limits, policies, Error, Graph, Migration, ParamKind, Way, TASK};
 
 /// Errors without a test of their name, and why.
-const ELSEWHERE: [(&str, &str); 9] = [
+const ELSEWHERE: [(&str, &str); 10] = [
     ("no_such_policy", "node_new gives no node: `none_instead_of_an_id`"),
     ("out_of_nodes", "node_new gives no node: `none_instead_of_an_id`"),
     ("not_a_parent", "no operation takes a node and an edge of it"),
@@ -16,6 +16,7 @@ const ELSEWHERE: [(&str, &str); 9] = [
     ("utilisation_above_cap", "below a reservation: its rule 14"),
     ("feedback_needs_hard_wall_time", "below a reservation: its rule 13"),
     ("still_running", "asks for a decision, which is a change: `still_running_until_decided`"),
+    ("part_is_left_out", "engine.rs: `a_machine_without_what_its_plans_do_not_need`"),
 ];
 
 /// All that an operation could have changed: nodes, edges, what the CPUs run and are armed for.

@@ -1,8 +1,11 @@
 //! Load the object in every way that leaves the verifier other code, and say what it looked at: a line for each program, ordered by
-//! what it cost. A way's name, or several, as arguments: these alone. Exits with 1 if one is refused.
-use anyhow::{ensure, Result};
+//! what it cost. A way's name, or several, as arguments: these alone; or files of plans: for each of them. Exits with 1 if one is
+//! refused.
+use anyhow::{anyhow, ensure, Result};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
+use tierce_plan::Plan;
 use tierce_scx::kernel::{Kernel, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 
 fn main() -> Result<ExitCode> {
@@ -22,15 +25,29 @@ fn main() -> Result<ExitCode> {
         ("cpus", Options { cpus: 2, ..plain.clone() }),
         ("cpus-stats", Options { cpus: 2, trace_kinds: STATS, ..plain.clone() }),
         ("cpus-all", Options { cpus: 2, trace_kinds: EVERYTHING, record: true, ..plain.clone() }),
-        ("cpus-user", Options { cpus: 2, trace_kinds: STATS, throttle_at_user: true, ..plain }),
+        ("cpus-user", Options { cpus: 2, trace_kinds: STATS, throttle_at_user: true, ..plain.clone() }),
     ];
-    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let (plans, wanted): (Vec<String>, Vec<String>) =
+        std::env::args().skip(1).partition(|name| name.ends_with(".toml"));
     for way in &wanted {
         ensure!(ways.iter().any(|(name, _)| name == way), "no way is called {way}");
     }
+    let made_for = plans.iter().map(|file| {
+        let plan = Plan::load(Path::new(file)).map_err(|faults| anyhow!("{faults}"))?;
+        let options = Options {
+            cpus: plan.machine.cpus,
+            policies: plan.policies(),
+            parts: plan.parts(),
+            trace_kinds: STATS,
+            ..plain.clone()
+        };
+        Ok((file.as_str(), options))
+    });
+    let made_for: Vec<_> = made_for.collect::<Result<_>>()?;
     let mut code = ExitCode::SUCCESS;
-    for (name, options) in ways {
-        if !wanted.is_empty() && !wanted.iter().any(|way| way == name) {
+    let all = ways.iter().filter(|_| plans.is_empty()).map(|(name, options)| (*name, options.clone()));
+    for (name, options) in all.chain(made_for) {
+        if plans.is_empty() && !wanted.is_empty() && !wanted.iter().any(|way| way == name) {
             continue;
         }
         let begun = Instant::now();

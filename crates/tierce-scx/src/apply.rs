@@ -10,9 +10,9 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{
-    Change, Child, Difference, Edge, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition,
+    policies, Change, Child, Difference, Edge, Fixed, Host, Ids, Leaving, Members, Plan, Refused, Transition,
 };
-use tierce_policy::{Control, Graph, NodeParams, Params, Refusal, Way, TASK};
+use tierce_policy::{Control, Graph, NodeParams, Params, Part, Refusal, Way, TASK};
 use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
 
 /// How long threads may take to leave what goes, and CPUs to decide.
@@ -206,6 +206,17 @@ impl Live {
     /// What differs, if that can change on this machine.
     fn change_to(&self, new: &Plan) -> Result<Change, NotApplied> {
         let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
+        let options = self.kernel().options();
+        let parts = new.parts() & !options.parts;
+        let mut missing = policies::names(new.policies() & !options.policies);
+        missing.extend(Part::ALL.iter().filter(|part| parts & part.bit() != 0).map(|part| part.text()));
+        if !missing.is_empty() {
+            let message = format!(
+                "the kernel object was loaded without {}: `[run] policies`, or `tierce run --policies all`, keeps room for it",
+                missing.join(", ")
+            );
+            return Err(NotApplied::Fixed(vec![Fixed { rule: "policy_is_not_loaded", message }]));
+        }
         host::check_cpusets(new, Path::new("/"))?;
         Ok(change)
     }

@@ -261,6 +261,11 @@ pub struct Options {
     pub cpus: u32,
     /// Which CPUs are near each other; `None`: what the machine says.
     pub topology: Option<Topology>,
+    /// Policies that nodes may have, a bit each by number. The others are left out of the kernel object: it is verified and runs faster
+    /// without.
+    pub policies: u64,
+    /// Parts of the engine that the graph may need, a bit each ([`tierce_policy::Part`]); the others are left out, too.
+    pub parts: u64,
     /// Shortest timer worth arming.
     pub floor_ns: u64,
     /// Kinds of events wanted, a bit each.
@@ -296,6 +301,8 @@ impl Default for Options {
         Options {
             cpus: 1,
             topology: None,
+            policies: u64::MAX,
+            parts: u64::MAX,
             floor_ns: FLOOR_NS,
             trace_kinds: 0,
             record: false,
@@ -337,6 +344,8 @@ impl Kernel {
         }
         let mut object = Object::open()?;
         object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
+        object.set_constant("policies", &options.policies.to_ne_bytes())?;
+        object.set_constant("parts", &options.parts.to_ne_bytes())?;
         object.set_constant("traces", &u32::from(options.trace_kinds != 0).to_ne_bytes())?;
         object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
         object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;

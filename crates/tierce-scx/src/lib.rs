@@ -9,6 +9,7 @@ pub mod host;
 pub mod kernel;
 pub mod live;
 pub mod object;
+pub mod prune;
 pub mod socket;
 pub mod threads;
 pub mod topology;

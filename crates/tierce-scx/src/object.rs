@@ -1,8 +1,10 @@
 //! The BPF object: a thin, safe layer over libbpf for just what the loader needs.
 
+use crate::prune::{prune, Constants, Insn, Program};
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use libbpf_sys as sys;
-use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::cell::{Cell, RefCell};
+use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString};
 use std::io::Error;
 use std::mem::{size_of, zeroed};
 use std::ptr::NonNull;
@@ -64,6 +66,7 @@ impl Object {
     pub fn open() -> Result<Object> {
         // SAFETY: `listen` has the type that libbpf calls.
         unsafe { sys::libbpf_set_print(Some(listen)) };
+        handle_programs()?;
         let image = image()?;
         // SAFETY: zeroed options with their size are libbpf's convention.
         let mut options: sys::bpf_object_open_opts = unsafe { zeroed() };
@@ -221,11 +224,20 @@ impl Object {
         Ok(())
     }
 
-    /// Let the kernel verify and load it.
+    /// Let the kernel verify and load it, without what its constants make unreachable.
     pub fn load(&mut self) -> Result<()> {
         said();
-        // SAFETY: an open object.
-        let code = unsafe { sys::bpf_object__load(self.raw.as_ptr()) };
+        let constants = self.map(".rodata")?;
+        // SAFETY: an open object; the kernel's types live until it is loaded.
+        let code = unsafe {
+            let types = sys::btf__load_vmlinux_btf();
+            ensure!(!types.is_null(), "the kernel's types: {}", Error::last_os_error());
+            LOADING.set((constants, types));
+            let code = sys::bpf_object__load(self.raw.as_ptr());
+            LOADING.set((std::ptr::null_mut(), std::ptr::null_mut()));
+            sys::btf__free(types);
+            code
+        };
         if code != 0 {
             bail!("the kernel refuses the BPF object: {}\n{}", Error::from_raw_os_error(-code), said());
         }
@@ -331,6 +343,134 @@ impl Drop for Object {
     fn drop(&mut self) {
         // SAFETY: opened once, closed once.
         unsafe { sys::bpf_object__close(self.raw.as_ptr()) };
+    }
+}
+
+thread_local! {
+    /// The constants of the object that this thread loads, and the kernel's types.
+    static LOADING: Cell<(*mut sys::bpf_map, *mut sys::btf)> =
+        const { Cell::new((std::ptr::null_mut(), std::ptr::null_mut())) };
+    /// Records of functions and lines of the program that is being loaded: libbpf passes them on after `prepare`.
+    static RECORDS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
+}
+
+/// What libbpf does with a program by its section is ours to do, once it asks us: bits of a handler's cookie.
+const SLEEPS: c_long = 1;
+const AT_TRACEPOINT: c_long = 2;
+
+/// Have libbpf call `prepare` for the programs that have the engine inside.
+fn handle_programs() -> Result<()> {
+    static ONCE: Once = Once::new();
+    let mut code = 0;
+    ONCE.call_once(|| {
+        for (section, kind, attach, cookie) in [
+            (c"struct_ops+", sys::BPF_PROG_TYPE_STRUCT_OPS, 0, 0),
+            (c"struct_ops.s+", sys::BPF_PROG_TYPE_STRUCT_OPS, 0, SLEEPS),
+            (c"syscall", sys::BPF_PROG_TYPE_SYSCALL, 0, SLEEPS),
+            (c"tp_btf+", sys::BPF_PROG_TYPE_TRACING, sys::BPF_TRACE_RAW_TP, AT_TRACEPOINT),
+        ] {
+            let options = sys::libbpf_prog_handler_opts {
+                sz: size_of::<sys::libbpf_prog_handler_opts>() as _,
+                cookie,
+                prog_setup_fn: None,
+                prog_prepare_load_fn: Some(prepare),
+                prog_attach_fn: if cookie & AT_TRACEPOINT != 0 { Some(attach_trace) } else { None },
+            };
+            // SAFETY: a NUL-terminated name, options with their size, functions of the types that libbpf calls.
+            code = code
+                .min(unsafe { sys::libbpf_register_prog_handler(section.as_ptr(), kind, attach, &options) });
+        }
+    });
+    ensure!(code >= 0, "libbpf takes no handlers: {}", Error::from_raw_os_error(-code));
+    Ok(())
+}
+
+unsafe extern "C" fn attach_trace(
+    program: *const sys::bpf_program,
+    _: c_long,
+    link: *mut *mut sys::bpf_link,
+) -> c_int {
+    // SAFETY: libbpf passes a loaded program and a place for its link.
+    unsafe {
+        *link = sys::bpf_program__attach_trace(program);
+        if (*link).is_null() {
+            -Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)
+        } else {
+            0
+        }
+    }
+}
+
+/// Records that begin with the number of an instruction, `size` bytes each.
+///
+/// # Safety
+/// There are `count` of them at `at`.
+unsafe fn records(at: *const c_void, size: u32, count: u32) -> Vec<(u32, Vec<u8>)> {
+    if at.is_null() || size < 4 {
+        return Vec::new();
+    }
+    // SAFETY: as the caller says.
+    let bytes = unsafe { std::slice::from_raw_parts(at.cast::<u8>(), (size * count) as usize) };
+    let split = |record: &[u8]| (u32::from_ne_bytes(record[..4].try_into().unwrap()), record[4..].to_vec());
+    bytes.chunks(size as usize).map(split).collect()
+}
+
+fn bytes(records: &[(u32, Vec<u8>)]) -> Vec<u8> {
+    records.iter().flat_map(|(at, rest)| at.to_ne_bytes().into_iter().chain(rest.iter().copied())).collect()
+}
+
+/// A program is about to be loaded: everything is in its place, and constants have their values.
+unsafe extern "C" fn prepare(
+    program: *mut sys::bpf_program,
+    options: *mut sys::bpf_prog_load_opts,
+    cookie: c_long,
+) -> c_int {
+    // SAFETY: libbpf passes a program of the object that `LOADING` belongs to, and the options that it is loaded with; an
+    // instruction of ours has the layout of its own.
+    unsafe {
+        let (options, (map, types)) = (&mut *options, LOADING.get());
+        if cookie & SLEEPS != 0 {
+            options.prog_flags |= sys::BPF_F_SLEEPABLE;
+        }
+        if cookie & AT_TRACEPOINT != 0 {
+            let section = CStr::from_ptr(sys::bpf_program__section_name(program)).to_string_lossy();
+            let Ok(name) = CString::new(section.replace("tp_btf/", "btf_trace_")) else {
+                return -libc::EINVAL;
+            };
+            let id = sys::btf__find_by_name_kind(types, name.as_ptr(), sys::BTF_KIND_TYPEDEF);
+            if id < 0 {
+                return id;
+            }
+            options.attach_btf_id = id as u32;
+        }
+        let mut size = 0;
+        let data = sys::bpf_map__initial_value(map, &mut size);
+        if data.is_null() {
+            return -libc::EINVAL;
+        }
+        let data = std::slice::from_raw_parts(data.cast::<u8>(), size as usize);
+        let insns = std::slice::from_raw_parts(
+            sys::bpf_program__insns(program).cast::<Insn>(),
+            sys::bpf_program__insn_cnt(program) as usize,
+        );
+        let whole = Program {
+            insns: insns.to_vec(),
+            functions: records(options.func_info, options.func_info_rec_size, options.func_info_cnt),
+            lines: records(options.line_info, options.line_info_rec_size, options.line_info_cnt),
+        };
+        let mut pruned = prune(&whole, &Constants { map: sys::bpf_map__fd(map), data });
+        RECORDS.with_borrow_mut(|[functions, lines]| {
+            (*functions, *lines) = (bytes(&pruned.functions), bytes(&pruned.lines));
+            if !options.func_info.is_null() {
+                options.func_info = functions.as_ptr().cast();
+                options.func_info_cnt = pruned.functions.len() as u32;
+            }
+            if !options.line_info.is_null() {
+                options.line_info = lines.as_ptr().cast();
+                options.line_info_cnt = pruned.lines.len() as u32;
+            }
+        });
+        sys::bpf_program__set_insns(program, pruned.insns.as_mut_ptr().cast(), pruned.insns.len() as _)
     }
 }
 

@@ -1,18 +1,22 @@
-//! The kernel object's call chains, read from its instructions: 512 bytes of stack and 8 frames are all that a BPF program has. A chain
-//! that is too deep is told by name.
+//! The kernel object's call chains, read from its instructions: 512 bytes of stack and 8 frames are all that a BPF program has. For
+//! everything at once, and for what each example's plan leaves of it. A chain that is too deep is told by name.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+use tierce_plan::{Options, Plan};
 
 const STACK: u32 = 512;
 const FRAMES: usize = 8;
 /// Of the instruction set: what is looked at below.
 const LOAD_CONSTANT: u8 = 0x18;
+const LOAD_64: u8 = 0x79;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 const JUMP: u8 = 0x05;
 const JUMP_FAR: u8 = 0x06;
+const JUMP_IF_BITS: u8 = 0x45;
 const MOVE_64: u8 = 0xbf;
 const ADD_64: u8 = 0x07;
 const FRAME: u8 = 10;
@@ -69,8 +73,8 @@ fn functions(image: &[u8]) -> Functions {
     functions
 }
 
-/// What a function needs: bytes of stack, and whom it calls.
-fn needs(all: &Functions, name: &str) -> (u32, BTreeSet<String>) {
+/// What a function needs when these policies and parts are loaded: bytes of stack, and whom it calls.
+fn needs(all: &Functions, name: &str, policies: u64, parts: u64) -> (u32, BTreeSet<String>) {
     let list = &all[name];
     let (mut seen, mut open) = (vec![false; list.len()], vec![0]);
     let (mut stack, mut calls) = (0, BTreeSet::new());
@@ -89,6 +93,16 @@ fn needs(all: &Functions, name: &str) -> (u32, BTreeSet<String>) {
             LOAD_CONSTANT => open.push(at + 2),
             JUMP => open.push(jump(i32::from(it.offset))),
             JUMP_FAR => open.push(jump(it.value)),
+            JUMP_IF_BITS if at >= 3 && list[at - 1].code == LOAD_64 => {
+                let constant = match list[at - 3].symbol.as_deref() {
+                    Some("policies") => Some(policies),
+                    Some("parts") => Some(parts),
+                    _ => None,
+                };
+                let taken = constant.map(|constant| constant & it.value as u32 as u64 != 0);
+                open.extend((taken != Some(true)).then_some(at + 1));
+                open.extend((taken != Some(false)).then_some(jump(i32::from(it.offset))));
+            }
             code => {
                 open.push(at + 1);
                 if matches!(code & 7, 5 | 6) {
@@ -111,7 +125,7 @@ fn needs(all: &Functions, name: &str) -> (u32, BTreeSet<String>) {
 type Chain = (u32, Vec<String>);
 
 /// The chains from each function that take most stack, and most frames.
-fn deepest(all: &Functions) -> (Chain, Chain) {
+fn deepest(all: &Functions, policies: u64, parts: u64) -> (Chain, Chain) {
     fn walk(
         name: &str,
         needs: &BTreeMap<&str, (u32, BTreeSet<String>)>,
@@ -134,7 +148,8 @@ fn deepest(all: &Functions) -> (Chain, Chain) {
         known.insert(name.to_string(), (most.clone(), longest.clone()));
         (most, longest)
     }
-    let needs: BTreeMap<&str, _> = all.keys().map(|name| (&name[..], needs(all, name))).collect();
+    let needs: BTreeMap<&str, _> =
+        all.keys().map(|name| (&name[..], needs(all, name, policies, parts))).collect();
     let (mut known, mut most, mut longest): (_, Chain, Chain) = Default::default();
     // A program is what nobody calls.
     let called: BTreeSet<&String> = all.values().flatten().filter_map(|it| it.symbol.as_ref()).collect();
@@ -150,8 +165,23 @@ fn deepest(all: &Functions) -> (Chain, Chain) {
 fn no_chain_of_calls_is_too_deep() {
     let all = functions(&tierce_scx::object::image().unwrap());
     assert!(all.len() > 100, "{:?}", all.keys());
-    let (most, longest) = deepest(&all);
-    println!("{} bytes, {} frames", most.0, longest.1.len());
-    assert!(most.0 <= STACK, "{} bytes: {}", most.0, most.1.join(" > "));
-    assert!(longest.1.len() <= FRAMES, "{} frames: {}", longest.1.len(), longest.1.join(" > "));
+    let check = |what: &str, policies, parts, bound| {
+        let (most, longest) = deepest(&all, policies, parts);
+        println!("{what}: {} bytes, {} frames", most.0, longest.1.len());
+        assert!(most.0 <= bound, "{what}: {} bytes: {}", most.0, most.1.join(" > "));
+        assert!(longest.1.len() <= FRAMES, "{what}: {} frames: {}", longest.1.len(), longest.1.join(" > "));
+    };
+    check("everything", u64::MAX, u64::MAX, STACK);
+    let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
+    for entry in std::fs::read_dir(examples).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|end| end != "toml") {
+            continue;
+        }
+        for cpus in [1, 2] {
+            let Ok(plan) = Plan::load_with(&path, Options { cpus }) else { continue };
+            let name = path.file_name().unwrap().to_string_lossy();
+            check(&format!("{name}, {cpus} CPUs"), plan.policies(), plan.parts(), STACK);
+        }
+    }
 }

@@ -14,7 +14,7 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tierce_plan::{Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
+use tierce_plan::{policies, Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::{recording, Refusal};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
@@ -55,6 +55,10 @@ pub struct Args {
     /// Where `tierce apply` finds this run [default: $TIERCE_SOCKET or /run/tierce.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
+    /// Policies that a later `tierce apply` may need, beside those of the plan and of its `[run] policies`: NAME,NAME or all. The kernel
+    /// object is loaded without the others
+    #[arg(long, value_name = "LIST", value_parser = parse_policies)]
+    policies: Option<u64>,
     /// What to count: `full`, or `counts`, which makes no record per switch and so costs the least
     #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with_all = ["trace", "measure"])]
     stats: Statistics,
@@ -79,6 +83,18 @@ enum Statistics {
     Full,
     /// CPU time, switches, throttles, misses; not response times, nor the supply per period, nor threads that have ended
     Counts,
+}
+
+/// Policies by name, a bit each.
+fn parse_policies(text: &str) -> Result<u64, String> {
+    let one = |name: &str| match policies::by_name(name.trim()) {
+        Some(policy) => Ok(1 << policy.number),
+        None => Err(format!("no policy `{name}`: there are {}", policies::names(policies::all()).join(", "))),
+    };
+    match text {
+        "all" => Ok(policies::all()),
+        _ => text.split(',').try_fold(0, |mask, name| Ok(mask | one(name)?)),
+    }
 }
 
 /// At least 10 ms: more would be about itself.
@@ -112,13 +128,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let here = Host::here().cpus().unwrap_or(1); // has no holes, else refused above
     let cpus = args.cpus.unwrap_or(here);
     let plan = Plan::load_with(&args.plan, tierce_plan::Options { cpus });
-    let plan = match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
+    let mut plan = match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
         Ok(plan) => plan,
         Err(faults) => {
             eprint!("{}", faults.report());
             bail!("{}: the plan has faults", args.plan.display());
         }
     };
+    plan.run.policies |= args.policies.unwrap_or(0);
     let unfit = plan.admit().faults(&plan);
     let explain = |error: &anyhow::Error| {
         if error.is::<Refused>() {
@@ -137,6 +154,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let options = Options {
         cpus,
         topology: plan.machine.topology.clone(),
+        policies: plan.policies(),
+        parts: plan.parts(),
         trace_kinds,
         record: args.record.is_some(),
         watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,

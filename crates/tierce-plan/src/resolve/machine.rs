@@ -83,6 +83,19 @@ impl Resolver {
                 None => {}
             }
         }
+        if let Some(value) = fields.take("policies") {
+            self.plan.run.policies = match &value.kind {
+                Kind::Text(text) if text == "all" => policies::all(),
+                _ => collector
+                    .one_or_more(value)
+                    .iter()
+                    .filter_map(|item| {
+                        let name = collector.text("`policies`", item)?;
+                        Some(1 << find_policy(name, item.spot, collector)?.number)
+                    })
+                    .fold(0, |mask, bit: u64| mask | bit),
+            };
+        }
         fields.finish(collector);
     }
 
