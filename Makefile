@@ -2,13 +2,14 @@
 
 TIERCE := target/release/tierce
 
-.PHONY: help demo test bench hartstone-board build setup lint tidy format
+.PHONY: help demo check test bench hartstone-board build setup lint tidy format
 
 help:
 	@printf '%s\n' \
 	'Tierce: hierarchical real-time CPU scheduling from one plan file.' \
 	'' \
 	'  make demo    see it: a plan simulated, then enforced on real programs in a throw-away machine' \
+	'  make check   before a commit: formats, warnings and the tests that need no virtual machine; two minutes' \
 	'  make test    every test, from a bare machine; ends with "N passed, M failed"' \
 	'  make bench   measure: simulator speed, cost per switch in the kernel, a recorded run replayed' \
 	'  make hartstone-board   Hartstone under five schedulers on the emulated board, five minutes' \
@@ -21,6 +22,9 @@ help:
 
 demo:
 	@scripts/demo
+
+check:
+	@scripts/check
 
 test:
 	@scripts/test

@@ -139,7 +139,6 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 		near_at(cpu)->cache = ~0ull;
 		near_at(cpu)->memory = ~0ull;
 		cpu_at(cpu)->charged_ns = now;
-		cpu_at(cpu)->told_at_ns = TIERCE_NEVER;
 		cpu_at(cpu)->until_ns = TIERCE_NEVER;
 		cpu_at(cpu)->armed_ns = TIERCE_NEVER;
 	}
@@ -879,6 +878,6 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	shared_unlock();
 	for (other = 0; other < TIERCE_CPUS; other++)
 		if (other < S.cpus)
-			port_unlock(other);
+			cpu_unlock(other);
 	return TIERCE_OK;
 }

@@ -266,13 +266,19 @@ static inline void shared_unlock(void)
 	port_unlock(TIERCE_SHARED);
 }
 
+/* An entry ends. */
+static inline void cpu_unlock(u32 cpu)
+{
+	cpu_at(cpu)->told_now = 0;
+	port_unlock(cpu);
+}
 static inline void unlock(u32 cpu)
 {
 	if (SHARES && cpu_at(cpu)->shares) {
 		cpu_at(cpu)->shares = 0;
 		shared_unlock();
 	}
-	port_unlock(cpu);
+	cpu_unlock(cpu);
 }
 
 /* ---- upwards: who could use a CPU ------------------------------------------------------------------------------- */

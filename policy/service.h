@@ -131,8 +131,8 @@ static inline u64 taken_since(u32 cpu, u64 now)
 	u64 untold_ns = c->taken_ns - c->told_ns;
 	/* Asked once per entry, also if that was nothing: in an entry by another CPU it may grow meanwhile, and a replay knows one
 	 * number for an entry, from its begin. */
-	if (c->told_at_ns != now) {
-		c->told_at_ns = now;
+	if (!c->told_now) {
+		c->told_now = 1;
 		c->told_ns += untold_ns;
 		if (untold_ns)
 			port_record(TIERCE_OP_taken, cpu, 0, untold_ns, now, 0, 0);

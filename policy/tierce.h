@@ -305,11 +305,11 @@ struct tierce_cpu {
 	u64 armed_ns;			    /* what the timer is to be set to: lazily, it may stay earlier than until_ns */
 	u64 used_ns, idle_ns, stolen_ns;    /* elapsed = used + idle + stolen */
 	u64 taken_ns, told_ns, paid_ns;	    /* stolen as the port has found, ever; recorded of it; charged around of that */
-	u64 told_at_ns;			    /* the entry (by its time) that asked for it last */
 	u64 decisions, events;
 	u32 idle;	   /* it has told so */
 	u32 offered;	   /* the task for which it was claimed and kicked last, until it runs one */
-	u32 ran, pad;	   /* task before the decision under way */
+	u32 ran;	   /* task before the decision under way */
+	u32 told_now;	   /* this entry has asked what was taken */
 	u64 balance_ns;	   /* when its waiting spread tasks are compared with other CPUs' next */
 	u64 pulls, pushes; /* tasks that it has taken from other CPUs, given to them */
 	u32 crossing[TIERCE_CROSSINGS];

@@ -6,6 +6,7 @@ use crate::topology;
 use anyhow::{ensure, Context, Result};
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
+use std::time::{Duration, Instant};
 use tierce_plan::Topology;
 use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, Way, KERNEL};
 use tierce_trace::Kind;
@@ -327,11 +328,18 @@ pub struct Kernel {
     exit: *const u8,
     layout: Layout,
     options: Options,
+    loaded_in: Duration,
 }
 
 impl Kernel {
     /// Load the object; nothing is scheduled by it yet.
     pub fn load(options: Options) -> Result<Kernel> {
+        Kernel::load_telling(options, &mut |_| ())
+    }
+
+    /// Load the object, which may take seconds; `tell` hears the name of each program that the kernel verifies.
+    pub fn load_telling(options: Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
+        let begun = Instant::now();
         ensure!(
             (1..=raw::CPUS as u32).contains(&options.cpus),
             "{} CPUs, 1 to {} are supported",
@@ -359,7 +367,8 @@ impl Kernel {
         if !options.exercise {
             object.omit("exercise")?;
         }
-        object.load()?;
+        object.load(tell)?;
+        let loaded_in = begun.elapsed();
         let layout: Layout = object.constant("layout")?;
         let sizes = [
             (layout.nodes as usize, KERNEL.nodes as usize + 1),
@@ -378,8 +387,18 @@ impl Kernel {
         let (exit, _) = object.variable_address("exit_info")?;
         let control = object.program("control")?;
         let exercise = if options.exercise { Some(object.program("exercise")?) } else { None };
-        let kernel =
-            Kernel { links: Vec::new(), object, control, exercise, state, side, exit, layout, options };
+        let kernel = Kernel {
+            links: Vec::new(),
+            object,
+            control,
+            exercise,
+            state,
+            side,
+            exit,
+            layout,
+            options,
+            loaded_in,
+        };
         kernel.begin()?;
         Ok(kernel)
     }
@@ -424,6 +443,11 @@ impl Kernel {
             self.side.cast_mut().write_bytes(0, self.layout.side_size as usize);
         }
         self.begin()
+    }
+
+    /// How long it took to load, nearly all of it in the verifier.
+    pub fn loaded_in(&self) -> Duration {
+        self.loaded_in
     }
 
     /// What was loaded.

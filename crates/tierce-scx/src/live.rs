@@ -122,10 +122,10 @@ pub fn now_ns() -> u64 {
 }
 
 impl Live {
-    /// Load, build, attach, bind the threads there are.
-    pub fn start(plan: Plan, options: Options) -> Result<Live> {
+    /// Load, build, attach, bind the threads there are; `tell` as in [`Kernel::load_telling`].
+    pub fn start(plan: Plan, options: Options, tell: &mut dyn FnMut(&str)) -> Result<Live> {
         host::check_cpusets(&plan, Path::new("/"))?;
-        Live::enforce(plan, Kernel::load(options)?)
+        Live::enforce(plan, Kernel::load_telling(options, tell)?)
     }
 
     /// Build in an empty kernel side, attach, bind the threads there are.

@@ -224,17 +224,19 @@ impl Object {
         Ok(())
     }
 
-    /// Let the kernel verify and load it, without what its constants make unreachable.
-    pub fn load(&mut self) -> Result<()> {
+    /// Let the kernel verify and load it, without what its constants make unreachable. `tell` hears the name of each program
+    /// that is about to be verified.
+    pub fn load(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
         said();
         let constants = self.map(".rodata")?;
-        // SAFETY: an open object; the kernel's types live until it is loaded.
+        // SAFETY: an open object; what it is loaded with lives until it is.
         let code = unsafe {
             let types = sys::btf__load_vmlinux_btf();
             ensure!(!types.is_null(), "the kernel's types: {}", Error::last_os_error());
-            LOADING.set((constants, types));
+            let mut loading = Loading { constants, types, tell };
+            LOADING.set((&raw mut loading).cast());
             let code = sys::bpf_object__load(self.raw.as_ptr());
-            LOADING.set((std::ptr::null_mut(), std::ptr::null_mut()));
+            LOADING.set(std::ptr::null_mut());
             sys::btf__free(types);
             code
         };
@@ -346,10 +348,17 @@ impl Drop for Object {
     }
 }
 
+/// What an object is loaded with.
+struct Loading<'a> {
+    constants: *mut sys::bpf_map,
+    /// The kernel's.
+    types: *mut sys::btf,
+    tell: &'a mut dyn FnMut(&str),
+}
+
 thread_local! {
-    /// The constants of the object that this thread loads, and the kernel's types.
-    static LOADING: Cell<(*mut sys::bpf_map, *mut sys::btf)> =
-        const { Cell::new((std::ptr::null_mut(), std::ptr::null_mut())) };
+    /// The `Loading` that this thread is in.
+    static LOADING: Cell<*mut c_void> = const { Cell::new(std::ptr::null_mut()) };
     /// Records of functions and lines of the program that is being loaded: libbpf passes them on after `prepare`.
     static RECORDS: RefCell<[Vec<u8>; 2]> = const { RefCell::new([Vec::new(), Vec::new()]) };
 }
@@ -428,7 +437,12 @@ unsafe extern "C" fn prepare(
     // SAFETY: libbpf passes a program of the object that `LOADING` belongs to, and the options that it is loaded with; an
     // instruction of ours has the layout of its own.
     unsafe {
-        let (options, (map, types)) = (&mut *options, LOADING.get());
+        let options = &mut *options;
+        let Some(Loading { constants: map, types, tell }) = LOADING.get().cast::<Loading>().as_mut() else {
+            return -libc::EINVAL;
+        };
+        let (map, types) = (*map, *types);
+        tell(&CStr::from_ptr(sys::bpf_program__name(program)).to_string_lossy());
         if cookie & SLEEPS != 0 {
             options.prog_flags |= sys::BPF_F_SLEEPABLE;
         }

@@ -6,7 +6,7 @@ use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -168,7 +168,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
     let mut server = Server::bind(&socket_path(args.socket))?;
-    let mut live = Live::start(plan, options).inspect_err(explain)?;
+    let watched = std::io::stderr().is_terminal();
+    let mut tell = |program: &str| {
+        if watched {
+            eprint!("\r\x1b[Ktierce: the kernel verifies {program}");
+        }
+    };
+    let live = Live::start(plan, options, &mut tell);
+    if watched {
+        eprint!("\r\x1b[K");
+    }
+    let mut live = live.inspect_err(explain)?;
     if args.measure {
         live.measure(args.epoch);
     }
@@ -545,7 +555,10 @@ fn kernel_side(live: &Live) -> Value {
             "timers_fired": side.fires, "forgotten": side.forgotten, "aways": side.aways,
             "pulls": engine.pulls, "pushes": engine.pushes })
     };
+    let verified: u64 = live.kernel().programs().iter().map(|(_, count)| u64::from(*count)).sum();
     json!({
+        "loaded_in_ns": live.kernel().loaded_in().as_nanos() as u64,
+        "verified_instructions": verified,
         "used": pool(held.used),
         "plan": pool(held.plan),
         "threads": held.threads,
