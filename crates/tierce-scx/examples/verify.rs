@@ -1,11 +1,14 @@
-//! Load the object in every way that leaves the verifier other code, and say what it looked at: a line for each program, ordered by
-//! what it cost. A way's name, or several, as arguments: these alone; or files of plans: for each of them. Exits with 1 if one is
-//! refused.
-use anyhow::{anyhow, ensure, Result};
+//! Load the object and say what the verifier examined: a line for each program, ordered by what it cost. Exits with 1 if it is refused.
+//!
+//!     verify                              in every way that leaves the verifier other code
+//!     verify stats cpus-all               in these
+//!     verify [CPUS] FILE.toml...          made for these plans
+//!     verify [CPUS] random:COUNT:SEED     with random sets of policies and parts of the engine
+use anyhow::{anyhow, Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
-use tierce_plan::Plan;
+use tierce_plan::{Plan, ThrottleAt};
 use tierce_scx::kernel::{Kernel, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 
 fn main() -> Result<ExitCode> {
@@ -27,29 +30,53 @@ fn main() -> Result<ExitCode> {
         ("cpus-all", Options { cpus: 2, trace_kinds: EVERYTHING, record: true, ..plain.clone() }),
         ("cpus-user", Options { cpus: 2, trace_kinds: STATS, throttle_at_user: true, ..plain.clone() }),
     ];
-    let (plans, wanted): (Vec<String>, Vec<String>) =
-        std::env::args().skip(1).partition(|name| name.ends_with(".toml"));
-    for way in &wanted {
-        ensure!(ways.iter().any(|(name, _)| name == way), "no way is called {way}");
-    }
-    let made_for = plans.iter().map(|file| {
-        let plan = Plan::load(Path::new(file)).map_err(|faults| anyhow!("{faults}"))?;
-        let options = Options {
-            cpus: plan.machine.cpus,
-            policies: plan.policies(),
-            parts: plan.parts(),
-            trace_kinds: STATS,
-            ..plain.clone()
-        };
-        Ok((file.as_str(), options))
-    });
-    let made_for: Vec<_> = made_for.collect::<Result<_>>()?;
-    let mut code = ExitCode::SUCCESS;
-    let all = ways.iter().filter(|_| plans.is_empty()).map(|(name, options)| (*name, options.clone()));
-    for (name, options) in all.chain(made_for) {
-        if plans.is_empty() && !wanted.is_empty() && !wanted.iter().any(|way| way == name) {
-            continue;
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let cpus: u32 = match words.first().and_then(|word| word.parse().ok()) {
+        Some(cpus) => {
+            words.remove(0);
+            cpus
         }
+        None => 1,
+    };
+    let mut list: Vec<(String, Options)> = Vec::new();
+    for word in &words {
+        if word.ends_with(".toml") {
+            let host = tierce_plan::Options { cpus };
+            let plan = Plan::load_with(Path::new(word), host).map_err(|faults| anyhow!("{faults}"))?;
+            let options = Options {
+                cpus: plan.machine.cpus,
+                policies: plan.policies(),
+                parts: plan.parts(),
+                trace_kinds: STATS,
+                throttle_at_user: plan.run.throttle == ThrottleAt::User,
+                ..plain.clone()
+            };
+            list.push((word.clone(), options));
+        } else if let Some((count, seed)) = word.strip_prefix("random:").and_then(|rest| rest.split_once(':'))
+        {
+            let mut draw = seed.parse::<u64>()?;
+            for index in 0..count.parse::<u32>()? {
+                let mut next = || {
+                    draw = draw.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+                    draw >> 32
+                };
+                let (policies, parts) = (next() & next() | next() & next() & next(), next());
+                let options = Options { cpus, policies, parts, trace_kinds: STATS, ..plain.clone() };
+                list.push((format!("random:{index}:{policies:x}:{:x}", parts & 15), options));
+            }
+        } else {
+            let way = ways
+                .iter()
+                .find(|(name, _)| name == word)
+                .with_context(|| format!("no way is called {word}"))?;
+            list.push((word.clone(), way.1.clone()));
+        }
+    }
+    if words.is_empty() {
+        list.extend(ways.into_iter().map(|(name, options)| (name.to_string(), options)));
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (name, options) in list {
         let begun = Instant::now();
         let kernel = match Kernel::load(options) {
             Ok(kernel) => kernel,
@@ -62,7 +89,7 @@ fn main() -> Result<ExitCode> {
         let took = begun.elapsed();
         let mut programs = kernel.programs();
         programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        println!("{name} loaded in {took:?}");
+        println!("{name} loaded in {took:?}{}", if kernel.is_pruned() { "" } else { ", the whole object" });
         for (program, count) in programs {
             println!("{name} {program} {count}");
         }

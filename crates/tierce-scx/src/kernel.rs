@@ -317,6 +317,29 @@ impl Default for Options {
     }
 }
 
+/// Open the object, set its constants, have it loaded.
+fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> Result<Object> {
+    let mut object = Object::open()?;
+    object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
+    object.set_constant("policies", &options.policies.to_ne_bytes())?;
+    object.set_constant("parts", &options.parts.to_ne_bytes())?;
+    object.set_constant("traces", &u32::from(options.trace_kinds != 0).to_ne_bytes())?;
+    object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
+    object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
+    object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
+    object.set_constant("locks_fair", &u32::from(options.locks_fair).to_ne_bytes())?;
+    object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
+    let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
+    object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
+    object.set_ring_size("entries", ring(options.record, ENTRIES_BYTES))?;
+    object.set_watchdog("tierce_ops", options.watchdog_ms)?;
+    if !options.exercise {
+        object.omit("exercise")?;
+    }
+    object.load(pruned, tell)?;
+    Ok(object)
+}
+
 /// The loaded kernel side. Fields are dropped in order: links first.
 pub struct Kernel {
     links: Vec<Link>,
@@ -329,6 +352,7 @@ pub struct Kernel {
     layout: Layout,
     options: Options,
     loaded_in: Duration,
+    pruned: bool,
 }
 
 impl Kernel {
@@ -337,8 +361,10 @@ impl Kernel {
         Kernel::load_telling(options, &mut |_| ())
     }
 
-    /// Load the object, which may take seconds; `tell` hears the name of each program that the kernel verifies.
-    pub fn load_telling(options: Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
+    /// Load the object, which may take seconds; `tell` hears the name of each program that the kernel verifies. A verifier that
+    /// refuses what is left for a plan gets the whole object: verifiers have defects that only some code meets, and the whole
+    /// object is the same for everybody. Then there is room for all policies.
+    pub fn load_telling(mut options: Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
         let begun = Instant::now();
         ensure!(
             (1..=raw::CPUS as u32).contains(&options.cpus),
@@ -350,24 +376,15 @@ impl Kernel {
             let types = std::fs::read("/sys/kernel/btf/vmlinux").context("/sys/kernel/btf/vmlinux")?;
             ensure!(tells_of_returns(&Btf::parse(&types).map_err(anyhow::Error::msg)?), "{NO_TASK_WORK}");
         }
-        let mut object = Object::open()?;
-        object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
-        object.set_constant("policies", &options.policies.to_ne_bytes())?;
-        object.set_constant("parts", &options.parts.to_ne_bytes())?;
-        object.set_constant("traces", &u32::from(options.trace_kinds != 0).to_ne_bytes())?;
-        object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
-        object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
-        object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
-        object.set_constant("locks_fair", &u32::from(options.locks_fair).to_ne_bytes())?;
-        object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
-        let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
-        object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
-        object.set_ring_size("entries", ring(options.record, ENTRIES_BYTES))?;
-        object.set_watchdog("tierce_ops", options.watchdog_ms)?;
-        if !options.exercise {
-            object.omit("exercise")?;
-        }
-        object.load(tell)?;
+        let made_for_plan = load_object(&options, true, tell);
+        let pruned = made_for_plan.is_ok();
+        let object = match made_for_plan {
+            Ok(object) => object,
+            Err(_) => {
+                (options.policies, options.parts) = (u64::MAX, u64::MAX);
+                load_object(&options, false, tell)?
+            }
+        };
         let loaded_in = begun.elapsed();
         let layout: Layout = object.constant("layout")?;
         let sizes = [
@@ -398,6 +415,7 @@ impl Kernel {
             layout,
             options,
             loaded_in,
+            pruned,
         };
         kernel.begin()?;
         Ok(kernel)
@@ -443,6 +461,11 @@ impl Kernel {
             self.side.cast_mut().write_bytes(0, self.layout.side_size as usize);
         }
         self.begin()
+    }
+
+    /// The object has only what its options ask for; the kernel refused that otherwise.
+    pub fn is_pruned(&self) -> bool {
+        self.pruned
     }
 
     /// How long it took to load, nearly all of it in the verifier.

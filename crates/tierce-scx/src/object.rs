@@ -224,16 +224,16 @@ impl Object {
         Ok(())
     }
 
-    /// Let the kernel verify and load it, without what its constants make unreachable. `tell` hears the name of each program
-    /// that is about to be verified.
-    pub fn load(&mut self, tell: &mut dyn FnMut(&str)) -> Result<()> {
+    /// Let the kernel verify and load it; if `pruned`, without what its constants make unreachable. `tell` hears the name of
+    /// each program that is about to be verified.
+    pub fn load(&mut self, pruned: bool, tell: &mut dyn FnMut(&str)) -> Result<()> {
         said();
         let constants = self.map(".rodata")?;
         // SAFETY: an open object; what it is loaded with lives until it is.
         let code = unsafe {
             let types = sys::btf__load_vmlinux_btf();
             ensure!(!types.is_null(), "the kernel's types: {}", Error::last_os_error());
-            let mut loading = Loading { constants, types, tell };
+            let mut loading = Loading { constants, types, pruned, tell };
             LOADING.set((&raw mut loading).cast());
             let code = sys::bpf_object__load(self.raw.as_ptr());
             LOADING.set(std::ptr::null_mut());
@@ -353,6 +353,7 @@ struct Loading<'a> {
     constants: *mut sys::bpf_map,
     /// The kernel's.
     types: *mut sys::btf,
+    pruned: bool,
     tell: &'a mut dyn FnMut(&str),
 }
 
@@ -438,7 +439,8 @@ unsafe extern "C" fn prepare(
     // instruction of ours has the layout of its own.
     unsafe {
         let options = &mut *options;
-        let Some(Loading { constants: map, types, tell }) = LOADING.get().cast::<Loading>().as_mut() else {
+        let Some(Loading { constants: map, types, pruned, tell }) = LOADING.get().cast::<Loading>().as_mut()
+        else {
             return -libc::EINVAL;
         };
         let (map, types) = (*map, *types);
@@ -456,6 +458,9 @@ unsafe extern "C" fn prepare(
                 return id;
             }
             options.attach_btf_id = id as u32;
+        }
+        if !*pruned {
+            return 0;
         }
         let mut size = 0;
         let data = sys::bpf_map__initial_value(map, &mut size);

@@ -559,6 +559,7 @@ fn kernel_side(live: &Live) -> Value {
     json!({
         "loaded_in_ns": live.kernel().loaded_in().as_nanos() as u64,
         "verified_instructions": verified,
+        "pruned": live.kernel().is_pruned(),
         "used": pool(held.used),
         "plan": pool(held.plan),
         "threads": held.threads,

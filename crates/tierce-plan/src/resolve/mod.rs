@@ -273,7 +273,13 @@ impl Resolver {
         let Some(value) = value else {
             let message = format!("node `{}` has no policy", item.key.text);
             let hint = format!("policy = …, one of {}", listed(&names));
-            self.collector.add(Fault::new("policy_must_be_given", item.key.spot, message).hint(hint));
+            let mut keys = item.table.entries.iter().map(|(key, _)| key);
+            let misspelt = keys.find(|key| closest(&key.text, ["policy"].into_iter()).is_some());
+            let (spot, hint) = match misspelt {
+                Some(key) => (key.spot, format!("did you mean `policy` by `{}`? {hint}", key.text)),
+                None => (item.key.spot, hint),
+            };
+            self.collector.add(Fault::new("policy_must_be_given", spot, message).hint(hint));
             return None;
         };
         let name = self.collector.text(&format!("`policy` of node `{}`", item.key.text), value)?;

@@ -159,14 +159,18 @@ pub fn certain(files: &[PathBuf]) -> Result<ExitCode> {
             Some(Hotplug { at_ns: step.at_ns, cpu, online })
         });
         let hotplugs: Vec<Hotplug> = hotplugs.collect();
-        let with = |switch_us: u64, late_us: u64| {
+        let with = |script: &Script, switch_us: u64, late_us: u64| {
             let (switch_ns, late_ns) = (switch_us * 1_000, late_us * 1_000);
-            Predicted::all(&script, &hotplugs, Port { switch_ns, late_ns, ..PORT })
+            Predicted::all(script, &hotplugs, Port { switch_ns, late_ns, ..PORT })
         };
-        let base = with(0, 0)?;
+        let base = with(&script, 0, 0)?;
+        // Control operations come as late as their program does.
+        let mut later = Script::read(file)?;
+        later.steps.iter_mut().for_each(|step| step.at_ns += 45_000);
         let mut said = format!("{:4} decisions", base.decisions.iter().map(Vec::len).sum::<usize>());
-        for (switch_us, late_us) in [(4, 0), (10, 0), (0, 12), (7, 5), (3, 12), (6, 10)] {
-            let other = with(switch_us, late_us)?;
+        let costs = [(4, 0), (10, 0), (0, 12), (7, 5), (3, 12), (6, 10)].map(|costs| (&script, costs));
+        for (script, (switch_us, late_us)) in costs.into_iter().chain([(&later, (2, 7))]) {
+            let other = with(script, switch_us, late_us)?;
             let scripted = script.steps.iter().filter(|step| step.hotplug().is_none());
             let steps = base.steps.iter().zip(scripted).find(|(said, step)| **said != step.refused);
             let sides = (0..base.decisions.len()).find_map(|cpu| {
