@@ -450,20 +450,16 @@ impl Pruning {
         }
     }
 
-    /// Where control comes to from `at`, past jumps; and past tests of the register in which `equal`, a test, has found its value.
-    fn lands(&self, ranks: &[usize], mut at: usize, equal: Option<Insn>) -> usize {
+    /// Where control comes to from `at`, if a test of the same register as `test` has found `value` there: past jumps, and past
+    /// further tests of it.
+    fn lands(&self, ranks: &[usize], mut at: usize, test: Insn, value: u64) -> usize {
         for _ in 0..64 {
             let Some(&place) = self.kept.get(ranks[at]) else { break };
             let insn = self.insns[place];
-            let taken = match (insn.code, equal) {
-                (JUMP | JUMP_FAR, _) => Some(true),
-                (_, Some(test))
-                    if insn.is_conditional()
-                        && !insn.by_register()
-                        && (insn.class(), insn.to()) == (test.class(), test.to()) =>
-                {
-                    taken(insn, test.imm as i64 as u64, insn.imm as i64 as u64)
-                }
+            let same = insn.is_conditional() && (insn.class(), insn.to()) == (test.class(), test.to());
+            let taken = match insn.code {
+                JUMP | JUMP_FAR => Some(true),
+                _ if same && !insn.by_register() => taken(insn, value, insn.imm as i64 as u64),
                 _ => None,
             };
             match (taken, insn.target(place)) {
@@ -475,31 +471,21 @@ impl Pruning {
         at
     }
 
-    /// Jumps go straight to where they lead. Of a switch whose cases are gone, the tests for them go, too: what is equal comes to
-    /// the same place without.
-    fn straighten(&mut self) {
+    /// Of a switch whose cases are gone, the tests for them: what is equal comes to the same place without.
+    fn forget_tests(&mut self) {
         let ranks = self.ranks();
         for rank in 0..self.kept.len() {
             let at = self.kept[rank];
             let insn = self.insns[at];
-            let jumps = insn.is_conditional() || matches!(insn.code, JUMP | JUMP_FAR);
-            let Some(target) = insn.target(at).filter(|_| jumps) else { continue };
-            let (equal, differs) = match insn.code & 0xf8 {
-                0x10 if insn.is_conditional() => (Some(insn), None),
-                0x50 if insn.is_conditional() => (None, Some(insn)),
-                _ => (None, None),
+            let equal = match insn.code & 0xf8 {
+                0x10 => true,
+                0x50 => false,
+                _ => continue,
             };
-            let lands = self.lands(&ranks, target, equal);
-            if equal.is_some() && lands == self.lands(&ranks, at + 1, equal) {
-                self.insns[at] = Insn::new(JUMP, 0, 0, 0, 0);
-            } else if differs.is_some()
-                && self.lands(&ranks, target, differs) == self.lands(&ranks, at + 1, differs)
-            {
-                self.insns[at] = Insn::new(JUMP, 0, 0, insn.offset, 0);
-            } else if insn.code == JUMP_FAR {
-                self.insns[at].imm = (lands as i64 - at as i64 - 1) as i32;
-            } else if let Ok(offset) = i16::try_from(lands as i64 - at as i64 - 1) {
-                self.insns[at].offset = offset;
+            let Some(target) = insn.target(at).filter(|_| insn.is_conditional()) else { continue };
+            let value = insn.imm as i64 as u64;
+            if self.lands(&ranks, target, insn, value) == self.lands(&ranks, at + 1, insn, value) {
+                self.insns[at] = Insn::new(JUMP, 0, 0, if equal { 0 } else { insn.offset }, 0);
             }
         }
     }
@@ -532,7 +518,7 @@ impl Pruning {
     /// Take out results that nobody reads, and jumps to what follows anyway. Whether there were any.
     fn sweep(&mut self) -> bool {
         let before = self.kept.len();
-        self.straighten();
+        self.forget_tests();
         self.reach();
         let live = self.live(&self.ranks());
         let mut next = self.insns.len(); // that stays
