@@ -221,7 +221,7 @@ impl Constants<'_> {
         let insn = insns[at];
         let value_of = |register: usize| registers.get(register).copied().unwrap_or(Unknown);
         let operand = if insn.by_register() { value_of(insn.from()) } else { Known(insn.imm as i64 as u64) };
-        let (old, base) = (value_of(insn.to()), value_of(insn.from()));
+        let (old, loaded) = (value_of(insn.to()), self.loaded(insn, registers));
         let mut set = |register: usize, value| {
             if let Some(place) = registers.get_mut(register) {
                 *place = value;
@@ -238,13 +238,7 @@ impl Constants<'_> {
                 set(insn.to(), value);
             }
             LD => registers[..6].fill(Unknown), // packets: r0 is the result, r1 to r5 are lost
-            LDX => {
-                let value = match base {
-                    At(address) => self.load(insn, address).map_or(Unknown, Known),
-                    _ => Unknown,
-                };
-                set(insn.to(), value);
-            }
+            LDX => set(insn.to(), loaded.map_or(Unknown, Known)),
             ALU | ALU64 => {
                 let value = match (insn.code & 0xf8, old, operand) {
                     (0xb8, _, At(address)) if insn.class() == ALU64 && insn.offset == 0 => At(address),
@@ -378,7 +372,7 @@ struct Pruning {
 }
 
 impl Pruning {
-    /// Without what cannot be reached; constants are loaded from nowhere.
+    /// Without what cannot be reached. A load of a constant becomes its value.
     fn begin(mut insns: Vec<Insn>, constants: &Constants) -> Pruning {
         let mut leads = vec![false; insns.len() + 1];
         for (at, insn) in insns.iter().enumerate() {
