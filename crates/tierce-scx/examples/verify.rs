@@ -7,9 +7,8 @@
 use anyhow::{anyhow, Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
-use std::time::Instant;
 use tierce_plan::{Plan, ThrottleAt};
-use tierce_scx::kernel::{Kernel, Options, COUNTS, EVERYTHING, MEASURED, STATS};
+use tierce_scx::kernel::{Kernel, Loaded, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 
 fn main() -> Result<ExitCode> {
     let plain = Options::default();
@@ -77,7 +76,6 @@ fn main() -> Result<ExitCode> {
     }
     let mut code = ExitCode::SUCCESS;
     for (name, options) in list {
-        let begun = Instant::now();
         let kernel = match Kernel::load(options) {
             Ok(kernel) => kernel,
             Err(why) => {
@@ -86,10 +84,10 @@ fn main() -> Result<ExitCode> {
                 continue;
             }
         };
-        let took = begun.elapsed();
+        let Loaded { took, pruned, .. } = kernel.loaded();
         let mut programs = kernel.programs();
         programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        println!("{name} loaded in {took:?}{}", if kernel.is_pruned() { "" } else { ", the whole object" });
+        println!("{name} loaded in {took:?}{}", if pruned { "" } else { ", the whole object" });
         for (program, count) in programs {
             println!("{name} {program} {count}");
         }

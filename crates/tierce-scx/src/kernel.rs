@@ -340,6 +340,17 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     Ok(object)
 }
 
+/// How the object was loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Loaded {
+    /// How long it took, nearly all of it in the verifier.
+    pub took: Duration,
+    /// Instructions that the verifier examined, of all programs.
+    pub verified_instructions: u64,
+    /// The object has only what its options ask for; else the kernel refused that, and has the whole one.
+    pub pruned: bool,
+}
+
 /// The loaded kernel side. Fields are dropped in order: links first.
 pub struct Kernel {
     links: Vec<Link>,
@@ -351,8 +362,7 @@ pub struct Kernel {
     exit: *const u8,
     layout: Layout,
     options: Options,
-    loaded_in: Duration,
-    pruned: bool,
+    loaded: Loaded,
 }
 
 impl Kernel {
@@ -385,7 +395,8 @@ impl Kernel {
                 load_object(&options, false, tell)?
             }
         };
-        let loaded_in = begun.elapsed();
+        let verified = object.programs().iter().map(|(_, count)| u64::from(*count)).sum();
+        let loaded = Loaded { took: begun.elapsed(), verified_instructions: verified, pruned };
         let layout: Layout = object.constant("layout")?;
         let sizes = [
             (layout.nodes as usize, KERNEL.nodes as usize + 1),
@@ -414,8 +425,7 @@ impl Kernel {
             exit,
             layout,
             options,
-            loaded_in,
-            pruned,
+            loaded,
         };
         kernel.begin()?;
         Ok(kernel)
@@ -463,14 +473,9 @@ impl Kernel {
         self.begin()
     }
 
-    /// The object has only what its options ask for; the kernel refused that otherwise.
-    pub fn is_pruned(&self) -> bool {
-        self.pruned
-    }
-
-    /// How long it took to load, nearly all of it in the verifier.
-    pub fn loaded_in(&self) -> Duration {
-        self.loaded_in
+    /// How it was loaded.
+    pub fn loaded(&self) -> Loaded {
+        self.loaded
     }
 
     /// What was loaded.

@@ -555,11 +555,11 @@ fn kernel_side(live: &Live) -> Value {
             "timers_fired": side.fires, "forgotten": side.forgotten, "aways": side.aways,
             "pulls": engine.pulls, "pushes": engine.pushes })
     };
-    let verified: u64 = live.kernel().programs().iter().map(|(_, count)| u64::from(*count)).sum();
+    let loaded = live.kernel().loaded();
     json!({
-        "loaded_in_ns": live.kernel().loaded_in().as_nanos() as u64,
-        "verified_instructions": verified,
-        "pruned": live.kernel().is_pruned(),
+        "loaded_in_ns": loaded.took.as_nanos() as u64,
+        "verified_instructions": loaded.verified_instructions,
+        "pruned": loaded.pruned,
         "used": pool(held.used),
         "plan": pool(held.plan),
         "threads": held.threads,
