@@ -254,6 +254,13 @@ fn statistics_about_themselves_are_refused() {
 }
 
 #[test]
+fn policies_to_keep_room_for_are_known() {
+    let done = tierce(&["run", "plan.toml", "--policies", "edf,fiar"]);
+    let text = String::from_utf8_lossy(&done.stderr);
+    assert!(done.status.code() == Some(2) && text.contains("no policy `fiar`: there are "), "{text}");
+}
+
+#[test]
 fn nobody_to_ask_for_the_status() {
     let done = tierce(&["status", "--socket", "/nowhere/tierce.sock"]);
     let text = String::from_utf8_lossy(&done.stderr);

@@ -3,6 +3,7 @@
 use crate::exact::zero;
 use crate::faults::{Fault, Faults};
 use crate::model::{Child, Edge, Node, OtherCpus, Plan};
+use crate::orders::order;
 use crate::policies::{self, KERNEL};
 use crate::rates::{Rates, Trust};
 use crate::source::Spot;
@@ -227,7 +228,7 @@ impl Plan {
             at.map_or(0, |at| node.params[at])
         };
         let is = |node: &Node, name: &str| policies::by_name(name).is_some_and(|it| it.number == node.policy);
-        let by_clock = |node: &Node| is(node, "fair") && (1..=3).contains(&chosen(node, "order"));
+        let by_clock = |node: usize| matches!(order(self, node), "eevdf" | "stride" | "lottery");
         let rare = |node: &Node| {
             is(node, "reservation")
                 && ["order", "replenishment", "charge", "gain"].iter().any(|name| chosen(node, name) > 0)
@@ -235,7 +236,7 @@ impl Plan {
         let needed = [
             (Part::Shared, shared),
             (Part::Spread, self.nodes.iter().any(|node| node.family.is_some())),
-            (Part::ByClock, self.nodes.iter().any(by_clock)),
+            (Part::ByClock, (0..self.nodes.len()).any(by_clock)),
             (Part::Servers, self.nodes.iter().any(rare)),
         ];
         let room = self.run.policies != 0;

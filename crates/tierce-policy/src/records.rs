@@ -203,24 +203,6 @@ pub const KERNEL: Limits = Limits {
     crossings: 63,
 };
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_kernels_limits_are_those_of_its_port() {
-        let text = include_str!("../../../bpf/port.h");
-        let size = |name: &str| -> u32 {
-            let mut defines = text.lines().filter_map(|line| line.strip_prefix("#define TIERCE_"));
-            let value = defines.find_map(|line| line.strip_prefix(name)).expect(name);
-            value.trim().trim_end_matches('u').parse().expect(name)
-        };
-        let [nodes, edges, heads, families] =
-            ["NODES ", "EDGES ", "ROWS ", "FAMILIES "].map(|name| size(name) - 1);
-        assert_eq!(KERNEL, Limits { nodes, edges, heads, families, cpus: size("CPUS "), ..limits() });
-    }
-}
-
 /// Parts of the engine that not every plan needs: `enum tierce_part` of policy/tierce.h.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
@@ -253,5 +235,36 @@ impl Part {
                 "reservations by priority, charged for wall time, with feedback, or with a replenishment other than hard"
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_limits_are_those_of_its_port() {
+        let text = include_str!("../../../bpf/port.h");
+        let size = |name: &str| -> u32 {
+            let mut defines = text.lines().filter_map(|line| line.strip_prefix("#define TIERCE_"));
+            let value = defines.find_map(|line| line.strip_prefix(name)).expect(name);
+            value.trim().trim_end_matches('u').parse().expect(name)
+        };
+        let [nodes, edges, heads, families] =
+            ["NODES ", "EDGES ", "ROWS ", "FAMILIES "].map(|name| size(name) - 1);
+        assert_eq!(KERNEL, Limits { nodes, edges, heads, families, cpus: size("CPUS "), ..limits() });
+    }
+
+    /// Their bits are what the loader and the engine understand each other by.
+    #[test]
+    fn parts_are_those_of_the_engine() {
+        let text = include_str!("../../../policy/tierce.h");
+        let (_, list) = text.split_once("enum tierce_part {").unwrap();
+        let names = list.lines().skip(1).map_while(|line| line.trim().strip_prefix("TIERCE_PART_"));
+        let theirs: Vec<String> =
+            names.map(|name| name.split_once(',').unwrap().0.replace('_', "")).collect();
+        let ours: Vec<String> = Part::ALL.iter().map(|part| format!("{part:?}").to_lowercase()).collect();
+        assert_eq!(ours, theirs);
+        assert!(Part::ALL.iter().enumerate().all(|(bit, part)| part.bit() == 1 << bit));
     }
 }
