@@ -1046,6 +1046,12 @@ static inline u32 leaf_settle(struct task_struct *p, u64 now)
 	return leaf;
 }
 
+/* Its affinity has changed while it ran here: the kernel moves it as soon as the CPU lets go of it. */
+static inline bool thread_leaves(struct task_struct *p, u32 cpu)
+{
+	return !(cpus_of(p->cpus_ptr) >> cpu & 1) && !thread_is_bound(p);
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -1078,6 +1084,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		graph_returned(cpu, now);
 	}
 	if (!node_at(leaf)->servable) {
+		if (leaf_is_spread(leaf) && thread_leaves(p, cpu))
+			return; /* it is requested where the kernel puts it next: this CPU would decide for what it cannot run */
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
