@@ -30,6 +30,9 @@ enum tierce_news_kind {
 };
 struct tierce_news {
 	u32 kind, id;
+	/* Of a thread, as it is now: most threads match nothing, and that need not be looked up. */
+	u32 pid, is_kthread;
+	char comm[16];
 };
 
 struct tierce_command {

@@ -399,7 +399,7 @@ static inline void job_end(u32 leaf, u64 now)
 
 /* ---- news for the loader, which knows what matches -------------------------------------------------------------- */
 
-static inline int tell(u32 kind, u32 id)
+static inline struct tierce_news *news_of(u32 kind, u32 id)
 {
 	struct tierce_news *item = bpf_ringbuf_reserve(&news, sizeof *item, 0);
 	if (!item) {
@@ -408,7 +408,24 @@ static inline int tell(u32 kind, u32 id)
 	}
 	item->kind = kind;
 	item->id = id;
-	bpf_ringbuf_submit(item, 0);
+	return item;
+}
+static inline int tell(u32 kind, u32 id)
+{
+	struct tierce_news *item = news_of(kind, id);
+	if (item)
+		bpf_ringbuf_submit(item, 0);
+	return 0;
+}
+static inline int tell_thread(u32 kind, struct task_struct *p)
+{
+	struct tierce_news *item = news_of(kind, p->pid);
+	if (item) {
+		item->pid = p->tgid;
+		item->is_kthread = (p->flags & PF_KTHREAD) != 0;
+		__builtin_memcpy(item->comm, p->comm, sizeof item->comm);
+		bpf_ringbuf_submit(item, 0);
+	}
 	return 0;
 }
 
@@ -1412,7 +1429,7 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 	struct thread *t = thread_of(p);
 	if (t && thread_drop(t)) {
 		t->lost = 1;
-		tell(NEWS_THREAD, p->pid);
+		tell_thread(NEWS_THREAD, p);
 	}
 }
 /* A thread of a higher class has no leaf, but may have been given one that it never took. */
@@ -1578,12 +1595,12 @@ int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 		}
 		bpf_local_irq_restore(&flags);
 	}
-	return tell(NEWS_THREAD | leaf << 8, p->pid);
+	return tell_thread(NEWS_THREAD | leaf << 8, p);
 }
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tierce_exec, struct task_struct *p)
 {
-	return tell(NEWS_EXEC, p->pid);
+	return tell_thread(NEWS_EXEC, p);
 }
 /* When it has its new name: the tracepoint of that comes before. */
 SEC("fexit/__set_task_comm")
@@ -1592,14 +1609,14 @@ int BPF_PROG(tierce_rename, struct task_struct *p)
 	struct thread *t = thread_of(p);
 	if (t && t->leaf && leaf_at(t->leaf)->own != LEAF_PLAN)
 		name_write(t->leaf, p, now_ns());
-	return tell(NEWS_NAME, p->pid);
+	return tell_thread(NEWS_NAME, p);
 }
 
 /* After it has moved; a whole process, if it is one. */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(tierce_cgroup, struct cgroup *group, const char *path, struct task_struct *p, bool process)
 {
-	return process ? tell(NEWS_PROCESS, p->tgid) : tell(NEWS_THREAD, p->pid);
+	return process ? tell(NEWS_PROCESS, p->tgid) : tell_thread(NEWS_THREAD, p);
 }
 
 /* ---- control ---------------------------------------------------------------------------------------------------- */

@@ -82,7 +82,7 @@ pub use exact::{percent, percent_given, Share};
 pub use faults::{Fault, Faults};
 pub use glob::Glob;
 pub use json::Written;
-pub use matching::Thread;
+pub use matching::{Glimpse, Thread};
 pub use model::*;
 pub use parse::Options;
 pub use placement::Standing;

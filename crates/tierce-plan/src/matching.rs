@@ -125,32 +125,73 @@ impl Thread {
     /// assert_eq!(tierce_plan::Thread { cgroup, ..Default::default() }.unit(), Some("pipewire.service"));
     /// ```
     pub fn unit(&self) -> Option<&str> {
-        let innermost = |kinds: &[&str]| {
-            let mut parts = self.cgroup.rsplit('/');
-            parts.find(|part| kinds.iter().any(|kind| part.ends_with(kind)))
-        };
-        innermost(&[".service", ".scope"]).or_else(|| innermost(&[".slice"]))
+        unit(&self.cgroup)
     }
+}
+
+/// What is known of a live thread so far. `None`: it is not known yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Glimpse<'a> {
+    /// Name of the thread.
+    pub comm: Option<&'a str>,
+    /// Name of its process.
+    pub pcomm: Option<&'a str>,
+    /// Path of the executable.
+    pub exe: Option<&'a str>,
+    /// Path of its cgroup.
+    pub cgroup: Option<&'a str>,
+    /// Thread id.
+    pub tid: u32,
+    /// Process id.
+    pub pid: u32,
+    /// Whether it is a kernel thread.
+    pub is_kthread: bool,
+}
+
+/// The innermost service or scope of a cgroup path, else the innermost slice.
+fn unit(cgroup: &str) -> Option<&str> {
+    let innermost = |kinds: &[&str]| {
+        let mut parts = cgroup.rsplit('/');
+        parts.find(|part| kinds.iter().any(|kind| part.ends_with(kind)))
+    };
+    innermost(&[".service", ".scope"]).or_else(|| innermost(&[".slice"]))
 }
 
 impl Matcher {
     /// Whether all that is given fits the thread.
     pub fn fits(&self, thread: &Thread) -> bool {
-        let glob = |glob: &Option<Glob>, text: &str| glob.as_ref().is_none_or(|glob| glob.matches(text));
         let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
-        glob(&self.comm, &thread.comm)
-            && glob(&self.pcomm, &thread.pcomm)
-            && glob(&self.exe, &thread.exe)
-            && glob(&self.cgroup, thread.cgroup.trim_start_matches('/'))
-            && self.unit.as_ref().is_none_or(|unit| thread.unit().is_some_and(|is| unit.matches(is)))
-            && id(self.uid, thread.uid)
+        self.may_fit(&Glimpse {
+            comm: Some(&thread.comm),
+            pcomm: Some(&thread.pcomm),
+            exe: Some(&thread.exe),
+            cgroup: Some(&thread.cgroup),
+            tid: thread.tid,
+            pid: thread.pid,
+            is_kthread: thread.is_kthread,
+        }) && id(self.uid, thread.uid)
             && id(self.gid, thread.gid)
-            && id(self.pid, thread.pid)
-            && id(self.tid, thread.tid)
             && id(self.ppid, thread.ppid)
             && self.nice.as_ref().is_none_or(|nice| nice.contains(&thread.nice))
-            && self.is_kthread.is_none_or(|is| is == thread.is_kthread)
-            && self.is_group_leader.is_none_or(|is| is == (thread.pid == thread.tid))
+    }
+
+    /// Whether nothing of what is known keeps it from fitting.
+    pub fn may_fit(&self, seen: &Glimpse) -> bool {
+        let glob = |glob: &Option<Glob>, text: Option<&str>| match (glob, text) {
+            (Some(glob), Some(text)) => glob.matches(text),
+            _ => true,
+        };
+        let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
+        let is_unit = |wanted: &Glob, cgroup| unit(cgroup).is_some_and(|is| wanted.matches(is));
+        glob(&self.comm, seen.comm)
+            && glob(&self.pcomm, seen.pcomm)
+            && glob(&self.exe, seen.exe)
+            && glob(&self.cgroup, seen.cgroup.map(|path| path.trim_start_matches('/')))
+            && self.unit.as_ref().is_none_or(|unit| seen.cgroup.is_none_or(|cgroup| is_unit(unit, cgroup)))
+            && id(self.pid, seen.pid)
+            && id(self.tid, seen.tid)
+            && self.is_kthread.is_none_or(|is| is == seen.is_kthread)
+            && self.is_group_leader.is_none_or(|is| is == (seen.pid == seen.tid))
     }
 }
 
@@ -158,6 +199,16 @@ impl Plan {
     /// The first entry of [`Plan::entries`] that fits a live thread; `None`: it belongs to the default node.
     pub fn entry_of(&self, thread: &Thread) -> Option<usize> {
         self.entries.iter().position(|entry| entry.any.iter().any(|matcher| matcher.fits(thread)))
+    }
+
+    /// Whether some entry may fit a thread of which this much is known.
+    pub fn may_match(&self, seen: &Glimpse) -> bool {
+        self.matchers().any(|matcher| matcher.may_fit(seen))
+    }
+
+    /// What decides where threads go.
+    pub fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+        self.entries.iter().flat_map(|entry| &entry.any)
     }
 
     /// Entries that the old plan has not, or not so: only threads that fit these may have to move, beside those whose own
@@ -258,6 +309,39 @@ mod tests {
         assert_eq!(tids("{ tid = 7 }"), Some(vec![7]));
         assert_eq!(tids("[{ tid = 7, comm = \"a\" }, { tid = 9 }]"), Some(vec![7, 9]));
         assert_eq!(tids("[{ tid = 7 }, { comm = \"a\" }]"), None);
+    }
+
+    /// What has been seen of a thread never rules out what fits the whole thread, and rules out what it contradicts.
+    #[test]
+    fn a_glimpse_rules_out_only_what_it_contradicts() {
+        let may = |matches: &str, seen: &Glimpse| {
+            let text = format!(
+                "[node.top]\npolicy = \"fair\"\ncpu = 0\n[task.t]\nunder.top = {{}}\nmatch = {matches}\n"
+            );
+            Plan::parse(&text, "match.toml").unwrap().may_match(seen)
+        };
+        let thread = thread();
+        let named = Glimpse { comm: Some(&thread.comm), tid: 71, pid: 70, ..Glimpse::default() };
+        let known = Glimpse { cgroup: Some(&thread.cgroup), exe: Some(&thread.exe), ..named };
+        for (matches, by_name, by_all) in [
+            (r#"{ comm = "audio*" }"#, true, true),
+            (r#"{ comm = "video*" }"#, false, false),
+            (r#"[{ comm = "video*" }, { uid = 0 }]"#, true, true),
+            (r#"{ pcomm = "other" }"#, true, true),
+            (r#"{ exe = "/bin/sh" }"#, true, false),
+            (r#"{ cgroup = "system.slice/**" }"#, true, false),
+            (r#"{ cgroup = "user.slice/**" }"#, true, true),
+            (r#"{ unit = "cron.service" }"#, true, false),
+            (r#"{ unit = "session-3.scope" }"#, true, true),
+            ("{ tid = 71 }", true, true),
+            ("{ tid = 70 }", false, false),
+            ("{ pid = 71 }", false, false),
+            ("{ is_kthread = true }", false, false),
+            ("{ is_group_leader = true }", false, false),
+            ("{ gid = 0, ppid = 3, nice = 7 }", true, true),
+        ] {
+            assert_eq!((may(matches, &named), may(matches, &known)), (by_name, by_all), "{matches}");
+        }
     }
 
     #[test]
