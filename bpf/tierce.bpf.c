@@ -51,6 +51,7 @@ CONSTANT(u32, cpus_here) = 1;
 CONSTANT(u32, overheads_stolen) = 1;
 CONSTANT(u32, throttle_at_user) = 0;
 CONSTANT(u32, locks_fair) = 1;
+CONSTANT(u32, count_contention) = 0;
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -144,6 +145,7 @@ const volatile struct tierce_layout layout = {
     __builtin_offsetof(struct tierce, spare_edges),
     __builtin_offsetof(struct tierce_side, cpu),
     sizeof(struct tierce_cpu_side),
+    __builtin_offsetof(struct tierce_side, lock),
     __builtin_offsetof(struct tierce_side, nice_weight),
     __builtin_offsetof(struct tierce_side, ticket),
     sizeof(struct tierce_side),
@@ -252,7 +254,24 @@ static inline void lock_spin(volatile u32 *ticket, volatile u32 *serving, u32 mi
 }
 TIERCE_FN int lock_wait(u32 domain, u32 mine)
 {
+	u64 since = count_contention ? now_ns() : 0;
 	lock_spin(&domain_at(domain)->ticket, &domain_at(domain)->serving, mine);
+	if (count_contention) {
+		AT(SIDE.lock, domain).waited++;
+		AT(SIDE.lock, domain).wait_ns += now_ns() - since;
+	}
+	return 0;
+}
+TIERCE_FN int lock_taken(u32 domain)
+{
+	struct tierce_lock_side *lock = &AT(SIDE.lock, domain);
+	u32 cpu = bpf_get_smp_processor_id();
+	lock->taken++;
+	if (lock->last != cpu) {
+		lock->last = cpu;
+		lock->taken_over++;
+	}
+	lock->since_ns = now_ns();
 	return 0;
 }
 /* Of a test-and-set lock `serving` stays 0: who finds that in `ticket` has it. */
@@ -263,9 +282,14 @@ static inline void port_lock(u32 domain)
 	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
 		lock_wait(domain, mine);
 	asm volatile("" ::: "memory");
+	if (count_contention)
+		lock_taken(domain);
 }
 static inline void port_unlock(u32 domain)
 {
+	/* Of the shared domain only: the stack has no room for more. */
+	if (count_contention && __builtin_constant_p(domain))
+		AT(SIDE.lock, domain).held_ns += now_ns() - AT(SIDE.lock, domain).since_ns;
 	if (locks_fair)
 		__sync_fetch_and_add(&domain_at(domain)->serving, 1);
 	else
@@ -1184,11 +1208,18 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	}
 }
 
+TIERCE_FN int kick_counts(u32 cpu, int vain)
+{
+	side_at(cpu)->kicks++;
+	side_at(cpu)->vain_kicks += vain;
+	return 0;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
 	struct thread *t;
-	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, waits_on;
+	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, kicked, waits_on;
 	struct task_struct *task;
 	struct slot *slot;
 	bool fits, leaving = false;
@@ -1222,9 +1253,12 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		side_at(cpu)->overrun = 0;
 	blocked = side_at(cpu)->blocked;
 	side_at(cpu)->blocked = TIERCE_NONE;
+	kicked = count_contention ? cpu_at(cpu)->kick_pending : 0;
 	leaf = graph_decide(cpu, blocked, now, 0);
 	if (!leaf && tasks_move() && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
 		leaf = graph_decide(cpu, 0, now, 0);
+	if (count_contention && kicked)
+		kick_counts(cpu, leaf == was);
 	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
 			side_at(cpu)->left = was;

@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-begin two two-cpus.toml --trace /out/two.trace || exit
+begin two two-cpus.toml --contention --trace /out/two.trace || exit
 at=$(in_ms 1500)
 meter service --name left --budget 2ms --start "$at" --time 2s --segments /out/left.csv >/out/left.meter &
 meters=$!

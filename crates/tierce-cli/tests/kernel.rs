@@ -389,6 +389,20 @@ fn two_cpus() {
     assert!((hyper - 0.6).abs() < 0.012, "{hyper}");
     assert_never_twice(&trace);
     assert_eq!(boot.report("two").lost, 0);
+    // Both CPUs take the lock of the shared domain in turn, for their container.
+    let contention = boot.report("two").contention.unwrap();
+    let locks = contention.locks.iter().map(|lock| (lock.cpu, lock.taken, lock.contended.unwrap()));
+    println!("{contention:?}");
+    assert_eq!(locks.clone().map(|(cpu, ..)| cpu).collect::<Vec<_>>(), [Some(0), Some(1), None]);
+    for (cpu, taken, contended) in locks {
+        assert!(
+            contended.taken_over > 100 && contended.taken_over <= taken,
+            "{cpu:?}: {taken} {contended:?}"
+        );
+        assert!(contended.waited <= taken && (contended.waited == 0) == (contended.wait_ns == 0), "{cpu:?}");
+        assert_eq!(contended.held_ns.is_some_and(|held_ns| held_ns > taken), cpu.is_none());
+    }
+    assert!(contention.kicks.iter().all(|kick| kick.decisions > 100 && kick.vain <= kick.decisions));
     // With both CPUs, one of them, the other and both again, three hogs share alike.
     let [least, most] = ["/units_min", "/units_max"].map(|which| boot.number("affinity", which));
     assert!(least > 0.9 * most, "{least} to {most}");

@@ -2,7 +2,7 @@
 
 use crate::dry_run;
 use crate::host;
-use crate::kernel::{Kernel, Options, Pools};
+use crate::kernel::{Kernel, LockSide, Options, Pools};
 use crate::object::Ring;
 use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
@@ -13,6 +13,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tierce_plan::{Child, Edge, Glimpse, Ids, Members, Plan, Standing, Thread};
 use tierce_policy::{raw, Control, Refusal, TASK};
+use tierce_trace::report::{Contended, Contention, KickUse, LockUse};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_THREAD of bpf/control.h: a thread is new, or may match something else.
@@ -749,7 +750,25 @@ impl Live {
             self.count(&mut stats);
         }
         stats.finish(now_ns());
-        stats.report()
+        Report { contention: self.contention(), ..stats.report() }
+    }
+
+    /// How CPUs got into each other's way, if that is counted.
+    fn contention(&self) -> Option<Contention> {
+        let options = self.kernel.options();
+        let lock = |cpu: Option<u32>| {
+            let LockSide { taken, taken_over, waited, wait_ns, held_ns, .. } = self.kernel.lock_side(cpu);
+            let held_ns = cpu.is_none().then_some(held_ns);
+            LockUse { cpu, taken, contended: Some(Contended { taken_over, waited, wait_ns, held_ns }) }
+        };
+        let kicks = |cpu| {
+            let side = self.kernel.cpu_side(cpu);
+            KickUse { cpu, decisions: side.kicks, vain: side.vain_kicks }
+        };
+        options.count_contention.then(|| Contention {
+            locks: (0..options.cpus).map(Some).chain([None]).map(lock).collect(),
+            kicks: (0..options.cpus).map(kicks).collect(),
+        })
     }
 
     /// What the kernel side holds.

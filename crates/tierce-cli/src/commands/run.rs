@@ -62,6 +62,10 @@ pub struct Args {
     /// What to count: `full`, or `counts`, which makes no record per switch and so costs the least
     #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with_all = ["trace", "measure"])]
     stats: Statistics,
+    /// Count how often locks are taken and CPUs are kicked, and for how long locks are waited for and held: shown at the end, and in
+    /// --json under `kernel`. Costs two readings of the clock for each lock
+    #[arg(long, conflicts_with = "dry_run")]
+    contention: bool,
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -160,6 +164,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         record: args.record.is_some(),
         watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
         throttle_at_user: plan.run.throttle == ThrottleAt::User,
+        count_contention: args.contention,
         ..Default::default()
     };
     let floor_ns = options.floor_ns;
