@@ -112,9 +112,9 @@ struct tierce_side {
 	struct tierce_leaf leaf[TIERCE_NODES];
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
 	struct tierce_lock_side lock[TIERCE_CPUS + 1]; /* the last one is the shared domain */
-	u64 nice_weight[40]; /* of nice -20 to 19; set by the loader */
-	u32 ticket, serving; /* lock of control operations */
-	u32 ready;	     /* attached */
+	u64 nice_weight[40];			       /* of nice -20 to 19; set by the loader */
+	u32 ticket, serving;			       /* lock of control operations */
+	u32 ready;				       /* attached */
 	u32 default_node;
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */
@@ -136,8 +136,8 @@ struct tierce_exit {
 
 struct tierce_layout { /* where things are in the arena, from the beginning of struct tierce and struct tierce_side */
 	u32 nodes, node_size, edges, edge_size, node_at, edge_at, cpu_at, cpu_size;
-	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, side_lock_at, nice_weight_at,
-	    side_rest_at, side_size, state_size;
+	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, side_lock_at,
+	    nice_weight_at, side_rest_at, side_size, state_size;
 };
 
 #endif
