@@ -184,6 +184,7 @@ case $PARTS in
 *pairs*) # once more, and how often a lock was with another CPU before
 	begin contention plan.toml --stats counts --contention || exit
 	side=contention
+	PAIR_ROUNDS=$((10 * PAIR_ROUNDS)) # the beginning and the end should not count
 	sleep 1
 	pairs "$cpus"
 	finish TERM
