@@ -162,14 +162,20 @@ mod draw;
 #[cfg(test)]
 mod tests {
     use super::draw::Draw;
+    use crate::any_cpu::{Placed, Standing, Unit};
     use crate::edit::{Below, Edit, Keys};
+    use crate::faults::Fault;
     use crate::model::{Child, Plan};
     use crate::parse::Options;
-    use crate::placement::Standing;
     use crate::policies::{self, ParamKind};
     use crate::source::Source;
     use std::path::PathBuf;
     use std::sync::Arc;
+
+    /// Each on its lowest CPU, whether it fits there or not.
+    fn lowest(_: Plan, units: &[Unit], _: &Standing) -> Result<Placed, Vec<Fault>> {
+        Ok(units.iter().map(|unit| (unit.name.clone(), unit.cpus[0])).collect())
+    }
 
     /// Plans of the repository, and forms of an edge that these have not.
     fn plans() -> Vec<Plan> {
@@ -183,7 +189,7 @@ mod tests {
         };
         let files = ["examples", "tests/plans", "tests/vm"].map(files).concat();
         let mut plans: Vec<Plan> =
-            files.iter().filter_map(|file| Plan::load_with(file, Options { cpus: 2 }).ok()).collect();
+            files.iter().filter_map(|file| Plan::read(file, Options { cpus: 2 }, lowest).ok()).collect();
         assert!(plans.len() > 30, "{}", plans.len());
         let forms = r#"
             defaults.reservation = { deadline = "9ms", period = "10ms" }
@@ -217,7 +223,7 @@ mod tests {
             load = "busy"
             needs = ["PS 1/100", "PS 1/200"]
         "#;
-        plans.push(Plan::parse_with(forms, "forms.toml", Options { cpus: 2 }).unwrap());
+        plans.push(Plan::of_text(forms, "forms.toml", Options { cpus: 2 }, lowest).unwrap());
         plans.iter().map(settled).collect()
     }
 
@@ -229,7 +235,7 @@ mod tests {
             let text = document.map_or(source.text.clone(), |document| document.to_string());
             *source = Arc::new(Source::new(source.name.clone(), text));
         }
-        Plan::from_sources(&sources, Options { cpus: plan.machine.cpus }).unwrap()
+        Plan::of_sources(&sources, Options { cpus: plan.machine.cpus }, &Standing::default(), lowest).unwrap()
     }
 
     /// Most are new numbers of an edge; of these, most can be. The others are what else operations do to the text.
@@ -306,7 +312,8 @@ mod tests {
         for mut plan in plans() {
             for _ in 0..60 {
                 let edit = edit(&plan, &mut draw);
-                let (adjusted, anew) = (plan.adjusted(&edit), plan.written_anew(&edit, &Standing::of(&plan)));
+                let (adjusted, anew) =
+                    (plan.adjusted(&edit), plan.written_anew(&edit, &Standing::of(&plan), lowest));
                 let shown = |plan: &Plan| format!("{plan:?}");
                 match (adjusted, anew) {
                     (Some(adjusted), Ok(anew)) => {

@@ -18,7 +18,7 @@
 use crate::build::{Ids, Members, Refused};
 use crate::model::{Attach, Child, Edge, MatchEntry, Node, Plan, PARAMS};
 use crate::policies::{self, Param, ParamKind};
-use crate::structure::Shape;
+use crate::shape::Shape;
 use crate::topology::Topology;
 use crate::units::show_time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
@@ -284,7 +284,7 @@ impl Change {
         for (node, _) in
             old.nodes.iter().zip(&self.nodes).filter(|(node, kept)| !node.roots.is_empty() && kept.is_none())
         {
-            let cpus = crate::structure::cpus(node.roots.iter().fold(0, |mask, cpu| mask | 1 << cpu));
+            let cpus = crate::shape::cpus(node.roots.iter().fold(0, |mask, cpu| mask | 1 << cpu));
             let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
             refuse(
                 "root_cannot_change",
@@ -555,7 +555,7 @@ fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> S
 }
 
 fn on(affinity: Option<u64>) -> String {
-    affinity.map_or(String::new(), |cpus| format!(", on {}", crate::structure::cpus(cpus)))
+    affinity.map_or(String::new(), |cpus| format!(", on {}", crate::shape::cpus(cpus)))
 }
 
 // ---- the way there -------------------------------------------------------------------------------------------------

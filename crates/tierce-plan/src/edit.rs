@@ -6,10 +6,10 @@
 
 #![allow(clippy::result_large_err)] // one per operation
 
+use crate::any_cpu::{Placer, Standing};
 use crate::faults::{Fault, Faults};
 use crate::model::{Child, Edge, Plan};
 use crate::parse::{self, Options};
-use crate::placement::Standing;
 use crate::policies;
 use crate::source::{Source, Spot};
 use crate::tree::{closest, listed};
@@ -96,21 +96,26 @@ pub enum Below {
 }
 
 impl Plan {
-    /// This plan after an operation.
-    pub fn edited(&self, edit: &Edit) -> Result<Plan, Faults> {
-        self.edited_beside(edit, || Standing::of(self))
-    }
-
-    /// The same while it is in force.
-    pub fn edited_beside(&self, edit: &Edit, standing: impl FnOnce() -> Standing) -> Result<Plan, Faults> {
+    /// This plan after an operation. `standing`: what is in force; `placer`: who places what has `cpu = "any"`.
+    pub fn edited_by(
+        &self,
+        edit: &Edit,
+        standing: impl FnOnce() -> Standing,
+        placer: Placer,
+    ) -> Result<Plan, Faults> {
         match self.adjusted(edit) {
             Some(plan) => Ok(plan),
-            None => self.written_anew(edit, &standing()),
+            None => self.written_anew(edit, &standing(), placer),
         }
     }
 
     /// The same by way of the text.
-    pub(crate) fn written_anew(&self, edit: &Edit, standing: &Standing) -> Result<Plan, Faults> {
+    pub(crate) fn written_anew(
+        &self,
+        edit: &Edit,
+        standing: &Standing,
+        placer: Placer,
+    ) -> Result<Plan, Faults> {
         let mut editor = Editor { plan: self, documents: BTreeMap::new() };
         let wrong = |fault| Faults::new(vec![fault], self.sources.clone());
         editor.edit(edit).map_err(wrong)?;
@@ -119,7 +124,7 @@ impl Plan {
             let name = sources.0[at].name.clone();
             sources.0[at] = Arc::new(Source::new(name, document.to_string()));
         }
-        let plan = parse::from_sources(&sources, Options { cpus: self.machine.cpus }, standing)?;
+        let plan = parse::from_sources(&sources, Options { cpus: self.machine.cpus }, standing, placer)?;
         if let Edit::Create { name, who, .. } = edit {
             let first = plan.entries.first().map_or("", |entry| plan.child_name(entry.target));
             if !who.is_empty() && first != name && first != threads_of(name) {

@@ -193,6 +193,11 @@ impl MatchEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::any_cpu::unplaced;
+
+    fn plan(text: &str) -> Result<Plan, crate::Faults> {
+        Plan::of_text(text, "match.toml", Default::default(), unplaced)
+    }
 
     /// Which of the tasks a, b, … with these matches a thread falls to.
     fn entry(matches: &[&str], thread: &Thread) -> Option<usize> {
@@ -200,7 +205,7 @@ mod tests {
         for (index, matches) in matches.iter().enumerate() {
             text += &format!("[task.t{index}]\nunder.top = {{}}\nmatch = {matches}\n");
         }
-        Plan::parse(&text, "match.toml").unwrap().entry_of(thread)
+        plan(&text).unwrap().entry_of(thread)
     }
 
     fn thread() -> Thread {
@@ -226,7 +231,7 @@ mod tests {
             for (name, matches) in list {
                 text += &format!("[{name}]\nunder.top = {{}}\nmatch = {matches}\n");
             }
-            Plan::parse(&text, "match.toml").unwrap()
+            plan(&text).unwrap()
         };
         let now = plan(now);
         let name = |at: usize| now.child_name(now.entries[at].target).to_string();
@@ -253,7 +258,7 @@ mod tests {
             let text = format!(
                 "[node.top]\npolicy = \"fair\"\ncpu = 0\n[tasks.t]\nunder.top = {{}}\nmatch = {matches}\n"
             );
-            Plan::parse(&text, "match.toml").unwrap().entries[0].tids()
+            plan(&text).unwrap().entries[0].tids()
         };
         assert_eq!(tids("{ tid = 7 }"), Some(vec![7]));
         assert_eq!(tids("[{ tid = 7, comm = \"a\" }, { tid = 9 }]"), Some(vec![7, 9]));

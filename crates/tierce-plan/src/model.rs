@@ -15,6 +15,7 @@
 use crate::source::{Sources, Spot};
 use crate::topology::{Distance, Topology};
 use std::collections::BTreeMap;
+use tierce_guarantee::Guarantee;
 
 /// Number of parameters a node or an edge has at most.
 pub const PARAMS: usize = tierce_policy::raw::PARAMS;
@@ -54,6 +55,15 @@ pub struct Plan {
 /// By policy and parameter.
 pub(crate) type Defaults = BTreeMap<(&'static str, &'static str), u64>;
 
+/// What remains of a CPU.
+#[derive(Clone, Debug)]
+pub struct Left {
+    /// As a guarantee.
+    pub guarantee: Guarantee,
+    /// In words.
+    pub because: String,
+}
+
 /// `[machine]`.
 #[derive(Clone, Debug)]
 pub struct Machine {
@@ -73,7 +83,7 @@ pub struct Machine {
     /// Switches per second on a CPU of which more are worth a warning.
     pub switches_max: u64,
     /// What is left of each CPU on the machine at hand ([`Plan::on`]); empty: all of it.
-    pub left: Vec<crate::above::Left>,
+    pub left: Vec<Left>,
 }
 
 impl Machine {

@@ -1,8 +1,8 @@
 //! From files to documents: a plan's text and what it includes.
 
+use crate::any_cpu::{Placer, Standing};
 use crate::faults::{Fault, Faults};
 use crate::model::Plan;
-use crate::placement::Standing;
 use crate::resolve::Resolver;
 use crate::source::{Source, Sources, Spot};
 use crate::tree::{parse, Collector, Table, Value};
@@ -30,7 +30,7 @@ impl Default for Options {
 }
 
 /// Read and resolve the plan at `path`.
-pub fn load(path: &Path, options: Options) -> Result<Plan, Faults> {
+pub fn load(path: &Path, options: Options, placer: Placer) -> Result<Plan, Faults> {
     let mut reader = Reader::default();
     let name = path.display().to_string();
     match read_text(path) {
@@ -42,18 +42,23 @@ pub fn load(path: &Path, options: Options) -> Result<Plan, Faults> {
             reader.incomplete = true;
         }
     }
-    reader.resolve(options, &Standing::default())
+    reader.resolve(options, &Standing::default(), placer)
 }
 
 /// Resolve texts that were read before: the plan itself first, then those that it names. `standing`: what is in
 /// force.
-pub fn from_sources(given: &Sources, options: Options, standing: &Standing) -> Result<Plan, Faults> {
+pub fn from_sources(
+    given: &Sources,
+    options: Options,
+    standing: &Standing,
+    placer: Placer,
+) -> Result<Plan, Faults> {
     let texts = given.0.iter().map(|source| (PathBuf::from(&source.name), source.text.clone()));
     let mut reader = Reader { files: Files::Given(Rc::new(texts.collect())), ..Default::default() };
     if let Some(first) = given.0.first() {
         reader.document(first.name.clone(), first.text.clone());
     }
-    reader.resolve(options, standing)
+    reader.resolve(options, standing, placer)
 }
 
 /// Where texts come from.
@@ -79,10 +84,10 @@ impl Files {
 }
 
 /// Resolve `text`; `name` is its path for messages and for files it names.
-pub fn from_text(text: &str, name: &str, options: Options) -> Result<Plan, Faults> {
+pub fn from_text(text: &str, name: &str, options: Options, placer: Placer) -> Result<Plan, Faults> {
     let mut reader = Reader::default();
     reader.document(name.to_string(), text.to_string());
-    reader.resolve(options, &Standing::default())
+    reader.resolve(options, &Standing::default(), placer)
 }
 
 /// A file that is no text.
@@ -176,12 +181,13 @@ impl Reader {
         }
     }
 
-    fn resolve(self, options: Options, standing: &Standing) -> Result<Plan, Faults> {
+    fn resolve(self, options: Options, standing: &Standing, placer: Placer) -> Result<Plan, Faults> {
         let Self { files, sources, collector, documents, incomplete, .. } = self;
         if incomplete {
             return Err(Faults::new(collector.faults, sources));
         }
-        let (plan, faults) = Resolver::run(files, sources, collector, options, &documents, standing);
+        let (plan, faults) =
+            Resolver::run(files, sources, collector, options, &documents, (standing, placer));
         if faults.is_empty() {
             Ok(plan)
         } else {

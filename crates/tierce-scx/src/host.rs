@@ -8,7 +8,8 @@ use crate::doctor::cpu_list;
 use crate::dry_run::cpus;
 use crate::threads::{Class, Live, Proc};
 use std::path::Path;
-use tierce_plan::{show_time, Above, Child, Plan, Reserved};
+use tierce_admission::{Above, Reserved};
+use tierce_plan::{show_time, Child, Plan};
 
 /// Ticks per second in /proc/TID/stat (USER_HZ).
 const TICKS: u64 = 100;

@@ -2,6 +2,7 @@
 //! native engine, with threads that run meanwhile.
 
 use std::rc::Rc;
+use tierce_admission::PlanExt;
 use tierce_plan::{
     Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Source, Sources, Standing, Transition,
 };

@@ -11,7 +11,8 @@ use serde_json::{json, Value};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tierce_plan::{percent, show_time, Plan};
+use tierce_admission::{percent, PlanExt};
+use tierce_plan::{show_time, Plan};
 use tierce_sim::{Options, Simulation};
 
 /// Version of the JSON that this command writes.

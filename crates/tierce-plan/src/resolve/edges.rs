@@ -3,11 +3,11 @@
 use super::params::Owner;
 use super::places::elsewhere_of;
 use super::{cpu_number, is_any, Below, Declared, ItemKind, Resolver};
+use crate::any_cpu::Unit;
 use crate::faults::Fault;
 use crate::model::{Child, Edge, Plan};
-use crate::placement::Unit;
 use crate::policies;
-use crate::structure::cpus;
+use crate::shape::cpus;
 use crate::tree::{closest, listed, Fields, Key, Kind, Table, Value};
 use std::collections::HashMap;
 

@@ -6,10 +6,10 @@ pub mod params;
 mod places;
 mod tasks;
 
+use crate::any_cpu::{Placed, Placer, Standing, Unit};
 use crate::faults::Fault;
 use crate::model::*;
 use crate::parse::{Files, Options};
-use crate::placement::{self, Placed, Standing, Unit};
 use crate::policies::{self, PolicyRecord};
 use crate::source::{Sources, Spot};
 use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
@@ -94,14 +94,14 @@ pub struct Resolver {
 impl Resolver {
     /// The plan of these documents, and all of its faults; a plan with faults is not to be used. Where the text has `cpu = "any"`
     /// it is resolved twice: to see what is to be placed, and with the CPUs that were chosen, as if the text named them.
-    /// `standing`: what is in force.
+    /// `standing`: what is in force; `placer`: who chooses them.
     pub fn run(
         files: Files,
         sources: Sources,
         collector: Collector,
         options: Options,
         documents: &[Table],
-        standing: &Standing,
+        (standing, placer): (&Standing, Placer),
     ) -> (Plan, Vec<Fault>) {
         let resolve = |placed: Placed| {
             let mut resolver = Self::new(files.clone(), sources.clone(), collector.clone(), options, placed);
@@ -115,7 +115,7 @@ impl Resolver {
         if units.is_empty() || !faults.is_empty() {
             return (plan, faults);
         }
-        match placement::place(plan.clone(), &units, standing) {
+        match placer(plan.clone(), &units, standing) {
             Ok(placed) => {
                 let (plan, faults, _) = resolve(placed);
                 (plan, faults)

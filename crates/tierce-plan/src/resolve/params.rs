@@ -3,9 +3,9 @@
 use super::Resolver;
 use crate::faults::Fault;
 use crate::model::{Defaults, NODE_PARAMS};
+use crate::policies::rounds::unstable;
 use crate::policies::{self, Param, ParamKind, PolicyRecord};
 use crate::source::Spot;
-use crate::stability::unstable;
 use crate::tree::show_whole;
 use crate::tree::{Collector, Fields, Kind, Value};
 use crate::units::show_time;

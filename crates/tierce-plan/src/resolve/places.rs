@@ -2,12 +2,12 @@
 //! text before the nodes are made, since children may stand before their parents.
 
 use super::{cpu_list, cpu_number, is_any, Item, ItemKind};
+use crate::any_cpu::Placed;
 use crate::faults::Fault;
 use crate::model::OtherCpus;
-use crate::placement::Placed;
 use crate::policies::{self, PolicyRecord};
+use crate::shape::cpus;
 use crate::source::Spot;
-use crate::structure::cpus;
 use crate::tree::{listed, Collector, Kind, Value};
 use std::collections::HashMap;
 
