@@ -73,7 +73,7 @@ impl Above {
             })
             .collect();
         let used =
-            crate::exact::sum(reserved.iter().map(|thread| (thread.runtime_ns, thread.period_ns.max(1))));
+            crate::share::sum(reserved.iter().map(|thread| (thread.runtime_ns, thread.period_ns.max(1))));
         let burst =
             reserved.iter().fold(0u64, |sum, thread| sum.saturating_add(thread.runtime_ns.saturating_mul(2)));
         // Down to a millionth: the denominator would be of any length.

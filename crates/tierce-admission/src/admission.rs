@@ -3,177 +3,24 @@
 //! The laws of policies are in `laws.rs`, the deadlines of tasks in `deadlines.rs`.
 //! What is promised of every edge, and whether that includes what is asked for with `needs`, is in `promises.rs`.
 
-use crate::deadlines::{self, Deadlines, Found};
-use crate::exact::{fraction, ratio, Share};
+use crate::bound::Bound;
+use crate::deadlines::{self, Found};
+use crate::jobs::{job, BudgetParams};
 use crate::kept;
-use crate::laws::{self, job, BudgetParams};
+use crate::laws;
 use crate::overheads::Overheads;
-use crate::promises::{Promise, Promises, Proof};
+use crate::promises::Promises;
 use crate::rates::{Rates, Trust};
-use crate::remedies::Remedy;
-use crate::responses::Bound;
 use crate::servers;
+use crate::share::{fraction, ratio};
 use crate::slower;
-use tierce_analysis::{Response, Task};
+use crate::verdict::{Admission, EdgeVerdict, Excess, Failure, NodeVerdict, Proof, TaskVerdict};
+use tierce_analysis::Task;
 use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::Shape;
 use tierce_plan::{Edge, Load, Need, Plan};
 use tierce_plan::{Fault, Faults};
-
-/// Version of the JSON that [`Admission::json`] writes.
-pub const CHECK_VERSION: u32 = 2;
-
-/// The verdict on a plan.
-#[derive(Clone, Debug)]
-pub struct Admission {
-    /// Every node's law holds, and every guarantee asked for is shown.
-    pub holds: bool,
-    /// One per node, in the order of [`Plan::nodes`].
-    pub nodes: Vec<NodeVerdict>,
-    /// One per edge, in the order of [`Plan::edges`].
-    pub edges: Vec<EdgeVerdict>,
-    /// One per task, in the order of [`Plan::tasks`].
-    pub tasks: Vec<TaskVerdict>,
-}
-
-/// The verdict on a node.
-#[derive(Clone, Debug)]
-pub struct NodeVerdict {
-    /// What it rests on; `None`: the policy promises nothing that could fail.
-    pub law: Option<Law>,
-    /// Sum of what its children may ask for, where that is bounded.
-    pub asked: Option<Share>,
-    /// Its own long-run rate, where that is known.
-    pub supply: Option<Share>,
-    /// Why the law does not hold; empty: it does.
-    pub failures: Vec<Failure>,
-    /// What could not be looked at, in words.
-    pub open: Vec<String>,
-    /// What it is promised, the strongest first; at least NULL.
-    pub promises: Vec<Promise>,
-    /// For each of its `needs`.
-    pub needs: Vec<Proof>,
-}
-
-impl NodeVerdict {
-    /// Nothing is tested yet; its long-run rate is `supply`.
-    pub(crate) fn new(supply: Option<Share>) -> Self {
-        Self {
-            law: None,
-            asked: None,
-            supply,
-            failures: Vec::new(),
-            open: Vec::new(),
-            promises: Vec::new(),
-            needs: Vec::new(),
-        }
-    }
-}
-
-/// What was tested.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Law {
-    /// Sum of budget/period.
-    Budgets,
-    /// Sum of budget/period, and what is due in every window.
-    BudgetsWithDeadlines,
-    /// Sum of budget/period, and when each arrives.
-    BudgetsByPriority,
-    /// Sum of shares.
-    Shares,
-    /// Sum of work/period.
-    Deadlines,
-    /// Sum of work/period, and what is due in every window.
-    DeadlinesBelowPeriods,
-}
-
-impl Law {
-    /// In words.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Budgets => "utilisation",
-            Self::BudgetsWithDeadlines => "utilisation and demand",
-            Self::BudgetsByPriority => "utilisation and response times",
-            Self::Shares => "sum of shares",
-            Self::Deadlines => "utilisation of deadlines",
-            Self::DeadlinesBelowPeriods => "utilisation and demand of deadlines",
-        }
-    }
-}
-
-/// A law that does not hold.
-#[derive(Clone, Debug)]
-pub struct Failure {
-    /// Name of the rule, snake_case.
-    pub rule: &'static str,
-    /// In plain words.
-    pub message: String,
-    /// Value and bound.
-    pub value: String,
-    /// Value and bound.
-    pub bound: String,
-    /// The smallest change of one number that mends it.
-    pub mend: Option<Mend>,
-    /// Where and by how much.
-    pub excess: Excess,
-}
-
-/// Where something breaks, what says so, and by how much.
-#[derive(Clone, Debug)]
-pub struct Excess {
-    /// The first edge, in the order of the text, with which it does not fit; index into [`Plan::edges`].
-    pub edge: Option<usize>,
-    /// The test or theorem.
-    pub test: String,
-    /// Too much by so many ns: of a window, or of a period of that edge.
-    pub ns: Option<u64>,
-    /// And by so much of that window, or of a CPU.
-    pub share: Option<Share>,
-}
-
-/// Reduce one number.
-#[derive(Clone, Debug)]
-pub struct Mend {
-    /// Index into [`Plan::edges`].
-    pub edge: usize,
-    /// `budget` of the edge or `work` of the task below it.
-    pub parameter: &'static str,
-    /// What it is.
-    pub from_ns: u64,
-    /// The largest value at which the law holds.
-    pub to_ns: u64,
-}
-
-/// What an edge gets.
-#[derive(Clone, Debug)]
-pub struct EdgeVerdict {
-    /// Long-run rate through this edge, where that is known.
-    pub supply: Option<Share>,
-    /// What is promised through it, the strongest first; at least NULL.
-    pub promises: Vec<Promise>,
-}
-
-/// What a task asks for and gets.
-#[derive(Clone, Debug)]
-pub struct TaskVerdict {
-    /// work/period of its load, where that is bounded.
-    pub asked: Option<Share>,
-    /// Its long-run rate, where that is known.
-    pub supply: Option<Share>,
-    /// What is known of its deadlines.
-    pub deadlines: Deadlines,
-    /// Misses are by design.
-    pub soft: bool,
-    /// A bound on the response of its jobs, where there is one.
-    pub response: Option<Response>,
-    /// Why deadlines that have to be met are not shown to be.
-    pub failures: Vec<Failure>,
-    /// What it is promised, the strongest first; at least NULL.
-    pub promises: Vec<Promise>,
-    /// For each of its `needs`.
-    pub needs: Vec<Proof>,
-}
 
 impl Admission {
     /// Test every node's law.
@@ -323,23 +170,6 @@ fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<B
         .collect();
     deadlines::once_for_each_set(plan, &mut verdicts);
     verdicts
-}
-
-impl Mend {
-    /// The same as a change of the plan.
-    pub fn remedy(&self, plan: &Plan) -> Remedy {
-        let Self { edge, from_ns: from, to_ns: to, .. } = *self;
-        let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy);
-        match policy.and_then(|policy| policies::position(&policy.edge_params, self.parameter)) {
-            Some(at) => Remedy::Parameter { edge, at, from, to },
-            None => Remedy::Work { edge, from, to },
-        }
-    }
-
-    /// "reduce the budget of `video` in `rt` from 10ms to 9ms (by 1ms)".
-    pub fn words(&self, plan: &Plan) -> String {
-        self.remedy(plan).words(plan)
-    }
 }
 
 // ---- faults ---------------------------------------------------------------------------------------------------------

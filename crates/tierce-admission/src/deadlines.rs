@@ -9,16 +9,14 @@
 //! It may be missed where an exact test finds a longer response, or where its task asks for more in the long run than it is
 //! sure to get. Everything else is not shown.
 
-use crate::admission::{Excess, Failure, NodeVerdict, TaskVerdict};
-use crate::exact::{fraction, percent, percent_given, Share};
-use crate::kept::budgets_of_its_own;
-use crate::laws::job;
+use crate::bound::{shorter, Bound, Refusal};
+use crate::jobs::{budgets_of_its_own, job};
 use crate::overheads::Overheads;
-use crate::promises::{Promise, Promises};
+use crate::promises::Promises;
 use crate::reserves;
-use crate::responses::{shorter, Bound};
-use crate::several::Refusal;
+use crate::share::{fraction, percent, percent_given, Share};
 use crate::slower;
+use crate::verdict::{Deadlines, Excess, Failure, NodeVerdict, Promise, TaskVerdict};
 use std::collections::BTreeMap;
 use tierce_analysis::{Edf, Response, Supply, Task};
 use tierce_guarantee::Kind;
@@ -27,37 +25,6 @@ use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::show_time;
 use tierce_plan::Shape;
 use tierce_plan::{Load, Plan};
-
-/// What is known of the deadlines of a task.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Deadlines {
-    /// Its load has none.
-    #[default]
-    None,
-    /// All are met.
-    Met,
-    /// An exact test says that one can be missed, or more is asked for than is sure to come.
-    MayMiss,
-    /// No test shows that they are met.
-    NotShown,
-}
-
-impl Deadlines {
-    /// As JSON has it.
-    pub fn name(self) -> Option<&'static str> {
-        match self {
-            Self::None => None,
-            Self::Met => Some("met"),
-            Self::MayMiss => Some("may_miss"),
-            Self::NotShown => Some("not_shown"),
-        }
-    }
-
-    /// Nothing is known to prevent a miss.
-    pub fn is_open(self) -> bool {
-        matches!(self, Self::MayMiss | Self::NotShown)
-    }
-}
 
 /// The one test of a task alone.
 const ALONE: &str =

@@ -1,57 +1,9 @@
 //! How a promise follows, step by step, from what the CPUs give: the same for people and for tools.
 
-use crate::admission::Admission;
-use crate::promises::{Promise, Shown};
+use crate::verdict::{Admission, Origin, Part, Shown, Step};
 use serde::Serialize;
-use tierce_guarantee::Guarantee;
 use tierce_plan::Plan;
 use tierce_plan::{Place, Spot};
-
-/// One guarantee follows from others.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Step {
-    /// From what; nothing: from the machine.
-    pub from: Vec<Guarantee>,
-    /// What follows.
-    pub to: Guarantee,
-    /// Theorem or rule.
-    pub rule: &'static str,
-    /// Its formula, or empty.
-    pub formula: String,
-    /// Why it is so.
-    pub because: String,
-}
-
-impl From<tierce_guarantee::Step> for Step {
-    fn from(step: tierce_guarantee::Step) -> Self {
-        let tierce_guarantee::Step { from, to, rule, formula, because } = step;
-        Self { from: vec![from], to, rule, formula, because }
-    }
-}
-
-/// What a promise follows from.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
-    /// Nothing: it is NULL.
-    None,
-    /// A CPU.
-    Cpu(u32),
-    /// One of the promises to the parent, where it is one of an edge; to the part itself, where it is what that needs.
-    Promise(usize),
-    /// Edges, and which of the promises through them.
-    Edges(Vec<(usize, usize)>),
-}
-
-/// To whom something is promised; indices into the lists of [`Plan`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Part {
-    /// A node.
-    Node(usize),
-    /// What is below an edge, through it.
-    Edge(usize),
-    /// A task.
-    Task(usize),
-}
 
 /// A step, and where in the plan it is taken.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,14 +19,6 @@ pub struct Derived<'a> {
 }
 
 impl Admission {
-    pub(crate) fn promises_to(&self, part: Part) -> &[Promise] {
-        match part {
-            Part::Node(node) => &self.nodes[node].promises,
-            Part::Edge(edge) => &self.edges[edge].promises,
-            Part::Task(task) => &self.tasks[task].promises,
-        }
-    }
-
     /// From the CPUs down to one of the promises to a part; empty where that is nothing.
     pub fn derivation<'a>(&'a self, plan: &'a Plan, part: Part, at: usize) -> Vec<Derived<'a>> {
         let mut walk = Walk { plan, admission: self, seen: Vec::new(), steps: Vec::new() };

@@ -20,13 +20,14 @@
 //!
 //! Of several CPUs: `on_several`.
 
-use crate::admission::NodeVerdict;
-use crate::derivation::{Origin, Step};
-use crate::exact::percent;
+use crate::jobs::awake;
+use crate::node::Node;
+use crate::open_sets::{crowd, is_live, of_crowd, some_move};
 use crate::overheads::Overheads;
-use crate::promises::{crowd, is_live, of_crowd, some_move, Promise};
 use crate::rest::{Taken, Takes};
-use crate::servers::{self, awake};
+use crate::servers;
+use crate::share::percent;
+use crate::verdict::{NodeVerdict, Origin, Promise, Step};
 use tierce_analysis::{Demand, Edf, Supply, Task};
 use tierce_guarantee::schedulers::{self, SfqBound};
 use tierce_guarantee::{whole, Guarantee, Kind, Parameter};
@@ -130,29 +131,6 @@ fn highest_on_several(
             let rule = "highest priorities on several CPUs";
             given[*place] = vec![promise.by(Origin::Cpu(node.roots[0]), &[], rule, "")];
         }
-    }
-}
-
-/// A node that one CPU reaches, and what it is promised.
-pub struct Node<'a> {
-    pub plan: &'a Plan,
-    pub index: usize,
-    /// To its children.
-    pub edges: &'a [usize],
-    pub received: &'a [Promise],
-    pub overheads: &'a Overheads<'a>,
-    /// 1 where its policy has none.
-    pub quantum_ns: u64,
-}
-
-impl Node<'_> {
-    fn name(&self) -> &str {
-        &self.plan.nodes[self.index].name
-    }
-
-    /// To none of its children.
-    fn gives_nothing(&self, because: String) -> Vec<Vec<Promise>> {
-        vec![Promise::nothing(because); self.edges.len()]
     }
 }
 

@@ -1,11 +1,10 @@
 //! The verdict for tools: docs/plan-language.md, "JSON". Each part is made when it is written: of a large plan there is much.
 
-use crate::admission::{Admission, Failure, Law, CHECK_VERSION};
-use crate::derivation::{Derived, DerivedJson, Part};
-use crate::exact::{fraction, fraction_given, Share};
+use crate::derivation::{Derived, DerivedJson};
 use crate::outline::named;
-use crate::promises::{Promise, Proof};
 use crate::remedies::Broken;
+use crate::share::{fraction, fraction_given, Share};
+use crate::verdict::{Admission, Failure, Law, Part, Promise, Proof, CHECK_VERSION};
 use serde::{Serialize, Serializer};
 use serde_json::{json, Map, Value};
 use tierce_analysis::Response;

@@ -12,14 +12,13 @@
 //! Example: 5 ms within 8 of 10 ms for jobs of 4.9 ms, beside 5 ms within 10 of 20 ms for a task that sleeps. The windows of both
 //! budgets fit: 10 ms in 10. But if the second wakes 5 ms before its deadline it may use 2.5 ms of them.
 
-use crate::admission::{Excess, Failure, Mend};
-use crate::exact::{percent, ratio, Share};
-use crate::laws::job;
+use crate::jobs::{budgets_of_its_own, endless, job, wants};
+use crate::mend::MENDED_MAX;
 use crate::overheads::Overheads;
-use crate::responses::MENDED_MAX;
+use crate::share::{percent, ratio, Share};
+use crate::verdict::{Excess, Failure, Mend};
 use tierce_analysis::{Demand, Edf, Supply, Task};
 use tierce_guarantee::{whole, Guarantee};
-use tierce_plan::policies;
 use tierce_plan::show_time;
 use tierce_plan::Shape;
 use tierce_plan::{Child, Load, Plan};
@@ -43,62 +42,12 @@ pub fn keeps(plan: &Plan, shape: &Shape, overheads: &Overheads, edge: usize, ser
     }
 }
 
-/// How many budgets each job of a task takes, if each job begins a period of its own.
-///
-/// A job that comes when the last period has ended begins a new one (rule 5 of policy/reservation.c). If it takes n = ⌈C/Q⌉
-/// budgets it is done by the deadline of the n-th, (n − 1)·T + D after it came, since periods follow each other while it wants the
-/// CPU. So its last period ends n·T after it came, before the next job does, if those are n·T apart: T' − J ≥ n·T. The
-/// first job begins the first period.
-///
-/// A budget that the job has used up is replenished without it. With D = T the next job still begins a new period, since a whole
-/// budget does not fit in the rest of that one. With D < T that is cut instead: so there no budget may be used up.
-pub fn budgets_of_its_own(job: &Task, server: &Task) -> Option<u64> {
-    let budgets = job.work_ns.div_ceil(server.work_ns.max(1));
-    let apart = budgets.checked_mul(server.period_ns)? <= job.period_ns.saturating_sub(job.jitter_ns);
-    let begins = server.deadline_ns == server.period_ns || job.work_ns < server.work_ns;
-    (apart && begins).then_some(budgets)
-}
-
 /// What is below the edge always wants the CPU, or never, as far as loads say.
 fn sleepless(plan: &Plan, shape: &Shape, edge: usize) -> bool {
     let always = |edge: &usize| wants(plan, shape, *edge, true);
     let never = |edge: &usize| wants(plan, shape, *edge, false);
     let Child::Node(node) = plan.edges[edge].child else { return false };
     shape.children[node].iter().any(always) || shape.children[node].iter().all(never)
-}
-
-/// It always (or never) wants the CPU.
-pub fn wants(plan: &Plan, shape: &Shape, edge: usize, always: bool) -> bool {
-    let about = &plan.edges[edge];
-    let budgets = policies::by_number(plan.nodes[about.parent].policy).and_then(policies::budget_and_period);
-    match about.child {
-        _ if always && (about.when_spent || budgets.is_some()) => false,
-        Child::Task(task) => match &plan.tasks[task].load {
-            Some(load) => always && shape.task_parents[task].len() == 1 && endless(load),
-            None => !always,
-        },
-        Child::Node(node) => {
-            let mut below = shape.children[node].iter().map(|edge| wants(plan, shape, *edge, always));
-            if always {
-                below.any(|wants| wants)
-            } else {
-                below.all(|wants| wants)
-            }
-        }
-        Child::Set(_) => !always,
-    }
-}
-
-/// It never waits for anything.
-pub fn endless(load: &Load) -> bool {
-    match load {
-        Load::Busy => true,
-        Load::Phases(load) => {
-            load.repeat == 0
-                && load.phases.iter().all(|phase| matches!(phase, tierce_plan::Phase::Run { .. }))
-        }
-        Load::Periodic(_) | Load::Sporadic(_) | Load::Stages(_) => false,
-    }
 }
 
 /// Why the budgets of a node on a whole CPU, some with deadlines below their periods, do not fit if some may be kept.
@@ -139,7 +88,7 @@ fn split(servers: &[(usize, Task)], keeps: &[bool]) -> (Share, Vec<Task>) {
     let both = || servers.iter().zip(keeps).map(|((_, server), keeps)| (server, *keeps));
     let density = |server: &Task| ratio(server.work_ns, server.deadline_ns.max(1));
     let taken = both().filter(|(_, keeps)| *keeps).map(|(server, _)| density(server));
-    let taken = taken.fold(whole(0), |sum, one| crate::exact::add(&sum, &one));
+    let taken = taken.fold(whole(0), |sum, one| crate::share::add(&sum, &one));
     (taken, both().filter(|(_, keeps)| !keeps).map(|(server, _)| *server).collect())
 }
 

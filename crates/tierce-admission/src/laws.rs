@@ -7,44 +7,15 @@
 //!   with deadlines below periods, the demand test as well;
 //! - others promise nothing but their order or shares.
 
-use crate::admission::{Excess, Failure, Law, Mend, NodeVerdict};
-use crate::exact::{self, fraction, percent, percent_given, ratio, Share};
+use crate::jobs::{comes_last, job, BudgetParams};
+use crate::mend::mend_by_bisection;
 use crate::overheads::Overheads;
-use crate::responses::mend_by_bisection;
+use crate::share::{self, fraction, percent, percent_given, ratio, Share};
+use crate::verdict::{Excess, Failure, Law, Mend, NodeVerdict};
 use tierce_analysis::{Demand, Edf, Supply, Task, TIME_MAX_NS};
 use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::show_time;
-use tierce_plan::{Child, Edge, Load, Phase, Phases, Plan};
-
-/// Where the parameters of a budget are among an edge's.
-pub struct BudgetParams {
-    budget: usize,
-    period: usize,
-    deadline: usize,
-    /// The smallest that a budget may be.
-    pub least_ns: u64,
-}
-
-impl BudgetParams {
-    pub fn of(policy: &PolicyRecord) -> Option<Self> {
-        let (budget, period) = policies::budget_and_period(policy)?;
-        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
-        Some(Self { budget, period, deadline, least_ns: policy.edge_params[budget].least })
-    }
-    pub fn budget(&self, edge: &Edge) -> u64 {
-        edge.params[self.budget]
-    }
-    pub fn set_budget(&self, edge: &mut Edge, budget_ns: u64) {
-        edge.params[self.budget] = budget_ns;
-    }
-    pub fn period(&self, edge: &Edge) -> u64 {
-        edge.params[self.period].max(1)
-    }
-    pub fn demand(&self, edge: &Edge) -> Task {
-        let deadline_ns = edge.params[self.deadline].max(1);
-        Task { deadline_ns, ..Task::new(self.budget(edge), self.period(edge)) }
-    }
-}
+use tierce_plan::{Child, Edge, Load, Plan};
 
 /// The law of a node whose edges have budgets. Each of them may be overrun by a switch, and one more be under way for
 /// somebody whose deadline is later.
@@ -59,7 +30,7 @@ pub fn budgets(
     let blocking_ns = switch_ns.saturating_mul(children.len() as u64 + 1);
     let demand = |(_, edge): &(usize, &Edge)| Task { blocking_ns, ..at.demand(edge) };
     let demands: Vec<_> = children.iter().map(demand).collect();
-    let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+    let asked = share::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
     let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
     let early = early && !by_priority;
     verdict.law = Some(match by_priority {
@@ -70,7 +41,7 @@ pub fn budgets(
     let short = demands.iter().filter(|demand| demand.work_ns < switch_ns).map(|demand| demand.work_ns).min();
     let terms =
         Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };
-    terms.utilisation("budgets_must_fit_the_cpu", "one CPU", &asked, &exact::one(), verdict);
+    terms.utilisation("budgets_must_fit_the_cpu", "one CPU", &asked, &share::one(), verdict);
     if let Some(cap) = cap.filter(|_| verdict.failures.is_empty()) {
         terms.utilisation("budgets_must_fit_the_cap", "the node's cap", &asked, &cap, verdict);
     }
@@ -133,13 +104,13 @@ pub fn deadlines(
     if demands.is_empty() {
         return;
     }
-    let asked = exact::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+    let asked = share::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
     let switch_ns = overheads.switch_ns(node);
     let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
     verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
     let extra_ns = switch_ns.saturating_mul(2);
     let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1, switch_ns, extra_ns };
-    let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= exact::one());
+    let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= share::one());
     match verdict.supply.clone() {
         Some(supply) => {
             terms.utilisation("deadlines_must_fit_the_supply", "what the node gets", &asked, &supply, verdict)
@@ -150,7 +121,7 @@ pub fn deadlines(
         if whole {
             terms.demand("deadlines_must_fit_every_window", &asked, verdict);
         } else {
-            verdict.open.push(crate::responses::ONLY_UTILISATION.into());
+            verdict.open.push(crate::laws::ONLY_UTILISATION.into());
         }
     }
     verdict.asked = Some(asked);
@@ -164,58 +135,8 @@ fn demand(load: &Load, deadline_ns: u64) -> Option<Task> {
     Some(Task { deadline_ns, jitter_ns: 0, ..job })
 }
 
-/// `edf` runs what is below the edge after all who have deadlines: it has none itself, and none on the edge (`own_ns`). Of nodes
-/// only those of `edf` announce any.
-pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
-    let announces = match edge.child {
-        Child::Task(task) => plan.tasks[task].load.as_ref().is_some_and(|load| load.deadline_ns().is_some()),
-        Child::Node(node) => {
-            policies::by_number(plan.nodes[node].policy).is_some_and(|policy| policy.heeds_deadlines)
-        }
-        Child::Set(_) => true,
-    };
-    let idle = matches!(edge.child, Child::Task(task) if plan.tasks[task].load.is_none());
-    idle || own_ns == 0 && !announces
-}
-
-/// The jobs of a load, where they are bounded. Deadlines are the shorter of those of the load and of the edge (`deadline_ns`, 0
-/// when it gives none), far away where neither has any.
-pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
-    let (work_ns, period_ns, jitter_ns) = match load {
-        Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns),
-        Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0),
-        Load::Phases(load) => (steps(load)?.0, steps(load)?.1, 0),
-        Load::Busy | Load::Stages(_) => return None,
-    };
-    let edge = Some(deadline_ns).filter(|ns| *ns > 0);
-    let deadline_ns = edge.into_iter().chain(load.deadline_ns()).min().unwrap_or(TIME_MAX_NS);
-    Some(Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
-}
-
-/// Work and least distance of the jobs of a list that works once and then waits: for a timer, which after a late job expires at
-/// once or later than it would have, or for some time, which begins when the job is done.
-fn steps(load: &Phases) -> Option<(u64, u64)> {
-    let (last, runs) = load.phases.split_last()?;
-    let (mut least_ns, mut most_ns) = (0u64, 0u64);
-    for run in runs {
-        let Phase::Run { work, .. } = run else { return None };
-        least_ns = least_ns.saturating_add(work.min_ns());
-        most_ns = most_ns.saturating_add(work.max_ns());
-    }
-    let period_ns = match last {
-        Phase::Timer { period_ns, .. } => *period_ns,
-        Phase::Sleep(time) => least_ns.saturating_add(time.min_ns()),
-        _ => return None,
-    };
-    // The deadline of a job that the timer released late would count from there.
-    let in_time = load.deadline_ns.is_none_or(|deadline| deadline <= period_ns);
-    (most_ns > 0 && period_ns > 0 && in_time).then_some((most_ns, period_ns))
-}
-
-/// work/period of a load, where it has one.
-pub fn utilisation(load: &Load) -> Option<Share> {
-    job(load, 0).map(|job| ratio(job.work_ns, job.period_ns))
-}
+/// What the second look at deadlines rests on, once it could be taken.
+pub const ONLY_UTILISATION: &str = "deadlines below periods were only tested by utilisation";
 
 /// A test.
 pub const DEMAND: &str = "the processor demand of every window (Baruah, Rosier & Howell 1990)";
@@ -248,7 +169,7 @@ impl Terms<'_> {
         let excess = asked - bound;
         // Taking x from a term of period T takes x/T from the sum: the least x is with the shortest period.
         let reduce = |demand: &Task| {
-            let cut = (&excess * exact::Share::from_integer(demand.period_ns.into())).ceil().to_integer();
+            let cut = (&excess * share::Share::from_integer(demand.period_ns.into())).ceil().to_integer();
             u64::try_from(cut)
                 .ok()
                 .and_then(|cut| demand.work_ns.checked_sub(cut))
@@ -263,7 +184,7 @@ impl Terms<'_> {
         };
         let first = self.first(|tasks| tierce_analysis::utilisation(tasks) > *bound);
         let period_ns = first.map_or(1, |at| self.demands[at].period_ns);
-        let ns = (&excess * exact::Share::from_integer(period_ns.into())).ceil().to_integer();
+        let ns = (&excess * share::Share::from_integer(period_ns.into())).ceil().to_integer();
         let edge = first.map(|at| self.children[at].0);
         let excess =
             Excess { edge, test: test.into(), ns: u64::try_from(ns).ok(), share: Some(excess.clone()) };
@@ -275,7 +196,7 @@ impl Terms<'_> {
                 percent_given(bound)
             ),
             value: fraction(asked),
-            bound: exact::fraction_given(bound),
+            bound: share::fraction_given(bound),
             mend: self.mend(reduce),
             excess,
         });

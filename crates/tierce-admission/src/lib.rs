@@ -22,13 +22,17 @@
 
 mod above;
 mod admission;
+mod bound;
 mod deadlines;
 mod derivation;
-mod exact;
 mod given;
+mod jobs;
 mod json;
 mod kept;
 mod laws;
+mod mend;
+mod node;
+mod open_sets;
 mod outline;
 mod overheads;
 mod placement;
@@ -42,20 +46,21 @@ mod rest;
 mod runnable;
 mod servers;
 mod several;
+mod share;
 mod slower;
 mod spread;
+mod verdict;
 mod warnings;
 mod words;
 
 pub use above::{Above, Reserved};
-pub use admission::{
-    Admission, EdgeVerdict, Excess, Failure, Law, Mend, NodeVerdict, TaskVerdict, CHECK_VERSION,
-};
-pub use deadlines::Deadlines;
-pub use derivation::{Derived, Origin, Part, Step};
-pub use exact::{percent, percent_given, Share};
+pub use derivation::Derived;
 pub use json::Written;
 pub use placement::place;
 pub use plan::PlanExt;
-pub use promises::{Promise, Proof, Shown};
 pub use remedies::{Broken, Remedy};
+pub use share::{percent, percent_given, Share};
+pub use verdict::{
+    Admission, Deadlines, EdgeVerdict, Excess, Failure, Law, Mend, NodeVerdict, Origin, Part, Promise, Proof,
+    Shown, Step, TaskVerdict, CHECK_VERSION,
+};

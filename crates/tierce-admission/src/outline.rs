@@ -1,12 +1,9 @@
 //! The plan as a tree for people, with the verdict beside every part.
 
-use crate::admission::{Admission, Failure, NodeVerdict, TaskVerdict};
-use crate::deadlines::Deadlines;
-use crate::derivation::Part;
-use crate::exact::{percent, percent_given, percents, Share};
 use crate::placement::{placement, ranges};
-use crate::promises::{Promise, Proof};
 use crate::remedies::Broken;
+use crate::share::{percent, percent_given, percents, Share};
+use crate::verdict::{Admission, Deadlines, Failure, NodeVerdict, Part, Promise, Proof, TaskVerdict};
 use crate::words;
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -487,7 +484,7 @@ impl Outline<'_> {
         let policy = policies::by_number(self.plan.nodes[edge.parent].policy)?;
         let mut words: Vec<_> = params(&policy.edge_params, &edge.params).into_iter().collect();
         if let Some((budget, period)) = policies::budget_and_period(policy) {
-            let share = crate::exact::ratio(edge.params[budget], edge.params[period].max(1));
+            let share = crate::share::ratio(edge.params[budget], edge.params[period].max(1));
             if let Some(last) = words.last_mut() {
                 let _ = write!(last, " ({})", percent(&share));
             }

@@ -14,8 +14,8 @@
 //! When others may come between is known from their loads (arrivals, ends of waits) and budgets (one replenishment per
 //! period). Where it is not known nothing is promised. What the owner of a guarantee causes himself, by waking up, is his own.
 
-use crate::exact;
-use crate::promises::is_live;
+use crate::open_sets::is_live;
+use crate::share;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tierce_analysis::Task;
@@ -64,7 +64,7 @@ impl Events {
     /// Their time if each takes `each_ns`: at most rate·t + burst in a window of t.
     fn line(&self, each_ns: u64) -> (Exact, u64) {
         let rate =
-            exact::sum(self.0.iter().map(|((period, _), count)| (count.saturating_mul(each_ns), *period)));
+            share::sum(self.0.iter().map(|((period, _), count)| (count.saturating_mul(each_ns), *period)));
         let burst = |((period, jitter), count): (&(u64, u64), &u64)| {
             let events = u128::from(*count) * (u128::from(*period) + u128::from(*jitter));
             u64::try_from((events * u128::from(each_ns)).div_ceil(u128::from(*period))).unwrap_or(u64::MAX)

@@ -13,13 +13,14 @@
 //! What is "least used" depends on the policy above: sums of budget/period, of shares, of weights, or else of work/period of the
 //! loads, where a task without a bound counts as a whole CPU. Only budgets, shares and deadlines can be refused.
 
-use crate::admission::{law, NodeVerdict};
-use crate::exact::{self, percent, percent_given, Share};
-use crate::laws::{job, BudgetParams};
+use crate::admission::law;
+use crate::jobs::{job, BudgetParams};
 use crate::overheads::Overheads;
 use crate::rates::{Rates, Trust};
 use crate::servers;
+use crate::share::{self, percent, percent_given, Share};
 use crate::slower;
+use crate::verdict::NodeVerdict;
 use std::collections::{BTreeMap, HashMap};
 use tierce_analysis::partition::{self, by_utilisation, Fit, Start, Stuck};
 use tierce_analysis::{Supply, Task};
@@ -251,7 +252,7 @@ impl<'p> Placing<'p> {
         let edge = &self.plan.edges[main];
         let parent = &self.plan.nodes[edge.parent].base;
         let asked = self.measure(main);
-        let asked = exact::ratio(asked.work_ns, asked.period_ns);
+        let asked = share::ratio(asked.work_ns, asked.period_ns);
         let on = there.iter().filter(|(cpu, _)| may.contains(cpu));
         let mut left: Vec<(Share, u32)> =
             on.filter_map(|(cpu, others)| Some((self.left(main, *cpu, others)?, *cpu))).collect();
@@ -272,7 +273,7 @@ impl<'p> Placing<'p> {
         });
         let fault = Fault::new("cpu_must_have_room", edge.spot, message).value(percent(&asked));
         let fault = fault.bound(words.collect::<Vec<_>>().join("; "));
-        let most = left.first().filter(|(left, _)| in_time && *left > exact::zero());
+        let most = left.first().filter(|(left, _)| in_time && *left > share::zero());
         match (self.largest(unit, there), most) {
             (Some((cpu, budget_ns)), _) => fault.hint(format!(
                 "budget = \"{}\" would fit on CPU {cpu}; or a longer period, or less for others",
@@ -292,8 +293,8 @@ impl<'p> Placing<'p> {
         let more: Vec<_> = others.iter().flat_map(|unit| &self.edges[*unit]).copied().filter(above).collect();
         let verdict = self.verdict(node, &self.children(node, &more));
         let most =
-            servers::cap(self.plan, node).into_iter().chain(verdict.supply).fold(exact::one(), Share::min);
-        Some((most - verdict.asked.unwrap_or_else(exact::zero)).max(exact::zero()))
+            servers::cap(self.plan, node).into_iter().chain(verdict.supply).fold(share::one(), Share::min);
+        Some((most - verdict.asked.unwrap_or_else(share::zero)).max(share::zero()))
     }
 
     /// The parent of the edge on that CPU, and what is below it with that unit and these others.

@@ -1,9 +1,9 @@
 //! What a plan can do once the laws of its policies are known.
 
 use crate::above::Above;
-use crate::admission::Admission;
 use crate::placement::{self, place};
 use crate::runnable;
+use crate::verdict::Admission;
 use std::path::Path;
 use tierce_plan::{Edge, Edit, Fault, Faults, Options, Plan, Sources, Standing, PARAMS};
 

@@ -11,65 +11,19 @@
 //! Several parents on one CPU are a join. Of what several CPUs reach little is promised yet: what is
 //! directly below their common root, and what has reserves on them that are never open at once.
 
-use crate::admission::NodeVerdict;
-use crate::derivation::{Origin, Step};
-use crate::given::{
-    by_levels, by_priority, in_reserves, in_turns, on_several, reserved, shared_by_weight, Node,
-};
+use crate::given::{by_levels, by_priority, in_reserves, in_turns, on_several, reserved, shared_by_weight};
+use crate::node::Node;
+use crate::open_sets::some_move;
 use crate::overheads::Overheads;
 use crate::reserves;
 use crate::rest::Takes;
 use crate::slower;
+use crate::verdict::{NodeVerdict, Origin, Promise, Proof, Shown, Step};
 use tierce_guarantee::schedulers::{self, Joining};
 use tierce_guarantee::{show, whole, Free, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, fair, PolicyRecord};
 use tierce_plan::Shape;
-use tierce_plan::{Child, Edge, Plan, TaskSet};
-
-/// A guarantee, and why it holds.
-#[derive(Clone, Debug)]
-pub struct Promise {
-    /// What is promised.
-    pub guarantee: Guarantee,
-    /// In words.
-    pub because: String,
-    /// What it follows from.
-    pub origin: Origin,
-    /// And how: from there to the guarantee; empty where it is the same.
-    pub steps: Vec<Step>,
-}
-
-impl Promise {
-    pub(crate) fn new(guarantee: Guarantee, because: impl Into<String>) -> Self {
-        Self { guarantee, because: because.into(), origin: Origin::None, steps: Vec::new() }
-    }
-
-    /// With what it follows from, in one step.
-    pub(crate) fn by(self, origin: Origin, from: &[&Guarantee], rule: &'static str, formula: &str) -> Self {
-        let from = from.iter().map(|from| (*from).clone()).collect();
-        let (to, because) = (self.guarantee.clone(), self.because.clone());
-        let step = Step { from, to, rule, formula: formula.to_string(), because };
-        Self { origin, steps: vec![step], ..self }
-    }
-
-    pub(crate) fn nothing(because: impl Into<String>) -> Vec<Self> {
-        vec![Self::new(Guarantee::null(), because)]
-    }
-}
-
-/// How something asked for was shown; or why not.
-pub type Proof = Result<Shown, String>;
-
-/// How something asked for was shown.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Shown {
-    /// In words.
-    pub words: String,
-    /// What it follows from.
-    pub origin: Origin,
-    /// And how.
-    pub steps: Vec<Step>,
-}
+use tierce_plan::{Edge, Plan};
 
 /// Promises of a plan; each list has at least one, the strongest first.
 #[derive(Clone, Debug)]
@@ -351,11 +305,6 @@ fn moving(plan: &Plan, edge: &Edge) -> Vec<Promise> {
     Promise::nothing(format!("`{name}` moves between the CPUs of the spread node `{parent}`: best effort"))
 }
 
-/// Whether one of those below a node moves between CPUs.
-pub fn some_move(plan: &Plan, shape: &Shape, node: usize) -> bool {
-    shape.children[node].iter().any(|edge| shape.moves(plan, *edge))
-}
-
 /// Which of several promises is named first.
 fn strength(guarantee: &Guarantee) -> u32 {
     match guarantee.kind() {
@@ -369,41 +318,4 @@ fn strength(guarantee: &Guarantee) -> u32 {
 
 fn quantum(policy: &PolicyRecord, params: &[u64]) -> u64 {
     policies::position(&policy.node_params, "quantum").map_or(1, |at| params[at])
-}
-
-/// Why nobody knows how many children there will be.
-pub fn crowd(plan: &Plan, node: usize) -> Option<String> {
-    let name = &plan.nodes[node].name;
-    if plan.nodes[node].default {
-        return Some(format!("any number of threads may come to the default node `{name}`"));
-    }
-    let set = live_sets(plan, node).next();
-    set.map(|(set, _)| format!("any number of threads may match the set `{}` below `{name}`", set.name))
-}
-
-/// Sets below a node that any number of threads may match, each with an edge of a new member; they may have no members yet.
-pub fn live_sets(plan: &Plan, node: usize) -> impl Iterator<Item = (&TaskSet, &Edge)> {
-    let matches = |set: usize| plan.entries.iter().any(|entry| entry.target == Child::Set(set));
-    let sets = plan.sets.iter().enumerate();
-    let below = sets.flat_map(|(at, set)| set.ways().flatten().map(move |edge| (at, set, edge)));
-    let leads_here = move |edge: &Edge| {
-        let family = plan.nodes[node].family.filter(|_| edge.spread);
-        edge.parent == node || (family.is_some() && plan.nodes[edge.parent].family == family)
-    };
-    below.filter(move |(at, _, edge)| leads_here(edge) && matches(*at)).map(|(_, set, edge)| (set, edge))
-}
-
-/// It leads to a member of a set that any number of threads may match.
-pub fn is_live(plan: &Plan, edge: usize) -> bool {
-    let Child::Task(task) = plan.edges[edge].child else { return false };
-    let Some(set) = plan.tasks[task].set else { return false };
-    plan.entries.iter().any(|entry| entry.target == Child::Set(set))
-}
-
-/// The largest value of an edge parameter of those of whom there may be any number; `None`: there are none.
-pub fn of_crowd(plan: &Plan, node: usize, edges: &[usize], at: usize) -> Option<u64> {
-    let unmatched = plan.nodes[node].default.then(|| plan.each.as_ref().map_or(0, |each| each.params[at]));
-    let live = edges.iter().filter(|edge| is_live(plan, **edge)).map(|edge| plan.edges[*edge].params[at]);
-    let new = live_sets(plan, node).map(|(_, edge)| edge.params[at]);
-    live.chain(unmatched).chain(new).max()
 }

@@ -1,9 +1,9 @@
 //! Long-run rates: what everything gets when all others ask for as much as they may. It is a
 //! necessary condition below the root, and the whole truth at a root.
 
-use crate::exact::{self, ratio, Share};
-use crate::laws::{utilisation, BudgetParams};
+use crate::jobs::{utilisation, BudgetParams};
 use crate::reserves;
+use crate::share::{self, ratio, Share};
 use crate::slower;
 use crate::spread::{self, Claims};
 use std::collections::BTreeMap;
@@ -55,7 +55,7 @@ impl Rates {
         // An edge is one virtual processor, however many CPUs its parent has.
         for edge in &shape.children[node] {
             let rate = self.edge[*edge].take();
-            self.edge[*edge] = rate.map(|rate| rate.min(exact::one()));
+            self.edge[*edge] = rate.map(|rate| rate.min(share::one()));
         }
     }
 
@@ -97,10 +97,10 @@ impl Rates {
         all.sort_unstable();
         all.dedup();
         let mut rates = vec![None; plan.edges.len()];
-        let supply = supplies.iter().fold(exact::zero(), |sum, (_, supply)| sum + supply);
+        let supply = supplies.iter().fold(share::zero(), |sum, (_, supply)| sum + supply);
         asks.pass_on(plan, first, &all, &supply, &mut rates);
         for edge in moving {
-            self.edge[edge] = rates[edge].take().map(|rate| rate.min(exact::one()));
+            self.edge[edge] = rates[edge].take().map(|rate| rate.min(share::one()));
         }
     }
 
@@ -111,9 +111,9 @@ impl Rates {
         if !about.roots.is_empty() {
             let left = |cpu: &u32| match plan.machine.left.get(*cpu as usize) {
                 Some(left) => left.guarantee.share(),
-                None => exact::one(),
+                None => share::one(),
             };
-            let sum = about.roots.iter().map(left).fold(exact::zero(), |sum, share| sum + share);
+            let sum = about.roots.iter().map(left).fold(share::zero(), |sum, share| sum + share);
             return Some(sum.min(ratio(u64::from(most.max(1)), 1)));
         }
         self.total(plan, shape, &shape.parents[node], most)
@@ -180,12 +180,12 @@ struct Asks {
 impl Asks {
     fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
         let task = |index: usize| match (&plan.tasks[index].load, trust) {
-            (Some(load), Trust::Loads) => utilisation(load).unwrap_or_else(exact::one),
-            (None, Trust::Loads) => exact::zero(),
-            (_, Trust::Nobody) => exact::one(),
+            (Some(load), Trust::Loads) => utilisation(load).unwrap_or_else(share::one),
+            (None, Trust::Loads) => share::zero(),
+            (_, Trust::Nobody) => share::one(),
         };
         let mut asks = Self {
-            node: vec![exact::zero(); plan.nodes.len()],
+            node: vec![share::zero(); plan.nodes.len()],
             task: (0..plan.tasks.len()).map(task).collect(),
         };
         for node in shape.order.iter().rev() {
@@ -193,13 +193,13 @@ impl Asks {
             let budget = policies::by_number(plan.nodes[*node].policy).and_then(BudgetParams::of);
             let edges = shape.children[*node].iter().map(|edge| &plan.edges[*edge]);
             let sum = match budget {
-                Some(at) => exact::sum(edges.map(|edge| (at.budget(edge), at.period(edge)))),
+                Some(at) => share::sum(edges.map(|edge| (at.budget(edge), at.period(edge)))),
                 // Who takes in threads that match nothing may have any number of them.
                 None if plan.nodes[*node].default && trust == Trust::Nobody => most.clone(),
-                None => edges.fold(exact::zero(), |sum, edge| {
+                None => edges.fold(share::zero(), |sum, edge| {
                     let most = Reserve::of(plan, edge).filter(|reserve| !reserve.fills);
                     let ask = asks.child(edge.child);
-                    exact::add(
+                    share::add(
                         &sum,
                         &most.map_or(ask.clone(), |most| ask.min(ratio(most.length_ns, most.slot_ns))),
                     )
@@ -214,7 +214,7 @@ impl Asks {
         match child {
             Child::Node(node) => self.node[node].clone(),
             Child::Task(task) => self.task[task].clone(),
-            Child::Set(_) => exact::one(),
+            Child::Set(_) => share::one(),
         }
     }
 
@@ -234,7 +234,7 @@ impl Asks {
             edges.iter().map(|index| Reserve::of(plan, edge(*index))).collect::<Option<Vec<_>>>()
         {
             // In less than a whole CPU nobody knows where the time is.
-            for (index, reserve) in edges.iter().zip(reserves).filter(|_| *supply >= exact::one()) {
+            for (index, reserve) in edges.iter().zip(reserves).filter(|_| *supply >= share::one()) {
                 rates[*index] = Some(ratio(reserve.length_ns, reserve.slot_ns));
             }
             return;
@@ -256,13 +256,13 @@ impl Asks {
             let mut order = edges.to_vec();
             let priority = |index: &usize| if starvation.is_none() { edge(*index).params[at] } else { 0 };
             order.sort_by_key(|index| std::cmp::Reverse(priority(index)));
-            let mut above = exact::zero();
+            let mut above = share::zero();
             // Equals wait for each other.
             for equals in order.chunk_by(|a, b| priority(a) == priority(b)) {
-                above = equals.iter().fold(above, |sum, index| exact::add(&sum, &ask(*index)));
+                above = equals.iter().fold(above, |sum, index| share::add(&sum, &ask(*index)));
                 for index in equals {
                     rates[*index] =
-                        Some((supply - &above + ask(*index)).clamp(exact::zero(), supply.clone()));
+                        Some((supply - &above + ask(*index)).clamp(share::zero(), supply.clone()));
                 }
             }
         } else if policies::share(policy).is_some() {
@@ -270,9 +270,9 @@ impl Asks {
                 rates[*index] = slower::share(plan, edge(*index));
             }
         } else if policy.heeds_deadlines {
-            let all = edges.iter().fold(exact::zero(), |sum, index| exact::add(&sum, &ask(*index)));
+            let all = edges.iter().fold(share::zero(), |sum, index| share::add(&sum, &ask(*index)));
             for index in edges {
-                rates[*index] = Some((supply - &all + ask(*index)).clamp(exact::zero(), supply.clone()));
+                rates[*index] = Some((supply - &all + ask(*index)).clamp(share::zero(), supply.clone()));
             }
         } else if policy.edge_params.is_empty() {
             // Turns of equal length: the policy knows no difference between its children.

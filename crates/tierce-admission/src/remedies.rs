@@ -2,11 +2,10 @@
 //! was tried: the changed plan is admitted anew, and what was broken is not, nor anything that was not. In others some are
 //! computed in closed form, for the test that fails alone.
 
-use crate::admission::{Admission, Excess, Failure, NodeVerdict};
-use crate::derivation::Part;
-use crate::exact::{self, percent, ratio};
-use crate::responses::MENDED_MAX;
+use crate::mend::MENDED_MAX;
 use crate::servers;
+use crate::share::{self, percent, ratio};
+use crate::verdict::{Admission, Excess, Failure, Mend, NodeVerdict, Part};
 use serde_json::{json, Value};
 use tierce_guarantee::{show, weakest, whole, Free, Guarantee, Kind, Parameter, Wanted};
 use tierce_plan::policies::{self, ParamKind};
@@ -359,7 +358,7 @@ fn unshown(
             (excess.ns, excess.share) = (ns, ns.map(|_| missing / period));
         } else if let Some(share) = goal.get(Parameter::Share) {
             let missing = share - promised.share();
-            if missing > crate::exact::zero() {
+            if missing > crate::share::zero() {
                 excess.share = Some(missing);
             } else if let (Some(error), Some(least)) =
                 (goal.get(Parameter::Error), tierce_guarantee::Supply::of(promised).error_for(share))
@@ -515,9 +514,9 @@ fn computed(plan: &Plan, shape: &Shape, admission: &Admission, broken: &Broken) 
     let share = |budget_ns, period_ns: u64| ratio(budget_ns, period_ns.max(1));
     let now = share(budget_ns, period_ns);
     let room = |node: &NodeVerdict| {
-        let cap = servers::cap(plan, about.parent).unwrap_or_else(exact::one);
-        let most = node.supply.clone().unwrap_or_else(exact::one).min(exact::one()).min(cap);
-        most - node.asked.clone().unwrap_or_else(exact::zero)
+        let cap = servers::cap(plan, about.parent).unwrap_or_else(share::one);
+        let most = node.supply.clone().unwrap_or_else(share::one).min(share::one()).min(cap);
+        most - node.asked.clone().unwrap_or_else(share::zero)
     };
     let mut found = Vec::new();
     let mut to = |at: usize, to: Option<u64>| {
@@ -532,7 +531,7 @@ fn computed(plan: &Plan, shape: &Shape, admission: &Admission, broken: &Broken) 
             Some(excess),
         ) => {
             let left = &now - excess;
-            if left > exact::zero() {
+            if left > share::zero() {
                 to(budget, u64::try_from((&left * whole(period_ns)).floor().to_integer()).ok());
                 to(period, u64::try_from((whole(budget_ns) / &left).ceil().to_integer()).ok());
             }
@@ -604,4 +603,21 @@ fn elsewhere(
         .filter(|(_, node)| node.base == from.base && node.replica != from.replica);
     let mut moves = others.map(|(to, _)| Remedy::Parent { edge, to });
     found.extend(moves.find(|remedy| mends(&remedy.apply(plan), before, problem)));
+}
+
+impl Mend {
+    /// The same as a change of the plan.
+    pub fn remedy(&self, plan: &Plan) -> Remedy {
+        let Self { edge, from_ns: from, to_ns: to, .. } = *self;
+        let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy);
+        match policy.and_then(|policy| policies::position(&policy.edge_params, self.parameter)) {
+            Some(at) => Remedy::Parameter { edge, at, from, to },
+            None => Remedy::Work { edge, from, to },
+        }
+    }
+
+    /// "reduce the budget of `video` in `rt` from 10ms to 9ms (by 1ms)".
+    pub fn words(&self, plan: &Plan) -> String {
+        self.remedy(plan).words(plan)
+    }
 }

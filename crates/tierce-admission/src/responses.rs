@@ -6,14 +6,18 @@
 //! Tasks with other parents count here with all their work; they may be done sooner. One that comes only while others are spent may
 //! come at any time, with work of many jobs: it is not bounded.
 
-use crate::admission::{Excess, Failure, Mend, NodeVerdict};
-use crate::exact::{fraction, percent};
-use crate::laws::{comes_last, job};
+use crate::bound::{shorter, Bound, Refusal};
+use crate::jobs::{comes_last, job};
+use crate::laws::ONLY_UTILISATION;
+use crate::mend::mend_by_bisection;
+use crate::open_sets::of_crowd;
 use crate::overheads::Overheads;
-use crate::promises::{of_crowd, Promise, Promises};
+use crate::promises::Promises;
 use crate::reserves;
-use crate::several::{Refusal, Several};
+use crate::several::Several;
+use crate::share::{fraction, percent};
 use crate::slower;
+use crate::verdict::{Excess, Failure, NodeVerdict, Promise};
 use std::collections::BTreeMap;
 use tierce_analysis::{Demand, Edf, FixedPriority, Response, Supply, Task};
 use tierce_plan::policies;
@@ -23,23 +27,6 @@ use tierce_plan::{Child, Load, Plan};
 
 /// Sets that are larger are tested, but responses are not computed one by one.
 const RESPONSES_MAX: usize = 64;
-
-/// Nodes with more jobs or budgets are not looked through for the one whose reduction mends them.
-pub const MENDED_MAX: usize = 32;
-
-/// What the second look at deadlines rests on, once it could be taken.
-pub const ONLY_UTILISATION: &str = "deadlines below periods were only tested by utilisation";
-
-/// What is known of the longest response of a task, from its nominal release.
-#[derive(Clone, Copy, Debug)]
-pub struct Bound {
-    /// No job takes longer.
-    pub response: Response,
-    /// What says so.
-    pub test: &'static str,
-    /// With some phases, jitter and works of the tasks some job takes as long.
-    pub exact: bool,
-}
 
 /// Tests that give bounds.
 pub const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1990)";
@@ -86,12 +73,6 @@ pub fn test(
         }
     }
     (bounds, refused)
-}
-
-/// The better of two bounds.
-pub fn shorter(known: Option<Bound>, other: Bound) -> Option<Bound> {
-    let ns = |bound: &Bound| bound.response.ns().unwrap_or(u64::MAX);
-    known.into_iter().chain([other]).min_by_key(ns)
 }
 
 fn supplies(received: &[Promise]) -> impl Iterator<Item = (&Promise, Supply)> {
@@ -208,7 +189,7 @@ fn failure(
                     promise.guarantee
                 ),
                 value: fraction(&asked),
-                bound: crate::exact::fraction_given(&share),
+                bound: crate::share::fraction_given(&share),
                 mend: mend(),
                 excess: Excess { ns: None, share: Some(asked - share), ..excess },
             });
@@ -238,40 +219,6 @@ fn failure(
             ..excess
         },
     })
-}
-
-/// The reduction of one task's work that takes least, by bisection; only for nodes of a readable size, in which a short
-/// window fails. The tasks are what the edges ask for, `parameter` is what a person would reduce, to `least_ns` at least; of
-/// their work `extra_ns` each is not his to reduce.
-pub fn mend_by_bisection(
-    edges: &[usize],
-    tasks: &[Task],
-    supply: &Supply,
-    parameter: &'static str,
-    least_ns: u64,
-    extra_ns: u64,
-) -> Option<Mend> {
-    let mut edf = Edf::new();
-    if tasks.len() > MENDED_MAX || edf.shortest_excess(tasks, supply).is_none() {
-        return None;
-    }
-    let mut fits = |at: usize, work_ns: u64| {
-        let mut tasks = tasks.to_vec();
-        tasks[at].work_ns = work_ns;
-        edf.schedulable(&tasks, supply)
-    };
-    let options = edges.iter().zip(tasks).enumerate().filter_map(|(at, (edge, task))| {
-        let (mut good, mut bad) = (least_ns.saturating_add(extra_ns), task.work_ns);
-        if good >= bad || !fits(at, good) {
-            return None;
-        }
-        while bad - good > 1 {
-            let middle = good + (bad - good) / 2;
-            *(if fits(at, middle) { &mut good } else { &mut bad }) = middle;
-        }
-        Some(Mend { edge: *edge, parameter, from_ns: task.work_ns - extra_ns, to_ns: good - extra_ns })
-    });
-    options.min_by_key(|mend| (mend.from_ns - mend.to_ns, mend.edge))
 }
 
 /// It leads to a task that has other parents, too.

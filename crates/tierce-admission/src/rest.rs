@@ -27,9 +27,9 @@
 //!
 //! Budgets hold whatever those below do; loads are taken at their word.
 
-use crate::exact::{add, ratio, zero, Share};
-use crate::laws::job;
-use crate::servers::{awake, jitter_ns};
+use crate::jobs::{awake, job};
+use crate::servers::jitter_ns;
+use crate::share::{add, ratio, zero, Share};
 use tierce_analysis::Task;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Supply};
 use tierce_plan::policies;

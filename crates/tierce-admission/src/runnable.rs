@@ -1,7 +1,7 @@
 //! What a plan must have besides to be enforced on a live machine.
 
-use crate::exact::zero;
 use crate::rates::{Rates, Trust};
+use crate::share::zero;
 use tierce_plan::policies::{self, KERNEL};
 use tierce_plan::show_time;
 use tierce_plan::Spot;

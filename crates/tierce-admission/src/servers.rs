@@ -30,10 +30,9 @@
 //! **By wall time** interrupts come off the budgets that they meet. Where the plan has interrupts nothing is sure of such a
 //! budget; with a gain it may grow, and nothing bounds what it takes from those of lower priority.
 
-use crate::exact::{self, Share};
-use crate::kept::{budgets_of_its_own, endless, wants};
-use crate::laws::job;
+use crate::jobs::{awake, budgets_of_its_own, job};
 use crate::overheads::Overheads;
+use crate::share::{self, Share};
 use tierce_analysis::{FixedPriority, Response, Supply, Task};
 use tierce_guarantee::{ratio, whole, Guarantee, Kind};
 use tierce_plan::policies;
@@ -106,22 +105,6 @@ fn in_step(plan: &Plan, shape: &Shape, overheads: &Overheads, edge: usize, serve
     job.is_some_and(|job| budgets_of_its_own(&overheads.job(about.parent, job), server).is_some())
 }
 
-/// What is below the edge wants the CPU from its first wake-up on, as far as loads say.
-pub fn awake(plan: &Plan, shape: &Shape, edge: usize) -> bool {
-    let about = &plan.edges[edge];
-    match about.child {
-        _ if about.when_spent => false,
-        Child::Task(task) => {
-            let load = plan.tasks[task].load.as_ref().filter(|_| shape.task_parents[task].len() == 1);
-            load.is_some_and(endless)
-        }
-        Child::Node(node) if !shape.shared(node) => {
-            shape.children[node].iter().any(|below| wants(plan, shape, *below, true))
-        }
-        Child::Node(_) | Child::Set(_) => false,
-    }
-}
-
 /// How long after the begin of its period each budget is there at the latest; or why one is not shown to be in time. `servers`:
 /// of the edges, with what they have to wait for as blocking.
 pub fn by_priority(
@@ -175,5 +158,5 @@ pub fn cap(plan: &Plan, node: usize) -> Option<Share> {
     let text = reservation::chosen(plan, policy, node, "cap")?;
     let (whole, decimals) = text.split_once('.').unwrap_or((&text, ""));
     let millionths = format!("{whole}{decimals:0<6}").parse().ok()?;
-    Some(ratio(millionths, 1_000_000)).filter(|cap| *cap > exact::zero())
+    Some(ratio(millionths, 1_000_000)).filter(|cap| *cap > share::zero())
 }

@@ -5,10 +5,10 @@
 //! CPU's budget is there whenever it is due, but a budget that was not wanted for a moment, since the only ready task ran on
 //! another CPU, may begin a new period then (rule 5 of policy/reservation.c) and come later.
 
-use crate::exact::{percent, Share};
-use crate::laws::{comes_last, job};
+use crate::bound::{Bound, Refusal};
+use crate::jobs::{comes_last, job};
 use crate::overheads::Overheads;
-use crate::responses::Bound;
+use crate::share::percent;
 use tierce_analysis::global::{earliest_deadline, fixed_priority, Verdict};
 use tierce_analysis::{utilisation, Response, Task};
 use tierce_plan::policies;
@@ -23,17 +23,6 @@ const BY_PRIORITY: &str =
 const BY_DEADLINE: &str =
     "global earliest deadline first: densities (Goossens, Funk & Baruah 2003), windows (Baruah 2007), response times \
      (Bertogna & Cirinei 2007)";
-
-/// Why no bound was found.
-#[derive(Clone, Debug)]
-pub struct Refusal {
-    /// In words.
-    pub why: String,
-    /// The tests.
-    pub test: &'static str,
-    /// What is too much, of a CPU.
-    pub share: Option<Share>,
-}
 
 /// A node that several CPUs run.
 pub struct Several<'a> {
@@ -144,16 +133,16 @@ impl Several<'_> {
             |task: &Task| Task::new(task.work_ns, task.deadline_ns.saturating_sub(task.jitter_ns).max(1));
         let dense: Vec<_> = set.iter().map(dense).collect();
         let each = dense.iter().map(|task| utilisation(&[*task]));
-        let most = each.max().unwrap_or_else(crate::exact::zero);
+        let most = each.max().unwrap_or_else(crate::share::zero);
         let sum = utilisation(&dense);
-        let room = crate::exact::ratio(cpus.into(), 1) - crate::exact::ratio(u64::from(cpus) - 1, 1) * most;
+        let room = crate::share::ratio(cpus.into(), 1) - crate::share::ratio(u64::from(cpus) - 1, 1) * most;
         let why = format!(
             "no test shows {} tasks in time on {cpus} CPUs; work/deadline adds up to {}, {} would be enough",
             tasks.len(),
             percent(&sum),
             percent(&room)
         );
-        let excess = Some(sum - room).filter(|excess| *excess > crate::exact::zero());
+        let excess = Some(sum - room).filter(|excess| *excess > crate::share::zero());
         (bounds(&tasks, found, BY_DEADLINE), Some(refused(why, excess)))
     }
 

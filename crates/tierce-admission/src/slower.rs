@@ -6,12 +6,11 @@
 //!   child of which more may matter at a time is promised nothing.
 //! - Who announces none is served from period to period: RESBS share·period period.
 
-use crate::admission::{Excess, Failure, Law, NodeVerdict};
-use crate::derivation::Origin;
-use crate::exact::{self, fraction, percent, percent_given, ratio, Share};
-use crate::given::Node;
-use crate::laws::job;
-use crate::promises::{crowd, Promise};
+use crate::jobs::job;
+use crate::node::Node;
+use crate::open_sets::crowd;
+use crate::share::{self, fraction, percent, percent_given, ratio, Share};
+use crate::verdict::{Excess, Failure, Law, NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind, Parameter};
 use tierce_plan::policies;
 use tierce_plan::Shape;
@@ -38,15 +37,15 @@ pub fn millionths(plan: &Plan, edge: &Edge) -> Option<u64> {
 /// The law of such a node.
 pub fn law(plan: &Plan, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
     let shares: Vec<_> = children.iter().filter_map(|(_, edge)| share(plan, edge)).collect();
-    let asked = shares.iter().fold(exact::zero(), |sum, share| sum + share);
+    let asked = shares.iter().fold(share::zero(), |sum, share| sum + share);
     verdict.law = Some(Law::Shares);
-    let supply = verdict.supply.clone().unwrap_or_else(exact::one);
-    let (rule, what, bound) = match asked > exact::one() {
-        true => ("shares_must_fit_the_cpu", "one CPU", exact::one()),
+    let supply = verdict.supply.clone().unwrap_or_else(share::one);
+    let (rule, what, bound) = match asked > share::one() {
+        true => ("shares_must_fit_the_cpu", "one CPU", share::one()),
         false => ("shares_must_fit_the_supply", "what the node gets itself", supply),
     };
     if asked > bound {
-        let mut sum = exact::zero();
+        let mut sum = share::zero();
         let first = shares.iter().position(|share| {
             sum += share;
             sum > bound
@@ -65,7 +64,7 @@ pub fn law(plan: &Plan, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) 
                 percent_given(&bound)
             ),
             value: fraction(&asked),
-            bound: exact::fraction_given(&bound),
+            bound: share::fraction_given(&bound),
             mend: None,
             excess,
         });
@@ -84,7 +83,7 @@ pub fn given(node: &Node, shape: &Shape, verdict: &NodeVerdict) -> Vec<Vec<Promi
     if !overheads.is_none() {
         return nothing(format!("how often the deadlines below `{name}` make it switch is not known"));
     }
-    let asked = verdict.asked.clone().unwrap_or_else(exact::zero);
+    let asked = verdict.asked.clone().unwrap_or_else(share::zero);
     let uniform =
         |promise: &Promise| promise.guarantee.is_whole_cpu() || promise.guarantee.kind() == Kind::Resu;
     let Some(place) =

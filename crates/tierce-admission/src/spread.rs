@@ -6,7 +6,7 @@
 //!
 //! Example: three equal tasks on two CPUs get 2/3 each. If one of them must stay on CPU 0, it still does.
 
-use crate::exact::{one, ratio, zero, Share};
+use crate::share::{one, ratio, zero, Share};
 use std::collections::BTreeMap;
 
 /// Children of a spread node that ask for the same: CPUs where they may be, a bit each, and weight; and their edges.

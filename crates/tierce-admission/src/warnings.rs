@@ -1,11 +1,11 @@
 //! Plans that hold but are unwise.
 
-use crate::admission::Admission;
-use crate::exact::{self, percent, ratio, Share};
-use crate::laws::job;
+use crate::jobs::job;
+use crate::open_sets::is_live;
 use crate::overheads::Overheads;
-use crate::promises::is_live;
 use crate::remedies::{Remedy, EDGES_MAX};
+use crate::share::{self, percent, ratio, Share};
+use crate::verdict::Admission;
 use tierce_analysis::{server, Edf, FixedPriority, Supply, Task};
 use tierce_guarantee::{Guarantee, Kind};
 use tierce_plan::policies;
@@ -79,7 +79,7 @@ impl Admission {
             let remedy = Remedy::Parameter { edge: index, at: budget, from: budget_ns, to: needs_ns };
             if larger && (plan.edges.len() > EDGES_MAX || Admission::of(&remedy.apply(plan)).holds) {
                 let name = plan.child_name(edge.child);
-                let more = percent(&(ratio(budget_ns, needs_ns.max(1)) - exact::one()));
+                let more = percent(&(ratio(budget_ns, needs_ns.max(1)) - share::one()));
                 let message = format!("the reservation of `{name}` is {more} larger than its jobs need");
                 let fault =
                     Fault::new("reservation_is_much_larger", edge.spot, message).value(show_time(budget_ns));
@@ -233,12 +233,12 @@ fn rounds(plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
 
 fn switches(plan: &Plan, shape: &Shape, found: &Admission, warnings: &mut Vec<Fault>) {
     let mut each: Vec<(Share, Vec<(Share, String)>)> =
-        vec![(exact::zero(), Vec::new()); plan.machine.cpus as usize];
+        vec![(share::zero(), Vec::new()); plan.machine.cpus as usize];
     let mut add = |reach: u64, rate: Share, what: &str| {
         let cpus = u64::from(reach.count_ones().max(1));
         for (_, (sum, parts)) in each.iter_mut().enumerate().filter(|(cpu, _)| reach >> cpu & 1 == 1) {
             let part = &rate / Share::from_integer(cpus.into());
-            *sum = exact::add(sum, &part);
+            *sum = share::add(sum, &part);
             parts.push((part, what.to_string()));
         }
     };
@@ -310,9 +310,9 @@ fn interrupts(plan: &Plan) -> Option<Fault> {
     let on = |cpu: u32| {
         let hits = all.iter().filter(move |one| one.cpu.is_none_or(|hit| hit == cpu));
         hits.map(|one| ratio(one.takes.max_ns(), one.every_ns.max(1)))
-            .fold(exact::zero(), |sum, one| exact::add(&sum, &one))
+            .fold(share::zero(), |sum, one| share::add(&sum, &one))
     };
-    let most = (0..plan.machine.cpus).map(on).max().filter(|most| *most > exact::zero())?;
+    let most = (0..plan.machine.cpus).map(on).max().filter(|most| *most > share::zero())?;
     let message = "interrupts delay everything in the simulator, but nothing here counts them: deadlines may be missed, and less \
                    be supplied than is promised";
     let fault = Fault::new("interrupts_are_not_counted", all.first()?.spot, message);
@@ -323,7 +323,7 @@ fn interrupts(plan: &Plan) -> Option<Fault> {
 /// How often per second a load wakes up.
 fn wakes(load: &Load) -> Share {
     match load {
-        Load::Busy => exact::zero(),
+        Load::Busy => share::zero(),
         Load::Periodic(load) => ratio(SECOND_NS, load.period_ns.max(1)),
         Load::Sporadic(load) => ratio(SECOND_NS, load.separation_ns.saturating_add(load.extra_ns / 2).max(1)),
         Load::Phases(load) => {
@@ -341,7 +341,7 @@ fn wakes(load: &Load) -> Share {
         }
         Load::Stages(load) => {
             let least_ns = load.jobs().map(|jobs| jobs.period_ns).min();
-            least_ns.map_or_else(exact::zero, |least_ns| ratio(SECOND_NS, least_ns.max(1)))
+            least_ns.map_or_else(share::zero, |least_ns| ratio(SECOND_NS, least_ns.max(1)))
         }
     }
 }

@@ -1,12 +1,10 @@
 //! For people who never read a paper: what is promised to whom, what that demands of them, what happens on overrun, and what does
 //! not hold.
 
-use crate::admission::Admission;
-use crate::derivation::Part;
-use crate::exact::{percent, percent_given};
-use crate::promises::Promise;
 use crate::remedies::Broken;
 use crate::servers;
+use crate::share::{percent, percent_given};
+use crate::verdict::{Admission, Part, Promise};
 use tierce_guarantee::{noted_time, Guarantee, Kind, Parameter, Supply};
 use tierce_plan::policies;
 use tierce_plan::show_time;
@@ -217,7 +215,7 @@ impl Broken {
 
 /// "1ms every 10ms, due within 5ms".
 fn work(load: &Load) -> Option<String> {
-    let job = crate::laws::job(load, 0)?;
+    let job = crate::jobs::job(load, 0)?;
     let due = match job.deadline_ns {
         deadline if deadline == job.period_ns || load.deadline_ns().is_none() => String::new(),
         deadline => format!(", due within {}", show_time(deadline)),

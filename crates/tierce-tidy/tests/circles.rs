@@ -7,27 +7,6 @@ use tierce_tidy::{circles, uses, uses_by, Circle};
 /// Circles that are left, as crate and modules, each with the reason.
 const LEFT: &[(&str, &[&str], &str)] = &[
     (
-        "tierce-admission",
-        &[
-            "admission",
-            "deadlines",
-            "derivation",
-            "given",
-            "kept",
-            "laws",
-            "overheads",
-            "promises",
-            "rates",
-            "remedies",
-            "responses",
-            "rest",
-            "servers",
-            "several",
-            "slower",
-        ],
-        "to be broken",
-    ),
-    (
         "tierce-cli",
         &[
             "commands",
