@@ -1,4 +1,13 @@
-//! Admission: which promises of a plan hold, why, and what would mend those that do not.
+//! Admission control: which guarantees of a plan hold, why, and what would mend those that do not.
+//!
+//! In layers; each uses those above it only:
+//!
+//! - [`share`](Share), `verdict`: exact fractions; what is said of nodes, edges and tasks;
+//! - `demand`: what is asked for: jobs, budgets, threads that nobody counted, the costs of scheduling;
+//! - `bounds`: what no single policy owns: left-over supply, higher scheduling classes, reserves on several CPUs;
+//! - `laws`: one file a policy, as in `policy/`: what it tests, guarantees, passes on and takes;
+//! - `composition`: from the laws of single nodes to the verdict on a plan; where `cpu = "any"` fits;
+//! - `explain`: the verdict for people and tools, and remedies.
 //!
 //! ```
 //! use tierce_admission::PlanExt;
@@ -20,45 +29,21 @@
 //! assert_eq!(verdict.tasks[0].promises[0].guarantee.to_string(), "RESBH 5ms 20ms");
 //! ```
 
-mod above;
-mod admission;
-mod bound;
-mod deadlines;
-mod derivation;
-mod given;
-mod jobs;
-mod json;
-mod kept;
+mod bounds;
+mod composition;
+mod demand;
+mod explain;
 mod laws;
-mod mend;
-mod node;
-mod open_sets;
-mod outline;
-mod overheads;
-mod placement;
 mod plan;
-mod promises;
-mod rates;
-mod remedies;
-mod reserves;
-mod responses;
-mod rest;
-mod runnable;
-mod servers;
-mod several;
 mod share;
-mod slower;
-mod spread;
 mod verdict;
-mod warnings;
-mod words;
 
-pub use above::{Above, Reserved};
-pub use derivation::Derived;
-pub use json::Written;
-pub use placement::place;
+pub use bounds::higher_classes::{Above, Reserved};
+pub use composition::placement::place;
+pub use explain::derivation::Derived;
+pub use explain::json::Written;
+pub use explain::remedies::{Broken, Remedy};
 pub use plan::PlanExt;
-pub use remedies::{Broken, Remedy};
 pub use share::{percent, percent_given, Share};
 pub use verdict::{
     Admission, Deadlines, EdgeVerdict, Excess, Failure, Law, Mend, NodeVerdict, Origin, Part, Promise, Proof,

@@ -1,8 +1,8 @@
 //! What a plan can do once the laws of its policies are known.
 
-use crate::above::Above;
-use crate::placement::{self, place};
-use crate::runnable;
+use crate::bounds::higher_classes::Above;
+use crate::composition::placement::{self, place};
+use crate::composition::runnable;
 use crate::verdict::Admission;
 use std::path::Path;
 use tierce_plan::{Edge, Edit, Fault, Faults, Options, Plan, Sources, Standing, PARAMS};

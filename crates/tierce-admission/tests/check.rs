@@ -384,7 +384,7 @@ fn jobs_are_tested_in_what_their_node_is_promised() {
     );
 }
 
-/// What stands above is bounded by its budgets and loads: those below get a share with a bounded error (`rest.rs`).
+/// What stands above is bounded by its budgets and loads: those below get a share with a bounded error (`leftover_supply.rs`).
 #[test]
 fn bounded_higher_priorities_leave_a_rest() {
     let below = |above: &str| {
