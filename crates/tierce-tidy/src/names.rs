@@ -162,11 +162,13 @@ impl Crate {
     fn member(&self, at: usize, path: &[String], depth: u32) -> Option<(usize, String)> {
         let (first, rest) = path.split_first()?;
         let module = &self.0[at];
+        // A module and a function may have one name.
+        let child = module.children.get(first).filter(|_| !rest.is_empty());
+        if let Some(child) = child {
+            return self.member(*child, rest, depth);
+        }
         if module.items.contains(first) {
             return Some((at, first.clone()));
-        }
-        if let Some(child) = module.children.get(first) {
-            return self.member(*child, rest, depth);
         }
         if depth >= 8 {
             return None;
