@@ -28,7 +28,6 @@ const LEFT: &[(&str, &[&str], &str)] = &[
     ),
     ("tierce-scx", &["apply", "host", "live"], "to be broken"),
     ("tierce-scx", &["doctor", "doctor::around"], "to be broken"),
-    ("tierce-trace", &["change", "event", "file", "measure"], "to be broken"),
 ];
 
 /// Roots of the crates of the workspace and of the programs of `bench/`.
