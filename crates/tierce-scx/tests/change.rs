@@ -7,7 +7,7 @@ use tierce_plan::{
     Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Source, Sources, Standing, Transition,
 };
 use tierce_policy::{Control, Graph, NodeParams, Refusal, Way, TASK};
-use tierce_scx::apply::Trial;
+use tierce_scx::trial::Trial;
 
 const BASE: &str = r#"
     [node.top]

@@ -26,8 +26,6 @@ const LEFT: &[(&str, &[&str], &str)] = &[
         &["parse", "resolve", "resolve::edges", "resolve::params", "resolve::places"],
         "to be broken",
     ),
-    ("tierce-scx", &["apply", "host", "live"], "to be broken"),
-    ("tierce-scx", &["doctor", "doctor::around"], "to be broken"),
 ];
 
 /// Roots of the crates of the workspace and of the programs of `bench/`.
