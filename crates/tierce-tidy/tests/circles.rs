@@ -6,19 +6,6 @@ use tierce_tidy::{circles, uses, uses_by, Circle};
 
 /// Circles that are left, as crate and modules, each with the reason.
 const LEFT: &[(&str, &[&str], &str)] = &[
-    (
-        "tierce-cli",
-        &[
-            "commands",
-            "commands::apply",
-            "commands::ctl",
-            "commands::job",
-            "commands::measure",
-            "commands::status",
-        ],
-        "to be broken",
-    ),
-    ("tierce-cli", &["commands::hartstone", "commands::hartstone::figures"], "to be broken"),
     ("tierce-plan", &["csv", "resolve::tasks"], "to be broken"),
     ("tierce-plan", &["load", "rt_app"], "to be broken"),
     (
