@@ -1,9 +1,9 @@
 //! From a plan to a graph, by the control operations of whoever has one.
 
+use crate::model::shape::{several, Shape};
 use crate::model::{Attach, Child, Edge, Node, Plan, PARAMS};
 use crate::policies::{self, fair::order};
-use crate::shape::{several, Shape};
-use crate::source::{Place, Spot};
+use crate::text::source::{Place, Spot};
 use tierce_policy::{Control, Part, Refusal, TASK};
 
 /// Which ids of a graph stand for which parts of a plan. In a graph made afresh: nodes and tasks in the order of the text,

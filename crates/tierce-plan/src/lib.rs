@@ -27,55 +27,42 @@
 //! assert_eq!(faults.faults.len(), 2);
 //! ```
 
-mod adjust;
-mod any_cpu;
 mod build;
 mod change;
-mod csv;
-mod edit;
-mod faults;
-mod glob;
-mod load;
-mod matching;
 mod model;
-mod parse;
 pub mod policies;
 mod resolve;
-mod rt_app;
 mod schema;
-mod shape;
-mod source;
-mod structure;
-mod topology;
-mod tree;
-mod units;
+mod text;
 
-pub use any_cpu::{unplaced, Placed, Placer, Standing, Unit};
 pub use build::{Ids, Members, Refused};
-pub use change::{Change, Difference, Fixed, Host, Leaving, Transition, Verb};
-pub use edit::{Below, Edit, Keys};
-pub use faults::{Fault, Faults};
-pub use glob::Glob;
-pub use matching::Thread;
+pub use change::difference::{Change, Difference, Fixed, Verb};
+pub use change::edit::{Below, Edit, Keys};
+pub use change::transition::{Host, Leaving, Transition};
+pub use model::any_cpu::{unplaced, Placed, Placer, Standing, Unit};
+pub use model::glob::Glob;
+pub use model::shape::{cpus, several, Shape};
+pub use model::topology::{Distance, Near, Topology};
 pub use model::*;
-pub use parse::Options;
+pub use resolve::matching::Thread;
 pub use schema::schema;
-pub use shape::{cpus, several, Shape};
-pub use source::{Place, Source, Sources, Spot};
+pub use text::faults::{Fault, Faults};
+pub use text::source::{Place, Source, Sources, Spot};
+pub use text::tree::closest;
+pub use text::units::{parse_time, show_time, TimeError};
 pub use tierce_guarantee::TIME_MAX_NS;
-pub use topology::{Distance, Near, Topology};
-pub use tree::closest;
-pub use units::{parse_time, show_time, TimeError};
+
+use resolve::documents;
 
 impl Plan {
     /// Read the plan at `path`; `options` say what it does not.
     pub fn read(path: impl AsRef<std::path::Path>, options: Options, placer: Placer) -> Result<Plan, Faults> {
-        parse::load(path.as_ref(), options, placer)
+        documents::load(path.as_ref(), options, placer)
     }
 
     /// Resolve a text; `name` is its path for messages and for files that it names.
     pub fn of_text(text: &str, name: &str, options: Options, placer: Placer) -> Result<Plan, Faults> {
-        parse::from_text(text, name, options, placer)
+        documents::from_text(text, name, options, placer)
     }
 
     /// Resolve texts that were read before, e.g. [`Plan::sources`] of a plan: itself first, then what it names. While another
@@ -86,6 +73,6 @@ impl Plan {
         standing: &Standing,
         placer: Placer,
     ) -> Result<Plan, Faults> {
-        parse::from_sources(sources, options, standing, placer)
+        documents::from_sources(sources, options, standing, placer)
     }
 }

@@ -5,15 +5,7 @@ use std::path::{Path, PathBuf};
 use tierce_tidy::{circles, uses, uses_by, Circle};
 
 /// Circles that are left, as crate and modules, each with the reason.
-const LEFT: &[(&str, &[&str], &str)] = &[
-    ("tierce-plan", &["csv", "resolve::tasks"], "to be broken"),
-    ("tierce-plan", &["load", "rt_app"], "to be broken"),
-    (
-        "tierce-plan",
-        &["parse", "resolve", "resolve::edges", "resolve::params", "resolve::places"],
-        "to be broken",
-    ),
-];
+const LEFT: &[(&str, &[&str], &str)] = &[];
 
 /// Roots of the crates of the workspace and of the programs of `bench/`.
 fn roots() -> Vec<(String, PathBuf)> {

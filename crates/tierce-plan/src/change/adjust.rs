@@ -4,13 +4,13 @@
 //! [`Plan::edited`] would make of the text, to the byte and with every place in it; or nothing, and the text is read as a
 //! whole. So whatever is unusual, and all that is refused, is left to that: there are no messages here.
 
-use crate::edit::{own_key, value, Edit};
+use crate::change::edit::{own_key, value, Edit};
 use crate::model::{Child, Edge, Plan};
 use crate::policies;
 use crate::resolve::params::{self, Owner};
-use crate::source::{Source, Spot};
-use crate::structure;
-use crate::tree::{self, Collector, Fields, Kind, Table};
+use crate::resolve::structure;
+use crate::text::source::{Source, Spot};
+use crate::text::tree::{self, Collector, Fields, Kind, Table};
 use std::sync::Arc;
 
 /// Keys of an edge that are no parameters.
@@ -156,19 +156,19 @@ fn plain(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "../../../tests/draw.rs"]
+#[path = "../../../../tests/draw.rs"]
 mod draw;
 
 #[cfg(test)]
 mod tests {
     use super::draw::Draw;
-    use crate::any_cpu::{Placed, Standing, Unit};
-    use crate::edit::{Below, Edit, Keys};
-    use crate::faults::Fault;
+    use crate::change::edit::{Below, Edit, Keys};
+    use crate::model::any_cpu::{Placed, Standing, Unit};
+    use crate::model::Options;
     use crate::model::{Child, Plan};
-    use crate::parse::Options;
     use crate::policies::{self, ParamKind};
-    use crate::source::Source;
+    use crate::text::faults::Fault;
+    use crate::text::source::Source;
     use std::path::PathBuf;
     use std::sync::Arc;
 

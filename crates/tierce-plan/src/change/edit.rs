@@ -6,13 +6,14 @@
 
 #![allow(clippy::result_large_err)] // one per operation
 
-use crate::any_cpu::{Placer, Standing};
-use crate::faults::{Fault, Faults};
+use crate::model::any_cpu::{Placer, Standing};
+use crate::model::Options;
 use crate::model::{Child, Edge, Plan};
-use crate::parse::{self, Options};
 use crate::policies;
-use crate::source::{Source, Spot};
-use crate::tree::{closest, listed};
+use crate::resolve::documents;
+use crate::text::faults::{Fault, Faults};
+use crate::text::source::{Source, Spot};
+use crate::text::tree::{closest, listed};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -124,7 +125,7 @@ impl Plan {
             let name = sources.0[at].name.clone();
             sources.0[at] = Arc::new(Source::new(name, document.to_string()));
         }
-        let plan = parse::from_sources(&sources, Options { cpus: self.machine.cpus }, standing, placer)?;
+        let plan = documents::from_sources(&sources, Options { cpus: self.machine.cpus }, standing, placer)?;
         if let Edit::Create { name, who, .. } = edit {
             let first = plan.entries.first().map_or("", |entry| plan.child_name(entry.target));
             if !who.is_empty() && first != name && first != threads_of(name) {

@@ -1,8 +1,8 @@
 //! `cpu = "any"`: what is to be placed, and where it was. Who places it comes from outside ([`Placer`]), since that takes the laws
 //! of policies, of which the language knows nothing.
 
-use crate::faults::Fault;
 use crate::model::{Child, Edge, Plan};
+use crate::text::faults::Fault;
 use std::collections::HashMap;
 
 /// The CPU of each task, member of a set or node that was placed, by its name.

@@ -12,8 +12,13 @@
 //! Tasks of sets exist in [`Plan::tasks`] for those who play them (check, sim). A live run binds threads as they come
 //! and uses [`TaskSet::under`] for each new member instead.
 
-use crate::source::{Sources, Spot};
-use crate::topology::{Distance, Topology};
+pub mod any_cpu;
+pub mod glob;
+pub mod shape;
+pub mod topology;
+
+use crate::model::topology::{Distance, Topology};
+use crate::text::source::{Sources, Spot};
 use std::collections::BTreeMap;
 use tierce_guarantee::Guarantee;
 
@@ -21,6 +26,19 @@ use tierce_guarantee::Guarantee;
 pub const PARAMS: usize = tierce_policy::raw::PARAMS;
 /// Parameters of a node, at most.
 pub const NODE_PARAMS: usize = tierce_policy::raw::NODE_PARAMS;
+
+/// What a plan does not say itself.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// CPUs of the machine. Where the plan says how many it speaks of (`[machine] cpus`), there are at least those.
+    pub cpus: u32,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self { cpus: 1 }
+    }
+}
 
 /// A plan, parsed, validated and expanded.
 #[derive(Clone, Debug)]

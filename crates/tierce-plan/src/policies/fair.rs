@@ -1,10 +1,10 @@
 //! Which order a node that shares by weight has, and what that order cannot do.
 
-use crate::faults::Fault;
+use crate::model::shape::Shape;
 use crate::model::Plan;
 use crate::policies;
-use crate::shape::Shape;
-use crate::units::show_time;
+use crate::text::faults::Fault;
+use crate::text::units::show_time;
 
 /// The word for the order of a node whose policy has several; an empty one else.
 pub fn order(plan: &Plan, node: usize) -> &'static str {

@@ -1,11 +1,11 @@
 //! Reservations: how budgets are ordered, replenished and charged, and which of these do not go together
 //! (policy/reservation.c, rules 7 to 14).
 
-use crate::faults::Fault;
+use crate::model::shape::Shape;
 use crate::model::Plan;
 use crate::policies::{self, PolicyRecord};
-use crate::shape::Shape;
-use crate::units::show_time;
+use crate::text::faults::Fault;
+use crate::text::units::show_time;
 
 /// The engine keeps the time of a replenishment in 32 bits.
 const SPORADIC_PERIOD_MAX_NS: u64 = 4_000_000_000;

@@ -1,10 +1,10 @@
 //! Timeslots: the places of reserves within a slot, which do not overlap (policy/slots.c).
 
-use crate::faults::Fault;
+use crate::model::shape::Shape;
 use crate::model::{Child, Edge, Plan};
 use crate::policies;
-use crate::shape::Shape;
-use crate::units::show_time;
+use crate::text::faults::Fault;
+use crate::text::units::show_time;
 
 /// The reserve of an edge.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

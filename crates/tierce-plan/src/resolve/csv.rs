@@ -5,10 +5,19 @@
 //! written as in the plan, without quotes: times with a unit, whole numbers. Empty lines and lines that begin with `#`
 //! are skipped, an empty cell leaves the set's value.
 
-use crate::faults::Fault;
-use crate::resolve::{Row, CSV_FAULTS_MAX};
-use crate::source::Spot;
-use crate::tree::{Collector, Key, Kind, Table, Value};
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
+use crate::text::tree::{Collector, Key, Kind, Table, Value};
+
+/// Faults of one table of tasks after which no more are looked for: they tend to be the same.
+pub const CSV_FAULTS_MAX: usize = 20;
+
+/// One row of a `csv`.
+#[derive(Clone)]
+pub struct Row {
+    pub load: Option<Value>,
+    pub under: Option<Value>,
+}
 
 /// Members of the set, or `None` when the table cannot be used. `at` is the `csv` key's value, `base` the set's own.
 pub fn rows(text: &str, source: u32, at: &Value, base: &Row, collector: &mut Collector) -> Option<Vec<Row>> {

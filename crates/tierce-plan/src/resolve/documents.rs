@@ -1,34 +1,18 @@
 //! From files to documents: a plan's text and what it includes.
 
-use crate::any_cpu::{Placer, Standing};
-use crate::faults::{Fault, Faults};
-use crate::model::Plan;
+use crate::model::any_cpu::{Placer, Standing};
+use crate::model::{Options, Plan};
 use crate::resolve::Resolver;
-use crate::source::{Source, Sources, Spot};
-use crate::tree::{parse, Collector, Table, Value};
-use std::collections::HashMap;
+use crate::text::faults::{Fault, Faults};
+use crate::text::files::{read_text, relative, Files, Unreadable};
+use crate::text::source::{Source, Sources, Spot};
+use crate::text::tree::{parse, Collector, Table, Value};
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
 /// Files a plan may include, itself not counted.
 const INCLUDES_MAX: usize = 64;
-/// Bytes of one file.
-const FILE_MAX: u64 = 64 << 20;
-
-/// What a plan does not say itself.
-#[derive(Clone, Copy, Debug)]
-pub struct Options {
-    /// CPUs of the machine. Where the plan says how many it speaks of (`[machine] cpus`), there are at least those.
-    pub cpus: u32,
-}
-
-impl Default for Options {
-    fn default() -> Self {
-        Self { cpus: 1 }
-    }
-}
-
 /// Read and resolve the plan at `path`.
 pub fn load(path: &Path, options: Options, placer: Placer) -> Result<Plan, Faults> {
     let mut reader = Reader::default();
@@ -61,65 +45,11 @@ pub fn from_sources(
     reader.resolve(options, standing, placer)
 }
 
-/// Where texts come from.
-#[derive(Clone, Default)]
-pub enum Files {
-    /// The file system.
-    #[default]
-    Disk,
-    /// Somebody has read them; there are no others.
-    Given(Rc<HashMap<PathBuf, String>>),
-}
-
-impl Files {
-    /// All of a text.
-    pub fn read(&self, path: &Path) -> Result<String, String> {
-        match self {
-            Files::Disk => read_text(path).map_err(|error| error.why),
-            Files::Given(texts) => {
-                texts.get(path).cloned().ok_or_else(|| format!("{} was not sent along", path.display()))
-            }
-        }
-    }
-}
-
 /// Resolve `text`; `name` is its path for messages and for files it names.
 pub fn from_text(text: &str, name: &str, options: Options, placer: Placer) -> Result<Plan, Faults> {
     let mut reader = Reader::default();
     reader.document(name.to_string(), text.to_string());
     reader.resolve(options, &Standing::default(), placer)
-}
-
-/// A file that is no text.
-struct Unreadable {
-    why: String,
-    /// What could be read.
-    before: String,
-}
-
-/// All of a file, if it is one of a sane size.
-fn read_text(path: &Path) -> Result<String, Unreadable> {
-    use std::io::Read;
-    let cannot = |why: &dyn std::fmt::Display, before: String| {
-        let why = format!("cannot read {}: {why}", path.display());
-        Unreadable { why, before }
-    };
-    let fails = |error: std::io::Error| cannot(&error, String::new());
-    let file = std::fs::File::open(path).map_err(fails)?;
-    if !file.metadata().map_err(fails)?.is_file() {
-        return Err(cannot(&"not a regular file", String::new()));
-    }
-    let mut bytes = Vec::new();
-    file.take(FILE_MAX + 1).read_to_end(&mut bytes).map_err(fails)?;
-    if bytes.len() as u64 > FILE_MAX {
-        return Err(cannot(&format!("larger than {} MiB", FILE_MAX >> 20), String::new()));
-    }
-    String::from_utf8(bytes).map_err(|error| {
-        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let before = String::from_utf8_lossy(before).into_owned();
-        let line = before.matches('\n').count() + 1;
-        cannot(&format!("line {line} is not UTF-8"), before)
-    })
 }
 
 /// The documents, in the order in which they count: what a file includes comes before it.
@@ -194,10 +124,4 @@ impl Reader {
             Err(Faults::new(faults, plan.sources))
         }
     }
-}
-
-/// `name` as the source with that index means it.
-pub fn relative(sources: &Sources, from: u32, name: &str) -> PathBuf {
-    let base = sources.0.get(from as usize).map(|source| Path::new(&source.name));
-    base.and_then(Path::parent).unwrap_or(Path::new("")).join(name)
 }

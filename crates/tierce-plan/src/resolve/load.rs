@@ -1,8 +1,9 @@
 //! What tasks do in the simulator: `load = …`.
 
-use crate::faults::Fault;
+use super::rt_app::{self, timer_id};
 use crate::model::{Load, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Work};
-use crate::tree::{Collector, Fields, Kind, Table, Value};
+use crate::text::faults::Fault;
+use crate::text::tree::{Collector, Fields, Kind, Table, Value};
 
 /// Reads a file named by the plan, relative to the file that names it; the fault is already reported.
 pub type ReadFile<'a> = &'a mut dyn FnMut(&mut Collector, &Value, &str) -> Option<String>;
@@ -51,7 +52,7 @@ fn shape(
         let soft = soft(fields, common.1, collector);
         let path = collector.text("`rt_app`", file)?;
         let json = read_file(collector, file, path)?;
-        match crate::rt_app::phases(&json, thread) {
+        match rt_app::phases(&json, thread) {
             Ok((phases, repeat, delay_ns)) => Some(Load::Phases(Phases {
                 phases,
                 repeat,
@@ -355,13 +356,4 @@ fn phase(value: &Value, timers: &mut Vec<String>, collector: &mut Collector) -> 
     }
     fields.finish(collector);
     found
-}
-
-/// Number of the timer of that name.
-pub fn timer_id(timers: &mut Vec<String>, name: &str) -> u32 {
-    let at = timers.iter().position(|known| known == name).unwrap_or_else(|| {
-        timers.push(name.to_string());
-        timers.len() - 1
-    });
-    at as u32
 }

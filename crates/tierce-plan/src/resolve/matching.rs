@@ -1,9 +1,9 @@
 //! Which live threads belong to a task: `match = …`.
 
-use crate::faults::Fault;
-use crate::glob::Glob;
+use crate::model::glob::Glob;
 use crate::model::{Child, MatchEntry, Matcher, Plan};
-use crate::tree::{Collector, Fields, Kind, Value};
+use crate::text::faults::Fault;
+use crate::text::tree::{Collector, Fields, Kind, Value};
 use std::collections::HashSet;
 
 /// One table, or a list of which any suffices.
@@ -193,7 +193,7 @@ impl MatchEntry {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::any_cpu::unplaced;
+    use crate::model::any_cpu::unplaced;
 
     fn plan(text: &str) -> Result<Plan, crate::Faults> {
         Plan::of_text(text, "match.toml", Default::default(), unplaced)

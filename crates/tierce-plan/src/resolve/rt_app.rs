@@ -6,9 +6,8 @@
 //! cpus, …) are ignored: the plan decides those. Events in which threads wait for each other, memory and I/O loads
 //! are refused by name.
 
-use crate::load::timer_id;
 use crate::model::{Phase, Work};
-use crate::tree::listed;
+use crate::text::tree::listed;
 use serde_json::{Map, Value};
 
 /// Steps a thread may unfold into.
@@ -181,6 +180,15 @@ fn string_end(text: &str) -> usize {
         }
     }
     text.len()
+}
+
+/// Number of the timer of that name.
+pub fn timer_id(timers: &mut Vec<String>, name: &str) -> u32 {
+    let at = timers.iter().position(|known| known == name).unwrap_or_else(|| {
+        timers.push(name.to_string());
+        timers.len() - 1
+    });
+    at as u32
 }
 
 #[cfg(test)]

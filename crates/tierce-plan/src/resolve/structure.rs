@@ -1,10 +1,10 @@
 //! What a plan must look like whatever its numbers are.
 
-use crate::faults::Fault;
+use crate::model::shape::{cpus, Shape};
 use crate::model::{Child, Edge, Plan};
 use crate::policies::{self, fair, reservation, slots};
-use crate::shape::{cpus, Shape};
-use crate::source::Spot;
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
 use std::collections::HashSet;
 
 /// Everything wrong with the shape. `broken`: what had faults of its own and is not to be reported as unreachable.

@@ -1,6 +1,6 @@
 //! What is wrong with a plan: every fault with its place, the rule it broke, value and bound, and a hint.
 
-use crate::source::{Place, Source, Sources, Spot};
+use crate::text::source::{Place, Source, Sources, Spot};
 use serde::Serialize;
 use std::fmt;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! The plan's text as a tree whose every part knows its place, and reading of tables that reports every fault.
 
-use crate::faults::Fault;
-use crate::source::Spot;
-use crate::units::{parse_time, show_time, TimeError};
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
+use crate::text::units::{parse_time, show_time, TimeError};
 
 /// A key or value of the text.
 #[derive(Clone, Debug)]
