@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use tierce_trace::measure::SCHEDULER;
+use tierce_trace::event::SCHEDULER;
 use tierce_trace::{Kind, Reader};
 
 const US: i64 = 1_000;

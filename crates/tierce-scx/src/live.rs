@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
+use tierce_admission::PlanExt;
 use tierce_plan::{Child, Edge, Glimpse, Ids, Members, Plan, Standing, Thread};
 use tierce_policy::{raw, Control, Refusal, TASK};
 use tierce_trace::report::{Contended, Contention, KickUse, LockUse};

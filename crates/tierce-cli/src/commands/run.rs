@@ -14,6 +14,7 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
 use tierce_plan::{policies, Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::{recording, Refusal};
 use tierce_scx::doctor::{self, Host};
