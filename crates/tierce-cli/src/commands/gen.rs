@@ -11,7 +11,7 @@ use tierce_analysis::retas::{self, Row};
 use tierce_analysis::{utilisation, Task};
 use tierce_plan::{percent, show_time};
 
-/// Draw a random set of tasks
+/// Generate a random set of tasks
 ///
 /// The same arguments and seed give the same set on every machine. Works are rounded to whole ns, so the utilisation is
 /// what was asked for up to one ns per period of each task. Deadlines are periods.
@@ -107,14 +107,18 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let ((least, most), cpus) = (args.utilisation, f64::from(args.cpus));
     let sum = least * cpus;
     let count = match (args.method, args.tasks) {
-        (Method::Paper, Some(_)) => bail!("tasks_are_as_many_as_needed: paper takes no --tasks"),
+        (Method::Paper, Some(_)) => bail!(
+            "tasks_are_as_many_as_needed: --method paper draws as many tasks as it needs; leave out --tasks"
+        ),
         (Method::Paper, None) => 0,
-        (_, None) => bail!("tasks_are_some: --tasks says how many, bound 1 to {TASKS_MAX}"),
-        (_, Some(_)) if least != most => bail!("sum_is_one: only paper takes a range of --utilisation"),
+        (_, None) => bail!("tasks_are_some: --tasks N is missing or out of range, bound 1 to {TASKS_MAX}"),
+        (_, Some(_)) if least != most => {
+            bail!("sum_is_one: only --method paper takes a range of --utilisation; give one number")
+        }
         (_, Some(count)) => count,
     };
     if !(args.factor >= 1.0 && args.factor.is_finite()) {
-        bail!("factor_is_at_least_1: a factor makes ranges: {}, bound 1 or more", args.factor);
+        bail!("factor_is_at_least_1: --factor is {}, bound 1 or more", args.factor);
     }
     let shares = match args.method {
         Method::Paper => Shares::UntilInRange { each: args.shares, sum: (sum, most * cpus) },

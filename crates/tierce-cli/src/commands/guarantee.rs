@@ -13,7 +13,7 @@ use tierce_guarantee::{
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;
 
-/// What follows from a promise of CPU time: conversions, and what schedulers make of them
+/// Convert guarantees of CPU time into each other, and compute what schedulers provide with them
 ///
 /// A guarantee is a type and its numbers (docs/guarantees.md):
 ///

@@ -16,12 +16,11 @@ const VERSION: u32 = 1;
 
 /// Place servers on several CPUs, each on one, and write the plan
 ///
-/// A server is a budget in each period: a line of the table, as for `tierce analyse`, its work being the budget. Each CPU has a
-/// scheduler of servers, by fixed priorities (those of the table; larger is higher; without them the shorter period is higher) or by
-/// earliest deadline. A placement holds if every server has its budget within its deadline, by the exact test.
+/// A server is a budget in each period: a line of the table, as for `tierce analyse`, whose work is the budget. Each CPU schedules its
+/// servers by fixed priorities (those of the table; larger is higher; without them a shorter period is higher) or by earliest
+/// deadline. A placement is valid if every server gets its budget within its deadline, by the exact test.
 ///
-/// What a strategy is good for shows in how often servers begin or go on, an estimate for phases that are anyhow: it is what the
-/// schedulers cost.
+/// Compare strategies by their switches to servers per second, an estimate for arbitrary phases: each switch costs CPU time.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -129,7 +128,7 @@ impl Question {
         let given = entries.iter().filter(|entry| entry.priority.is_some()).count();
         if given != 0 && given != entries.len() {
             let all = entries.len();
-            bail!("priorities_are_complete: {given} of {all} servers have a priority; all have one, or none");
+            bail!("priorities_are_complete: {given} of {all} servers have a priority; give all of them one, or none");
         }
         for entry in &entries {
             let Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns } = entry.task;
@@ -243,7 +242,7 @@ impl Question {
     fn refusal(&self, index: usize) -> String {
         let Entry { name, task, .. } = &self.entries[index];
         format!(
-            "server_fits_nowhere: {name} ({} per {}) fits on none of {} CPUs, after the servers that come before it.",
+            "server_fits_nowhere: {name} ({} per {}) fits on none of the {} CPUs, after the servers that were placed before it.",
             show_time(task.work_ns),
             show_time(task.period_ns),
             self.args.cpus
@@ -348,7 +347,7 @@ impl Question {
             let under = (0..self.args.cpus).map(each).collect::<Vec<_>>().join(", ");
             let _ = write!(
                 text,
-                "\n# Everybody else: what the servers leave.\n[node.{name}]\npolicy = \"fair\"\n"
+                "\n# All other threads: the time that the servers leave.\n[node.{name}]\npolicy = \"fair\"\n"
             );
             let _ = write!(text, "default = true\nunder.cpu = [{under}]\n");
         }

@@ -47,7 +47,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for (option, given) in [("--perfetto", &args.perfetto), ("--grasp", &args.grasp)] {
         if given.is_some() && args.traces.len() > 1 {
-            anyhow::bail!("{option} takes one trace, {} were given", args.traces.len());
+            anyhow::bail!("{option} takes one trace, but {} were given", args.traces.len());
         }
     }
     let traces = args.traces.iter().map(|path| load(path)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -100,13 +100,13 @@ fn parse_size(text: &str) -> Result<(u32, u32), String> {
     match size {
         Some((width @ 300..=8000, height @ 200..=8000)) => Ok((width, height)),
         Some((width, height)) => Err(format!("{width}x{height} is not within 300x200 and 8000x8000")),
-        None => Err("a width, an x and a height are expected, e.g. 1400x1200".into()),
+        None => Err("expected a width, an x and a height, for example 1400x1200".into()),
     }
 }
 
 fn parse_span(text: &str) -> Result<(u64, u64), String> {
     let (from, to) =
-        text.split_once("..").ok_or("two times with .. between are expected, e.g. 0ms..120ms")?;
+        text.split_once("..").ok_or("expected two times with .. between them, for example 0ms..120ms")?;
     let (from, to) = (time(from)?, time(to)?);
     if from < to {
         Ok((from, to))

@@ -11,7 +11,7 @@ use std::time::Duration;
 use tierce_plan::show_time;
 use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Vm};
 
-/// Run a command on a throw-away virtual machine with a sched_ext kernel
+/// Run a command in a temporary virtual machine with a sched_ext kernel
 ///
 /// Boots a Debian kernel in QEMU (no root, no disk image; the kernel is fetched once and kept), runs COMMAND there as
 /// root with this very `tierce` inside, passes on its output, and ends with its exit code. A COMMAND of one word is a
@@ -135,14 +135,20 @@ fn fetch(args: &FetchArgs) -> Result<ExitCode> {
         Print::Vmlinuz => println!("{}", kernel.vmlinuz.display()),
         Print::Config => match kernel.config {
             Some(path) => println!("{}", path.display()),
-            None => bail!("kernel {}: its configuration is not known", kernel.name),
+            None => bail!(
+                "kernel {}: its configuration is not known; name a packaged kernel with --kernel",
+                kernel.name
+            ),
         },
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn boot(args: &Args) -> Result<ExitCode> {
-    ensure!(!args.command.is_empty(), "no command to run in the guest; try: tierce vm -- uname -r");
+    ensure!(
+        !args.command.is_empty(),
+        "the command to run in the guest is missing, for example: tierce vm -- uname -r"
+    );
     let vm = machine(args)?;
     let progress = Progress::new();
     let mut failed = None;
@@ -171,9 +177,9 @@ fn boot(args: &Args) -> Result<ExitCode> {
     }
     match outcome.end {
         End::Exit(_) => {}
-        End::Limit => eprintln!("tierce vm: not done after {}", show_time(args.limit)),
+        End::Limit => eprintln!("tierce vm: the time limit of {} is over (--limit)", show_time(args.limit)),
         End::Died => {
-            eprintln!("tierce vm: the guest died; its last words:\n{}", outcome.last_words(30))
+            eprintln!("tierce vm: the guest died; the end of its console:\n{}", outcome.last_words(30))
         }
     }
     if args.json {
