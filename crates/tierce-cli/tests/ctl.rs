@@ -214,7 +214,7 @@ fn what_is_no_operation_never_asks() {
         (&["ctl", "reserve", "--under", "rt"], "<WHO>"),
         (&["ctl", "reserve", "audio", "--under", "rt"], "KEY=VALUE"),
         (&["ctl", "create", "x", "--policy", "fare", "--under", "rt"], "possible values"),
-        (&["ctl", "move", "7", "--from", "a", "--under", "b"], "has no parts"),
+        (&["ctl", "move", "7", "--from", "a", "--under", "b"], "not the number of a thread"),
         (&["ctl", "list", "--socket", "/nowhere/tierce.sock"], "no plan is in force"),
         (&["ctl", "end", "x", "--socket", "/nowhere/tierce.sock"], "no plan is in force"),
     ] {
