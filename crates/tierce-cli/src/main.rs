@@ -19,7 +19,7 @@ struct Cli {
 const AFTER_HELP: &str = "\
 Start with an example:
   tierce check examples/desktop.toml                   which guarantees hold, and why others do not
-  tierce check --explain audio examples/desktop.toml   the guarantee of one task or node, step by step
+  tierce check --explain audio examples/desktop.toml   the guarantee of one part, and why
   tierce sim examples/desktop.toml --for 2s            simulate the plan
   tierce vm -- tierce run examples/desktop.toml        enforce it in a virtual machine
   tierce doctor                                        can this machine enforce a plan?
@@ -31,11 +31,11 @@ Start with an example:
   tierce job --period 10ms --work 3ms                  a periodic thread, to try a plan with
 
 Without a plan:
-  tierce guarantee convert 'RESCS 10ms 20ms' PSBE      convert guarantees of CPU time into each other
+  tierce guarantee convert 'RESCS 10ms 20ms' PSBE      convert a guarantee of CPU time
   tierce analyse --policy edf tasks.csv                are these tasks schedulable?
   tierce design server --policy rm tasks.csv           the smallest reservation in which they are
-  tierce split --algorithm s-ekg --cpus 4 tasks.csv    assign them to CPUs, some split over two, and write a plan
-  tierce place --cpus 2 --strategy period servers.csv  assign servers to CPUs, and write a plan
+  tierce split --algorithm s-ekg --cpus 4 tasks.csv    assign tasks to CPUs, some split over two
+  tierce place --cpus 2 --strategy period servers.csv  assign servers to CPUs
   tierce gen --method emberson --help                  random task sets
   tierce hartstone --extended                          the Hartstone benchmark under five schedulers
 

@@ -158,7 +158,8 @@ fn several_cpus_together() {
     assert_eq!(output.status.code(), Some(1));
     let said = text(&output.stdout);
     assert!(
-        said.contains("No test proves the deadlines of these tasks: ") && said.contains("supplied with 2ms/5ms@2 of 2 CPUs."),
+        said.contains("No test proves the deadlines of these tasks: ")
+            && said.contains("supplied with 2ms/5ms@2 of 2 CPUs."),
         "{said}"
     );
     let said = text(&table.analyse(&["--policy", "edf", "--supply", "1ms/5ms@2"]).stdout);

@@ -23,14 +23,14 @@ const VERSION: u32 = 1;
 /// Test whether the tasks of a table are schedulable, and compute their worst-case response times
 ///
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
-/// period), jitter (how late a job may become ready), blocking (longest wait for work that should come later), offset (of
-/// no effect: any phases are considered), priority (larger is higher; default: the shorter the deadline, the higher). Times
-/// have a unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
+/// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
+/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher). Times have a
+/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
 ///
-/// On one CPU, and with --partition on each of several, the verdict is exact, and times are as long as they say in the worst
-/// case, from the nominal release, own jitter included. With blocking they are upper bounds. With --cpus alone any CPU may
-/// run any task (global scheduling): the tests are sufficient, times are upper bounds, and what is not shown to hold may hold
-/// all the same. Deadlines are then at most periods, and nothing is blocked.
+/// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
+/// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
+/// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
+/// deadlines of at most the period, and no blocking.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -73,8 +73,8 @@ Examples:
   tierce analyse --policy fp tasks.csv
   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  within the supply of a guarantee
-  tierce analyse --policy dm --sensitivity tasks.csv             what could change
-  tierce analyse --policy edf --cpus 4 tasks.csv                 the four that are due first run
+  tierce analyse --policy dm --sensitivity tasks.csv             how far numbers can change
+  tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
 
@@ -101,15 +101,15 @@ enum Policy {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FitName {
-    /// The lowest, by decreasing utilisation
+    /// The lowest CPU first, tasks by decreasing utilisation
     First,
-    /// The fullest, by decreasing utilisation
+    /// The fullest CPU first, tasks by decreasing utilisation
     Best,
-    /// The emptiest, by decreasing utilisation
+    /// The emptiest CPU first, tasks by decreasing utilisation
     Worst,
-    /// That of the task before, then the next one, by decreasing utilisation
+    /// The CPU of the task before, then the next one, by decreasing utilisation
     Next,
-    /// By period, so that those on one CPU are as near to each other as can be: servers switch less
+    /// By period, so that the periods on one CPU are as similar as possible: fewer switches
     Period,
     /// By period, dealt out: each CPU gets periods of all lengths
     Mixed,

@@ -30,7 +30,7 @@ pub struct Args {
     /// For a measured trace: time since boot at which the releases of periodic jobs begin (`tierce job --epoch`)
     #[arg(long, value_name = "TIME", value_parser = time::time)]
     epoch: Option<u64>,
-    /// Show each task, too
+    /// Also show the numbers of each task
     #[arg(long)]
     tasks: bool,
     /// Write the result as JSON, with histograms

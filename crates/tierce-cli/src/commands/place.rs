@@ -33,7 +33,7 @@ pub struct Args {
     /// Which CPU a server goes to
     #[arg(long)]
     strategy: Strategy,
-    /// Which server of a CPU runs first
+    /// Scheduling of the servers of a CPU
     #[arg(long, default_value = "fixed-priority")]
     order: Order,
     /// Write the plan
@@ -51,24 +51,24 @@ const EXAMPLES: &str = "\
 Examples:
   tierce place --cpus 2 --strategy period servers.csv
   tierce place --cpus 2 --strategy switches servers.csv -o plan.toml
-  tierce sim plan.toml --for 10s                            how many switches there really are
+  tierce sim plan.toml --for 10s                            count the switches in a simulation
   tierce place --cpus 4 --strategy worst --order edf servers.csv --json
 
 Exit codes: 0 placed, 1 a server fits nowhere, 2 bad input.";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Strategy {
-    /// The lowest CPU where it holds, by decreasing utilisation
+    /// The lowest CPU on which all servers are schedulable, by decreasing utilisation
     First,
-    /// The fullest, by decreasing utilisation
+    /// The fullest CPU, by decreasing utilisation
     Best,
-    /// The emptiest, by decreasing utilisation
+    /// The emptiest CPU, by decreasing utilisation
     Worst,
-    /// By period, such that those of a CPU are as near to each other as can be
+    /// By period, so that the periods on one CPU are as similar as possible
     Period,
     /// By period, dealt out: each CPU gets periods of all lengths
     Mixed,
-    /// The one of the others that switches least, and from there on one step after the other as long as switches become fewer
+    /// The best of the others by switches, then improved step by step while switches become fewer
     Switches,
 }
 

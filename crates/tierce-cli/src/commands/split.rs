@@ -56,7 +56,7 @@ pub struct Args {
     /// A default node of that name for all other threads, as `tierce run` wants it: a reserve on each CPU, and what the others leave
     #[arg(long, value_name = "NAME")]
     rest: Option<String>,
-    /// With --rest: how much of each slot, on each CPU; preset: a hundredth, 1 us at least
+    /// With --rest: length of this reserve on each CPU; preset: a hundredth of the slot, at least 1us
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, requires = "rest")]
     rest_time: Option<u64>,
     /// Write JSON (documented in docs/analysis.md)
@@ -65,22 +65,22 @@ pub struct Args {
     /// CPU time of a switch to another task
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     switch: u64,
-    /// For a timer that goes off
+    /// CPU time of a timer that expires
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     timer: u64,
-    /// When the task last ran on another CPU
+    /// Additional CPU time if the task last ran on another CPU
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     migration: u64,
-    /// For each node on the way down
+    /// Additional CPU time for each node on the path of the task
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     level: u64,
-    /// From the begin of a reserve until who it is for runs, at most; preset: four switches
+    /// Longest time from the begin of a reserve until its task runs; preset: four switches
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     reserve_jitter: Option<u64>,
-    /// From a release until the job is known to be ready, at most
+    /// Longest time from a release until the job is ready
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     release_jitter: u64,
-    /// Ticks and other interrupts of each CPU: how long one takes, and their least distance
+    /// Ticks and other interrupts of each CPU: duration and shortest distance
     #[arg(long, value_name = "TIME/TIME,…", value_delimiter = ',', value_parser = interrupt, allow_hyphen_values = true)]
     interrupts: Vec<Interrupt>,
 }

@@ -13,11 +13,11 @@ use tierce_trace::{grasp, html, perfetto, Trace};
 
 /// Show a trace: an HTML page that works offline, a trace for ui.perfetto.dev or Grasp, a PNG
 ///
-/// With two traces (say, simulated and measured) equal rows lie one above the other. Without an option the page is
-/// written beside the first trace.
+/// With two traces (for example simulated and measured) equal rows are shown together. Without an option, writes an HTML page
+/// beside the first trace.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to show: files of `tierce sim --trace` or `tierce run --trace`.
+    /// Files of `tierce sim --trace` or `tierce run --trace`.
     #[arg(required = true, num_args = 1..=2, value_name = "TRACE")]
     traces: Vec<PathBuf>,
     /// Write the page here.
@@ -32,10 +32,10 @@ pub struct Args {
     /// Write a picture of the page here; needs a Chromium.
     #[arg(long, value_name = "FILE")]
     png: Option<PathBuf>,
-    /// Where the picture begins and ends, e.g. 0ms..120ms; the page itself always has everything.
+    /// Begin and end of the picture, for example 0ms..120ms; the page always has the whole trace.
     #[arg(long, value_name = "FROM..TO", requires = "png", value_parser = parse_span)]
     span: Option<(u64, u64)>,
-    /// Width and height of the picture in CSS pixels; it has twice as many of its own.
+    /// Width and height of the picture in CSS pixels; the file has twice as many.
     #[arg(long, value_name = "WxH", requires = "png", default_value = "1400x1200", value_parser = parse_size)]
     size: (u32, u32),
     /// A dark picture.
