@@ -105,7 +105,7 @@ fn threads_get_what_operations_say() {
         ("already", "constraint_already", "has a time constraint"),
         ("none", "no_constraint", "has no time constraint"),
         ("deaf", "not_understood", "no parent of the task understands"),
-        ("unbound", "thread_must_be_bound", "thread 4000000 is at no task"),
+        ("unbound", "thread_must_be_bound", "thread 4000000 belongs to no task"),
     ] {
         let error = &got(scenario)["said"]["error"];
         assert_eq!(

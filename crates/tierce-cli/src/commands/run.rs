@@ -593,7 +593,7 @@ fn remarks(live: &Live) -> Vec<String> {
     }
     if side.lost > 0 {
         list.push(format!(
-            "{} events were lost: statistics and trace are incomplete (--stats counts loses none)",
+            "{} events were lost: statistics and trace are incomplete (--stats counts writes fewer events)",
             side.lost
         ));
     }
