@@ -61,6 +61,16 @@ extern u32 tierce_zero; /* always 0; the verifier does not know */
 				  : \
 				  : label); \
 	})
+/* Is the bit set in the constant? */
+#define KNOWN_BIT(constant, bit) \
+	({ \
+		__label__ set; \
+		bool is = true; \
+		PORT_JUMP_IF(constant, bit, set); \
+		is = false; \
+	set: \
+		is; \
+	})
 #define PORT_USES(policy) \
 	{ \
 		__label__ has; \
@@ -68,15 +78,7 @@ extern u32 tierce_zero; /* always 0; the verifier does not know */
 		break; \
 	has:; \
 	}
-#define PORT_HAS_PART(name) \
-	({ \
-		__label__ has; \
-		bool is = true; \
-		PORT_JUMP_IF(parts, TIERCE_PART_##name, has); \
-		is = false; \
-	has: \
-		is; \
-	})
+#define PORT_HAS_PART(name) KNOWN_BIT(parts, TIERCE_PART_##name)
 #define PORT_HAS(policy) (policies >> (policy)&1)
 
 #define CAN_LOOP \
@@ -129,19 +131,19 @@ static inline bool bits_claimed(u64 *word, u64 bits)
 #define CONSTANT(type, name) const type name __attribute__((weak))
 extern CONSTANT(u64, policies); /* by their numbers */
 extern CONSTANT(u64, parts);	/* enum tierce_part */
-extern CONSTANT(u32, traces);
 extern CONSTANT(u64, trace_kinds);
-extern CONSTANT(u32, record_entries);
+extern CONSTANT(u64, record_entries);
+#define TRACES(kind) KNOWN_BIT(trace_kinds, kind)
 TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
 #define port_trace(kind, cpu, a, b, value, now) \
 	do { \
-		if (traces && (trace_kinds >> (kind)&1)) \
+		if (TRACES(kind)) \
 			trace_write((u64)(kind) | (u64)(cpu) << 16, now, a, b, value); \
 	} while (0)
 
 #define port_record(op, a, b, value, now, result, drained) \
 	do { \
-		if (record_entries) \
+		if (KNOWN_BIT(record_entries, 0)) \
 			record_write(op, a, b, value, now, (u64)(result), drained); \
 	} while (0)
 static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained);

@@ -44,13 +44,14 @@ unsigned long long port_nothing[1];
 /* Constants of a run, set before loading. Weak, so that the compiler takes them for constant, but not for these. */
 CONSTANT(u64, policies) = ~0ull;
 CONSTANT(u64, parts) = ~0ull;
-CONSTANT(u32, traces) = 0;
 CONSTANT(u64, trace_kinds) = 0;
-CONSTANT(u32, record_entries) = 0;
+CONSTANT(u64, record_entries) = 0;
 CONSTANT(u32, cpus_here) = 1;
-CONSTANT(u32, overheads_stolen) = 1;
-CONSTANT(u32, throttle_at_user) = 0;
-CONSTANT(u32, locks_fair) = 1;
+CONSTANT(u64, several_cpus) = 0;
+CONSTANT(u64, overheads_stolen) = 1;
+CONSTANT(u64, throttle_at_user) = 0;
+CONSTANT(u64, locks_fair) = 1;
+#define WANTED(constant) KNOWN_BIT(constant, 0)
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -233,7 +234,7 @@ static inline void port_kick(u32 cpu)
  */
 static inline bool lock_got(volatile u32 *ticket, volatile u32 *serving, u32 mine)
 {
-	if (locks_fair)
+	if (WANTED(locks_fair))
 		return *serving == mine;
 	return !*ticket && !__sync_val_compare_and_swap(ticket, 0, 1);
 }
@@ -259,14 +260,14 @@ TIERCE_FN int lock_wait(u32 domain, u32 mine)
 static inline void port_lock(u32 domain)
 {
 	u32 *ticket = &domain_at(domain)->ticket;
-	u32 mine = locks_fair ? __sync_fetch_and_add(ticket, 1) : __sync_lock_test_and_set(ticket, 1);
+	u32 mine = WANTED(locks_fair) ? __sync_fetch_and_add(ticket, 1) : __sync_lock_test_and_set(ticket, 1);
 	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
 		lock_wait(domain, mine);
 	asm volatile("" ::: "memory");
 }
 static inline void port_unlock(u32 domain)
 {
-	if (locks_fair)
+	if (WANTED(locks_fair))
 		__sync_fetch_and_add(&domain_at(domain)->serving, 1);
 	else
 		__sync_lock_test_and_set(&domain_at(domain)->ticket, 0);
@@ -300,13 +301,13 @@ static inline bool port_movable(u32 task)
 /* Control operations are made one after the other. Order: run queue, this, domains. */
 TIERCE_FN int control_lock(void)
 {
-	u32 mine = locks_fair ? __sync_fetch_and_add(&SIDE.ticket, 1) : 0;
+	u32 mine = WANTED(locks_fair) ? __sync_fetch_and_add(&SIDE.ticket, 1) : 0;
 	lock_spin(&SIDE.ticket, &SIDE.serving, mine);
 	return 0;
 }
 TIERCE_FN int control_unlock(void)
 {
-	if (locks_fair)
+	if (WANTED(locks_fair))
 		__sync_fetch_and_add(&SIDE.serving, 1);
 	else
 		__sync_lock_test_and_set(&SIDE.ticket, 0);
@@ -353,7 +354,7 @@ static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 re
 static inline void name_write(u32 leaf, struct task_struct *p, u64 now)
 {
 	struct tierce_event *event;
-	if (!traces || !(trace_kinds >> TIERCE_EV_name & 1))
+	if (!TRACES(TIERCE_EV_name))
 		return;
 	event = bpf_ringbuf_reserve(&records, sizeof *event, 0);
 	if (!event) {
@@ -431,7 +432,7 @@ static inline u64 default_param(u32 i, u32 static_prio)
 /* Several CPUs, and a spread node: tasks move. */
 static inline bool tasks_move(void)
 {
-	return cpus_here > 1 && S.families;
+	return WANTED(several_cpus) && S.families;
 }
 /* The default node where a thread on that CPU begins. */
 static inline u32 default_on(u32 cpu)
@@ -651,7 +652,7 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 		at = cpu_at(cpu)->asked && !cpu_at(cpu)->outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
 	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns < at)
 		at = side_at(cpu)->away_at_ns;
-	if (throttle_at_user && at > now + FORGOTTEN_NS &&
+	if (WANTED(throttle_at_user) && at > now + FORGOTTEN_NS &&
 	    (cpu_at(cpu)->outside ? cpu_at(cpu)->outside > 1 : side_at(cpu)->overrun))
 		at = now + FORGOTTEN_NS; /* it may have used up what it may overrun */
 	if (at == side_at(cpu)->timer_ns || at == TIERCE_NEVER)
@@ -741,7 +742,7 @@ int tierce_irq_begins(void *unused)
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
 	side_at(cpu)->irq_ns = now_ns();
-	if (throttle_at_user)
+	if (WANTED(throttle_at_user))
 		side_at(cpu)->from_user = user_interrupted();
 	return 0;
 }
@@ -916,10 +917,10 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		graph_event(cpu, now, 0);
 		if (tasks_move() && now >= cpu_at(cpu)->balance_ns)
 			graph_balance(cpu, now);
-		if (throttle_at_user && cpu_at(cpu)->outside > 1)
+		if (WANTED(throttle_at_user) && cpu_at(cpu)->outside > 1)
 			port_kick(cpu);
 	}
-	if (throttle_at_user && side_at(cpu)->from_user && cpu_at(cpu)->asked && cpu_at(cpu)->task && !cpu_at(cpu)->outside)
+	if (WANTED(throttle_at_user) && side_at(cpu)->from_user && cpu_at(cpu)->asked && cpu_at(cpu)->task && !cpu_at(cpu)->outside)
 		leaf_at(cpu_at(cpu)->task)->overrun = OVERRUN_ENDS; /* the decision comes before it is back in the kernel */
 	arm(cpu, now, side_at(cpu)->way_out_ns);
 	bpf_local_irq_restore(&flags);
@@ -1003,7 +1004,7 @@ static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu
 		if (!cpu_at(cpu)->online)
 			cpu = S.shared_timer;
 		scx_bpf_dsq_insert(p, BESIDE(cpu), BESIDE_SLICE_NS, enq_flags);
-		if (cpus_here > 1 && cpu_at(cpu)->task)
+		if (WANTED(several_cpus) && cpu_at(cpu)->task)
 			cpu = graph_place(SIDE.default_node, cpu, cpus_of(p->cpus_ptr)); /* an idle one takes it */
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
 	}
@@ -1084,7 +1085,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
 		graph_request(leaf, TIERCE_WOKE, now);
 		side_at(cpu)->blocking = 0;
-		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
+		if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
 		} else {
@@ -1092,7 +1093,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		}
 		return;
 	}
-	if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
+	if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, false)) {
 		leaf_at(leaf)->custody = CUSTODY_NONE;
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
 		return;
@@ -1187,13 +1188,13 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = thread_of(prev);
 		was = t ? t->leaf : TIERCE_NONE;
-		if (throttle_at_user && was && cpu_overruns(cpu, was, prev, now)) {
+		if (WANTED(throttle_at_user) && was && cpu_overruns(cpu, was, prev, now)) {
 			slice_set(prev, SCX_SLICE_INF);
 			arm(cpu, now, 0);
 			return;
 		}
 	}
-	if (throttle_at_user)
+	if (WANTED(throttle_at_user))
 		side_at(cpu)->overrun = 0;
 	blocked = side_at(cpu)->blocked;
 	side_at(cpu)->blocked = TIERCE_NONE;
@@ -1304,22 +1305,22 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			task = cpu_at(cpu)->task;
 			stray = !task || leaf_at(task)->pid != (u32)next->pid;
 			outside = stray;
-			if (throttle_at_user && stray) {
+			if (WANTED(throttle_at_user) && stray) {
 				t = thread_of(next);
 				if (t && leaf_at(t->leaf)->overrun == OVERRUN_RUNS && node_at(t->leaf)->domain == cpu) {
 					stray = 0;
 					outside = 1 + t->leaf;
 				}
 			}
-			if (traces && (trace_kinds >> TIERCE_EV_outside & 1) && !outside && side_at(cpu)->decided_ns)
+			if (TRACES(TIERCE_EV_outside) && !outside && side_at(cpu)->decided_ns)
 				port_trace(TIERCE_EV_outside, cpu, task, 0, OUTSIDE_SCHEDULER, now_ns());
-			if (overheads_stolen && !outside && side_at(cpu)->decided_ns)
+			if (WANTED(overheads_stolen) && !outside && side_at(cpu)->decided_ns)
 				switch_count(cpu);
 		}
 	}
 	if (outside != cpu_at(cpu)->outside || (!above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
 		now = now_ns();
-		if (above && cpus_here > 1 && cpu_at(cpu)->task)
+		if (above && WANTED(several_cpus) && cpu_at(cpu)->task)
 			side_at(cpu)->away_at_ns = now + AWAY_NS;
 		else if (!above)
 			cpu_comes(cpu, now); /* or goes */
