@@ -56,31 +56,33 @@ static inline bool order_after(u32 first, u32 edge, u64 key)
 	return least < key || (least == key && first < edge);
 }
 
-/* The first two members of an order go without a call: below most nodes no more wait at a time. */
+/* Whoever is first in an order now, and the second member of all, go without a call: nearly always it is one of these. */
 PORT_SHORT void order_insert(u32 edge, u64 key)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
 	link_t *link = link_at(edge);
-	u32 local = x->flags & EDGE_LOCAL;
-	if (!(node->order | local)) {
+	u32 first = node->order;
+	if (x->flags & EDGE_LOCAL) {
+		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
+	} else if (!first || !order_after(first, edge, key)) {
 		link->key = key;
-		link->left = 0;
+		link->left = first;
 		link->right = 0;
 		link->up = 0;
 		link->rank = 1;
+		if (first)
+			link_at(first)->up = edge;
 		node->order = edge;
-	} else if (!local && !link_at(node->order)->left && order_after(node->order, edge, key)) {
+	} else if (!link_at(first)->left) {
 		link->key = key;
 		link->left = 0;
 		link->right = 0;
-		link->up = node->order;
+		link->up = first;
 		link->rank = 1;
-		link_at(node->order)->left = edge;
-	} else if (!local) {
-		node->order = heap_insert(node->order, edge, key);
+		link_at(first)->left = edge;
 	} else {
-		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
+		node->order = heap_insert(first, edge, key);
 	}
 }
 /* The first one of the order that a node keeps itself. */
