@@ -71,13 +71,8 @@ extern u32 tierce_zero; /* always 0; the verifier does not know */
 	set: \
 		is; \
 	})
-#define PORT_USES(policy) \
-	{ \
-		__label__ has; \
-		PORT_JUMP_IF(policies, policy, has); \
-		break; \
-	has:; \
-	}
+#define PORT_USES(policy)    KNOWN_BIT(policies, policy)
+#define PORT_NO_OTHER()	    ((void)0)
 #define PORT_HAS_PART(name) KNOWN_BIT(parts, TIERCE_PART_##name)
 #define PORT_HAS(policy) (policies >> (policy)&1)
 

@@ -200,7 +200,7 @@ static inline bool thread_is_pinned(struct task_struct *p)
 /* May it not migrate? A thread may not while one of these programs runs in it: that alone binds nobody. */
 static inline bool thread_is_bound(struct task_struct *p)
 {
-	return p->migration_disabled > (p == bpf_get_current_task_btf());
+	return WANTED(several_cpus) && p->migration_disabled > (p == bpf_get_current_task_btf());
 }
 static inline void slice_set(struct task_struct *p, u64 slice)
 {
@@ -665,10 +665,10 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
-/* Offline, not only away. */
+/* Offline, not only away. The only CPU never goes. */
 static inline bool cpu_is_gone(u32 cpu)
 {
-	return !cpu_at(cpu)->online && !side_at(cpu)->away;
+	return WANTED(several_cpus) && !cpu_at(cpu)->online && !side_at(cpu)->away;
 }
 /* A CPU that a higher class keeps for long is away: what waited for it there goes elsewhere if it can. */
 static inline void cpu_goes(u32 cpu, u64 now)

@@ -33,13 +33,14 @@
 /* The policies that plans use, a bit each, if the build says so (`tierce embed --policies`): others are left out. */
 #ifdef TIERCE_POLICIES
 #define PORT_HAS(policy)  ((TIERCE_POLICIES) >> (policy)&1)
-#define PORT_USES(policy) (PORT_HAS(policy) ? (void)0 : __builtin_unreachable())
+#define PORT_NO_OTHER()	  __builtin_unreachable()
 #define PORT_SHORT	  static inline __attribute__((always_inline))
 #else
 #define PORT_HAS(policy)  ((void)(policy), 1)
-#define PORT_USES(policy) ((void)0)
+#define PORT_NO_OTHER()	  ((void)0)
 #define PORT_SHORT	  static inline
 #endif
+#define PORT_USES(policy) PORT_HAS(policy)
 
 struct tierce;
 extern struct tierce kernel_graph;

@@ -29,17 +29,20 @@
 #define SHARES	     (SEVERAL_CPUS && PORT_HAS_PART(shared))
 #define SHARED_ROWS  (SHARES && S.fresh_row > 1)
 
-/* ---- dispatch: one switch per operation, generated from the list ------------------------------------------------ */
+/* ---- dispatch: one chain per operation, generated from the list -------------------------------------------------- */
 
-/* CALL(prefix) for the policy of that number. A port that knows which policies its plans use has the others left out. */
+/* CALL(prefix) for the policy of that number. A port that knows which policies its plans use has the others left out: a chain, so
+ * that with them go their comparisons. */
 #define DISPATCH_CASE(number, prefix, name, flags, np, ep) \
-	case number: PORT_USES(number); CALL(prefix); break;
-#define DISPATCH(number) \
+	if (PORT_USES(number) && kind_ == (number)) { \
+		CALL(prefix); \
+		break; \
+	}
+#define DISPATCH(kind) \
 	do { \
-		switch (number) { \
-			TIERCE_POLICY_LIST(DISPATCH_CASE, ) \
-		default: PORT_USES(0); \
-		} \
+		u32 kind_ = (kind); \
+		TIERCE_POLICY_LIST(DISPATCH_CASE, ) \
+		PORT_NO_OTHER(); \
 	} while (0)
 
 /* What every switch asks each policy on the way: most have less to do than a call costs. */
@@ -164,22 +167,19 @@ static inline int policy_tell(u32 edge, u32 kind, u64 now)
 }
 /* Does announce() matter to it? May its nodes be spread? */
 #define P(number, prefix, name, flags, np, ep) \
-	case number: PORT_USES(number); return (flags)&FLAG;
+	if (((flags)&FLAG) && PORT_USES(number) && kind == (number)) \
+		return true;
 #define FLAG TIERCE_HEEDS_DEADLINES
 static inline bool policy_heeds_deadlines(u32 kind)
 {
-	switch (kind) {
-		TIERCE_POLICY_LIST(P, )
-	}
+	TIERCE_POLICY_LIST(P, )
 	return false;
 }
 #undef FLAG
 #define FLAG TIERCE_SPREADS
 static inline bool policy_spreads(u32 kind)
 {
-	switch (kind) {
-		TIERCE_POLICY_LIST(P, )
-	}
+	TIERCE_POLICY_LIST(P, )
 	return false;
 }
 #undef FLAG

@@ -31,7 +31,8 @@ typedef int64_t s64;
 #define PORT_HAS(policy) 1
 #define PORT_HAS_PART(name) 1
 #endif
-#define PORT_USES(policy) ((void)0)
+#define PORT_USES(policy) 1
+#define PORT_NO_OTHER()	  ((void)0)
 #define ZERO	 0u
 
 struct tierce;
