@@ -378,7 +378,8 @@ static inline void job_begin(u32 leaf, u64 now)
 		return;
 	if (relative != TIERCE_NEVER)
 		deadline = now + relative;
-	leaf_at(leaf)->woke_ns = now;
+	if (relative != TIERCE_NEVER || TRACES(TIERCE_EV_job_complete)) /* else nobody asks when it ends */
+		leaf_at(leaf)->woke_ns = now;
 	leaf_at(leaf)->job++;
 	port_trace(TIERCE_EV_job_release, node_at(leaf)->last_cpu, leaf, leaf_at(leaf)->job, deadline, now);
 	if (deadline != TIERCE_NEVER && policy_heeds_deadlines(edge_at(node_at(leaf)->first_parent)->kind))
@@ -646,11 +647,11 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	struct timer *t;
 	u64 at = cpu_at(cpu)->armed_ns;
 	u32 event = domain_at(cpu)->events;
-	if (later_ns && at != TIERCE_NEVER && at != S.shared_until_ns && !(event && link_at(event)->key == at))
+	if (later_ns && at != TIERCE_NEVER && !(PORT_HAS_PART(shared) && at == S.shared_until_ns) && !(event && link_at(event)->key == at))
 		at += later_ns;
 	if (at <= now)
 		at = cpu_at(cpu)->asked && !cpu_at(cpu)->outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
-	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns < at)
+	if (WANTED(several_cpus) && side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns < at)
 		at = side_at(cpu)->away_at_ns;
 	if (WANTED(throttle_at_user) && at > now + FORGOTTEN_NS &&
 	    (cpu_at(cpu)->outside ? cpu_at(cpu)->outside > 1 : side_at(cpu)->overrun))
@@ -663,6 +664,12 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	side_at(cpu)->timer_ns = at;
 	side_at(cpu)->arms++;
 	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+
+/* Has the last decision left this leaf by a shared edge, while its thread is still on the CPU? */
+static inline bool cpu_has_left(u32 cpu, u32 leaf)
+{
+	return PORT_HAS_PART(shared) && side_at(cpu)->left == leaf;
 }
 
 /* Offline, not only away. The only CPU never goes. */
@@ -687,6 +694,8 @@ static inline void cpu_goes(u32 cpu, u64 now)
 static inline void cpu_comes(u32 cpu, u64 now)
 {
 	u32 away = side_at(cpu)->away;
+	if (!WANTED(several_cpus))
+		return;
 	side_at(cpu)->away_at_ns = 0;
 	if (!away)
 		return;
@@ -908,7 +917,7 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		side_at(cpu)->fired_ns = now;
 	}
 	side_at(cpu)->fires++;
-	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
+	if (WANTED(several_cpus) && side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
 		cpu_goes(cpu, now);
 	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
 		side_at(cpu)->forgotten++;
@@ -1074,7 +1083,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leaf_follows(leaf, p, cpu, now);
 	leaf_at(leaf)->custody = thread_is_bound(p) ? CUSTODY_BOUND : CUSTODY_FREE;
-	if (side_at(cpu)->left == leaf) {
+	if (cpu_has_left(cpu, leaf)) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
@@ -1130,7 +1139,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	}
 	leaf_at(leaf)->custody = CUSTODY_NONE;
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
-	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && side_at(cpu)->left != leaf &&
+	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && !cpu_has_left(cpu, leaf) &&
 	    !leaf_at(leaf)->moving && !(p->__state & TASK_DEAD)) {
 		if (leaf_at(leaf)->woke_ns)
 			job_end(leaf, now_ns());
@@ -1138,7 +1147,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	}
 	now = now_ns();
-	if (side_at(cpu)->left == leaf) {
+	if (cpu_has_left(cpu, leaf)) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
@@ -1164,18 +1173,18 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
 	struct thread *t;
-	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, waits_on;
+	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, waits_on, key;
 	struct task_struct *task;
 	struct slot *slot;
 	bool fits, leaving = false;
 	u64 now;
 
-	if (cpu >= TIERCE_CPUS || side_at(cpu)->left || cpu_is_gone(cpu))
+	if (cpu >= TIERCE_CPUS || (PORT_HAS_PART(shared) && side_at(cpu)->left) || cpu_is_gone(cpu))
 		return;
 	now = now_ns();
 	if (side_at(cpu)->interrupted_ns)
 		interrupted_until(cpu, now);
-	if (side_at(cpu)->away) {
+	if (WANTED(several_cpus) && side_at(cpu)->away) {
 		cpu_comes(cpu, now);
 		if (cpu_is_gone(cpu))
 			return;
@@ -1201,7 +1210,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	leaf = graph_decide(cpu, blocked, now, 0);
 	if (!leaf && tasks_move() && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
 		leaf = graph_decide(cpu, 0, now, 0);
-	if (cpu_at(cpu)->leaves) {
+	if (PORT_HAS_PART(shared) && cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
 			side_at(cpu)->left = was;
 		else
@@ -1228,12 +1237,17 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		side_at(cpu)->misses++;
 		return;
 	}
-	slot = bpf_map_lookup_elem(&slots, &leaf);
+	key = leaf; /* the leaf itself need not be in memory */
+	slot = bpf_map_lookup_elem(&slots, &key);
 	if (!slot)
 		return;
 	task = slot->task;
 	if (task) {
 		scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+		if (!WANTED(several_cpus)) {
+			leaf_at(leaf)->custody = CUSTODY_NONE;
+			return;
+		}
 		/* Looked at after the insertion, which the kernel ignores if the thread is queued anew from here on. One that
 		 * is just going off another CPU may look fit and then not be (programs that run there keep it from
 		 * migrating, and the kernel ends a scheduler that tries): wait for it. */
@@ -1312,13 +1326,15 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 					outside = 1 + t->leaf;
 				}
 			}
-			if (TRACES(TIERCE_EV_outside) && !outside && side_at(cpu)->decided_ns)
-				port_trace(TIERCE_EV_outside, cpu, task, 0, OUTSIDE_SCHEDULER, now_ns());
-			if (WANTED(overheads_stolen) && !outside && side_at(cpu)->decided_ns)
-				switch_count(cpu);
+			if (!outside && side_at(cpu)->decided_ns) {
+				if (TRACES(TIERCE_EV_outside))
+					port_trace(TIERCE_EV_outside, cpu, task, 0, OUTSIDE_SCHEDULER, now_ns());
+				if (WANTED(overheads_stolen))
+					switch_count(cpu);
+			}
 		}
 	}
-	if (outside != cpu_at(cpu)->outside || (!above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
+	if (outside != cpu_at(cpu)->outside || (WANTED(several_cpus) && !above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
 		now = now_ns();
 		if (above && WANTED(several_cpus) && cpu_at(cpu)->task)
 			side_at(cpu)->away_at_ns = now + AWAY_NS;

@@ -292,6 +292,11 @@ fn on_virtual_machine() -> bool {
     std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| says_hypervisor(&text))
 }
 
+/// Can this machine never have another CPU? What cannot be read counts as one that can.
+fn has_one_cpu() -> bool {
+    std::fs::read_to_string("/sys/devices/system/cpu/possible").is_ok_and(|possible| possible.trim() == "0")
+}
+
 fn says_hypervisor(cpuinfo: &str) -> bool {
     let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
     flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
@@ -325,7 +330,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     object.set_constant("parts", &options.parts.to_ne_bytes())?;
     object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
     for (name, wanted) in [
-        ("several_cpus", options.cpus > 1),
+        ("several_cpus", options.cpus > 1 || !has_one_cpu()),
         ("overheads_stolen", options.overheads_stolen),
         ("throttle_at_user", options.throttle_at_user),
         ("locks_fair", options.locks_fair),
