@@ -48,6 +48,7 @@ extern struct tierce ARENA tierce_state;
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */
+#define PORT_QUIET  0
 /* The loader knows these constants, and takes out what comes after a jump that is never taken. The compiler must not see them: it
  * would keep them in registers or on the stack. */
 #define PORT_JUMP_IF(constant, bit, label) \

@@ -27,6 +27,7 @@
 #define PORT_APART __attribute__((noinline))
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
+#define PORT_QUIET  0
 #define PORT_HAS_PART(name) 1
 #define ZERO	 0u
 

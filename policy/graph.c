@@ -24,10 +24,7 @@
 #define TIERCE_POLICY_BODIES
 #include "policies.h"
 
-/* On a single CPU nothing is shared, and the compiler leaves out what is for shared nodes; so does a port whose plans have none. */
-#define SEVERAL_CPUS (TIERCE_CPUS > 1)
-#define SHARES	     (SEVERAL_CPUS && PORT_HAS_PART(shared))
-#define SHARED_ROWS  (SHARES && S.fresh_row > 1)
+#define SHARED_ROWS (SHARES && S.fresh_row > 1) /* and there is a shared node */
 
 /* ---- dispatch: one chain per operation, generated from the list -------------------------------------------------- */
 
@@ -237,8 +234,11 @@ static inline u32 replica_waits(u32 node)
 static inline void idle_tell(u32 cpu)
 {
 	cpu_t *c = cpu_at(cpu);
-	bool idle = !c->task && !c->outside && c->online;
-	if (!SPREADS || (!idle && !c->idle))
+	bool idle;
+	if (!SPREADS)
+		return;
+	idle = !c->task && !c->outside && c->online;
+	if (!idle && !c->idle)
 		return;
 	c->idle = idle;
 	if (idle && !(S.idle[0] >> (cpu & 63) & 1))
@@ -999,8 +999,11 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 /* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits = SHARES && AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
+	u64 bits;
 	u32 bit;
+	if (!SHARES)
+		return;
+	bits = AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	cpu_at(cpu)->drained = bits;
 	if (!bits)
 		return;
@@ -1054,13 +1057,14 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 		path_charge(cpu, now, stolen_ns);
 		cpu_settle(cpu, now);
 	}
-	c->drained = 0;
+	if (SHARES)
+		c->drained = 0;
 	if (domain_at(cpu)->events && link_at(domain_at(cpu)->events)->key <= now) {
 		c->events += (u64)events_due(cpu, now);
 		c->until_ns = 0;
 		looks_again(cpu);
 	}
-	if (cpu == S.shared_timer && SHARED_ROWS) {
+	if (SHARED_ROWS && cpu == S.shared_timer) {
 		shared_lock(cpu);
 		c->events += (u64)events_due(TIERCE_SHARED, now);
 	}
@@ -1359,6 +1363,8 @@ TIERCE_FN int descend(u32 cpu, u64 now)
 	cpu_t *c = cpu_at(cpu);
 	u32 length, edge = c->root_edge, node, first;
 	u64 until = TIERCE_NEVER, at;
+	edge_t *x;
+	node_t *n;
 	if (!c->online || !edge || !edge_is_servable(edge))
 		return 0;
 	if (!c->path_length) {
@@ -1377,17 +1383,22 @@ TIERCE_FN int descend(u32 cpu, u64 now)
 		until = at < until ? at : until;
 		node = edge_at(edge)->child;
 	}
+	n = node_at(node);
 	for (; length < TIERCE_PATH; length++) {
-		edge = node_at(node)->order;
-		if (!edge || !(edge_at(edge)->flags & EDGE_PLAIN))
+		edge = n->order;
+		if (!edge)
+			break;
+		x = edge_at(edge);
+		if (!(x->flags & EDGE_PLAIN))
 			break;
 		edge_enter(edge, cpu, length, now);
-		order_take(node_at(node), edge);
-		node_at(node)->running = edge;
+		order_take(n, edge);
+		n->running = edge;
 		at = policy_begin(edge, now);
 		until = at < until ? at : until;
-		node = edge_at(edge)->child;
-		if (node_at(node)->kind == TIERCE_TASK) {
+		node = x->child;
+		n = node_at(node);
+		if (n->kind == TIERCE_TASK) {
 			task_set(cpu, node, edge, now);
 			c->path_length = length + 1;
 			c->until_ns = until;
@@ -1463,7 +1474,7 @@ static inline u64 cpu_until(u32 cpu, u64 until, u64 now)
 	}
 	if (link && link_at(link)->key < until)
 		until = link_at(link)->key;
-	if (cpu == S.shared_timer && SHARED_ROWS) {
+	if (SHARED_ROWS && cpu == S.shared_timer) {
 		link = domain_at(TIERCE_SHARED)->events;
 		at = link ? link_at(link)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
 		S.shared_until_ns = at;
@@ -1478,7 +1489,7 @@ static inline void cpu_arm(u32 cpu, u64 until, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	c->until_ns = cpu_until(cpu, until, now);
-	if (S.quiet || c->until_ns < c->armed_ns || c->armed_ns <= now)
+	if (PORT_QUIET || c->until_ns < c->armed_ns || c->armed_ns <= now)
 		c->armed_ns = c->until_ns;
 }
 
@@ -1489,7 +1500,7 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 	cpu_t *c = cpu_at(cpu);
 	bool same;
 	cpu_settle(cpu, now);
-	if (S.quiet) {
+	if (PORT_QUIET) {
 		kick(cpu);
 		return 0;
 	}
@@ -1688,15 +1699,15 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	c->decisions++;
 	if (SHARES && c->leaves)
 		port_fail("graph: decided before what ran was returned");
-	if (c->task || c->outside || c->drained || c->claims || !descend(cpu, now)) {
+	if (c->task || c->outside || (SHARES && (c->drained || c->claims)) || !descend(cpu, now)) {
 		walk(cpu, now);
 		cpu_settle(cpu, now);
 		if (!path_same(cpu))
 			commit(cpu, now);
 		cpu_settle(cpu, now);
-		if (c->drained)
+		if (SHARES && c->drained)
 			told_declined(cpu);
-		if (c->claims)
+		if (SHARES && c->claims)
 			claims_drop(cpu, now);
 		cpu_settle(cpu, now);
 		c->until_ns = path_until(cpu, now);
@@ -1810,6 +1821,9 @@ static inline u32 task_cpu(u32 task)
 	return cpu < S.cpus && cpu_at(cpu)->task == task ? cpu : TIERCE_CPUS;
 }
 
+/* Has task_lock locked a CPU? What nobody shares is always in the domain of one. */
+#define ON_CPU(cpu) (!SHARES || (cpu) < TIERCE_CPUS)
+
 static inline bool task_exists(u32 task)
 {
 	return task && task < TIERCE_NODES && node_at(task)->kind == TIERCE_TASK && node_at(task)->domain != TIERCE_NODOMAIN;
@@ -1854,7 +1868,7 @@ static inline u32 task_lock(u32 task)
 
 static inline void whole_compare(u32 cpu, u64 now)
 {
-	if (now != cpu_at(cpu)->charged_ns && !S.quiet && !cpu_at(cpu)->asked)
+	if (now != cpu_at(cpu)->charged_ns && !PORT_QUIET && !cpu_at(cpu)->asked)
 		path_charge(cpu, now, 0);
 	cpu_compare(cpu, now, 0);
 }
@@ -1864,8 +1878,8 @@ static inline void whole_compare(u32 cpu, u64 now)
 static inline void request_compare(u32 cpu, u32 stop, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	if (S.quiet || c->asked || c->outside || c->shares || domain_at(cpu)->works || !stop || now >= c->until_ns ||
-	    now >= c->armed_ns || (SPREADS && c->armed_ns > now + SPREAD_BALANCE_NS)) {
+	if (PORT_QUIET || c->asked || c->outside || (SHARES && (c->shares || domain_at(cpu)->works)) || !stop ||
+	    now >= c->until_ns || now >= c->armed_ns || (SPREADS && c->armed_ns > now + SPREAD_BALANCE_NS)) {
 		whole_compare(cpu, now); /* or it has to look whether tasks that wait are better off elsewhere */
 		return;
 	}
@@ -1895,8 +1909,8 @@ static inline int task_settle(u32 cpu, u64 now)
 /* Unlock what task_lock locked, after recording. */
 #define TASK_ANSWER(op, a, b, value, error) \
 	do { \
-		port_record(op, a, b, value, at, error, cpu < TIERCE_CPUS ? cpu_at(cpu)->drained : 0); \
-		if (cpu < TIERCE_CPUS) \
+		port_record(op, a, b, value, at, error, ON_CPU(cpu) ? cpu_at(cpu)->drained : 0); \
+		if (ON_CPU(cpu)) \
 			unlock(cpu); \
 		else \
 			shared_unlock(); \
@@ -1915,23 +1929,25 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	cpu = task_lock(task);
 	if (cpu > TIERCE_CPUS)
 		return TIERCE_E_no_such_node;
-	if (cpu < TIERCE_CPUS && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
-		cpu_at(cpu)->drained = 0;
+	if (ON_CPU(cpu) && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
+		if (SHARES)
+			cpu_at(cpu)->drained = 0;
 		if (now < cpu_at(cpu)->charged_ns)
 			now = cpu_at(cpu)->charged_ns;
-	} else if (cpu < TIERCE_CPUS) {
+	} else if (ON_CPU(cpu)) {
 		now = cpu_advance(cpu, 0, now, 0);
 	}
 	port_trace(TIERCE_EV_request, cpu, task, why, 0, now);
 	if (!n->servable) {
+		u32 domain = SHARES ? n->domain : cpu;
 		n->servable = 1;
 		stop = climb_plainly(task, now);
 		if (stop != CLIMBED_TO_TOP && (stop & CLIMB_ON))
 			stop = climb(stop & ~CLIMB_ON, now);
-		if (domain_at(n->domain)->works)
-			settle_works(n->domain, now);
+		if (domain_at(domain)->works)
+			settle_works(domain, now);
 	}
-	if (cpu < TIERCE_CPUS)
+	if (ON_CPU(cpu))
 		request_compare(cpu, stop, now);
 	else if (domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);

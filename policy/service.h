@@ -6,7 +6,9 @@
 #include "tierce.h"
 #include "events.h"
 
-/* With one CPU nothing is spread, and the compiler leaves that out. */
+/* On a single CPU nothing is shared or spread, and the compiler leaves out what is for that; so does a port whose plans have none. */
+#define SEVERAL_CPUS (TIERCE_CPUS > 1)
+#define SHARES	     (SEVERAL_CPUS && PORT_HAS_PART(shared))
 #define SPREADS (TIERCE_CPUS > 1 && PORT_HAS_PART(spread) && S.families)
 
 typedef struct tierce_edge edge_t;
@@ -121,7 +123,7 @@ static inline void order_remove(u32 edge)
 static inline bool node_contended(u32 node)
 {
 	u32 servable = node_at(node)->servable;
-	return servable > 1 && (!node_at(node)->row || servable > node_at(node)->holds);
+	return servable > 1 && (!(SHARES && node_at(node)->row) || servable > node_at(node)->holds);
 }
 
 /* ---- what runs, and for how long ---- */
@@ -162,7 +164,7 @@ static inline u64 uncharged_ns(u32 node, u64 now)
 {
 	u32 cpu = node_at(node)->domain;
 	u64 elapsed, stolen;
-	if (TIERCE_CPUS > 1 && cpu == TIERCE_SHARED)
+	if (SHARES && cpu == TIERCE_SHARED)
 		return uncharged_shared_ns(node_at(node)->running, now);
 	if (cpu_at(cpu)->outside || now <= cpu_at(cpu)->charged_ns)
 		return 0;

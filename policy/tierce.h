@@ -558,6 +558,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   ZERO                             0, hidden from a verifier that would follow every value of a counter
  *   CAN_LOOP                         1, or the target's loop guard; ends a loop when its allowance is used up
  *   PORT_YIELDS                      1: graph_decide is told of yields
+ *   PORT_QUIET                       tierce.quiet, or 0 if that is never set
  *   port_lock(domain), port_unlock(domain)
  *   port_inbox_set(cpu, bits), port_inbox_take(cpu)      atomic or / exchange with 0
  *   TIERCE_FAMILIES                  limit of spread nodes, one more than there may be

@@ -27,6 +27,7 @@ typedef int64_t s64;
 #define PORT_APART inline
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
+#define PORT_QUIET  S.quiet
 #ifndef PORT_HAS /* tests leave out something */
 #define PORT_HAS(policy) 1
 #define PORT_HAS_PART(name) 1

@@ -31,6 +31,10 @@ const JMP: u8 = 5;
 const JMP32: u8 = 6;
 const ALU64: u8 = 7;
 
+const MODE: u8 = 0xe0;
+const MEM: u8 = 0x60;
+const MEM_SIGNED: u8 = 0x80;
+
 const LOAD_WIDE: u8 = 0x18;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
@@ -359,7 +363,8 @@ fn writes(insn: Insn) -> Set {
 
 /// Has it no other effect than what it writes?
 fn is_pure(insn: Insn) -> bool {
-    matches!(insn.class(), ALU | ALU64) || (insn.code == LOAD_WIDE && insn.from() != FUNCTION)
+    let loads = insn.class() == LDX && matches!(insn.code & MODE, MEM | MEM_SIGNED);
+    loads || matches!(insn.class(), ALU | ALU64) || (insn.code == LOAD_WIDE && insn.from() != FUNCTION)
 }
 
 /// A program of which some instructions go.
