@@ -667,7 +667,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now);
 
 /* The same for a request, as far up as the way is plain; where it is not, the node from which to climb on. */
 #define CLIMB_ON (1u << 30)
-TIERCE_FN u32 climb_plainly(u32 node, u64 now)
+PORT_SHORT u32 climb_plainly(u32 node, u64 now)
 {
 	node_t *n = node_at(node);
 	u32 level;
@@ -1358,7 +1358,7 @@ static inline void edge_enter(u32 edge, u32 cpu, u32 length, u64 now)
 
 /* walk, commit and path_until in one for a CPU whose task has blocked, as far down as the way is plain: what is still
  * granted stays if its nodes pick it again, below that nothing is. 0: walk and commit have to see. */
-TIERCE_FN int descend(u32 cpu, u64 now)
+PORT_SHORT int descend(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 length, edge = c->root_edge, node, first;
