@@ -45,6 +45,18 @@ extern struct tierce ARENA tierce_state;
 		element; \
 	}))
 
+/* The same of an array in the state: its address is a constant, to which a compiler would add the array's offset each time. */
+#define AT_STATE(array, index) \
+	(*({ \
+		__typeof__(&S.array[0]) element; \
+		asm("%0 = tierce_state + %2 ll\n" \
+		    "%0 = addr_space_cast(%0, 0, 1)\n" \
+		    "%0 += %1" \
+		    : "=&r"(element) \
+		    : "r"((u64)(index) * sizeof *element), "i"(__builtin_offsetof(struct tierce, array))); \
+		element; \
+	}))
+
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */

@@ -56,6 +56,8 @@ extern struct tierce kernel_graph;
 		at_; \
 	}))
 
+#define AT_STATE(array, index) AT(S.array, index)
+
 #define port_lock(domain)	    ((void)(domain))
 #define port_unlock(domain)	    ((void)(domain))
 #define port_inbox_set(cpu, set)    ((void)(S.inbox[cpu].bits |= (set)))

@@ -20,27 +20,27 @@ typedef struct tierce_domain domain_t;
 
 static inline edge_t *edge_at(u32 edge)
 {
-	return &AT(S.edge, edge);
+	return &AT_STATE(edge, edge);
 }
 static inline node_t *node_at(u32 node)
 {
-	return &AT(S.node, node);
+	return &AT_STATE(node, node);
 }
 static inline link_t *link_at(u32 link)
 {
-	return &AT(S.link, link);
+	return &AT_STATE(link, link);
 }
 static inline cpu_t *cpu_at(u32 cpu)
 {
-	return &AT(S.cpu, cpu);
+	return &AT_STATE(cpu, cpu);
 }
 static inline row_t *row_at(u32 row)
 {
-	return &AT(S.row, row);
+	return &AT_STATE(row, row);
 }
 static inline domain_t *domain_at(u32 domain)
 {
-	return &AT(S.domain, domain);
+	return &AT_STATE(domain, domain);
 }
 static inline node_t *parent_of(u32 edge)
 {

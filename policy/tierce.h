@@ -555,6 +555,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   PORT_ALIGNED                     attribute of the first large array, where offsets are cheaper to add when they are round
  *   S                                the state: an lvalue of struct tierce
  *   AT(array, index)                 an element of an array in the state, as a verifier wants it addressed
+ *   AT_STATE(array, index)           the same of one of the state's own arrays, by its name
  *   ZERO                             0, hidden from a verifier that would follow every value of a counter
  *   CAN_LOOP                         1, or the target's loop guard; ends a loop when its allowance is used up
  *   PORT_YIELDS                      1: graph_decide is told of yields

@@ -56,6 +56,7 @@ struct tierce_native { /* what the hooks act on; one per thread */
 extern _Thread_local struct tierce_native tierce_native;
 #define S		 (*tierce_native.state)
 #define AT(array, index) ((array)[index])
+#define AT_STATE(array, index) ((S.array)[index])
 
 static inline void port_lock(u32 domain)
 {
