@@ -61,27 +61,22 @@ extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */
 #define PORT_QUIET  0
-/* The loader knows these constants, and takes out what comes after a jump that is never taken. The compiler must not see them: it
- * would keep them in registers or on the stack. */
-#define PORT_JUMP_IF(constant, bit, label) \
-	({ \
-		u64 known; \
-		asm volatile goto("%0 = " #constant " ll\n" \
-				  "%0 = *(u64 *)(%0 + 0)\n" \
-				  "if %0 & %1 goto %l[" #label "]" \
-				  : "=r"(known) \
-				  : "i"(1u << (bit)) \
-				  : \
-				  : label); \
-	})
-/* Is the bit set in the constant? */
+/* Is the bit set in the constant? The loader knows constants, and takes out what is jumped over: what costs nothing is a bit that is
+ * set. The compiler must not see their values: it would keep them in registers or on the stack. In r0, which no call is given. */
 #define KNOWN_BIT(constant, bit) \
 	({ \
-		__label__ set; \
-		bool is = true; \
-		PORT_JUMP_IF(constant, bit, set); \
-		is = false; \
-	set: \
+		__label__ lacks; \
+		bool is = false; \
+		asm volatile goto("r0 = " #constant " ll\n" \
+				  "r0 = *(u64 *)(r0 + 0)\n" \
+				  "r0 &= %0\n" \
+				  "if r0 == 0 goto %l[lacks]" \
+				  : \
+				  : "i"(1u << (bit)) \
+				  : "r0" \
+				  : lacks); \
+		is = true; \
+	lacks: \
 		is; \
 	})
 #define PORT_USES(policy)    KNOWN_BIT(policies, policy)
@@ -143,10 +138,14 @@ extern CONSTANT(u64, trace_kinds);
 extern CONSTANT(u64, record_entries);
 #define TRACES(kind) KNOWN_BIT(trace_kinds, kind)
 TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
+/* The CPU is hidden from the compiler, which would make the head before a loop and keep it. */
 #define port_trace(kind, cpu, a, b, value, now) \
 	do { \
-		if (TRACES(kind)) \
-			trace_write((u64)(kind) | (u64)(cpu) << 16, now, a, b, value); \
+		if (TRACES(kind)) { \
+			u64 on = (cpu); \
+			asm volatile("" : "+r"(on)); \
+			trace_write((u64)(kind) | on << 16, now, a, b, value); \
+		} \
 	} while (0)
 
 #define port_record(op, a, b, value, now, result, drained) \

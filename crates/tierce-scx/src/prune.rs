@@ -34,6 +34,8 @@ const ALU64: u8 = 7;
 const MODE: u8 = 0xe0;
 const MEM: u8 = 0x60;
 const MEM_SIGNED: u8 = 0x80;
+const ATOMIC: u8 = 0xc0;
+const COMPARE_AND_EXCHANGE: i32 = 0xf1;
 
 const LOAD_WIDE: u8 = 0x18;
 const CALL: u8 = 0x85;
@@ -332,7 +334,8 @@ fn reads(insn: Insn) -> Set {
         LD if insn.code == LOAD_WIDE => 0,
         LDX => from,
         ST => to,
-        STX => to | from | 1, // with r0: compare and exchange
+        STX if insn.code & MODE == ATOMIC && insn.imm == COMPARE_AND_EXCHANGE => to | from | 1,
+        STX => to | from,
         ALU | ALU64 => {
             let both = if insn.by_register() { from } else { 0 };
             match insn.code & 0xf0 {
