@@ -51,7 +51,7 @@ CONSTANT(u64, several_cpus) = 0;
 CONSTANT(u64, overheads_stolen) = 1;
 CONSTANT(u64, throttle_at_user) = 0;
 CONSTANT(u64, locks_fair) = 1;
-#define WANTED(constant) KNOWN_BIT(constant, 0)
+#define WANTED(constant) UNEXPECTED_BIT(constant, 0)
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
