@@ -45,17 +45,18 @@ extern struct tierce ARENA tierce_state;
 		element; \
 	}))
 
-/* The same of an array in the state: its address is a constant, to which a compiler would add the array's offset each time. */
-#define AT_STATE(array, index) \
+/* The same of an array in a variable: its address is a constant, to which a compiler would add the array's offset each time. */
+#define AT_FIXED(variable, type, array, index) \
 	(*({ \
-		__typeof__(&S.array[0]) element; \
-		asm("%0 = tierce_state + %2 ll\n" \
+		__typeof__(&((type *)0)->array[0]) element; \
+		asm("%0 = " #variable " + %2 ll\n" \
 		    "%0 = addr_space_cast(%0, 0, 1)\n" \
 		    "%0 += %1" \
 		    : "=&r"(element) \
-		    : "r"((u64)(index) * sizeof *element), "i"(__builtin_offsetof(struct tierce, array))); \
+		    : "r"((u64)(index) * sizeof *element), "i"(__builtin_offsetof(type, array))); \
 		element; \
 	}))
+#define AT_STATE(array, index) AT_FIXED(tierce_state, struct tierce, array, index)
 
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero

@@ -111,11 +111,11 @@ u32 ARENA tierce_guess[GUESSES];
 
 static inline struct tierce_leaf *leaf_at(u32 leaf)
 {
-	return &AT(SIDE.leaf, leaf);
+	return &AT_FIXED(tierce_side, struct tierce_side, leaf, leaf);
 }
 static inline struct tierce_cpu_side *side_at(u32 cpu)
 {
-	return &AT(SIDE.cpu, cpu);
+	return &AT_FIXED(tierce_side, struct tierce_side, cpu, cpu);
 }
 
 #include "../policy/graph.c"
@@ -962,7 +962,10 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 /* Does it lead only to a CPU that was taken offline? */
 static inline bool leaf_is_cut_off(u32 leaf)
 {
-	u32 domain = node_at(leaf)->domain;
+	u32 domain;
+	if (!WANTED(several_cpus))
+		return false;
+	domain = node_at(leaf)->domain;
 	return domain < TIERCE_CPUS && cpu_is_gone(domain) && !leaf_is_spread(leaf);
 }
 /* A spread leaf follows its thread to the CPU where it waits. If that is offline, another CPU decides for it: one that has
@@ -1329,7 +1332,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			if (!outside && side_at(cpu)->decided_ns) {
 				if (TRACES(TIERCE_EV_outside))
 					port_trace(TIERCE_EV_outside, cpu, task, 0, OUTSIDE_SCHEDULER, now_ns());
-				if (WANTED(overheads_stolen))
+				if (EXPECT_BIT(overheads_stolen, 0))
 					switch_count(cpu);
 			}
 		}

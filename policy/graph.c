@@ -667,7 +667,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now);
 
 /* The same for a request, as far up as the way is plain; where it is not, the node from which to climb on. */
 #define CLIMB_ON (1u << 30)
-PORT_SHORT u32 climb_plainly(u32 node, u64 now)
+TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 {
 	node_t *n = node_at(node);
 	u32 level;
@@ -999,11 +999,8 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 /* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits;
+	u64 bits = AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	u32 bit;
-	if (!SHARES)
-		return;
-	bits = AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	cpu_at(cpu)->drained = bits;
 	if (!bits)
 		return;
@@ -1676,8 +1673,9 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	cpu_t *c = cpu_at(cpu);
 	u64 at = now;
 	u32 task;
-	c->ran = c->task;
-	if (left && stolen_ns) { /* of what has left */
+	if (SPREADS)
+		c->ran = c->task;
+	if (stolen_ns && left) { /* of what has left */
 		c->taken_ns += stolen_ns;
 		stolen_ns = 0;
 	}
@@ -1694,8 +1692,10 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	}
 	c->asked = 0;
 	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
-	inbox_drain(cpu, now);
-	cpu_settle(cpu, now);
+	if (SHARES) {
+		inbox_drain(cpu, now);
+		cpu_settle(cpu, now);
+	}
 	c->decisions++;
 	if (SHARES && c->leaves)
 		port_fail("graph: decided before what ran was returned");

@@ -380,7 +380,7 @@ struct Pruning {
 }
 
 impl Pruning {
-    /// Without what cannot be reached. A load of a constant becomes its value.
+    /// Without what cannot be reached. A load of a constant becomes its value, and so does what is computed from constants.
     fn begin(mut insns: Vec<Insn>, constants: &Constants) -> Pruning {
         let mut leads = vec![false; insns.len() + 1];
         for (at, insn) in insns.iter().enumerate() {
@@ -401,8 +401,12 @@ impl Pruning {
                 if insn.ends() || decided == Some(true) {
                     break;
                 }
-                let value = constants.loaded(insn, &registers);
+                let loaded = constants.loaded(insn, &registers);
                 constants.pass(&insns, at, &mut registers);
+                let value = match (insn.class(), registers.get(insn.to())) {
+                    (ALU | ALU64, Some(&Known(value))) => Some(value),
+                    _ => loaded,
+                };
                 if let Some(small) = value.and_then(|value| i32::try_from(value as i64).ok()) {
                     insns[at] = Insn::new(MOVE, insn.to(), 0, 0, small);
                 } else if let Some(half) = value.and_then(|value| u32::try_from(value).ok()) {
