@@ -92,8 +92,8 @@ impl Symbols {
             };
             if first == "line" {
                 let Ok(address) = u64::from_str_radix(second, 16) else { continue };
-                let rest = line.splitn(3, ' ').nth(2).unwrap_or("");
-                symbols.lines.insert(address, rest.to_string());
+                let text = line.splitn(4, ' ').nth(3).unwrap_or("");
+                symbols.lines.insert(address, format!("{} {}", short_path(third), text.trim_end()));
             } else if let ("t" | "T" | "w" | "W", Ok(address)) = (second, u64::from_str_radix(first, 16)) {
                 let owner = match words.next().map(|name| name.trim_matches(['[', ']'])) {
                     None => Owner::Kernel,
@@ -128,6 +128,12 @@ impl Symbols {
             None => text.to_string(),
         }
     }
+}
+
+/// File and folder of a path.
+fn short_path(path: &str) -> &str {
+    let folder = path.rfind('/').and_then(|file| path[..file].rfind('/'));
+    folder.map_or(path, |at| &path[at + 1..])
 }
 
 /// `bpf_prog_0123456789abcdef_NAME` is NAME.
@@ -190,9 +196,9 @@ impl Profile {
         for function in &self.functions {
             *owners.entry(&function.owner).or_default() += function.instructions;
         }
-        let mut text = format!("{:>14} {:>6} {:>10}  \n", "instructions", "share", "calls");
+        let mut text = format!("{:>14} {:>7} {:>10}\n", "instructions", "share", "calls");
         let mut row = |count: u64, calls: String, name: String| {
-            let _ = writeln!(text, "{count:>14} {:>6} {calls:>10}  {name}", self.share(count));
+            let _ = writeln!(text, "{count:>14} {:>7} {calls:>10}  {name}", self.share(count));
         };
         row(self.total, String::new(), "all".into());
         for (owner, count) in owners {
@@ -204,6 +210,25 @@ impl Profile {
         }
         if self.functions.len() > most {
             let _ = writeln!(text, "{:>33}  {} more functions", "", self.functions.len() - most);
+        }
+        text
+    }
+
+    /// A table of the source lines of BPF programs, at most so many of them, most instructions first.
+    pub fn lines(&self, most: usize) -> String {
+        let mut sums: BTreeMap<(&str, &str), u64> = BTreeMap::new();
+        for function in &self.functions {
+            for instruction in &function.code {
+                if let Some(line) = &instruction.line {
+                    *sums.entry((&function.name, line)).or_default() += instruction.count;
+                }
+            }
+        }
+        let mut sums: Vec<_> = sums.into_iter().collect();
+        sums.sort_by_key(|(place, count)| (std::cmp::Reverse(*count), *place));
+        let mut text = format!("{:>14} {:>7}  function: line\n", "instructions", "share");
+        for ((function, line), count) in sums.into_iter().take(most) {
+            let _ = writeln!(text, "{count:>14} {:>7}  {function}: {line}", self.share(count));
         }
         text
     }
@@ -263,5 +288,81 @@ impl Instruction {
             text: symbols.name_addresses(text),
             line: line.map(|(_, text)| text.clone()),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SYMBOLS: &str = "ffffffff81000000 T _stext
+ffffffff81000100 T schedule
+ffffffff81000100 t schedule_alias
+ffffffff81000200 D data
+ffffffffc0000000 t helper\t[module]
+ffffffffc0001000 t bpf_prog_0123456789abcdef_graph_decide\t[bpf]
+ffffffffc0002000 t bpf_trampoline_1\t[bpf]
+line ffffffffc0001004 /home/me/crates/x/../../policy/graph.c:7 edge = n->order;
+line ffffffffc0001008 graph.c:9 return edge;
+";
+    const COUNTED: &str = "ffffffff81000100 10 90 nop
+ffffffff81000101 30 e8fafe0040 callq 0xffffffffc0001000
+ffffffff81000250 1 90 nop
+ffffffffc0000001 2 90 nop
+ffffffffc0001000 30 f30f1efa endbr64 
+ffffffffc0001004 60 90 nop
+ffffffffc0001010 40 c3 retq 
+ffffffffc0002000 5 90 nop
+401000 22 90 nop
+end
+";
+
+    #[test]
+    fn what_was_executed_has_names_calls_and_lines() {
+        let profile = Profile::parse(COUNTED, SYMBOLS).unwrap();
+        assert_eq!(
+            profile.table(3),
+            "  instructions   share      calls
+           200 100.0 %             all
+            41  20.5 %             [kernel]
+             2   1.0 %             [module]
+           135  67.5 %             [bpf]
+            22  11.0 %             [user]
+           130  65.0 %         30  graph_decide [bpf]
+            41  20.5 %         10  schedule [kernel]
+            22  11.0 %             user space [user]
+                                   2 more functions
+"
+        );
+        let decide = profile.named("graph_decide").next().unwrap();
+        assert_eq!(
+            profile.listing(decide),
+            "graph_decide [bpf]: 130 instructions, 65.0 %, called 30 times
+      +0           30  endbr64 
+; policy/graph.c:7 edge = n->order;
+      +4           60  nop
+                       11 bytes not executed
+; graph.c:9 return edge;
+     +10           40  retq 
+"
+        );
+        let schedule = profile.named("schedule").next().unwrap();
+        assert!(profile.listing(schedule).contains("+1           30  callq graph_decide\n"));
+        assert_eq!(
+            profile.lines(1),
+            "  instructions   share  function: line
+            60  30.0 %  graph_decide: policy/graph.c:7 edge = n->order;
+"
+        );
+    }
+
+    #[test]
+    fn what_makes_no_profile_is_told() {
+        let refused = |counted: &str, symbols: &str| Profile::parse(counted, symbols).unwrap_err().to_string();
+        assert!(refused("", SYMBOLS).contains("QEMU ended before it wrote the profile"));
+        assert!(refused("end\n", "").contains("the guest marked no stretch to be counted"));
+        assert!(refused(COUNTED, "").contains("the guest marked no end of the stretch"));
+        assert!(refused("81000100 x 90 nop\nend\n", SYMBOLS).contains("has the line \"81000100 x 90 nop\""));
+        assert!(refused("81000100\nend\n", SYMBOLS).contains("has the line \"81000100\""));
     }
 }

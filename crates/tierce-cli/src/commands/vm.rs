@@ -197,6 +197,8 @@ fn boot(args: &Args) -> Result<ExitCode> {
 
 /// How many functions of a profile are shown; its file has all.
 const FUNCTIONS_SHOWN: usize = 40;
+/// How many source lines its file lists together.
+const LINES_SHOWN: usize = 200;
 
 /// On standard error: standard output is the command's.
 fn show_profile(profile: &Profile, file: Option<&Path>, annotate: &[String]) -> Result<()> {
@@ -208,7 +210,7 @@ fn show_profile(profile: &Profile, file: Option<&Path>, annotate: &[String]) -> 
         }
     }
     if let Some(path) = file {
-        let mut text = profile.table(usize::MAX);
+        let mut text = profile.table(usize::MAX) + "\n" + &profile.lines(LINES_SHOWN);
         for function in &profile.functions {
             text += "\n";
             text += &profile.listing(function);
