@@ -1289,6 +1289,29 @@ void BPF_PROG(tierce_tick, struct task_struct *p)
 
 #define OUTSIDE_SCHEDULER 3 /* value of its record: the scheduler has had the CPU, `a` is a task and runs from here on */
 
+/* Does the thread come in that the graph has decided for, with nothing else to be looked at? Nearly always. */
+static inline bool switch_is_plain(u32 cpu, struct task_struct *next)
+{
+	u32 task = cpu_at(cpu)->task, pid = (u32)next->pid;
+	if (!pid || !task || leaf_at(task)->pid != pid || next->prio < MAX_RT_PRIO)
+		return false;
+	if (cpu_at(cpu)->outside || side_at(cpu)->blocked || side_at(cpu)->idle)
+		return false;
+	if (WANTED(several_cpus) && (cpu_is_gone(cpu) || side_at(cpu)->away_at_ns || side_at(cpu)->away))
+		return false;
+	return true;
+}
+/* It runs from here on. */
+static inline void switch_done(u32 cpu)
+{
+	if (!side_at(cpu)->decided_ns)
+		return;
+	if (TRACES(TIERCE_EV_outside))
+		port_trace(TIERCE_EV_outside, cpu, cpu_at(cpu)->task, 0, OUTSIDE_SCHEDULER, now_ns());
+	if (EXPECT_BIT(overheads_stolen, 0))
+		switch_count(cpu);
+}
+
 /* Who comes in: the task of the graph, somebody else, or nobody (idle)? */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
@@ -1298,6 +1321,12 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
+	if (switch_is_plain(cpu, next)) {
+		switch_done(cpu);
+		if (cpu_at(cpu)->kick_pending)
+			port_kick(cpu); /* the kick found somebody it could not preempt */
+		return 0;
+	}
 	if (side_at(cpu)->idle != !next->pid)
 		side_at(cpu)->idle = !next->pid;
 	task = side_at(cpu)->blocked;
@@ -1329,12 +1358,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 					outside = 1 + t->leaf;
 				}
 			}
-			if (!outside && side_at(cpu)->decided_ns) {
-				if (TRACES(TIERCE_EV_outside))
-					port_trace(TIERCE_EV_outside, cpu, task, 0, OUTSIDE_SCHEDULER, now_ns());
-				if (EXPECT_BIT(overheads_stolen, 0))
-					switch_count(cpu);
-			}
+			if (!outside)
+				switch_done(cpu);
 		}
 	}
 	if (outside != cpu_at(cpu)->outside || (WANTED(several_cpus) && !above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
@@ -1356,7 +1381,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			port_kick(cpu);
 		}
 	} else if (!outside && cpu_at(cpu)->kick_pending) {
-		port_kick(cpu); /* the kick found somebody it could not preempt */
+		port_kick(cpu);
 	}
 	return 0;
 }
