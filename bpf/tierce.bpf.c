@@ -647,7 +647,8 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	struct timer *t;
 	u64 at = cpu_at(cpu)->armed_ns;
 	u32 event = domain_at(cpu)->events;
-	if (later_ns && at != TIERCE_NEVER && !(PORT_HAS_PART(shared) && at == S.shared_until_ns) && !(event && link_at(event)->key == at))
+	if (later_ns && at != TIERCE_NEVER && !(PORT_HAS_PART(shared) && at == S.shared_until_ns) &&
+	    !(event && link_at(event)->key == at))
 		at += later_ns;
 	if (at <= now)
 		at = cpu_at(cpu)->asked && !cpu_at(cpu)->outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
@@ -929,7 +930,8 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		if (WANTED(throttle_at_user) && cpu_at(cpu)->outside > 1)
 			port_kick(cpu);
 	}
-	if (WANTED(throttle_at_user) && side_at(cpu)->from_user && cpu_at(cpu)->asked && cpu_at(cpu)->task && !cpu_at(cpu)->outside)
+	if (WANTED(throttle_at_user) && side_at(cpu)->from_user && cpu_at(cpu)->asked && cpu_at(cpu)->task &&
+	    !cpu_at(cpu)->outside)
 		leaf_at(cpu_at(cpu)->task)->overrun = OVERRUN_ENDS; /* the decision comes before it is back in the kernel */
 	arm(cpu, now, side_at(cpu)->way_out_ns);
 	bpf_local_irq_restore(&flags);
@@ -1362,7 +1364,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 				switch_done(cpu);
 		}
 	}
-	if (outside != cpu_at(cpu)->outside || (WANTED(several_cpus) && !above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
+	if (outside != cpu_at(cpu)->outside ||
+	    (WANTED(several_cpus) && !above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
 		now = now_ns();
 		if (above && WANTED(several_cpus) && cpu_at(cpu)->task)
 			side_at(cpu)->away_at_ns = now + AWAY_NS;

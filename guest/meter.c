@@ -923,8 +923,7 @@ static const struct {
 	void (*run)(void);
 } modes[] = {
     {"service", service}, {"hogs", hogs},	    {"spin", spin},	  {"pingpong", pingpong}, {"cyclic", cyclic},
-    {"frames", frames},	  {"forkstorm", forkstorm}, {"dirlock", dirlock}, {"turns", turns},
-    {"profile", profile},
+    {"frames", frames},	  {"forkstorm", forkstorm}, {"dirlock", dirlock}, {"turns", turns},	  {"profile", profile},
 };
 
 static const char usage[] =
@@ -995,17 +994,28 @@ static void parse_options(int argc, char **argv)
 		PROFILE,
 	};
 	static const struct option options[] = {
-	    {"policy", 1, 0, POLICY},	  {"hog-policy", 1, 0, HOG_POLICY},
-	    {"cpu", 1, 0, CPU},		  {"group", 1, 0, GROUP},
-	    {"name", 1, 0, NAME},	  {"start", 1, 0, START},
-	    {"time", 1, 0, TIME},	  {"hogs", 1, 0, HOGS},
-	    {"count", 1, 0, COUNT},	  {"period", 1, 0, PERIOD},
-	    {"budget", 1, 0, BUDGET},	  {"gap", 1, 0, GAP},
-	    {"segments", 1, 0, SEGMENTS}, {"by", 1, 0, BY},
-	    {"interval", 1, 0, INTERVAL}, {"work", 1, 0, WORK},
-	    {"limit", 1, 0, LIMIT},	  {"parallel", 1, 0, PARALLEL},
-	    {"role", 1, 0, ROLE},	  {"dir", 1, 0, DIR},
-	    {"memory", 1, 0, MEMORY},	  {"profile", 0, 0, PROFILE},
+	    {"policy", 1, 0, POLICY},
+	    {"hog-policy", 1, 0, HOG_POLICY},
+	    {"cpu", 1, 0, CPU},
+	    {"group", 1, 0, GROUP},
+	    {"name", 1, 0, NAME},
+	    {"start", 1, 0, START},
+	    {"time", 1, 0, TIME},
+	    {"hogs", 1, 0, HOGS},
+	    {"count", 1, 0, COUNT},
+	    {"period", 1, 0, PERIOD},
+	    {"budget", 1, 0, BUDGET},
+	    {"gap", 1, 0, GAP},
+	    {"segments", 1, 0, SEGMENTS},
+	    {"by", 1, 0, BY},
+	    {"interval", 1, 0, INTERVAL},
+	    {"work", 1, 0, WORK},
+	    {"limit", 1, 0, LIMIT},
+	    {"parallel", 1, 0, PARALLEL},
+	    {"role", 1, 0, ROLE},
+	    {"dir", 1, 0, DIR},
+	    {"memory", 1, 0, MEMORY},
+	    {"profile", 0, 0, PROFILE},
 	    {0, 0, 0, 0},
 	};
 	const char *first, *second = NULL;

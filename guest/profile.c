@@ -120,8 +120,7 @@ static void translated(qemu_plugin_id_t id, struct qemu_plugin_tb *block)
 							       mark == PROFILE_BEGIN ? &open : NULL);
 		if (open)
 			qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-			    insn, QEMU_PLUGIN_INLINE_ADD_U64,
-			    (qemu_plugin_u64){counts, number_of(insn) * sizeof(uint64_t)}, 1);
+			    insn, QEMU_PLUGIN_INLINE_ADD_U64, (qemu_plugin_u64){counts, number_of(insn) * sizeof(uint64_t)}, 1);
 	}
 }
 

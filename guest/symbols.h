@@ -83,8 +83,8 @@ static void symbols_lines(FILE *out, int program)
 			if (!addresses[i] || lines[i].file_name_off >= length || lines[i].line_off >= length)
 				continue;
 			const char *file = strings + lines[i].file_name_off, *text = strings + lines[i].line_off;
-			fprintf(out, "line %" PRIx64 " %s:%u %s\n", addresses[i], file, BPF_LINE_INFO_LINE_NUM(lines[i].line_col),
-				text + strspn(text, " \t"));
+			fprintf(out, "line %" PRIx64 " %s:%u %s\n", addresses[i], file,
+				BPF_LINE_INFO_LINE_NUM(lines[i].line_col), text + strspn(text, " \t"));
 		}
 	}
 	free(strings);

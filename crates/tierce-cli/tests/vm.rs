@@ -157,8 +157,16 @@ fn a_profile_counts_every_instruction() {
     let line = "tierce run plan.toml --stats counts >/out/run 2>&1 &
         until grep -q 'is in force' /out/run; do sleep 0.1; done
         meter pingpong --count 1000 --profile";
-    let arguments =
-        ["--deterministic", "--memory", "1G", "--profile=profile.txt", "--annotate", "graph_decide", "--", line];
+    let arguments = [
+        "--deterministic",
+        "--memory",
+        "1G",
+        "--profile=profile.txt",
+        "--annotate",
+        "graph_decide",
+        "--",
+        line,
+    ];
     let out = folder.tierce_vm(&arguments);
     let said = String::from_utf8_lossy(&out.stderr);
     assert!(out.status.success(), "{said}");

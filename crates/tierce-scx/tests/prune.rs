@@ -355,8 +355,13 @@ fn what_nobody_reads_is_not_loaded() {
     let (unread, read) = (op(0x61, 2, 1, 4, 0), op(0x61, 3, 1, 0, 0));
     let (more, store) = (op(0x07, 3, 0, 0, 1), op(0x63, 1, 3, 8, 0));
     let end = [op(MOVE, 0, 0, 0, 0), op(EXIT, 0, 0, 0, 0)];
-    let asked =
-        [op(WIDE, 0, 2, 0, MAP), op(0, 0, 0, 0, 0), op(0x79, 0, 0, 0, 0), op(0x57, 0, 0, 0, 2), op(EQUAL, 0, 0, 1, 0)];
+    let asked = [
+        op(WIDE, 0, 2, 0, MAP),
+        op(0, 0, 0, 0, 0),
+        op(0x79, 0, 0, 0, 0),
+        op(0x57, 0, 0, 0, 2),
+        op(EQUAL, 0, 0, 1, 0),
+    ];
     let insns = [&[unread, read][..], &asked, &[more, store], &end].concat();
     let whole = Program { insns, functions: vec![(0, vec![1])], lines: vec![] };
     for (value, left) in [(1, vec![read, store]), (2, vec![read, more, store])] {

@@ -205,7 +205,8 @@ impl Profile {
             row(count, String::new(), format!("[{owner}]"));
         }
         for function in self.functions.iter().take(most) {
-            let calls = if function.owner == Owner::User { String::new() } else { function.calls.to_string() };
+            let calls =
+                if function.owner == Owner::User { String::new() } else { function.calls.to_string() };
             row(function.instructions, calls, format!("{} [{}]", function.name, function.owner));
         }
         if self.functions.len() > most {
@@ -251,7 +252,8 @@ impl Profile {
         let (mut line, mut next) = (None, function.address);
         for instruction in &function.code {
             if instruction.address > next && function.owner != Owner::User {
-                let _ = writeln!(text, "{:>8} {:>12}  {} bytes not executed", "", "", instruction.address - next);
+                let _ =
+                    writeln!(text, "{:>8} {:>12}  {} bytes not executed", "", "", instruction.address - next);
             }
             if instruction.line.is_some() && instruction.line != line {
                 line.clone_from(&instruction.line);
@@ -278,7 +280,8 @@ impl Instruction {
         let address = u64::from_str_radix(address, 16)?;
         let start = symbols.of(address).0;
         // A line holds up to the next one, but not past the end of its function.
-        let line = symbols.lines.range(..=address).next_back().filter(|(&from, _)| from >= start && start >= KERNEL);
+        let line =
+            symbols.lines.range(..=address).next_back().filter(|(&from, _)| from >= start && start >= KERNEL);
         Ok(Instruction {
             address,
             count: count.parse()?,
@@ -358,7 +361,8 @@ end
 
     #[test]
     fn what_makes_no_profile_is_told() {
-        let refused = |counted: &str, symbols: &str| Profile::parse(counted, symbols).unwrap_err().to_string();
+        let refused =
+            |counted: &str, symbols: &str| Profile::parse(counted, symbols).unwrap_err().to_string();
         assert!(refused("", SYMBOLS).contains("QEMU ended before it wrote the profile"));
         assert!(refused("end\n", "").contains("the guest marked no stretch to be counted"));
         assert!(refused(COUNTED, "").contains("the guest marked no end of the stretch"));
