@@ -1,8 +1,8 @@
 //! Plans that hold but are unwise.
 
 use crate::demand::jobs::job;
-use crate::demand::open_sets::is_live;
 use crate::demand::overheads::Overheads;
+use crate::demand::uncounted_threads::is_live;
 use crate::explain::remedies::Remedy;
 use crate::explain::search::EDGES_MAX;
 use crate::share::{self, percent, ratio, Share};

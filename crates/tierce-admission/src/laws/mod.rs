@@ -15,9 +15,9 @@ pub mod reservation;
 mod round_robin;
 pub mod several_cpus;
 mod slots;
-mod sums;
 mod time_sharing;
 pub mod uniform;
+mod utilisation_and_demand;
 
 pub use policy::Laws;
 use tierce_plan::policies::PolicyRecord;
