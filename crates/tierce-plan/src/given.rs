@@ -227,12 +227,7 @@ fn rest(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
             "PSBE (s − ΣU) (δ + Σ C·(1 − U))"
         };
         let from = [&promise.guarantee];
-        Some(Promise::new(guarantee, because).by(
-            Origin::Promise(place),
-            &from,
-            "bounded higher priorities",
-            formula,
-        ))
+        Some(Promise::new(guarantee, because).by(Origin::Promise(place), &from, BOUNDED_ABOVE, formula))
     };
     let left: Vec<_> = received.iter().enumerate().filter_map(of).collect();
     if left.is_empty() && received[0].guarantee.kind() == Kind::Null {
@@ -245,6 +240,9 @@ fn rest(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
     }
     left
 }
+
+/// The rule of what those of higher priority leave.
+pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
 
 /// A formula.
 const LESS_COSTS: &str = "less switches and timers";

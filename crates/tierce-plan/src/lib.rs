@@ -58,6 +58,7 @@ mod runnable;
 mod schema;
 mod servers;
 mod several;
+mod several_budgets;
 mod slower;
 mod source;
 mod spread;

@@ -9,7 +9,8 @@
 //! children. A task that moves between replicas is promised nothing.
 //!
 //! Several parents on one CPU are a join. Of what several CPUs reach little is promised yet: what is
-//! directly below their common root, and what has reserves on them that are never open at once.
+//! directly below their common root, what has reserves on them that are never open at once, and what has a budget on each of them
+//! (`several_budgets.rs`).
 
 use crate::admission::NodeVerdict;
 use crate::derivation::{Origin, Step};
@@ -22,6 +23,7 @@ use crate::overheads::Overheads;
 use crate::policies::{self, PolicyRecord};
 use crate::reserves;
 use crate::rest::Takes;
+use crate::several_budgets;
 use crate::slower;
 use crate::structure::Shape;
 use tierce_guarantee::schedulers::{self, Joining};
@@ -99,7 +101,7 @@ impl Promises {
         for index in &shape.order {
             let node = &plan.nodes[*index];
             promises.nodes[*index] = if shape.at_once(plan, *index) {
-                Promise::nothing(format!("several CPUs reach `{}`", node.name))
+                several_budgets::to_node(&promises, plan, shape, *index, overheads)
             } else if let Some(together) =
                 reserves::together(plan, shape, &shape.parents[*index], node.concurrency)
             {
@@ -126,7 +128,7 @@ impl Promises {
             } else if above.iter().any(|edge| shape.moves(plan, *edge)) {
                 moving(plan, &plan.edges[above[0]])
             } else if above.len() > 1 && shape.task_at_once(plan, task) {
-                Promise::nothing(format!("several CPUs reach `{}`", plan.tasks[task].name))
+                several_budgets::to_task(&promises, plan, shape, task, overheads)
             } else {
                 promises.joined(plan, above)
             };
@@ -243,7 +245,8 @@ impl Promises {
         let node = Node { plan, index, edges, received: &received, overheads, quantum_ns };
         let position = |parameter| policies::position(&policy.edge_params, parameter);
         let given = if shape.at_once(plan, index) {
-            let given = on_several(plan, shape, index, policy, verdict, overheads);
+            let given = several_budgets::to_children(self, plan, shape, index, overheads);
+            let given = given.unwrap_or_else(|| on_several(plan, shape, index, policy, verdict, overheads));
             let missing = given.iter().find(|given| given[0].guarantee.kind() == Kind::Null);
             if let (Some(_), Some(missing)) = (policies::budget_and_period(policy), missing) {
                 self.unfit.push((index, missing[0].because.clone()));
@@ -314,9 +317,10 @@ impl Promises {
                 Err(refusal) => drop(first.get_or_insert(refusal)),
             }
         }
-        if let (Some(window), true) =
-            (goal.get(Parameter::Period), above.len() > 1 && promises[0].guarantee.kind() != Kind::Null)
-        {
+        let adds_up = above.len() > 1
+            && promises[0].guarantee.kind() != Kind::Null
+            && !several_budgets::is_of_several(&promises[0]);
+        if let (Some(window), true) = (goal.get(Parameter::Period), adds_up) {
             let parents: Vec<_> = above.iter().map(|edge| self.edges[*edge][0].guarantee.clone()).collect();
             let together = schedulers::joined_supply(&parents, window);
             if let Some((together, Ok(derivation))) =

@@ -13,7 +13,7 @@ use crate::model::{Child, Load, Plan};
 use crate::overheads::Overheads;
 use crate::policies;
 use crate::promises::{of_crowd, Promise, Promises};
-use crate::several::{Refusal, Several};
+use crate::several::{self, Refusal, Several};
 use crate::slower;
 use crate::structure::Shape;
 use crate::units::show_time;
@@ -61,7 +61,7 @@ pub fn test(
         let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
         let crowd = |at: usize| of_crowd(plan, index, &shape.children[index], at);
         if shape.at_once(plan, index) {
-            let (found, refusal) = Several { plan, shape, overheads, index }.test(crowd);
+            let (found, refusal) = Several { plan, shape, overheads, promises, index }.test(crowd);
             refused.extend(refusal.map(|refusal| (index, refusal)));
             found.into_iter().for_each(|(task, bound)| bounds[task] = Some(bound));
         }
@@ -83,6 +83,10 @@ pub fn test(
             let single = shape.task_parents[task].len() == 1;
             bounds[task] = shorter(bounds[task], Bound { exact: bound.exact && single, ..bound });
         }
+    }
+    for (task, bound) in bounds.iter_mut().enumerate() {
+        let alone = || several::alone(plan, shape, promises, overheads, task);
+        *bound = bound.or_else(alone);
     }
     (bounds, refused)
 }
