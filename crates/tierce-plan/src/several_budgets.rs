@@ -42,7 +42,7 @@ pub fn of(
     let mut each = Vec::new();
     for edge in above {
         let about = &plan.edges[*edge];
-        let (name, reach) = (&plan.nodes[about.parent].name, shape.reach[about.parent]);
+        let reach = shape.reach[about.parent];
         if reach.count_ones() != 1 || reach & cpus != 0 || about.when_spent || about.spread {
             return Err("it has more than one way to a CPU".into());
         }
@@ -50,7 +50,7 @@ pub fn of(
             return Err("its edges have different ranks".into());
         }
         cpus |= reach;
-        each.push(budget(promises, plan, shape, *edge).map_err(|why| format!("of `{name}`: {why}"))?);
+        each.push(budget(promises, plan, shape, *edge)?);
     }
     Budgets::new(each, at_once).ok_or_else(|| "it has no parent".into())
 }
@@ -59,21 +59,20 @@ pub fn of(
 fn budget(promises: &Promises, plan: &Plan, shape: &Shape, edge: usize) -> Result<Budget, String> {
     let about = &plan.edges[edge];
     let (node, way) = (about.parent, Way::of(plan, about.parent));
+    let name = &plan.nodes[node].name;
     let policy = policies::by_number(plan.nodes[node].policy).ok_or("its policy is not known")?;
     let Some((budget, period)) = policies::budget_and_period(policy) else {
-        return Err(format!("`{}` gives no budgets", policy.name));
+        return Err(format!("`{name}` gives no budgets"));
     };
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
     if about.params[deadline] < about.params[period] {
-        return Err("a budget with a deadline below its period is lost by who sleeps meanwhile".into());
+        return Err(format!("its budget in `{name}` has a deadline below its period"));
     }
     if !matches!(way.comes, Comes::Hard | Comes::Periodic) {
-        return Err(
-            "only budgets with the replenishment `hard` or `periodic` are tested on several CPUs".into()
-        );
+        return Err(format!("budgets of `{name}` are neither hard nor periodic"));
     }
     if !way.undisturbed(plan, shape, node) {
-        return Err("interrupts come off its budgets".into());
+        return Err(format!("interrupts come off the budgets of `{name}`"));
     }
     let promised = &promises.edges[edge][0];
     if promised.guarantee.kind() == Kind::Null {
@@ -82,8 +81,12 @@ fn budget(promises: &Promises, plan: &Plan, shape: &Shape, edge: usize) -> Resul
     if let Some(crowd) = crowd(plan, node) {
         return Err(crowd);
     }
-    let taken = promises.nodes[node].iter().find_map(taken_above);
-    let mut taken = taken.ok_or("it has no whole CPU, nor what bounded higher priorities leave of one")?;
+    let own = promises.nodes[node].iter();
+    let through = shape.parents[node].iter().filter(|_| shape.parents[node].len() == 1);
+    let taken = own.chain(through.flat_map(|above| &promises.edges[*above])).find_map(taken_above);
+    let mut taken = taken.ok_or_else(|| {
+        format!("`{name}` has neither a whole CPU nor what bounded higher priorities leave of one")
+    })?;
     for other in shape.children[node].iter().filter(|other| **other != edge) {
         let params = &plan.edges[*other].params;
         let before = match way.priority {
@@ -102,7 +105,9 @@ fn budget(promises: &Promises, plan: &Plan, shape: &Shape, edge: usize) -> Resul
             }
             _ => Taken::by_server(budget_ns, period_ns),
         };
-        taken = of_other.and_then(|other| taken.and(&other)).ok_or("others may take too much")?;
+        taken = of_other
+            .and_then(|other| taken.and(&other))
+            .ok_or_else(|| format!("others may take too much in `{name}`"))?;
     }
     Budget::new(about.params[budget], about.params[period], taken)
         .ok_or_else(|| "its budget is not one".into())
@@ -183,7 +188,7 @@ pub fn to_task(
     found.unwrap_or_else(|why| Promise::nothing(format!("{nothing}: {why}")))
 }
 
-/// The budgets of a task that may use all of them.
+/// The budgets of a task, which may run on all of their CPUs: no plan says otherwise (`affinity_must_meet_a_cpu`).
 pub fn alone(
     promises: &Promises,
     plan: &Plan,
@@ -191,10 +196,6 @@ pub fn alone(
     task: usize,
     overheads: &Overheads,
 ) -> Result<Budgets, String> {
-    let reach = shape.task_reach(plan, task);
-    if plan.tasks[task].affinity.is_some_and(|affinity| affinity & reach != reach) {
-        return Err("it may not run on all of them".into());
-    }
     of(promises, plan, shape, &shape.task_parents[task], (0, overheads))
 }
 
