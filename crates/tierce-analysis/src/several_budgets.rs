@@ -209,9 +209,9 @@ impl Budgets {
                 Share { share: left, error: budget.taken.burst.clone() }
             } else {
                 let gain = ratio(budget.budget_ns, budget.away_ns());
-                rates = rates + &gain * left;
-                errors = errors + &gain * (&budget.taken.burst + whole(budget.away_ns()));
-                gains = gains + gain;
+                rates += &gain * left;
+                errors += &gain * (&budget.taken.burst + whole(budget.away_ns()));
+                gains += gain;
                 let all = whole(1) + &gains;
                 Share { share: &rates / &all, error: &errors / all }
             };

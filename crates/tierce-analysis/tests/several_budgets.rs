@@ -147,7 +147,7 @@ fn nothing_that_the_bound_allows_takes_longer() {
                 .iter()
                 .map(|(budget, period, burst)| {
                     let (mine, away) = (wait.saturating_sub(*burst), period - budget);
-                    let times = if away == 0 { 0 } else { LONGEST / away + 1 };
+                    let times = LONGEST.checked_div(away).map_or(0, |times| times + 1);
                     let each = (0..=times).flat_map(|times| (0..=runs).map(move |beside| (times, beside)));
                     each.map(|(times, beside)| {
                         let waits = mine.saturating_sub((times + 1) * away);
