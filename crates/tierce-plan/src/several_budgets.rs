@@ -167,7 +167,7 @@ pub fn to_node(
                 "`{}` may not run on all of them, or runs elsewhere, too",
                 plan.child_name(plan.edges[*edge].child)
             )),
-            None => together(plan, shape, above, &budgets),
+            None => together(promises, plan, shape, above, &budgets),
         }
     });
     found.unwrap_or_else(|why| Promise::nothing(format!("{nothing}: {why}")))
@@ -184,7 +184,7 @@ pub fn to_task(
     let above = &shape.task_parents[task];
     let nothing = format!("several CPUs reach `{}`", plan.tasks[task].name);
     let found = alone(promises, plan, shape, task, overheads);
-    let found = found.and_then(|budgets| together(plan, shape, above, &budgets));
+    let found = found.and_then(|budgets| together(promises, plan, shape, above, &budgets));
     found.unwrap_or_else(|why| Promise::nothing(format!("{nothing}: {why}")))
 }
 
@@ -200,15 +200,22 @@ pub fn alone(
 }
 
 /// In the long run the most, and what each budget alone would give, which may come sooner.
-fn together(plan: &Plan, shape: &Shape, above: &[usize], budgets: &Budgets) -> Result<Vec<Promise>, String> {
+fn together(
+    promises: &Promises,
+    plan: &Plan,
+    shape: &Shape,
+    above: &[usize],
+    budgets: &Budgets,
+) -> Result<Vec<Promise>, String> {
     let because = format!(
         "budgets of {}; {} of a CPU together while it is wanted on all of them",
         listed(plan, shape, above),
         percent(&budgets.rate())
     );
     let origin = || Origin::Edges(above.iter().map(|edge| (*edge, 0)).collect());
+    let from: Vec<_> = above.iter().map(|edge| &promises.edges[*edge][0].guarantee).collect();
     let promise = |found: &Sure, formula| {
-        Some(Promise::new(sure(found)?, because.clone()).by(origin(), &[], RULE, formula))
+        Some(Promise::new(sure(found)?, because.clone()).by(origin(), &from, RULE, formula))
     };
     let all = budgets.together().and_then(|found| promise(&found, ALL_OF_THEM));
     let single = budgets.first();

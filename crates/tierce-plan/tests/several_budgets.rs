@@ -129,6 +129,13 @@ fn reasons() {
     };
     let second = "period = \"20ms\" }";
     let cases = [
+        (
+            change(
+                "under.rt = [{ cpu = 0, budget = \"2ms\", period = \"10ms\" }, { cpu = 1, budget = \"4ms\", period = \"20ms\" }]",
+                "under.top = [{ cpu = 0, priority = 2 }, { cpu = 1, priority = 2 }]",
+            ),
+            "`top@0` gives no budgets",
+        ),
         (change("machine.cpus = 2", "machine = { cpus = 2, costs = { switch = \"10us\" } }"), "what it costs to move between budgets is not known"),
         (change(second, "period = \"20ms\", rank = 1 }"), "its edges have different ranks"),
         (change(second, "period = \"20ms\", deadline = \"10ms\" }"), "its budget in `rt@1` has a deadline below its period"),
