@@ -30,6 +30,9 @@ enum tierce_news_kind {
 };
 struct tierce_news {
 	u32 kind, id;
+	/* Of a thread, as it is now: most threads match nothing, and that need not be looked up. */
+	u32 pid, is_kthread;
+	char comm[16];
 };
 
 struct tierce_command {
@@ -91,14 +94,27 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 overruns;  /* how often that was so */
 	u32 blocked;   /* leaf whose thread goes to sleep, still to be released; 0: none */
 	u32 idle;      /* the kernel's idle thread runs */
+	u32 pad;
+	u64 kicks; /* decisions that it was kicked for, and those of them after which it goes on with what it did; if count_contention */
+	u64 vain_kicks;
+};
+
+struct tierce_lock_side { /* of a domain, written by who holds its lock; if count_contention */
+	u64 taken;
+	u64 taken_over; /* another CPU had it before */
+	u64 waited;	/* it was not free */
+	u64 wait_ns;
+	u64 held_ns, since_ns; /* of the shared domain */
+	u32 last, pad;
 };
 
 struct tierce_side {
 	struct tierce_leaf leaf[TIERCE_NODES];
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
-	u64 nice_weight[40]; /* of nice -20 to 19; set by the loader */
-	u32 ticket, serving; /* lock of control operations */
-	u32 ready;	     /* attached */
+	struct tierce_lock_side lock[TIERCE_CPUS + 1]; /* the last one is the shared domain */
+	u64 nice_weight[40];			       /* of nice -20 to 19; set by the loader */
+	u32 ticket, serving;			       /* lock of control operations */
+	u32 ready;				       /* attached */
 	u32 default_node;
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */
@@ -120,8 +136,8 @@ struct tierce_exit {
 
 struct tierce_layout { /* where things are in the arena, from the beginning of struct tierce and struct tierce_side */
 	u32 nodes, node_size, edges, edge_size, node_at, edge_at, cpu_at, cpu_size;
-	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, nice_weight_at,
-	    side_rest_at, side_size, state_size;
+	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, side_lock_at,
+	    nice_weight_at, side_rest_at, side_size, state_size;
 };
 
 #endif

@@ -51,6 +51,7 @@ CONSTANT(u32, cpus_here) = 1;
 CONSTANT(u32, overheads_stolen) = 1;
 CONSTANT(u32, throttle_at_user) = 0;
 CONSTANT(u32, locks_fair) = 1;
+CONSTANT(u32, count_contention) = 0;
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -144,6 +145,7 @@ const volatile struct tierce_layout layout = {
     __builtin_offsetof(struct tierce, spare_edges),
     __builtin_offsetof(struct tierce_side, cpu),
     sizeof(struct tierce_cpu_side),
+    __builtin_offsetof(struct tierce_side, lock),
     __builtin_offsetof(struct tierce_side, nice_weight),
     __builtin_offsetof(struct tierce_side, ticket),
     sizeof(struct tierce_side),
@@ -252,7 +254,24 @@ static inline void lock_spin(volatile u32 *ticket, volatile u32 *serving, u32 mi
 }
 TIERCE_FN int lock_wait(u32 domain, u32 mine)
 {
+	u64 since = count_contention ? now_ns() : 0;
 	lock_spin(&domain_at(domain)->ticket, &domain_at(domain)->serving, mine);
+	if (count_contention) {
+		AT(SIDE.lock, domain).waited++;
+		AT(SIDE.lock, domain).wait_ns += now_ns() - since;
+	}
+	return 0;
+}
+TIERCE_FN int lock_taken(u32 domain)
+{
+	struct tierce_lock_side *lock = &AT(SIDE.lock, domain);
+	u32 cpu = bpf_get_smp_processor_id();
+	lock->taken++;
+	if (lock->last != cpu) {
+		lock->last = cpu;
+		lock->taken_over++;
+	}
+	lock->since_ns = now_ns();
 	return 0;
 }
 /* Of a test-and-set lock `serving` stays 0: who finds that in `ticket` has it. */
@@ -263,9 +282,14 @@ static inline void port_lock(u32 domain)
 	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
 		lock_wait(domain, mine);
 	asm volatile("" ::: "memory");
+	if (count_contention)
+		lock_taken(domain);
 }
 static inline void port_unlock(u32 domain)
 {
+	/* Of the shared domain only: the stack has no room for more. */
+	if (count_contention && __builtin_constant_p(domain))
+		AT(SIDE.lock, domain).held_ns += now_ns() - AT(SIDE.lock, domain).since_ns;
 	if (locks_fair)
 		__sync_fetch_and_add(&domain_at(domain)->serving, 1);
 	else
@@ -399,7 +423,7 @@ static inline void job_end(u32 leaf, u64 now)
 
 /* ---- news for the loader, which knows what matches -------------------------------------------------------------- */
 
-static inline int tell(u32 kind, u32 id)
+static inline struct tierce_news *news_of(u32 kind, u32 id)
 {
 	struct tierce_news *item = bpf_ringbuf_reserve(&news, sizeof *item, 0);
 	if (!item) {
@@ -408,7 +432,24 @@ static inline int tell(u32 kind, u32 id)
 	}
 	item->kind = kind;
 	item->id = id;
-	bpf_ringbuf_submit(item, 0);
+	return item;
+}
+static inline int tell(u32 kind, u32 id)
+{
+	struct tierce_news *item = news_of(kind, id);
+	if (item)
+		bpf_ringbuf_submit(item, 0);
+	return 0;
+}
+static inline int tell_thread(u32 kind, struct task_struct *p)
+{
+	struct tierce_news *item = news_of(kind, p->pid);
+	if (item) {
+		item->pid = p->tgid;
+		item->is_kthread = (p->flags & PF_KTHREAD) != 0;
+		__builtin_memcpy(item->comm, p->comm, sizeof item->comm);
+		bpf_ringbuf_submit(item, 0);
+	}
 	return 0;
 }
 
@@ -1046,6 +1087,12 @@ static inline u32 leaf_settle(struct task_struct *p, u64 now)
 	return leaf;
 }
 
+/* Its affinity has changed while it ran here: the kernel moves it as soon as the CPU lets go of it. */
+static inline bool thread_leaves(struct task_struct *p, u32 cpu)
+{
+	return !(cpus_of(p->cpus_ptr) >> cpu & 1) && !thread_is_bound(p);
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -1078,6 +1125,8 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		graph_returned(cpu, now);
 	}
 	if (!node_at(leaf)->servable) {
+		if (leaf_is_spread(leaf) && thread_leaves(p, cpu))
+			return; /* it is requested where the kernel puts it next: this CPU would decide for what it cannot run */
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
@@ -1159,11 +1208,18 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	}
 }
 
+TIERCE_FN int kick_counts(u32 cpu, int vain)
+{
+	side_at(cpu)->kicks++;
+	side_at(cpu)->vain_kicks += vain;
+	return 0;
+}
+
 SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
 	struct thread *t;
-	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, waits_on;
+	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, kicked, waits_on;
 	struct task_struct *task;
 	struct slot *slot;
 	bool fits, leaving = false;
@@ -1197,9 +1253,12 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		side_at(cpu)->overrun = 0;
 	blocked = side_at(cpu)->blocked;
 	side_at(cpu)->blocked = TIERCE_NONE;
+	kicked = count_contention ? cpu_at(cpu)->kick_pending : 0;
 	leaf = graph_decide(cpu, blocked, now, 0);
 	if (!leaf && tasks_move() && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
 		leaf = graph_decide(cpu, 0, now, 0);
+	if (count_contention && kicked)
+		kick_counts(cpu, leaf == was);
 	if (cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
 			side_at(cpu)->left = was;
@@ -1404,7 +1463,7 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 	struct thread *t = thread_of(p);
 	if (t && thread_drop(t)) {
 		t->lost = 1;
-		tell(NEWS_THREAD, p->pid);
+		tell_thread(NEWS_THREAD, p);
 	}
 }
 /* A thread of a higher class has no leaf, but may have been given one that it never took. */
@@ -1570,12 +1629,12 @@ int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 		}
 		bpf_local_irq_restore(&flags);
 	}
-	return tell(NEWS_THREAD | leaf << 8, p->pid);
+	return tell_thread(NEWS_THREAD | leaf << 8, p);
 }
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tierce_exec, struct task_struct *p)
 {
-	return tell(NEWS_EXEC, p->pid);
+	return tell_thread(NEWS_EXEC, p);
 }
 /* When it has its new name: the tracepoint of that comes before. */
 SEC("fexit/__set_task_comm")
@@ -1584,14 +1643,14 @@ int BPF_PROG(tierce_rename, struct task_struct *p)
 	struct thread *t = thread_of(p);
 	if (t && t->leaf && leaf_at(t->leaf)->own != LEAF_PLAN)
 		name_write(t->leaf, p, now_ns());
-	return tell(NEWS_NAME, p->pid);
+	return tell_thread(NEWS_NAME, p);
 }
 
 /* After it has moved; a whole process, if it is one. */
 SEC("tp_btf/cgroup_attach_task")
 int BPF_PROG(tierce_cgroup, struct cgroup *group, const char *path, struct task_struct *p, bool process)
 {
-	return process ? tell(NEWS_PROCESS, p->tgid) : tell(NEWS_THREAD, p->pid);
+	return process ? tell(NEWS_PROCESS, p->tgid) : tell_thread(NEWS_THREAD, p);
 }
 
 /* ---- control ---------------------------------------------------------------------------------------------------- */

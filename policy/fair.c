@@ -47,8 +47,8 @@
  *      counts. Ties as in rule 1, which on one CPU says the same.
  *   15. With a credit, a waking child's tag is lifted only to virtual time minus the credit (in its own CPU time): it is owed
  *      what it did not use while it slept, up to that. While it is owed the last 32nd of the credit it is served before the others,
- *      also within their quanta. A child that comes for the first time has no credit, nor has one with a warp a claim to be first. By
- *      start tags only.
+ *      also within their quanta, but not within that of one that is owed it, too. A child that comes for the first time has no
+ *      credit, nor has one with a warp a claim to be first. By start tags only.
  * Gives up: latency without warp or credit, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
@@ -536,10 +536,18 @@ static inline bool fair_before(u32 a, u32 b, u64 now)
 	return fair_earlier(a, b);
 }
 
+/* Does a child replace the running one within the quantum of that one? Who is owed CPU time is soon done: it is not replaced by
+ * another one that is, or those that wake each other would switch at each wake-up. */
+static inline bool fair_preempts(u32 first, u32 running)
+{
+	return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin &&
+	       !(fair_is_owed(edge_at(first)) && fair_is_owed(edge_at(running)));
+}
+
 static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)
 {
 	if (edge_at(running)->fair.quantum_ns > 0)
-		return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin ? first : running;
+		return fair_preempts(first, running) ? first : running;
 	if (is_by_clock(node_at(node)))
 		return eevdf_pick(node, first, running);
 	if (fair_is_surplus(node_at(node)))

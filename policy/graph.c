@@ -256,7 +256,7 @@ static inline void kick(u32 cpu)
 }
 
 /* Shared events are served by one CPU; when its timer is too late for the first of them, it decides again. */
-static inline void shared_unlock(void)
+TIERCE_FN int shared_unlock(void)
 {
 	u32 link = domain_at(TIERCE_SHARED)->events;
 	if (link && link_at(link)->key < S.shared_until_ns) {
@@ -264,6 +264,7 @@ static inline void shared_unlock(void)
 		kick(S.shared_timer);
 	}
 	port_unlock(TIERCE_SHARED);
+	return 0;
 }
 
 /* An entry ends. */

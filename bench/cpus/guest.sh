@@ -131,13 +131,13 @@ pairs() {
 		meter pingpong --cpu $cpu,$cpu --count "$PAIR_ROUNDS" --start "$start" >"/tmp/pair$cpu" &
 		pids="$pids $!" cpu=$((cpu + 1))
 	done
-	if [ "$side" = tierce ]; then # the loader looks around every 20 ms
+	if [ "$side" != eevdf ]; then # the loader looks around every 20 ms
 		sleep 0.3
 		kill -STOP "$loader"
 	fi
 	# shellcheck disable=SC2086 # a list
 	wait $pids
-	[ "$side" != tierce ] || kill -CONT "$loader"
+	[ "$side" = eevdf ] || kill -CONT "$loader"
 	tell "pairs-$1" "[$(cat /tmp/pair* | tr '\n' ',' | sed 's/,$//')]"
 	rm /tmp/pair*
 }
@@ -180,3 +180,13 @@ while [ "$round" -le "$ROUNDS" ]; do
 	finish TERM
 	round=$((round + 1))
 done
+case $PARTS in
+*pairs*) # once more, and how often a lock was with another CPU before
+	begin contention plan.toml --stats counts --contention || exit
+	side=contention
+	PAIR_ROUNDS=$((10 * PAIR_ROUNDS)) # the beginning and the end should not count
+	sleep 1
+	pairs "$cpus"
+	finish TERM
+	;;
+esac

@@ -3,7 +3,7 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-begin two two-cpus.toml --trace /out/two.trace || exit
+begin two two-cpus.toml --contention --trace /out/two.trace || exit
 at=$(in_ms 1500)
 meter service --name left --budget 2ms --start "$at" --time 2s --segments /out/left.csv >/out/left.meter &
 meters=$!
@@ -36,6 +36,27 @@ for pid in $(pidof meter); do
 done
 wait $meters
 say affinity "$(cat /out/affinity.meter)"
+
+# Affinity that changes again and again: nobody stays with a CPU that may no longer run it.
+meters=
+for who in roam1 roam2 roam3; do
+	meter service --name $who --time 5s >/out/$who.meter &
+	meters="$meters $!"
+done
+sleep 0.3
+turn=0
+while [ $turn -lt 100 ]; do
+	turn=$((turn + 1))
+	for pid in $(pidof meter); do
+		taskset -p $((1 + turn % 2)) "$pid" >/dev/null
+	done
+	sleep 0.04
+done
+# shellcheck disable=SC2086 # a list
+wait $meters
+for who in roam1 roam2 roam3; do
+	say $who "$(cat /out/$who.meter)"
+done
 
 # A CPU goes and comes back while processes come and go.
 meter service --name right --time 1s >/out/right.meter &

@@ -13,6 +13,7 @@ mod picture;
 use anyhow::{ensure, Context, Result};
 use picture::{Anchor, Colour, Part, Picture, Text};
 use std::path::Path;
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation};
 use tierce_trace::{Event, Kind};

@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_policy::{Control, TASK};
 use tierce_scx::kernel::{Kernel, Options};

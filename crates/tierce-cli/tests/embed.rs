@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use tierce_admission::PlanExt;
 use tierce_plan::{Costs, Plan};
 use tierce_policy::recording;
 use tierce_sim::{Options, Simulation};

@@ -11,9 +11,10 @@ use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tierce_admission::{Above, PlanExt, Reserved};
 use tierce_analysis::{Edf, FixedPriority, Task};
 use tierce_guarantee::{schedulers, Free, Guarantee, Kind, Wanted};
-use tierce_plan::{Above, Options, Plan, Reserved, Source, Sources};
+use tierce_plan::{Options, Plan, Source, Sources};
 
 /// No input may take longer, however slow the machine and this build are.
 const LONGEST: Duration = Duration::from_secs(60);

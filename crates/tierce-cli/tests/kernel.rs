@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use tierce_trace::event::SCHEDULER;
 use tierce_trace::{Kind, Reader};
 
 const US: i64 = 1_000;
@@ -388,9 +389,29 @@ fn two_cpus() {
     assert!((hyper - 0.6).abs() < 0.012, "{hyper}");
     assert_never_twice(&trace);
     assert_eq!(boot.report("two").lost, 0);
+    // Both CPUs take the lock of the shared domain in turn, for their container.
+    let contention = boot.report("two").contention.unwrap();
+    let locks = contention.locks.iter().map(|lock| (lock.cpu, lock.taken, lock.contended.unwrap()));
+    println!("{contention:?}");
+    assert_eq!(locks.clone().map(|(cpu, ..)| cpu).collect::<Vec<_>>(), [Some(0), Some(1), None]);
+    for (cpu, taken, contended) in locks {
+        assert!(
+            contended.taken_over > 100 && contended.taken_over <= taken,
+            "{cpu:?}: {taken} {contended:?}"
+        );
+        assert!(contended.waited <= taken && (contended.waited == 0) == (contended.wait_ns == 0), "{cpu:?}");
+        assert_eq!(contended.held_ns.is_some_and(|held_ns| held_ns > taken), cpu.is_none());
+    }
+    assert!(contention.kicks.iter().all(|kick| kick.decisions > 100 && kick.vain <= kick.decisions));
     // With both CPUs, one of them, the other and both again, three hogs share alike.
     let [least, most] = ["/units_min", "/units_max"].map(|which| boot.number("affinity", which));
     assert!(least > 0.9 * most, "{least} to {most}");
+
+    // Threads whose affinity changes again and again: no CPU decides for one that it may not run.
+    assert_decided_runs(&trace);
+    for name in ["roam1", "roam2", "roam3"] {
+        assert!(boot.number(name, "/longest_gap_ns") < 100e6, "{}", boot.got(name));
+    }
 
     // A CPU that went while processes came and went has kept nobody waiting; one that had to stay still works.
     println!("unplugged: {} storm: {}", boot.got("unplugged"), boot.got("storm"));
@@ -627,6 +648,35 @@ fn trouble() {
     for word in ["WARNING:", "BUG:", "stalls on CPUs", "Oops"] {
         assert!(!console.contains(word), "{console}");
     }
+}
+
+/// Each task that a CPU has decided for runs there within 2 ms, or the CPU decides anew.
+fn assert_decided_runs(trace: &Path) {
+    let reader = Reader::new(BufReader::new(File::open(trace).unwrap())).unwrap();
+    let mut decided: HashMap<u16, (u32, u64)> = HashMap::new();
+    let mut longest = (0, 0, 0, 0);
+    for event in reader.map(|event| event.unwrap()) {
+        match event.kind() {
+            Some(Kind::Decision | Kind::Outside) => {}
+            _ => continue,
+        }
+        let runs = event.kind() == Some(Kind::Outside);
+        if runs && (event.value != SCHEDULER || event.b == 1) {
+            continue;
+        }
+        if let Some((task, since_ns)) = decided.remove(&event.cpu).filter(|&(task, _)| task != 0) {
+            longest = longest.max((event.now_ns - since_ns, since_ns, task, event.cpu));
+        }
+        if !runs {
+            decided.insert(event.cpu, (event.a, event.now_ns));
+        }
+    }
+    let (wait_ns, at_ns, task, cpu) = longest;
+    println!("longest from a decision to its task: {wait_ns} ns");
+    assert!(
+        wait_ns < 2_000_000,
+        "CPU {cpu} decided for task {task} at {at_ns} ns, which did not run for {wait_ns} ns"
+    );
 }
 
 /// No task is run by two CPUs at once. Records come in the order in which things happened; their times may not, since a CPU

@@ -11,8 +11,9 @@
 //! assert_eq!(derivation.steps[0].rule, "Theorem 5.4");
 //! ```
 
+use crate::best_number::best_number;
 use crate::exact::Exact;
-use crate::guarantee::{Guarantee, Kind, Parameter, Wanted};
+use crate::guarantee::{Guarantee, Kind, Parameter};
 use crate::number::{noted_time, show_share, show_time, whole};
 use crate::supply::Supply;
 use Kind::{All, Null, Ps, Psbe, Resbh, Resbs, Resch, Rescs, Resnh, Resps, Ressh, Resu};
@@ -530,7 +531,7 @@ fn is_beyond(source: &Guarantee, goal: &Guarantee) -> bool {
     let place = goal.kind().parameters().iter().position(|other| *other == parameter);
     let Some((place, asked)) = place.zip(goal.get(parameter)) else { return false };
     wanted.values[place] = None;
-    match crate::solve::best_number(source, &wanted) {
+    match best_number(source, &wanted) {
         Some(best) if parameter == Parameter::Amount => best < *asked,
         Some(best) => best > *asked,
         None => true,
@@ -566,7 +567,7 @@ fn short_of(source: &Guarantee, goal: &Guarantee) -> Refusal {
         let mut wanted = goal.wanted();
         let at = goal.kind().parameters().iter().position(|p| *p == parameter)?;
         wanted.values[at] = None;
-        crate::solve::best_number(source, &wanted)
+        best_number(source, &wanted)
     };
     let refusal = |reason| Refusal::new("not enough", reason);
     let (share, rate) = (goal.share(), source.share());
@@ -653,15 +654,6 @@ fn extend(
             Some(rest)
         })
     })
-}
-
-/// As [`convert`] or [`show`] or [`crate::best`], whatever is open in `wanted`.
-pub fn derive(source: &Guarantee, wanted: &Wanted, free: &Free) -> Result<Derivation, Refusal> {
-    match wanted.full() {
-        Some(goal) => show(source, &goal, free),
-        None if wanted.open() == wanted.values.len() => convert(source, wanted.kind, free),
-        None => crate::solve::best(source, wanted, free),
-    }
 }
 
 #[cfg(test)]

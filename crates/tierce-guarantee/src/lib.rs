@@ -5,6 +5,7 @@
 //! solved for ([`best`], [`weakest`]), and what schedulers make of a guarantee ([`schedulers`]). Nothing here does any I/O
 //! or rounds.
 
+mod best_number;
 mod convert;
 mod exact;
 mod guarantee;
@@ -13,9 +14,9 @@ pub mod schedulers;
 mod solve;
 mod supply;
 
-pub use convert::{cell, convert, derive, show, Cell, Derivation, Free, Refusal, Rule, Step, RULES};
+pub use convert::{cell, convert, show, Cell, Derivation, Free, Refusal, Rule, Step, RULES};
 pub use exact::Exact;
 pub use guarantee::{Fault, Faults, Guarantee, Kind, Parameter, Wanted};
 pub use number::{noted_time, ratio, show_ns, show_share, show_time, whole, NumberError, TIME_MAX_NS, UNITS};
-pub use solve::{best, weakest};
+pub use solve::{best, derive, weakest};
 pub use supply::Supply;

@@ -10,11 +10,11 @@
 //! assert_eq!(derivation.source.to_string(), "PSBE 5/11 10ms");
 //! ```
 
-use crate::convert::{cell, show, Cell, Derivation, Free, Refusal};
+use crate::best_number::{best_number, whole_number_of};
+use crate::convert::{cell, convert, show, Cell, Derivation, Free, Refusal};
 use crate::exact::Exact;
 use crate::guarantee::{Guarantee, Kind, Parameter, Wanted};
 use crate::number::{floor_u64, whole};
-use crate::supply::Supply;
 
 /// The strongest guarantee of the form `wanted`, of which one number is open, that can be shown to follow from `source`:
 /// the largest amount or share, the smallest period or error. z of RESPS or RESSH, when open, is that of `source`, or 0.
@@ -56,55 +56,6 @@ fn with_z(wanted: &Wanted, z: Option<&Exact>) -> Wanted {
         wanted.values[2].get_or_insert(z);
     }
     wanted
-}
-
-/// The number for the one that is open; not yet shown to be possible.
-pub(crate) fn best_number(source: &Guarantee, wanted: &Wanted) -> Option<Exact> {
-    let supply = Supply::of(source);
-    let slower = source.kind() == Kind::Resu;
-    match (wanted.kind, wanted.get(Parameter::Amount), wanted.get(Parameter::Period)) {
-        (Kind::Psbe, ..) => match wanted.get(Parameter::Share) {
-            Some(share) => supply.error_for(share),
-            None => {
-                let (gap, error) = (supply.longest_gap()?, wanted.get(Parameter::Error)?);
-                let most = if gap > whole(0) { error / gap } else { whole(1) };
-                Some(most.min(supply.rate()))
-            }
-        },
-        (Kind::Ps | Kind::Resu, ..) => Some(source.share()),
-        (kind, None, Some(period)) => {
-            let repeated = whole_number_of(period, source.get(Parameter::Period));
-            let repeated = repeated.and_then(|times| Some(source.get(Parameter::Amount)? * times));
-            match kind {
-                Kind::Resbs if slower => Some(source.share() * period),
-                Kind::Rescs => Some(supply.at(period)),
-                Kind::Resbs | Kind::Resps => {
-                    repeated.into_iter().chain([supply.at(period)]).max().filter(|best| *best > whole(0))
-                }
-                _ if source.is_whole_cpu() => Some(period.clone()),
-                _ => repeated,
-            }
-        }
-        (kind, Some(amount), None) => {
-            let own = source.amount_and_period();
-            let times = own.map(|(own, _)| (amount / own).ceil());
-            let repeated = own.zip(times).map(|((_, period), times)| period * times);
-            match kind {
-                Kind::Resbs if slower => Some(amount / source.share()),
-                Kind::Rescs => supply.time_for(amount),
-                Kind::Resbs | Kind::Resps => repeated.into_iter().chain(supply.time_for(amount)).min(),
-                _ if source.is_whole_cpu() => Some(amount.clone()),
-                _ => repeated,
-            }
-        }
-        _ => None,
-    }
-}
-
-/// How often `part` fits into `time`, when that is a whole number.
-fn whole_number_of(time: &Exact, part: Option<&Exact>) -> Option<Exact> {
-    let times = time / part?;
-    (times.is_integer() && times >= whole(1)).then_some(times)
 }
 
 /// The weakest guarantee of the form `open`, of which one number is open, from which `goal` can be shown to follow: the
@@ -211,4 +162,13 @@ fn smallest_amount(amount: &Exact, period: &Exact, own: &Exact, gaps: &Exact) ->
     let at = |chunks: u64| falls(chunks).max(rises(chunks));
     let best = at(low).min(at(low.saturating_sub(1)));
     (best <= *own).then_some(best)
+}
+
+/// As [`convert`] or [`show`] or [`best`], whatever is open in `wanted`.
+pub fn derive(source: &Guarantee, wanted: &Wanted, free: &Free) -> Result<Derivation, Refusal> {
+    match wanted.full() {
+        Some(goal) => show(source, &goal, free),
+        None if wanted.open() == wanted.values.len() => convert(source, wanted.kind, free),
+        None => best(source, wanted, free),
+    }
 }

@@ -1,9 +1,10 @@
 //! From a plan to a graph, by the control operations of whoever has one.
 
-use crate::model::{Attach, Child, Edge, Plan, PARAMS};
-use crate::policies;
-use crate::source::{Place, Spot};
-use tierce_policy::{Control, Refusal, TASK};
+use crate::model::shape::{several, Shape};
+use crate::model::{Attach, Child, Edge, Node, Plan, PARAMS};
+use crate::policies::{self, fair::order};
+use crate::text::source::{Place, Spot};
+use tierce_policy::{Control, Part, Refusal, TASK};
 
 /// Which ids of a graph stand for which parts of a plan. In a graph made afresh: nodes and tasks in the order of the text,
 /// from 1; edges likewise; root edges after them, in the order of nodes and CPUs. 0: not in the graph.
@@ -68,6 +69,34 @@ impl Plan {
     /// The policies of its nodes and those of `[run] policies`, a bit each by number.
     pub fn policies(&self) -> u64 {
         self.nodes.iter().fold(self.run.policies, |mask, node| mask | 1 << node.policy)
+    }
+
+    /// The parts of the engine that it needs, a bit each ([`tierce_policy::Part`]). What `[run] policies` names has all of them.
+    pub fn parts(&self) -> u64 {
+        let shape = Shape::new(self);
+        let shared = (0..self.nodes.len()).any(|node| several(shape.reach[node], shape.parents[node].len()))
+            || (0..self.tasks.len())
+                .any(|task| several(shape.task_reach(self, task), shape.task_parents[task].len()))
+            || self.sets.iter().any(|set| set.under.len() > 1);
+        let chosen = |node: &Node, name: &str| {
+            let policy = policies::by_number(node.policy);
+            let at = policy.and_then(|policy| policies::position(&policy.node_params, name));
+            at.map_or(0, |at| node.params[at])
+        };
+        let is = |node: &Node, name: &str| policies::by_name(name).is_some_and(|it| it.number == node.policy);
+        let by_clock = |node: usize| matches!(order(self, node), "eevdf" | "stride" | "lottery");
+        let rare = |node: &Node| {
+            is(node, "reservation")
+                && ["order", "replenishment", "charge", "gain"].iter().any(|name| chosen(node, name) > 0)
+        };
+        let needed = [
+            (Part::Shared, shared),
+            (Part::Spread, self.nodes.iter().any(|node| node.family.is_some())),
+            (Part::ByClock, (0..self.nodes.len()).any(by_clock)),
+            (Part::Servers, self.nodes.iter().any(rare)),
+        ];
+        let room = self.run.policies != 0;
+        needed.into_iter().filter(|(_, is)| room || *is).fold(0, |mask, (part, _)| mask | part.bit())
     }
 
     /// The plan's graph, in one that is empty.

@@ -1,7 +1,7 @@
 //! The JSON Schema of plans, generated from the records of the policies.
 
 use crate::policies::{all, names, policies, Param, ParamKind};
-use crate::units::show_time;
+use crate::text::units::show_time;
 use serde_json::{json, Map, Value};
 
 /// The schema (draft 2020-12) of a plan as an editor sees it: TOML read as JSON.

@@ -5,6 +5,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::PathBuf;
+use tierce_admission::PlanExt;
 use tierce_plan::{show_time, Plan};
 use tierce_policy::{Param, ParamKind};
 

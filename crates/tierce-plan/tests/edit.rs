@@ -1,5 +1,6 @@
 //! Operations on a plan, as `tierce ctl` asks for them: what the text is afterwards, and what is refused by name.
 
+use tierce_admission::PlanExt;
 use tierce_plan::{Below, Edit, Keys, Options, Plan, Thread};
 
 const BASE: &str = r#"# A plan to change.

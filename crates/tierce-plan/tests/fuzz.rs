@@ -8,6 +8,7 @@ mod engine;
 
 use draw::Draw;
 use std::path::PathBuf;
+use tierce_admission::PlanExt;
 use tierce_plan::{Child, Plan};
 
 /// How many, printed.

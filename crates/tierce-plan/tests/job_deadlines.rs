@@ -1,5 +1,6 @@
 //! The deadline by which the kernel side counts misses: of the load, or without one of the edges that go by deadlines.
 
+use tierce_admission::PlanExt;
 use tierce_plan::{Child, Plan};
 
 #[test]

@@ -1,6 +1,7 @@
 //! Rules that only large plans break, and other rules of a live run.
 
 use std::fmt::Write;
+use tierce_admission::PlanExt;
 use tierce_plan::{Options, Plan};
 use tierce_policy::Part;
 
@@ -28,9 +29,9 @@ fn a_thousand_reservations_and_ten_thousand_fair_children_fit() {
     let plan = Plan::parse(&text, "generated.toml").unwrap();
     assert_eq!((plan.tasks.len(), plan.edges.len()), (11_000, 11_001));
     let admission = plan.admit();
-    assert_eq!(admission.nodes[1].asked, Some(tierce_plan::Share::new(1.into(), 1.into())));
+    assert_eq!(admission.nodes[1].asked, Some(tierce_admission::Share::new(1.into(), 1.into())));
     let supply = admission.nodes[1].supply.clone().unwrap(); // one of 10,001 equals
-    assert_eq!(supply, tierce_plan::Share::new(1.into(), 10_001.into()));
+    assert_eq!(supply, tierce_admission::Share::new(1.into(), 10_001.into()));
     assert_eq!(admission.nodes[1].failures[0].rule, "budgets_must_fit_the_supply");
     assert!(admission.outline(&plan).lines().count() < 20);
 }

@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 use std::path::PathBuf;
+use tierce_admission::PlanExt;
 
 /// TOML as JSON, the way editors validate it.
 fn json(text: &str) -> Value {

@@ -813,6 +813,22 @@ fn fair_rule_15_who_slept_has_a_credit_and_is_served_first() {
         "{}",
         w.schedule()
     );
+    // One that is served first is not replaced by another one, though that is owed more: c slept for 31.5 ms, d for longer.
+    let (mut w, top) = World::one("fair", credit(10 * MS, 32 * MS));
+    let [b, c, d] = ["b", "c", "d"].map(|name| w.task(top, name, weight(100, 0)));
+    for (leaf, until_ns) in [(d, 2 * MS), (c, 10 * MS)] {
+        w.wake(leaf.task);
+        w.run(until_ns);
+        w.sleep(leaf.task);
+    }
+    w.wake(b.task);
+    w.run(10 * MS + 31_500 * US);
+    w.wake(c.task);
+    w.run(10 * MS + 31_700 * US);
+    w.wake(d.task);
+    w.run(45 * MS);
+    let schedule = w.schedule();
+    assert!(schedule.ends_with("10 b, 41.5 c, 41.999999 d, 42.999998 c"), "{schedule}");
     // A child that comes for the first time has none.
     let (mut w, top) = World::one("fair", credit(10 * MS, 3 * MS));
     let [b, new] = ["b", "new"].map(|name| w.task(top, name, weight(100, 0)));

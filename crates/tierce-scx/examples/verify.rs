@@ -7,6 +7,7 @@
 use anyhow::{anyhow, Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
+use tierce_admission::PlanExt;
 use tierce_plan::{Plan, ThrottleAt};
 use tierce_scx::kernel::{Kernel, Loaded, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 

@@ -10,88 +10,16 @@
 //! program that calls one can be loaded.
 
 mod around;
-pub use around::cpu_list;
+mod check;
+mod machine;
+
+pub use check::{Check, State};
+pub use machine::{cpu_list, Host};
 
 use crate::btf::Btf;
 use anyhow::{Context, Result};
 use object::{Object, ObjectSection, ObjectSymbol};
 use std::fmt;
-use std::io::Read;
-use std::path::PathBuf;
-
-/// How a check came out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
-    /// As it should be.
-    Found,
-    /// Worth knowing: how this machine behaves while a plan is in force.
-    Note,
-    /// A plan can be enforced, but not all of it will work, or nobody has tried.
-    Warning,
-    /// No plan can be enforced.
-    Missing,
-}
-
-impl State {
-    fn sign(self) -> char {
-        match self {
-            State::Found => '✓',
-            State::Note => '·',
-            State::Warning => '!',
-            State::Missing => '✗',
-        }
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            State::Found => "found",
-            State::Note => "note",
-            State::Warning => "warning",
-            State::Missing => "missing",
-        }
-    }
-}
-
-/// One thing looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
-    /// What was looked at.
-    pub what: &'static str,
-    /// How it came out.
-    pub state: State,
-    /// What was found.
-    pub found: String,
-    /// What would help.
-    pub help: Option<String>,
-}
-
-impl Check {
-    fn new(what: &'static str, state: State, found: impl Into<String>) -> Check {
-        Check { what, state, found: found.into(), help: None }
-    }
-
-    fn found(what: &'static str, found: impl Into<String>) -> Check {
-        Check::new(what, State::Found, found)
-    }
-
-    fn missing(what: &'static str, found: impl Into<String>, help: impl Into<String>) -> Check {
-        Check { help: Some(help.into()), ..Check::new(what, State::Missing, found) }
-    }
-
-    fn help(self, help: impl Into<String>) -> Check {
-        Check { help: Some(help.into()), ..self }
-    }
-}
-
-impl fmt::Display for Check {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {:<17} {}", self.state.sign(), self.what, self.found)?;
-        match &self.help {
-            Some(help) => write!(f, "\n  {:<17} → {help}", ""),
-            None => Ok(()),
-        }
-    }
-}
 
 /// All checks of a machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -172,102 +100,6 @@ pub fn examine(host: &Host, needs: &Needs) -> Diagnosis {
     let mut checks = kernel_side(host, needs);
     checks.extend(around::look(host));
     Diagnosis { checks }
-}
-
-/// The machine: files below a root folder, and what cannot be read from files.
-#[derive(Clone, Debug)]
-pub struct Host {
-    root: PathBuf,
-    bpf_error: Option<i32>,
-}
-
-impl Host {
-    /// This machine.
-    pub fn here() -> Host {
-        Host { root: "/".into(), bpf_error: bpf_error() }
-    }
-
-    /// A machine whose files lie below `root`; `bpf_error`: what the system call `bpf` fails with there.
-    pub fn at(root: impl Into<PathBuf>, bpf_error: Option<i32>) -> Host {
-        Host { root: root.into(), bpf_error }
-    }
-
-    /// How many CPUs are online, if they are 0 to n - 1.
-    pub fn cpus(&self) -> Option<u32> {
-        let online = around::cpu_list(&self.text("/sys/devices/system/cpu/online")?)?;
-        let count = online.len() as u32;
-        (count > 0 && online.iter().copied().eq(0..count)).then_some(count)
-    }
-
-    fn path(&self, path: &str) -> PathBuf {
-        self.root.join(path.trim_start_matches('/'))
-    }
-
-    fn exists(&self, path: &str) -> bool {
-        self.path(path).exists()
-    }
-
-    fn text(&self, path: &str) -> Option<String> {
-        let bytes = std::fs::read(self.path(path)).ok()?;
-        Some(String::from_utf8_lossy(&bytes).trim_end().to_string())
-    }
-
-    fn number(&self, path: &str) -> Option<u64> {
-        self.text(path)?.parse().ok()
-    }
-
-    fn release(&self) -> String {
-        self.text("/proc/sys/kernel/osrelease").unwrap_or_else(|| "unknown".into())
-    }
-
-    /// 7.0.13-… is (7, 0).
-    fn version(&self) -> Option<(u32, u32)> {
-        let release = self.release();
-        let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-        Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-    }
-
-    /// Where the kernel's build configuration is, and what it says.
-    fn config(&self) -> Option<(String, String)> {
-        if let Ok(packed) = std::fs::File::open(self.path("/proc/config.gz")) {
-            let mut text = String::new();
-            if flate2::read::GzDecoder::new(packed).read_to_string(&mut text).is_ok() {
-                return Some(("/proc/config.gz".into(), text));
-            }
-        }
-        let release = self.release();
-        [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")]
-            .into_iter()
-            .find_map(|path| Some((path.clone(), self.text(&path)?)))
-    }
-
-    /// Whether an option is built in; `None`: not known.
-    fn option(&self, name: &str) -> Option<bool> {
-        let (_, text) = self.config()?;
-        Some(text.lines().any(|line| line.strip_prefix(name).is_some_and(|rest| rest == "=y")))
-    }
-
-    /// A line of this process's status.
-    fn status(&self, key: &str) -> Option<String> {
-        let text = self.text("/proc/self/status")?;
-        Some(text.lines().find_map(|line| line.strip_prefix(key))?.trim().to_string())
-    }
-}
-
-/// Make a BPF map of one number, to see whether this process may.
-fn bpf_error() -> Option<i32> {
-    const ARRAY: u32 = 2;
-    // SAFETY: no name and no options are allowed; the descriptor is closed once.
-    unsafe {
-        let descriptor = libbpf_sys::bpf_map_create(ARRAY, std::ptr::null(), 4, 4, 1, std::ptr::null());
-        match descriptor {
-            0.. => {
-                libc::close(descriptor);
-                None
-            }
-            error => Some(-error),
-        }
-    }
 }
 
 /// A function of the kernel that the BPF object calls.
@@ -684,7 +516,7 @@ const CPUS: u32 = 64;
 
 fn cpus(host: &Host) -> Check {
     const WHAT: &str = "CPUs";
-    let online = host.text("/sys/devices/system/cpu/online").and_then(|text| around::cpu_list(&text));
+    let online = host.text("/sys/devices/system/cpu/online").and_then(|text| cpu_list(&text));
     let Some(online) = online else { return Check::new(WHAT, State::Warning, "not known which are online") };
     let count = online.len() as u32;
     if count > CPUS || online.last().is_some_and(|last| *last >= CPUS) {

@@ -10,6 +10,7 @@ use anyhow::{Context, Result};
 use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
+use tierce_admission::PlanExt;
 use tierce_plan::{nice_weight, Child, Edge, Ids, Members, Plan};
 use tierce_policy::{Graph, KERNEL, TASK};
 
@@ -618,7 +619,7 @@ mod tests {
     }
 
     /// Plans that cannot be run on a machine of that size say so; all others place its threads. (Which are which:
-    /// crates/tierce-plan/tests/examples.rs.)
+    /// crates/tierce-admission/tests/examples.rs.)
     #[test]
     fn every_example_on_machines_of_any_size() {
         let examples = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");

@@ -3,12 +3,13 @@
 //! Kernel threads of SCHED_FIFO (migration, watchdogs, threaded interrupts) are on every machine. They have no bound that
 //! could be read, and are told with the time they took since they began, but not subtracted.
 
-use crate::apply::Trial;
 use crate::doctor::cpu_list;
 use crate::dry_run::cpus;
 use crate::threads::{Class, Live, Proc};
+use crate::trial::Trial;
 use std::path::Path;
-use tierce_plan::{show_time, Above, Child, Plan, Reserved};
+use tierce_admission::{Above, Reserved};
+use tierce_plan::{show_time, Child, Plan};
 
 /// Ticks per second in /proc/TID/stat (USER_HZ).
 const TICKS: u64 = 100;

@@ -91,6 +91,7 @@ struct Layout {
     spare_edges_at: u32,
     side_cpu_at: u32,
     side_cpu_size: u32,
+    side_lock_at: u32,
     nice_weight_at: u32,
     side_rest_at: u32,
     side_size: u32,
@@ -169,6 +170,30 @@ pub struct CpuSide {
     pub overruns: u32,
     blocked: u32,
     idle: u32,
+    pad: u32,
+    /// With [`Options::count_contention`]: decisions that it was kicked for.
+    pub kicks: u64,
+    /// Of these, what it did before went on.
+    pub vain_kicks: u64,
+}
+
+/// `struct tierce_lock_side`: with [`Options::count_contention`], how the lock of a domain was used.
+#[repr(C)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LockSide {
+    /// Acquisitions.
+    pub taken: u64,
+    /// Of these, another CPU had it before.
+    pub taken_over: u64,
+    /// Of these, it was not free.
+    pub waited: u64,
+    /// Time waited for it, added up.
+    pub wait_ns: u64,
+    /// Of the shared domain: time it was held, added up.
+    pub held_ns: u64,
+    since_ns: u64,
+    last: u32,
+    pad: u32,
 }
 
 /// The end of `struct tierce_side`.
@@ -279,6 +304,8 @@ pub struct Options {
     pub throttle_at_user: bool,
     /// Locks are given in the order of asking. On a virtual machine that gives them to CPUs that do not run.
     pub locks_fair: bool,
+    /// Count acquisitions of locks and kicks ([`Kernel::lock_side`], [`CpuSide::kicks`]); takes time at every lock.
+    pub count_contention: bool,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
@@ -310,6 +337,7 @@ impl Default for Options {
             overheads_stolen: true,
             throttle_at_user: false,
             locks_fair: !on_virtual_machine(),
+            count_contention: false,
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
             exercise: false,
@@ -328,6 +356,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
     object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
     object.set_constant("locks_fair", &u32::from(options.locks_fair).to_ne_bytes())?;
+    object.set_constant("count_contention", &u32::from(options.count_contention).to_ne_bytes())?;
     object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
     let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
     object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
@@ -642,6 +671,12 @@ impl Kernel {
     pub fn cpu_side(&self, cpu: u32) -> CpuSide {
         let cpu = cpu.min(raw::CPUS as u32 - 1);
         self.read(self.side, (self.layout.side_cpu_at + cpu * self.layout.side_cpu_size) as usize)
+    }
+
+    /// How the lock of a CPU's domain was used; `None`: that of the shared domain, which comes after all CPUs.
+    pub fn lock_side(&self, cpu: Option<u32>) -> LockSide {
+        let domain = cpu.map_or(raw::CPUS, |cpu| (cpu as usize).min(raw::CPUS));
+        self.read(self.side, self.layout.side_lock_at as usize + domain * size_of::<LockSide>())
     }
 
     /// What it counts as a whole.

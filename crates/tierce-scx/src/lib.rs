@@ -13,3 +13,4 @@ pub mod prune;
 pub mod socket;
 pub mod threads;
 pub mod topology;
+pub mod trial;

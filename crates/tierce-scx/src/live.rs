@@ -2,25 +2,29 @@
 
 use crate::dry_run;
 use crate::host;
-use crate::kernel::{Kernel, Options, Pools};
+use crate::kernel::{Kernel, LockSide, Options, Pools};
 use crate::object::Ring;
 use crate::threads::{self, Proc};
 use anyhow::{Context, Result};
 use std::cell::RefCell;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
-use tierce_plan::{Child, Edge, Ids, Members, Plan, Standing, Thread};
+use tierce_admission::PlanExt;
+use tierce_plan::{Child, Edge, Glimpse, Ids, Members, Plan, Standing, Thread};
 use tierce_policy::{raw, Control, Refusal, TASK};
+use tierce_trace::report::{Contended, Contention, KickUse, LockUse};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_THREAD of bpf/control.h: a thread is new, or may match something else.
 const NEWS_THREAD: u32 = 1;
+/// NEWS_EXEC: a thread has another program.
+const NEWS_EXEC: u32 = 2;
+/// NEWS_NAME: a thread has another name.
+const NEWS_NAME: u32 = 3;
 /// NEWS_CPU: a CPU came or went.
 const NEWS_CPU: u32 = 4;
-/// NEWS_BACK: a thread that had lost its place may have it again.
-const NEWS_BACK: u32 = 5;
 /// NEWS_LOST: a thread may not run where its place is.
 const NEWS_LOST: u32 = 6;
 /// NEWS_PROCESS: a process is in another cgroup.
@@ -77,6 +81,26 @@ pub struct Jobs {
     pub deadline_ns: Option<u64>,
 }
 
+/// A `struct tierce_news` of bpf/control.h.
+#[derive(Clone, Copy, Debug)]
+struct News {
+    kind: u32,
+    /// A thread, process or CPU.
+    id: u32,
+    /// Of a thread: its process, whether it is a kernel thread, its name up to the first zero.
+    pid: u32,
+    is_kthread: bool,
+    comm: [u8; 16],
+}
+
+impl News {
+    fn from_bytes(bytes: &[u8]) -> Option<News> {
+        let word = |at| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let comm = bytes.get(16..32)?.try_into().ok()?;
+        Some(News { kind: word(0)?, id: word(4)?, pid: word(8)?, is_kthread: word(12)? != 0, comm })
+    }
+}
+
 /// A running plan.
 pub struct Live {
     plan: Rc<Plan>,
@@ -95,7 +119,7 @@ pub struct Live {
     renumber: Renumber,
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
-    news: Rc<RefCell<Vec<(u32, u32)>>>,
+    news: Rc<RefCell<Vec<News>>>,
     records_ring: Ring,
     entries_ring: Ring,
     news_ring: Ring,
@@ -142,10 +166,7 @@ impl Live {
             kernel.ring("entries", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
         let sink = news.clone();
         let take = move |bytes: &[u8]| {
-            let word = |at| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-            if let (Some(kind), Some(id)) = (word(0), word(4)) {
-                sink.borrow_mut().push((kind, id));
-            }
+            sink.borrow_mut().extend(News::from_bytes(bytes));
         };
         let news_ring = kernel.ring("news", Box::new(take))?;
         let outside = Proc::default().all().into_iter().filter(|live| live.is_outside());
@@ -355,12 +376,7 @@ impl Live {
             self.bound.remove(&tid);
             return Ok(());
         };
-        let Some(entry) = self.plan.entry_of(&live.thread) else {
-            if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
-                let _ = threads::requeue(tid);
-            }
-            return Ok(());
-        };
+        let Some(entry) = self.plan.entry_of(&live.thread) else { return self.unbind(tid) };
         if let Some(why) = dry_run::outside(&live) {
             self.bound.remove(&tid);
             self.notice(&live.thread, entry, why);
@@ -528,36 +544,85 @@ impl Live {
         self.looked = None;
         self.read(READ_MAX, keep)?;
         let all = self.news_ring.drain(READ_MAX)?;
-        let mut news = std::mem::take(&mut *self.news.borrow_mut());
-        news.sort_unstable();
-        news.dedup();
+        let news = std::mem::take(&mut *self.news.borrow_mut());
         let side = self.kernel.side();
         if side.missed != self.missed {
             self.missed = side.missed;
             self.match_lost()?;
             self.match_all()?;
         } else {
-            let mut cpus = false;
-            for (kind, id) in news {
-                match kind & 0xff {
-                    NEWS_CPU => cpus = true,
-                    NEWS_THREAD if kind >> 8 != 0 => self.match_born(id, kind >> 8)?,
-                    NEWS_PROCESS => threads::of(id).into_iter().try_for_each(|tid| self.match_thread(tid))?,
-                    NEWS_LOST if kind >> 8 != 0 => self.lost_place(id, tierce_policy::Error(kind >> 8)),
-                    NEWS_BACK | NEWS_LOST => {
-                        self.bound.remove(&id);
-                        self.match_thread(id)?;
-                    }
-                    _ => self.match_thread(id)?,
-                }
-            }
-            if cpus {
-                self.cpus_changed()?;
-            }
+            self.hear(&news)?;
         }
         self.reap()?;
         self.read(READ_MAX, keep)?;
         self.behind |= !all;
+        Ok(())
+    }
+
+    /// News, in the order in which they were told. Of what changed of one thread the last counts.
+    fn hear(&mut self, news: &[News]) -> Result<()> {
+        let (mut changed, mut born, mut other) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
+        for item in news {
+            match item.kind & 0xff {
+                NEWS_THREAD | NEWS_EXEC | NEWS_NAME => {
+                    changed.insert(item.id, item);
+                    if item.kind >> 8 != 0 {
+                        born.insert(item.id, item.kind >> 8);
+                    }
+                }
+                _ => _ = other.insert((item.kind, item.id)),
+            }
+        }
+        for (tid, seen) in changed {
+            match born.get(&tid) {
+                Some(&leaf) => self.match_born(tid, leaf)?,
+                None if self.may_match(seen) => self.match_thread(tid)?,
+                None => self.unbind(tid)?,
+            }
+        }
+        let mut cpus = false;
+        for (kind, id) in other {
+            match kind & 0xff {
+                NEWS_CPU => cpus = true,
+                NEWS_PROCESS => threads::of(id).into_iter().try_for_each(|tid| self.match_thread(tid))?,
+                NEWS_LOST if kind >> 8 != 0 => self.lost_place(id, tierce_policy::Error(kind >> 8)),
+                _ => {
+                    self.bound.remove(&id);
+                    self.match_thread(id)?;
+                }
+            }
+        }
+        if cpus {
+            self.cpus_changed()?;
+        }
+        Ok(())
+    }
+
+    /// Whether a thread may match something, with as little of /proc as it takes to know that it does not.
+    fn may_match(&self, news: &News) -> bool {
+        let end = news.comm.iter().position(|&byte| byte == 0).unwrap_or(news.comm.len());
+        let comm = String::from_utf8_lossy(&news.comm[..end]);
+        // Kernel threads have longer names in /proc.
+        let comm = (!news.is_kthread).then_some(&*comm);
+        let (tid, pid, is_kthread) = (news.id, news.pid, news.is_kthread);
+        let pcomm = comm.filter(|_| pid == tid);
+        let mut seen = Glimpse { comm, pcomm, exe: None, cgroup: None, tid, pid, is_kthread };
+        if !self.plan.may_match(&seen) {
+            return false;
+        }
+        if !self.plan.matchers().any(|matcher| matcher.cgroup.is_some() || matcher.unit.is_some()) {
+            return true;
+        }
+        let cgroup = Proc::default().cgroup(tid);
+        seen.cgroup = cgroup.as_deref();
+        self.plan.may_match(&seen)
+    }
+
+    /// The thread matches nothing.
+    fn unbind(&mut self, tid: u32) -> Result<()> {
+        if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
+            let _ = threads::requeue(tid);
+        }
         Ok(())
     }
 
@@ -686,7 +751,25 @@ impl Live {
             self.count(&mut stats);
         }
         stats.finish(now_ns());
-        stats.report()
+        Report { contention: self.contention(), ..stats.report() }
+    }
+
+    /// How CPUs got into each other's way, if that is counted.
+    fn contention(&self) -> Option<Contention> {
+        let options = self.kernel.options();
+        let lock = |cpu: Option<u32>| {
+            let LockSide { taken, taken_over, waited, wait_ns, held_ns, .. } = self.kernel.lock_side(cpu);
+            let held_ns = cpu.is_none().then_some(held_ns);
+            LockUse { cpu, taken, contended: Some(Contended { taken_over, waited, wait_ns, held_ns }) }
+        };
+        let kicks = |cpu| {
+            let side = self.kernel.cpu_side(cpu);
+            KickUse { cpu, decisions: side.kicks, vain: side.vain_kicks }
+        };
+        options.count_contention.then(|| Contention {
+            locks: (0..options.cpus).map(Some).chain([None]).map(lock).collect(),
+            kicks: (0..options.cpus).map(kicks).collect(),
+        })
     }
 
     /// What the kernel side holds.

@@ -116,6 +116,11 @@ impl Proc {
         self.ids().into_iter().filter_map(|tid| self.look(tid)).collect()
     }
 
+    /// The path of a thread's cgroup; `None`: it is gone.
+    pub fn cgroup(&self, tid: u32) -> Option<String> {
+        contents(&self.0.join(tid.to_string()).join("cgroup")).map(|text| cgroup(&text)).ok()
+    }
+
     /// What is known of a thread; `None`: it is gone.
     pub fn look(&self, tid: u32) -> Option<Live> {
         let folder = self.0.join(tid.to_string());
@@ -143,7 +148,7 @@ impl Proc {
                 comm: stat.comm.clone(),
                 pcomm,
                 exe,
-                cgroup: read("cgroup").map(|text| cgroup(&text)).unwrap_or_default(),
+                cgroup: self.cgroup(tid).unwrap_or_default(),
                 uid: number("Uid:", 1)?,
                 gid: number("Gid:", 1)?,
                 pid,

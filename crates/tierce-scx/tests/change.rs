@@ -2,11 +2,12 @@
 //! native engine, with threads that run meanwhile.
 
 use std::rc::Rc;
+use tierce_admission::PlanExt;
 use tierce_plan::{
     Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Source, Sources, Standing, Transition,
 };
 use tierce_policy::{Control, Graph, NodeParams, Refusal, Way, TASK};
-use tierce_scx::apply::Trial;
+use tierce_scx::trial::Trial;
 
 const BASE: &str = r#"
     [node.top]

@@ -1,7 +1,7 @@
 //! What is read of a machine, from folders that look like one.
 
 use std::path::PathBuf;
-use tierce_plan::Reserved;
+use tierce_admission::{PlanExt, Reserved};
 use tierce_scx::host::{check_cpusets, read, Found};
 
 struct Machine(PathBuf);

@@ -5,6 +5,7 @@ use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
+use tierce_admission::PlanExt;
 use tierce_plan::{Options, Plan};
 
 const STACK: u32 = 512;

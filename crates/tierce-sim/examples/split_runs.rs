@@ -5,6 +5,7 @@
 
 use std::path::Path;
 use std::process::ExitCode;
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation};
 use tierce_trace::Kind;

@@ -14,6 +14,7 @@
 //! simulators; `throughput --only BEGIN` prints the rows whose name begins so; `throughput --against PROGRAM JOBS_PER_SECOND` adds a ratio, and fails when it is below 400.
 
 use std::process::ExitCode;
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation, Stream};
 

@@ -5,6 +5,7 @@
 //! usage: verdicts [SETS, default 100000] [SEED, default 2001]; prints what was tried, fails at the first contradiction.
 
 use std::fmt::Write;
+use tierce_admission::PlanExt;
 use tierce_analysis::{global, priorities, Edf, FixedPriority, Supply, Task};
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation, Stream};

@@ -5,7 +5,9 @@
 //! seeded streams and decides in integers, so a run is the same on every machine and in every build mode.
 //!
 //! ```
-//! let plan = tierce_plan::Plan::parse(
+//! use tierce_admission::PlanExt;
+//! use tierce_plan::Plan;
+//! let plan = Plan::parse(
 //!     r#"
 //!     [node.top]
 //!     policy = "edf"

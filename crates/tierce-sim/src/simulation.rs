@@ -19,7 +19,7 @@ use crate::watch::{Seen, Watch};
 use std::fmt;
 use tierce_plan::{Arrival, Child, Costs, Ids, Members, Plan, Refused, Topology, Work};
 use tierce_policy::{policies, Graph, NEVER};
-use tierce_trace::measure::SCHEDULER;
+use tierce_trace::SCHEDULER;
 use tierce_trace::{Event, Kind, Report, Source, Stats, TraceHeader};
 
 /// Decisions at one instant before it is a livelock: 64 CPUs, each as often as it has crossing edges, and more.

@@ -8,7 +8,8 @@ mod common;
 
 use common::{Maker, MS};
 use std::fmt::Write;
-use tierce_plan::{Deadlines, Load, Plan};
+use tierce_admission::{Deadlines, PlanExt};
+use tierce_plan::{Load, Plan};
 use tierce_sim::{Options, Simulation, Stream};
 
 const END_NS: u64 = 300 * MS;

@@ -4,6 +4,7 @@ mod common;
 
 use common::{parse, run, run_with, Maker, Run, MS};
 use std::fmt::Write;
+use tierce_admission::PlanExt;
 use tierce_sim::Options;
 use tierce_trace::report::Constraints;
 use tierce_trace::Kind;

@@ -8,6 +8,7 @@ mod common;
 
 use common::{Maker, MS};
 use std::fmt::Write;
+use tierce_admission::PlanExt;
 use tierce_guarantee::{whole, Guarantee, Kind as Type, Parameter, Supply};
 use tierce_plan::{Costs, Plan};
 use tierce_sim::{Options, Simulation};
@@ -240,7 +241,9 @@ fn what_is_promised_with_costs_is_given_with_costs() {
         for (index, task) in plan.tasks.iter().enumerate() {
             let verdict = &admission.tasks[index];
             let found = report.tasks.iter().find(|found| found.name == task.name).unwrap();
-            let meets = |verdict: &tierce_plan::TaskVerdict| verdict.deadlines == tierce_plan::Deadlines::Met;
+            let meets = |verdict: &tierce_admission::TaskVerdict| {
+                verdict.deadlines == tierce_admission::Deadlines::Met
+            };
             if meets(verdict) {
                 assert_eq!(found.misses, 0, "seed {seed}, {}: {verdict:?}\n{text}", task.name);
                 if let (Some(spread), Some(most)) =

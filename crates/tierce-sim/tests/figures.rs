@@ -1,9 +1,10 @@
 //! The hierarchies of Regehr's thesis (HLS, 2001), Figures 6.3, 6.4, 6.5, 7.1, 7.2 and 7.3: what check derives of examples/hls-*.toml,
 //! and what the simulator gives.
 
+use tierce_admission::{Admission, PlanExt, Share};
 use tierce_guarantee::schedulers::{sfq, SfqBound};
 use tierce_guarantee::{whole, Guarantee};
-use tierce_plan::{Admission, Child, Plan, Share};
+use tierce_plan::{Child, Plan};
 use tierce_sim::{Options, Simulation};
 use tierce_trace::report::{Constraints, TaskReport};
 use tierce_trace::Report;

@@ -1,5 +1,6 @@
 //! What scheduling and interrupts cost in the simulator comes back out of its traces, to the nanosecond.
 
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation};
 use tierce_trace::measure::{Measure, Quantity};

@@ -1,5 +1,6 @@
 //! In a process of its own, where nobody else allocates.
 
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 
 const MS: u64 = 1_000_000;

@@ -4,6 +4,7 @@ mod common;
 
 use common::{parse, run, Run, MS};
 use std::path::PathBuf;
+use tierce_admission::PlanExt;
 use tierce_plan::{Options, Plan};
 
 fn example(name: &str) -> String {

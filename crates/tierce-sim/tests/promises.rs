@@ -7,6 +7,7 @@ mod common;
 
 use common::{Maker, MS};
 use std::fmt::Write;
+use tierce_admission::PlanExt;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind as Type, Parameter, Supply};
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation};

@@ -6,6 +6,7 @@ mod common;
 
 use common::MS;
 use std::fmt::Write;
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation, Stream};
 use tierce_trace::Stats;

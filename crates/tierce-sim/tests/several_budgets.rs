@@ -9,8 +9,9 @@ mod common;
 use common::{Maker, MS};
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use tierce_admission::{Deadlines, PlanExt};
 use tierce_guarantee::{whole, Exact, Guarantee, Kind as Type, Parameter, Supply};
-use tierce_plan::{Deadlines, Load, Plan};
+use tierce_plan::{Load, Plan};
 use tierce_sim::{Options, Simulation};
 use tierce_trace::{Kind, TraceHeader};
 

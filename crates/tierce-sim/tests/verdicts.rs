@@ -5,6 +5,7 @@
 #[path = "../examples/verdicts.rs"]
 mod verdicts;
 
+use tierce_admission::PlanExt;
 use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::{FixedPriority, Supply, Task};
 use tierce_plan::Plan;

@@ -5,10 +5,8 @@
 //! number of its own: [`Renumber`]. After it, what the header names is the same thing from the begin of the recording to
 //! its end, new things are in the header too, and the records of changes are gone.
 
-use crate::event::{Event, Kind, ID_MAX};
-use crate::file::HEADER_BYTES_MAX;
+use crate::event::{Event, Kind, HEADER_BYTES_MAX, ID_MAX, SCHEDULER};
 use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
-use crate::measure::SCHEDULER;
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 

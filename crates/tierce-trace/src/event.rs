@@ -1,6 +1,5 @@
 //! One record of the stream, as `policy/events.h` lays it out.
 
-use crate::file::HEADER_BYTES_MAX;
 use tierce_policy::Migration;
 
 /// Bytes of one record in a file.
@@ -8,6 +7,12 @@ pub const RECORD_BYTES: usize = 32;
 
 /// The `value` of a [`Kind::JobRelease`] whose job has no deadline.
 pub const NO_DEADLINE: u64 = u64::MAX;
+
+/// Longest header accepted: room for half a million tasks.
+pub const HEADER_BYTES_MAX: u32 = 1 << 26;
+
+/// `value` of a [`Kind::Outside`] record about the scheduler itself: `a` is a task, which runs from its end on.
+pub const SCHEDULER: u64 = 3;
 
 /// Largest node, task or edge id a record may carry: a bound for what readers allocate, far above every pool.
 pub const ID_MAX: u32 = (1 << 22) - 1;

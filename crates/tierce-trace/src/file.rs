@@ -5,15 +5,12 @@
 //! records, then [`TraceError::Truncated`].
 
 use crate::change::{Renumber, Seen};
-use crate::event::{Event, RECORD_BYTES};
+use crate::event::{Event, HEADER_BYTES_MAX, RECORD_BYTES};
 use crate::header::{TraceHeader, VERSION};
 use std::io::{self, BufReader, BufWriter, Read, Write};
 
 /// First bytes of every trace; the last one counts layouts.
 pub const MAGIC: [u8; 8] = *b"TIERCE\0\x01";
-
-/// Longest header accepted: room for half a million tasks.
-pub const HEADER_BYTES_MAX: u32 = 1 << 26;
 
 /// Most CPUs a trace may have.
 pub const CPUS_MAX: u32 = 4096;

@@ -28,7 +28,7 @@ pub mod units;
 pub mod work_conservation;
 
 pub use change::{PlanChange, Renumber, Seen};
-pub use event::{Event, Kind, NO_DEADLINE};
+pub use event::{Event, Kind, NO_DEADLINE, SCHEDULER};
 pub use file::{Reader, Trace, TraceError, Writer};
 pub use header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
 pub use histogram::{Histogram, Summary};

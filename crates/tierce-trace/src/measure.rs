@@ -21,7 +21,7 @@
 //! constant, memory is that of a histogram per task and number.
 
 use crate::change::{PlanChange, Renumber, Seen};
-use crate::event::{Event, Kind, ID_MAX, NO_DEADLINE};
+use crate::event::{Event, Kind, ID_MAX, NO_DEADLINE, SCHEDULER};
 use crate::file::{Reader, TraceError, CPUS_MAX};
 use crate::header::{EdgeInfo, Source, TaskInfo, TraceHeader};
 use crate::histogram::Histogram;
@@ -72,9 +72,6 @@ impl Quantity {
         }
     }
 }
-
-/// `value` of a [`Kind::Outside`] record about the scheduler itself: `a` is a task, which runs from its end on.
-pub const SCHEDULER: u64 = 3;
 
 /// A histogram per quantity, in the order of [`Quantity::ALL`].
 pub type Series = [Histogram; 5];

@@ -34,6 +34,56 @@ pub struct Report {
     /// Time that CPUs idled while a task that may run there waited elsewhere; missing without spread nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_while_waiting: Option<IdleWhileWaiting>,
+    /// How CPUs got into each other's way, if that was counted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub contention: Option<Contention>,
+}
+
+/// How CPUs got into each other's way.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Contention {
+    /// Per domain: that of each CPU, then the shared one.
+    pub locks: Vec<LockUse>,
+    /// Per CPU.
+    pub kicks: Vec<KickUse>,
+}
+
+/// How the lock of one domain was used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct LockUse {
+    /// The CPU whose domain it is; missing: the shared domain.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<u32>,
+    /// How often it was acquired.
+    pub taken: u64,
+    /// What only a machine shows, where CPUs run at once; missing from a simulation.
+    #[serde(default, skip_serializing_if = "Option::is_none", flatten)]
+    pub contended: Option<Contended>,
+}
+
+/// What CPUs that run at once do to each other at a lock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct Contended {
+    /// Acquisitions after which another CPU had it than before.
+    pub taken_over: u64,
+    /// Acquisitions that found it taken.
+    pub waited: u64,
+    /// Time waited for it, added up.
+    pub wait_ns: u64,
+    /// Time it was held, added up; of the shared domain only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_ns: Option<u64>,
+}
+
+/// How often a CPU was kicked: asked to decide, because of a wake-up or a change of the order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+pub struct KickUse {
+    /// The CPU.
+    pub cpu: u32,
+    /// Decisions that it was kicked for; kicks that come before the decision count as one.
+    pub decisions: u64,
+    /// Of these, it went on with what it did before.
+    pub vain: u64,
 }
 
 /// How often tasks went to another replica of a spread node, by reason.
@@ -298,6 +348,7 @@ impl Stats {
                     waited: self.name(gap.waited),
                 }),
             }),
+            contention: None,
         }
     }
 
@@ -415,6 +466,9 @@ impl Report {
         text += &format!("{}\n", self.cpu_table());
         if let Some(found) = &self.idle_while_waiting {
             text += &format!("\n{found}\n");
+        }
+        if let Some(contention) = &self.contention {
+            text += &format!("\n{}\n\n{}\n", contention.lock_table(), contention.kick_table());
         }
         if self.lost > 0 {
             text +=
@@ -546,6 +600,41 @@ impl Report {
             ];
             row.extend(cpu.idle_while_waiting_ns.map(time));
             table.add_row(row);
+        }
+        right_align(table)
+    }
+}
+
+impl Contention {
+    fn lock_table(&self) -> Table {
+        let mut table = table(&["lock", "acquired", "from another CPU", "contended", "mean wait", "held"]);
+        for lock in self.locks.iter().filter(|lock| lock.taken > 0) {
+            let name = lock.cpu.map_or("shared".to_string(), |cpu| format!("cpu{cpu}"));
+            let taken = lock.taken.to_string();
+            let Some(Contended { taken_over, waited, wait_ns, held_ns }) = lock.contended else {
+                table.add_row([&name, &taken, "-", "-", "-", "-"]);
+                continue;
+            };
+            table.add_row([
+                name,
+                taken,
+                percent(taken_over, lock.taken),
+                percent(waited, lock.taken),
+                wait_ns.checked_div(waited).map_or("-".to_string(), time),
+                held_ns.map_or("-".to_string(), time),
+            ]);
+        }
+        right_align(table)
+    }
+
+    fn kick_table(&self) -> Table {
+        let mut table = table(&["cpu", "decisions after kicks", "without effect"]);
+        for kick in &self.kicks {
+            table.add_row([
+                kick.cpu.to_string(),
+                kick.decisions.to_string(),
+                percent(kick.vain, kick.decisions),
+            ]);
         }
         right_align(table)
     }

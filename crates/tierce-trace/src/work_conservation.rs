@@ -21,9 +21,9 @@
 //! may be missed.
 
 use crate::change::PlanChange;
+use crate::event::SCHEDULER;
 use crate::event::{Event, Kind, ID_MAX};
 use crate::header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
-use crate::measure::SCHEDULER;
 use std::collections::HashMap;
 
 /// More nodes above each other than any plan has.

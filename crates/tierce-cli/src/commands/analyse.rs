@@ -623,7 +623,7 @@ fn print(asked: &Question, outcome: &Outcome) {
         cpus if asked.is_global() => format!("{cpus} CPUs, any for any task"),
         cpus => format!("{cpus} CPUs, each {}", asked.given.text),
     };
-    let load = tierce_plan::percent(&utilisation(&asked.tasks));
+    let load = tierce_admission::percent(&utilisation(&asked.tasks));
     println!("\n{verdict}: {}, utilisation {load}, supplied with {places}.", policy_name(asked.policy));
 }
 

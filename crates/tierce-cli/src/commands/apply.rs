@@ -5,6 +5,7 @@ use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tierce_admission::PlanExt;
 use tierce_plan::{Options, Plan};
 use tierce_scx::doctor::Host;
 use tierce_scx::socket;

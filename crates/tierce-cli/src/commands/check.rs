@@ -4,7 +4,8 @@ use anyhow::{anyhow, Result};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tierce_plan::{Faults, Options, Plan, Written, CHECK_VERSION};
+use tierce_admission::{PlanExt, Written, CHECK_VERSION};
+use tierce_plan::{Faults, Options, Plan};
 
 /// Check a plan: its text, its shape, and whether budgets and deadlines fit
 ///

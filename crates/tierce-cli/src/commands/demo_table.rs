@@ -4,6 +4,7 @@ use anyhow::{ensure, Context, Result};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_trace::units::{percent, time};
 use tierce_trace::Report;

@@ -5,6 +5,7 @@ use anyhow::{bail, Result};
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tierce_admission::PlanExt;
 use tierce_plan::{show_time, Load, Members, Plan, Work};
 use tierce_policy::{policies, Control, Graph, NodeParams, Param, ParamKind, Params, Refusal, Way};
 use tierce_trace::{Source, TraceHeader};

@@ -6,10 +6,11 @@ use clap::ValueEnum;
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tierce_admission::percent;
 use tierce_analysis::generate::{tasks, Draw, Periods, Shares, TASKS_MAX};
 use tierce_analysis::retas::{self, Row};
 use tierce_analysis::{utilisation, Task};
-use tierce_plan::{percent, show_time};
+use tierce_plan::show_time;
 
 /// Draw a random set of tasks
 ///

@@ -2,16 +2,19 @@
 
 mod figures;
 mod pools;
+mod results;
 
 use super::time::{duration, time};
 use anyhow::{bail, ensure, Context, Result};
 use clap::ValueEnum;
 use pools::{load, pool, stages, Task, EXPERIMENTS, STAGES_NS, STEPS_MAX};
+use results::{Counts, Run, Scheduler};
 use serde_json::{json, Value};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tierce_plan::{percent, show_time, Plan};
+use tierce_admission::{percent, PlanExt};
+use tierce_plan::{show_time, Plan};
 use tierce_sim::{Options, Simulation};
 
 /// Version of the JSON that this command writes.
@@ -126,16 +129,6 @@ enum Experiment {
     All,
 }
 
-/// A scheduler, by the name of Hartstone's reports.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Scheduler {
-    RoundRobin,
-    Priority,
-    Edf,
-    IPlusPi,
-    Multiburst,
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Chosen {
     /// Turns of equal length
@@ -151,46 +144,16 @@ enum Chosen {
     All,
 }
 
-impl Scheduler {
-    const ALL: [Self; 5] = [Self::RoundRobin, Self::Priority, Self::Edf, Self::IPlusPi, Self::Multiburst];
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "round-robin",
-            Self::Priority => "priority",
-            Self::Edf => "edf",
-            Self::IPlusPi => "i-plus-pi",
-            Self::Multiburst => "multiburst",
-        }
-    }
-
-    /// In a picture.
-    fn shown(self) -> &'static str {
-        match self {
-            Self::RoundRobin => "Round robin",
-            Self::Priority => "Priority",
-            Self::Edf => "EDF",
-            Self::IPlusPi => "I+PI",
-            Self::Multiburst => "Multiburst",
-        }
-    }
-
-    fn named(name: &str) -> Option<Self> {
-        let name = if name == "fixed-priority" { "priority" } else { name };
-        Self::ALL.into_iter().find(|one| one.name() == name)
-    }
-
-    fn of(chosen: Chosen) -> Vec<Self> {
-        let one = match chosen {
-            Chosen::RoundRobin => Self::RoundRobin,
-            Chosen::Priority => Self::Priority,
-            Chosen::Edf => Self::Edf,
-            Chosen::IPlusPi => Self::IPlusPi,
-            Chosen::Multiburst => Self::Multiburst,
-            Chosen::All => return Self::ALL.to_vec(),
-        };
-        vec![one]
-    }
+fn chosen(chosen: Chosen) -> Vec<Scheduler> {
+    let one = match chosen {
+        Chosen::RoundRobin => Scheduler::RoundRobin,
+        Chosen::Priority => Scheduler::Priority,
+        Chosen::Edf => Scheduler::Edf,
+        Chosen::IPlusPi => Scheduler::IPlusPi,
+        Chosen::Multiburst => Scheduler::Multiburst,
+        Chosen::All => return Scheduler::ALL.to_vec(),
+    };
+    vec![one]
 }
 
 /// Relative shares.
@@ -405,101 +368,6 @@ fn jobs(task: &Task) -> String {
     format!("period = \"{}\", work = \"{}\"", show_time(task.period_ns()), show_time(task.work_ns()))
 }
 
-/// What was counted in a step, or in a stage of the extended version.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Counts {
-    ns: u64,
-    jobs: u64,
-    misses: u64,
-    switches: u64,
-    /// Misses of each task.
-    tasks: Vec<(String, u64)>,
-}
-
-impl Counts {
-    fn of(simulation: &Simulation) -> Self {
-        let report = simulation.report();
-        Self {
-            ns: report.elapsed_ns,
-            jobs: report.tasks.iter().map(|task| task.released).sum(),
-            misses: report.tasks.iter().map(|task| task.misses).sum(),
-            switches: report.cpus.iter().map(|cpu| cpu.switches).sum(),
-            tasks: report.tasks.iter().map(|task| (task.name.clone(), task.misses)).collect(),
-        }
-    }
-
-    fn since(&self, before: &Self) -> Self {
-        let earlier = |name: &str| before.tasks.iter().find(|task| task.0 == name).map_or(0, |task| task.1);
-        Self {
-            ns: self.ns - before.ns,
-            jobs: self.jobs - before.jobs,
-            misses: self.misses - before.misses,
-            switches: self.switches - before.switches,
-            tasks: self.tasks.iter().map(|task| (task.0.clone(), task.1 - earlier(&task.0))).collect(),
-        }
-    }
-}
-
-/// One experiment under one scheduler: its steps, or the stages of the extended version.
-#[derive(Clone, Debug)]
-struct Run {
-    experiment: u32,
-    scheduler: Scheduler,
-    extended: bool,
-    steps: Vec<(u32, Counts)>,
-}
-
-impl Run {
-    /// Steps after the baseline without a miss; without meaning in the extended version.
-    fn iterations(&self) -> Option<u32> {
-        let passed = self.steps.iter().take_while(|step| step.1.misses == 0).map(|step| step.0);
-        (!self.extended).then(|| passed.last().unwrap_or(0))
-    }
-
-    fn missed_in_the_baseline(&self) -> bool {
-        !self.extended && self.steps.first().is_some_and(|step| step.1.misses > 0)
-    }
-
-    /// In the step that ended it, or in all of the extended version.
-    fn misses(&self) -> u64 {
-        self.steps.iter().map(|step| step.1.misses).sum()
-    }
-
-    /// Over all steps.
-    fn switches_per_second(&self) -> f64 {
-        let switches: u64 = self.steps.iter().map(|step| step.1.switches).sum();
-        let ns: u64 = self.steps.iter().map(|step| step.1.ns).sum();
-        switches as f64 * 1e9 / ns.max(1) as f64
-    }
-
-    fn in_json(&self) -> Value {
-        let step = |(step, counts): &(u32, Counts)| {
-            let mut value = json!({
-                "step": step, "load": (exact_load(self.experiment, *step)), "ns": counts.ns, "misses": counts.misses,
-                "switches": counts.switches, "jobs": counts.jobs,
-            });
-            if !counts.tasks.is_empty() {
-                let tasks = counts.tasks.iter().map(|(name, misses)| (name.clone(), json!(misses)));
-                value["misses_of_tasks"] = Value::Object(tasks.collect());
-            }
-            value
-        };
-        json!({
-            "experiment": self.experiment, "scheduler": self.scheduler.name(), "extended": self.extended,
-            "iterations_to_first_miss": self.iterations(), "missed_in_the_baseline": self.missed_in_the_baseline(),
-            "misses": self.misses(), "switches_per_second": self.switches_per_second(),
-            "steps": self.steps.iter().map(step).collect::<Vec<_>>(),
-        })
-    }
-}
-
-/// `0.48`.
-fn exact_load(experiment: u32, step: u32) -> f64 {
-    let of = |task: Task| task.centihertz * task.kilo_whets;
-    // In hundredths of a kilo-whet per second, of which a second has 80,000.
-    pool(experiment, step).into_iter().map(of).sum::<u64>() as f64 / 80_000.0
-}
-
 /// Plays plans, and writes them.
 struct Player<'a> {
     args: &'a Args,
@@ -635,7 +503,7 @@ fn simulate(args: &Args) -> Result<Vec<Run>> {
         Experiment::All => EXPERIMENTS.to_vec(),
         one => vec![one as u32 + 1],
     };
-    let chosen: Vec<_> = args.scheduler.iter().flat_map(|one| Scheduler::of(*one)).collect();
+    let chosen: Vec<_> = args.scheduler.iter().flat_map(|one| chosen(*one)).collect();
     let player = Player { args };
     let mut runs = Vec::new();
     for experiment in experiments {

@@ -7,9 +7,10 @@ use serde_json::{json, Value};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tierce_admission::percent;
 use tierce_analysis::partition::{fewest_switches, partition, switches, Fit, Partition};
 use tierce_analysis::{priorities, utilisation, Edf, Entry, FixedPriority, Response, Supply, Task};
-use tierce_plan::{percent, show_time};
+use tierce_plan::show_time;
 
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;

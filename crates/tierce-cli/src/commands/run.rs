@@ -14,6 +14,7 @@ use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
 use tierce_plan::{policies, Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::{recording, Refusal};
 use tierce_scx::doctor::{self, Host};
@@ -62,6 +63,10 @@ pub struct Args {
     /// What to count: `full`, or `counts`, which makes no record per switch and so costs the least
     #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with_all = ["trace", "measure"])]
     stats: Statistics,
+    /// Count how often locks are taken and CPUs are kicked, and for how long locks are waited for and held: shown at the end, and in
+    /// --json under `kernel`. Costs two readings of the clock for each lock
+    #[arg(long, conflicts_with = "dry_run")]
+    contention: bool,
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -160,6 +165,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         record: args.record.is_some(),
         watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
         throttle_at_user: plan.run.throttle == ThrottleAt::User,
+        count_contention: args.contention,
         ..Default::default()
     };
     let floor_ns = options.floor_ns;

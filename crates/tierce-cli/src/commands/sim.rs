@@ -7,6 +7,7 @@ use std::fs::File;
 use std::io::{BufReader, BufWriter, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_admission::PlanExt;
 use tierce_plan::{show_time, Plan};
 use tierce_policy::recording::{self, ReplayError, Replayed};
 use tierce_sim::{Options, Simulation};

@@ -8,6 +8,7 @@ use serde_json::{json, Value};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use tierce_admission::{percent, percent_given};
 use tierce_analysis::retas::Row;
 use tierce_analysis::split::{
     assign, bound, remedy, slot_ns, Algorithm, Assignment, Costs, Interrupt, Piece, Question, Refusal,
@@ -15,7 +16,7 @@ use tierce_analysis::split::{
 };
 use tierce_analysis::{utilisation, Entry};
 use tierce_guarantee::{ratio, whole, Exact};
-use tierce_plan::{percent, percent_given, show_time};
+use tierce_plan::show_time;
 
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;

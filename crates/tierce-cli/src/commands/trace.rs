@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use tierce_trace::measure::SCHEDULER;
+use tierce_trace::SCHEDULER;
 use tierce_trace::{units, Event, Kind, Reader, Stats, Trace, TraceHeader, NO_DEADLINE};
 
 /// Read a trace: statistics, or every record as a line.

@@ -1,15 +1,15 @@
 //! `under.PARENT`: which replica leads to which child, and with what.
 
+use super::names::{cpu_number, is_any, Declared, ItemKind};
 use super::params::Owner;
 use super::places::elsewhere_of;
-use super::{cpu_number, is_any, Below, Declared, ItemKind, Resolver};
-use crate::faults::Fault;
-use crate::model::{Child, Edge, Plan};
-use crate::placement::Unit;
+use super::state::{Below, Resolver};
+use crate::model::any_cpu::Unit;
+use crate::model::shape::cpus;
+use crate::model::{Child, Edge};
 use crate::policies;
-use crate::structure::cpus;
-use crate::tree::{closest, listed, Fields, Key, Kind, Table, Value};
-use std::collections::HashMap;
+use crate::text::faults::Fault;
+use crate::text::tree::{closest, listed, Fields, Key, Kind, Table, Value};
 
 /// The edges that an `under` stands for: once, or with `cpu = "any"` for each CPU on which they can be.
 #[derive(Default)]
@@ -375,50 +375,5 @@ impl Resolver {
             self.collector.add(fault.bound(format!("{cpus:?}")));
         }
         there.map(|(child, _)| (parent.first, *child)).into_iter().collect()
-    }
-}
-
-impl Below<'_> {
-    /// The leaf, if it moves between the replicas of that parent.
-    fn moves(&self, parent: &Declared) -> Option<Child> {
-        let several = parent.spread && parent.replicas.as_ref().is_some_and(|cpus| cpus.len() > 1);
-        match self.children {
-            [(child @ (Child::Task(_) | Child::Set(_)), _)] if several && self.elsewhere.is_none() => {
-                Some(*child)
-            }
-            _ => None,
-        }
-    }
-}
-
-/// How much begins where: a task that moves begins below the replica, of those where it may run, with the smallest sum of weights
-/// so far; of several below that of the CPU with the fewest such tasks; then of the lowest CPU.
-#[derive(Default)]
-pub(super) struct Begun {
-    weight: HashMap<usize, u64>,
-    tasks: HashMap<u32, u64>,
-}
-
-impl Begun {
-    /// Where the child of this edge begins.
-    pub(super) fn at(&mut self, plan: &Plan, edge: &Edge, affinity: Option<u64>) -> usize {
-        if !edge.spread {
-            return edge.parent;
-        }
-        let family = plan.nodes[edge.parent].family;
-        let replicas = plan.nodes.iter().enumerate().skip(family.unwrap_or(edge.parent));
-        let replicas =
-            replicas.take_while(|(_, node)| node.family == family).map(|(at, node)| (at, node.replica));
-        let on: Vec<_> = replicas.filter_map(|(at, cpu)| Some((at, cpu?))).collect();
-        let allowed = on.iter().filter(|(_, cpu)| affinity.is_none_or(|affinity| affinity & 1 << cpu != 0));
-        let least = allowed.min_by_key(|(at, cpu)| (self.weight.get(at), self.tasks.get(cpu), *cpu));
-        let Some(&(at, cpu)) = least else { return edge.parent }; // its affinity is a fault
-        if matches!(edge.child, Child::Task(_)) {
-            let policy = policies::by_number(plan.nodes[at].policy);
-            let weight = policy.and_then(|policy| policies::position(&policy.edge_params, "weight"));
-            *self.weight.entry(at).or_default() += weight.map_or(1, |weight| edge.params[weight]);
-            *self.tasks.entry(cpu).or_default() += 1;
-        }
-        at
     }
 }

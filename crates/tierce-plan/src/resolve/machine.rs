@@ -1,13 +1,14 @@
 //! `[machine]`, `[run]` and `[defaults]`.
 
+use super::names::{cpu_list, cpu_number, find_policy};
 use super::params::param_value;
-use super::{cpu_list, cpu_number, find_policy, Resolver};
-use crate::faults::Fault;
+use super::state::Resolver;
+use crate::model::topology::{groups_of, Topology, LEVELS};
 use crate::model::*;
 use crate::policies;
-use crate::topology::{groups_of, Topology, LEVELS};
-use crate::tree::{Collector, Fields, Kind, Table, Value};
-use crate::units::show_time;
+use crate::text::faults::Fault;
+use crate::text::tree::{Collector, Fields, Kind, Table, Value};
+use crate::text::units::show_time;
 
 impl Resolver {
     pub(super) fn machine(&mut self, table: &Table) {
@@ -214,7 +215,7 @@ fn interrupt(value: &Value, cpus: u32, collector: &mut Collector) -> Option<Inte
     let mut fields = Fields::new("an interrupt", table);
     let cpu = fields.take("cpu").map(|value| cpu_number("`cpu` of an interrupt", value, cpus, collector));
     let every_ns = fields.duration("every", collector);
-    let takes = fields.take("takes").map(|value| crate::load::work("`takes`", value, collector));
+    let takes = fields.take("takes").map(|value| crate::resolve::load::work("`takes`", value, collector));
     let phase_ns = fields.time("phase", collector).unwrap_or(0);
     let arrival = match fields.take("arrival") {
         None => Some(Arrival::Periodic),

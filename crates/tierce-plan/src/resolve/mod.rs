@@ -1,121 +1,61 @@
 //! From trees to [`Plan`]: declare every name, then resolve everything that refers to names.
 
+mod csv;
+pub mod documents;
 mod edges;
+mod first_replica;
+mod load;
 mod machine;
+pub mod matching;
+mod names;
 pub mod params;
 mod places;
+mod rt_app;
+mod state;
+pub mod structure;
 mod tasks;
 
-use crate::faults::Fault;
+use crate::model::any_cpu::{Placed, Placer, Standing};
 use crate::model::*;
-use crate::parse::{Files, Options};
-use crate::placement::{self, Placed, Standing, Unit};
 use crate::policies::{self, PolicyRecord};
-use crate::source::{Sources, Spot};
-use crate::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
-use crate::units::show_time;
-use edges::Begun;
+use crate::text::faults::Fault;
+use crate::text::files::Files;
+use crate::text::source::{Sources, Spot};
+use crate::text::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
+use crate::text::units::show_time;
+use first_replica::Begun;
+use names::{cpu_list, cpu_number, find_policy, Declared, Item, ItemKind};
 use params::Owner;
 use places::Places;
+use state::{Below, Resolver};
 use std::collections::{BTreeMap, HashMap};
-pub use tasks::{Row, CSV_FAULTS_MAX};
 use tierce_guarantee::{Guarantee, Kind as GuaranteeKind};
-
-/// `[node.N]`, `[task.N]` or `[tasks.N]`.
-struct Item<'d> {
-    kind: ItemKind,
-    key: &'d Key,
-    table: &'d Table,
-}
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum ItemKind {
-    Node,
-    Task,
-    Set,
-}
-
-/// A name: what it is and where it was given.
-#[derive(Clone)]
-struct Declared {
-    kind: ItemKind,
-    spot: Spot,
-    policy: Option<&'static PolicyRecord>,
-    /// Nodes: index of the first replica, and their CPUs when it is `per_cpu` or spread.
-    first: usize,
-    replicas: Option<Vec<u32>>,
-    spread: bool,
-}
-
-impl Declared {
-    /// Index of the replica on that CPU.
-    fn on(&self, cpu: u32) -> Option<usize> {
-        let place = self.replicas.as_ref()?.iter().position(|replica| *replica == cpu)?;
-        Some(self.first + place)
-    }
-}
-
-/// What `under` leads to.
-struct Below<'a> {
-    /// One leaf, one node, or the replicas of a node with their CPUs.
-    children: &'a [(Child, Option<u32>)],
-    /// They are the replicas of a spread node.
-    spread: bool,
-    /// Of a leaf: CPUs on which it may run.
-    affinity: Option<u64>,
-    /// The CPU that `cpu = "any"` stands for.
-    any: Option<u32>,
-    /// CPUs that reach it by parents that are not spread; `None`: all are.
-    elsewhere: Option<u64>,
-}
-
-impl<'a> Below<'a> {
-    fn leaf(child: &'a [(Child, Option<u32>)], affinity: Option<u64>) -> Self {
-        Self { children: child, spread: false, affinity, any: None, elsewhere: None }
-    }
-}
-
-/// A plan on its way.
-pub struct Resolver {
-    files: Files,
-    plan: Plan,
-    collector: Collector,
-    names: HashMap<String, Declared>,
-    places: Places,
-    begun: Begun,
-    /// Nodes and tasks with a fault in their edges: that they lead nowhere is not worth a second message.
-    broken: Vec<Child>,
-    /// What has `cpu = "any"`.
-    units: Vec<Unit>,
-    /// Their CPUs; empty as long as none are chosen.
-    placed: Placed,
-}
 
 impl Resolver {
     /// The plan of these documents, and all of its faults; a plan with faults is not to be used. Where the text has `cpu = "any"`
     /// it is resolved twice: to see what is to be placed, and with the CPUs that were chosen, as if the text named them.
-    /// `standing`: what is in force.
+    /// `standing`: what is in force; `placer`: who chooses them.
     pub fn run(
         files: Files,
         sources: Sources,
         collector: Collector,
         options: Options,
         documents: &[Table],
-        standing: &Standing,
+        (standing, placer): (&Standing, Placer),
     ) -> (Plan, Vec<Fault>) {
         let resolve = |placed: Placed| {
             let mut resolver = Self::new(files.clone(), sources.clone(), collector.clone(), options, placed);
             resolver.everything(documents);
             let Self { plan, collector, broken, units, .. } = resolver;
             let mut faults = collector.faults;
-            faults.extend(crate::structure::faults(&plan, &broken));
+            faults.extend(crate::resolve::structure::faults(&plan, &broken));
             (plan, faults, units)
         };
         let (plan, faults, units) = resolve(Placed::new());
         if units.is_empty() || !faults.is_empty() {
             return (plan, faults);
         }
-        match placement::place(plan.clone(), &units, standing) {
+        match placer(plan.clone(), &units, standing) {
             Ok(placed) => {
                 let (plan, faults, _) = resolve(placed);
                 (plan, faults)
@@ -465,57 +405,4 @@ fn not_a_guarantee(wrong: tierce_guarantee::Fault, spot: Spot) -> Fault {
     let hint = wrong.hint.or(close.map(|close| format!("did you mean {close}?")));
     let value = Some(wrong.value).filter(|value| !value.is_empty());
     Fault { value, bound: wrong.bound, hint, ..Fault::new(wrong.rule, spot, wrong.message) }
-}
-
-fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<&'static PolicyRecord> {
-    let policy = policies::by_name(name);
-    if policy.is_none() {
-        let names: Vec<_> = policies::policies().iter().map(|policy| policy.name).collect();
-        let hint = match closest(name, names.iter().copied()) {
-            Some(close) => format!("did you mean \"{close}\"? there are {}", listed(&names)),
-            None => format!("there are {}", listed(&names)),
-        };
-        let fault = Fault::new("policy_must_exist", spot, format!("there is no policy `{name}`"));
-        collector.add(fault.hint(hint));
-    }
-    policy
-}
-
-/// `cpu = "any"`.
-fn is_any(value: &Value) -> bool {
-    matches!(&value.kind, Kind::Text(text) if text == "any")
-}
-
-fn cpu_number(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<u32> {
-    match value.kind {
-        Kind::Whole(Some(cpu)) if cpu >= i64::from(cpus) => {
-            let fault =
-                Fault::new("cpu_must_exist", value.spot, format!("{what} names a CPU the machine has not"));
-            let hint =
-                "[machine] cpus = … says how many there are; a plan without it has one in check and sim";
-            collector.add(fault.value(cpu).bound(format!("0 to {}", cpus - 1)).hint(hint));
-            None
-        }
-        _ => collector.whole(what, value, 0, i64::from(cpus) - 1).map(|cpu| cpu as u32),
-    }
-}
-
-/// CPUs, ascending; each at most once.
-fn cpu_list(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Vec<u32> {
-    let Some(items) = collector.list(what, value) else { return Vec::new() };
-    if items.is_empty() {
-        collector.add(Fault::new("list_must_not_be_empty", value.spot, format!("{what} is an empty list")));
-    }
-    let mut list: Vec<u32> = Vec::new();
-    for item in items {
-        let Some(cpu) = cpu_number(what, item, cpus, collector) else { continue };
-        if list.contains(&cpu) {
-            let fault = Fault::new("cpu_is_named_once", item.spot, format!("{what} names a CPU twice"));
-            collector.add(fault.value(cpu));
-        } else {
-            list.push(cpu);
-        }
-    }
-    list.sort_unstable();
-    list
 }

@@ -1,14 +1,14 @@
 //! Parameters of nodes and edges, as the records of the policies describe them.
 
-use super::Resolver;
-use crate::faults::Fault;
+use super::state::Resolver;
 use crate::model::{Defaults, NODE_PARAMS};
+use crate::policies::rounds::unstable;
 use crate::policies::{self, Param, ParamKind, PolicyRecord};
-use crate::source::Spot;
-use crate::stability::unstable;
-use crate::tree::show_whole;
-use crate::tree::{Collector, Fields, Kind, Value};
-use crate::units::show_time;
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
+use crate::text::tree::show_whole;
+use crate::text::tree::{Collector, Fields, Kind, Value};
+use crate::text::units::show_time;
 
 /// Whose parameters are read.
 pub struct Owner {

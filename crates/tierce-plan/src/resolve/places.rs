@@ -1,14 +1,14 @@
 //! On which CPUs nodes are, and in how many pieces: as one node, as a replica per CPU, or spread over its replicas. Found from the
 //! text before the nodes are made, since children may stand before their parents.
 
-use super::{cpu_list, cpu_number, is_any, Item, ItemKind};
-use crate::faults::Fault;
+use super::names::{cpu_list, cpu_number, is_any, Item, ItemKind};
+use crate::model::any_cpu::Placed;
+use crate::model::shape::cpus;
 use crate::model::OtherCpus;
-use crate::placement::Placed;
 use crate::policies::{self, PolicyRecord};
-use crate::source::Spot;
-use crate::structure::cpus;
-use crate::tree::{listed, Collector, Kind, Value};
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
+use crate::text::tree::{listed, Collector, Kind, Value};
 use std::collections::HashMap;
 
 /// Where a node is.

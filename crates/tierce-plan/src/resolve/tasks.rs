@@ -1,29 +1,21 @@
 //! `[task.N]` and `[tasks.N]`.
 
+use super::csv::{self, Row, CSV_FAULTS_MAX};
 use super::edges::Ways;
-use super::{cpu_list, Below, Item, Resolver};
-use crate::faults::Fault;
+use super::names::{cpu_list, Item};
+use super::state::{Below, Resolver};
 use crate::model::*;
-use crate::parse::relative;
 use crate::policies;
-use crate::source::Source;
-use crate::tree::{Collector, Fields, Value};
+use crate::text::faults::Fault;
+use crate::text::files::relative;
+use crate::text::source::Source;
+use crate::text::tree::{Collector, Fields, Value};
 use std::sync::Arc;
-
-/// Faults of one table of tasks after which no more are looked for: they tend to be the same.
-pub const CSV_FAULTS_MAX: usize = 20;
 
 /// How many members a set has, and whether each has values of its own.
 enum Members {
     Alike(usize),
     Rows(Vec<Row>),
-}
-
-/// One row of a `csv`.
-#[derive(Clone)]
-pub struct Row {
-    pub load: Option<Value>,
-    pub under: Option<Value>,
 }
 
 impl Resolver {
@@ -78,12 +70,12 @@ impl Resolver {
                 }
             }
         };
-        crate::load::read(owner, value, collector, &mut read)
+        crate::resolve::load::read(owner, value, collector, &mut read)
     }
 
     fn entry(&mut self, owner: &str, target: Child, matches: Option<&Value>) {
         let Some(value) = matches else { return };
-        let any = crate::matching::read(owner, value, &mut self.collector);
+        let any = crate::resolve::matching::read(owner, value, &mut self.collector);
         self.plan.entries.push(MatchEntry { target, any, spot: value.spot });
     }
 
@@ -204,6 +196,6 @@ impl Resolver {
         let source = self.plan.sources.0.len() as u32;
         self.plan.sources.0.push(Arc::new(Source::new(path.display().to_string(), &text)));
         let base = Row { load: load.cloned(), under: under.cloned() };
-        crate::csv::rows(&text, source, value, &base, &mut self.collector)
+        csv::rows(&text, source, value, &base, &mut self.collector)
     }
 }

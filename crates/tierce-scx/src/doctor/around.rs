@@ -1,7 +1,8 @@
 //! How the machine behaves while a plan is in force: what runs before it, and which knobs it does not heed. Nothing here
 //! keeps a plan from being enforced.
 
-use super::{Check, Host, State};
+use super::check::{Check, State};
+use super::machine::Host;
 use crate::threads::{Class, Live, Proc};
 use std::path::Path;
 
@@ -168,19 +169,4 @@ fn name_below(base: &Path, folder: &Path) -> String {
     } else {
         below
     }
-}
-
-/// `0-3,8` as numbers, ascending.
-pub fn cpu_list(text: &str) -> Option<Vec<u32>> {
-    let mut list = Vec::new();
-    for part in text.trim().split(',').filter(|part| !part.is_empty()) {
-        let (from, to) = part.split_once('-').unwrap_or((part, part));
-        let (from, to): (u32, u32) = (from.parse().ok()?, to.parse().ok()?);
-        if to > 1 << 16 {
-            return None;
-        }
-        list.extend(from..=to);
-    }
-    list.sort_unstable();
-    Some(list)
 }

@@ -4,6 +4,7 @@ use super::*;
 use crate::btf::make;
 use std::io::Write;
 use std::path::Path;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A machine that is ready, to be changed.
@@ -429,7 +430,7 @@ fn lists_of_cpus_and_names() {
         ("0-x", None),
         ("0-99999999", None),
     ] {
-        assert_eq!(around::cpu_list(text), expected, "{text}");
+        assert_eq!(cpu_list(text), expected, "{text}");
     }
     assert_eq!(list(&["a"]), "`a`");
     assert_eq!(list(&["a", "b", "c"]), "`a`, `b` and `c`");

@@ -5,6 +5,7 @@
 #![allow(dead_code)]
 
 use expect_test::Expect;
+use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation, Stream};
 use tierce_trace::report::{NodeReport, TaskReport};

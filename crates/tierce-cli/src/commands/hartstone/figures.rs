@@ -1,6 +1,7 @@
 //! Pictures of results, shaped like figures 4.3 to 4.8 of Golchin 2017.
 
-use super::{pools, Run, Scheduler};
+use super::pools;
+use super::results::{Run, Scheduler};
 use crate::picture::{Anchor, Colour, Part, Picture, Text};
 use anyhow::{Context, Result};
 use std::path::Path;

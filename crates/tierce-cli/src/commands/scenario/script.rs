@@ -21,6 +21,7 @@
 use anyhow::{bail, ensure, Context, Result};
 use std::collections::HashMap;
 use std::path::Path;
+use tierce_admission::PlanExt;
 use tierce_plan::{parse_time, Attach, Plan};
 use tierce_policy::{policies, raw, Control, Param, ParamKind, Refusal};
 use toml::{Table, Value};

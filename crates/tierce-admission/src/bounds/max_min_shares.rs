@@ -1,0 +1,123 @@
+//! Shares of a spread node on average: what its tasks get when they all want the CPU and move to where they get most.
+//!
+//! Tasks of weight w on CPUs of which each gives a part of its time, a task on one CPU at a time and on allowed ones only: the shares
+//! are weighted max-min fair. All rise with their weights until the CPUs of some set are full with the tasks that may only be
+//! there, or a task has a whole CPU. These have their share; the others rise on.
+//!
+//! Example: three equal tasks on two CPUs get 2/3 each. If one of them must stay on CPU 0, it still does.
+
+use crate::share::{one, ratio, zero, Share};
+use std::collections::BTreeMap;
+
+/// Children of a spread node that ask for the same: CPUs where they may be, a bit each, and weight; and their edges.
+pub type Claims = BTreeMap<(u64, u64), Vec<usize>>;
+
+/// Sets of CPUs, neither apart nor within each other, of which each union is looked at.
+const SETS_MAX: usize = 10;
+
+/// The share of each, by its edge; not known if they may run on too many different sets of CPUs.
+pub fn shares(supplies: &[(u32, Share)], mut rising: Claims) -> Vec<(usize, Option<Share>)> {
+    let Some(sets) = sets(&rising) else {
+        return rising.into_values().flatten().map(|edge| (edge, None)).collect();
+    };
+    let room = |cpus: u64| {
+        let here = supplies.iter().filter(|(cpu, _)| cpus & 1 << cpu != 0);
+        here.fold(zero(), |sum, (_, supply)| sum + supply)
+    };
+    let mut sets: Vec<_> = sets.into_iter().map(|cpus| (cpus, room(cpus))).collect();
+    let mut fixed = Vec::new();
+    while let Some(most) = rising.keys().map(|(_, weight)| *weight).max() {
+        let weight = |set: u64| {
+            let within = rising.iter().filter(|((cpus, _), _)| cpus & !set == 0);
+            within.map(|((_, weight), edges)| weight * edges.len() as u64).sum::<u64>()
+        };
+        let full: Vec<_> = sets
+            .iter()
+            .map(|(cpus, room)| {
+                Some(weight(*cpus)).filter(|weight| *weight > 0).map(|weight| room * ratio(1, weight))
+            })
+            .collect();
+        let level = full.iter().flatten().cloned().chain([ratio(1, most)]).min().unwrap_or_else(zero);
+        let tight: Vec<_> =
+            sets.iter().zip(&full).filter(|(_, full)| **full == Some(level.clone())).collect();
+        let tight: Vec<u64> = tight.into_iter().map(|((cpus, _), _)| *cpus).collect();
+        let mut others = Claims::new();
+        for ((cpus, weight), edges) in rising {
+            let share = &level * ratio(weight, 1);
+            if share < one() && tight.iter().all(|set| cpus & !set != 0) {
+                others.insert((cpus, weight), edges);
+                continue;
+            }
+            let all = &share * ratio(edges.len() as u64, 1);
+            for (_, room) in sets.iter_mut().filter(|(set, _)| cpus & !*set == 0) {
+                *room = (&*room - &all).max(zero());
+            }
+            fixed.extend(edges.into_iter().map(|edge| (edge, Some(share.clone()))));
+        }
+        rising = others;
+    }
+    fixed
+}
+
+/// Sets of CPUs that may be full before others. Where any two lie apart or one within the other these are the sets themselves, since
+/// what may be in two that lie apart must be in one of them; else all their unions.
+fn sets(claims: &Claims) -> Option<Vec<u64>> {
+    let mut sets: Vec<u64> = claims.keys().map(|(cpus, _)| *cpus).collect();
+    sets.dedup();
+    let nested = |a: u64, b: u64| a & b == 0 || a & b == a || a & b == b;
+    if sets.iter().all(|a| sets.iter().all(|b| nested(*a, *b))) {
+        return Some(sets);
+    }
+    if sets.len() > SETS_MAX {
+        return None;
+    }
+    let unions = (1..1u32 << sets.len()).map(|chosen| {
+        let chosen = sets.iter().enumerate().filter(|(at, _)| chosen & 1 << at != 0);
+        chosen.fold(0, |union, (_, set)| union | set)
+    });
+    let mut unions: Vec<u64> = unions.collect();
+    unions.sort_unstable();
+    unions.dedup();
+    Some(unions)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shared(supplies: &[(u64, u64)], claims: &[(u64, u64)]) -> Vec<String> {
+        let supplies: Vec<_> = (0..).zip(supplies.iter().map(|(of, in_)| ratio(*of, *in_))).collect();
+        let mut all = Claims::new();
+        for (edge, claim) in claims.iter().enumerate() {
+            all.entry(*claim).or_default().push(edge);
+        }
+        let mut shares = shares(&supplies, all);
+        shares.sort_by_key(|(edge, _)| *edge);
+        shares.into_iter().map(|(_, share)| share.map_or("?".into(), |share| share.to_string())).collect()
+    }
+
+    #[test]
+    fn all_rise_until_their_cpus_are_full_or_they_have_one() {
+        let whole = [(1, 1), (1, 1)];
+        assert_eq!(shared(&whole, &[(3, 100); 3]), ["2/3"; 3]);
+        assert_eq!(shared(&whole, &[(3, 100)]), ["1"]);
+        // By weight, up to a CPU.
+        assert_eq!(shared(&whole, &[(3, 300), (3, 100), (3, 100)]), ["1", "1/2", "1/2"]);
+        assert_eq!(shared(&whole, &[(3, 200), (3, 100), (3, 100), (3, 100)]), ["4/5", "2/5", "2/5", "2/5"]);
+        // Who must stay shares its CPU only with who has nowhere better to go.
+        assert_eq!(shared(&whole, &[(1, 100), (3, 100), (3, 100)]), ["2/3"; 3]);
+        assert_eq!(shared(&whole, &[(1, 100), (1, 100), (1, 100), (3, 100)]), ["1/3", "1/3", "1/3", "1"]);
+        // A part of a CPU.
+        assert_eq!(shared(&[(1, 2), (1, 1)], &[(3, 100); 3]), ["1/2"; 3]);
+        // Sets that overlap: CPUs 0 and 1 are full with three, CPU 2 has one more.
+        let three = [(1, 1), (1, 1), (1, 1)];
+        assert_eq!(shared(&three, &[(3, 1), (3, 1), (3, 1), (6, 1)]), ["2/3", "2/3", "2/3", "1"]);
+        assert_eq!(shared(&three, &[(3, 1), (6, 1), (3, 1), (6, 1)]), ["3/4"; 4]);
+        // Many sets, each within all CPUs; and too many that overlap.
+        let many = [(1, 1); 64];
+        let apart: Vec<_> = (0..64).map(|cpu| (1 << cpu, 1)).chain([(u64::MAX, 1); 64]).collect();
+        assert_eq!(shared(&many, &apart), vec!["1/2"; 128]);
+        let overlap: Vec<_> = (0..12).map(|cpu| (3 << cpu, 1)).collect();
+        assert_eq!(shared(&many, &overlap), ["?"; 12]);
+    }
+}

@@ -1,0 +1,178 @@
+//! Admission: do the budgets fit, do the deadlines hold? Exact rationals decide.
+//!
+//! The laws of policies are in `laws/`, the deadlines of tasks in `deadlines.rs`.
+//! What is promised of every edge, and whether that includes what is asked for with `needs`, is in `promises.rs`.
+
+use crate::bounds::response::Bound;
+use crate::composition::deadlines::{self, Found};
+use crate::composition::long_run_rates::{Rates, Trust};
+use crate::composition::promises::Promises;
+use crate::demand::jobs::job;
+use crate::demand::overheads::Overheads;
+use crate::laws;
+use crate::laws::policy::Tested;
+use crate::share::{fraction, ratio};
+use crate::verdict::{Admission, EdgeVerdict, Excess, Failure, NodeVerdict, Proof, TaskVerdict};
+use tierce_plan::policies::{self, PolicyRecord};
+use tierce_plan::Shape;
+use tierce_plan::{Edge, Load, Need, Plan};
+use tierce_plan::{Fault, Faults};
+
+impl Admission {
+    /// Test every node's law.
+    pub fn of(plan: &Plan) -> Admission {
+        let shape = Shape::new(plan);
+        let rates = Rates::new(plan, &shape, Trust::Loads);
+        let overheads = Overheads::new(plan, &shape);
+        let mut nodes: Vec<_> =
+            (0..plan.nodes.len()).map(|node| NodeVerdict::new(rates.node(plan, &shape, node))).collect();
+        for (index, verdict) in nodes.iter_mut().enumerate() {
+            let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
+            let children: Vec<_> =
+                shape.children[index].iter().map(|edge| (*edge, &plan.edges[*edge])).collect();
+            if children.is_empty() {
+                continue;
+            }
+            law(plan, policy, &children, (index, &shape, &overheads), verdict);
+        }
+        let promises = Promises::new(plan, &shape, &nodes, &overheads);
+        for (index, (node, verdict)) in plan.nodes.iter().zip(&mut nodes).enumerate() {
+            let (found, above) = (&promises.nodes[index], &shape.parents[index]);
+            verdict.needs = node.needs.iter().map(|need| promises.prove(found, above, &need.text)).collect();
+            verdict.promises = found.clone();
+        }
+        for (index, why) in &promises.unfit {
+            unfit(plan, *index, why, &shape, &mut nodes[*index]);
+        }
+        let (bounds, refused) =
+            crate::composition::response_times::test(plan, &shape, &promises, &mut nodes, &overheads);
+        let found = Found {
+            plan,
+            shape: &shape,
+            promises: &promises,
+            overheads: &overheads,
+            nodes: &nodes,
+            refused: &refused,
+        };
+        let tasks = task_verdicts(plan, &found, &rates, bounds);
+        let edges = rates.edge.iter().zip(promises.edges);
+        let edges =
+            edges.map(|(supply, promises)| EdgeVerdict { supply: supply.clone(), promises }).collect();
+        let proved =
+            |failures: &[Failure], needs: &[Proof]| failures.is_empty() && needs.iter().all(Result::is_ok);
+        let holds = nodes.iter().all(|node| proved(&node.failures, &node.needs))
+            && tasks.iter().all(|task| proved(&task.failures, &task.needs));
+        Admission { holds, nodes, edges, tasks }
+    }
+}
+
+/// Test the law of a node if these edges are below it.
+pub fn law(
+    plan: &Plan,
+    policy: &'static PolicyRecord,
+    children: &[(usize, &Edge)],
+    (node, shape, overheads): (usize, &Shape, &Overheads),
+    verdict: &mut NodeVerdict,
+) {
+    laws::of(policy).test(&Tested { plan, shape, overheads, policy, node }, children, verdict);
+}
+
+/// Budgets that fit in the long run, but are not shown to arrive in what the node is promised, or in what this machine
+/// leaves of its CPU.
+fn unfit(plan: &Plan, index: usize, why: &str, shape: &Shape, verdict: &mut NodeVerdict) {
+    let left = plan.nodes[index].roots.first().and_then(|cpu| plan.machine.left.get(*cpu as usize));
+    let edge = shape.children[index].first().copied();
+    let (rule, message, bound, test) = match left {
+        Some(left) => (
+            "budgets_must_fit_what_is_left",
+            format!("What stands above sched_ext leaves too little: {why}."),
+            left.guarantee.to_string(),
+            left.because.clone(),
+        ),
+        None => (
+            "budgets_are_not_shown",
+            format!("Its budgets are not shown to arrive in each period: {why}."),
+            verdict.promises.first().map_or_else(|| "NULL".into(), |promise| promise.guarantee.to_string()),
+            "the demand of its budgets in every window, against the least supply of what it is promised (Shin & Lee 2003)".into(),
+        ),
+    };
+    let value = verdict.asked.as_ref().map_or_else(|| "?".into(), fraction);
+    let excess = Excess { edge, test, ns: None, share: None };
+    verdict.failures.push(Failure { rule, message, value, bound, mend: None, excess });
+}
+
+fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<Bound>>) -> Vec<TaskVerdict> {
+    let Found { shape, promises, overheads, .. } = *found;
+    let mut verdicts: Vec<_> = bounds
+        .into_iter()
+        .zip(&plan.tasks)
+        .enumerate()
+        .map(|(index, (bound, task))| {
+            let above = &shape.task_parents[index];
+            let supply = rates.total(plan, shape, above, 1);
+            let above_it = above.first().map_or(0, |edge| plan.edges[*edge].parent);
+            let job = task.load.as_ref().and_then(|load| job(load, 0));
+            let asked =
+                job.map(|job| overheads.job(above_it, job)).map(|job| ratio(job.work_ns, job.period_ns));
+            let bound = found.bound(index, bound);
+            let rates = (asked.as_ref(), supply.as_ref());
+            let deadlines = found.judge(index, bound, rates);
+            let failures = found.failure(index, deadlines, bound, rates).into_iter().collect();
+            let promised = &promises.tasks[index];
+            let needs = task.needs.iter().map(|need| promises.prove(promised, above, &need.text)).collect();
+            let response = bound.map(|bound| bound.response);
+            let soft = task.load.as_ref().is_some_and(Load::is_soft);
+            TaskVerdict {
+                asked,
+                supply,
+                deadlines,
+                soft,
+                response,
+                failures,
+                promises: promised.clone(),
+                needs,
+            }
+        })
+        .collect();
+    deadlines::once_for_each_set(plan, &mut verdicts);
+    verdicts
+}
+
+// ---- faults ---------------------------------------------------------------------------------------------------------
+
+impl Admission {
+    /// What does not hold, with its place in the text: the node, or the guarantee asked for.
+    pub fn faults(&self, plan: &Plan) -> Faults {
+        let mut faults = Vec::new();
+        let mut unshown = |needs: &[Need], proofs: &[Proof]| {
+            for (need, reason) in
+                needs.iter().zip(proofs).filter_map(|(need, proof)| Some((need, proof.as_ref().err()?)))
+            {
+                faults.push(
+                    Fault::new("needs_must_follow", need.spot, format!("not shown: {reason}"))
+                        .value(&need.text),
+                );
+            }
+        };
+        plan.nodes.iter().zip(&self.nodes).for_each(|(node, verdict)| unshown(&node.needs, &verdict.needs));
+        plan.tasks.iter().zip(&self.tasks).for_each(|(task, verdict)| unshown(&task.needs, &verdict.needs));
+        let nodes = plan.nodes.iter().zip(&self.nodes);
+        let nodes = nodes.map(|(node, verdict)| (&node.name, node.spot, &verdict.failures));
+        let tasks = plan.tasks.iter().zip(&self.tasks);
+        let tasks = tasks.map(|(task, verdict)| (&task.name, task.spot, &verdict.failures));
+        for (name, spot, failures) in nodes.chain(tasks) {
+            for failure in failures {
+                let message = format!("`{name}`: {}", failure.message.trim_end_matches('.'));
+                let fault = Fault::new(failure.rule, spot, message);
+                let fault = fault.value(&failure.value).bound(&failure.bound);
+                faults.push(match &failure.mend {
+                    Some(mend) => {
+                        fault.hint(mend.words(plan)).other(plan.edges[mend.edge].spot, "for example here")
+                    }
+                    None => fault,
+                });
+            }
+        }
+        Faults::new(faults, plan.sources.clone())
+    }
+}

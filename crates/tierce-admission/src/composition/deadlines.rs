@@ -1,0 +1,203 @@
+//! Deadlines of tasks: each is shown to be met, or may be missed, or nothing shows it; what is not shown does not hold.
+//!
+//! A deadline is shown by a bound on the response: what the node above says (`response_times.rs`), or the task's jobs alone within
+//! what is promised to it:
+//!
+//! - in the least supply of any of its guarantees: response times of one task (Shin & Lee, RTSS 2003);
+//! - below a reservation, by its periods: see [`budgets_of_its_own`].
+//!
+//! It may be missed where an exact test finds a longer response, or where its task asks for more in the long run than it is
+//! sure to get. Everything else is not shown.
+
+use crate::bounds::adjacent_reserves;
+use crate::bounds::response::{shorter, Bound, Refusal};
+use crate::composition::promises::Promises;
+use crate::demand::jobs::{budgets_of_its_own, job};
+use crate::demand::overheads::Overheads;
+use crate::laws::node::until_deadlines;
+use crate::share::{fraction, percent, percent_given, Share};
+use crate::verdict::{Deadlines, Excess, Failure, NodeVerdict, Promise, TaskVerdict};
+use std::collections::BTreeMap;
+use tierce_analysis::{Edf, Response, Supply, Task};
+use tierce_guarantee::Kind;
+use tierce_plan::policies;
+use tierce_plan::policies::reservation::ServerRules;
+use tierce_plan::show_time;
+use tierce_plan::Shape;
+use tierce_plan::{Load, Plan};
+
+/// The one test of a task alone.
+const ALONE: &str =
+    "response times of its jobs alone, in the least supply of what it is promised (Shin & Lee 2003)";
+const SLOWER: &str = "its jobs alone, on a slower processor that they announce their deadlines to";
+const PERIODS: &str = "its jobs alone, each in budgets that begin with it (hard constant bandwidth server)";
+const RATES: &str = "the sum of work/period against the long-run rate";
+
+/// What the tests of all nodes found.
+pub struct Found<'a> {
+    pub plan: &'a Plan,
+    pub shape: &'a Shape,
+    pub promises: &'a Promises,
+    pub overheads: &'a Overheads<'a>,
+    pub nodes: &'a [NodeVerdict],
+    /// Why nodes that several CPUs run say no more.
+    pub refused: &'a BTreeMap<usize, Refusal>,
+}
+
+impl Found<'_> {
+    /// The best bound on the response of a task; `known`: what the node above it says.
+    pub fn bound(&self, task: usize, known: Option<Bound>) -> Option<Bound> {
+        let (plan, above) = (self.plan, &self.shape.task_parents[task]);
+        let Some(job) = plan.tasks[task].load.as_ref().and_then(|load| job(load, 0)) else { return known };
+        let shared = adjacent_reserves::task_at_once(plan, self.shape, task);
+        if shared || (!self.overheads.is_none() && above.len() > 1) {
+            return known;
+        }
+        let plain = above.iter().copied().filter(|edge| !plan.edges[*edge].when_spent);
+        let mut best = known;
+        for edge in plain {
+            let job = self.overheads.job(plan.edges[edge].parent, job);
+            for promise in self.promises.edges[edge].iter().chain(&self.promises.tasks[task]) {
+                if let Some(supply) = until_deadlines(&promise.guarantee).as_ref().and_then(Supply::of) {
+                    if Edf::new().schedulable(&[job], &supply) {
+                        let response = Response::Within(job.deadline_ns);
+                        best = shorter(best, Bound { response, test: SLOWER, exact: false });
+                    }
+                } else if let Some(supply) = Supply::of(&promise.guarantee) {
+                    let response = supply.response_alone(&job);
+                    best = shorter(best, Bound { response, test: ALONE, exact: false });
+                }
+            }
+            if let Some(ns) = in_own_periods(plan, edge, &job, &self.promises.edges[edge]) {
+                best = shorter(best, Bound { response: Response::Within(ns), test: PERIODS, exact: false });
+            }
+        }
+        best.filter(|bound| bound.response != Response::TooLong)
+    }
+
+    /// What that bound says of the task's deadlines.
+    pub fn judge(
+        &self,
+        task: usize,
+        bound: Option<Bound>,
+        (asked, supply): (Option<&Share>, Option<&Share>),
+    ) -> Deadlines {
+        let Some(deadline_ns) = self.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns) else {
+            return Deadlines::None;
+        };
+        let overload = matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply);
+        match bound {
+            Some(bound) if bound.response.meets(deadline_ns) => Deadlines::Met,
+            Some(bound) if bound.exact || overload => Deadlines::MayMiss,
+            _ if overload => Deadlines::MayMiss,
+            _ => Deadlines::NotShown,
+        }
+    }
+
+    /// Why the deadlines of a task are not shown; `None` where that of a node above it says it already.
+    pub fn failure(
+        &self,
+        task: usize,
+        deadlines: Deadlines,
+        bound: Option<Bound>,
+        rates: (Option<&Share>, Option<&Share>),
+    ) -> Option<Failure> {
+        let above = &self.shape.task_parents[task];
+        let load = self.plan.tasks[task].load.as_ref()?;
+        let deadline_ns = load.deadline_ns().filter(|_| deadlines.is_open() && !load.is_soft())?;
+        let can = deadlines == Deadlines::MayMiss;
+        let mut parents = above.iter().map(|edge| self.plan.edges[*edge].parent);
+        if parents.any(|node| if can { self.orders(node) && self.fails(node) } else { self.fails(node) }) {
+            return None;
+        }
+        let name = &self.plan.tasks[task].name;
+        let rule = if can { "deadline_can_be_missed" } else { "deadline_is_not_shown" };
+        let excess = |test: String, ns, share| Excess { edge: above.first().copied(), test, ns, share };
+        let failure =
+            |message, value, bound, excess| Failure { rule, message, value, bound, mend: None, excess };
+        let deadline = show_time(deadline_ns);
+        if let Some((ns, test)) = bound.and_then(|bound| Some((bound.response.ns()?, bound.test))) {
+            let response = show_time(ns);
+            let message = if bound.is_some_and(|bound| bound.exact) {
+                format!("A job of it can take {response} from its release, and is due after {deadline}.")
+            } else {
+                format!("No job of it is shown to be done sooner than {response} after its release; it is due after {deadline}.")
+            };
+            let excess = excess(test.into(), Some(ns.saturating_sub(deadline_ns)), None);
+            return Some(failure(message, show_time(ns), deadline, excess));
+        }
+        if let (true, (Some(asked), Some(supply))) = (can, rates) {
+            let message = format!(
+                "When all its jobs are as long as they may be it asks for {} of a CPU, and is sure of {}.",
+                percent(asked),
+                percent_given(supply)
+            );
+            let excess = excess(RATES.into(), None, Some(asked - supply));
+            return Some(failure(message, fraction(asked), fraction(supply), excess));
+        }
+        let refusal = above.iter().find_map(|edge| self.refused.get(&self.plan.edges[*edge].parent));
+        let why = refusal.map_or_else(|| self.why(task, load), |refusal| refusal.why.clone());
+        let message = format!("Nothing bounds how long a job of it takes, due after {deadline}: {why}.");
+        let none = || format!("no test bounds the response of `{name}`");
+        let test = refusal.map_or_else(none, |refusal| refusal.test.into());
+        let excess = excess(test, None, refusal.and_then(|refusal| refusal.share.clone()));
+        Some(failure(message, "no bound".into(), deadline, excess))
+    }
+
+    /// Its law is about deadlines.
+    fn orders(&self, node: usize) -> bool {
+        policies::by_number(self.plan.nodes[node].policy).is_some_and(|policy| policy.heeds_deadlines)
+    }
+
+    /// A law fails at the node or above it.
+    fn fails(&self, node: usize) -> bool {
+        let above = &self.shape.parents[node];
+        !self.nodes[node].failures.is_empty()
+            || above.iter().any(|edge| self.fails(self.plan.edges[*edge].parent))
+    }
+
+    /// Why there is no bound.
+    fn why(&self, task: usize, load: &Load) -> String {
+        let Some(job) = job(load, 0) else {
+            return "how often its jobs come is not bounded by its load".into();
+        };
+        let promises = &self.promises.tasks[task];
+        if let Some(promise) = promises.iter().find(|promise| promise.guarantee.kind() != Kind::Null) {
+            let rate = tierce_guarantee::ratio(job.work_ns, job.period_ns);
+            if rate > promise.guarantee.share() {
+                return format!("{} is less than the {} that it asks for", promise.guarantee, percent(&rate));
+            }
+            return format!("{} says nothing of any window", promise.guarantee);
+        }
+        promises[0].because.clone()
+    }
+}
+
+/// The response of a task alone below a reservation whose promise holds, if each job begins a period of its own
+/// ([`budgets_of_its_own`]): the deadline of the last budget that it takes. A job comes up to J after its nominal release.
+fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) -> Option<u64> {
+    let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)?;
+    let (_, period) = policies::budget_and_period(policy)?;
+    if !ServerRules::of(plan, plan.edges[edge].parent).begins_with_a_wake_up() {
+        return None;
+    }
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    let (amount, _) = promises.iter().find_map(|promise| promise.guarantee.amount_and_period())?;
+    let params = &plan.edges[edge].params;
+    let amount_ns = u64::try_from(amount.to_integer()).ok()?;
+    let server = Task { deadline_ns: params[deadline], ..Task::new(amount_ns, params[period]) };
+    let budgets = budgets_of_its_own(job, &server)?;
+    Some((budgets - 1) * server.period_ns + server.deadline_ns + job.jitter_ns)
+}
+
+/// Members of a set fail alike: one of each is enough.
+pub fn once_for_each_set(plan: &Plan, tasks: &mut [TaskVerdict]) {
+    for set in &plan.sets {
+        let failing: Vec<_> = set.members.clone().filter(|task| !tasks[*task].failures.is_empty()).collect();
+        let [first, others @ ..] = failing.as_slice() else { continue };
+        others.iter().for_each(|task| tasks[*task].failures.clear());
+        if let (Some(failure), 1..) = (tasks[*first].failures.first_mut(), others.len()) {
+            failure.message += &format!(" So for {} more of `{}`.", others.len(), set.name);
+        }
+    }
+}

@@ -1,0 +1,237 @@
+//! Long-run rates: what everything gets when all others ask for as much as they may. It is a
+//! necessary condition below the root, and the whole truth at a root.
+
+use crate::bounds::adjacent_reserves;
+use crate::bounds::max_min_shares::{self, Claims};
+use crate::demand::jobs::{utilisation, BudgetParams};
+use crate::laws;
+use crate::laws::policy::Rated;
+use crate::share::{self, ratio, Share};
+use std::collections::BTreeMap;
+use tierce_plan::policies;
+use tierce_plan::policies::slots::Reserve;
+use tierce_plan::Shape;
+use tierce_plan::{Child, Plan};
+
+/// Whose word is taken for how much a task asks for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Trust {
+    /// The loads of the plan.
+    Loads,
+    /// Nobody's: a live thread may ask for everything.
+    Nobody,
+}
+
+/// Long-run rates.
+pub struct Rates {
+    /// Through each edge; on the one CPU of its parent, or on all together when the parent is shared.
+    pub edge: Vec<Option<Share>>,
+    /// Of nodes, from all their CPUs together.
+    node: Vec<Option<Share>>,
+}
+
+impl Rates {
+    /// From the CPUs down.
+    pub fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
+        let asks = Asks::new(plan, shape, trust);
+        let mut rates = Self { edge: vec![None; plan.edges.len()], node: vec![None; plan.nodes.len()] };
+        for level in levels(plan, shape) {
+            for node in &level {
+                rates.node[*node] = rates.node(plan, shape, *node);
+            }
+            for node in &level {
+                match plan.nodes[*node].family {
+                    None => rates.pass_on(plan, shape, &asks, *node),
+                    Some(first) if first == *node => rates.spread(plan, shape, &asks, first),
+                    Some(_) => {}
+                }
+            }
+        }
+        rates
+    }
+
+    fn pass_on(&mut self, plan: &Plan, shape: &Shape, asks: &Asks, node: usize) {
+        let Some(supply) = self.node[node].clone() else { return };
+        asks.pass_on(plan, node, &shape.children[node], &supply, &mut self.edge);
+        // An edge is one virtual processor, however many CPUs its parent has.
+        for edge in &shape.children[node] {
+            let rate = self.edge[*edge].take();
+            self.edge[*edge] = rate.map(|rate| rate.min(share::one()));
+        }
+    }
+
+    /// Of a spread node, by the index of its first replica: what stays on a CPU gets its rate there, with all that may come; what
+    /// moves gets what the replicas have together. By weights both are shared out as if all moved at once to where they
+    /// get most.
+    fn spread(&mut self, plan: &Plan, shape: &Shape, asks: &Asks, first: usize) {
+        let replicas =
+            || (first..plan.nodes.len()).take_while(|node| plan.nodes[*node].family == Some(first));
+        let mut moving: Vec<usize> = replicas().flat_map(|node| &shape.children[node]).copied().collect();
+        moving.retain(|edge| shape.moves(plan, *edge));
+        moving.sort_unstable();
+        moving.dedup();
+        let supplies: Option<Vec<_>> =
+            replicas().map(|node| Some((plan.nodes[node].replica?, self.node[node].clone()?))).collect();
+        replicas().for_each(|node| self.pass_on(plan, shape, asks, node));
+        moving.iter().for_each(|edge| self.edge[*edge] = None);
+        let Some(supplies) = supplies else { return };
+        let Some(policy) = policies::by_number(plan.nodes[first].policy) else { return };
+        let laws = laws::of(policy);
+        let weight = |edge: usize| laws.weight(plan, &plan.edges[edge]);
+        let mut all: Vec<usize> = replicas().flat_map(|node| &shape.children[node]).copied().collect();
+        all.sort_unstable();
+        all.dedup();
+        if all.iter().all(|edge| weight(*edge).is_some()) {
+            let mut places: BTreeMap<usize, u64> = BTreeMap::new();
+            for node in replicas() {
+                let cpu = plan.nodes[node].replica.map_or(0, |cpu| 1 << cpu);
+                shape.children[node].iter().for_each(|edge| *places.entry(*edge).or_default() |= cpu);
+            }
+            let mut claims = Claims::new();
+            for (edge, cpus) in places {
+                let weight = weight(edge).unwrap_or(1);
+                claims.entry((cpus, weight)).or_default().push(edge);
+            }
+            for (edge, rate) in max_min_shares::shares(&supplies, claims) {
+                self.edge[edge] = rate;
+            }
+            return;
+        }
+        // By priority: what moves competes for all CPUs, with all that may be on any of them.
+        let mut rates = vec![None; plan.edges.len()];
+        let supply = supplies.iter().fold(share::zero(), |sum, (_, supply)| sum + supply);
+        asks.pass_on(plan, first, &all, &supply, &mut rates);
+        for edge in moving {
+            self.edge[edge] = rates[edge].take().map(|rate| rate.min(share::one()));
+        }
+    }
+
+    /// Of a node: what its CPUs or parents give it together.
+    pub fn node(&self, plan: &Plan, shape: &Shape, node: usize) -> Option<Share> {
+        let about = &plan.nodes[node];
+        let most = if about.concurrency > 0 { about.concurrency } else { shape.reach[node].count_ones() };
+        if !about.roots.is_empty() {
+            let left = |cpu: &u32| match plan.machine.left.get(*cpu as usize) {
+                Some(left) => left.guarantee.share(),
+                None => share::one(),
+            };
+            let sum = about.roots.iter().map(left).fold(share::zero(), |sum, share| sum + share);
+            return Some(sum.min(ratio(u64::from(most.max(1)), 1)));
+        }
+        self.total(plan, shape, &shape.parents[node], most)
+    }
+
+    /// The sum over several edges, of which at most `most` CPUs can serve at once; not known when none is. Edges from
+    /// the same CPU add up: they are never served at the same time. Those from several CPUs add up only if they may
+    /// be served at the same time.
+    pub fn total(&self, plan: &Plan, shape: &Shape, above: &[usize], most: u32) -> Option<Share> {
+        if adjacent_reserves::together(plan, shape, above, most).is_some() {
+            let rates = above.iter().map(|edge| self.edge[*edge].clone()).collect::<Option<Vec<_>>>()?;
+            return rates.into_iter().reduce(|sum, rate| sum + rate);
+        }
+        let mut by_cpus: Vec<(u64, Share)> = Vec::new();
+        for edge in above.iter().filter(|edge| !plan.edges[**edge].when_spent) {
+            let Some(rate) = &self.edge[*edge] else { continue };
+            let cpus = shape.reach[plan.edges[*edge].parent];
+            match by_cpus.iter_mut().find(|(other, _)| *other == cpus) {
+                Some((_, sum)) => *sum += rate,
+                None => by_cpus.push((cpus, rate.clone())),
+            }
+        }
+        by_cpus.sort_by(|a, b| b.1.cmp(&a.1));
+        let most = most.max(1);
+        by_cpus
+            .into_iter()
+            .map(|(_, rate)| rate)
+            .take(most as usize)
+            .reduce(|sum, rate| sum + rate)
+            .map(|sum| sum.min(ratio(u64::from(most), 1)))
+    }
+}
+
+/// Nodes by their distance from the CPUs, replicas of a spread node together.
+fn levels(plan: &Plan, shape: &Shape) -> Vec<Vec<usize>> {
+    let mut level = vec![0; plan.nodes.len()];
+    for _ in 0..=plan.nodes.len() {
+        let before = level.clone();
+        for node in &shape.order {
+            let above = shape.parents[*node].iter().map(|edge| level[plan.edges[*edge].parent] + 1);
+            level[*node] = above.max().unwrap_or(0).max(level[*node]);
+            if let Some(first) = plan.nodes[*node].family {
+                level[first] = level[first].max(level[*node]);
+            }
+        }
+        for node in &shape.order {
+            level[*node] = plan.nodes[*node].family.map_or(level[*node], |first| level[first]);
+        }
+        if level == before {
+            break;
+        }
+    }
+    let mut levels = vec![Vec::new(); level.iter().max().map_or(0, |most| most + 1)];
+    shape.order.iter().for_each(|node| levels[level[*node]].push(*node));
+    levels
+}
+
+/// The most that each node and task may ask for in the long run; `None`: everything.
+struct Asks {
+    node: Vec<Share>,
+    task: Vec<Share>,
+}
+
+impl Asks {
+    fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
+        let task = |index: usize| match (&plan.tasks[index].load, trust) {
+            (Some(load), Trust::Loads) => utilisation(load).unwrap_or_else(share::one),
+            (None, Trust::Loads) => share::zero(),
+            (_, Trust::Nobody) => share::one(),
+        };
+        let mut asks = Self {
+            node: vec![share::zero(); plan.nodes.len()],
+            task: (0..plan.tasks.len()).map(task).collect(),
+        };
+        for node in shape.order.iter().rev() {
+            let most = ratio(u64::from(shape.reach[*node].count_ones()), 1);
+            let budget = policies::by_number(plan.nodes[*node].policy).and_then(BudgetParams::of);
+            let edges = shape.children[*node].iter().map(|edge| &plan.edges[*edge]);
+            let sum = match budget {
+                Some(at) => share::sum(edges.map(|edge| (at.budget(edge), at.period(edge)))),
+                // Who takes in threads that match nothing may have any number of them.
+                None if plan.nodes[*node].default && trust == Trust::Nobody => most.clone(),
+                None => edges.fold(share::zero(), |sum, edge| {
+                    let most = Reserve::of(plan, edge).filter(|reserve| !reserve.fills);
+                    let ask = asks.child(edge.child);
+                    share::add(
+                        &sum,
+                        &most.map_or(ask.clone(), |most| ask.min(ratio(most.length_ns, most.slot_ns))),
+                    )
+                }),
+            };
+            asks.node[*node] = sum.min(most);
+        }
+        asks
+    }
+
+    fn child(&self, child: Child) -> Share {
+        match child {
+            Child::Node(node) => self.node[node].clone(),
+            Child::Task(task) => self.task[task].clone(),
+            Child::Set(_) => share::one(),
+        }
+    }
+
+    /// What a node, itself supplied with `supply`, is sure to pass on through each of its edges.
+    fn pass_on(
+        &self,
+        plan: &Plan,
+        node: usize,
+        edges: &[usize],
+        supply: &Share,
+        rates: &mut [Option<Share>],
+    ) {
+        let Some(policy) = policies::by_number(plan.nodes[node].policy) else { return };
+        let ask = |index: usize| self.child(plan.edges[index].child);
+        let rated = Rated { plan, policy, node, edges, supply, ask: &ask };
+        laws::of(policy).rates(&rated, rates);
+    }
+}

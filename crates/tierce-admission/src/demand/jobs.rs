@@ -1,0 +1,161 @@
+//! What children ask for: the jobs of their loads, the budgets of their edges, and whether they ever stop asking.
+
+use crate::share::{ratio, Share};
+use tierce_analysis::Task;
+use tierce_guarantee::TIME_MAX_NS;
+use tierce_plan::policies::{self, PolicyRecord};
+use tierce_plan::{Child, Edge, Load, Phase, Phases, Plan, Shape};
+
+/// Where the parameters of a budget are among an edge's.
+pub struct BudgetParams {
+    budget: usize,
+    period: usize,
+    deadline: usize,
+    /// The smallest that a budget may be.
+    pub least_ns: u64,
+}
+
+impl BudgetParams {
+    pub fn of(policy: &PolicyRecord) -> Option<Self> {
+        let (budget, period) = policies::budget_and_period(policy)?;
+        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+        Some(Self { budget, period, deadline, least_ns: policy.edge_params[budget].least })
+    }
+    pub fn budget(&self, edge: &Edge) -> u64 {
+        edge.params[self.budget]
+    }
+    pub fn set_budget(&self, edge: &mut Edge, budget_ns: u64) {
+        edge.params[self.budget] = budget_ns;
+    }
+    pub fn period(&self, edge: &Edge) -> u64 {
+        edge.params[self.period].max(1)
+    }
+    pub fn demand(&self, edge: &Edge) -> Task {
+        let deadline_ns = edge.params[self.deadline].max(1);
+        Task { deadline_ns, ..Task::new(self.budget(edge), self.period(edge)) }
+    }
+}
+
+/// `edf` runs what is below the edge after all who have deadlines: it has none itself, and none on the edge (`own_ns`). Of nodes
+/// only those of `edf` announce any.
+pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
+    let announces = match edge.child {
+        Child::Task(task) => plan.tasks[task].load.as_ref().is_some_and(|load| load.deadline_ns().is_some()),
+        Child::Node(node) => {
+            policies::by_number(plan.nodes[node].policy).is_some_and(|policy| policy.heeds_deadlines)
+        }
+        Child::Set(_) => true,
+    };
+    let idle = matches!(edge.child, Child::Task(task) if plan.tasks[task].load.is_none());
+    idle || own_ns == 0 && !announces
+}
+
+/// The jobs of a load, where they are bounded. Deadlines are the shorter of those of the load and of the edge (`deadline_ns`, 0
+/// when it gives none), far away where neither has any.
+pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
+    let (work_ns, period_ns, jitter_ns) = match load {
+        Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns),
+        Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0),
+        Load::Phases(load) => (steps(load)?.0, steps(load)?.1, 0),
+        Load::Busy | Load::Stages(_) => return None,
+    };
+    let edge = Some(deadline_ns).filter(|ns| *ns > 0);
+    let deadline_ns = edge.into_iter().chain(load.deadline_ns()).min().unwrap_or(TIME_MAX_NS);
+    Some(Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
+}
+
+/// Work and least distance of the jobs of a list that works once and then waits: for a timer, which after a late job expires at
+/// once or later than it would have, or for some time, which begins when the job is done.
+fn steps(load: &Phases) -> Option<(u64, u64)> {
+    let (last, runs) = load.phases.split_last()?;
+    let (mut least_ns, mut most_ns) = (0u64, 0u64);
+    for run in runs {
+        let Phase::Run { work, .. } = run else { return None };
+        least_ns = least_ns.saturating_add(work.min_ns());
+        most_ns = most_ns.saturating_add(work.max_ns());
+    }
+    let period_ns = match last {
+        Phase::Timer { period_ns, .. } => *period_ns,
+        Phase::Sleep(time) => least_ns.saturating_add(time.min_ns()),
+        _ => return None,
+    };
+    // The deadline of a job that the timer released late would count from there.
+    let in_time = load.deadline_ns.is_none_or(|deadline| deadline <= period_ns);
+    (most_ns > 0 && period_ns > 0 && in_time).then_some((most_ns, period_ns))
+}
+
+/// work/period of a load, where it has one.
+pub fn utilisation(load: &Load) -> Option<Share> {
+    job(load, 0).map(|job| ratio(job.work_ns, job.period_ns))
+}
+
+/// How many budgets each job of a task takes, if each job begins a period of its own.
+///
+/// A job that comes when the last period has ended begins a new one (rule 5 of policy/reservation.c). If it takes n = ⌈C/Q⌉
+/// budgets it is done by the deadline of the n-th, (n − 1)·T + D after it came, since periods follow each other while it wants the
+/// CPU. So its last period ends n·T after it came, before the next job does, if those are n·T apart: T' − J ≥ n·T. The
+/// first job begins the first period.
+///
+/// A budget that the job has used up is replenished without it. With D = T the next job still begins a new period, since a whole
+/// budget does not fit in the rest of that one. With D < T that is cut instead: so there no budget may be used up.
+pub fn budgets_of_its_own(job: &Task, server: &Task) -> Option<u64> {
+    let budgets = job.work_ns.div_ceil(server.work_ns.max(1));
+    let apart = budgets.checked_mul(server.period_ns)? <= job.period_ns.saturating_sub(job.jitter_ns);
+    let begins = server.deadline_ns == server.period_ns || job.work_ns < server.work_ns;
+    (apart && begins).then_some(budgets)
+}
+
+/// It always (or never) wants the CPU.
+pub fn wants(plan: &Plan, shape: &Shape, edge: usize, always: bool) -> bool {
+    let about = &plan.edges[edge];
+    let budgets = policies::by_number(plan.nodes[about.parent].policy).and_then(policies::budget_and_period);
+    match about.child {
+        _ if always && (about.when_spent || budgets.is_some()) => false,
+        Child::Task(task) => match &plan.tasks[task].load {
+            Some(load) => always && shape.task_parents[task].len() == 1 && endless(load),
+            None => !always,
+        },
+        Child::Node(node) => {
+            let mut below = shape.children[node].iter().map(|edge| wants(plan, shape, *edge, always));
+            if always {
+                below.any(|wants| wants)
+            } else {
+                below.all(|wants| wants)
+            }
+        }
+        Child::Set(_) => !always,
+    }
+}
+
+/// It never waits for anything.
+pub fn endless(load: &Load) -> bool {
+    match load {
+        Load::Busy => true,
+        Load::Phases(load) => {
+            load.repeat == 0
+                && load.phases.iter().all(|phase| matches!(phase, tierce_plan::Phase::Run { .. }))
+        }
+        Load::Periodic(_) | Load::Sporadic(_) | Load::Stages(_) => false,
+    }
+}
+
+/// What is below the edge wants the CPU from its first wake-up on, as far as loads say.
+pub fn awake(plan: &Plan, shape: &Shape, edge: usize) -> bool {
+    let about = &plan.edges[edge];
+    match about.child {
+        _ if about.when_spent => false,
+        Child::Task(task) => {
+            let load = plan.tasks[task].load.as_ref().filter(|_| shape.task_parents[task].len() == 1);
+            load.is_some_and(endless)
+        }
+        Child::Node(node) if !shape.shared(node) => {
+            shape.children[node].iter().any(|below| wants(plan, shape, *below, true))
+        }
+        Child::Node(_) | Child::Set(_) => false,
+    }
+}
+
+/// It leads to a task that has other parents, too.
+pub fn has_other_parents(plan: &Plan, shape: &Shape, edge: usize) -> bool {
+    matches!(plan.edges[edge].child, Child::Task(task) if shape.task_parents[task].len() > 1)
+}

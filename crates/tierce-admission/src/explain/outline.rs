@@ -1,0 +1,591 @@
+//! The plan as a tree for people, with the verdict beside every part.
+
+use crate::composition::placement::{placement, ranges};
+use crate::explain::remedies::Broken;
+use crate::explain::words;
+use crate::share::{percent, percent_given, percents, Share};
+use crate::verdict::{Admission, Deadlines, Failure, NodeVerdict, Part, Promise, Proof, TaskVerdict};
+use std::collections::HashMap;
+use std::fmt::Write;
+use tierce_guarantee::Kind;
+use tierce_plan::closest;
+use tierce_plan::policies::{self, Param, ParamKind};
+use tierce_plan::show_time;
+use tierce_plan::Shape;
+use tierce_plan::{Child, Edge, Need, Plan};
+
+/// What fails is explained at length for so many.
+const EXPLAINED_MAX: usize = 16;
+
+/// The nodes (itself, or all its replicas) and tasks (itself, or all members of a set) of that name; otherwise perhaps the
+/// name that was meant.
+pub fn named<'p>(plan: &'p Plan, name: &str) -> Result<(Vec<usize>, Vec<usize>), Option<&'p str>> {
+    let nodes = plan.nodes.iter().enumerate().filter(|(_, node)| node.name == name || node.base == name);
+    let nodes: Vec<_> = nodes.map(|(index, _)| index).collect();
+    let set = plan.sets.iter().find(|set| set.name == name);
+    let tasks: Vec<_> = match set {
+        Some(set) => set.members.clone().collect(),
+        None => plan.tasks.iter().position(|task| task.name == name).into_iter().collect(),
+    };
+    if nodes.is_empty() && tasks.is_empty() && set.is_none() {
+        let nodes = plan.nodes.iter().map(|node| &node.base);
+        let names = nodes
+            .chain(plan.tasks.iter().map(|task| &task.name))
+            .chain(plan.sets.iter().map(|set| &set.name));
+        return Err(closest(name, names.map(String::as_str)));
+    }
+    Ok((nodes, tasks))
+}
+
+impl Admission {
+    /// A tree with ticks and crosses, then every failure in plain words with the smallest change that mends it.
+    pub fn outline(&self, plan: &Plan) -> String {
+        let shape = Shape::new(plan);
+        let mut outline = Outline {
+            plan,
+            shape: &shape,
+            admission: self,
+            drawn: vec![false; plan.nodes.len()],
+            rows: Vec::new(),
+        };
+        outline.cpus();
+        outline.spread();
+        let mut text = format!(
+            "{}: {}, {} on {}\n\n",
+            plan.name,
+            count(plan.nodes.len(), "node"),
+            count(plan.tasks.len(), "task"),
+            count(plan.machine.cpus as usize, "CPU")
+        );
+        outline.write(&mut text);
+        if let Some(placement) = placement(plan) {
+            let _ = write!(text, "\n{placement}");
+        }
+        self.verdict(plan, &mut text);
+        text
+    }
+
+    /// What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs; `Err`: there is no such
+    /// part, but perhaps one of this name was meant.
+    pub fn explain<'p>(&self, plan: &'p Plan, name: &str) -> Result<String, Option<&'p str>> {
+        let shape = Shape::new(plan);
+        let set = plan.sets.iter().find(|set| set.name == name);
+        let (mut waiting, tasks) = named(plan, name)?;
+        waiting.reverse();
+        let broken = self.explained(plan, &shape);
+        let explanations = |text: &mut String, part: Part| {
+            for found in broken.iter().filter(|found| found.part() == part) {
+                let _ = writeln!(text, "{}", words::wrapped(&found.explanation));
+            }
+        };
+        let asked = waiting.clone();
+        let mut text = String::new();
+        if let Some(task) = tasks.first() {
+            let (found, above) = (&self.tasks[*task], &shape.task_parents[*task]);
+            let what =
+                set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
+            part(&mut text, plan, name, &what, above);
+            self.promised(&mut text, plan, (Part::Task(*task), true), &plan.tasks[*task].needs, &found.needs);
+            let response = found.response.and_then(tierce_analysis::Response::ns);
+            let deadline = plan.tasks[*task].load.as_ref().and_then(tierce_plan::Load::deadline_ns);
+            if let (Some(response), Some(deadline)) = (response, deadline) {
+                let (response, deadline) = (show_time(response), show_time(deadline));
+                let _ = writeln!(
+                    text,
+                    "  jobs      done within {response} of their release, due within {deadline}"
+                );
+            }
+            for failure in &found.failures {
+                let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
+            }
+            explanations(&mut text, Part::Task(*task));
+            waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
+        } else if let Some(set) = set {
+            waiting.extend(set.ways().flatten().map(|edge| edge.parent));
+        }
+        let mut seen = Vec::new();
+        while let Some(index) = waiting.pop() {
+            if seen.contains(&index) {
+                continue;
+            }
+            seen.push(index);
+            let (node, found, above) = (&plan.nodes[index], &self.nodes[index], &shape.parents[index]);
+            let policy = policies::by_number(node.policy).map_or("node", |policy| policy.name);
+            part(&mut text, plan, &node.name, policy, above);
+            self.promised(
+                &mut text,
+                plan,
+                (Part::Node(index), asked.contains(&index)),
+                &node.needs,
+                &found.needs,
+            );
+            for failure in &found.failures {
+                let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
+            }
+            if asked.contains(&index) {
+                explanations(&mut text, Part::Node(index));
+            }
+            waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
+        }
+        Ok(text)
+    }
+
+    /// `asked`: step by step from the CPUs, and what it means for the part.
+    fn promised(
+        &self,
+        text: &mut String,
+        plan: &Plan,
+        (part, asked): (Part, bool),
+        needs: &[Need],
+        proofs: &[Proof],
+    ) {
+        for (at, promise) in self.promises_to(part).iter().enumerate() {
+            let _ =
+                writeln!(text, "  promised  {}: {}", promise.guarantee.noted(), promise.guarantee.meaning());
+            let _ = writeln!(text, "            since {}", promise.because);
+            let steps = if asked { self.derivation(plan, part, at) } else { Vec::new() };
+            let width =
+                steps.iter().map(|derived| derived.step.to.to_string().chars().count()).max().unwrap_or(0);
+            for derived in steps {
+                let _ = writeln!(
+                    text,
+                    "              {:<width$}  {}",
+                    derived.step.to.to_string(),
+                    derived.words()
+                );
+            }
+            if asked && at == 0 {
+                let _ = writeln!(text, "  demands   {}", words::demands(&promise.guarantee));
+                let _ = writeln!(text, "  overrun   {}", words::overrun(&promise.guarantee));
+            }
+        }
+        for (need, proof) in needs.iter().zip(proofs) {
+            let (mark, why) = match proof {
+                Ok(shown) => ("✓", format!("from {}", shown.words)),
+                Err(reason) => ("✗", reason.clone()),
+            };
+            let _ = writeln!(text, "  needs     {} {mark} {why}", need.text);
+        }
+    }
+
+    fn verdict(&self, plan: &Plan, text: &mut String) {
+        text.push('\n');
+        let mut line = |words: String| {
+            text.push_str(words.trim_end());
+            text.push('\n');
+        };
+        let (shape, broken) = (Shape::new(plan), self.broken(plan));
+        // By name and need: there may be thousands.
+        let by_name: HashMap<_, _> =
+            broken.iter().rev().map(|found| ((&*found.name, found.need.as_deref()), found)).collect();
+        let mut explained = 0;
+        let mut others = |found: Option<&&Broken>, law: Option<&Failure>, line: &mut dyn FnMut(String)| {
+            let Some(found) = found else { return };
+            explained += 1;
+            if explained <= EXPLAINED_MAX {
+                line(words::wrapped(&found.explanation));
+            }
+            // What one test asks for is not always enough for the others.
+            let tried = found.untried.is_none();
+            let mend = law.and_then(|failure| failure.mend.as_ref());
+            let said = mend.map(|mend| mend.words(plan));
+            let enough = || mend.is_some_and(|mend| found.is_mended_by(plan, &mend.remedy(plan)));
+            match (law, &said) {
+                (None, _) => {}
+                (_, Some(words)) if !tried || enough() => {
+                    line(format!("  The smallest change that mends it: {words}."));
+                }
+                _ if tried && !found.remedies.is_empty() => {}
+                (_, Some(words)) => line(format!("  This test alone would hold: {words}.")),
+                (Some(failure), None) if failure.too_many(&shape, found.part()) => line(
+                    "  Which single reduction mends it was not looked for among so many: reduce several."
+                        .into(),
+                ),
+                (_, None) => line("  No single reduction was found that mends it: reduce several.".into()),
+            }
+            line(format!("  {}.", found.words(plan)));
+            let holds = if tried { "It would hold" } else { "This test would hold" };
+            let words = found.nearest(plan).into_iter().map(|remedy| remedy.words(plan));
+            for words in words.filter(|words| Some(words) != said.as_ref()) {
+                line(format!("  {holds}: {words}."));
+            }
+            if let Some(why) = found.untried.as_ref().filter(|_| explained <= EXPLAINED_MAX) {
+                line(format!("  Changes of the whole plan were not tried: {why}."));
+            }
+        };
+        for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
+            for failure in &verdict.failures {
+                let place = plan.sources.place(node.spot);
+                line(format!("✗ {} ({place}): {}: {}", node.name, failure.rule, failure.message));
+                others(by_name.get(&(&*node.name, None)), Some(failure), &mut line);
+            }
+            for open in &verdict.open {
+                line(format!("? {}: {open}.", node.name));
+            }
+        }
+        let tasks = plan.tasks.iter().zip(&self.tasks);
+        for (task, failure) in
+            tasks.flat_map(|(task, verdict)| verdict.failures.iter().map(move |it| (task, it)))
+        {
+            let place = plan.sources.place(task.spot);
+            line(format!("✗ {} ({place}): {}: {}", task.name, failure.rule, failure.message));
+            others(by_name.get(&(&*task.name, None)), None, &mut line);
+        }
+        let missing = self.tasks.iter().filter(|task| task.deadlines.is_open() && task.soft).count();
+        if missing > 0 {
+            line(format!("! {} may miss deadlines, which are soft.", count(missing, "task")));
+        }
+        let nodes =
+            self.nodes.iter().zip(&plan.nodes).map(|(found, node)| (&node.name, &node.needs, &found.needs));
+        let tasks =
+            self.tasks.iter().zip(&plan.tasks).map(|(found, task)| (&task.name, &task.needs, &found.needs));
+        let mut unshown = 0;
+        for (name, needs, proofs) in nodes.chain(tasks) {
+            for (need, proof) in needs.iter().zip(proofs) {
+                if let Err(reason) = proof {
+                    unshown += 1;
+                    let place = plan.sources.place(need.spot);
+                    line(format!("✗ {name} ({place}): {} is not shown: {reason}.", need.text));
+                    others(by_name.get(&(&**name, Some(&*need.text))), None, &mut line);
+                }
+            }
+        }
+        if explained > EXPLAINED_MAX {
+            let more = explained - EXPLAINED_MAX;
+            line(format!(
+                "Explained are the first {EXPLAINED_MAX}; for the other {more}: `--explain NAME`, or --json."
+            ));
+        }
+        for warning in self.warnings(plan) {
+            let place = plan.sources.place(warning.spot);
+            let numbers = match (&warning.value, &warning.bound) {
+                (Some(value), Some(bound)) => format!(": {value}, more than {bound}"),
+                _ => String::new(),
+            };
+            let hint = warning.hint.map_or(String::new(), |hint| format!(" ({hint})"));
+            line(format!("! {place}: {}: {}{numbers}{hint}.", warning.rule, warning.message));
+        }
+        let failed = self.nodes.iter().filter(|node| !node.failures.is_empty()).count();
+        let tested = self.nodes.iter().filter(|node| node.law.is_some()).count();
+        let first = broken.first().and_then(|first| first.edge).map_or(String::new(), |edge| {
+            let edge = &plan.edges[edge];
+            format!(", first at `{}` → `{}`", plan.nodes[edge.parent].name, plan.child_name(edge.child))
+        });
+        let met = self.tasks.iter().filter(|task| task.deadlines == Deadlines::Met).count();
+        let late = self.tasks.iter().filter(|task| !task.failures.is_empty()).count();
+        let kept = match met {
+            0 => String::new(),
+            1 => ", 1 task meets its deadlines".into(),
+            _ => format!(", {met} tasks meet their deadlines"),
+        };
+        line(match (failed, tested, unshown, late) {
+            (0, 0, 0, 0) if met == 0 => "Holds: nothing in it promises more than an order or shares.".into(),
+            (0, _, 0, 0) => format!("Holds: {} tested{kept}.", count(tested, "node")),
+            (0, _, _, 0) => format!("Does not hold: {} not shown{first}.", count(unshown, "need")),
+            (0, _, 0, _) => format!("Does not hold: deadlines of {} not shown{first}.", count(late, "task")),
+            (0, ..) => format!(
+                "Does not hold: {} and deadlines of {} not shown{first}.",
+                count(unshown, "need"),
+                count(late, "task")
+            ),
+            _ => format!("Does not hold: {failed} of {} failed{first}.", count(tested, "tested node")),
+        });
+    }
+}
+
+/// "audio: task below `rt`".
+fn part(text: &mut String, plan: &Plan, name: &str, what: &str, above: &[usize]) {
+    let parent = |edge: &usize| {
+        let (edge, node) = (&plan.edges[*edge], &plan.nodes[plan.edges[*edge].parent]);
+        format!("`{}`", if edge.spread { &node.base } else { &node.name })
+    };
+    let parents: Vec<_> = above.iter().map(parent).collect();
+    let below = if parents.is_empty() { String::new() } else { format!(" below {}", parents.join(" and ")) };
+    let gap = if text.is_empty() { "" } else { "\n" };
+    let _ = writeln!(text, "{gap}{name}: {what}{below}");
+}
+
+/// Of a part that is promised NULL.
+const NOTHING: &str = "nothing promised";
+
+/// ", promised RESBH 2ms 10ms".
+fn guarantee(promises: &[Promise]) -> String {
+    match promises.first().map(|promise| &promise.guarantee) {
+        Some(guarantee) if guarantee.kind() != Kind::Null => format!(", promised {}", guarantee.noted()),
+        _ => format!(", {NOTHING}"),
+    }
+}
+
+fn count(number: usize, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{s}")
+}
+
+struct Outline<'a> {
+    plan: &'a Plan,
+    shape: &'a Shape,
+    admission: &'a Admission,
+    drawn: Vec<bool>,
+    /// Tree and name, what it is, what was found.
+    rows: Vec<[String; 3]>,
+}
+
+impl Outline<'_> {
+    /// Each CPU with its tree. Those that differ in nothing but the CPU's number are drawn once.
+    fn cpus(&mut self) {
+        let mut trees: Vec<(Vec<u32>, Vec<[String; 3]>)> = Vec::new();
+        for cpu in 0..self.plan.machine.cpus {
+            self.cpu(cpu);
+            let own = format!("@{cpu}");
+            let mut rows = std::mem::take(&mut self.rows);
+            for row in &mut rows[1..] {
+                if let Some(tree) = row[0].strip_suffix(&own) {
+                    row[0] = format!("{tree}@");
+                }
+            }
+            match trees
+                .iter_mut()
+                .find(|(_, tree)| tree[1..] == rows[1..] && rows[1..].iter().any(is_replica))
+            {
+                Some((cpus, _)) => cpus.push(cpu),
+                None => trees.push((vec![cpu], rows)),
+            }
+        }
+        for (cpus, rows) in trees {
+            let cpus = ranges(&cpus);
+            for mut row in rows {
+                if is_replica(&row) {
+                    row[0] += &cpus;
+                } else if row[0].starts_with("CPU ") {
+                    row[0] = format!("CPU {cpus}");
+                }
+                self.rows.push(row);
+            }
+        }
+    }
+
+    /// Tasks that move between the replicas of spread nodes.
+    fn spread(&mut self) {
+        let (plan, shape) = (self.plan, self.shape);
+        let firsts = (0..plan.nodes.len()).filter(|node| plan.nodes[*node].family == Some(*node));
+        let moving = |first: usize| {
+            let edges = plan.edges.iter().enumerate();
+            let edges =
+                edges.filter(|(_, edge)| edge.spread && plan.nodes[edge.parent].family == Some(first));
+            let edges = edges.map(|(index, _)| index).filter(|edge| shape.moves(plan, *edge));
+            (first, edges.collect::<Vec<_>>())
+        };
+        let families: Vec<_> = firsts.map(moving).filter(|(_, edges)| !edges.is_empty()).collect();
+        for (first, edges) in families {
+            let replicas = plan.nodes.iter().filter(|node| node.family == Some(first));
+            let cpus: Vec<_> = replicas.filter_map(|node| node.replica).collect();
+            let title = format!("{}, spread over CPU {}", plan.nodes[first].base, ranges(&cpus));
+            self.rows.push([title, String::new(), String::new()]);
+            self.leaves("", &edges);
+        }
+    }
+
+    fn leaves(&mut self, above: &str, edges: &[usize]) {
+        let groups = self.groups(edges);
+        for (at, group) in groups.iter().enumerate() {
+            let branch = if at + 1 == groups.len() { "└─ " } else { "├─ " };
+            if let Child::Task(task) = self.plan.edges[group[0]].child {
+                self.task(&format!("{above}{branch}"), group, task);
+            }
+        }
+    }
+
+    /// Members of one set are one line.
+    fn groups<'e>(&self, edges: &'e [usize]) -> Vec<&'e [usize]> {
+        let set = |edge: &usize| match self.plan.edges[*edge].child {
+            Child::Task(task) => self.plan.tasks[task].set,
+            _ => None,
+        };
+        edges.chunk_by(|a, b| set(a).is_some() && set(a) == set(b)).collect()
+    }
+
+    fn cpu(&mut self, cpu: u32) {
+        self.rows.push([format!("CPU {cpu}"), String::new(), String::new()]);
+        let root = self.plan.nodes.iter().position(|node| node.roots.contains(&cpu));
+        match root {
+            Some(root) => self.node("", "└─ ", "   ", root, None),
+            None => self.rows.push(["└─ nothing".into(), String::new(), String::new()]),
+        }
+    }
+
+    fn node(&mut self, above: &str, branch: &str, below: &str, index: usize, edge: Option<&Edge>) {
+        let node = &self.plan.nodes[index];
+        let policy = policies::by_number(node.policy);
+        let seen = std::mem::replace(&mut self.drawn[index], true);
+        let mut what = vec![policy.map_or("?", |policy| policy.name).to_string()];
+        if !seen {
+            what.extend(policy.and_then(|policy| params(&policy.node_params, &node.params)));
+            if node.concurrency > 0 {
+                what.push(format!("concurrency {}", node.concurrency));
+            }
+            if node.default {
+                what.push("default".into());
+            }
+        }
+        what.extend(edge.and_then(|edge| self.edge(edge)));
+        let found = if seen { "see above".into() } else { node_found(&self.admission.nodes[index]) };
+        self.rows.push([format!("{above}{branch}{}", node.name), what.join(", "), found]);
+        if seen {
+            return;
+        }
+        let plan = self.plan;
+        let mut edges = self.shape.children[index].clone();
+        edges.retain(|edge| !self.shape.moves(plan, *edge)); // these are drawn apart
+        let groups = self.groups(&edges);
+        let above = format!("{above}{below}");
+        for (at, group) in groups.iter().enumerate() {
+            let (branch, below) =
+                if at + 1 == groups.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let edge = &plan.edges[group[0]];
+            match edge.child {
+                Child::Node(node) => self.node(&above, branch, below, node, Some(edge)),
+                Child::Task(task) => self.task(&format!("{above}{branch}"), group, task),
+                Child::Set(_) => {}
+            }
+        }
+    }
+
+    fn task(&mut self, start: &str, group: &[usize], task: usize) {
+        let plan = self.plan;
+        let edge = &plan.edges[group[0]];
+        let mut name = plan.tasks[task].name.clone();
+        if let (Some(set), true) = (plan.tasks[task].set.map(|set| &plan.sets[set]), group.len() > 1) {
+            let index = |edge: &usize| match plan.edges[*edge].child {
+                Child::Task(task) => Some((task - set.members.start) as u32),
+                _ => None,
+            };
+            let mut members: Vec<_> = group.iter().filter_map(index).collect();
+            members.dedup();
+            name = format!("{}[{}]", set.name, ranges(&members));
+        }
+        let alike = group.iter().all(|other| plan.edges[*other].params == edge.params);
+        let what = if alike { self.edge(edge).unwrap_or_default() } else { "each its own".into() };
+        let tasks = group.iter().filter_map(|edge| match plan.edges[*edge].child {
+            Child::Task(task) => Some(task),
+            _ => None,
+        });
+        let due = tasks.clone().filter_map(|task| plan.tasks[task].load.as_ref()?.deadline_ns());
+        let due = match (due.clone().min(), due.max()) {
+            (Some(least), Some(most)) if least == most => show_time(least),
+            (Some(least), Some(most)) => format!("{} to {}", show_time(least), show_time(most)),
+            _ => String::new(),
+        };
+        let found = task_found(&tasks.map(|task| &self.admission.tasks[task]).collect::<Vec<_>>(), &due);
+        self.rows.push([format!("{start}{name}"), what, found]);
+    }
+
+    /// "budget 2ms, period 10ms (20 %), rank 1".
+    fn edge(&self, edge: &Edge) -> Option<String> {
+        let policy = policies::by_number(self.plan.nodes[edge.parent].policy)?;
+        let mut words: Vec<_> = params(&policy.edge_params, &edge.params).into_iter().collect();
+        if let Some((budget, period)) = policies::budget_and_period(policy) {
+            let share = crate::share::ratio(edge.params[budget], edge.params[period].max(1));
+            if let Some(last) = words.last_mut() {
+                let _ = write!(last, " ({})", percent(&share));
+            }
+        }
+        if edge.rank != 0 {
+            words.push(format!("rank {}", edge.rank));
+        }
+        if edge.when_spent {
+            words.push("when spent".into());
+        }
+        (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    fn write(&self, text: &mut String) {
+        let width =
+            |column: usize| self.rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        let (first, second) = (width(0), width(1));
+        for [tree, what, found] in &self.rows {
+            let pad = |text: &str, width: usize| " ".repeat(width - text.chars().count());
+            let line = format!("{tree}{}  {what}{}  {found}", pad(tree, first), pad(what, second));
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+    }
+}
+
+/// The row of a replica, without its CPU.
+fn is_replica(row: &[String; 3]) -> bool {
+    row[0].ends_with('@')
+}
+
+/// What says something: not its preset, or a number without which the line would say nothing.
+fn params(records: &[Param], values: &[u64]) -> Option<String> {
+    let said = |(at, param): &(usize, &Param)| match param.kind {
+        ParamKind::DurationOf(other) => values[*at] != values[other],
+        // Beside a budget a priority counts only where it is the order, beside an order a seed where it draws.
+        ParamKind::Count => {
+            let beside = ["budget", "order"].iter().any(|name| policies::position(records, name).is_some());
+            !beside || param.preset != Some(values[*at])
+        }
+        _ => param.preset != Some(values[*at]),
+    };
+    let word = |(at, param): (usize, &Param)| format!("{} {}", param.name, param.show(values[at], show_time));
+    let words: Vec<_> = records.iter().enumerate().take(values.len()).filter(said).map(word).collect();
+    (!words.is_empty()).then(|| words.join(", "))
+}
+
+fn node_found(verdict: &NodeVerdict) -> String {
+    let promised = guarantee(&verdict.promises);
+    let given = verdict.supply.as_ref().map_or("?".into(), percent_given);
+    match verdict.law {
+        None => format!("  average {given}{promised}"),
+        Some(_) => {
+            let tick = if verdict.failures.is_empty() { "✓" } else { "✗" };
+            let (asked, given) = match (&verdict.asked, &verdict.supply) {
+                (Some(asked), Some(given)) => percents(asked, given),
+                (asked, _) => (asked.as_ref().map_or("?".into(), percent), given),
+            };
+            format!("{tick} {asked} asked of {given}{promised}")
+        }
+    }
+}
+
+/// `due`: their deadlines in words.
+fn task_found(verdicts: &[&TaskVerdict], due: &str) -> String {
+    let range = |of: fn(&TaskVerdict) -> &Option<Share>, percent: fn(&Share) -> String| {
+        let shares: Option<Vec<_>> = verdicts.iter().map(|verdict| of(verdict).as_ref()).collect();
+        let shares = shares.unwrap_or_default();
+        let (least, most) = (percent(shares.iter().min()?), percent(shares.iter().max()?));
+        Some(if least == most { least } else { format!("{least} to {most}") })
+    };
+    let mut words = Vec::new();
+    words.extend(range(|verdict| &verdict.asked, percent).map(|asked| format!("asks {asked}")));
+    words.extend(range(|verdict| &verdict.supply, percent_given).map(|supply| format!("average {supply}")));
+    let responses: Option<Vec<_>> =
+        verdicts.iter().map(|verdict| verdict.response.and_then(tierce_analysis::Response::ns)).collect();
+    let timed = responses.is_some();
+    let of = if due.is_empty() { String::new() } else { format!(" of {due}") };
+    words.extend(
+        responses
+            .and_then(|all| all.into_iter().max())
+            .map(|ns| format!("done within {}{of}", show_time(ns))),
+    );
+    let promises = verdicts.iter().map(|verdict| guarantee(&verdict.promises)).collect::<Vec<_>>();
+    let alike = promises.windows(2).all(|pair| pair[0] == pair[1]);
+    // A shown response is a promise, too.
+    let says = |promised: &&String| alike && !(timed && promised.ends_with(NOTHING));
+    let promised = promises.first().filter(says).cloned().unwrap_or_default();
+    let open = |verdict: &&TaskVerdict| verdict.deadlines.is_open();
+    let failed =
+        |verdict: &&TaskVerdict| open(verdict) && !verdict.soft || verdict.needs.iter().any(Result::is_err);
+    let mark = if verdicts.iter().any(failed) {
+        "✗"
+    } else if verdicts.iter().any(open) {
+        "!"
+    } else if verdicts.iter().any(|verdict| !verdict.needs.is_empty() || verdict.deadlines == Deadlines::Met)
+    {
+        "✓"
+    } else {
+        " "
+    };
+    let found = words.join(", ") + &promised;
+    format!("{mark} {}", found.trim_start_matches(", "))
+}

@@ -1,0 +1,252 @@
+//! For people who never read a paper: what is promised to whom, what that demands of them, what happens on overrun, and what does
+//! not hold.
+
+use crate::explain::remedies::Broken;
+use crate::laws::reservation::servers;
+use crate::share::{percent, percent_given};
+use crate::verdict::{Admission, Part, Promise};
+use tierce_guarantee::{noted_time, Guarantee, Kind, Parameter, Supply};
+use tierce_plan::policies;
+use tierce_plan::show_time;
+use tierce_plan::Shape;
+use tierce_plan::{Child, Load, Plan};
+
+/// Children named one by one.
+const NAMED: usize = 3;
+
+/// What a guarantee demands of who relies on it.
+pub fn demands(guarantee: &Guarantee) -> String {
+    let show = |parameter| guarantee.get(parameter).map_or(String::new(), |time| noted_time(time, false));
+    let (amount, period) = (show(Parameter::Amount), show(Parameter::Period));
+    match guarantee.kind() {
+        Kind::Null => "nothing, and nothing can be relied on".into(),
+        Kind::All => "that it leaves the CPU to others by itself: nothing takes it away".into(),
+        Kind::Resu => "that it names its deadlines to the scheduler above".into(),
+        Kind::Psbe | Kind::Ps => "that its work fits into its share; time not asked for is not kept for later".into(),
+        _ => format!(
+            "that it needs at most {amount} of CPU time in any {period}; what it does not ask for in a period is not kept for the next"
+        ),
+    }
+}
+
+/// What happens to who wants more.
+pub fn overrun(guarantee: &Guarantee) -> String {
+    match guarantee.kind() {
+        Kind::Null => "it runs on when, and for as long as, others leave it the CPU".into(),
+        Kind::All => "it runs on, and whoever comes after it waits for as long".into(),
+        Kind::Resu => "its deadlines are missed; others do not notice".into(),
+        Kind::Psbe | Kind::Ps => "it gets more while others leave it; otherwise it falls behind, and only itself".into(),
+        Kind::Resps => "it may use the time that is set aside for overruns, if nobody else needs it; otherwise it waits for the \
+                        next period"
+            .into(),
+        kind if kind.is_hard() => {
+            "it is stopped until its next period begins, so its work is done a period later or more; others do not notice".into()
+        }
+        _ => "what it is promised is spent until its next period begins; more comes only while others leave it".into(),
+    }
+}
+
+impl Broken {
+    /// In plain words what does not hold: who promises what to whom, in which units, what it demands, what happens on overrun.
+    pub(crate) fn paragraph(&self, plan: &Plan, shape: &Shape, admission: &Admission) -> String {
+        match (&self.need, self.part()) {
+            (Some(need), part) => self.of_need(admission.promises_to(part).first(), need),
+            (None, Part::Node(node)) => self.of_law(plan, shape, admission, node),
+            (None, Part::Task(task)) => self.of_jobs(plan, admission, task),
+            (None, Part::Edge(_)) => String::new(),
+        }
+    }
+
+    fn of_need(&self, promise: Option<&Promise>, need: &str) -> String {
+        let Some((goal, promise)) = Guarantee::parse(need).ok().zip(promise) else { return String::new() };
+        let (name, promised) = (&self.name, &promise.guarantee);
+        let mut text = format!("`{name}` asks to be sure of {}. ", goal.meaning());
+        if promised.kind() == Kind::Null {
+            text += &format!(
+                "Nothing is promised to it: {}. It runs when others leave it the CPU, and nobody can say when that is. ",
+                promise.because
+            );
+            return text
+                + "What would help is a place in a reservation that nothing of higher priority can hold up.";
+        }
+        text += &format!("It is promised something else: {}. ", promised.meaning());
+        if let Some((amount, period)) = goal.amount_and_period() {
+            let sure = Supply::of(promised).at(period);
+            let (period, amount) = (noted_time(period, true), noted_time(amount, true));
+            text += &match sure == tierce_guarantee::whole(0) {
+                true => format!("Some stretch of {period} may hold none of it. "),
+                false => {
+                    format!(
+                        "Some stretch of {period} may hold only {} of it, not {amount}. ",
+                        noted_time(&sure, false)
+                    )
+                }
+            };
+        }
+        let said = promised.kind() == Kind::Psbe;
+        if let Some(gap) = Supply::of(promised).longest_gap().filter(|_| !said) {
+            text += &format!("It may have to wait {} for the CPU. ", noted_time(&gap, true));
+        }
+        text += &format!(
+            "What it is promised demands {}. If it wants more, {}.",
+            demands(promised),
+            overrun(promised)
+        );
+        text
+    }
+
+    fn of_law(&self, plan: &Plan, shape: &Shape, admission: &Admission, node: usize) -> String {
+        let (name, verdict) = (&self.name, &admission.nodes[node]);
+        let policy = policies::by_number(plan.nodes[node].policy);
+        let budgets = policy.and_then(policies::budget_and_period);
+        let asked = verdict.asked.as_ref().map(percent);
+        let children = &shape.children[node];
+        let Some((budget, period)) = budgets else {
+            return self.of_deadlines(plan, admission, node, children);
+        };
+        let each = children.iter().take(NAMED).map(|edge| {
+            let edge = &plan.edges[*edge];
+            let (budget, period) = (show_time(edge.params[budget]), show_time(edge.params[period]));
+            format!("`{}` {budget} in every {period}", plan.child_name(edge.child))
+        });
+        let mut text =
+            format!("`{name}` promises CPU time to those below it: {}. ", listed(each, children.len()));
+        text += &match self.rule {
+            "budgets_must_fit_the_cpu" => format!(
+                "Kept together, these promises would take {} of one CPU's time, and there is 100 %. ",
+                asked.unwrap_or_default()
+            ),
+            "budgets_must_fit_the_cap" => format!(
+                "Kept together, these promises would take {} of one CPU's time, and its cap leaves them {}. ",
+                asked.unwrap_or_default(),
+                servers::cap(plan, node).map_or(String::new(), |cap| percent_given(&cap))
+            ),
+            "budgets_must_fit_the_supply" => format!(
+                "Kept together, these promises take {} of a CPU, but `{name}` gets only {} itself, and can give no more than \
+                 it gets. ",
+                asked.unwrap_or_default(),
+                verdict.supply.as_ref().map_or(String::new(), percent_given)
+            ),
+            "budgets_must_fit_every_window" => "On average there is room for all of them, but not in every stretch of time: \
+                 when all begin at once, more has to be given before the first deadlines than there is time until then. "
+                .into(),
+            "kept_budgets_must_fit" => "Who sleeps keeps what is left of its budget until its deadline. Waking late it has little \
+                 time left for it, and it comes before others whose deadlines are not that near. "
+                .into(),
+            "budget_must_pay_for_a_switch" => "Turning the CPU to another task takes time, and who comes pays for it: from a \
+                 budget as short as that nothing is left for work. "
+                .into(),
+            "budgets_must_fit_what_is_left" => format!(
+                "On this machine others run before everything in the plan and leave too little: {}. ",
+                self.excess.test
+            ),
+            "budgets_are_not_shown" => {
+                let promise = &verdict.promises[0].guarantee;
+                return text
+                    + &match promise.kind() {
+                        Kind::Null => "But nothing is promised to it".into(),
+                        _ => format!("What it can count on is {}, and in some stretch of time that is less than what may be due", promise.meaning()),
+                    }
+                    + ". So none of these budgets can be relied on: in some period somebody may get less, or get it too late. \
+                       Put it where nothing comes before it, or give it more from above, or promise less here.";
+            }
+            "windows_must_be_few" => {
+                return text
+                    + "They fill the CPU so nearly that it could not be decided whether they fit: leave a little room, or \
+                       take periods that divide each other."
+            }
+            _ => String::new(),
+        };
+        text + "So none of them can be relied on: in some period somebody gets less than its budget, or gets it too late. A \
+                budget is a limit, too: who wants more in a period is stopped until the next one begins, and the others do not \
+                notice. Make each budget as large as its work needs, no larger, or let it come less often."
+    }
+
+    fn of_deadlines(&self, plan: &Plan, admission: &Admission, node: usize, children: &[usize]) -> String {
+        let (name, verdict) = (&self.name, &admission.nodes[node]);
+        let jobs = children.iter().filter_map(|edge| match plan.edges[*edge].child {
+            Child::Task(task) => Some((&plan.tasks[task].name, work(plan.tasks[task].load.as_ref()?)?)),
+            _ => None,
+        });
+        let count = jobs.clone().count();
+        let each = jobs.take(NAMED).map(|(name, work)| format!("`{name}` {work}"));
+        let mut text = format!(
+            "`{name}` lets those below it meet deadlines, as long as no job works longer than its load says: {}. ",
+            listed(each, count)
+        );
+        let promise = verdict.promises.first().map(|promise| &promise.guarantee);
+        text += &match (self.rule, promise) {
+            ("deadlines_must_fit_the_supply", _) => format!(
+                "The jobs need {} of a CPU and there is {}: sooner or later jobs are late, and ever more so. ",
+                verdict.asked.as_ref().map_or(String::new(), percent),
+                verdict.supply.as_ref().map_or(String::new(), percent_given)
+            ),
+            ("deadlines_must_fit_what_is_promised", Some(promise)) => format!(
+                "What it can count on is {}. In some stretch of time more work is due than is sure to come in it. ",
+                promise.meaning()
+            ),
+            _ => "On average there is room for all of them, but not in every stretch of time: when jobs come at once, more is due \
+                  before the first deadlines than there is time until then. "
+                .into(),
+        };
+        text + "A job that works longer than it says takes the time from all others: nothing here stops it. Where that may \
+                happen give the task a reservation of its own. Otherwise let jobs work less, come less often or be due later, or \
+                give all of them more from above."
+    }
+
+    fn of_jobs(&self, plan: &Plan, admission: &Admission, task: usize) -> String {
+        let Some(work) = plan.tasks[task].load.as_ref().and_then(work) else { return String::new() };
+        let promise = &admission.tasks[task].promises[0].guarantee;
+        let mut text = format!("`{}` has jobs with deadlines: {work}. ", self.name);
+        text += &match promise.kind() {
+            Kind::Null => {
+                "Nothing is promised to it alone; it depends on what those before it leave. ".to_string()
+            }
+            _ => format!("It is promised {}. ", promise.meaning()),
+        };
+        text += match self.rule {
+            "deadline_is_not_shown" => "Nothing shows that this is enough for each job to be done by its deadline: it may be, but \
+                 nobody can rely on it. ",
+            _ => "At worst that is not enough for a job to be done by its deadline: it will be late, and the next one may be, too. ",
+        };
+        text + &format!("If a job works even longer, {}.", overrun(promise))
+    }
+}
+
+/// "1ms every 10ms, due within 5ms".
+fn work(load: &Load) -> Option<String> {
+    let job = crate::demand::jobs::job(load, 0)?;
+    let due = match job.deadline_ns {
+        deadline if deadline == job.period_ns || load.deadline_ns().is_none() => String::new(),
+        deadline => format!(", due within {}", show_time(deadline)),
+    };
+    Some(format!("up to {} every {}{due}", show_time(job.work_ns), show_time(job.period_ns)))
+}
+
+/// The first of them, and how many there are.
+fn listed(each: impl Iterator<Item = String>, all: usize) -> String {
+    let mut each: Vec<_> = each.collect();
+    if all > each.len() {
+        each.push(format!("and {} more", all - each.len()));
+    }
+    each.join(", ")
+}
+
+/// In lines of about 110 characters, indented by two.
+pub fn wrapped(text: &str) -> String {
+    let mut lines = String::new();
+    let mut column = 0;
+    for word in text.split(' ').filter(|word| !word.is_empty()) {
+        let width = word.chars().count();
+        if column == 0 || (column + 1 + width > 110 && word != "%") {
+            lines += if column == 0 { "  " } else { "\n  " };
+            column = 2;
+        } else {
+            lines.push(' ');
+            column += 1;
+        }
+        lines += word;
+        column += width;
+    }
+    lines
+}

@@ -1,0 +1,24 @@
+//! `constraint` promises nothing for long; it needs what it counts on itself.
+
+use crate::laws::node::Node;
+use crate::laws::policy::{Laws, Rated};
+use crate::laws::round_robin::by_turns;
+use crate::share::Share;
+use crate::verdict::{NodeVerdict, Promise};
+
+/// Time constraints.
+pub struct Constraint;
+
+impl Laws for Constraint {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+        let name = node.name();
+        Ok(node.gives_nothing(format!(
+            "`{name}` promises time constraints to who asks for them, and nothing else"
+        )))
+    }
+
+    /// Who has none takes turns.
+    fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
+        by_turns(node, rates);
+    }
+}

@@ -1,0 +1,259 @@
+//! `edf` knows only what its children say they want, and promises them nothing. Its law: the sum of work/period of its tasks is at
+//! most what the node is supplied with; on a whole CPU with deadlines below periods, the demand test as well. Jobs directly
+//! below it meet their deadlines when the demand of all in every window is at most what is sure to be supplied; response times
+//! after Spuri.
+//!
+//! Tasks with other parents count here with all their work; they may be done sooner. One that comes only while others are spent may
+//! come at any time, with work of many jobs: it is not bounded.
+
+use crate::bounds::response::Bound;
+use crate::bounds::smallest_reduction::mend_by_bisection;
+use crate::demand::jobs::{comes_last, has_other_parents, job};
+use crate::laws::node::{supplies, until_deadlines, Node};
+use crate::laws::policy::{Laws, Rated, Tested};
+use crate::laws::sums::{Terms, ONLY_UTILISATION};
+use crate::share::{self, fraction, percent, Share};
+use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
+use tierce_analysis::{Demand, Response, Supply, Task};
+use tierce_guarantee::TIME_MAX_NS;
+use tierce_plan::policies::{self};
+use tierce_plan::{show_time, Child, Edge, Load};
+
+/// Sets that are larger are tested, but responses are not computed one by one.
+const RESPONSES_MAX: usize = 64;
+
+/// A test.
+const BY_DEADLINE: &str =
+    "the demand of every window, and response times of earliest deadline first (Spuri 1996)";
+
+/// The earliest deadline first.
+pub struct Edf;
+
+impl Laws for Edf {
+    fn test(&self, node: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+        deadlines(node, children, verdict);
+    }
+
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+        let name = node.name();
+        Ok(node.gives_nothing(format!(
+            "`{name}` orders by deadlines: each child may have to wait for the others"
+        )))
+    }
+
+    fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
+        let all = node.edges.iter().fold(share::zero(), |sum, index| share::add(&sum, &(node.ask)(*index)));
+        for index in node.edges {
+            let left = node.supply - &all + (node.ask)(*index);
+            rates[*index] = Some(left.clamp(share::zero(), node.supply.clone()));
+        }
+    }
+
+    fn responses(
+        &self,
+        node: &Node,
+        crowd: &dyn Fn(usize) -> Option<u64>,
+        verdict: &mut NodeVerdict,
+    ) -> Vec<(usize, Bound)> {
+        let at = node.edge_param("deadline");
+        if at.and_then(crowd).is_some_and(|deadline| deadline > 0) {
+            return Vec::new(); // any number of threads with deadlines
+        }
+        responses(node, at, verdict)
+    }
+}
+
+/// The law of a node that orders by deadlines.
+fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+    let Tested { plan, overheads, policy, node, .. } = *at;
+    let at = policies::position(&policy.edge_params, "deadline");
+    let (mut bounded, mut demands) = (Vec::new(), Vec::new());
+    for (index, edge) in children {
+        let name = plan.child_name(edge.child);
+        let own_ns = at.map_or(0, |at| edge.params[at]);
+        let demand = match edge.child {
+            Child::Task(task) => plan.tasks[task].load.as_ref().and_then(|load| demand(load, own_ns)),
+            _ => None,
+        };
+        match (demand, edge.child) {
+            (Some(demand), _) => {
+                bounded.push((*index, *edge));
+                demands.push(overheads.job(node, demand));
+            }
+            (None, _) if comes_last(plan, edge, own_ns) => {}
+            (None, _) => {
+                verdict.open.push(format!("how much `{name}` asks for by its deadlines is not known"))
+            }
+        }
+    }
+    if demands.is_empty() {
+        return;
+    }
+    let asked = share::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+    let switch_ns = overheads.switch_ns(node);
+    let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
+    verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
+    let extra_ns = switch_ns.saturating_mul(2);
+    let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1, switch_ns, extra_ns };
+    let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= share::one());
+    match verdict.supply.clone() {
+        Some(supply) => {
+            terms.utilisation("deadlines_must_fit_the_supply", "what the node gets", &asked, &supply, verdict)
+        }
+        None => verdict.open.push("what the node gets itself is not known".into()),
+    }
+    if verdict.failures.is_empty() && early {
+        if whole {
+            terms.demand("deadlines_must_fit_every_window", &asked, verdict);
+        } else {
+            verdict.open.push(ONLY_UTILISATION.into());
+        }
+    }
+    verdict.asked = Some(asked);
+}
+
+/// What a load with deadlines asks for; `deadline_ns`: of the edge, 0 when it gives none.
+fn demand(load: &Load, deadline_ns: u64) -> Option<Task> {
+    let job = job(load, deadline_ns).filter(|job| job.deadline_ns < TIME_MAX_NS)?;
+    // A late release leaves less time until the same deadline.
+    let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
+    Some(Task { deadline_ns, jitter_ns: 0, ..job })
+}
+
+/// Responses by the task's index; what fails goes to the verdict.
+fn responses(node: &Node, at: Option<usize>, verdict: &mut NodeVerdict) -> Vec<(usize, Bound)> {
+    let Node { plan, shape, index, edges, received, overheads, .. } = *node;
+    if !overheads.is_none() && edges.iter().any(|edge| has_other_parents(plan, shape, *edge)) {
+        verdict.open.push(MOVES.into());
+        return Vec::new();
+    }
+    let mut jobs: Vec<(usize, usize, Task)> = Vec::new(); // edge, task
+    for edge in edges {
+        let own_ns = at.map_or(0, |at| plan.edges[*edge].params[at]);
+        if comes_last(plan, &plan.edges[*edge], own_ns) {
+            continue;
+        }
+        let about = &plan.edges[*edge];
+        let Child::Task(task) = about.child else { return Vec::new() }; // nobody knows how much it asks for
+        if about.when_spent {
+            return Vec::new();
+        }
+        let load = plan.tasks[task].load.as_ref();
+        let Some(found) = load.and_then(|load| job(load, own_ns)) else { return Vec::new() };
+        jobs.push((*edge, task, overheads.job(index, found)));
+    }
+    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
+    if set.is_empty() {
+        return Vec::new();
+    }
+    let mut edf = tierce_analysis::Edf::new();
+    let mut first = None;
+    let met = supplies(received).find(|(promise, supply)| {
+        let found = edf.demand(&set, supply);
+        first.get_or_insert(((*promise).clone(), *supply, found));
+        found == Demand::Met
+    });
+    if let (None, Some((.., Demand::TooLong))) = (&met, &first) {
+        verdict.open.push("too many windows would have to be looked at to test the deadlines".into());
+    }
+    let (supply, anywhere) = match (met, first) {
+        (Some((promise, supply)), _) => (supply, Supply::of(&promise.guarantee).is_some()),
+        (None, Some((promise, supply, found))) => {
+            if verdict.failures.is_empty() && promise.guarantee.share() < tierce_guarantee::whole(1) {
+                let extra_ns = overheads.switch_ns(index).saturating_mul(2);
+                verdict.failures.extend(failure(&jobs, &promise, &supply, found, extra_ns));
+            }
+            (supply, Supply::of(&promise.guarantee).is_some())
+        }
+        (None, None) => return Vec::new(),
+    };
+    verdict.open.retain(|open| open != ONLY_UTILISATION);
+    // Tasks announce the deadlines of their loads: then the shorter ones of their edges are of use to nobody.
+    let announced =
+        |task: usize| plan.tasks[task].load.as_ref().and_then(Load::deadline_ns).unwrap_or(u64::MAX);
+    let as_tested = jobs.iter().all(|(_, task, job)| [u64::MAX, job.deadline_ns].contains(&announced(*task)));
+    let mut found = vec![Response::TooLong; set.len()];
+    if set.len() <= RESPONSES_MAX && as_tested && anywhere {
+        found.copy_from_slice(edf.responses(&set, &supply));
+    }
+    let all_met = verdict.failures.is_empty() && edf.schedulable(&set, &supply);
+    let bound = |(job, response): (&(usize, usize, Task), Response)| {
+        let deadline_ns = if as_tested { job.2.deadline_ns } else { announced(job.1).max(job.2.deadline_ns) };
+        let within = |ns: u64| Response::Within(ns.min(deadline_ns));
+        let response = if all_met { within(response.ns().unwrap_or(u64::MAX)) } else { response };
+        (job.1, Bound { response, test: BY_DEADLINE, exact: false })
+    };
+    jobs.iter().zip(found).map(bound).collect()
+}
+
+fn failure(
+    jobs: &[(usize, usize, Task)],
+    promise: &Promise,
+    supply: &Supply,
+    found: Demand,
+    extra_ns: u64,
+) -> Option<Failure> {
+    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
+    let edges: Vec<_> = jobs.iter().map(|(edge, ..)| *edge).collect();
+    let rule = "deadlines_must_fit_what_is_promised";
+    let mut edf = tierce_analysis::Edf::new();
+    let first =
+        (1..=set.len()).find(|most| set.len() <= 64 && edf.demand(&set[..*most], supply) != Demand::Met);
+    let excess = Excess {
+        edge: first.map(|most| edges[most - 1]).or(edges.last().copied()),
+        test: format!(
+            "the demand of every window, against the least supply of {} (Shin & Lee 2003)",
+            promise.guarantee
+        ),
+        ns: None,
+        share: None,
+    };
+    let mend = || mend_by_bisection(&edges, &set, supply, "work", 1, extra_ns);
+    let (window_ns, due_ns) = match found {
+        Demand::Exceeds { window_ns, due_ns } => (window_ns, due_ns),
+        Demand::Overload => {
+            let (asked, share) = (tierce_analysis::utilisation(&set), promise.guarantee.share());
+            return Some(Failure {
+                rule,
+                message: format!(
+                    "The jobs add up to {} of a CPU, more than {} is sure to give.",
+                    percent(&asked),
+                    promise.guarantee
+                ),
+                value: fraction(&asked),
+                bound: crate::share::fraction_given(&share),
+                mend: mend(),
+                excess: Excess { ns: None, share: Some(asked - share), ..excess },
+            });
+        }
+        Demand::Met | Demand::TooLong => return None,
+    };
+    let (window_ns, due_ns) =
+        tierce_analysis::Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
+    let (window, due) = (show_time(window_ns), show_time(due_ns));
+    let whole = tierce_guarantee::whole;
+    let until_deadlines = until_deadlines(&promise.guarantee);
+    let sure = tierce_guarantee::Supply::of(until_deadlines.as_ref().unwrap_or(&promise.guarantee));
+    let sure = sure.at(&whole(window_ns));
+    let missing = whole(due_ns) - &sure;
+    let sure = tierce_guarantee::noted_time(&sure, false);
+    Some(Failure {
+        rule,
+        message: format!(
+            "Within {window} {due} can be due, more than the {sure} that {} is sure to give.",
+            promise.guarantee
+        ),
+        value: due,
+        bound: sure,
+        mend: mend(),
+        excess: Excess {
+            ns: u64::try_from(missing.ceil().to_integer()).ok(),
+            share: Some(missing / whole(window_ns.max(1))),
+            ..excess
+        },
+    })
+}
+
+/// Where costs count, too.
+const MOVES: &str =
+    "how often tasks with several parents are switched is not known: their deadlines were tested without";

@@ -1,0 +1,208 @@
+//! `fixed-priority` passes what it gets to the one child of highest priority; others get what those above them leave, where that is
+//! bounded (`leftover_supply.rs`), or NULL. Response times of jobs directly below are exact, down to the first child whose
+//! work is not bounded.
+//!
+//! Tasks with other parents count here with all their work; they may be done sooner. One that comes only while others are spent may
+//! come at any time, with work of many jobs: it is not bounded.
+
+use crate::bounds::leftover_supply::Taken;
+use crate::bounds::response::Bound;
+use crate::demand::jobs::{has_other_parents, job};
+use crate::demand::open_sets::of_crowd;
+use crate::demand::overheads::Overheads;
+use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
+use crate::laws::policy::{Laws, Rated};
+use crate::share::{self, percent, Share};
+use crate::verdict::{NodeVerdict, Origin, Promise};
+use tierce_analysis::{Supply, Task};
+use tierce_guarantee::Kind;
+use tierce_plan::policies::{self};
+use tierce_plan::{Child, Load, Plan, Shape};
+
+/// Sets that are larger are tested, but responses are not computed one by one.
+const RESPONSES_MAX: usize = 64;
+
+/// A test.
+const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1990)";
+
+/// The rule of what those of higher priority leave.
+pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
+
+/// The highest first.
+pub struct FixedPriority;
+
+impl Laws for FixedPriority {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+        Ok(node.edge_param("priority").map_or_else(Vec::new, |at| supplied(node, at)))
+    }
+
+    fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
+        let at = policies::position(&node.policy.edge_params, "priority");
+        by_priority(node, |index| at.map_or(0, |at| node.plan.edges[index].params[at]), rates);
+    }
+
+    fn responses(
+        &self,
+        node: &Node,
+        crowd: &dyn Fn(usize) -> Option<u64>,
+        _: &mut NodeVerdict,
+    ) -> Vec<(usize, Bound)> {
+        node.edge_param("priority").map_or_else(Vec::new, |at| responses(node, at, crowd(at)))
+    }
+}
+
+/// What those of larger priority leave; equals wait for each other.
+pub fn by_priority(node: &Rated, priority: impl Fn(usize) -> u64, rates: &mut [Option<Share>]) {
+    let mut order = node.edges.to_vec();
+    order.sort_by_key(|index| std::cmp::Reverse(priority(*index)));
+    let mut above = share::zero();
+    for equals in order.chunk_by(|a, b| priority(*a) == priority(*b)) {
+        above = equals.iter().fold(above, |sum, index| share::add(&sum, &(node.ask)(*index)));
+        for index in equals {
+            let left = node.supply - &above + (node.ask)(*index);
+            rates[*index] = Some(left.clamp(share::zero(), node.supply.clone()));
+        }
+    }
+}
+
+fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
+    let Node { plan, index, edges, received, overheads, taken, .. } = *node;
+    let name = node.name();
+    let priority = |edge: &usize| plan.edges[*edge].params[at];
+    let crowd = of_crowd(plan, index, edges, at);
+    let mut order: Vec<_> = (0..edges.len()).collect();
+    order.sort_by_key(|place| std::cmp::Reverse(priority(&edges[*place])));
+    let mut given = vec![Vec::new(); edges.len()];
+    let mut above = Some(Taken::nothing()); // what those of higher priority take, where that is bounded
+    let mut first = true;
+    for equals in order.chunk_by(|a, b| priority(&edges[*a]) == priority(&edges[*b])) {
+        above = above.filter(|_| crowd.is_none_or(|crowd| crowd < priority(&edges[equals[0]])));
+        for place in equals {
+            let edge = edges[*place];
+            given[*place] = match &above {
+                Some(_) if first && equals.len() == 1 => highest(name, edge, received, overheads),
+                Some(above) if !first && equals.len() == 1 && overheads.is_none() => {
+                    left_over(name, above, received)
+                }
+                _ => {
+                    let who = if first { "others of the same" } else { "those of higher" };
+                    Promise::nothing(format!("in `{name}` {who} priority may take everything"))
+                }
+            };
+        }
+        for place in equals {
+            let own = taken[edges[*place]].clone();
+            above = above.and_then(|above| Some(above.and(&own?)));
+        }
+        first = false;
+    }
+    given
+}
+
+/// The child of highest priority gets what its node gets.
+fn highest(name: &str, edge: usize, received: &[Promise], overheads: &Overheads) -> Vec<Promise> {
+    let toll = match known(overheads.is_none(), || overheads.beside(edge)) {
+        Ok(toll) => toll,
+        Err(unknown) => return Promise::nothing(unknown),
+    };
+    let pass = |(place, promise): (usize, &Promise)| {
+        let because = format!("{}; highest priority below `{name}`", promise.because);
+        let guarantee = match &toll {
+            Some(toll) => toll.of(&promise.guarantee)?,
+            None => promise.guarantee.clone(),
+        };
+        let (origin, formula) = (Origin::Promise(place), toll.as_ref().map_or("", |_| LESS_COSTS));
+        let from = [&promise.guarantee];
+        Some(Promise::new(guarantee, because).by(origin, &from, "highest priority", formula))
+    };
+    let passed: Vec<_> = received.iter().enumerate().filter_map(pass).collect();
+    if passed.is_empty() {
+        return Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}"));
+    }
+    passed
+}
+
+/// What those of higher priority leave of what their node gets.
+fn left_over(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
+    let of = |(place, promise): (usize, &Promise)| {
+        let guarantee = above.leaves(&promise.guarantee)?;
+        let because = format!(
+            "{}; those of higher priority below `{name}` take {} of a CPU at most, by their budgets and loads",
+            promise.because,
+            percent(&above.rate)
+        );
+        let formula = if guarantee.kind() == Kind::Ps {
+            "PS (s − ΣU)"
+        } else {
+            "PSBE (s − ΣU) (δ + Σ C·(1 − U))"
+        };
+        let from = [&promise.guarantee];
+        Some(Promise::new(guarantee, because).by(Origin::Promise(place), &from, BOUNDED_ABOVE, formula))
+    };
+    let left: Vec<_> = received.iter().enumerate().filter_map(of).collect();
+    if left.is_empty() && received[0].guarantee.kind() == Kind::Null {
+        return Promise::nothing(format!("nothing is promised to `{name}`: {}", received[0].because));
+    }
+    if left.is_empty() {
+        return Promise::nothing(format!(
+            "those of higher priority below `{name}` may take all that it gets"
+        ));
+    }
+    left
+}
+
+/// Responses by the task's index, down to the first level whose work is not bounded.
+fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> {
+    let Node { plan, shape, index, edges, received, overheads, .. } = *node;
+    let priority = |edge: &usize| plan.edges[*edge].params[at];
+    let mut order = edges.to_vec();
+    order.sort_by_key(|edge| std::cmp::Reverse(priority(edge)));
+    let (mut members, mut set, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+    for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
+        let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
+        let jobs = equals.iter().map(|edge| bounded(plan, shape, *edge, overheads));
+        let Some(jobs) = jobs.collect::<Option<Vec<_>>>().filter(|_| !crowded) else {
+            break; // whoever is of this level or below may wait for ever
+        };
+        for (task, job) in jobs.into_iter().flatten() {
+            members.push(task);
+            set.push(overheads.job(index, job));
+            levels.push(level as u32);
+        }
+    }
+    if set.is_empty() || set.len() > RESPONSES_MAX {
+        return Vec::new();
+    }
+    // Timers go off in the middle of everybody.
+    let timers = overheads.timers_as_jobs(edges);
+    let jobs: Vec<_> = timers.iter().chain(&set).copied().collect();
+    let all_levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
+    let mut analysis = tierce_analysis::FixedPriority::new();
+    let best = supplies(received)
+        .map(|(_, supply)| {
+            let found = analysis.responses_by_level(&jobs, &all_levels, &supply)[timers.len()..].to_vec();
+            (supply, found)
+        })
+        .max_by_key(|(_, found)| {
+            found.iter().zip(&set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
+        });
+    let Some((supply, best)) = best else { return Vec::new() };
+    let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_)));
+    let precise =
+        supply == Supply::WHOLE && overheads.is_none() && members.iter().all(|task| punctual(*task));
+    let alone = |at: usize| levels.iter().filter(|level| **level == levels[at]).count() == 1;
+    let bound = |(at, response)| Bound { response, test: BY_PRIORITY, exact: precise && alone(at) };
+    let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();
+    members.into_iter().zip(bounds).collect()
+}
+
+/// The task below an edge and its jobs, `Some(None)` without a load; `None`: how much comes through the edge is not bounded.
+fn bounded(plan: &Plan, shape: &Shape, edge: usize, overheads: &Overheads) -> Option<Option<(usize, Task)>> {
+    let Child::Task(task) = plan.edges[edge].child else { return None };
+    let Some(load) = &plan.tasks[task].load else { return Some(None) };
+    let conditional = plan.edges[edge].when_spent;
+    let stays = !conditional && !shape.moves(plan, edge); // else it may come with work that has waited elsewhere
+    let job =
+        job(load, 0).filter(|_| stays && (overheads.is_none() || !has_other_parents(plan, shape, edge)))?;
+    Some(Some((task, job)))
+}

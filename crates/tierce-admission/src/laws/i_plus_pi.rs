@@ -1,0 +1,17 @@
+//! `i-plus-pi` regulates rounds of no bounded length, and promises nothing.
+
+use crate::laws::node::Node;
+use crate::laws::policy::Laws;
+use crate::verdict::{NodeVerdict, Promise};
+
+/// Rounds.
+pub struct IPlusPi;
+
+impl Laws for IPlusPi {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+        let name = node.name();
+        Ok(node.gives_nothing(format!(
+            "`{name}` regulates its rounds: they may be of any length while children wake"
+        )))
+    }
+}

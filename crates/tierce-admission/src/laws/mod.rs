@@ -1,0 +1,46 @@
+//! The laws of policies: what each tests, and what it makes of what its node is guaranteed. One file a policy, as in `policy/`.
+//!
+//! What stands below a node of several CPUs: `several_cpus.rs`.
+
+mod briefly_blocked;
+mod constraint;
+mod edf;
+mod fair;
+pub mod fixed_priority;
+mod i_plus_pi;
+mod multiburst;
+pub mod node;
+pub mod policy;
+pub mod reservation;
+mod round_robin;
+pub mod several_cpus;
+mod slots;
+mod sums;
+mod time_sharing;
+pub mod uniform;
+
+pub use policy::Laws;
+use tierce_plan::policies::PolicyRecord;
+
+/// The laws of a policy; of one that has no file here, those that promise nothing.
+pub fn of(policy: &PolicyRecord) -> &'static dyn Laws {
+    match policy.name {
+        "fixed-priority" => &fixed_priority::FixedPriority,
+        "edf" => &edf::Edf,
+        "reservation" => &reservation::Reservation,
+        "fair" => &fair::Fair,
+        "round-robin" => &round_robin::RoundRobin,
+        "slots" => &slots::Slots,
+        "i-plus-pi" => &i_plus_pi::IPlusPi,
+        "multiburst" => &multiburst::Multiburst,
+        "time-sharing" => &time_sharing::TimeSharing,
+        "uniform" => &uniform::Uniform,
+        "constraint" => &constraint::Constraint,
+        "briefly-blocked" => &briefly_blocked::BrieflyBlocked,
+        _ => &Unknown,
+    }
+}
+
+struct Unknown;
+
+impl Laws for Unknown {}

@@ -1,0 +1,280 @@
+//! `reservation` gives RESBH budget period to each: on a whole CPU when its law holds, below anything else when the demand of its
+//! budgets fits what that is sure to supply. Other kinds of servers give other guarantees (`reservation/servers.rs`).
+//!
+//! Its law: the sum of budget/period is at most one CPU, at most the node's cap, and at most what the node is supplied with itself;
+//! with deadlines below periods every window has room for what is due in it, and for budgets that are kept over a sleep
+//! (`reservation/retained_budgets.rs`).
+
+use crate::bounds::leftover_supply::Taken;
+use crate::demand::jobs::{awake, BudgetParams};
+use crate::demand::overheads::Overheads;
+use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
+use crate::laws::policy::{Laws, Rated, Takes, Tested};
+use crate::laws::sums::Terms;
+use crate::share::{self, ratio, Share};
+use crate::verdict::{Excess, Failure, Law, NodeVerdict, Origin, Promise};
+use tierce_analysis::{Demand, Edf, Supply, Task};
+use tierce_guarantee::{whole, Guarantee, Kind};
+use tierce_plan::policies::reservation::{Replenishment, ServerRules};
+use tierce_plan::policies::{self};
+use tierce_plan::{show_time, Edge, Plan, Shape};
+
+pub mod retained_budgets;
+pub mod servers;
+
+/// Budgets in periods.
+pub struct Reservation;
+
+impl Laws for Reservation {
+    fn test(&self, node: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
+        let Tested { plan, shape, overheads, policy, node } = *node;
+        let Some(at) = BudgetParams::of(policy) else { return };
+        let by_priority = ServerRules::of(plan, node).priority.is_some();
+        let law = (by_priority, servers::cap(plan, node));
+        budgets(&at, children, overheads.switch_ns(node), law, verdict);
+        if !by_priority {
+            budgets_kept(plan, &at, children, shape, overheads, verdict);
+        }
+    }
+
+    fn supply(&self, node: &Node, verdict: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+        let budgets = policies::budget_and_period(node.policy);
+        budgets.map_or_else(|| Ok(Vec::new()), |budgets| reserved(node, budgets, verdict))
+    }
+
+    fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
+        let Some(at) = BudgetParams::of(node.policy) else { return };
+        for index in node.edges {
+            let edge = &node.plan.edges[*index];
+            rates[*index] = Some(ratio(at.budget(edge), at.period(edge)));
+        }
+    }
+
+    fn takes(&self, plan: &Plan, shape: &Shape, edge: usize) -> Takes {
+        let about = &plan.edges[edge];
+        let policy = policies::by_number(plan.nodes[about.parent].policy);
+        let Some((budget, period)) = policy.and_then(policies::budget_and_period) else {
+            return Takes::AsChild;
+        };
+        let (rules, server) =
+            (ServerRules::of(plan, about.parent), Task::new(about.params[budget], about.params[period]));
+        let jitter_ns = match rules.replenishment {
+            Replenishment::Periodic => servers::jitter_ns(rules, &server, awake(plan, shape, edge)),
+            _ => 0,
+        };
+        // What comes back at once has no bound, nor has what grows.
+        let bounded = !rules.is_endless() && (!rules.grows || rules.undisturbed(plan, shape, about.parent));
+        Takes::Limited(bounded.then(|| Taken::bounded(server.work_ns, server.period_ns, jitter_ns)))
+    }
+}
+
+/// The law of a node whose edges have budgets. Each of them may be overrun by a switch, and one more be under way for
+/// somebody whose deadline is later.
+/// By priority only the sum is tested here; when each arrives follows from what the node is promised (`reservation/servers.rs`).
+fn budgets(
+    at: &BudgetParams,
+    children: &[(usize, &Edge)],
+    switch_ns: u64,
+    (by_priority, cap): (bool, Option<Share>),
+    verdict: &mut NodeVerdict,
+) {
+    let blocking_ns = switch_ns.saturating_mul(children.len() as u64 + 1);
+    let demand = |(_, edge): &(usize, &Edge)| Task { blocking_ns, ..at.demand(edge) };
+    let demands: Vec<_> = children.iter().map(demand).collect();
+    let asked = share::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+    let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
+    let early = early && !by_priority;
+    verdict.law = Some(match by_priority {
+        true => Law::BudgetsByPriority,
+        false if early => Law::BudgetsWithDeadlines,
+        false => Law::Budgets,
+    });
+    let short = demands.iter().filter(|demand| demand.work_ns < switch_ns).map(|demand| demand.work_ns).min();
+    let terms =
+        Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };
+    terms.utilisation("budgets_must_fit_the_cpu", "one CPU", &asked, &share::one(), verdict);
+    if let Some(cap) = cap.filter(|_| verdict.failures.is_empty()) {
+        terms.utilisation("budgets_must_fit_the_cap", "the node's cap", &asked, &cap, verdict);
+    }
+    if verdict.failures.is_empty() {
+        if let Some(supply) = verdict.supply.clone() {
+            terms.utilisation(
+                "budgets_must_fit_the_supply",
+                "what the node gets itself",
+                &asked,
+                &supply,
+                verdict,
+            );
+        } else {
+            verdict.open.push("what the node gets itself is not known".into());
+        }
+    }
+    if let Some(short) = short.filter(|_| verdict.failures.is_empty()) {
+        let message = "A budget is shorter than one switch: what it overruns could not be paid back.".into();
+        let (value, bound) = (show_time(short), format!("at least {}", show_time(switch_ns)));
+        let edge = children.iter().find(|(_, edge)| at.budget(edge) < switch_ns).map(|(edge, _)| *edge);
+        let test = "what a budget overruns is paid back by the next".into();
+        let excess = Excess { edge, test, ns: Some(switch_ns - short), share: None };
+        let rule = "budget_must_pay_for_a_switch";
+        verdict.failures.push(Failure { rule, message, value, bound, mend: None, excess });
+    }
+    if verdict.failures.is_empty() && early {
+        terms.demand("budgets_must_fit_every_window", &asked, verdict);
+    }
+    verdict.asked = Some(asked);
+}
+
+/// Deadlines below periods, and budgets that may be kept over a sleep.
+fn budgets_kept(
+    plan: &Plan,
+    at: &BudgetParams,
+    children: &[(usize, &Edge)],
+    shape: &Shape,
+    overheads: &Overheads,
+    verdict: &mut NodeVerdict,
+) {
+    let servers: Vec<_> = children.iter().map(|(index, edge)| (*index, at.demand(edge))).collect();
+    let early = servers.iter().any(|(_, server)| server.deadline_ns < server.period_ns);
+    if early && verdict.failures.is_empty() {
+        let keeps =
+            |(index, server): &(usize, Task)| retained_budgets::keeps(plan, shape, overheads, *index, server);
+        let keeps: Vec<_> = servers.iter().map(keeps).collect();
+        if keeps.contains(&true) {
+            verdict.failures.extend(retained_budgets::failure(&servers, &keeps, at.least_ns));
+        }
+    }
+}
+
+fn reserved(
+    node: &Node,
+    (budget, period): (usize, usize),
+    verdict: &NodeVerdict,
+) -> Result<Vec<Vec<Promise>>, String> {
+    let Node { plan, shape, policy, index, edges, received, overheads, .. } = *node;
+    let name = node.name();
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    if !verdict.failures.is_empty() {
+        return Ok(node.gives_nothing(format!("the budgets of `{name}` do not fit")));
+    }
+    let way = ServerRules::of(plan, index);
+    if !way.undisturbed(plan, shape, index) {
+        return Ok(
+            node.gives_nothing(format!("`{name}` charges by wall time, and interrupts come off its budgets"))
+        );
+    }
+    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
+    // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
+    let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
+    let waits = |edge: &usize| Task {
+        blocking_ns: if overheads.is_none() { 0 } else { blocking_ns },
+        ..server(&plan.edges[*edge], budget, period, deadline)
+    };
+    if way.priority.is_none() && way.replenishment == Replenishment::Periodic && edges.len() > 1 {
+        if let Some(sleeper) = edges.iter().find(|edge| !awake(plan, shape, **edge)) {
+            return Err(format!(
+                "`{}` keeps its budget while it sleeps, and may use it just before its deadline",
+                plan.child_name(plan.edges[*sleeper].child)
+            ));
+        }
+    }
+    let mut arrive: Vec<Option<u64>> = vec![None; edges.len()];
+    let (place, admitted) = if let Some(at) = way.priority {
+        let servers: Vec<_> = edges.iter().map(waits).collect();
+        let (place, found) = in_time(plan, shape, (edges, at, way), &servers, received)?;
+        arrive = found.into_iter().map(Some).collect();
+        (place, format!("admitted by `{name}` by response times"))
+    } else if let Some(place) = whole_cpu {
+        (place, format!("admitted by `{name}`, which has a whole CPU"))
+    } else {
+        let servers: Vec<_> = edges.iter().map(waits).collect();
+        let place = fits(&servers, received)?;
+        (place, format!("admitted by `{name}` inside its {}", received[place].guarantee))
+    };
+    let from = [&received[place].guarantee];
+    let each = edges.iter().zip(&arrive).map(|(edge, arrives)| {
+        let params = &plan.edges[*edge].params;
+        let (budget_ns, period_ns) = (params[budget], params[period]);
+        let admitted = match arrives {
+            Some(ns) => format!("{admitted}: its budget arrives within {}", show_time(*ns)),
+            None => admitted.clone(),
+        };
+        let about = (plan, shape, overheads);
+        let (guarantee, rule, formula) =
+            servers::guarantee(way, about, *edge, &Task::new(budget_ns, period_ns));
+        let by = |promise: Promise, formula: &str| promise.by(Origin::Promise(place), &from, rule, formula);
+        let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
+            Ok(toll) => toll,
+            Err(unknown) => return Promise::nothing(unknown),
+        };
+        let Some(toll) = toll else {
+            return match guarantee {
+                Some(guarantee) => vec![by(Promise::new(guarantee, admitted), formula)],
+                None => Promise::nothing(format!("`{name}` gives a budget above its period")),
+            };
+        };
+        if guarantee.is_none_or(|guarantee| guarantee.amount_and_period().is_none()) {
+            return Promise::nothing(format!("`{name}`: what switches take of it is not known"));
+        }
+        // What was overrun before, and the first switch of the period.
+        let lost_ns = overheads.switch_ns(index).saturating_mul(2).saturating_add(toll.within(period_ns));
+        let left_ns = budget_ns.saturating_sub(lost_ns);
+        match Guarantee::reservation(Kind::Resbs, whole(left_ns), whole(period_ns)) {
+            Some(guarantee) => {
+                let because = format!("{admitted}; switches and timers may take {}", show_time(lost_ns));
+                vec![by(Promise::new(guarantee, because), "RESBS (budget − costs) period")]
+            }
+            None => Promise::nothing(format!(
+                "`{name}`: {COSTS_TAKE_ALL}: {} of {}",
+                show_time(lost_ns),
+                show_time(budget_ns)
+            )),
+        }
+    });
+    Ok(each.collect())
+}
+
+fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {
+    let deadline_ns = edge.params[deadline];
+    Task { deadline_ns, ..Task::new(edge.params[budget], edge.params[period]) }
+}
+
+/// The same by priority, and when each budget arrives.
+fn in_time(
+    plan: &Plan,
+    shape: &Shape,
+    (edges, at, way): (&[usize], usize, ServerRules),
+    servers: &[Task],
+    received: &[Promise],
+) -> Result<(usize, Vec<u64>), String> {
+    let mut first = None;
+    for (place, promise) in received.iter().enumerate() {
+        let Some(supply) = Supply::of(&promise.guarantee) else { continue };
+        match servers::by_priority(plan, shape, (edges, at, way), servers, &supply) {
+            Ok(found) => return Ok((place, found)),
+            Err(why) => first.get_or_insert(why),
+        };
+    }
+    Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
+}
+
+/// Which of the promises has the supply in which all budgets arrive by their deadlines.
+fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
+    let mut edf = Edf::new();
+    let mut first = None;
+    for (place, promise) in received.iter().enumerate() {
+        let Some(supply) = Supply::of(&promise.guarantee) else { continue };
+        let why = match edf.demand(servers, &supply) {
+            Demand::Met => return Ok(place),
+            Demand::Exceeds { window_ns, due_ns } => format!(
+                "within {} budgets of {} may be due, more than {} is sure to give",
+                show_time(window_ns),
+                show_time(due_ns),
+                promise.guarantee
+            ),
+            Demand::Overload => format!("its budgets are more than {} in the long run", promise.guarantee),
+            Demand::TooLong => format!("its budgets are too close to {} to be tested", promise.guarantee),
+        };
+        first.get_or_insert(why);
+    }
+    Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
+}

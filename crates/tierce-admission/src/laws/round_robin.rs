@@ -1,0 +1,71 @@
+//! `round-robin` on a whole CPU gives a quantum in every turn of all children.
+
+use crate::demand::open_sets::crowd;
+use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
+use crate::laws::policy::{Laws, Rated};
+use crate::share::{ratio, Share};
+use crate::verdict::{NodeVerdict, Origin, Promise};
+use tierce_guarantee::{whole, Guarantee, Kind};
+use tierce_plan::{show_time, Edge, Plan};
+
+/// Turns of a quantum each.
+pub struct RoundRobin;
+
+impl Laws for RoundRobin {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+        Ok(in_turns(node))
+    }
+
+    fn rates(&self, node: &Rated, rates: &mut [Option<Share>]) {
+        by_turns(node, rates);
+    }
+
+    fn weight(&self, _: &Plan, _: &Edge) -> Option<u64> {
+        Some(1)
+    }
+}
+
+/// Turns of equal length: the policy knows no difference between its children.
+pub fn by_turns(node: &Rated, rates: &mut [Option<Share>]) {
+    let turns = ratio(1, node.edges.len().max(1) as u64);
+    for index in node.edges {
+        rates[*index] = Some(node.supply * &turns);
+    }
+}
+
+fn in_turns(node: &Node) -> Vec<Vec<Promise>> {
+    let Node { plan, index, edges, received, overheads, quantum_ns, .. } = *node;
+    let name = node.name();
+    if let Some(crowd) = crowd(plan, index) {
+        return node.gives_nothing(crowd);
+    }
+    let children = edges.len() as u64;
+    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
+    let Some(place) = whole_cpu else {
+        return node.gives_nothing(format!("`{name}` has no whole CPU: its turns may be of any length"));
+    };
+    let switch_ns = overheads.switch_ns(index);
+    let turn_ns = quantum_ns.saturating_add(switch_ns).saturating_mul(children);
+    let because = format!("`{name}` gives each of {children} a quantum in turn");
+    let each = edges.iter().map(|edge| {
+        let (because, lost_ns) = match known(overheads.is_none(), || overheads.outside(*edge)) {
+            Ok(None) => (because.clone(), 0),
+            // A window may hold the begins of two turns.
+            Ok(Some(toll)) => {
+                let lost_ns = switch_ns.saturating_mul(2).saturating_add(toll.within(turn_ns));
+                (format!("{because}; switches and timers may take {}", show_time(lost_ns)), lost_ns)
+            }
+            Err(unknown) => return Promise::nothing(unknown),
+        };
+        let left = whole(quantum_ns.saturating_sub(lost_ns));
+        Guarantee::reservation(Kind::Rescs, left, whole(turn_ns)).map_or_else(
+            || Promise::nothing(format!("`{name}`: {COSTS_TAKE_ALL}")),
+            |guarantee| {
+                let (from, formula) = ([&received[place].guarantee], "RESCS quantum n·quantum");
+                let promise = Promise::new(guarantee, because);
+                vec![promise.by(Origin::Promise(place), &from, "round robin", formula)]
+            },
+        )
+    });
+    each.collect()
+}

@@ -1,0 +1,292 @@
+//! What is said of a plan: of each node, edge and task what was tested, what it is guaranteed, why, and what fails.
+
+use crate::share::Share;
+use tierce_analysis::Response;
+use tierce_guarantee::Guarantee;
+
+/// Version of the JSON that [`Admission::json`] writes.
+pub const CHECK_VERSION: u32 = 2;
+
+/// The verdict on a plan.
+#[derive(Clone, Debug)]
+pub struct Admission {
+    /// Every node's law holds, and every guarantee asked for is shown.
+    pub holds: bool,
+    /// One per node, in the order of [`Plan::nodes`].
+    pub nodes: Vec<NodeVerdict>,
+    /// One per edge, in the order of [`Plan::edges`].
+    pub edges: Vec<EdgeVerdict>,
+    /// One per task, in the order of [`Plan::tasks`].
+    pub tasks: Vec<TaskVerdict>,
+}
+
+/// The verdict on a node.
+#[derive(Clone, Debug)]
+pub struct NodeVerdict {
+    /// What it rests on; `None`: the policy promises nothing that could fail.
+    pub law: Option<Law>,
+    /// Sum of what its children may ask for, where that is bounded.
+    pub asked: Option<Share>,
+    /// Its own long-run rate, where that is known.
+    pub supply: Option<Share>,
+    /// Why the law does not hold; empty: it does.
+    pub failures: Vec<Failure>,
+    /// What could not be looked at, in words.
+    pub open: Vec<String>,
+    /// What it is promised, the strongest first; at least NULL.
+    pub promises: Vec<Promise>,
+    /// For each of its `needs`.
+    pub needs: Vec<Proof>,
+}
+
+impl NodeVerdict {
+    /// Nothing is tested yet; its long-run rate is `supply`.
+    pub(crate) fn new(supply: Option<Share>) -> Self {
+        Self {
+            law: None,
+            asked: None,
+            supply,
+            failures: Vec::new(),
+            open: Vec::new(),
+            promises: Vec::new(),
+            needs: Vec::new(),
+        }
+    }
+}
+
+/// What was tested.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Law {
+    /// Sum of budget/period.
+    Budgets,
+    /// Sum of budget/period, and what is due in every window.
+    BudgetsWithDeadlines,
+    /// Sum of budget/period, and when each arrives.
+    BudgetsByPriority,
+    /// Sum of shares.
+    Shares,
+    /// Sum of work/period.
+    Deadlines,
+    /// Sum of work/period, and what is due in every window.
+    DeadlinesBelowPeriods,
+}
+
+impl Law {
+    /// In words.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Budgets => "utilisation",
+            Self::BudgetsWithDeadlines => "utilisation and demand",
+            Self::BudgetsByPriority => "utilisation and response times",
+            Self::Shares => "sum of shares",
+            Self::Deadlines => "utilisation of deadlines",
+            Self::DeadlinesBelowPeriods => "utilisation and demand of deadlines",
+        }
+    }
+}
+
+/// A law that does not hold.
+#[derive(Clone, Debug)]
+pub struct Failure {
+    /// Name of the rule, snake_case.
+    pub rule: &'static str,
+    /// In plain words.
+    pub message: String,
+    /// Value and bound.
+    pub value: String,
+    /// Value and bound.
+    pub bound: String,
+    /// The smallest change of one number that mends it.
+    pub mend: Option<Mend>,
+    /// Where and by how much.
+    pub excess: Excess,
+}
+
+/// Where something breaks, what says so, and by how much.
+#[derive(Clone, Debug)]
+pub struct Excess {
+    /// The first edge, in the order of the text, with which it does not fit; index into [`Plan::edges`].
+    pub edge: Option<usize>,
+    /// The test or theorem.
+    pub test: String,
+    /// Too much by so many ns: of a window, or of a period of that edge.
+    pub ns: Option<u64>,
+    /// And by so much of that window, or of a CPU.
+    pub share: Option<Share>,
+}
+
+/// Reduce one number.
+#[derive(Clone, Debug)]
+pub struct Mend {
+    /// Index into [`Plan::edges`].
+    pub edge: usize,
+    /// `budget` of the edge or `work` of the task below it.
+    pub parameter: &'static str,
+    /// What it is.
+    pub from_ns: u64,
+    /// The largest value at which the law holds.
+    pub to_ns: u64,
+}
+
+/// What an edge gets.
+#[derive(Clone, Debug)]
+pub struct EdgeVerdict {
+    /// Long-run rate through this edge, where that is known.
+    pub supply: Option<Share>,
+    /// What is promised through it, the strongest first; at least NULL.
+    pub promises: Vec<Promise>,
+}
+
+/// What a task asks for and gets.
+#[derive(Clone, Debug)]
+pub struct TaskVerdict {
+    /// work/period of its load, where that is bounded.
+    pub asked: Option<Share>,
+    /// Its long-run rate, where that is known.
+    pub supply: Option<Share>,
+    /// What is known of its deadlines.
+    pub deadlines: Deadlines,
+    /// Misses are by design.
+    pub soft: bool,
+    /// A bound on the response of its jobs, where there is one.
+    pub response: Option<Response>,
+    /// Why deadlines that have to be met are not shown to be.
+    pub failures: Vec<Failure>,
+    /// What it is promised, the strongest first; at least NULL.
+    pub promises: Vec<Promise>,
+    /// For each of its `needs`.
+    pub needs: Vec<Proof>,
+}
+
+/// What is known of the deadlines of a task.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Deadlines {
+    /// Its load has none.
+    #[default]
+    None,
+    /// All are met.
+    Met,
+    /// An exact test says that one can be missed, or more is asked for than is sure to come.
+    MayMiss,
+    /// No test shows that they are met.
+    NotShown,
+}
+
+impl Deadlines {
+    /// As JSON has it.
+    pub fn name(self) -> Option<&'static str> {
+        match self {
+            Self::None => None,
+            Self::Met => Some("met"),
+            Self::MayMiss => Some("may_miss"),
+            Self::NotShown => Some("not_shown"),
+        }
+    }
+
+    /// Nothing is known to prevent a miss.
+    pub fn is_open(self) -> bool {
+        matches!(self, Self::MayMiss | Self::NotShown)
+    }
+}
+
+/// A guarantee, and why it holds.
+#[derive(Clone, Debug)]
+pub struct Promise {
+    /// What is promised.
+    pub guarantee: Guarantee,
+    /// In words.
+    pub because: String,
+    /// What it follows from.
+    pub origin: Origin,
+    /// And how: from there to the guarantee; empty where it is the same.
+    pub steps: Vec<Step>,
+}
+
+impl Promise {
+    pub(crate) fn new(guarantee: Guarantee, because: impl Into<String>) -> Self {
+        Self { guarantee, because: because.into(), origin: Origin::None, steps: Vec::new() }
+    }
+
+    /// With what it follows from, in one step.
+    pub(crate) fn by(self, origin: Origin, from: &[&Guarantee], rule: &'static str, formula: &str) -> Self {
+        let from = from.iter().map(|from| (*from).clone()).collect();
+        let (to, because) = (self.guarantee.clone(), self.because.clone());
+        let step = Step { from, to, rule, formula: formula.to_string(), because };
+        Self { origin, steps: vec![step], ..self }
+    }
+
+    pub(crate) fn nothing(because: impl Into<String>) -> Vec<Self> {
+        vec![Self::new(Guarantee::null(), because)]
+    }
+}
+
+/// How something asked for was shown; or why not.
+pub type Proof = Result<Shown, String>;
+
+/// How something asked for was shown.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// In words.
+    pub words: String,
+    /// What it follows from.
+    pub origin: Origin,
+    /// And how.
+    pub steps: Vec<Step>,
+}
+
+/// One guarantee follows from others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// From what; nothing: from the machine.
+    pub from: Vec<Guarantee>,
+    /// What follows.
+    pub to: Guarantee,
+    /// Theorem or rule.
+    pub rule: &'static str,
+    /// Its formula, or empty.
+    pub formula: String,
+    /// Why it is so.
+    pub because: String,
+}
+
+impl From<tierce_guarantee::Step> for Step {
+    fn from(step: tierce_guarantee::Step) -> Self {
+        let tierce_guarantee::Step { from, to, rule, formula, because } = step;
+        Self { from: vec![from], to, rule, formula, because }
+    }
+}
+
+/// What a promise follows from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Origin {
+    /// Nothing: it is NULL.
+    None,
+    /// A CPU.
+    Cpu(u32),
+    /// One of the promises to the parent, where it is one of an edge; to the part itself, where it is what that needs.
+    Promise(usize),
+    /// Edges, and which of the promises through them.
+    Edges(Vec<(usize, usize)>),
+}
+
+/// To whom something is promised; indices into the lists of [`Plan`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A node.
+    Node(usize),
+    /// What is below an edge, through it.
+    Edge(usize),
+    /// A task.
+    Task(usize),
+}
+
+impl Admission {
+    /// What is promised to a part, the strongest first.
+    pub(crate) fn promises_to(&self, part: Part) -> &[Promise] {
+        match part {
+            Part::Node(node) => &self.nodes[node].promises,
+            Part::Edge(edge) => &self.edges[edge].promises,
+            Part::Task(task) => &self.tasks[task].promises,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! A plan in force changes: one operation on its text, the differences between two plans, the way from one to the other.
+
+mod adjust;
+pub mod difference;
+pub mod edit;
+pub mod transition;

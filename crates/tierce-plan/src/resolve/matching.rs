@@ -1,0 +1,394 @@
+//! Which live threads belong to a task: `match = …`.
+
+use crate::model::glob::Glob;
+use crate::model::{Child, MatchEntry, Matcher, Plan};
+use crate::text::faults::Fault;
+use crate::text::tree::{Collector, Fields, Kind, Value};
+use std::collections::HashSet;
+
+/// One table, or a list of which any suffices.
+pub fn read(owner: &str, value: &Value, collector: &mut Collector) -> Vec<Matcher> {
+    let items = collector.one_or_more(value);
+    if items.is_empty() {
+        let fault =
+            Fault::new("list_must_not_be_empty", value.spot, format!("`match` of {owner} is an empty list"));
+        collector.add(fault);
+    }
+    items.iter().filter_map(|item| matcher(owner, item, collector)).collect()
+}
+
+fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matcher> {
+    let what = format!("`match` of {owner}");
+    let table = collector.table(&what, value)?;
+    if table.entries.is_empty() {
+        let fault = Fault::new("match_must_say_what", value.spot, format!("{what} would fit every thread"));
+        collector.add(fault.hint("unmatched threads go to the node with `default = true`"));
+    }
+    let mut fields = Fields::new(what, table);
+    let matcher = Matcher {
+        comm: glob("comm", 15, &mut fields, collector),
+        pcomm: glob("pcomm", 15, &mut fields, collector),
+        exe: glob("exe", usize::MAX, &mut fields, collector),
+        cgroup: glob("cgroup", usize::MAX, &mut fields, collector),
+        unit: glob("unit", usize::MAX, &mut fields, collector),
+        uid: id("uid", &mut fields, collector),
+        gid: id("gid", &mut fields, collector),
+        pid: id("pid", &mut fields, collector),
+        tid: id("tid", &mut fields, collector),
+        ppid: id("ppid", &mut fields, collector),
+        nice: nice(&mut fields, collector),
+        is_kthread: fields.bool("is_kthread", collector),
+        is_group_leader: fields.bool("is_group_leader", collector),
+    };
+    fields.finish(collector);
+    Some(matcher)
+}
+
+/// A pattern; one without wildcards that is longer than the kernel keeps can never fit.
+fn glob(name: &'static str, longest: usize, fields: &mut Fields, collector: &mut Collector) -> Option<Glob> {
+    let value = fields.take(name)?;
+    let text = collector.text(&fields.what(name), value)?;
+    if text.len() > longest && !text.contains(['*', '[', '\\']) {
+        let fault = Fault::new("comm_is_at_most_15_bytes", value.spot, "the kernel cuts thread names off");
+        collector
+            .add(fault.value(text.len()).bound(longest).hint(format!("write `{}*`", cut(text, longest))));
+    }
+    match Glob::new(text) {
+        Ok(glob) => Some(glob),
+        Err(error) => {
+            collector.add(Fault::new("pattern_must_be_a_glob", value.spot, error).value(text));
+            None
+        }
+    }
+}
+
+fn cut(text: &str, longest: usize) -> &str {
+    let end = (0..=longest.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    &text[..end]
+}
+
+fn id(name: &'static str, fields: &mut Fields, collector: &mut Collector) -> Option<u32> {
+    fields.whole(name, 0, i64::from(u32::MAX), collector).map(|id| id as u32)
+}
+
+/// `nice = 5` or `nice = { min = -20, max = -1 }`.
+fn nice(fields: &mut Fields, collector: &mut Collector) -> Option<std::ops::RangeInclusive<i32>> {
+    let value = fields.take("nice")?;
+    let Kind::Table(table) = &value.kind else {
+        let nice = collector.whole("`nice`", value, -20, 19)? as i32;
+        return Some(nice..=nice);
+    };
+    let mut fields = Fields::new("`nice`", table);
+    let min = fields.whole("min", -20, 19, collector).unwrap_or(-20) as i32;
+    let max = fields.whole("max", -20, 19, collector).unwrap_or(19) as i32;
+    fields.finish(collector);
+    if min > max {
+        let fault = Fault::new("min_must_not_exceed_max", value.spot, "`nice` is an empty range");
+        collector.add(fault.value(min).bound(max));
+        return None;
+    }
+    Some(min..=max)
+}
+
+/// What is known about a live thread. An unknown text is empty; a pattern fits it only if it fits the empty text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thread {
+    /// Name of the thread.
+    pub comm: String,
+    /// Name of its process: of the first thread.
+    pub pcomm: String,
+    /// Path of the executable.
+    pub exe: String,
+    /// Path of its cgroup; a leading `/` does not matter.
+    pub cgroup: String,
+    /// Effective user id.
+    pub uid: u32,
+    /// Effective group id.
+    pub gid: u32,
+    /// Process id (thread group id).
+    pub pid: u32,
+    /// Thread id.
+    pub tid: u32,
+    /// Process id of the parent.
+    pub ppid: u32,
+    /// Nice value.
+    pub nice: i32,
+    /// Whether it is a kernel thread.
+    pub is_kthread: bool,
+}
+
+impl Thread {
+    /// Its systemd unit: the innermost service or scope of the cgroup path, else the innermost slice.
+    ///
+    /// ```
+    /// let cgroup = "/user.slice/user-1000.slice/user@1000.service/app.slice/pipewire.service".to_string();
+    /// assert_eq!(tierce_plan::Thread { cgroup, ..Default::default() }.unit(), Some("pipewire.service"));
+    /// ```
+    pub fn unit(&self) -> Option<&str> {
+        unit(&self.cgroup)
+    }
+}
+
+/// What is known of a live thread so far. `None`: it is not known yet.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Glimpse<'a> {
+    /// Name of the thread.
+    pub comm: Option<&'a str>,
+    /// Name of its process.
+    pub pcomm: Option<&'a str>,
+    /// Path of the executable.
+    pub exe: Option<&'a str>,
+    /// Path of its cgroup.
+    pub cgroup: Option<&'a str>,
+    /// Thread id.
+    pub tid: u32,
+    /// Process id.
+    pub pid: u32,
+    /// Whether it is a kernel thread.
+    pub is_kthread: bool,
+}
+
+/// The innermost service or scope of a cgroup path, else the innermost slice.
+fn unit(cgroup: &str) -> Option<&str> {
+    let innermost = |kinds: &[&str]| {
+        let mut parts = cgroup.rsplit('/');
+        parts.find(|part| kinds.iter().any(|kind| part.ends_with(kind)))
+    };
+    innermost(&[".service", ".scope"]).or_else(|| innermost(&[".slice"]))
+}
+
+impl Matcher {
+    /// Whether all that is given fits the thread.
+    pub fn fits(&self, thread: &Thread) -> bool {
+        let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
+        self.may_fit(&Glimpse {
+            comm: Some(&thread.comm),
+            pcomm: Some(&thread.pcomm),
+            exe: Some(&thread.exe),
+            cgroup: Some(&thread.cgroup),
+            tid: thread.tid,
+            pid: thread.pid,
+            is_kthread: thread.is_kthread,
+        }) && id(self.uid, thread.uid)
+            && id(self.gid, thread.gid)
+            && id(self.ppid, thread.ppid)
+            && self.nice.as_ref().is_none_or(|nice| nice.contains(&thread.nice))
+    }
+
+    /// Whether nothing of what is known keeps it from fitting.
+    pub fn may_fit(&self, seen: &Glimpse) -> bool {
+        let glob = |glob: &Option<Glob>, text: Option<&str>| match (glob, text) {
+            (Some(glob), Some(text)) => glob.matches(text),
+            _ => true,
+        };
+        let id = |wanted: Option<u32>, is: u32| wanted.is_none_or(|wanted| wanted == is);
+        let is_unit = |wanted: &Glob, cgroup| unit(cgroup).is_some_and(|is| wanted.matches(is));
+        glob(&self.comm, seen.comm)
+            && glob(&self.pcomm, seen.pcomm)
+            && glob(&self.exe, seen.exe)
+            && glob(&self.cgroup, seen.cgroup.map(|path| path.trim_start_matches('/')))
+            && self.unit.as_ref().is_none_or(|unit| seen.cgroup.is_none_or(|cgroup| is_unit(unit, cgroup)))
+            && id(self.pid, seen.pid)
+            && id(self.tid, seen.tid)
+            && self.is_kthread.is_none_or(|is| is == seen.is_kthread)
+            && self.is_group_leader.is_none_or(|is| is == (seen.pid == seen.tid))
+    }
+}
+
+impl Plan {
+    /// The first entry of [`Plan::entries`] that fits a live thread; `None`: it belongs to the default node.
+    pub fn entry_of(&self, thread: &Thread) -> Option<usize> {
+        self.entries.iter().position(|entry| entry.any.iter().any(|matcher| matcher.fits(thread)))
+    }
+
+    /// Whether some entry may fit a thread of which this much is known.
+    pub fn may_match(&self, seen: &Glimpse) -> bool {
+        self.matchers().any(|matcher| matcher.may_fit(seen))
+    }
+
+    /// What decides where threads go.
+    pub fn matchers(&self) -> impl Iterator<Item = &Matcher> {
+        self.entries.iter().flat_map(|entry| &entry.any)
+    }
+
+    /// Entries that the old plan has not, or not so: only threads that fit these may have to move, beside those whose own
+    /// entry is gone. `None`: what both have has another order, so any thread may.
+    pub fn new_entries(&self, old: &Plan) -> Option<Vec<usize>> {
+        let mut rest = old.entries.iter();
+        let known: HashSet<&str> = old.entries.iter().map(|entry| old.child_name(entry.target)).collect();
+        let mut new = Vec::new();
+        for (at, entry) in self.entries.iter().enumerate() {
+            let name = self.child_name(entry.target);
+            if !known.contains(name) {
+                new.push(at);
+                continue;
+            }
+            let was = rest.find(|was| old.child_name(was.target) == name)?;
+            if was.any != entry.any
+                || matches!(was.target, Child::Task(_)) != matches!(entry.target, Child::Task(_))
+            {
+                new.push(at);
+            }
+        }
+        Some(new)
+    }
+}
+
+impl MatchEntry {
+    /// The only threads that may fit; `None`: they are not named one by one.
+    pub fn tids(&self) -> Option<Vec<u32>> {
+        self.any.iter().map(|matcher| matcher.tid).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::any_cpu::unplaced;
+
+    fn plan(text: &str) -> Result<Plan, crate::Faults> {
+        Plan::of_text(text, "match.toml", Default::default(), unplaced)
+    }
+
+    /// Which of the tasks a, b, … with these matches a thread falls to.
+    fn entry(matches: &[&str], thread: &Thread) -> Option<usize> {
+        let mut text = "[node.top]\npolicy = \"fair\"\ncpu = 0\n".to_string();
+        for (index, matches) in matches.iter().enumerate() {
+            text += &format!("[task.t{index}]\nunder.top = {{}}\nmatch = {matches}\n");
+        }
+        plan(&text).unwrap().entry_of(thread)
+    }
+
+    fn thread() -> Thread {
+        Thread {
+            comm: "audio-0".into(),
+            pcomm: "rt-app".into(),
+            exe: "/usr/bin/rt-app".into(),
+            cgroup: "/user.slice/user-1000.slice/session-3.scope".into(),
+            uid: 1000,
+            gid: 100,
+            pid: 70,
+            tid: 71,
+            ppid: 1,
+            nice: -5,
+            is_kthread: false,
+        }
+    }
+
+    /// Names of the new entries.
+    fn new(old: &[(&str, &str)], now: &[(&str, &str)]) -> Option<Vec<String>> {
+        let plan = |list: &[(&str, &str)]| {
+            let mut text = "[node.top]\npolicy = \"fair\"\ncpu = 0\n".to_string();
+            for (name, matches) in list {
+                text += &format!("[{name}]\nunder.top = {{}}\nmatch = {matches}\n");
+            }
+            plan(&text).unwrap()
+        };
+        let now = plan(now);
+        let name = |at: usize| now.child_name(now.entries[at].target).to_string();
+        Some(now.new_entries(&plan(old))?.into_iter().map(name).collect())
+    }
+
+    #[test]
+    fn new_entries_are_what_may_move_threads() {
+        let [a, b, c] =
+            [("task.a", "{ comm = \"a\" }"), ("task.b", "{ tid = 7 }"), ("tasks.c", "{ uid = 1 }")];
+        let names = |list: &[&str]| Some(list.iter().map(|name| name.to_string()).collect());
+        assert_eq!(new(&[a, b, c], &[a, b, c]), names(&[]));
+        assert_eq!(new(&[a, c], &[b, a, c]), names(&["b"]), "one more");
+        assert_eq!(new(&[a, b, c], &[a, c]), names(&[]), "one less");
+        assert_eq!(new(&[a, b, c], &[b, a, c]), None, "another order");
+        assert_eq!(new(&[a, b, c], &[a, ("task.b", "{ tid = 8 }"), c]), names(&["b"]), "another match");
+        assert_eq!(new(&[a, b, c], &[a, b, ("task.c", c.1)]), names(&["c"]), "another kind");
+        assert_eq!(new(&[a, b], &[b, c]), names(&["c"]));
+    }
+
+    #[test]
+    fn an_entry_names_its_threads_or_does_not() {
+        let tids = |matches: &str| {
+            let text = format!(
+                "[node.top]\npolicy = \"fair\"\ncpu = 0\n[tasks.t]\nunder.top = {{}}\nmatch = {matches}\n"
+            );
+            plan(&text).unwrap().entries[0].tids()
+        };
+        assert_eq!(tids("{ tid = 7 }"), Some(vec![7]));
+        assert_eq!(tids("[{ tid = 7, comm = \"a\" }, { tid = 9 }]"), Some(vec![7, 9]));
+        assert_eq!(tids("[{ tid = 7 }, { comm = \"a\" }]"), None);
+    }
+
+    /// What has been seen of a thread never rules out what fits the whole thread, and rules out what it contradicts.
+    #[test]
+    fn a_glimpse_rules_out_only_what_it_contradicts() {
+        let may = |matches: &str, seen: &Glimpse| {
+            let text = format!(
+                "[node.top]\npolicy = \"fair\"\ncpu = 0\n[task.t]\nunder.top = {{}}\nmatch = {matches}\n"
+            );
+            plan(&text).unwrap().may_match(seen)
+        };
+        let thread = thread();
+        let named = Glimpse { comm: Some(&thread.comm), tid: 71, pid: 70, ..Glimpse::default() };
+        let known = Glimpse { cgroup: Some(&thread.cgroup), exe: Some(&thread.exe), ..named };
+        for (matches, by_name, by_all) in [
+            (r#"{ comm = "audio*" }"#, true, true),
+            (r#"{ comm = "video*" }"#, false, false),
+            (r#"[{ comm = "video*" }, { uid = 0 }]"#, true, true),
+            (r#"{ pcomm = "other" }"#, true, true),
+            (r#"{ exe = "/bin/sh" }"#, true, false),
+            (r#"{ cgroup = "system.slice/**" }"#, true, false),
+            (r#"{ cgroup = "user.slice/**" }"#, true, true),
+            (r#"{ unit = "cron.service" }"#, true, false),
+            (r#"{ unit = "session-3.scope" }"#, true, true),
+            ("{ tid = 71 }", true, true),
+            ("{ tid = 70 }", false, false),
+            ("{ pid = 71 }", false, false),
+            ("{ is_kthread = true }", false, false),
+            ("{ is_group_leader = true }", false, false),
+            ("{ gid = 0, ppid = 3, nice = 7 }", true, true),
+        ] {
+            assert_eq!((may(matches, &named), may(matches, &known)), (by_name, by_all), "{matches}");
+        }
+    }
+
+    #[test]
+    fn every_key_decides() {
+        for (matches, fits) in [
+            (r#"{ comm = "audio*" }"#, true),
+            (r#"{ comm = "audio" }"#, false),
+            (r#"{ pcomm = "rt-app" }"#, true),
+            (r#"{ pcomm = "rt" }"#, false),
+            (r#"{ exe = "**/rt-app" }"#, true),
+            (r#"{ exe = "*/rt-app" }"#, false),
+            (r#"{ cgroup = "user.slice/**" }"#, true),
+            (r#"{ cgroup = "system.slice/**" }"#, false),
+            (r#"{ unit = "session-*.scope" }"#, true),
+            (r#"{ unit = "user-1000.slice" }"#, false),
+            ("{ uid = 1000 }", true),
+            ("{ uid = 0 }", false),
+            ("{ gid = 100 }", true),
+            ("{ gid = 0 }", false),
+            ("{ pid = 70 }", true),
+            ("{ pid = 71 }", false),
+            ("{ tid = 71 }", true),
+            ("{ tid = 70 }", false),
+            ("{ ppid = 1 }", true),
+            ("{ ppid = 2 }", false),
+            ("{ nice = -5 }", true),
+            ("{ nice = { max = -1 } }", true),
+            ("{ nice = { min = 0 } }", false),
+            ("{ is_kthread = false }", true),
+            ("{ is_kthread = true }", false),
+            ("{ is_group_leader = false }", true),
+            ("{ is_group_leader = true }", false),
+            (r#"{ comm = "audio*", uid = 0 }"#, false),
+            (r#"[{ comm = "audio*", uid = 0 }, { nice = -5 }]"#, true),
+        ] {
+            assert_eq!(entry(&[matches], &thread()).is_some(), fits, "{matches}");
+        }
+    }
+
+    #[test]
+    fn the_first_entry_wins() {
+        assert_eq!(entry(&["{ uid = 7 }", "{ uid = 1000 }", r#"{ comm = "**" }"#], &thread()), Some(1));
+        assert_eq!(entry(&["{ uid = 7 }"], &thread()), None);
+    }
+}

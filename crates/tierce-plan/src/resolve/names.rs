@@ -1,0 +1,93 @@
+//! Names of a text, what they were given to, and CPUs that are named.
+
+use crate::policies::{self, PolicyRecord};
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
+use crate::text::tree::{closest, listed, Collector, Key, Kind, Table, Value};
+
+/// `[node.N]`, `[task.N]` or `[tasks.N]`.
+pub struct Item<'d> {
+    pub kind: ItemKind,
+    pub key: &'d Key,
+    pub table: &'d Table,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum ItemKind {
+    Node,
+    Task,
+    Set,
+}
+
+/// A name: what it is and where it was given.
+#[derive(Clone)]
+pub struct Declared {
+    pub kind: ItemKind,
+    pub spot: Spot,
+    pub policy: Option<&'static PolicyRecord>,
+    /// Nodes: index of the first replica, and their CPUs when it is `per_cpu` or spread.
+    pub first: usize,
+    pub replicas: Option<Vec<u32>>,
+    pub spread: bool,
+}
+
+impl Declared {
+    /// Index of the replica on that CPU.
+    pub fn on(&self, cpu: u32) -> Option<usize> {
+        let place = self.replicas.as_ref()?.iter().position(|replica| *replica == cpu)?;
+        Some(self.first + place)
+    }
+}
+
+pub fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<&'static PolicyRecord> {
+    let policy = policies::by_name(name);
+    if policy.is_none() {
+        let names: Vec<_> = policies::policies().iter().map(|policy| policy.name).collect();
+        let hint = match closest(name, names.iter().copied()) {
+            Some(close) => format!("did you mean \"{close}\"? there are {}", listed(&names)),
+            None => format!("there are {}", listed(&names)),
+        };
+        let fault = Fault::new("policy_must_exist", spot, format!("there is no policy `{name}`"));
+        collector.add(fault.hint(hint));
+    }
+    policy
+}
+
+/// `cpu = "any"`.
+pub fn is_any(value: &Value) -> bool {
+    matches!(&value.kind, Kind::Text(text) if text == "any")
+}
+
+pub fn cpu_number(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<u32> {
+    match value.kind {
+        Kind::Whole(Some(cpu)) if cpu >= i64::from(cpus) => {
+            let fault =
+                Fault::new("cpu_must_exist", value.spot, format!("{what} names a CPU the machine has not"));
+            let hint =
+                "[machine] cpus = … says how many there are; a plan without it has one in check and sim";
+            collector.add(fault.value(cpu).bound(format!("0 to {}", cpus - 1)).hint(hint));
+            None
+        }
+        _ => collector.whole(what, value, 0, i64::from(cpus) - 1).map(|cpu| cpu as u32),
+    }
+}
+
+/// CPUs, ascending; each at most once.
+pub fn cpu_list(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Vec<u32> {
+    let Some(items) = collector.list(what, value) else { return Vec::new() };
+    if items.is_empty() {
+        collector.add(Fault::new("list_must_not_be_empty", value.spot, format!("{what} is an empty list")));
+    }
+    let mut list: Vec<u32> = Vec::new();
+    for item in items {
+        let Some(cpu) = cpu_number(what, item, cpus, collector) else { continue };
+        if list.contains(&cpu) {
+            let fault = Fault::new("cpu_is_named_once", item.spot, format!("{what} names a CPU twice"));
+            collector.add(fault.value(cpu));
+        } else {
+            list.push(cpu);
+        }
+    }
+    list.sort_unstable();
+    list
+}

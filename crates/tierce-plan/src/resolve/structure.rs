@@ -1,0 +1,314 @@
+//! What a plan must look like whatever its numbers are.
+
+use crate::model::shape::{cpus, Shape};
+use crate::model::{Child, Edge, Plan};
+use crate::policies::{self, fair, reservation, slots};
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
+use std::collections::HashSet;
+
+/// Everything wrong with the shape. `broken`: what had faults of its own and is not to be reported as unreachable.
+pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
+    let shape = Shape::new(plan);
+    let broken: HashSet<_> = broken.iter().copied().collect();
+    let mut faults = Vec::new();
+    limits(plan, &mut faults);
+    spread(plan, &mut faults);
+    roots(plan, &mut faults);
+    cycles(plan, &shape, &mut faults);
+    parents(plan, &shape, &broken, &mut faults);
+    depth(plan, &shape, &mut faults);
+    sharing(plan, &shape, &mut faults);
+    conditions(plan, &shape, &mut faults);
+    ranks(plan, &shape, &mut faults);
+    fair::faults(plan, &shape, &mut faults);
+    slots::faults(plan, &shape, &mut faults);
+    reservation::faults(plan, &mut faults);
+    faults
+}
+
+/// The pools of the engine.
+fn limits(plan: &Plan, faults: &mut Vec<Fault>) {
+    let limits = policies::limits();
+    let roots: usize = plan.nodes.iter().map(|node| node.roots.len()).sum();
+    for (rule, what, count, most) in [
+        ("too_many_nodes", "nodes and tasks", plan.nodes.len() + plan.tasks.len(), limits.nodes as usize),
+        ("too_many_edges", "edges", plan.edges.len() + roots, limits.edges as usize),
+    ] {
+        if count > most {
+            let largest = plan.sets.iter().max_by_key(|set| set.members.len());
+            let spot = largest.map_or(Spot::default(), |set| set.spot);
+            let fault = Fault::new(rule, spot, format!("the plan has more {what} than there can be"));
+            let fault = fault.value(count).bound(most);
+            faults.push(match largest {
+                Some(set) => fault.hint(format!("`{}` alone counts {}", set.name, set.members.len())),
+                None => fault,
+            });
+        }
+    }
+}
+
+/// Spread nodes of the engine, of which the kernel build has as many.
+fn spread(plan: &Plan, faults: &mut Vec<Fault>) {
+    let most = policies::limits().families as usize;
+    let first = |(index, node): &(usize, &crate::model::Node)| node.family == Some(*index);
+    let mut firsts = plan.nodes.iter().enumerate().filter(first);
+    if let Some((_, node)) = firsts.by_ref().nth(most) {
+        let message = format!("`{}` is one spread node more than there can be", node.base);
+        let fault = Fault::new("too_many_spread_nodes", node.spot, message).value(most + 1 + firsts.count());
+        let hint = "`spread = false` in some of them: one node each, which several CPUs share";
+        faults.push(fault.bound(most).hint(hint));
+    }
+}
+
+/// Each CPU runs at most one root.
+fn roots(plan: &Plan, faults: &mut Vec<Fault>) {
+    let mut root = [None; 64];
+    for node in &plan.nodes {
+        for cpu in &node.roots {
+            let slot: &mut Option<Spot> = &mut root[*cpu as usize % 64];
+            if let Some(first) = *slot {
+                let message = format!("`{}` is a second root of CPU {cpu}", node.name);
+                let hint = "one node is the root; put others below it";
+                faults.push(
+                    Fault::new("cpu_has_one_root", node.spot, message).hint(hint).other(first, "the first"),
+                );
+            }
+            slot.get_or_insert(node.spot);
+        }
+    }
+}
+
+/// No node is below itself. One fault per group of nodes on a common cycle.
+fn cycles(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
+    let ordered: HashSet<_> = shape.order.iter().copied().collect();
+    let mut left: HashSet<_> = (0..plan.nodes.len()).filter(|node| !ordered.contains(node)).collect();
+    while let Some(first) = left.iter().copied().min() {
+        // Every node left has a parent that is left, so going up must come back to a node of the way.
+        let (mut way, mut at) = (Vec::new(), first);
+        let stuck = |node: usize| {
+            let ups = shape.parents[node].iter().map(|edge| plan.edges[*edge].parent);
+            ups.filter(|parent| !ordered.contains(parent)).min()
+        };
+        while !way.contains(&at) {
+            way.push(at);
+            let Some(up) = stuck(at) else { break };
+            at = up;
+        }
+        let start = way.iter().position(|node| *node == at).unwrap_or(0);
+        if left.contains(&at) {
+            let mut names: Vec<_> = way[start..].iter().map(|node| plan.nodes[*node].name.as_str()).collect();
+            names.push(&plan.nodes[at].name);
+            let message = format!("`{}` is below itself", plan.nodes[at].name);
+            faults.push(Fault::new("no_cycles", plan.nodes[at].spot, message).value(names.join(" under ")));
+        }
+        left.retain(|node| !way.contains(node));
+    }
+}
+
+/// Everything leads to a CPU, and there is something.
+fn parents(plan: &Plan, shape: &Shape, broken: &HashSet<Child>, faults: &mut Vec<Fault>) {
+    if plan.nodes.is_empty() && plan.tasks.is_empty() && plan.sets.is_empty() {
+        let fault = Fault::new("plan_must_have_a_node", Spot::default(), "the plan says nothing");
+        faults.push(fault.hint("[node.top] with `policy = …` and `cpu = 0` is what CPU 0 runs"));
+    }
+    for (index, node) in plan.nodes.iter().enumerate() {
+        if node.roots.is_empty() && shape.parents[index].is_empty() && !broken.contains(&Child::Node(index)) {
+            let message = format!("no CPU leads to node `{}`", node.name);
+            let hint = "`under.PARENT = { … }`, or `cpu = 0` for what a CPU runs directly";
+            faults.push(Fault::new("node_must_have_a_parent", node.spot, message).hint(hint));
+        }
+    }
+    for (index, task) in plan.tasks.iter().enumerate() {
+        let first = task.set.is_none_or(|set| plan.sets[set].members.start == index);
+        if first && shape.task_parents[index].is_empty() && !broken.contains(&Child::Task(index)) {
+            let message = format!("no node leads to task `{}`", task.name);
+            let hint = "`under.PARENT = { … }`";
+            faults.push(Fault::new("task_must_have_a_parent", task.spot, message).hint(hint));
+        }
+    }
+    for (index, set) in plan.sets.iter().enumerate() {
+        let memberless =
+            set.members.is_empty() && set.under.is_empty() && !broken.contains(&Child::Set(index));
+        if memberless {
+            let message = format!("no node leads to the members of `{}`", set.name);
+            faults.push(
+                Fault::new("task_must_have_a_parent", set.spot, message).hint("`under.PARENT = { … }`"),
+            );
+        }
+    }
+}
+
+fn depth(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
+    let most = policies::limits().depth as usize;
+    for node in &shape.order {
+        // Only the first that is too deep: what is below it is no news.
+        if shape.depth[*node] == most + 1 {
+            let about = &plan.nodes[*node];
+            let message = format!("node `{}` is too far from the CPU", about.name);
+            let fault = Fault::new("too_deep", about.spot, message);
+            faults.push(fault.value(format!("{} nodes", shape.depth[*node])).bound(format!("{most} nodes")));
+        }
+    }
+}
+
+/// What several CPUs reach. A head is what gets its CPUs from several places: several parents of which not all are in
+/// the tree of one CPU, or a root of several CPUs.
+fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
+    let limits = policies::limits();
+    let mut crossings = [0u32; 64];
+    let mut heads = 0;
+    let mut head = |faults: &mut Vec<Fault>, above: &[usize], spot: Spot| {
+        heads += 1;
+        if heads == limits.heads + 1 {
+            let message = "more nodes and tasks have parents on several CPUs than there can be";
+            let hint = "put them below one shared node";
+            faults.push(Fault::new("too_many_shared", spot, message).bound(limits.heads).hint(hint));
+        }
+        for edge in above.iter().map(|edge| &plan.edges[*edge]).filter(|edge| !shape.shared(edge.parent)) {
+            let cpu = shape.reach[edge.parent].trailing_zeros() as usize % 64;
+            crossings[cpu] += 1;
+            if crossings[cpu] == limits.crossings + 1 {
+                let message = format!("too many edges lead from CPU {cpu} into what several CPUs share");
+                let fault = Fault::new("too_many_crossings", edge.spot, message).bound(limits.crossings);
+                faults.push(fault.hint("put what they lead to below one shared node"));
+            }
+        }
+    };
+    for (index, node) in plan.nodes.iter().enumerate() {
+        let (above, cpus) = (&shape.parents[index], shape.reach[index].count_ones());
+        let is_head = cpus > 1 && above.len() != 1;
+        if is_head {
+            head(faults, above, node.spot);
+        }
+        if node.concurrency > cpus && cpus > 0 {
+            let message = format!("node `{}` cannot run on that many CPUs at once", node.name);
+            let hint = "without `concurrency` it is the number of CPUs that reach the node";
+            let fault = Fault::new("concurrency_within_cpus", node.spot, message);
+            faults.push(fault.value(node.concurrency).bound(cpus).hint(hint));
+        } else if node.concurrency > 0 && node.concurrency < cpus && !is_head {
+            let message =
+                format!("node `{}` is inside a shared node: its concurrency cannot be limited", node.name);
+            let hint = "limit the node above whose parents are on several CPUs";
+            faults.push(
+                Fault::new("concurrency_is_of_heads", node.spot, message).value(node.concurrency).hint(hint),
+            );
+        }
+    }
+    for (index, task) in plan.tasks.iter().enumerate() {
+        let (above, reach) = (&shape.task_parents[index], shape.task_reach(plan, index));
+        if reach.count_ones() > 1 && above.len() != 1 {
+            head(faults, above, task.spot);
+        }
+        let leads = |edge: &usize| edge_reach(shape, &plan.edges[*edge]) != 0;
+        let (Some(affinity), true) = (task.affinity, above.iter().any(leads)) else { continue };
+        // Every parent must be able to place it; one inside a shared node has one order for all its CPUs.
+        for edge in above.iter().map(|edge| &plan.edges[*edge]) {
+            let reach = edge_reach(shape, edge);
+            let parent = &plan.nodes[edge.parent];
+            let name = if edge.spread { &parent.base } else { &parent.name };
+            let fault = if affinity & reach == 0 {
+                let message = format!("no CPU that `{}` may run on leads to it through `{name}`", task.name);
+                Fault::new("affinity_must_meet_a_cpu", edge.spot, message)
+            } else if affinity & reach != reach
+                && shape.parents[edge.parent].iter().any(|above| shape.shared(plan.edges[*above].parent))
+            {
+                let message =
+                    format!("`{}` may not run on all CPUs of the inner node `{}`", task.name, parent.name);
+                Fault::new("affinity_not_below_inner_node", edge.spot, message)
+            } else {
+                continue;
+            };
+            faults.push(fault.value(cpus(affinity)).bound(cpus(reach)));
+        }
+    }
+}
+
+/// CPUs from which a task may be reached through the edge.
+fn edge_reach(shape: &Shape, edge: &Edge) -> u64 {
+    if edge.spread {
+        shape.spread[edge.parent]
+    } else {
+        shape.reach[edge.parent]
+    }
+}
+
+/// `when = "spent"` waits for budgets, so there must be some, and nothing beside them that never ends.
+fn conditions(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
+    let has_budget = |edge: &Edge| {
+        let policy = policies::by_number(plan.nodes[edge.parent].policy);
+        policy.is_some_and(|policy| policies::budget_and_period(policy).is_some())
+            && !reservation::ServerRules::of(plan, edge.parent).is_endless()
+    };
+    for above in shape.parents.iter().chain(&shape.task_parents) {
+        let edges = || above.iter().map(|edge| &plan.edges[*edge]);
+        let Some(conditional) = edges().find(|edge| edge.when_spent) else { continue };
+        let name = plan.child_name(conditional.child);
+        let reach = edges().fold(0, |reach, edge| reach | shape.reach[edge.parent]);
+        if reach.count_ones() > 1 {
+            let message = format!("`{name}` has parents on several CPUs: none of them can be conditional");
+            let fault = Fault::new("condition_needs_one_cpu", conditional.spot, message);
+            faults.push(fault.value(cpus(reach)).hint("use `rank` to prefer one CPU's edge"));
+        } else if edges().all(|edge| edge.when_spent) {
+            let message = format!("`{name}` has no edge without condition whose budget could be spent");
+            let hint = "a reservation beside it";
+            faults.push(Fault::new("when_spent_needs_a_budget", conditional.spot, message).hint(hint));
+        } else if let Some(endless) = edges().find(|edge| !edge.when_spent && !has_budget(edge)) {
+            let message = format!("`{name}` has an edge without condition that is never spent");
+            let fault = Fault::new("when_spent_needs_a_budget", conditional.spot, message);
+            let hint =
+                "then the condition never holds: make that edge conditional too, or drop the condition";
+            faults.push(fault.hint(hint).other(endless.spot, "never spent"));
+        }
+    }
+}
+
+/// A CPU that claims a place by rank must find a child for it. That is certain only where the shared child is reached from
+/// CPUs' own trees and nothing below it can be had another way.
+fn ranks(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
+    let several = |child: Child| match child {
+        Child::Node(node) => shape.parents[node].len() > 1,
+        Child::Task(task) => shape.task_parents[task].len() > 1,
+        Child::Set(_) => false,
+    };
+    for edge in plan.edges.iter().filter(|edge| edge.rank != 0) {
+        if edge.spread {
+            let message =
+                format!("`{}` moves between replicas: no CPU competes for it", plan.child_name(edge.child));
+            let hint = "drop `rank`, or `spread = false` in the node above for one that CPUs share";
+            faults.push(
+                Fault::new("rank_needs_a_shared_child", edge.spot, message).value(edge.rank).hint(hint),
+            );
+            continue;
+        }
+        let (above, mut below) = match edge.child {
+            Child::Node(node) => (&shape.parents[node], vec![node]),
+            Child::Task(task) => (&shape.task_parents[task], vec![]),
+            Child::Set(_) => continue,
+        };
+        let over = above.iter().map(|edge| plan.edges[*edge].parent).find(|parent| shape.shared(*parent));
+        let mut under = None;
+        let mut seen = HashSet::new(); // the graph may have cycles, which are reported elsewhere
+        while let Some(node) = below.pop() {
+            if !seen.insert(node) {
+                continue;
+            }
+            for child in shape.children[node].iter().map(|edge| plan.edges[*edge].child) {
+                if several(child) {
+                    under = Some(plan.child_name(child));
+                }
+                below.extend(if let Child::Node(node) = child { Some(node) } else { None });
+            }
+        }
+        let name = plan.child_name(edge.child);
+        let message = match (over, under) {
+            (Some(parent), _) => {
+                format!("`{name}` is below `{}` too, which several CPUs run", plan.nodes[parent].name)
+            }
+            (None, Some(child)) => format!("`{child}`, below `{name}`, can be had another way"),
+            (None, None) => continue,
+        };
+        let hint = "without `rank` the CPU that has it keeps it; with it, share it only here and nothing below it again";
+        faults.push(Fault::new("rank_needs_a_plain_share", edge.spot, message).value(edge.rank).hint(hint));
+    }
+}

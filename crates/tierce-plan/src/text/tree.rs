@@ -1,0 +1,380 @@
+//! The plan's text as a tree whose every part knows its place, and reading of tables that reports every fault.
+
+use crate::text::faults::Fault;
+use crate::text::source::Spot;
+use crate::text::units::{parse_time, show_time, TimeError};
+
+/// A key or value of the text.
+#[derive(Clone, Debug)]
+pub struct Value {
+    pub spot: Spot,
+    pub kind: Kind,
+}
+
+#[derive(Clone, Debug)]
+pub enum Kind {
+    Text(String),
+    /// As written, base 10; `None` when it does not fit.
+    Whole(Option<i64>),
+    Float(String),
+    Bool(bool),
+    Date,
+    List(Vec<Value>),
+    Table(Table),
+}
+
+impl Kind {
+    pub fn describe(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a text",
+            Self::Whole(_) => "a whole number",
+            Self::Float(_) => "a decimal number without quotes",
+            Self::Bool(_) => "true or false",
+            Self::Date => "a date",
+            Self::List(_) => "a list",
+            Self::Table(_) => "a table",
+        }
+    }
+}
+
+/// A table, in the order of the text.
+#[derive(Clone, Debug, Default)]
+pub struct Table {
+    pub entries: Vec<(Key, Value)>,
+}
+
+impl Table {
+    /// Where a key of that name stands first, before `end`, at any depth.
+    fn first_key(&self, name: &str, end: u32) -> Option<Spot> {
+        let inner = |(key, value): &(Key, Value)| match &value.kind {
+            _ if key.text == name && key.spot.start < end => Some(key.spot),
+            Kind::Table(table) => table.first_key(name, end),
+            _ => None,
+        };
+        self.entries.iter().find_map(inner)
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct Key {
+    pub text: String,
+    pub spot: Spot,
+}
+
+/// Parse TOML. A tree is returned only when there is no syntax error.
+pub fn parse(text: &str, source: u32) -> Result<Table, Vec<Fault>> {
+    if u32::try_from(text.len()).is_err() {
+        let message = "a plan's text is less than 4 GiB";
+        return Err(vec![Fault::new("text_must_fit", Spot { source, start: 0, len: 0 }, message)]);
+    }
+    let spot = |span: std::ops::Range<usize>| Spot {
+        source,
+        start: span.start as u32,
+        len: span.end.saturating_sub(span.start) as u32,
+    };
+    let (tree, errors) = toml::de::DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(table(tree.get_ref(), &spot));
+    }
+    let recovered = table(tree.get_ref(), &spot);
+    let fault = |error: toml::de::Error| {
+        let span = error.span().unwrap_or(0..0);
+        if error.message() == "duplicate key" {
+            let key = text.get(span.clone()).unwrap_or_default();
+            let fault = Fault::new("redefined", spot(span.clone()), format!("`{key}` is given twice"));
+            return match recovered.first_key(key, span.start as u32) {
+                Some(first) => fault.other(first, "first here"),
+                None => fault,
+            };
+        }
+        Fault::new("toml_syntax", spot(span), error.message().replace('\n', ", "))
+    };
+    Err(errors.into_iter().map(fault).collect())
+}
+
+fn table(from: &toml::de::DeTable, spot: &impl Fn(std::ops::Range<usize>) -> Spot) -> Table {
+    let mut entries: Vec<_> = from
+        .iter()
+        .map(|(key, value)| {
+            let key = Key { text: key.get_ref().to_string(), spot: spot(key.span()) };
+            (key, self::value(value.get_ref(), spot(value.span()), spot))
+        })
+        .collect();
+    entries.sort_by_key(|(key, _)| key.spot);
+    Table { entries }
+}
+
+fn value(from: &toml::de::DeValue, at: Spot, spot: &impl Fn(std::ops::Range<usize>) -> Spot) -> Value {
+    use toml::de::DeValue;
+    let kind = match from {
+        DeValue::String(text) => Kind::Text(text.to_string()),
+        DeValue::Integer(number) => Kind::Whole(i64::from_str_radix(number.as_str(), number.radix()).ok()),
+        DeValue::Float(number) => Kind::Float(number.as_str().to_string()),
+        DeValue::Boolean(yes) => Kind::Bool(*yes),
+        DeValue::Datetime(_) => Kind::Date,
+        DeValue::Array(list) => {
+            Kind::List(list.iter().map(|item| value(item.get_ref(), spot(item.span()), spot)).collect())
+        }
+        DeValue::Table(entries) => Kind::Table(table(entries, spot)),
+    };
+    Value { spot: at, kind }
+}
+
+/// A whole number of a text; `None` does not fit.
+pub fn show_whole(number: Option<i64>) -> String {
+    number.map_or("beyond 64 bits".into(), |number| number.to_string())
+}
+
+/// All faults found so far.
+#[derive(Clone, Default)]
+pub struct Collector {
+    pub faults: Vec<Fault>,
+}
+
+impl Collector {
+    pub fn add(&mut self, fault: Fault) {
+        self.faults.push(fault);
+    }
+
+    fn wrong_kind(&mut self, what: &str, value: &Value, wanted: &str) {
+        self.add(
+            Fault::new("value_must_be_of_its_kind", value.spot, format!("{what} must be {wanted}"))
+                .value(value.kind.describe()),
+        );
+    }
+
+    pub fn time(&mut self, what: &str, value: &Value) -> Option<u64> {
+        let example = |number: &str| format!("write it as text with ns, us, ms, s or min: \"{number}ms\"");
+        match &value.kind {
+            Kind::Text(text) => match parse_time(text) {
+                Ok(ns) => return Some(ns),
+                Err(error) => {
+                    let mut fault =
+                        Fault::new(error.rule(), value.spot, format!("{what}: {}", error.message()));
+                    fault = match error {
+                        TimeError::NoUnit => fault.value(text).hint(example(text.trim())),
+                        TimeError::TooLong => {
+                            fault.value(text).bound(show_time(tierce_guarantee::TIME_MAX_NS))
+                        }
+                        TimeError::FinerThanNs => fault.value(text).bound("1ns"),
+                        _ => fault
+                            .value(format!("\"{text}\""))
+                            .hint("for example \"10ms\"; units: ns, us, ms, s, min"),
+                    };
+                    self.add(fault);
+                }
+            },
+            Kind::Whole(number) => {
+                let number = number.map_or("10".into(), |number| number.to_string());
+                let message = format!("{what}: {}", TimeError::NoUnit.message());
+                self.add(
+                    Fault::new(TimeError::NoUnit.rule(), value.spot, message)
+                        .value(&number)
+                        .hint(example(&number)),
+                );
+            }
+            Kind::Float(number) => {
+                let message = format!("{what}: {}", TimeError::NoUnit.message());
+                self.add(
+                    Fault::new(TimeError::NoUnit.rule(), value.spot, message)
+                        .value(number)
+                        .hint(example(number)),
+                );
+            }
+            _ => self.wrong_kind(what, value, "a time such as \"10ms\""),
+        }
+        None
+    }
+
+    /// A time above 0.
+    pub fn duration(&mut self, what: &str, value: &Value) -> Option<u64> {
+        let ns = self.time(what, value)?;
+        if ns == 0 {
+            self.add(Fault::new("time_must_not_be_zero", value.spot, format!("{what} must not be zero")));
+            return None;
+        }
+        Some(ns)
+    }
+
+    /// A whole number from `least` to `most`.
+    pub fn whole(&mut self, what: &str, value: &Value, least: i64, most: i64) -> Option<i64> {
+        match &value.kind {
+            Kind::Whole(Some(number)) if (least..=most).contains(number) => return Some(*number),
+            Kind::Whole(number) => self.add(
+                Fault::new("number_within_range", value.spot, format!("{what} is out of range"))
+                    .value(show_whole(*number))
+                    .bound(format!("{least} to {most}")),
+            ),
+            Kind::Float(number) => {
+                let hint = "shares and fractions are whole numbers, or text such as \"1/3\" or \"0.25\" where allowed";
+                self.add(
+                    Fault::new("float_not_allowed", value.spot, format!("{what} must be a whole number"))
+                        .value(number)
+                        .hint(hint),
+                );
+            }
+            _ => self.wrong_kind(what, value, "a whole number"),
+        }
+        None
+    }
+
+    pub fn bool(&mut self, what: &str, value: &Value) -> Option<bool> {
+        match value.kind {
+            Kind::Bool(yes) => return Some(yes),
+            _ => self.wrong_kind(what, value, "true or false"),
+        }
+        None
+    }
+
+    pub fn text<'v>(&mut self, what: &str, value: &'v Value) -> Option<&'v str> {
+        match &value.kind {
+            Kind::Text(text) => return Some(text),
+            _ => self.wrong_kind(what, value, "a text in quotes"),
+        }
+        None
+    }
+
+    pub fn table<'v>(&mut self, what: &str, value: &'v Value) -> Option<&'v Table> {
+        match &value.kind {
+            Kind::Table(table) => return Some(table),
+            _ => self.wrong_kind(what, value, "a table: { … }"),
+        }
+        None
+    }
+
+    pub fn list<'v>(&mut self, what: &str, value: &'v Value) -> Option<&'v [Value]> {
+        match &value.kind {
+            Kind::List(list) => return Some(list),
+            _ => self.wrong_kind(what, value, "a list: [ … ]"),
+        }
+        None
+    }
+
+    /// A value or a list of them.
+    pub fn one_or_more<'v>(&mut self, value: &'v Value) -> &'v [Value] {
+        match &value.kind {
+            Kind::List(list) => list,
+            _ => std::slice::from_ref(value),
+        }
+    }
+}
+
+/// A table being read: remembers which keys there could have been, and names them when it meets another.
+pub struct Fields<'v> {
+    what: String,
+    entries: Vec<Option<&'v (Key, Value)>>,
+    known: Vec<&'static str>,
+}
+
+impl<'v> Fields<'v> {
+    /// `what` as it appears in messages: "task `audio`".
+    pub fn new(what: impl Into<String>, table: &'v Table) -> Self {
+        Self { what: what.into(), entries: table.entries.iter().map(Some).collect(), known: Vec::new() }
+    }
+
+    pub fn key(&mut self, name: &'static str) -> Option<&'v (Key, Value)> {
+        self.known.push(name);
+        let at = self.entries.iter().position(|entry| entry.is_some_and(|(key, _)| key.text == name))?;
+        self.entries[at].take()
+    }
+
+    pub fn take(&mut self, name: &'static str) -> Option<&'v Value> {
+        self.key(name).map(|(_, value)| value)
+    }
+
+    pub fn what(&self, name: &str) -> String {
+        format!("`{name}` of {}", self.what)
+    }
+
+    pub fn time(&mut self, name: &'static str, collector: &mut Collector) -> Option<u64> {
+        let value = self.take(name)?;
+        collector.time(&self.what(name), value)
+    }
+
+    pub fn duration(&mut self, name: &'static str, collector: &mut Collector) -> Option<u64> {
+        let value = self.take(name)?;
+        collector.duration(&self.what(name), value)
+    }
+
+    pub fn whole(
+        &mut self,
+        name: &'static str,
+        least: i64,
+        most: i64,
+        collector: &mut Collector,
+    ) -> Option<i64> {
+        let value = self.take(name)?;
+        collector.whole(&self.what(name), value, least, most)
+    }
+
+    pub fn bool(&mut self, name: &'static str, collector: &mut Collector) -> Option<bool> {
+        let value = self.take(name)?;
+        collector.bool(&self.what(name), value)
+    }
+
+    pub fn text(&mut self, name: &'static str, collector: &mut Collector) -> Option<&'v str> {
+        let value = self.take(name)?;
+        collector.text(&self.what(name), value)
+    }
+
+    /// Whatever is left has no meaning here.
+    pub fn finish(self, collector: &mut Collector) {
+        for (key, _) in self.entries.into_iter().flatten() {
+            let mut hint = format!("it has {}", listed(&self.known));
+            if let Some(close) = closest(&key.text, self.known.iter().copied()) {
+                hint = format!("did you mean `{close}`? {hint}");
+            }
+            let message = format!("{} has no key `{}`", self.what, key.text);
+            collector.add(Fault::new("key_must_exist", key.spot, message).hint(hint));
+        }
+    }
+}
+
+/// `` `a`, `b`, `c` ``.
+pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
+    let quoted: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
+    quoted.join(", ")
+}
+
+/// The name nearest to `text`, if it is near enough to have been meant.
+pub fn closest<'n>(text: &str, names: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+    let allowed = (text.chars().count() / 3).clamp(1, 3);
+    names.map(|name| (distance(text, name), name)).filter(|(d, _)| *d <= allowed).min().map(|(_, name)| name)
+}
+
+/// Edits (insert, delete, replace, swap of neighbours) that turn `a` into `b`.
+fn distance(a: &str, b: &str) -> usize {
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().take(64).collect(), b.chars().take(64).collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<_>>()];
+    for i in 1..=a.len() {
+        let mut row = vec![i];
+        for j in 1..=b.len() {
+            let replace = rows[i - 1][j - 1] + usize::from(a[i - 1] != b[j - 1]);
+            let mut least = replace.min(rows[i - 1][j] + 1).min(row[j - 1] + 1);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                least = least.min(rows[i - 2][j - 2] + 1);
+            }
+            row.push(least);
+        }
+        rows.push(row);
+    }
+    rows[a.len()][b.len()]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn near_names_are_found() {
+        let names = ["period", "budget", "deadline"];
+        for (text, near) in [
+            ("peroid", Some("period")),
+            ("buget", Some("budget")),
+            ("weight", None),
+            ("dedline", Some("deadline")),
+        ] {
+            assert_eq!(closest(text, names.into_iter()), near, "{text}");
+        }
+    }
+}
