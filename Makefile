@@ -2,7 +2,7 @@
 
 TIERCE := target/release/tierce
 
-.PHONY: help demo check test bench hartstone-board build setup lint tidy format
+.PHONY: help demo check test bench hartstone-board build docs setup lint tidy format
 
 help:
 	@printf '%s\n' \
@@ -15,6 +15,7 @@ help:
 	'  make hartstone-board   Hartstone under five schedulers on the emulated board, five minutes' \
 	'' \
 	'  make build   $(TIERCE), then try: $(TIERCE) check examples/desktop.toml' \
+	'  make docs    the pages as a site with search, target/docs/index.html' \
 	'  make setup   install what all of the above need (they call it themselves)' \
 	'  make lint    formats and warnings;  make tidy: pages and sources agree;  make format: apply the formats' \
 	'' \
@@ -37,11 +38,13 @@ hartstone-board:
 	@scripts/hartstone-board
 
 build:
-	@scripts/setup build
-	@cargo build --release --package tierce-cli
+	@scripts/build
+
+docs:
+	@scripts/docs
 
 setup:
-	@scripts/setup build test demo bench
+	@scripts/setup build test demo bench docs
 
 lint:
 	@scripts/setup build test

@@ -22,8 +22,8 @@
 
 #define POLICY_briefly_blocked(P, V) \
 	P(13, briefly_blocked, "briefly-blocked", 0, , \
-	  V("credit", RATIO, 1, 1048576, REQUIRED, "for the time in which the child was blocked: its share of a CPU") \
-	  V("most", TIME, 10000, TIERCE_PERIOD_MAX, 10000000, "no more credit is built up"))
+	  V("credit", RATIO, 1, 1048576, REQUIRED, "credit earned per time that the child was blocked") \
+	  V("most", TIME, 10000, TIERCE_PERIOD_MAX, 10000000, "largest credit"))
 
 struct briefly_blocked_edge {
 	u64 turn;	/* position in the order of wake-ups */

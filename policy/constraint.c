@@ -42,8 +42,8 @@
 #define POLICY_constraint(P, V) \
 	P(12, constraint, "constraint", 0, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "turn of each child without a time constraint") \
-	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "what the node is sure to get itself") \
-	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "in every one of these"), )
+	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "guaranteed supply of the node itself in every period") \
+	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "period of that supply"), )
 
 #else
 #include "check.h"

@@ -67,13 +67,13 @@
 	P(5, fair, "fair", TIERCE_SPREADS, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
 	  V("order", CHOICE, 0, 4, 0, "start-tag, eevdf, stride, lottery, surplus: which child is next") \
-	  V("seed", COUNT, 0, 65535, 0, "of the drawings of the order lottery") \
+	  V("seed", COUNT, 0, 65535, 0, "seed of the random numbers of order lottery") \
 	  V("credit", TIME, 0, TIERCE_PERIOD_MAX, 0, \
-	    "own CPU time that a child may be owed when it wakes; who is owed all of it is served first"), \
+	    "own CPU time that a child may be owed when it wakes up; a child that is owed all of it runs first"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up") \
 	  V("warp_limit", TIME, 0, 4000000000, 0, "own CPU time for which the child may run with its warp at a time; 0: no limit") \
-	  V("unwarp", TIME, 0, TIERCE_PERIOD_MAX, 0, "time without its warp once the limit is used up; 0: until it wakes next"))
+	  V("unwarp", TIME, 0, TIERCE_PERIOD_MAX, 0, "time without its warp after the limit is used up; 0: until it wakes up next"))
 
 struct fair_edge {
 	u64 tag; /* start tag: virtual time at which the rest of its work starts; stride: pass */

@@ -32,9 +32,9 @@
 
 #define POLICY_i_plus_pi(P, V) \
 	P(8, i_plus_pi, "i-plus-pi", 0, TIERCE_ROUNDS(V) \
-	  V("inner_gain", RATIO, 10486, 1038090, 262144, "K_I: how much of what a child's last burst was off comes into the next") \
-	  V("outer_gain", RATIO, 10486, 33554432, 943718, "K_R: how much of what the last round was off comes into the next") \
-	  V("outer_zero", RATIO, 10486, 1038090, 922747, "Z_R: how much of that is taken back a round later"), \
+	  V("inner_gain", RATIO, 10486, 1038090, 262144, "K_I: gain of the error of a child's last burst") \
+	  V("outer_gain", RATIO, 10486, 33554432, 943718, "K_R: gain of the error of the last round") \
+	  V("outer_zero", RATIO, 10486, 1038090, 922747, "Z_R: part of that which is taken back a round later"), \
 	  V("importance", COUNT, 1, 10000, 100, "share of the round relative to the siblings that want the CPU"))
 
 #else

@@ -54,16 +54,16 @@
 
 #define POLICY_reservation(P, V) \
 	P(4, reservation, "reservation", 0, \
-	  V("order", CHOICE, 0, 1, 0, "edf, fixed-priority: whose budget is used first") \
+	  V("order", CHOICE, 0, 1, 0, "edf, fixed-priority: the order of the servers") \
 	  V("replenishment", CHOICE, 0, 5, 0, \
-	    "hard, soft, total-bandwidth, periodic, sporadic, polling: when a budget that was used comes back") \
-	  V("charge", CHOICE, 0, 1, 0, "own, wall: whether a child pays for what is stolen while it has the CPU") \
-	  V("gain", RATIO, 0, 1048576, 0, "how much of what was stolen of a budget the next one is larger by; 0: no feedback") \
-	  V("cap", RATIO, 0, 1048576, 0, "share of a CPU that the budgets may add up to; 0: all of it"), \
+	    "hard, soft, total-bandwidth, periodic, sporadic, polling: when a budget is replenished") \
+	  V("charge", CHOICE, 0, 1, 0, "own, wall: whether interference while the child runs is charged to it (wall) or not (own)") \
+	  V("gain", RATIO, 0, 1048576, 0, "feedback: by how much of the interference the next budget is larger; 0: none") \
+	  V("cap", RATIO, 0, 1048576, 0, "largest sum of budget/period; 0: a whole CPU"), \
 	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "CPU time in every period, hard") \
-	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "from replenishment to replenishment") \
-	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, "the budget arrives within this; at most the period") \
-	  V("priority", COUNT, 0, 65535, 0, "in the order fixed-priority: larger first, equals by the order of the plan"))
+	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "time from one replenishment to the next") \
+	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, "the budget arrives within this time; at most the period") \
+	  V("priority", COUNT, 0, 65535, 0, "with order fixed-priority: larger runs first, equals by the order of the plan"))
 
 struct reservation_edge {
 	s64 remaining_ns; /* may be negative: debt, paid from the next budgets */

@@ -38,10 +38,10 @@
 	P(10, time_sharing, "time-sharing", TIERCE_SPREADS, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 10000000, "turn of each child within its level") \
 	  V("starvation", TIME, 0, TIERCE_PERIOD_MAX, 3000000000, \
-	    "who has wanted the CPU for so long without using up a quantum goes before all until it has; 0: never") \
-	  V("affinity", COUNT, 0, 1000, 0, "turns that who ran on this CPU last may go ahead of its place in a level"), \
-	  V("priority", COUNT, 0, 255, 8, "the level at which it begins, and below which it does not sink; larger runs first") \
-	  V("boost", COUNT, 0, 255, 2, "levels above its priority at which it wakes, if it blocked within a quantum"))
+	    "a child that waits this long without using up a quantum runs before all others until it has; 0: never") \
+	  V("affinity", COUNT, 0, 1000, 0, "turns by which a child that last ran on this CPU may run ahead of its place in a level"), \
+	  V("priority", COUNT, 0, 255, 8, "its initial and lowest level; larger runs first") \
+	  V("boost", COUNT, 0, 255, 2, "levels above its priority when it wakes up, if it blocked within a quantum"))
 
 struct levels_edge {
 	u64 key;	/* level, whether its quantum is under way, turn */

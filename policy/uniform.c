@@ -37,8 +37,8 @@
 
 #define POLICY_uniform(P, V) \
 	P(11, uniform, "uniform", TIERCE_HEEDS_DEADLINES, \
-	  V("period", TIME, 10000, 4000000000, 10000000, "from deadline to deadline of a child that announces none"), \
-	  V("share", RATIO, 1, 1048576, REQUIRED, "of a CPU, between any two deadlines that the child announces"))
+	  V("period", TIME, 10000, 4000000000, 10000000, "distance of the deadlines of a child that announces none"), \
+	  V("share", RATIO, 1, 1048576, REQUIRED, "share of a CPU between any two deadlines that the child announces"))
 
 struct uniform_edge {
 	u64 deadline_ns; /* it is served for: where edf has its own */

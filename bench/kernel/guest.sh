@@ -20,23 +20,31 @@ for depth in 1 4 8; do
 	say "cgroups, depth $depth" "$(meter pingpong --count 10000 --group "$group_a" --group "$group_b")"
 	find /sys/fs/cgroup/a /sys/fs/cgroup/b -depth -type d -exec rmdir {} +
 done
-for plan in plan-*.toml; do
+# turns NAME PLAN STOP [ARGUMENT...]: time per switch under a plan, beside its hogs; with STOP the loader, which looks around every
+# 20 ms, is stopped meanwhile
+turns() {
+	name=$1 plan=$2 stop=$3
+	shift 3
 	hogs=$(grep -c '^\[task.hog' "$plan")
-	name=${plan%.toml}
-	TIERCE_DEBUG=1 begin "$name" "$plan" --stats counts || exit
+	TIERCE_DEBUG=1 begin "$name" "$plan" "$@" || exit
 	at=$(in_ms $((800 + hogs * 4)))
 	meter hogs --count "$hogs" --name hog --time 20s >/dev/null &
 	meter=$!
 	meter pingpong --count 10000 --name ping,pong --start "$at" >"/out/$name.meter" &
 	ends=$!
 	sleep "$(awk -v n="$hogs" 'BEGIN { print 0.6 + n * 0.004 }')"
-	kill -STOP "$loader" # it looks around every 20 ms
+	[ -z "$stop" ] || kill -STOP "$loader"
 	wait "$ends"
-	kill -CONT "$loader"
+	[ -z "$stop" ] || kill -CONT "$loader"
 	kill "$meter"
 	say "$name" "$(cat "/out/$name.meter")"
 	finish TERM
+}
+for plan in plan-*.toml; do
+	name=${plan%.toml}
+	turns "$name" "$plan" stop --stats counts
 	say "$name-arms" "$(sed -n 's/^tierce: cpu 0: .*dispatches: \([0-9]*\),.* arms: \([0-9]*\),.*/[\2,\1]/p' "/out/$name.err")"
+	case $name in *-2) turns "preset-${name#plan-}" "$plan" '' ;; esac # as `tierce run` does it if nothing is said
 done
 say control "$(./control)"
 begin socket apply-a.toml --stats counts || exit

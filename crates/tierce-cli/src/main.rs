@@ -3,7 +3,9 @@
 mod commands;
 mod picture;
 
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::Parser;
+use std::path::Path;
 use std::process::ExitCode;
 
 /// Hierarchical real-time CPU scheduling from one plan file.
@@ -16,32 +18,70 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Start with an example:
-  tierce check examples/desktop.toml                   which promises hold, and why not
-  tierce check --explain audio examples/desktop.toml   what one part is promised, and why
-  tierce sim examples/desktop.toml --for 2s            what it does, simulated
-  tierce vm -- tierce run examples/desktop.toml        enforced, on a throw-away machine
+  tierce check examples/desktop.toml                   which guarantees hold, and why others do not
+  tierce check --explain audio examples/desktop.toml   the guarantee of one part, and why
+  tierce sim examples/desktop.toml --for 2s            simulate the plan
+  tierce vm -- tierce run examples/desktop.toml        enforce it in a virtual machine
   tierce doctor                                        can this machine enforce a plan?
   tierce run examples/desktop.toml                     enforce it here (root), until Ctrl-C
-  tierce apply changed.toml                            change it while it runs
+  tierce apply changed.toml                            change the plan in force
   tierce ctl reserve 1234 --under rt --budget 2ms --period 10ms
-                                                       one thing at a time, by name: no file is changed
-  tierce measure run.trace                             jitters and overheads of its jobs
-  tierce job --period 10ms --work 3ms                  a periodic thread to try it with
+                                                       change one thing of it, without a file
+  tierce measure run.trace                             jitters and overheads of jobs
+  tierce job --period 10ms --work 3ms                  a periodic thread, to try a plan with
 
-Before there is a plan:
-  tierce guarantee convert 'RESCS 10ms 20ms' PSBE      what follows from a promise of CPU time
-  tierce analyse --policy edf tasks.csv                do these tasks meet their deadlines?
-  tierce design server --policy rm tasks.csv           the smallest reservation in which they do
-  tierce split --algorithm s-ekg --cpus 4 tasks.csv    on several CPUs, some tasks split over two: as a plan
-  tierce place --cpus 2 --strategy period servers.csv  servers to CPUs, each on one: as a plan
+Without a plan:
+  tierce guarantee convert 'RESCS 10ms 20ms' PSBE      convert a guarantee of CPU time
+  tierce analyse --policy edf tasks.csv                are these tasks schedulable?
+  tierce design server --policy rm tasks.csv           the smallest reservation in which they are
+  tierce split --algorithm s-ekg --cpus 4 tasks.csv    assign tasks to CPUs, some split over two
+  tierce place --cpus 2 --strategy period servers.csv  assign servers to CPUs
   tierce gen --method emberson --help                  random task sets
-  tierce hartstone --extended                          five schedulers, harmonic tasks, an overload
+  tierce hartstone --extended                          the Hartstone benchmark under five schedulers
 
-Exit codes: 0 holds / done, 1 does not hold, 2 bad input or environment.";
+Exit codes: 0 schedulable / done, 1 not schedulable / refused, 2 bad input or environment.
+Tutorials and reference: README.md and docs/ of the sources (make docs).";
 
 fn main() -> ExitCode {
     // `tierce sim PLAN | head` ends when head has seen enough, like every other command.
     // SAFETY: no other thread yet, and the default action is no handler of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    commands::run(Cli::parse().command)
+    match Cli::try_parse() {
+        Ok(cli) => commands::run(cli.command),
+        Err(error) => match file_for_a_command(&error) {
+            Some(words) => {
+                eprintln!("tierce: {words}");
+                ExitCode::from(2)
+            }
+            None => error.exit(),
+        },
+    }
+}
+
+/// A file where a command is expected: which commands read it.
+fn file_for_a_command(error: &clap::Error) -> Option<String> {
+    let (ErrorKind::InvalidSubcommand, Some(ContextValue::String(file))) =
+        (error.kind(), error.get(ContextKind::InvalidSubcommand))
+    else {
+        return None;
+    };
+    if !Path::new(file).is_file() {
+        return None;
+    }
+    Some(match std::env::args().nth(1) {
+        Some(command) if command == "trace" => format!(
+            "command_must_be_given: `{file}` is a file, and `tierce trace` needs a command before it:
+  tierce trace stats {file}      CPU time, response times, misses
+  tierce trace dump {file}       every record as a line
+To draw it: tierce timeline {file} --html FILE; jitters and overheads: tierce measure {file}"
+        ),
+        Some(first) if first == *file => format!(
+            "command_must_be_given: `{file}` is a file, and `tierce` needs a command before it:
+  tierce check {file}      is it schedulable?
+  tierce sim {file}        simulate it
+  tierce run {file}        enforce it (root)
+All commands: tierce --help"
+        ),
+        _ => return None,
+    })
 }

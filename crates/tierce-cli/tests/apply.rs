@@ -257,7 +257,7 @@ fn statistics_about_themselves_are_refused() {
 fn policies_to_keep_room_for_are_known() {
     let done = tierce(&["run", "plan.toml", "--policies", "edf,fiar"]);
     let text = String::from_utf8_lossy(&done.stderr);
-    assert!(done.status.code() == Some(2) && text.contains("no policy `fiar`: there are "), "{text}");
+    assert!(done.status.code() == Some(2) && text.contains("no policy `fiar`; the policies are "), "{text}");
 }
 
 #[test]

@@ -105,7 +105,7 @@ fn threads_get_what_operations_say() {
         ("already", "constraint_already", "has a time constraint"),
         ("none", "no_constraint", "has no time constraint"),
         ("deaf", "not_understood", "no parent of the task understands"),
-        ("unbound", "thread_must_be_bound", "thread 4000000 is at no task"),
+        ("unbound", "thread_must_be_bound", "thread 4000000 belongs to no task"),
     ] {
         let error = &got(scenario)["said"]["error"];
         assert_eq!(
@@ -214,7 +214,7 @@ fn what_is_no_operation_never_asks() {
         (&["ctl", "reserve", "--under", "rt"], "<WHO>"),
         (&["ctl", "reserve", "audio", "--under", "rt"], "KEY=VALUE"),
         (&["ctl", "create", "x", "--policy", "fare", "--under", "rt"], "possible values"),
-        (&["ctl", "move", "7", "--from", "a", "--under", "b"], "has no parts"),
+        (&["ctl", "move", "7", "--from", "a", "--under", "b"], "not the number of a thread"),
         (&["ctl", "list", "--socket", "/nowhere/tierce.sock"], "no plan is in force"),
         (&["ctl", "end", "x", "--socket", "/nowhere/tierce.sock"], "no plan is in force"),
     ] {

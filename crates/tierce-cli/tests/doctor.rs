@@ -111,7 +111,7 @@ fn a_sound_kernel() {
         "dry run 1\n",
         "run 0\ndisabled\n",
         "✗ other scheduler   a plan is in force already\n",
-        "second 2\nstill enabled\nended 1\ntierce: the kernel ended it: disabled by sysrq-S",
+        "second 2\nstill enabled\nended 1\ntierce: the kernel ended the plan: disabled by sysrq-S",
     ] {
         assert!(said.contains(expected), "{expected}:\n{said}");
     }

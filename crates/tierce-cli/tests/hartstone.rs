@@ -178,7 +178,7 @@ fn refusals() {
     for (arguments, part) in [
         ("--experiment 5", "possible values: 1, 2, 3, 4, all"),
         ("--scheduler fifo", "possible values: round-robin, priority, edf, i-plus-pi, multiburst, all"),
-        ("--for 0s", "longer than nothing"),
+        ("--for 0s", "longer than 0"),
         ("--for 1s --extended", "cannot be used with"),
         ("--steps --json", "cannot be used with"),
         ("--importance 1,2,3", "five numbers from 1 to 10000"),

@@ -104,7 +104,7 @@ fn jobs_of_a_real_thread() {
 
     for (arguments, part) in [
         (&["job"][..], "--period"),
-        (&["job", "--period", "0ms"], "longer than nothing"),
+        (&["job", "--period", "0ms"], "longer than 0"),
         (&["job", "--period", "5ms", "--name", "sixteen bytes and"], "1 to 15"),
         (&["job", "--period", "5ms", "--name", ""], "1 to 15"),
         (&["job", "--period", "5ms", "--work", "3"], "needs a unit"),

@@ -88,7 +88,7 @@ fn what_cannot_be_placed_is_refused_by_name() {
         let refused = tierce(&format!("place --cpus 2 --strategy {strategy}"), &[path.to_str().unwrap()]);
         assert_eq!(refused.status.code(), Some(1));
         let said = text(&refused.stdout);
-        assert!(said.contains("server_fits_nowhere: c (6ms per 10ms) fits on none of 2 CPUs"), "{said}");
+        assert!(said.contains("server_fits_nowhere: c (6ms per 10ms) fits on none of the 2 CPUs"), "{said}");
         let refused =
             tierce(&format!("place --cpus 2 --json --strategy {strategy}"), &[path.to_str().unwrap()]);
         assert!(text(&refused.stdout).contains("\"rule\": \"server_fits_nowhere\""));

@@ -143,7 +143,7 @@ fn refusals() {
     let cases: [(&[&str], &str); 7] = [
         (&[&plan], "tpo"),
         (&["no-such-plan.toml"], "no-such-plan.toml"),
-        (&[&good, "--for", "0s"], "longer than nothing"),
+        (&[&good, "--for", "0s"], "longer than 0"),
         (&[&good, "--for", "10"], "unit"),
         (&[&good, "--trace", &nowhere], &nowhere),
         (&[&good, "--html", &nowhere, "--for", "1ms"], &nowhere),

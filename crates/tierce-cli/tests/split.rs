@@ -175,7 +175,10 @@ fn what_cannot_be_assigned() {
         (&"servers_fit_the_cpus".into(), &4.into(), &3.into())
     );
     let shown = text(&tierce("split --algorithm s-ekg --cpus 2 --delta 1", &[&set]).stdout);
-    assert!(shown.contains("87.28 % of each CPU are asked for, up to 65.68 % always fits"), "{shown}");
+    assert!(
+        shown.contains("the tasks need 87.28 % of each CPU, but only up to 65.68 % always fits"),
+        "{shown}"
+    );
     assert!(shown.contains("with --delta 4, or with --cpus 3."), "{shown}");
     let heavy = folder.with("heavy.csv", "name,work,period\na,11ms,10ms\n");
     let output = tierce("split --algorithm nps-f --cpus 2 --json", &[&heavy]);

@@ -73,7 +73,7 @@ fn pages_perfetto_traces_and_numbers() {
     assert_eq!(output.status.code(), Some(0));
     let (_, warning) = texts(&output);
     let place = format!(
-        "cut.trace: byte {}: the file ends inside a record; what comes before is used",
+        "cut.trace: byte {}: the file ends inside a record; only the records before it are used",
         bytes.len() - 32
     );
     assert!(warning.contains(&place), "{warning}");
@@ -85,16 +85,22 @@ fn refusals() {
     let folder = folder("refusals");
     write_trace(&folder.join("t.trace"), Source::Sim);
     fs::write(folder.join("text"), "this is no trace").unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 10] = [
         (&["timeline", "missing.trace"], "tierce: missing.trace: No such file"),
+        (&["trace", "t.trace"], "  tierce trace stats t.trace      CPU time, response times, misses\n"),
+        (
+            &["t.trace"],
+            "tierce: command_must_be_given: `t.trace` is a file, and `tierce` needs a command before it:\n",
+        ),
+        (&["trace", "stat", "t.trace"], "a similar subcommand exists: 'stats'"),
         (&["timeline", "text"], "tierce: text: not a trace: it begins with [74"),
         (
             &["timeline", "t.trace", "t.trace", "--grasp", "x"],
-            "tierce: --grasp takes one trace, 2 were given",
+            "tierce: --grasp takes one trace, but 2 were given",
         ),
         (
             &["timeline", "t.trace", "t.trace", "--perfetto", "x"],
-            "tierce: --perfetto takes one trace, 2 were given",
+            "tierce: --perfetto takes one trace, but 2 were given",
         ),
         (
             &["timeline", "t.trace", "--html", "no/such/folder.html"],

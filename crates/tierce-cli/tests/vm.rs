@@ -53,7 +53,7 @@ fn a_command_with_its_files() {
 fn what_is_refused_before_a_boot() {
     let folder = Folder::new("refused");
     for (arguments, expected) in [
-        (vec![], "no command to run in the guest"),
+        (vec![], "the command to run in the guest is missing"),
         (vec!["--kernel", "latest", "true"], "kernel \"latest\": expected a version"),
         (vec!["--kernel", "./none", "true"], "kernel ./none: no such file"),
         (vec!["--cpus", "0", "true"], "0 CPUs: a guest has 1 to 64"),

@@ -6,7 +6,7 @@ use tierce_guarantee::{cell, convert, whole, Cell, Free, Guarantee, Kind};
 /// Rows and columns in the order of [`Kind::ALL`]; a number is that of the theorem.
 const TABLE_5_2: [&str; 12] = [
     "t t f t f t t f f t t t",
-    "f t f t f f f f f f t t",
+    "f t f f f f f f f f t t",
     "f f t t 5.3 5.2 t f f 5.5 5.6 t",
     "f f f t 5.3 5.2 t f f 5.5 5.6 t",
     "f f t t t t t f f 5.4 5.6 t",
@@ -18,6 +18,9 @@ const TABLE_5_2: [&str; 12] = [
     "f f f f f f f f f f t t",
     "f f f f f f f f f f f t",
 ];
+
+/// The one cell in which we differ (docs/guarantees.md): a child that has periods names their ends as deadlines.
+const FEASIBLE_HERE: (Kind, Kind) = (Kind::Resu, Kind::Resbs);
 
 #[test]
 fn table_5_2() {
@@ -35,7 +38,9 @@ fn table_5_2() {
                     (false, refusal.rule)
                 }
             };
-            assert_eq!(feasible, !matches!(printed, "f" | "5.3"), "{from} to {to}");
+            let as_printed = !matches!(printed, "f" | "5.3");
+            assert_eq!(feasible, as_printed || (from, to) == FEASIBLE_HERE, "{from} to {to}");
+            assert!(!as_printed || (from, to) != FEASIBLE_HERE);
             // The paper calls the cell of PSBE and RESPS trivial; it is Theorem 5.7 with z = 0.
             if printed.starts_with('5') {
                 assert_eq!(rule, format!("Theorem {printed}"), "{from} to {to}");

@@ -18,6 +18,9 @@
 //! begins at once, with the response time that it has had by then; none is left out. A job that is not done at its
 //! deadline is a miss.
 //!
+//! The first wait sets the thread's timer slack to 1 ns (`prctl(2)`, PR_SET_TIMERSLACK), so that the kernel does not delay the
+//! release by up to 50 µs.
+//!
 //! The epoch is the begin of the clock (boot) unless said otherwise, so the jobs of all threads of a machine count from
 //! one time. A plan sees what this sees: see `docs/measure.md`.
 
@@ -97,17 +100,26 @@ impl Totals {
 
 /// Where time comes from, and where it passes.
 pub trait Clock {
+    /// Called once by the thread that is about to wait for its first release.
+    fn begin(&mut self) {}
     /// Now (ns).
     fn now_ns(&mut self) -> u64;
     /// Sleep until that time, not a relative one; not at all if it is past.
     fn sleep_until(&mut self, at_ns: u64);
 }
 
-/// CLOCK_MONOTONIC.
+/// CLOCK_MONOTONIC. The thread that waits gets a timer slack of 1 ns: with the kernel's default of 50 µs, a thread of the
+/// default class or of sched_ext may be woken that much after its release.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Monotonic;
 
 impl Clock for Monotonic {
+    fn begin(&mut self) {
+        // SAFETY: the call takes a number and changes nothing but the calling thread's slack. 0 would restore the default.
+        // Ignoring its result is right: where it is forbidden, releases are only less precise.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) };
+    }
+
     fn now_ns(&mut self) -> u64 {
         read_clock(libc::CLOCK_MONOTONIC)
     }
@@ -211,6 +223,9 @@ impl<C: Clock> Periodic<C> {
     /// The current job is done; returns when the next one begins: at its release, or at once if that is past.
     pub fn wait(&mut self) -> Begun {
         let ended = self.done();
+        if self.next_ns.is_none() {
+            self.clock.begin();
+        }
         let now_ns = self.clock.now_ns();
         let at_ns = self.next_ns.unwrap_or_else(|| self.first_ns(now_ns.max(self.after_ns)));
         self.next_ns = Some(at_ns.saturating_add(self.period_ns));
@@ -349,6 +364,21 @@ mod tests {
         let never = Periodic::with_clock(Duration::MAX, Duration::MAX, &mut clock).epoch(Duration::MAX);
         assert_eq!((never.first_ns(5), never.is(u64::MAX, u64::MAX)), (u64::MAX, true));
         assert!(Periodic::with_clock(us(0), us(0), &mut clock).is(1, 1));
+    }
+
+    #[test]
+    fn who_waits_for_releases_has_no_timer_slack() {
+        // SAFETY: the call only returns a number, in a thread of this test alone.
+        let slack_ns = || unsafe { libc::prctl(libc::PR_GET_TIMERSLACK) };
+        std::thread::spawn(move || {
+            let before_ns = slack_ns();
+            let mut jobs = Periodic::new(us(100), us(0));
+            assert_eq!(slack_ns(), before_ns, "it is the thread that waits, not the one that makes the jobs");
+            jobs.wait();
+            assert_eq!(slack_ns(), 1);
+        })
+        .join()
+        .unwrap();
     }
 
     /// On a real clock, on a machine that may be busy: never early, and each release a whole number of periods after the epoch.

@@ -129,10 +129,10 @@ fn every_policy_has_a_page_with_all_sections() {
             assert!(page.contains(&format!("\n| {target} | ")), "{}: status of {target}", policy.name);
         }
         assert!(section(&page, "Use").contains("```toml\n"), "{}: a plan", policy.name);
-        let readme = read_to_string(repository("README.md")).unwrap();
+        let list = read_to_string(repository("docs/policies.md")).unwrap();
         assert!(
-            readme.contains(&format!("(docs/policies/{}.md)", policy.name)),
-            "{} in the README",
+            list.contains(&format!("(policies/{}.md)", policy.name)),
+            "{} in docs/policies.md",
             policy.name
         );
     }

@@ -20,37 +20,37 @@ use tierce_plan::show_time;
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;
 
-/// Do the tasks of a table meet their deadlines, and how long can each take?
+/// Test whether the tasks of a table are schedulable, and compute their worst-case response times
 ///
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
-/// period), jitter (how late a job may become ready), blocking (longest wait for work that should come later), offset (of
-/// no effect: any phases are considered), priority (larger is higher; default: the shorter the deadline, the higher). Times
-/// have a unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
+/// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
+/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher). Times have a
+/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
 ///
-/// On one CPU, and with --partition on each of several, the verdict is exact, and times are as long as they say in the worst
-/// case, from the nominal release, own jitter included. With blocking they are upper bounds. With --cpus alone any CPU may
-/// run any task (global scheduling): the tests are sufficient, times are upper bounds, and what is not shown to hold may hold
-/// all the same. Deadlines are then at most periods, and nothing is blocked.
+/// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
+/// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
+/// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
+/// deadlines of at most the period, and no blocking.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The table (CSV)
     #[arg(value_name = "TASKS.csv")]
     tasks: PathBuf,
-    /// How the tasks are ordered
+    /// Scheduling policy
     #[arg(long)]
     policy: Policy,
-    /// What they are given, on each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee; or
-    /// BUDGET/PERIOD@CPUS, on so many together (a multiprocessor periodic resource, for edf)
+    /// Supply of each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee; or of several CPUs together:
+    /// BUDGET/PERIOD@CPUS (a multiprocessor periodic resource, for edf)
     #[arg(long, value_name = "SUPPLY", value_parser = supply, allow_hyphen_values = true)]
     supply: Option<Given>,
-    /// CPUs, one unless the supply says more; any of them may run any task, unless there is --partition
+    /// Number of CPUs, 1 unless the supply is for more; global scheduling, unless --partition is given
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CPUS_MAX), allow_hyphen_values = true)]
     cpus: Option<u32>,
-    /// Each task on one CPU: which of them is tried first
+    /// Partitioned scheduling: each task on one CPU; in which order CPUs are tried
     #[arg(long, value_name = "FIT")]
     partition: Option<FitName>,
-    /// Also how far each work, period, deadline and the budget can change, each by itself, and all works together
+    /// Also show how far each work, period, deadline and the budget can change alone, and all works together
     #[arg(long)]
     sensitivity: bool,
     /// Write JSON (documented in docs/analysis.md)
@@ -72,9 +72,9 @@ A table:
 Examples:
   tierce analyse --policy fp tasks.csv
   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
-  tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  in what a guarantee is sure to give
-  tierce analyse --policy dm --sensitivity tasks.csv             what could change
-  tierce analyse --policy edf --cpus 4 tasks.csv                 the four that are due first run
+  tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  within the supply of a guarantee
+  tierce analyse --policy dm --sensitivity tasks.csv             how far numbers can change
+  tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
 
@@ -101,15 +101,15 @@ enum Policy {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum FitName {
-    /// The lowest, by decreasing utilisation
+    /// The lowest CPU first, tasks by decreasing utilisation
     First,
-    /// The fullest, by decreasing utilisation
+    /// The fullest CPU first, tasks by decreasing utilisation
     Best,
-    /// The emptiest, by decreasing utilisation
+    /// The emptiest CPU first, tasks by decreasing utilisation
     Worst,
-    /// That of the task before, then the next one, by decreasing utilisation
+    /// The CPU of the task before, then the next one, by decreasing utilisation
     Next,
-    /// By period, so that those on one CPU are as near to each other as can be: servers switch less
+    /// By period, so that the periods on one CPU are as similar as possible: fewer switches
     Period,
     /// By period, dealt out: each CPU gets periods of all lengths
     Mixed,
@@ -136,7 +136,8 @@ fn supply(text: &str) -> Result<Given, String> {
     let each = |supply| given(Supplied::Each(supply));
     if !text.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
         let guarantee = Guarantee::parse(text).map_err(|faults| faults.to_string())?;
-        let nothing = "supply_must_be_bounded: this promises nothing for any window, or less than 1 ns of it";
+        let nothing =
+            "supply_must_be_bounded: this supply guarantees nothing in any window, or less than 1 ns";
         return Supply::of(&guarantee).map(each).ok_or_else(|| nothing.to_string());
     }
     let (times, cpus) = match text.split_once('@') {
@@ -200,7 +201,7 @@ pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
         let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         let (line, column) =
             (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or("").chars().count() + 1);
-        anyhow!("{}:{line}:{column}: table_must_be_utf_8: this byte is no text", path.display())
+        anyhow!("{}:{line}:{column}: table_must_be_utf_8: this byte is not UTF-8", path.display())
     })?;
     let shown = |faults: Vec<Fault>| {
         let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
@@ -268,7 +269,7 @@ impl Question {
         if args.policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
             let rule = "priorities_are_complete";
             bail!(
-                "{rule}: {with_priority} of {} tasks have a priority; all have one, or none",
+                "{rule}: {with_priority} of {} tasks have a priority; give all of them one, or none",
                 entries.len()
             );
         }
@@ -277,14 +278,14 @@ impl Question {
             Supplied::Together(supply) => {
                 let cpus = supply.cpus();
                 if args.cpus.is_some_and(|asked| asked != cpus) {
-                    bail!("cpus_are_those_of_the_supply: {} is of {cpus} CPUs", given.text);
+                    bail!("cpus_are_those_of_the_supply: the supply {} is for {cpus} CPUs; leave out --cpus, or give the same number", given.text);
                 }
                 if args.partition.is_some() {
-                    bail!("supply_is_of_several_cpus: with --partition each CPU has a supply of its own");
+                    bail!("supply_is_of_several_cpus: with --partition each CPU has a supply of its own; give a supply without @");
                 }
                 if args.policy != Policy::Edf {
                     bail!(
-                        "supply_is_for_edf: there is a test for several CPUs together with --policy edf only"
+                        "supply_is_for_edf: a supply of several CPUs (@) can be tested with --policy edf only"
                     );
                 }
                 cpus
@@ -299,7 +300,7 @@ impl Question {
         let tasks = entries.iter().map(|entry| entry.task).collect();
         let Args { policy, partition, sensitivity, .. } = *args;
         if cpus > 1 && partition.is_none() && sensitivity {
-            bail!("sensitivity_needs_an_exact_test: several CPUs need --partition for it");
+            bail!("sensitivity_needs_an_exact_test: on several CPUs --sensitivity needs --partition");
         }
         Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity })
     }
@@ -346,8 +347,9 @@ fn in_parts(asked: &Question) -> Outcome {
             Partition::Fits(cpus) => cpus,
             Partition::Fails(index) => {
                 let (name, cpus) = (&entries[index].name, asked.cpus);
-                let remark =
-                    format!("{name} fits on none of {cpus} CPUs, after the tasks that come before it.");
+                let remark = format!(
+                    "{name} fits on none of the {cpus} CPUs, after the tasks that were placed before it."
+                );
                 return Outcome { remarks: vec![remark], ..Outcome::default() };
             }
         }
@@ -418,7 +420,7 @@ fn anywhere(asked: &Question) -> Result<Outcome> {
         };
         let name = &entries[fault.task].name;
         anyhow!(
-            "{}: {name} {why}; the tests for several CPUs do not know that, those with --partition do",
+            "{}: {name} {why}; the global tests for several CPUs do not cover that, but those with --partition do",
             fault.rule
         )
     };
@@ -432,7 +434,7 @@ fn anywhere(asked: &Question) -> Result<Outcome> {
                 order = global::audsley(tasks, *cpus).map_err(unsupported)?;
                 if order.is_none() {
                     remarks.push(
-                        "No order of priorities was found; these are by deadline - k work.".to_string(),
+                        "No order of priorities was found in which all deadlines are met; the results are for the order by deadline - k work.".to_string(),
                     );
                 }
             }
@@ -450,12 +452,12 @@ fn anywhere(asked: &Question) -> Result<Outcome> {
             Supplied::Each(_) => tierce_guarantee::whole((*cpus).into()),
         };
         remarks.push(if global::overloaded(tasks, &rate) {
-            "More is asked for than supplied: in the long run, or by one task until its deadline.".to_string()
+            "The demand is larger than the supply: in the long run, or of one task until its deadline.".to_string()
         } else {
             let missing = found.tasks.iter().zip(entries).filter(|(shown, _)| shown.by.is_empty());
             let missing: Vec<_> = missing.map(|(_, entry)| entry.name.as_str()).collect();
             let missing = missing.join(", ");
-            format!("No test shows that {missing} is in time, which does not mean that a deadline is missed.")
+            format!("No test proves the deadlines of these tasks: {missing}. The tests are sufficient only: they may be met all the same.")
         });
     }
     let response = |shown: &Shown| shown.response_ns.map_or(Response::TooLong, Response::Within);
@@ -519,7 +521,7 @@ fn verdict(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict {
             None => {
                 let mut found = by_priority(&tasks, &levels_of(Policy::Dm, entries, 1), supply);
                 let remark =
-                    "No order of fixed priorities meets all deadlines; these are deadline monotonic.";
+                    "No order of fixed priorities meets all deadlines; the results are for deadline-monotonic priorities.";
                 found.remark = Some(remark.to_string());
                 return found;
             }
@@ -546,7 +548,7 @@ fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply) -> Verdict {
 }
 
 fn too_long(what: &str) -> String {
-    format!("Not decided: {what} is too long to look at, since utilisation and supply are nearly equal.")
+    format!("Not decided: {what} is too long to examine, because utilisation and supply are nearly equal.")
 }
 
 fn earliest_deadline(tasks: &[Task], supply: &Supply) -> Verdict {
@@ -558,9 +560,9 @@ fn earliest_deadline(tasks: &[Task], supply: &Supply) -> Verdict {
         Demand::Exceeds { window_ns, due_ns } => {
             let (window_ns, due_ns) = edf.shortest_excess(tasks, supply).unwrap_or((window_ns, due_ns));
             let (due, window) = (show_time(due_ns), show_time(window_ns));
-            Some(format!("Within {window} work of {due} can be due, more than is sure to be supplied."))
+            Some(format!("In a window of {window} the demand can be {due}, more than the guaranteed supply."))
         }
-        Demand::Overload => Some("More is asked for than supplied in the long run.".to_string()),
+        Demand::Overload => Some("The demand is larger than the supply in the long run.".to_string()),
         Demand::TooLong => Some(too_long("a window")),
     };
     Verdict { schedulable: demand == Demand::Met, remark, responses }
@@ -620,7 +622,7 @@ fn print(asked: &Question, outcome: &Outcome) {
     let places = match asked.cpus {
         cpus if is_together(&asked.given) => format!("{} of {cpus} CPUs", asked.given.text),
         1 => asked.given.text.clone(),
-        cpus if asked.is_global() => format!("{cpus} CPUs, any for any task"),
+        cpus if asked.is_global() => format!("{cpus} CPUs (global scheduling)"),
         cpus => format!("{cpus} CPUs, each {}", asked.given.text),
     };
     let load = tierce_admission::percent(&utilisation(&asked.tasks));
@@ -663,7 +665,7 @@ fn print_sensitivity(asked: &Question, found: &Sensitivity) {
         let cells: String = cells.iter().map(|cell| format!("  {cell:>13}")).collect();
         println!("{name:<name_width$}{cells}");
     };
-    println!("\nEach by itself, all else as it is:");
+    println!("\nHow far each number can change alone before a deadline is missed:");
     line("task", ["work", "up to", "period", "down to", "deadline", "down to"].map(String::from));
     let limit = |limit: Option<u64>| limit.map_or("-".to_string(), show_time);
     for (entry, limits) in asked.entries.iter().zip(&found.limits) {
@@ -676,11 +678,15 @@ fn print_sensitivity(asked: &Question, found: &Sensitivity) {
     }
     match found.work_scale {
         Some(scale) => {
-            println!("All works together: times {}.{:09}.", scale / SCALE_ONE, scale % SCALE_ONE);
+            println!(
+                "All works together can grow by a factor of {}.{:09}.",
+                scale / SCALE_ONE,
+                scale % SCALE_ONE
+            );
         }
-        None => println!("No factor of all works makes it hold."),
+        None => println!("No common factor of all works makes the set schedulable."),
     }
     if let Some(budget) = found.budget_min_ns {
-        println!("The budget: down to {}.", show_time(budget));
+        println!("The budget can shrink to {}.", show_time(budget));
     }
 }

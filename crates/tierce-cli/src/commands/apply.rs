@@ -12,20 +12,20 @@ use tierce_scx::socket;
 
 /// Change the plan in force, while it runs (root)
 ///
-/// Compares the plan that `tierce run` enforces with this one, by the names of nodes, tasks and sets, and does only what
-/// differs: nobody is stopped, and what is the same in both keeps its state (budgets, shares, deadlines). All or nothing:
-/// every step is tried on a copy of the scheduler first; what is refused is refused before anything has changed.
+/// Compares the plan that `tierce run` enforces with this one, by the names of nodes, tasks and sets, and changes only what
+/// differs. No thread is stopped, and what is the same in both plans keeps its state (budgets, shares, deadlines). The change is
+/// done as a whole or not at all: where a step may be refused, all are tried on a copy of the scheduler first.
 ///
-/// A node is the same if its name, policy, concurrency and parents are; otherwise it is a new one, with all that is below
-/// it, and its threads are in the default node for a moment. A changed budget begins with the next period, one that
-/// shrinks at once. Threads that match another entry now move there. The roots of the CPUs, `[machine] cpus` and `[run]`
-/// stay as they are: for those, `tierce run` has to begin again.
+/// A node is the same if its name, policy, concurrency and parents are the same. Otherwise it is a new node, with everything below
+/// it, and its threads are in the default node for a moment. A larger budget holds from the next period on, a smaller one at
+/// once. Threads that match another entry now move there. The roots of the CPUs, `[machine] cpus` and `[run]` cannot change:
+/// for those, end `tierce run` and start it again.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The new plan
     plan: PathBuf,
-    /// Say what would change, and whether it can; touch nothing
+    /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
     /// Write what changed as JSON
@@ -94,7 +94,7 @@ fn print(args: &Args, answer: &Value) {
     let plan = args.plan.display();
     match (changes.is_empty(), args.dry_run) {
         (true, _) => println!("{plan}: nothing differs from the plan in force"),
-        (_, true) => println!("{plan}: can be applied; nothing was touched"),
+        (_, true) => println!("{plan}: can be applied; nothing was changed"),
         (_, false) => println!("{plan} is in force"),
     }
 }

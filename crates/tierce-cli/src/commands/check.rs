@@ -7,36 +7,36 @@ use std::process::ExitCode;
 use tierce_admission::{PlanExt, Written, CHECK_VERSION};
 use tierce_plan::{Faults, Options, Plan};
 
-/// Check a plan: its text, its shape, and whether budgets and deadlines fit
+/// Check a plan: its text, and whether it is schedulable
 ///
-/// Every fault of the text is reported at once, with its place and what would help. A plan without faults is drawn as a
-/// tree: what each part asks for, gets on average, and is promised, a tick where a promise was proved, a cross with the smallest change
-/// that mends it where it cannot hold. Budgets and deadlines are decided with exact fractions. What is promised is a
-/// guarantee (`tierce guarantee --help` has the types); what a part `needs` is shown to follow from that, or it is said what
-/// is missing.
+/// Reports all faults of the text at once, with their places and what would help. Shows a plan without faults as a tree: the
+/// demand of each part (asks), its long-run rate (average) and its guarantee (promised); a tick where a guarantee or deadline was
+/// proved, a cross where it cannot hold, with the smallest change that mends it. Budgets and deadlines are decided with exact
+/// fractions. `tierce guarantee --help` has the types of guarantees. What a part `needs` is derived from its guarantee, or the
+/// missing step is named.
 ///
-/// Exit codes: 0 everything holds, 1 something does not, 2 the plan has faults.
+/// Exit codes: 0 schedulable, and all needs are met; 1 not; 2 the plan has faults.
 #[derive(clap::Args)]
 pub struct Args {
     /// The plan
     plan: PathBuf,
-    /// Also check what a live run needs: a root on every CPU, a default node with a sure share, bounded waits
+    /// Also check what a live run needs: a root on every CPU, a default node with a guaranteed share, bounded waits
     #[arg(long)]
     run: bool,
-    /// CPUs of the machine, where the plan does not say
+    /// CPUs of the machine, if the plan does not say
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
-    /// Promise what this machine can keep: subtract what stands above sched_ext on it (SCHED_DEADLINE, SCHED_FIFO, SCHED_RR),
-    /// and count its CPUs; with ROOT, of the machine whose /proc and /sys were recorded there
+    /// Check for this machine: use its number of CPUs, and subtract what its higher scheduling classes (SCHED_DEADLINE,
+    /// SCHED_FIFO, SCHED_RR) may take; with ROOT, for the machine whose /proc and /sys were recorded there
     #[arg(long, value_name = "ROOT", num_args = 0..=1, require_equals = true, default_missing_value = "/", conflicts_with = "cpus")]
     host: Option<PathBuf>,
     /// Write the verdict as JSON (documented in docs/plan-language.md)
     #[arg(long)]
     json: bool,
-    /// Say what one node, task or set is promised, and from whom, up to its CPUs; with --json, its part of that alone
+    /// Explain the guarantee of one node, task or set, step by step from its CPUs; with --json, only its part of the verdict
     #[arg(long, value_name = "NAME")]
     explain: Option<String>,
-    /// Write each fault, and what does not hold, as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
+    /// Write each fault and each failed guarantee as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
     #[arg(long, conflicts_with_all = ["json", "explain"])]
     short: bool,
 }

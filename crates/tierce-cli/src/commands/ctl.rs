@@ -13,11 +13,11 @@ use tierce_policy::{policies, Param, ParamKind, PolicyRecord};
 use tierce_scx::socket;
 use tierce_trace::units;
 
-/// Look at the plan in force, and change one thing of it, while it runs (root)
+/// Show the plan in force, and change one thing of it while it runs (root)
 ///
-/// An operation changes the plan that `tierce run` enforces, not its file: a node comes or goes, a thread gets a reservation
-/// or loses it, a budget grows. Nobody is stopped, and what is not named keeps its state. What admission forbids is refused
-/// by name, and then nothing has changed. `tierce ctl plan` prints the plan as it is then; `tierce apply FILE` goes back.
+/// An operation changes the plan that `tierce run` enforces, not its file: it adds or removes a node, begins or ends the
+/// reservation of a thread, or changes a budget. No thread is stopped, and everything else keeps its state. If admission control
+/// refuses the change, nothing has changed. `tierce ctl plan` prints the current text; `tierce apply FILE` returns to a file.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -61,9 +61,10 @@ enum Operation {
     Unconstrain(Unconstrain),
 }
 
-/// The graph in force: nodes, tasks and threads as a tree, with what each has got
+/// Show the nodes, tasks and threads in force as a tree, with the CPU time of each
 ///
-/// Counted since a part came: CPU time, grants, throttles (its budget was used up), replenishments, switches, migrations.
+/// The numbers count from the moment a part was added: CPU time, grants, throttles (its budget was used up), replenishments,
+/// switches, migrations.
 #[derive(clap::Args)]
 #[command(visible_alias = "show")]
 struct List {
@@ -72,18 +73,18 @@ struct List {
     threads: bool,
 }
 
-/// The text of the plan in force, with all that was changed
+/// Print the text of the plan in force, with all changes
 #[derive(clap::Args)]
 struct PlanText {}
 
 #[derive(clap::Args)]
 struct Editing {
-    /// Say what would change, and whether it can; touch nothing
+    /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
 }
 
-/// A new node below another; with --match, these threads share it
+/// Create a node below another; with --match, these threads share it
 #[derive(clap::Args)]
 struct Create {
     /// Its name
@@ -94,7 +95,7 @@ struct Create {
     /// The node above it
     #[arg(long, value_name = "NODE")]
     under: String,
-    /// Threads: KEY=VALUE[,KEY=VALUE] as in `match` of a plan; a cgroup stands for all below it, too [several: any of them]
+    /// Threads: KEY=VALUE[,KEY=VALUE] as in `match` of a plan; a cgroup includes all cgroups below it [several: any of them]
     #[arg(long = "match", value_name = "WHO", value_parser = who)]
     who: Vec<Keys>,
     #[command(flatten)]
@@ -103,29 +104,29 @@ struct Create {
     editing: Editing,
 }
 
-/// A node, task or set goes
+/// Remove a node, task or set
 #[derive(clap::Args)]
 struct Destroy {
     /// Its name
     name: String,
-    /// Whatever is below it goes, too; threads go where else they match, or to the default node
+    /// Remove everything below it, too; its threads go to another entry that they match, or to the default node
     #[arg(long)]
     all: bool,
     #[command(flatten)]
     editing: Editing,
 }
 
-/// New parameters of a node, or of the edge above a node, task or set
+/// Set parameters of a node, or of the edge above a node, task or set
 ///
-/// What the policy of a node has is its own, everything else is of the edge above it.
+/// Parameters of the node's policy are set on the node, all others on the edge above it.
 #[derive(clap::Args)]
 struct Set {
     /// The node, task or set
     name: String,
-    /// Of the edge to this parent: needed where there are several
+    /// The parent of that edge; needed if there are several
     #[arg(long, value_name = "NODE")]
     under: Option<String>,
-    /// Other threads than before [several: any of them]
+    /// Match other threads than before [several: any of them]
     #[arg(long = "match", value_name = "WHO", value_parser = who)]
     who: Vec<Keys>,
     #[command(flatten)]
@@ -134,26 +135,26 @@ struct Set {
     editing: Editing,
 }
 
-/// Begin a reservation, or another place, for threads that run
+/// Begin a reservation for running threads
 ///
-/// One thread by its number; or threads by KEY=VALUE as in `match` of a plan (pid=1234, comm=make*, cgroup=user.slice), which
-/// share what they get: a node with a set of them is made. `tierce ctl end NAME` ends it; that of one thread ends with the thread.
-/// Below a node that each CPU has (`per_cpu`) it is on one CPU where there is room, unless --cpu says which.
+/// WHO is the number of one thread, or KEY=VALUE as in `match` of a plan (pid=1234, comm=make*, cgroup=user.slice). Several
+/// threads share one reservation: a node with a set of them is created. `tierce ctl end NAME` ends a reservation; that of one thread
+/// ends with the thread. Below a node that exists once per CPU (`per_cpu`), a CPU with enough room is chosen, unless --cpu names one.
 #[derive(clap::Args)]
 struct Reserve {
     /// Number of a thread, or KEY=VALUE[,KEY=VALUE] [several: any of them]
     #[arg(required = true, value_parser = who)]
     who: Vec<Keys>,
-    /// The node above: one that gives what is asked for
+    /// The node above, usually a `reservation`
     #[arg(long, value_name = "NODE")]
     under: String,
-    /// Name of the new task or node [default: from WHO, such as tid-1234]
+    /// Name of the new task or node [default: made from WHO, such as tid-1234]
     #[arg(long)]
     name: Option<String>,
-    /// How several threads share it
+    /// Policy by which several threads share it
     #[arg(long, value_parser = policy_names(), default_value = "fair")]
     policy: String,
-    /// Not shared: each thread gets as much
+    /// Not shared: each thread gets a reservation of its own
     #[arg(long, conflicts_with = "policy")]
     each: bool,
     #[command(flatten)]
@@ -162,7 +163,7 @@ struct Reserve {
     editing: Editing,
 }
 
-/// End a reservation: its threads go back to where they were
+/// End a reservation: its threads return to where they were
 #[derive(clap::Args)]
 struct End {
     /// The name that `tierce ctl reserve` gave it
@@ -171,20 +172,20 @@ struct End {
     editing: Editing,
 }
 
-/// A task, set or node goes below another node
+/// Move a task, set or node below another node
 ///
-/// Without parameters its edge keeps those it has, if the policy above is the same.
+/// Without parameters its edge keeps its parameters, if the policy above is the same.
 #[derive(clap::Args)]
 struct Move {
-    /// Its name; or the number of a thread, which gets a task of its own there
+    /// Its name, or the number of a thread, which gets a task of its own there
     name: String,
-    /// The node above from now on
+    /// The new node above
     #[arg(long, value_name = "NODE")]
     under: String,
-    /// Only away from this parent: the others stay
+    /// Move it away from this parent only; its other parents stay
     #[arg(long, value_name = "NODE")]
     from: Option<String>,
-    /// Not the node itself: all tasks and sets directly below it
+    /// Move not the node itself, but all tasks and sets directly below it
     #[arg(long, conflicts_with = "from")]
     tasks: bool,
     #[command(flatten)]
@@ -193,9 +194,9 @@ struct Move {
     editing: Editing,
 }
 
-/// Another default node: all threads that match nothing go there
+/// Choose another default node: all threads that match nothing go there
 ///
-/// Parameters are those of each thread; `--weight nice` follows its nice value.
+/// The parameters hold for each of these threads; `--weight nice` follows its nice value.
 #[derive(clap::Args)]
 struct DefaultNode {
     /// Its name
@@ -206,10 +207,10 @@ struct DefaultNode {
     editing: Editing,
 }
 
-/// Ask for a time constraint for a thread that wants the CPU: so much work within so long from now
+/// Request a time constraint for a runnable thread: an amount of CPU time within a time from now
 ///
-/// A node with the policy `constraint` above the thread answers: yes (exit code 0), or no with the reason by name (1). A yes
-/// holds until the work is done, the time is over, or the thread blocks.
+/// A node with the policy `constraint` above the thread answers: yes (exit code 0), or no with the name of the reason (1). A
+/// time constraint ends when the work is done, the time is over, or the thread blocks.
 #[derive(clap::Args)]
 struct Constrain {
     /// Number of the thread
@@ -217,7 +218,7 @@ struct Constrain {
     /// CPU time that it needs
     #[arg(long, value_name = "TIME", value_parser = super::time::time)]
     work: u64,
-    /// From now on, until the deadline
+    /// Time from now until the deadline
     #[arg(long, value_name = "TIME", value_parser = super::time::time)]
     within: u64,
 }
@@ -254,7 +255,7 @@ const OTHER_KEYS: [(&str, &str, &str); 5] = [
     ("concurrency", "NUMBER", "CPUs that may run the node at once"),
     ("spread", "true|false", "of the node: a replica on each CPU, between which the tasks below it move"),
     ("rank", "NUMBER", "of the edge: which CPU gets a child that several want to run; larger wins"),
-    ("when", "spent", "of the edge: enabled only while every other edge of the child is out of budget"),
+    ("when", "spent", "of the edge: used only while every other edge of the child has no budget left"),
     ("cpu", "NUMBER|any", "of the edge: which replica of the parent; any: one where there is room"),
 ];
 
@@ -342,7 +343,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         Operation::Set(Set { name, under, who, keys, editing }) => {
             if keys.0.is_empty() && who.is_empty() {
-                bail!("nothing to set: give parameters (--budget 3ms), or --match");
+                bail!("nothing to set: give parameters (for example --budget 3ms), or --match");
             }
             (Edit::Set { name, under, keys: keys.0, who }, editing)
         }
@@ -355,7 +356,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Operation::End(End { name, editing }) => (Edit::Destroy { name, below: Below::Threads }, editing),
         Operation::Move(Move { name, under, from, tasks, keys, editing }) if is_number(&name) => {
             if from.is_some() || tasks {
-                bail!("a thread by its number has no parts: --from and --tasks are for names");
+                bail!("--from and --tasks need the name of a task, set or node, not the number of a thread");
             }
             let who = vec![vec![("tid".to_string(), name)]];
             let (name, cpus) = (name_of(&who), Some(Vec::new()));
@@ -383,7 +384,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             changes.iter().for_each(|change| println!("{}", change["text"].as_str().unwrap_or_default()));
             match (changes.is_empty(), editing.dry_run) {
                 (true, _) => println!("nothing differs from the plan in force"),
-                (_, true) => println!("can be done; nothing was touched"),
+                (_, true) => println!("can be done; nothing was changed"),
                 _ => {}
             }
         }
@@ -472,7 +473,7 @@ fn tree(graph: &Value, each_thread: bool) -> String {
     tree.write(&mut text);
     let outside = list(graph, "outside");
     if !outside.is_empty() {
-        text += "\noutside the graph:\n";
+        text += "\noutside the graph (not scheduled by the plan):\n";
     }
     for thread in outside {
         let (ran, share) = (number(thread, "ran_ns"), units::percent(number(thread, "ran_ns"), elapsed_ns));

@@ -15,7 +15,7 @@ use tierce_plan::show_time;
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;
 
-/// Find numbers for a plan
+/// Design a server (reservation) for a set of tasks
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -37,8 +37,9 @@ Exit codes: 0 found, 1 the tasks do not meet their deadlines on a whole CPU eith
 
 /// Find the smallest reservation in which a set of tasks meets its deadlines
 ///
-/// For each period the smallest budget in whole ns that the exact test accepts, wherever in the period it comes. Short
-/// periods need little more than the tasks' utilisation but switch often; long ones eat the slack of the shortest deadline.
+/// For each period, computes the smallest budget in whole ns with which the exact test accepts the tasks, wherever in the period the
+/// budget arrives. Short periods need little more than the tasks' utilisation but switch often; long ones use up the slack of the
+/// shortest deadline.
 /// The best point has the least (budget + switch cost)/period; the knee is the longest period that needs at most 5 % more
 /// than the utilisation. The table is that of `tierce analyse`.
 #[derive(clap::Args)]
@@ -104,7 +105,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 serde_json::to_string_pretty(&json!({ "version": VERSION, "frontier": [], "best": null }))?
             );
         } else {
-            println!("The tasks do not meet their deadlines on a whole CPU either: see `tierce analyse`.");
+            println!("The tasks are not schedulable on a whole CPU either: see `tierce analyse`.");
         }
         return Ok(ExitCode::from(1));
     };

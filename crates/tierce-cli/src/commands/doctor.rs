@@ -7,10 +7,9 @@ use tierce_scx::topology;
 
 /// Can this machine enforce a plan?
 ///
-/// Looks at the kernel, its build, the rights of the caller, and at what would go on beside a plan. One line per check:
-/// ✓ as it should be, ! a warning, ✗ missing, with what would help below it; · what is worth knowing (what runs before any
-/// plan, which knobs a plan does not heed). `tierce run` refuses with the same words. Changes nothing; works without root,
-/// but sees less.
+/// Checks the kernel, its configuration, the rights of the caller, and what would run beside a plan. One line per check: ✓ found,
+/// ! a warning, ✗ missing, with what would help on the next line, · a note (what runs before any plan, which settings a plan
+/// ignores). `tierce run` refuses with the same messages. It changes nothing, and works without root, but sees less then.
 ///
 /// Exit codes: 0 ready, 1 not ready.
 #[derive(clap::Args)]
@@ -27,7 +26,7 @@ pub struct Args {
 pub fn run(args: Args) -> Result<ExitCode> {
     if args.topology {
         let Some(cpus) = Host::here().cpus().map(|cpus| cpus.min(64)) else {
-            bail!("the CPUs that are online are not numbered 0 to n - 1")
+            bail!("cpus_must_be_numbered_from_0: the online CPUs of this machine are not 0 to n - 1; bring the missing ones online")
         };
         println!("[machine]\ncpus = {cpus}\ntopology = {}", topology::read(cpus).to_toml());
         return Ok(ExitCode::SUCCESS);

@@ -12,8 +12,8 @@ use tierce_trace::{Source, TraceHeader};
 
 /// Turn a plan into a C table for the firmware's kernel
 ///
-/// Prints a header to include: the control operations that make the plan's graph, with the ids they give, its tasks with
-/// their periodic loads, and what a trace says about itself. What a board cannot hold is refused.
+/// Prints a C header: the control operations that build the plan's graph, its tasks with their periodic loads, and the header of
+/// a trace. A plan that the board cannot hold is refused, with the value and the bound.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -22,16 +22,16 @@ pub struct Args {
     /// Name of the C variable (`struct plan`)
     #[arg(long, default_value = "plan", value_parser = identifier)]
     name: String,
-    /// Nodes and tasks the board has room for, and edges (firmware/port.h)
+    /// Number of nodes and tasks that the board has room for (firmware/port.h)
     #[arg(long, value_name = "N", default_value_t = 31)]
     nodes: usize,
-    /// Edges the board has room for, the CPU's own included
+    /// Number of edges that the board has room for, the CPU's own included
     #[arg(long, value_name = "N", default_value_t = 47)]
     edges: usize,
-    /// Shortest period, budget, deadline or quantum that its timer can serve
+    /// Shortest period, budget, deadline or quantum that the board's timer can serve
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time::duration)]
     floor: u64,
-    /// Print only what to compile the kernel with to have no other policies in it than the plan's
+    /// Print only the compiler flag that leaves all policies but the plan's out of the kernel
     #[arg(long)]
     policies: bool,
 }

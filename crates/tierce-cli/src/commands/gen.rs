@@ -12,41 +12,41 @@ use tierce_analysis::retas::{self, Row};
 use tierce_analysis::{utilisation, Task};
 use tierce_plan::show_time;
 
-/// Draw a random set of tasks
+/// Generate a random set of tasks
 ///
-/// The same arguments and seed give the same set on every machine. Works are rounded to whole ns, so the utilisation is
-/// what was asked for up to one ns per period of each task. Deadlines are periods.
+/// The same arguments and seed give the same set on every machine. Works are rounded to whole ns, so the utilisation differs
+/// from the requested one by less than one ns per period of each task. Deadlines are periods.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// How utilisations (and with emberson, periods) are drawn
     #[arg(long)]
     method: Method,
-    /// CPUs that the utilisation is of
+    /// Number of CPUs
     #[arg(long, value_name = "M", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1024))]
     cpus: u32,
-    /// How many tasks; not with paper, which takes as many as it needs
+    /// Number of tasks; not with --method paper, which draws as many as it needs
     #[arg(long, value_name = "N")]
     tasks: Option<usize>,
-    /// Of each CPU: 0.88, or for paper a range: 0.88..0.885
+    /// Utilisation of each CPU: 0.88, or with --method paper a range: 0.88..0.885
     #[arg(long, value_name = "U", value_parser = range)]
     utilisation: (f64, f64),
-    /// Of a single task, least and most (paper, randfixedsum, emberson)
+    /// Smallest and largest utilisation of a task (paper, randfixedsum, emberson)
     #[arg(long, value_name = "U..U", value_parser = range, default_value = "0..1")]
     shares: (f64, f64),
-    /// Least and most
+    /// Shortest and longest period
     #[arg(long, value_name = "TIME..TIME", value_parser = times, allow_hyphen_values = true)]
     periods: (u64, u64),
-    /// Where the draws begin
+    /// Seed of the random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// How the set is written
+    /// Format of the set
     #[arg(long, default_value = "csv")]
     format: Format,
-    /// With retas: works vary down to work/F, distances of releases up to F periods, offsets up to F times the least
+    /// With --format retas: works vary down to work/F, distances of releases up to F periods, offsets up to F times the least
     #[arg(long, value_name = "F", default_value_t = 1.0)]
     factor: f64,
-    /// All tasks begin at so long for each task of the set; preset 500ms with retas, else 0
+    /// Common offset of all tasks, as this time multiplied by the number of tasks; preset 500ms with retas, else 0
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     offset: Option<u64>,
     /// Write to a file
@@ -68,9 +68,9 @@ Then: tierce analyse, tierce split, tierce design server.";
 enum Method {
     /// Uniform utilisations until their sum is in the range, uniform periods (ReTAS, appendix A)
     Paper,
-    /// All vectors with that sum alike, none above 1 (Davis & Burns 2009); uniform periods
+    /// All vectors with that sum equally likely, none above 1 (Davis & Burns 2009); uniform periods
     UunifastDiscard,
-    /// All vectors with that sum and shares alike (Stafford 2006); uniform periods
+    /// All vectors with that sum and within --shares equally likely (Stafford 2006); uniform periods
     Randfixedsum,
     /// The same with log-uniform periods (Emberson, Stafford & Davis 2010)
     Emberson,
@@ -108,14 +108,18 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let ((least, most), cpus) = (args.utilisation, f64::from(args.cpus));
     let sum = least * cpus;
     let count = match (args.method, args.tasks) {
-        (Method::Paper, Some(_)) => bail!("tasks_are_as_many_as_needed: paper takes no --tasks"),
+        (Method::Paper, Some(_)) => bail!(
+            "tasks_are_as_many_as_needed: --method paper draws as many tasks as it needs; leave out --tasks"
+        ),
         (Method::Paper, None) => 0,
-        (_, None) => bail!("tasks_are_some: --tasks says how many, bound 1 to {TASKS_MAX}"),
-        (_, Some(_)) if least != most => bail!("sum_is_one: only paper takes a range of --utilisation"),
+        (_, None) => bail!("tasks_are_some: --tasks N is missing or out of range, bound 1 to {TASKS_MAX}"),
+        (_, Some(_)) if least != most => {
+            bail!("sum_is_one: only --method paper takes a range of --utilisation; give one number")
+        }
         (_, Some(count)) => count,
     };
     if !(args.factor >= 1.0 && args.factor.is_finite()) {
-        bail!("factor_is_at_least_1: a factor makes ranges: {}, bound 1 or more", args.factor);
+        bail!("factor_is_at_least_1: --factor is {}, bound 1 or more", args.factor);
     }
     let shares = match args.method {
         Method::Paper => Shares::UntilInRange { each: args.shares, sum: (sum, most * cpus) },

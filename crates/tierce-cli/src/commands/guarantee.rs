@@ -13,12 +13,12 @@ use tierce_guarantee::{
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;
 
-/// What follows from a promise of CPU time: conversions, and what schedulers make of them
+/// Convert guarantees of CPU time into each other, and compute what schedulers provide with them
 ///
 /// A guarantee is a type and its numbers (docs/guarantees.md):
 ///
 ///   ALL             the whole CPU
-///   RESU r          a slower processor: r of every interval between deadlines that the child names
+///   RESU r          a slower processor: r of every interval between deadlines that the child announces
 ///   RESBS x y       x in every period y, at any place in it (basic); RESBH: and no more than x (hard)
 ///   RESCS x y       x in every window of length y, wherever it begins (continuous); RESCH: and no more
 ///   RESPS x y z     RESBS, and the chance of z more
@@ -47,7 +47,7 @@ enum Question {
     Matrix(Matrix),
 }
 
-/// Rewrite a guarantee as another one, with its derivation
+/// Convert a guarantee into another one, with the derivation
 ///
 /// The first line is the result, then follows why, one theorem per line.
 ///
@@ -91,7 +91,7 @@ struct Output {
     json: bool,
 }
 
-/// What the children of start-time fair queuing get: one line each
+/// The guarantees of the children of a start-time fair queuing scheduler, one line each
 ///
 ///   tierce guarantee sfq --supply 'PSBE 1/2 5ms' --quantum 10ms --weights 5,1,1,1,1,1
 #[derive(clap::Args)]
@@ -113,7 +113,7 @@ struct Sfq {
     output: Output,
 }
 
-/// What the children of earliest-eligible-virtual-deadline-first get: one line each
+/// The guarantees of the children of an EEVDF scheduler, one line each
 ///
 ///   tierce guarantee eevdf --supply ALL --quantum 10ms --shares 15/33,1/4
 #[derive(clap::Args)]
@@ -132,7 +132,7 @@ struct Eevdf {
     output: Output,
 }
 
-/// What a child with several parents gets: one line for each guarantee that it may count on
+/// The guarantees of a child with several parents, one line each
 ///
 ///   tierce guarantee join 'RESBH 10ms 20ms' NULL
 ///   tierce guarantee join 'RESBS 2ms 30ms' 'RESBS 3ms 30ms' --in-phase
@@ -174,7 +174,7 @@ struct Schedulers {
     json: bool,
 }
 
-/// Table 5.2: which guarantees can be rewritten as which, with numbers and reasons
+/// Table 5.2: which guarantees can be converted into which, with numbers and reasons
 #[derive(clap::Args)]
 struct Matrix {
     /// Only the row of this type

@@ -20,7 +20,7 @@ use tierce_sim::{Options, Simulation};
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;
 
-/// Run Hartstone's PH experiments in the simulator: how much load until the first miss
+/// Run the PH experiments of the Hartstone benchmark in the simulator: the load at the first missed deadline
 ///
 /// Five periodic tasks of 2, 4, 8, 16, 32 Hz work 32, 16, 8, 4, 2 kilo-whets of 1.25 ms a job: 40 % of the CPU. Each step adds load:
 /// in experiment 1 task 5 becomes 8 Hz faster, in 2 all become faster by a tenth, in 3 all work a kilo-whet more, in 4 there is another

@@ -14,33 +14,33 @@ use tierce_job::{cpu_time_ns, Clock, Monotonic, Periodic, Totals};
 use tierce_scx::socket;
 use tierce_trace::units;
 
-/// Periodic jobs of a real thread: absolute releases without drift, misses and response times
+/// Run periodic jobs in a real thread, and report misses and response times
 ///
-/// A thread of the given name releases a job at epoch + offset + k × period, and works its own CPU time or runs a command in
-/// it. A job whose release is past when the one before is done begins at once; none is left out. When a plan is in force and
-/// the thread is at a task of it, the misses that the kernel counted are shown beside those that the thread has seen.
+/// A thread of the given name releases a job at epoch + offset + k × period, without drift. The job uses CPU time (--work), or
+/// runs a command. If a job completes after the next release, the next one begins at once; no job is skipped. The thread's timer
+/// slack is 1 ns. If a plan is in force and the thread belongs to a task of it, the misses that the kernel counted are shown, too.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
-    /// From a release to the next
+    /// Time from one release to the next
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     period: u64,
-    /// From the epoch to a release
+    /// Time from the epoch to the first release
     #[arg(long, value_name = "TIME", value_parser = time::time, default_value = "0ns")]
     offset: u64,
-    /// Time since boot from which releases count; all jobs of a machine have the same if not told otherwise
+    /// Time since boot at which releases begin; by default all jobs of a machine have the same epoch
     #[arg(long, value_name = "TIME", value_parser = time::time, default_value = "0ns")]
     epoch: u64,
-    /// From its release until a job has to be done [default: the period]
+    /// Time from a release until the job has to be complete [default: the period]
     #[arg(long, value_name = "TIME", value_parser = time::duration)]
     deadline: Option<u64>,
-    /// CPU time of a job; several, in turn: 3ms,12ms
+    /// CPU time of each job; several are used in turn: 3ms,12ms
     #[arg(long, value_name = "TIME", value_parser = time::time, value_delimiter = ',', default_value = "1ms")]
     work: Vec<u64>,
     /// Name of the thread, for `match` of a plan: at most 15 bytes
     #[arg(long, default_value = "job", value_parser = parse_name)]
     name: String,
-    /// End after so many jobs
+    /// End after this number of jobs
     #[arg(long, value_name = "N")]
     jobs: Option<u64>,
     /// End after this time
@@ -52,7 +52,7 @@ pub struct Args {
     /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Run this once per job instead of --work, and wait for it
+    /// Run this command once per job instead of --work, and wait for it
     #[arg(last = true, conflicts_with = "work")]
     command: Vec<String>,
 }

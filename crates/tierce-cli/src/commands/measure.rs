@@ -13,10 +13,10 @@ use tierce_scx::socket;
 use tierce_trace::measure::{rows, tables, to_json, Measure, Row};
 use tierce_trace::units;
 
-/// Jitters and overheads of jobs, from traces: how far practice is from theory
+/// Measure jitters and overheads of jobs, from traces
 ///
-/// Per job: reserve jitter (ResJ), release jitter (RelJ), context-switch jitter (CtswJ), what interrupts (IntO) and
-/// decisions that changed nothing (RelO) took of it. MAXmax is the largest value of all tasks, AVGM the average of the task
+/// Per job: reserve jitter (ResJ), release jitter (RelJ), context-switch jitter (CtswJ), and the time of interrupts (IntO) and of
+/// decisions that changed nothing (RelO). MAXmax is the largest value of all tasks, AVGM the average of the task
 /// that had it; MINmax is the smallest of the tasks' largest values, AVGm the average of its task.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -24,16 +24,16 @@ pub struct Args {
     /// Files of `tierce sim --trace` or `tierce run --trace`; `-` is standard input
     #[arg(required_unless_present = "live")]
     traces: Vec<PathBuf>,
-    /// Ask the plan in force instead: it was begun with `tierce run --measure`
+    /// Ask the plan in force instead, which was started with `tierce run --measure`
     #[arg(long, conflicts_with_all = ["traces", "plot", "epoch", "tasks"])]
     live: bool,
-    /// Of a measured trace: time since boot from which periodic jobs count (`tierce job --epoch`)
+    /// For a measured trace: time since boot at which the releases of periodic jobs begin (`tierce job --epoch`)
     #[arg(long, value_name = "TIME", value_parser = time::time)]
     epoch: Option<u64>,
-    /// Each task, too
+    /// Also show the numbers of each task
     #[arg(long)]
     tasks: bool,
-    /// Write it as JSON, with histograms
+    /// Write the result as JSON, with histograms
     #[arg(long)]
     json: bool,
     /// Draw the histograms, as .svg or .png
@@ -76,7 +76,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
 fn live(args: Args) -> Result<ExitCode> {
     match socket::ask(&socket_path(args.socket), json!({ "request": "measure" }))? {
         Ok(answer) if args.json => println!("{}", serde_json::to_string_pretty(&answer["measure"])?),
-        Ok(answer) => print!("{}", answer["text"].as_str().context("an answer of another version")?),
+        Ok(answer) => print!(
+            "{}",
+            answer["text"]
+                .as_str()
+                .context("the answer has an unknown format; are `tierce` and the run of the same version?")?
+        ),
         Err((_, message)) => bail!("{message}"),
     }
     Ok(ExitCode::SUCCESS)
@@ -90,7 +95,7 @@ fn read(path: &Path, epoch_ns: Option<u64>) -> Result<Measure> {
     };
     let (measure, fault) = Measure::read(input, epoch_ns).with_context(|| shown.to_string())?;
     if let Some(fault) = fault {
-        eprintln!("tierce: {shown}: {fault}; what comes before is used");
+        eprintln!("tierce: {shown}: {fault}; only the records before it are used");
     }
     Ok(measure)
 }

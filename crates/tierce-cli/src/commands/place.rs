@@ -17,12 +17,11 @@ const VERSION: u32 = 1;
 
 /// Place servers on several CPUs, each on one, and write the plan
 ///
-/// A server is a budget in each period: a line of the table, as for `tierce analyse`, its work being the budget. Each CPU has a
-/// scheduler of servers, by fixed priorities (those of the table; larger is higher; without them the shorter period is higher) or by
-/// earliest deadline. A placement holds if every server has its budget within its deadline, by the exact test.
+/// A server is a budget in each period: a line of the table, as for `tierce analyse`, whose work is the budget. Each CPU schedules its
+/// servers by fixed priorities (those of the table; larger is higher; without them a shorter period is higher) or by earliest
+/// deadline. A placement is valid if every server gets its budget within its deadline, by the exact test.
 ///
-/// What a strategy is good for shows in how often servers begin or go on, an estimate for phases that are anyhow: it is what the
-/// schedulers cost.
+/// Compare strategies by their switches to servers per second, an estimate for arbitrary phases: each switch costs CPU time.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -35,7 +34,7 @@ pub struct Args {
     /// Which CPU a server goes to
     #[arg(long)]
     strategy: Strategy,
-    /// Which server of a CPU runs first
+    /// Scheduling of the servers of a CPU
     #[arg(long, default_value = "fixed-priority")]
     order: Order,
     /// Write the plan
@@ -53,24 +52,24 @@ const EXAMPLES: &str = "\
 Examples:
   tierce place --cpus 2 --strategy period servers.csv
   tierce place --cpus 2 --strategy switches servers.csv -o plan.toml
-  tierce sim plan.toml --for 10s                            how many switches there really are
+  tierce sim plan.toml --for 10s                            count the switches in a simulation
   tierce place --cpus 4 --strategy worst --order edf servers.csv --json
 
 Exit codes: 0 placed, 1 a server fits nowhere, 2 bad input.";
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Strategy {
-    /// The lowest CPU where it holds, by decreasing utilisation
+    /// The lowest CPU on which all servers are schedulable, by decreasing utilisation
     First,
-    /// The fullest, by decreasing utilisation
+    /// The fullest CPU, by decreasing utilisation
     Best,
-    /// The emptiest, by decreasing utilisation
+    /// The emptiest CPU, by decreasing utilisation
     Worst,
-    /// By period, such that those of a CPU are as near to each other as can be
+    /// By period, so that the periods on one CPU are as similar as possible
     Period,
     /// By period, dealt out: each CPU gets periods of all lengths
     Mixed,
-    /// The one of the others that switches least, and from there on one step after the other as long as switches become fewer
+    /// The best of the others by switches, then improved step by step while switches become fewer
     Switches,
 }
 
@@ -130,7 +129,7 @@ impl Question {
         let given = entries.iter().filter(|entry| entry.priority.is_some()).count();
         if given != 0 && given != entries.len() {
             let all = entries.len();
-            bail!("priorities_are_complete: {given} of {all} servers have a priority; all have one, or none");
+            bail!("priorities_are_complete: {given} of {all} servers have a priority; give all of them one, or none");
         }
         for entry in &entries {
             let Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns } = entry.task;
@@ -244,7 +243,7 @@ impl Question {
     fn refusal(&self, index: usize) -> String {
         let Entry { name, task, .. } = &self.entries[index];
         format!(
-            "server_fits_nowhere: {name} ({} per {}) fits on none of {} CPUs, after the servers that come before it.",
+            "server_fits_nowhere: {name} ({} per {}) fits on none of the {} CPUs, after the servers that were placed before it.",
             show_time(task.work_ns),
             show_time(task.period_ns),
             self.args.cpus
@@ -349,7 +348,7 @@ impl Question {
             let under = (0..self.args.cpus).map(each).collect::<Vec<_>>().join(", ");
             let _ = write!(
                 text,
-                "\n# Everybody else: what the servers leave.\n[node.{name}]\npolicy = \"fair\"\n"
+                "\n# All other threads: the time that the servers leave.\n[node.{name}]\npolicy = \"fair\"\n"
             );
             let _ = write!(text, "default = true\nunder.cpu = [{under}]\n");
         }

@@ -28,12 +28,12 @@ use tierce_trace::{Report, Writer};
 
 /// Enforce a plan on this machine (root)
 ///
-/// Loads the plan's schedulers into the kernel (sched_ext), binds running and coming threads to its tasks, and shows what
-/// each gets. Ends with Ctrl-C, SIGTERM or --for; however it ends, even by kill -9, the machine is back on its default
-/// scheduler. Meanwhile `tierce apply NEW` changes the plan without stopping anybody, `tierce status` says how it stands.
+/// Loads the plan's schedulers into the kernel (sched_ext), binds existing and new threads to its tasks, and reports the CPU
+/// time of each. Ends with Ctrl-C, SIGTERM or --for. However it ends, even by kill -9, the machine returns to its default
+/// scheduler. While it runs, `tierce apply NEW` changes the plan without stopping a thread, and `tierce status` shows its state.
 ///
-/// Exit codes: 0 ended as asked; 1 the kernel ended the plan (the reason is the last line), or with --dry-run: not every
-/// match is granted, or this machine cannot enforce plans; 2 refused before anything has happened.
+/// Exit codes: 0 ended as requested; 1 the kernel ended the plan (the last line has the reason), or with --dry-run: some
+/// matching threads are refused, or this machine cannot enforce plans; 2 refused, and nothing was changed.
 #[derive(clap::Args)]
 pub struct Args {
     /// The plan
@@ -41,26 +41,26 @@ pub struct Args {
     /// End after this time: 500ms, 10s, 10min
     #[arg(long = "for", value_name = "TIME", value_parser = time::duration)]
     duration_ns: Option<u64>,
-    /// Touch nothing: say which thread there is now would go where, which match nothing, what is refused and why
+    /// Change nothing: show to which entry each existing thread would belong, and which threads are refused, with the reason
     #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
     dry_run: bool,
-    /// With --dry-run: as if the machine had so many CPUs
+    /// With --dry-run: assume this number of CPUs
     #[arg(long, value_name = "N", requires = "dry_run", value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: Option<u32>,
     /// Write the result as JSON (with --stats-every: one line each time, and at the end)
     #[arg(long)]
     json: bool,
-    /// Show what each has got so far, each time this has passed: 1s, 500ms
+    /// Print the report so far at this interval: 1s, 500ms
     #[arg(long, value_name = "TIME", value_parser = parse_interval, conflicts_with = "dry_run")]
     stats_every: Option<u64>,
-    /// Where `tierce apply` finds this run [default: $TIERCE_SOCKET or /run/tierce.sock]
+    /// Control socket, by which `tierce apply` and others reach this run [default: $TIERCE_SOCKET or /run/tierce.sock]
     #[arg(long, value_name = "PATH")]
     socket: Option<PathBuf>,
-    /// Policies that a later `tierce apply` may need, beside those of the plan and of its `[run] policies`: NAME,NAME or all. The kernel
-    /// object is loaded without the others
+    /// Also load these policies, for a later `tierce apply`: NAME,NAME or all. Without it, only the policies of the plan and of its
+    /// `[run] policies` are loaded
     #[arg(long, value_name = "LIST", value_parser = parse_policies)]
     policies: Option<u64>,
-    /// What to count: `full`, or `counts`, which makes no record per switch and so costs the least
+    /// What to count: `full`, or `counts`, which writes no record per switch and costs least
     #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with_all = ["trace", "measure"])]
     stats: Statistics,
     /// Count how often locks are taken and CPUs are kicked, and for how long locks are waited for and held: shown at the end, and in
@@ -70,13 +70,13 @@ pub struct Args {
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// Measure jitters and overheads of jobs: shown at the end, and by `tierce measure --live` meanwhile
+    /// Measure jitters and overheads of jobs; printed at the end, and before that by `tierce measure --live`
     #[arg(long, conflicts_with = "dry_run")]
     measure: bool,
-    /// Of --measure: time since boot from which periodic jobs count (`tierce job --epoch`)
+    /// With --measure: time since boot at which the releases of periodic jobs begin (`tierce job --epoch`)
     #[arg(long, value_name = "TIME", value_parser = time::time, requires = "measure")]
     epoch: Option<u64>,
-    /// Record every entry into the scheduler: `tierce sim --replay FILE` makes the same decisions, bit for bit
+    /// Record every call of the scheduler; `tierce sim --replay FILE` repeats its decisions, bit for bit
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
 }
@@ -94,7 +94,10 @@ enum Statistics {
 fn parse_policies(text: &str) -> Result<u64, String> {
     let one = |name: &str| match policies::by_name(name.trim()) {
         Some(policy) => Ok(1 << policy.number),
-        None => Err(format!("no policy `{name}`: there are {}", policies::names(policies::all()).join(", "))),
+        None => Err(format!(
+            "no policy `{name}`; the policies are {}",
+            policies::names(policies::all()).join(", ")
+        )),
     };
     match text {
         "all" => Ok(policies::all()),
@@ -231,7 +234,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         if !beside && live.kernel().side().overflows > 0 {
             beside = true;
-            eprintln!("tierce: there are threads that find no place below the default node: {BESIDE}");
+            eprintln!("tierce: the pool of nodes and threads is used up; {BESIDE}");
         }
         if let Some(exit) = live.ended() {
             break Some(exit);
@@ -266,7 +269,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     print(&last, args.json, interval.is_some())?;
     if let Some(exit) = ended {
-        eprintln!("tierce: the kernel ended it: {} {} ({})", exit.reason, exit.message, exit.code);
+        eprintln!("tierce: the kernel ended the plan: {} {} ({})", exit.reason, exit.message, exit.code);
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
@@ -363,11 +366,11 @@ fn thread(live: &Live, tid: u32, name: &str) -> Value {
 /// The number of the thread that is asked for.
 fn tid_of(request: &Value) -> Result<u32, (String, String)> {
     let tid = request["tid"].as_u64().and_then(|tid| u32::try_from(tid).ok());
-    tid.ok_or_else(|| ("tid_must_be_given".to_string(), "tid: the number of a thread".to_string()))
+    tid.ok_or_else(|| ("tid_must_be_given".to_string(), "`tid` has to be the number of a thread".to_string()))
 }
 
 fn unbound(tid: u32) -> (String, String) {
-    ("thread_must_be_bound".into(), format!("thread {tid} is at no task of the plan (yet)"))
+    ("thread_must_be_bound".into(), format!("thread {tid} belongs to no task or set of the plan (yet)"))
 }
 
 /// Those of the thread that is asked for.
@@ -397,7 +400,7 @@ fn constrain(live: &Live, request: &Value) -> Served {
 }
 
 fn measured(live: &Live) -> Served {
-    let refused = "this run does not measure: tierce run --measure";
+    let refused = "this run does not measure: start it with `tierce run --measure`";
     let measured = live.measured().ok_or_else(|| ("run_must_measure".to_string(), refused.to_string()))?;
     let of = slice::from_ref(&measured);
     Ok(json!({ "measure": measure::to_json(of), "text": measure::tables(of, true) }))
@@ -410,8 +413,12 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
         let source = |source| Some(Arc::new(Source::new(text(source, "name")?, text(source, "text")?)));
         list.iter().map(source).collect::<Option<Vec<_>>>().filter(|list| !list.is_empty())
     });
-    let missing =
-        || ("sources_must_be_given".to_string(), "sources: [{ name, text }, …], the plan first".to_string());
+    let missing = || {
+        (
+            "sources_must_be_given".to_string(),
+            "`sources` has to be [{ name, text }, …], the plan first".to_string(),
+        )
+    };
     let sources = Sources(sources.ok_or_else(missing)?);
     let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
@@ -549,7 +556,7 @@ fn dry_run(plan: &Plan, here: u32, json: bool) -> Result<ExitCode> {
 }
 
 /// What becomes of threads for which no node is left.
-const BESIDE: &str = "they wait in a queue of their CPU, beside the plan";
+const BESIDE: &str = "further threads wait in a queue of their CPU and get only time that the plan leaves";
 
 /// For programs: what the kernel side holds and has met.
 fn kernel_side(live: &Live) -> Value {
@@ -580,14 +587,21 @@ fn remarks(live: &Live) -> Vec<String> {
     let side = live.kernel().side();
     let mut list = Vec::new();
     if side.overflows > 0 {
-        list.push(format!("{} threads found no place below the default node: {BESIDE}", side.overflows));
+        list.push(format!(
+            "{} threads found the pool of nodes and threads used up; {BESIDE}",
+            side.overflows
+        ));
     }
     if side.displaced > 0 {
-        let text = "threads could not stay where they were because of their affinity or a CPU that went";
-        list.push(format!("{} {text}: they went to the default node", side.displaced));
+        let text =
+            "threads could not stay in their entry because of their affinity, or because a CPU went offline";
+        list.push(format!("{} {text}: they are in the default node", side.displaced));
     }
     if side.lost > 0 {
-        list.push(format!("{} events were lost: statistics and trace miss what they said", side.lost));
+        list.push(format!(
+            "{} events were lost: statistics and trace are incomplete (--stats counts writes fewer events)",
+            side.lost
+        ));
     }
     if side.lost_entries > 0 {
         list.push(format!(

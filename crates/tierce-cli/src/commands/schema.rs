@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 /// Print the JSON Schema of plans, for editors
 ///
-/// Generated from the policies this build knows, so keys, units, ranges and meanings are always those of the plan
+/// It is generated from the policies of this build, so keys, units, ranges and meanings are always those of the plan
 /// language. With the Even Better TOML extension of VS Code, for example: save it and put
 /// `#:schema ./plan.schema.json` into the first line of a plan.
 #[derive(clap::Args)]

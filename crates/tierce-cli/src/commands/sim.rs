@@ -16,15 +16,15 @@ use tierce_trace::{html, perfetto, Event, Report, Trace, Writer};
 /// Simulated time between two looks at events and progress bar.
 const SLICE_NS: u64 = 10_000_000;
 
-/// Simulate a plan: what each task and node gets, which deadlines are missed
+/// Simulate a plan: CPU time of each task and node, response times, missed deadlines
 ///
-/// Plays the loads of the plan's tasks under its schedulers, which are the very code that `run` loads into the kernel.
-/// Nothing on this machine is measured or touched, no clock is read: the same plan, time and seed give the same result
-/// everywhere. Costs of scheduling and interrupts are those of the plan's `[machine]`, nothing unless given.
+/// Plays the loads of the plan's tasks under its schedulers, which are the same code that `run` loads into the kernel. It
+/// measures nothing and reads no clock: the same plan, time and seed give the same result everywhere. Scheduling and interrupts
+/// cost what the plan's `[machine]` says, and nothing without it.
 ///
 /// A job arrives at its release (with its jitter); its response time counts from there, its deadline from the release
-/// without jitter. A job that arrives while the one before it runs waits for it. A miss is a job that was not done at
-/// its deadline, whether it ended later or never.
+/// without jitter. A job that arrives while the one before it runs waits for it. A miss is a job that was not complete at
+/// its deadline, whether it completed later or never.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -37,14 +37,14 @@ pub struct Args {
     /// How long: 500ms, 10s, 2min
     #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time::duration)]
     duration_ns: u64,
-    /// Seed of everything drawn: work, jitter, distances, interrupts
+    /// Seed of everything random: work, jitter, distances, interrupts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// CPUs of the machine, where the plan does not say
+    /// CPUs of the machine, if the plan does not say
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
     cpus: u32,
-    /// Shortest timer worth arming; a budget with less left is spent, the rest carried over (0 is exact; a live run has
-    /// 2us)
+    /// Shortest timer that is set; a budget with less left counts as used up, and the rest is carried over (0 is exact; a live
+    /// run has 2us)
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = parse_floor)]
     floor: u64,
     /// Write the result as JSON instead of tables
@@ -59,7 +59,7 @@ pub struct Args {
     /// Write the timeline for ui.perfetto.dev
     #[arg(long, value_name = "FILE")]
     perfetto: Option<PathBuf>,
-    /// Check every invariant of the scheduler after every instant (slow); a broken one is a bug of tierce
+    /// Check every invariant of the scheduler after each step (slow); a broken one is a bug of tierce
     #[arg(long)]
     check: bool,
     /// End with exit code 1 when a deadline was missed
@@ -84,7 +84,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let path = match (&args.replay, &args.plan) {
         (Some(recording), _) => return replay(recording, args.json),
         (None, Some(plan)) => plan,
-        (None, None) => bail!("a plan or --replay is needed"),
+        (None, None) => bail!("a plan is missing: tierce sim PLAN, or tierce sim --replay FILE"),
     };
     let plan = match Plan::load_with(path, tierce_plan::Options { cpus: args.cpus }) {
         Ok(plan) => plan,

@@ -23,29 +23,29 @@ const VERSION: u32 = 1;
 
 /// Place tasks on several CPUs, splitting some over two, and write the plan
 ///
-/// Time is cut into slots, as many in the shortest period as --delta says. In each slot a server (a split task; tasks of one CPU
-/// or bin, by earliest deadline) has a reserve on one CPU, or the end of one CPU's slot and the begin of the next one's. All
-/// deadlines are then met, with few migrations, where no partition fits. Deadlines are periods; a shorter one counts as the
+/// Time is divided into slots; --delta is their number in the shortest period. In each slot a server (a split task, or the tasks of one
+/// CPU or bin, by earliest deadline) has a reserve on one CPU, or at the end of one CPU's slot and the begin of the next one's. All
+/// deadlines are met, with few migrations, even where no partition fits. Deadlines are periods; a shorter one counts as the
 /// period. The table is that of `tierce analyse`, or a task set of ReTAS.
 ///
-/// What the machine takes is paid for: each of --switch, --timer, --migration, --level goes into the plan's costs; together they are
-/// one switch (with three levels), of which a job pays three and a reserve's jitter is four, unless --reserve-jitter says more exactly.
+/// Overheads are included: --switch, --timer, --migration and --level go into the plan's costs. Together they are one switch (with
+/// three levels); a job pays for three switches, and a reserve's jitter is four, unless --reserve-jitter is given.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The table (CSV), or eight numbers a line (ReTAS)
     #[arg(value_name = "TASKS.csv")]
     tasks: PathBuf,
-    /// What is split
+    /// Algorithm: what is split
     #[arg(long)]
     algorithm: Name,
     /// CPUs
     #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=CPUS_MAX))]
     cpus: u32,
-    /// Slots in the shortest period: the more, the more fits, and the more is switched
+    /// Slots in the shortest period: with more slots more tasks fit, and there are more switches
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..))]
     delta: u32,
-    /// With c-nps-f: CPUs of a cluster, which no server leaves; divides the number of CPUs
+    /// With c-nps-f: CPUs per cluster, a divisor of the number of CPUs; servers stay within a cluster
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=CPUS_MAX))]
     cluster: Option<u32>,
     /// Write the plan
@@ -57,7 +57,7 @@ pub struct Args {
     /// A default node of that name for all other threads, as `tierce run` wants it: a reserve on each CPU, and what the others leave
     #[arg(long, value_name = "NAME")]
     rest: Option<String>,
-    /// With --rest: how much of each slot, on each CPU; preset: a hundredth, 1 us at least
+    /// With --rest: length of this reserve on each CPU; preset: a hundredth of the slot, at least 1us
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true, requires = "rest")]
     rest_time: Option<u64>,
     /// Write JSON (documented in docs/analysis.md)
@@ -66,22 +66,22 @@ pub struct Args {
     /// CPU time of a switch to another task
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     switch: u64,
-    /// For a timer that goes off
+    /// CPU time of a timer that expires
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     timer: u64,
-    /// When the task last ran on another CPU
+    /// Additional CPU time if the task last ran on another CPU
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     migration: u64,
-    /// For each node on the way down
+    /// Additional CPU time for each node on the path of the task
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     level: u64,
-    /// From the begin of a reserve until who it is for runs, at most; preset: four switches
+    /// Longest time from the begin of a reserve until its task runs; preset: four switches
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     reserve_jitter: Option<u64>,
-    /// From a release until the job is known to be ready, at most
+    /// Longest time from a release until the job is ready
     #[arg(long, value_name = "TIME", default_value = "0ns", value_parser = time, allow_hyphen_values = true)]
     release_jitter: u64,
-    /// Ticks and other interrupts of each CPU: how long one takes, and their least distance
+    /// Ticks and other interrupts of each CPU: duration and shortest distance
     #[arg(long, value_name = "TIME/TIME,…", value_delimiter = ',', value_parser = interrupt, allow_hyphen_values = true)]
     interrupts: Vec<Interrupt>,
 }
@@ -168,7 +168,7 @@ impl Outcome {
             (Name::NpsF, None) => Algorithm::NpsF,
             (Name::CNpsF, Some(cluster)) => Algorithm::Clustered(cluster),
             (Name::CNpsF, None) => bail!("cluster_must_be_given: c-nps-f needs --cluster"),
-            _ => bail!("cluster_is_of_c_nps_f: --cluster says how c-nps-f lays out bins"),
+            _ => bail!("cluster_is_of_c_nps_f: --cluster is an option of --algorithm c-nps-f only"),
         };
         names_are_plain(&args, &entries)?;
         let one = [args.timer, args.migration, args.level.saturating_mul(LEVELS)];
@@ -331,22 +331,24 @@ impl Outcome {
                 let (work, within) =
                     (show_time(task.work_ns), show_time(task.deadline_ns.min(task.period_ns)));
                 let rest = if self.args.rest.is_some() { ", and the rest has a part" } else { "" };
-                format!("{rule}: {name} needs {work} within {within}, and what costs and jitters take{rest}.")
+                format!(
+                    "{rule}: {name} needs {work} within {within}, and the time of costs and jitters{rest}."
+                )
             }
             Refusal::NoRoom { asked, bound } => {
                 let Remedy { delta, cpus } = self.remedy;
                 let helps = match (delta, cpus) {
                     (Some(delta), Some(cpus)) => {
-                        format!("It would be with --delta {delta}, or with --cpus {cpus}.")
+                        format!("It could be assigned with --delta {delta}, or with --cpus {cpus}.")
                     }
-                    (Some(delta), None) => format!("It would be with --delta {delta}."),
+                    (Some(delta), None) => format!("It could be assigned with --delta {delta}."),
                     (None, Some(cpus)) => {
-                        format!("It would be with --cpus {cpus}; no other --delta near helps.")
+                        format!("It could be assigned with --cpus {cpus}; no other --delta nearby helps.")
                     }
-                    (None, None) => "Neither another --delta nor more CPUs near help.".into(),
+                    (None, None) => "Neither another --delta nor a few more CPUs help.".into(),
                 };
                 let (asked, given, over) = (percent(asked), percent_given(bound), percent(&(asked - bound)));
-                format!("{rule}: {asked} of each CPU are asked for, up to {given} always fits ({over} less). {helps}")
+                format!("{rule}: the tasks need {asked} of each CPU, but only up to {given} always fits ({over} less). {helps}")
             }
             _ => rule.into(),
         }
@@ -439,7 +441,10 @@ impl Outcome {
             }
         }
         if let Some(name) = &self.args.rest {
-            let _ = writeln!(text, "\n# Everybody else: a reserve on each CPU, and what the others leave.");
+            let _ = writeln!(
+                text,
+                "\n# All other threads: a reserve on each CPU, and the time that the others leave."
+            );
             let _ = writeln!(text, "[node.{name}]\npolicy = \"fair\"\ndefault = true");
             found.rest.iter().for_each(|piece| text += &reserve(piece, true));
         }

@@ -8,12 +8,12 @@ use std::process::ExitCode;
 use tierce_scx::socket;
 use tierce_trace::{units, Report};
 
-/// The plan in force: which, since when, and whose threads are where (root)
+/// Show the plan in force: its name, since when, and the threads of each entry (root)
 ///
-/// Asks the `tierce run` that enforces it. `--report` shows what each has got since it began, as at the end of the run.
+/// Asks the `tierce run` that enforces it. `--report` shows CPU time, jobs and misses so far, as at the end of the run.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What each task, node and CPU has got so far
+    /// Show CPU time, jobs and misses of each task, node and CPU so far
     #[arg(long)]
     report: bool,
     /// Write it as JSON
@@ -34,7 +34,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.json {
         println!("{}", serde_json::to_string_pretty(&answer)?);
     } else if args.report {
-        let report: Report = serde_json::from_value(answer).context("a report of another version")?;
+        let report: Report = serde_json::from_value(answer)
+            .context("the report has an unknown format; are `tierce` and the run of the same version?")?;
         print!("{}", report.tables());
     } else {
         let text = |key: &str| answer[key].as_str().unwrap_or("?");

@@ -14,7 +14,7 @@ pub fn time(text: &str) -> Result<u64, String> {
 /// A time above 0.
 pub fn duration(text: &str) -> Result<u64, String> {
     match time(text)? {
-        0 => Err("it has to be longer than nothing".into()),
+        0 => Err("it has to be longer than 0".into()),
         ns => Ok(ns),
     }
 }
@@ -32,7 +32,7 @@ mod tests {
         assert_eq!((duration("5m"), duration("10min")), (Ok(5 * minutes), Ok(10 * minutes)));
         assert_eq!((time("0ns"), time("µs").is_err()), (Ok(0), true));
         for (text, part) in [
-            ("0s", "longer than nothing"),
+            ("0s", "longer than 0"),
             ("5", "needs a unit: ns, us, ms, s or min"),
             ("5h", "no such unit of time: ns, us, ms, s or min"),
             ("", "a decimal number and a unit"),

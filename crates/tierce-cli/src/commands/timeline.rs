@@ -13,11 +13,11 @@ use tierce_trace::{grasp, html, perfetto, Trace};
 
 /// Show a trace: an HTML page that works offline, a trace for ui.perfetto.dev or Grasp, a PNG
 ///
-/// With two traces (say, simulated and measured) equal rows lie one above the other. Without an option the page is
-/// written beside the first trace.
+/// With two traces (for example simulated and measured) equal rows are shown together. Without an option, writes an HTML page
+/// beside the first trace.
 #[derive(clap::Args)]
 pub struct Args {
-    /// What to show: files of `tierce sim --trace` or `tierce run --trace`.
+    /// Files of `tierce sim --trace` or `tierce run --trace`.
     #[arg(required = true, num_args = 1..=2, value_name = "TRACE")]
     traces: Vec<PathBuf>,
     /// Write the page here.
@@ -32,10 +32,10 @@ pub struct Args {
     /// Write a picture of the page here; needs a Chromium.
     #[arg(long, value_name = "FILE")]
     png: Option<PathBuf>,
-    /// Where the picture begins and ends, e.g. 0ms..120ms; the page itself always has everything.
+    /// Begin and end of the picture, for example 0ms..120ms; the page always has the whole trace.
     #[arg(long, value_name = "FROM..TO", requires = "png", value_parser = parse_span)]
     span: Option<(u64, u64)>,
-    /// Width and height of the picture in CSS pixels; it has twice as many of its own.
+    /// Width and height of the picture in CSS pixels; the file has twice as many.
     #[arg(long, value_name = "WxH", requires = "png", default_value = "1400x1200", value_parser = parse_size)]
     size: (u32, u32),
     /// A dark picture.
@@ -47,7 +47,7 @@ pub struct Args {
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     for (option, given) in [("--perfetto", &args.perfetto), ("--grasp", &args.grasp)] {
         if given.is_some() && args.traces.len() > 1 {
-            anyhow::bail!("{option} takes one trace, {} were given", args.traces.len());
+            anyhow::bail!("{option} takes one trace, but {} were given", args.traces.len());
         }
     }
     let traces = args.traces.iter().map(|path| load(path)).collect::<anyhow::Result<Vec<_>>>()?;
@@ -100,13 +100,13 @@ fn parse_size(text: &str) -> Result<(u32, u32), String> {
     match size {
         Some((width @ 300..=8000, height @ 200..=8000)) => Ok((width, height)),
         Some((width, height)) => Err(format!("{width}x{height} is not within 300x200 and 8000x8000")),
-        None => Err("a width, an x and a height are expected, e.g. 1400x1200".into()),
+        None => Err("expected a width, an x and a height, for example 1400x1200".into()),
     }
 }
 
 fn parse_span(text: &str) -> Result<(u64, u64), String> {
     let (from, to) =
-        text.split_once("..").ok_or("two times with .. between are expected, e.g. 0ms..120ms")?;
+        text.split_once("..").ok_or("expected two times with .. between them, for example 0ms..120ms")?;
     let (from, to) = (time(from)?, time(to)?);
     if from < to {
         Ok((from, to))

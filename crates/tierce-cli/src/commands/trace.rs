@@ -17,7 +17,7 @@ pub struct Args {
 
 #[derive(clap::Subcommand)]
 enum What {
-    /// Per task: jobs, misses, response times; per node: supply per period, throttles; per CPU: use.
+    /// Show jobs, misses and response times of each task, supply per period and throttles of each node, and use of each CPU.
     Stats {
         /// A file of `tierce sim --trace` or `tierce run --trace`.
         trace: PathBuf,
@@ -25,7 +25,7 @@ enum What {
         #[arg(long)]
         json: bool,
     },
-    /// One line per record: time, CPU, kind, and what it says.
+    /// Print each record as a line: time, CPU, kind, and its content.
     Dump {
         /// A file of `tierce sim --trace` or `tierce run --trace`.
         trace: PathBuf,
@@ -55,7 +55,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
 pub fn load(path: &Path) -> anyhow::Result<Trace> {
     let (trace, fault) = Trace::read(open(path)?).with_context(|| path.display().to_string())?;
     if let Some(fault) = fault {
-        eprintln!("tierce: {}: {fault}; what comes before is used", path.display());
+        eprintln!("tierce: {}: {fault}; only the records before it are used", path.display());
     }
     Ok(trace)
 }

@@ -11,12 +11,12 @@ use std::time::Duration;
 use tierce_plan::show_time;
 use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Vm};
 
-/// Run a command on a throw-away virtual machine with a sched_ext kernel
+/// Run a command in a temporary virtual machine with a sched_ext kernel
 ///
-/// Boots a Debian kernel in QEMU (no root, no disk image; the kernel is fetched once and kept), runs COMMAND there as
-/// root with this very `tierce` inside, passes on its output, and ends with its exit code. A COMMAND of one word is a
-/// line for the shell. Words that name files here, by relative path, are there under the same path; the command
-/// starts in /guest, and what it leaves in /out comes back with --out.
+/// Boots a Debian kernel in QEMU (without root and disk image; the kernel is fetched once and kept), runs COMMAND there as
+/// root, passes on its output, and ends with its exit code. The guest has this same `tierce`. A COMMAND of one word is a line for
+/// the shell. Words that are relative paths of files are copied into the guest under the same path. The command starts in /guest;
+/// files that it leaves in /out are copied back with --out.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_help_heading = "Instead", after_help = EXAMPLES)]
 pub struct Args {
@@ -36,38 +36,38 @@ pub struct Args {
     /// With --deterministic: one instruction takes 2^SHIFT ns.
     #[arg(long, default_value_t = 1, value_name = "SHIFT", requires = "deterministic")]
     shift: u8,
-    /// With --deterministic and several CPUs: longest time a virtual CPU stands still while others run; "off" leaves it to
-    /// the guest's tick (milliseconds). Shorter is slower on the host.
+    /// With --deterministic and several CPUs: longest time for which a virtual CPU stands still while others run; "off": until the
+    /// guest's tick (milliseconds). Shorter times are slower on the host.
     #[arg(long, default_value = "50us", value_parser = parse_turns, value_name = "TIME")]
     fine_turns: Turns,
     /// Emulate even where KVM could be used.
     #[arg(long, conflicts_with = "deterministic")]
     no_kvm: bool,
-    /// A file of this machine, in /guest or at TARGET. Repeatable.
+    /// Copy a file into the guest, to /guest or TARGET. Repeatable.
     #[arg(long, value_name = "FILE[:TARGET]")]
     file: Vec<String>,
-    /// A folder of this machine, in /guest or at TARGET ("." puts its content into /guest). Repeatable.
+    /// Copy a folder into the guest, to /guest or TARGET ("." copies its content into /guest). Repeatable.
     #[arg(long, value_name = "DIR[:TARGET]")]
     dir: Vec<String>,
-    /// A program of this machine, in /bin, with its libraries. Repeatable.
+    /// Copy a program of this machine into the guest, to /bin, with its libraries. Repeatable.
     #[arg(long, value_name = "PROGRAM")]
     program: Vec<String>,
-    /// Environment of the command. Repeatable.
+    /// Environment variable of the command. Repeatable.
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// Where the files that the command leaves in /out go; also the kernel's console.log.
+    /// Folder for the files that the command leaves in /out, and the kernel's console.log.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// Most it may take, boot included: 90s, 10min. Then the exit code is 124.
+    /// Time limit, boot included: 90s, 10min. After it the exit code is 124.
     #[arg(long, default_value = "5min", value_parser = time::duration, value_name = "TIME")]
     limit: u64,
-    /// One more word for the kernel's command line. Repeatable.
+    /// Add a word to the kernel's command line. Repeatable.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     kernel_argument: Vec<String>,
-    /// At the end, a line of JSON on standard error: how it ended, which kernel, seconds.
+    /// At the end, print a line of JSON on standard error: how it ended, which kernel, seconds.
     #[arg(long)]
     json: bool,
-    /// What to run there.
+    /// The command to run in the guest.
     #[arg(trailing_var_arg = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
@@ -135,14 +135,20 @@ fn fetch(args: &FetchArgs) -> Result<ExitCode> {
         Print::Vmlinuz => println!("{}", kernel.vmlinuz.display()),
         Print::Config => match kernel.config {
             Some(path) => println!("{}", path.display()),
-            None => bail!("kernel {}: its configuration is not known", kernel.name),
+            None => bail!(
+                "kernel {}: its configuration is not known; name a packaged kernel with --kernel",
+                kernel.name
+            ),
         },
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn boot(args: &Args) -> Result<ExitCode> {
-    ensure!(!args.command.is_empty(), "no command to run in the guest; try: tierce vm -- uname -r");
+    ensure!(
+        !args.command.is_empty(),
+        "the command to run in the guest is missing, for example: tierce vm -- uname -r"
+    );
     let vm = machine(args)?;
     let progress = Progress::new();
     let mut failed = None;
@@ -171,9 +177,9 @@ fn boot(args: &Args) -> Result<ExitCode> {
     }
     match outcome.end {
         End::Exit(_) => {}
-        End::Limit => eprintln!("tierce vm: not done after {}", show_time(args.limit)),
+        End::Limit => eprintln!("tierce vm: the time limit of {} is over (--limit)", show_time(args.limit)),
         End::Died => {
-            eprintln!("tierce vm: the guest died; its last words:\n{}", outcome.last_words(30))
+            eprintln!("tierce vm: the guest died; the end of its console:\n{}", outcome.last_words(30))
         }
     }
     if args.json {
