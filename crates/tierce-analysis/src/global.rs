@@ -113,7 +113,7 @@ pub struct Unsupported {
 }
 
 /// There is a CPU, deadlines are at most periods, nobody is blocked, all times are in their range.
-fn check(tasks: &[Task], cpus: u32) -> Result<(), Unsupported> {
+pub(crate) fn check(tasks: &[Task], cpus: u32) -> Result<(), Unsupported> {
     if cpus == 0 {
         return Err(Unsupported { task: 0, rule: "cpus_are_at_least_one" });
     }
@@ -130,7 +130,7 @@ fn check(tasks: &[Task], cpus: u32) -> Result<(), Unsupported> {
 }
 
 /// How long a job has from when it is ready; `None`: not even its work.
-fn room(task: &Task) -> Option<u64> {
+pub(crate) fn room(task: &Task) -> Option<u64> {
     task.deadline_ns.checked_sub(task.jitter_ns).filter(|room| *room >= task.work_ns)
 }
 
@@ -196,7 +196,7 @@ fn held_up(works: &[Work], cpus: u32, carriers: usize, upto: u64, more: &mut Vec
 
 /// Work of a task whose jobs end within `end` of their nominal releases (at least their work), in any window of `window`:
 /// the first job as late, the others as early as possible.
-fn carried(task: &Task, end: u64, window: u64) -> u64 {
+pub(crate) fn carried(task: &Task, end: u64, window: u64) -> u64 {
     repeated(task, window + end.saturating_sub(task.work_ns))
 }
 
@@ -213,7 +213,7 @@ fn repeated(task: &Task, span: u64) -> u64 {
 }
 
 /// Work of jobs due in a window of `window`, the last one at its end, the first one done within `end`.
-fn due(task: &Task, end: u64, window: u64) -> u64 {
+pub(crate) fn due(task: &Task, end: u64, window: u64) -> u64 {
     let jobs = (window + task.period_ns - task.deadline_ns) / task.period_ns;
     let first = (window + end).saturating_sub(jobs * task.period_ns + task.deadline_ns);
     jobs.saturating_mul(task.work_ns).saturating_add(task.work_ns.min(first))
@@ -329,7 +329,7 @@ fn verdict(by: Vec<Vec<Test>>, ends: &[u64]) -> Verdict {
     Verdict { schedulable, tasks: tasks.collect() }
 }
 
-fn others(tasks: &[Task], index: usize) -> impl Iterator<Item = (usize, &Task)> {
+pub(crate) fn others(tasks: &[Task], index: usize) -> impl Iterator<Item = (usize, &Task)> {
     tasks.iter().enumerate().filter(move |(at, _)| *at != index)
 }
 

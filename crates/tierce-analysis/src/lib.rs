@@ -5,6 +5,7 @@
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
 //! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
+//! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
@@ -23,6 +24,7 @@ mod quotient;
 pub mod retas;
 pub mod sensitivity;
 pub mod server;
+pub mod several_budgets;
 pub mod split;
 mod supply;
 mod table;

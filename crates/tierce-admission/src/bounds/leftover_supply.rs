@@ -67,7 +67,7 @@ impl Taken {
 }
 
 /// Down to a millionth, where the fraction would be longer.
-fn readable(share: Share) -> Share {
+pub fn readable(share: Share) -> Share {
     let scale = whole(1_000_000);
     if share.denom() <= scale.numer() {
         return share;

@@ -9,3 +9,4 @@ pub mod placement;
 pub mod promises;
 pub mod response_times;
 pub mod runnable;
+pub mod several_budgets;

@@ -1,15 +1,18 @@
 //! Jobs directly below a node that is the root of several whole CPUs: sufficient tests of global scheduling (`tierce_analysis::global`).
 //!
 //! What they show holds for every phase. They know of no costs, no affinity, and no node or task that has CPUs from elsewhere,
-//! too. Below budgets on several CPUs nothing is tested: the multiprocessor periodic resource takes for granted that each
-//! CPU's budget is there whenever it is due, but a budget that was not wanted for a moment, since the only ready task ran on
-//! another CPU, may begin a new period then (rule 5 of policy/reservation.c) and come later.
+//! too. Below budgets on several CPUs other tests are used (`several_budgets.rs`): the multiprocessor periodic resource takes for
+//! granted that each CPU's budget is there whenever it is due, but a budget that was not wanted for a moment, since the only
+//! ready task ran on another CPU, may begin a new period then (rule 5 of policy/reservation.c) and come later.
 
+use crate::bounds::adjacent_reserves::task_at_once;
 use crate::bounds::response::{Bound, Refusal};
+use crate::composition::several_budgets::{self, Promised};
 use crate::demand::jobs::{comes_last, job};
 use crate::demand::overheads::Overheads;
 use crate::share::percent;
-use tierce_analysis::global::{earliest_deadline, fixed_priority, Verdict};
+use tierce_analysis::global::{earliest_deadline, fixed_priority, Shown};
+use tierce_analysis::several_budgets::{Budgets, Others};
 use tierce_analysis::{utilisation, Response, Task};
 use tierce_plan::policies;
 use tierce_plan::Shape;
@@ -24,11 +27,24 @@ const BY_DEADLINE: &str =
     "global earliest deadline first: densities (Goossens, Funk & Baruah 2003), windows (Baruah 2007), response times \
      (Bertogna & Cirinei 2007)";
 
+const BUDGETS_BY_PRIORITY: &str =
+    "response times under global fixed priorities inside budgets on several CPUs, wanted or not";
+const BUDGETS_BY_DEADLINE: &str =
+    "response times under global earliest deadline first inside budgets on several CPUs, wanted or not";
+
+/// What a node runs on.
+enum Cpus {
+    Whole(u32),
+    /// And what they are, in words.
+    Parts(Budgets, String),
+}
+
 /// A node that several CPUs run.
 pub struct Several<'a> {
     pub plan: &'a Plan,
     pub shape: &'a Shape,
     pub overheads: &'a Overheads<'a>,
+    pub promises: Promised<'a>,
     pub index: usize,
 }
 
@@ -46,17 +62,29 @@ impl Several<'_> {
             return Default::default(); // promises at most shares
         }
         let refused = |why: &str| Refusal { why: why.into(), test: "tests of several CPUs", share: None };
-        if cpus < 2 || !plan.machine.left.is_empty() {
-            let why =
-                "no test is known for what shares budgets of several CPUs, or what others leave of them";
-            return (Vec::new(), Some(refused(why)));
-        }
         if !self.overheads.is_none() {
             return (Vec::new(), Some(refused("tests of several CPUs know of no costs")));
         }
+        let above = &self.shape.parents[self.index];
+        let cpus = if node.roots.is_empty() && above.len() > 1 {
+            let about = (node.concurrency, self.overheads);
+            match several_budgets::of(self.promises, plan, self.shape, above, about) {
+                Ok(budgets) => Cpus::Parts(
+                    budgets,
+                    format!("budgets of {}", several_budgets::listed(plan, self.shape, above)),
+                ),
+                Err(why) => return (Vec::new(), Some(refused(&why))),
+            }
+        } else if cpus < 2 || !plan.machine.left.is_empty() {
+            let why =
+                "no test is known for a part of what several CPUs run, or for what others leave of them";
+            return (Vec::new(), Some(refused(why)));
+        } else {
+            Cpus::Whole(cpus)
+        };
         match priority {
-            Some(at) => self.by_priority(at, crowd(at), cpus),
-            None => self.by_deadline(deadline, deadline.and_then(crowd), cpus),
+            Some(at) => self.by_priority(at, crowd(at), &cpus),
+            None => self.by_deadline(deadline, deadline.and_then(crowd), &cpus),
         }
     }
 
@@ -76,43 +104,65 @@ impl Several<'_> {
         &self,
         at: usize,
         crowd: Option<u64>,
-        cpus: u32,
+        cpus: &Cpus,
     ) -> (Vec<(usize, Bound)>, Option<Refusal>) {
         let priority = |edge: &usize| self.plan.edges[*edge].params[at];
         let mut order = self.shape.children[self.index].clone();
         order.retain(|edge| !self.is_idle(*edge));
         order.sort_by_key(|edge| std::cmp::Reverse(priority(edge)));
         let (mut tasks, mut levels) = (Vec::new(), Vec::new());
-        let mut why = format!("no test shows it in time beside those of higher priority on {cpus} CPUs");
+        let why = match cpus {
+            Cpus::Whole(cpus) => {
+                format!("no test shows it in time beside those of higher priority on {cpus} CPUs")
+            }
+            Cpus::Parts(_, parts) => {
+                format!("{parts} are not shown to be enough beside those of higher priority")
+            }
+        };
+        let mut unbounded = None;
+        let mut below = if crowd.is_some() { Others::Below } else { Others::Known };
         for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
             let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
             let found = equals.iter().map(|edge| self.task(*edge, 0)).collect::<Option<Vec<_>>>();
             let Some(found) = found.filter(|found| !crowded && tasks.len() + found.len() <= TASKS_MAX) else {
-                why = format!(
+                unbounded = Some(format!(
                     "how much those of priority {} and above ask for is not bounded, or they are too many",
                     priority(&equals[0])
-                );
+                ));
+                below = Others::Below;
                 break;
             };
             levels.extend(found.iter().map(|_| level as u32));
             tasks.extend(found);
         }
         let set: Vec<_> = tasks.iter().map(|(_, job)| *job).collect();
-        let found = fixed_priority(&set, &levels, cpus);
-        let refusal = Refusal { why, test: BY_PRIORITY, share: None };
-        (found.map_or_else(|_| Vec::new(), |found| bounds(&tasks, found, BY_PRIORITY)), Some(refusal))
+        let (found, test) = match cpus {
+            Cpus::Whole(cpus) => {
+                let found = fixed_priority(&set, &levels, *cpus).map(|found| found.tasks);
+                let each = |found: Vec<_>| found.into_iter().map(response).collect();
+                (found.map_or_else(|_| Vec::new(), each), BY_PRIORITY)
+            }
+            Cpus::Parts(budgets, _) => {
+                (budgets.fixed_priority(&set, &levels, below).unwrap_or_default(), BUDGETS_BY_PRIORITY)
+            }
+        };
+        let why = unbounded.filter(|_| found.iter().all(Option::is_some)).unwrap_or(why);
+        (bounds(&tasks, found, test), Some(Refusal { why, test, share: None }))
     }
 
     fn by_deadline(
         &self,
         at: Option<usize>,
         crowd: Option<u64>,
-        cpus: u32,
+        cpus: &Cpus,
     ) -> (Vec<(usize, Bound)>, Option<Refusal>) {
         let own_ns = |edge: usize| at.map_or(0, |at| self.plan.edges[edge].params[at]);
         let edges = self.shape.children[self.index].iter().copied();
-        let edges = edges.filter(|edge| !comes_last(self.plan, &self.plan.edges[*edge], own_ns(*edge)));
-        let refused = |why: String, share| Refusal { why, test: BY_DEADLINE, share };
+        let last = |edge: &usize| comes_last(self.plan, &self.plan.edges[*edge], own_ns(*edge));
+        let some_last = crowd.is_some() || edges.clone().any(|edge| last(&edge) && !self.is_idle(edge));
+        let edges = edges.filter(|edge| !last(edge));
+        let test = if matches!(cpus, Cpus::Whole(_)) { BY_DEADLINE } else { BUDGETS_BY_DEADLINE };
+        let refused = |why: String, share| Refusal { why, test, share };
         let tasks: Option<Vec<_>> = edges
             .map(|edge| {
                 let announced = |task: usize| self.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns);
@@ -128,6 +178,15 @@ impl Several<'_> {
             return (Vec::new(), Some(refused(why.into(), None)));
         };
         let set: Vec<_> = tasks.iter().map(|(_, job)| *job).collect();
+        let cpus = match cpus {
+            Cpus::Whole(cpus) => *cpus,
+            Cpus::Parts(budgets, parts) => {
+                let below = if some_last { Others::Below } else { Others::Known };
+                let found = budgets.earliest_deadline(&set, below).unwrap_or_default();
+                let why = format!("{parts} are not shown to be enough beside the others");
+                return (bounds(&tasks, found, test), Some(refused(why, None)));
+            }
+        };
         let Ok(found) = earliest_deadline(&set, cpus) else { return Default::default() };
         let dense =
             |task: &Task| Task::new(task.work_ns, task.deadline_ns.saturating_sub(task.jitter_ns).max(1));
@@ -143,7 +202,8 @@ impl Several<'_> {
             percent(&room)
         );
         let excess = Some(sum - room).filter(|excess| *excess > crate::share::zero());
-        (bounds(&tasks, found, BY_DEADLINE), Some(refused(why, excess)))
+        let found = found.tasks.into_iter().map(response).collect();
+        (bounds(&tasks, found, test), Some(refused(why, excess)))
     }
 
     fn is_idle(&self, edge: usize) -> bool {
@@ -151,8 +211,30 @@ impl Several<'_> {
     }
 }
 
-fn bounds(tasks: &[(usize, Task)], found: Verdict, test: &'static str) -> Vec<(usize, Bound)> {
-    let each = tasks.iter().zip(found.tasks);
+fn response(shown: Shown) -> Option<u64> {
+    shown.response_ns
+}
+
+fn bounds(tasks: &[(usize, Task)], found: Vec<Option<u64>>, test: &'static str) -> Vec<(usize, Bound)> {
+    let each = tasks.iter().zip(found);
     let bound = |ns| Bound { response: Response::Within(ns), test, exact: false };
-    each.filter_map(|((task, _), shown)| Some((*task, bound(shown.response_ns?)))).collect()
+    each.filter_map(|((task, _), response)| Some((*task, bound(response?)))).collect()
+}
+
+/// A task that has a budget on each of several CPUs for itself.
+pub fn alone(
+    plan: &Plan,
+    shape: &Shape,
+    promises: Promised,
+    overheads: &Overheads,
+    task: usize,
+) -> Option<Bound> {
+    if shape.task_parents[task].len() < 2 || !task_at_once(plan, shape, task) {
+        return None;
+    }
+    let mut job = job(plan.tasks[task].load.as_ref()?, 0)?;
+    job.deadline_ns = job.deadline_ns.min(job.period_ns);
+    let budgets = several_budgets::alone(promises, plan, shape, task, overheads).ok()?;
+    let ns = budgets.fixed_priority(&[job], &[0], Others::Known).ok()?[0]?;
+    Some(Bound { response: Response::Within(ns), test: BUDGETS_BY_PRIORITY, exact: false })
 }

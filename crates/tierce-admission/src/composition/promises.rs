@@ -9,11 +9,13 @@
 //! children. A task that moves between replicas is promised nothing.
 //!
 //! Several parents on one CPU are a join. Of what several CPUs reach little is promised yet: what is
-//! directly below their common root, and what has reserves on them that are never open at once.
+//! directly below their common root, what has reserves on them that are never open at once, and what has a budget on each of them
+//! (`several_budgets.rs`).
 
 use crate::bounds::adjacent_reserves::{at_once, of_task, task_at_once, together};
 use crate::bounds::leftover_supply::Taken;
 use crate::composition::interference;
+use crate::composition::several_budgets::{self, Promised};
 use crate::demand::overheads::Overheads;
 use crate::laws;
 use crate::laws::node::Node;
@@ -52,7 +54,7 @@ impl Promises {
         for index in &shape.order {
             let node = &plan.nodes[*index];
             promises.nodes[*index] = if at_once(plan, shape, *index) {
-                Promise::nothing(format!("several CPUs reach `{}`", node.name))
+                several_budgets::to_node(promises.known(), plan, shape, *index, overheads)
             } else if let Some(together) = together(plan, shape, &shape.parents[*index], node.concurrency) {
                 promises.apart(&shape.parents[*index], together, overheads)
             } else if let Some(cpu) = node.roots.first() {
@@ -77,12 +79,17 @@ impl Promises {
             } else if above.iter().any(|edge| shape.moves(plan, *edge)) {
                 moving(plan, &plan.edges[above[0]])
             } else if above.len() > 1 && task_at_once(plan, shape, task) {
-                Promise::nothing(format!("several CPUs reach `{}`", plan.tasks[task].name))
+                several_budgets::to_task(promises.known(), plan, shape, task, overheads)
             } else {
                 promises.joined(plan, above)
             };
         }
         promises
+    }
+
+    /// To nodes and through edges; while they are found, only what is above the next node is there.
+    pub fn known(&self) -> Promised<'_> {
+        Promised { nodes: &self.nodes, edges: &self.edges }
     }
 
     /// What comes through several edges from one CPU.
@@ -194,7 +201,8 @@ impl Promises {
         let node =
             Node { plan, shape, policy, index, edges, received: &received, overheads, quantum_ns, taken };
         let given = if at_once(plan, shape, index) {
-            let given = on_several(plan, shape, index, policy, verdict, overheads);
+            let given = several_budgets::to_children(self.known(), plan, shape, index, overheads);
+            let given = given.unwrap_or_else(|| on_several(plan, shape, index, policy, verdict, overheads));
             let missing = given.iter().find(|given| given[0].guarantee.kind() == Kind::Null);
             if let (Some(_), Some(missing)) = (policies::budget_and_period(policy), missing) {
                 self.unfit.push((index, missing[0].because.clone()));
@@ -239,9 +247,10 @@ impl Promises {
                 Err(refusal) => drop(first.get_or_insert(refusal)),
             }
         }
-        if let (Some(window), true) =
-            (goal.get(Parameter::Period), above.len() > 1 && promises[0].guarantee.kind() != Kind::Null)
-        {
+        let adds_up = above.len() > 1
+            && promises[0].guarantee.kind() != Kind::Null
+            && !several_budgets::is_of_several(&promises[0]);
+        if let (Some(window), true) = (goal.get(Parameter::Period), adds_up) {
             let parents: Vec<_> = above.iter().map(|edge| self.edges[*edge][0].guarantee.clone()).collect();
             let together = schedulers::joined_supply(&parents, window);
             if let Some((together, Ok(derivation))) =

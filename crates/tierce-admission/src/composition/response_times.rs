@@ -2,7 +2,7 @@
 
 use crate::bounds::adjacent_reserves::at_once;
 use crate::bounds::response::{shorter, Bound, Refusal};
-use crate::composition::multiprocessor::Several;
+use crate::composition::multiprocessor::{alone, Several};
 use crate::composition::promises::Promises;
 use crate::demand::overheads::Overheads;
 use crate::demand::uncounted_threads::of_crowd;
@@ -29,7 +29,8 @@ pub fn test(
         let Some(policy) = policies::by_number(plan.nodes[index].policy) else { continue };
         let crowd = |at: usize| of_crowd(plan, index, &shape.children[index], at);
         if at_once(plan, shape, index) {
-            let (found, refusal) = Several { plan, shape, overheads, index }.test(crowd);
+            let (found, refusal) =
+                Several { plan, shape, overheads, promises: promises.known(), index }.test(crowd);
             refused.extend(refusal.map(|refusal| (index, refusal)));
             found.into_iter().for_each(|(task, bound)| bounds[task] = Some(bound));
         }
@@ -43,6 +44,9 @@ pub fn test(
             let single = shape.task_parents[task].len() == 1;
             bounds[task] = shorter(bounds[task], Bound { exact: bound.exact && single, ..bound });
         }
+    }
+    for (task, bound) in bounds.iter_mut().enumerate() {
+        *bound = bound.or_else(|| alone(plan, shape, promises.known(), overheads, task));
     }
     (bounds, refused)
 }

@@ -205,7 +205,7 @@ impl Admission {
             }
             line(format!("  {}.", found.words(plan)));
             let holds = if tried { "It would hold" } else { "This test would hold" };
-            let words = found.nearest().into_iter().map(|remedy| remedy.words(plan));
+            let words = found.nearest(plan).into_iter().map(|remedy| remedy.words(plan));
             for words in words.filter(|words| Some(words) != said.as_ref()) {
                 line(format!("  {holds}: {words}."));
             }

@@ -97,10 +97,15 @@ impl Broken {
         format!("It breaks{at}{by}: {}", self.excess.test)
     }
 
-    /// Remedies right there; all, where there are none.
-    pub fn nearest(&self) -> Vec<Remedy> {
-        let here: Vec<_> =
-            self.remedies.iter().copied().filter(|remedy| Some(remedy.edge()) == self.edge).collect();
+    /// Remedies right there, and at the budgets on several CPUs that the node there has; all, where there are none.
+    pub fn nearest(&self, plan: &Plan) -> Vec<Remedy> {
+        let parent = self.edge.map(|edge| Child::Node(plan.edges[edge].parent));
+        let several = plan.edges.iter().filter(|edge| Some(edge.child) == parent).count() > 1;
+        let near = |remedy: &Remedy| {
+            let above = several && Some(plan.edges[remedy.edge()].child) == parent;
+            Some(remedy.edge()) == self.edge || above
+        };
+        let here: Vec<_> = self.remedies.iter().copied().filter(near).collect();
         if here.is_empty() {
             self.remedies.clone()
         } else {

@@ -25,6 +25,9 @@ const RESPONSES_MAX: usize = 64;
 /// A test.
 const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1990)";
 
+/// The rule of what those of higher priority leave.
+pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
+
 /// The highest first.
 pub struct FixedPriority;
 
@@ -134,12 +137,7 @@ fn left_over(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
             "PSBE (s − ΣU) (δ + Σ C·(1 − U))"
         };
         let from = [&promise.guarantee];
-        Some(Promise::new(guarantee, because).by(
-            Origin::Promise(place),
-            &from,
-            "bounded higher priorities",
-            formula,
-        ))
+        Some(Promise::new(guarantee, because).by(Origin::Promise(place), &from, BOUNDED_ABOVE, formula))
     };
     let left: Vec<_> = received.iter().enumerate().filter_map(of).collect();
     if left.is_empty() && received[0].guarantee.kind() == Kind::Null {

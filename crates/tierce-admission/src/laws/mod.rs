@@ -6,7 +6,7 @@ mod briefly_blocked;
 mod constraint;
 mod edf;
 mod fair;
-mod fixed_priority;
+pub mod fixed_priority;
 mod i_plus_pi;
 mod multiburst;
 pub mod node;
