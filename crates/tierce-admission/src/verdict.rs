@@ -12,11 +12,11 @@ pub const CHECK_VERSION: u32 = 2;
 pub struct Admission {
     /// Every node's law holds, and every guarantee asked for is shown.
     pub holds: bool,
-    /// One per node, in the order of [`Plan::nodes`].
+    /// One per node, in the order of [`Plan::nodes`](tierce_plan::Plan::nodes).
     pub nodes: Vec<NodeVerdict>,
-    /// One per edge, in the order of [`Plan::edges`].
+    /// One per edge, in the order of [`Plan::edges`](tierce_plan::Plan::edges).
     pub edges: Vec<EdgeVerdict>,
-    /// One per task, in the order of [`Plan::tasks`].
+    /// One per task, in the order of [`Plan::tasks`](tierce_plan::Plan::tasks).
     pub tasks: Vec<TaskVerdict>,
 }
 
@@ -105,7 +105,7 @@ pub struct Failure {
 /// Where something breaks, what says so, and by how much.
 #[derive(Clone, Debug)]
 pub struct Excess {
-    /// The first edge, in the order of the text, with which it does not fit; index into [`Plan::edges`].
+    /// The first edge, in the order of the text, with which it does not fit; index into [`Plan::edges`](tierce_plan::Plan::edges).
     pub edge: Option<usize>,
     /// The test or theorem.
     pub test: String,
@@ -118,7 +118,7 @@ pub struct Excess {
 /// Reduce one number.
 #[derive(Clone, Debug)]
 pub struct Mend {
-    /// Index into [`Plan::edges`].
+    /// Index into [`Plan::edges`](tierce_plan::Plan::edges).
     pub edge: usize,
     /// `budget` of the edge or `work` of the task below it.
     pub parameter: &'static str,
@@ -269,7 +269,7 @@ pub enum Origin {
     Edges(Vec<(usize, usize)>),
 }
 
-/// To whom something is promised; indices into the lists of [`Plan`].
+/// To whom something is promised; indices into the lists of [`Plan`](tierce_plan::Plan).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// A node.

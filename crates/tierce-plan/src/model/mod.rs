@@ -103,7 +103,7 @@ pub struct Machine {
     pub interrupts: Vec<Interrupt>,
     /// Switches per second on a CPU of which more are worth a warning.
     pub switches_max: u64,
-    /// What is left of each CPU on the machine at hand ([`Plan::on`]); empty: all of it.
+    /// What is left of each CPU on the machine at hand; empty: all of it.
     pub left: Vec<Left>,
 }
 
