@@ -209,7 +209,7 @@ impl Broken {
 
     /// Whether a plan changed like that holds where this one does not, and nothing else breaks.
     pub fn is_mended_by(&self, plan: &Plan, remedy: &Remedy) -> bool {
-        mends(&remedy.apply(plan), &problems(&Admission::of(&plan)), &self.problem)
+        mends(&remedy.apply(plan), &problems(&Admission::of(plan)), &self.problem)
     }
 }
 
@@ -402,7 +402,7 @@ fn problems(admission: &Admission) -> Vec<Problem> {
 }
 
 fn mends(changed: &Plan, before: &[Problem], problem: &Problem) -> bool {
-    let after = problems(&Admission::of(&changed));
+    let after = problems(&Admission::of(changed));
     // A law that fails by another rule is still broken.
     let same = |other: &Problem| match (problem, other) {
         (Problem::Law(node, _), Problem::Law(other, _)) => node == other,
