@@ -45,38 +45,49 @@ extern struct tierce ARENA tierce_state;
 		element; \
 	}))
 
+/* The same of an array in a variable: its address is a constant, to which a compiler would add the array's offset each time. */
+#define AT_FIXED(variable, type, array, index) \
+	(*({ \
+		__typeof__(&((type *)0)->array[0]) element; \
+		asm("%0 = " #variable " + %2 ll\n" \
+		    "%0 = addr_space_cast(%0, 0, 1)\n" \
+		    "%0 += %1" \
+		    : "=&r"(element) \
+		    : "r"((u64)(index) * sizeof *element), "i"(__builtin_offsetof(type, array))); \
+		element; \
+	}))
+#define AT_STATE(array, index) AT_FIXED(tierce_state, struct tierce, array, index)
+
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */
-/* The loader knows these constants, and takes out what comes after a jump that is never taken. The compiler must not see them: it
- * would keep them in registers or on the stack. */
-#define PORT_JUMP_IF(constant, bit, label) \
+#define PORT_QUIET  0
+/* Is a bit set in a constant that the loader knows? It takes out the test and what is jumped over: nothing is left where the answer
+ * is the expected one. The compiler must not see the value, or it would keep it in a register or on the stack; the test needs r0,
+ * which no call is given. Not volatile: a volatile one might change memory for all that the compiler knows, so that it would load
+ * everything anew. */
+#define KNOWN_BIT(constant, bit, expected, unless) \
 	({ \
-		u64 known; \
-		asm volatile goto("%0 = " #constant " ll\n" \
-				  "%0 = *(u64 *)(%0 + 0)\n" \
-				  "if %0 & %1 goto %l[" #label "]" \
-				  : "=r"(known) \
-				  : "i"(1u << (bit)) \
-				  : \
-				  : label); \
-	})
-#define PORT_USES(policy) \
-	{ \
-		__label__ has; \
-		PORT_JUMP_IF(policies, policy, has); \
-		break; \
-	has:; \
-	}
-#define PORT_HAS_PART(name) \
-	({ \
-		__label__ has; \
-		bool is = true; \
-		PORT_JUMP_IF(parts, TIERCE_PART_##name, has); \
-		is = false; \
-	has: \
+		__label__ other; \
+		bool is = !(expected); \
+		register u64 known asm("r0"); \
+		asm goto("%0 = " #constant " ll\n" \
+			 "%0 = *(u64 *)(%0 + 0)\n" \
+			 "%0 &= %1\n" \
+			 "if %0 " unless " 0 goto %l[other]" \
+			 : "=r"(known) \
+			 : "i"(1u << (bit)) \
+			 : \
+			 : other); \
+		is = (expected); \
+	other: \
 		is; \
 	})
+#define EXPECT_BIT(constant, bit)   KNOWN_BIT(constant, bit, true, "==")
+#define UNEXPECTED_BIT(constant, bit) KNOWN_BIT(constant, bit, false, "!=")
+#define PORT_USES(policy)    EXPECT_BIT(policies, policy)
+#define PORT_NO_OTHER()	    ((void)0)
+#define PORT_HAS_PART(name) UNEXPECTED_BIT(parts, TIERCE_PART_##name)
 #define PORT_HAS(policy) (policies >> (policy)&1)
 
 #define CAN_LOOP \
@@ -129,19 +140,23 @@ static inline bool bits_claimed(u64 *word, u64 bits)
 #define CONSTANT(type, name) const type name __attribute__((weak))
 extern CONSTANT(u64, policies); /* by their numbers */
 extern CONSTANT(u64, parts);	/* enum tierce_part */
-extern CONSTANT(u32, traces);
 extern CONSTANT(u64, trace_kinds);
-extern CONSTANT(u32, record_entries);
+extern CONSTANT(u64, record_entries);
+#define TRACES(kind) UNEXPECTED_BIT(trace_kinds, kind)
 TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
+/* The CPU is hidden from the compiler, which would make the head before a loop and keep it. */
 #define port_trace(kind, cpu, a, b, value, now) \
 	do { \
-		if (traces && (trace_kinds >> (kind)&1)) \
-			trace_write((u64)(kind) | (u64)(cpu) << 16, now, a, b, value); \
+		if (TRACES(kind)) { \
+			u64 on = (cpu); \
+			asm volatile("" : "+r"(on)); \
+			trace_write((u64)(kind) | on << 16, now, a, b, value); \
+		} \
 	} while (0)
 
 #define port_record(op, a, b, value, now, result, drained) \
 	do { \
-		if (record_entries) \
+		if (UNEXPECTED_BIT(record_entries, 0)) \
 			record_write(op, a, b, value, now, (u64)(result), drained); \
 	} while (0)
 static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained);

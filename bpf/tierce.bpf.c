@@ -44,14 +44,15 @@ unsigned long long port_nothing[1];
 /* Constants of a run, set before loading. Weak, so that the compiler takes them for constant, but not for these. */
 CONSTANT(u64, policies) = ~0ull;
 CONSTANT(u64, parts) = ~0ull;
-CONSTANT(u32, traces) = 0;
 CONSTANT(u64, trace_kinds) = 0;
-CONSTANT(u32, record_entries) = 0;
+CONSTANT(u64, record_entries) = 0;
 CONSTANT(u32, cpus_here) = 1;
-CONSTANT(u32, overheads_stolen) = 1;
-CONSTANT(u32, throttle_at_user) = 0;
-CONSTANT(u32, locks_fair) = 1;
-CONSTANT(u32, count_contention) = 0;
+CONSTANT(u64, several_cpus) = 0;
+CONSTANT(u64, overheads_stolen) = 1;
+CONSTANT(u64, throttle_at_user) = 0;
+CONSTANT(u64, locks_fair) = 1;
+CONSTANT(u64, count_contention) = 0;
+#define WANTED(constant) UNEXPECTED_BIT(constant, 0)
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -111,11 +112,11 @@ u32 ARENA tierce_guess[GUESSES];
 
 static inline struct tierce_leaf *leaf_at(u32 leaf)
 {
-	return &AT(SIDE.leaf, leaf);
+	return &AT_FIXED(tierce_side, struct tierce_side, leaf, leaf);
 }
 static inline struct tierce_cpu_side *side_at(u32 cpu)
 {
-	return &AT(SIDE.cpu, cpu);
+	return &AT_FIXED(tierce_side, struct tierce_side, cpu, cpu);
 }
 
 #include "../policy/graph.c"
@@ -201,7 +202,7 @@ static inline bool thread_is_pinned(struct task_struct *p)
 /* May it not migrate? A thread may not while one of these programs runs in it: that alone binds nobody. */
 static inline bool thread_is_bound(struct task_struct *p)
 {
-	return p->migration_disabled > (p == bpf_get_current_task_btf());
+	return WANTED(several_cpus) && p->migration_disabled > (p == bpf_get_current_task_btf());
 }
 static inline void slice_set(struct task_struct *p, u64 slice)
 {
@@ -235,7 +236,7 @@ static inline void port_kick(u32 cpu)
  */
 static inline bool lock_got(volatile u32 *ticket, volatile u32 *serving, u32 mine)
 {
-	if (locks_fair)
+	if (WANTED(locks_fair))
 		return *serving == mine;
 	return !*ticket && !__sync_val_compare_and_swap(ticket, 0, 1);
 }
@@ -254,9 +255,9 @@ static inline void lock_spin(volatile u32 *ticket, volatile u32 *serving, u32 mi
 }
 TIERCE_FN int lock_wait(u32 domain, u32 mine)
 {
-	u64 since = count_contention ? now_ns() : 0;
+	u64 since = WANTED(count_contention) ? now_ns() : 0;
 	lock_spin(&domain_at(domain)->ticket, &domain_at(domain)->serving, mine);
-	if (count_contention) {
+	if (WANTED(count_contention)) {
 		AT(SIDE.lock, domain).waited++;
 		AT(SIDE.lock, domain).wait_ns += now_ns() - since;
 	}
@@ -278,19 +279,19 @@ TIERCE_FN int lock_taken(u32 domain)
 static inline void port_lock(u32 domain)
 {
 	u32 *ticket = &domain_at(domain)->ticket;
-	u32 mine = locks_fair ? __sync_fetch_and_add(ticket, 1) : __sync_lock_test_and_set(ticket, 1);
+	u32 mine = WANTED(locks_fair) ? __sync_fetch_and_add(ticket, 1) : __sync_lock_test_and_set(ticket, 1);
 	if (*(volatile u32 *)&domain_at(domain)->serving != mine)
 		lock_wait(domain, mine);
 	asm volatile("" ::: "memory");
-	if (count_contention)
+	if (WANTED(count_contention))
 		lock_taken(domain);
 }
 static inline void port_unlock(u32 domain)
 {
 	/* Of the shared domain only: the stack has no room for more. */
-	if (count_contention && __builtin_constant_p(domain))
+	if (WANTED(count_contention) && __builtin_constant_p(domain))
 		AT(SIDE.lock, domain).held_ns += now_ns() - AT(SIDE.lock, domain).since_ns;
-	if (locks_fair)
+	if (WANTED(locks_fair))
 		__sync_fetch_and_add(&domain_at(domain)->serving, 1);
 	else
 		__sync_lock_test_and_set(&domain_at(domain)->ticket, 0);
@@ -324,13 +325,13 @@ static inline bool port_movable(u32 task)
 /* Control operations are made one after the other. Order: run queue, this, domains. */
 TIERCE_FN int control_lock(void)
 {
-	u32 mine = locks_fair ? __sync_fetch_and_add(&SIDE.ticket, 1) : 0;
+	u32 mine = WANTED(locks_fair) ? __sync_fetch_and_add(&SIDE.ticket, 1) : 0;
 	lock_spin(&SIDE.ticket, &SIDE.serving, mine);
 	return 0;
 }
 TIERCE_FN int control_unlock(void)
 {
-	if (locks_fair)
+	if (WANTED(locks_fair))
 		__sync_fetch_and_add(&SIDE.serving, 1);
 	else
 		__sync_lock_test_and_set(&SIDE.ticket, 0);
@@ -377,7 +378,7 @@ static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 re
 static inline void name_write(u32 leaf, struct task_struct *p, u64 now)
 {
 	struct tierce_event *event;
-	if (!traces || !(trace_kinds >> TIERCE_EV_name & 1))
+	if (!TRACES(TIERCE_EV_name))
 		return;
 	event = bpf_ringbuf_reserve(&records, sizeof *event, 0);
 	if (!event) {
@@ -401,7 +402,8 @@ static inline void job_begin(u32 leaf, u64 now)
 		return;
 	if (relative != TIERCE_NEVER)
 		deadline = now + relative;
-	leaf_at(leaf)->woke_ns = now;
+	if (relative != TIERCE_NEVER || TRACES(TIERCE_EV_job_complete)) /* else nobody asks when it ends */
+		leaf_at(leaf)->woke_ns = now;
 	leaf_at(leaf)->job++;
 	port_trace(TIERCE_EV_job_release, node_at(leaf)->last_cpu, leaf, leaf_at(leaf)->job, deadline, now);
 	if (deadline != TIERCE_NEVER && policy_heeds_deadlines(edge_at(node_at(leaf)->first_parent)->kind))
@@ -472,7 +474,7 @@ static inline u64 default_param(u32 i, u32 static_prio)
 /* Several CPUs, and a spread node: tasks move. */
 static inline bool tasks_move(void)
 {
-	return cpus_here > 1 && S.families;
+	return WANTED(several_cpus) && S.families;
 }
 /* The default node where a thread on that CPU begins. */
 static inline u32 default_on(u32 cpu)
@@ -686,13 +688,14 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	struct timer *t;
 	u64 at = cpu_at(cpu)->armed_ns;
 	u32 event = domain_at(cpu)->events;
-	if (later_ns && at != TIERCE_NEVER && at != S.shared_until_ns && !(event && link_at(event)->key == at))
+	if (later_ns && at != TIERCE_NEVER && !(PORT_HAS_PART(shared) && at == S.shared_until_ns) &&
+	    !(event && link_at(event)->key == at))
 		at += later_ns;
 	if (at <= now)
 		at = cpu_at(cpu)->asked && !cpu_at(cpu)->outside ? now + FORGOTTEN_NS : TIERCE_NEVER;
-	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns < at)
+	if (WANTED(several_cpus) && side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns < at)
 		at = side_at(cpu)->away_at_ns;
-	if (throttle_at_user && at > now + FORGOTTEN_NS &&
+	if (WANTED(throttle_at_user) && at > now + FORGOTTEN_NS &&
 	    (cpu_at(cpu)->outside ? cpu_at(cpu)->outside > 1 : side_at(cpu)->overrun))
 		at = now + FORGOTTEN_NS; /* it may have used up what it may overrun */
 	if (at == side_at(cpu)->timer_ns || at == TIERCE_NEVER)
@@ -705,10 +708,16 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
 }
 
-/* Offline, not only away. */
+/* Has the last decision left this leaf by a shared edge, while its thread is still on the CPU? */
+static inline bool cpu_has_left(u32 cpu, u32 leaf)
+{
+	return PORT_HAS_PART(shared) && side_at(cpu)->left == leaf;
+}
+
+/* Offline, not only away. The only CPU never goes. */
 static inline bool cpu_is_gone(u32 cpu)
 {
-	return !cpu_at(cpu)->online && !side_at(cpu)->away;
+	return WANTED(several_cpus) && !cpu_at(cpu)->online && !side_at(cpu)->away;
 }
 /* A CPU that a higher class keeps for long is away: what waited for it there goes elsewhere if it can. */
 static inline void cpu_goes(u32 cpu, u64 now)
@@ -727,6 +736,8 @@ static inline void cpu_goes(u32 cpu, u64 now)
 static inline void cpu_comes(u32 cpu, u64 now)
 {
 	u32 away = side_at(cpu)->away;
+	if (!WANTED(several_cpus))
+		return;
 	side_at(cpu)->away_at_ns = 0;
 	if (!away)
 		return;
@@ -782,7 +793,7 @@ int tierce_irq_begins(void *unused)
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
 	side_at(cpu)->irq_ns = now_ns();
-	if (throttle_at_user)
+	if (WANTED(throttle_at_user))
 		side_at(cpu)->from_user = user_interrupted();
 	return 0;
 }
@@ -948,7 +959,7 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		side_at(cpu)->fired_ns = now;
 	}
 	side_at(cpu)->fires++;
-	if (side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
+	if (WANTED(several_cpus) && side_at(cpu)->away_at_ns && side_at(cpu)->away_at_ns <= now && !side_at(cpu)->away) {
 		cpu_goes(cpu, now);
 	} else if (cpu_at(cpu)->asked && !cpu_at(cpu)->outside) {
 		side_at(cpu)->forgotten++;
@@ -957,10 +968,11 @@ static int timer_fired(void *map, u32 *key, struct timer *timer)
 		graph_event(cpu, now, 0);
 		if (tasks_move() && now >= cpu_at(cpu)->balance_ns)
 			graph_balance(cpu, now);
-		if (throttle_at_user && cpu_at(cpu)->outside > 1)
+		if (WANTED(throttle_at_user) && cpu_at(cpu)->outside > 1)
 			port_kick(cpu);
 	}
-	if (throttle_at_user && side_at(cpu)->from_user && cpu_at(cpu)->asked && cpu_at(cpu)->task && !cpu_at(cpu)->outside)
+	if (WANTED(throttle_at_user) && side_at(cpu)->from_user && cpu_at(cpu)->asked && cpu_at(cpu)->task &&
+	    !cpu_at(cpu)->outside)
 		leaf_at(cpu_at(cpu)->task)->overrun = OVERRUN_ENDS; /* the decision comes before it is back in the kernel */
 	arm(cpu, now, side_at(cpu)->way_out_ns);
 	bpf_local_irq_restore(&flags);
@@ -993,7 +1005,10 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 /* Does it lead only to a CPU that was taken offline? */
 static inline bool leaf_is_cut_off(u32 leaf)
 {
-	u32 domain = node_at(leaf)->domain;
+	u32 domain;
+	if (!WANTED(several_cpus))
+		return false;
+	domain = node_at(leaf)->domain;
 	return domain < TIERCE_CPUS && cpu_is_gone(domain) && !leaf_is_spread(leaf);
 }
 /* A spread leaf follows its thread to the CPU where it waits. If that is offline, another CPU decides for it: one that has
@@ -1044,7 +1059,7 @@ static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu
 		if (!cpu_at(cpu)->online)
 			cpu = S.shared_timer;
 		scx_bpf_dsq_insert(p, BESIDE(cpu), BESIDE_SLICE_NS, enq_flags);
-		if (cpus_here > 1 && cpu_at(cpu)->task)
+		if (WANTED(several_cpus) && cpu_at(cpu)->task)
 			cpu = graph_place(SIDE.default_node, cpu, cpus_of(p->cpus_ptr)); /* an idle one takes it */
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
 	}
@@ -1120,7 +1135,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	}
 	leaf_follows(leaf, p, cpu, now);
 	leaf_at(leaf)->custody = thread_is_bound(p) ? CUSTODY_BOUND : CUSTODY_FREE;
-	if (side_at(cpu)->left == leaf) {
+	if (cpu_has_left(cpu, leaf)) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
@@ -1133,7 +1148,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
 		graph_request(leaf, TIERCE_WOKE, now);
 		side_at(cpu)->blocking = 0;
-		if (throttle_at_user && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
+		if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
 		} else {
@@ -1141,7 +1156,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		}
 		return;
 	}
-	if (throttle_at_user && leaf_overruns(leaf, cpu, p, false)) {
+	if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, false)) {
 		leaf_at(leaf)->custody = CUSTODY_NONE;
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
 		return;
@@ -1178,7 +1193,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	}
 	leaf_at(leaf)->custody = CUSTODY_NONE;
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
-	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && side_at(cpu)->left != leaf &&
+	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && !cpu_has_left(cpu, leaf) &&
 	    !leaf_at(leaf)->moving && !(p->__state & TASK_DEAD)) {
 		if (leaf_at(leaf)->woke_ns)
 			job_end(leaf, now_ns());
@@ -1186,7 +1201,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		return;
 	}
 	now = now_ns();
-	if (side_at(cpu)->left == leaf) {
+	if (cpu_has_left(cpu, leaf)) {
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
@@ -1219,18 +1234,18 @@ SEC("struct_ops/dispatch")
 void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 {
 	struct thread *t;
-	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, kicked, waits_on;
+	u32 cpu = on, leaf, was = TIERCE_NONE, blocked, kicked, waits_on, key;
 	struct task_struct *task;
 	struct slot *slot;
 	bool fits, leaving = false;
 	u64 now;
 
-	if (cpu >= TIERCE_CPUS || side_at(cpu)->left || cpu_is_gone(cpu))
+	if (cpu >= TIERCE_CPUS || (PORT_HAS_PART(shared) && side_at(cpu)->left) || cpu_is_gone(cpu))
 		return;
 	now = now_ns();
 	if (side_at(cpu)->interrupted_ns)
 		interrupted_until(cpu, now);
-	if (side_at(cpu)->away) {
+	if (WANTED(several_cpus) && side_at(cpu)->away) {
 		cpu_comes(cpu, now);
 		if (cpu_is_gone(cpu))
 			return;
@@ -1243,23 +1258,23 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (prev && (prev->scx.flags & SCX_TASK_QUEUED)) {
 		t = thread_of(prev);
 		was = t ? t->leaf : TIERCE_NONE;
-		if (throttle_at_user && was && cpu_overruns(cpu, was, prev, now)) {
+		if (WANTED(throttle_at_user) && was && cpu_overruns(cpu, was, prev, now)) {
 			slice_set(prev, SCX_SLICE_INF);
 			arm(cpu, now, 0);
 			return;
 		}
 	}
-	if (throttle_at_user)
+	if (WANTED(throttle_at_user))
 		side_at(cpu)->overrun = 0;
 	blocked = side_at(cpu)->blocked;
 	side_at(cpu)->blocked = TIERCE_NONE;
-	kicked = count_contention ? cpu_at(cpu)->kick_pending : 0;
+	kicked = WANTED(count_contention) ? cpu_at(cpu)->kick_pending : 0;
 	leaf = graph_decide(cpu, blocked, now, 0);
 	if (!leaf && tasks_move() && !cpu_at(cpu)->leaves && graph_pull(cpu, now))
 		leaf = graph_decide(cpu, 0, now, 0);
-	if (count_contention && kicked)
+	if (WANTED(count_contention) && kicked)
 		kick_counts(cpu, leaf == was);
-	if (cpu_at(cpu)->leaves) {
+	if (PORT_HAS_PART(shared) && cpu_at(cpu)->leaves) {
 		if (was && was != leaf)
 			side_at(cpu)->left = was;
 		else
@@ -1286,12 +1301,17 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		side_at(cpu)->misses++;
 		return;
 	}
-	slot = bpf_map_lookup_elem(&slots, &leaf);
+	key = leaf; /* the leaf itself need not be in memory */
+	slot = bpf_map_lookup_elem(&slots, &key);
 	if (!slot)
 		return;
 	task = slot->task;
 	if (task) {
 		scx_bpf_dsq_insert(task, SCX_DSQ_LOCAL, SCX_SLICE_INF, 0);
+		if (!WANTED(several_cpus)) {
+			leaf_at(leaf)->custody = CUSTODY_NONE;
+			return;
+		}
 		/* Looked at after the insertion, which the kernel ignores if the thread is queued anew from here on. One that
 		 * is just going off another CPU may look fit and then not be (programs that run there keep it from
 		 * migrating, and the kernel ends a scheduler that tries): wait for it. */
@@ -1330,6 +1350,29 @@ void BPF_PROG(tierce_tick, struct task_struct *p)
 
 #define OUTSIDE_SCHEDULER 3 /* value of its record: the scheduler has had the CPU, `a` is a task and runs from here on */
 
+/* Does the thread come in that the graph has decided for, with nothing else to be looked at? Nearly always. */
+static inline bool switch_is_plain(u32 cpu, struct task_struct *next)
+{
+	u32 task = cpu_at(cpu)->task, pid = (u32)next->pid;
+	if (!pid || !task || leaf_at(task)->pid != pid || next->prio < MAX_RT_PRIO)
+		return false;
+	if (cpu_at(cpu)->outside || side_at(cpu)->blocked || side_at(cpu)->idle)
+		return false;
+	if (WANTED(several_cpus) && (cpu_is_gone(cpu) || side_at(cpu)->away_at_ns || side_at(cpu)->away))
+		return false;
+	return true;
+}
+/* It runs from here on. */
+static inline void switch_done(u32 cpu)
+{
+	if (!side_at(cpu)->decided_ns)
+		return;
+	if (TRACES(TIERCE_EV_outside))
+		port_trace(TIERCE_EV_outside, cpu, cpu_at(cpu)->task, 0, OUTSIDE_SCHEDULER, now_ns());
+	if (EXPECT_BIT(overheads_stolen, 0))
+		switch_count(cpu);
+}
+
 /* Who comes in: the task of the graph, somebody else, or nobody (idle)? */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_struct *next)
@@ -1339,6 +1382,12 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	u64 now;
 	if (cpu >= TIERCE_CPUS || !SIDE.ready)
 		return 0;
+	if (switch_is_plain(cpu, next)) {
+		switch_done(cpu);
+		if (cpu_at(cpu)->kick_pending)
+			port_kick(cpu); /* the kick found somebody it could not preempt */
+		return 0;
+	}
 	if (side_at(cpu)->idle != !next->pid)
 		side_at(cpu)->idle = !next->pid;
 	task = side_at(cpu)->blocked;
@@ -1363,22 +1412,21 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			task = cpu_at(cpu)->task;
 			stray = !task || leaf_at(task)->pid != (u32)next->pid;
 			outside = stray;
-			if (throttle_at_user && stray) {
+			if (WANTED(throttle_at_user) && stray) {
 				t = thread_of(next);
 				if (t && leaf_at(t->leaf)->overrun == OVERRUN_RUNS && node_at(t->leaf)->domain == cpu) {
 					stray = 0;
 					outside = 1 + t->leaf;
 				}
 			}
-			if (traces && (trace_kinds >> TIERCE_EV_outside & 1) && !outside && side_at(cpu)->decided_ns)
-				port_trace(TIERCE_EV_outside, cpu, task, 0, OUTSIDE_SCHEDULER, now_ns());
-			if (overheads_stolen && !outside && side_at(cpu)->decided_ns)
-				switch_count(cpu);
+			if (!outside)
+				switch_done(cpu);
 		}
 	}
-	if (outside != cpu_at(cpu)->outside || (!above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
+	if (outside != cpu_at(cpu)->outside ||
+	    (WANTED(several_cpus) && !above && (side_at(cpu)->away_at_ns || side_at(cpu)->away))) {
 		now = now_ns();
-		if (above && cpus_here > 1 && cpu_at(cpu)->task)
+		if (above && WANTED(several_cpus) && cpu_at(cpu)->task)
 			side_at(cpu)->away_at_ns = now + AWAY_NS;
 		else if (!above)
 			cpu_comes(cpu, now); /* or goes */
@@ -1395,7 +1443,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 			port_kick(cpu);
 		}
 	} else if (!outside && cpu_at(cpu)->kick_pending) {
-		port_kick(cpu); /* the kick found somebody it could not preempt */
+		port_kick(cpu);
 	}
 	return 0;
 }

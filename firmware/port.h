@@ -27,19 +27,21 @@
 #define PORT_APART __attribute__((noinline))
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
+#define PORT_QUIET  0
 #define PORT_HAS_PART(name) 1
 #define ZERO	 0u
 
 /* The policies that plans use, a bit each, if the build says so (`tierce embed --policies`): others are left out. */
 #ifdef TIERCE_POLICIES
 #define PORT_HAS(policy)  ((TIERCE_POLICIES) >> (policy)&1)
-#define PORT_USES(policy) (PORT_HAS(policy) ? (void)0 : __builtin_unreachable())
+#define PORT_NO_OTHER()	  __builtin_unreachable()
 #define PORT_SHORT	  static inline __attribute__((always_inline))
 #else
 #define PORT_HAS(policy)  ((void)(policy), 1)
-#define PORT_USES(policy) ((void)0)
+#define PORT_NO_OTHER()	  ((void)0)
 #define PORT_SHORT	  static inline
 #endif
+#define PORT_USES(policy) PORT_HAS(policy)
 
 struct tierce;
 extern struct tierce kernel_graph;
@@ -53,6 +55,8 @@ extern struct tierce kernel_graph;
 			__asm__("" : "+r"(at_)); \
 		at_; \
 	}))
+
+#define AT_STATE(array, index) AT(S.array, index)
 
 #define port_lock(domain)	    ((void)(domain))
 #define port_unlock(domain)	    ((void)(domain))

@@ -13,7 +13,6 @@
  * /etc/tierce/environment (NAME=value). /etc/tierce/turns, if there, holds the length in ns of the turns
  * that virtual CPUs shall take (see fine_turns). */
 #define _GNU_SOURCE
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <net/if.h>
@@ -32,6 +31,8 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+
+#include "port.h"
 
 enum { EXIT_PORT = 0xf4, WORDS_MAX = 4096, PORT_WAIT_MS = 10000 };
 
@@ -114,29 +115,6 @@ static char **read_words(const char *path, char **into, size_t room)
 }
 
 /* --- ports to the host ------------------------------------------------------------------------------------------- */
-
-static int port_find(const char *name)
-{
-	char path[300], found[64];
-	DIR *dir = opendir("/sys/class/virtio-ports");
-	struct dirent *entry;
-	int fd = -1;
-	if (!dir)
-		return -1;
-	while (fd < 0 && (entry = readdir(dir))) {
-		snprintf(path, sizeof path, "/sys/class/virtio-ports/%s/name", entry->d_name);
-		FILE *file = fopen(path, "re");
-		if (!file)
-			continue;
-		if (fscanf(file, "%63s", found) == 1 && !strcmp(found, name)) {
-			snprintf(path, sizeof path, "/dev/%s", entry->d_name);
-			fd = open(path, O_WRONLY | O_CLOEXEC);
-		}
-		fclose(file);
-	}
-	closedir(dir);
-	return fd;
-}
 
 /* Ports appear a little after their device: wait for them. */
 static int port_open(const char *name)

@@ -13,6 +13,8 @@
  *   turns      --count busy processes that read the clock: the time in which none of them had the CPU, at each change of turns
  *   dirlock    --role hold: creates and removes files in a folder for as long as it runs, so that it is often throttled
  *              inside the folder's lock; --role wait: does so once per --interval, and reports the longest it took
+ *   profile    --role begin, --role end: what lies between is what `tierce vm --profile` counts. With --profile other modes
+ *              mark what they measure: pingpong its rounds, the others all they do.
  *
  * Several processes are in step: they set themselves up, then all start at one moment. With --start T that is when
  * CLOCK_MONOTONIC (time since boot) shows T, so that separate runs of meter can measure the same stretch of time.
@@ -44,6 +46,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "port.h"
+#include "profile.h"
+#include "symbols.h"
+
 typedef int64_t ns_t;
 
 enum { US = 1000, MS = 1000000, SECOND = 1000000000 };
@@ -55,9 +61,9 @@ static struct {
 	int groups_n, cpus[2], hogs;
 	long count, parallel, memory;
 	ns_t time, period, budget, interval, work, limit, gap, start, pause;
+	bool profile;
 } set = {
     .by = "pipe",
-    .role = "wait",
     .dir = "/tmp/dirlock",
     .cpus = {-1, -1},
     .count = -1,
@@ -105,6 +111,38 @@ static void sleep_until(ns_t when)
 	struct timespec t = {when / SECOND, when % SECOND};
 	while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL) == EINTR)
 		;
+}
+
+/* --- profile ----------------------------------------------------------------------------------------------------- */
+
+static void profile_begin(void)
+{
+	PROFILE_MARK(PROFILE_BEGIN);
+}
+
+static void profile_end(void)
+{
+	PROFILE_MARK(PROFILE_END);
+}
+
+/* Without it the addresses of a profile have no names. Where nobody profiles, the port is not there. */
+static void profile_symbols(void)
+{
+	int port = port_find("tierce.symbols");
+	if (port >= 0)
+		symbols_write(port);
+}
+
+static void profile(void)
+{
+	if (set.role && !strcmp(set.role, "begin")) {
+		profile_begin();
+		return;
+	}
+	if (!set.role || strcmp(set.role, "end"))
+		fail("profile: expected --role begin or --role end");
+	profile_end();
+	profile_symbols();
 }
 
 /* --- work -------------------------------------------------------------------------------------------------------- */
@@ -719,10 +757,14 @@ static void pingpong(void)
 		sleep_until(start);
 		round(&player); /* the first round is for meeting */
 		getrusage(RUSAGE_SELF, &before);
+		if (set.profile && me == 0)
+			profile_begin();
 		ns_t begin = now();
 		for (long i = 0; i < rounds; i++)
 			round(&player);
 		common->took[me] = now() - begin;
+		if (set.profile && me == 0)
+			profile_end();
 		getrusage(RUSAGE_SELF, &after);
 		common->switches[me][0] = after.ru_nvcsw - before.ru_nvcsw;
 		common->switches[me][1] = after.ru_nivcsw - before.ru_nivcsw;
@@ -843,7 +885,7 @@ static void touch_and_remove(const char *path)
 
 static void dirlock(void)
 {
-	bool wait = !strcmp(set.role, "wait");
+	bool wait = !set.role || !strcmp(set.role, "wait");
 	char path[4096];
 	if (!wait && strcmp(set.role, "hold"))
 		fail("--role %s: expected wait or hold", set.role);
@@ -881,11 +923,12 @@ static const struct {
 	void (*run)(void);
 } modes[] = {
     {"service", service}, {"hogs", hogs},	    {"spin", spin},	  {"pingpong", pingpong}, {"cyclic", cyclic},
-    {"frames", frames},	  {"forkstorm", forkstorm}, {"dirlock", dirlock}, {"turns", turns},
+    {"frames", frames},	  {"forkstorm", forkstorm}, {"dirlock", dirlock}, {"turns", turns},	  {"profile", profile},
 };
 
 static const char usage[] =
     "usage: meter MODE [options]      MODE: service hogs spin pingpong cyclic frames forkstorm turns dirlock\n"
+    "                                       profile\n"
     "  --policy P        other[:SLICE] nice:N batch idle fifo:N rr:N deadline:RUNTIME:PERIOD ext\n"
     "  --cpu N[,M]       pin to CPU N (the second of two processes to M)\n"
     "  --group DIR       cgroup folder to join; repeated, the k-th process joins the k-th\n"
@@ -903,7 +946,8 @@ static const char usage[] =
     "  --interval T      cyclic, dirlock: between wake-ups (1ms)\n"
     "  --work T --limit T   frames: CPU time of one (9900us), longest gap that is no miss (33400us)\n"
     "  --parallel N      forkstorm: alive at a time (16)\n"
-    "  --role R --dir D  dirlock: wait or hold, in folder D\n";
+    "  --role R --dir D  dirlock: wait or hold, in folder D; profile: begin or end\n"
+    "  --profile         mark what is measured for tierce vm --profile\n";
 
 static void split(char *text, const char **first, const char **second)
 {
@@ -947,19 +991,32 @@ static void parse_options(int argc, char **argv)
 		ROLE,
 		DIR,
 		MEMORY,
+		PROFILE,
 	};
 	static const struct option options[] = {
-	    {"policy", 1, 0, POLICY},	  {"hog-policy", 1, 0, HOG_POLICY},
-	    {"cpu", 1, 0, CPU},		  {"group", 1, 0, GROUP},
-	    {"name", 1, 0, NAME},	  {"start", 1, 0, START},
-	    {"time", 1, 0, TIME},	  {"hogs", 1, 0, HOGS},
-	    {"count", 1, 0, COUNT},	  {"period", 1, 0, PERIOD},
-	    {"budget", 1, 0, BUDGET},	  {"gap", 1, 0, GAP},
-	    {"segments", 1, 0, SEGMENTS}, {"by", 1, 0, BY},
-	    {"interval", 1, 0, INTERVAL}, {"work", 1, 0, WORK},
-	    {"limit", 1, 0, LIMIT},	  {"parallel", 1, 0, PARALLEL},
-	    {"role", 1, 0, ROLE},	  {"dir", 1, 0, DIR},
-	    {"memory", 1, 0, MEMORY},	  {0, 0, 0, 0},
+	    {"policy", 1, 0, POLICY},
+	    {"hog-policy", 1, 0, HOG_POLICY},
+	    {"cpu", 1, 0, CPU},
+	    {"group", 1, 0, GROUP},
+	    {"name", 1, 0, NAME},
+	    {"start", 1, 0, START},
+	    {"time", 1, 0, TIME},
+	    {"hogs", 1, 0, HOGS},
+	    {"count", 1, 0, COUNT},
+	    {"period", 1, 0, PERIOD},
+	    {"budget", 1, 0, BUDGET},
+	    {"gap", 1, 0, GAP},
+	    {"segments", 1, 0, SEGMENTS},
+	    {"by", 1, 0, BY},
+	    {"interval", 1, 0, INTERVAL},
+	    {"work", 1, 0, WORK},
+	    {"limit", 1, 0, LIMIT},
+	    {"parallel", 1, 0, PARALLEL},
+	    {"role", 1, 0, ROLE},
+	    {"dir", 1, 0, DIR},
+	    {"memory", 1, 0, MEMORY},
+	    {"profile", 0, 0, PROFILE},
+	    {0, 0, 0, 0},
 	};
 	const char *first, *second = NULL;
 	int option;
@@ -994,6 +1051,7 @@ static void parse_options(int argc, char **argv)
 		case ROLE: set.role = optarg; break;
 		case DIR: set.dir = optarg; break;
 		case MEMORY: set.memory = parse_number(optarg, 64, 1 << 30); break;
+		case PROFILE: set.profile = true; break;
 		default: fputs(usage, stderr); exit(2);
 		}
 	}
@@ -1013,7 +1071,14 @@ int main(int argc, char **argv)
 	prctl(PR_SET_TIMERSLACK, 1); /* the default, 50 us, would be in every latency */
 	for (size_t i = 0; i < sizeof modes / sizeof *modes; i++) {
 		if (!strcmp(argv[1], modes[i].name)) {
+			bool around = set.profile && modes[i].run != pingpong;
+			if (around)
+				profile_begin();
 			modes[i].run();
+			if (around)
+				profile_end();
+			if (set.profile)
+				profile_symbols();
 			return 0;
 		}
 	}

@@ -509,13 +509,20 @@ TIERCE_FN int fair_comes(u32 edge, u32 why)
 static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	if (is_by_clock(parent_of(edge))) {
+	node_t *node = node_at(x->parent);
+	if (is_by_clock(node)) {
 		eevdf_request(edge, why, now);
 		return;
 	}
 	if (why != TIERCE_RESTORED) {
 		fair_clock_comes(x->parent, now);
-		fair_comes(edge, why);
+		if ((x->flags & EDGE_VARIANT) || x->param[FAIR_WARP_LIMIT] || node->param[FAIR_CREDIT] || why == TIERCE_MOVED) {
+			fair_comes(edge, why);
+		} else { /* the same without credit and warp */
+			if (x->fair.tag < node->clock)
+				x->fair.tag = node->clock;
+			x->fair.quantum_ns = 0;
+		}
 	}
 	fair_counts(x->parent, x->param[FAIR_WEIGHT]);
 	order_insert(edge, fair_key(edge));

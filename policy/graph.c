@@ -24,22 +24,22 @@
 #define TIERCE_POLICY_BODIES
 #include "policies.h"
 
-/* On a single CPU nothing is shared, and the compiler leaves out what is for shared nodes; so does a port whose plans have none. */
-#define SEVERAL_CPUS (TIERCE_CPUS > 1)
-#define SHARES	     (SEVERAL_CPUS && PORT_HAS_PART(shared))
-#define SHARED_ROWS  (SHARES && S.fresh_row > 1)
+#define SHARED_ROWS (SHARES && S.fresh_row > 1) /* and there is a shared node */
 
-/* ---- dispatch: one switch per operation, generated from the list ------------------------------------------------ */
+/* ---- dispatch: one chain per operation, generated from the list -------------------------------------------------- */
 
-/* CALL(prefix) for the policy of that number. A port that knows which policies its plans use has the others left out. */
+/* CALL(prefix) for the policy of that number. A port that knows which policies its plans use has the others left out: a chain, so
+ * that with them go their comparisons. */
 #define DISPATCH_CASE(number, prefix, name, flags, np, ep) \
-	case number: PORT_USES(number); CALL(prefix); break;
-#define DISPATCH(number) \
+	if (PORT_USES(number) && kind_ == (number)) { \
+		CALL(prefix); \
+		break; \
+	}
+#define DISPATCH(kind) \
 	do { \
-		switch (number) { \
-			TIERCE_POLICY_LIST(DISPATCH_CASE, ) \
-		default: PORT_USES(0); \
-		} \
+		u32 kind_ = (kind); \
+		TIERCE_POLICY_LIST(DISPATCH_CASE, ) \
+		PORT_NO_OTHER(); \
 	} while (0)
 
 /* What every switch asks each policy on the way: most have less to do than a call costs. */
@@ -164,22 +164,19 @@ static inline int policy_tell(u32 edge, u32 kind, u64 now)
 }
 /* Does announce() matter to it? May its nodes be spread? */
 #define P(number, prefix, name, flags, np, ep) \
-	case number: PORT_USES(number); return (flags)&FLAG;
+	if (((flags)&FLAG) && PORT_USES(number) && kind == (number)) \
+		return true;
 #define FLAG TIERCE_HEEDS_DEADLINES
 static inline bool policy_heeds_deadlines(u32 kind)
 {
-	switch (kind) {
-		TIERCE_POLICY_LIST(P, )
-	}
+	TIERCE_POLICY_LIST(P, )
 	return false;
 }
 #undef FLAG
 #define FLAG TIERCE_SPREADS
 static inline bool policy_spreads(u32 kind)
 {
-	switch (kind) {
-		TIERCE_POLICY_LIST(P, )
-	}
+	TIERCE_POLICY_LIST(P, )
 	return false;
 }
 #undef FLAG
@@ -237,8 +234,11 @@ static inline u32 replica_waits(u32 node)
 static inline void idle_tell(u32 cpu)
 {
 	cpu_t *c = cpu_at(cpu);
-	bool idle = !c->task && !c->outside && c->online;
-	if (!SPREADS || (!idle && !c->idle))
+	bool idle;
+	if (!SPREADS)
+		return;
+	idle = !c->task && !c->outside && c->online;
+	if (!idle && !c->idle)
 		return;
 	c->idle = idle;
 	if (idle && !(S.idle[0] >> (cpu & 63) & 1))
@@ -1000,7 +1000,7 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 /* Only for a decision, which a full inbox always has coming: so that it knows which heads it was asked for and declines. */
 static inline void inbox_drain(u32 cpu, u64 now)
 {
-	u64 bits = SHARES && AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
+	u64 bits = AT(S.inbox, cpu).bits ? port_inbox_take(cpu) : 0;
 	u32 bit;
 	cpu_at(cpu)->drained = bits;
 	if (!bits)
@@ -1055,13 +1055,14 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 		path_charge(cpu, now, stolen_ns);
 		cpu_settle(cpu, now);
 	}
-	c->drained = 0;
+	if (SHARES)
+		c->drained = 0;
 	if (domain_at(cpu)->events && link_at(domain_at(cpu)->events)->key <= now) {
 		c->events += (u64)events_due(cpu, now);
 		c->until_ns = 0;
 		looks_again(cpu);
 	}
-	if (cpu == S.shared_timer && SHARED_ROWS) {
+	if (SHARED_ROWS && cpu == S.shared_timer) {
 		shared_lock(cpu);
 		c->events += (u64)events_due(TIERCE_SHARED, now);
 	}
@@ -1355,11 +1356,13 @@ static inline void edge_enter(u32 edge, u32 cpu, u32 length, u64 now)
 
 /* walk, commit and path_until in one for a CPU whose task has blocked, as far down as the way is plain: what is still
  * granted stays if its nodes pick it again, below that nothing is. 0: walk and commit have to see. */
-TIERCE_FN int descend(u32 cpu, u64 now)
+PORT_SHORT int descend(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 length, edge = c->root_edge, node, first;
 	u64 until = TIERCE_NEVER, at;
+	edge_t *x;
+	node_t *n;
 	if (!c->online || !edge || !edge_is_servable(edge))
 		return 0;
 	if (!c->path_length) {
@@ -1378,17 +1381,22 @@ TIERCE_FN int descend(u32 cpu, u64 now)
 		until = at < until ? at : until;
 		node = edge_at(edge)->child;
 	}
+	n = node_at(node);
 	for (; length < TIERCE_PATH; length++) {
-		edge = node_at(node)->order;
-		if (!edge || !(edge_at(edge)->flags & EDGE_PLAIN))
+		edge = n->order;
+		if (!edge)
+			break;
+		x = edge_at(edge);
+		if (!(x->flags & EDGE_PLAIN))
 			break;
 		edge_enter(edge, cpu, length, now);
-		order_take(node_at(node), edge);
-		node_at(node)->running = edge;
+		order_take(n, edge);
+		n->running = edge;
 		at = policy_begin(edge, now);
 		until = at < until ? at : until;
-		node = edge_at(edge)->child;
-		if (node_at(node)->kind == TIERCE_TASK) {
+		node = x->child;
+		n = node_at(node);
+		if (n->kind == TIERCE_TASK) {
 			task_set(cpu, node, edge, now);
 			c->path_length = length + 1;
 			c->until_ns = until;
@@ -1464,7 +1472,7 @@ static inline u64 cpu_until(u32 cpu, u64 until, u64 now)
 	}
 	if (link && link_at(link)->key < until)
 		until = link_at(link)->key;
-	if (cpu == S.shared_timer && SHARED_ROWS) {
+	if (SHARED_ROWS && cpu == S.shared_timer) {
 		link = domain_at(TIERCE_SHARED)->events;
 		at = link ? link_at(link)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
 		S.shared_until_ns = at;
@@ -1479,7 +1487,7 @@ static inline void cpu_arm(u32 cpu, u64 until, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	c->until_ns = cpu_until(cpu, until, now);
-	if (S.quiet || c->until_ns < c->armed_ns || c->armed_ns <= now)
+	if (PORT_QUIET || c->until_ns < c->armed_ns || c->armed_ns <= now)
 		c->armed_ns = c->until_ns;
 }
 
@@ -1490,7 +1498,7 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 	cpu_t *c = cpu_at(cpu);
 	bool same;
 	cpu_settle(cpu, now);
-	if (S.quiet) {
+	if (PORT_QUIET) {
 		kick(cpu);
 		return 0;
 	}
@@ -1666,8 +1674,9 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	cpu_t *c = cpu_at(cpu);
 	u64 at = now;
 	u32 task;
-	c->ran = c->task;
-	if (left && stolen_ns) { /* of what has left */
+	if (SPREADS)
+		c->ran = c->task;
+	if (stolen_ns && left) { /* of what has left */
 		c->taken_ns += stolen_ns;
 		stolen_ns = 0;
 	}
@@ -1684,20 +1693,22 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	}
 	c->asked = 0;
 	c->kick_pending = 0; /* before the inbox is drained: whoever fills it from now on kicks again */
-	inbox_drain(cpu, now);
-	cpu_settle(cpu, now);
+	if (SHARES) {
+		inbox_drain(cpu, now);
+		cpu_settle(cpu, now);
+	}
 	c->decisions++;
 	if (SHARES && c->leaves)
 		port_fail("graph: decided before what ran was returned");
-	if (c->task || c->outside || c->drained || c->claims || !descend(cpu, now)) {
+	if (c->task || c->outside || (SHARES && (c->drained || c->claims)) || !descend(cpu, now)) {
 		walk(cpu, now);
 		cpu_settle(cpu, now);
 		if (!path_same(cpu))
 			commit(cpu, now);
 		cpu_settle(cpu, now);
-		if (c->drained)
+		if (SHARES && c->drained)
 			told_declined(cpu);
-		if (c->claims)
+		if (SHARES && c->claims)
 			claims_drop(cpu, now);
 		cpu_settle(cpu, now);
 		c->until_ns = path_until(cpu, now);
@@ -1811,6 +1822,9 @@ static inline u32 task_cpu(u32 task)
 	return cpu < S.cpus && cpu_at(cpu)->task == task ? cpu : TIERCE_CPUS;
 }
 
+/* Has task_lock locked a CPU? What nobody shares is always in the domain of one. */
+#define ON_CPU(cpu) (!SHARES || (cpu) < TIERCE_CPUS)
+
 static inline bool task_exists(u32 task)
 {
 	return task && task < TIERCE_NODES && node_at(task)->kind == TIERCE_TASK && node_at(task)->domain != TIERCE_NODOMAIN;
@@ -1855,7 +1869,7 @@ static inline u32 task_lock(u32 task)
 
 static inline void whole_compare(u32 cpu, u64 now)
 {
-	if (now != cpu_at(cpu)->charged_ns && !S.quiet && !cpu_at(cpu)->asked)
+	if (now != cpu_at(cpu)->charged_ns && !PORT_QUIET && !cpu_at(cpu)->asked)
 		path_charge(cpu, now, 0);
 	cpu_compare(cpu, now, 0);
 }
@@ -1865,8 +1879,8 @@ static inline void whole_compare(u32 cpu, u64 now)
 static inline void request_compare(u32 cpu, u32 stop, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
-	if (S.quiet || c->asked || c->outside || c->shares || domain_at(cpu)->works || !stop || now >= c->until_ns ||
-	    now >= c->armed_ns || (SPREADS && c->armed_ns > now + SPREAD_BALANCE_NS)) {
+	if (PORT_QUIET || c->asked || c->outside || (SHARES && (c->shares || domain_at(cpu)->works)) || !stop ||
+	    now >= c->until_ns || now >= c->armed_ns || (SPREADS && c->armed_ns > now + SPREAD_BALANCE_NS)) {
 		whole_compare(cpu, now); /* or it has to look whether tasks that wait are better off elsewhere */
 		return;
 	}
@@ -1896,8 +1910,8 @@ static inline int task_settle(u32 cpu, u64 now)
 /* Unlock what task_lock locked, after recording. */
 #define TASK_ANSWER(op, a, b, value, error) \
 	do { \
-		port_record(op, a, b, value, at, error, cpu < TIERCE_CPUS ? cpu_at(cpu)->drained : 0); \
-		if (cpu < TIERCE_CPUS) \
+		port_record(op, a, b, value, at, error, ON_CPU(cpu) ? cpu_at(cpu)->drained : 0); \
+		if (ON_CPU(cpu)) \
 			unlock(cpu); \
 		else \
 			shared_unlock(); \
@@ -1916,23 +1930,25 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	cpu = task_lock(task);
 	if (cpu > TIERCE_CPUS)
 		return TIERCE_E_no_such_node;
-	if (cpu < TIERCE_CPUS && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
-		cpu_at(cpu)->drained = 0;
+	if (ON_CPU(cpu) && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
+		if (SHARES)
+			cpu_at(cpu)->drained = 0;
 		if (now < cpu_at(cpu)->charged_ns)
 			now = cpu_at(cpu)->charged_ns;
-	} else if (cpu < TIERCE_CPUS) {
+	} else if (ON_CPU(cpu)) {
 		now = cpu_advance(cpu, 0, now, 0);
 	}
 	port_trace(TIERCE_EV_request, cpu, task, why, 0, now);
 	if (!n->servable) {
+		u32 domain = SHARES ? n->domain : cpu;
 		n->servable = 1;
 		stop = climb_plainly(task, now);
 		if (stop != CLIMBED_TO_TOP && (stop & CLIMB_ON))
 			stop = climb(stop & ~CLIMB_ON, now);
-		if (domain_at(n->domain)->works)
-			settle_works(n->domain, now);
+		if (domain_at(domain)->works)
+			settle_works(domain, now);
 	}
-	if (cpu < TIERCE_CPUS)
+	if (ON_CPU(cpu))
 		request_compare(cpu, stop, now);
 	else if (domain_at(TIERCE_SHARED)->works)
 		settle_works(TIERCE_SHARED, now);

@@ -6,7 +6,9 @@
 #include "tierce.h"
 #include "events.h"
 
-/* With one CPU nothing is spread, and the compiler leaves that out. */
+/* On a single CPU nothing is shared or spread, and the compiler leaves out what is for that; so does a port whose plans have none. */
+#define SEVERAL_CPUS (TIERCE_CPUS > 1)
+#define SHARES	     (SEVERAL_CPUS && PORT_HAS_PART(shared))
 #define SPREADS (TIERCE_CPUS > 1 && PORT_HAS_PART(spread) && S.families)
 
 typedef struct tierce_edge edge_t;
@@ -18,27 +20,27 @@ typedef struct tierce_domain domain_t;
 
 static inline edge_t *edge_at(u32 edge)
 {
-	return &AT(S.edge, edge);
+	return &AT_STATE(edge, edge);
 }
 static inline node_t *node_at(u32 node)
 {
-	return &AT(S.node, node);
+	return &AT_STATE(node, node);
 }
 static inline link_t *link_at(u32 link)
 {
-	return &AT(S.link, link);
+	return &AT_STATE(link, link);
 }
 static inline cpu_t *cpu_at(u32 cpu)
 {
-	return &AT(S.cpu, cpu);
+	return &AT_STATE(cpu, cpu);
 }
 static inline row_t *row_at(u32 row)
 {
-	return &AT(S.row, row);
+	return &AT_STATE(row, row);
 }
 static inline domain_t *domain_at(u32 domain)
 {
-	return &AT(S.domain, domain);
+	return &AT_STATE(domain, domain);
 }
 static inline node_t *parent_of(u32 edge)
 {
@@ -56,31 +58,33 @@ static inline bool order_after(u32 first, u32 edge, u64 key)
 	return least < key || (least == key && first < edge);
 }
 
-/* The first two members of an order go without a call: below most nodes no more wait at a time. */
+/* Whoever is first in an order now, and the second member of all, go without a call: nearly always it is one of these. */
 PORT_SHORT void order_insert(u32 edge, u64 key)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
 	link_t *link = link_at(edge);
-	u32 local = x->flags & EDGE_LOCAL;
-	if (!(node->order | local)) {
+	u32 first = node->order;
+	if (x->flags & EDGE_LOCAL) {
+		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
+	} else if (!first || !order_after(first, edge, key)) {
 		link->key = key;
-		link->left = 0;
+		link->left = first;
 		link->right = 0;
 		link->up = 0;
 		link->rank = 1;
+		if (first)
+			link_at(first)->up = edge;
 		node->order = edge;
-	} else if (!local && !link_at(node->order)->left && order_after(node->order, edge, key)) {
+	} else if (!link_at(first)->left) {
 		link->key = key;
 		link->left = 0;
 		link->right = 0;
-		link->up = node->order;
+		link->up = first;
 		link->rank = 1;
-		link_at(node->order)->left = edge;
-	} else if (!local) {
-		node->order = heap_insert(node->order, edge, key);
+		link_at(first)->left = edge;
 	} else {
-		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
+		node->order = heap_insert(first, edge, key);
 	}
 }
 /* The first one of the order that a node keeps itself. */
@@ -119,7 +123,7 @@ static inline void order_remove(u32 edge)
 static inline bool node_contended(u32 node)
 {
 	u32 servable = node_at(node)->servable;
-	return servable > 1 && (!node_at(node)->row || servable > node_at(node)->holds);
+	return servable > 1 && (!(SHARES && node_at(node)->row) || servable > node_at(node)->holds);
 }
 
 /* ---- what runs, and for how long ---- */
@@ -160,7 +164,7 @@ static inline u64 uncharged_ns(u32 node, u64 now)
 {
 	u32 cpu = node_at(node)->domain;
 	u64 elapsed, stolen;
-	if (TIERCE_CPUS > 1 && cpu == TIERCE_SHARED)
+	if (SHARES && cpu == TIERCE_SHARED)
 		return uncharged_shared_ns(node_at(node)->running, now);
 	if (cpu_at(cpu)->outside || now <= cpu_at(cpu)->charged_ns)
 		return 0;

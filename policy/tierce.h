@@ -549,15 +549,17 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
  *   PORT_HAS_PART(name)              the same for enum tierce_part
  *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
- *   PORT_USES(policy)                in each case of a dispatch, 0 in the default: ends it there, or says that nobody comes there,
- *                                    if no plan of the port has that
+ *   PORT_USES(policy)                the same in each case of a dispatch
+ *   PORT_NO_OTHER()                  the end of a dispatch: nothing, or says that nobody comes there
  *   PORT_APART                       attribute of a static function that is kept out of its caller where registers are few
  *   PORT_ALIGNED                     attribute of the first large array, where offsets are cheaper to add when they are round
  *   S                                the state: an lvalue of struct tierce
  *   AT(array, index)                 an element of an array in the state, as a verifier wants it addressed
+ *   AT_STATE(array, index)           the same of one of the state's own arrays, by its name
  *   ZERO                             0, hidden from a verifier that would follow every value of a counter
  *   CAN_LOOP                         1, or the target's loop guard; ends a loop when its allowance is used up
  *   PORT_YIELDS                      1: graph_decide is told of yields
+ *   PORT_QUIET                       tierce.quiet, or 0 if that is never set
  *   port_lock(domain), port_unlock(domain)
  *   port_inbox_set(cpu, bits), port_inbox_take(cpu)      atomic or / exchange with 0
  *   TIERCE_FAMILIES                  limit of spread nodes, one more than there may be

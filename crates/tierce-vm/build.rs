@@ -1,15 +1,21 @@
-//! Compiles the programs of guest/ (static, so that they run in a guest that has nothing else).
+//! Compiles the programs of guest/ (static, so that they run in a guest that has nothing else), and the plugin of QEMU.
 
 use std::{env, path::Path, process::Command};
 
-const PROGRAMS: [&str; 2] = ["init", "meter"];
+const STATIC: [&str; 2] = ["-static", "-lpthread"];
+const PLUGIN: [&str; 3] = ["-shared", "-fPIC", "-fvisibility=hidden"];
+const PROGRAMS: [(&str, &[&str]); 3] = [("init", &STATIC), ("meter", &STATIC), ("profile", &PLUGIN)];
+const HEADERS: [&str; 3] = ["port.h", "profile.h", "symbols.h"];
 
 fn main() {
     let source = Path::new(&env::var("CARGO_MANIFEST_DIR").unwrap()).join("../../guest");
     let out = env::var("OUT_DIR").unwrap();
     let compiler = env::var("GUEST_CC").unwrap_or_else(|_| "gcc".into());
     println!("cargo::rerun-if-env-changed=GUEST_CC");
-    for name in PROGRAMS {
+    for header in HEADERS {
+        println!("cargo::rerun-if-changed={}", source.join(header).display());
+    }
+    for (name, options) in PROGRAMS {
         let file = source.join(name).with_extension("c");
         let program = Path::new(&out).join(name);
         println!("cargo::rerun-if-changed={}", file.display());
@@ -19,10 +25,10 @@ fn main() {
             continue;
         }
         let done = Command::new(&compiler)
-            .args(["-std=gnu11", "-O2", "-static", "-s", "-Wall", "-Wextra", "-Werror", "-o"])
+            .args(["-std=gnu11", "-O2", "-s", "-Wall", "-Wextra", "-Werror", "-o"])
             .arg(&program)
             .arg(&file)
-            .arg("-lpthread")
+            .args(options)
             .status()
             .unwrap_or_else(|error| panic!("{compiler}: {error} (Debian package gcc; or set GUEST_CC)"));
         assert!(done.success(), "{compiler} could not compile {}", file.display());

@@ -67,6 +67,8 @@ fn what_is_refused_before_a_boot() {
         (vec!["--file", "none", "true"], "none: cannot be put into the guest"),
         (vec!["--dir", "plans:../x", "true"], "plans:../x: the target leaves"),
         (vec!["--env", "A", "true"], "--env A: expected NAME=VALUE"),
+        (vec!["--profile", "true"], "--deterministic"),
+        (vec!["--deterministic", "--annotate", "schedule", "true"], "--profile"),
         (vec!["fetch", "--print", "everything"], "invalid value 'everything'"),
     ] {
         let out = folder.tierce_vm(&arguments);
@@ -101,4 +103,93 @@ fn what_keeps_a_kernel_from_being_fetched() {
         assert!(said.contains(expected), "{environment:?}: {said}");
         assert_eq!(out.status.code(), Some(2), "{environment:?}");
     }
+}
+
+/// A QEMU that says it is of this version, and answers `-plugin help` with this exit code.
+fn qemu(folder: &Folder, version: &str, plugins: u32) -> PathBuf {
+    let programs = folder.0.join("bin");
+    std::fs::create_dir_all(&programs).unwrap();
+    let path = programs.join("qemu-system-x86_64");
+    let script = format!(
+        "#!/bin/sh\ncase $1 in\n--version) echo QEMU emulator version {version} ;;\n\
+         -plugin) echo not built in >&2; exit {plugins} ;;\nesac\n"
+    );
+    std::fs::write(&path, script).unwrap();
+    std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    programs
+}
+
+#[test]
+fn a_qemu_that_cannot_profile_is_refused() {
+    let folder = Folder::new("plugins");
+    for (version, plugins, expected) in [
+        ("8.2.1", 0, "a profile needs QEMU 9.1 or later; this is 8.2"),
+        ("10.0.2", 1, "a profile needs a QEMU that takes plugins (built with --enable-plugins, as Debian's is): not built in"),
+    ] {
+        let out = Command::new(env!("CARGO_BIN_EXE_tierce"))
+            .args(["vm", "--deterministic", "--profile", "true"])
+            .env("PATH", qemu(&folder, version, plugins))
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&out.stderr);
+        assert!(said.contains(expected), "{version}: {said}");
+        assert_eq!(out.status.code(), Some(2), "{version}");
+    }
+}
+
+const PLAN: &str = r#"
+[machine]
+cpus = 1
+
+[node.root]
+policy = "fair"
+cpu = 0
+default = true
+each = { weight = "nice" }
+"#;
+
+/// The instructions that a profile counts are those in which the machine counts its time, and a switch is in it as often as
+/// there were switches: in the kernel, and in the scheduler that was loaded.
+#[test]
+fn a_profile_counts_every_instruction() {
+    let folder = Folder::new("profile");
+    std::fs::write(folder.0.join("plan.toml"), PLAN).unwrap();
+    let line = "tierce run plan.toml --stats counts >/out/run 2>&1 &
+        until grep -q 'is in force' /out/run; do sleep 0.1; done
+        meter pingpong --count 1000 --profile";
+    let arguments = [
+        "--deterministic",
+        "--memory",
+        "1G",
+        "--profile=profile.txt",
+        "--annotate",
+        "graph_decide",
+        "--",
+        line,
+    ];
+    let out = folder.tierce_vm(&arguments);
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.success(), "{said}");
+    let measured: serde_json::Value = serde_json::from_slice(&out.stdout).unwrap();
+    let instructions = measured["wall_ns"].as_u64().unwrap() / 2;
+
+    let file = std::fs::read_to_string(folder.0.join("profile.txt")).unwrap();
+    let rows: Vec<Vec<&str>> = file.lines().skip(1).map(|line| line.split_whitespace().collect()).collect();
+    let counted: u64 = rows[0][0].parse().unwrap();
+    assert!(counted.abs_diff(instructions) < instructions / 100, "{counted} of {instructions}");
+    let calls = |name: &str| -> u64 {
+        let row = rows.iter().find(|row| row.len() > 4 && row[4] == name);
+        row.unwrap_or_else(|| panic!("{name} is not in {file}"))[3].parse().unwrap()
+    };
+    let switches = measured["voluntary"].as_u64().unwrap();
+    for name in ["__schedule", "graph_decide", "graph_request", "tierce_dispatch"] {
+        assert!(calls(name).abs_diff(switches) < switches / 20, "{name}: {} of {switches}", calls(name));
+    }
+    // Shown and in the file alike: instruction by instruction, below the source lines.
+    for text in [&*said, file.as_str()] {
+        let listing = text.split_once("\ngraph_decide [bpf]: ").expect("it is annotated").1;
+        let listing = listing.split("\n\n").next().unwrap();
+        assert!(listing.contains("\n; policy/graph.c:") && listing.contains("  retq"), "{listing}");
+    }
+    assert!(said.contains(" more functions"), "{said}");
 }

@@ -27,11 +27,13 @@ typedef int64_t s64;
 #define PORT_APART inline
 #define CAN_LOOP 1
 #define PORT_YIELDS 1
+#define PORT_QUIET  S.quiet
 #ifndef PORT_HAS /* tests leave out something */
 #define PORT_HAS(policy) 1
 #define PORT_HAS_PART(name) 1
 #endif
-#define PORT_USES(policy) ((void)0)
+#define PORT_USES(policy) 1
+#define PORT_NO_OTHER()	  ((void)0)
 #define ZERO	 0u
 
 struct tierce;
@@ -54,6 +56,7 @@ struct tierce_native { /* what the hooks act on; one per thread */
 extern _Thread_local struct tierce_native tierce_native;
 #define S		 (*tierce_native.state)
 #define AT(array, index) ((array)[index])
+#define AT_STATE(array, index) ((S.array)[index])
 
 static inline void port_lock(u32 domain)
 {

@@ -319,6 +319,11 @@ fn on_virtual_machine() -> bool {
     std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| says_hypervisor(&text))
 }
 
+/// Can this machine never have another CPU? What cannot be read counts as one that can.
+fn has_one_cpu() -> bool {
+    std::fs::read_to_string("/sys/devices/system/cpu/possible").is_ok_and(|possible| possible.trim() == "0")
+}
+
 fn says_hypervisor(cpuinfo: &str) -> bool {
     let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
     flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
@@ -351,13 +356,17 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     object.set_constant("cpus_here", &options.cpus.to_ne_bytes())?;
     object.set_constant("policies", &options.policies.to_ne_bytes())?;
     object.set_constant("parts", &options.parts.to_ne_bytes())?;
-    object.set_constant("traces", &u32::from(options.trace_kinds != 0).to_ne_bytes())?;
     object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
-    object.set_constant("overheads_stolen", &u32::from(options.overheads_stolen).to_ne_bytes())?;
-    object.set_constant("throttle_at_user", &u32::from(options.throttle_at_user).to_ne_bytes())?;
-    object.set_constant("locks_fair", &u32::from(options.locks_fair).to_ne_bytes())?;
-    object.set_constant("count_contention", &u32::from(options.count_contention).to_ne_bytes())?;
-    object.set_constant("record_entries", &u32::from(options.record).to_ne_bytes())?;
+    for (name, wanted) in [
+        ("several_cpus", options.cpus > 1 || !has_one_cpu()),
+        ("overheads_stolen", options.overheads_stolen),
+        ("throttle_at_user", options.throttle_at_user),
+        ("locks_fair", options.locks_fair),
+        ("count_contention", options.count_contention),
+        ("record_entries", options.record),
+    ] {
+        object.set_constant(name, &u64::from(wanted).to_ne_bytes())?;
+    }
     let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
     object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
     object.set_ring_size("entries", ring(options.record, ENTRIES_BYTES))?;

@@ -31,6 +31,12 @@ const JMP: u8 = 5;
 const JMP32: u8 = 6;
 const ALU64: u8 = 7;
 
+const MODE: u8 = 0xe0;
+const MEM: u8 = 0x60;
+const MEM_SIGNED: u8 = 0x80;
+const ATOMIC: u8 = 0xc0;
+const COMPARE_AND_EXCHANGE: i32 = 0xf1;
+
 const LOAD_WIDE: u8 = 0x18;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
@@ -328,7 +334,8 @@ fn reads(insn: Insn) -> Set {
         LD if insn.code == LOAD_WIDE => 0,
         LDX => from,
         ST => to,
-        STX => to | from | 1, // with r0: compare and exchange
+        STX if insn.code & MODE == ATOMIC && insn.imm == COMPARE_AND_EXCHANGE => to | from | 1,
+        STX => to | from,
         ALU | ALU64 => {
             let both = if insn.by_register() { from } else { 0 };
             match insn.code & 0xf0 {
@@ -359,7 +366,8 @@ fn writes(insn: Insn) -> Set {
 
 /// Has it no other effect than what it writes?
 fn is_pure(insn: Insn) -> bool {
-    matches!(insn.class(), ALU | ALU64) || (insn.code == LOAD_WIDE && insn.from() != FUNCTION)
+    let loads = insn.class() == LDX && matches!(insn.code & MODE, MEM | MEM_SIGNED);
+    loads || matches!(insn.class(), ALU | ALU64) || (insn.code == LOAD_WIDE && insn.from() != FUNCTION)
 }
 
 /// A program of which some instructions go.
@@ -372,7 +380,7 @@ struct Pruning {
 }
 
 impl Pruning {
-    /// Without what cannot be reached. A load of a constant becomes its value.
+    /// Without what cannot be reached. A load of a constant becomes its value, and so does what is computed from constants.
     fn begin(mut insns: Vec<Insn>, constants: &Constants) -> Pruning {
         let mut leads = vec![false; insns.len() + 1];
         for (at, insn) in insns.iter().enumerate() {
@@ -393,8 +401,12 @@ impl Pruning {
                 if insn.ends() || decided == Some(true) {
                     break;
                 }
-                let value = constants.loaded(insn, &registers);
+                let loaded = constants.loaded(insn, &registers);
                 constants.pass(&insns, at, &mut registers);
+                let value = match (insn.class(), registers.get(insn.to())) {
+                    (ALU | ALU64, Some(&Known(value))) => Some(value),
+                    _ => loaded,
+                };
                 if let Some(small) = value.and_then(|value| i32::try_from(value as i64).ok()) {
                     insns[at] = Insn::new(MOVE, insn.to(), 0, 0, small);
                 } else if let Some(half) = value.and_then(|value| u32::try_from(value).ok()) {

@@ -346,3 +346,27 @@ fn what_a_constant_closes_is_gone_with_all_that_served_it() {
     let unknown = prune(&whole, &Constants { map: OTHER_MAP, data: &[0; 8] });
     assert_eq!(unknown, whole);
 }
+
+/// What is asked of a constant in r0, as the kernel side asks, leaves nothing behind: not even where a store follows, which would
+/// take r0 only if it compared. A load whose result nobody reads goes, too.
+#[test]
+fn what_nobody_reads_is_not_loaded() {
+    // r2 = b; r3 = a; if (constant & 2) r3++; c = r3; return 0;
+    let (unread, read) = (op(0x61, 2, 1, 4, 0), op(0x61, 3, 1, 0, 0));
+    let (more, store) = (op(0x07, 3, 0, 0, 1), op(0x63, 1, 3, 8, 0));
+    let end = [op(MOVE, 0, 0, 0, 0), op(EXIT, 0, 0, 0, 0)];
+    let asked = [
+        op(WIDE, 0, 2, 0, MAP),
+        op(0, 0, 0, 0, 0),
+        op(0x79, 0, 0, 0, 0),
+        op(0x57, 0, 0, 0, 2),
+        op(EQUAL, 0, 0, 1, 0),
+    ];
+    let insns = [&[unread, read][..], &asked, &[more, store], &end].concat();
+    let whole = Program { insns, functions: vec![(0, vec![1])], lines: vec![] };
+    for (value, left) in [(1, vec![read, store]), (2, vec![read, more, store])] {
+        let data = [value, 0, 0, 0, 0, 0, 0, 0];
+        let pruned = prune(&whole, &Constants { map: MAP, data: &data });
+        assert_eq!(pruned.insns, [left, end.to_vec()].concat());
+    }
+}

@@ -24,6 +24,19 @@ impl fmt::Display for Circle {
     }
 }
 
+/// The same between the folders and files at the top of the crate: a folder uses what anything in it uses.
+pub fn at_the_top(uses: &Uses) -> Uses {
+    let top = |module: &str| module.split("::").next().unwrap_or(module).to_string();
+    let mut found = Uses::new();
+    for ((from, to), names) in uses {
+        let (from, to) = (top(from), top(to));
+        if from != to {
+            found.entry((from, to)).or_default().extend(names.iter().cloned());
+        }
+    }
+    found
+}
+
 /// Components of two modules or more.
 pub fn circles(uses: &Uses) -> Vec<Circle> {
     let mut next: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();

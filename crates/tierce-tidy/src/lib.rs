@@ -7,13 +7,15 @@
 //!
 //! Example: `parse.rs` has `use crate::resolve::Resolver` and `resolve.rs` has `use crate::parse::Options`: a circle of two.
 //!
+//! The same holds between the folders of a crate ([`at_the_top`]): they are its layers.
+//!
 //! Not seen: methods, since they are found by their type (`impl Plan` in one file, `plan.admit()` in another), and what macros
 //! make. Code under `#[cfg(test)]` is left out: tests may use everything.
 
 mod graph;
 mod names;
 
-pub use graph::{circles, Circle, Uses};
+pub use graph::{at_the_top, circles, Circle, Uses};
 
 use std::path::Path;
 

@@ -65,7 +65,7 @@ impl Crate {
                 None => (inner.join("mod.rs"), inner),
             };
             let child = self.0.len();
-            let path = [&self.0[module].path[..], &[name.clone()]].concat();
+            let path = [&self.0[module].path[..], std::slice::from_ref(&name)].concat();
             self.0.push(Module { path, parent: Some(module), ..Module::default() });
             self.0[module].children.insert(name, child);
             self.file(child, &file, &folder, read)?;

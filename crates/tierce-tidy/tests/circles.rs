@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use tierce_tidy::{circles, uses, uses_by, Circle};
+use tierce_tidy::{at_the_top, circles, uses, uses_by, Circle};
 
 /// Circles that are left, as crate and modules, each with the reason.
 const LEFT: &[(&str, &[&str], &str)] = &[];
@@ -31,7 +31,7 @@ fn no_modules_import_each_other() {
     for (name, root) in roots {
         let uses = uses(&root).unwrap();
         all += uses.len();
-        for circle in circles(&uses) {
+        for circle in circles(&uses).into_iter().chain(circles(&at_the_top(&uses))) {
             match left.iter().position(|(own, modules, _)| *own == name && *modules == circle.modules) {
                 Some(known) => drop(left.remove(known)),
                 None => new += &format!("{name}: {circle}"),
@@ -86,6 +86,24 @@ fn a_circle_is_found_however_the_names_are_written() {
     assert_eq!(modules(&files), ["a", "b", "c"]);
     let text = of(&files)[0].to_string();
     assert!(text.contains("c uses of a: A"), "{text}");
+}
+
+#[test]
+fn folders_that_import_each_other_are_found_where_no_files_do() {
+    let files = [
+        ("lib.rs", "mod a; mod b;"),
+        ("a/mod.rs", "pub mod one; pub mod two;"),
+        ("a/one.rs", "use crate::b::four::Four; pub struct One(Four);"),
+        ("a/two.rs", "pub struct Two;"),
+        ("b/mod.rs", "pub mod three; pub mod four;"),
+        ("b/three.rs", "use crate::a::two::Two; pub struct Three(Two);"),
+        ("b/four.rs", "pub struct Four;"),
+    ];
+    let texts: BTreeMap<&Path, &str> = files.iter().map(|(file, text)| (Path::new(*file), *text)).collect();
+    let read = |path: &Path| texts.get(path).map(ToString::to_string);
+    let uses = uses_by(Path::new("lib.rs"), &read).unwrap();
+    assert_eq!(circles(&uses), []);
+    assert_eq!(circles(&at_the_top(&uses))[0].modules, ["a", "b"]);
 }
 
 #[test]

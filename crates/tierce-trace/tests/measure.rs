@@ -1,8 +1,8 @@
 //! Jitters and overheads of schedules written by hand, whose numbers are worked out beside them.
 
 use proptest::prelude::*;
-use tierce_trace::measure::{remarks, rows, tables, to_json, Measure, Quantity, SCHEDULER};
-use tierce_trace::{EdgeInfo, Event, Kind, NodeInfo, Source, TaskInfo, TraceHeader, Writer};
+use tierce_trace::measure::{remarks, rows, tables, to_json, Measure, Quantity};
+use tierce_trace::{EdgeInfo, Event, Kind, NodeInfo, Source, TaskInfo, TraceHeader, Writer, SCHEDULER};
 
 const WOKE: u32 = 0;
 const BLOCKED: u32 = 3;

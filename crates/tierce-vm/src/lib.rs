@@ -18,7 +18,9 @@ pub mod cpio;
 mod contents;
 mod kernel;
 mod machine;
+mod profile;
 
 pub use contents::{find_program, Copy};
 pub use kernel::{cache_folder, obtain, Kernel, KernelSpec, Version};
 pub use machine::{End, Event, Mode, Outcome, Vm};
+pub use profile::{Function, Instruction, Owner, Profile};

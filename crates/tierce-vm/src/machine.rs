@@ -2,6 +2,7 @@
 
 use crate::contents::{find_program, Contents, Copy};
 use crate::kernel::{self, Kernel, KernelSpec};
+use crate::profile::{Profile, PLUGIN};
 use anyhow::{ensure, Context, Result};
 use rustix::event::{poll, PollFd, PollFlags, Timespec};
 use rustix::fs::MemfdFlags;
@@ -55,6 +56,8 @@ pub struct Vm {
     pub limit: Duration,
     /// More words for the kernel's command line.
     pub kernel_arguments: Vec<String>,
+    /// Deterministic only: count every instruction that the guest executes between its marks (see guest/profile.h).
+    pub profile: bool,
 }
 
 impl Default for Vm {
@@ -70,6 +73,7 @@ impl Default for Vm {
             environment: Vec::new(),
             limit: Duration::from_secs(300),
             kernel_arguments: Vec::new(),
+            profile: false,
         }
     }
 }
@@ -118,6 +122,20 @@ pub struct Outcome {
     /// The same for standard error.
     pub stderr: Vec<u8>,
     files: File,
+    counted: Option<Counted>,
+}
+
+/// What QEMU's plugin and the guest write for a profile.
+#[derive(Debug)]
+struct Counted {
+    instructions: File,
+    symbols: File,
+}
+
+impl Counted {
+    fn new() -> Result<Counted> {
+        Ok(Counted { instructions: memory_file("profile", &[])?, symbols: memory_file("symbols", &[])? })
+    }
 }
 
 impl Outcome {
@@ -158,6 +176,12 @@ impl Outcome {
         Ok(found)
     }
 
+    /// Which instructions the guest executed between its marks, if the machine had [`Vm::profile`].
+    pub fn profile(&mut self) -> Result<Profile> {
+        let counted = self.counted.as_mut().context("this machine was not profiled")?;
+        Profile::parse(&text_of(&mut counted.instructions)?, &text_of(&mut counted.symbols)?)
+    }
+
     fn each_file(&mut self, mut act: impl FnMut(&mut tar::Entry<&File>) -> Result<()>) -> Result<()> {
         self.files.rewind()?;
         let mut archive = tar::Archive::new(&self.files);
@@ -195,6 +219,9 @@ impl Vm {
         let qemu = find_program("qemu-system-x86_64")
             .context("a virtual machine needs QEMU (Debian package qemu-system-x86)")?;
         let mode = self.settle_mode(&qemu)?;
+        if self.profile {
+            ensure_plugins(&qemu, mode)?;
+        }
         let initramfs = memory_file("initramfs", &self.contents(command, mode)?)?;
         let kernel = kernel::obtain(&self.kernel, &mut |line| tell(Event::Preparing(line)))?;
         Running::start(&qemu, self, mode, &kernel, initramfs)?.listen(self.limit, kernel, tell)
@@ -288,6 +315,23 @@ fn kvm_usable() -> Result<()> {
     Ok(())
 }
 
+/// Whether QEMU can count for a profile.
+fn ensure_plugins(qemu: &Path, mode: Mode) -> Result<()> {
+    ensure!(
+        matches!(mode, Mode::Deterministic { .. }),
+        "a profile needs a deterministic machine: elsewhere the next run executes other instructions"
+    );
+    let version = qemu_version(qemu)?;
+    ensure!(version >= (9, 1), "a profile needs QEMU 9.1 or later; this is {}.{}", version.0, version.1);
+    let help = Command::new(qemu).args(["-plugin", "help"]).output().context("qemu -plugin help")?;
+    ensure!(
+        help.status.success(),
+        "a profile needs a QEMU that takes plugins (built with --enable-plugins, as Debian's is): {}",
+        String::from_utf8_lossy(&help.stderr).trim()
+    );
+    Ok(())
+}
+
 fn qemu_version(qemu: &Path) -> Result<(u32, u32)> {
     let out = Command::new(qemu).arg("--version").output().with_context(|| qemu.display().to_string())?;
     let text = String::from_utf8_lossy(&out.stdout);
@@ -315,6 +359,7 @@ struct Running {
     files: File,
     console: File,
     complaints: File,
+    counted: Option<Counted>,
 }
 
 impl Drop for Running {
@@ -330,6 +375,7 @@ impl Running {
         let ((out, out_end), (err, err_end), (status, status_end)) = (pipe()?, pipe()?, pipe()?);
         let (files, console) = (memory_file("files", &[])?, memory_file("console", &[])?);
         let complaints = memory_file("complaints", &[])?;
+        let counted = vm.profile.then(Counted::new).transpose()?;
 
         let mut command = Command::new(qemu);
         command.args(["-M", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
@@ -342,12 +388,18 @@ impl Running {
             passed.push(fd);
             format!("/dev/fd/{}", passed.last().unwrap().as_raw_fd())
         };
-        let ports = [
+        let mut ports = vec![
             ("out", out_end),
             ("err", err_end),
             ("status", status_end),
             ("files", files.try_clone()?.into()),
         ];
+        if let Some(Counted { instructions, symbols }) = &counted {
+            ports.push(("symbols", symbols.try_clone()?.into()));
+            let (plugin, counts) = (memory_file("plugin", PLUGIN)?, instructions.try_clone()?);
+            let (plugin, counts) = (pass(plugin.into()), pass(counts.into()));
+            command.args(["-plugin", &format!("file={plugin},out={counts}")]);
+        }
         for (name, fd) in ports {
             command.args(["-chardev", &format!("file,id={name},path={},append=on", pass(fd))]);
             command.args(["-device", &format!("virtserialport,chardev={name},name=tierce.{name}")]);
@@ -390,6 +442,7 @@ impl Running {
             files,
             console,
             complaints,
+            counted,
         })
     }
 
@@ -444,8 +497,18 @@ impl Running {
         if end == End::Died && !complaints.is_empty() {
             console += &format!("QEMU: {complaints}");
         }
-        let files = self.files.try_clone()?;
-        Ok(Outcome { end, console, kernel, boot, total, stdout: Vec::new(), stderr: Vec::new(), files })
+        let (files, counted) = (self.files.try_clone()?, self.counted.take());
+        Ok(Outcome {
+            end,
+            console,
+            kernel,
+            boot,
+            total,
+            stdout: Vec::new(),
+            stderr: Vec::new(),
+            files,
+            counted,
+        })
     }
 
     /// Which of the open ports have something (or ended): waits up to 100 ms, and not past the limit.

@@ -14,7 +14,7 @@
 //! When others may come between is known from their loads (arrivals, ends of waits) and budgets (one replenishment per
 //! period). Where it is not known nothing is promised. What the owner of a guarantee causes himself, by waking up, is his own.
 
-use crate::demand::open_sets::is_live;
+use crate::demand::uncounted_threads::is_live;
 use crate::share;
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -4,5 +4,6 @@ pub mod derivation;
 pub mod json;
 pub mod outline;
 pub mod remedies;
+pub mod search;
 pub mod warnings;
 pub mod words;

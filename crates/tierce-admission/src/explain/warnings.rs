@@ -1,9 +1,10 @@
 //! Plans that hold but are unwise.
 
 use crate::demand::jobs::job;
-use crate::demand::open_sets::is_live;
 use crate::demand::overheads::Overheads;
-use crate::explain::remedies::{Remedy, EDGES_MAX};
+use crate::demand::uncounted_threads::is_live;
+use crate::explain::remedies::Remedy;
+use crate::explain::search::EDGES_MAX;
 use crate::share::{self, percent, ratio, Share};
 use crate::verdict::Admission;
 use tierce_analysis::{server, Edf, FixedPriority, Supply, Task};

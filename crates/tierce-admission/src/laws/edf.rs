@@ -11,7 +11,7 @@ use crate::bounds::smallest_reduction::mend_by_bisection;
 use crate::demand::jobs::{comes_last, has_other_parents, job};
 use crate::laws::node::{supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
-use crate::laws::sums::{Terms, ONLY_UTILISATION};
+use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
 use crate::share::{self, fraction, percent, Share};
 use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
 use tierce_analysis::{Demand, Response, Supply, Task};

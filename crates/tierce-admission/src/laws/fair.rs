@@ -2,7 +2,7 @@
 //! warp only PS. With `order = "eevdf"` it is PSBE by a bound that knows nothing of that number; other orders give PS, as in
 //! Table 5.1. Where children move between the replicas of a spread node it gives PS.
 
-use crate::demand::open_sets::{crowd, some_move};
+use crate::demand::uncounted_threads::{crowd, some_move};
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{ratio, Share};

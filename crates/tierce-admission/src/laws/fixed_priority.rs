@@ -8,8 +8,8 @@
 use crate::bounds::leftover_supply::Taken;
 use crate::bounds::response::Bound;
 use crate::demand::jobs::{has_other_parents, job};
-use crate::demand::open_sets::of_crowd;
 use crate::demand::overheads::Overheads;
+use crate::demand::uncounted_threads::of_crowd;
 use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};

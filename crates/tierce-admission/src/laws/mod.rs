@@ -15,16 +15,20 @@ pub mod reservation;
 mod round_robin;
 pub mod several_cpus;
 mod slots;
-mod sums;
 mod time_sharing;
 pub mod uniform;
+mod utilisation_and_demand;
 
 pub use policy::Laws;
 use tierce_plan::policies::PolicyRecord;
 
-/// The laws of a policy; of one that has no file here, those that promise nothing.
+/// The laws of a policy.
 pub fn of(policy: &PolicyRecord) -> &'static dyn Laws {
-    match policy.name {
+    named(policy.name).unwrap_or(&Unknown)
+}
+
+fn named(name: &str) -> Option<&'static dyn Laws> {
+    Some(match name {
         "fixed-priority" => &fixed_priority::FixedPriority,
         "edf" => &edf::Edf,
         "reservation" => &reservation::Reservation,
@@ -37,10 +41,25 @@ pub fn of(policy: &PolicyRecord) -> &'static dyn Laws {
         "uniform" => &uniform::Uniform,
         "constraint" => &constraint::Constraint,
         "briefly-blocked" => &briefly_blocked::BrieflyBlocked,
-        _ => &Unknown,
-    }
+        _ => return None,
+    })
 }
 
+/// Guarantees nothing.
 struct Unknown;
 
 impl Laws for Unknown {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tierce_plan::policies::policies;
+
+    #[test]
+    fn each_policy_has_its_laws() {
+        for policy in policies() {
+            assert!(named(policy.name).is_some(), "no line for `{}`", policy.name);
+        }
+        assert!(named("lottery-of-the-day").is_none());
+    }
+}

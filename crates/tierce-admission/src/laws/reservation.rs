@@ -10,7 +10,7 @@ use crate::demand::jobs::{awake, BudgetParams};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated, Takes, Tested};
-use crate::laws::sums::Terms;
+use crate::laws::utilisation_and_demand::Terms;
 use crate::share::{self, ratio, Share};
 use crate::verdict::{Excess, Failure, Law, NodeVerdict, Origin, Promise};
 use tierce_analysis::{Demand, Edf, Supply, Task};

@@ -1,6 +1,6 @@
 //! `round-robin` on a whole CPU gives a quantum in every turn of all children.
 
-use crate::demand::open_sets::crowd;
+use crate::demand::uncounted_threads::crowd;
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{ratio, Share};

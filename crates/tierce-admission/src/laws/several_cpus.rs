@@ -1,7 +1,7 @@
 //! What a node gives to tasks that may run on any of the several whole CPUs of which it is the root.
 
-use crate::demand::open_sets::of_crowd;
 use crate::demand::overheads::Overheads;
+use crate::demand::uncounted_threads::of_crowd;
 use crate::verdict::{NodeVerdict, Origin, Promise};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::ServerRules;

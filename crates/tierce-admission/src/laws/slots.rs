@@ -1,7 +1,7 @@
 //! `slots` on a whole CPU gives each its reserve, always at the same place of the slot.
 
 use crate::bounds::leftover_supply::Taken;
-use crate::demand::open_sets::is_live;
+use crate::demand::uncounted_threads::is_live;
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated, Takes};
 use crate::share::{self, ratio, Share};

@@ -1,6 +1,6 @@
 //! `time-sharing` on a whole CPU gives a quantum to who has used none for `starvation`, after the others in that state.
 
-use crate::demand::open_sets::{crowd, some_move};
+use crate::demand::uncounted_threads::{crowd, some_move};
 use crate::laws::fixed_priority::by_priority;
 use crate::laws::node::Node;
 use crate::laws::policy::{Laws, Rated};

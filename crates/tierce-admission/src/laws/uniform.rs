@@ -7,7 +7,7 @@
 //! - Who announces none is served from period to period: RESBS share·period period.
 
 use crate::demand::jobs::job;
-use crate::demand::open_sets::crowd;
+use crate::demand::uncounted_threads::crowd;
 use crate::laws::node::Node;
 use crate::laws::policy::{Laws, Rated, Tested};
 use crate::share::{self, fraction, percent, percent_given, ratio, Share};

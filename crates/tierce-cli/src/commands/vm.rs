@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tierce_plan::show_time;
-use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Vm};
+use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Profile, Vm};
 
 /// Run a command in a temporary virtual machine with a sched_ext kernel
 ///
@@ -64,6 +64,15 @@ pub struct Args {
     /// Add a word to the kernel's command line. Repeatable.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     kernel_argument: Vec<String>,
+    /// With --deterministic: count every instruction that is executed between the marks that the guest sets, and show the
+    /// functions with most of them, those of BPF programs included. `meter MODE --profile` marks what it measures; around
+    /// anything else, call `meter profile --role begin` and `meter profile --role end`. FILE gets all functions, and each
+    /// one instruction by instruction with its source lines.
+    #[arg(long, value_name = "FILE", num_args = 0..=1, require_equals = true, requires = "deterministic")]
+    profile: Option<Option<PathBuf>>,
+    /// With --profile: also show this function, instruction by instruction. Repeatable.
+    #[arg(long, value_name = "FUNCTION", requires = "profile")]
+    annotate: Vec<String>,
     /// At the end, print a line of JSON on standard error: how it ended, which kernel, seconds.
     #[arg(long)]
     json: bool,
@@ -77,6 +86,7 @@ Examples:
   tierce vm -- tierce run examples/desktop.toml --for 5s
   tierce vm --deterministic -- meter service --policy deadline:2ms:10ms --hogs 4
   tierce vm --cpus 2 --program stress-ng --out results -- 'stress-ng -c 2 -t 5 >/out/log'
+  tierce vm --deterministic --profile -- 'meter pingpong --profile'
   tierce vm fetch --kernel 7.0 --print vmlinux
 
 Exit codes: the command's; 124 the time limit; 125 the guest died (its console is shown); 2 bad input or environment.";
@@ -182,10 +192,38 @@ fn boot(args: &Args) -> Result<ExitCode> {
             eprintln!("tierce vm: the guest died; the end of its console:\n{}", outcome.last_words(30))
         }
     }
+    if let (Some(file), End::Exit(_)) = (&args.profile, outcome.end) {
+        show_profile(&outcome.profile()?, file.as_deref(), &args.annotate)?;
+    }
     if args.json {
         eprintln!("{}", summary(&outcome));
     }
     Ok(ExitCode::from(outcome.code()))
+}
+
+/// How many functions of a profile are shown; its file has all.
+const FUNCTIONS_SHOWN: usize = 40;
+/// How many source lines its file lists together.
+const LINES_SHOWN: usize = 200;
+
+/// On standard error: standard output is the command's.
+fn show_profile(profile: &Profile, file: Option<&Path>, annotate: &[String]) -> Result<()> {
+    eprint!("{}", profile.table(FUNCTIONS_SHOWN));
+    for name in annotate {
+        ensure!(profile.named(name).next().is_some(), "--annotate {name}: no such function was executed");
+        for function in profile.named(name) {
+            eprint!("\n{}", profile.listing(function));
+        }
+    }
+    if let Some(path) = file {
+        let mut text = profile.table(usize::MAX) + "\n" + &profile.lines(LINES_SHOWN);
+        for function in &profile.functions {
+            text += "\n";
+            text += &profile.listing(function);
+        }
+        std::fs::write(path, text).with_context(|| path.display().to_string())?;
+    }
+    Ok(())
 }
 
 fn pass_on(mut to: impl Write, bytes: &[u8]) -> std::io::Result<()> {
@@ -223,6 +261,7 @@ fn machine(args: &Args) -> Result<Vm> {
         programs: args.program.iter().cloned().chain([myself.display().to_string()]).collect(),
         limit: Duration::from_nanos(args.limit),
         kernel_arguments: args.kernel_argument.clone(),
+        profile: args.profile.is_some(),
         ..Vm::default()
     };
     let ends_a_word = |c: char| c.is_whitespace() || ";|&<>()'\"".contains(c);

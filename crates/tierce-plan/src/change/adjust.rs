@@ -4,7 +4,8 @@
 //! [`Plan::edited`] would make of the text, to the byte and with every place in it; or nothing, and the text is read as a
 //! whole. So whatever is unusual, and all that is refused, is left to that: there are no messages here.
 
-use crate::change::edit::{own_key, value, Edit};
+use super::edit::{own_key, Edit};
+use super::toml::value;
 use crate::model::{Child, Edge, Plan};
 use crate::policies;
 use crate::resolve::params::{self, Owner};

@@ -6,6 +6,8 @@
 
 #![allow(clippy::result_large_err)] // one per operation
 
+pub use super::toml::Keys;
+use super::toml::{dotted, implicit, inline, matchers, put, value};
 use crate::model::any_cpu::{Placer, Standing};
 use crate::model::Options;
 use crate::model::{Child, Edge, Plan};
@@ -18,9 +20,6 @@ use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use toml_edit::{Array, DocumentMut, InlineTable, Item, Table, TableLike, Value};
-
-/// Keys of a table of the plan and their values: `budget`, `2ms`.
-pub type Keys = Vec<(String, String)>;
 
 /// An operation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -533,77 +532,4 @@ fn lost(part: &Part) -> Fault {
 pub(crate) fn own_key(policy: Option<&policies::PolicyRecord>, key: &str) -> bool {
     ["concurrency", "spread"].contains(&key)
         || policy.is_some_and(|policy| policies::position(&policy.node_params, key).is_some())
-}
-
-/// A value as plans have it: whole numbers and `true` without quotes.
-pub(crate) fn value(text: &str) -> Item {
-    Item::Value(match (text.parse::<i64>(), text.parse::<bool>()) {
-        (Ok(number), _) => number.into(),
-        (_, Ok(yes)) => yes.into(),
-        _ => text.into(),
-    })
-}
-
-/// New value, old surroundings.
-fn put(table: &mut dyn TableLike, key: &str, new: Item) {
-    match (table.get_mut(key), new) {
-        (Some(Item::Value(old)), Item::Value(mut new)) => {
-            *new.decor_mut() = old.decor().clone();
-            *old = new;
-        }
-        (_, new) => _ = table.insert(key, new),
-    }
-}
-
-fn inline(keys: &Keys) -> InlineTable {
-    let mut table = InlineTable::new();
-    keys.iter().for_each(|(key, text)| put(&mut table, key, value(text)));
-    table
-}
-
-/// `under.PARENT = { … }`.
-fn dotted(parent: &str, edge: InlineTable) -> Table {
-    let mut under = Table::new();
-    under.set_dotted(true);
-    under.insert(parent, Item::Value(edge.into()));
-    under
-}
-
-fn implicit() -> Item {
-    let mut table = Table::new();
-    table.set_implicit(true);
-    Item::Table(table)
-}
-
-/// Keys of a match that are text, whatever they look like.
-const TEXTS: [&str; 5] = ["comm", "pcomm", "exe", "cgroup", "unit"];
-
-/// Any of these. A cgroup without wildcards stands for all that is below it, too.
-fn matchers(who: &[Keys]) -> Item {
-    let mut list = Array::new();
-    for keys in who {
-        let cgroup = keys.iter().find(|(key, _)| key == "cgroup").map(|(_, path)| cgroup(path));
-        for pattern in cgroup.map_or(vec![None], |patterns| patterns.into_iter().map(Some).collect()) {
-            let mut table = InlineTable::new();
-            for (key, text) in keys {
-                let text = pattern.as_ref().filter(|_| key == "cgroup").unwrap_or(text);
-                let new = if TEXTS.contains(&&key[..]) { text.as_str().into() } else { value(text) };
-                put(&mut table, key, new);
-            }
-            list.push(table);
-        }
-    }
-    Item::Value(match (list.len(), list.get(0)) {
-        (1, Some(one)) => one.clone().decorated(" ", ""),
-        _ => list.into(),
-    })
-}
-
-fn cgroup(path: &str) -> Vec<String> {
-    let path = path.strip_prefix("/sys/fs/cgroup").unwrap_or(path).trim_matches('/');
-    match path {
-        "" => vec!["**".into()],
-        _ if path.contains(['*', '?', '[', '\\']) => vec![path.into()],
-        _ => vec![path.into(), format!("{path}/**")],
-    }
 }

@@ -3,4 +3,5 @@
 mod adjust;
 pub mod difference;
 pub mod edit;
+mod toml;
 pub mod transition;
