@@ -11,8 +11,8 @@
 //! - what is above the `reservation`: nothing, if that has a whole CPU, or what those of higher priority take.
 
 use crate::bounds::leftover_supply::readable;
-use crate::demand::uncounted_threads::{crowd, of_crowd};
 use crate::demand::overheads::Overheads;
+use crate::demand::uncounted_threads::{crowd, of_crowd};
 use crate::laws::fixed_priority::BOUNDED_ABOVE;
 use crate::share::{percent, ratio};
 use crate::verdict::{Origin, Promise};
