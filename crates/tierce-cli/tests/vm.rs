@@ -69,6 +69,10 @@ fn what_is_refused_before_a_boot() {
         (vec!["--env", "A", "true"], "--env A: expected NAME=VALUE"),
         (vec!["--profile", "true"], "--deterministic"),
         (vec!["--deterministic", "--annotate", "schedule", "true"], "--profile"),
+        (
+            vec!["--deterministic", "--cpus", "2", "--profile", "true"],
+            "a profile needs a machine of one CPU; this one has 2",
+        ),
         (vec!["fetch", "--print", "everything"], "invalid value 'everything'"),
     ] {
         let out = folder.tierce_vm(&arguments);

@@ -56,7 +56,7 @@ pub struct Vm {
     pub limit: Duration,
     /// More words for the kernel's command line.
     pub kernel_arguments: Vec<String>,
-    /// Deterministic only: count every instruction that the guest executes between its marks (see guest/profile.h).
+    /// Deterministic with one CPU only: count every instruction that the guest executes between its marks (see guest/profile.h).
     pub profile: bool,
 }
 
@@ -237,6 +237,12 @@ impl Vm {
         if let Mode::Deterministic { shift } = self.mode {
             ensure!(shift <= 10, "shift {shift}: an instruction takes 2^0 to 2^10 ns");
         }
+        // To begin and to end counting, QEMU stops all CPUs; with several, it then fails to read the time ("Bad icount read").
+        ensure!(
+            !self.profile || self.cpus == 1,
+            "a profile needs a machine of one CPU; this one has {}",
+            self.cpus
+        );
         if let Some(turns) = self.turns_ns {
             ensure!(
                 (1_000..=1_000_000_000).contains(&turns),
@@ -574,6 +580,14 @@ mod tests {
             (Vm { memory_mib: 64, ..Vm::default() }, "64 MiB of memory: a guest needs at least 128"),
             (Vm { memory_mib: 128, copies: vec![big_file()], ..Vm::default() }, "need at least"),
             (Vm { mode: Mode::Deterministic { shift: 11 }, ..Vm::default() }, "shift 11"),
+            (
+                Vm { mode: Mode::Deterministic { shift: 1 }, cpus: 2, profile: true, ..Vm::default() },
+                "a profile needs a machine of one CPU; this one has 2",
+            ),
+            (
+                Vm { mode: Mode::Multi, profile: true, ..Vm::default() },
+                "a profile needs a deterministic machine",
+            ),
             (Vm { turns_ns: Some(999), ..Vm::default() }, "turns of 999 ns: possible are 1 us to 1 s"),
             (
                 Vm { programs: vec!["no-such-program".into()], ..Vm::default() },

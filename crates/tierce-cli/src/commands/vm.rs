@@ -64,7 +64,7 @@ pub struct Args {
     /// Add a word to the kernel's command line. Repeatable.
     #[arg(long, value_name = "WORD", allow_hyphen_values = true)]
     kernel_argument: Vec<String>,
-    /// With --deterministic: count every instruction that is executed between the marks that the guest sets, and show the
+    /// With --deterministic, on one CPU: count every instruction that is executed between the marks that the guest sets, and show the
     /// functions with most of them, those of BPF programs included. `meter MODE --profile` marks what it measures; around
     /// anything else, call `meter profile --role begin` and `meter profile --role end`. FILE gets all functions, and each
     /// one instruction by instruction with its source lines.
