@@ -146,8 +146,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "the kick is taken back after the inbox was looked at",
         file: "graph.c",
-        sound: "\tcpu_settle(cpu, now);\n\tc->decisions++;",
-        broken: "\tcpu_settle(cpu, now);\n\tc->decisions++, c->kick_pending = 0;",
+        sound: "\t\tcpu_settle(cpu, now);\n\t}\n\tc->decisions++;",
+        broken: "\t\tcpu_settle(cpu, now);\n\t}\n\tc->decisions++, c->kick_pending = 0;",
         configuration: "two_equal_1_1",
         says: "inbox_kicked",
     },
