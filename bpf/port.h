@@ -62,32 +62,27 @@ extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */
 #define PORT_QUIET  0
-/* Is a bit set in a constant that the loader knows? It takes out the test and what is jumped over: nothing is left where the answer
- * is the expected one. The compiler must not see the value, or it would keep it in a register or on the stack; the test needs r0,
- * which no call is given. Not volatile: a volatile one might change memory for all that the compiler knows, so that it would load
- * everything anew. */
-#define KNOWN_BIT(constant, bit, expected, unless) \
+/* Is a bit set in a constant that the loader knows? It takes out the test, and what is jumped over. The compiler must not see the
+ * value, or it would keep it in a register or on the stack. */
+#define KNOWN_BIT(constant, bit) \
 	({ \
-		__label__ other; \
-		bool is = !(expected); \
-		register u64 known asm("r0"); \
-		asm goto("%0 = " #constant " ll\n" \
-			 "%0 = *(u64 *)(%0 + 0)\n" \
-			 "%0 &= %1\n" \
-			 "if %0 " unless " 0 goto %l[other]" \
-			 : "=r"(known) \
-			 : "i"(1u << (bit)) \
-			 : \
-			 : other); \
-		is = (expected); \
-	other: \
+		__label__ set; \
+		bool is = true; \
+		u64 known; \
+		asm volatile goto("%0 = " #constant " ll\n" \
+				  "%0 = *(u64 *)(%0 + 0)\n" \
+				  "if %0 & %1 goto %l[set]" \
+				  : "=r"(known) \
+				  : "i"(1u << (bit)) \
+				  : \
+				  : set); \
+		is = false; \
+	set: \
 		is; \
 	})
-#define EXPECT_BIT(constant, bit)   KNOWN_BIT(constant, bit, true, "==")
-#define UNEXPECTED_BIT(constant, bit) KNOWN_BIT(constant, bit, false, "!=")
-#define PORT_USES(policy)    EXPECT_BIT(policies, policy)
+#define PORT_USES(policy)    KNOWN_BIT(policies, policy)
 #define PORT_NO_OTHER()	    ((void)0)
-#define PORT_HAS_PART(name) UNEXPECTED_BIT(parts, TIERCE_PART_##name)
+#define PORT_HAS_PART(name) KNOWN_BIT(parts, TIERCE_PART_##name)
 #define PORT_HAS(policy) (policies >> (policy)&1)
 
 #define CAN_LOOP \
@@ -142,7 +137,7 @@ extern CONSTANT(u64, policies); /* by their numbers */
 extern CONSTANT(u64, parts);	/* enum tierce_part */
 extern CONSTANT(u64, trace_kinds);
 extern CONSTANT(u64, record_entries);
-#define TRACES(kind) UNEXPECTED_BIT(trace_kinds, kind)
+#define TRACES(kind) KNOWN_BIT(trace_kinds, kind)
 TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
 /* The CPU is hidden from the compiler, which would make the head before a loop and keep it. */
 #define port_trace(kind, cpu, a, b, value, now) \
@@ -156,7 +151,7 @@ TIERCE_FN int trace_write(u64 head, u64 now, u32 a, u32 b, u64 value);
 
 #define port_record(op, a, b, value, now, result, drained) \
 	do { \
-		if (UNEXPECTED_BIT(record_entries, 0)) \
+		if (KNOWN_BIT(record_entries, 0)) \
 			record_write(op, a, b, value, now, (u64)(result), drained); \
 	} while (0)
 static inline void record_write(u32 op, u32 a, u32 b, u64 value, u64 now, u64 result, u64 drained);

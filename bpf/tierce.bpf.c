@@ -52,7 +52,7 @@ CONSTANT(u64, overheads_stolen) = 1;
 CONSTANT(u64, throttle_at_user) = 0;
 CONSTANT(u64, locks_fair) = 1;
 CONSTANT(u64, count_contention) = 0;
-#define WANTED(constant) UNEXPECTED_BIT(constant, 0)
+#define WANTED(constant) KNOWN_BIT(constant, 0)
 
 struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
@@ -1369,7 +1369,7 @@ static inline void switch_done(u32 cpu)
 		return;
 	if (TRACES(TIERCE_EV_outside))
 		port_trace(TIERCE_EV_outside, cpu, cpu_at(cpu)->task, 0, OUTSIDE_SCHEDULER, now_ns());
-	if (EXPECT_BIT(overheads_stolen, 0))
+	if (KNOWN_BIT(overheads_stolen, 0))
 		switch_count(cpu);
 }
 

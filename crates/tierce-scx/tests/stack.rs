@@ -17,9 +17,7 @@ const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
 const JUMP: u8 = 0x05;
 const JUMP_FAR: u8 = 0x06;
-const AND: u8 = 0x57;
-const JUMP_IF_EQUAL: u8 = 0x15;
-const JUMP_IF_NOT_EQUAL: u8 = 0x55;
+const JUMP_IF_BITS: u8 = 0x45;
 const MOVE_64: u8 = 0xbf;
 const ADD_64: u8 = 0x07;
 const FRAME: u8 = 10;
@@ -97,16 +95,13 @@ fn needs(all: &Functions, name: &str, policies: u64, parts: u64) -> (u32, BTreeS
             JUMP => open.push(jump(i32::from(it.offset))),
             JUMP_FAR => open.push(jump(it.value)),
             // A bit of a constant is asked for (KNOWN_BIT in bpf/port.h).
-            JUMP_IF_EQUAL | JUMP_IF_NOT_EQUAL
-                if at >= 4 && list[at - 1].code == AND && list[at - 2].code == LOAD_64 =>
-            {
-                let constant = match list[at - 4].symbol.as_deref() {
+            JUMP_IF_BITS if at >= 3 && list[at - 1].code == LOAD_64 => {
+                let constant = match list[at - 3].symbol.as_deref() {
                     Some("policies") => Some(policies),
                     Some("parts") => Some(parts),
                     _ => None,
                 };
-                let bit = list[at - 1].value as u32 as u64;
-                let taken = constant.map(|constant| (constant & bit == 0) == (it.code == JUMP_IF_EQUAL));
+                let taken = constant.map(|constant| constant & it.value as u32 as u64 != 0);
                 open.extend((taken != Some(true)).then_some(at + 1));
                 open.extend((taken != Some(false)).then_some(jump(i32::from(it.offset))));
             }
