@@ -50,3 +50,25 @@ say control "$(./control)"
 begin socket apply-a.toml --stats counts || exit
 say socket "$(./control /run/tierce.sock)"
 finish TERM
+
+# What the loader takes, of a CPU: a second alone, then while 50 processes a second begin that match nothing.
+loader_ran() {
+	cat /proc/"$loader"/task/*/schedstat | awk '{ ran += $1 } END { printf "%.0f", ran }'
+}
+# loader_takes COMMAND...: thousandths of a CPU while that runs
+loader_takes() {
+	before_ns=$(loader_ran) began_ms=$(now_ms)
+	"$@"
+	echo $((($(loader_ran) - before_ns) / 1000 / ($(now_ms) - began_ms)))
+}
+processes() {
+	left=250
+	while [ $left -gt 0 ]; do
+		left=$((left - 1))
+		sleep 0.019
+	done
+}
+begin loader desktop.toml || exit
+sleep 1
+say loader "[$(loader_takes sleep 3),$(loader_takes processes)]"
+finish TERM
