@@ -134,6 +134,32 @@ pub(crate) fn room(task: &Task) -> Option<u64> {
     task.deadline_ns.checked_sub(task.jitter_ns).filter(|room| *room >= task.work_ns)
 }
 
+/// Response times under EDF that take those of the others for granted: `ends` begin with the deadlines, and are shortened until a round
+/// finds none shorter, `rounds` times at most. `window` finds the response time of a task without its jitter: of its index, the time that
+/// it has (ns), and the ends so far. Which tasks have one.
+pub(crate) fn shorten(
+    tasks: &[Task],
+    ends: &mut [u64],
+    rounds: u32,
+    mut window: impl FnMut(usize, u64, &[u64]) -> Option<u64>,
+) -> Vec<bool> {
+    let mut shown = vec![false; tasks.len()];
+    for _ in 0..rounds {
+        let mut better = false;
+        for (index, task) in tasks.iter().enumerate() {
+            let Some(found) = room(task).and_then(|room| window(index, room, ends)) else { continue };
+            let end = found + task.jitter_ns;
+            better |= !shown[index] || end < ends[index];
+            shown[index] = true;
+            ends[index] = ends[index].min(end);
+        }
+        if !better {
+            break;
+        }
+    }
+    shown
+}
+
 /// Whether more is asked for than there is, which is `rate` in the long run, or than one CPU has until a deadline. Then
 /// deadlines are missed for sure.
 pub fn overloaded(tasks: &[Task], rate: &Exact) -> bool {
@@ -272,32 +298,19 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
             by[index].push(Test::Bcl);
         }
     }
-    let mut shown = vec![false; tasks.len()];
     let mut most = Vec::new();
-    for _ in 0..ROUNDS_MAX {
-        let mut better = false;
-        for (index, task) in tasks.iter().enumerate() {
-            let Some(room) = room(task) else { continue };
-            // What is due does not depend on the window.
-            most.clear();
-            most.extend(tasks.iter().zip(&ends).map(|(other, end)| due(other, *end, task.deadline_ns)));
-            let found = done_within(task, room, cpus, tasks.len(), |window, works| {
-                works.extend(others(tasks, index).map(|(at, other)| {
-                    let work = most[at].min(carried(other, ends[at], window));
-                    Work { fresh: work, carried: work }
-                }));
-            });
-            if let Some(window) = found {
-                let end = window + task.jitter_ns;
-                better |= !shown[index] || end < ends[index];
-                shown[index] = true;
-                ends[index] = ends[index].min(end);
-            }
-        }
-        if !better {
-            break;
-        }
-    }
+    let shown = shorten(tasks, &mut ends, ROUNDS_MAX, |index, room, ends| {
+        let task = &tasks[index];
+        // What is due does not depend on the window.
+        most.clear();
+        most.extend(tasks.iter().zip(ends).map(|(other, end)| due(other, *end, task.deadline_ns)));
+        done_within(task, room, cpus, tasks.len(), |window, works| {
+            works.extend(others(tasks, index).map(|(at, other)| {
+                let work = most[at].min(carried(other, ends[at], window));
+                Work { fresh: work, carried: work }
+            }));
+        })
+    });
     for (by, _) in by.iter_mut().zip(&shown).filter(|(_, shown)| **shown) {
         by.push(Test::Rta);
     }

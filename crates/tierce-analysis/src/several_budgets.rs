@@ -40,7 +40,7 @@
 //!
 //! Proof and tests hold for whole ns and exact rationals; shares of others are rounded up to multiples of 2⁻⁴⁰.
 
-use crate::global::{carried, check, due, others, room, Unsupported};
+use crate::global::{carried, check, due, others, room, shorten, Unsupported};
 use crate::task::Task;
 use num_bigint::BigInt;
 use tierce_guarantee::{ratio, whole, Exact};
@@ -322,31 +322,17 @@ impl Budgets {
     pub fn earliest_deadline(&self, tasks: &[Task], below: Others) -> Result<Vec<Option<u64>>, Unsupported> {
         check(tasks, self.each.len() as u32)?;
         let mut ends: Vec<_> = tasks.iter().map(|task| task.deadline_ns).collect();
-        let mut shown = vec![false; tasks.len()];
-        for _ in 0..ROUNDS_MAX {
-            let mut better = false;
-            for (index, task) in tasks.iter().enumerate() {
-                let Some(room) = room(task) else { continue };
-                let found = self.done_within(task.work_ns, room, |window| {
-                    let fits = |at: usize, other: &Task| carried(other, ends[at], window);
-                    let work = |(at, other): (usize, &Task)| {
-                        due(other, ends[at], task.deadline_ns).min(fits(at, other))
-                    };
-                    let beside = others(tasks, index).map(|(at, other)| u128::from(fits(at, other))).sum();
-                    let beside = if below == Others::Known { beside } else { u128::MAX };
-                    Load { before: others(tasks, index).map(work).collect(), beside }
-                });
-                if let Some(window) = found {
-                    let end = window + task.jitter_ns;
-                    better |= !shown[index] || end < ends[index];
-                    shown[index] = true;
-                    ends[index] = ends[index].min(end);
-                }
-            }
-            if !better {
-                break;
-            }
-        }
+        let shown = shorten(tasks, &mut ends, ROUNDS_MAX, |index, room, ends| {
+            let task = &tasks[index];
+            self.done_within(task.work_ns, room, |window| {
+                let fits = |at: usize, other: &Task| carried(other, ends[at], window);
+                let work =
+                    |(at, other): (usize, &Task)| due(other, ends[at], task.deadline_ns).min(fits(at, other));
+                let beside = others(tasks, index).map(|(at, other)| u128::from(fits(at, other))).sum();
+                let beside = if below == Others::Known { beside } else { u128::MAX };
+                Load { before: others(tasks, index).map(work).collect(), beside }
+            })
+        });
         let all = shown.iter().all(|shown| *shown);
         Ok(ends.into_iter().map(|end| Some(end).filter(|_| all)).collect())
     }
