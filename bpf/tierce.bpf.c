@@ -288,7 +288,7 @@ static inline void port_lock(u32 domain)
 }
 static inline void port_unlock(u32 domain)
 {
-	/* Of the shared domain only: the stack has no room for more. */
+	/* Of the shared domain, which is the constant: others seldom wait for the lock of a CPU. */
 	if (WANTED(count_contention) && __builtin_constant_p(domain))
 		AT(SIDE.lock, domain).held_ns += now_ns() - AT(SIDE.lock, domain).since_ns;
 	if (WANTED(locks_fair))
