@@ -170,7 +170,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
 enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };
 
-struct tierce_link { /* membership in one heap; see heap.c */
+struct tierce_link { /* membership in one heap; see engine/heap.c */
 	u64 key;
 	u32 left, right, up, rank;
 };
@@ -326,7 +326,7 @@ struct tierce_family {
 	u32 kind;		  /* policy of all of them; 0: free */
 	u32 replicas, tasks;	  /* how many; tasks attached below any of them */
 	u64 cpus;		  /* of the replicas, a bit each */
-	u64 clock;		  /* virtual time of a replica where tasks wait, the largest so far; see spread.c */
+	u64 clock;		  /* virtual time of a replica where tasks wait, the largest so far; see engine/spread.c */
 };
 
 /* Which CPUs are near a CPU, itself among them; a bit each. */
@@ -368,7 +368,7 @@ struct tierce {
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
 };
 
-/* ---- the engine's entries (graph.c) ---------------------------------------------------------------------------- */
+/* ---- the engine's entries (engine/) ----------------------------------------------------------------------------- */
 
 /* Reset a zeroed state for `cpus` CPUs, all online. */
 TIERCE_FN int graph_init(u32 cpus, u64 now);
@@ -409,7 +409,7 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now);
  * from the others and comes off the budgets that are spent above it, if the task is of the CPU's own tree. */
 TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now);
 
-/* ---- control operations (control.c) ---------------------------------------------------------------------------- */
+/* ---- control operations (engine/control.c) ---------------------------------------------------------------------------- */
 
 /* Parameters are staged first (graph_stage), then used by the next call. All return an error or 0 unless said. */
 TIERCE_FN int graph_stage(u32 index, u64 value);
@@ -427,7 +427,7 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 /* A node without children becomes a replica of the spread node whose first replica is `first` (itself: of a new one). */
 TIERCE_FN int graph_replica(u32 node, u32 first);
 
-/* ---- spread nodes (spread.c) ----------------------------------------------------------------------------------- */
+/* ---- spread nodes (engine/spread.c) ---------------------------------------------------------------------------- */
 
 /* What runs near what: sets of CPUs that share a core, a last-level cache, a NUMA node with `cpu`. For ports, before use. */
 TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory);
@@ -492,7 +492,7 @@ PORT_FLAT u32 graph_balance(u32 cpu, u64 now);
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
 
-/* ---- the checker (check.c) ------------------------------------------------------------------------------------- */
+/* ---- the checker (engine/check.c) ------------------------------------------------------------------------------ */
 
 /* First broken invariant (a number documented in check.h) or 0; every node, edge, order and CPU is looked at.
  * `rest`: also what holds only when no kick is pending and nobody is leaving. */

@@ -14,9 +14,9 @@ _Thread_local struct tierce_native tierce_native;
 #define port_inbox_take(cpu) TEST_INBOX_TAKE(cpu)
 static u64 TEST_INBOX_TAKE(u32 cpu);
 #endif
-#include "graph.c"
-#include "control.c"
-#include "check.c"
+#include "engine/graph.c"
+#include "engine/control.c"
+#include "engine/check.c"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

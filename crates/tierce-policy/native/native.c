@@ -2,9 +2,9 @@
 /* The native build: all of policy/ as one unit, the list of policies as data, and what Rust needs to know of layouts. */
 #include "port.h"
 _Thread_local struct tierce_native tierce_native;
-#include "graph.c"
-#include "control.c"
-#include "check.c"
+#include "engine/graph.c"
+#include "engine/control.c"
+#include "engine/check.c"
 #include <stddef.h>
 
 struct tierce_native *tierce_hooks(void)

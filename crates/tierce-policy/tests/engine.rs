@@ -97,7 +97,7 @@ struct Defect {
 const DEFECTS: &[Defect] = &[
     Defect {
         name: "a freed place is not settled",
-        file: "graph.c",
+        file: "engine/heads.c",
         sound: "\twork_push(head);\n\treturn 0;\n}\n\n/* A shared child has come and nobody",
         broken: "\treturn 0;\n}\n\n/* A shared child has come and nobody",
         configuration: "two_equal_1_1",
@@ -105,7 +105,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the place that a victim frees is not kept for the claimant",
-        file: "graph.c",
+        file: "engine/heads.c",
         sound: "\t\tif (head_room(head, edge_at(claimant)->cpu) > 0) {\n\t\t\tnode->claim_kept = 1;",
         broken: "\t\tif (0) {\n\t\t\tnode->claim_kept = 1;",
         configuration: "two_ranked_1_1",
@@ -113,7 +113,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the victim of a claim is not kicked",
-        file: "graph.c",
+        file: "engine/path.c",
         sound: "\t\t\tkick(victim);\n\t\t}\n\t}\n\thead_drop",
         broken: "\t\t}\n\t}\n\thead_drop",
         configuration: "two_ranked_1_1",
@@ -121,7 +121,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a place is given while it is being left",
-        file: "graph.c",
+        file: "engine/path.c",
         sound: "= TIERCE_HOLD_LEAVING;",
         broken: "= TIERCE_HOLD_FREE, node_at(head)->holds--, work_push(head);",
         configuration: "lone_equal",
@@ -129,7 +129,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that declines does not say so",
-        file: "graph.c",
+        file: "engine/cpu_entries.c",
         sound: "\t\ttold_declined(cpu);",
         broken: "\t\t(void)told_declined;",
         configuration: "two_equal_2_2",
@@ -137,7 +137,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "an edge told off meanwhile is requested",
-        file: "graph.c",
+        file: "engine/enter.c",
         sound: " || !edge_at(edge)->told)",
         broken: ")",
         configuration: "two_ranked_2_2",
@@ -145,7 +145,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the kick is taken back after the inbox was looked at",
-        file: "graph.c",
+        file: "engine/cpu_entries.c",
         sound: "\t\tcpu_settle(cpu, now);\n\t}\n\tc->decisions++;",
         broken: "\t\tcpu_settle(cpu, now);\n\t}\n\tc->decisions++, c->kick_pending = 0;",
         configuration: "two_equal_1_1",
@@ -153,7 +153,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a place won by rank is lost to a lower edge beside it",
-        file: "graph.c",
+        file: "engine/heads.c",
         sound: "return x->rank >= edge_at(AT(row_at(node->row)->edge, cpu))->rank;",
         broken: "return true;",
         configuration: "twice_inverted",
@@ -161,7 +161,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the timer of shared events stays where it was",
-        file: "graph.c",
+        file: "engine/until.c",
         sound: "at = link ? link_at(link)->key : TIERCE_NEVER;",
         broken: "at = link ? link_at(link)->key : TIERCE_NEVER;\n\t\tif (link)",
         configuration: "shared_reservations",
@@ -169,7 +169,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a conditional edge stays open",
-        file: "graph.c",
+        file: "engine/climb.c",
         sound: "edge_at(edge)->flags |= EDGE_SHUT;\n",
         broken: ";\n",
         configuration: "when_spent_task",
@@ -217,7 +217,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a task that enters a replica does not want the CPU any more",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: "\tif (x->restore) {\n\t\tx->restore = 0;\n\t\tn->servable = 1;",
         broken: "\tx->restore = 0;\n\tif (0) {\n\t\tn->servable = 1;",
         configuration: "spread_2_3",
@@ -225,7 +225,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a task in transit stays in the order of its replica",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: "\t\t\tfirst_changed(cpu, climb(task, now), now);",
         broken: "",
         configuration: "spread_2_3",
@@ -233,7 +233,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that becomes idle does not say so",
-        file: "graph.c",
+        file: "engine/locks.c",
         sound: "\tif (idle && !(S.idle[0] >> (cpu & 63) & 1))",
         broken: "\tif (idle && c->charged_ns == 0 && !(S.idle[0] >> (cpu & 63) & 1))",
         configuration: "spread_2_3",
@@ -241,7 +241,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "what waits on a CPU that decided for something else is not offered",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: "\t\tif (replica && replica_waits(replica)) {",
         broken: "\t\tif (0) {",
         configuration: "spread_2_3",
@@ -249,7 +249,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that runs something keeps its note that it is idle",
-        file: "graph.c",
+        file: "engine/locks.c",
         sound: "\tc->idle = idle;\n",
         broken: "\tif (idle)\n\t\tc->idle = idle;\n",
         configuration: "spread_2_3",
@@ -257,7 +257,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that runs something outside takes tasks",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: " && !cpu_at(cpu)->outside && replica_is_open(replica)",
         broken: " && replica_is_open(replica)",
         configuration: "spread_foreign",
@@ -274,11 +274,14 @@ const PORTS: [(&str, &str); 2] = [
 /// The engine in a directory of its own, with one defect.
 fn spoiled(defect: &Defect, number: usize) -> PathBuf {
     let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("defect{number}"));
-    std::fs::create_dir_all(&to).expect("a directory for a defect");
-    for file in std::fs::read_dir(project().join("policy")).expect("policy/ is there") {
-        let file = file.expect("policy/ can be listed");
-        if file.file_type().expect("its type is known").is_file() {
-            std::fs::copy(file.path(), to.join(file.file_name())).expect("the engine is copied");
+    for folder in ["policy", "policy/engine"] {
+        let into = to.join(folder.trim_start_matches("policy").trim_start_matches('/'));
+        std::fs::create_dir_all(&into).expect("a directory for a defect");
+        for file in std::fs::read_dir(project().join(folder)).expect("policy/ is there") {
+            let file = file.expect("policy/ can be listed");
+            if file.file_type().expect("its type is known").is_file() {
+                std::fs::copy(file.path(), into.join(file.file_name())).expect("the engine is copied");
+            }
         }
     }
     let text = std::fs::read_to_string(to.join(defect.file)).expect("the engine is text");
