@@ -197,9 +197,9 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 		x->reservation.remaining_ns = -(s64)budget_ns;
 	}
 	/* Feedback knows no budget that is spent before it is used up (rule 5, when its deadline was shorter). */
-	if ((variant & RESERVATION_FED) && (x->flags & EDGE_SPENT) && x->reservation.remaining_ns > (s64)S.floor_ns) {
-		x->forgiven_ns += (u64)x->reservation.remaining_ns - S.floor_ns;
-		x->reservation.remaining_ns = (s64)S.floor_ns;
+	if ((variant & RESERVATION_FED) && (x->flags & EDGE_SPENT) && x->reservation.remaining_ns > (s64)STATE(floor_ns)) {
+		x->forgiven_ns += (u64)x->reservation.remaining_ns - STATE(floor_ns);
+		x->reservation.remaining_ns = (s64)STATE(floor_ns);
 	}
 	return TIERCE_OK;
 }
@@ -307,7 +307,7 @@ static inline void server_recharge(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 budget_ns = x->param[RESERVATION_BUDGET];
-	u64 times = (u64)((s64)S.floor_ns - x->reservation.remaining_ns) / budget_ns + 1;
+	u64 times = (u64)((s64)STATE(floor_ns) - x->reservation.remaining_ns) / budget_ns + 1;
 	u64 end_ns = server_ahead(x->reservation.replenish_ns + times * x->param[RESERVATION_PERIOD], now);
 	x->reservation.remaining_ns += (s64)(times * budget_ns);
 	x->reservation.replenish_ns = end_ns;
@@ -326,9 +326,9 @@ static inline void server_turn(u32 edge, u64 now)
 		if (rest < 0) /* the budget of the period that is over has paid it */
 			rest = 0;
 	}
-	if (rest > (s64)S.floor_ns) {
-		x->forgiven_ns += (u64)rest - S.floor_ns;
-		rest = (s64)S.floor_ns;
+	if (rest > (s64)STATE(floor_ns)) {
+		x->forgiven_ns += (u64)rest - STATE(floor_ns);
+		rest = (s64)STATE(floor_ns);
 	}
 	x->reservation.remaining_ns = rest + (s64)x->param[RESERVATION_BUDGET];
 	x->reservation.replenish_ns = begin_ns + period_ns;
@@ -413,7 +413,7 @@ static inline bool server_empty(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	s64 rest = x->reservation.remaining_ns;
-	return rest <= (s64)S.floor_ns &&
+	return rest <= (s64)STATE(floor_ns) &&
 	       ((x->variant & RESERVATION_COMES) != RESERVATION_SPORADIC || rest < (s64)x->param[RESERVATION_BUDGET]);
 }
 
@@ -563,7 +563,7 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 			port_trace(TIERCE_EV_forgive, x->cpu, edge, x->child, (u64)remaining_ns - fit, now);
 			x->reservation.remaining_ns = (s64)fit;
 		}
-		if (x->reservation.remaining_ns <= (s64)S.floor_ns) {
+		if (x->reservation.remaining_ns <= (s64)STATE(floor_ns)) {
 			reservation_spend(edge, x->reservation.replenish_ns, now);
 			return;
 		}
@@ -628,7 +628,7 @@ static inline bool reservation_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	x->reservation.remaining_ns -= (s64)ran_ns;
-	if (x->reservation.remaining_ns <= (s64)S.floor_ns)
+	if (x->reservation.remaining_ns <= (s64)STATE(floor_ns))
 		return reservation_end(edge, now);
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 	return false;
@@ -673,16 +673,16 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 	rest = x->reservation.remaining_ns;
 	if (begin_ns + period_ns <= now)
 		begin_ns = now;
-	if (rest > (s64)S.floor_ns) { /* unusable since its deadline passed: rule 5 */
-		x->forgiven_ns += (u64)rest - S.floor_ns;
-		rest = (s64)S.floor_ns;
+	if (rest > (s64)STATE(floor_ns)) { /* unusable since its deadline passed: rule 5 */
+		x->forgiven_ns += (u64)rest - STATE(floor_ns);
+		rest = (s64)STATE(floor_ns);
 	}
 	x->reservation.remaining_ns = rest + (s64)x->param[RESERVATION_BUDGET];
 	server_place(x, begin_ns + x->param[RESERVATION_DEADLINE]);
 	x->reservation.replenish_ns = begin_ns + period_ns;
 	x->replenishments++;
 	port_trace(TIERCE_EV_replenish, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
-	if (x->reservation.remaining_ns <= (s64)S.floor_ns) { /* still in debt */
+	if (x->reservation.remaining_ns <= (s64)STATE(floor_ns)) { /* still in debt */
 		event_set(edge, x->reservation.replenish_ns);
 		return 0;
 	}
@@ -709,11 +709,11 @@ static inline u32 reservation_check(u32 edge, u32 rest)
 	s64 budget_ns = (s64)x->param[RESERVATION_BUDGET];
 	HOLDS(budget_kept, x->reservation.share == reservation_share((u64)budget_ns, x->param[RESERVATION_PERIOD]));
 	HOLDS(budget_kept,
-	      x->reservation.remaining_ns <= budget_ns + (s64)S.floor_ns && x->reservation.remaining_ns >= -budget_ns);
+	      x->reservation.remaining_ns <= budget_ns + (s64)STATE(floor_ns) && x->reservation.remaining_ns >= -budget_ns);
 	if (!(x->variant & RESERVATION_FED))
 		return TIERCE_HOLDS;
 	HOLDS(budget_kept, x->reservation.asked_ns <= (u64)budget_ns && (u64)budget_ns <= x->param[RESERVATION_PERIOD]);
-	HOLDS(budget_kept, !(x->flags & EDGE_SPENT) || x->reservation.remaining_ns <= (s64)S.floor_ns);
+	HOLDS(budget_kept, !(x->flags & EDGE_SPENT) || x->reservation.remaining_ns <= (s64)STATE(floor_ns));
 	return TIERCE_HOLDS;
 }
 

@@ -23,6 +23,7 @@
 #define TIERCE_PATH	  (TIERCE_DEPTH + 1)	/* edges of a path: the CPU's root edge, then one below each node */
 #define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
 #define TIERCE_EVENTS_MAX 64			/* events handled by one entry */
+#define TIERCE_WORKS	  60			/* nodes of a domain that change at a time */
 #define TIERCE_CONSTRAINTS 8			/* active time constraints of a node */
 #define SPREAD_BALANCE_NS 10000000		/* between two looks of a CPU whether its waiting tasks are better off elsewhere */
 #define TIERCE_SEEN	  16			/* children of an order that are looked at where its first is not the answer */
@@ -338,7 +339,7 @@ struct tierce_domain {
 	u32 ticket, serving; /* lock */
 	u32 events;	     /* heap of edges by the time of their next event */
 	u32 works;
-	u32 work[60]; /* nodes whose ability to use a CPU changed (inside one entry only) */
+	u32 work[TIERCE_WORKS]; /* nodes whose ability to use a CPU changed (inside one entry only) */
 };
 
 struct tierce {
@@ -546,6 +547,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   TIERCE_NODES _EDGES _ROWS _CPUS  limits, ids included 0
  *   TIERCE_FN                        linkage of a function that crosses files
  *   PORT_FLAT                        linkage of an entry made of two: part of its caller, where frames are few
+ *   STATE(field)                     a field of the engine's state that is no array, where an address kept for long costs
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
  *   PORT_HAS_PART(name)              the same for enum tierce_part
  *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out

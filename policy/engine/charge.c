@@ -11,7 +11,7 @@ static inline void path_lock(u32 cpu)
 }
 
 /* The path ends above this edge, whose child has nothing left to run. */
-TIERCE_FN int edge_cut(u32 edge, u32 cpu, u64 now)
+static inline int edge_cut(u32 edge, u32 cpu, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *child = node_at(x->child);
@@ -33,13 +33,21 @@ TIERCE_FN int edge_cut(u32 edge, u32 cpu, u64 now)
 	return 0;
 }
 
-/* A task of this CPU's own tree ran out of turn: the edges above it that are spent, and so in no order, owe the time. */
-TIERCE_FN int overrun_charge(u32 cpu, u32 task, u64 ran_ns, u64 now)
+/* A task of this CPU's own tree has run out of turn since the last charge, which the port has said by `outside`: the edges
+ * above it that are spent, and so in no order, owe the time. */
+TIERCE_FN int overrun_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
-	u32 level, edge = node_at(task)->first_parent;
-	if (node_at(task)->kind != TIERCE_TASK || node_at(task)->domain != cpu)
+	cpu_t *c = cpu_at(cpu);
+	u32 level, task = c->outside - 1, edge;
+	u64 ran_ns = now - c->charged_ns;
+	if (!ran_ns || !task || task >= TIERCE_NODES)
 		return 0;
+	stolen_ns += taken_since(cpu, now);
+	if (stolen_ns >= ran_ns || node_at(task)->kind != TIERCE_TASK || node_at(task)->domain != cpu)
+		return 0;
+	ran_ns -= stolen_ns;
 	node_at(task)->ran_ns += ran_ns;
+	edge = node_at(task)->first_parent;
 	for (level = ZERO; edge && level < TIERCE_PATH && CAN_LOOP; level++) {
 		if (edge_at(edge)->flags & EDGE_SPENT)
 			edge_owes(edge, ran_ns, now);
@@ -92,11 +100,8 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
 	stolen_ns += taken_since(cpu, now);
 	*lost = false;
 	c->paid_ns = c->told_ns;
-	if (c->outside || stolen_ns > elapsed) {
-		if (c->outside > 1 && c->outside <= TIERCE_NODES && stolen_ns < elapsed)
-			overrun_charge(cpu, c->outside - 1, elapsed - stolen_ns, now);
+	if (c->outside || stolen_ns > elapsed)
 		stolen_ns = elapsed;
-	}
 	c->charged_ns = now;
 	if (stolen_ns) {
 		c->stolen_ns += stolen_ns;
@@ -140,13 +145,20 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 	return 0;
 }
 
+TIERCE_FN int edge_charge_and_cut(u32 edge, u32 cpu, u64 ran, u64 now)
+{
+	edge_at(edge)->supply_ns += ran;
+	if (edge_at(edge)->parent && policy_charge(edge, ran, now))
+		edge_spent(edge, cpu, now);
+	return edge_cut(edge, cpu, now);
+}
+
 /* The same when what ran has blocked: its path is cut where a node still has something to run. */
 TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 {
-	cpu_t *c = cpu_at(cpu);
 	node_t *child;
 	u64 ran;
-	u32 length = c->path_length;
+	u32 length = cpu_at(cpu)->path_length;
 	bool lost;
 	if (SHARED_ROWS)
 		path_lock(cpu);
@@ -162,10 +174,11 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 		u32 edge = AT(cpu_at(cpu)->path, length - 1);
 		edge_t *x = edge_at(edge);
 		node_t *n = node_at(x->parent);
+		__asm__("" : "+r"(ran)); /* what policies make of it is not computed before the loop, and kept on the stack */
 		if ((x->flags & EDGE_PLAIN) && x->parent) {
 			x->supply_ns += ran;
 			if (policy_leave(edge, ran, now))
-				c->until_ns = 0; /* as edge_spent has it; the edge is counted no more in any case */
+				cpu_at(cpu)->until_ns = 0; /* as edge_spent has it; the edge is counted no more in any case */
 			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_BLOCKED, 0, now);
 			x->state = TIERCE_WAITING;
 			n->running = TIERCE_NONE;
@@ -176,16 +189,12 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 			child->able = 0;
 			deadline_follow(edge, now);
 		} else {
-			if (x->parent)
-				edge_charge(edge, cpu, ran, now);
-			else
-				x->supply_ns += ran;
-			c->path_length = length - 1;
-			edge_cut(edge, cpu, now);
+			cpu_at(cpu)->path_length = length - 1;
+			edge_charge_and_cut(edge, cpu, ran, now);
 		}
 		child = n;
 	}
-	c->path_length = length;
+	cpu_at(cpu)->path_length = length;
 	edges_charge(cpu, length, ran, now);
 	return 0;
 }

@@ -85,54 +85,8 @@ TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 	return 0;
 }
 
-TIERCE_FN int edges_condition(u32 node, u64 now);
-
-/* Carry changed abilities upwards until nothing changes. The domain of the nodes pushed is locked. */
-TIERCE_FN int settle_works(u32 domain, u64 now)
-{
-	while (domain_at(domain)->works && CAN_LOOP) {
-		u32 node = AT(domain_at(domain)->work, --domain_at(domain)->works), edge;
-		node_t *n = node_at(node);
-		bool able = node_is_able(node);
-		if (policy_heeds_deadlines(n->kind) && n->deadline_ns != policy_deadline(node, now))
-			deadline_spread(node, policy_deadline(node, now), now);
-		if (SHARES && n->row) { /* a head tells, it does not request */
-			n->able = able;
-			if (!head_settle(node, now) && able && n->kind != TIERCE_TASK)
-				head_preempt(node, now);
-			for (edge = n->first_parent; edge && !able && CAN_LOOP; edge = edge_at(edge)->next_parent) {
-				if (edge_at(edge)->flags & EDGE_CROSSING)
-					continue; /* its CPU finds out when it picks the edge */
-				edge_at(edge)->told = TIERCE_UNTOLD;
-				edge_release(edge, TIERCE_BLOCKED, now);
-			}
-			continue;
-		}
-		edge = n->first_parent;
-		if (able != !!n->able && edge && !n->conditional && !edge_at(edge)->next_parent) {
-			climb(node, now);
-			continue;
-		}
-		/* Without a change, too: an event of such an edge may have found it otherwise meanwhile. */
-		n->able = able;
-		for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
-			if (!(edge_at(edge)->flags & EDGE_ATTACHED))
-				continue;
-			if (able)
-				edge_request(edge, TIERCE_WOKE, now);
-			else
-				edge_release(edge, TIERCE_BLOCKED, now);
-		}
-		if (able && n->conditional) /* a request may have found its budget spent */
-			edges_condition(node, now);
-	}
-	if (domain_at(domain)->works)
-		port_fail("graph: changes did not settle");
-	return 0;
-}
-
 /* `when = "spent"` edges of a node follow its unconditional ones. */
-TIERCE_FN int edges_condition(u32 node, u64 now)
+static inline void edges_condition(u32 node, u64 now)
 {
 	u32 edge, spent = 1;
 	for (edge = node_at(node)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent)
@@ -150,14 +104,52 @@ TIERCE_FN int edges_condition(u32 node, u64 now)
 			edge_release_here(edge, TIERCE_CLOSED, now);
 		}
 	}
+}
+
+/* Carry changed abilities upwards until nothing changes. The domain of the nodes pushed is locked. */
+TIERCE_FN int settle_works(u32 domain, u64 now)
+{
+	while (domain_at(domain)->works && CAN_LOOP) {
+		u32 node = AT(domain_at(domain)->work, --domain_at(domain)->works), edge;
+		node_t *n = node_at(node);
+		bool able = node_is_able(node), head;
+		u32 asked = 0;
+		if (policy_heeds_deadlines(n->kind) && n->deadline_ns != policy_deadline(node, now))
+			deadline_spread(node, policy_deadline(node, now), now);
+		head = SHARES && n->row;
+		/* Without a change, too: an event of an edge may have found it otherwise meanwhile. */
+		n->able = able;
+		if (head)
+			asked = head_settle(node);
+		for (edge = n->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+			u32 flags = edge_at(edge)->flags;
+			if (!(flags & EDGE_ATTACHED) || (head && flags & EDGE_CROSSING))
+				continue; /* the CPU of a crossing edge finds out when it picks the edge */
+			if (head && able && !edge_at(edge)->told)
+				continue; /* a head tells, it does not request */
+			if (able) {
+				edge_request_here(edge, TIERCE_WOKE, now);
+				continue;
+			}
+			if (head)
+				edge_at(edge)->told = TIERCE_UNTOLD;
+			edge_release_here(edge, TIERCE_BLOCKED, now);
+		}
+		if (head && able && !asked && n->kind != TIERCE_TASK)
+			head_preempt(node, now);
+		if (!head && n->conditional) /* a request may have found its budget spent */
+			edges_condition(node, now);
+	}
+	if (domain_at(domain)->works)
+		port_fail("graph: changes did not settle");
 	return 0;
 }
 
-/* After a policy may have set or cleared EDGE_SPENT. */
+/* After a policy may have set or cleared EDGE_SPENT. Edges that are open while it is set follow when the entry settles. */
 static inline void edge_spent_changed(u32 edge, u64 now)
 {
 	edge_count(edge, now);
 	deadline_follow(edge, now);
 	if (node_at(edge_at(edge)->child)->conditional)
-		edges_condition(edge_at(edge)->child, now);
+		work_push(edge_at(edge)->child);
 }

@@ -46,7 +46,7 @@ static inline void control_leave(u32 domain, u64 now, u32 op, u32 a, u32 b, u64 
 	u32 cpu = domain & CONTROL_LOCKED ? domain & ~CONTROL_LOCKED : domain < TIERCE_CPUS ? domain : S.shared_timer;
 	if (!error)
 		looks_again(cpu);
-	cpu_compare(cpu, now, 0);
+	settle_and_compare(cpu, now, 0);
 	port_trace(TIERCE_EV_control, cpu, op, a, (u64)error, now);
 	port_record(op, a, b, value, at, (u64)error, cpu_at(cpu)->drained);
 	unlock(cpu);
@@ -95,20 +95,12 @@ TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
 	return error;
 }
 
-TIERCE_FN int graph_set(u32 edge, u64 now)
+/* An edge, of a domain that is locked, takes the staged parameters. */
+TIERCE_FN int edge_set(u32 edge, u64 now)
 {
-	u64 at = now;
 	edge_t *x = edge_at(edge);
-	u32 domain, was, order;
+	u32 was = x->state, order = was == TIERCE_READY ? link_at(edge)->rank : 0;
 	int error;
-	if (!edge_exists(edge) || !x->parent || !(x->flags & EDGE_ATTACHED))
-		return TIERCE_E_no_such_edge;
-	if (!stage_fits_edge(parent_of(edge)->kind))
-		return TIERCE_E_parameter_out_of_range;
-	domain = control_domain(edge);
-	now = control_enter(domain, now);
-	was = x->state;
-	order = was == TIERCE_READY ? link_at(edge)->rank : 0;
 	if (order)
 		edge_leaves(edge, TIERCE_MOVED, now);
 	error = policy_set(edge, now);
@@ -119,6 +111,22 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 	node_reordered(x->parent, now);
 	if (was != TIERCE_WAITING)
 		deadline_follow(edge, now);
+	return error;
+}
+
+TIERCE_FN int graph_set(u32 edge, u64 now)
+{
+	u64 at = now;
+	edge_t *x = edge_at(edge);
+	u32 domain;
+	int error;
+	if (!edge_exists(edge) || !x->parent || !(x->flags & EDGE_ATTACHED))
+		return TIERCE_E_no_such_edge;
+	if (!stage_fits_edge(parent_of(edge)->kind))
+		return TIERCE_E_parameter_out_of_range;
+	domain = control_domain(edge);
+	now = control_enter(domain, now);
+	error = edge_set(edge, now);
 	control_leave(domain, now, TIERCE_OP_set, edge, 0, 0, at, error);
 	return error;
 }
@@ -193,10 +201,25 @@ static inline void edge_unlink(u32 edge, u64 now)
 		node_at(child)->conditional = 0;
 		node_at(child)->ranked = 0;
 	} else if (node_at(child)->conditional) {
-		edges_condition(child, now);
+		work_push(child);
 	}
 	edges_plain(child);
 	edge_give_back(edge);
+}
+
+/* The edge, of a domain that is locked, is taken out. One on a path is left by the next decision: it has to be tried again. */
+TIERCE_FN int edge_detach(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	if (x->state != TIERCE_GRANTED && !((x->flags & EDGE_CROSSING) && cpu_at(x->cpu)->leaves)) {
+		edge_unlink(edge, now);
+		return TIERCE_OK;
+	}
+	x->flags |= EDGE_SHUT;
+	x->told = TIERCE_UNTOLD;
+	edge_release(edge, TIERCE_GONE, now);
+	kick(x->state == TIERCE_GRANTED ? x->on_cpu : x->cpu);
+	return TIERCE_E_still_running;
 }
 
 TIERCE_FN int graph_detach(u32 edge, u64 now)
@@ -217,53 +240,16 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 		return TIERCE_E_still_in_use;
 	domain = control_domain(edge);
 	now = control_enter(domain, now);
-	if (x->state == TIERCE_GRANTED || ((x->flags & EDGE_CROSSING) && cpu_at(x->cpu)->leaves)) {
-		x->flags |= EDGE_SHUT; /* the next decision leaves it */
-		x->told = TIERCE_UNTOLD;
-		edge_release(edge, TIERCE_GONE, now);
-		kick(x->state == TIERCE_GRANTED ? x->on_cpu : x->cpu);
-		error = TIERCE_E_still_running;
-	} else {
-		edge_unlink(edge, now);
-	}
+	error = edge_detach(edge, now);
 	control_leave(domain, now, TIERCE_OP_detach, edge, 0, 0, at, error);
 	return error;
 }
 
-TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
+/* A task below shared nodes may run on these CPUs from now on: its edges are in the order of all CPUs, or in those of some. */
+TIERCE_FN int edges_allow(u32 task, u64 cpus, u64 now)
 {
-	u64 at = now;
-	node_t *n = node_at(task);
-	u32 edge, domain;
-	if (!task_exists(task))
-		return TIERCE_E_no_such_node;
-	if (SEVERAL_CPUS && n->first_parent && (edge_at(n->first_parent)->flags & EDGE_SPREAD)) {
-		if (!(cpus & AT(S.family, parent_of(n->first_parent)->family).cpus))
-			return TIERCE_E_cpu_not_allowed;
-		domain = control_domain(n->first_parent); /* where it is, the port sees: it is not moved here */
-		now = control_enter(domain, now);
-		n->allowed = cpus;
-		control_leave(domain, now, TIERCE_OP_allow, task, 0, cpus, at, TIERCE_OK);
-		return TIERCE_OK;
-	}
-	domain = n->domain;
-	if (domain < TIERCE_CPUS && !(cpus >> domain & 1))
-		return TIERCE_E_cpu_not_allowed;
-	if (domain == TIERCE_SHARED && !(cpus & n->cpus))
-		return TIERCE_E_cpu_not_allowed;
-	for (edge = n->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
-		u64 reach = edge_at(edge)->parent ? parent_of(edge)->cpus : ~0ull;
-		if ((edge_at(edge)->flags & EDGE_CROSSING) && !(cpus >> edge_at(edge)->cpu & 1))
-			return TIERCE_E_cpu_not_allowed;
-		if (!(cpus & reach))
-			return TIERCE_E_cpu_not_allowed;
-		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach &&
-		    node_is_inner(edge_at(edge)->parent))
-			return TIERCE_E_affinity_below_inner_node;
-	}
-	now = control_enter(domain, now);
-	n->allowed = cpus;
-	for (edge = n->first_parent; edge && domain == TIERCE_SHARED && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+	u32 edge;
+	for (edge = node_at(task)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		edge_t *x = edge_at(edge);
 		u64 reach;
 		bool ordered = link_at(edge)->rank != 0;
@@ -286,6 +272,54 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 		if (x->state == TIERCE_GRANTED && !(cpus >> x->on_cpu & 1))
 			kick(x->on_cpu);
 	}
+	return 0;
+}
+
+/* May the task, which is not spread, be bound to these CPUs? */
+static inline int allow_error(u32 task, u64 cpus)
+{
+	node_t *n = node_at(task);
+	u32 edge, domain = n->domain;
+	if (domain < TIERCE_CPUS && !(cpus >> domain & 1))
+		return TIERCE_E_cpu_not_allowed;
+	if (domain == TIERCE_SHARED && !(cpus & n->cpus))
+		return TIERCE_E_cpu_not_allowed;
+	for (edge = n->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		u64 reach = edge_at(edge)->parent ? parent_of(edge)->cpus : ~0ull;
+		if ((edge_at(edge)->flags & EDGE_CROSSING) && !(cpus >> edge_at(edge)->cpu & 1))
+			return TIERCE_E_cpu_not_allowed;
+		if (!(cpus & reach))
+			return TIERCE_E_cpu_not_allowed;
+		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach &&
+		    node_is_inner(edge_at(edge)->parent))
+			return TIERCE_E_affinity_below_inner_node;
+	}
+	return TIERCE_OK;
+}
+
+TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
+{
+	u64 at = now;
+	node_t *n = node_at(task);
+	u32 domain, first;
+	int error;
+	if (!task_exists(task))
+		return TIERCE_E_no_such_node;
+	first = n->first_parent;
+	if (SEVERAL_CPUS && first && (edge_at(first)->flags & EDGE_SPREAD)) {
+		if (!(cpus & AT(S.family, parent_of(first)->family).cpus))
+			return TIERCE_E_cpu_not_allowed;
+		domain = control_domain(first); /* where it is, the port sees: it is not moved here */
+	} else {
+		error = allow_error(task, cpus);
+		if (error)
+			return error;
+		domain = n->domain;
+	}
+	now = control_enter(domain, now);
+	n->allowed = cpus;
+	if (domain == TIERCE_SHARED)
+		edges_allow(task, cpus, now);
 	control_leave(domain, now, TIERCE_OP_allow, task, 0, cpus, at, TIERCE_OK);
 	return TIERCE_OK;
 }

@@ -220,7 +220,7 @@ TIERCE_FN int graph_event(u32 cpu, u64 now, u64 stolen_ns)
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, stolen_ns);
-	cpu_compare(cpu, now, 1);
+	settle_and_compare(cpu, now, 1);
 	port_record(TIERCE_OP_event, cpu, 0, stolen_ns, at, cpu_at(cpu)->until_ns, cpu_at(cpu)->drained);
 	unlock(cpu);
 	return TIERCE_OK;
@@ -239,7 +239,7 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 	if (SPREADS && begins && S.idle[0])
 		spread_passes(cpu);
 	looks_again(cpu);
-	cpu_compare(cpu, now, 1);
+	settle_and_compare(cpu, now, 1);
 	port_record(TIERCE_OP_outside, cpu, begins, 0, at, 0, cpu_at(cpu)->drained);
 	unlock(cpu);
 	return TIERCE_OK;
@@ -277,13 +277,13 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now)
 	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
-	if (!cpu_at(cpu)->leaves)
+	if (!SHARES || !cpu_at(cpu)->leaves)
 		return TIERCE_OK;
 	now = cpu_enter(cpu, now, 0);
 	shared_lock(cpu);
 	edges_return(cpu, now);
 	looks_again(cpu);
-	cpu_compare(cpu, now, 1);
+	settle_and_compare(cpu, now, 1);
 	port_record(TIERCE_OP_returned, cpu, 0, 0, at, 0, cpu_at(cpu)->drained);
 	unlock(cpu);
 	return TIERCE_OK;

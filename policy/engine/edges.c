@@ -235,12 +235,8 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		}
 	}
 	edges_plain(child);
-	if (n->row)
-		work_push(child); /* an able one tells its new parent */
-	else if (node_is_able(child) && !(x->flags & EDGE_WHEN_SPENT))
-		edge_request(edge, TIERCE_WOKE, now);
-	if (n->conditional)
-		edges_condition(child, now);
+	if (n->row || n->conditional || node_is_able(child))
+		work_push(child); /* an able one requests its new edge, or tells it; conditional edges may open or close */
 	deadline_follow(edge, now);
 	return TIERCE_OK;
 }

@@ -7,11 +7,11 @@ static inline bool edge_is_spent_on_cpu(u32 edge)
 	return edge_at(edge)->state == TIERCE_GRANTED && (edge_at(edge)->flags & (EDGE_SPENT | EDGE_LEFT)) == EDGE_SPENT;
 }
 
-/* At most 64 due events of a domain. */
+/* At most 64 due events of a domain, fewer if many nodes change; the caller settles what they have changed. */
 TIERCE_FN int events_due(u32 domain, u64 now)
 {
 	u32 done = ZERO;
-	while (done < TIERCE_EVENTS_MAX && CAN_LOOP) {
+	while (done < TIERCE_EVENTS_MAX && domain_at(domain)->works <= TIERCE_WORKS / 2 && CAN_LOOP) {
 		u32 link = domain_at(domain)->events, edge = link - TIERCE_EDGES;
 		if (!link || link_at(link)->key > now)
 			break;
@@ -26,8 +26,6 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 		}
 		done++;
 	}
-	if (done)
-		settle_works(domain, now);
 	return (int)done;
 }
 
@@ -74,6 +72,8 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 	u32 task = c->task;
 	if (now < c->charged_ns)
 		now = c->charged_ns;
+	if (c->outside > 1)
+		overrun_charge(cpu, now, stolen_ns);
 	if (blocks) {
 		if (SHARED_ROWS)
 			path_lock(cpu);
@@ -93,17 +93,19 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 		c->drained = 0;
 	if (domain_at(cpu)->events && link_at(domain_at(cpu)->events)->key <= now) {
 		c->events += (u64)events_due(cpu, now);
+		cpu_settle(cpu, now);
 		c->until_ns = 0;
 		looks_again(cpu);
 	}
 	if (SHARED_ROWS && cpu == S.shared_timer) {
 		shared_lock(cpu);
 		c->events += (u64)events_due(TIERCE_SHARED, now);
+		cpu_settle(cpu, now);
 	}
 	return now;
 }
 
-TIERCE_FN u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
+static inline u64 cpu_enter(u32 cpu, u64 now, u64 stolen_ns)
 {
 	port_lock(cpu);
 	return cpu_advance(cpu, 0, now, stolen_ns);

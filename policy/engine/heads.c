@@ -95,9 +95,9 @@ static inline bool head_wins(u32 head, u32 edge)
 	return head_room(head, TIERCE_CPUS) > 0 && node_at(head)->servable;
 }
 
-/* After every change to a head: tell each parent edge that would win now. Under the shared lock. Returns how many CPUs
- * were told and have yet to look. */
-TIERCE_FN u32 head_settle(u32 head, u64 now)
+/* After every change to a head: tell each parent edge that would win now; those of inner nodes are requested by the caller. Under
+ * the shared lock. Returns how many CPUs were told and have yet to look. */
+TIERCE_FN u32 head_settle(u32 head)
 {
 	u32 edge = node_at(head)->first_parent, asked = ZERO;
 	while (edge && CAN_LOOP) {
@@ -107,8 +107,6 @@ TIERCE_FN u32 head_settle(u32 head, u64 now)
 			if (x->flags & EDGE_CROSSING) {
 				port_inbox_set(x->cpu, 1ull << x->bit);
 				kick(x->cpu);
-			} else {
-				edge_request_here(edge, TIERCE_WOKE, now);
 			}
 		}
 		if ((x->flags & EDGE_CROSSING) && (AT(S.inbox, x->cpu).bits >> x->bit & 1))

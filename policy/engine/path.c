@@ -88,17 +88,17 @@ TIERCE_FN int walk_once(u32 cpu, u64 now)
 
 /* Fill cpu.next with the path that the policies pick now; 0 length: idle. Leaves the tree as it is, except that edges
  * which shared heads have no use for are dropped. */
-TIERCE_FN int walk(u32 cpu, u64 now)
+static inline void walk(u32 cpu, u64 now)
 {
 	u32 tries;
-	for (tries = ZERO; tries <= TIERCE_CROSSINGS + TIERCE_PATH && CAN_LOOP; tries++) {
-		if (walk_once(cpu, now))
-			return 0;
+	for (tries = ZERO; !walk_once(cpu, now) && SHARES && CAN_LOOP; tries++) {
+		if (tries > TIERCE_CROSSINGS + TIERCE_PATH) {
+			port_fail("graph: crossing edges refused for ever");
+			cpu_at(cpu)->next_length = 0;
+			break;
+		}
 		cpu_settle(cpu, now);
 	}
-	port_fail("graph: crossing edges refused for ever");
-	cpu_at(cpu)->next_length = 0;
-	return 0;
 }
 
 static inline bool path_same(u32 cpu)
@@ -280,7 +280,7 @@ static inline void edge_enter(u32 edge, u32 cpu, u32 length, u64 now)
 
 /* walk, commit and path_until in one for a CPU whose task has blocked, as far down as the way is plain: what is still
  * granted stays if its nodes pick it again, below that nothing is. 0: walk and commit have to see. */
-PORT_SHORT int descend(u32 cpu, u64 now)
+TIERCE_FN int descend(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 length, edge = c->root_edge, node, first;

@@ -9,8 +9,8 @@ static inline bool node_is_able(u32 node)
 static inline void work_push(u32 node)
 {
 	u32 domain = node_at(node)->domain, works = domain_at(domain)->works;
-	if (works >= 60) {
-		port_fail("graph: more than 60 nodes change at once");
+	if (works >= TIERCE_WORKS) {
+		port_fail("graph: too many nodes change at once");
 		return;
 	}
 	AT(domain_at(domain)->work, works) = node;

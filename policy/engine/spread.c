@@ -313,7 +313,6 @@ TIERCE_FN int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 		if (n->servable) {
 			n->servable = 0;
 			first_changed(cpu, climb(task, now), now);
-			cpu_settle(cpu, now);
 		}
 		edge_departs(edge);
 		n->domain = TIERCE_TRANSIT;
@@ -335,6 +334,7 @@ TIERCE_FN int graph_leave(u32 task, u32 to, u64 now)
 		return TIERCE_E_no_replica_there;
 	}
 	error = task_departs(task, cpu, to, now);
+	cpu_settle(cpu, now);
 	unlock(cpu);
 	return error;
 }
@@ -435,6 +435,7 @@ static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 		if (edge && !task_departs(edge_at(edge)->child, from, cpu, now))
 			task = edge_at(edge)->child;
 	}
+	cpu_settle(from, now);
 	unlock(from);
 	return task;
 }
@@ -520,6 +521,7 @@ static inline u64 spread_give(u32 family, u32 cpu, u64 now)
 		task = edge_at(edge)->child;
 	if (task && task_departs(task, cpu, to, now))
 		task = TIERCE_NONE;
+	cpu_settle(cpu, now);
 	unlock(cpu);
 	return task ? (u64)to << 32 | task : 0;
 }
@@ -564,6 +566,7 @@ TIERCE_FN u64 refugee_leaves(u32 cpu, u64 now)
 			to = graph_refuge(replica, node_at(edge_at(edge)->child)->allowed);
 		if (to < TIERCE_CPUS && !task_departs(edge_at(edge)->child, cpu, to, now))
 			task = edge_at(edge)->child;
+		cpu_settle(cpu, now);
 		unlock(cpu);
 		if (task)
 			return (u64)to << 32 | task;

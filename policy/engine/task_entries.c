@@ -58,9 +58,12 @@ static inline u32 task_lock(u32 task)
 
 static inline void whole_compare(u32 cpu, u64 now)
 {
-	if (now != cpu_at(cpu)->charged_ns && !PORT_QUIET && !cpu_at(cpu)->asked)
+	if (now != cpu_at(cpu)->charged_ns && !PORT_QUIET && !cpu_at(cpu)->asked) {
+		if (cpu_at(cpu)->outside > 1)
+			overrun_charge(cpu, now, 0);
 		path_charge(cpu, now, 0);
-	cpu_compare(cpu, now, 0);
+	}
+	settle_and_compare(cpu, now, 0);
 }
 
 /* A request that ended its climb at `stop` can change this CPU's decision only there: ask that one node, when nothing
@@ -90,11 +93,12 @@ static inline void request_compare(u32 cpu, u32 stop, u64 now)
 }
 
 /* The end of an operation on a task. */
-static inline int task_settle(u32 cpu, u64 now)
+static inline void task_settle(u32 cpu, u64 now)
 {
 	if (cpu < TIERCE_CPUS)
-		return cpu_compare(cpu, now, 0);
-	return settle_works(TIERCE_SHARED, now);
+		settle_and_compare(cpu, now, 0);
+	else
+		settle_works(TIERCE_SHARED, now);
 }
 /* Unlock what task_lock locked, after recording. */
 #define TASK_ANSWER(op, a, b, value, error) \

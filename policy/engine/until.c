@@ -61,7 +61,6 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 {
 	cpu_t *c = cpu_at(cpu);
 	bool same;
-	cpu_settle(cpu, now);
 	if (PORT_QUIET) {
 		kick(cpu);
 		return 0;
@@ -73,7 +72,8 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 	if (c->outside || c->asked)
 		return 0;
 	walk(cpu, now);
-	cpu_settle(cpu, now);
+	if (SHARES)
+		cpu_settle(cpu, now); /* what heads had no use for */
 	same = path_same(cpu);
 	if (same && own)
 		cpu_arm(cpu, path_until(cpu, now), now);
@@ -84,4 +84,11 @@ TIERCE_FN int cpu_compare(u32 cpu, u64 now, u32 own)
 		kick(cpu);
 	}
 	return 0;
+}
+
+/* What has changed is settled first. */
+static inline void settle_and_compare(u32 cpu, u64 now, u32 own)
+{
+	cpu_settle(cpu, now);
+	cpu_compare(cpu, now, own);
 }

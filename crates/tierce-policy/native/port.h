@@ -57,6 +57,7 @@ extern _Thread_local struct tierce_native tierce_native;
 #define S		 (*tierce_native.state)
 #define AT(array, index) ((array)[index])
 #define AT_STATE(array, index) ((S.array)[index])
+#define STATE(field) (S.field)
 
 static inline void port_lock(u32 domain)
 {
