@@ -177,7 +177,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "by strides a child gives up what it was owed to nobody",
-        file: "eevdf.h",
+        file: "fair/eevdf.c",
         sound: "\t\tif (others)\n",
         broken: "\t\tif (0)\n",
         configuration: "strides",
@@ -185,7 +185,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "by drawings one that sleeps goes on to count",
-        file: "eevdf.h",
+        file: "fair/eevdf.c",
         sound: "x->fair.tag > n->clock && is_eevdf(n)",
         broken: "x->fair.tag > n->clock",
         configuration: "drawings",
@@ -274,7 +274,7 @@ const PORTS: [(&str, &str); 2] = [
 /// The engine in a directory of its own, with one defect.
 fn spoiled(defect: &Defect, number: usize) -> PathBuf {
     let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("defect{number}"));
-    for folder in ["policy", "policy/engine"] {
+    for folder in ["policy", "policy/engine", "policy/reservation", "policy/fair"] {
         let into = to.join(folder.trim_start_matches("policy").trim_start_matches('/'));
         std::fs::create_dir_all(&into).expect("a directory for a defect");
         for file in std::fs::read_dir(project().join(folder)).expect("policy/ is there") {
