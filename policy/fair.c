@@ -158,7 +158,7 @@ static inline void fair_appraise(u32 node)
 	u64 rest = n->share.weight;
 	u32 cpu, cpus = ZERO;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		u32 running = AT(row_at(n->row)->running, cpu);
+		u32 running = ROW(n->row, running, cpu);
 		u64 weight = edge_at(running)->param[FAIR_WEIGHT];
 		if (running && weight << FAIR_WORTH > n->share.worth)
 			rest -= weight;
@@ -319,7 +319,7 @@ TIERCE_FN u64 fair_least_tag(u32 row, u64 now)
 	u64 least = TIERCE_NEVER, tag, ran_ns;
 	u32 cpu, running;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		running = AT(row_at(row)->running, cpu);
+		running = ROW(row, running, cpu);
 		if (!running)
 			continue;
 		ran_ns = uncharged_shared_ns(running, now);
@@ -364,7 +364,7 @@ static inline bool fair_has_less(u32 a, u32 b, u64 clock)
  * anybody less. */
 TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 {
-	u32 order = node_at(node)->order, local = AT(row_at(node_at(node)->row)->order, cpu);
+	u32 order = node_at(node)->order, local = ROW(node_at(node)->row, order, cpu);
 	u32 found = order ? order : local, known = ZERO + !!order, seen, i;
 	AT(S.known, 0) = order;
 	AT(S.known, known) = local;
@@ -387,7 +387,7 @@ TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 }
 static inline u32 fair_first(u32 node, u32 first, u32 cpu, u64 now)
 {
-	u32 running = AT(row_at(node_at(node)->row)->running, cpu);
+	u32 running = ROW(node_at(node)->row, running, cpu);
 	if (!fair_is_surplus(node_at(node)) || (running && edge_at(running)->fair.quantum_ns > 0))
 		return first;
 	return fair_choose(node, cpu, fair_clock_now(node, now));
@@ -404,7 +404,7 @@ static inline void fair_quantum_begin(u32 edge)
 TIERCE_FN int fair_is_behind(u32 edge)
 {
 	u32 node = edge_at(edge)->parent, row = node_at(node)->row, first = node_at(node)->order;
-	u32 local = row ? AT(row_at(row)->order, edge_at(edge)->on_cpu) : TIERCE_NONE;
+	u32 local = row ? ROW(row, order, edge_at(edge)->on_cpu) : TIERCE_NONE;
 	if (fair_is_surplus(node_at(node)))
 		return true; /* or the last charge would have begun its quantum */
 	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));
