@@ -81,7 +81,7 @@ int control(struct tierce_command *c)
 		result = graph_tell(c->a, c->b, now);
 		break;
 	case TIERCE_OP_replica: result = graph_replica(c->a, c->b); break;
-	case COMMAND_NEAR: result = graph_near(c->a, c->param[0], c->param[1], c->param[2]); break;
+	case COMMAND_NEAR: result = graph_near(c->a, c->b, c->param[0], c->param[1], c->param[2]); break;
 	case COMMAND_DEFAULT:
 		SIDE.default_node = c->a;
 		for (i = 0; i < TIERCE_PARAMS; i++)

@@ -11,7 +11,7 @@
 #define COMMAND_REAP	66 /* task `a` is of a dead thread and could not be freed when it died: try again. `b`: or it was made \
 			    * for a thread that died before it took it */
 
-#define COMMAND_NEAR	67 /* param: the CPUs that share a core, a last-level cache, a NUMA node with CPU `a` */
+#define COMMAND_NEAR	67 /* param: the CPUs, from 64 * `b` on, that share a core, a last-level cache, a NUMA node with CPU `a` */
 
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_NICE	  0xffffffffu

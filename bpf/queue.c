@@ -52,7 +52,7 @@ static inline void leaf_follows(u32 leaf, struct task_struct *p, u32 cpu, u64 no
 /* It waits: an idle CPU may take it. */
 static inline void leaf_offered(u32 leaf)
 {
-	if (tasks_move() && S.idle[0])
+	if (tasks_move() && any_idle())
 		graph_offer(leaf);
 }
 

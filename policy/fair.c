@@ -171,7 +171,7 @@ static inline void fair_quantum_begin(u32 edge)
 TIERCE_FN int fair_is_behind(u32 edge)
 {
 	u32 node = edge_at(edge)->parent, row = node_at(node)->row, first = node_at(node)->order;
-	u32 local = row ? AT(row_at(row)->order, edge_at(edge)->on_cpu) : TIERCE_NONE;
+	u32 local = row ? ROW(row, order, edge_at(edge)->on_cpu) : TIERCE_NONE;
 	if (fair_is_surplus(node_at(node)))
 		return true; /* or the last charge would have begun its quantum */
 	return (first && fair_earlier(first, edge)) || (local && fair_earlier(local, edge));

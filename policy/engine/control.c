@@ -192,10 +192,10 @@ static inline void edge_unlink(u32 edge, u64 now)
 		}
 		if (node_at(child)->family) {
 			AT(AT(S.family, node_at(child)->family).replica, node_at(child)->domain) = TIERCE_NONE;
-			AT(S.family, node_at(child)->family).cpus &= ~(1ull << node_at(child)->domain);
+			family_remove(node_at(child)->family, node_at(child)->domain);
 		}
 		node_at(child)->domain = TIERCE_NODOMAIN;
-		node_at(child)->cpus = 0;
+		reach_clear(child);
 		node_at(child)->level = 0;
 		node_at(child)->able = 0;
 		node_at(child)->conditional = 0;
@@ -246,68 +246,70 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 }
 
 /* A task below shared nodes may run on these CPUs from now on: its edges are in the order of all CPUs, or in those of some. */
-TIERCE_FN int edges_allow(u32 task, u64 cpus, u64 now)
+TIERCE_FN int edges_allow(u32 task, u64 now)
 {
+	cpus_t cpus = allowed_of(task);
 	u32 edge;
 	for (edge = node_at(task)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		edge_t *x = edge_at(edge);
-		u64 reach;
+		cpus_t reach;
 		bool ordered = link_at(edge)->rank != 0;
 		if (!x->parent || parent_of(edge)->domain != TIERCE_SHARED)
 			continue;
-		reach = parent_of(edge)->cpus;
+		reach = reach_of(x->parent);
 		if (ordered)
 			edge_leaves(edge, TIERCE_MOVED, now);
 		x->flags &= ~EDGE_LOCAL;
 		x->cpu = TIERCE_CPUS;
-		if ((cpus & reach) != reach) {
+		if (!cpus_within(reach, cpus)) {
 			x->flags |= EDGE_LOCAL;
-			x->cpu = cpus_lowest(cpus & reach);
+			x->cpu = cpus_lowest(cpus, reach);
 		}
 		if (ordered) {
 			edge_asks(edge, TIERCE_RESTORED, now);
 			edge_spent_changed(edge, now); /* a reserve may have ended meanwhile */
 		}
 		work_push(x->parent);
-		if (x->state == TIERCE_GRANTED && !(cpus >> x->on_cpu & 1))
+		if (x->state == TIERCE_GRANTED && !cpus_has(cpus, x->on_cpu))
 			kick(x->on_cpu);
 	}
 	return 0;
 }
 
 /* May the task, which is not spread, be bound to these CPUs? */
-static inline int allow_error(u32 task, u64 cpus)
+static inline int allow_error(u32 task, cpus_t cpus)
 {
-	node_t *n = node_at(task);
-	u32 edge, domain = n->domain;
-	if (domain < TIERCE_CPUS && !(cpus >> domain & 1))
+	u32 edge, domain = node_at(task)->domain;
+	if (domain < TIERCE_CPUS && !cpus_has(cpus, domain))
 		return TIERCE_E_cpu_not_allowed;
-	if (domain == TIERCE_SHARED && !(cpus & n->cpus))
+	if (domain == TIERCE_SHARED && !cpus_meet(cpus, reach_of(task)))
 		return TIERCE_E_cpu_not_allowed;
-	for (edge = n->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
-		u64 reach = edge_at(edge)->parent ? parent_of(edge)->cpus : ~0ull;
-		if ((edge_at(edge)->flags & EDGE_CROSSING) && !(cpus >> edge_at(edge)->cpu & 1))
+	for (edge = node_at(task)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		cpus_t reach = edge_at(edge)->parent ? reach_of(edge_at(edge)->parent) : cpus_all();
+		if ((edge_at(edge)->flags & EDGE_CROSSING) && !cpus_has(cpus, edge_at(edge)->cpu))
 			return TIERCE_E_cpu_not_allowed;
-		if (!(cpus & reach))
+		if (!cpus_meet(cpus, reach))
 			return TIERCE_E_cpu_not_allowed;
-		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED && (cpus & reach) != reach &&
+		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED && !cpus_within(reach, cpus) &&
 		    node_is_inner(edge_at(edge)->parent))
 			return TIERCE_E_affinity_below_inner_node;
 	}
 	return TIERCE_OK;
 }
 
-TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
+TIERCE_FN int graph_allow(u32 task, u64 bits, u64 now)
 {
 	u64 at = now;
 	node_t *n = node_at(task);
 	u32 domain, first;
+	cpus_t cpus;
 	int error;
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
+	cpus = cpus_staged(bits);
 	first = n->first_parent;
 	if (SEVERAL_CPUS && first && (edge_at(first)->flags & EDGE_SPREAD)) {
-		if (!(cpus & AT(S.family, parent_of(first)->family).cpus))
+		if (!cpus_meet(cpus, family_cpus(parent_of(first)->family)))
 			return TIERCE_E_cpu_not_allowed;
 		domain = control_domain(first); /* where it is, the port sees: it is not moved here */
 	} else {
@@ -317,10 +319,10 @@ TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now)
 		domain = n->domain;
 	}
 	now = control_enter(domain, now);
-	n->allowed = cpus;
+	allowed_set(task, cpus);
 	if (domain == TIERCE_SHARED)
-		edges_allow(task, cpus, now);
-	control_leave(domain, now, TIERCE_OP_allow, task, 0, cpus, at, TIERCE_OK);
+		edges_allow(task, now);
+	control_leave(domain, now, TIERCE_OP_allow, task, 0, bits, at, TIERCE_OK);
 	return TIERCE_OK;
 }
 

@@ -193,7 +193,7 @@ static PORT_APART u32 decide_anew(u32 cpu, u32 left, u64 now, u64 stolen_ns)
 	cpu_arm(cpu, c->until_ns, now);
 	idle_tell(cpu);
 	task = c->task;
-	if (SPREADS && (!c->ran || !task || c->offered) && S.idle[0])
+	if (SPREADS && (!c->ran || !task || c->offered) && any_idle())
 		spread_passes(cpu);
 	port_record(TIERCE_OP_decide, cpu, task, stolen_ns, at, c->until_ns, c->drained);
 	unlock(cpu);
@@ -236,7 +236,7 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 		path_lock(cpu); /* others look, see uncharged_shared_ns */
 	cpu_at(cpu)->outside = begins;
 	idle_tell(cpu);
-	if (SPREADS && begins && S.idle[0])
+	if (SPREADS && begins && any_idle())
 		spread_passes(cpu);
 	looks_again(cpu);
 	settle_and_compare(cpu, now, 1);
@@ -261,7 +261,7 @@ TIERCE_FN int edges_return(u32 cpu, u64 now)
 		}
 		if (edge_is_head(edge_at(edge)->flags)) {
 			u32 head = edge_at(edge)->child;
-			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_LEAVING)
+			if (ROW(node_at(head)->row, hold, cpu) == TIERCE_HOLD_LEAVING)
 				head_free(head, cpu, now);
 		}
 		/* what is freed above has to know that the child below can be had again: a claim is judged by it */

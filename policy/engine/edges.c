@@ -139,7 +139,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	edge_t *x = edge_at(edge);
 	u32 child = x->child, parent = x->parent, domain = edge_domain(edge), other, last = TIERCE_NONE, level, local = 0;
 	node_t *n = node_at(child);
-	u64 cpus = parent ? node_at(parent)->cpus : 1ull << x->cpu;
+	cpus_t cpus = parent ? reach_of(parent) : cpus_only(x->cpu);
 	u32 ranked = node_ranked(edge);
 	bool head;
 	int error = TIERCE_OK;
@@ -177,9 +177,9 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	if (head && domain < TIERCE_CPUS && cpu_at(domain)->crossings >= TIERCE_CROSSINGS)
 		return TIERCE_E_too_many_crossings;
 	if (n->kind == TIERCE_TASK) {
-		if (!(n->allowed & (x->flags & EDGE_SPREAD ? AT(S.family, node_at(parent)->family).cpus : cpus)))
+		if (!cpus_meet(allowed_of(child), x->flags & EDGE_SPREAD ? family_cpus(node_at(parent)->family) : cpus))
 			return TIERCE_E_cpu_not_allowed;
-		if (domain == TIERCE_SHARED && (n->allowed & cpus) != cpus) {
+		if (domain == TIERCE_SHARED && !cpus_within(cpus, allowed_of(child))) {
 			if (node_is_inner(parent))
 				return TIERCE_E_affinity_below_inner_node;
 			local = EDGE_LOCAL;
@@ -195,7 +195,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 			AT(S.family, node_at(parent)->family).tasks++;
 		else
 			node_at(parent)->children++;
-		x->cpu = local ? cpus_lowest(n->allowed & cpus) : domain; /* TIERCE_SHARED is TIERCE_CPUS: nobody's */
+		x->cpu = local ? cpus_lowest(allowed_of(child), cpus) : domain; /* TIERCE_SHARED is TIERCE_CPUS: nobody's */
 	}
 	/* nothing below can fail */
 	for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent)
@@ -209,15 +209,15 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		n->conditional = 1;
 	if (level > n->level)
 		n->level = level;
-	n->cpus |= cpus;
+	reach_add(child, cpus);
 	n->ranked = ranked;
 	if (head && !n->row) {
 		u32 row = S.spare_rows ? AT(S.spare_row, --S.spare_rows) : S.fresh_row++, cpu;
-		for (cpu = ZERO; cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
-			AT(row_at(row)->order, cpu) = 0;
-			AT(row_at(row)->running, cpu) = TIERCE_NONE;
-			AT(row_at(row)->hold, cpu) = TIERCE_HOLD_FREE;
-			AT(row_at(row)->edge, cpu) = TIERCE_NONE;
+		for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+			ROW(row, order, cpu) = 0;
+			ROW(row, running, cpu) = TIERCE_NONE;
+			ROW(row, hold, cpu) = TIERCE_HOLD_FREE;
+			ROW(row, edge, cpu) = TIERCE_NONE;
 		}
 		n->row = row;
 		if (n->kind == TIERCE_TASK || n->concurrency == 0)
@@ -231,7 +231,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		n->domain = domain;
 		if (n->family) {
 			AT(AT(S.family, n->family).replica, domain) = child;
-			AT(S.family, n->family).cpus |= 1ull << domain;
+			family_add(n->family, domain);
 		}
 	}
 	edges_plain(child);

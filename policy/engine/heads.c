@@ -5,7 +5,7 @@
 static inline bool head_keeps(u32 head, u32 cpu)
 {
 	node_t *node = node_at(head);
-	if (AT(row_at(node->row)->hold, cpu) != TIERCE_HOLD_EDGE)
+	if (ROW(node->row, hold, cpu) != TIERCE_HOLD_EDGE)
 		return false;
 	return !(node->claim_edge && !node->claim_kept && node->claim_victim == cpu);
 }
@@ -27,7 +27,7 @@ static inline u32 node_first(u32 node, u32 cpu, u64 now)
 	u32 row = node_at(node)->row, first = node_at(node)->order, local;
 	if (!row)
 		return first;
-	local = AT(row_at(row)->order, cpu);
+	local = ROW(row, order, cpu);
 	if (!first || !local)
 		first |= local;
 	else if (policy_before(local, first, now))
@@ -38,8 +38,8 @@ static inline u32 node_first(u32 node, u32 cpu, u64 now)
 static inline bool head_has_child(u32 head, u32 cpu)
 {
 	if (node_at(head)->kind == TIERCE_TASK)
-		return node_at(head)->servable && !node_at(head)->holds && (node_at(head)->allowed >> cpu & 1);
-	return node_at(head)->order || AT(row_at(node_at(head)->row)->order, cpu);
+		return node_at(head)->servable && !node_at(head)->holds && cpus_has(allowed_of(head), cpu);
+	return node_at(head)->order || ROW(node_at(head)->row, order, cpu);
 }
 
 /* The CPU with the lowest rank among those that hold a place, TIERCE_CPUS if none. */
@@ -47,10 +47,9 @@ static inline u32 head_lowest(u32 head)
 {
 	u32 row = node_at(head)->row, lowest = TIERCE_CPUS, cpu;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		if (AT(row_at(row)->hold, cpu) != TIERCE_HOLD_EDGE)
+		if (ROW(row, hold, cpu) != TIERCE_HOLD_EDGE)
 			continue;
-		if (lowest == TIERCE_CPUS ||
-		    edge_at(AT(row_at(row)->edge, cpu))->rank < edge_at(AT(row_at(row)->edge, lowest))->rank)
+		if (lowest == TIERCE_CPUS || edge_at(ROW(row, edge, cpu))->rank < edge_at(ROW(row, edge, lowest))->rank)
 			lowest = cpu;
 	}
 	return lowest;
@@ -61,14 +60,14 @@ static inline bool head_outranks(u32 head, u32 edge, u32 cpu)
 	u32 lowest, running;
 	if (node_at(head)->claim_edge || head_room(head, cpu) > 0 || !node_at(head)->servable)
 		return false;
-	if (node_at(head)->kind == TIERCE_TASK && !(node_at(head)->allowed >> cpu & 1))
+	if (node_at(head)->kind == TIERCE_TASK && !cpus_has(allowed_of(head), cpu))
 		return false;
 	lowest = head_lowest(head);
 	if (lowest == TIERCE_CPUS || lowest == cpu ||
-	    edge_at(edge)->rank <= edge_at(AT(row_at(node_at(head)->row)->edge, lowest))->rank)
+	    edge_at(edge)->rank <= edge_at(ROW(node_at(head)->row, edge, lowest))->rank)
 		return false;
 	/* the place is of use only with a child that may run here: one that waits, or the one that runs there */
-	running = AT(row_at(node_at(head)->row)->running, lowest);
+	running = ROW(node_at(head)->row, running, lowest);
 	return node_at(head)->kind == TIERCE_TASK || head_has_child(head, cpu) ||
 	       (running && !(edge_at(running)->flags & EDGE_LOCAL));
 }
@@ -84,7 +83,7 @@ static inline bool head_wins(u32 head, u32 edge)
 			return false;
 		/* with several edges on one CPU: a place won by rank is not lost again to an edge of lower rank beside it */
 		if (head_keeps(head, cpu))
-			return x->rank >= edge_at(AT(row_at(node->row)->edge, cpu))->rank;
+			return x->rank >= edge_at(ROW(node->row, edge, cpu))->rank;
 		if (node->claim_kept && node->claim_edge != edge && edge_at(node->claim_edge)->cpu == cpu)
 			return false;
 		if (head_room(head, cpu) > 0 && head_has_child(head, cpu))
@@ -120,9 +119,9 @@ TIERCE_FN u32 head_settle(u32 head)
 TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 {
 	node_t *node = node_at(head);
-	if (AT(row_at(node->row)->hold, cpu) == TIERCE_HOLD_FREE)
+	if (ROW(node->row, hold, cpu) == TIERCE_HOLD_FREE)
 		return 0;
-	AT(row_at(node->row)->hold, cpu) = TIERCE_HOLD_FREE;
+	ROW(node->row, hold, cpu) = TIERCE_HOLD_FREE;
 	node->holds--;
 	if (node->claim_edge && !node->claim_kept && node->claim_victim == cpu) {
 		u32 claimant = node->claim_edge;
@@ -146,17 +145,17 @@ TIERCE_FN int head_preempt(u32 head, u64 now)
 {
 	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, cpu, running, local;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		running = AT(row_at(row)->running, cpu);
-		if (!running || AT(row_at(row)->hold, cpu) != TIERCE_HOLD_EDGE)
+		running = ROW(row, running, cpu);
+		if (!running || ROW(row, hold, cpu) != TIERCE_HOLD_EDGE)
 			continue;
-		local = AT(row_at(row)->order, cpu);
+		local = ROW(row, order, cpu);
 		if (running_yields(head, local, running, cpu, now))
 			kick(cpu);
 		if (!first || policy_pick(head, first, running, now) == running)
 			continue;
 		if (local && policy_before(local, first, now))
 			continue; /* it would look at that one only */
-		if (victim == TIERCE_CPUS || policy_before(AT(row_at(row)->running, victim), running, now))
+		if (victim == TIERCE_CPUS || policy_before(ROW(row, running, victim), running, now))
 			victim = cpu;
 	}
 	if (victim != TIERCE_CPUS)

@@ -31,10 +31,10 @@ static inline void idle_tell(u32 cpu)
 	if (!idle && !c->idle)
 		return;
 	c->idle = idle;
-	if (idle && !(S.idle[0] >> (cpu & 63) & 1))
-		port_bits_set(&S.idle[0], 1ull << (cpu & 63));
+	if (idle && !is_idle(cpu))
+		idle_set(cpu);
 	else if (!idle)
-		port_bits_clear(&S.idle[0], 1ull << (cpu & 63));
+		idle_clear(cpu);
 }
 
 TIERCE_FN int spread_passes(u32 cpu);

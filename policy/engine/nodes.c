@@ -20,13 +20,18 @@ static inline bool node_is_one_of_several(u32 node)
 	u32 family = node_at(node)->family;
 	return SPREADS && family && AT(S.family, family).replicas > 1;
 }
-static inline u32 cpus_lowest(u64 cpus)
+/* What is near what, and which CPUs are allowed, before anybody has said so. */
+static inline void sets_begin(u32 cpus)
 {
-	u32 bit;
-	for (bit = ZERO; bit < TIERCE_CPUS && CAN_LOOP; bit++)
-		if (cpus >> bit & 1)
-			return bit;
-	return TIERCE_CPUS;
+	u32 cpu;
+	set_fill(SET_STAGED, ~0ull);
+	set_fill(SET_ALL, ~0ull);
+	for (cpu = ZERO; cpu < cpus && CAN_LOOP; cpu++) {
+		*set_word(SET_NEAR(cpu, NEAR_ONLY), cpu >> 6) = mask_of(cpu);
+		*set_word(SET_NEAR(cpu, NEAR_CORE), cpu >> 6) = mask_of(cpu);
+		set_fill(SET_NEAR(cpu, NEAR_CACHE), ~0ull);
+		set_fill(SET_NEAR(cpu, NEAR_MEMORY), ~0ull);
+	}
 }
 
 TIERCE_FN int graph_init(u32 cpus, u64 now)
@@ -43,23 +48,28 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 	for (cpu = ZERO; cpu < cpus && CAN_LOOP; cpu++) {
 		cpu_at(cpu)->online = 1;
 		cpu_at(cpu)->idle = 1;
-		S.idle[0] |= 1ull << (cpu & 63);
-		near_at(cpu)->core = 1ull << (cpu & 63);
+		*idle_word(cpu) |= mask_of(cpu);
+		near_at(cpu)->core = mask_of(cpu);
 		near_at(cpu)->cache = ~0ull;
 		near_at(cpu)->memory = ~0ull;
 		cpu_at(cpu)->charged_ns = now;
 		cpu_at(cpu)->until_ns = TIERCE_NEVER;
 		cpu_at(cpu)->armed_ns = TIERCE_NEVER;
 	}
+	if (MANY)
+		sets_begin(cpus);
 	port_record(TIERCE_OP_init, cpus, 0, 0, now, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
 
 TIERCE_FN int graph_stage(u32 index, u64 value)
 {
-	if (index >= TIERCE_NODE_PARAMS)
+	if (MANY && index > TIERCE_NODE_PARAMS && index < TIERCE_NODE_PARAMS + TIERCE_WORDS)
+		*set_word(SET_STAGED, index - TIERCE_NODE_PARAMS) = value;
+	else if (index >= TIERCE_NODE_PARAMS)
 		return TIERCE_E_parameter_out_of_range;
-	AT(S.stage, index) = value;
+	else
+		AT(S.stage, index) = value;
 	port_record(TIERCE_OP_stage, index, 0, value, 0, TIERCE_OK, 0);
 	return TIERCE_OK;
 }
@@ -104,8 +114,8 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->conditional = 0;
 	n->ranked = 0;
 	n->family = 0;
-	n->cpus = 0;
-	n->allowed = allowed;
+	reach_clear(id);
+	allowed_set(id, cpus_staged(allowed));
 	node_params_take(id);
 	n->rounds.used_ns = 0; /* the union's words, whatever the policy */
 	n->rounds.target_ns = 0;
@@ -172,9 +182,9 @@ static inline u32 family_new(u32 kind)
 	for (cpu = ZERO; !S.families && cpu < S.cpus && CAN_LOOP; cpu++) {
 		cpu_at(cpu)->idle = !cpu_at(cpu)->task && cpu_at(cpu)->online && !cpu_at(cpu)->outside;
 		if (cpu_at(cpu)->idle)
-			port_bits_set(&S.idle[0], 1ull << (cpu & 63));
+			idle_set(cpu);
 		else
-			port_bits_clear(&S.idle[0], 1ull << (cpu & 63));
+			idle_clear(cpu);
 	}
 	if (S.families <= family)
 		S.families = family + 1;

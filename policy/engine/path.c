@@ -11,7 +11,7 @@ static inline void head_drop(u32 edge, u64 now)
 /* The edge granted by `node` on `cpu`, if it may go on running. */
 static inline u32 node_running(u32 node, u32 cpu)
 {
-	u32 row = node_at(node)->row, running = row ? AT(row_at(row)->running, cpu) : node_at(node)->running;
+	u32 row = node_at(node)->row, running = row ? ROW(row, running, cpu) : node_at(node)->running;
 	return running && (edge_at(running)->flags & EDGE_COUNTED) && edge_at(running)->on_cpu == cpu ? running : TIERCE_NONE;
 }
 
@@ -20,7 +20,7 @@ TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 {
 	u32 head = edge_at(edge)->child;
 	node_t *node = node_at(head);
-	u32 row = node->row, hold = AT(row_at(row)->hold, cpu), victim;
+	u32 row = node->row, hold = ROW(row, hold, cpu), victim;
 	if (hold == TIERCE_HOLD_EDGE) {
 		if (head_keeps(head, cpu) &&
 		    (node->kind == TIERCE_TASK ? node->servable : node_running(head, cpu) || head_has_child(head, cpu)))
@@ -135,8 +135,8 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 	x->state = why == TIERCE_OUTRANKED || why == TIERCE_SPENT ? TIERCE_READY : TIERCE_WAITING;
 	if (parent) {
 		row = SHARES ? node_at(parent)->row : 0; /* the node may run another child by now */
-		if (row && AT(row_at(row)->running, x->on_cpu) == edge)
-			AT(row_at(row)->running, x->on_cpu) = TIERCE_NONE;
+		if (row && ROW(row, running, x->on_cpu) == edge)
+			ROW(row, running, x->on_cpu) = TIERCE_NONE;
 		if (node_at(parent)->running == edge)
 			node_at(parent)->running = TIERCE_NONE;
 		policy_revoke(edge, why, now);
@@ -158,7 +158,7 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 	order_remove(edge);
 	row = SHARES ? n->row : 0;
 	if (row) {
-		AT(row_at(row)->running, cpu) = edge;
+		ROW(row, running, cpu) = edge;
 		if (n->order)
 			work_push(parent); /* another child is first now: it may outrank what runs elsewhere */
 	} else {
@@ -215,9 +215,9 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		head = edge_is_head(edge_at(edge)->flags) ? edge_at(edge)->child : TIERCE_NONE;
 		if (head) {
 			shared_lock(cpu);
-			if (AT(row_at(node_at(head)->row)->hold, cpu) == TIERCE_HOLD_EDGE &&
-			    AT(row_at(node_at(head)->row)->edge, cpu) == edge)
-				AT(row_at(node_at(head)->row)->hold, cpu) = TIERCE_HOLD_LEAVING;
+			if (ROW(node_at(head)->row, hold, cpu) == TIERCE_HOLD_EDGE &&
+			    ROW(node_at(head)->row, edge, cpu) == edge)
+				ROW(node_at(head)->row, hold, cpu) = TIERCE_HOLD_LEAVING;
 		}
 		if (head || (edge_at(edge)->parent && node_at(edge_at(edge)->parent)->domain == TIERCE_SHARED)) {
 			if (c->leaves < TIERCE_PATH)
@@ -245,14 +245,16 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 		if (edge_is_head(edge_at(edge)->flags)) {
 			node_t *node;
 			row_t *row;
+			u32 at;
 			head = edge_at(edge)->child;
 			node = node_at(head);
-			row = row_at(node->row);
-			taken = AT(row->hold, cpu) == TIERCE_HOLD_FREE;
+			row = row_at(node->row, cpu);
+			at = MANY ? cpu & 63 : cpu;
+			taken = AT(row->hold, at) == TIERCE_HOLD_FREE;
 			node->holds += taken;
-			AT(row->hold, cpu) = TIERCE_HOLD_EDGE;
-			if (taken || AT(row->edge, cpu) != edge || node->claim_edge == edge) {
-				AT(row->edge, cpu) = edge;
+			AT(row->hold, at) = TIERCE_HOLD_EDGE;
+			if (taken || AT(row->edge, at) != edge || node->claim_edge == edge) {
+				AT(row->edge, at) = edge;
 				if (node->claim_edge == edge) {
 					node->claim_edge = TIERCE_NONE;
 					node->claim_kept = 0;

@@ -19,7 +19,7 @@ TIERCE_FN u64 fair_least_tag(u32 row, u64 now)
 	u64 least = TIERCE_NEVER, tag, ran_ns;
 	u32 cpu, running;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		running = AT(row_at(row)->running, cpu);
+		running = ROW(row, running, cpu);
 		if (!running)
 			continue;
 		ran_ns = uncharged_shared_ns(running, now);
@@ -64,7 +64,7 @@ static inline bool fair_has_less(u32 a, u32 b, u64 clock)
  * anybody less. */
 TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 {
-	u32 order = node_at(node)->order, local = AT(row_at(node_at(node)->row)->order, cpu);
+	u32 order = node_at(node)->order, local = ROW(node_at(node)->row, order, cpu);
 	u32 found = order ? order : local, known = ZERO + !!order, seen, i;
 	AT(S.known, 0) = order;
 	AT(S.known, known) = local;
@@ -87,7 +87,7 @@ TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 }
 static inline u32 fair_first(u32 node, u32 first, u32 cpu, u64 now)
 {
-	u32 running = AT(row_at(node_at(node)->row)->running, cpu);
+	u32 running = ROW(node_at(node)->row, running, cpu);
 	if (!fair_is_surplus(node_at(node)) || (running && edge_at(running)->fair.quantum_ns > 0))
 		return first;
 	return fair_choose(node, cpu, fair_clock_now(node, now));

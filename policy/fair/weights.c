@@ -55,7 +55,7 @@ static inline void fair_appraise(u32 node)
 	u64 rest = n->share.weight;
 	u32 cpu, cpus = ZERO;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		u32 running = AT(row_at(n->row)->running, cpu);
+		u32 running = ROW(n->row, running, cpu);
 		u64 weight = edge_at(running)->param[FAIR_WEIGHT];
 		if (running && weight << FAIR_WORTH > n->share.worth)
 			rest -= weight;

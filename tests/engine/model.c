@@ -1200,7 +1200,7 @@ static u32 may_be(u32 index, u32 wanted)
 		if (!S.cpu[cpu].online)
 			may &= ~mask_of(cpu);
 	may &= (1ull << S.cpus) - 1;
-	return !may ? TIERCE_CPUS : may >> wanted & 1 ? wanted : cpus_lowest(may);
+	return !may ? TIERCE_CPUS : may >> wanted & 1 ? wanted : cpus_lowest(may, may);
 }
 
 /* It waits where it may not be (no longer): the port moves it. */

@@ -368,7 +368,7 @@ static void machine_new(void)
 	spread = cpus > 1 && below(2) && PORT_HAS_PART(spread) ? 1 + below(3) : 0;
 	roots = spread || !PORT_HAS_PART(shared) ? cpus : 1 + below(cpus);
 	for (cpu = 0; cpu < cpus; cpu++) /* CPUs are near each other in pairs */
-		graph_near(cpu, below(2) ? 3ull << (cpu & ~1u) : 0, below(2) ? 3ull << (cpu & ~1u) : ~0ull, ~0ull);
+		graph_near(cpu, 0, below(2) ? 3ull << (cpu & ~1u) : 0, below(2) ? 3ull << (cpu & ~1u) : ~0ull, ~0ull);
 	shrink_machine();
 	kind = kind_spreads();
 	if (spread && !below(2)) { /* the roots are one */
@@ -548,7 +548,7 @@ static u32 fallback(u32 id, u32 wanted)
 			may &= ~(1ull << cpu);
 	if (may >> wanted & 1)
 		return wanted;
-	return may ? cpus_lowest(may) : 64;
+	return may ? cpus_lowest(may, may) : 64;
 }
 
 /* It is noted, and what follows belongs to it. */

@@ -108,7 +108,7 @@ static u32 shrink_may(u32 id, u32 wanted)
 	for (cpu = 0; cpu < S.cpus; cpu++)
 		if (!S.cpu[cpu].online)
 			may &= ~(1ull << cpu);
-	return wanted >= S.cpus || !may || may >> wanted & 1 ? wanted : cpus_lowest(may);
+	return wanted >= S.cpus || !may || may >> wanted & 1 ? wanted : cpus_lowest(may, may);
 }
 
 static void shrink_moves(u32 id, u32 cpu, u64 now)

@@ -672,7 +672,7 @@ impl Graph {
     /// Which CPUs share a core, a last-level cache and a NUMA node with `cpu`; a bit each. Preset: no core, all the rest.
     pub fn near(&mut self, cpu: u32, core: u64, cache: u64, memory: u64) -> Result<(), Error> {
         // SAFETY: see `call`.
-        self.control(|| unsafe { raw::graph_near(cpu, core, cache, memory) })
+        self.control(|| unsafe { raw::graph_near(cpu, 0, core, cache, memory) })
     }
 
     /// Does this task move between the replicas of a spread node?

@@ -247,7 +247,7 @@ extern "C" {
     pub(crate) fn graph_replica(node: u32, first: u32) -> c_int;
     pub(crate) fn graph_leave(task: u32, to: u32, now: u64) -> c_int;
     pub(crate) fn graph_enter(task: u32, cpu: u32, why: u32, now: u64) -> c_int;
-    pub(crate) fn graph_near(cpu: u32, core: u64, cache: u64, memory: u64) -> c_int;
+    pub(crate) fn graph_near(cpu: u32, word: u32, core: u64, cache: u64, memory: u64) -> c_int;
     pub(crate) fn graph_home(task: u32, cpu: u32, now: u64) -> c_int;
     pub(crate) fn graph_place(node: u32, home: u32, allowed: u64) -> u32;
     pub(crate) fn graph_offer(task: u32) -> c_int;
