@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Sets of CPUs. On a machine of up to 64 CPUs a set is one word, a bit for each CPU, and is handed around as that. A larger
- * machine has its sets in tierce.set, and hands their numbers around. A cpus_t is the one or the other, by MANY; where a port
+ * machine has its sets in tierce_far, and hands their numbers around. A cpus_t is the one or the other, by MANY; where a port
  * has no more than 64 CPUs, nothing but the word is compiled.
  */
 #ifndef TIERCE_CPUS_H
@@ -13,6 +13,8 @@
 #else
 #define MANY   0
 #define SET_FN static inline
+#undef AT_FAR
+#define AT_FAR(array, index) (((struct tierce_far *)0)->array[index]) /* never evaluated */
 #endif
 
 typedef u64 cpus_t;
@@ -37,7 +39,7 @@ static inline u32 cpus_words(void)
 /* On larger machines only. */
 static inline u64 *set_word(cpus_t set, u32 word)
 {
-	return &AT(AT_STATE(set, set).word, word);
+	return &AT(AT_FAR(set, set).word, word);
 }
 
 static inline cpus_t allowed_of(u32 task)
@@ -119,7 +121,7 @@ static inline u32 cpus_lowest(cpus_t a, cpus_t b)
 	u32 bit;
 	if (MANY)
 		return sets_lowest(a, b);
-	for (bit = ZERO; bit < TIERCE_CPUS && CAN_LOOP; bit++)
+	for (bit = ZERO; bit < S.cpus && CAN_LOOP; bit++)
 		if ((a & b) >> bit & 1)
 			return bit;
 	return TIERCE_CPUS;

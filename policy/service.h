@@ -48,7 +48,7 @@ static inline node_t *parent_of(u32 edge)
 /* The part of a row in which this CPU is, and where in it. */
 static inline row_t *row_at(u32 row, u32 cpu)
 {
-	return &AT_STATE(row, MANY ? row + (cpu >> 6) * TIERCE_ROWS : row);
+	return MANY && cpu >= 64 ? &AT_FAR(row, row + ((cpu >> 6) - 1) * TIERCE_ROWS) : &AT_STATE(row, row);
 }
 #define ROW(row, field, cpu) AT(row_at(row, cpu)->field, MANY ? (cpu) & 63 : (cpu))
 

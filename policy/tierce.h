@@ -282,8 +282,8 @@ struct tierce_node {
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
 
-/* Of a shared node: what it keeps per CPU, for up to 64 of them. Of a larger machine's further CPUs it is in the rows that are
- * TIERCE_ROWS beyond, twice as many, and so on. */
+/* Of a shared node: what it keeps per CPU, for up to 64 of them. Of a larger machine's further CPUs it is in tierce_far,
+ * TIERCE_ROWS for each 64 of them. */
 #define TIERCE_ROW_CPUS (TIERCE_CPUS < 64 ? TIERCE_CPUS : 64u)
 struct tierce_row {
 	u32 order[TIERCE_ROW_CPUS];   /* children that may not run everywhere, in the order of one allowed CPU */
@@ -346,6 +346,12 @@ struct tierce_set {
 	u64 word[TIERCE_WORDS];
 };
 
+/* What only machines with more than 64 CPUs have. */
+struct tierce_far {
+	struct tierce_row row[TIERCE_WORDS > 1 ? TIERCE_ROWS *(TIERCE_WORDS - 1) : 1];
+	struct tierce_set set[TIERCE_SETS];
+};
+
 struct tierce_domain {
 	u32 ticket, serving; /* lock */
 	u32 events;	     /* heap of edges by the time of their next event */
@@ -367,7 +373,7 @@ struct tierce {
 	struct tierce_edge edge[TIERCE_EDGES] PORT_ALIGNED;
 	struct tierce_node node[TIERCE_NODES];
 	struct tierce_link link[2 * TIERCE_EDGES]; /* order: link = edge id; events: link = TIERCE_EDGES + edge id */
-	struct tierce_row row[TIERCE_ROWS * TIERCE_WORDS];
+	struct tierce_row row[TIERCE_ROWS];
 	struct tierce_family family[TIERCE_FAMILIES]; /* 0: none */
 	struct tierce_near near[TIERCE_CPUS];
 	u64 idle
@@ -379,7 +385,6 @@ struct tierce {
 	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
 	u32 spare_nodes, spare_edges, spare_rows;
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
-	struct tierce_set set[TIERCE_SETS];    /* of CPUs, on larger machines */
 };
 
 /* ---- the engine's entries (engine/) ----------------------------------------------------------------------------- */
@@ -566,7 +571,8 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   STATE(field)                     a field of the engine's state that is no array, where an address kept for long costs
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
  *   PORT_HAS_PART(name)              the same for enum tierce_part
- *   PORT_MANY                        the machine has more than 64 CPUs; of ports with that limit only
+ *   PORT_MANY                        the machine has more than 64 CPUs; of ports with a higher limit only, as is
+ *   AT_FAR(array, index)             an element of an array of struct tierce_far, which is there on such machines
  *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
  *   PORT_USES(policy)                the same in each case of a dispatch
  *   PORT_NO_OTHER()                  the end of a dispatch: nothing, or says that nobody comes there

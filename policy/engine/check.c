@@ -99,7 +99,7 @@ static u32 check_node(u32 node)
 		heap = heap_count(n->order);
 		HOLDS(order_heap, heap != 0xffffffff);
 		for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
-			u32 more = heap_count(S.row[n->row].order[cpu]);
+			u32 more = heap_count(ROW(n->row, order, cpu));
 			HOLDS(order_heap, more != 0xffffffff);
 			heap += more;
 		}
@@ -113,7 +113,7 @@ static u32 check_node(u32 node)
 			return broken;
 	}
 	for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
-		u32 hold = S.row[n->row].hold[cpu], by = S.row[n->row].edge[cpu];
+		u32 hold = ROW(n->row, hold, cpu), by = ROW(n->row, edge, cpu);
 		holds += hold != TIERCE_HOLD_FREE;
 		if (hold == TIERCE_HOLD_EDGE)
 			HOLDS(hold_by_granted_edge, S.edge[by].child == node && S.edge[by].state == TIERCE_GRANTED &&
@@ -268,7 +268,7 @@ static u32 check_rest(u32 node)
 		if ((S.edge[edge].flags & (EDGE_CROSSING | EDGE_SHUT)) != EDGE_CROSSING)
 			continue;
 		cpu = S.edge[edge].cpu;
-		if (S.row[n->row].hold[cpu] != TIERCE_HOLD_FREE || !S.cpu[cpu].online || S.cpu[cpu].outside)
+		if (ROW(n->row, hold, cpu) != TIERCE_HOLD_FREE || !S.cpu[cpu].online || S.cpu[cpu].outside)
 			continue;
 		if (n->kind == TIERCE_TASK && !cpus_has(allowed_of(node), cpu))
 			continue;

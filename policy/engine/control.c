@@ -329,11 +329,11 @@ TIERCE_FN int graph_allow(u32 task, u64 bits, u64 now)
 /* All CPUs are locked, so that every entry knows which of them serves the shared events. */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 {
-	u32 lowest, bit, other;
+	u32 lowest, bit, other, most = MANY || TIERCE_CPUS < 64 ? TIERCE_CPUS : 64;
 	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
-	for (other = 0; other < TIERCE_CPUS; other++) /* not CAN_LOOP here and below: what is locked is unlocked */
+	for (other = 0; other < most; other++) /* not CAN_LOOP here and below: what is locked is unlocked */
 		if (other < S.cpus)
 			port_lock(other);
 	now = cpu_advance(cpu, 0, now, 0);
@@ -352,7 +352,7 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	port_record(TIERCE_OP_online, cpu, online, 0, at, TIERCE_OK, cpu_at(cpu)->drained);
 	cpu_at(cpu)->shares = 0;
 	shared_unlock();
-	for (other = 0; other < TIERCE_CPUS; other++)
+	for (other = 0; other < most; other++)
 		if (other < S.cpus)
 			cpu_unlock(other);
 	return TIERCE_OK;

@@ -101,7 +101,7 @@ TIERCE_FN int cpu_claim(u32 family, u32 cpu)
 static inline u32 idle_claim(u32 family, u64 cpus)
 {
 	u32 cpu;
-	for (cpu = ZERO; cpus && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+	for (cpu = ZERO; cpus && cpu < S.cpus && CAN_LOOP; cpu++) {
 		if (!(cpus & mask_of(cpu)))
 			continue;
 		cpus &= ~mask_of(cpu);

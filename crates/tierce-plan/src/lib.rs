@@ -51,6 +51,7 @@ pub use text::source::{Place, Source, Sources, Spot};
 pub use text::tree::closest;
 pub use text::units::{parse_time, show_time, TimeError};
 pub use tierce_guarantee::TIME_MAX_NS;
+pub use tierce_policy::Cpus;
 
 use resolve::documents;
 

@@ -215,7 +215,14 @@ fn node() -> Value {
                 "anyOf": [{ "type": "boolean" }, reference("cpus")],
             }),
         ),
-        ("concurrency", whole("CPUs that may run it at once; default: all that reach it", 1, 64)),
+        (
+            "concurrency",
+            whole(
+                "CPUs that may run it at once; default: all that reach it",
+                1,
+                crate::policies::limits().cpus.into(),
+            ),
+        ),
         ("default", yes_or_no("threads that match nothing belong here")),
         ("needs", reference("needs")),
         ("under", reference("under")),

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use tierce_plan::{Below, Edit, Keys};
+use tierce_plan::{Below, Cpus, Edit, Keys};
 use tierce_policy::{policies, Control, Refusal, TASK};
 use tierce_scx::kernel::{Kernel, Options};
 use tierce_scx::socket;
@@ -122,10 +122,10 @@ fn direct() -> Result<()> {
     let (fixed_priority, reservation, fair) =
         (policy("fixed-priority"), policy("reservation"), policy("fair"));
     let ops = &mut kernel_ops;
-    let top = ok(ops.node_new(fixed_priority, 0, u64::MAX, [0; 8]))?;
+    let top = ok(ops.node_new(fixed_priority, 0, Cpus::ALL, [0; 8]))?;
     ok(ops.root(0, top))?;
-    let rt = ok(ops.node_new(reservation, 0, u64::MAX, [0; 8]))?;
-    let rest = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
+    let rt = ok(ops.node_new(reservation, 0, Cpus::ALL, [0; 8]))?;
+    let rest = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
     for (node, priority) in [(rt, 1), (rest, 0)] {
         let edge = ok(ops.edge_new(top, node, 0, false.into()))?;
         ok(ops.attach(edge, [priority, 0, 0, 0]))?;
@@ -136,7 +136,7 @@ fn direct() -> Result<()> {
 
     let me = std::process::id();
     let mut leaf = || -> Result<u32> {
-        let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
+        let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
         let edge = ok(ops.edge_new(rest, leaf, 0, false.into()))?;
         ok(ops.attach(edge, [100, 0, 0, 0]))?;
         Ok(leaf)
@@ -151,7 +151,7 @@ fn direct() -> Result<()> {
         kernel.exercise(0, 0, 0, 0)?;
         time("an empty syscall program", begun);
         let begun = Instant::now();
-        let node = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
+        let node = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
         time("create a node", begun);
         let edge = ok(ops.edge_new(rt, node, 0, false.into()))?;
         let begun = Instant::now();
@@ -175,7 +175,7 @@ fn direct() -> Result<()> {
             (other.id(), theirs, "begin one for another process", "end one for another process"),
         ] {
             let begun = Instant::now();
-            let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
+            let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
             let edge = ok(ops.edge_new(rt, leaf, 0, false.into()))?;
             ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
             kernel.bind(tid, leaf, false)?;

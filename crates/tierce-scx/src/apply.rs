@@ -11,7 +11,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{
-    policies, Change, Child, Difference, Fixed, Host, Ids, Leaving, Plan, Refused, Transition,
+    policies, Change, Child, Cpus, Difference, Fixed, Host, Ids, Leaving, Plan, Refused, Transition,
 };
 use tierce_policy::{Control, NodeParams, Params, Part, Refusal, Way, TASK};
 use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
@@ -84,11 +84,11 @@ impl Live {
         for (target, leaf) in self.targets() {
             if let Child::Set(set) = target {
                 let way = self.way_of(leaf, target).unwrap_or(&self.plan().sets[set].under);
-                let _ = trial.member(self.plan(), &ids, set, way, self.kernel().node(leaf).allowed);
+                let _ = trial.member(self.plan(), &ids, set, way, self.kernel().allowed(leaf));
             }
         }
         for leaf in self.leaves(OWN_DEFAULT) {
-            let _ = trial.unmatched(self.kernel().node(leaf).allowed);
+            let _ = trial.unmatched(self.kernel().allowed(leaf));
         }
         let mut transition = Transition::new(self.plan().clone(), ids, new.clone(), change.clone());
         Ok(transition.run(&mut trial).map(|()| change).map_err(NotApplied::from))
@@ -177,7 +177,7 @@ impl Control for Live {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: NodeParams,
     ) -> Result<u32, Refusal> {
         kernel(self).node_new(kind, concurrency, allowed, params)

@@ -12,7 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::Duration;
 use tierce_admission::PlanExt;
-use tierce_plan::{Child, Edge, Glimpse, Ids, Members, Plan, Standing, Thread};
+use tierce_plan::{Child, Cpus, Edge, Glimpse, Ids, Members, Plan, Standing, Thread};
 use tierce_policy::{raw, Control, Refusal, TASK};
 use tierce_trace::report::{Contended, Contention, KickUse, LockUse};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
@@ -481,9 +481,9 @@ impl Live {
     }
 
     /// A leaf with the edges of a set: of several ways that of which least is used, or the next one that admits it.
-    fn member(&mut self, set: usize, allowed: u64) -> Result<Result<u32, String>> {
+    fn member(&mut self, set: usize, allowed: Cpus) -> Result<Result<u32, String>> {
         let plan = self.plan.clone();
-        let affinity = plan.sets[set].affinity.unwrap_or(u64::MAX);
+        let affinity = plan.sets[set].affinity.unwrap_or(Cpus::ALL);
         let below = |node: usize| {
             let (kernel, parent) = (&self.kernel, self.ids.nodes[node]);
             let edges = (1..kernel.edges_used()).map(|edge| kernel.edge(edge));
@@ -658,8 +658,8 @@ impl Live {
         Ok(())
     }
 
-    /// The CPUs where a thread may run, a bit each; or why a plan cannot rule it.
-    pub fn can_rule(&mut self, tid: u32) -> Result<u64, String> {
+    /// The CPUs where a thread may run; or why a plan cannot rule it.
+    pub fn can_rule(&mut self, tid: u32) -> Result<Cpus, String> {
         self.looked = Proc::default().look(tid);
         match &self.looked {
             Some(live) => dry_run::outside(live).map_or(Ok(live.allowed), Err),

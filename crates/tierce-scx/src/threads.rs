@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{Error, Read, Result};
 use std::path::{Path, PathBuf};
-use tierce_plan::Thread;
+use tierce_plan::{Cpus, Thread};
 
 /// Which of the kernel's scheduling classes a thread is in, by its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,8 +66,8 @@ pub struct Live {
     pub thread: Thread,
     /// Its scheduling class.
     pub class: Class,
-    /// CPUs it may run on, a bit each; those beyond 63 are left out.
-    pub allowed: u64,
+    /// CPUs it may run on; those beyond a plan's limit are left out.
+    pub allowed: Cpus,
     /// How many CPUs it may run on.
     pub allowed_count: u32,
     /// The kernel itself has chosen these, and nobody may change them.
@@ -142,7 +142,7 @@ impl Proc {
             .map(|path| path.to_string_lossy().into_owned())
             .unwrap_or_default();
         let exe = exe.strip_suffix(" (deleted)").unwrap_or(&exe).to_string(); // an update replaced the file
-        let (allowed, allowed_count) = field("Cpus_allowed:").map_or((u64::MAX, u32::MAX), mask);
+        let (allowed, allowed_count) = field("Cpus_allowed:").map_or((Cpus::ALL, u32::MAX), mask);
         let live = Live {
             thread: Thread {
                 comm: stat.comm.clone(),
@@ -223,17 +223,11 @@ fn cgroup(text: &str) -> String {
 }
 
 /// A mask as the kernel prints it (`ff,ffffffff`): its lowest 64 bits, and how many are set in all.
-fn mask(text: &str) -> (u64, u32) {
-    let mut low = 0;
-    let mut count = 0;
-    for (index, word) in text.rsplit(',').enumerate() {
-        let word = u64::from(u32::from_str_radix(word.trim(), 16).unwrap_or(0));
-        count += word.count_ones();
-        if index < 2 {
-            low |= word << (32 * index);
-        }
-    }
-    (low, count)
+fn mask(text: &str) -> (Cpus, u32) {
+    let halves: Vec<u64> =
+        text.rsplit(',').map(|word| u32::from_str_radix(word.trim(), 16).unwrap_or(0).into()).collect();
+    let words = halves.chunks(2).map(|halves| halves[0] | halves.get(1).unwrap_or(&0) << 32);
+    (Cpus::from_words(words), halves.iter().map(|half| half.count_ones()).sum())
 }
 
 /// All thread ids there are now.
@@ -318,8 +312,8 @@ mod tests {
         let pid = std::process::id();
         let me = Proc::default().look(pid).unwrap();
         assert_eq!(me.class, Class::Other);
-        assert_eq!(me.allowed.count_ones(), me.allowed_count);
-        assert!(me.allowed != 0 && !me.is_pinned());
+        assert_eq!(me.allowed.count(), me.allowed_count);
+        assert!(!me.allowed.is_empty() && !me.is_pinned());
     }
 
     fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -378,7 +372,7 @@ mod tests {
             Live {
                 thread: expected,
                 class: Class::Fifo,
-                allowed: 0x3_0000_0005,
+                allowed: Cpus::from(0x3_0000_0005),
                 allowed_count: 4,
                 is_bound: false
             }
@@ -415,8 +409,8 @@ mod tests {
             let class = Class::from_number(number);
             assert_eq!((class.name(), class.above()), (name, above));
         }
-        assert_eq!(mask("f"), (15, 4));
-        assert_eq!(mask("1,00000000,80000001"), (0x8000_0001, 3));
+        assert_eq!(mask("f"), (Cpus::upto(4), 4));
+        assert_eq!(mask("1,00000000,80000001"), (Cpus::from(0x8000_0001).with(64), 3));
         for (text, path) in [
             ("0::/a/b\n", "a/b"),
             ("12:cpu:/x\n1:name=systemd:/c.slice\n0::/\n", "c.slice"),

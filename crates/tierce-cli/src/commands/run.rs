@@ -15,8 +15,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_plan::{policies, Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
-use tierce_policy::{recording, Refusal};
+use tierce_plan::{policies, Below, Cpus, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
+use tierce_policy::{recording, Refusal, CPUS_MAX};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Options, COUNTS, EVERYTHING, MEASURED, STATS};
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
     dry_run: bool,
     /// With --dry-run: assume this number of CPUs
-    #[arg(long, value_name = "N", requires = "dry_run", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", requires = "dry_run", value_parser = clap::value_parser!(u32).range(1..=i64::from(CPUS_MAX)))]
     cpus: Option<u32>,
     /// Write the result as JSON (with --stats-every: one line each time, and at the end)
     #[arg(long)]
@@ -448,7 +448,7 @@ fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
                 .can_rule(tid)
                 .map_err(|why| ("thread_must_be_there".to_string(), format!("thread {tid}: {why}")))?;
             if let (Some(places), 1) = (places.as_mut(), who.len()) {
-                let may: Vec<u32> = (0..cpus).filter(|cpu| allowed >> cpu & 1 == 1).collect();
+                let may: Vec<u32> = (0..cpus).filter(|cpu| allowed.has(*cpu)).collect();
                 *places = if may.len() < cpus as usize { may } else { Vec::new() };
             }
         }
@@ -542,7 +542,7 @@ fn dry_run(plan: &Plan, here: u32, json: bool) -> Result<ExitCode> {
     let mut threads = Proc::default().all();
     // Who may run on all CPUs here would on all of another machine.
     let free = threads.iter_mut().filter(|live| live.allowed_count >= here && !live.is_bound);
-    free.for_each(|live| live.allowed = u64::MAX);
+    free.for_each(|live| live.allowed = Cpus::ALL);
     let result = dry_run::dry_run(plan, &threads, Pools::default())?;
     match json {
         true => println!("{}", serde_json::to_string_pretty(&result.to_json())?),

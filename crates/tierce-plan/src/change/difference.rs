@@ -22,6 +22,7 @@ use crate::policies::{self, Param, ParamKind};
 use crate::text::units::show_time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
+use tierce_policy::Cpus;
 
 /// Something that cannot be another while a plan is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -281,7 +282,7 @@ impl Change {
         for (node, _) in
             old.nodes.iter().zip(&self.nodes).filter(|(node, kept)| !node.roots.is_empty() && kept.is_none())
         {
-            let cpus = crate::model::shape::cpus(node.roots.iter().fold(0, |mask, cpu| mask | 1 << cpu));
+            let cpus = crate::model::shape::cpus(node.roots.iter().collect());
             let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
             refuse(
                 "root_cannot_change",
@@ -551,7 +552,7 @@ fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> S
     text
 }
 
-fn on(affinity: Option<u64>) -> String {
+fn on(affinity: Option<Cpus>) -> String {
     affinity.map_or(String::new(), |cpus| format!(", on {}", crate::model::shape::cpus(cpus)))
 }
 
