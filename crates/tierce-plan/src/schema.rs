@@ -313,7 +313,7 @@ fn matcher() -> Value {
             ("comm", text("name of the thread (glob)")),
             ("pcomm", text("name of the process (glob)")),
             ("exe", text("path of the executable (glob; ** crosses /)")),
-            ("cgroup", text("path of the cgroup without the leading / (glob; ** crosses /)")),
+            ("cgroup", text("path of the cgroup (glob; ** crosses /)")),
             ("unit", text("systemd unit (glob)")),
             ("uid", id("effective user id")),
             ("gid", id("effective group id")),
