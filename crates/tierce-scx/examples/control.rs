@@ -1,6 +1,7 @@
 //! What control operations on a live graph cost: the median time of each call, in ns, as JSON. Attaches a small graph to
 //! CPU 0: for throw-away machines. With the path of a socket: what they cost who asks the plan in force there, which has
-//! nodes `rt` (a reservation) and `rest` (fair).
+//! nodes `rt` (a reservation) and `rest` (fair). With the name of a request besides, `tierce vm --profile` counts what these
+//! requests execute; `meter profile --role end` has to follow, for the names of functions.
 
 use anyhow::{bail, Context, Result};
 use serde_json::json;
@@ -30,7 +31,7 @@ fn ok<T>(result: Result<T, Refusal>) -> Result<T> {
 fn main() -> Result<()> {
     match std::env::args().nth(1) {
         Some(word) if word == "beside" => beside(),
-        Some(socket) => through(Path::new(&socket)),
+        Some(socket) => through(Path::new(&socket), std::env::args().nth(2).as_deref()),
         None => direct(),
     }
 }
@@ -50,8 +51,24 @@ fn print(took: Took) -> Result<()> {
     Ok(())
 }
 
-/// By requests, as `tierce ctl` makes them.
-fn through(path: &Path) -> Result<()> {
+/// The marks of guest/profile.h.
+#[cfg(target_arch = "x86_64")]
+fn mark(begin: bool) {
+    // SAFETY: no-operations.
+    unsafe {
+        match begin {
+            true => std::arch::asm!("nopl 0x54524342(%rax,%rax,1)", options(att_syntax)),
+            false => std::arch::asm!("nopl 0x54524345(%rax,%rax,1)", options(att_syntax)),
+        }
+    }
+}
+
+/// Other processors have no profile.
+#[cfg(not(target_arch = "x86_64"))]
+fn mark(_begin: bool) {}
+
+/// By requests, as `tierce ctl` makes them; those of that name are marked for a profile.
+fn through(path: &Path, profiled: Option<&str>) -> Result<()> {
     let keys = |text: &str| -> Keys {
         let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
         pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect()
@@ -83,15 +100,24 @@ fn through(path: &Path) -> Result<()> {
         ("remove a node", gone("new")),
     ];
     let mut took = Took::new();
-    for _ in 0..ROUNDS {
+    let mut ask = |name: &'static str, request| -> Result<socket::Served> {
+        let marked = profiled == Some(name);
+        if marked {
+            mark(true);
+        }
         let begun = Instant::now();
-        let _ = socket::ask(path, json!({ "request": "none" }))?;
-        took.entry("an unknown request").or_default().push(begun.elapsed().as_nanos() as u64);
+        let answer = socket::ask(path, request)?;
+        took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
+        if marked {
+            mark(false);
+        }
+        Ok(answer)
+    };
+    for _ in 0..ROUNDS {
+        let _ = ask("an unknown request", json!({ "request": "none" }))?;
+        sleep(LONG_ENOUGH);
         for (name, edit) in &edits {
-            let begun = Instant::now();
-            let answer = socket::ask(path, json!({ "request": "edit", "edit": edit }))?;
-            took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
-            if let Err((_, why)) = answer {
+            if let Err((_, why)) = ask(name, json!({ "request": "edit", "edit": edit }))? {
                 bail!("{name}: {why}");
             }
             sleep(LONG_ENOUGH);

@@ -491,6 +491,18 @@ fn detail(plan: &Plan, shape: &Shape, part: Child) -> String {
     text.trim_start_matches(", ").to_string()
 }
 
+/// Of a node that has these edges above it, and no replicas.
+pub(super) fn node_detail(plan: &Plan, node: &Node, above: &[&Edge]) -> String {
+    let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
+    policy.to_string() + &below(plan, above.iter().copied(), false)
+}
+
+/// Of a task that has these.
+pub(super) fn child_detail(plan: &Plan, above: &[&Edge], affinity: Option<u64>) -> String {
+    let text = below(plan, above.iter().copied(), false) + &on(affinity);
+    text.trim_start_matches(", ").to_string()
+}
+
 pub fn pairs(kept: &[Option<usize>]) -> impl Iterator<Item = (usize, usize)> + '_ {
     kept.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?)))
 }
@@ -499,7 +511,7 @@ fn edge_params<'p>(plan: &Plan, edge: &Edge) -> Option<&'p [Param]> {
     policies::by_number(plan.nodes[edge.parent].policy).map(|policy| &policy.edge_params[..])
 }
 
-fn edge_name(plan: &Plan, edge: &Edge) -> String {
+pub(super) fn edge_name(plan: &Plan, edge: &Edge) -> String {
     format!("edge from {} to {}", name_of(plan, Child::Node(edge.parent)), name_of(plan, edge.child))
 }
 
@@ -508,7 +520,7 @@ fn value(param: &Param, value: u64) -> String {
 }
 
 /// `budget 2ms -> 3ms, period …`.
-fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
+pub(super) fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
     if before == after {
         return String::new();
     }

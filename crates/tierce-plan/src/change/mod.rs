@@ -3,5 +3,6 @@
 mod adjust;
 pub mod difference;
 pub mod edit;
+pub mod step;
 mod toml;
 pub mod transition;
