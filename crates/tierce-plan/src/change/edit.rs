@@ -147,6 +147,12 @@ impl Plan {
             let mut editor = Editor { plan: &model, documents };
             editor.edit(edit).map_err(|fault| Faults::new(vec![fault], self.sources.clone()))?;
             documents = editor.documents;
+            if model.entries.is_empty() {
+                // What is written next may have to come before it, so it has to have its place.
+                for document in documents.values_mut() {
+                    *document = document.to_string().parse().unwrap_or_default();
+                }
+            }
             if let Some(step) = model.step(edit) {
                 model.take(step);
             }
