@@ -158,12 +158,8 @@ fn plain(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "../../../../tests/draw.rs"]
-mod draw;
-
-#[cfg(test)]
 mod tests {
-    use super::draw::Draw;
+    use crate::change::draw::Draw;
     use crate::change::edit::{Below, Edit, Keys};
     use crate::model::any_cpu::{Placed, Standing, Unit};
     use crate::model::Options;

@@ -6,3 +6,11 @@ pub mod edit;
 pub mod step;
 mod toml;
 pub mod transition;
+
+// Shared by the tests of several files here.
+#[cfg(test)]
+#[path = "../../../../tests/draw.rs"]
+mod draw;
+#[cfg(test)]
+#[path = "../../../../tests/edits.rs"]
+mod edits;

@@ -11,9 +11,9 @@
 //! Example: below `rt`, a reservation on CPU 0, `set audio budget=3ms` is the step "edge 2 has the parameters 3ms, 10ms, 10ms".
 
 use super::edit::{own_key, Edit, Keys};
+use crate::build::Ids;
 use crate::change::difference::{child_detail, edge_name, node_detail, steps, Difference, Verb};
 use crate::model::{Child, Edge, MatchEntry, Matcher, Node, Plan, Task, NODE_PARAMS};
-use crate::policies::reservation::ServerRules;
 use crate::policies::{self, PolicyRecord, KERNEL};
 use crate::resolve::params::with_keys;
 use crate::text::source::Spot;
@@ -322,11 +322,11 @@ impl Plan {
     /// No law of the parent's policy is about this edge and others, or the node; and nothing would have to be placed anew.
     fn is_usual(&self, edge: &Edge) -> bool {
         let Some(policy) = policies::by_number(self.nodes[edge.parent].policy) else { return false };
-        let rules = ServerRules::of(self, edge.parent);
+        let parent = &self.nodes[edge.parent].params;
+        let is_preset = |name| policies::position(&policy.node_params, name).is_none_or(|at| parent[at] == 0);
         let zero = |name| policies::position(&policy.edge_params, name).is_none_or(|at| edge.params[at] == 0);
         let placed = |edge: &Edge| edge.placed;
-        rules.is_usual()
-            && !rules.grows
+        ["order", "replenishment", "gain"].into_iter().all(is_preset)
             && policies::position(&policy.edge_params, "offset").is_none()
             && ["warp", "warp_limit", "unwarp"].into_iter().all(zero)
             && !self.edges.iter().any(placed)
@@ -401,6 +401,39 @@ impl Plan {
     }
 }
 
+impl Ids {
+    /// The plan has taken a step, whose new part has the id `child`, and its new edge `edge`.
+    pub fn take(&mut self, step: &Step, child: u32, edge: u32) {
+        match step {
+            Step::Numbers { .. } => {}
+            Step::Node { .. } | Step::Task { .. } => {
+                let list = if matches!(step, Step::Node { .. }) { &mut self.nodes } else { &mut self.tasks };
+                list.push(child);
+                self.edges.push(edge);
+                self.attached.push(true);
+            }
+            Step::Move { edge: at, to } => {
+                if let Child::Task(task) = to.child {
+                    self.tasks[task] = child;
+                }
+                self.edges[*at] = edge;
+            }
+            Step::Gone { child, edge } => {
+                self.edges.remove(*edge);
+                self.attached.remove(*edge);
+                match *child {
+                    Child::Node(node) => {
+                        self.nodes.remove(node);
+                        self.roots.iter_mut().for_each(|root| root.1 -= usize::from(root.1 > node));
+                    }
+                    Child::Task(task) => _ = self.tasks.remove(task),
+                    Child::Set(_) => {}
+                }
+            }
+        }
+    }
+}
+
 /// A value that a plan's text has without escapes.
 fn is_plain(text: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-+ ".contains(&byte);
@@ -410,11 +443,11 @@ fn is_plain(text: &str) -> bool {
 /// Nothing about the node is checked but its parameters one by one, and the kernel side needs nothing rare for it.
 fn is_usual_node(policy: &PolicyRecord, params: &[u64; NODE_PARAMS]) -> bool {
     let rare = ["order", "replenishment", "charge", "gain", "inner_gain", "slot"];
-    let is_rare = |name: &&str| {
+    let is_rare = |name: &str| {
         let at = policies::position(&policy.node_params, name);
         at.is_some_and(|at| params[at] > 0)
     };
-    policies::own_budget(policy).is_none() && !rare.iter().any(|name| is_rare(&name))
+    policies::own_budget(policy).is_none() && !rare.iter().any(|name| is_rare(name))
 }
 
 impl Step {
@@ -495,18 +528,10 @@ impl Step {
 }
 
 #[cfg(test)]
-#[path = "../../../../tests/draw.rs"]
-mod draw;
-
-#[cfg(test)]
-#[path = "../../../../tests/edits.rs"]
-mod edits;
-
-#[cfg(test)]
 mod tests {
-    use super::draw::Draw;
-    use super::edits::{edit, meaning, plans};
+    use crate::change::draw::Draw;
     use crate::change::edit::Edit;
+    use crate::change::edits::{edit, lowest, meaning, plans};
     use crate::model::any_cpu::Standing;
     use crate::Change;
 
@@ -522,7 +547,7 @@ mod tests {
             let mut unwritten: Vec<Edit> = Vec::new();
             for _ in 0..60 {
                 let edit = edit(&model, &mut draw);
-                let anew = text.written_anew(&edit, &Standing::of(&text), super::edits::lowest);
+                let anew = text.written_anew(&edit, &Standing::of(&text), lowest);
                 match (model.step(&edit), anew) {
                     (Some(step), Ok(anew)) => {
                         steps[step.kind()] += 1;
@@ -544,7 +569,7 @@ mod tests {
                 }
                 assert_eq!(meaning(&model), meaning(&text), "{unwritten:?}\n{}", text.sources.0[0].text);
                 if draw.below(7) == 0 {
-                    let anew = settled.written(&unwritten, &Standing::of(&model), super::edits::lowest);
+                    let anew = settled.written(&unwritten, &Standing::of(&model), lowest);
                     let anew = anew.unwrap_or_else(|faults| panic!("{unwritten:?}: {faults}"));
                     assert_eq!(meaning(&anew), meaning(&model), "{unwritten:?}");
                     written += 1;

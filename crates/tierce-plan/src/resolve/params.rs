@@ -56,7 +56,7 @@ fn disordered(
     ORDERED.into_iter().find_map(|(small, large, rule)| {
         let (low, high) = (policies::position(params, small)?, policies::position(params, large)?);
         let too_large = values.get(low).copied()?? > values.get(high).copied()??;
-        (too_large && !(large == "deadline" && !given(high))).then_some((low, high, rule))
+        (too_large && (large != "deadline" || given(high))).then_some((low, high, rule))
     })
 }
 

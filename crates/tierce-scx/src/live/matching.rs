@@ -145,6 +145,9 @@ impl Live {
 
     /// The CPUs where a thread may run, a bit each; or why a plan cannot rule it.
     pub fn can_rule(&mut self, tid: u32) -> Result<u64, String> {
+        if let Some(allowed) = threads::allowed_if_ruled(tid) {
+            return Ok(allowed);
+        }
         self.looked = Proc::default().look(tid);
         match &self.looked {
             Some(live) => dry_run::outside(live).map_or(Ok(live.allowed), Err),

@@ -5,6 +5,8 @@ mod news;
 mod placing;
 mod reading;
 mod report;
+mod step;
+mod unwritten;
 
 use crate::host;
 use crate::kernel::{Kernel, Options, Pools};
@@ -77,6 +79,8 @@ pub struct Live {
     forgotten: bool,
     /// A thread that was looked at since the last turn: what changes of it is news of the next.
     looked: Option<threads::Live>,
+    /// What was done to the plan and is not in its text yet.
+    unwritten: Option<unwritten::Unwritten>,
     notices: Vec<Notice>,
     stats: Stats,
     measure: Option<Measure>,
@@ -150,6 +154,7 @@ impl Live {
             homeless: BTreeSet::new(),
             forgotten: false,
             looked: None,
+            unwritten: None,
             notices: Vec::new(),
             stats,
             measure: None,
@@ -264,6 +269,7 @@ impl Live {
 
     /// This plan is in force; returns threads that were bound and whose task or set has no entry any more.
     pub(crate) fn replace(&mut self, plan: Rc<Plan>, ids: Ids, entries: &HashMap<String, usize>) -> Vec<u32> {
+        self.unwritten = None;
         let old = std::mem::replace(&mut self.plan, plan);
         self.ids = ids;
         self.homeless.extend(self.noticed.drain().map(|((tid, _), _)| tid));
