@@ -424,7 +424,13 @@ mod tests {
         let client = std::thread::spawn(move || {
             let echo = ask(&at, json!({ "request": "echo", "text": "é\n" })).unwrap();
             let long = ask(&at, json!({ "request": "long" })).unwrap().unwrap();
-            let unknown = ask(&at, json!({ "request": "?" })).unwrap();
+            let mut connection = Connection::open(&at).unwrap();
+            for number in 0..3 {
+                let request = json!({ "request": "echo", "text": number });
+                assert_eq!(connection.ask::<Value>(&request).unwrap(), Ok(number.into()));
+            }
+            let unknown = connection.ask::<Value>(&json!({ "request": "?" })).unwrap();
+            assert!(connection.ask::<Value>(&7).is_err(), "no request");
             (echo, long.as_str().unwrap().len(), unknown)
         });
         while !client.is_finished() {
@@ -450,6 +456,8 @@ mod tests {
             (b"[]\n", "version_must_be_known"),
             (b"{\"version\":2,\"request\":\"echo\"}\n", "version_must_be_known"),
             (b"{\"version\":1}\n", "request_must_be_known"),
+            (b"{\"version\":1,\"request\":7}\n", "request_must_be_known"),
+            (b"{\"version\":1,\"request\":\"no\",\"request\":\"echo\",\"text\":7}\n", "\"answer\":7"),
             (b"{\"version\":1,\"request\":", ""), // the rest never comes
             (b"", ""),
         ] {
@@ -506,7 +514,7 @@ mod tests {
             slow.push(client);
         }
         let begun = Instant::now();
-        turns(&mut server, 10);
+        turns(&mut server, CLIENTS_MAX + 4); // one is let in per turn
         assert!(begun.elapsed() < Duration::from_secs(2));
         assert_eq!(server.clients.len(), CLIENTS_MAX);
         for client in &mut server.clients {
