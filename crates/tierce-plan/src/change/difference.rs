@@ -491,18 +491,6 @@ fn detail(plan: &Plan, shape: &Shape, part: Child) -> String {
     text.trim_start_matches(", ").to_string()
 }
 
-/// Of a node that has these edges above it, and no replicas.
-pub(super) fn node_detail(plan: &Plan, node: &Node, above: &[&Edge]) -> String {
-    let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
-    policy.to_string() + &below(plan, above.iter().copied(), false)
-}
-
-/// Of a task that has these.
-pub(super) fn child_detail(plan: &Plan, above: &[&Edge], affinity: Option<u64>) -> String {
-    let text = below(plan, above.iter().copied(), false) + &on(affinity);
-    text.trim_start_matches(", ").to_string()
-}
-
 pub fn pairs(kept: &[Option<usize>]) -> impl Iterator<Item = (usize, usize)> + '_ {
     kept.iter().enumerate().filter_map(|(old, new)| Some((old, (*new)?)))
 }
@@ -541,7 +529,7 @@ fn deadlines([was, is]: [Option<u64>; 2]) -> String {
 }
 
 /// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset. `all`: from all replicas of the parent.
-fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
+pub(super) fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
     let mut text = String::new();
     for edge in edges {
         let params = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
@@ -563,7 +551,7 @@ fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> S
     text
 }
 
-fn on(affinity: Option<u64>) -> String {
+pub(super) fn on(affinity: Option<u64>) -> String {
     affinity.map_or(String::new(), |cpus| format!(", on {}", crate::model::shape::cpus(cpus)))
 }
 

@@ -6,6 +6,7 @@ pub mod edit;
 pub mod step;
 mod toml;
 pub mod transition;
+mod written;
 
 // Shared by the tests of several files here.
 #[cfg(test)]

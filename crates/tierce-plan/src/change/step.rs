@@ -12,7 +12,7 @@
 
 use super::edit::{own_key, Edit, Keys};
 use crate::build::Ids;
-use crate::change::difference::{child_detail, edge_name, node_detail, steps, Difference, Verb};
+use crate::change::difference::{below, edge_name, on, steps, Difference, Verb};
 use crate::model::{Child, Edge, MatchEntry, Matcher, Node, Plan, Task, NODE_PARAMS};
 use crate::policies::{self, PolicyRecord, KERNEL};
 use crate::resolve::params::with_keys;
@@ -525,6 +525,18 @@ impl Step {
             Step::Gone { .. } => None,
         }
     }
+}
+
+/// In words, of a node that has these edges above it, and no replicas.
+fn node_detail(plan: &Plan, node: &Node, above: &[&Edge]) -> String {
+    let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
+    policy.to_string() + &below(plan, above.iter().copied(), false)
+}
+
+/// In words, of a task that has these.
+fn child_detail(plan: &Plan, above: &[&Edge], affinity: Option<u64>) -> String {
+    let text = below(plan, above.iter().copied(), false) + &on(affinity);
+    text.trim_start_matches(", ").to_string()
 }
 
 #[cfg(test)]
