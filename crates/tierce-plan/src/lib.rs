@@ -38,6 +38,7 @@ mod text;
 pub use build::{Ids, Members, Refused};
 pub use change::difference::{Change, Difference, Fixed, Verb};
 pub use change::edit::{Below, Edit, Keys};
+pub use change::step::Step;
 pub use change::transition::{Host, Leaving, Transition};
 pub use model::any_cpu::{unplaced, Placed, Placer, Standing, Unit};
 pub use model::glob::Glob;

@@ -139,7 +139,11 @@ impl Live {
     }
 
     /// Try until it is so.
-    fn until(&mut self, what: &str, mut done: impl FnMut(&mut Live) -> Result<bool>) -> Result<(), Refusal> {
+    pub(crate) fn until(
+        &mut self,
+        what: &str,
+        mut done: impl FnMut(&mut Live) -> Result<bool>,
+    ) -> Result<(), Refusal> {
         let begun = Instant::now();
         loop {
             self.collect().map_err(call)?;
@@ -153,7 +157,7 @@ impl Live {
         }
     }
 
-    fn say(&mut self, change: &PlanChange) -> Result<(), Refusal> {
+    pub(crate) fn say(&mut self, change: &PlanChange) -> Result<(), Refusal> {
         // What happened before, to other bearers of these ids, has to be told before.
         self.collect().map_err(call)?;
         self.tell(&change.to_events(now_ns()).unwrap_or_default());

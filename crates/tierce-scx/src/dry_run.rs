@@ -237,6 +237,7 @@ impl<'a> Trial<'a> {
             when_spent: false,
             spread: node.family.is_some(),
             placed: false,
+            given: 0,
             spot: node.spot,
         };
         self.attach(live, Cpus::ALL, &[edge])

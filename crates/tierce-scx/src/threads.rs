@@ -240,6 +240,25 @@ pub fn of(pid: u32) -> Vec<u32> {
     numbers(&Path::new("/proc").join(pid.to_string()).join("task"))
 }
 
+/// CPUs on which a thread may run, if it is surely one that a plan can rule; without a look at /proc.
+pub fn allowed_if_ruled(tid: u32) -> Option<Cpus> {
+    const RESET_ON_FORK: i32 = 0x4000_0000;
+    let mut mask = [0u64; 128];
+    // SAFETY: the mask has the size that is passed; the other calls have numbers only.
+    let (class, size, group) = unsafe {
+        let at = mask.as_mut_ptr();
+        (
+            libc::sched_getscheduler(tid as i32),
+            libc::syscall(libc::SYS_sched_getaffinity, tid, size_of_val(&mask), at),
+            libc::getpgid(tid as i32),
+        )
+    };
+    // A kernel thread is in no process group.
+    let is_known = class >= 0 && size > 0 && group > 0;
+    let above = Class::from_number((class & !RESET_ON_FORK) as u64).above();
+    (is_known && !above).then(|| Cpus::from_words(mask))
+}
+
 /// What a plan can match of a thread; `None`: it is gone.
 pub fn look(tid: u32) -> Option<Thread> {
     Proc::default().look(tid).map(|live| live.thread)
@@ -305,6 +324,14 @@ mod tests {
         assert!(!me.comm.is_empty() && !me.is_kthread && me.exe.starts_with('/'));
         assert!(all().contains(&pid));
         assert!(look(u32::MAX >> 1).is_none());
+    }
+
+    #[test]
+    fn what_is_ruled_is_known_without_proc() {
+        let pid = std::process::id();
+        assert_eq!(allowed_if_ruled(pid), Some(Proc::default().look(pid).unwrap().allowed));
+        assert_eq!(allowed_if_ruled(2), None, "a kernel thread, or nobody");
+        assert_eq!(allowed_if_ruled(u32::MAX >> 1), None);
     }
 
     #[test]

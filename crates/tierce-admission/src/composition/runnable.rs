@@ -136,7 +136,7 @@ fn default_for(plan: &Plan, cpus: u32, shape: &Shape, faults: &mut Vec<Fault>) {
     }
 }
 
-fn replica_on(plan: &Plan, family: Option<usize>, cpu: u32) -> Option<usize> {
+pub(super) fn replica_on(plan: &Plan, family: Option<usize>, cpu: u32) -> Option<usize> {
     plan.nodes.iter().position(|node| node.family == family && node.replica == Some(cpu))
 }
 
@@ -175,20 +175,20 @@ fn share_on<'p>(
     }
 }
 
-/// A thread that has used its budget early in one period may get the next late: (T - Q) + (D - Q); debt, at most
-/// one budget, costs a period more.
+/// How long a budget is waited for, if the edge gives one. A thread that has used its budget early in one period may get the next
+/// late: (T - Q) + (D - Q); debt, at most one budget, costs a period more.
+pub(super) fn longest_wait_ns(plan: &Plan, edge: &Edge) -> Option<u64> {
+    let policy = policies::by_number(plan.nodes[edge.parent].policy)?;
+    let (budget, period) = policies::budget_and_period(policy)?;
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    let [budget, period, deadline] = [budget, period, deadline].map(|at| edge.params[at]);
+    Some(period.saturating_sub(budget) + deadline.saturating_sub(budget) + period)
+}
+
 fn watchdog(plan: &Plan, faults: &mut Vec<Fault>) {
     let mut seen = Vec::new();
     for edge in &plan.edges {
-        let policy = policies::by_number(plan.nodes[edge.parent].policy);
-        let Some((policy, (budget, period))) =
-            policy.and_then(|p| Some((p, policies::budget_and_period(p)?)))
-        else {
-            continue;
-        };
-        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
-        let [budget, period, deadline] = [budget, period, deadline].map(|at| edge.params[at]);
-        let wait = period.saturating_sub(budget) + deadline.saturating_sub(budget) + period;
+        let Some(wait) = longest_wait_ns(plan, edge) else { continue };
         if wait >= plan.run.watchdog_ns && !seen.contains(&edge.spot) {
             seen.push(edge.spot);
             let name = match edge.child {

@@ -500,7 +500,7 @@ fn edge_params<'p>(plan: &Plan, edge: &Edge) -> Option<&'p [Param]> {
     policies::by_number(plan.nodes[edge.parent].policy).map(|policy| &policy.edge_params[..])
 }
 
-fn edge_name(plan: &Plan, edge: &Edge) -> String {
+pub(super) fn edge_name(plan: &Plan, edge: &Edge) -> String {
     format!("edge from {} to {}", name_of(plan, Child::Node(edge.parent)), name_of(plan, edge.child))
 }
 
@@ -509,7 +509,7 @@ fn value(param: &Param, value: u64) -> String {
 }
 
 /// `budget 2ms -> 3ms, period …`.
-fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
+pub(super) fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
     if before == after {
         return String::new();
     }
@@ -530,7 +530,7 @@ fn deadlines([was, is]: [Option<u64>; 2]) -> String {
 }
 
 /// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset. `all`: from all replicas of the parent.
-fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
+pub(super) fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
     let mut text = String::new();
     for edge in edges {
         let params = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
@@ -552,7 +552,7 @@ fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> S
     text
 }
 
-fn on(affinity: Option<Cpus>) -> String {
+pub(super) fn on(affinity: Option<Cpus>) -> String {
     affinity.map_or(String::new(), |cpus| format!(", on {}", crate::model::shape::cpus(cpus)))
 }
 

@@ -361,6 +361,8 @@ pub struct Edge {
     pub spread: bool,
     /// `cpu = "any"`: which replica is the parent was chosen when the plan was resolved.
     pub placed: bool,
+    /// Which parameters the text gives, a bit each; the others are presets, some of them by the value of another one.
+    pub given: u8,
     /// Where it is written.
     pub spot: Spot,
 }

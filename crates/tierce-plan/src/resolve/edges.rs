@@ -1,7 +1,7 @@
 //! `under.PARENT`: which replica leads to which child, and with what.
 
 use super::names::{cpu_number, is_any, Declared, ItemKind};
-use super::params::Owner;
+use super::params::{self, Owner};
 use super::places::elsewhere_of;
 use super::state::{Below, Resolver};
 use crate::model::any_cpu::Unit;
@@ -181,6 +181,7 @@ impl Resolver {
             let spot = if value.spot.len == 0 { key.spot } else { value.spot };
             let edge_owner = Owner { policy, params: &policy.edge_params, spot };
             let params = self.params(&edge_owner, &mut fields, None);
+            let given = params::given(&policy.edge_params, table);
             fields.finish(&mut self.collector);
             let params = params.unwrap_or_default();
             if let Some(child) = below.moves(&parent).filter(|_| cpu.is_none()) {
@@ -192,6 +193,7 @@ impl Resolver {
                     when_spent,
                     spread: true,
                     placed: false,
+                    given,
                     spot,
                 };
                 let begin = self.begun.at(&self.plan, &edge, below.affinity);
@@ -207,6 +209,7 @@ impl Resolver {
                         when_spent,
                         spread: false,
                         placed: any,
+                        given,
                         spot,
                     });
                 }
