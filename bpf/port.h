@@ -31,6 +31,7 @@
 #define PORT_FLAT static inline
 #define PORT_ALIGNED
 #define PORT_SHORT static inline
+#define PORT_ASIDE TIERCE_FN
 #define PORT_APART inline
 #define ARENA __attribute__((address_space(1)))
 

@@ -24,6 +24,7 @@
 #endif
 #define PORT_FLAT
 #define PORT_ALIGNED __attribute__((aligned(256)))
+#define PORT_ASIDE PORT_SHORT
 #define PORT_APART __attribute__((noinline))
 #define CAN_LOOP 1
 #define PORT_YIELDS 1

@@ -576,6 +576,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
  *   PORT_USES(policy)                the same in each case of a dispatch
  *   PORT_NO_OTHER()                  the end of a dispatch: nothing, or says that nobody comes there
+ *   PORT_ASIDE                       the same, unless the port has little stack: then it is called
  *   PORT_APART                       attribute of a static function that is kept out of its caller where registers are few
  *   PORT_ALIGNED                     attribute of the first large array, where offsets are cheaper to add when they are round
  *   S                                the state: an lvalue of struct tierce

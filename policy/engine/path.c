@@ -282,7 +282,7 @@ static inline void edge_enter(u32 edge, u32 cpu, u32 length, u64 now)
 
 /* walk, commit and path_until in one for a CPU whose task has blocked, as far down as the way is plain: what is still
  * granted stays if its nodes pick it again, below that nothing is. 0: walk and commit have to see. */
-TIERCE_FN int descend(u32 cpu, u64 now)
+PORT_ASIDE int descend(u32 cpu, u64 now)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 length, edge = c->root_edge, node, first;

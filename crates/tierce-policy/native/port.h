@@ -24,6 +24,7 @@ typedef int64_t s64;
 #define PORT_FLAT
 #define PORT_ALIGNED
 #define PORT_SHORT static inline
+#define PORT_ASIDE PORT_SHORT
 #define PORT_APART inline
 #define CAN_LOOP 1
 #define PORT_YIELDS 1

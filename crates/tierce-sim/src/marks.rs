@@ -1,63 +1,74 @@
 //! CPUs that something is to be done for.
 
-/// A set of the machine's CPUs, which costs no more than the machine is large.
+/// A set of the machine's CPUs, which costs no more than the machine is large: nearly all have up to 64.
 #[derive(Clone, Debug)]
 pub struct Marks {
-    words: Vec<u64>,
+    first: u64,
+    more: Vec<u64>,
 }
 
 impl Marks {
     /// None of so many CPUs.
     pub fn new(cpus: u32) -> Marks {
-        Marks { words: vec![0; cpus.div_ceil(64) as usize] }
+        Marks { first: 0, more: vec![0; cpus.saturating_sub(1) as usize / 64] }
+    }
+
+    #[inline]
+    fn word(&mut self, cpu: u32) -> &mut u64 {
+        match cpu / 64 {
+            0 => &mut self.first,
+            word => &mut self.more[word as usize - 1],
+        }
     }
 
     /// This one, too.
     #[inline]
     pub fn mark(&mut self, cpu: u32) {
-        self.words[cpu as usize / 64] |= 1 << (cpu % 64);
+        *self.word(cpu) |= 1 << (cpu % 64);
     }
 
     /// Not this one.
     #[inline]
     pub fn clear(&mut self, cpu: u32) {
-        self.words[cpu as usize / 64] &= !(1 << (cpu % 64));
+        *self.word(cpu) &= !(1 << (cpu % 64));
     }
 
     /// This one?
     #[inline]
     pub fn has(&self, cpu: u32) -> bool {
-        self.words[cpu as usize / 64] >> (cpu % 64) & 1 == 1
+        let word = if cpu < 64 { self.first } else { self.more[cpu as usize / 64 - 1] };
+        word >> (cpu % 64) & 1 == 1
     }
 
     /// The first one that is not below `cpu`.
     #[inline]
     pub fn first_from(&self, cpu: u32) -> Option<u32> {
-        let begin = cpu as usize / 64;
-        let mut here = self.words.get(begin)? & (u64::MAX << (cpu % 64));
-        for word in begin..self.words.len() {
-            if word > begin {
-                here = self.words[word];
-            }
+        if cpu < 64 {
+            let here = self.first & (u64::MAX << cpu);
             if here != 0 {
-                return Some(64 * word as u32 + here.trailing_zeros());
+                return Some(here.trailing_zeros());
             }
         }
-        None
+        self.more.iter().zip(1..).find_map(|(word, at): (_, u32)| {
+            let below = cpu.saturating_sub(64 * at);
+            let here = if below < 64 { word & (u64::MAX << below) } else { 0 };
+            (here != 0).then(|| 64 * at + here.trailing_zeros())
+        })
     }
 
     /// All that are marked in these words, where they are no longer.
     #[inline]
     pub fn take(&mut self, words: &mut [u64]) {
-        for (own, other) in self.words.iter_mut().zip(words) {
-            *own |= std::mem::take(other);
-        }
+        let Some((first, more)) = words.split_first_mut() else { return };
+        self.first |= std::mem::take(first);
+        self.more.iter_mut().zip(more).for_each(|(own, other)| *own |= std::mem::take(other));
     }
 
     /// All of the others, too.
     #[inline]
     pub fn join(&mut self, others: &Marks) {
-        self.words.iter_mut().zip(&others.words).for_each(|(own, other)| *own |= other);
+        self.first |= others.first;
+        self.more.iter_mut().zip(&others.more).for_each(|(own, other)| *own |= other);
     }
 }
 
