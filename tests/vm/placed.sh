@@ -7,10 +7,10 @@ begin placed placed.toml || exit
 at=$(in_ms 800)
 meters=''
 for n in 1 2 3 4 5 6; do
-	meter spin --name fifth --start "$at" --time 1500ms >/out/fifth-$n.meter &
+	meter spin --name fifth --start "$at" --time 4s >/out/fifth-$n.meter &
 	meters="$meters $!"
 done
-meter spin --name tenth --start "$at" --time 1500ms >/out/tenth.meter &
+meter spin --name tenth --start "$at" --time 4s >/out/tenth.meter &
 tenth=$!
 sleep 0.5
 # ask NAME PID BUDGET: a reservation, wherever there is room
