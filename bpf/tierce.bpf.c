@@ -750,6 +750,23 @@ static inline void cpu_comes(u32 cpu, u64 now)
 		tell(NEWS_CPU, cpu);
 }
 
+/* Between two objects the graph stands still: who could use a CPU still can, what runs is stolen time. The second object's first
+ * decision on a CPU ends that. The loader leaves a mark in interrupted_ns, so that no other decision looks for it. */
+static inline void cpu_freezes(u32 cpu, u64 now)
+{
+	side_at(cpu)->frozen = 1;
+	graph_outside(cpu, 1, now);
+}
+static inline void cpu_thaws(u32 cpu, u64 now)
+{
+	side_at(cpu)->frozen = 0;
+	side_at(cpu)->thawed_ns = now;
+	side_at(cpu)->blocking = 1;
+	graph_returned(cpu, now);
+	graph_outside(cpu, 0, now);
+	side_at(cpu)->blocking = 0;
+}
+
 /* Interrupts, and what the kernel does at their end (softirqs), are stolen time. One that ends in a decision lasts until
  * then: what is between is the way into the scheduler. Not for long, though: a thread that cannot be preempted runs on. */
 #define WAY_IN_NS 20000
@@ -807,7 +824,7 @@ int tierce_irq_ends(void *unused)
 	now = now_ns();
 	cpu_at(cpu)->taken_ns += now - side_at(cpu)->irq_ns;
 	side_at(cpu)->irq_ns = 0;
-	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked ? now : 0;
+	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked | side_at(cpu)->frozen ? now : 0;
 	return 0;
 }
 SEC("raw_tp")
@@ -831,7 +848,7 @@ int tierce_softirq_ends(void *unused)
 		average(&side_at(cpu)->way_out_ns, side_at(cpu)->softirq_ns - side_at(cpu)->fired_ns);
 		side_at(cpu)->fired_ns = 0;
 	}
-	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked ? side_at(cpu)->softirq_ns : 0;
+	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked | side_at(cpu)->frozen ? side_at(cpu)->softirq_ns : 0;
 	side_at(cpu)->softirq_ns = 0;
 	return 0;
 }
@@ -1200,6 +1217,8 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		side_at(cpu)->blocked = leaf; /* the decision that follows at once releases it */
 		return;
 	}
+	if (!sleeps && side_at(cpu)->frozen)
+		return;
 	now = now_ns();
 	if (cpu_has_left(cpu, leaf)) {
 		side_at(cpu)->left = TIERCE_NONE;
@@ -1243,8 +1262,11 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (cpu >= TIERCE_CPUS || (PORT_HAS_PART(shared) && side_at(cpu)->left) || cpu_is_gone(cpu))
 		return;
 	now = now_ns();
-	if (side_at(cpu)->interrupted_ns)
+	if (side_at(cpu)->interrupted_ns) {
+		if (side_at(cpu)->frozen)
+			cpu_thaws(cpu, now);
 		interrupted_until(cpu, now);
+	}
 	if (WANTED(several_cpus) && side_at(cpu)->away) {
 		cpu_comes(cpu, now);
 		if (cpu_is_gone(cpu))
@@ -1289,7 +1311,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	}
 	if (leaf == was) {
 		slice_set(prev, SCX_SLICE_INF);
-		if (cpu_at(cpu)->outside)
+		if (cpu_at(cpu)->outside && !side_at(cpu)->frozen)
 			graph_outside(cpu, 0, now);
 		side_at(cpu)->keeps++;
 		return;
@@ -1390,6 +1412,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	}
 	if (side_at(cpu)->idle != !next->pid)
 		side_at(cpu)->idle = !next->pid;
+	if (side_at(cpu)->frozen)
+		return 0;
 	task = side_at(cpu)->blocked;
 	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
 		side_at(cpu)->blocked = TIERCE_NONE;
@@ -1457,6 +1481,8 @@ void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *m
 	if (!t || !t->leaf)
 		return;
 	now = now_ns();
+	if (node_at(t->leaf)->servable && node_at(t->leaf)->allowed != cpus_of(mask))
+		graph_release(t->leaf, TIERCE_MOVED, now); /* it changed between two objects: else it is not queued now */
 	error = graph_allow(t->leaf, cpus_of(mask), now);
 	if (error && !node_at(t->leaf)->servable) {
 		if (leaf_at(t->leaf)->own != LEAF_DEFAULT)
@@ -1473,15 +1499,27 @@ SEC("struct_ops.s/init_task")
 s32 BPF_PROG(tierce_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct thread *t = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	unsigned long flags;
 	if (!t)
 		return -ENOMEM;
 	t->lost = p->prio < MAX_RT_PRIO;
+	if (t->lost && t->leaf && node_at(t->leaf)->servable) { /* it left our class between two objects, as the loader does */
+		bpf_local_irq_save(&flags);
+		graph_release(t->leaf, TIERCE_MOVED, now_ns());
+		bpf_local_irq_restore(&flags);
+	}
 	return 0;
 }
 SEC("struct_ops/enable")
 void BPF_PROG(tierce_enable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
+	u64 now;
+	if (t && t->leaf && !p->on_rq && node_at(t->leaf)->servable) { /* it fell asleep between two objects */
+		now = now_ns();
+		job_end(t->leaf, now);
+		graph_release(t->leaf, TIERCE_BLOCKED, now);
+	}
 	if (!t || !t->lost || thread_is_pinned(p))
 		return;
 	t->lost = 0;
@@ -1509,7 +1547,7 @@ SEC("struct_ops/disable")
 void BPF_PROG(tierce_disable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && thread_drop(t)) {
+	if (t && SIDE.ready && thread_drop(t)) { /* else another object has its leaf from now on */
 		t->lost = 1;
 		tell_thread(NEWS_THREAD, p);
 	}
@@ -1519,7 +1557,7 @@ SEC("struct_ops/exit_task")
 void BPF_PROG(tierce_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct thread *t = thread_of(p);
-	if (t)
+	if (t && SIDE.ready)
 		thread_drop(t);
 }
 /* Nice changed, or just its slice: the loader does that to have a thread pass through here. */
@@ -1668,7 +1706,8 @@ int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 	struct thread *from = thread_of(parent), *t = thread_of(p);
 	u32 like = from ? from->leaf : TIERCE_NONE, leaf = TIERCE_NONE;
 	unsigned long flags;
-	if (t && like && leaf_at(like)->own == LEAF_MEMBER && !from->next && p->cgroups == parent->cgroups && pool_has_room()) {
+	if (t && like && leaf_at(like)->own == LEAF_MEMBER && !from->next && p->cgroups == parent->cgroups && SIDE.ready &&
+	    pool_has_room()) {
 		bpf_local_irq_save(&flags);
 		leaf = leaf_like(like, now_ns());
 		if (leaf && __sync_val_compare_and_swap(&t->next, TIERCE_NONE, leaf)) { /* the loader has seen it already */
@@ -1732,6 +1771,51 @@ static inline u64 command_leaf(struct tierce_command *c)
 	return result;
 }
 
+static inline u64 command_adopt(struct tierce_command *c)
+{
+	struct task_struct *p = bpf_task_from_pid((s32)c->pid);
+	struct thread *t;
+	if (!p)
+		return COMMAND_NO_THREAD;
+	t = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (t && c->a < TIERCE_NODES) {
+		t->leaf = c->a;
+		if (c->a) {
+			slot_put(c->a, p);
+			*leaf_guess(p) = c->a;
+		}
+	}
+	bpf_task_release(p);
+	return t ? 0 : COMMAND_NO_THREAD;
+}
+static inline u64 command_bury(struct tierce_command *c)
+{
+	struct task_struct *p = bpf_task_from_pid((s32)c->pid);
+	struct thread *t;
+	bool dead = !p;
+	unsigned long flags;
+	u64 now;
+	if (p) {
+		dead = (p->__state & TASK_DEAD) && !p->on_cpu; /* nobody calls us for it any more, but to free it */
+		t = thread_of(p);
+		if (dead && t)
+			t->leaf = TIERCE_NONE;
+		bpf_task_release(p);
+	}
+	if (!dead || c->a >= TIERCE_NODES)
+		return 0;
+	bpf_local_irq_save(&flags);
+	if (leaf_at(c->a)->pid == c->pid) {
+		now = now_ns();
+		if (node_at(c->a)->servable)
+			graph_release(c->a, TIERCE_BLOCKED, now);
+		leaf_empty(c->a);
+		leaf_free(c->a, now);
+	}
+	bpf_local_irq_restore(&flags);
+	return 0;
+}
+
 /* Does the edge still lead to this leaf of a member of a set? Its thread may have died, and both have been given again. */
 static inline bool edge_is_members(u32 edge, u32 leaf)
 {
@@ -1745,9 +1829,10 @@ int control(struct tierce_command *c)
 	u64 now = now_ns(), result = TIERCE_E_no_such_node;
 	u32 i, child;
 
-	if (c->op == COMMAND_LEAF) {
-		c->result = command_leaf(c);
-		return 0;
+	switch (c->op) {
+	case COMMAND_LEAF: c->result = command_leaf(c); return 0;
+	case COMMAND_ADOPT: c->result = command_adopt(c); return 0;
+	case COMMAND_BURY: c->result = command_bury(c); return 0;
 	}
 	bpf_local_irq_save(&flags);
 	control_lock();
@@ -1789,6 +1874,12 @@ int control(struct tierce_command *c)
 		for (i = 0; i < TIERCE_PARAMS; i++)
 			AT(SIDE.default_param, i) = c->param[i];
 		SIDE.default_nice = c->b;
+		result = 0;
+		break;
+	case COMMAND_FREEZE:
+		SIDE.ready = 0;
+		for (i = ZERO; i < cpus_here && i < TIERCE_CPUS && CAN_LOOP; i++)
+			cpu_freezes(i, now);
 		result = 0;
 		break;
 	case COMMAND_REAP:

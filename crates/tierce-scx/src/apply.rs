@@ -3,6 +3,7 @@
 use crate::host::{self, HostRefusal};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
+use crate::reload::{Reloaded, Step};
 use crate::threads;
 use crate::trial::Trial;
 use anyhow::{bail, Result};
@@ -38,7 +39,22 @@ pub enum NotApplied {
     /// This machine cannot have it.
     #[error("{0}")]
     Host(#[from] HostRefusal),
+    /// No kernel object that has what it needs could take over.
+    #[error("no kernel object with what the new plan needs could take over: {0}")]
+    Reload(String),
 }
+
+/// A new plan is in force.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// What has changed.
+    pub differences: Vec<Difference>,
+    /// Another kernel object has taken over before.
+    pub reloaded: Option<Reloaded>,
+}
+
+/// Who hears how far a second kernel object has come.
+pub type Hears<'a> = &'a mut dyn FnMut(Step);
 
 impl NotApplied {
     /// Its name, in snake_case.
@@ -48,29 +64,37 @@ impl NotApplied {
             NotApplied::Refused(Refused { why: Refusal::Engine(error), .. }) => error.name(),
             NotApplied::Refused(_) => "not_applied",
             NotApplied::Host(why) => why.rule,
+            NotApplied::Reload(_) => "object_is_not_replaced",
         }
     }
 }
 
 impl Live {
-    /// What a new plan would change, tried on a copy of the graph; nothing is touched.
-    pub fn try_apply(&self, new: &Rc<Plan>) -> Result<Result<Change, NotApplied>> {
-        match self.change_to(new) {
+    /// What a new plan would change, tried on a copy of the graph; nothing is touched. `reload`: another kernel object may be loaded.
+    pub fn try_apply(&self, new: &Rc<Plan>, reload: bool) -> Result<Result<Change, NotApplied>> {
+        match self.change_to(new, reload) {
             Ok(change) => self.try_change(new, change),
             Err(why) => Ok(Err(why)),
         }
     }
 
-    /// What differs, if that can change on this machine.
-    fn change_to(&self, new: &Plan) -> Result<Change, NotApplied> {
-        let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
+    /// What the kernel object was loaded without and this plan needs.
+    pub fn not_loaded(&self, new: &Plan) -> Vec<&'static str> {
         let options = self.kernel().options();
         let parts = new.parts() & !options.parts;
         let mut missing = policies::names(new.policies() & !options.policies);
         missing.extend(Part::ALL.iter().filter(|part| parts & part.bit() != 0).map(|part| part.text()));
-        if !missing.is_empty() {
+        missing
+    }
+
+    /// What differs, if that can change on this machine.
+    fn change_to(&self, new: &Plan, reload: bool) -> Result<Change, NotApplied> {
+        let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
+        let missing = self.not_loaded(new);
+        if !missing.is_empty() && !reload {
             let message = format!(
-                "the kernel object was loaded without {}: `[run] policies`, or `tierce run --policies all`, keeps room for it",
+                "the kernel object was loaded without {}: `--reload` has another one take over, with a short gap; `[run] policies`, \
+                 or `tierce run --policies all`, keeps room from the start",
                 missing.join(", ")
             );
             return Err(NotApplied::Fixed(vec![Fixed { rule: "policy_is_not_loaded", message }]));
@@ -94,16 +118,33 @@ impl Live {
         Ok(transition.run(&mut trial).map(|()| change).map_err(NotApplied::from))
     }
 
-    /// Put a new plan into force, all or nothing. An error: neither plan could be made whole, which is the end of this run.
-    pub fn apply(&mut self, new: Rc<Plan>) -> Result<Result<Vec<Difference>, NotApplied>> {
-        let change = match self.change_to(&new) {
-            Ok(change) if change.needs_a_trial(self.plan(), &new) => self.try_change(&new, change)?,
+    /// Put a new plan into force, all or nothing. `reload`: if the kernel object lacks something, another one takes over first. An
+    /// error: neither plan could be made whole, which is the end of this run.
+    pub fn apply(&mut self, new: Rc<Plan>, reload: Option<Hears>) -> Result<Result<Applied, NotApplied>> {
+        let lacks = !self.not_loaded(&new).is_empty();
+        let change = match self.change_to(&new, reload.is_some()) {
+            Ok(change) if lacks || change.needs_a_trial(self.plan(), &new) => {
+                self.try_change(&new, change)?
+            }
             other => other,
         };
         let change = match change {
             Ok(change) => change,
             Err(why) => return Ok(Err(why)),
         };
+        let mut reloaded = None;
+        if let Some(tell) = reload.filter(|_| lacks) {
+            match self.reload(self.options_for(&new), tell)? {
+                Ok(done) => reloaded = Some(done),
+                Err(why) => return Ok(Err(NotApplied::Reload(why))),
+            }
+        }
+        let change = self.change(new, change)?;
+        Ok(change.map(|differences| Applied { differences, reloaded }))
+    }
+
+    /// From the plan in force to this one, which the kernel object has room for.
+    fn change(&mut self, new: Rc<Plan>, change: Change) -> Result<Result<Vec<Difference>, NotApplied>> {
         let differences = change.differences().to_vec();
         let mut transition = Transition::new(self.plan().clone(), self.ids().clone(), new.clone(), change);
         let result = transition.run(self);

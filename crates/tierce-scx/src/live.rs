@@ -18,7 +18,7 @@ use tierce_trace::report::{Contended, Contention, KickUse, LockUse};
 use tierce_trace::{Event, Kind, Measure, Renumber, Report, Seen, Source, Stats, TraceHeader};
 
 /// NEWS_THREAD of bpf/control.h: a thread is new, or may match something else.
-const NEWS_THREAD: u32 = 1;
+pub(crate) const NEWS_THREAD: u32 = 1;
 /// NEWS_EXEC: a thread has another program.
 const NEWS_EXEC: u32 = 2;
 /// NEWS_NAME: a thread has another name.
@@ -38,9 +38,9 @@ const GONE: &str = "it is gone";
 
 /// What a thread was bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Bound {
-    entry: usize,
-    leaf: u32,
+pub(crate) struct Bound {
+    pub(crate) entry: usize,
+    pub(crate) leaf: u32,
     /// What its leaf had counted before: jobs, misses.
     before: (u32, u32),
 }
@@ -83,10 +83,10 @@ pub struct Jobs {
 
 /// A `struct tierce_news` of bpf/control.h.
 #[derive(Clone, Copy, Debug)]
-struct News {
-    kind: u32,
+pub(crate) struct News {
+    pub(crate) kind: u32,
     /// A thread, process or CPU.
-    id: u32,
+    pub(crate) id: u32,
     /// Of a thread: its process, whether it is a kernel thread, its name up to the first zero.
     pid: u32,
     is_kthread: bool,
@@ -105,7 +105,7 @@ impl News {
 pub struct Live {
     plan: Rc<Plan>,
     ids: Ids,
-    bound: HashMap<u32, Bound>,
+    pub(crate) bound: HashMap<u32, Bound>,
     noticed: HashMap<(u32, usize), String>,
     /// Threads that have been sent away, and are to be looked at with the next plan.
     homeless: BTreeSet<u32>,
@@ -119,10 +119,9 @@ pub struct Live {
     renumber: Renumber,
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
-    news: Rc<RefCell<Vec<News>>>,
-    records_ring: Ring,
-    entries_ring: Ring,
-    news_ring: Ring,
+    pub(crate) news: Rc<RefCell<Vec<News>>>,
+    /// Records, entries, news.
+    rings: [Ring; 3],
     lost: u64,
     missed: u64,
     /// More is to be read.
@@ -131,7 +130,7 @@ pub struct Live {
     start_ns: u64,
     /// What threads outside the graph had run before, by their number.
     ran_before: HashMap<u32, u64>,
-    kernel: Kernel,
+    pub(crate) kernel: Kernel,
 }
 
 /// CLOCK_MONOTONIC, the clock of the kernel side.
@@ -156,19 +155,9 @@ impl Live {
     pub fn enforce(plan: Plan, mut kernel: Kernel) -> Result<Live> {
         let ids = build(&plan, &kernel)?;
         let events = Rc::new(RefCell::new(Vec::new()));
-        let news = Rc::new(RefCell::new(Vec::new()));
-        let sink = events.clone();
-        let records_ring =
-            kernel.ring("records", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
         let entries = Rc::new(RefCell::new(Vec::new()));
-        let sink = entries.clone();
-        let entries_ring =
-            kernel.ring("entries", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
-        let sink = news.clone();
-        let take = move |bytes: &[u8]| {
-            sink.borrow_mut().extend(News::from_bytes(bytes));
-        };
-        let news_ring = kernel.ring("news", Box::new(take))?;
+        let news = Rc::new(RefCell::new(Vec::new()));
+        let rings = rings(&kernel, [&events, &entries], &news)?;
         let outside = Proc::default().all().into_iter().filter(|live| live.is_outside());
         let ran_before =
             outside.filter_map(|live| Some((live.thread.tid, threads::ran_ns(live.thread.tid)?)));
@@ -193,9 +182,7 @@ impl Live {
             events,
             entries,
             news,
-            records_ring,
-            entries_ring,
-            news_ring,
+            rings,
             lost: 0,
             missed: 0,
             behind: false,
@@ -321,8 +308,8 @@ impl Live {
 
     /// Take over what the kernel side has told, and free what dead threads left.
     pub(crate) fn collect(&mut self) -> Result<()> {
-        self.records_ring.drain(Duration::MAX)?;
-        self.entries_ring.drain(Duration::MAX)?;
+        self.rings[0].drain(Duration::MAX)?;
+        self.rings[1].drain(Duration::MAX)?;
         self.reap()
     }
 
@@ -543,7 +530,25 @@ impl Live {
     pub fn turn(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         self.looked = None;
         self.read(READ_MAX, keep)?;
-        let all = self.news_ring.drain(READ_MAX)?;
+        let all = self.hear_all()?;
+        self.read(READ_MAX, keep)?;
+        self.behind |= !all;
+        Ok(())
+    }
+
+    /// Another object's rings from now on, after all that the old one's have.
+    pub(crate) fn hear_from(&mut self, kernel: Kernel) -> Result<Kernel> {
+        let rings = rings(&kernel, [&self.events, &self.entries], &self.news)?;
+        for ring in &mut self.rings {
+            ring.drain(Duration::MAX)?;
+        }
+        self.rings = rings;
+        Ok(std::mem::replace(&mut self.kernel, kernel))
+    }
+
+    /// Hear of threads, as long as that takes at most; whether that was all. What else has happened is taken in by the next turn.
+    pub(crate) fn hear_all(&mut self) -> Result<bool> {
+        let all = self.rings[2].drain(READ_MAX)?;
         let news = std::mem::take(&mut *self.news.borrow_mut());
         let side = self.kernel.side();
         if side.missed != self.missed {
@@ -554,9 +559,7 @@ impl Live {
             self.hear(&news)?;
         }
         self.reap()?;
-        self.read(READ_MAX, keep)?;
-        self.behind |= !all;
-        Ok(())
+        Ok(all)
     }
 
     /// News, in the order in which they were told. Of what changed of one thread the last counts.
@@ -673,8 +676,8 @@ impl Live {
     }
 
     fn read(&mut self, longest: Duration, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
-        let records = self.records_ring.drain(longest)?;
-        let entries = self.entries_ring.drain(longest)?;
+        let records = self.rings[0].drain(longest)?;
+        let entries = self.rings[1].drain(longest)?;
         self.behind = !records || !entries;
         let side = self.kernel.side();
         let mut bytes = std::mem::take(&mut *self.events.borrow_mut());
@@ -830,6 +833,25 @@ impl Live {
     pub fn stop(&mut self) {
         self.kernel.detach();
     }
+}
+
+/// Records, entries and news of an object, as they come.
+fn rings(
+    kernel: &Kernel,
+    bytes: [&Rc<RefCell<Vec<u8>>>; 2],
+    news: &Rc<RefCell<Vec<News>>>,
+) -> Result<[Ring; 3]> {
+    let into = |sink: &Rc<RefCell<Vec<u8>>>| {
+        let sink = sink.clone();
+        Box::new(move |bytes: &[u8]| sink.borrow_mut().extend_from_slice(bytes))
+    };
+    let sink = news.clone();
+    let take = move |bytes: &[u8]| sink.borrow_mut().extend(News::from_bytes(bytes));
+    Ok([
+        kernel.ring("records", into(bytes[0]))?,
+        kernel.ring("entries", into(bytes[1]))?,
+        kernel.ring("news", Box::new(take))?,
+    ])
 }
 
 /// The plan's graph, without members of sets.

@@ -27,6 +27,8 @@ const TURN_MAX: usize = 1 << 20;
 const SLOW: Duration = Duration::from_secs(10);
 /// How long a client waits for an answer.
 const PATIENCE: Duration = Duration::from_secs(30);
+/// How long if a kernel object may have to be verified before.
+const PATIENCE_RELOAD: Duration = Duration::from_secs(600);
 
 /// Where a plan in force listens.
 pub const PATH: &str = "/run/tierce.sock";
@@ -231,7 +233,8 @@ pub fn ask(path: &Path, mut request: Value) -> Result<Served> {
         }
         _ => anyhow::anyhow!("{shown}: {error}"),
     })?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let patience = if request["reload"] == true { PATIENCE_RELOAD } else { PATIENCE };
+    stream.set_read_timeout(Some(patience))?;
     stream.set_write_timeout(Some(PATIENCE))?;
     request["version"] = VERSION.into();
     let mut line = request.to_string();

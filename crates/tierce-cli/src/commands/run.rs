@@ -1,12 +1,13 @@
 //! `tierce run`: enforce a plan on this machine.
 
 use super::notify::notify;
+use super::progress::{self, Progress};
 use super::time;
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -17,10 +18,12 @@ use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_plan::{policies, Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::{recording, Refusal};
+use tierce_scx::apply::Applied;
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, Live};
+use tierce_scx::reload::Step;
 use tierce_scx::socket::{self, Served, Server};
 use tierce_scx::threads::{self, Proc};
 use tierce_trace::measure::{self, Measure};
@@ -177,16 +180,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
     let mut server = Server::bind(&socket_path(args.socket))?;
-    let watched = std::io::stderr().is_terminal();
-    let mut tell = |program: &str| {
-        if watched {
-            eprint!("\r\x1b[Ktierce: the kernel verifies {program}");
-        }
-    };
-    let live = Live::start(plan, options, &mut tell);
-    if watched {
-        eprint!("\r\x1b[K");
-    }
+    let progress = Progress::new();
+    let live = Live::start(plan, options, &mut |program| progress.verifies(program));
+    progress.end();
     let mut live = live.inspect_err(explain)?;
     if args.measure {
         live.measure(args.epoch);
@@ -221,7 +217,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     eprintln!("tierce: {} is in force", args.plan.display());
     notify("READY=1");
     let begun = Instant::now();
-    let mut service = Service { begun, broken: Ok(()), edited: false, reserved: Vec::new() };
+    let room = args.policies.unwrap_or(0);
+    let mut service = Service { begun, broken: Ok(()), edited: false, reserved: Vec::new(), room };
     let interval = args.stats_every.map(Duration::from_nanos);
     let (mut shown, mut beside) = (begun, false);
     let ended = loop {
@@ -321,6 +318,8 @@ struct Service {
     edited: bool,
     /// Tasks made for one thread each: name, thread.
     reserved: Vec<(String, u32)>,
+    /// Policies that are always loaded: `--policies`.
+    room: u64,
 }
 
 /// Answer a request of the control socket.
@@ -423,9 +422,9 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
-    let dry_run = request["dry_run"] == true;
-    let answer = put_into_force(live, plan, dry_run, &mut service.broken)?;
-    if !dry_run {
+    let asked = Asked::of(request);
+    let answer = put_into_force(live, plan, asked, service)?;
+    if !asked.dry_run {
         eprintln!("tierce: {} is in force", live.plan().name);
         service.edited = false;
         service.reserved.retain(|made| is_made_for(live.plan(), made));
@@ -459,9 +458,9 @@ fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     let rule =
         |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
     let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
-    let dry_run = request["dry_run"] == true;
-    let answer = put_into_force(live, plan, dry_run, &mut service.broken)?;
-    if !dry_run {
+    let asked = Asked::of(request);
+    let answer = put_into_force(live, plan, asked, service)?;
+    if !asked.dry_run {
         service.edited = true;
         if let (Edit::Create { name, policy: None, .. }, [keys]) = (&edit, who) {
             service.reserved.extend(single(keys).map(|tid| (name.clone(), tid)));
@@ -490,32 +489,66 @@ fn end_reservations(live: &mut Live, service: &mut Service) {
         }
         let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
         if let Ok(plan) = live.plan().edited_beside(&edit, || live.standing()) {
-            let _ = put_into_force(live, plan, false, &mut service.broken);
+            let _ = put_into_force(live, plan, Asked::default(), service);
         }
     }
 }
 
+/// How a change is asked for.
+#[derive(Clone, Copy, Default)]
+struct Asked {
+    /// Try it only.
+    dry_run: bool,
+    /// Another kernel object may take over, should this one lack something.
+    reload: bool,
+}
+
+impl Asked {
+    fn of(request: &Value) -> Asked {
+        Asked { dry_run: request["dry_run"] == true, reload: request["reload"] == true }
+    }
+}
+
 /// Change the plan in force, or try it.
-fn put_into_force(live: &mut Live, plan: Plan, dry_run: bool, broken: &mut Result<()>) -> Served {
-    let plan = Rc::new(plan);
+fn put_into_force(live: &mut Live, mut plan: Plan, asked: Asked, service: &mut Service) -> Served {
+    plan.run.policies |= service.room;
+    let (plan, progress, dry_run) = (Rc::new(plan), Progress::new(), asked.dry_run);
+    let mut step = |step: Step| progress.step(step);
+    let would_reload = asked.reload && !live.not_loaded(&plan).is_empty();
     let applied = match dry_run {
-        true => live.try_apply(&plan).map(|tried| tried.map(|change| change.differences().to_vec())),
-        false => live.apply(plan.clone()),
+        true => live
+            .try_apply(&plan, asked.reload)
+            .map(|tried| tried.map(|it| Applied { differences: it.differences().to_vec(), reloaded: None })),
+        false => live.apply(plan.clone(), asked.reload.then_some(&mut step)),
     };
+    if would_reload {
+        progress.end();
+    }
     let refused = match applied {
-        Ok(Ok(differences)) => {
+        Ok(Ok(Applied { differences, reloaded })) => {
             if !dry_run {
-                let lines: String = differences.iter().map(|it| format!("tierce: {it}\n")).collect();
+                let mut lines = reloaded
+                    .iter()
+                    .map(|it| format!("tierce: {}\n", progress::reloaded(it)))
+                    .collect::<String>();
+                lines.extend(differences.iter().map(|it| format!("tierce: {it}\n")));
                 eprint!("{lines}"); // one write
             }
             let one = |change: &Difference| json!({ "change": change.verb.name(), "part": change.part, "detail": change.detail, "text": change.to_string() });
             let changes: Vec<Value> = differences.iter().map(one).collect();
-            return Ok(json!({ "version": 1, "plan": plan.name, "applied": !dry_run, "changes": changes }));
+            let mut answer =
+                json!({ "version": 1, "plan": plan.name, "applied": !dry_run, "changes": changes });
+            if let Some(it) = reloaded {
+                answer["reloaded"] = progress::to_json(&it);
+            } else if would_reload {
+                answer["needs_reload"] = true.into();
+            }
+            return Ok(answer);
         }
         Ok(Err(refused)) => refused,
         Err(error) => {
             let message = format!("{error:#}");
-            *broken = Err(error);
+            service.broken = Err(error);
             return Err(("plan_is_broken".into(), message));
         }
     };
