@@ -1780,6 +1780,7 @@ static inline u64 command_adopt(struct tierce_command *c)
 	t = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 	if (t && c->a < TIERCE_NODES) {
 		t->leaf = c->a;
+		t->next = TIERCE_NONE;
 		if (c->a) {
 			slot_put(c->a, p);
 			*leaf_guess(p) = c->a;

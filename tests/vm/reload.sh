@@ -94,7 +94,7 @@ finish TERM
 
 # No descriptors for a second object.
 (
-	ulimit -n 60
+	ulimit -n 90
 	begin narrow a.toml || exit
 	say hog-begins "$(meter service --name hog --budget 2ms --time 1s)"
 	apply no-object b.toml --reload

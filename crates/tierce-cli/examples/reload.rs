@@ -1,7 +1,8 @@
 //! Has the kernel object under a plan replaced, and sees to it that this fails, for the tests in virtual machines: says what comes of
 //! it, a line of JSON each.
 //!
-//!     reload PLAN
+//!     reload PLAN          it fails in each way; threads called `hog` have a budget
+//!     reload PLAN TIMES    it does not: two objects take turns, and what each time took
 use anyhow::{bail, ensure, Result};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -9,11 +10,15 @@ use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_scx::kernel::{Kernel, Options};
 use tierce_scx::live::Live;
-use tierce_scx::reload::Step;
+use tierce_scx::reload::{Hears, Reloaded, Step};
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let [path] = words.as_slice() else { bail!("usage: reload PLAN") };
+    let (path, times) = match words.as_slice() {
+        [path] => (path, None),
+        [path, times] => (path, Some(times.parse()?)),
+        _ => bail!("usage: reload PLAN [TIMES]"),
+    };
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let plan = || {
         let plan = Plan::load_with(std::path::Path::new(path), tierce_plan::Options { cpus });
@@ -24,17 +29,21 @@ fn main() -> Result<()> {
     let mut other = Some(Kernel::load(options(&plan()?))?);
     let mut live = Live::start(plan()?, options(&plan()?), &mut |_| ())?;
     turns(&mut live, 500)?;
+    if let Some(times) = times {
+        return take_turns(&mut live, other, times);
+    }
 
     // What the kernel refuses of the second one is known before the first one is detached.
     let mut steps = 0;
     let asked = Options { watchdog_ms: 31_000, ..live.options_for(&plan()?) };
-    let refused = live.reload(asked, &mut |step| steps += u32::from(!matches!(step, Step::Verifies(_))))?;
+    let refused =
+        reload(&mut live, asked, &mut |step| steps += u32::from(!matches!(step, Step::Verifies(_))))?;
     say("too-long", json!({ "refused": refused.err(), "steps": steps, "is": now(&mut live)? }));
 
     // Another scheduler is quicker, and then leaves.
     let mut quick = None;
     let asked = live.options_for(&plan()?);
-    let refused = live.reload(asked.clone(), &mut |step| match step {
+    let refused = reload(&mut live, asked.clone(), &mut |step| match step {
         Step::Verifies(_) => {}
         Step::Detached => quick = other.take().and_then(|other| Live::enforce(plan().ok()?, other).ok()),
         Step::Returns => other = quick.take().and_then(|quick| quick.release().ok()),
@@ -43,12 +52,12 @@ fn main() -> Result<()> {
     say("late", json!({ "refused": refused.err(), "is": now(&mut live)? }));
 
     // Nothing is in the way.
-    let done = live.reload(asked.clone(), &mut |_| ())?;
+    let done = reload(&mut live, asked.clone(), &mut |_| ())?;
     say("done", json!({ "done": done.is_ok(), "is": now(&mut live)? }));
 
     // Another one is quicker, and stays.
     let mut quick = None;
-    let ended = live.reload(asked, &mut |step| {
+    let ended = reload(&mut live, asked, &mut |step| {
         if step == Step::Detached {
             quick = other.take().and_then(|other| Live::enforce(plan().ok()?, other).ok());
         }
@@ -58,6 +67,29 @@ fn main() -> Result<()> {
     drop(quick);
     live.stop();
     say("ended", json!({ "why": ended, "state": state()? }));
+    Ok(())
+}
+
+fn reload(live: &mut Live, options: Options, step: &mut dyn FnMut(Step)) -> Result<Result<Reloaded, String>> {
+    live.reload(options, &mut Hears { step, keep: &mut |_, _| Ok(()) })
+}
+
+/// As often as asked for, and what each gap consisted of.
+fn take_turns(live: &mut Live, mut other: Option<Kernel>, times: u32) -> Result<()> {
+    let ns = |time: Duration| time.as_nanos() as u64;
+    for _ in 0..times {
+        let Some(second) = other.take() else { bail!("no object is left") };
+        let (it, mut first) = live.hand_over(second, &mut |_| ())?.map_err(anyhow::Error::msg)?;
+        say(
+            "turn",
+            json!({ "gap_ns": ns(it.gap), "detaching_ns": ns(it.detaching), "carrying_ns": ns(it.carrying),
+                "attaching_ns": ns(it.attaching) }),
+        );
+        turns(live, 1500)?; // the kernel's fair_server has not just had a turn
+        first.retire()?;
+        other = Some(first);
+    }
+    say("turned", now(live)?);
     Ok(())
 }
 

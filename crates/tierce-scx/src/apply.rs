@@ -3,7 +3,7 @@
 use crate::host::{self, HostRefusal};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
-use crate::reload::{Reloaded, Step};
+use crate::reload::{Hears, Reloaded};
 use crate::threads;
 use crate::trial::Trial;
 use anyhow::{bail, Result};
@@ -52,9 +52,6 @@ pub struct Applied {
     /// Another kernel object has taken over before.
     pub reloaded: Option<Reloaded>,
 }
-
-/// Who hears how far a second kernel object has come.
-pub type Hears<'a> = &'a mut dyn FnMut(Step);
 
 impl NotApplied {
     /// Its name, in snake_case.
@@ -120,7 +117,11 @@ impl Live {
 
     /// Put a new plan into force, all or nothing. `reload`: if the kernel object lacks something, another one takes over first. An
     /// error: neither plan could be made whole, which is the end of this run.
-    pub fn apply(&mut self, new: Rc<Plan>, reload: Option<Hears>) -> Result<Result<Applied, NotApplied>> {
+    pub fn apply(
+        &mut self,
+        new: Rc<Plan>,
+        reload: Option<&mut Hears>,
+    ) -> Result<Result<Applied, NotApplied>> {
         let lacks = !self.not_loaded(&new).is_empty();
         let change = match self.change_to(&new, reload.is_some()) {
             Ok(change) if lacks || change.needs_a_trial(self.plan(), &new) => {
@@ -133,8 +134,8 @@ impl Live {
             Err(why) => return Ok(Err(why)),
         };
         let mut reloaded = None;
-        if let Some(tell) = reload.filter(|_| lacks) {
-            match self.reload(self.options_for(&new), tell)? {
+        if let Some(hears) = reload.filter(|_| lacks) {
+            match self.reload(self.options_for(&new), hears)? {
                 Ok(done) => reloaded = Some(done),
                 Err(why) => return Ok(Err(NotApplied::Reload(why))),
             }

@@ -54,6 +54,8 @@ pub enum Step<'a> {
 pub struct Reloaded {
     /// How it was loaded.
     pub loaded: Loaded,
+    /// When the first one froze, CLOCK_MONOTONIC.
+    pub begun_ns: u64,
     /// From the freeze until the last CPU decided again: the machine was on its default scheduler, but for its ends.
     pub gap: Duration,
     /// Of that: until the first object was detached.
@@ -62,6 +64,14 @@ pub struct Reloaded {
     pub carrying: Duration,
     /// Then: until it was attached. The rest is up to the first decisions.
     pub attaching: Duration,
+}
+
+/// What an object that takes over is told to, and what happens while it is loaded.
+pub struct Hears<'a> {
+    /// How far it has come.
+    pub step: &'a mut dyn FnMut(Step),
+    /// As [`Live::turn`] has it.
+    pub keep: &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>,
 }
 
 // SAFETY: what its pointers lead to belongs to the object, which is not tied to a thread; the descriptors are process-wide.
@@ -88,6 +98,14 @@ impl Kernel {
     /// The machine goes back to its default scheduler; what is heard of otherwise still is.
     fn detach_operations(&mut self) {
         self.links.remove(0);
+    }
+
+    /// Begin again with an empty graph, after another object has taken over: to take over from that.
+    pub fn retire(&mut self) -> Result<()> {
+        for tid in self.threads().into_values() {
+            self.adopt(0, tid)?;
+        }
+        self.reset()
     }
 
     /// Leaves that have a thread.
@@ -167,16 +185,18 @@ impl Kernel {
     }
 }
 
-/// Who comes before all that the machine's default scheduler has, in the gap: the loader, and the kernel's thread that ends grace
-/// periods of RCU, two of which it takes to detach a scheduler. Behind threads that compute it would wait for some ticks each time.
-fn who_is_urgent() -> [u32; 2] {
+/// Who comes before all that the machine's default scheduler has, in the gap: the loader, and the kernel's threads that end grace
+/// periods of RCU, two of which it takes to detach a scheduler. Behind threads that compute they would wait for some ticks each time.
+fn who_is_urgent() -> Vec<u32> {
     let is_rcu = |live: &threads::Live| {
-        live.thread.is_kthread && ["rcu_preempt", "rcu_sched"].contains(&live.thread.comm.as_str())
+        let names = ["rcu_preempt", "rcu_sched", "rcu_exp_"];
+        live.thread.is_kthread && names.iter().any(|name| live.thread.comm.starts_with(name))
     };
-    let rcu = Proc::default().all().into_iter().find(is_rcu);
+    let mut list: Vec<u32> =
+        Proc::default().all().into_iter().filter(is_rcu).map(|live| live.thread.tid).collect();
     // SAFETY: no arguments.
-    let me = unsafe { libc::gettid() } as u32;
-    [rcu.map_or(0, |live| live.thread.tid), me]
+    list.push(unsafe { libc::gettid() } as u32);
+    list
 }
 
 /// As long as it is there, a thread is in SCHED_FIFO.
@@ -187,7 +207,7 @@ struct Urgent {
 }
 
 impl Urgent {
-    /// Without the right to it, and for thread 0, nothing is changed: the gap is longer.
+    /// Without the right to it, nothing is changed: the gap is longer.
     fn begin(tid: u32) -> Option<Urgent> {
         let mut priority = 0;
         // SAFETY: a sched_param is one int. libc's own functions are stubs with musl.
@@ -198,7 +218,7 @@ impl Urgent {
         let urgent = Urgent { tid, policy, priority };
         let is_ordinary =
             [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&(policy as libc::c_int));
-        (tid != 0 && is_ordinary && urgent.set(libc::SCHED_FIFO.into(), URGENT)).then_some(urgent)
+        (is_ordinary && urgent.set(libc::SCHED_FIFO.into(), URGENT)).then_some(urgent)
     }
 
     fn set(&self, policy: libc::c_long, priority: libc::c_int) -> bool {
@@ -224,27 +244,34 @@ impl Live {
         }
     }
 
-    /// Have another object take over; `tell` hears how far it has come. The inner error: the first one is in force as before. The
-    /// outer one: neither is.
-    pub fn reload(
+    /// Load another object and have it take over. The inner error: the first one is in force as before. The outer one: neither is.
+    pub fn reload(&mut self, options: Options, hears: &mut Hears) -> Result<Result<Reloaded, String>> {
+        let second = match self.load_beside(options, hears) {
+            Ok(second) => second,
+            Err(why) => return Ok(Err(words(&why))),
+        };
+        Ok(self.hand_over(second, hears.step)?.map(|(reloaded, _)| reloaded))
+    }
+
+    /// Have a loaded object take over, whose graph is empty; also returned is the one that was in force. Errors as above.
+    pub fn hand_over(
         &mut self,
-        options: Options,
+        second: Kernel,
         tell: &mut dyn FnMut(Step),
-    ) -> Result<Result<Reloaded, String>> {
-        let prepared = self.load_beside(options, tell).and_then(|second| self.prepare(second));
-        let (second, adopted) = match prepared {
+    ) -> Result<Result<(Reloaded, Kernel), String>> {
+        let (second, adopted) = match self.prepare(second) {
             Ok(prepared) => prepared,
-            Err(why) => return Ok(Err(format!("{why:#}"))),
+            Err(why) => return Ok(Err(words(&why))),
         };
         let urgent = who_is_urgent();
         let begun_ns = now_ns();
         if let Err(why) = self.kernel.freeze() {
-            return Ok(Err(format!("{why:#}")));
+            return Ok(Err(words(&why)));
         }
-        let urgent = urgent.map(Urgent::begin); // frozen, they keep their leaves
-        let (second, times) = match self.replace_kernel(second, &adopted, tell)? {
-            Ok(replaced) => replaced,
-            Err(why) => return Ok(Err(format!("{why:#}"))),
+        let urgent: Vec<_> = urgent.into_iter().filter_map(Urgent::begin).collect(); // frozen, they keep their leaves
+        let (second, times) = match self.change_kernels(second, &adopted, tell)? {
+            Ok(changed) => changed,
+            Err(why) => return Ok(Err(words(&why))),
         };
         drop(urgent);
         thread::yield_now(); // this CPU decides
@@ -253,28 +280,27 @@ impl Live {
         self.settle(&first)?;
         let since = |from_ns: u64, to_ns: u64| Duration::from_nanos(to_ns.saturating_sub(from_ns));
         let [detached_ns, carried_ns, attached_ns] = times;
-        Ok(Ok(Reloaded {
+        let reloaded = Reloaded {
             loaded: self.kernel.loaded(),
+            begun_ns,
             gap: since(begun_ns, thawed_ns),
             detaching: since(begun_ns, detached_ns),
             carrying: since(detached_ns, carried_ns),
             attaching: since(carried_ns, attached_ns),
-        }))
+        };
+        Ok(Ok((reloaded, first)))
     }
 
     /// Load a second object, in a thread of its own: this one goes on hearing of threads, and no record is lost.
-    fn load_beside(&mut self, options: Options, tell: &mut dyn FnMut(Step)) -> Result<Kernel> {
+    fn load_beside(&mut self, options: Options, hears: &mut Hears) -> Result<Kernel> {
         let (say, said) = mpsc::channel::<String>();
-        let load = move || {
-            Kernel::load_telling(options, &mut |program| _ = say.send(program.to_string()))
-            // who asked may be gone
-        };
+        let mut tell = move |program: &str| _ = say.send(program.to_string()); // who asked may be gone
+        let load = move || Kernel::load_telling(options, &mut tell);
         let loading = thread::Builder::new().name("tierce-load".into()).spawn(load)?;
         while !loading.is_finished() {
-            said.try_iter().for_each(|program| tell(Step::Verifies(&program)));
-            self.collect()?;
-            self.hear_all()?;
-            thread::sleep(WHILE_LOADING);
+            said.try_iter().for_each(|program| (hears.step)(Step::Verifies(&program)));
+            self.turn(hears.keep)?;
+            thread::sleep(if self.is_behind() { Duration::ZERO } else { WHILE_LOADING });
         }
         loading.join().map_err(|_| anyhow!("loading the second kernel object failed"))?
     }
@@ -296,7 +322,7 @@ impl Live {
 
     /// The gap: the second object in the place of the first one, and when it was detached, when the other had its state, when that
     /// was attached. The inner error: the first one is attached again.
-    fn replace_kernel(
+    fn change_kernels(
         &mut self,
         mut second: Kernel,
         adopted: &HashMap<u32, u32>,
@@ -316,7 +342,8 @@ impl Live {
         let first = &mut self.kernel;
         let again = first.hold().and_then(|()| first.attach_operations());
         if let Err(again) = again {
-            bail!("the second kernel object could not take over ({why:#}), nor could the first one come back ({again:#}): the machine is on its default scheduler");
+            let (why, again) = (words(&why), words(&again));
+            bail!("the second kernel object could not take over ({why}), nor could the first one come back ({again}): the machine is on its default scheduler");
         }
         for (leaf, tid) in self.kernel.threads() {
             self.kernel.bury(leaf, tid)?;
@@ -384,6 +411,10 @@ impl Live {
         }
         Ok(())
     }
+}
+
+fn words(why: &anyhow::Error) -> String {
+    format!("{why:#}").trim_end().to_string()
 }
 
 /// The second object gets the state of the first one, which is detached.

@@ -65,6 +65,7 @@ pub fn print(answer: &Value) {
 pub fn to_json(it: &Reloaded) -> Value {
     let ns = |time: std::time::Duration| time.as_nanos() as u64;
     json!({
+        "begun_ns": it.begun_ns,
         "gap_ns": ns(it.gap),
         "detaching_ns": ns(it.detaching),
         "carrying_ns": ns(it.carrying),

@@ -23,7 +23,7 @@ use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, Live};
-use tierce_scx::reload::Step;
+use tierce_scx::reload::Hears;
 use tierce_scx::socket::{self, Served, Server};
 use tierce_scx::threads::{self, Proc};
 use tierce_trace::measure::{self, Measure};
@@ -240,7 +240,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         if STOP.load(Ordering::Relaxed) || over {
             break None;
         }
-        server.turn(&mut |request| serve(&mut live, request, &mut service));
+        server.turn(&mut |request| serve(&mut live, request, &mut service, &mut keep));
         end_reservations(&mut live, &mut service);
         std::mem::replace(&mut service.broken, Ok(()))?;
         if let Some(interval) = interval.filter(|interval| shown.elapsed() >= *interval) {
@@ -322,12 +322,15 @@ struct Service {
     room: u64,
 }
 
+/// Where events and recorded entries go, as [`Live::turn`] has it.
+type Keep<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
+
 /// Answer a request of the control socket.
-fn serve(live: &mut Live, request: &Value, service: &mut Service) -> Served {
+fn serve(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) -> Served {
     match request["request"].as_str().unwrap_or_default() {
-        "apply" => apply(live, request, service),
+        "apply" => apply(live, request, service, keep),
         "constrain" | "unconstrain" => constrain(live, request),
-        "edit" => edit(live, request, service),
+        "edit" => edit(live, request, service, keep),
         "graph" => Ok(live.graph()),
         "jobs" => jobs(live, request),
         "measure" => measured(live),
@@ -405,7 +408,7 @@ fn measured(live: &Live) -> Served {
     Ok(json!({ "measure": measure::to_json(of), "text": measure::tables(of, true) }))
 }
 
-fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
+fn apply(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) -> Served {
     let cpus = live.kernel().options().cpus;
     let text = |source: &Value, key: &str| source[key].as_str().map(str::to_string);
     let sources = request["sources"].as_array().and_then(|list| {
@@ -423,7 +426,7 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
     let asked = Asked::of(request);
-    let answer = put_into_force(live, plan, asked, service)?;
+    let answer = put_into_force(live, plan, asked, service, keep)?;
     if !asked.dry_run {
         eprintln!("tierce: {} is in force", live.plan().name);
         service.edited = false;
@@ -433,7 +436,7 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
 }
 
 /// One operation on the plan in force.
-fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
+fn edit(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) -> Served {
     let cpus = live.kernel().options().cpus;
     let mut edit = Edit::deserialize(&request["edit"])
         .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
@@ -459,7 +462,7 @@ fn edit(live: &mut Live, request: &Value, service: &mut Service) -> Served {
         |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
     let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
     let asked = Asked::of(request);
-    let answer = put_into_force(live, plan, asked, service)?;
+    let answer = put_into_force(live, plan, asked, service, keep)?;
     if !asked.dry_run {
         service.edited = true;
         if let (Edit::Create { name, policy: None, .. }, [keys]) = (&edit, who) {
@@ -489,7 +492,7 @@ fn end_reservations(live: &mut Live, service: &mut Service) {
         }
         let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
         if let Ok(plan) = live.plan().edited_beside(&edit, || live.standing()) {
-            let _ = put_into_force(live, plan, Asked::default(), service);
+            let _ = put_into_force(live, plan, Asked::default(), service, &mut |_, _| Ok(()));
         }
     }
 }
@@ -510,16 +513,22 @@ impl Asked {
 }
 
 /// Change the plan in force, or try it.
-fn put_into_force(live: &mut Live, mut plan: Plan, asked: Asked, service: &mut Service) -> Served {
+fn put_into_force(
+    live: &mut Live,
+    mut plan: Plan,
+    asked: Asked,
+    service: &mut Service,
+    keep: Keep,
+) -> Served {
     plan.run.policies |= service.room;
     let (plan, progress, dry_run) = (Rc::new(plan), Progress::new(), asked.dry_run);
-    let mut step = |step: Step| progress.step(step);
+    let mut hears = Hears { step: &mut |step| progress.step(step), keep };
     let would_reload = asked.reload && !live.not_loaded(&plan).is_empty();
     let applied = match dry_run {
         true => live
             .try_apply(&plan, asked.reload)
             .map(|tried| tried.map(|it| Applied { differences: it.differences().to_vec(), reloaded: None })),
-        false => live.apply(plan.clone(), asked.reload.then_some(&mut step)),
+        false => live.apply(plan.clone(), asked.reload.then_some(&mut hears)),
     };
     if would_reload {
         progress.end();
