@@ -51,6 +51,8 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 	u32 op, a, b, lost; /* lost: entries before this one that did not fit */
 };
 
+#define LEAF_UNSEEN 2u /* in `moving` */
+
 /* Does its thread wait with us, and may it go to another CPU? */
 enum tierce_custody { CUSTODY_NONE, CUSTODY_FREE, CUSTODY_BOUND };
 enum tierce_own { LEAF_PLAN, LEAF_DEFAULT, LEAF_MEMBER }; /* plan: stays; the others go with their thread */
@@ -65,9 +67,9 @@ struct tierce_leaf {
 	u64 woke_ns;	 /* begin of its current job, 0: none */
 	u32 job;	 /* number of its current job */
 	u32 misses;	 /* jobs that ended after their deadline */
-	u32 moving;	 /* its thread may have been given another leaf: look */
-	u32 overrun;	 /* enum tierce_overrun */
-	u64 overrun_ns;	 /* what it had run when that began */
+	u32 moving;	/* its thread may have been given another leaf: look. UNSEEN besides: from another object, see enable */
+	u32 overrun;	/* enum tierce_overrun */
+	u64 overrun_ns; /* what it had run when that began */
 };
 
 /* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */

@@ -1096,13 +1096,21 @@ TIERCE_FN int beside_comes(u32 cpu, u32 any, u64 now)
 static inline u32 leaf_settle(struct task_struct *p, u64 now)
 {
 	struct thread *t = thread_of(p);
-	u32 leaf;
+	u32 leaf, cpu = cpu_of(p);
 	if (!t)
 		return TIERCE_NONE;
 	leaf = t->leaf;
+	if (leaf && cpu < TIERCE_CPUS && side_at(cpu)->frozen && node_at(leaf)->servable && node_at(leaf)->domain != cpu &&
+	    leaf_is_spread(leaf)) /* the default scheduler has moved it, and where it ran it may still be granted */
+		graph_release(leaf, TIERCE_MOVED, now);
 	if (t->next && !(leaf && node_at(leaf)->servable))
 		thread_move(p, t, now);
 	leaf = t->leaf;
+	if (leaf && !t->next) {
+		leaf_at(leaf)->moving = 0;
+		if (*(volatile u32 *)&t->next)
+			leaf_at(leaf)->moving = 1;
+	}
 	if (leaf && leaf_is_cut_off(leaf)) {
 		if (node_at(leaf)->servable)
 			graph_release(leaf, TIERCE_MOVED, now);
@@ -1211,7 +1219,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	leaf_at(leaf)->custody = CUSTODY_NONE;
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
 	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && !cpu_has_left(cpu, leaf) &&
-	    !leaf_at(leaf)->moving && !(p->__state & TASK_DEAD)) {
+	    !leaf_at(leaf)->moving && !side_at(cpu)->frozen && !(p->__state & TASK_DEAD)) {
 		if (leaf_at(leaf)->woke_ns)
 			job_end(leaf, now_ns());
 		side_at(cpu)->blocked = leaf; /* the decision that follows at once releases it */
@@ -1319,8 +1327,13 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (!leaf_at(leaf)->custody) {
 		if (leaf >= TIERCE_NODES)
 			port_fail("a task that does not exist was decided for");
-		side_at(cpu)->awaits = leaf;
 		side_at(cpu)->misses++;
+		if (leaf_at(leaf)->moving == LEAF_UNSEEN) { /* its thread died between two objects: nobody comes */
+			graph_release(leaf, TIERCE_BLOCKED, now);
+			port_kick(cpu);
+			return;
+		}
+		side_at(cpu)->awaits = leaf;
 		return;
 	}
 	key = leaf; /* the leaf itself need not be in memory */
@@ -1481,8 +1494,10 @@ void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *m
 	if (!t || !t->leaf)
 		return;
 	now = now_ns();
-	if (node_at(t->leaf)->servable && node_at(t->leaf)->allowed != cpus_of(mask))
-		graph_release(t->leaf, TIERCE_MOVED, now); /* it changed between two objects: else it is not queued now */
+	/* It changed between two objects: else a thread is not queued now, or just not to migrate for a while. */
+	if (cpu_of(p) < TIERCE_CPUS && side_at(cpu_of(p))->frozen && !leaf_at(t->leaf)->custody && node_at(t->leaf)->servable &&
+	    node_at(t->leaf)->allowed != cpus_of(mask))
+		graph_release(t->leaf, TIERCE_MOVED, now);
 	error = graph_allow(t->leaf, cpus_of(mask), now);
 	if (error && !node_at(t->leaf)->servable) {
 		if (leaf_at(t->leaf)->own != LEAF_DEFAULT)
@@ -1515,6 +1530,8 @@ void BPF_PROG(tierce_enable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
 	u64 now;
+	if (t && t->leaf)
+		leaf_at(t->leaf)->moving = 1;			       /* it is there, all others are not */
 	if (t && t->leaf && !p->on_rq && node_at(t->leaf)->servable) { /* it fell asleep between two objects */
 		now = now_ns();
 		job_end(t->leaf, now);
@@ -1547,7 +1564,16 @@ SEC("struct_ops/disable")
 void BPF_PROG(tierce_disable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && SIDE.ready && thread_drop(t)) { /* else another object has its leaf from now on */
+	u32 cpu = cpu_of(p);
+	if (!t || !SIDE.ready || cpu >= TIERCE_CPUS) /* not ready: another object has its leaf from now on */
+		return;
+	if (side_at(cpu)
+		->frozen) { /* it was not released when it was dequeued; it keeps its leaf until it comes back or dies */
+		if (t->leaf && node_at(t->leaf)->servable)
+			graph_release(t->leaf, TIERCE_MOVED, now_ns());
+		return;
+	}
+	if (thread_drop(t)) {
 		t->lost = 1;
 		tell_thread(NEWS_THREAD, p);
 	}

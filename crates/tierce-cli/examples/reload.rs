@@ -119,12 +119,21 @@ fn now(live: &mut Live) -> Result<serde_json::Value> {
     let ran_ns = |live: &Live| leaf.map_or(0, |leaf| live.kernel().node(leaf).ran_ns);
     let before_ns = ran_ns(live);
     turns(live, 1000)?;
-    let held = live.held();
+    let left_over = |live: &Live| {
+        let held = live.held();
+        i64::from(held.used.nodes) - i64::from(held.plan.nodes + held.threads)
+    };
+    for _ in 0..50 {
+        if left_over(live) == 0 {
+            break; // else somebody is about to come or go
+        }
+        turns(live, 100)?;
+    }
     Ok(json!({
         "state": state()?,
         "exit": live.ended().map(|exit| exit.reason),
         "bound": live.bound().into_iter().map(|(_, name)| name).collect::<Vec<_>>(),
         "hog_ns": ran_ns(live) - before_ns,
-        "left_over": held.used.nodes - held.plan.nodes - held.threads,
+        "left_over": left_over(live),
     }))
 }

@@ -11,16 +11,17 @@
 //! recording goes on, and a replay across the gap is as exact as any other.
 
 use crate::kernel::{CpuSide, Kernel, Leaf, Loaded, Options};
-use crate::live::{now_ns, Live, NEWS_THREAD};
+use crate::live::{now_ns, Live, News, NEWS_THREAD};
 use crate::threads::{self, Proc};
 use anyhow::{anyhow, bail, Context, Result};
 use std::collections::{HashMap, HashSet};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
-use tierce_plan::{Child, Plan};
+use tierce_plan::Plan;
 use tierce_policy::TASK;
 
+const LEAF_UNSEEN: u32 = 2;
 const COMMAND_FREEZE: u32 = 68;
 const COMMAND_ADOPT: u32 = 69;
 const COMMAND_BURY: u32 = 70;
@@ -102,7 +103,7 @@ impl Kernel {
 
     /// Begin again with an empty graph, after another object has taken over: to take over from that.
     pub fn retire(&mut self) -> Result<()> {
-        for tid in self.threads().into_values() {
+        for tid in threads::all() {
             self.adopt(0, tid)?;
         }
         self.reset()
@@ -170,7 +171,7 @@ impl Kernel {
         }
         for id in 1..self.nodes_used() {
             let mut held = self.leaf(id);
-            (held.custody, held.moving, held.overrun) = (0, 1, 0);
+            (held.custody, held.moving, held.overrun) = (0, LEAF_UNSEEN, 0);
             // SAFETY: as above.
             unsafe { self.side.cast_mut().cast::<Leaf>().add(id as usize).write_volatile(held) };
         }
@@ -233,6 +234,27 @@ impl Drop for Urgent {
     }
 }
 
+/// As long as it is there, grace periods of RCU do not wait for the ticks of other CPUs; these are interrupted instead.
+struct Expedited {
+    before: String,
+}
+
+impl Expedited {
+    const SWITCH: &str = "/sys/kernel/rcu_expedited";
+
+    /// On one CPU nobody else is waited for. Without the right to it the gap is longer.
+    fn begin(cpus: u32) -> Option<Expedited> {
+        let before = std::fs::read_to_string(Expedited::SWITCH).ok()?;
+        (cpus > 1 && std::fs::write(Expedited::SWITCH, "1").is_ok()).then_some(Expedited { before })
+    }
+}
+
+impl Drop for Expedited {
+    fn drop(&mut self) {
+        let _ = std::fs::write(Expedited::SWITCH, &self.before); // as it could be written before
+    }
+}
+
 impl Live {
     /// What an object is loaded with that both the plan in force and this one can have.
     pub fn options_for(&self, new: &Plan) -> Options {
@@ -264,6 +286,7 @@ impl Live {
             Err(why) => return Ok(Err(words(&why))),
         };
         let urgent = who_is_urgent();
+        let expedited = Expedited::begin(self.kernel.options().cpus);
         let begun_ns = now_ns();
         if let Err(why) = self.kernel.freeze() {
             return Ok(Err(words(&why)));
@@ -275,6 +298,7 @@ impl Live {
         };
         drop(urgent);
         thread::yield_now(); // this CPU decides
+        drop(expedited);
         let first = self.hear_from(second)?;
         let thawed_ns = self.thaw()?;
         self.settle(&first)?;
@@ -367,7 +391,7 @@ impl Live {
     }
 
     /// What was on its way to a thread when the first object froze goes on: leaves that were given and not yet taken. Those that
-    /// nobody will take go.
+    /// nobody will take go. What has changed hands since is left alone.
     fn settle(&mut self, first: &Kernel) -> Result<()> {
         for (leaf, tid) in first.threads() {
             self.kernel.bury(leaf, tid)?;
@@ -377,24 +401,19 @@ impl Live {
             .filter(|id| first.node(*id).kind == TASK && given(&first.leaf(*id)))
             .collect();
         // Threads that began with one, of which nobody has heard yet.
-        let news = self.news.clone();
-        for item in news.borrow().iter() {
-            let leaf = item.kind >> 8;
-            if item.kind & 0xff == NEWS_THREAD && open.remove(&leaf) {
-                self.kernel.bind(item.id, leaf, true)?;
+        let born = |item: &News| (item.kind & 0xff == NEWS_THREAD).then_some((item.id, item.kind >> 8));
+        let born: Vec<(u32, u32)> = self.news.borrow().iter().filter_map(born).collect();
+        for (tid, leaf) in born {
+            if open.remove(&leaf) && !self.kernel.bind(tid, leaf, true)? {
+                self.abandon(leaf);
             }
         }
-        let bound: Vec<(u32, u32, bool)> = self
-            .bound
-            .iter()
-            .map(|(tid, bound)| {
-                (*tid, bound.leaf, matches!(self.plan().entries[bound.entry].target, Child::Set(_)))
-            })
-            .collect();
-        for (tid, leaf, own) in bound {
-            if first.leaf(leaf).pid != tid {
-                open.remove(&leaf);
-                self.kernel.bind(tid, leaf, own)?;
+        let bound: Vec<(u32, u32)> = self.bound.iter().map(|(tid, bound)| (*tid, bound.leaf)).collect();
+        for (tid, leaf) in bound {
+            if open.remove(&leaf) && !self.kernel.bind(tid, leaf, true)? {
+                self.abandon(leaf);
+            } else if self.ids().tasks.contains(&leaf) && first.leaf(leaf).pid == 0 {
+                self.kernel.bind(tid, leaf, false)?;
             }
         }
         self.hear_all()?;
@@ -405,9 +424,7 @@ impl Live {
             }
         }
         for leaf in open {
-            if self.kernel.leaf(leaf).pid == 0 && !self.bound.values().any(|bound| bound.leaf == leaf) {
-                self.kernel.reap(leaf, true)?;
-            }
+            self.kernel.reap(leaf, true)?;
         }
         Ok(())
     }
