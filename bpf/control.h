@@ -11,7 +11,7 @@
 #define COMMAND_REAP	66 /* task `a` is of a dead thread and could not be freed when it died: try again. `b`: or it was made \
 			    * for a thread that died before it took it */
 
-#define COMMAND_NEAR	67 /* param: the CPUs that share a core, a last-level cache, a NUMA node with CPU `a` */
+#define COMMAND_NEAR	67 /* param: the CPUs, from 64 * `b` on, that share a core, a last-level cache, a NUMA node with CPU `a` */
 
 /* Another object takes over (crates/tierce-scx/src/reload.rs). */
 #define COMMAND_FREEZE 68 /* of the first one: from here on all time is stolen, and nobody loses a leaf */
@@ -51,7 +51,7 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 	u32 op, a, b, lost; /* lost: entries before this one that did not fit */
 };
 
-#define LEAF_UNSEEN 2u /* in `moving` */
+#define LEAF_UNSEEN 2u /* in `moving`: of a thread that this object has not seen yet; another one had it */
 
 /* Does its thread wait with us, and may it go to another CPU? */
 enum tierce_custody { CUSTODY_NONE, CUSTODY_FREE, CUSTODY_BOUND };
@@ -67,9 +67,9 @@ struct tierce_leaf {
 	u64 woke_ns;	 /* begin of its current job, 0: none */
 	u32 job;	 /* number of its current job */
 	u32 misses;	 /* jobs that ended after their deadline */
-	u32 moving;	/* its thread may have been given another leaf: look. UNSEEN besides: from another object, see enable */
-	u32 overrun;	/* enum tierce_overrun */
-	u64 overrun_ns; /* what it had run when that began */
+	u32 moving;	 /* its thread may have been given another leaf: look */
+	u32 overrun;	 /* enum tierce_overrun */
+	u64 overrun_ns;	 /* what it had run when that began */
 };
 
 /* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */

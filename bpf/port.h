@@ -57,6 +57,16 @@ extern struct tierce ARENA tierce_state;
 		element; \
 	}))
 #define AT_STATE(array, index) AT_FIXED(tierce_state, struct tierce, array, index)
+/* A field of the state, found where it is read: a compiler would find its address before a loop and keep it on the stack. */
+#define STATE(field) \
+	(*({ \
+		__typeof__(&((struct tierce *)0)->field) place; \
+		asm volatile("%0 = tierce_state + %1 ll\n" \
+			     "%0 = addr_space_cast(%0, 0, 1)\n" \
+			     : "=r"(place) \
+			     : "i"(__builtin_offsetof(struct tierce, field))); \
+		place; \
+	}))
 
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero

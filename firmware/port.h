@@ -57,6 +57,7 @@ extern struct tierce kernel_graph;
 	}))
 
 #define AT_STATE(array, index) AT(S.array, index)
+#define STATE(field) (S.field)
 
 #define port_lock(domain)	    ((void)(domain))
 #define port_unlock(domain)	    ((void)(domain))

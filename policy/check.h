@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * What the checker (check.c) and the policies' part of it (NAME_check) share: the invariants, each with its number and name.
+ * What the checker (engine/check.c) and the policies' part of it (NAME_check) share: the invariants, each with its number and name.
  * Only native builds call any of it.
  */
 #ifndef TIERCE_CHECK_H

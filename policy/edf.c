@@ -109,8 +109,8 @@ TIERCE_FN u64 edf_deadline(u32 node, u64 now)
 	if (edf_counts(edge_at(running)))
 		least = edf_least(least, running);
 	for (cpu = ZERO; row && cpu < S.cpus && CAN_LOOP; cpu++) { /* a shared node runs one per CPU */
-		running = AT(row_at(row)->running, cpu);
-		least = edf_least(least, AT(row_at(row)->order, cpu));
+		running = ROW(row, running, cpu);
+		least = edf_least(least, ROW(row, order, cpu));
 		if (edf_counts(edge_at(running)))
 			least = edf_least(least, running);
 	}

@@ -42,7 +42,7 @@
 	V("largest_burst", TIME, 10000, 10000000000, 20000000, "no burst is longer")
 #endif
 
-/* Here for the records and for what a policy keeps per edge, in graph.c for their operations (TIERCE_POLICY_BODIES). */
+/* Here for the records and for what a policy keeps per edge, in engine/graph.c for their operations (TIERCE_POLICY_BODIES). */
 #include "fixed_priority.c"
 #include "edf.c"
 #include "reservation.c"

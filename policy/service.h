@@ -34,10 +34,6 @@ static inline cpu_t *cpu_at(u32 cpu)
 {
 	return &AT_STATE(cpu, cpu);
 }
-static inline row_t *row_at(u32 row)
-{
-	return &AT_STATE(row, row);
-}
 static inline domain_t *domain_at(u32 domain)
 {
 	return &AT_STATE(domain, domain);
@@ -46,6 +42,15 @@ static inline node_t *parent_of(u32 edge)
 {
 	return node_at(edge_at(edge)->parent);
 }
+
+#include "cpus.h"
+
+/* The part of a row in which this CPU is, and where in it. */
+static inline row_t *row_at(u32 row, u32 cpu)
+{
+	return MANY && cpu >= 64 ? &AT_FAR(row, row + ((cpu >> 6) - 1) * TIERCE_ROWS) : &AT_STATE(row, row);
+}
+#define ROW(row, field, cpu) AT(row_at(row, cpu)->field, MANY ? (cpu) & 63 : (cpu))
 
 /* ---- orders ---- */
 
@@ -66,7 +71,7 @@ PORT_SHORT void order_insert(u32 edge, u64 key)
 	link_t *link = link_at(edge);
 	u32 first = node->order;
 	if (x->flags & EDGE_LOCAL) {
-		AT(row_at(node->row)->order, x->cpu) = heap_insert(AT(row_at(node->row)->order, x->cpu), edge, key);
+		ROW(node->row, order, x->cpu) = heap_insert(ROW(node->row, order, x->cpu), edge, key);
 	} else if (!first || !order_after(first, edge, key)) {
 		link->key = key;
 		link->left = first;
@@ -115,7 +120,7 @@ static inline void order_remove(u32 edge)
 	} else if (!(x->flags & EDGE_LOCAL)) {
 		node->order = heap_remove(node->order, edge);
 	} else {
-		AT(row_at(node->row)->order, x->cpu) = heap_remove(AT(row_at(node->row)->order, x->cpu), edge);
+		ROW(node->row, order, x->cpu) = heap_remove(ROW(node->row, order, x->cpu), edge);
 	}
 }
 

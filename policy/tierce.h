@@ -23,6 +23,7 @@
 #define TIERCE_PATH	  (TIERCE_DEPTH + 1)	/* edges of a path: the CPU's root edge, then one below each node */
 #define TIERCE_CROSSINGS  64			/* crossing edges per CPU: one bit each in its inbox */
 #define TIERCE_EVENTS_MAX 64			/* events handled by one entry */
+#define TIERCE_WORKS	  60			/* nodes of a domain that change at a time */
 #define TIERCE_CONSTRAINTS 8			/* active time constraints of a node */
 #define SPREAD_BALANCE_NS 10000000		/* between two looks of a CPU whether its waiting tasks are better off elsewhere */
 #define TIERCE_SEEN	  16			/* children of an order that are looked at where its first is not the answer */
@@ -170,7 +171,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
 enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };
 
-struct tierce_link { /* membership in one heap; see heap.c */
+struct tierce_link { /* membership in one heap; see engine/heap.c */
 	u64 key;
 	u32 left, right, up, rank;
 };
@@ -229,8 +230,8 @@ struct tierce_node {
 	u32 holds;	  /* heads: CPUs that hold a place, leaving ones included */
 	u32 claim_edge, claim_victim, claim_kept; /* heads: the one claim; edge 0: none; CPU; place kept for it */
 	u32 conditional;			  /* has a parent edge with EDGE_WHEN_SPENT */
-	u64 cpus;				  /* CPUs that can reach it */
-	u64 allowed;				  /* tasks: CPUs it may run on */
+	u64 cpus;				  /* CPUs that can reach it; up to 64, see cpus.h */
+	u64 allowed;				  /* tasks: CPUs it may run on; the same */
 	u64 param[TIERCE_PARAMS];
 	u64 sum;				    /* reservation, uniform: shares of its children in 2^-32 */
 	u64 clock;				    /* fair: virtual time; with turns: how many so far */
@@ -281,11 +282,14 @@ struct tierce_node {
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
 
-struct tierce_row {		  /* of a shared node: what it keeps per CPU */
-	u32 order[TIERCE_CPUS];	  /* children that may not run everywhere, in the order of one allowed CPU */
-	u32 running[TIERCE_CPUS]; /* granted child edge */
-	u32 hold[TIERCE_CPUS];	  /* heads: enum tierce_hold */
-	u32 edge[TIERCE_CPUS];	  /* heads: parent edge that holds, valid unless free */
+/* Of a shared node: what it keeps per CPU, for up to 64 of them. Of a larger machine's further CPUs it is in tierce_far,
+ * TIERCE_ROWS for each 64 of them. */
+#define TIERCE_ROW_CPUS (TIERCE_CPUS < 64 ? TIERCE_CPUS : 64u)
+struct tierce_row {
+	u32 order[TIERCE_ROW_CPUS];   /* children that may not run everywhere, in the order of one allowed CPU */
+	u32 running[TIERCE_ROW_CPUS]; /* granted child edge */
+	u32 hold[TIERCE_ROW_CPUS];    /* heads: enum tierce_hold */
+	u32 edge[TIERCE_ROW_CPUS];    /* heads: parent edge that holds, valid unless free */
 };
 
 struct tierce_cpu {
@@ -325,20 +329,34 @@ struct tierce_family {
 	u32 replica[TIERCE_CPUS]; /* node, 0: none on that CPU */
 	u32 kind;		  /* policy of all of them; 0: free */
 	u32 replicas, tasks;	  /* how many; tasks attached below any of them */
-	u64 cpus;		  /* of the replicas, a bit each */
-	u64 clock;		  /* virtual time of a replica where tasks wait, the largest so far; see spread.c */
+	u64 cpus;		  /* of the replicas, a bit each; up to 64, see cpus.h */
+	u64 clock;		  /* virtual time of a replica where tasks wait, the largest so far; see engine/spread.c */
 };
 
-/* Which CPUs are near a CPU, itself among them; a bit each. */
+/* Which CPUs are near a CPU, itself among them; a bit each, for up to 64. */
 struct tierce_near {
 	u64 core, cache, memory; /* share a core (SMT), a last-level cache, a NUMA node */
+};
+
+/* A set of CPUs of a machine with more than 64; see cpus.h. */
+#define TIERCE_WORDS ((TIERCE_CPUS + 63) / 64)
+#define TIERCE_NEARS 6 /* sets of each CPU */
+#define TIERCE_SETS  (TIERCE_CPUS > 64 ? 2 * TIERCE_NODES + TIERCE_FAMILIES + TIERCE_NEARS * TIERCE_CPUS : 1)
+struct tierce_set {
+	u64 word[TIERCE_WORDS];
+};
+
+/* What only machines with more than 64 CPUs have. */
+struct tierce_far {
+	struct tierce_row row[TIERCE_WORDS > 1 ? TIERCE_ROWS *(TIERCE_WORDS - 1) : 1];
+	struct tierce_set set[TIERCE_SETS];
 };
 
 struct tierce_domain {
 	u32 ticket, serving; /* lock */
 	u32 events;	     /* heap of edges by the time of their next event */
 	u32 works;
-	u32 work[60]; /* nodes whose ability to use a CPU changed (inside one entry only) */
+	u32 work[TIERCE_WORKS]; /* nodes whose ability to use a CPU changed (inside one entry only) */
 };
 
 struct tierce {
@@ -358,7 +376,8 @@ struct tierce {
 	struct tierce_row row[TIERCE_ROWS];
 	struct tierce_family family[TIERCE_FAMILIES]; /* 0: none */
 	struct tierce_near near[TIERCE_CPUS];
-	u64 idle[8];  /* CPUs with nothing to run, a bit each; alone on its cache line, changed without a lock */
+	u64 idle
+	    [8]; /* CPUs with nothing to run, a bit each; alone on its cache line, changed without a lock: 512 CPUs at most */
 	u32 families; /* used so far, 0 among them; 0: no node is spread */
 	u32 pad;
 	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
@@ -368,7 +387,7 @@ struct tierce {
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
 };
 
-/* ---- the engine's entries (graph.c) ---------------------------------------------------------------------------- */
+/* ---- the engine's entries (engine/) ----------------------------------------------------------------------------- */
 
 /* Reset a zeroed state for `cpus` CPUs, all online. */
 TIERCE_FN int graph_init(u32 cpus, u64 now);
@@ -409,9 +428,11 @@ TIERCE_FN int graph_returned(u32 cpu, u64 now);
  * from the others and comes off the budgets that are spent above it, if the task is of the CPU's own tree. */
 TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now);
 
-/* ---- control operations (control.c) ---------------------------------------------------------------------------- */
+/* ---- control operations (engine/control.c) ---------------------------------------------------------------------------- */
 
-/* Parameters are staged first (graph_stage), then used by the next call. All return an error or 0 unless said. */
+/* Parameters are staged first (graph_stage), then used by the next call. All return an error or 0 unless said. An argument that is
+ * a set of CPUs has a bit for each of the first 64; of further ones, 64 at a time, bits are staged as `index`
+ * TIERCE_NODE_PARAMS + 1, + 2 and so on. Before that, and from then on, they are what was staged last: all, to begin with. */
 TIERCE_FN int graph_stage(u32 index, u64 value);
 TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed);	  /* id, or 0; node parameters staged */
 TIERCE_FN u32 graph_edge_new(u32 parent, u32 child, s32 rank, u32 flags); /* id, or 0; EDGE_WHEN_SPENT or 0 */
@@ -422,15 +443,16 @@ TIERCE_FN int graph_detach(u32 edge, u64 now);	 /* takes it out and frees it; th
 TIERCE_FN int graph_node_set(u32 node, u64 now); /* new node parameters staged */
 TIERCE_FN int graph_node_free(u32 node);
 TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now);	/* `node` becomes what `cpu` runs */
-TIERCE_FN int graph_allow(u32 task, u64 cpus, u64 now); /* affinity of a waiting or ready task */
+TIERCE_FN int graph_allow(u32 task, u64 bits, u64 now); /* affinity of a waiting or ready task */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now);
 /* A node without children becomes a replica of the spread node whose first replica is `first` (itself: of a new one). */
 TIERCE_FN int graph_replica(u32 node, u32 first);
 
-/* ---- spread nodes (spread.c) ----------------------------------------------------------------------------------- */
+/* ---- spread nodes (engine/spread.c) ---------------------------------------------------------------------------- */
 
-/* What runs near what: sets of CPUs that share a core, a last-level cache, a NUMA node with `cpu`. For ports, before use. */
-TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory);
+/* What runs near what: sets of CPUs that share a core, a last-level cache, a NUMA node with `cpu`; of the CPUs from 64 * word on.
+ * For ports, before use. */
+TIERCE_FN int graph_near(u32 cpu, u32 word, u64 core, u64 cache, u64 memory);
 /* A task below a spread node moves in two entries, each under the lock of one CPU: it leaves its replica, READY or asleep
  * but not running, for CPU `to`, and then enters the one on `cpu`. In between, entries about it wait (port_await). */
 TIERCE_FN int graph_leave(u32 task, u32 to, u64 now);
@@ -438,7 +460,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now); /* why: enum tie
 /* Both, for a task that is to be on `cpu`: a wake-up if it sleeps. */
 PORT_FLAT int graph_home(u32 task, u32 cpu, u64 now);
 /* The CPU on which a task that wakes should wait: `home` (where it ran last) if idle, else an idle one near it, else `home`.
- * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run. */
+ * An idle one is claimed. `node`: a replica of its spread node; `allowed`: CPUs on which it may run, a cpus_t (cpus.h). */
 TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed);
 /* Of the CPUs `allowed` the online one where fewest tasks of that spread node want to run, TIERCE_CPUS: there is none. */
 TIERCE_FN u32 graph_refuge(u32 node, u64 allowed);
@@ -492,7 +514,7 @@ PORT_FLAT u32 graph_balance(u32 cpu, u64 now);
 enum tierce_op { TIERCE_OP_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM
 
-/* ---- the checker (check.c) ------------------------------------------------------------------------------------- */
+/* ---- the checker (engine/check.c) ------------------------------------------------------------------------------ */
 
 /* First broken invariant (a number documented in check.h) or 0; every node, edge, order and CPU is looked at.
  * `rest`: also what holds only when no kick is pending and nobody is leaving. */
@@ -546,8 +568,11 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   TIERCE_NODES _EDGES _ROWS _CPUS  limits, ids included 0
  *   TIERCE_FN                        linkage of a function that crosses files
  *   PORT_FLAT                        linkage of an entry made of two: part of its caller, where frames are few
+ *   STATE(field)                     a field of the engine's state that is no array, where an address kept for long costs
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
  *   PORT_HAS_PART(name)              the same for enum tierce_part
+ *   PORT_MANY                        the machine has more than 64 CPUs; of ports with a higher limit only, as is
+ *   AT_FAR(array, index)             an element of an array of struct tierce_far, which is there on such machines
  *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
  *   PORT_USES(policy)                the same in each case of a dispatch
  *   PORT_NO_OTHER()                  the end of a dispatch: nothing, or says that nobody comes there

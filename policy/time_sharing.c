@@ -248,7 +248,7 @@ static inline void time_sharing_revoke(u32 edge, u32 why, u64 now)
 TIERCE_FN int time_sharing_goes_on(u32 edge, u64 now)
 {
 	u32 node = edge_at(edge)->parent, row = node_at(node)->row, first = node_at(node)->order;
-	u32 local = row ? AT(row_at(row)->order, edge_at(edge)->on_cpu) : TIERCE_NONE;
+	u32 local = row ? ROW(row, order, edge_at(edge)->on_cpu) : TIERCE_NONE;
 	if ((!first || time_sharing_pick(node, first, edge, now) == edge) &&
 	    (!local || time_sharing_pick(node, local, edge, now) == edge))
 		edge_at(edge)->levels.key &= ~LEVEL_WAITS;

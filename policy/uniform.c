@@ -317,7 +317,7 @@ static inline void uniform_serve(u32 edge, u64 deadline_ns, u32 anew, u64 since_
 
 static inline bool uniform_has(u32 edge)
 {
-	return edge_at(edge)->uniform.left_ns > (s64)S.floor_ns;
+	return edge_at(edge)->uniform.left_ns > (s64)STATE(floor_ns);
 }
 
 /* Throttled until the last deadline is over for which nothing is left. */
@@ -328,7 +328,8 @@ static inline void uniform_spend(u32 edge, u64 now)
 	u32 i;
 	for (i = ZERO; i < UNIFORM_KEPT && CAN_LOOP; i++) {
 		kept = AT(x->uniform.kept, i);
-		if (kept_is_later(kept) && kept != UNIFORM_NONE && x->uniform.left_ns + (s64)kept_left(kept) <= (s64)S.floor_ns)
+		if (kept_is_later(kept) && kept != UNIFORM_NONE &&
+		    x->uniform.left_ns + (s64)kept_left(kept) <= (s64)STATE(floor_ns))
 			until_ns = ((x->uniform.deadline_ns >> UNIFORM_TICK) + kept_ticks(kept)) << UNIFORM_TICK;
 	}
 	x->throttles += !(x->flags & EDGE_SPENT);
@@ -422,7 +423,7 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 	/* Where what it announces depends on whether it runs (a child with other parents), it would come and go without an end. */
 	if (!(x->variant & UNIFORM_WAITS) && (x->flags & EDGE_SPENT) && x->uniform.deadline_ns > now &&
 	    next_ns > x->uniform.deadline_ns) {
-		u64 soon_ns = now + S.floor_ns + (x->variant == at ? UNIFORM_SOON : 0);
+		u64 soon_ns = now + STATE(floor_ns) + (x->variant == at ? UNIFORM_SOON : 0);
 		x->variant = UNIFORM_WAITS;
 		event_set(edge, x->uniform.deadline_ns < soon_ns ? x->uniform.deadline_ns : soon_ns);
 		return 0;

@@ -49,6 +49,7 @@ done
 say control "$(./control)"
 begin socket apply-a.toml --stats counts || exit
 say socket "$(./control /run/tierce.sock)"
+say kept "$(./control /run/tierce.sock kept)"
 finish TERM
 
 # What the loader takes, of a CPU: a second alone, then while 50 processes a second begin that match nothing.

@@ -14,12 +14,52 @@ _Thread_local struct tierce_native tierce_native;
 #define port_inbox_take(cpu) TEST_INBOX_TAKE(cpu)
 static u64 TEST_INBOX_TAKE(u32 cpu);
 #endif
-#include "graph.c"
-#include "control.c"
-#include "check.c"
+#include "engine/graph.c"
+#include "engine/control.c"
+#include "engine/check.c"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+/* A set of CPUs that is the test's own. */
+struct bits {
+	u64 word[TIERCE_WORDS];
+};
+static inline bool bits_have(const u64 *words, u32 cpu)
+{
+	return words[cpu >> 6] >> (cpu & 63) & 1;
+}
+static inline void bits_put(u64 *words, u32 cpu, bool in)
+{
+	words[cpu >> 6] = (words[cpu >> 6] & ~mask_of(cpu)) | (in ? mask_of(cpu) : 0);
+}
+static inline bool bits_any(const u64 *words)
+{
+	u32 word;
+	for (word = 0; word < TIERCE_WORDS; word++)
+		if (words[word])
+			return true;
+	return false;
+}
+/* Nobody has been kicked since the caller last looked. */
+static inline void kicks_forget(void)
+{
+	memset(tierce_native.kicks, 0, sizeof tierce_native.kicks);
+	tierce_native.kicked = 0;
+}
+/* May the task, which is below a spread node, be on this CPU? */
+static inline bool may_be_on(u32 id, u32 cpu)
+{
+	return cpus_has(allowed_of(id), cpu) && cpus_has(family_cpus(parent_of(S.node[id].first_parent)->family), cpu);
+}
+static inline void bits_print(const char *what, const u64 *words)
+{
+	u32 word;
+	printf("%s", what);
+	for (word = S.cpus > 64 ? (S.cpus - 1) / 64 : 0; word; word--)
+		printf("%llx:", (unsigned long long)words[word]);
+	printf("%llx", (unsigned long long)words[0]);
+}
 
 static inline const char *invariant(u32 number)
 {
@@ -35,7 +75,8 @@ static inline const char *invariant(u32 number)
 static inline void dump(void)
 {
 	u32 id, cpu, i;
-	printf("idle %llx\n", (unsigned long long)S.idle[0]);
+	bits_print("idle ", S.idle);
+	printf("\n");
 	for (id = 1; id < S.families; id++) {
 		printf("spread node %u: kind %u, %u tasks, clock %llu, replicas", id, S.family[id].kind, S.family[id].tasks,
 		       (unsigned long long)S.family[id].clock);
@@ -63,15 +104,16 @@ static inline void dump(void)
 		struct tierce_node *n = &S.node[id];
 		if (n->kind == TIERCE_FREE)
 			continue;
-		printf("node %u: kind %u domain %u order %u servable %u running %u able %u allowed %llx cpus %llx", id, n->kind,
-		       n->domain, n->order, n->servable, n->running, n->able, (unsigned long long)n->allowed,
-		       (unsigned long long)n->cpus);
+		printf("node %u: kind %u domain %u order %u servable %u running %u able %u", id, n->kind, n->domain, n->order,
+		       n->servable, n->running, n->able);
+		bits_print(" allowed ", MANY ? FAR.set[SET_ALLOWED(id)].word : &n->allowed);
+		bits_print(" cpus ", MANY ? FAR.set[SET_REACH(id)].word : &n->cpus);
 		if (n->row) {
 			printf(" head: %u of %u holds, claim %u victim %u kept %u, per CPU (hold, edge, running, order)",
 			       n->holds, n->concurrency, n->claim_edge, n->claim_victim, n->claim_kept);
 			for (cpu = 0; cpu < S.cpus; cpu++)
-				printf(" (%u %u %u %u)", S.row[n->row].hold[cpu], S.row[n->row].edge[cpu],
-				       S.row[n->row].running[cpu], S.row[n->row].order[cpu]);
+				printf(" (%u %u %u %u)", ROW(n->row, hold, cpu), ROW(n->row, edge, cpu),
+				       ROW(n->row, running, cpu), ROW(n->row, order, cpu));
 		}
 		printf("\n");
 	}

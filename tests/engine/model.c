@@ -673,7 +673,7 @@ static const u32 configuration_flags[] = {
 static void configuration_build(u32 configuration)
 {
 	memset(tierce_native.state, 0, sizeof S);
-	tierce_native.kicks = 0;
+	kicks_forget();
 	tasks = 0;
 	order = FAIR_START_TAG;
 	now = FIRST;
@@ -692,7 +692,7 @@ static void configuration_build(u32 configuration)
 	if (flags & SPREAD) /* CPUs have decided for nothing, and looked */
 		for (u32 cpu = 0; cpu < S.cpus; cpu++)
 			graph_decide(cpu, 0, now, 0);
-	tierce_native.kicks = 0;
+	kicks_forget();
 }
 
 /* ---- what a state is -------------------------------------------------------------------------------------------- */
@@ -1200,7 +1200,7 @@ static u32 may_be(u32 index, u32 wanted)
 		if (!S.cpu[cpu].online)
 			may &= ~mask_of(cpu);
 	may &= (1ull << S.cpus) - 1;
-	return !may ? TIERCE_CPUS : may >> wanted & 1 ? wanted : cpus_lowest(may);
+	return !may ? TIERCE_CPUS : may >> wanted & 1 ? wanted : cpus_lowest(may, may);
 }
 
 /* It waits where it may not be (no longer): the port moves it. */
@@ -1446,9 +1446,9 @@ static void kicks_take(void)
 {
 	u32 cpu;
 	for (cpu = 0; (flags & SPREAD) && cpu < S.cpus; cpu++)
-		if (tierce_native.kicks >> cpu & 1)
+		if (bits_have(tierce_native.kicks, cpu))
 			ghost(cpu)->kicked = 1;
-	tierce_native.kicks = 0;
+	kicks_forget();
 }
 
 static u32 index_of(u32 id)

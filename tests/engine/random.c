@@ -2,7 +2,7 @@
 /*
  * Random testing of the engine: random machines, graphs, tasks and operations, the checker after every one of them.
  *
- *   random [-n OPERATIONS] [-s SEED] [-v] [-w] [-c]
+ *   random [-n OPERATIONS] [-s SEED] [-v] [-w] [-c] [-m]
  *
  * A machine has 1 to 4 (sometimes 17) CPUs and up to 128 nodes of random policies, many with several parents. The test
  * plays the port: CPUs that were kicked decide some operations later, what they ran is returned later still, tasks
@@ -12,29 +12,31 @@
  * nodes, whose replicas are anywhere in the trees of their CPUs; of what the port does with them in several entries (a wake-up,
  * a move, a decision for nothing) the parts are apart: operations on other tasks and by other CPUs come in between. -w draws times of any size, up to days: most
  * of a run is then far from what plans are, and finds what they do not. -c draws whole milliseconds, so that much happens
- * at one time: a budget ends when another comes back and a third is asked for.
+ * at one time: a budget ends when another comes back and a third is asked for. -m: machines have 65 to 512 CPUs, whose sets
+ * take several words.
  */
 #define TIERCE_NODES 1024u /* small enough for states to be copied */
 #define TIERCE_EDGES 2048u
-#define TIERCE_ROWS  128u
-#define TIERCE_CPUS  64u
+#define TIERCE_ROWS  640u
+#define TIERCE_CPUS  512u
 #define TIERCE_FAMILIES 8u
 #include "engine.h"
 #include "roll.h"
 #include "shrink.h"
 
 #define TASKS 96
-#define INNER 127
+#define INNER 700
 #define NESTED 3 /* operations in the middle of others */
 
 static u64 now, operations, checked_at_rest, attached, refused, accepted, yields, by_error[64], verbose;
 static u32 inner[INNER], inners, task[TASKS], tasks, cpus;
-static u64 kicked;				  /* CPUs whose decision is due */
-static u64 deciding;				  /* CPUs in the middle of one, as the port sees it */
-static u32 nested;				  /* operations under way */
-static u32 family[TIERCE_FAMILIES][64], families; /* the replica of each CPU */
-static bool held[TIERCE_NODES];			  /* tasks that an operation under way concerns */
+static struct bits kicked;				   /* CPUs whose decision is due */
+static struct bits deciding;				   /* CPUs in the middle of one, as the port sees it */
+static u32 nested;					   /* operations under way */
+static u32 family[TIERCE_FAMILIES][TIERCE_CPUS], families; /* the replica of each CPU */
+static bool held[TIERCE_NODES];				   /* tasks that an operation under way concerns */
 static u64 placed, moved, pulled, pushed, offered, apart;
+static bool many;    /* -m: machines of more than 64 CPUs */
 static bool wide;    /* -w: parameters, times and deadlines are anything that is allowed */
 static u64 grid = 1; /* all times are multiples of it; -c: a millisecond */
 
@@ -53,14 +55,18 @@ static void after(const char *what)
 	u32 broken, cpu;
 	bool rest;
 	operations++;
-	kicked |= tierce_native.kicks;
-	tierce_native.kicks = 0;
-	if (verbose)
-		printf("%llu %s at %llu idle %llx kicked %llx\n", (unsigned long long)operations, what, (unsigned long long)now,
-		       (unsigned long long)S.idle[0], (unsigned long long)kicked);
+	for (cpu = 0; cpu < TIERCE_WORDS; cpu++)
+		kicked.word[cpu] |= tierce_native.kicks[cpu];
+	kicks_forget();
+	if (verbose) {
+		printf("%llu %s at %llu", (unsigned long long)operations, what, (unsigned long long)now);
+		bits_print(" idle ", S.idle);
+		bits_print(" kicked ", kicked.word);
+		printf("\n");
+	}
 	if (tierce_native.failed)
 		fail(what, tierce_native.failed);
-	rest = !kicked && !nested;
+	rest = !bits_any(kicked.word) && !nested;
 	for (cpu = 0; cpu < cpus; cpu++)
 		rest = rest && !S.cpu[cpu].leaves;
 	checked_at_rest += rest;
@@ -355,11 +361,12 @@ static void machine_new(void)
 {
 	u32 i, cpu, roots, parents, kinds = TIERCE_POLICIES_END - TIERCE_POLICY_FIRST, spread, kind;
 	memset(tierce_native.state, 0, sizeof S);
-	tierce_native.kicks = 0;
-	cpus = below(20) ? 1 + below(4) : 17;
+	memset(tierce_native.far, 0, sizeof FAR);
+	kicks_forget();
+	cpus = many ? (below(4) ? 65 + below(16) : 65 + below(448)) : below(20) ? 1 + below(4) : 17;
 	inners = 0;
 	tasks = 0;
-	kicked = 0;
+	memset(&kicked, 0, sizeof kicked);
 	families = 0;
 	now = on_grid(roll() % 1000000000);
 	graph_init(cpus, now);
@@ -367,8 +374,16 @@ static void machine_new(void)
 	S.quiet = !below(4);
 	spread = cpus > 1 && below(2) && PORT_HAS_PART(spread) ? 1 + below(3) : 0;
 	roots = spread || !PORT_HAS_PART(shared) ? cpus : 1 + below(cpus);
-	for (cpu = 0; cpu < cpus; cpu++) /* CPUs are near each other in pairs */
-		graph_near(cpu, below(2) ? 3ull << (cpu & ~1u) : 0, below(2) ? 3ull << (cpu & ~1u) : ~0ull, ~0ull);
+	for (cpu = 0; cpu < cpus; cpu++) { /* CPUs are near each other in pairs */
+		u64 pair = 3ull << (cpu & 62);
+		bool core = below(2), cache = below(2);
+		for (i = 0; i < cpus_words(); i++)
+			graph_near(cpu, i, core && i == cpu >> 6 ? pair : 0,
+				   !cache	   ? ~0ull
+				   : i == cpu >> 6 ? pair
+						   : 0,
+				   !many || i == cpu >> 6 || !(cpu & 1) ? ~0ull : 0);
+	}
 	shrink_machine();
 	kind = kind_spreads();
 	if (spread && !below(2)) { /* the roots are one */
@@ -386,7 +401,7 @@ static void machine_new(void)
 			fail("machine", "a root was refused");
 		after("root");
 	}
-	for (i = below(below(2) || spread ? 6 : 63 - roots); i > 0; i--) {
+	for (i = below(below(2) || spread ? 6 : (roots < 63 ? 63 - roots : 20)); i > 0; i--) {
 		u32 id = node_any(TIERCE_POLICY_FIRST + below(kinds));
 		if (!id)
 			fail("machine", "a node was refused");
@@ -402,16 +417,36 @@ static void machine_new(void)
 		family_any();
 }
 
+/* A set of CPUs for the next operation: what it has of the first 64; the rest is staged. */
+enum some_cpus { ALL_CPUS, ONE_CPU, CPU_AND_OTHERS };
+static u64 cpus_some(enum some_cpus which, u32 cpu)
+{
+	u64 first = 0;
+	u32 word;
+	for (word = 0; word < cpus_words(); word++) {
+		u64 own = word == cpu >> 6 ? mask_of(cpu) : 0;
+		u64 bits = which == ALL_CPUS ? ~0ull : which == ONE_CPU ? own : roll() | own;
+		if (word)
+			graph_stage(TIERCE_NODE_PARAMS + word, bits);
+		else
+			first = bits;
+	}
+	return first;
+}
+
 static void task_new(void)
 {
 	u32 id, parents, parent;
-	u64 allowed = 1ull << below(cpus);
+	u32 cpu = below(cpus);
+	u64 allowed;
+	enum some_cpus which;
 	if (tasks == TASKS)
 		return;
-	allowed = below(4) ? ~0ull : roll() | allowed;
+	which = below(4) ? ALL_CPUS : CPU_AND_OTHERS;
+	allowed = cpus_some(which, cpu);
 	memset(S.stage, 0, sizeof S.stage);
 	if (families && below(4))
-		allowed = ~0ull;
+		allowed = cpus_some(ALL_CPUS, cpu);
 	id = graph_node_new(TIERCE_TASK, 0, allowed);
 	parent = families ? family[below(families)][below(cpus)] : below(20) ? 0 : inner[below(inners)];
 	if (parent && below(6))
@@ -467,15 +502,20 @@ static void task_gone(u32 index)
 /* A yield with its decision in one entry is the same as two. */
 static void yields_twice(u32 cpu, u32 left, u64 stolen_ns)
 {
+	static struct tierce_far far;
 	struct tierce *one = tierce_native.state, *two = malloc(sizeof *two);
-	u64 before = kicked;
+	struct bits before = kicked;
 	memcpy(two, one, sizeof *two);
+	if (MANY)
+		far = FAR;
 	tierce_native.state = two;
 	tierce_native.record = NULL;
 	S.cpu[cpu].taken_ns += stolen_ns;
 	graph_yield(left ^ TIERCE_YIELDED, now);
 	graph_decide(cpu, TIERCE_NONE, now, 0);
 	tierce_native.state = one;
+	if (MANY)
+		FAR = far;
 	tierce_native.record = shrink_take;
 	kicked = before;
 	graph_decide(cpu, left, now, stolen_ns);
@@ -538,17 +578,16 @@ static bool move(u32 id, u32 cpu)
 	return !error;
 }
 
-/* Where the task may be, online: `wanted`, or another CPU; 64: nowhere. */
+/* Where the task may be, online: `wanted`, or another CPU; TIERCE_CPUS: nowhere. */
 static u32 fallback(u32 id, u32 wanted)
 {
-	u64 may = S.node[id].allowed & S.family[S.node[S.edge[S.node[id].first_parent].parent].family].cpus;
 	u32 cpu;
-	for (cpu = 0; cpu < cpus; cpu++)
-		if (!S.cpu[cpu].online)
-			may &= ~(1ull << cpu);
-	if (may >> wanted & 1)
+	if (wanted < cpus && S.cpu[wanted].online && may_be_on(id, wanted))
 		return wanted;
-	return may ? cpus_lowest(may) : 64;
+	for (cpu = 0; cpu < cpus; cpu++)
+		if (S.cpu[cpu].online && may_be_on(id, cpu))
+			return cpu;
+	return TIERCE_CPUS;
 }
 
 /* It is noted, and what follows belongs to it. */
@@ -573,12 +612,12 @@ static void wakes(u32 id)
 	}
 	held[id] = true;
 	nested++;
-	cpu = graph_place(S.edge[S.node[id].first_parent].parent, home, S.node[id].allowed);
+	cpu = graph_place(S.edge[S.node[id].first_parent].parent, home, allowed_of(id));
 	placed += cpu != home;
 	after("place");
 	between();
 	cpu = fallback(id, cpu);
-	if (cpu < 64 && cpu != home)
+	if (cpu < TIERCE_CPUS && cpu != home)
 		move(id, cpu);
 	held[id] = true;
 	graph_request(id, TIERCE_WOKE, now);
@@ -623,22 +662,22 @@ static void decided(u32 cpu, u32 ran)
 	u32 tries;
 	if (!S.families)
 		return;
-	deciding |= 1ull << cpu;
+	bits_put(deciding.word, cpu, true);
 	nested++;
 	after("decided");
 	for (tries = 0; tries < 4 && !S.cpu[cpu].task && !S.cpu[cpu].leaves; tries++) {
 		between();
 		if (!pull(cpu))
 			break;
-		kicked &= ~(1ull << cpu);
+		bits_put(kicked.word, cpu, false);
 		graph_decide(cpu, TIERCE_NONE, now, 0);
 		after("decide again");
 	}
 	if (tries == 4)
-		kicked |= 1ull << cpu;
+		bits_put(kicked.word, cpu, true);
 	if (S.cpu[cpu].task && now >= S.cpu[cpu].balance_ns)
 		balance(cpu);
-	deciding &= ~(1ull << cpu);
+	bits_put(deciding.word, cpu, false);
 	if (ran && ran != S.cpu[cpu].task && !held[ran] && S.node[ran].kind == TIERCE_TASK && is_spread(ran) &&
 	    S.node[ran].servable) {
 		between();
@@ -658,7 +697,7 @@ static void decide(u32 cpu, u32 blocked)
 		graph_returned(cpu, now);
 		after("returned");
 	}
-	kicked &= ~(1ull << cpu);
+	bits_put(kicked.word, cpu, false);
 	if (blocked & TIERCE_YIELDED && yields_plainly(cpu, blocked ^ TIERCE_YIELDED) && !S.cpu[cpu].leaves && !below(4))
 		yields_twice(cpu, blocked, stolen_ns);
 	else
@@ -681,7 +720,7 @@ static void rest(void)
 				after("returned");
 				busy = true;
 			}
-			if (kicked >> cpu & 1) {
+			if (bits_have(kicked.word, cpu)) {
 				decide(cpu, TIERCE_NONE);
 				busy = true;
 			}
@@ -720,7 +759,7 @@ static void online(u32 cpu)
 			if (held[id] || !is_spread(id) || S.node[id].domain != cpu || is_current(id))
 				continue;
 			to = fallback(id, cpu);
-			if (to < 64 && move(id, to) && S.node[id].servable && !held[id])
+			if (to < TIERCE_CPUS && move(id, to) && S.node[id].servable && !held[id])
 				offer(id);
 		}
 	}
@@ -741,7 +780,7 @@ static void allow(u32 id, u64 mask)
 	after("allow");
 	if (!error && is_spread(id)) {
 		to = fallback(id, S.node[id].domain);
-		if (to < 64 && to != S.node[id].domain)
+		if (to < TIERCE_CPUS && to != S.node[id].domain)
 			move(id, to);
 		if (S.node[id].servable && !held[id])
 			offer(id);
@@ -770,7 +809,7 @@ static void spread_step(u32 cpu)
 			decide(cpu, runs);
 		break;
 	case 4:
-		if (kicked >> cpu & 1)
+		if (bits_have(kicked.word, cpu))
 			decide(cpu, TIERCE_NONE);
 		break;
 	case 5:
@@ -786,7 +825,7 @@ static void step(void)
 	u32 cpu = below(cpus), index;
 	u64 stolen_ns;
 	int error;
-	if (deciding >> cpu & 1)
+	if (bits_have(deciding.word, cpu))
 		return;
 	if (families && below(2)) {
 		spread_step(cpu);
@@ -839,10 +878,10 @@ static void step(void)
 		end();
 		break;
 	case 10:
-		if (kicked)
-			while (!(kicked >> cpu & 1))
+		if (bits_any(kicked.word))
+			while (!bits_have(kicked.word, cpu))
 				cpu = (cpu + 1) % cpus;
-		if (deciding >> cpu & 1)
+		if (bits_have(deciding.word, cpu))
 			break;
 		if (held[S.cpu[cpu].task]) {
 			decide(cpu, TIERCE_NONE);
@@ -898,7 +937,7 @@ static void step(void)
 				after("moved");
 				end();
 			} else {
-				allow(index, below(2) ? ~0ull : below(2) ? 1ull << cpu : roll() | 1ull << cpu);
+				allow(index, cpus_some(below(2) ? ALL_CPUS : below(2) ? ONE_CPU : CPU_AND_OTHERS, cpu));
 			}
 		} else {
 			u32 begins = !S.cpu[cpu].outside && !below(4);
@@ -924,6 +963,8 @@ int main(int argc, char **argv)
 			verbose = 1;
 		else if (!strcmp(argv[i], "-w"))
 			wide = true;
+		else if (!strcmp(argv[i], "-m"))
+			many = true;
 		else if (!strcmp(argv[i], "-c"))
 			grid = 1000000;
 		else if (!strcmp(argv[i], "-n") && i + 1 < (u64)argc)
@@ -931,12 +972,13 @@ int main(int argc, char **argv)
 		else if (!strcmp(argv[i], "-s") && i + 1 < (u64)argc)
 			seed = strtoull(argv[++i], 0, 0);
 		else
-			return fprintf(stderr, "usage: random [-n OPERATIONS] [-s SEED] [-v] [-w] [-c]\n"), 2;
+			return fprintf(stderr, "usage: random [-n OPERATIONS] [-s SEED] [-v] [-w] [-c] [-m]\n"), 2;
 	}
 	printf("random: seed %llu, %llu operations\n", (unsigned long long)seed, (unsigned long long)wanted);
 	fflush(stdout);
 	random_state = seed;
 	tierce_native.state = calloc(1, sizeof S);
+	tierce_native.far = calloc(1, sizeof FAR);
 	tierce_native.record = shrink_take;
 	while (operations < wanted) {
 		machine_new();

@@ -25,6 +25,7 @@ static const char *const shrink_port_name[] = {"", "wake", "decide", "event", "m
 struct shrink_operation {
 	struct tierce_entry entry;
 	u64 stage[TIERCE_NODE_PARAMS];
+	struct tierce_set staged;
 	u32 port;  /* noted, not an entry; then the entry has its arguments */
 	u32 inner; /* an entry of what is noted */
 };
@@ -34,6 +35,7 @@ static bool shrink_lacks; /* more happened than there is room for */
 static u64 shrink_floor_ns;
 static u32 shrink_quiet;
 static struct tierce_near shrink_near[TIERCE_CPUS];
+static struct tierce_set shrink_sets[TIERCE_NEARS * TIERCE_CPUS];
 static u32 shrink_inner;  /* something noted is under way */
 static bool shrink_whole; /* what is noted is replayed, not its entries */
 
@@ -50,6 +52,7 @@ static void shrink_take(void *sink, const struct tierce_entry *entry)
 	shrink_recorded[shrink_count].entry = *entry;
 	shrink_recorded[shrink_count].port = PORT_NONE;
 	shrink_recorded[shrink_count].inner = shrink_inner;
+	shrink_recorded[shrink_count].staged = FAR.set[0];
 	memcpy(shrink_recorded[shrink_count++].stage, S.stage, sizeof S.stage);
 }
 
@@ -59,6 +62,8 @@ static void shrink_machine(void)
 	shrink_floor_ns = S.floor_ns;
 	shrink_quiet = S.quiet;
 	memcpy(shrink_near, S.near, sizeof shrink_near);
+	if (MANY)
+		memcpy(shrink_sets, &FAR.set[SET_NEAR(0, 0)], sizeof shrink_sets);
 }
 
 static void shrink_note(u32 port, u32 a, u32 b, u64 value, u64 now)
@@ -88,10 +93,10 @@ static void shrink_decides(u32 cpu, u32 left, u64 stolen_ns, u64 now)
 	u32 ran = S.cpu[cpu].task, tries;
 	if (S.cpu[cpu].leaves)
 		graph_returned(cpu, now);
-	tierce_native.kicks &= ~(1ull << cpu);
+	bits_put(tierce_native.kicks, cpu, false);
 	graph_decide(cpu, left, now, stolen_ns);
 	for (tries = 0; tries < 4 && !S.cpu[cpu].task && !S.cpu[cpu].leaves && graph_pull(cpu, now); tries++) {
-		tierce_native.kicks &= ~(1ull << cpu);
+		bits_put(tierce_native.kicks, cpu, false);
 		graph_decide(cpu, TIERCE_NONE, now, 0);
 	}
 	if (S.cpu[cpu].task && now >= S.cpu[cpu].balance_ns)
@@ -103,12 +108,13 @@ static void shrink_decides(u32 cpu, u32 left, u64 stolen_ns, u64 now)
 /* The CPU of a spread task, or another one where it may be, that is online. */
 static u32 shrink_may(u32 id, u32 wanted)
 {
-	u64 may = S.node[id].allowed & S.family[S.node[S.edge[S.node[id].first_parent].parent].family].cpus;
 	u32 cpu;
+	if (wanted >= S.cpus || (S.cpu[wanted].online && may_be_on(id, wanted)))
+		return wanted;
 	for (cpu = 0; cpu < S.cpus; cpu++)
-		if (!S.cpu[cpu].online)
-			may &= ~(1ull << cpu);
-	return wanted >= S.cpus || !may || may >> wanted & 1 ? wanted : cpus_lowest(may);
+		if (S.cpu[cpu].online && may_be_on(id, cpu))
+			return cpu;
+	return wanted;
 }
 
 static void shrink_moves(u32 id, u32 cpu, u64 now)
@@ -127,7 +133,7 @@ static void shrink_plays(const struct shrink_operation *operation)
 	case PORT_NONE: break;
 	case PORT_WAKE:
 		if (id && spread && !S.node[id].servable) {
-			node = shrink_may(id, graph_place(S.edge[S.node[id].first_parent].parent, home, S.node[id].allowed));
+			node = shrink_may(id, graph_place(S.edge[S.node[id].first_parent].parent, home, allowed_of(id)));
 			if (node != home)
 				graph_home(id, node, now);
 		}
@@ -190,12 +196,16 @@ static void shrink_play(const struct shrink_operation *operation)
 	if (1u << e->op & SHRINK_OF_EDGE && S.node[S.edge[a].child].domain == TIERCE_TRANSIT)
 		return;
 	memcpy(S.stage, operation->stage, sizeof S.stage);
+	if (MANY)
+		FAR.set[SET_STAGED] = operation->staged;
 	switch (e->op) {
 	case TIERCE_OP_init:
 		graph_init(a, now);
 		S.floor_ns = shrink_floor_ns;
 		S.quiet = shrink_quiet;
 		memcpy(S.near, shrink_near, sizeof S.near);
+		if (MANY)
+			memcpy(&FAR.set[SET_NEAR(0, 0)], shrink_sets, sizeof shrink_sets);
 		break;
 	case TIERCE_OP_request: graph_request(a, b, now); break;
 	case TIERCE_OP_release: graph_release(a, b, now); break;
@@ -203,7 +213,7 @@ static void shrink_play(const struct shrink_operation *operation)
 	case TIERCE_OP_decide:
 		if (S.cpu[a].leaves)
 			graph_returned(a, now);
-		tierce_native.kicks &= ~(1ull << a);
+		bits_put(tierce_native.kicks, a, false);
 		graph_decide(a, 0, now, e->value);
 		break;
 	case TIERCE_OP_event: graph_event(a, now, e->value); break;
@@ -240,7 +250,7 @@ static void shrink_play(const struct shrink_operation *operation)
 static const char *shrink_check(void)
 {
 	u32 cpu, broken;
-	bool rest = !tierce_native.kicks;
+	bool rest = !bits_any(tierce_native.kicks);
 	if (tierce_native.failed)
 		return tierce_native.failed;
 	for (cpu = 0; cpu < S.cpus; cpu++)
@@ -259,10 +269,10 @@ static bool shrink_rests(u64 now, u32 first)
 		bool busy = false;
 		for (i = 0; i < S.cpus; i++) {
 			u32 cpu = (first + i) % S.cpus;
-			busy = busy || S.cpu[cpu].leaves || tierce_native.kicks >> cpu & 1;
+			busy = busy || S.cpu[cpu].leaves || bits_have(tierce_native.kicks, cpu);
 			if (S.cpu[cpu].leaves)
 				graph_returned(cpu, now);
-			if (tierce_native.kicks >> cpu & 1)
+			if (bits_have(tierce_native.kicks, cpu))
 				shrink_decides(cpu, 0, 0, now);
 		}
 		if (!busy)
@@ -277,9 +287,10 @@ static u32 shrink_breaks(const struct shrink_operation *list, u32 count, const c
 	u64 now = 0;
 	u32 i;
 	memset(tierce_native.state, 0, sizeof S);
+	memset(tierce_native.far, 0, sizeof FAR);
 	memset(shrink_node, 0, sizeof shrink_node);
 	memset(shrink_edge, 0, sizeof shrink_edge);
-	tierce_native.kicks = 0;
+	kicks_forget();
 	tierce_native.failed = NULL;
 	for (i = 0; i < count; i++) {
 		const char *broken;

@@ -78,6 +78,9 @@ ctl destroy destroy group --all
 ctl batch create batch --policy fair --quantum 1ms --under rest --weight 50
 ctl move move pair --under batch
 watch moved
+ctl carry move "tid-$one" --under batch --weight 300
+watch carried
+tierce ctl plan >/out/carried.toml
 ctl end end "tid-$one"
 ctl ended list
 ctl turns create turns --policy round-robin --under rest --weight 300

@@ -2,10 +2,10 @@
 
 use crate::bounds::higher_classes::Above;
 use crate::composition::placement::{self, place};
-use crate::composition::runnable;
+use crate::composition::{one_step, runnable};
 use crate::verdict::Admission;
 use std::path::Path;
-use tierce_plan::{Edge, Edit, Fault, Faults, Options, Plan, Sources, Standing, PARAMS};
+use tierce_plan::{Edge, Edit, Fault, Faults, Options, Plan, Sources, Standing, Step, PARAMS};
 
 /// To read a plan, placing what has `cpu = "any"` where the laws hold with it; to change one; and to judge it.
 pub trait PlanExt: Sized {
@@ -48,6 +48,12 @@ pub trait PlanExt: Sized {
     /// - no budget keeps a runnable thread waiting until the kernel's watchdog gives up;
     /// - what is matched fits the pools of the kernel build.
     fn check_runnable(&self, cpus: u32) -> Result<(), Faults>;
+
+    /// Whether a plan that can be enforced still can be after this step, for which only that is looked at which it can change.
+    fn is_runnable_after(&self, step: &Step, cpus: u32) -> bool;
+
+    /// This plan, with operations written into its text that were taken as steps since.
+    fn with_text(&self, edits: &[Edit], standing: &Standing) -> Result<Self, Faults>;
 
     /// Tasks and sets that others may keep from running altogether when they misbehave: no refusal, since the plan may
     /// trust them, but the kernel's watchdog ends a scheduler that keeps a runnable thread waiting for long.
@@ -106,6 +112,14 @@ impl PlanExt for Plan {
 
     fn check_runnable(&self, cpus: u32) -> Result<(), Faults> {
         runnable::check(self, cpus)
+    }
+
+    fn is_runnable_after(&self, step: &Step, cpus: u32) -> bool {
+        one_step::allows(self, step, cpus)
+    }
+
+    fn with_text(&self, edits: &[Edit], standing: &Standing) -> Result<Self, Faults> {
+        self.written(edits, standing, place)
     }
 
     fn may_starve(&self) -> Vec<Fault> {

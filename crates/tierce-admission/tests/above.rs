@@ -1,7 +1,7 @@
 //! What stands above sched_ext on a machine, and what a plan can promise there.
 
 use tierce_admission::{Above, Admission, PlanExt, Reserved};
-use tierce_plan::Plan;
+use tierce_plan::{Cpus, Plan};
 
 const MS: u64 = 1_000_000;
 
@@ -10,7 +10,12 @@ fn two_cpus() -> Above {
 }
 
 fn deadline(runtime_ms: u64, period_ms: u64, cpus: u64) -> Reserved {
-    Reserved { name: "dl".into(), cpus, runtime_ns: runtime_ms * MS, period_ns: period_ms * MS }
+    Reserved {
+        name: "dl".into(),
+        cpus: Cpus::from(cpus),
+        runtime_ns: runtime_ms * MS,
+        period_ns: period_ms * MS,
+    }
 }
 
 fn left(above: &Above) -> [String; 2] {
@@ -52,7 +57,7 @@ fn what_is_left_is_left_in_the_worst_window() {
 #[test]
 fn real_time_threads_leave_what_the_kernel_keeps() {
     let mut above = two_cpus();
-    above.unbounded.push(("rt".into(), 0b01));
+    above.unbounded.push(("rt".into(), Cpus::from(0b01)));
     assert_eq!(left(&above), ["NULL", "ALL"]);
     above.ext_servers = vec![(0, 50 * MS, 1000 * MS), (1, 50 * MS, 1000 * MS)];
     assert_eq!(left(&above), ["RESBS 50ms 1s", "ALL"]);
@@ -90,7 +95,7 @@ fn a_plan_promises_what_the_machine_can_keep() {
     assert!(on(&jobs("10ms"), &above).1.holds); // (4 + 4)/0.8
     assert_eq!(on(&jobs("9.9ms"), &above).1.nodes[0].failures[0].rule, "deadlines_must_fit_what_is_promised");
     // Where all may be taken nothing is promised.
-    let above = Above { unbounded: vec![("rt".into(), 1)], ..two_cpus() };
+    let above = Above { unbounded: vec![("rt".into(), Cpus::from(1))], ..two_cpus() };
     assert!(!on(&plan("1ms"), &above).1.holds);
 }
 

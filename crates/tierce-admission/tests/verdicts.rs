@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use tierce_admission::{Above, Admission, PlanExt, Remedy, Reserved};
-use tierce_plan::{Child, Load, Plan, Work};
+use tierce_plan::{Child, Cpus, Load, Plan, Work};
 
 fn plans() -> Vec<PathBuf> {
     let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/verdicts");
@@ -310,7 +310,12 @@ fn every_failure_is_explained() {
         assert!(lines.contains(&found.explanation), "{rule}: {lines}");
     }
     // What stands above, on a machine.
-    let thread = Reserved { name: "motor (9)".into(), cpus: 1, runtime_ns: 5_000_000, period_ns: 10_000_000 };
+    let thread = Reserved {
+        name: "motor (9)".into(),
+        cpus: Cpus::from(1),
+        runtime_ns: 5_000_000,
+        period_ns: 10_000_000,
+    };
     let above = Above { online: vec![0], deadline: vec![thread], ..Above::default() };
     let plan = Plan::parse(&servers("", &["budget = \"4ms\", period = \"10ms\""]), "plain.toml")
         .unwrap()

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_plan::Plan;
-use tierce_policy::{Control, TASK};
+use tierce_policy::{Control, Cpus, TASK};
 use tierce_scx::kernel::{Kernel, Options};
 use tierce_scx::live::Live;
 
@@ -148,7 +148,7 @@ fn full(live: &mut Live, cpus: u32) -> Result<()> {
     let first = Busy::start(cpus as usize);
     turns(live, 300)?;
     let mut taken = Vec::new();
-    while let Ok(id) = (&mut live.kernel()).node_new(TASK, 1, u64::MAX, Default::default()) {
+    while let Ok(id) = (&mut live.kernel()).node_new(TASK, 1, Cpus::ALL, Default::default()) {
         taken.push(id);
     }
     let later = Busy::start(2 * cpus as usize);

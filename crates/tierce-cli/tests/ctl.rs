@@ -74,6 +74,10 @@ fn threads_get_what_operations_say() {
         ("rematch", &["~ match of group-threads"]),
         ("destroy", &["- node group", "- set group-threads"]),
         ("move", &["> set pair: below rest -> below batch"]),
+        (
+            "carry",
+            &[&*format!("> task {one}: below rt (budget 4ms, period 10ms) -> below batch (weight 300)")],
+        ),
         ("end", &[&*format!("- task {one}")]),
         ("default", &["~ default node: rest -> turns"]),
         ("back", &["~ default node: turns -> rest"]),
@@ -145,6 +149,12 @@ fn threads_get_what_operations_say() {
     assert!(of("left", "rest", &is_two) > 20_000);
     near("those who come from it", of("forks", "rt", &named("group")), 100_000, 4_000);
     let pair = |part: &Value| part["set"] == "pair";
+    let carried = (of("carried", "rt", &is_one), of("carried", "batch", &is_one));
+    assert!(
+        carried.0 == 0 && carried.1 > 10_000,
+        "a thread that never sleeps moves with its task: {carried:?}"
+    );
+    assert!(file("carried.toml").contains("under.batch = { weight = 300 }"), "the text is as the plan is");
     let (moved, stayed) = (of("moved", "batch", &pair), of("moved", "rest", &is_two));
     assert!(of("moved", "rest", &pair) == 0 && moved > 10_000, "{moved}");
     assert!(

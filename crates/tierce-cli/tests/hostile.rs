@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use tierce_admission::{Above, PlanExt, Reserved};
 use tierce_analysis::{Edf, FixedPriority, Task};
 use tierce_guarantee::{schedulers, Free, Guarantee, Kind, Wanted};
-use tierce_plan::{Options, Plan, Source, Sources};
+use tierce_plan::{Cpus, Options, Plan, Source, Sources};
 
 /// No input may take longer, however slow the machine and this build are.
 const LONGEST: Duration = Duration::from_secs(60);
@@ -172,7 +172,8 @@ fn a_plan(sources: &Sources) -> bool {
     };
     everything(&plan);
     let _ = plan.check_runnable(plan.machine.cpus);
-    let thread = Reserved { name: "dl".into(), cpus: 1, runtime_ns: 1 << 59, period_ns: (1 << 60) - 1 };
+    let thread =
+        Reserved { name: "dl".into(), cpus: Cpus::from(1), runtime_ns: 1 << 59, period_ns: (1 << 60) - 1 };
     let above = Above { online: (0..64).collect(), deadline: vec![thread], ..Above::default() };
     everything(&plan.on(&above).unwrap());
     true

@@ -2,15 +2,15 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-use tierce_policy::{policies, recording, Graph, TASK};
+use tierce_policy::{policies, recording, Cpus, Graph, TASK};
 
 fn recorded() -> Vec<u8> {
     let fair = policies().iter().find(|policy| policy.name == "fair").expect("the fair policy").number;
     let mut graph = Graph::recorded(1, 0).unwrap();
-    let node = graph.node_new(fair, 0, 0, [3_000_000, 0, 0, 0]).unwrap();
+    let node = graph.node_new(fair, 0, Cpus::from(0), [3_000_000, 0, 0, 0]).unwrap();
     graph.root(0, node, 0).unwrap();
     for weight in [100, 200] {
-        let task = graph.node_new(TASK, 0, 1, [0; 4]).unwrap();
+        let task = graph.node_new(TASK, 0, Cpus::from(1), [0; 4]).unwrap();
         graph.attach(node, task, [weight, 0, 0, 0], 0, false, 0).unwrap();
         graph.request(task, 0);
     }

@@ -147,7 +147,7 @@ fn refusals() {
         (&[&good, "--for", "10"], "unit"),
         (&[&good, "--trace", &nowhere], &nowhere),
         (&[&good, "--html", &nowhere, "--for", "1ms"], &nowhere),
-        (&[&good, "--cpus", "65"], "65"),
+        (&[&good, "--cpus", "513"], "513"),
     ];
     for (arguments, word) in cases {
         let output = tierce(arguments);

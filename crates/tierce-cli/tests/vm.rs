@@ -193,7 +193,10 @@ fn a_profile_counts_every_instruction() {
     for text in [&*said, file.as_str()] {
         let listing = text.split_once("\ngraph_decide [bpf]: ").expect("it is annotated").1;
         let listing = listing.split("\n\n").next().unwrap();
-        assert!(listing.contains("\n; policy/graph.c:") && listing.contains("  retq"), "{listing}");
+        assert!(
+            listing.contains("\n; policy/engine/cpu_entries.c:") && listing.contains("  retq"),
+            "{listing}"
+        );
     }
     assert!(said.contains(" more functions"), "{said}");
 }

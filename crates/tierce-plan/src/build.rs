@@ -4,7 +4,7 @@ use crate::model::shape::{several, Shape};
 use crate::model::{Attach, Child, Edge, Node, Plan, PARAMS};
 use crate::policies::{self, fair::order};
 use crate::text::source::{Place, Spot};
-use tierce_policy::{Control, Part, Refusal, TASK};
+use tierce_policy::{Control, Cpus, Part, Refusal, TASK};
 
 /// Which ids of a graph stand for which parts of a plan. In a graph made afresh: nodes and tasks in the order of the text,
 /// from 1; edges likewise; root edges after them, in the order of nodes and CPUs. 0: not in the graph.
@@ -147,7 +147,7 @@ impl Plan {
             if *id != 0 {
                 continue;
             }
-            let made = control.node_new(node.policy, node.concurrency, u64::MAX, node.params);
+            let made = control.node_new(node.policy, node.concurrency, Cpus::ALL, node.params);
             *id = made.map_err(|why| self.refused_at(node.spot, format!("node {}", node.name), why))?;
             fresh.push(index);
         }
@@ -159,7 +159,7 @@ impl Plan {
         }
         for (task, id) in self.tasks.iter().zip(&mut ids.tasks).filter(|(_, id)| **id == 0) {
             if members == Members::Played || task.set.is_none() {
-                let made = control.node_new(TASK, 1, task.affinity.unwrap_or(u64::MAX), Default::default());
+                let made = control.node_new(TASK, 1, task.affinity.unwrap_or(Cpus::ALL), Default::default());
                 *id = made.map_err(|why| self.refused_at(task.spot, format!("task {}", task.name), why))?;
             }
         }

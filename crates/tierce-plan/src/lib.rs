@@ -38,6 +38,7 @@ mod text;
 pub use build::{Ids, Members, Refused};
 pub use change::difference::{Change, Difference, Fixed, Verb};
 pub use change::edit::{Below, Edit, Keys};
+pub use change::step::Step;
 pub use change::transition::{Host, Leaving, Transition};
 pub use model::any_cpu::{unplaced, Placed, Placer, Standing, Unit};
 pub use model::glob::Glob;
@@ -51,6 +52,7 @@ pub use text::source::{Place, Source, Sources, Spot};
 pub use text::tree::closest;
 pub use text::units::{parse_time, show_time, TimeError};
 pub use tierce_guarantee::TIME_MAX_NS;
+pub use tierce_policy::Cpus;
 
 use resolve::documents;
 

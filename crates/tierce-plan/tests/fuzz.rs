@@ -120,7 +120,7 @@ fn consistent(plan: &Plan) {
     let roots: usize = plan.nodes.iter().map(|node| node.roots.len()).sum();
     assert_eq!(plan.attach_order().len(), plan.edges.len() + roots);
     assert!(plan.sets.iter().all(|set| set.members.end <= plan.tasks.len()));
-    assert!((1..=64).contains(&plan.machine.cpus));
+    assert!((1..=tierce_policy::CPUS_MAX).contains(&plan.machine.cpus));
 }
 
 #[test]

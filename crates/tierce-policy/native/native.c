@@ -2,9 +2,9 @@
 /* The native build: all of policy/ as one unit, the list of policies as data, and what Rust needs to know of layouts. */
 #include "port.h"
 _Thread_local struct tierce_native tierce_native;
-#include "graph.c"
-#include "control.c"
-#include "check.c"
+#include "engine/graph.c"
+#include "engine/control.c"
+#include "engine/check.c"
 #include <stddef.h>
 
 struct tierce_native *tierce_hooks(void)
@@ -71,6 +71,13 @@ void tierce_met(u32 family, u64 clock)
 		S.family[family].clock = clock;
 }
 
+/* Where a task below a spread node should wait when it wakes: see graph_place. */
+u32 tierce_place(u32 task)
+{
+	node_t *n = node_at(task);
+	return graph_place(edge_at(n->first_parent)->parent, n->domain, allowed_of(task));
+}
+
 /* The name of an entry or control operation; 0: no such number. */
 const char *tierce_op_name(u32 op)
 {
@@ -116,6 +123,8 @@ u64 tierce_layout(u32 what)
 	case 18: return offsetof(struct tierce, floor_ns);
 	case 19: return offsetof(struct tierce_node, more);
 	case 20: return TIERCE_FAMILIES;
+	case 21: return sizeof(struct tierce_far);
+	case 22: return offsetof(struct tierce_far, set);
 	}
 	return 0;
 }

@@ -17,7 +17,7 @@ typedef int64_t s64;
 #define TIERCE_EDGES 131072u
 #define TIERCE_ROWS  1024u
 #define TIERCE_FAMILIES 64u
-#define TIERCE_CPUS  64u
+#define TIERCE_CPUS  512u
 #endif
 
 #define TIERCE_FN
@@ -33,18 +33,21 @@ typedef int64_t s64;
 #define PORT_HAS_PART(name) 1
 #endif
 #define PORT_USES(policy) 1
+#define PORT_MANY	  (S.cpus > 64)
 #define PORT_NO_OTHER()	  ((void)0)
 #define ZERO	 0u
 
 struct tierce;
+struct tierce_far;
 struct tierce_entry { /* one recorded entry or control operation; see enum tierce_op */
 	u64 now_ns, value, result, drained;
 	u32 op, a, b, pad;
 };
 struct tierce_native { /* what the hooks act on; one per thread */
 	struct tierce *state;
-	u64 kicks;	    /* CPUs kicked since the caller last looked */
-	const char *failed; /* first port_fail */
+	struct tierce_far *far; /* of machines with more than 64 CPUs */
+	const char *failed;	/* first port_fail */
+	u64 kicked;		/* some CPUs were, since the caller last looked */
 	void (*trace)(void *sink, u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now);
 	void *sink;
 	u64 traced;    /* kinds of events that are wanted, a bit each; a bit needs `trace` */
@@ -52,11 +55,15 @@ struct tierce_native { /* what the hooks act on; one per thread */
 	u64 drain;     /* what the next entry takes from its inbox */
 	void (*record)(void *sink, const struct tierce_entry *entry);
 	void *record_sink;
+	u64 kicks[(TIERCE_CPUS + 63) / 64]; /* they, a bit each */
 };
 extern _Thread_local struct tierce_native tierce_native;
 #define S		 (*tierce_native.state)
+#define FAR		 (*tierce_native.far)
 #define AT(array, index) ((array)[index])
 #define AT_STATE(array, index) ((S.array)[index])
+#define STATE(field)		 (S.field)
+#define AT_FAR(array, index)   ((FAR.array)[index])
 
 static inline void port_lock(u32 domain)
 {
@@ -94,7 +101,8 @@ static inline bool port_bits_claim(u64 *word, u64 bits)
 #define port_raise(word, was, value) ((void)(*(word) == (was) ? *(word) = (value) : 0))
 static inline void port_kick(u32 cpu)
 {
-	tierce_native.kicks |= 1ull << cpu;
+	tierce_native.kicks[cpu >> 6] |= 1ull << (cpu & 63);
+	tierce_native.kicked = 1;
 }
 static inline void port_trace(u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now)
 {

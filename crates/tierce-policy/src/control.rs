@@ -1,7 +1,7 @@
 //! The control operations that build and change a graph, whoever carries them out: the engine here ([`Graph::at`]) or
 //! the one in the kernel.
 
-use crate::{Error, Graph, NodeParams, Params, Way};
+use crate::{Cpus, Error, Graph, NodeParams, Params, Way};
 use std::fmt;
 
 /// Why a control operation was not carried out. Nothing has changed.
@@ -46,7 +46,7 @@ pub trait Control {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: NodeParams,
     ) -> Result<u32, Refusal>;
     /// New parameters of a node.
@@ -86,7 +86,7 @@ impl Control for At<'_> {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: NodeParams,
     ) -> Result<u32, Refusal> {
         self.graph.node_new(kind, concurrency, allowed, params).ok_or(Refusal::Pool)

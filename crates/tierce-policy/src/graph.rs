@@ -1,5 +1,6 @@
 //! One instance of the graph engine.
 
+use crate::cpus::Cpus;
 use crate::raw::{self, Cpu, Edge, Entry, Node};
 use std::alloc::{alloc_zeroed, dealloc, handle_alloc_error, Layout};
 use std::ffi::{c_void, CStr};
@@ -200,13 +201,21 @@ pub struct Graph {
     /// Of the allocation that holds the state, a cache line larger than it.
     base: *mut u8,
     layout: Layout,
+    /// What only machines with more than 64 CPUs have, behind the rest.
+    far: *mut u8,
     cpus: u32,
     node_at: usize,
     edge_at: usize,
     cpu_at: usize,
     quiet_at: usize,
     floor_at: usize,
-    kicks: u64,
+    set_at: usize,
+    /// Where in the sets of CPUs those begin that reach nodes.
+    reach_at: usize,
+    kicks: [u64; raw::CPUS / 64],
+    kicked: bool,
+    /// Of `kicks` that the machine has CPUs for.
+    words: usize,
     events: Vec<Event>,
     traced: u64,
     entries: Option<Vec<Entry>>,
@@ -241,7 +250,7 @@ fn small_pages(base: *mut u8, size: usize) {
 }
 
 impl Graph {
-    /// An empty graph of `cpus` CPUs whose time begins at `now`. Fails for 0 or more than 64 CPUs.
+    /// An empty graph of `cpus` CPUs whose time begins at `now`. Fails for 0 or more than 512 CPUs.
     pub fn new(cpus: u32, now: u64) -> Result<Graph, Error> {
         // SAFETY: a pure function of its argument.
         let of = |what| unsafe { raw::tierce_layout(what) } as usize;
@@ -257,7 +266,8 @@ impl Graph {
         assert_eq!(of(11), std::mem::offset_of!(Cpu, until_ns));
         assert_eq!(of(12), std::mem::offset_of!(Cpu, decisions));
         // Asked for without alignment, memory comes zeroed from the kernel and is touched only where it is used.
-        let layout = Layout::from_size_align(of(0) + LINE, 1).expect("size of the state");
+        let near = of(0).next_multiple_of(LINE);
+        let layout = Layout::from_size_align(near + of(21) + LINE, 1).expect("size of the state");
         // SAFETY: the size is not zero. Zeroed memory is what graph_init expects.
         let base = unsafe { alloc_zeroed(layout) };
         if base.is_null() {
@@ -270,13 +280,19 @@ impl Graph {
             state,
             base,
             layout,
+            // SAFETY: behind the state, in the same allocation.
+            far: unsafe { state.add(near) },
             cpus,
             node_at: of(4),
             edge_at: of(5),
             cpu_at: of(6),
             quiet_at: of(17),
             floor_at: of(18),
-            kicks: 0,
+            set_at: of(22),
+            reach_at: of(13),
+            kicks: Default::default(),
+            kicked: false,
+            words: cpus.div_ceil(64) as usize,
             events: Vec::new(),
             traced: 0,
             entries: None,
@@ -294,7 +310,7 @@ impl Graph {
         unsafe {
             let hooks = &mut *raw::tierce_hooks();
             hooks.state = self.state;
-            hooks.kicks = 0;
+            hooks.far = self.far;
             hooks.failed = std::ptr::null();
             hooks.traced = self.traced;
             if self.traced != 0 {
@@ -309,11 +325,22 @@ impl Graph {
             hooks.replaying = self.drain.is_some() as u64;
             hooks.drain = self.drain.unwrap_or(0);
             let result = entry();
-            self.kicks |= hooks.kicks;
+            if hooks.kicked != 0 {
+                self.take_kicks_of(hooks);
+            }
             if !hooks.failed.is_null() {
                 panic!("{}", CStr::from_ptr(hooks.failed).to_string_lossy());
             }
             result
+        }
+    }
+
+    #[inline]
+    fn take_kicks_of(&mut self, hooks: &mut raw::Native) {
+        hooks.kicked = 0;
+        self.kicked = true;
+        for (own, kicked) in self.kicks.iter_mut().zip(&mut hooks.kicks).take(self.words) {
+            *own |= std::mem::take(kicked);
         }
     }
 
@@ -322,6 +349,16 @@ impl Graph {
             0 => Ok(()),
             error => Err(Error(error as u32)),
         }
+    }
+
+    /// The CPUs from 64 on, for the next operation; what that is given itself of the set.
+    fn stage_cpus(&mut self, cpus: Cpus) -> u64 {
+        let words = self.cpus.div_ceil(64) as usize;
+        for (word, bits) in cpus.words().iter().enumerate().take(words).skip(1) {
+            // SAFETY: see `call`; the engine checks the index.
+            self.call(|| unsafe { raw::graph_stage((raw::NODE_PARAMS + word) as u32, *bits) });
+        }
+        cpus.first_word()
     }
 
     /// Parameters for the next operation, the rest 0.
@@ -485,9 +522,36 @@ impl Graph {
         text
     }
 
-    /// CPUs kicked since the last call, one bit each.
-    pub fn take_kicks(&mut self) -> u64 {
-        std::mem::take(&mut self.kicks)
+    /// CPUs kicked since the last call, if there are any: 64 to a word, a bit each. The caller clears what it has seen.
+    #[inline]
+    pub fn kicked_words(&mut self) -> Option<&mut [u64]> {
+        std::mem::take(&mut self.kicked).then(|| &mut self.kicks[..self.words])
+    }
+
+    /// CPUs that lead to a node.
+    pub fn reach(&self, node: u32) -> Cpus {
+        self.set_of(self.node(node).cpus, self.reach_at + node as usize)
+    }
+
+    /// CPUs that a task may run on.
+    pub fn allowed(&self, task: u32) -> Cpus {
+        self.set_of(self.node(task).allowed, task as usize)
+    }
+
+    /// A set of CPUs: its bits, or on a machine with more than 64 its number.
+    fn set_of(&self, bits: u64, number: usize) -> Cpus {
+        if self.cpus <= 64 {
+            return bits.into();
+        }
+        // SAFETY: inside the array, as long as the node is.
+        let words = unsafe { *(self.far.add(self.set_at) as *const [u64; raw::CPUS / 64]).add(number) };
+        Cpus::from_words(words)
+    }
+
+    /// CPUs kicked since the last call.
+    pub fn take_kicks(&mut self) -> Cpus {
+        self.kicked = false;
+        Cpus::from_words(std::mem::take(&mut self.kicks))
     }
 
     /// A new node (`kind`: a policy's number) or task ([`crate::TASK`]); `concurrency` 0: its CPUs, for a task 1.
@@ -496,10 +560,11 @@ impl Graph {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: impl AsRef<[u64]>,
     ) -> Option<u32> {
         self.stage(params.as_ref());
+        let allowed = if kind == crate::TASK { self.stage_cpus(allowed) } else { allowed.first_word() };
         // SAFETY: see `call`.
         let id = self.call(|| unsafe { raw::graph_node_new(kind, concurrency, allowed) });
         (id != 0).then_some(id)
@@ -590,7 +655,8 @@ impl Graph {
     }
 
     /// Change a task's affinity.
-    pub fn allow(&mut self, task: u32, cpus: u64, now: u64) -> Result<(), Error> {
+    pub fn allow(&mut self, task: u32, cpus: Cpus, now: u64) -> Result<(), Error> {
+        let cpus = self.stage_cpus(cpus);
         // SAFETY: see `call`.
         self.control(|| unsafe { raw::graph_allow(task, cpus, now) })
     }
@@ -669,10 +735,14 @@ impl Graph {
         self.call(|| unsafe { raw::graph_outside(cpu, begins as u32, now) });
     }
 
-    /// Which CPUs share a core, a last-level cache and a NUMA node with `cpu`; a bit each. Preset: no core, all the rest.
-    pub fn near(&mut self, cpu: u32, core: u64, cache: u64, memory: u64) -> Result<(), Error> {
-        // SAFETY: see `call`.
-        self.control(|| unsafe { raw::graph_near(cpu, core, cache, memory) })
+    /// Which CPUs share a core, a last-level cache and a NUMA node with `cpu`. Preset: no core, all the rest.
+    pub fn near(&mut self, cpu: u32, core: Cpus, cache: Cpus, memory: Cpus) -> Result<(), Error> {
+        for word in 0..self.cpus.div_ceil(64) {
+            let [core, cache, memory] = [core, cache, memory].map(|set| set.words()[word as usize]);
+            // SAFETY: see `call`.
+            self.control(|| unsafe { raw::graph_near(cpu, word, core, cache, memory) })?;
+        }
+        Ok(())
     }
 
     /// Does this task move between the replicas of a spread node?
@@ -706,10 +776,9 @@ impl Graph {
             self.request(task, now);
             return;
         }
-        let (home, allowed) = (self.node(task).domain, self.node(task).allowed);
-        let replica = self.edge(self.node(task).first_parent).parent;
+        let home = self.node(task).domain;
         // SAFETY: see `call`.
-        let cpu = self.call(|| unsafe { raw::graph_place(replica, home, allowed) });
+        let cpu = self.call(|| unsafe { raw::tierce_place(task) });
         if cpu != home {
             let moved = self.home(task, cpu, now);
             debug_assert!(moved.is_ok(), "{moved:?}");

@@ -2,13 +2,17 @@
 //! the graph engine. Times are integer nanoseconds, ids are those of the C side, 0 is "none".
 
 mod control;
+mod cpus;
 mod graph;
 pub mod raw;
 pub mod recording;
 mod records;
 
 pub use control::{At, Control, Refusal};
+pub use cpus::Cpus;
 pub use graph::{Broken, Difference, Error, Event, Graph, Message, Migration, Way, Why, NEVER};
+/// CPUs of a plan in check and simulator, at most; in the kernel they may be fewer ([`KERNEL`]).
+pub const CPUS_MAX: u32 = raw::CPUS as u32;
 /// Parameters of an edge, in the order of its policy's record.
 pub type Params = [u64; raw::PARAMS];
 /// Parameters of a node.

@@ -9,7 +9,7 @@ pub const NODE_PARAMS: usize = 8;
 /// Edges of a path, at most: the CPU's root edge and one below each of 8 nodes.
 pub const PATH: usize = 9;
 /// CPUs of a native build, at most.
-pub const CPUS: usize = 64;
+pub const CPUS: usize = 512;
 
 /// `struct tierce_edge`; see policy/tierce.h for each field.
 #[repr(C)]
@@ -175,8 +175,9 @@ pub struct Cpu {
 #[repr(C)]
 pub(crate) struct Native {
     pub state: *mut u8,
-    pub kicks: u64,
+    pub far: *mut u8,
     pub failed: *const c_char,
+    pub kicked: u64,
     pub trace: Option<extern "C" fn(*mut c_void, u32, u32, u32, u32, u64, u64)>,
     pub sink: *mut c_void,
     pub traced: u64,
@@ -184,6 +185,7 @@ pub(crate) struct Native {
     pub drain: u64,
     pub record: Option<extern "C" fn(*mut c_void, *const Entry)>,
     pub record_sink: *mut c_void,
+    pub kicks: [u64; CPUS / 64],
 }
 
 /// One recorded entry or control operation; `enum tierce_op` in policy/tierce.h says what the fields hold.
@@ -247,9 +249,9 @@ extern "C" {
     pub(crate) fn graph_replica(node: u32, first: u32) -> c_int;
     pub(crate) fn graph_leave(task: u32, to: u32, now: u64) -> c_int;
     pub(crate) fn graph_enter(task: u32, cpu: u32, why: u32, now: u64) -> c_int;
-    pub(crate) fn graph_near(cpu: u32, core: u64, cache: u64, memory: u64) -> c_int;
+    pub(crate) fn graph_near(cpu: u32, word: u32, core: u64, cache: u64, memory: u64) -> c_int;
     pub(crate) fn graph_home(task: u32, cpu: u32, now: u64) -> c_int;
-    pub(crate) fn graph_place(node: u32, home: u32, allowed: u64) -> u32;
+    pub(crate) fn tierce_place(task: u32) -> u32;
     pub(crate) fn graph_offer(task: u32) -> c_int;
     pub(crate) fn graph_pull(cpu: u32, now: u64) -> u32;
     pub(crate) fn graph_balance(cpu: u32, now: u64) -> u32;

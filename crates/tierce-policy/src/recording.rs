@@ -237,12 +237,13 @@ pub fn replay(mut from: impl Read, mut progress: impl FnMut(u64)) -> Result<Repl
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Cpus;
 
     fn recorded() -> Vec<u8> {
         let mut graph = Graph::recorded(1, 5).unwrap();
-        let node = graph.node_new(2, 0, 0, [0; 4]).unwrap();
+        let node = graph.node_new(2, 0, Cpus::NONE, [0; 4]).unwrap();
         graph.root(0, node, 5).unwrap();
-        let task = graph.node_new(crate::TASK, 0, 1, [0; 4]).unwrap();
+        let task = graph.node_new(crate::TASK, 0, Cpus::only(0), [0; 4]).unwrap();
         graph.attach(node, task, [7, 0, 0, 0], 0, false, 5).unwrap();
         graph.request(task, 10);
         assert_eq!(graph.decide(0, 10, 0), task);

@@ -253,6 +253,7 @@ mod tests {
         let [nodes, edges, heads, families] =
             ["NODES ", "EDGES ", "ROWS ", "FAMILIES "].map(|name| size(name) - 1);
         assert_eq!(KERNEL, Limits { nodes, edges, heads, families, cpus: size("CPUS "), ..limits() });
+        assert_eq!(limits().cpus, crate::CPUS_MAX);
     }
 
     /// Their bits are what the loader and the engine understand each other by.

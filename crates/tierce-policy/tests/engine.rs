@@ -53,8 +53,9 @@ fn seed() -> String {
 #[test]
 fn a_million_random_operations_break_no_invariant() {
     let program = build("random", "random", &project().join("policy"), &[SANITIZERS]);
-    // As plans are; times of any size; whole milliseconds, so that much happens at one time.
-    for (count, draws) in [("600000", &[][..]), ("200000", &["-w"]), ("200000", &["-c"])] {
+    // As plans are; times of any size; whole milliseconds, so that much happens at one time; machines of 65 to 512 CPUs.
+    for (count, draws) in [("600000", &[][..]), ("200000", &["-w"]), ("200000", &["-c"]), ("60000", &["-m"])]
+    {
         let (output, text) = run(&program, &[&["-n", count, "-s", &seed()], draws].concat());
         assert!(output.status.success(), "{text}");
     }
@@ -97,7 +98,7 @@ struct Defect {
 const DEFECTS: &[Defect] = &[
     Defect {
         name: "a freed place is not settled",
-        file: "graph.c",
+        file: "engine/heads.c",
         sound: "\twork_push(head);\n\treturn 0;\n}\n\n/* A shared child has come and nobody",
         broken: "\treturn 0;\n}\n\n/* A shared child has come and nobody",
         configuration: "two_equal_1_1",
@@ -105,7 +106,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the place that a victim frees is not kept for the claimant",
-        file: "graph.c",
+        file: "engine/heads.c",
         sound: "\t\tif (head_room(head, edge_at(claimant)->cpu) > 0) {\n\t\t\tnode->claim_kept = 1;",
         broken: "\t\tif (0) {\n\t\t\tnode->claim_kept = 1;",
         configuration: "two_ranked_1_1",
@@ -113,7 +114,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the victim of a claim is not kicked",
-        file: "graph.c",
+        file: "engine/path.c",
         sound: "\t\t\tkick(victim);\n\t\t}\n\t}\n\thead_drop",
         broken: "\t\t}\n\t}\n\thead_drop",
         configuration: "two_ranked_1_1",
@@ -121,7 +122,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a place is given while it is being left",
-        file: "graph.c",
+        file: "engine/path.c",
         sound: "= TIERCE_HOLD_LEAVING;",
         broken: "= TIERCE_HOLD_FREE, node_at(head)->holds--, work_push(head);",
         configuration: "lone_equal",
@@ -129,7 +130,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that declines does not say so",
-        file: "graph.c",
+        file: "engine/cpu_entries.c",
         sound: "\t\ttold_declined(cpu);",
         broken: "\t\t(void)told_declined;",
         configuration: "two_equal_2_2",
@@ -137,7 +138,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "an edge told off meanwhile is requested",
-        file: "graph.c",
+        file: "engine/enter.c",
         sound: " || !edge_at(edge)->told)",
         broken: ")",
         configuration: "two_ranked_2_2",
@@ -145,7 +146,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "the kick is taken back after the inbox was looked at",
-        file: "graph.c",
+        file: "engine/cpu_entries.c",
         sound: "\t\tcpu_settle(cpu, now);\n\t}\n\tc->decisions++;",
         broken: "\t\tcpu_settle(cpu, now);\n\t}\n\tc->decisions++, c->kick_pending = 0;",
         configuration: "two_equal_1_1",
@@ -153,15 +154,15 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a place won by rank is lost to a lower edge beside it",
-        file: "graph.c",
-        sound: "return x->rank >= edge_at(AT(row_at(node->row)->edge, cpu))->rank;",
+        file: "engine/heads.c",
+        sound: "return x->rank >= edge_at(ROW(node->row, edge, cpu))->rank;",
         broken: "return true;",
         configuration: "twice_inverted",
         says: "livelock",
     },
     Defect {
         name: "the timer of shared events stays where it was",
-        file: "graph.c",
+        file: "engine/until.c",
         sound: "at = link ? link_at(link)->key : TIERCE_NEVER;",
         broken: "at = link ? link_at(link)->key : TIERCE_NEVER;\n\t\tif (link)",
         configuration: "shared_reservations",
@@ -169,7 +170,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a conditional edge stays open",
-        file: "graph.c",
+        file: "engine/climb.c",
         sound: "edge_at(edge)->flags |= EDGE_SHUT;\n",
         broken: ";\n",
         configuration: "when_spent_task",
@@ -177,7 +178,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "by strides a child gives up what it was owed to nobody",
-        file: "eevdf.h",
+        file: "fair/eevdf.c",
         sound: "\t\tif (others)\n",
         broken: "\t\tif (0)\n",
         configuration: "strides",
@@ -185,7 +186,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "by drawings one that sleeps goes on to count",
-        file: "eevdf.h",
+        file: "fair/eevdf.c",
         sound: "x->fair.tag > n->clock && is_eevdf(n)",
         broken: "x->fair.tag > n->clock",
         configuration: "drawings",
@@ -217,7 +218,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a task that enters a replica does not want the CPU any more",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: "\tif (x->restore) {\n\t\tx->restore = 0;\n\t\tn->servable = 1;",
         broken: "\tx->restore = 0;\n\tif (0) {\n\t\tn->servable = 1;",
         configuration: "spread_2_3",
@@ -225,7 +226,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a task in transit stays in the order of its replica",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: "\t\t\tfirst_changed(cpu, climb(task, now), now);",
         broken: "",
         configuration: "spread_2_3",
@@ -233,15 +234,15 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that becomes idle does not say so",
-        file: "graph.c",
-        sound: "\tif (idle && !(S.idle[0] >> (cpu & 63) & 1))",
-        broken: "\tif (idle && c->charged_ns == 0 && !(S.idle[0] >> (cpu & 63) & 1))",
+        file: "engine/locks.c",
+        sound: "\tif (idle && !is_idle(cpu))",
+        broken: "\tif (idle && c->charged_ns == 0 && !is_idle(cpu))",
         configuration: "spread_2_3",
         says: "idle_at_rest",
     },
     Defect {
         name: "what waits on a CPU that decided for something else is not offered",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: "\t\tif (replica && replica_waits(replica)) {",
         broken: "\t\tif (0) {",
         configuration: "spread_2_3",
@@ -249,7 +250,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that runs something keeps its note that it is idle",
-        file: "graph.c",
+        file: "engine/locks.c",
         sound: "\tc->idle = idle;\n",
         broken: "\tif (idle)\n\t\tc->idle = idle;\n",
         configuration: "spread_2_3",
@@ -257,7 +258,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that runs something outside takes tasks",
-        file: "spread.c",
+        file: "engine/spread.c",
         sound: " && !cpu_at(cpu)->outside && replica_is_open(replica)",
         broken: " && replica_is_open(replica)",
         configuration: "spread_foreign",
@@ -274,11 +275,14 @@ const PORTS: [(&str, &str); 2] = [
 /// The engine in a directory of its own, with one defect.
 fn spoiled(defect: &Defect, number: usize) -> PathBuf {
     let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("defect{number}"));
-    std::fs::create_dir_all(&to).expect("a directory for a defect");
-    for file in std::fs::read_dir(project().join("policy")).expect("policy/ is there") {
-        let file = file.expect("policy/ can be listed");
-        if file.file_type().expect("its type is known").is_file() {
-            std::fs::copy(file.path(), to.join(file.file_name())).expect("the engine is copied");
+    for folder in ["policy", "policy/engine", "policy/reservation", "policy/fair"] {
+        let into = to.join(folder.trim_start_matches("policy").trim_start_matches('/'));
+        std::fs::create_dir_all(&into).expect("a directory for a defect");
+        for file in std::fs::read_dir(project().join(folder)).expect("policy/ is there") {
+            let file = file.expect("policy/ can be listed");
+            if file.file_type().expect("its type is known").is_file() {
+                std::fs::copy(file.path(), into.join(file.file_name())).expect("the engine is copied");
+            }
         }
     }
     let text = std::fs::read_to_string(to.join(defect.file)).expect("the engine is text");

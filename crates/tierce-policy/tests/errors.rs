@@ -3,7 +3,7 @@
 mod common;
 
 use common::{budget, number, repository, weight, World, MS, NONE, US};
-use tierce_policy::{limits, policies, Error, Graph, Migration, ParamKind, Way, TASK};
+use tierce_policy::{limits, policies, Cpus, Error, Graph, Migration, ParamKind, Way, TASK};
 
 /// Errors without a test of their name, and why.
 const ELSEWHERE: [(&str, &str); 10] = [
@@ -78,7 +78,7 @@ fn two() -> (World, [u32; 2]) {
 }
 
 fn task(w: &mut World, allowed: u64) -> u32 {
-    w.graph.node_new(TASK, 0, allowed, NONE).unwrap()
+    w.graph.node_new(TASK, 0, Cpus::from(allowed), NONE).unwrap()
 }
 
 #[test]
@@ -108,13 +108,13 @@ fn no_such_node() {
         refused(&mut w, "no_such_node", |g| g.attach(top, nobody, NONE, 0, false, now));
         refused(&mut w, "no_such_node", |g| g.node_set(nobody, NONE, now));
         refused(&mut w, "no_such_node", |g| g.node_free(nobody));
-        refused(&mut w, "no_such_node", |g| g.allow(nobody, 1, now));
+        refused(&mut w, "no_such_node", |g| g.allow(nobody, Cpus::from(1), now));
         refused(&mut w, "no_such_node", |g| g.constrain(nobody, MS, 9 * MS, now));
     }
-    refused(&mut w, "no_such_node", |g| g.allow(top, 1, 3 * MS)); // a node is no task
+    refused(&mut w, "no_such_node", |g| g.allow(top, Cpus::from(1), 3 * MS)); // a node is no task
     let task = w.free_task("a task is no node");
     refused(&mut w, "no_such_node", |g| g.node_set(task, NONE, 3 * MS));
-    refused(&mut w, "no_such_node", |g| g.allow(task, 1, 3 * MS)); // nor is it part of the graph
+    refused(&mut w, "no_such_node", |g| g.allow(task, Cpus::from(1), 3 * MS)); // nor is it part of the graph
     let mut empty = World::new(1);
     refused(&mut empty, "no_such_node", |g| g.root(0, 1, 0));
 }
@@ -142,14 +142,14 @@ fn no_such_edge() {
 fn none_instead_of_an_id() {
     let mut graph = Graph::new(1, 0).unwrap();
     for kind in [0, 7, 100, u32::MAX] {
-        assert_eq!(graph.node_new(kind, 0, 1, NONE), None, "no such policy");
+        assert_eq!(graph.node_new(kind, 0, Cpus::from(1), NONE), None, "no such policy");
     }
     for _ in 0..limits().nodes {
-        graph.node_new(TASK, 0, 1, NONE).expect("as many as the limit says");
+        graph.node_new(TASK, 0, Cpus::from(1), NONE).expect("as many as the limit says");
     }
-    assert_eq!(graph.node_new(TASK, 0, 1, NONE), None, "the pool is used up");
+    assert_eq!(graph.node_new(TASK, 0, Cpus::from(1), NONE), None, "the pool is used up");
     graph.node_free(17).unwrap();
-    assert_eq!(graph.node_new(TASK, 0, 1, NONE), Some(17), "what is given back is used again");
+    assert_eq!(graph.node_new(TASK, 0, Cpus::from(1), NONE), Some(17), "what is given back is used again");
 }
 
 #[test]
@@ -213,7 +213,7 @@ fn parameter_out_of_range() {
                 let mut wrong = of_node;
                 wrong[i] = value;
                 refused(&mut w, "parameter_out_of_range", |g| g.node_set(top, wrong, 0));
-                assert_eq!(w.graph.node_new(policy.number, 0, 1, wrong), None);
+                assert_eq!(w.graph.node_new(policy.number, 0, Cpus::from(1), wrong), None);
             }
         }
     }
@@ -349,17 +349,17 @@ fn cpu_not_allowed() {
     let only_1 = task(&mut w, 0b10);
     refused(&mut w, "cpu_not_allowed", |g| g.attach(one, only_1, NONE, 0, false, 0));
     w.under(other, only_1, NONE);
-    refused(&mut w, "cpu_not_allowed", |g| g.allow(only_1, 0b01, 0));
-    refused(&mut w, "cpu_not_allowed", |g| g.allow(only_1, 0, 0));
+    refused(&mut w, "cpu_not_allowed", |g| g.allow(only_1, Cpus::from(0b01), 0));
+    refused(&mut w, "cpu_not_allowed", |g| g.allow(only_1, Cpus::from(0), 0));
     // a shared task must be able to use each of its parents
     let shared = task(&mut w, 0b11);
     w.under(one, shared, NONE);
     w.under(other, shared, NONE);
-    refused(&mut w, "cpu_not_allowed", |g| g.allow(shared, 0b10, 0));
+    refused(&mut w, "cpu_not_allowed", |g| g.allow(shared, Cpus::from(0b10), 0));
     // below a shared root, some CPU of it
     let (mut w, root) = shared_root();
     let a = w.task(root, "a", NONE);
-    refused(&mut w, "cpu_not_allowed", |g| g.allow(a.task, 0b100, 0));
+    refused(&mut w, "cpu_not_allowed", |g| g.allow(a.task, Cpus::from(0b100), 0));
     let nowhere = task(&mut w, 0b100);
     refused(&mut w, "cpu_not_allowed", |g| g.attach(root, nowhere, NONE, 0, false, 0));
 }
@@ -382,7 +382,7 @@ fn affinity_below_inner_node() {
     w.under(root, only_0, NONE); // directly below the shared root it can be
     let a = w.task(inner, "a", NONE);
     w.wake(a.task);
-    refused(&mut w, "affinity_below_inner_node", |g| g.allow(a.task, 0b10, 0));
+    refused(&mut w, "affinity_below_inner_node", |g| g.allow(a.task, Cpus::from(0b10), 0));
     // a way of its own beside that does not help: the order above is still one for all CPUs
     let (mut w, [one, other]) = two();
     let shared = w.node("fixed-priority", NONE);
@@ -394,7 +394,7 @@ fn affinity_below_inner_node() {
     let only_0 = task(&mut w, 0b01);
     refused(&mut w, "affinity_below_inner_node", |g| g.attach(both, only_0, NONE, 0, false, 0));
     let a = w.task(both, "a", NONE);
-    refused(&mut w, "affinity_below_inner_node", |g| g.allow(a.task, 0b10, 0));
+    refused(&mut w, "affinity_below_inner_node", |g| g.allow(a.task, Cpus::from(0b10), 0));
 }
 
 #[test]
@@ -449,7 +449,7 @@ fn out_of_rows() {
     let mut w = World::new(64);
     let roots: Vec<_> = (0..64)
         .map(|cpu| {
-            let root = w.graph.node_new(number("fixed-priority"), 0, 0, NONE).unwrap();
+            let root = w.graph.node_new(number("fixed-priority"), 0, Cpus::from(0), NONE).unwrap();
             w.graph.root(cpu, root, 0).unwrap();
             root
         })

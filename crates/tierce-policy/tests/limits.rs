@@ -4,16 +4,16 @@
 mod common;
 
 use common::{budget, number, weight, World, MS, NONE, US};
-use tierce_policy::{limits, Graph, TASK};
+use tierce_policy::{limits, Cpus, Graph, TASK};
 
 /// One CPU, one node, `count` busy children: their edges. Runs without the checker until it is asked for.
 fn wide(policy: &str, node: [u64; 4], count: u32, params: impl Fn(u32) -> [u64; 4]) -> (Graph, Vec<u32>) {
     let mut graph = Graph::new(1, 0).unwrap();
-    let top = graph.node_new(number(policy), 0, 0, node).unwrap();
+    let top = graph.node_new(number(policy), 0, Cpus::from(0), node).unwrap();
     graph.root(0, top, 0).unwrap();
     let mut edges = vec![];
     for i in 0..count {
-        let task = graph.node_new(TASK, 0, 1, NONE).unwrap();
+        let task = graph.node_new(TASK, 0, Cpus::from(1), NONE).unwrap();
         edges.push(graph.attach(top, task, params(i), 0, false, 0).unwrap());
         graph.request(task, 0);
     }
@@ -82,10 +82,10 @@ fn ten_thousand_fair_children() {
 #[test]
 fn pools_are_used_to_the_last_and_come_back() {
     let mut graph = Graph::new(1, 0).unwrap();
-    let top = graph.node_new(number("fixed-priority"), 0, 0, NONE).unwrap();
+    let top = graph.node_new(number("fixed-priority"), 0, Cpus::from(0), NONE).unwrap();
     graph.root(0, top, 0).unwrap();
     let mut made = vec![];
-    while let Some(task) = graph.node_new(TASK, 0, 1, NONE) {
+    while let Some(task) = graph.node_new(TASK, 0, Cpus::from(1), NONE) {
         made.push((task, graph.attach(top, task, NONE, 0, false, 0).unwrap()));
         graph.request(task, 0);
     }

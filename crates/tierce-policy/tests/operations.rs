@@ -3,7 +3,7 @@
 mod common;
 
 use common::{budget, number, weight, World, MS, NONE, US};
-use tierce_policy::TASK;
+use tierce_policy::{Cpus, TASK};
 
 fn priority(value: u64) -> [u64; 4] {
     [value, 0, 0, 0]
@@ -233,7 +233,7 @@ fn affinity_changes_while_others_run() {
         if runs {
             w.sleep(leaf.task);
         }
-        w.graph.allow(leaf.task, 0b10, w.now).unwrap();
+        w.graph.allow(leaf.task, Cpus::from(0b10), w.now).unwrap();
         w.rest();
         if runs {
             w.wake(leaf.task);
@@ -247,14 +247,14 @@ fn affinity_changes_while_others_run() {
     }
     // and everywhere again: those that wait are taken by CPU 0
     for leaf in leaves {
-        w.graph.allow(leaf.task, u64::MAX, w.now).unwrap();
+        w.graph.allow(leaf.task, Cpus::ALL, w.now).unwrap();
         w.rest();
     }
     assert_ne!(w.runs(0), "idle");
     w.run(70 * MS);
     assert_eq!(w.graph.cpu(0).idle_ns, 40 * MS);
     // a task that comes with an affinity never runs elsewhere
-    let only_0 = w.graph.node_new(TASK, 0, 0b01, NONE).unwrap();
+    let only_0 = w.graph.node_new(TASK, 0, Cpus::from(0b01), NONE).unwrap();
     let edge = w.under(root, only_0, weight(100, 0));
     w.wake(only_0);
     while w.now < 120 * MS {
@@ -349,7 +349,7 @@ fn an_edge_that_an_event_finds_otherwise_is_counted_anew() {
     let server = w.node("reservation", [1, 0, 1, 0, 677_505]);
     let rounds = w.node("multiburst", [0, 4 * MS, MS, 6 * MS]);
     let slots = w.node("slots", [2 * MS]);
-    let first = w.graph.node_new(number("edf"), 1, u64::MAX, NONE).unwrap();
+    let first = w.graph.node_new(number("edf"), 1, Cpus::ALL, NONE).unwrap();
     let second = w.node("uniform", [10 * MS]);
     let [a, b, c, d] = ["a", "b", "c", "d"].map(|name| w.free_task(name));
     let g = &mut w.graph;

@@ -5,7 +5,7 @@ mod common;
 
 use common::{budget, event_kind, number, weight, Dice, MS, NONE, US};
 use tierce_policy::raw::{Edge, EDGE_SPENT};
-use tierce_policy::{Graph, TASK};
+use tierce_policy::{Cpus, Graph, TASK};
 
 /// Values of `order` of a fair node.
 const START_TAG: u64 = 0;
@@ -36,11 +36,11 @@ impl Life {
     }
 
     fn node(&mut self, policy: &str, params: [u64; 4]) -> u32 {
-        self.graph.node_new(number(policy), 0, 0, params).unwrap()
+        self.graph.node_new(number(policy), 0, Cpus::from(0), params).unwrap()
     }
 
     fn task(&mut self, parent: u32, params: [u64; 4]) -> (u32, u32) {
-        let task = self.graph.node_new(TASK, 0, u64::MAX, NONE).unwrap();
+        let task = self.graph.node_new(TASK, 0, Cpus::ALL, NONE).unwrap();
         (task, self.graph.attach(parent, task, params, 0, false, self.now).unwrap())
     }
 
@@ -124,7 +124,7 @@ fn servers_with(params: [u64; 4], seed: u64, floor_us: u64, late_us: u64) -> Ser
         let most = life.dice.within(2, 40) * period / 100;
         let deadline = life.dice.within(most, period);
         let deadline = if life.dice.below(2) == 0 { period } else { deadline };
-        let task = life.graph.node_new(TASK, 0, u64::MAX, NONE).unwrap();
+        let task = life.graph.node_new(TASK, 0, Cpus::ALL, NONE).unwrap();
         let usual = [params[0], params[1], params[3]] == [0; 3];
         let (deadline, priority) = if usual { (deadline, 0) } else { (period, life.dice.below(3)) };
         let params = [most, period, deadline, priority];

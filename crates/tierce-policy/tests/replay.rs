@@ -1,6 +1,6 @@
 //! A recorded run, replayed on a fresh graph, gives every result again; a changed one is found.
 
-use tierce_policy::{policies, Graph, Way, TASK};
+use tierce_policy::{policies, Cpus, Graph, Way, TASK};
 
 fn number(name: &str) -> u32 {
     policies().iter().find(|p| p.name == name).expect("policy").number
@@ -15,11 +15,11 @@ fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
     };
     let mut graph = Graph::recorded(2, 0).unwrap();
     let mut tasks = vec![];
-    let shared = graph.node_new(number("fair"), 0, 0, [3_000_000, 0, 0, 0]).unwrap();
+    let shared = graph.node_new(number("fair"), 0, Cpus::from(0), [3_000_000, 0, 0, 0]).unwrap();
     let mut parents = vec![];
     for cpu in 0..2 {
-        let top = graph.node_new(number("fixed-priority"), 0, 0, [0; 4]).unwrap();
-        let rt = graph.node_new(number("reservation"), 0, 0, [0; 4]).unwrap();
+        let top = graph.node_new(number("fixed-priority"), 0, Cpus::from(0), [0; 4]).unwrap();
+        let rt = graph.node_new(number("reservation"), 0, Cpus::from(0), [0; 4]).unwrap();
         graph.root(cpu, top, 0).unwrap();
         graph.attach(top, rt, [1, 0, 0, 0], 0, false, 0).unwrap();
         parents.push((top, rt));
@@ -29,22 +29,25 @@ fn recorded(seed: u64) -> Vec<tierce_policy::raw::Entry> {
     }
     for &(_, rt) in &parents {
         for _ in 0..3 {
-            let task = graph.node_new(TASK, 0, u64::MAX, [0; 4]).unwrap();
+            let task = graph.node_new(TASK, 0, Cpus::ALL, [0; 4]).unwrap();
             graph
                 .attach(rt, task, [1_000_000 + roll(1_000_000), 10_000_000, 10_000_000, 0], 0, false, 0)
                 .unwrap();
             tasks.push(task);
         }
     }
-    let activity = graph.node_new(number("constraint"), 0, 0, [1_000_000, 3_000_000, 10_000_000, 0]).unwrap();
+    let activity = graph
+        .node_new(number("constraint"), 0, Cpus::from(0), [1_000_000, 3_000_000, 10_000_000, 0])
+        .unwrap();
     graph.attach(parents[0].1, activity, [3_000_000, 10_000_000, 10_000_000, 0], 0, false, 0).unwrap();
     for _ in 0..3 {
-        let task = graph.node_new(TASK, 0, u64::MAX, [0; 4]).unwrap();
+        let task = graph.node_new(TASK, 0, Cpus::ALL, [0; 4]).unwrap();
         graph.attach(activity, task, [0; 4], 0, false, 0).unwrap();
         tasks.push(task);
     }
     for i in 0..8 {
-        let task = graph.node_new(TASK, 0, if i < 2 { 1 << i } else { u64::MAX }, [0; 4]).unwrap();
+        let task =
+            graph.node_new(TASK, 0, if i < 2 { Cpus::from(1 << i) } else { Cpus::ALL }, [0; 4]).unwrap();
         graph.attach(shared, task, [1 + roll(200), 0, 0, 0], 0, false, 0).unwrap();
         tasks.push(task);
     }
@@ -98,9 +101,9 @@ fn every_result_comes_again() {
 #[test]
 fn what_was_taken_is_stolen() {
     let mut graph = Graph::new(1, 0).unwrap();
-    let rt = graph.node_new(number("reservation"), 0, 0, [0; 4]).unwrap();
+    let rt = graph.node_new(number("reservation"), 0, Cpus::from(0), [0; 4]).unwrap();
     graph.root(0, rt, 0).unwrap();
-    let task = graph.node_new(TASK, 0, 1, [0; 4]).unwrap();
+    let task = graph.node_new(TASK, 0, Cpus::from(1), [0; 4]).unwrap();
     let edge = graph.attach(rt, task, [2_000, 10_000, 10_000, 0], 0, false, 0).unwrap();
     graph.request(task, 0);
     assert_eq!(graph.decide(0, 0, 0), task);
@@ -134,7 +137,7 @@ fn recorded_spread(seed: u64, policy: &str, params: [u64; 4], steps: u32) -> Vec
     let mut graph = Graph::recorded(4, 0).unwrap();
     let mut replicas = vec![];
     for cpu in 0..4 {
-        let replica = graph.node_new(number(policy), 0, 0, params).unwrap();
+        let replica = graph.node_new(number(policy), 0, Cpus::from(0), params).unwrap();
         graph.replica(replica, *replicas.first().unwrap_or(&replica)).unwrap();
         graph.root(cpu, replica, 0).unwrap();
         replicas.push(replica);
@@ -148,7 +151,7 @@ fn recorded_spread(seed: u64, policy: &str, params: [u64; 4], steps: u32) -> Vec
         let runs = |graph: &Graph, task| (0..4).any(|cpu| graph.cpu(cpu).task == task);
         match (roll(20), tasks.get(at).copied()) {
             (0, _) if tasks.len() < 12 => {
-                let task = graph.node_new(TASK, 0, u64::MAX, [0; 4]).unwrap();
+                let task = graph.node_new(TASK, 0, Cpus::ALL, [0; 4]).unwrap();
                 let weight = weight(&mut roll);
                 graph.attach(replicas[cpu as usize], task, weight, 0, Way::Spread, now).unwrap();
                 tasks.push(task);
@@ -163,7 +166,7 @@ fn recorded_spread(seed: u64, policy: &str, params: [u64; 4], steps: u32) -> Vec
                 let weight = weight(&mut roll);
                 graph.set(graph.node(task).first_parent, weight, now).unwrap();
             }
-            (3, Some(task)) => _ = graph.allow(task, 1 << cpu | roll(16), now),
+            (3, Some(task)) => _ = graph.allow(task, Cpus::from(1 << cpu | roll(16)), now),
             (4, Some(task)) => _ = graph.home(task, cpu, now),
             (5, _) if roll(8) == 0 => {
                 let online = graph.cpu(cpu).online != 0;
@@ -179,13 +182,13 @@ fn recorded_spread(seed: u64, policy: &str, params: [u64; 4], steps: u32) -> Vec
         }
         let mut kicked = graph.take_kicks();
         for cpu in 0..4 {
-            if (kicked >> cpu & 1 != 0 || graph.cpu(cpu).kick_pending != 0) && roll(4) != 0 {
+            if (kicked.has(cpu) || graph.cpu(cpu).kick_pending != 0) && roll(4) != 0 {
                 let mut task = graph.decide(cpu, now, 0);
                 while task == 0 && graph.pull(cpu, now) != 0 {
                     task = graph.decide(cpu, now, 0);
                 }
             }
-            kicked &= !(1 << cpu);
+            kicked.remove(cpu);
         }
     }
     graph.check(false).unwrap();

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{budget, Dice, Leaf, World, MS, NONE};
-use tierce_policy::{Error, TASK};
+use tierce_policy::{Cpus, Error, TASK};
 
 /// A node with a quantum of 3 ms that is sure of so many ms in every 10, on a CPU of its own.
 fn constraint(budget_ms: u64) -> (World, u32) {
@@ -290,7 +290,7 @@ fn constraint_rule_6_who_is_heard() {
     // and nodes are none
     let (mut w, top) = constraint(10);
     assert_eq!(w.graph.constrain(top, MS, 9 * MS, 0).unwrap_err().name(), "no_such_node");
-    let task = w.graph.node_new(TASK, 0, u64::MAX, NONE).unwrap();
+    let task = w.graph.node_new(TASK, 0, Cpus::ALL, NONE).unwrap();
     assert_eq!(w.graph.constrain(task, MS, 9 * MS, 0).unwrap_err().name(), "no_such_node");
 }
 

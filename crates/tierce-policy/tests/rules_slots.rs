@@ -3,7 +3,7 @@
 mod common;
 
 use common::{number, Dice, Leaf, World, MS};
-use tierce_policy::Error;
+use tierce_policy::{Cpus, Error};
 
 /// parameter_out_of_range
 const OUTSIDE: Error = Error(7);
@@ -166,7 +166,7 @@ fn slots_rule_5_a_reserve_lies_within_the_slot() {
     }
     assert_eq!(w.try_under(node, beyond, reserve(0, 1000, 2)), Err(OUTSIDE));
     assert_eq!(w.graph.set(leaves[0].edge, reserve(4500, 501, 0), w.now), Err(OUTSIDE));
-    assert_eq!(w.graph.node_new(number("slots"), 0, 0, [9_999, 0, 0, 0]), None);
+    assert_eq!(w.graph.node_new(number("slots"), 0, Cpus::from(0), [9_999, 0, 0, 0]), None);
     w.wake_all(&leaves);
     w.run(5 * MS);
     // a longer slot: each goes by it from the end of its reserve on, c from that at 9 on

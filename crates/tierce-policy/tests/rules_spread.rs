@@ -11,7 +11,7 @@
 mod common;
 
 use common::{Dice, Leaf, World, MS, US};
-use tierce_policy::NEVER;
+use tierce_policy::{Cpus, NEVER};
 
 /// Values of `order` of a fair node.
 const START_TAG: u64 = 0;
@@ -162,7 +162,7 @@ fn rule_4_what_a_task_brings_along_is_limited() {
         // `comes` has slept for 5 s.
         world.graph.home(comes.task, 0, world.now).unwrap();
         world.graph.request(comes.task, world.now);
-        world.graph.allow(comes.task, 1, world.now).unwrap();
+        world.graph.allow(comes.task, Cpus::from(1), world.now).unwrap();
         world.rest();
         let (begin, before) = (world.now, world.supply(stays.edge));
         world.run(begin + 1_000 * MS);

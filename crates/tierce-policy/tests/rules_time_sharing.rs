@@ -3,7 +3,7 @@
 mod common;
 
 use common::{number, Dice, Leaf, World, MS, NONE, US};
-use tierce_policy::{Graph, NEVER, TASK};
+use tierce_policy::{Cpus, Graph, NEVER, TASK};
 
 const QUANTUM_MS: u64 = 10;
 
@@ -363,7 +363,7 @@ fn no_child_waits_below_a_lower_level() {
         let mut tasks = vec![];
         for _ in 0..n {
             let allowed = if dice.below(3) == 0 { 1 << dice.below(cpus.into()) } else { u64::MAX };
-            let task = w.graph.node_new(TASK, 0, allowed, NONE).unwrap();
+            let task = w.graph.node_new(TASK, 0, Cpus::from(allowed), NONE).unwrap();
             let params = [dice.below(4), dice.below(4), 0, 0];
             let edge = w.under(node, task, params);
             tasks.push((Leaf { task, edge }, allowed, params));
@@ -443,11 +443,13 @@ fn who_waits_is_passed_over_by_few() {
 #[test]
 fn time_sharing_parameters_have_ranges() {
     let mut graph = Graph::new(1, 0).unwrap();
-    let node = |graph: &mut Graph, params: [u64; 3]| graph.node_new(number("time-sharing"), 0, 0, params);
+    let node = |graph: &mut Graph, params: [u64; 3]| {
+        graph.node_new(number("time-sharing"), 0, Cpus::from(0), params)
+    };
     assert!(node(&mut graph, [9_999, 0, 0]).is_none() && node(&mut graph, [10_000, 0, 1001]).is_none());
     let id = node(&mut graph, [10_000, 0, 1000]).unwrap();
     graph.root(0, id, 0).unwrap();
-    let task = graph.node_new(TASK, 0, u64::MAX, NONE).unwrap();
+    let task = graph.node_new(TASK, 0, Cpus::ALL, NONE).unwrap();
     for params in [[256, 0, 0, 0], [0, 256, 0, 0]] {
         assert_eq!(graph.attach(id, task, params, 0, false, 0).unwrap_err().name(), "parameter_out_of_range");
     }

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{budget, number, Dice, Leaf, World, MS, NONE, US};
-use tierce_policy::{policies, NEVER};
+use tierce_policy::{policies, Cpus, NEVER};
 
 /// A share in units of 2^-20.
 fn share(share: f64) -> [u64; 4] {
@@ -240,7 +240,7 @@ fn uniform_rule_6_within_one_instant_only_once() {
         w.graph.root(cpu, root, 0).unwrap();
     }
     let top = w.node("uniform", [2_996 * MS]);
-    let inner = w.graph.node_new(number("edf"), 1, u64::MAX, NONE).unwrap();
+    let inner = w.graph.node_new(number("edf"), 1, Cpus::ALL, NONE).unwrap();
     let twice = w.node("uniform", [10 * MS]);
     let [first, other] = [(); 2].map(|()| w.node("briefly-blocked", NONE));
     let spent = w.node("fixed-priority", NONE);

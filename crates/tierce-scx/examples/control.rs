@@ -1,19 +1,21 @@
 //! What control operations on a live graph cost: the median time of each call, in ns, as JSON. Attaches a small graph to
 //! CPU 0: for throw-away machines. With the path of a socket: what they cost who asks the plan in force there, which has
-//! nodes `rt` (a reservation) and `rest` (fair).
+//! nodes `rt` (a reservation) and `rest` (fair); with `kept`, by one connection instead of one for each. With the name of a request besides, `tierce vm --profile` counts what these
+//! requests execute; `meter profile --role end` has to follow, for the names of functions.
 
 use anyhow::{bail, Context, Result};
-use serde_json::json;
+use serde::de::IgnoredAny;
+use serde::Serialize;
 use std::collections::BTreeMap;
 use std::os::unix::process::parent_id;
 use std::path::Path;
 use std::process::Command;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
-use tierce_plan::{Below, Edit, Keys};
+use tierce_plan::{Below, Cpus, Edit, Keys};
 use tierce_policy::{policies, Control, Refusal, TASK};
 use tierce_scx::kernel::{Kernel, Options};
-use tierce_scx::socket;
+use tierce_scx::socket::{self, Connection};
 
 const ROUNDS: usize = 101;
 /// A thread that is moved goes when it next blocks or wakes.
@@ -30,7 +32,11 @@ fn ok<T>(result: Result<T, Refusal>) -> Result<T> {
 fn main() -> Result<()> {
     match std::env::args().nth(1) {
         Some(word) if word == "beside" => beside(),
-        Some(socket) => through(Path::new(&socket)),
+        Some(socket) => {
+            let rest: Vec<String> = std::env::args().skip(2).collect();
+            let kept = rest.first().is_some_and(|word| word == "kept");
+            through(Path::new(&socket), kept, rest.get(usize::from(kept)).map(|name| &name[..]))
+        }
         None => direct(),
     }
 }
@@ -50,8 +56,32 @@ fn print(took: Took) -> Result<()> {
     Ok(())
 }
 
-/// By requests, as `tierce ctl` makes them.
-fn through(path: &Path) -> Result<()> {
+/// The marks of guest/profile.h.
+#[cfg(target_arch = "x86_64")]
+fn mark(begin: bool) {
+    // SAFETY: no-operations.
+    unsafe {
+        match begin {
+            true => std::arch::asm!("nopl 0x54524342(%rax,%rax,1)", options(att_syntax)),
+            false => std::arch::asm!("nopl 0x54524345(%rax,%rax,1)", options(att_syntax)),
+        }
+    }
+}
+
+/// Other processors have no profile.
+#[cfg(not(target_arch = "x86_64"))]
+fn mark(_begin: bool) {}
+
+/// As `tierce ctl` asks.
+#[derive(Serialize)]
+struct Request<'e> {
+    request: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edit: Option<&'e Edit>,
+}
+
+/// By requests, as `tierce ctl` makes them; those of that name are marked for a profile.
+fn through(path: &Path, kept: bool, profiled: Option<&str>) -> Result<()> {
     let keys = |text: &str| -> Keys {
         let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
         pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect()
@@ -83,15 +113,28 @@ fn through(path: &Path) -> Result<()> {
         ("remove a node", gone("new")),
     ];
     let mut took = Took::new();
-    for _ in 0..ROUNDS {
+    let mut connection = if kept { Some(Connection::open(path)?) } else { None };
+    let mut ask = |name: &'static str, request: Request| -> Result<socket::Served<IgnoredAny>> {
+        let marked = profiled == Some(name);
+        if marked {
+            mark(true);
+        }
         let begun = Instant::now();
-        let _ = socket::ask(path, json!({ "request": "none" }))?;
-        took.entry("an unknown request").or_default().push(begun.elapsed().as_nanos() as u64);
+        let answer = match &mut connection {
+            Some(connection) => connection.ask(&request)?,
+            None => Connection::open(path)?.ask(&request)?,
+        };
+        took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
+        if marked {
+            mark(false);
+        }
+        Ok(answer)
+    };
+    for _ in 0..ROUNDS {
+        let _ = ask("an unknown request", Request { request: "none", edit: None })?;
+        sleep(LONG_ENOUGH);
         for (name, edit) in &edits {
-            let begun = Instant::now();
-            let answer = socket::ask(path, json!({ "request": "edit", "edit": edit }))?;
-            took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
-            if let Err((_, why)) = answer {
+            if let Err((_, why)) = ask(name, Request { request: "edit", edit: Some(edit) })? {
                 bail!("{name}: {why}");
             }
             sleep(LONG_ENOUGH);
@@ -122,10 +165,10 @@ fn direct() -> Result<()> {
     let (fixed_priority, reservation, fair) =
         (policy("fixed-priority"), policy("reservation"), policy("fair"));
     let ops = &mut kernel_ops;
-    let top = ok(ops.node_new(fixed_priority, 0, u64::MAX, [0; 8]))?;
+    let top = ok(ops.node_new(fixed_priority, 0, Cpus::ALL, [0; 8]))?;
     ok(ops.root(0, top))?;
-    let rt = ok(ops.node_new(reservation, 0, u64::MAX, [0; 8]))?;
-    let rest = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
+    let rt = ok(ops.node_new(reservation, 0, Cpus::ALL, [0; 8]))?;
+    let rest = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
     for (node, priority) in [(rt, 1), (rest, 0)] {
         let edge = ok(ops.edge_new(top, node, 0, false.into()))?;
         ok(ops.attach(edge, [priority, 0, 0, 0]))?;
@@ -136,7 +179,7 @@ fn direct() -> Result<()> {
 
     let me = std::process::id();
     let mut leaf = || -> Result<u32> {
-        let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
+        let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
         let edge = ok(ops.edge_new(rest, leaf, 0, false.into()))?;
         ok(ops.attach(edge, [100, 0, 0, 0]))?;
         Ok(leaf)
@@ -151,7 +194,7 @@ fn direct() -> Result<()> {
         kernel.exercise(0, 0, 0, 0)?;
         time("an empty syscall program", begun);
         let begun = Instant::now();
-        let node = ok(ops.node_new(fair, 0, u64::MAX, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
+        let node = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
         time("create a node", begun);
         let edge = ok(ops.edge_new(rt, node, 0, false.into()))?;
         let begun = Instant::now();
@@ -175,7 +218,7 @@ fn direct() -> Result<()> {
             (other.id(), theirs, "begin one for another process", "end one for another process"),
         ] {
             let begun = Instant::now();
-            let leaf = ok(ops.node_new(TASK, 1, u64::MAX, [0; 8]))?;
+            let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
             let edge = ok(ops.edge_new(rt, leaf, 0, false.into()))?;
             ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
             kernel.bind(tid, leaf, false)?;

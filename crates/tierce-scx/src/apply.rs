@@ -3,7 +3,7 @@
 use crate::host::{self, HostRefusal};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
-use crate::reload::{Hears, Reloaded};
+use crate::reload::{Hears, Reloaded, RELOAD_CPUS};
 use crate::threads;
 use crate::trial::Trial;
 use anyhow::{bail, Result};
@@ -12,7 +12,7 @@ use std::path::Path;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_plan::{
-    policies, Change, Child, Difference, Fixed, Host, Ids, Leaving, Plan, Refused, Transition,
+    policies, Change, Child, Cpus, Difference, Fixed, Host, Ids, Leaving, Plan, Refused, Transition,
 };
 use tierce_policy::{Control, NodeParams, Params, Part, Refusal, Way, TASK};
 use tierce_trace::{Event, Kind, PlanChange, Source, TraceHeader};
@@ -66,6 +66,29 @@ impl NotApplied {
     }
 }
 
+/// Why a kernel object on so many CPUs that lacks this cannot have the plan.
+fn refuse_missing(missing: &[&str], reload: bool, cpus: u32) -> Option<Fixed> {
+    if missing.is_empty() || (reload && cpus <= RELOAD_CPUS) {
+        return None;
+    }
+    let lacks = format!("the kernel object was loaded without {}", missing.join(", "));
+    let room = "`[run] policies`, or `tierce run --policies all`, keeps room from the start";
+    Some(match (reload, cpus) {
+        (true, _) => Fixed {
+            rule: "reload_needs_one_cpu",
+            message: format!(
+                "{lacks}, and `--reload` has another one take over on {RELOAD_CPUS} CPU only, this machine has {cpus}: end `tierce run` \
+                 and start it anew with this plan; {room}"
+            ),
+        },
+        (false, ..=RELOAD_CPUS) => Fixed {
+            rule: "policy_is_not_loaded",
+            message: format!("{lacks}: `--reload` has another one take over, with a short gap; {room}"),
+        },
+        _ => Fixed { rule: "policy_is_not_loaded", message: format!("{lacks}: {room}") },
+    })
+}
+
 impl Live {
     /// What a new plan would change, tried on a copy of the graph; nothing is touched. `reload`: another kernel object may be loaded.
     pub fn try_apply(&self, new: &Rc<Plan>, reload: bool) -> Result<Result<Change, NotApplied>> {
@@ -87,14 +110,9 @@ impl Live {
     /// What differs, if that can change on this machine.
     fn change_to(&self, new: &Plan, reload: bool) -> Result<Change, NotApplied> {
         let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
-        let missing = self.not_loaded(new);
-        if !missing.is_empty() && !reload {
-            let message = format!(
-                "the kernel object was loaded without {}: `--reload` has another one take over, with a short gap; `[run] policies`, \
-                 or `tierce run --policies all`, keeps room from the start",
-                missing.join(", ")
-            );
-            return Err(NotApplied::Fixed(vec![Fixed { rule: "policy_is_not_loaded", message }]));
+        let cpus = self.kernel().options().cpus;
+        if let Some(refused) = refuse_missing(&self.not_loaded(new), reload, cpus) {
+            return Err(NotApplied::Fixed(vec![refused]));
         }
         host::check_cpusets(new, Path::new("/"))?;
         Ok(change)
@@ -105,11 +123,11 @@ impl Live {
         for (target, leaf) in self.targets() {
             if let Child::Set(set) = target {
                 let way = self.way_of(leaf, target).unwrap_or(&self.plan().sets[set].under);
-                let _ = trial.member(self.plan(), &ids, set, way, self.kernel().node(leaf).allowed);
+                let _ = trial.member(self.plan(), &ids, set, way, self.kernel().allowed(leaf));
             }
         }
         for leaf in self.leaves(OWN_DEFAULT) {
-            let _ = trial.unmatched(self.kernel().node(leaf).allowed);
+            let _ = trial.unmatched(self.kernel().allowed(leaf));
         }
         let mut transition = Transition::new(self.plan().clone(), ids, new.clone(), change.clone());
         Ok(transition.run(&mut trial).map(|()| change).map_err(NotApplied::from))
@@ -181,7 +199,11 @@ impl Live {
     }
 
     /// Try until it is so.
-    fn until(&mut self, what: &str, mut done: impl FnMut(&mut Live) -> Result<bool>) -> Result<(), Refusal> {
+    pub(crate) fn until(
+        &mut self,
+        what: &str,
+        mut done: impl FnMut(&mut Live) -> Result<bool>,
+    ) -> Result<(), Refusal> {
         let begun = Instant::now();
         loop {
             self.collect().map_err(call)?;
@@ -195,7 +217,7 @@ impl Live {
         }
     }
 
-    fn say(&mut self, change: &PlanChange) -> Result<(), Refusal> {
+    pub(crate) fn say(&mut self, change: &PlanChange) -> Result<(), Refusal> {
         // What happened before, to other bearers of these ids, has to be told before.
         self.collect().map_err(call)?;
         self.tell(&change.to_events(now_ns()).unwrap_or_default());
@@ -219,7 +241,7 @@ impl Control for Live {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: NodeParams,
     ) -> Result<u32, Refusal> {
         kernel(self).node_new(kind, concurrency, allowed, params)
@@ -423,5 +445,28 @@ impl Live {
             }
         }
         self.match_again(&old)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_object_takes_over_on_one_cpu_only() {
+        let refused = |missing: &[&str], reload, cpus| {
+            refuse_missing(missing, reload, cpus).map(|it| (it.rule, it.message))
+        };
+        assert_eq!(refused(&[], true, 4), None);
+        assert_eq!(refused(&["edf"], true, 1), None);
+        let (rule, message) = refused(&["edf", "round-robin"], true, 2).unwrap();
+        assert_eq!(rule, "reload_needs_one_cpu");
+        for part in ["without edf, round-robin", "on 1 CPU only", "has 2", "start it anew"] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+        for (cpus, offered) in [(1, true), (2, false)] {
+            let (rule, message) = refused(&["edf"], false, cpus).unwrap();
+            assert_eq!((rule, message.contains("--reload")), ("policy_is_not_loaded", offered), "{message}");
+        }
     }
 }

@@ -512,7 +512,7 @@ fn huge_pages(host: &Host) -> Check {
 }
 
 /// Most CPUs of the kernel build.
-const CPUS: u32 = 64;
+const CPUS: u32 = tierce_policy::KERNEL.cpus;
 
 fn cpus(host: &Host) -> Check {
     const WHAT: &str = "CPUs";

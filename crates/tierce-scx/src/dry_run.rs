@@ -11,7 +11,7 @@ use serde_json::json;
 use std::collections::BTreeMap;
 use std::fmt;
 use tierce_admission::PlanExt;
-use tierce_plan::{nice_weight, Child, Edge, Ids, Members, Plan};
+use tierce_plan::{nice_weight, Child, Cpus, Edge, Ids, Members, Plan};
 use tierce_policy::{Graph, KERNEL, TASK};
 
 /// A thread, as far as it is shown.
@@ -196,7 +196,7 @@ impl<'a> Trial<'a> {
                 if let Some(other) = self.holders[task] {
                     return Err(format!("thread {other} has it: a task is one thread, a set takes all"));
                 }
-                let allowed = self.plan.tasks[task].affinity.unwrap_or(u64::MAX) & live.allowed;
+                let allowed = self.plan.tasks[task].affinity.unwrap_or(Cpus::ALL) & live.allowed;
                 self.graph.allow(self.ids.tasks[task], allowed, NOW).map_err(|error| may_run(live, error))?;
                 self.holders[task] = Some(live.thread.tid);
                 let mut above = self.plan.edges.iter().filter(|edge| edge.child == Child::Task(task));
@@ -204,7 +204,7 @@ impl<'a> Trial<'a> {
             }
             Child::Set(set) => {
                 let plan = self.plan;
-                let affinity = plan.sets[set].affinity.unwrap_or(u64::MAX);
+                let affinity = plan.sets[set].affinity.unwrap_or(Cpus::ALL);
                 let below = |node: usize| {
                     let parent = self.ids.nodes[node];
                     let edges = self.attached.iter().map(|edge| self.graph.edge(*edge));
@@ -237,13 +237,14 @@ impl<'a> Trial<'a> {
             when_spent: false,
             spread: node.family.is_some(),
             placed: false,
+            given: 0,
             spot: node.spot,
         };
-        self.attach(live, u64::MAX, &[edge])
+        self.attach(live, Cpus::ALL, &[edge])
     }
 
     /// A new leaf with these edges; all or nothing.
-    fn attach(&mut self, live: &Live, affinity: u64, under: &[Edge]) -> Result<(), String> {
+    fn attach(&mut self, live: &Live, affinity: Cpus, under: &[Edge]) -> Result<(), String> {
         if self.pools.nodes == 0 {
             return Err("the pool of nodes is used up".into());
         }
@@ -278,8 +279,8 @@ impl<'a> Trial<'a> {
 }
 
 /// Of these ways those on CPUs where the thread may run; all, if none is.
-pub(crate) fn where_it_may_run<'p>(plan: &Plan, mut ways: Vec<&'p [Edge]>, allowed: u64) -> Vec<&'p [Edge]> {
-    let may = |way: &&[Edge]| plan.placed_on(way).is_none_or(|cpu| allowed >> cpu & 1 == 1);
+pub(crate) fn where_it_may_run<'p>(plan: &Plan, mut ways: Vec<&'p [Edge]>, allowed: Cpus) -> Vec<&'p [Edge]> {
+    let may = |way: &&[Edge]| plan.placed_on(way).is_none_or(|cpu| allowed.has(cpu));
     if ways.iter().any(may) {
         ways.retain(may);
     }
@@ -291,8 +292,8 @@ pub(crate) fn may_run(live: &Live, error: tierce_policy::Error) -> String {
 }
 
 /// "CPU 0, 2", or how many they are.
-pub(crate) fn cpus(mask: u64) -> String {
-    let cpus: Vec<_> = (0..64).filter(|cpu| mask >> cpu & 1 != 0).map(|cpu| cpu.to_string()).collect();
+pub(crate) fn cpus(cpus: Cpus) -> String {
+    let cpus: Vec<_> = cpus.iter().map(|cpu| cpu.to_string()).collect();
     if cpus.len() > 8 {
         return format!("{} CPUs", cpus.len());
     }
@@ -466,7 +467,7 @@ mod tests {
 
     fn live(tid: u32, comm: &str) -> Live {
         let thread = Thread { comm: comm.into(), pcomm: comm.into(), pid: tid, tid, ..Default::default() };
-        Live { thread, class: Class::Other, allowed: 3, allowed_count: 2, is_bound: false }
+        Live { thread, class: Class::Other, allowed: Cpus::upto(2), allowed_count: 2, is_bound: false }
     }
 
     fn ids(list: &[Shown]) -> Vec<u32> {
@@ -488,13 +489,13 @@ mod tests {
             live(41, "kworker/0"),
             live(51, "shell"),
         ];
-        threads[6].allowed = 2; // rt is on CPU 0
+        threads[6].allowed = Cpus::only(1); // rt is on CPU 0
         threads[7].class = Class::Fifo;
         threads[8].class = Class::RoundRobin;
         threads[9].thread.is_kthread = true;
         threads[9].allowed_count = 1;
         threads[9].is_bound = true;
-        threads[10].allowed = 1;
+        threads[10].allowed = Cpus::only(0);
         let result = dry_run(&plan(), &threads, Pools::default()).unwrap();
         let [audio, worker, nobody] = &result.entries[..] else { panic!("{result}") };
         assert_eq!((ids(&audio.bound), audio.set), (vec![11], false));
@@ -572,7 +573,7 @@ mod tests {
         assert_eq!(json["placed"], json!([{ "name": "audio", "cpu": 0 }, { "name": "player", "cpu": 0 }]));
         // A thread that may not run there goes elsewhere.
         threads.truncate(1);
-        threads[0].allowed = 1;
+        threads[0].allowed = Cpus::only(0);
         let result = dry_run(&plan, &threads, Pools::default()).unwrap();
         assert_eq!(cpus(&result.entries[1]), [(11, Some(0))]);
     }
@@ -592,7 +593,7 @@ mod tests {
     #[test]
     fn a_task_whose_cpus_its_thread_may_not_use() {
         let mut thread = live(9, "audio");
-        thread.allowed = 2;
+        thread.allowed = Cpus::only(1);
         let result = dry_run(&plan(), &[thread.clone(), live(10, "audio")], Pools::default()).unwrap();
         assert!(
             result.entries[0].refused[0].why.starts_with("it may run on CPU 1 only: cpu_not_allowed"),
@@ -635,7 +636,7 @@ mod tests {
                 let threads: Vec<_> = ["audio", "video", "cc1", "shell"]
                     .iter()
                     .zip(1..)
-                    .map(|(comm, tid)| Live { allowed: u64::MAX, ..live(tid, comm) })
+                    .map(|(comm, tid)| Live { allowed: Cpus::ALL, ..live(tid, comm) })
                     .collect();
                 let result = dry_run(&plan, &threads, Pools::default());
                 let result =

@@ -9,7 +9,7 @@ use crate::threads::{Class, Live, Proc};
 use crate::trial::Trial;
 use std::path::Path;
 use tierce_admission::{Above, Reserved};
-use tierce_plan::{show_time, Child, Plan};
+use tierce_plan::{show_time, Child, Cpus, Plan};
 
 /// Ticks per second in /proc/TID/stat (USER_HZ).
 const TICKS: u64 = 100;
@@ -145,22 +145,22 @@ pub fn check_cpusets(plan: &Plan, root: &Path) -> Result<(), HostRefusal> {
             let file = root.join("sys/fs/cgroup").join(path).join("cpuset.cpus.effective");
             let list = std::fs::read_to_string(file).ok().and_then(|text| cpu_list(text.trim()));
             let Some(list) = list.filter(|list| !list.is_empty()) else { continue };
-            let its = list.iter().filter(|cpu| **cpu < 64).fold(0u64, |mask, cpu| mask | 1 << cpu);
+            let its: Cpus = list.iter().collect();
             let Some((trial, ids)) = trial.get_or_insert_with(|| Trial::new(plan).ok()) else {
                 return Ok(());
             };
-            let of = |node: u32| trial.graph.node(node).cpus;
+            let of = |node: u32| trial.graph.reach(node);
             let (leads, affinity) = match entry.target {
                 Child::Task(task) => (of(ids.tasks[task]), plan.tasks[task].affinity),
                 Child::Set(set) => {
                     let set = &plan.sets[set];
                     let above = set.ways().flatten().map(|edge| of(ids.nodes[edge.parent]));
-                    (above.fold(0, |cpus, more| cpus | more), set.affinity)
+                    (above.fold(Cpus::NONE, |cpus, more| cpus | more), set.affinity)
                 }
                 Child::Node(_) => continue,
             };
-            let reach = leads & affinity.unwrap_or(u64::MAX);
-            if its & reach == 0 {
+            let reach = leads & affinity.unwrap_or(Cpus::ALL);
+            if !its.meet(reach) {
                 let name = plan.child_name(entry.target);
                 let (its, ours) = (cpus(its), cpus(reach));
                 return refuse(

@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
 use std::time::{Duration, Instant};
 use tierce_plan::Topology;
-use tierce_policy::{raw, Control, Message, NodeParams, Params, Refusal, Way, KERNEL};
+use tierce_policy::{raw, Control, Cpus, Message, NodeParams, Params, Refusal, Way, KERNEL};
 use tierce_trace::Kind;
 
 /// The shortest timer worth arming in the kernel.
@@ -416,10 +416,10 @@ impl Kernel {
     pub fn load_telling(mut options: Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
         let begun = Instant::now();
         ensure!(
-            (1..=raw::CPUS as u32).contains(&options.cpus),
+            (1..=KERNEL.cpus).contains(&options.cpus),
             "{} CPUs, 1 to {} are supported",
             options.cpus,
-            raw::CPUS
+            KERNEL.cpus
         );
         if options.throttle_at_user {
             let types = std::fs::read("/sys/kernel/btf/vmlinux").context("/sys/kernel/btf/vmlinux")?;
@@ -493,8 +493,12 @@ impl Kernel {
         );
         let topology = self.options.topology.clone().unwrap_or_else(|| topology::read(self.options.cpus));
         for (cpu, near) in topology.near.into_iter().enumerate() {
-            let param = [near.core, near.cache, near.memory, 0, 0, 0, 0, 0];
-            self.run(Command { op: COMMAND_NEAR, a: cpu as u32, param, ..Default::default() })?;
+            for word in 0..self.options.cpus.div_ceil(64) {
+                let mut param = NodeParams::default();
+                let sets = [near.core, near.cache, near.memory];
+                param.iter_mut().zip(sets).for_each(|(param, set)| *param = set.words()[word as usize]);
+                self.run(Command { op: COMMAND_NEAR, a: cpu as u32, b: word, param, ..Default::default() })?;
+            }
         }
         Ok(())
     }
@@ -689,8 +693,13 @@ impl Kernel {
 
     /// A CPU.
     pub fn cpu(&self, cpu: u32) -> raw::Cpu {
-        let cpu = cpu.min(raw::CPUS as u32 - 1);
+        let cpu = cpu.min(KERNEL.cpus - 1);
         self.read(self.state, (self.layout.cpu_at + cpu * self.layout.cpu_size) as usize)
+    }
+
+    /// CPUs that a task may run on.
+    pub fn allowed(&self, task: u32) -> Cpus {
+        self.node(task).allowed.into()
     }
 
     /// What the kernel side keeps for a task.
@@ -701,13 +710,13 @@ impl Kernel {
 
     /// What it counts per CPU.
     pub fn cpu_side(&self, cpu: u32) -> CpuSide {
-        let cpu = cpu.min(raw::CPUS as u32 - 1);
+        let cpu = cpu.min(KERNEL.cpus - 1);
         self.read(self.side, (self.layout.side_cpu_at + cpu * self.layout.side_cpu_size) as usize)
     }
 
     /// How the lock of a CPU's domain was used; `None`: that of the shared domain, which comes after all CPUs.
     pub fn lock_side(&self, cpu: Option<u32>) -> LockSide {
-        let domain = cpu.map_or(raw::CPUS, |cpu| (cpu as usize).min(raw::CPUS));
+        let domain = cpu.unwrap_or(KERNEL.cpus).min(KERNEL.cpus) as usize;
         self.read(self.side, self.layout.side_lock_at as usize + domain * size_of::<LockSide>())
     }
 
@@ -778,11 +787,18 @@ impl Control for &Kernel {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         param: NodeParams,
     ) -> Result<u32, Refusal> {
         let op = OP_NODE_NEW;
-        self.make(Command { op, a: kind, b: concurrency, value: allowed, param, ..Default::default() })
+        self.make(Command {
+            op,
+            a: kind,
+            b: concurrency,
+            value: allowed.first_word(),
+            param,
+            ..Default::default()
+        })
     }
 
     fn node_set(&mut self, node: u32, param: NodeParams) -> Result<(), Refusal> {

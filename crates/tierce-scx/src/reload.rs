@@ -1,5 +1,7 @@
 //! Another kernel object for the plan in force: loaded beside the first one, whose graph it takes over as it is.
 //!
+//! Only on a machine of one CPU: on several, other CPUs go on while the first object is frozen and detached.
+//!
 //! Only one scheduler of sched_ext can be attached, so between the two the machine is on its default scheduler:
 //!
 //! 1. The second object is loaded and verified; the first one goes on.
@@ -11,7 +13,8 @@
 //! recording goes on, and a replay across the gap is as exact as any other.
 
 use crate::kernel::{CpuSide, Kernel, Leaf, Loaded, Options};
-use crate::live::{now_ns, Live, News, NEWS_THREAD};
+use crate::live::news::{News, NEWS_THREAD};
+use crate::live::{now_ns, Live};
 use crate::threads::{self, Proc};
 use anyhow::{anyhow, bail, Context, Result};
 use std::collections::{HashMap, HashSet};
@@ -29,6 +32,9 @@ const COMMAND_BURY: u32 = 70;
 /// `enum tierce_own`.
 const OWN_DEFAULT: u32 = 1;
 const OWN_MEMBER: u32 = 2;
+
+/// On so many CPUs another object can take over.
+pub const RELOAD_CPUS: u32 = 1;
 
 /// How often the first object is heard while the second one is loaded.
 const WHILE_LOADING: Duration = Duration::from_millis(20);
@@ -234,27 +240,6 @@ impl Drop for Urgent {
     }
 }
 
-/// As long as it is there, grace periods of RCU do not wait for the ticks of other CPUs; these are interrupted instead.
-struct Expedited {
-    before: String,
-}
-
-impl Expedited {
-    const SWITCH: &str = "/sys/kernel/rcu_expedited";
-
-    /// On one CPU nobody else is waited for. Without the right to it the gap is longer.
-    fn begin(cpus: u32) -> Option<Expedited> {
-        let before = std::fs::read_to_string(Expedited::SWITCH).ok()?;
-        (cpus > 1 && std::fs::write(Expedited::SWITCH, "1").is_ok()).then_some(Expedited { before })
-    }
-}
-
-impl Drop for Expedited {
-    fn drop(&mut self) {
-        let _ = std::fs::write(Expedited::SWITCH, &self.before); // as it could be written before
-    }
-}
-
 impl Live {
     /// What an object is loaded with that both the plan in force and this one can have.
     pub fn options_for(&self, new: &Plan) -> Options {
@@ -286,7 +271,6 @@ impl Live {
             Err(why) => return Ok(Err(words(&why))),
         };
         let urgent = who_is_urgent();
-        let expedited = Expedited::begin(self.kernel.options().cpus);
         let begun_ns = now_ns();
         if let Err(why) = self.kernel.freeze() {
             return Ok(Err(words(&why)));
@@ -298,7 +282,6 @@ impl Live {
         };
         drop(urgent);
         thread::yield_now(); // this CPU decides
-        drop(expedited);
         let first = self.hear_from(second)?;
         let thawed_ns = self.thaw()?;
         self.settle(&first)?;

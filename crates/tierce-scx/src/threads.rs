@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::{Error, Read, Result};
 use std::path::{Path, PathBuf};
-use tierce_plan::Thread;
+use tierce_plan::{Cpus, Thread};
 
 /// Which of the kernel's scheduling classes a thread is in, by its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -66,8 +66,8 @@ pub struct Live {
     pub thread: Thread,
     /// Its scheduling class.
     pub class: Class,
-    /// CPUs it may run on, a bit each; those beyond 63 are left out.
-    pub allowed: u64,
+    /// CPUs it may run on; those beyond a plan's limit are left out.
+    pub allowed: Cpus,
     /// How many CPUs it may run on.
     pub allowed_count: u32,
     /// The kernel itself has chosen these, and nobody may change them.
@@ -142,7 +142,7 @@ impl Proc {
             .map(|path| path.to_string_lossy().into_owned())
             .unwrap_or_default();
         let exe = exe.strip_suffix(" (deleted)").unwrap_or(&exe).to_string(); // an update replaced the file
-        let (allowed, allowed_count) = field("Cpus_allowed:").map_or((u64::MAX, u32::MAX), mask);
+        let (allowed, allowed_count) = field("Cpus_allowed:").map_or((Cpus::ALL, u32::MAX), mask);
         let live = Live {
             thread: Thread {
                 comm: stat.comm.clone(),
@@ -223,17 +223,11 @@ fn cgroup(text: &str) -> String {
 }
 
 /// A mask as the kernel prints it (`ff,ffffffff`): its lowest 64 bits, and how many are set in all.
-fn mask(text: &str) -> (u64, u32) {
-    let mut low = 0;
-    let mut count = 0;
-    for (index, word) in text.rsplit(',').enumerate() {
-        let word = u64::from(u32::from_str_radix(word.trim(), 16).unwrap_or(0));
-        count += word.count_ones();
-        if index < 2 {
-            low |= word << (32 * index);
-        }
-    }
-    (low, count)
+fn mask(text: &str) -> (Cpus, u32) {
+    let halves: Vec<u64> =
+        text.rsplit(',').map(|word| u32::from_str_radix(word.trim(), 16).unwrap_or(0).into()).collect();
+    let words = halves.chunks(2).map(|halves| halves[0] | halves.get(1).unwrap_or(&0) << 32);
+    (Cpus::from_words(words), halves.iter().map(|half| half.count_ones()).sum())
 }
 
 /// All thread ids there are now.
@@ -244,6 +238,25 @@ pub fn all() -> Vec<u32> {
 /// Those of a process.
 pub fn of(pid: u32) -> Vec<u32> {
     numbers(&Path::new("/proc").join(pid.to_string()).join("task"))
+}
+
+/// CPUs on which a thread may run, if it is surely one that a plan can rule; without a look at /proc.
+pub fn allowed_if_ruled(tid: u32) -> Option<Cpus> {
+    const RESET_ON_FORK: i32 = 0x4000_0000;
+    let mut mask = [0u64; 128];
+    // SAFETY: the mask has the size that is passed; the other calls have numbers only.
+    let (class, size, group) = unsafe {
+        let at = mask.as_mut_ptr();
+        (
+            libc::sched_getscheduler(tid as i32),
+            libc::syscall(libc::SYS_sched_getaffinity, tid, size_of_val(&mask), at),
+            libc::getpgid(tid as i32),
+        )
+    };
+    // A kernel thread is in no process group.
+    let is_known = class >= 0 && size > 0 && group > 0;
+    let above = Class::from_number((class & !RESET_ON_FORK) as u64).above();
+    (is_known && !above).then(|| Cpus::from_words(mask))
 }
 
 /// What a plan can match of a thread; `None`: it is gone.
@@ -314,12 +327,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_ruled_is_known_without_proc() {
+        let pid = std::process::id();
+        assert_eq!(allowed_if_ruled(pid), Some(Proc::default().look(pid).unwrap().allowed));
+        assert_eq!(allowed_if_ruled(2), None, "a kernel thread, or nobody");
+        assert_eq!(allowed_if_ruled(u32::MAX >> 1), None);
+    }
+
+    #[test]
     fn the_class_of_itself() {
         let pid = std::process::id();
         let me = Proc::default().look(pid).unwrap();
         assert_eq!(me.class, Class::Other);
-        assert_eq!(me.allowed.count_ones(), me.allowed_count);
-        assert!(me.allowed != 0 && !me.is_pinned());
+        assert_eq!(me.allowed.count(), me.allowed_count);
+        assert!(!me.allowed.is_empty() && !me.is_pinned());
     }
 
     fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
@@ -378,7 +399,7 @@ mod tests {
             Live {
                 thread: expected,
                 class: Class::Fifo,
-                allowed: 0x3_0000_0005,
+                allowed: Cpus::from(0x3_0000_0005),
                 allowed_count: 4,
                 is_bound: false
             }
@@ -415,8 +436,8 @@ mod tests {
             let class = Class::from_number(number);
             assert_eq!((class.name(), class.above()), (name, above));
         }
-        assert_eq!(mask("f"), (15, 4));
-        assert_eq!(mask("1,00000000,80000001"), (0x8000_0001, 3));
+        assert_eq!(mask("f"), (Cpus::upto(4), 4));
+        assert_eq!(mask("1,00000000,80000001"), (Cpus::from(0x8000_0001).with(64), 3));
         for (text, path) in [
             ("0::/a/b\n", "a/b"),
             ("12:cpu:/x\n1:name=systemd:/c.slice\n0::/\n", "c.slice"),

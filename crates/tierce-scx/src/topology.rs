@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::Path;
-use tierce_plan::{Near, Topology};
+use tierce_plan::{Cpus, Near, Topology};
 
 /// Of CPUs 0 to `cpus` - 1. What the machine does not tell is taken for near: all CPUs share it, and no core is shared.
 pub fn read(cpus: u32) -> Topology {
@@ -10,20 +10,19 @@ pub fn read(cpus: u32) -> Topology {
 }
 
 fn read_from(sys: &Path, cpus: u32) -> Topology {
-    let all = if cpus >= 64 { u64::MAX } else { (1 << cpus) - 1 };
-    let set = |path: &Path| -> Option<u64> {
+    let all = Cpus::upto(cpus);
+    let set = |path: &Path| -> Option<Cpus> {
         let text = fs::read_to_string(path).ok()?;
-        let mut set = 0;
+        let mut set = Cpus::NONE;
         for range in text.trim().split(',').filter(|range| !range.is_empty()) {
             let (first, last) = range.split_once('-').unwrap_or((range, range));
-            for cpu in first.parse::<u32>().ok()?..=last.parse::<u32>().ok()? {
-                set |= 1u64.checked_shl(cpu).unwrap_or(0);
-            }
+            let (first, last) = (first.parse::<u32>().ok()?, last.parse::<u32>().ok()?);
+            set |= Cpus::upto(last.saturating_add(1)) & !Cpus::upto(first);
         }
         Some(set & all)
     };
     let near = |cpu: u32| {
-        let own = 1 << cpu;
+        let own = Cpus::only(cpu);
         let at = sys.join(format!("devices/system/cpu/cpu{cpu}"));
         let core = set(&at.join("topology/thread_siblings_list")).unwrap_or(own);
         let level = |index: u32| -> Option<u32> {
@@ -60,11 +59,15 @@ mod tests {
         put("cpu0/cache/index3/level", "3\n");
         put("cpu0/cache/index3/shared_cpu_list", "0-2\n");
         put("cpu0/node1/cpulist", "0-3,8\n");
+        let of = |core: u64, cache: u64, memory: u64| {
+            let [core, cache, memory] = [core, cache, memory].map(Cpus::from);
+            Near { core, cache, memory }
+        };
         let topology = read_from(&sys, 4);
         let near = &topology.near;
         fs::remove_dir_all(&sys).unwrap();
-        assert_eq!(near[0], Near { core: 0b101, cache: 0b111, memory: 0b1111 });
+        assert_eq!(near[0], of(0b101, 0b111, 0b1111));
         assert_eq!(topology.to_toml(), "{ smt = [[0, 2], [1], [3]], cache = [[0, 1, 2], [3]] }");
-        assert_eq!(near[1], Near { core: 0b10, cache: 0b1111, memory: 0b1111 });
+        assert_eq!(near[1], of(0b10, 0b1111, 0b1111));
     }
 }

@@ -1,7 +1,7 @@
 //! A plan tried on a copy of the graph, in the native engine.
 
 use anyhow::{Context, Result};
-use tierce_plan::{Edge, Host, Ids, Leaving, Members, Plan};
+use tierce_plan::{Cpus, Edge, Host, Ids, Leaving, Members, Plan};
 use tierce_policy::{Control, Graph, NodeParams, Params, Refusal, Way, TASK};
 
 /// The graph of a plan and its threads' leaves in the native engine: what it refuses is what the kernel side would refuse.
@@ -25,7 +25,7 @@ impl Trial {
         Ok((Trial { graph, members: Vec::new(), defaults: Vec::new(), default }, ids))
     }
 
-    fn leaf(&mut self, allowed: u64, under: &[(u32, Params, i32, Way)]) -> Result<(u32, Vec<u32>), Refusal> {
+    fn leaf(&mut self, allowed: Cpus, under: &[(u32, Params, i32, Way)]) -> Result<(u32, Vec<u32>), Refusal> {
         let leaf = self.node_new(TASK, 1, allowed, Default::default())?;
         let mut edges = Vec::new();
         for &(parent, params, rank, way) in under {
@@ -41,7 +41,7 @@ impl Trial {
         ids: &Ids,
         set: usize,
         way: &[Edge],
-        allowed: u64,
+        allowed: Cpus,
     ) -> Result<(), Refusal> {
         let under: Vec<_> =
             way.iter().map(|edge| (ids.nodes[edge.parent], edge.params, edge.rank, edge.way())).collect();
@@ -51,7 +51,7 @@ impl Trial {
     }
 
     /// A thread that matches nothing.
-    pub fn unmatched(&mut self, allowed: u64) -> Result<(), Refusal> {
+    pub fn unmatched(&mut self, allowed: Cpus) -> Result<(), Refusal> {
         let (node, params) = self.default;
         let way = if self.graph.node(node).family == 0 { Way::Plain } else { Way::Spread };
         let (leaf, _) = self.leaf(allowed, &[(node, params, 0, way)])?;
@@ -75,7 +75,7 @@ impl Control for Trial {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: NodeParams,
     ) -> Result<u32, Refusal> {
         self.graph.at(0).node_new(kind, concurrency, allowed, params)
@@ -133,7 +133,7 @@ impl Host for Trial {
             moved.append(&mut self.defaults);
         }
         for leaf in moved {
-            let allowed = self.graph.node(leaf).allowed;
+            let allowed = self.graph.allowed(leaf);
             self.drop_leaf(leaf)?;
             // What the default node has no room for runs beside the graph.
             if let Err(Refusal::Call(why)) = self.unmatched(allowed) {

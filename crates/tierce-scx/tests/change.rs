@@ -4,7 +4,7 @@
 use std::rc::Rc;
 use tierce_admission::PlanExt;
 use tierce_plan::{
-    Change, Host, Ids, Leaving, Members, Options, Plan, Refused, Source, Sources, Standing, Transition,
+    Change, Cpus, Host, Ids, Leaving, Members, Options, Plan, Refused, Source, Sources, Standing, Transition,
 };
 use tierce_policy::{Control, Graph, NodeParams, Refusal, Way, TASK};
 use tierce_scx::trial::Trial;
@@ -88,7 +88,7 @@ impl Machine {
     }
 
     fn leaf(&mut self, set: &str, under: &[(u32, [u64; 4], Way)]) {
-        let leaf = self.graph.node_new(TASK, 1, u64::MAX, [0; 4]).unwrap();
+        let leaf = self.graph.node_new(TASK, 1, Cpus::ALL, [0; 4]).unwrap();
         for &(parent, params, way) in under {
             if self.graph.attach(parent, leaf, params, 0, way, self.now_ns).is_err() {
                 self.take_out(leaf); // no room: it is beside the graph
@@ -105,7 +105,7 @@ impl Machine {
         for _ in 0..64 {
             let kicks = self.graph.take_kicks();
             for cpu in 0..self.graph.cpus() {
-                if kicks >> cpu & 1 != 0 || self.graph.until(cpu) <= self.now_ns {
+                if kicks.has(cpu) || self.graph.until(cpu) <= self.now_ns {
                     let task = self.graph.decide(cpu, self.now_ns, 0);
                     self.graph.returned(cpu, self.now_ns);
                     let left = self.graph.cpu(cpu).leaves > 0;
@@ -117,7 +117,7 @@ impl Machine {
                     }
                 }
             }
-            if kicks == 0 {
+            if kicks.is_empty() {
                 break;
             }
         }
@@ -154,7 +154,7 @@ impl Control for Machine {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: NodeParams,
     ) -> Result<u32, Refusal> {
         self.step()?;
@@ -528,9 +528,9 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
         let change = Change::between(&old, &new).unwrap();
         let (mut trial, ids) = Trial::new(&old).unwrap();
         for _ in 0..members {
-            trial.member(&old, &ids, 0, &old.sets[0].under, u64::MAX).unwrap();
+            trial.member(&old, &ids, 0, &old.sets[0].under, Cpus::ALL).unwrap();
         }
-        trial.unmatched(u64::MAX).unwrap();
+        trial.unmatched(Cpus::ALL).unwrap();
         let result = Transition::new(old.clone(), ids, new, change).run(&mut trial);
         match result {
             Ok(()) => assert_eq!(expected, "", "{is}"),
@@ -555,7 +555,7 @@ fn what_the_engine_refuses_is_refused_before_anything_changes() {
     for (members, fits) in [(3, true), (4, false)] {
         let (mut trial, ids) = Trial::new(&old).unwrap();
         for _ in 0..members {
-            trial.member(&old, &ids, 0, &old.sets[0].under, u64::MAX).unwrap();
+            trial.member(&old, &ids, 0, &old.sets[0].under, Cpus::ALL).unwrap();
         }
         let result = Transition::new(old.clone(), ids, new.clone(), change.clone()).run(&mut trial);
         assert_eq!(result.is_ok(), fits, "{members} members: {result:?}");
@@ -667,7 +667,7 @@ fn what_was_placed_moves_for_others_and_back() {
         let change = Change::between(from, to).unwrap();
         assert!(change.differences().iter().any(|one| one.to_string().starts_with("> task a")));
         let (mut trial, ids) = Trial::new(from).unwrap();
-        trial.member(from, &ids, 0, way, u64::MAX).unwrap();
+        trial.member(from, &ids, 0, way, Cpus::ALL).unwrap();
         Transition::new(from.clone(), ids, to.clone(), change).run(&mut trial).unwrap();
         trial.graph.check(true).unwrap();
     }

@@ -1,15 +1,16 @@
-//! The kernel object's call chains, read from its instructions: 512 bytes of stack and 8 frames are all that a BPF program has. For
-//! everything at once, and for what each example's plan leaves of it. A chain that is too deep is told by name.
+//! The kernel object's call chains, read from its instructions. A BPF program has 512 bytes of stack and 8 frames; what the plan of
+//! an example needs leaves room for one more policy. A chain that is too deep is told by name.
 
 use object::read::elf::ElfFile64;
 use object::{Endianness, Object, ObjectSection, ObjectSymbol, RelocationTarget, SectionKind, SymbolKind};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 use tierce_admission::PlanExt;
-use tierce_plan::{Options, Plan};
+use tierce_plan::{Options, Plan, ThrottleAt};
 
-const STACK: u32 = 512;
-const FRAMES: usize = 8;
+/// Bytes of stack, and frames: of what the kernel can load at all, and of what a plan needs.
+const ALL: (u32, usize) = (512, 8);
+const PLAN: (u32, usize) = (384, 7);
 /// Of the instruction set: what is looked at below.
 const LOAD_CONSTANT: u8 = 0x18;
 const LOAD_64: u8 = 0x79;
@@ -35,27 +36,40 @@ struct Instruction {
 
 type Functions = BTreeMap<String, Vec<Instruction>>;
 
+/// What a relocation refers to: a symbol with a name, or, for a static function, its section; the call then says where in it.
+fn name_of<'a>(file: &'a ElfFile64<Endianness>, symbol: impl ObjectSymbol<'a>, instruction: &[u8]) -> String {
+    if symbol.kind() != SymbolKind::Section {
+        return symbol.name().unwrap().to_string();
+    }
+    let slots = i32::from_le_bytes(instruction[4..8].try_into().unwrap());
+    let (section, address) = (symbol.section_index(), (i64::from(slots) + 1) as u64 * 8);
+    let mut functions = file.symbols().filter(|other| is_function(other) && other.section_index() == section);
+    functions
+        .find(|other| other.address() == address)
+        .map_or(String::new(), |it| it.name().unwrap().to_string())
+}
+
+fn is_function<'a>(symbol: &impl ObjectSymbol<'a>) -> bool {
+    symbol.kind() == SymbolKind::Text && symbol.size() > 0
+}
+
 /// All functions of the object by name.
 fn functions(image: &[u8]) -> Functions {
     let file = ElfFile64::<Endianness>::parse(image).unwrap();
     let mut functions = Functions::new();
     for section in file.sections().filter(|section| section.kind() == SectionKind::Text) {
-        let name = |target| match target {
-            RelocationTarget::Symbol(index) => {
-                Some(file.symbol_by_index(index).unwrap().name().unwrap().to_string())
-            }
-            _ => None,
-        };
+        let bytes = section.data().unwrap();
         let symbols: HashMap<u64, String> = section
             .relocations()
-            .filter_map(|(at, relocation)| Some((at, name(relocation.target())?)))
+            .filter_map(|(at, relocation)| match relocation.target() {
+                RelocationTarget::Symbol(index) => {
+                    Some((at, name_of(&file, file.symbol_by_index(index).unwrap(), &bytes[at as usize..])))
+                }
+                _ => None,
+            })
             .collect();
-        let bytes = section.data().unwrap();
-        for function in file.symbols().filter(|symbol| {
-            symbol.kind() == SymbolKind::Text
-                && symbol.size() > 0
-                && symbol.section_index() == Some(section.index())
-        }) {
+        let here = Some(section.index());
+        for function in file.symbols().filter(|it| is_function(it) && it.section_index() == here) {
             let range = function.address()..function.address() + function.size();
             let instructions = range.step_by(8).map(|at| {
                 let bytes: [u8; 8] = bytes[at as usize..at as usize + 8].try_into().unwrap();
@@ -74,8 +88,11 @@ fn functions(image: &[u8]) -> Functions {
     functions
 }
 
-/// What a function needs when these policies and parts are loaded: bytes of stack, and whom it calls.
-fn needs(all: &Functions, name: &str, policies: u64, parts: u64) -> (u32, BTreeSet<String>) {
+/// The constants that are known when an object is loaded, by name; of others both ways are looked at.
+type Constants = HashMap<&'static str, u64>;
+
+/// What a function needs when these constants are loaded: bytes of stack, and whom it calls.
+fn needs(all: &Functions, name: &str, constants: &Constants) -> (u32, BTreeSet<String>) {
     let list = &all[name];
     let (mut seen, mut open) = (vec![false; list.len()], vec![0]);
     let (mut stack, mut calls) = (0, BTreeSet::new());
@@ -96,11 +113,7 @@ fn needs(all: &Functions, name: &str, policies: u64, parts: u64) -> (u32, BTreeS
             JUMP_FAR => open.push(jump(it.value)),
             // A bit of a constant is asked for (KNOWN_BIT in bpf/port.h).
             JUMP_IF_BITS if at >= 3 && list[at - 1].code == LOAD_64 => {
-                let constant = match list[at - 3].symbol.as_deref() {
-                    Some("policies") => Some(policies),
-                    Some("parts") => Some(parts),
-                    _ => None,
-                };
+                let constant = list[at - 3].symbol.as_deref().and_then(|name| constants.get(name));
                 let taken = constant.map(|constant| constant & it.value as u32 as u64 != 0);
                 open.extend((taken != Some(true)).then_some(at + 1));
                 open.extend((taken != Some(false)).then_some(jump(i32::from(it.offset))));
@@ -127,7 +140,7 @@ fn needs(all: &Functions, name: &str, policies: u64, parts: u64) -> (u32, BTreeS
 type Chain = (u32, Vec<String>);
 
 /// The chains from each function that take most stack, and most frames.
-fn deepest(all: &Functions, policies: u64, parts: u64) -> (Chain, Chain) {
+fn deepest(all: &Functions, constants: &Constants) -> (Chain, Chain) {
     fn walk(
         name: &str,
         needs: &BTreeMap<&str, (u32, BTreeSet<String>)>,
@@ -150,8 +163,7 @@ fn deepest(all: &Functions, policies: u64, parts: u64) -> (Chain, Chain) {
         known.insert(name.to_string(), (most.clone(), longest.clone()));
         (most, longest)
     }
-    let needs: BTreeMap<&str, _> =
-        all.keys().map(|name| (&name[..], needs(all, name, policies, parts))).collect();
+    let needs: BTreeMap<&str, _> = all.keys().map(|name| (&name[..], needs(all, name, constants))).collect();
     let (mut known, mut most, mut longest): (_, Chain, Chain) = Default::default();
     // A program is what nobody calls.
     let called: BTreeSet<&String> = all.values().flatten().filter_map(|it| it.symbol.as_ref()).collect();
@@ -167,13 +179,14 @@ fn deepest(all: &Functions, policies: u64, parts: u64) -> (Chain, Chain) {
 fn no_chain_of_calls_is_too_deep() {
     let all = functions(&tierce_scx::object::image().unwrap());
     assert!(all.len() > 100, "{:?}", all.keys());
-    let check = |what: &str, policies, parts, bound| {
-        let (most, longest) = deepest(&all, policies, parts);
+    let check = |what: &str, constants: Constants, (bytes, frames): (u32, usize)| {
+        let (most, longest) = deepest(&all, &constants);
         println!("{what}: {} bytes, {} frames", most.0, longest.1.len());
-        assert!(most.0 <= bound, "{what}: {} bytes: {}", most.0, most.1.join(" > "));
-        assert!(longest.1.len() <= FRAMES, "{what}: {} frames: {}", longest.1.len(), longest.1.join(" > "));
+        assert!(most.0 <= bytes, "{what}: {} bytes, at most {bytes}: {}", most.0, most.1.join(" > "));
+        let count = longest.1.len();
+        assert!(count <= frames, "{what}: {count} frames, at most {frames}: {}", longest.1.join(" > "));
     };
-    check("everything", u64::MAX, u64::MAX, STACK);
+    check("everything", HashMap::new(), ALL);
     let examples = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples");
     for entry in std::fs::read_dir(examples).unwrap() {
         let path = entry.unwrap().path();
@@ -183,7 +196,14 @@ fn no_chain_of_calls_is_too_deep() {
         for cpus in [1, 2] {
             let Ok(plan) = Plan::load_with(&path, Options { cpus }) else { continue };
             let name = path.file_name().unwrap().to_string_lossy();
-            check(&format!("{name}, {cpus} CPUs"), plan.policies(), plan.parts(), STACK);
+            let constants = HashMap::from([
+                ("policies", plan.policies()),
+                ("parts", plan.parts()),
+                ("several_cpus", u64::from(cpus > 1)),
+                ("throttle_at_user", u64::from(plan.run.throttle == ThrottleAt::User)),
+                ("count_contention", 0),
+            ]);
+            check(&format!("{name}, {cpus} CPUs"), constants, PLAN);
         }
     }
 }

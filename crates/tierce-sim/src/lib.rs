@@ -26,6 +26,7 @@
 //! ```
 
 mod draw;
+mod marks;
 mod program;
 mod queue;
 mod simulation;

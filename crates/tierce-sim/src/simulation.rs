@@ -13,6 +13,7 @@
 //! A job that arrives at the very instant at which the one before it is done finds its task asleep: it is woken.
 
 use crate::draw::Stream;
+use crate::marks::Marks;
 use crate::program::{Job, Next, Program, Step};
 use crate::queue::Queue;
 use crate::watch::{Seen, Watch};
@@ -121,7 +122,7 @@ pub struct Simulation {
     cpus: Vec<Cpu>,
     /// When something else happens on each of them at the earliest, and those for which that may have changed.
     cpus_next_ns: Vec<u64>,
-    touched: u64,
+    touched: Marks,
     /// Tasks move between the replicas of spread nodes.
     spreads: bool,
     interrupts: Vec<Interrupts>,
@@ -134,7 +135,7 @@ pub struct Simulation {
     stats: Stats,
     watch: Option<Watch>,
     events: Vec<Event>,
-    kicked: u64,
+    kicked: Marks,
     check: bool,
     now_ns: u64,
     instants: u64,
@@ -233,9 +234,9 @@ impl Simulation {
             first_task: ids.tasks.first().copied().unwrap_or(u32::MAX),
             cpus: cpus.collect(),
             cpus_next_ns: vec![NEVER; plan.machine.cpus as usize],
-            touched: 0,
+            touched: Marks::new(plan.machine.cpus),
             spreads: plan.nodes.iter().any(|node| node.family.is_some()),
-            kicked: 0,
+            kicked: Marks::new(plan.machine.cpus),
             costs: options.costs.unwrap_or(plan.machine.costs),
             topology,
             late_ns: options.late_ns,
@@ -318,11 +319,12 @@ impl Simulation {
 
     /// When something happens next on the CPUs that something has happened on.
     fn plan_cpus(&mut self) {
-        let mut cpus = std::mem::take(&mut self.touched) | self.kicked;
-        while cpus != 0 {
-            let cpu = cpus.trailing_zeros() as usize;
-            cpus &= cpus - 1;
-            self.cpus_next_ns[cpu] = self.cpus[cpu].next_ns(self.kicked >> cpu & 1 != 0);
+        self.touched.join(&self.kicked);
+        let mut from = 0;
+        while let Some(cpu) = self.touched.first_from(from) {
+            self.touched.clear(cpu);
+            self.cpus_next_ns[cpu as usize] = self.cpus[cpu as usize].next_ns(self.kicked.has(cpu));
+            from = cpu + 1;
         }
     }
 
@@ -389,7 +391,7 @@ impl Simulation {
     /// What is due on this CPU itself.
     fn cpu_due(&mut self, cpu: u32, now: u64) {
         let many = self.cpus.len() > 1;
-        self.touched |= 1 << cpu;
+        self.touched.mark(cpu);
         let c = &mut self.cpus[cpu as usize];
         if c.interrupt_end_ns <= now {
             c.interrupt_end_ns = NEVER;
@@ -405,7 +407,7 @@ impl Simulation {
         if c.until_ns <= now {
             c.until_ns = NEVER;
             c.timer = true;
-            self.kicked |= 1 << cpu;
+            self.kicked.mark(cpu);
             if many {
                 self.graph.event(cpu, now, 0); // shared events come before requests
             }
@@ -553,7 +555,7 @@ impl Simulation {
 
     fn take_away(&mut self, cpu: u32, takes_ns: u64, now: u64) {
         self.progress(cpu, now);
-        self.touched |= 1 << cpu;
+        self.touched.mark(cpu);
         let c = &mut self.cpus[cpu as usize];
         c.from_ns = c.from_ns.max(now).saturating_add(takes_ns);
         c.end_ns = if c.task == 0 { NEVER } else { c.end_ns.saturating_add(takes_ns) };
@@ -570,22 +572,15 @@ impl Simulation {
     fn decide_all(&mut self, now_ns: u64) -> Result<(), Violation> {
         let (mut rounds, now) = (0, now_ns);
         loop {
-            self.kicked |= self.graph.take_kicks();
-            let mut due = self.kicked;
-            let cpu = loop {
-                if due == 0 {
-                    break u32::MAX;
-                }
-                let cpu = due.trailing_zeros();
-                if self.cpus[cpu as usize].from_ns <= now {
-                    break cpu;
-                }
-                due &= due - 1; // busy with itself
-            };
-            if cpu == u32::MAX {
-                break;
+            if let Some(words) = self.graph.kicked_words() {
+                self.kicked.take(words);
             }
-            self.kicked &= !(1 << cpu);
+            let mut due = self.kicked.first_from(0);
+            while let Some(cpu) = due.filter(|cpu| self.cpus[*cpu as usize].from_ns > now) {
+                due = self.kicked.first_from(cpu + 1); // busy with itself
+            }
+            let Some(cpu) = due else { break };
+            self.kicked.clear(cpu);
             self.decide(cpu, now);
             rounds += 1;
             if rounds == ROUNDS_MAX {
@@ -602,7 +597,7 @@ impl Simulation {
     #[inline]
     fn decide(&mut self, cpu: u32, now: u64) {
         self.progress(cpu, now);
-        self.touched |= 1 << cpu;
+        self.touched.mark(cpu);
         let c = &mut self.cpus[cpu as usize];
         if std::mem::take(&mut c.returning) {
             self.graph.returned(cpu, now);
@@ -655,7 +650,7 @@ impl Simulation {
             }
         }
         if c.until_ns <= now {
-            self.kicked |= 1 << cpu; // more was due than one entry takes
+            self.kicked.mark(cpu); // more was due than one entry takes
         }
     }
 
@@ -764,7 +759,7 @@ impl Simulation {
     }
 
     fn verify(&mut self, now_ns: u64) -> Result<(), Violation> {
-        let rest = self.kicked == 0 && self.cpus.iter().all(|cpu| !cpu.returning);
+        let rest = self.kicked.first_from(0).is_none() && self.cpus.iter().all(|cpu| !cpu.returning);
         self.graph.check(rest).map_err(|broken| Violation { now_ns, rule: format!("{broken:?}") })
     }
 

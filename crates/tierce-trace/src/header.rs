@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use tierce_policy::Cpus;
 
 /// Version of the header and of the meaning of records.
 pub const VERSION: u32 = 1;
@@ -98,9 +99,9 @@ pub struct TaskInfo {
     /// When its first job is released, after the epoch.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phase_ns: Option<u64>,
-    /// CPUs on which the plan lets it run, a bit each, where they are limited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub affinity: Option<u64>,
+    /// CPUs on which the plan lets it run, where they are limited: a bit each; with some beyond 63, a list of 64 each.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "crate::affinity")]
+    pub affinity: Option<Cpus>,
     /// A change of the plan took it out.
     #[serde(default, skip_serializing_if = "is_false")]
     pub gone: bool,

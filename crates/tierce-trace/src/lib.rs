@@ -11,6 +11,7 @@
 //!
 //! The simulator and the live run may also feed [`Stats`] directly and keep no trace.
 
+mod affinity;
 pub mod browser;
 pub mod change;
 pub mod event;

@@ -1,7 +1,7 @@
 //! What a trace says about a plan's graph.
 
 use crate::header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader, VERSION};
-use tierce_plan::{Ids, Load, Plan};
+use tierce_plan::{Edge, Ids, Load, Node, Plan, Task};
 use tierce_policy::{policies, PolicyRecord};
 
 fn policy(number: u32) -> Option<&'static PolicyRecord> {
@@ -29,39 +29,81 @@ impl TraceHeader {
     }
 }
 
+impl NodeInfo {
+    /// Of a node with this id, so many nodes below its CPU.
+    pub fn of(node: &Node, id: u32, level: u32, family: Option<u32>) -> NodeInfo {
+        NodeInfo {
+            id,
+            name: node.name.clone(),
+            policy: policy(node.policy).map(|policy| policy.name.to_string()).unwrap_or_default(),
+            level,
+            family,
+            concurrency: Some(node.concurrency).filter(|&most| most > 0),
+            gone: false,
+        }
+    }
+}
+
+impl TaskInfo {
+    /// Of a task with this id.
+    pub fn of(task: &Task, id: u32) -> TaskInfo {
+        TaskInfo {
+            id,
+            name: task.name.clone(),
+            deadline_ns: task.load.as_ref().and_then(|load| load.deadline_ns()),
+            period_ns: match &task.load {
+                Some(Load::Periodic(load)) => Some(load.period_ns),
+                Some(Load::Sporadic(load)) => Some(load.separation_ns),
+                _ => None,
+            },
+            phase_ns: match &task.load {
+                Some(Load::Periodic(load)) => Some(load.phase_ns),
+                _ => None,
+            },
+            affinity: task.affinity,
+            gone: false,
+        }
+    }
+}
+
+impl EdgeInfo {
+    /// Of an edge with this id, whose ends have these ids.
+    pub fn of(
+        edge: &Edge,
+        id: u32,
+        (parent, above): (&Node, u32),
+        (child_name, child): (&str, u32),
+    ) -> EdgeInfo {
+        let params = policy(parent.policy).map(|policy| &policy.edge_params[..]).unwrap_or_default();
+        let param = |name: &str| Some(edge.params[params.iter().position(|param| param.name == name)?]);
+        EdgeInfo {
+            id,
+            parent: above,
+            child,
+            parent_name: if edge.spread { parent.base.clone() } else { parent.name.clone() },
+            child_name: child_name.to_string(),
+            cpu: None,
+            when_spent: edge.when_spent,
+            spread: edge.spread,
+            budget_ns: param("budget"),
+            period_ns: param("period"),
+            length_ns: param("length"),
+            deadline_ns: param("deadline").filter(|&ns| ns > 0),
+            weight: param("weight"),
+            priority: param("priority"),
+        }
+    }
+}
+
 fn nodes(plan: &Plan, ids: &Ids) -> Vec<NodeInfo> {
     let all = plan.nodes.iter().zip(&ids.nodes).zip(plan.levels()).filter(|((_, id), _)| **id != 0);
-    all.map(|((node, &id), level)| NodeInfo {
-        id,
-        name: node.name.clone(),
-        policy: policy(node.policy).map(|policy| policy.name.to_string()).unwrap_or_default(),
-        level,
-        family: node.family.map(|first| ids.nodes[first]),
-        concurrency: Some(node.concurrency).filter(|&most| most > 0),
-        gone: false,
-    })
-    .collect()
+    let family = |node: &Node| node.family.map(|first| ids.nodes[first]);
+    all.map(|((node, &id), level)| NodeInfo::of(node, id, level, family(node))).collect()
 }
 
 fn tasks(plan: &Plan, ids: &Ids) -> Vec<TaskInfo> {
     let all = plan.tasks.iter().zip(&ids.tasks).filter(|(_, id)| **id != 0);
-    all.map(|(task, &id)| TaskInfo {
-        id,
-        name: task.name.clone(),
-        deadline_ns: task.load.as_ref().and_then(|load| load.deadline_ns()),
-        period_ns: match &task.load {
-            Some(Load::Periodic(load)) => Some(load.period_ns),
-            Some(Load::Sporadic(load)) => Some(load.separation_ns),
-            _ => None,
-        },
-        phase_ns: match &task.load {
-            Some(Load::Periodic(load)) => Some(load.phase_ns),
-            _ => None,
-        },
-        affinity: task.affinity,
-        gone: false,
-    })
-    .collect()
+    all.map(|(task, &id)| TaskInfo::of(task, id)).collect()
 }
 
 /// Roots first, each with its CPU.
@@ -75,25 +117,8 @@ fn edges(plan: &Plan, ids: &Ids) -> Vec<EdgeInfo> {
         ..Default::default()
     });
     let edges = plan.edges.iter().zip(&ids.edges).filter(|(_, id)| **id != 0).map(|(edge, &id)| {
-        let parent = &plan.nodes[edge.parent];
-        let params = policy(parent.policy).map(|policy| &policy.edge_params[..]).unwrap_or_default();
-        let param = |name: &str| Some(edge.params[params.iter().position(|param| param.name == name)?]);
-        EdgeInfo {
-            id,
-            parent: ids.nodes[edge.parent],
-            child: ids.of(edge.child),
-            parent_name: if edge.spread { parent.base.clone() } else { parent.name.clone() },
-            child_name: plan.child_name(edge.child).to_string(),
-            cpu: None,
-            when_spent: edge.when_spent,
-            spread: edge.spread,
-            budget_ns: param("budget"),
-            period_ns: param("period"),
-            length_ns: param("length"),
-            deadline_ns: param("deadline").filter(|&ns| ns > 0),
-            weight: param("weight"),
-            priority: param("priority"),
-        }
+        let above = (&plan.nodes[edge.parent], ids.nodes[edge.parent]);
+        EdgeInfo::of(edge, id, above, (plan.child_name(edge.child), ids.of(edge.child)))
     });
     roots.chain(edges).collect()
 }

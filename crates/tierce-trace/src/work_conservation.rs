@@ -25,10 +25,11 @@ use crate::event::SCHEDULER;
 use crate::event::{Event, Kind, ID_MAX};
 use crate::header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
 use std::collections::HashMap;
+use tierce_policy::Cpus;
 
 /// More nodes above each other than any plan has.
 const DEPTH: u32 = 10;
-const NO_CPU: u8 = u8::MAX;
+const NO_CPU: u16 = u16::MAX;
 /// Of what cannot run on a second CPU: it is not followed.
 const NO_GROUP: u32 = u32::MAX;
 /// Intervals of one CPU that time stolen later may still shorten.
@@ -56,7 +57,7 @@ struct Thing {
     waits: bool,
     is_node: bool,
     /// Task: where it runs.
-    on_cpu: u8,
+    on_cpu: u16,
     /// Task: index into the groups. Replica: that of tasks without affinity, once there was one.
     group: u32,
     /// Replica: id of the first one of its spread node; else 0.
@@ -64,8 +65,8 @@ struct Thing {
     /// Node: CPUs that may run it at once, 0: all; how many do.
     concurrency: u32,
     runs: u32,
-    /// Task: CPUs that the plan allows.
-    affinity: u64,
+    /// Task: CPUs that the plan allows, where they are limited.
+    affinity: Option<Box<Cpus>>,
     /// Edges above it.
     above: Vec<u32>,
 }
@@ -81,7 +82,7 @@ impl Default for Thing {
             family: 0,
             concurrency: 0,
             runs: 0,
-            affinity: u64::MAX,
+            affinity: None,
             above: Vec::new(),
         }
     }
@@ -105,12 +106,12 @@ struct Edge {
 struct Group {
     /// A replica, or a task that several CPUs share.
     place: u32,
-    affinity: u64,
+    affinity: Cpus,
     waiting: u32,
     /// Index into the groups where somebody waits.
     at: u32,
     /// CPUs where they may run, as of `epoch`.
-    target: u64,
+    target: Cpus,
     epoch: u64,
 }
 
@@ -121,7 +122,7 @@ struct Family {
     /// Replica by CPU, 0: none there.
     on: Vec<u32>,
     /// CPUs whose replica can be run, as of `epoch`.
-    open: u64,
+    open: Cpus,
     epoch: u64,
 }
 
@@ -147,13 +148,13 @@ pub struct WorkConservation {
     now_ns: u64,
     cpus: Vec<Cpu>,
     /// CPUs that are idle; those with an open interval.
-    idle: u64,
-    open: u64,
+    idle: Cpus,
+    open: Cpus,
     things: Vec<Thing>,
     edges: Vec<Edge>,
     families: HashMap<u32, Family>,
     groups: Vec<Group>,
-    by_place: HashMap<(u32, u64), u32>,
+    by_place: HashMap<(u32, Cpus), u32>,
     /// Groups where somebody waits.
     waiting: Vec<u32>,
     /// Something has changed since idle CPUs were last set against waiting tasks.
@@ -168,7 +169,7 @@ impl WorkConservation {
     /// For a trace with this header.
     pub fn new(header: &TraceHeader) -> Self {
         let task = (header.source == Source::Sim).then_some(0); // a live CPU may run something already
-        let cpus = header.cpus.min(64);
+        let cpus = header.cpus.min(Cpus::ALL.count());
         let mut this = WorkConservation {
             now_ns: header.start_ns,
             cpus: vec![Cpu { task, ..Default::default() }; cpus as usize],
@@ -248,7 +249,7 @@ impl WorkConservation {
             self.limited |= concurrency != 0;
         }
         for task in tasks {
-            at(&mut self.things, task.id).affinity = task.affinity.unwrap_or(u64::MAX);
+            at(&mut self.things, task.id).affinity = task.affinity.map(Box::new);
         }
         for edge in edges {
             let EdgeInfo { cpu, when_spent, spread, .. } = *edge;
@@ -261,11 +262,11 @@ impl WorkConservation {
         self.families.clear();
         for id in 0..self.things.len() as u32 {
             let family = self.things[id as usize].family;
-            let cpus = if family == 0 { 0 } else { self.reach(id, false, 0) };
-            if cpus != 0 {
+            let cpus = if family == 0 { Cpus::NONE } else { self.reach(id, false, 0) };
+            if let Some(cpu) = cpus.lowest() {
                 let of = self.families.entry(family).or_default();
-                of.replicas.push((cpus.trailing_zeros(), id));
-                *at(&mut of.on, cpus.trailing_zeros()) = id;
+                of.replicas.push((cpu, id));
+                *at(&mut of.on, cpu) = id;
             }
         }
         (0..self.things.len() as u32).for_each(|id| self.regroup(id));
@@ -290,19 +291,19 @@ impl WorkConservation {
     }
 
     /// CPUs that reach it by edges above it: by all of them, or by those that are open now.
-    fn reach(&self, id: u32, open: bool, depth: u32) -> u64 {
+    fn reach(&self, id: u32, open: bool, depth: u32) -> Cpus {
         let thing = &self.things[id as usize];
         if depth > DEPTH || (open && thing.concurrency != 0 && thing.runs >= thing.concurrency) {
-            return 0;
+            return Cpus::NONE;
         }
         let edges = thing.above.iter().map(|&edge| &self.edges[edge as usize]);
-        edges.filter(|edge| !open || self.is_open(edge)).fold(0, |cpus, edge| {
+        edges.filter(|edge| !open || self.is_open(edge)).fold(Cpus::NONE, |cpus, edge| {
             cpus | match edge.cpu {
-                Some(cpu) => 1u64.checked_shl(cpu).unwrap_or(0),
+                Some(cpu) => Cpus::only(cpu),
                 None if (edge.parent as usize) < self.things.len() => {
                     self.reach(edge.parent, open, depth + 1)
                 }
-                None => 0,
+                None => Cpus::NONE,
             }
         })
     }
@@ -319,27 +320,27 @@ impl WorkConservation {
         if thing.is_node {
             return;
         }
-        let affinity = thing.affinity;
+        let affinity = thing.affinity.as_deref().copied().unwrap_or(Cpus::ALL);
         let spread = match thing.above[..] {
             [only] => Some(&self.edges[only as usize]).filter(|edge| edge.spread).map(|edge| edge.parent),
             _ => None,
         };
         let family = spread.and_then(|replica| self.families.get(&self.things.get(replica as usize)?.family));
         let cpus = match family {
-            Some(family) => family.replicas.iter().fold(0, |cpus, &(cpu, _)| cpus | 1 << cpu),
+            Some(family) => family.replicas.iter().map(|(cpu, _)| cpu).collect(),
             None => self.reach(id, false, 0),
         };
-        let group = if (cpus & affinity).count_ones() < 2 {
+        let group = if !(cpus & affinity).are_several() {
             NO_GROUP
         } else {
             let place = family.and(spread).unwrap_or(id);
             let (groups, fresh) = (&mut self.groups, self.by_place.entry((place, affinity)));
             *fresh.or_insert_with(|| {
-                groups.push(Group { place, affinity, waiting: 0, at: 0, target: 0, epoch: 0 });
+                groups.push(Group { place, affinity, waiting: 0, at: 0, target: Cpus::NONE, epoch: 0 });
                 groups.len() as u32 - 1
             })
         };
-        if affinity == u64::MAX {
+        if affinity == Cpus::ALL {
             if let Some(replica) = family.and(spread) {
                 self.things[replica as usize].group = group;
             }
@@ -394,7 +395,7 @@ impl WorkConservation {
             }
             Kind::Name => {
                 let task = at(&mut self.things, a);
-                (task.wants, task.on_cpu, task.affinity) = (false, NO_CPU, u64::MAX);
+                (task.wants, task.on_cpu, task.affinity) = (false, NO_CPU, None);
                 self.look_at(a);
                 self.regroup(a);
             }
@@ -426,7 +427,7 @@ impl WorkConservation {
         let before = self.cpus[cpu].task.replace(task);
         self.count(cpu);
         if let Some(before) = before.filter(|&before| before != task && before != 0) {
-            if self.things[before as usize].on_cpu == cpu as u8 {
+            if self.things[before as usize].on_cpu == cpu as u16 {
                 self.things[before as usize].on_cpu = NO_CPU;
                 self.look_at(before);
             }
@@ -434,7 +435,7 @@ impl WorkConservation {
         self.idles(cpu);
         if task != 0 {
             let thing = at(&mut self.things, task);
-            (thing.wants, thing.on_cpu) = (true, cpu as u8);
+            (thing.wants, thing.on_cpu) = (true, cpu as u16);
             self.look_at(task);
         }
     }
@@ -459,7 +460,7 @@ impl WorkConservation {
         let Some(&replica) = family.on.get(cpu as usize).filter(|&&replica| replica != 0) else { return };
         self.edges[edge as usize].parent = replica;
         let group = self.things[replica as usize].group;
-        if group == NO_GROUP || self.things[task as usize].affinity != u64::MAX {
+        if group == NO_GROUP || self.things[task as usize].affinity.is_some() {
             self.regroup(task);
         } else {
             self.enter_group(task, group);
@@ -504,9 +505,16 @@ impl WorkConservation {
     #[inline]
     fn idles(&mut self, cpu: usize) {
         let of = &self.cpus[cpu];
-        let idle = u64::from(of.task == Some(0) && !of.outside) << cpu;
-        self.changed |= (self.idle ^ idle) >> cpu & 1 != 0;
-        self.idle = self.idle & !(1 << cpu) | idle;
+        let idle = of.task == Some(0) && !of.outside;
+        let cpu = cpu as u32;
+        if idle != self.idle.has(cpu) {
+            self.changed = true;
+            if idle {
+                self.idle.add(cpu);
+            } else {
+                self.idle.remove(cpu);
+            }
+        }
     }
 
     // ---- intervals -------------------------------------------------------------------------------------------------
@@ -518,17 +526,20 @@ impl WorkConservation {
             return;
         }
         if std::mem::take(&mut self.changed) {
-            let matched = if self.waiting.is_empty() { 0 } else { self.set_against() };
-            self.close(self.open & !matched);
+            let matched = if self.waiting.is_empty() { Cpus::NONE } else { self.set_against() };
+            let closed = self.open & !matched;
+            if !closed.is_empty() {
+                self.close(closed);
+            }
         }
         self.now_ns = now_ns;
     }
 
     /// Each idle CPU against another task that waits: the CPUs that find one.
-    fn set_against(&mut self) -> u64 {
+    fn set_against(&mut self) -> Cpus {
         let mut free = self.idle;
         for at in 0..self.waiting.len() {
-            if free == 0 {
+            if free.is_empty() {
                 break;
             }
             let number = self.waiting[at];
@@ -537,13 +548,9 @@ impl WorkConservation {
                 self.groups[number as usize].epoch = self.epoch;
             }
             let group = &self.groups[number as usize];
-            let (mut cpus, waited) = (group.target & free, group.place);
-            for _ in 0..group.waiting {
-                if cpus == 0 {
-                    break;
-                }
-                let cpu = cpus.trailing_zeros();
-                (cpus, free) = (cpus & !(1 << cpu), free & !(1 << cpu));
+            let (cpus, waited) = (group.target & free, group.place);
+            for cpu in cpus.iter().take(group.waiting as usize) {
+                free.remove(cpu);
                 let begin_ns = self.now_ns;
                 let gap = Gap { cpu, begin_ns, length_ns: 0, waited };
                 self.cpus[cpu as usize].open.get_or_insert(gap);
@@ -555,7 +562,7 @@ impl WorkConservation {
     }
 
     /// CPUs other than where they wait on which these may run now.
-    fn target(&mut self, group: u32) -> u64 {
+    fn target(&mut self, group: u32) -> Cpus {
         let Group { place, affinity, .. } = self.groups[group as usize];
         let family = self.things[place as usize].family;
         let Some(of) = self.families.get(&family) else {
@@ -563,21 +570,23 @@ impl WorkConservation {
         };
         let mut open = of.open;
         if of.epoch != self.epoch {
-            let served = of.replicas.iter().filter(|&&(_, replica)| self.reach(replica, true, 0) != 0);
-            open = served.fold(0, |cpus, &(cpu, _)| cpus | 1 << cpu);
+            let served = of.replicas.iter().filter(|&&(_, replica)| !self.reach(replica, true, 0).is_empty());
+            open = served.map(|(cpu, _)| cpu).collect();
         }
-        let home = of.replicas.iter().find(|&&(_, replica)| replica == place).map_or(0, |&(cpu, _)| 1 << cpu);
+        let home = of
+            .replicas
+            .iter()
+            .find(|&&(_, replica)| replica == place)
+            .map_or(Cpus::NONE, |&(cpu, _)| Cpus::only(cpu));
         if let Some(of) = self.families.get_mut(&family) {
             (of.open, of.epoch) = (open, self.epoch);
         }
         open & affinity & !home
     }
 
-    fn close(&mut self, mut cpus: u64) {
+    fn close(&mut self, cpus: Cpus) {
         self.open &= !cpus;
-        while cpus != 0 {
-            let cpu = cpus.trailing_zeros() as usize;
-            cpus &= cpus - 1;
+        for cpu in cpus.iter().map(|cpu| cpu as usize) {
             let Some(gap) = self.cpus[cpu].open.take() else { continue };
             let length_ns = self.now_ns.saturating_sub(gap.begin_ns);
             self.cpus[cpu].over.push(Gap { length_ns, ..gap });

@@ -1,5 +1,6 @@
 //! Intervals in which a CPU idles while a task that may run there waits elsewhere, found in written traces.
 
+use tierce_policy::Cpus;
 use tierce_trace::{EdgeInfo, Event, Kind, NodeInfo, Source, Stats, TaskInfo, TraceHeader};
 
 const BALANCED: u64 = 2 << 1 | 1;
@@ -101,9 +102,9 @@ fn throttled_replicas_and_affinity() {
     let granted = play(&header(), &[(0, Kind::Throttle, 1, 12, 12, 70), (30, Kind::Grant, 1, 12, 12, 0)]);
     assert_eq!(found(&granted).3, [0, 70, 30], "CPU 2 until CPU 1 can");
     let mut bound = header();
-    bound.tasks[1].affinity = Some(0b101);
+    bound.tasks[1].affinity = Some(Cpus::from(0b101));
     assert_eq!(found(&play(&bound, &[])).3, [0, 0, 100]);
-    bound.tasks[1].affinity = Some(0b001);
+    bound.tasks[1].affinity = Some(Cpus::from(0b001));
     assert_eq!(found(&play(&bound, &[])).3, [0, 0, 0]);
 }
 

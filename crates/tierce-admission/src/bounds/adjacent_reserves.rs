@@ -43,8 +43,8 @@ pub fn at_once(plan: &Plan, shape: &Shape, node: usize) -> bool {
 /// The same of a task.
 pub fn task_at_once(plan: &Plan, shape: &Shape, task: usize) -> bool {
     match shape.task_parents[task].as_slice() {
-        [only] if plan.edges[*only].spread => shape.task_reach(plan, task).count_ones() > 1,
+        [only] if plan.edges[*only].spread => shape.task_reach(plan, task).are_several(),
         [only] => at_once(plan, shape, plan.edges[*only].parent),
-        _ => shape.task_reach(plan, task).count_ones() > 1 && of_task(plan, shape, task).is_none(),
+        _ => shape.task_reach(plan, task).are_several() && of_task(plan, shape, task).is_none(),
     }
 }

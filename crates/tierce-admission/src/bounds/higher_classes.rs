@@ -7,6 +7,7 @@
 
 use tierce_guarantee::{ratio, whole, Guarantee, Kind};
 use tierce_plan::show_time;
+use tierce_plan::Cpus;
 use tierce_plan::{Fault, Faults};
 use tierce_plan::{Left, Plan};
 
@@ -18,7 +19,7 @@ pub struct Above {
     /// Threads of SCHED_DEADLINE.
     pub deadline: Vec<Reserved>,
     /// Threads of SCHED_FIFO and SCHED_RR that count: name, and CPUs they may run on, a bit each.
-    pub unbounded: Vec<(String, u64)>,
+    pub unbounded: Vec<(String, Cpus)>,
     /// CPU, runtime and period (ns) that the kernel keeps for sched_ext.
     pub ext_servers: Vec<(u32, u64, u64)>,
 }
@@ -28,8 +29,8 @@ pub struct Above {
 pub struct Reserved {
     /// Its name.
     pub name: String,
-    /// CPUs it may run on, a bit each.
-    pub cpus: u64,
+    /// CPUs it may run on.
+    pub cpus: Cpus,
     /// CPU time per period.
     pub runtime_ns: u64,
     /// From period to period, or less.
@@ -39,7 +40,7 @@ pub struct Reserved {
 impl Above {
     /// What remains of that CPU.
     pub fn left(&self, cpu: u32) -> Left {
-        let here = |cpus: u64| cpu < 64 && cpus >> cpu & 1 == 1;
+        let here = |cpus: Cpus| cpus.has(cpu);
         let server = self.ext_servers.iter().find(|(other, ..)| *other == cpu);
         let kept = || {
             let (_, runtime_ns, period_ns) = server?;

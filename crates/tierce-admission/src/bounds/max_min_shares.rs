@@ -8,9 +8,10 @@
 
 use crate::share::{one, ratio, zero, Share};
 use std::collections::BTreeMap;
+use tierce_plan::Cpus;
 
-/// Children of a spread node that ask for the same: CPUs where they may be, a bit each, and weight; and their edges.
-pub type Claims = BTreeMap<(u64, u64), Vec<usize>>;
+/// Children of a spread node that ask for the same: CPUs where they may be, and weight; and their edges.
+pub type Claims = BTreeMap<(Cpus, u64), Vec<usize>>;
 
 /// Sets of CPUs, neither apart nor within each other, of which each union is looked at.
 const SETS_MAX: usize = 10;
@@ -20,15 +21,15 @@ pub fn shares(supplies: &[(u32, Share)], mut rising: Claims) -> Vec<(usize, Opti
     let Some(sets) = sets(&rising) else {
         return rising.into_values().flatten().map(|edge| (edge, None)).collect();
     };
-    let room = |cpus: u64| {
-        let here = supplies.iter().filter(|(cpu, _)| cpus & 1 << cpu != 0);
+    let room = |cpus: Cpus| {
+        let here = supplies.iter().filter(|(cpu, _)| cpus.has(*cpu));
         here.fold(zero(), |sum, (_, supply)| sum + supply)
     };
     let mut sets: Vec<_> = sets.into_iter().map(|cpus| (cpus, room(cpus))).collect();
     let mut fixed = Vec::new();
     while let Some(most) = rising.keys().map(|(_, weight)| *weight).max() {
-        let weight = |set: u64| {
-            let within = rising.iter().filter(|((cpus, _), _)| cpus & !set == 0);
+        let weight = |set: Cpus| {
+            let within = rising.iter().filter(|((cpus, _), _)| cpus.are_within(set));
             within.map(|((_, weight), edges)| weight * edges.len() as u64).sum::<u64>()
         };
         let full: Vec<_> = sets
@@ -40,16 +41,16 @@ pub fn shares(supplies: &[(u32, Share)], mut rising: Claims) -> Vec<(usize, Opti
         let level = full.iter().flatten().cloned().chain([ratio(1, most)]).min().unwrap_or_else(zero);
         let tight: Vec<_> =
             sets.iter().zip(&full).filter(|(_, full)| **full == Some(level.clone())).collect();
-        let tight: Vec<u64> = tight.into_iter().map(|((cpus, _), _)| *cpus).collect();
+        let tight: Vec<Cpus> = tight.into_iter().map(|((cpus, _), _)| *cpus).collect();
         let mut others = Claims::new();
         for ((cpus, weight), edges) in rising {
             let share = &level * ratio(weight, 1);
-            if share < one() && tight.iter().all(|set| cpus & !set != 0) {
+            if share < one() && !tight.iter().any(|set| cpus.are_within(*set)) {
                 others.insert((cpus, weight), edges);
                 continue;
             }
             let all = &share * ratio(edges.len() as u64, 1);
-            for (_, room) in sets.iter_mut().filter(|(set, _)| cpus & !*set == 0) {
+            for (_, room) in sets.iter_mut().filter(|(set, _)| cpus.are_within(*set)) {
                 *room = (&*room - &all).max(zero());
             }
             fixed.extend(edges.into_iter().map(|edge| (edge, Some(share.clone()))));
@@ -61,10 +62,10 @@ pub fn shares(supplies: &[(u32, Share)], mut rising: Claims) -> Vec<(usize, Opti
 
 /// Sets of CPUs that may be full before others. Where any two lie apart or one within the other these are the sets themselves, since
 /// what may be in two that lie apart must be in one of them; else all their unions.
-fn sets(claims: &Claims) -> Option<Vec<u64>> {
-    let mut sets: Vec<u64> = claims.keys().map(|(cpus, _)| *cpus).collect();
+fn sets(claims: &Claims) -> Option<Vec<Cpus>> {
+    let mut sets: Vec<Cpus> = claims.keys().map(|(cpus, _)| *cpus).collect();
     sets.dedup();
-    let nested = |a: u64, b: u64| a & b == 0 || a & b == a || a & b == b;
+    let nested = |a: Cpus, b: Cpus| !a.meet(b) || a.are_within(b) || b.are_within(a);
     if sets.iter().all(|a| sets.iter().all(|b| nested(*a, *b))) {
         return Some(sets);
     }
@@ -73,9 +74,9 @@ fn sets(claims: &Claims) -> Option<Vec<u64>> {
     }
     let unions = (1..1u32 << sets.len()).map(|chosen| {
         let chosen = sets.iter().enumerate().filter(|(at, _)| chosen & 1 << at != 0);
-        chosen.fold(0, |union, (_, set)| union | set)
+        chosen.fold(Cpus::NONE, |union, (_, set)| union | *set)
     });
-    let mut unions: Vec<u64> = unions.collect();
+    let mut unions: Vec<Cpus> = unions.collect();
     unions.sort_unstable();
     unions.dedup();
     Some(unions)
@@ -88,8 +89,8 @@ mod tests {
     fn shared(supplies: &[(u64, u64)], claims: &[(u64, u64)]) -> Vec<String> {
         let supplies: Vec<_> = (0..).zip(supplies.iter().map(|(of, in_)| ratio(*of, *in_))).collect();
         let mut all = Claims::new();
-        for (edge, claim) in claims.iter().enumerate() {
-            all.entry(*claim).or_default().push(edge);
+        for (edge, (cpus, weight)) in claims.iter().enumerate() {
+            all.entry((Cpus::from(*cpus), *weight)).or_default().push(edge);
         }
         let mut shares = shares(&supplies, all);
         shares.sort_by_key(|(edge, _)| *edge);

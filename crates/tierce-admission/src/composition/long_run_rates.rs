@@ -10,6 +10,7 @@ use crate::share::{self, ratio, Share};
 use std::collections::BTreeMap;
 use tierce_plan::policies;
 use tierce_plan::policies::slots::Reserve;
+use tierce_plan::Cpus;
 use tierce_plan::Shape;
 use tierce_plan::{Child, Plan};
 
@@ -82,9 +83,9 @@ impl Rates {
         all.sort_unstable();
         all.dedup();
         if all.iter().all(|edge| weight(*edge).is_some()) {
-            let mut places: BTreeMap<usize, u64> = BTreeMap::new();
+            let mut places: BTreeMap<usize, Cpus> = BTreeMap::new();
             for node in replicas() {
-                let cpu = plan.nodes[node].replica.map_or(0, |cpu| 1 << cpu);
+                let cpu = plan.nodes[node].replica.map_or(Cpus::NONE, Cpus::only);
                 shape.children[node].iter().for_each(|edge| *places.entry(*edge).or_default() |= cpu);
             }
             let mut claims = Claims::new();
@@ -109,7 +110,7 @@ impl Rates {
     /// Of a node: what its CPUs or parents give it together.
     pub fn node(&self, plan: &Plan, shape: &Shape, node: usize) -> Option<Share> {
         let about = &plan.nodes[node];
-        let most = if about.concurrency > 0 { about.concurrency } else { shape.reach[node].count_ones() };
+        let most = if about.concurrency > 0 { about.concurrency } else { shape.reach[node].count() };
         if !about.roots.is_empty() {
             let left = |cpu: &u32| match plan.machine.left.get(*cpu as usize) {
                 Some(left) => left.guarantee.share(),
@@ -129,7 +130,7 @@ impl Rates {
             let rates = above.iter().map(|edge| self.edge[*edge].clone()).collect::<Option<Vec<_>>>()?;
             return rates.into_iter().reduce(|sum, rate| sum + rate);
         }
-        let mut by_cpus: Vec<(u64, Share)> = Vec::new();
+        let mut by_cpus: Vec<(Cpus, Share)> = Vec::new();
         for edge in above.iter().filter(|edge| !plan.edges[**edge].when_spent) {
             let Some(rate) = &self.edge[*edge] else { continue };
             let cpus = shape.reach[plan.edges[*edge].parent];
@@ -191,7 +192,7 @@ impl Asks {
             task: (0..plan.tasks.len()).map(task).collect(),
         };
         for node in shape.order.iter().rev() {
-            let most = ratio(u64::from(shape.reach[*node].count_ones()), 1);
+            let most = ratio(u64::from(shape.reach[*node].count()), 1);
             let budget = policies::by_number(plan.nodes[*node].policy).and_then(BudgetParams::of);
             let edges = shape.children[*node].iter().map(|edge| &plan.edges[*edge]);
             let sum = match budget {

@@ -5,6 +5,7 @@ pub mod deadlines;
 pub mod interference;
 pub mod long_run_rates;
 pub mod multiprocessor;
+pub mod one_step;
 pub mod placement;
 pub mod promises;
 pub mod response_times;

@@ -93,7 +93,7 @@ impl Several<'_> {
         let Child::Task(task) = self.plan.edges[edge].child else { return None };
         let about = &self.plan.tasks[task];
         let reach = self.shape.reach[self.index];
-        let anywhere = about.affinity.is_none_or(|affinity| affinity & reach == reach);
+        let anywhere = about.affinity.is_none_or(|affinity| reach.are_within(affinity));
         let single = self.shape.task_parents[task].len() == 1;
         let mut job = job(about.load.as_ref()?, own_ns).filter(|_| anywhere && single)?;
         job.deadline_ns = job.deadline_ns.min(job.period_ns);

@@ -268,8 +268,8 @@ impl<'p> Placing<'p> {
         other.into_iter().for_each(|why| message += &format!(" ({why})"));
         let alike = left.chunk_by(|a, b| a.0 == b.0).take(LEFT_MAX);
         let words = alike.map(|equals| {
-            let mask = equals.iter().fold(0, |mask, (_, cpu)| mask | 1u64 << cpu);
-            format!("{}: {} left", cpus(mask), percent_given(&equals[0].0))
+            let here = equals.iter().map(|(_, cpu)| *cpu).collect();
+            format!("{}: {} left", cpus(here), percent_given(&equals[0].0))
         });
         let fault = Fault::new("cpu_must_have_room", edge.spot, message).value(percent(&asked));
         let fault = fault.bound(words.collect::<Vec<_>>().join("; "));

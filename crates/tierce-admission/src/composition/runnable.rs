@@ -4,6 +4,7 @@ use crate::composition::long_run_rates::{Rates, Trust};
 use crate::share::zero;
 use tierce_plan::policies::{self, KERNEL};
 use tierce_plan::show_time;
+use tierce_plan::Cpus;
 use tierce_plan::Spot;
 use tierce_plan::{several, Shape};
 use tierce_plan::{Child, Edge, OtherCpus, Plan};
@@ -50,10 +51,10 @@ pub fn may_starve(plan: &Plan) -> Vec<Fault> {
 }
 
 fn roots_for(plan: &Plan, cpus: u32, faults: &mut Vec<Fault>) {
-    let mut rooted = 0u64;
+    let mut rooted = Cpus::NONE;
     for node in &plan.nodes {
         for cpu in &node.roots {
-            rooted |= 1 << cpu;
+            rooted.add(*cpu);
             if *cpu >= cpus {
                 let message = format!("`{}` is the root of CPU {cpu}, which is not online", node.name);
                 let fault = Fault::new("root_cpu_must_be_online", node.spot, message).value(cpu);
@@ -61,8 +62,8 @@ fn roots_for(plan: &Plan, cpus: u32, faults: &mut Vec<Fault>) {
             }
         }
     }
-    let missing: Vec<_> =
-        (0..cpus.min(64)).filter(|cpu| rooted & 1 << cpu == 0).map(|cpu| cpu.to_string()).collect();
+    let missing = Cpus::upto(cpus.min(KERNEL.cpus)) & !rooted;
+    let missing: Vec<_> = missing.iter().map(|cpu| cpu.to_string()).collect();
     let default = plan.default_node.filter(|_| plan.run.other_cpus == OtherCpus::Default);
     if let (false, Some(default)) = (missing.is_empty(), default) {
         let node = &plan.nodes[default];
@@ -110,7 +111,7 @@ fn default_for(plan: &Plan, cpus: u32, shape: &Shape, faults: &mut Vec<Fault>) {
     }
     // Walk up per CPU: on each, at least one parent must pass on a share.
     let rates = Rates::new(plan, shape, Trust::Nobody);
-    for cpu in 0..cpus.min(64) {
+    for cpu in 0..cpus.min(KERNEL.cpus) {
         if !plan.nodes.iter().any(|node| node.roots.contains(&cpu)) {
             continue; // reported already
         }
@@ -135,7 +136,7 @@ fn default_for(plan: &Plan, cpus: u32, shape: &Shape, faults: &mut Vec<Fault>) {
     }
 }
 
-fn replica_on(plan: &Plan, family: Option<usize>, cpu: u32) -> Option<usize> {
+pub(super) fn replica_on(plan: &Plan, family: Option<usize>, cpu: u32) -> Option<usize> {
     plan.nodes.iter().position(|node| node.family == family && node.replica == Some(cpu))
 }
 
@@ -151,7 +152,7 @@ fn share_on<'p>(
     let passes = |index: usize| rates.edge[index].as_ref().is_none_or(|rate| *rate > zero());
     let here = |index: &&usize| {
         let edge = &plan.edges[**index];
-        !edge.when_spent && shape.reach[edge.parent] & 1 << cpu != 0
+        !edge.when_spent && shape.reach[edge.parent].has(cpu)
     };
     let mut sure = vec![false; plan.nodes.len()];
     for node in &shape.order {
@@ -174,20 +175,20 @@ fn share_on<'p>(
     }
 }
 
-/// A thread that has used its budget early in one period may get the next late: (T - Q) + (D - Q); debt, at most
-/// one budget, costs a period more.
+/// How long a budget is waited for, if the edge gives one. A thread that has used its budget early in one period may get the next
+/// late: (T - Q) + (D - Q); debt, at most one budget, costs a period more.
+pub(super) fn longest_wait_ns(plan: &Plan, edge: &Edge) -> Option<u64> {
+    let policy = policies::by_number(plan.nodes[edge.parent].policy)?;
+    let (budget, period) = policies::budget_and_period(policy)?;
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    let [budget, period, deadline] = [budget, period, deadline].map(|at| edge.params[at]);
+    Some(period.saturating_sub(budget) + deadline.saturating_sub(budget) + period)
+}
+
 fn watchdog(plan: &Plan, faults: &mut Vec<Fault>) {
     let mut seen = Vec::new();
     for edge in &plan.edges {
-        let policy = policies::by_number(plan.nodes[edge.parent].policy);
-        let Some((policy, (budget, period))) =
-            policy.and_then(|p| Some((p, policies::budget_and_period(p)?)))
-        else {
-            continue;
-        };
-        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
-        let [budget, period, deadline] = [budget, period, deadline].map(|at| edge.params[at]);
-        let wait = period.saturating_sub(budget) + deadline.saturating_sub(budget) + period;
+        let Some(wait) = longest_wait_ns(plan, edge) else { continue };
         if wait >= plan.run.watchdog_ns && !seen.contains(&edge.spot) {
             seen.push(edge.spot);
             let name = match edge.child {

@@ -20,6 +20,7 @@ use tierce_analysis::several_budgets::{Budget, Budgets, Share as Sure, Taken};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
 use tierce_plan::policies::{self, PolicyRecord};
+use tierce_plan::Cpus;
 use tierce_plan::{show_time, Child, Plan, Shape};
 
 const RULE: &str = "budgets on several CPUs, wanted or not";
@@ -44,12 +45,12 @@ pub fn of(
     if !overheads.is_none() {
         return Err("what it costs to move between budgets is not known".into());
     }
-    let mut cpus = 0;
+    let mut cpus = Cpus::NONE;
     let mut each = Vec::new();
     for edge in above {
         let about = &plan.edges[*edge];
         let reach = shape.reach[about.parent];
-        if reach.count_ones() != 1 || reach & cpus != 0 || about.when_spent || about.spread {
+        if reach.count() != 1 || reach.meet(cpus) || about.when_spent || about.spread {
             return Err("it has more than one way to a CPU".into());
         }
         if about.rank != plan.edges[above[0]].rank {
@@ -143,7 +144,7 @@ pub fn listed(plan: &Plan, shape: &Shape, above: &[usize]) -> String {
         let about = &plan.edges[*edge];
         let (budget, period) =
             policies::budget_and_period(policies::by_number(plan.nodes[about.parent].policy)?)?;
-        let cpu = shape.reach[about.parent].trailing_zeros();
+        let cpu = shape.reach[about.parent].lowest()?;
         let (budget, period) = (show_time(about.params[budget]), show_time(about.params[period]));
         Some(format!("{budget} in every {period} on CPU {cpu}"))
     });
@@ -306,7 +307,7 @@ fn goes_anywhere(plan: &Plan, shape: &Shape, index: usize, edge: usize) -> bool 
     let reach = shape.reach[index];
     match plan.edges[edge].child {
         Child::Task(task) => {
-            let anywhere = plan.tasks[task].affinity.is_none_or(|affinity| affinity & reach == reach);
+            let anywhere = plan.tasks[task].affinity.is_none_or(|affinity| reach.are_within(affinity));
             anywhere && shape.task_parents[task].len() == 1 && !plan.edges[edge].spread
         }
         Child::Node(node) => {

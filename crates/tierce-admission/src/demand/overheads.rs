@@ -23,6 +23,7 @@ use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter};
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
 use tierce_plan::policies::slots::Reserve;
 use tierce_plan::policies::{self, fair, PolicyRecord};
+use tierce_plan::Cpus;
 use tierce_plan::Shape;
 use tierce_plan::{Child, Edge, Load, Phase, Plan};
 
@@ -242,20 +243,19 @@ impl<'a> Overheads<'a> {
 
     /// The most that one decision on the CPUs of a node can cost.
     pub fn switch_ns(&self, node: usize) -> u64 {
-        let here =
-            self.switches_ns.iter().enumerate().filter(|(cpu, _)| self.shape.reach[node] >> cpu & 1 == 1);
+        let here = (0..).zip(&self.switches_ns).filter(|(cpu, _)| self.shape.reach[node].has(*cpu));
         here.map(|(_, switch_ns)| *switch_ns).max().unwrap_or(0)
     }
 
     /// The most that one decision on a CPU can cost.
     fn switch_on(&self, cpu: u32) -> u64 {
         let costs = self.plan.machine.costs;
-        let here = |reach: u64| reach >> cpu & 1 == 1;
+        let here = |reach: Cpus| reach.has(cpu);
         let nodes = || (0..self.plan.nodes.len()).filter(|node| here(self.shape.reach[*node]));
         let deepest = nodes().map(|other| self.shape.depth[other]).max().unwrap_or(1) as u64;
         let several = |task: usize| {
             let reach = self.shape.task_reach(self.plan, task);
-            here(reach) && reach.count_ones() > 1
+            here(reach) && reach.are_several()
         };
         let migrates =
             (0..self.plan.tasks.len()).any(several) || nodes().any(|other| self.shape.shared(other));
@@ -410,7 +410,7 @@ impl<'a> Overheads<'a> {
             self.replenishments(edge, if way.replenishment == Replenishment::Sporadic { 3 } else { 1 });
         match about.child {
             Child::Task(task) => {
-                if self.shape.task_reach(self.plan, task).count_ones() > 1 {
+                if self.shape.task_reach(self.plan, task).are_several() {
                     return Err(format!("several CPUs reach `{}`", self.plan.tasks[task].name));
                 }
                 if is_live(self.plan, edge) {

@@ -11,6 +11,7 @@ use tierce_analysis::{server, Edf, FixedPriority, Supply, Task};
 use tierce_guarantee::{Guarantee, Kind};
 use tierce_plan::policies;
 use tierce_plan::show_time;
+use tierce_plan::Cpus;
 use tierce_plan::Fault;
 use tierce_plan::Shape;
 use tierce_plan::{Child, Load, Phase, Plan};
@@ -235,9 +236,9 @@ fn rounds(plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
 fn switches(plan: &Plan, shape: &Shape, found: &Admission, warnings: &mut Vec<Fault>) {
     let mut each: Vec<(Share, Vec<(Share, String)>)> =
         vec![(share::zero(), Vec::new()); plan.machine.cpus as usize];
-    let mut add = |reach: u64, rate: Share, what: &str| {
-        let cpus = u64::from(reach.count_ones().max(1));
-        for (_, (sum, parts)) in each.iter_mut().enumerate().filter(|(cpu, _)| reach >> cpu & 1 == 1) {
+    let mut add = |reach: Cpus, rate: Share, what: &str| {
+        let cpus = u64::from(reach.count().max(1));
+        for (_, (sum, parts)) in (0..).zip(&mut each).filter(|(cpu, _)| reach.has(*cpu)) {
             let part = &rate / Share::from_integer(cpus.into());
             *sum = share::add(sum, &part);
             parts.push((part, what.to_string()));

@@ -9,7 +9,7 @@ use tierce_guarantee::{noted_time, Guarantee, Kind, Parameter, Supply};
 use tierce_plan::policies;
 use tierce_plan::show_time;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Load, Plan};
+use tierce_plan::{Child, Edge, Load, Plan};
 
 /// Children named one by one.
 const NAMED: usize = 3;
@@ -104,13 +104,20 @@ impl Broken {
         let Some((budget, period)) = budgets else {
             return self.of_deadlines(plan, admission, node, children);
         };
-        let each = children.iter().take(NAMED).map(|edge| {
-            let edge = &plan.edges[*edge];
+        let promised = |edge: &Edge| {
             let (budget, period) = (show_time(edge.params[budget]), show_time(edge.params[period]));
-            format!("`{}` {budget} in every {period}", plan.child_name(edge.child))
+            format!("{budget} in every {period}")
+        };
+        let each = children.iter().map(|edge| &plan.edges[*edge]);
+        let each = each.map(|edge| format!("`{}` {}", plan.child_name(edge.child), promised(edge)));
+        let members = plan.sets.iter().flat_map(|set| {
+            let under = set.under.iter().filter(|edge| edge.parent == node);
+            under.map(|edge| format!("each thread of `{}` {}", set.name, promised(edge)))
         });
-        let mut text =
-            format!("`{name}` promises CPU time to those below it: {}. ", listed(each, children.len()));
+        let each: Vec<_> = each.chain(members).collect();
+        let count = each.len();
+        let each = listed(each.into_iter().take(NAMED), count);
+        let mut text = format!("`{name}` promises CPU time to those below it: {each}. ");
         text += &match self.rule {
             "budgets_must_fit_the_cpu" => format!(
                 "Kept together, these promises would take {} of one CPU's time, and there is 100 %. ",

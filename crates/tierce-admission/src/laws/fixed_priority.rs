@@ -85,7 +85,12 @@ fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
                     left_over(name, above, received)
                 }
                 _ => {
-                    let who = if first { "others of the same" } else { "those of higher" };
+                    let crowd = crowd.is_some_and(|crowd| crowd >= priority(&edge));
+                    let who = match (crowd, first) {
+                        (true, _) => "threads that come with the same or a higher",
+                        (false, true) => "others of the same",
+                        (false, false) => "those of higher",
+                    };
                     Promise::nothing(format!("in `{name}` {who} priority may take everything"))
                 }
             };

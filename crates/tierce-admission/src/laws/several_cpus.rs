@@ -27,7 +27,7 @@ pub fn on_several(
     let reach = shape.reach[index];
     let free = |edge: &usize| match plan.edges[*edge].child {
         Child::Task(task) => {
-            let anywhere = plan.tasks[task].affinity.is_none_or(|affinity| affinity & reach == reach);
+            let anywhere = plan.tasks[task].affinity.is_none_or(|affinity| reach.are_within(affinity));
             anywhere && shape.task_parents[task].len() == 1
         }
         _ => false,

@@ -25,7 +25,7 @@ use tierce_scx::socket;
 /// The kernel object has the policies and parts that the plan needed when it was loaded. A plan that needs others is refused with
 /// `policy_is_not_loaded`, or with --reload: a second object is loaded and verified while the first one goes on, and takes over with
 /// all budgets, deadlines and threads. In between the machine is on its default scheduler for some milliseconds, which are printed,
-/// and counted as stolen.
+/// and counted as stolen. This is for machines of one CPU.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,7 +34,7 @@ pub struct Args {
     /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// If the new plan needs policies that are not loaded, have another kernel object take over, with a short gap
+    /// If the new plan needs policies that are not loaded, have another kernel object take over, with a short gap; on one CPU
     #[arg(long)]
     reload: bool,
     /// Write what changed as JSON
@@ -75,7 +75,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         sources.0.iter().map(|source| json!({ "name": source.name, "text": source.text })).collect();
     let request =
         json!({ "request": "apply", "dry_run": args.dry_run, "reload": args.reload, "sources": texts });
-    match socket::ask(&socket_path(args.socket.clone()), request)? {
+    let patience = progress::patience(args.reload);
+    match socket::ask_within(&socket_path(args.socket.clone()), request, patience)? {
         Ok(answer) => {
             if args.json {
                 println!("{}", serde_json::to_string_pretty(&answer)?);

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_admission::{PlanExt, Written, CHECK_VERSION};
 use tierce_plan::{Faults, Options, Plan};
+use tierce_policy::CPUS_MAX;
 
 /// Check a plan: its text, and whether it is schedulable
 ///
@@ -24,7 +25,7 @@ pub struct Args {
     #[arg(long)]
     run: bool,
     /// CPUs of the machine, if the plan does not say
-    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(CPUS_MAX)))]
     cpus: u32,
     /// Check for this machine: use its number of CPUs, and subtract what its higher scheduling classes (SCHED_DEADLINE,
     /// SCHED_FIFO, SCHED_RR) may take; with ROOT, for the machine whose /proc and /sys were recorded there
@@ -44,7 +45,7 @@ pub struct Args {
 /// Run `tierce check`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let host = args.host.as_deref().map(tierce_scx::host::read).transpose()?;
-    let online = host.as_ref().and_then(|host| host.above.online.last()).map(|last| (last + 1).min(64));
+    let online = host.as_ref().and_then(|host| host.above.online.last()).map(|last| (last + 1).min(CPUS_MAX));
     let plan = Plan::load_with(&args.plan, Options { cpus: online.unwrap_or(args.cpus) });
     let plan = plan.and_then(|plan| match &host {
         Some(host) => plan.on(&host.above),

@@ -83,7 +83,8 @@ struct Editing {
     /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// If this needs a policy that is not loaded, have another kernel object take over, with a short gap (`tierce apply --help`)
+    /// If this needs a policy that is not loaded, have another kernel object take over, with a short gap; on one CPU (`tierce apply
+    /// --help`)
     #[arg(long)]
     reload: bool,
 }
@@ -382,7 +383,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     let request =
         json!({ "request": "edit", "dry_run": editing.dry_run, "reload": editing.reload, "edit": edit });
-    match socket::ask(&socket, request)? {
+    match socket::ask_within(&socket, request, progress::patience(editing.reload))? {
         Ok(answer) if args.json => println!("{}", serde_json::to_string_pretty(&answer)?),
         Ok(answer) => {
             let changes = answer["changes"].as_array().map(Vec::as_slice).unwrap_or_default();

@@ -25,7 +25,7 @@ pub struct Args {
 /// Run `tierce doctor`.
 pub fn run(args: Args) -> Result<ExitCode> {
     if args.topology {
-        let Some(cpus) = Host::here().cpus().map(|cpus| cpus.min(64)) else {
+        let Some(cpus) = Host::here().cpus().map(|cpus| cpus.min(tierce_policy::CPUS_MAX)) else {
             bail!("cpus_must_be_numbered_from_0: the online CPUs of this machine are not 0 to n - 1; bring the missing ones online")
         };
         println!("[machine]\ncpus = {cpus}\ntopology = {}", topology::read(cpus).to_toml());

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_admission::PlanExt;
-use tierce_plan::{show_time, Load, Members, Plan, Work};
+use tierce_plan::{show_time, Cpus, Load, Members, Plan, Work};
 use tierce_policy::{policies, Control, Graph, NodeParams, Param, ParamKind, Params, Refusal, Way};
 use tierce_trace::{Source, TraceHeader};
 
@@ -76,7 +76,7 @@ impl Control for Embedding<'_> {
         &mut self,
         kind: u32,
         concurrency: u32,
-        allowed: u64,
+        allowed: Cpus,
         params: NodeParams,
     ) -> Result<u32, Refusal> {
         let id = self.graph.at(0).node_new(kind, concurrency, allowed, params)?;

@@ -2,7 +2,9 @@
 
 use serde_json::{json, Value};
 use std::io::IsTerminal;
+use std::time::Duration;
 use tierce_scx::reload::{Reloaded, Step};
+use tierce_scx::socket;
 use tierce_trace::units;
 
 /// One line, which the next one replaces; nothing if standard error is no terminal.
@@ -42,9 +44,18 @@ impl Progress {
     }
 }
 
+/// How long an answer is waited for.
+pub fn patience(reload: bool) -> Duration {
+    if reload {
+        socket::PATIENCE_RELOAD
+    } else {
+        socket::PATIENCE
+    }
+}
+
 /// What taking over took, in words.
 pub fn reloaded(it: &Reloaded) -> String {
-    let time = |time: std::time::Duration| units::time(time.as_nanos() as u64);
+    let time = |time: Duration| units::time(time.as_nanos() as u64);
     format!(
         "another kernel object has taken over (loaded in {}); the machine was on its default scheduler for {}, which counts as stolen",
         time(it.loaded.took),
@@ -63,7 +74,7 @@ pub fn print(answer: &Value) {
 
 /// The same for programs.
 pub fn to_json(it: &Reloaded) -> Value {
-    let ns = |time: std::time::Duration| time.as_nanos() as u64;
+    let ns = |time: Duration| time.as_nanos() as u64;
     json!({
         "begun_ns": it.begun_ns,
         "gap_ns": ns(it.gap),

@@ -1,31 +1,30 @@
 //! `tierce run`: enforce a plan on this machine.
 
+mod changes;
+
 use super::notify::notify;
-use super::progress::{self, Progress};
+use super::progress::Progress;
 use super::time;
 use anyhow::{bail, Context, Result};
-use serde::Deserialize;
+use changes::{edit, end_reservations, is_made_for, put_into_force, written, Keep, Manner, Service};
 use serde_json::{json, Value};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::rc::Rc;
 use std::slice;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_plan::{policies, Below, Difference, Edit, Plan, Refused, Source, Sources, ThrottleAt};
-use tierce_policy::{recording, Refusal};
-use tierce_scx::apply::Applied;
+use tierce_plan::{policies, Cpus, Plan, Refused, Source, Sources, ThrottleAt};
+use tierce_policy::{recording, Refusal, CPUS_MAX};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, Live};
-use tierce_scx::reload::Hears;
-use tierce_scx::socket::{self, Served, Server};
-use tierce_scx::threads::{self, Proc};
+use tierce_scx::socket::{self, Asked, Said, Served, Server};
+use tierce_scx::threads::Proc;
 use tierce_trace::measure::{self, Measure};
 use tierce_trace::{Report, Writer};
 
@@ -48,7 +47,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
     dry_run: bool,
     /// With --dry-run: assume this number of CPUs
-    #[arg(long, value_name = "N", requires = "dry_run", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", requires = "dry_run", value_parser = clap::value_parser!(u32).range(1..=i64::from(CPUS_MAX)))]
     cpus: Option<u32>,
     /// Write the result as JSON (with --stats-every: one line each time, and at the end)
     #[arg(long)]
@@ -217,12 +216,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
     eprintln!("tierce: {} is in force", args.plan.display());
     notify("READY=1");
     let begun = Instant::now();
-    let room = args.policies.unwrap_or(0);
-    let mut service = Service { begun, broken: Ok(()), edited: false, reserved: Vec::new(), room };
+    let mut service = Service::new(begun, args.policies.unwrap_or(0));
     let interval = args.stats_every.map(Duration::from_nanos);
     let (mut shown, mut beside) = (begun, false);
     let ended = loop {
         live.turn(&mut keep)?;
+        service.rest(&mut live);
         for notice in live.take_notices() {
             eprintln!(
                 "tierce: thread {} ({}) matches {}: {}",
@@ -240,7 +239,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
         if STOP.load(Ordering::Relaxed) || over {
             break None;
         }
-        server.turn(&mut |request| serve(&mut live, request, &mut service, &mut keep));
         end_reservations(&mut live, &mut service);
         std::mem::replace(&mut service.broken, Ok(()))?;
         if let Some(interval) = interval.filter(|interval| shown.elapsed() >= *interval) {
@@ -248,9 +246,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 interval * (shown.elapsed().as_nanos() / interval.as_nanos()).min(u32::MAX.into()) as u32;
             print(&so_far(&live), args.json, true)?;
         }
-        server.wait(Duration::from_millis(if live.is_behind() { 0 } else { 20 }));
+        // Whoever asks is served at once, and news wait for that, but not for long.
+        let until = Instant::now() + if live.is_behind() { Duration::ZERO } else { TURN };
+        loop {
+            server.turn(&mut |asked| serve(&mut live, asked, &mut service, &mut keep));
+            if service.broken.is_err() || !server.wait(until.saturating_duration_since(Instant::now())) {
+                break;
+            }
+        }
     };
     drop(server);
+    service.flush();
     for line in remarks(&live) {
         eprintln!("tierce: {line}");
     }
@@ -309,32 +315,20 @@ fn print(so_far: &SoFar, json: bool, several: bool) -> Result<()> {
     Ok(std::io::stdout().flush()?)
 }
 
-/// What requests leave behind.
-struct Service {
-    begun: Instant,
-    /// The plan in force is neither the old nor the new one.
-    broken: Result<()>,
-    /// It is not as any file has it.
-    edited: bool,
-    /// Tasks made for one thread each: name, thread.
-    reserved: Vec<(String, u32)>,
-    /// Policies that are always loaded: `--policies`.
-    room: u64,
-}
-
-/// Where events and recorded entries go, as [`Live::turn`] has it.
-type Keep<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
+/// How long news of threads and events wait, at most, before they are taken in.
+const TURN: Duration = Duration::from_millis(20);
 
 /// Answer a request of the control socket.
-fn serve(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) -> Served {
-    match request["request"].as_str().unwrap_or_default() {
-        "apply" => apply(live, request, service, keep),
-        "constrain" | "unconstrain" => constrain(live, request),
-        "edit" => edit(live, request, service, keep),
+fn serve(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -> Said {
+    let answer = match &*asked.request {
+        "edit" => return edit(live, asked, service, keep),
+        "apply" => apply(live, &asked.value(), service, keep),
+        "constrain" | "unconstrain" => constrain(live, &asked.value()),
         "graph" => Ok(live.graph()),
-        "jobs" => jobs(live, request),
+        "jobs" => jobs(live, &asked.value()),
         "measure" => measured(live),
         "plan" => {
+            written(live)?;
             let source = |source: &Arc<Source>| json!({ "name": source.name, "text": source.text });
             let sources: Vec<Value> = live.plan().sources.0.iter().map(source).collect();
             Ok(json!({ "edited": service.edited, "sources": sources }))
@@ -352,7 +346,8 @@ fn serve(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) ->
             "request_must_be_known".into(),
             format!("{other:?} is none of apply, constrain, edit, graph, jobs, measure, plan, report, status, unconstrain"),
         )),
-    }
+    };
+    answer.map(|answer| answer.to_string())
 }
 
 /// A bound thread, and its jobs as the kernel side counts them, once it is where it belongs.
@@ -422,159 +417,18 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) ->
         )
     };
     let sources = Sources(sources.ok_or_else(missing)?);
+    written(live)?;
     let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
-    let asked = Asked::of(request);
-    let answer = put_into_force(live, plan, asked, service, keep)?;
-    if !asked.dry_run {
+    let manner = Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true };
+    let answer = put_into_force(live, plan, manner, service, keep)?;
+    if !manner.dry_run {
         eprintln!("tierce: {} is in force", live.plan().name);
         service.edited = false;
         service.reserved.retain(|made| is_made_for(live.plan(), made));
     }
     Ok(answer)
-}
-
-/// One operation on the plan in force.
-fn edit(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) -> Served {
-    let cpus = live.kernel().options().cpus;
-    let mut edit = Edit::deserialize(&request["edit"])
-        .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
-    let single = |keys: &tierce_plan::Keys| match &keys[..] {
-        [(key, tid)] if key == "tid" => tid.parse().ok(),
-        _ => None,
-    };
-    if let Edit::Create { who, cpus: places, .. } = &mut edit {
-        for tid in who.iter().filter_map(single) {
-            let allowed = live
-                .can_rule(tid)
-                .map_err(|why| ("thread_must_be_there".to_string(), format!("thread {tid}: {why}")))?;
-            if let (Some(places), 1) = (places.as_mut(), who.len()) {
-                let may: Vec<u32> = (0..cpus).filter(|cpu| allowed >> cpu & 1 == 1).collect();
-                *places = if may.len() < cpus as usize { may } else { Vec::new() };
-            }
-        }
-    }
-    let who: &[_] = if let Edit::Create { who, .. } = &edit { who } else { &[] };
-    let plan = live.plan().edited_beside(&edit, || live.standing());
-    let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
-    let rule =
-        |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
-    let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
-    let asked = Asked::of(request);
-    let answer = put_into_force(live, plan, asked, service, keep)?;
-    if !asked.dry_run {
-        service.edited = true;
-        if let (Edit::Create { name, policy: None, .. }, [keys]) = (&edit, who) {
-            service.reserved.extend(single(keys).map(|tid| (name.clone(), tid)));
-        }
-        service.reserved.retain(|made| is_made_for(live.plan(), made));
-    }
-    Ok(answer)
-}
-
-/// The task of that name is still the one for that thread.
-fn is_made_for(plan: &Plan, (name, tid): &(String, u32)) -> bool {
-    let mut its = plan.entries.iter().filter(|entry| plan.child_name(entry.target) == name);
-    its.any(|entry| entry.any.iter().any(|matcher| matcher.tid == Some(*tid)))
-}
-
-/// A task that was made for a thread ends with it: the number may be another's soon. One that is in its place is there, and
-/// need not be looked for.
-fn end_reservations(live: &mut Live, service: &mut Service) {
-    let is_there = |(_, tid): &(String, u32)| live.jobs(*tid).is_some() || threads::exists(*tid);
-    let (stay, gone) = std::mem::take(&mut service.reserved).into_iter().partition(is_there);
-    service.reserved = stay;
-    let gone: Vec<(String, u32)> = gone;
-    for made in gone {
-        if !is_made_for(live.plan(), &made) {
-            continue;
-        }
-        let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
-        if let Ok(plan) = live.plan().edited_beside(&edit, || live.standing()) {
-            let _ = put_into_force(live, plan, Asked::default(), service, &mut |_, _| Ok(()));
-        }
-    }
-}
-
-/// How a change is asked for.
-#[derive(Clone, Copy, Default)]
-struct Asked {
-    /// Try it only.
-    dry_run: bool,
-    /// Another kernel object may take over, should this one lack something.
-    reload: bool,
-}
-
-impl Asked {
-    fn of(request: &Value) -> Asked {
-        Asked { dry_run: request["dry_run"] == true, reload: request["reload"] == true }
-    }
-}
-
-/// Change the plan in force, or try it.
-fn put_into_force(
-    live: &mut Live,
-    mut plan: Plan,
-    asked: Asked,
-    service: &mut Service,
-    keep: Keep,
-) -> Served {
-    plan.run.policies |= service.room;
-    let (plan, progress, dry_run) = (Rc::new(plan), Progress::new(), asked.dry_run);
-    let mut hears = Hears { step: &mut |step| progress.step(step), keep };
-    let would_reload = asked.reload && !live.not_loaded(&plan).is_empty();
-    let applied = match dry_run {
-        true => live
-            .try_apply(&plan, asked.reload)
-            .map(|tried| tried.map(|it| Applied { differences: it.differences().to_vec(), reloaded: None })),
-        false => live.apply(plan.clone(), asked.reload.then_some(&mut hears)),
-    };
-    if would_reload {
-        progress.end();
-    }
-    let refused = match applied {
-        Ok(Ok(Applied { differences, reloaded })) => {
-            if !dry_run {
-                let mut lines = reloaded
-                    .iter()
-                    .map(|it| format!("tierce: {}\n", progress::reloaded(it)))
-                    .collect::<String>();
-                lines.extend(differences.iter().map(|it| format!("tierce: {it}\n")));
-                eprint!("{lines}"); // one write
-            }
-            let one = |change: &Difference| json!({ "change": change.verb.name(), "part": change.part, "detail": change.detail, "text": change.to_string() });
-            let changes: Vec<Value> = differences.iter().map(one).collect();
-            let mut answer =
-                json!({ "version": 1, "plan": plan.name, "applied": !dry_run, "changes": changes });
-            if let Some(it) = reloaded {
-                answer["reloaded"] = progress::to_json(&it);
-            } else if would_reload {
-                answer["needs_reload"] = true.into();
-            }
-            return Ok(answer);
-        }
-        Ok(Err(refused)) => refused,
-        Err(error) => {
-            let message = format!("{error:#}");
-            service.broken = Err(error);
-            return Err(("plan_is_broken".into(), message));
-        }
-    };
-    let mut message = refused.to_string();
-    // What a node cannot promise any more, with value and bound.
-    let admission = plan.admit();
-    for (node, verdict) in plan.nodes.iter().zip(&admission.nodes) {
-        for failure in &verdict.failures {
-            let (text, value, bound) =
-                (failure.message.trim_end_matches('.'), &failure.value, &failure.bound);
-            message += &format!("\n{}: {}: {text}: {value}, bound {bound}", node.name, failure.rule);
-        }
-    }
-    if !dry_run {
-        eprintln!("tierce: refused, the plan in force goes on: {message}");
-    }
-    Err((refused.rule().into(), message))
 }
 
 /// What the plan would do with the threads there are now; 1 if some are refused what they match, or this machine cannot
@@ -584,7 +438,7 @@ fn dry_run(plan: &Plan, here: u32, json: bool) -> Result<ExitCode> {
     let mut threads = Proc::default().all();
     // Who may run on all CPUs here would on all of another machine.
     let free = threads.iter_mut().filter(|live| live.allowed_count >= here && !live.is_bound);
-    free.for_each(|live| live.allowed = u64::MAX);
+    free.for_each(|live| live.allowed = Cpus::ALL);
     let result = dry_run::dry_run(plan, &threads, Pools::default())?;
     match json {
         true => println!("{}", serde_json::to_string_pretty(&result.to_json())?),

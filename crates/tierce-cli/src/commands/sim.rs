@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use tierce_admission::PlanExt;
 use tierce_plan::{show_time, Plan};
 use tierce_policy::recording::{self, ReplayError, Replayed};
+use tierce_policy::CPUS_MAX;
 use tierce_sim::{Options, Simulation};
 use tierce_trace::{html, perfetto, Event, Report, Trace, Writer};
 
@@ -41,7 +42,7 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// CPUs of the machine, if the plan does not say
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(CPUS_MAX)))]
     cpus: u32,
     /// Shortest timer that is set; a budget with less left counts as used up, and the rest is carried over (0 is exact; a live
     /// run has 2us)

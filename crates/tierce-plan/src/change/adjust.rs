@@ -59,6 +59,7 @@ impl Plan {
         }
         let owner = Owner { policy, params: &policy.edge_params, spot };
         let params = params::read(&self.defaults, &mut collector, &owner, &mut fields, None)?;
+        let given = params::given(&policy.edge_params, &table);
         fields.finish(&mut collector);
         if !collector.faults.is_empty() {
             return None;
@@ -68,7 +69,7 @@ impl Plan {
         plan.sources.0[spot.source as usize] = Arc::new(Source::new(source.name.clone(), text));
         let under = plan.sets.iter_mut().flat_map(|set| &mut set.under);
         for edge in plan.edges.iter_mut().chain(under).filter(|edge| edge.spot == spot) {
-            edge.params = params;
+            (edge.params, edge.given) = (params, given);
         }
         let longer = i64::try_from(words.len()).ok()? - i64::from(spot.len);
         let moved = |at: u32| u32::try_from(i64::from(at) + longer).unwrap_or(at);
@@ -157,12 +158,8 @@ fn plain(text: &str) -> Option<String> {
 }
 
 #[cfg(test)]
-#[path = "../../../../tests/draw.rs"]
-mod draw;
-
-#[cfg(test)]
 mod tests {
-    use super::draw::Draw;
+    use crate::change::draw::Draw;
     use crate::change::edit::{Below, Edit, Keys};
     use crate::model::any_cpu::{Placed, Standing, Unit};
     use crate::model::Options;

@@ -22,6 +22,7 @@ use crate::policies::{self, Param, ParamKind};
 use crate::text::units::show_time;
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::fmt;
+use tierce_policy::Cpus;
 
 /// Something that cannot be another while a plan is in force.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -281,7 +282,7 @@ impl Change {
         for (node, _) in
             old.nodes.iter().zip(&self.nodes).filter(|(node, kept)| !node.roots.is_empty() && kept.is_none())
         {
-            let cpus = crate::model::shape::cpus(node.roots.iter().fold(0, |mask, cpu| mask | 1 << cpu));
+            let cpus = crate::model::shape::cpus(node.roots.iter().collect());
             let policy = policies::by_number(node.policy).map_or("", |policy| policy.name);
             refuse(
                 "root_cannot_change",
@@ -499,7 +500,7 @@ fn edge_params<'p>(plan: &Plan, edge: &Edge) -> Option<&'p [Param]> {
     policies::by_number(plan.nodes[edge.parent].policy).map(|policy| &policy.edge_params[..])
 }
 
-fn edge_name(plan: &Plan, edge: &Edge) -> String {
+pub(super) fn edge_name(plan: &Plan, edge: &Edge) -> String {
     format!("edge from {} to {}", name_of(plan, Child::Node(edge.parent)), name_of(plan, edge.child))
 }
 
@@ -508,7 +509,7 @@ fn value(param: &Param, value: u64) -> String {
 }
 
 /// `budget 2ms -> 3ms, period …`.
-fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
+pub(super) fn steps<const N: usize>(params: Option<&[Param]>, before: [u64; N], after: [u64; N]) -> String {
     if before == after {
         return String::new();
     }
@@ -529,7 +530,7 @@ fn deadlines([was, is]: [Option<u64>; 2]) -> String {
 }
 
 /// `, below rt (budget 2ms, period 10ms)`, parameters that are not the preset. `all`: from all replicas of the parent.
-fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
+pub(super) fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> String {
     let mut text = String::new();
     for edge in edges {
         let params = edge_params(plan, edge).unwrap_or_default().iter().zip(edge.params);
@@ -551,7 +552,7 @@ fn below<'p>(plan: &Plan, edges: impl Iterator<Item = &'p Edge>, all: bool) -> S
     text
 }
 
-fn on(affinity: Option<u64>) -> String {
+pub(super) fn on(affinity: Option<Cpus>) -> String {
     affinity.map_or(String::new(), |cpus| format!(", on {}", crate::model::shape::cpus(cpus)))
 }
 

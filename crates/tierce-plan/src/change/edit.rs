@@ -166,14 +166,15 @@ struct Part {
     spot: Spot,
 }
 
-struct Editor<'p> {
-    plan: &'p Plan,
+/// The texts of a plan on their way.
+pub(super) struct Editor<'p> {
+    pub(super) plan: &'p Plan,
     /// Those that were looked into, by their place among the sources.
-    documents: BTreeMap<usize, DocumentMut>,
+    pub(super) documents: BTreeMap<usize, DocumentMut>,
 }
 
 impl Editor<'_> {
-    fn edit(&mut self, edit: &Edit) -> Result<(), Fault> {
+    pub(super) fn edit(&mut self, edit: &Edit) -> Result<(), Fault> {
         match edit {
             Edit::Create { name, policy, under, keys, who, cpus } => {
                 let mut keys = keys.clone();

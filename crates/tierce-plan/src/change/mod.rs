@@ -3,5 +3,15 @@
 mod adjust;
 pub mod difference;
 pub mod edit;
+pub mod step;
 mod toml;
 pub mod transition;
+mod written;
+
+// Shared by the tests of several files here.
+#[cfg(test)]
+#[path = "../../../../tests/draw.rs"]
+mod draw;
+#[cfg(test)]
+#[path = "../../../../tests/edits.rs"]
+mod edits;

@@ -24,6 +24,7 @@ use crate::model::topology::{Distance, Topology};
 use crate::text::source::{Sources, Spot};
 use std::collections::BTreeMap;
 use tierce_guarantee::Guarantee;
+use tierce_policy::Cpus;
 
 /// Number of parameters a node or an edge has at most.
 pub const PARAMS: usize = tierce_policy::raw::PARAMS;
@@ -88,7 +89,7 @@ pub struct Left {
 /// `[machine]`.
 #[derive(Clone, Debug)]
 pub struct Machine {
-    /// Number of CPUs, 1 to 64; they are 0 .. cpus-1.
+    /// Number of CPUs, 1 to 512; they are 0 .. cpus-1.
     pub cpus: u32,
     /// CPUs that the plan speaks of (`[machine] cpus`): those of `per_cpu = true`, `cpus = "all"` and `spread = true`. There may
     /// be more.
@@ -288,7 +289,7 @@ pub struct Task {
     /// What it does in the simulator; `None`: it never asks for a CPU there.
     pub load: Option<Load>,
     /// CPUs it may run on, a bit each; `None`: all.
-    pub affinity: Option<u64>,
+    pub affinity: Option<Cpus>,
     /// Guarantees that the task asks for; their form is known to be right.
     pub needs: Vec<Need>,
     /// Where it is defined.
@@ -309,7 +310,7 @@ pub struct TaskSet {
     /// Its load, where no `csv` says otherwise.
     pub load: Option<Load>,
     /// CPUs the members may run on, a bit each; `None`: all.
-    pub affinity: Option<u64>,
+    pub affinity: Option<Cpus>,
     /// Guarantees of each member.
     pub needs: Vec<Need>,
     /// Where it is defined.
@@ -360,6 +361,8 @@ pub struct Edge {
     pub spread: bool,
     /// `cpu = "any"`: which replica is the parent was chosen when the plan was resolved.
     pub placed: bool,
+    /// Which parameters the text gives, a bit each; the others are presets, some of them by the value of another one.
+    pub given: u8,
     /// Where it is written.
     pub spot: Spot,
 }

@@ -3,6 +3,7 @@
 use crate::model::{Attach, Child, Plan};
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
+use tierce_policy::Cpus;
 
 /// What can be asked about the graph, computed once. Nothing here assumes that the plan is right.
 pub struct Shape {
@@ -14,10 +15,10 @@ pub struct Shape {
     pub children: Vec<Vec<usize>>,
     /// Nodes, every parent before its children; those on or below a cycle are missing.
     pub order: Vec<usize>,
-    /// CPUs that can reach each node, a bit each.
-    pub reach: Vec<u64>,
+    /// CPUs that can reach each node.
+    pub reach: Vec<Cpus>,
     /// Of replicas of spread nodes: CPUs that reach any of them.
-    pub spread: Vec<u64>,
+    pub spread: Vec<Cpus>,
     /// Nodes on the longest path from a CPU down to this node, itself included; 0: not reached.
     pub depth: Vec<usize>,
 }
@@ -31,8 +32,8 @@ impl Shape {
             task_parents: vec![Vec::new(); plan.tasks.len()],
             children: vec![Vec::new(); nodes],
             order: Vec::with_capacity(nodes),
-            reach: vec![0; nodes],
-            spread: vec![0; nodes],
+            reach: vec![Cpus::NONE; nodes],
+            spread: vec![Cpus::NONE; nodes],
             depth: vec![0; nodes],
         };
         let families = families(plan);
@@ -41,7 +42,7 @@ impl Shape {
                 Some(replicas) => {
                     let may = |node: &&usize| match (edge.child, plan.nodes[**node].replica) {
                         (Child::Task(task), Some(cpu)) => {
-                            plan.tasks[task].affinity.is_none_or(|affinity| affinity & 1 << cpu != 0)
+                            plan.tasks[task].affinity.is_none_or(|affinity| affinity.has(cpu))
                         }
                         _ => true,
                     };
@@ -61,12 +62,13 @@ impl Shape {
         while let Some(node) = ready.pop() {
             shape.order.push(node);
             for cpu in &plan.nodes[node].roots {
-                shape.reach[node] |= 1 << cpu;
+                shape.reach[node].add(*cpu);
                 shape.depth[node] = shape.depth[node].max(1);
             }
             for edge in shape.children[node].iter().rev() {
                 if let Child::Node(child) = plan.edges[*edge].child {
-                    shape.reach[child] |= shape.reach[node];
+                    let reach = shape.reach[node];
+                    shape.reach[child] |= reach;
                     if shape.depth[node] > 0 {
                         shape.depth[child] = shape.depth[child].max(shape.depth[node] + 1);
                     }
@@ -78,7 +80,7 @@ impl Shape {
             }
         }
         for replicas in families.values() {
-            let reach = replicas.iter().fold(0, |reach, node| reach | shape.reach[*node]);
+            let reach = replicas.iter().fold(Cpus::NONE, |reach, node| reach | shape.reach[*node]);
             replicas.iter().for_each(|node| shape.spread[*node] = reach);
         }
         shape
@@ -86,22 +88,22 @@ impl Shape {
 
     /// Whether the node lies in a shared domain: several CPUs reach it.
     pub fn shared(&self, node: usize) -> bool {
-        self.reach[node].count_ones() > 1
+        self.reach[node].are_several()
     }
 
-    /// CPUs that can reach the parents of a task, a bit each. Of one that moves: those where it may run.
-    pub fn task_reach(&self, plan: &Plan, task: usize) -> u64 {
+    /// CPUs that can reach the parents of a task. Of one that moves: those where it may run.
+    pub fn task_reach(&self, plan: &Plan, task: usize) -> Cpus {
         let reach = |edge: &usize| match &plan.edges[*edge] {
-            edge if edge.spread => self.spread[edge.parent] & plan.tasks[task].affinity.unwrap_or(u64::MAX),
+            edge if edge.spread => self.spread[edge.parent] & plan.tasks[task].affinity.unwrap_or(Cpus::ALL),
             edge => self.reach[edge.parent],
         };
-        self.task_parents[task].iter().fold(0, |sum, edge| sum | reach(edge))
+        self.task_parents[task].iter().fold(Cpus::NONE, |sum, edge| sum | reach(edge))
     }
 
     /// Whether what is below the edge, a task, moves between CPUs.
     pub fn moves(&self, plan: &Plan, edge: usize) -> bool {
         match (&plan.edges[edge], plan.edges[edge].child) {
-            (edge, Child::Task(task)) => edge.spread && self.task_reach(plan, task).count_ones() > 1,
+            (edge, Child::Task(task)) => edge.spread && self.task_reach(plan, task).are_several(),
             (edge, _) => edge.spread,
         }
     }
@@ -170,8 +172,8 @@ impl Plan {
 }
 
 /// Whether something with these parents gets its CPUs from several places.
-pub fn several(reach: u64, parents: usize) -> bool {
-    reach.count_ones() > 1 && parents != 1
+pub fn several(reach: Cpus, parents: usize) -> bool {
+    reach.are_several() && parents != 1
 }
 
 /// Replicas of each spread node, by the index of the first.
@@ -184,7 +186,7 @@ fn families(plan: &Plan) -> HashMap<Option<usize>, Vec<usize>> {
 }
 
 /// "0, 2".
-pub fn cpus(mask: u64) -> String {
-    let list: Vec<_> = (0..64).filter(|cpu| mask & 1 << cpu != 0).map(|cpu| cpu.to_string()).collect();
+pub fn cpus(cpus: Cpus) -> String {
+    let list: Vec<_> = cpus.iter().map(|cpu| cpu.to_string()).collect();
     format!("CPU {}", list.join(", "))
 }

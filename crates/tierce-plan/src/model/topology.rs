@@ -1,16 +1,17 @@
 //! Which CPUs are near each other: `[machine] topology`.
 
 use std::fmt::Write;
+use tierce_policy::Cpus;
 
-/// What is near one CPU: sets of CPUs, a bit each, the CPU itself among them. Each set is part of the next.
+/// What is near one CPU: sets of CPUs, the CPU itself among them. Each set is part of the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Near {
     /// They share its core (SMT siblings).
-    pub core: u64,
+    pub core: Cpus,
     /// They share its last-level cache.
-    pub cache: u64,
+    pub cache: Cpus,
     /// They share its NUMA node.
-    pub memory: u64,
+    pub memory: Cpus,
 }
 
 /// How far a task migrates.
@@ -33,15 +34,11 @@ pub struct Topology {
     pub near: Vec<Near>,
 }
 
-/// CPUs 0 to `cpus` - 1, a bit each.
-fn all(cpus: u32) -> u64 {
-    1u64.checked_shl(cpus).map_or(u64::MAX, |bit| bit - 1)
-}
-
 impl Topology {
     /// All CPUs share a cache and a node, none a core.
     pub fn flat(cpus: u32) -> Topology {
-        let near = (0..cpus).map(|cpu| Near { core: 1 << cpu, cache: all(cpus), memory: all(cpus) });
+        let all = Cpus::upto(cpus);
+        let near = (0..cpus).map(|cpu| Near { core: Cpus::only(cpu), cache: all, memory: all });
         Topology { near: near.collect() }
     }
 
@@ -53,7 +50,7 @@ impl Topology {
     /// Between two CPUs.
     pub fn distance(&self, from: u32, to: u32) -> Distance {
         let near = self.near(from);
-        let shares = |set: u64| set >> to & 1 == 1;
+        let shares = |set: Cpus| set.has(to);
         match () {
             () if shares(near.core) => Distance::Smt,
             () if shares(near.cache) => Distance::Cache,
@@ -87,18 +84,17 @@ impl Topology {
     }
 
     /// How many consecutive CPUs make a group, or else the groups.
-    fn level(&self, set: fn(&Near) -> u64) -> String {
-        let size = set(&self.near[0]).count_ones();
+    fn level(&self, set: fn(&Near) -> Cpus) -> String {
+        let size = set(&self.near[0]).count();
         if groups_of(size, self.near.len() as u32).iter().copied().eq(self.near.iter().map(set)) {
             return size.to_string();
         }
-        let (mut text, mut written) = (String::new(), 0);
+        let (mut text, mut written) = (String::new(), Cpus::NONE);
         for near in &self.near {
             let group = set(near) & !written; // a machine may contradict itself: who is first in the text counts
             written |= group;
-            if group != 0 {
-                let members = (0..64).filter(|cpu| group >> cpu & 1 == 1).map(|cpu: u32| cpu.to_string());
-                let members: Vec<_> = members.collect();
+            if !group.is_empty() {
+                let members: Vec<_> = group.iter().map(|cpu| cpu.to_string()).collect();
                 let _ = write!(text, "{}[{}]", if text.is_empty() { "" } else { ", " }, members.join(", "));
             }
         }
@@ -107,12 +103,13 @@ impl Topology {
 }
 
 /// The keys of `[machine] topology`, the nearest first.
-pub(crate) const LEVELS: [(&str, fn(&Near) -> u64); 3] =
+pub(crate) const LEVELS: [(&str, fn(&Near) -> Cpus); 3] =
     [("smt", |near| near.core), ("cache", |near| near.cache), ("node", |near| near.memory)];
 
 /// The group of each CPU when so many consecutive ones make one.
-pub(crate) fn groups_of(size: u32, cpus: u32) -> Vec<u64> {
-    (0..cpus).map(|cpu| all(size) << (cpu - cpu % size) & all(cpus)).collect()
+pub(crate) fn groups_of(size: u32, cpus: u32) -> Vec<Cpus> {
+    let group = |first: u32| Cpus::upto(cpus.min(first.saturating_add(size))) & !Cpus::upto(first);
+    (0..cpus).map(|cpu| group(cpu - cpu % size)).collect()
 }
 
 #[cfg(test)]
@@ -124,27 +121,27 @@ mod tests {
         let near = |cpu: u32| Near {
             core: groups_of(2, 8)[cpu as usize],
             cache: groups_of(4, 8)[cpu as usize],
-            memory: all(8),
+            memory: Cpus::upto(8),
         };
         let topology = Topology { near: (0..8).map(near).collect() };
         let to = |cpu| topology.distance(1, cpu);
         assert_eq!([0, 2, 4].map(to), [Distance::Smt, Distance::Cache, Distance::Node]);
         assert_eq!(topology.widest(), Distance::Node);
         assert_eq!(topology.to_toml(), "{ smt = 2, cache = 4 }");
-        assert_eq!(Topology::flat(64).widest(), Distance::Cache);
+        assert_eq!(Topology::flat(512).widest(), Distance::Cache);
         assert_eq!(Topology::flat(1).widest(), Distance::Smt);
-        assert_eq!(Topology::flat(64).near(63).cache, u64::MAX);
+        assert_eq!(Topology::flat(512).near(511).cache, Cpus::ALL);
     }
 
     #[test]
     fn groups_that_are_not_consecutive_are_listed() {
         let mut topology = Topology::flat(4);
         for cpu in 0..4 {
-            topology.near[cpu].core = 0b101 << (cpu % 2);
+            topology.near[cpu].core = Cpus::from(0b101 << (cpu % 2));
         }
         assert_eq!(topology.to_toml(), "{ smt = [[0, 2], [1, 3]] }");
         assert_eq!(Topology::flat(4).to_toml(), "{}");
-        assert_eq!(groups_of(4, 6), [15, 15, 15, 15, 48, 48]);
-        assert_eq!(groups_of(64, 64)[63], u64::MAX);
+        assert_eq!(groups_of(4, 6), [15, 15, 15, 15, 48, 48].map(Cpus::from));
+        assert_eq!(groups_of(512, 512)[511], Cpus::ALL);
     }
 }

@@ -29,7 +29,7 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         let order = order(plan, index);
         if matches!(order, "eevdf" | "stride" | "lottery") && shape.shared(index) {
             let message = format!("several CPUs reach `{}`, whose order is for one", node.name);
-            let (cpus, hint) = (shape.reach[index].count_ones(), "order = \"start-tag\"");
+            let (cpus, hint) = (shape.reach[index].count(), "order = \"start-tag\"");
             faults
                 .push(Fault::new("order_needs_one_cpu", node.spot, message).value(cpus).bound(1).hint(hint));
         }

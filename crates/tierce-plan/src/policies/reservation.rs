@@ -65,7 +65,7 @@ impl ServerRules {
 
     /// No interrupt of the plan is charged to these budgets: those of other CPUs are not.
     pub fn undisturbed(self, plan: &Plan, shape: &Shape, node: usize) -> bool {
-        let hits = |cpu: Option<u32>| cpu.is_none_or(|cpu| shape.reach[node] >> cpu & 1 == 1);
+        let hits = |cpu: Option<u32>| cpu.is_none_or(|cpu| shape.reach[node].has(cpu));
         !self.wall_time || !plan.machine.interrupts.iter().any(|one| hits(one.cpu))
     }
 

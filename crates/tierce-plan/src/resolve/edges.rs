@@ -1,7 +1,7 @@
 //! `under.PARENT`: which replica leads to which child, and with what.
 
 use super::names::{cpu_number, is_any, Declared, ItemKind};
-use super::params::Owner;
+use super::params::{self, Owner};
 use super::places::elsewhere_of;
 use super::state::{Below, Resolver};
 use crate::model::any_cpu::Unit;
@@ -10,6 +10,7 @@ use crate::model::{Child, Edge};
 use crate::policies;
 use crate::text::faults::Fault;
 use crate::text::tree::{closest, listed, Fields, Key, Kind, Table, Value};
+use tierce_policy::Cpus;
 
 /// The edges that an `under` stands for: once, or with `cpu = "any"` for each CPU on which they can be.
 #[derive(Default)]
@@ -93,13 +94,13 @@ impl Resolver {
             Kind::List(list) => list.iter().any(says_it),
             _ => says_it(value),
         };
-        let mut cpus: Option<u64> = None;
+        let mut cpus: Option<Cpus> = None;
         for (key, _) in table.entries.iter().filter(|(_, value)| says_it(value)) {
             let replicas = self.names.get(&key.text).and_then(|parent| parent.replicas.as_ref());
-            let mask = replicas.into_iter().flatten().fold(0, |mask, cpu| mask | 1 << cpu);
-            cpus = Some(cpus.unwrap_or(below.affinity.unwrap_or(u64::MAX)) & mask);
+            let there: Cpus = replicas.into_iter().flatten().collect();
+            cpus = Some(cpus.unwrap_or(below.affinity.unwrap_or(Cpus::ALL)) & there);
         }
-        (0..64).filter(|cpu| cpus.unwrap_or(0) >> cpu & 1 == 1).collect()
+        cpus.unwrap_or_default().iter().collect()
     }
 
     fn under_on(&mut self, owner: &str, value: &Value, below: &Below) {
@@ -180,6 +181,7 @@ impl Resolver {
             let spot = if value.spot.len == 0 { key.spot } else { value.spot };
             let edge_owner = Owner { policy, params: &policy.edge_params, spot };
             let params = self.params(&edge_owner, &mut fields, None);
+            let given = params::given(&policy.edge_params, table);
             fields.finish(&mut self.collector);
             let params = params.unwrap_or_default();
             if let Some(child) = below.moves(&parent).filter(|_| cpu.is_none()) {
@@ -191,6 +193,7 @@ impl Resolver {
                     when_spent,
                     spread: true,
                     placed: false,
+                    given,
                     spot,
                 };
                 let begin = self.begun.at(&self.plan, &edge, below.affinity);
@@ -206,6 +209,7 @@ impl Resolver {
                         when_spent,
                         spread: false,
                         placed: any,
+                        given,
                         spot,
                     });
                 }
@@ -328,8 +332,8 @@ impl Resolver {
             wanted = vec![cpu];
         } else if let (true, false, Some(elsewhere)) = (parent.spread, below.spread, below.elsewhere) {
             // It does not move: it is where its other parents are.
-            wanted.retain(|cpu| elsewhere & 1 << cpu != 0);
-            if wanted.is_empty() && elsewhere != 0 {
+            wanted.retain(|cpu| elsewhere.has(*cpu));
+            if wanted.is_empty() && !elsewhere.is_empty() {
                 let message = format!("{owner} has no CPU in common with the spread node `{}`", key.text);
                 let fault = Fault::new("replica_must_exist", key.spot, message).value(cpus(elsewhere));
                 self.collector.add(fault.bound(format!("{replicas:?}")));
@@ -365,13 +369,13 @@ impl Resolver {
         parent: &Declared,
         children: &[(Child, Option<u32>)],
     ) -> Vec<(usize, Child)> {
-        let reach = self.places.get(&key.text).map_or(0, |place| place.reach);
-        let there = children.iter().find(|(_, replica)| replica.is_some_and(|cpu| reach & 1 << cpu != 0));
-        let there = there.or(children.first().filter(|_| reach == 0)); // no CPU leads there: for that to be said
-        if let (None, true) = (there, reach != 0) {
+        let reach = self.places.get(&key.text).map_or(Cpus::NONE, |place| place.reach);
+        let there = children.iter().find(|(_, replica)| replica.is_some_and(|cpu| reach.has(cpu)));
+        let there = there.or(children.first().filter(|_| reach.is_empty())); // no CPU leads there: for that to be said
+        if let (None, Some(cpu)) = (there, reach.lowest()) {
             let cpus: Vec<_> = children.iter().filter_map(|(_, replica)| *replica).collect();
             let message = format!("{owner} has no replica where its parent `{}` is", key.text);
-            let fault = Fault::new("replica_must_exist", key.spot, message).value(reach.trailing_zeros());
+            let fault = Fault::new("replica_must_exist", key.spot, message).value(cpu);
             self.collector.add(fault.bound(format!("{cpus:?}")));
         }
         there.map(|(child, _)| (parent.first, *child)).into_iter().collect()

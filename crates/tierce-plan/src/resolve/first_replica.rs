@@ -3,6 +3,7 @@
 use crate::model::{Child, Edge, Plan};
 use crate::policies;
 use std::collections::HashMap;
+use tierce_policy::Cpus;
 
 /// How much begins where: a task that moves begins below the replica, of those where it may run, with the smallest sum of weights
 /// so far; of several below that of the CPU with the fewest such tasks; then of the lowest CPU.
@@ -14,7 +15,7 @@ pub(super) struct Begun {
 
 impl Begun {
     /// Where the child of this edge begins.
-    pub(super) fn at(&mut self, plan: &Plan, edge: &Edge, affinity: Option<u64>) -> usize {
+    pub(super) fn at(&mut self, plan: &Plan, edge: &Edge, affinity: Option<Cpus>) -> usize {
         if !edge.spread {
             return edge.parent;
         }
@@ -23,7 +24,7 @@ impl Begun {
         let replicas =
             replicas.take_while(|(_, node)| node.family == family).map(|(at, node)| (at, node.replica));
         let on: Vec<_> = replicas.filter_map(|(at, cpu)| Some((at, cpu?))).collect();
-        let allowed = on.iter().filter(|(_, cpu)| affinity.is_none_or(|affinity| affinity & 1 << cpu != 0));
+        let allowed = on.iter().filter(|(_, cpu)| affinity.is_none_or(|affinity| affinity.has(*cpu)));
         let least = allowed.min_by_key(|(at, cpu)| (self.weight.get(at), self.tasks.get(cpu), *cpu));
         let Some(&(at, cpu)) = least else { return edge.parent }; // its affinity is a fault
         if matches!(edge.child, Child::Task(_)) {

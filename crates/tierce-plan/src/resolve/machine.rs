@@ -9,6 +9,7 @@ use crate::policies;
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Table, Value};
 use crate::text::units::show_time;
+use tierce_policy::Cpus;
 
 impl Resolver {
     pub(super) fn machine(&mut self, table: &Table) {
@@ -154,13 +155,13 @@ fn topology(value: &Value, cpus: u32, collector: &mut Collector) -> Option<Topol
     let mut found = Topology::flat(cpus);
     let faults = collector.faults.len();
     // Of the level before: its key and its group of each CPU.
-    let mut inner: Option<(&str, Vec<u64>)> = None;
+    let mut inner: Option<(&str, Vec<Cpus>)> = None;
     for (name, _) in LEVELS {
         let Some(given) = fields.take(name) else { continue };
         let what = format!("`{name}` of `topology`");
         let Some(groups) = groups(&what, given, cpus, collector) else { continue };
         if let Some((before, smaller)) = inner.as_ref().filter(|_| collector.faults.len() == faults) {
-            if let Some(cpu) = (0..cpus as usize).find(|&cpu| smaller[cpu] & !groups[cpu] != 0) {
+            if let Some(cpu) = (0..cpus as usize).find(|&cpu| !smaller[cpu].are_within(groups[cpu])) {
                 let message = format!(
                     "`{before}` and `{name}` do not nest: CPUs that share the former share the latter"
                 );
@@ -184,20 +185,20 @@ fn topology(value: &Value, cpus: u32, collector: &mut Collector) -> Option<Topol
 }
 
 /// The group of each CPU: so many consecutive ones, or lists. A CPU that no list names is alone.
-fn groups(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<Vec<u64>> {
+fn groups(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<Vec<Cpus>> {
     if !matches!(value.kind, Kind::List(_)) {
         let size = collector.whole(what, value, 1, i64::from(policies::limits().cpus))?;
         return Some(groups_of(size as u32, cpus));
     }
-    let mut groups: Vec<u64> = (0..cpus).map(|cpu| 1 << cpu).collect();
-    let mut named: u64 = 0;
+    let mut groups: Vec<Cpus> = (0..cpus).map(Cpus::only).collect();
+    let mut named = Cpus::NONE;
     for list in collector.list(what, value)? {
         let members = cpu_list(what, list, cpus, collector);
-        let group = members.iter().fold(0, |set, cpu| set | 1 << cpu);
-        if named & group != 0 {
+        let group: Cpus = members.iter().collect();
+        if let Some(cpu) = (named & group).lowest() {
             let message = format!("{what} has a CPU in two groups");
             let fault = Fault::new("cpu_is_in_one_group", list.spot, message);
-            collector.add(fault.value((named & group).trailing_zeros()));
+            collector.add(fault.value(cpu));
         }
         named |= group;
         members.iter().for_each(|&cpu| groups[cpu as usize] = group);
@@ -205,8 +206,8 @@ fn groups(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Op
     Some(groups)
 }
 
-fn show_cpus(set: u64) -> String {
-    format!("{:?}", (0..64).filter(|cpu| set >> cpu & 1 == 1).collect::<Vec<u32>>())
+fn show_cpus(set: Cpus) -> String {
+    format!("{:?}", set.iter().collect::<Vec<u32>>())
 }
 
 /// One of `[machine] interrupts`.

@@ -53,6 +53,8 @@ fn glob(name: &'static str, longest: usize, fields: &mut Fields, collector: &mut
         collector
             .add(fault.value(text.len()).bound(longest).hint(format!("write `{}*`", cut(text, longest))));
     }
+    // As /proc has it, or relative to the root group.
+    let text = if name == "cgroup" { text.trim_start_matches('/') } else { text };
     match Glob::new(text) {
         Ok(glob) => Some(glob),
         Err(error) => {
@@ -359,6 +361,7 @@ mod tests {
             (r#"{ exe = "**/rt-app" }"#, true),
             (r#"{ exe = "*/rt-app" }"#, false),
             (r#"{ cgroup = "user.slice/**" }"#, true),
+            (r#"{ cgroup = "/user.slice/**" }"#, true),
             (r#"{ cgroup = "system.slice/**" }"#, false),
             (r#"{ unit = "session-*.scope" }"#, true),
             (r#"{ unit = "user-1000.slice" }"#, false),

@@ -30,6 +30,7 @@ use places::Places;
 use state::{Below, Resolver};
 use std::collections::{BTreeMap, HashMap};
 use tierce_guarantee::{Guarantee, Kind as GuaranteeKind};
+use tierce_policy::Cpus;
 
 impl Resolver {
     /// The plan of these documents, and all of its faults; a plan with faults is not to be used. Where the text has `cpu = "any"`
@@ -269,7 +270,7 @@ impl Resolver {
         if self.collector.faults.len() > faults {
             self.broken.extend(range.clone().map(Child::Node));
         }
-        let others = self.places.get(name).map_or(0, |place| place.others);
+        let others = self.places.get(name).map_or(Cpus::NONE, |place| place.others);
         let unknown = declared.policy.is_none(); // then no key can be called wrong
         if !unknown {
             fields.finish(&mut self.collector);
@@ -282,7 +283,7 @@ impl Resolver {
             node.needs.clone_from(&needs);
             let at = declared.replicas.as_ref().and_then(|cpus| cpus.get(index - declared.first).copied());
             node.roots = match (&roots, at) {
-                (_, Some(cpu)) if others & 1 << cpu != 0 => vec![cpu],
+                (_, Some(cpu)) if others.has(cpu) => vec![cpu],
                 (Some(roots), Some(cpu)) => roots.iter().copied().filter(|root| *root == cpu).collect(),
                 (Some(roots), None) => roots.clone(),
                 (None, Some(cpu)) if under.is_none() => vec![cpu], // a replica without a parent is its CPU's root

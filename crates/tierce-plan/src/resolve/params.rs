@@ -7,7 +7,7 @@ use crate::policies::{self, Param, ParamKind, PolicyRecord};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
 use crate::text::tree::show_whole;
-use crate::text::tree::{Collector, Fields, Kind, Value};
+use crate::text::tree::{Collector, Fields, Kind, Table, Value};
 use crate::text::units::show_time;
 
 /// Whose parameters are read.
@@ -27,6 +27,76 @@ impl Resolver {
     ) -> Option<[u64; N]> {
         read(&self.plan.defaults, &mut self.collector, owner, fields, nice)
     }
+}
+
+/// Which of them a table has, a bit each.
+pub fn given(params: &[Param], table: &Table) -> u8 {
+    table.entries.iter().fold(0, |given, (key, _)| match policies::position(params, &key.text) {
+        Some(at) => given | 1 << at,
+        None => given,
+    })
+}
+
+/// Parameters of which the one may not be larger than the other, and what says so.
+const ORDERED: [(&str, &str, &str); 5] = [
+    ("deadline", "period", "deadline_must_not_exceed_period"),
+    ("budget", "deadline", "budget_must_not_exceed_deadline"),
+    ("budget", "period", "budget_must_not_exceed_period"),
+    ("least_burst", "burst", "burst_must_lie_within_its_limits"),
+    ("burst", "largest_burst", "burst_must_lie_within_its_limits"),
+];
+
+/// The first two parameters of which the one is larger than the other and may not be: their places and the rule. A deadline that
+/// merely stands for the period is not what the budget exceeds.
+fn disordered(
+    params: &[Param],
+    values: &[Option<u64>],
+    given: impl Fn(usize) -> bool,
+) -> Option<(usize, usize, &'static str)> {
+    ORDERED.into_iter().find_map(|(small, large, rule)| {
+        let (low, high) = (policies::position(params, small)?, policies::position(params, large)?);
+        let too_large = values.get(low).copied()?? > values.get(high).copied()??;
+        (too_large && (large != "deadline" || given(high))).then_some((low, high, rule))
+    })
+}
+
+/// Parameters with these keys, of which `old` are those before and which of them were given; none: it is new. What is given
+/// is returned with them. `None`: a fault, or a key that is no parameter.
+pub fn with_keys<const N: usize>(
+    defaults: &Defaults,
+    policy: &PolicyRecord,
+    params: &[Param],
+    old: Option<(&[u64; N], u8)>,
+    keys: &[(String, String)],
+) -> Option<([u64; N], u8)> {
+    let mut values = [None; N];
+    let mut given = 0;
+    if let Some((old, were)) = old {
+        (0..N).filter(|at| were >> at & 1 == 1).for_each(|at| values[at] = Some(old[at]));
+        given = were;
+    }
+    let mut collector = Collector::default();
+    for (key, text) in keys {
+        let at = policies::position(params, key).filter(|at| *at < N)?;
+        let kind = match (text.parse::<i64>(), text.parse::<bool>()) {
+            (Ok(number), _) => Kind::Whole(Some(number)),
+            (_, Ok(yes)) => Kind::Bool(yes),
+            _ => Kind::Text(text.clone()),
+        };
+        values[at] =
+            Some(param_value("", &params[at], &Value { spot: Spot::default(), kind }, &mut collector)?);
+        given |= 1 << at;
+    }
+    for (at, param) in params.iter().enumerate().take(N).filter(|(at, _)| given >> at & 1 == 0) {
+        let preset = match param.kind {
+            ParamKind::DurationOf(other) => values.get(other).copied().flatten(),
+            _ => param.preset,
+        };
+        values[at] = Some(defaults.get(&(policy.name, param.name)).copied().or(preset)?);
+    }
+    let sound =
+        collector.faults.is_empty() && disordered(params, &values, |at| given >> at & 1 == 1).is_none();
+    sound.then(|| (values.map(Option::unwrap_or_default), given))
 }
 
 /// The parameters of a node or edge: given, default or preset. `nice`: where to note `weight = "nice"`; `None`
@@ -75,29 +145,18 @@ pub fn read<const N: usize>(
     if wrong {
         return None;
     }
-    for (small, large, rule) in [
-        ("deadline", "period", "deadline_must_not_exceed_period"),
-        ("budget", "deadline", "budget_must_not_exceed_deadline"),
-        ("budget", "period", "budget_must_not_exceed_period"),
-        ("least_burst", "burst", "burst_must_lie_within_its_limits"),
-        ("burst", "largest_burst", "burst_must_lie_within_its_limits"),
-    ] {
-        let find = |name| policies::position(owner.params, name);
-        let (Some(small_at), Some(large_at)) = (find(small), find(large)) else { continue };
-        let (Some(low), Some(high)) = (values[small_at], values[large_at]) else { continue };
-        // A deadline that merely stands for the period is not what the budget exceeds.
-        if low > high && !(large == "deadline" && given[large_at].is_none()) {
-            let spot = given[small_at].unwrap_or(owner.spot);
-            let fault =
-                Fault::new(rule, spot, format!("the {} is larger than the {}", words(small), words(large)));
-            let fault = fault.value(show_time(low)).bound(show_time(high));
-            let other = given[large_at].filter(|other| *other != spot);
-            collector.add(match other {
-                Some(other) => fault.other(other, format!("the {}", words(large))),
-                None => fault,
-            });
-            return None;
-        }
+    if let Some((small, large, rule)) = disordered(owner.params, &values, |at| given[at].is_some()) {
+        let spot = given[small].unwrap_or(owner.spot);
+        let (what, bound) = (words(owner.params[small].name), words(owner.params[large].name));
+        let fault = Fault::new(rule, spot, format!("the {what} is larger than the {bound}"));
+        let [low, high] = [small, large].map(|at| show_time(values[at].unwrap_or_default()));
+        let other = given[large].filter(|other| *other != spot);
+        let fault = fault.value(low).bound(high);
+        collector.add(match other {
+            Some(other) => fault.other(other, format!("the {bound}")),
+            None => fault,
+        });
+        return None;
     }
     let values = values.map(Option::unwrap_or_default);
     if N == NODE_PARAMS {
@@ -110,6 +169,7 @@ pub fn read<const N: usize>(
     }
     Some(values)
 }
+
 fn words(name: &str) -> String {
     name.replace('_', " ")
 }

@@ -10,29 +10,30 @@ use crate::text::faults::Fault;
 use crate::text::source::Spot;
 use crate::text::tree::{listed, Collector, Kind, Value};
 use std::collections::HashMap;
+use tierce_policy::Cpus;
 
 /// Where a node is.
 #[derive(Clone, Debug, Default)]
 pub struct Place {
-    /// CPUs that reach it, a bit each.
-    pub reach: u64,
+    /// CPUs that reach it.
+    pub reach: Cpus,
     /// CPUs of its replicas, ascending.
     pub replicas: Option<Vec<u32>>,
     /// A task below it belongs to one replica at a time and moves between them. With one replica it is a plain node.
     pub spread: bool,
     /// CPUs for which the plan names no root: the replicas there are what they run.
-    pub others: u64,
+    pub others: Cpus,
 }
 
 impl Place {
     /// Tasks below it move.
     fn is_in_pieces(&self) -> bool {
-        self.spread && self.reach.count_ones() > 1
+        self.spread && self.reach.are_several()
     }
 
     /// Several CPUs reach one node.
     fn is_shared(&self) -> bool {
-        self.replicas.is_none() && self.reach.count_ones() > 1
+        self.replicas.is_none() && self.reach.are_several()
     }
 }
 
@@ -69,8 +70,8 @@ struct About<'d> {
     policy: Option<&'static PolicyRecord>,
     per_cpu: Option<Vec<u32>>,
     spread: Option<Wish>,
-    /// Of `cpu` or `cpus`, a bit each.
-    roots: Option<u64>,
+    /// Of `cpu` or `cpus`.
+    roots: Option<Cpus>,
     concurrency: bool,
     default: bool,
     above: Vec<Above<'d>>,
@@ -79,20 +80,23 @@ struct About<'d> {
 /// Of all nodes. `named`: CPUs that the plan speaks of; `all`: CPUs of the machine; `placed`: CPUs that were chosen for nodes.
 pub fn find(items: &[Item], (named, all): (u32, u32), other_cpus: OtherCpus, placed: &Placed) -> Places {
     let nodes = || items.iter().filter(|item| item.kind == ItemKind::Node);
-    let rooted = nodes().fold(0, |rooted, item| rooted | About::new(item, named, None).rooted(named));
-    let others = upto(all) & !rooted;
-    let places = |others: u64| {
+    let rooted =
+        nodes().fold(Cpus::NONE, |rooted, item| rooted | About::new(item, named, None).rooted(named));
+    let others = Cpus::upto(all) & !rooted;
+    let places = |others: Cpus| {
         let about = |item| About::new(item, named, placed.get(&item.key.text).copied());
         let texts = nodes().map(|item| (item.key.text.as_str(), about(item))).collect();
         let mut finder = Finder { texts, named, others, places: Places::new() };
         nodes().for_each(|item| drop(finder.find(&item.key.text)));
         finder.places
     };
-    let found = places(0);
+    let found = places(Cpus::NONE);
     let default =
         nodes().find(|item| About::new(item, named, None).default).and_then(|item| found.get(&item.key.text));
     match other_cpus {
-        OtherCpus::Default if others != 0 && default.is_some_and(|place| place.spread) => places(others),
+        OtherCpus::Default if !others.is_empty() && default.is_some_and(|place| place.spread) => {
+            places(others)
+        }
         _ => found,
     }
 }
@@ -101,7 +105,7 @@ struct Finder<'d> {
     /// Those that are under way or found are gone.
     texts: HashMap<&'d str, About<'d>>,
     named: u32,
-    others: u64,
+    others: Cpus,
     places: Places,
 }
 
@@ -141,10 +145,13 @@ impl<'d> About<'d> {
         });
         let mut roots = find("cpu")
             .and_then(|value| cpu_number("", value, named, &mut Collector::default()))
-            .map(|cpu| 1 << cpu);
+            .map(Cpus::only);
         if let (None, Some(value)) = (roots, find("cpus")) {
-            roots =
-                Some(if text("cpus") == Some("all") { upto(named) } else { mask(&numbers(value, named)) });
+            roots = Some(if text("cpus") == Some("all") {
+                Cpus::upto(named)
+            } else {
+                numbers(value, named).iter().collect()
+            });
         }
         Self {
             policy: text("policy").and_then(policies::by_name),
@@ -158,47 +165,48 @@ impl<'d> About<'d> {
     }
 
     /// CPUs for which the text names it as the root.
-    fn rooted(&self, named: u32) -> u64 {
+    fn rooted(&self, named: u32) -> Cpus {
         let replicas = match (&self.per_cpu, &self.spread) {
-            _ if !self.above.is_empty() => 0,
-            (Some(list), _) | (None, Some(Wish::On(list))) => mask(list),
-            (None, Some(Wish::Everywhere)) if self.roots.is_none() => upto(named),
-            _ => 0,
+            _ if !self.above.is_empty() => Cpus::NONE,
+            (Some(list), _) | (None, Some(Wish::On(list))) => list.iter().collect(),
+            (None, Some(Wish::Everywhere)) if self.roots.is_none() => Cpus::upto(named),
+            _ => Cpus::NONE,
         };
-        replicas | self.roots.unwrap_or(0)
+        replicas | self.roots.unwrap_or_default()
     }
 
     /// Nothing that the text says forbids it.
     fn may_spread(&self) -> bool {
-        let one_root = self.roots.is_none_or(|roots| self.default && roots.count_ones() == 1);
+        let one_root = self.roots.is_none_or(|roots| self.default && !roots.are_several());
         self.policy.is_some_and(|policy| policy.spreads)
             && one_root
             && self.per_cpu.is_none()
             && !self.concurrency
     }
 
-    fn place(&self, above: &[(&Above, Place)], named: u32, others: u64) -> Place {
+    fn place(&self, above: &[(&Above, Place)], named: u32, others: Cpus) -> Place {
         if let Some(list) = &self.per_cpu {
-            return Place { reach: mask(list), replicas: Some(list.clone()), ..Place::default() };
+            return Place { reach: list.iter().collect(), replicas: Some(list.clone()), ..Place::default() };
         }
-        let sum = above.iter().fold(self.roots.unwrap_or(0), |sum, (edge, place)| sum | reach(edge, place));
+        let sum =
+            above.iter().fold(self.roots.unwrap_or_default(), |sum, (edge, place)| sum | reach(edge, place));
         let unshared = !above.iter().any(|(edge, place)| edge.cpu == Cpu::Every && place.is_shared());
         let on = match &self.spread {
             _ if !self.may_spread() || !unshared => None,
             Some(Wish::Never) => None,
-            Some(Wish::On(list)) => Some(mask(list)),
-            Some(Wish::Everywhere) if above.is_empty() && self.roots.is_none() => Some(upto(named)),
+            Some(Wish::On(list)) => Some(list.iter().collect()),
+            Some(Wish::Everywhere) if above.is_empty() && self.roots.is_none() => Some(Cpus::upto(named)),
             Some(Wish::Everywhere) => Some(sum),
             None if above.iter().any(|(edge, _)| edge.ranked.is_some()) => None,
             None if self.default => Some(sum),
             None => Some(sum).filter(|_| self.roots.is_none() && inherits(above)),
         };
-        let Some(on) = on.filter(|on| *on != 0) else {
+        let Some(on) = on.filter(|on| !on.is_empty()) else {
             let reach = if self.roots.is_some() { sum } else { elsewhere(above).0.unwrap_or(sum) };
             return Place { reach, ..Place::default() };
         };
-        let others = if self.default { others } else { 0 };
-        let replicas = (0..64).filter(|cpu| (on | others) & 1 << cpu != 0).collect();
+        let others = if self.default { others } else { Cpus::NONE };
+        let replicas = (on | others).iter().collect();
         Place { reach: on | others, replicas: Some(replicas), spread: true, others }
     }
 }
@@ -208,17 +216,17 @@ fn inherits(above: &[(&Above, Place)]) -> bool {
     !above.is_empty() && above.iter().all(|(edge, place)| place.spread && edge.cpu == Cpu::Every)
 }
 
-fn reach(edge: &Above, place: &Place) -> u64 {
+fn reach(edge: &Above, place: &Place) -> Cpus {
     match edge.cpu {
         Cpu::Every => place.reach,
-        Cpu::Number(cpu) => 1 << cpu,
-        Cpu::Any => place.reach & place.reach.wrapping_neg(), // the lowest stands for it
+        Cpu::Number(cpu) => Cpus::only(cpu),
+        Cpu::Any => place.reach.lowest().map(Cpus::only).unwrap_or_default(), // the lowest stands for it
     }
 }
 
 /// CPUs that reach the child of these edges by what is not spread, or by one chosen replica of what is; `None`: it has spread parents
 /// only. And how many edges come from all of a spread node.
-fn elsewhere(above: &[(&Above, Place)]) -> (Option<u64>, usize) {
+fn elsewhere(above: &[(&Above, Place)]) -> (Option<Cpus>, usize) {
     let (spread, others): (Vec<_>, Vec<_>) =
         above.iter().partition(|(edge, place)| place.is_in_pieces() && edge.cpu == Cpu::Every);
     let cpus = others.iter().map(|(edge, place)| reach(edge, place)).reduce(|sum, reach| sum | reach);
@@ -226,7 +234,7 @@ fn elsewhere(above: &[(&Above, Place)]) -> (Option<u64>, usize) {
 }
 
 /// The same of an `under`; `any`: the CPU that was chosen for it.
-pub fn elsewhere_of(under: &Value, places: &Places, any: Option<u32>) -> (Option<u64>, usize) {
+pub fn elsewhere_of(under: &Value, places: &Places, any: Option<u32>) -> (Option<Cpus>, usize) {
     let edges = above(under, any);
     let place = |edge: &Above| places.get(edge.parent).cloned().unwrap_or_default();
     elsewhere(&edges.iter().map(|edge| (edge, place(edge))).collect::<Vec<_>>())
@@ -247,7 +255,8 @@ fn above(under: &Value, any: Option<u32>) -> Vec<Above<'_>> {
                 |name: &str| table.entries.iter().find(|(key, _)| key.text == name).map(|entry| &entry.1);
             let cpu = find("cpu").map_or(Cpu::Every, |value| match is_any(value) {
                 true => any.map_or(Cpu::Any, Cpu::Number),
-                false => cpu_number("", value, 64, &mut Collector::default()).map_or(Cpu::Every, Cpu::Number),
+                false => cpu_number("", value, policies::limits().cpus, &mut Collector::default())
+                    .map_or(Cpu::Every, Cpu::Number),
             });
             let rank = find("rank").filter(|value| !matches!(value.kind, Kind::Whole(Some(0))));
             let ranked = rank.map(|value| value.spot);
@@ -314,17 +323,4 @@ pub fn faults(item: &Item, named: u32, places: &Places, collector: &mut Collecto
 /// CPUs of a list, without the wrong ones.
 fn numbers(value: &Value, named: u32) -> Vec<u32> {
     cpu_list("", value, named, &mut Collector::default())
-}
-
-fn mask(cpus: &[u32]) -> u64 {
-    cpus.iter().fold(0, |mask, cpu| mask | 1 << cpu)
-}
-
-/// CPUs 0 to `cpus` - 1.
-fn upto(cpus: u32) -> u64 {
-    if cpus < 64 {
-        (1 << cpus) - 1
-    } else {
-        u64::MAX
-    }
 }

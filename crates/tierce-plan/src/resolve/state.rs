@@ -8,6 +8,7 @@ use crate::model::{Child, Plan};
 use crate::text::files::Files;
 use crate::text::tree::Collector;
 use std::collections::HashMap;
+use tierce_policy::Cpus;
 
 /// What `under` leads to.
 pub struct Below<'a> {
@@ -16,15 +17,15 @@ pub struct Below<'a> {
     /// They are the replicas of a spread node.
     pub spread: bool,
     /// Of a leaf: CPUs on which it may run.
-    pub affinity: Option<u64>,
+    pub affinity: Option<Cpus>,
     /// The CPU that `cpu = "any"` stands for.
     pub any: Option<u32>,
     /// CPUs that reach it by parents that are not spread; `None`: all are.
-    pub elsewhere: Option<u64>,
+    pub elsewhere: Option<Cpus>,
 }
 
 impl<'a> Below<'a> {
-    pub fn leaf(child: &'a [(Child, Option<u32>)], affinity: Option<u64>) -> Self {
+    pub fn leaf(child: &'a [(Child, Option<u32>)], affinity: Option<Cpus>) -> Self {
         Self { children: child, spread: false, affinity, any: None, elsewhere: None }
     }
 }

@@ -5,7 +5,8 @@ use crate::model::{Child, Edge, Plan};
 use crate::policies::{self, fair, reservation, slots};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use tierce_policy::Cpus;
 
 /// Everything wrong with the shape. `broken`: what had faults of its own and is not to be reported as unreachable.
 pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
@@ -63,18 +64,17 @@ fn spread(plan: &Plan, faults: &mut Vec<Fault>) {
 
 /// Each CPU runs at most one root.
 fn roots(plan: &Plan, faults: &mut Vec<Fault>) {
-    let mut root = [None; 64];
+    let mut root = HashMap::new();
     for node in &plan.nodes {
         for cpu in &node.roots {
-            let slot: &mut Option<Spot> = &mut root[*cpu as usize % 64];
-            if let Some(first) = *slot {
+            if let Some(first) = root.get(cpu).copied() {
                 let message = format!("`{}` is a second root of CPU {cpu}", node.name);
                 let hint = "one node is the root; put others below it";
                 faults.push(
                     Fault::new("cpu_has_one_root", node.spot, message).hint(hint).other(first, "the first"),
                 );
             }
-            slot.get_or_insert(node.spot);
+            root.entry(*cpu).or_insert(node.spot);
         }
     }
 }
@@ -156,7 +156,7 @@ fn depth(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
 /// the tree of one CPU, or a root of several CPUs.
 fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     let limits = policies::limits();
-    let mut crossings = [0u32; 64];
+    let mut crossings: HashMap<u32, u32> = HashMap::new();
     let mut heads = 0;
     let mut head = |faults: &mut Vec<Fault>, above: &[usize], spot: Spot| {
         heads += 1;
@@ -166,9 +166,10 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
             faults.push(Fault::new("too_many_shared", spot, message).bound(limits.heads).hint(hint));
         }
         for edge in above.iter().map(|edge| &plan.edges[*edge]).filter(|edge| !shape.shared(edge.parent)) {
-            let cpu = shape.reach[edge.parent].trailing_zeros() as usize % 64;
-            crossings[cpu] += 1;
-            if crossings[cpu] == limits.crossings + 1 {
+            let Some(cpu) = shape.reach[edge.parent].lowest() else { continue };
+            let crossings = crossings.entry(cpu).or_default();
+            *crossings += 1;
+            if *crossings == limits.crossings + 1 {
                 let message = format!("too many edges lead from CPU {cpu} into what several CPUs share");
                 let fault = Fault::new("too_many_crossings", edge.spot, message).bound(limits.crossings);
                 faults.push(fault.hint("put what they lead to below one shared node"));
@@ -176,7 +177,7 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         }
     };
     for (index, node) in plan.nodes.iter().enumerate() {
-        let (above, cpus) = (&shape.parents[index], shape.reach[index].count_ones());
+        let (above, cpus) = (&shape.parents[index], shape.reach[index].count());
         let is_head = cpus > 1 && above.len() != 1;
         if is_head {
             head(faults, above, node.spot);
@@ -197,20 +198,20 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     }
     for (index, task) in plan.tasks.iter().enumerate() {
         let (above, reach) = (&shape.task_parents[index], shape.task_reach(plan, index));
-        if reach.count_ones() > 1 && above.len() != 1 {
+        if reach.are_several() && above.len() != 1 {
             head(faults, above, task.spot);
         }
-        let leads = |edge: &usize| edge_reach(shape, &plan.edges[*edge]) != 0;
+        let leads = |edge: &usize| !edge_reach(shape, &plan.edges[*edge]).is_empty();
         let (Some(affinity), true) = (task.affinity, above.iter().any(leads)) else { continue };
         // Every parent must be able to place it; one inside a shared node has one order for all its CPUs.
         for edge in above.iter().map(|edge| &plan.edges[*edge]) {
             let reach = edge_reach(shape, edge);
             let parent = &plan.nodes[edge.parent];
             let name = if edge.spread { &parent.base } else { &parent.name };
-            let fault = if affinity & reach == 0 {
+            let fault = if !affinity.meet(reach) {
                 let message = format!("no CPU that `{}` may run on leads to it through `{name}`", task.name);
                 Fault::new("affinity_must_meet_a_cpu", edge.spot, message)
-            } else if affinity & reach != reach
+            } else if !reach.are_within(affinity)
                 && shape.parents[edge.parent].iter().any(|above| shape.shared(plan.edges[*above].parent))
             {
                 let message =
@@ -225,7 +226,7 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
 }
 
 /// CPUs from which a task may be reached through the edge.
-fn edge_reach(shape: &Shape, edge: &Edge) -> u64 {
+fn edge_reach(shape: &Shape, edge: &Edge) -> Cpus {
     if edge.spread {
         shape.spread[edge.parent]
     } else {
@@ -244,8 +245,8 @@ fn conditions(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         let edges = || above.iter().map(|edge| &plan.edges[*edge]);
         let Some(conditional) = edges().find(|edge| edge.when_spent) else { continue };
         let name = plan.child_name(conditional.child);
-        let reach = edges().fold(0, |reach, edge| reach | shape.reach[edge.parent]);
-        if reach.count_ones() > 1 {
+        let reach = edges().fold(Cpus::NONE, |reach, edge| reach | shape.reach[edge.parent]);
+        if reach.are_several() {
             let message = format!("`{name}` has parents on several CPUs: none of them can be conditional");
             let fault = Fault::new("condition_needs_one_cpu", conditional.spot, message);
             faults.push(fault.value(cpus(reach)).hint("use `rank` to prefer one CPU's edge"));

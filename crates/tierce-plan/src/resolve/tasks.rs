@@ -11,6 +11,7 @@ use crate::text::files::relative;
 use crate::text::source::Source;
 use crate::text::tree::{Collector, Fields, Value};
 use std::sync::Arc;
+use tierce_policy::Cpus;
 
 /// How many members a set has, and whether each has values of its own.
 enum Members {
@@ -40,13 +41,13 @@ impl Resolver {
         &mut self,
         owner: &str,
         fields: &mut Fields<'v>,
-    ) -> (Option<&'v Value>, Vec<Need>, Option<u64>, Option<&'v Value>, Option<&'v Value>) {
+    ) -> (Option<&'v Value>, Vec<Need>, Option<Cpus>, Option<&'v Value>, Option<&'v Value>) {
         let load = fields.take("load");
         let needs = self.needs(fields);
         let what = format!("`affinity` of {owner}");
         let affinity = fields.take("affinity").and_then(|value| {
             let cpus = cpu_list(&what, value, self.plan.machine.named, &mut self.collector);
-            (!cpus.is_empty()).then(|| cpus.into_iter().fold(0, |mask, cpu| mask | 1 << cpu))
+            (!cpus.is_empty()).then(|| cpus.into_iter().collect())
         });
         (load, needs, affinity, fields.take("under"), fields.take("match"))
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 use tierce_policy::raw::{Edge, EDGE_SPENT};
-use tierce_policy::{policies, Error, Event, Graph, Way, NEVER, TASK};
+use tierce_policy::{policies, Cpus, Error, Event, Graph, Way, NEVER, TASK};
 
 /// Nanoseconds of a microsecond and of a millisecond.
 pub const US: u64 = 1_000;
@@ -78,7 +78,7 @@ impl World {
     }
 
     pub fn node(&mut self, policy: &str, params: impl AsRef<[u64]>) -> u32 {
-        self.graph.node_new(number(policy), 0, 0, params).expect("a node")
+        self.graph.node_new(number(policy), 0, Cpus::from(0), params).expect("a node")
     }
 
     pub fn under(&mut self, parent: u32, child: u32, params: [u64; 4]) -> u32 {
@@ -99,7 +99,7 @@ impl World {
     }
 
     pub fn free_task(&mut self, name: &str) -> u32 {
-        let task = self.graph.node_new(TASK, 0, u64::MAX, NONE).expect("a task");
+        let task = self.graph.node_new(TASK, 0, Cpus::ALL, NONE).expect("a task");
         self.names.insert(task, name.into());
         task
     }
@@ -145,7 +145,7 @@ impl World {
 
     /// A task that moves between the replicas of a spread node, first below this one.
     pub fn spread_task(&mut self, replica: u32, allowed: u64, params: [u64; 4]) -> Leaf {
-        let task = self.graph.node_new(TASK, 0, allowed, NONE).expect("a task");
+        let task = self.graph.node_new(TASK, 0, Cpus::from(allowed), NONE).expect("a task");
         let edge = self.graph.attach(replica, task, params, 0, Way::Spread, self.now).unwrap();
         self.rest();
         Leaf { task, edge }
@@ -185,12 +185,12 @@ impl World {
         let mut kicked = self.graph.take_kicks();
         for _ in 0..10_000 {
             kicked |= self.graph.take_kicks();
-            let pending = |&cpu: &u32| kicked >> cpu & 1 != 0 || self.graph.cpu(cpu).kick_pending != 0;
+            let pending = |&cpu: &u32| kicked.has(cpu) || self.graph.cpu(cpu).kick_pending != 0;
             let Some(cpu) = (0..cpus).find(pending) else {
                 self.note();
                 return self.graph.check(true).unwrap();
             };
-            kicked &= !(1 << cpu);
+            kicked.remove(cpu);
             self.decide(cpu);
         }
         panic!("the CPUs kick each other for ever at {}", self.now);

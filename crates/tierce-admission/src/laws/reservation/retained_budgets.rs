@@ -29,7 +29,7 @@ pub fn keeps(plan: &Plan, shape: &Shape, overheads: &Overheads, edge: usize, ser
     match about.child {
         // To the server what is not there, or runs on another CPU, is asleep.
         _ if about.when_spent => true,
-        Child::Task(task) if shape.task_reach(plan, task).count_ones() > 1 => true,
+        Child::Task(task) if shape.task_reach(plan, task).are_several() => true,
         Child::Node(_) => !sleepless(plan, shape, edge),
         Child::Set(_) => false,
         Child::Task(task) => match &plan.tasks[task].load {

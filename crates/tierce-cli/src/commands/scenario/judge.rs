@@ -9,7 +9,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_plan::Costs;
-use tierce_policy::{policies, raw, recording, Control, Graph, Refusal};
+use tierce_policy::{policies, raw, recording, Control, Cpus, Graph, Refusal};
 use tierce_scx::kernel::FLOOR_NS;
 use tierce_sim::{Options, Simulation};
 
@@ -544,7 +544,7 @@ impl Machine for Simulated<'_> {
         self.graph.cpu(cpu).root_edge
     }
     /// The kernel takes a thread that wants the CPU out of its queue to change its affinity, and puts it in again.
-    fn allow(&mut self, task: u32, cpus: u64) -> Result<(), Refusal> {
+    fn allow(&mut self, task: u32, cpus: Cpus) -> Result<(), Refusal> {
         let wants = self.graph.node(task).servable != 0;
         if wants {
             self.graph.release(task, self.now);

@@ -8,7 +8,7 @@ use std::io::{BufWriter, Error as IoError, Read, Write};
 use std::os::fd::FromRawFd;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-use tierce_plan::{Child, Glob, Interrupt, MatchEntry, Matcher, Plan, Spot, Task};
+use tierce_plan::{Child, Cpus, Glob, Interrupt, MatchEntry, Matcher, Plan, Spot, Task};
 use tierce_policy::{recording, Control, Refusal, NEVER};
 use tierce_scx::doctor::Host;
 use tierce_scx::kernel::{Kernel, Options};
@@ -76,7 +76,7 @@ fn play_one<W: Write>(
     let mut live = Live::enforce(matched(script.plan.clone()), kernel)?;
     live.turn(&mut keep)?;
     let start_ns = (now_ns() + LEAD_NS).next_multiple_of(SLOT_NS);
-    set_affinity(0, 1 << PLAYER_CPU)?;
+    set_affinity(0, Cpus::only(PLAYER_CPU))?;
     set_realtime(PRIORITY)?;
     actors.begin_at(start_ns)?;
     sleep_until(start_ns - LEAD_NS / 4);
@@ -146,7 +146,7 @@ impl Machine for Enforced<'_> {
         self.live.kernel().cpu(cpu).root_edge
     }
     /// The kernel tells the scheduler of it.
-    fn allow(&mut self, task: u32, cpus: u64) -> Result<(), Refusal> {
+    fn allow(&mut self, task: u32, cpus: Cpus) -> Result<(), Refusal> {
         let pid = self.pids[(task - self.first) as usize];
         set_affinity(pid, cpus).map_err(|error| Refusal::Call(format!("{error:#}")))
     }
@@ -158,9 +158,9 @@ impl Machine for Enforced<'_> {
     }
 }
 
-fn set_affinity(pid: i32, cpus: u64) -> Result<()> {
+fn set_affinity(pid: i32, cpus: Cpus) -> Result<()> {
     // SAFETY: the mask is as long as is said.
-    let code = unsafe { libc::sched_setaffinity(pid, size_of::<u64>(), (&raw const cpus).cast()) };
+    let code = unsafe { libc::sched_setaffinity(pid, size_of::<Cpus>(), cpus.words().as_ptr().cast()) };
     ensure!(code == 0, "affinity: {}", IoError::last_os_error());
     Ok(())
 }
@@ -341,7 +341,7 @@ fn wait_for_the_end() -> ! {
 
 /// A task's life, once rehearsed in short: then whatever it touches is in memory, and its own.
 fn act(task: &Task, (program, begin_ns): (Program, u64), read: &mut File) -> ! {
-    let free = set_affinity(0, task.affinity.unwrap_or(u64::MAX));
+    let free = set_affinity(0, task.affinity.unwrap_or(Cpus::ALL));
     perform(program.clone(), now_ns(), Some(8));
     let start_ns = prepare(&task.name, read);
     if begin_ns != NEVER && free.is_ok() {
@@ -372,7 +372,7 @@ fn perform(mut program: Program, start_ns: u64, rehearsal: Option<u32>) {
 fn interrupt(source: &Interrupt, read: &mut File) -> ! {
     let start_ns = prepare("above", read);
     let takes_ns = source.takes.max_ns();
-    let cpus = 1u64 << source.cpu.unwrap_or(0);
+    let cpus = Cpus::only(source.cpu.unwrap_or(0));
     if set_affinity(0, cpus).and_then(|()| set_realtime(ABOVE)).is_err() {
         wait_for_the_end();
     }

@@ -22,7 +22,7 @@ use anyhow::{bail, ensure, Context, Result};
 use std::collections::HashMap;
 use std::path::Path;
 use tierce_admission::PlanExt;
-use tierce_plan::{parse_time, Attach, Plan};
+use tierce_plan::{parse_time, Attach, Cpus, Plan};
 use tierce_policy::{policies, raw, Control, Param, ParamKind, Refusal};
 use toml::{Table, Value};
 
@@ -123,7 +123,7 @@ pub trait Machine {
     fn control(&mut self) -> Box<dyn Control + '_>;
     /// The edge from a CPU to its root.
     fn root_edge(&self, cpu: u32) -> u32;
-    fn allow(&mut self, task: u32, cpus: u64) -> Result<(), Refusal>;
+    fn allow(&mut self, task: u32, cpus: Cpus) -> Result<(), Refusal>;
     fn constrain(&mut self, task: u32, work_ns: u64, within_ns: u64) -> Result<(), Refusal>;
     fn unconstrain(&mut self, task: u32) -> Result<(), Refusal>;
 }
@@ -180,7 +180,7 @@ impl Names {
                 let record = policies().iter().find(|record| record.name == policy);
                 let record = record.with_context(|| format!("no policy {policy}"))?;
                 let params = params(&record.node_params, &step.params)?;
-                let id = machine.control().node_new(record.number, 0, u64::MAX, params)?;
+                let id = machine.control().node_new(record.number, 0, Cpus::ALL, params)?;
                 self.ids.insert(target.clone(), id);
                 self.policies.insert(id, record.number);
                 Ok(())
@@ -220,8 +220,9 @@ impl Names {
             }
             "allow" => {
                 let cpus = step.params.get("cpus").and_then(Value::as_array).context("cpus = [0, …]")?;
-                let mask = cpus.iter().filter_map(Value::as_integer).fold(0, |mask, cpu| mask | 1 << cpu);
-                machine.allow(self.id(target)?, mask)
+                let cpus =
+                    cpus.iter().filter_map(Value::as_integer).filter_map(|cpu| u32::try_from(cpu).ok());
+                machine.allow(self.id(target)?, cpus.collect())
             }
             "constrain" => {
                 let of = |name: &str| time(step.params.get(name).with_context(|| format!("no {name}"))?);

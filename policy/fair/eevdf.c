@@ -13,7 +13,7 @@
  * a time. At most EEVDF_MOVES children change heaps in one operation; each has had a quantum since it did last.
  *
  * stride: all are in `order`, nobody sleeps in `ahead`. Who sleeps has in its tag, counted from FAIR_BEGIN, what that was
- * beyond the clock. lottery: tags and clock do not advance with time, but from one drawing to the next (lottery.h).
+ * beyond the clock. lottery: tags and clock do not advance with time, but from one drawing to the next (lottery.c).
  */
 #ifndef TIERCE_EEVDF_H
 #define TIERCE_EEVDF_H
@@ -23,7 +23,7 @@
 #define EEVDF_UNIT  10 /* tags count 2^-10 ns per unit of weight */
 #define EEVDF_MOVES 64
 
-#include "lottery.h"
+#include "fair/lottery.c"
 
 /* Not by start tags. */
 static inline bool is_by_clock(const node_t *n)

@@ -91,22 +91,17 @@ static inline bool cpu_takes(u32 family, u32 cpu)
 	return replica && cpu_at(cpu)->online && !cpu_at(cpu)->outside && replica_is_open(replica);
 }
 
-static inline u64 mask_of(u32 cpu)
-{
-	return 1ull << (cpu & 63);
-}
-
 /* An idle CPU that takes a task of that spread node is claimed: no other waker finds it. */
 TIERCE_FN int cpu_claim(u32 family, u32 cpu)
 {
-	return cpu_takes(family, cpu) && port_bits_claim(&S.idle[0], mask_of(cpu));
+	return cpu_takes(family, cpu) && port_bits_claim(idle_word(cpu), mask_of(cpu));
 }
 
 /* One of these CPUs, which are idle, for a task of that spread node; claimed. TIERCE_CPUS: none. */
 static inline u32 idle_claim(u32 family, u64 cpus)
 {
 	u32 cpu;
-	for (cpu = ZERO; cpus && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+	for (cpu = ZERO; cpus && cpu < S.cpus && CAN_LOOP; cpu++) {
 		if (!(cpus & mask_of(cpu)))
 			continue;
 		cpus &= ~mask_of(cpu);
@@ -141,6 +136,55 @@ TIERCE_FN u32 idle_near(u32 family, u32 home, u64 allowed)
 	return found;
 }
 
+/* The same on larger machines. */
+
+/* Does somebody run on a CPU that shares a core with this one? */
+SET_FN int core_is_busy(u32 cpu)
+{
+	u32 word;
+	for (word = ZERO; word < cpus_words() && CAN_LOOP; word++)
+		if (*set_word(SET_NEAR(cpu, NEAR_CORE), word) & ~AT(S.idle, word))
+			return 1;
+	return 0;
+}
+
+/* One of the idle CPUs that are in both sets and, with `cores`, on a core that is idle as a whole. */
+static inline u32 set_claim(u32 family, u64 allowed, u64 near, u32 but, bool cores)
+{
+	u32 cpu;
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+		u32 word = cpu >> 6;
+		if (!(AT(S.idle, word) & *set_word(allowed, word) & *set_word(near, word))) {
+			cpu |= 63;
+			continue;
+		}
+		if (cpu == but || !is_idle(cpu) || !cpus_has(allowed, cpu) || !cpus_has(near, cpu))
+			continue;
+		if (!(cores && core_is_busy(cpu)) && cpu_claim(family, cpu))
+			return cpu;
+	}
+	return TIERCE_CPUS;
+}
+
+/* `but_home`: not `home` itself. */
+SET_FN u32 set_idle_near(u32 family, u32 home, u64 allowed, u32 but_home)
+{
+	u32 but = but_home ? home : TIERCE_CPUS, found = TIERCE_CPUS;
+	if (!some_are_idle())
+		return TIERCE_CPUS;
+	if (!but_home && is_idle(home) && cpus_has(allowed, home) && cpu_claim(family, home))
+		return home;
+	if (set_has_other(SET_NEAR(home, NEAR_CORE), home))
+		found = set_claim(family, allowed, SET_NEAR(home, NEAR_CACHE), but, true);
+	if (found == TIERCE_CPUS)
+		found = set_claim(family, allowed, SET_NEAR(home, NEAR_CACHE), but, false);
+	if (found == TIERCE_CPUS)
+		found = set_claim(family, allowed, SET_NEAR(home, NEAR_MEMORY), but, false);
+	if (found == TIERCE_CPUS)
+		found = set_claim(family, allowed, SET_ALL, but, false);
+	return found;
+}
+
 /* How many tasks of the spread node want this CPU, without its lock a guess; more than any number: it has no replica or is
  * offline. */
 static inline u32 cpu_load(u32 family, u32 cpu)
@@ -155,7 +199,7 @@ TIERCE_FN u32 graph_refuge(u32 node, u64 allowed)
 	if (!family)
 		return TIERCE_CPUS;
 	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-		u32 load = allowed & mask_of(cpu) ? cpu_load(family, cpu) : ~0u;
+		u32 load = cpus_has(allowed, cpu) ? cpu_load(family, cpu) : ~0u;
 		if (load < least) {
 			least = load;
 			found = cpu;
@@ -169,7 +213,9 @@ TIERCE_FN u32 graph_place(u32 node, u32 home, u64 allowed)
 	u32 cpu = TIERCE_CPUS;
 	if (!node || node >= TIERCE_NODES || home >= S.cpus)
 		return home;
-	if (S.idle[0])
+	if (MANY)
+		cpu = set_idle_near(node_at(node)->family, home, allowed, 0);
+	else if (S.idle[0])
 		cpu = idle_near(node_at(node)->family, home, allowed);
 	if (cpu >= TIERCE_CPUS && !cpu_at(home)->online)
 		cpu = graph_refuge(node, allowed);
@@ -183,11 +229,14 @@ TIERCE_FN int graph_offer(u32 task)
 		return 0;
 	if (cpu_is_coming(home))
 		return 0;
-	if (cpu_at(home)->idle && !(S.idle[0] & mask_of(home)))
+	if (cpu_at(home)->idle && !is_idle(home))
 		port_kick(home); /* claimed for this task, it could not take it: it tells anew that it is idle */
-	if (!S.idle[0] || edge_at(edge)->state != TIERCE_READY)
+	if (!any_idle() || edge_at(edge)->state != TIERCE_READY)
 		return 0;
-	cpu = idle_near(parent_of(edge)->family, home, node_at(task)->allowed & ~mask_of(home));
+	if (MANY)
+		cpu = set_idle_near(parent_of(edge)->family, home, SET_ALLOWED(task), 1);
+	else
+		cpu = idle_near(parent_of(edge)->family, home, node_at(task)->allowed & ~mask_of(home));
 	if (cpu < TIERCE_CPUS) {
 		cpu_at(cpu)->offered = task;
 		port_kick(cpu);
@@ -199,7 +248,7 @@ TIERCE_FN int graph_offer(u32 task)
 TIERCE_FN int heap_offers(u32 x)
 {
 	u32 from = TIERCE_NONE, step, next;
-	for (step = ZERO; x && S.idle[0] && step < SPREAD_LOOKS && CAN_LOOP; step++) {
+	for (step = ZERO; x && any_idle() && step < SPREAD_LOOKS && CAN_LOOP; step++) {
 		next = TIERCE_NONE;
 		if (!from) {
 			graph_offer(edge_at(x)->child);
@@ -224,7 +273,7 @@ TIERCE_FN int spread_passes(u32 cpu)
 		if (task < TIERCE_NODES && task != c->task)
 			graph_offer(task);
 	}
-	for (family = ZERO + 1; family < S.families && S.idle[0] && CAN_LOOP; family++) {
+	for (family = ZERO + 1; family < S.families && any_idle() && CAN_LOOP; family++) {
 		u32 replica = replica_on(family, cpu);
 		if (replica && replica_waits(replica)) {
 			heap_offers(node_at(replica)->order);
@@ -234,10 +283,17 @@ TIERCE_FN int spread_passes(u32 cpu)
 	return 0;
 }
 
-TIERCE_FN int graph_near(u32 cpu, u64 core, u64 cache, u64 memory)
+TIERCE_FN int graph_near(u32 cpu, u32 word, u64 core, u64 cache, u64 memory)
 {
-	if (cpu >= S.cpus)
+	if (cpu >= S.cpus || word >= cpus_words())
 		return TIERCE_E_no_such_cpu;
+	if (MANY) {
+		u64 own = word == cpu >> 6 ? mask_of(cpu) : 0;
+		*set_word(SET_NEAR(cpu, NEAR_CORE), word) = core | own;
+		*set_word(SET_NEAR(cpu, NEAR_CACHE), word) = cache | own;
+		*set_word(SET_NEAR(cpu, NEAR_MEMORY), word) = memory | own;
+		return TIERCE_OK;
+	}
 	near_at(cpu)->core = core | mask_of(cpu);
 	near_at(cpu)->cache = cache | mask_of(cpu);
 	near_at(cpu)->memory = memory | mask_of(cpu);
@@ -253,9 +309,9 @@ TIERCE_FN u32 heap_first(u32 x, u32 to)
 	for (step = ZERO; x && step < SPREAD_LOOKS && CAN_LOOP; step++) {
 		next = TIERCE_NONE;
 		if (!from) {
-			u64 allowed = node_at(edge_at(x)->child)->allowed;
-			allowed &= to < TIERCE_CPUS ? mask_of(to) : ~mask_of(parent_of(x)->domain);
-			if (allowed && (edge_at(x)->flags & EDGE_SPREAD) && port_movable(edge_at(x)->child))
+			cpus_t allowed = allowed_of(edge_at(x)->child);
+			bool may = to < TIERCE_CPUS ? cpus_has(allowed, to) : cpus_have_other(allowed, parent_of(x)->domain);
+			if (may && (edge_at(x)->flags & EDGE_SPREAD) && port_movable(edge_at(x)->child))
 				return x;
 			next = link_at(x)->left;
 		} else if (from == link_at(x)->left) {
@@ -313,7 +369,6 @@ TIERCE_FN int task_departs(u32 task, u32 cpu, u32 to, u64 now)
 		if (n->servable) {
 			n->servable = 0;
 			first_changed(cpu, climb(task, now), now);
-			cpu_settle(cpu, now);
 		}
 		edge_departs(edge);
 		n->domain = TIERCE_TRANSIT;
@@ -335,6 +390,7 @@ TIERCE_FN int graph_leave(u32 task, u32 to, u64 now)
 		return TIERCE_E_no_replica_there;
 	}
 	error = task_departs(task, cpu, to, now);
+	cpu_settle(cpu, now);
 	unlock(cpu);
 	return error;
 }
@@ -359,7 +415,7 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now)
 	port_trace(TIERCE_EV_migrate, cpu, task, parent_of(edge)->domain, (u64)why << 1 | x->restore, now);
 	x->parent = replica;
 	x->on_cpu = cpu;
-	n->cpus = mask_of(cpu);
+	reach_only(task, cpu);
 	n->tail = now;
 	policy_arrive(edge, now);
 	n->domain = cpu;
@@ -423,6 +479,30 @@ TIERCE_FN u32 pull_source(u32 cpu, u64 cpus)
 	return from;
 }
 
+/* How far one CPU is from another: 0: they share the last-level cache, 1: the NUMA node, 2: neither. */
+static inline u32 cpu_distance(u32 cpu, u32 other)
+{
+	return cpus_has(SET_NEAR(cpu, NEAR_CACHE), other) ? 0 : cpus_has(SET_NEAR(cpu, NEAR_MEMORY), other) ? 1 : 2;
+}
+
+/* The same on larger machines: of the CPUs that have not been tried, see pull_finds. */
+SET_FN u32 set_source(u32 cpu)
+{
+	u32 from, most = ZERO, found = TIERCE_CPUS, distance, waits;
+	for (distance = ZERO; distance < 3 && found >= TIERCE_CPUS && CAN_LOOP; distance++) {
+		for (from = ZERO; from < S.cpus && CAN_LOOP; from++) {
+			if (from == cpu || cpu_distance(cpu, from) != distance || !cpus_has(SET_NEAR(cpu, NEAR_UNTRIED), from))
+				continue;
+			waits = cpu_waits(from, cpu);
+			if (waits > most) {
+				most = waits;
+				found = from;
+			}
+		}
+	}
+	return found;
+}
+
 /* A task that waits on `from` and may run on `cpu` leaves for there. */
 static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 {
@@ -435,6 +515,7 @@ static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 		if (edge && !task_departs(edge_at(edge)->child, from, cpu, now))
 			task = edge_at(edge)->child;
 	}
+	cpu_settle(from, now);
 	unlock(from);
 	return task;
 }
@@ -444,10 +525,14 @@ TIERCE_FN u32 pull_finds(u32 cpu, u64 now)
 {
 	u32 tries, from, task;
 	u64 left = ~0ull; /* CPUs not tried yet: all that wait there may be bound to it */
+	if (MANY)
+		set_fill(SET_NEAR(cpu, NEAR_UNTRIED), left);
 	for (tries = ZERO; tries < S.cpus && CAN_LOOP; tries++) {
-		from = pull_source(cpu, left);
+		from = MANY ? set_source(cpu) : pull_source(cpu, left);
 		if (from >= TIERCE_CPUS)
 			break;
+		if (MANY)
+			*set_word(SET_NEAR(cpu, NEAR_UNTRIED), from >> 6) &= ~mask_of(from);
 		left &= ~mask_of(from);
 		task = pull_leaves(from, cpu, now);
 		if (task)
@@ -489,10 +574,11 @@ TIERCE_FN u64 cpu_ahead(u32 edge, u32 cpu, u64 now)
 TIERCE_FN u32 spread_better(u32 edge, u32 cpu, u64 now)
 {
 	u32 step, other = cpu, found = TIERCE_CPUS;
-	u64 allowed = node_at(edge_at(edge)->child)->allowed, most = 0, ahead;
+	cpus_t allowed = allowed_of(edge_at(edge)->child);
+	u64 most = 0, ahead;
 	for (step = ZERO + 1; step < S.cpus && CAN_LOOP; step++) { /* of equals the next one: so tasks go around */
 		other = other + 1 < S.cpus ? other + 1 : 0;
-		if (!(allowed & mask_of(other)))
+		if (!cpus_has(allowed, other))
 			continue;
 		ahead = cpu_ahead(edge, other, now);
 		if (ahead > most) {
@@ -520,6 +606,7 @@ static inline u64 spread_give(u32 family, u32 cpu, u64 now)
 		task = edge_at(edge)->child;
 	if (task && task_departs(task, cpu, to, now))
 		task = TIERCE_NONE;
+	cpu_settle(cpu, now);
 	unlock(cpu);
 	return task ? (u64)to << 32 | task : 0;
 }
@@ -561,9 +648,10 @@ TIERCE_FN u64 refugee_leaves(u32 cpu, u64 now)
 		port_lock(cpu);
 		edge = spread_first(replica, TIERCE_CPUS);
 		if (edge)
-			to = graph_refuge(replica, node_at(edge_at(edge)->child)->allowed);
+			to = graph_refuge(replica, allowed_of(edge_at(edge)->child));
 		if (to < TIERCE_CPUS && !task_departs(edge_at(edge)->child, cpu, to, now))
 			task = edge_at(edge)->child;
+		cpu_settle(cpu, now);
 		unlock(cpu);
 		if (task)
 			return (u64)to << 32 | task;

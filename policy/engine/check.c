@@ -99,7 +99,7 @@ static u32 check_node(u32 node)
 		heap = heap_count(n->order);
 		HOLDS(order_heap, heap != 0xffffffff);
 		for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
-			u32 more = heap_count(S.row[n->row].order[cpu]);
+			u32 more = heap_count(ROW(n->row, order, cpu));
 			HOLDS(order_heap, more != 0xffffffff);
 			heap += more;
 		}
@@ -113,7 +113,7 @@ static u32 check_node(u32 node)
 			return broken;
 	}
 	for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
-		u32 hold = S.row[n->row].hold[cpu], by = S.row[n->row].edge[cpu];
+		u32 hold = ROW(n->row, hold, cpu), by = ROW(n->row, edge, cpu);
 		holds += hold != TIERCE_HOLD_FREE;
 		if (hold == TIERCE_HOLD_EDGE)
 			HOLDS(hold_by_granted_edge, S.edge[by].child == node && S.edge[by].state == TIERCE_GRANTED &&
@@ -153,6 +153,12 @@ static u32 check_cpu(u32 cpu)
 	return TIERCE_HOLDS;
 }
 
+/* Is the node reached from the CPU of its domain alone? */
+static bool reach_is_only(u32 node)
+{
+	return cpus_has(reach_of(node), S.node[node].domain) && !cpus_have_other(reach_of(node), S.node[node].domain);
+}
+
 /* A task below a spread node. */
 static u32 check_spread(u32 edge)
 {
@@ -166,7 +172,7 @@ static u32 check_spread(u32 edge)
 		HOLDS(transit_clean, n->on_cpu >= S.cpus || S.cpu[n->on_cpu].task != x->child);
 		return TIERCE_HOLDS;
 	}
-	HOLDS(home_replica, n->domain < S.cpus && replica->domain == n->domain && n->cpus == 1ull << n->domain);
+	HOLDS(home_replica, n->domain < S.cpus && replica->domain == n->domain && reach_is_only(x->child));
 	HOLDS(home_replica, replica_on(replica->family, n->domain) == x->parent && x->on_cpu == n->domain && !x->restore);
 	return TIERCE_HOLDS;
 }
@@ -176,7 +182,6 @@ static u32 check_family(u32 family)
 {
 	struct tierce_family *f = &S.family[family];
 	u32 id, cpu, replicas = 0, tasks = 0;
-	u64 cpus = 0;
 	for (id = 1; id < S.fresh_node; id++) {
 		node_t *n = node_at(id);
 		if (n->kind == TIERCE_FREE || n->family != family)
@@ -185,20 +190,20 @@ static u32 check_family(u32 family)
 		HOLDS(family_table, n->kind == f->kind && !n->row);
 		if (n->domain == TIERCE_NODOMAIN)
 			continue;
-		HOLDS(family_table, n->domain < S.cpus && n->cpus == 1ull << n->domain && f->replica[n->domain] == id);
+		HOLDS(family_table, n->domain < S.cpus && reach_is_only(id) && f->replica[n->domain] == id);
 	}
-	for (cpu = 0; cpu < TIERCE_CPUS; cpu++) {
+	for (cpu = 0; cpu < S.cpus; cpu++) {
 		id = f->replica[cpu];
+		HOLDS(family_table, !!id == cpus_has(family_cpus(family), cpu));
 		if (!id)
 			continue;
-		cpus |= 1ull << cpu;
 		HOLDS(family_table, S.node[id].kind == f->kind && S.node[id].family == family && S.node[id].domain == cpu);
 	}
 	for (id = 1; id < S.fresh_edge; id++)
 		if (S.edge[id].child && S.edge[id].parent &&
 		    (S.edge[id].flags & (EDGE_SPREAD | EDGE_ATTACHED)) == (EDGE_SPREAD | EDGE_ATTACHED))
 			tasks += parent_of(id)->family == family;
-	HOLDS(family_table, replicas == f->replicas && cpus == f->cpus && !f->kind == !f->replicas);
+	HOLDS(family_table, replicas == f->replicas && !f->kind == !f->replicas);
 	HOLDS(family_tasks, tasks == f->tasks);
 	return TIERCE_HOLDS;
 }
@@ -211,11 +216,11 @@ static u32 check_idle(u32 cpu, u32 rest)
 	bool idle = !c->task && c->online && !c->outside;
 	if (!SPREADS)
 		return TIERCE_HOLDS;
-	if (S.idle[0] >> cpu & 1)
+	if (is_idle(cpu))
 		HOLDS(idle_told, c->idle && (idle || c->kick_pending));
 	HOLDS(idle_told, !c->task || !c->idle);
 	if (rest)
-		HOLDS(idle_at_rest, !idle || (S.idle[0] >> cpu & 1));
+		HOLDS(idle_at_rest, !idle || is_idle(cpu));
 	return TIERCE_HOLDS;
 }
 
@@ -241,11 +246,10 @@ static u32 check_spread_rest(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	u32 family = parent_of(edge)->family, cpu;
-	u64 cpus = S.node[x->child].allowed & S.family[family].cpus;
 	if (x->state != TIERCE_READY || !port_movable(x->child))
 		return TIERCE_HOLDS;
 	for (cpu = 0; cpu < S.cpus; cpu++)
-		if (cpus >> cpu & 1 && cpu != S.node[x->child].domain)
+		if (cpus_has(allowed_of(x->child), cpu) && cpus_has(family_cpus(family), cpu) && cpu != S.node[x->child].domain)
 			HOLDS(spread_conserving, S.cpu[cpu].task || S.cpu[cpu].outside || !S.cpu[cpu].online ||
 						     !replica_serves(replica_on(family, cpu)));
 	return TIERCE_HOLDS;
@@ -264,9 +268,9 @@ static u32 check_rest(u32 node)
 		if ((S.edge[edge].flags & (EDGE_CROSSING | EDGE_SHUT)) != EDGE_CROSSING)
 			continue;
 		cpu = S.edge[edge].cpu;
-		if (S.row[n->row].hold[cpu] != TIERCE_HOLD_FREE || !S.cpu[cpu].online || S.cpu[cpu].outside)
+		if (ROW(n->row, hold, cpu) != TIERCE_HOLD_FREE || !S.cpu[cpu].online || S.cpu[cpu].outside)
 			continue;
-		if (n->kind == TIERCE_TASK && !(n->allowed >> cpu & 1))
+		if (n->kind == TIERCE_TASK && !cpus_has(allowed_of(node), cpu))
 			continue;
 		if (room && head_has_child(node, cpu))
 			HOLDS(work_conserving, S.edge[edge].told);

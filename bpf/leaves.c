@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Leaves of threads: given, taken, freed. */
+
+static inline u64 cpus_of(const struct cpumask *mask)
+{
+	return mask->bits[0];
+}
+
+/* What the edge of a thread of that priority below the default node has for its i-th parameter. */
+static inline u64 default_param(u32 i, u32 static_prio)
+{
+	u32 nice = static_prio - 100;
+	if (i == SIDE.default_nice && nice < 40)
+		return AT(SIDE.nice_weight, nice);
+	return AT(SIDE.default_param, i & (TIERCE_PARAMS - 1));
+}
+
+/* Several CPUs, and a spread node: tasks move. */
+static inline bool tasks_move(void)
+{
+	return WANTED(several_cpus) && S.families;
+}
+/* The default node where a thread on that CPU begins. */
+static inline u32 default_on(u32 cpu)
+{
+	u32 node = SIDE.default_node, family = node_at(node)->family, replica;
+	if (!tasks_move() || !family || cpu >= TIERCE_CPUS)
+		return node;
+	replica = replica_on(family, cpu);
+	return replica ? replica : node;
+}
+
+/* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
+static inline u32 leaf_new(u64 cpus, u32 cpu, u32 static_prio, u64 now)
+{
+	u32 leaf, edge, i, parent = default_on(cpu);
+	control_lock();
+	for (i = 0; i < TIERCE_NODE_PARAMS; i++)
+		graph_stage(i, 0);
+	leaf = graph_node_new(TIERCE_TASK, 1, cpus);
+	if (leaf) {
+		edge = graph_edge_new(parent, leaf, 0, node_at(parent)->family ? EDGE_SPREAD : 0);
+		for (i = 0; i < TIERCE_PARAMS; i++)
+			graph_stage(i, default_param(i, static_prio));
+		if (!edge || graph_attach(edge, now)) {
+			if (edge)
+				graph_detach(edge, now);
+			graph_node_free(leaf);
+			leaf = TIERCE_NONE;
+		}
+	}
+	if (leaf) {
+		leaf_at(leaf)->own = LEAF_DEFAULT;
+		leaf_at(leaf)->deadline_ns = SIDE.default_jobs;
+		port_trace(TIERCE_EV_attach, 0, edge, leaf, parent, now);
+	}
+	control_unlock();
+	return leaf;
+}
+
+#define LIKE_PARENTS 8 /* edges of a leaf that another can have as well */
+
+/* A leaf with edges like those of another one, 0 if it cannot have them. */
+static inline u32 leaf_like(u32 like, u64 now)
+{
+	u32 edge, leaf, copy = TIERCE_NONE, i, n;
+	control_lock();
+	edge = node_at(like)->first_parent;
+	for (i = 0; i < TIERCE_NODE_PARAMS; i++)
+		graph_stage(i, 0);
+	leaf = edge ? graph_node_new(TIERCE_TASK, 1, node_at(like)->allowed) : TIERCE_NONE;
+	if (leaf) {
+		leaf_at(leaf)->own = LEAF_MEMBER;
+		leaf_at(leaf)->deadline_ns = leaf_at(like)->deadline_ns;
+	}
+	for (n = ZERO; leaf && edge && n < LIKE_PARENTS && CAN_LOOP; n++) {
+		for (i = 0; i < TIERCE_PARAMS; i++)
+			graph_stage(i, edge_at(edge)->param[i]);
+		copy = graph_edge_new(edge_at(edge)->parent, leaf, edge_at(edge)->rank,
+				      edge_at(edge)->flags & (EDGE_WHEN_SPENT | EDGE_SPREAD));
+		if (!copy || graph_attach(copy, now))
+			break;
+		port_trace(TIERCE_EV_attach, 0, copy, leaf, edge_at(edge)->parent, now);
+		edge = edge_at(edge)->next_parent;
+		copy = TIERCE_NONE;
+	}
+	if (leaf && edge) { /* not all of them: the loader takes it apart */
+		if (copy)
+			graph_detach(copy, now);
+		leaf_at(leaf)->dead = 1;
+		__sync_fetch_and_add(&SIDE.dead, 1);
+		leaf = TIERCE_NONE;
+	}
+	control_unlock();
+	return leaf;
+}
+
+/* Give a released leaf back. One that is part of the plan stays. Call with control locked. */
+static inline u32 leaf_free_locked(u32 leaf, u64 now)
+{
+	u32 edge, error = 0;
+	edge = node_at(leaf)->first_parent;
+	if (edge) {
+		error = graph_detach(edge, now);
+		if (!error)
+			port_trace(TIERCE_EV_detach, 0, edge, leaf, 0, now);
+	}
+	if (!error)
+		error = graph_node_free(leaf); /* refused while there are more parents */
+	if (error) {
+		leaf_at(leaf)->dead = 1;
+		__sync_fetch_and_add(&SIDE.dead, 1);
+	} else {
+		leaf_at(leaf)->own = LEAF_PLAN;
+		leaf_at(leaf)->dead = 0;
+	}
+	return error;
+}
+static inline void leaf_free(u32 leaf, u64 now)
+{
+	if (leaf_at(leaf)->own == LEAF_PLAN)
+		return;
+	control_lock();
+	leaf_free_locked(leaf, now);
+	control_unlock();
+}
+
+static inline void slot_put(u32 leaf, struct task_struct *p)
+{
+	struct slot *slot = bpf_map_lookup_elem(&slots, &leaf);
+	struct task_struct *task = bpf_task_acquire(p);
+	if (!task)
+		return;
+	if (slot)
+		task = bpf_kptr_xchg(&slot->task, task);
+	if (task)
+		bpf_task_release(task);
+}
+static inline void slot_clear(u32 leaf)
+{
+	struct slot *slot = bpf_map_lookup_elem(&slots, &leaf);
+	struct task_struct *task = slot ? bpf_kptr_xchg(&slot->task, 0) : 0;
+	if (task)
+		bpf_task_release(task);
+}
+
+static inline void leaf_empty(u32 leaf)
+{
+	slot_clear(leaf);
+	leaf_at(leaf)->custody = CUSTODY_NONE;
+	leaf_at(leaf)->pid = 0;
+}
+
+/* Under the thread's run queue lock, the thread not queued. */
+static inline void thread_leave(struct task_struct *p, struct thread *t, u64 now)
+{
+	u32 leaf = t->leaf;
+	t->leaf = TIERCE_NONE;
+	if (!leaf)
+		return;
+	leaf_empty(leaf);
+	leaf_free(leaf, now);
+}
+/* It dies. */
+static inline void thread_end(struct task_struct *p, struct thread *t, u64 now)
+{
+	u32 next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
+	thread_leave(p, t, now);
+	if (next && next < TIERCE_NODES)
+		leaf_free(next, now);
+}
+static inline void thread_takes(struct task_struct *p, struct thread *t, u32 leaf)
+{
+	t->leaf = leaf;
+	if (!leaf)
+		return;
+	leaf_at(leaf)->pid = p->pid;
+	*leaf_guess(p) = leaf;
+	leaf_at(leaf)->woke_ns = 0;
+	leaf_at(leaf)->moving = 1;
+	leaf_at(leaf)->overrun = OVERRUN_NONE;
+	if (leaf_at(leaf)->own != LEAF_PLAN) {
+		leaf_at(leaf)->job = 0;
+		leaf_at(leaf)->misses = 0;
+	}
+	slot_put(leaf, p);
+	if (leaf_at(leaf)->own != LEAF_PLAN)
+		name_write(leaf, p, now_ns());
+}
+/* The plan has a place for it that it cannot have: the loader tells the user why. */
+static inline void thread_is_lost(struct task_struct *p, struct thread *t, u32 error)
+{
+	__sync_fetch_and_add(&SIDE.displaced, 1);
+	t->lost = 1;
+	tell(NEWS_LOST | error << 8, p->pid);
+}
+/* To a leaf of the default node. */
+static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus, u64 now)
+{
+	thread_takes(p, t, leaf_new(cpus, cpu_of(p), p->static_prio, now));
+}
+/* Take the leaf that was asked for meanwhile, if the thread may run where that leads. */
+static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
+{
+	u64 cpus = cpus_of(p->cpus_ptr);
+	u32 next, error;
+	leaf_at(t->leaf)->moving = 0; /* before it is looked at: who sets it from now on says so again */
+	next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
+	if (!next)
+		return;
+	if (next == COMMAND_TO_DEFAULT) {
+		thread_leave(p, t, now);
+		thread_join(p, t, cpus, now);
+		return;
+	}
+	error = leaf_at(next)->pid ? TIERCE_OK : graph_allow(next, cpus, now);
+	if (error || leaf_at(next)->pid) {
+		thread_is_lost(p, t, error);
+		leaf_free(next, now);
+		return;
+	}
+	thread_leave(p, t, now);
+	thread_takes(p, t, next);
+}

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* A thread wakes, waits, is taken back, or can no longer use a CPU. */
+
+static inline bool leaf_is_spread(u32 leaf)
+{
+	return edge_at(node_at(leaf)->first_parent)->flags & EDGE_SPREAD;
+}
+
+SEC("struct_ops/select_cpu")
+s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_flags)
+{
+	u32 leaf, node, cpu = (u32)prev_cpu;
+	if (!tasks_move() || p->nr_cpus_allowed == 1 || cpu >= TIERCE_CPUS)
+		return prev_cpu; /* the CPU that decides for it takes it from there */
+	leaf = leaf_known(p);
+	node = SIDE.default_node;
+	if (leaf) {
+		if (!leaf_is_spread(leaf))
+			return prev_cpu;
+		node = edge_at(node_at(leaf)->first_parent)->parent;
+	}
+	return node_at(node)->family ? (s32)graph_place(node, cpu, cpus_of(p->cpus_ptr)) : prev_cpu;
+}
+
+/* Does it lead only to a CPU that was taken offline? */
+static inline bool leaf_is_cut_off(u32 leaf)
+{
+	u32 domain;
+	if (!WANTED(several_cpus))
+		return false;
+	domain = node_at(leaf)->domain;
+	return domain < TIERCE_CPUS && cpu_is_gone(domain) && !leaf_is_spread(leaf);
+}
+/* A spread leaf follows its thread to the CPU where it waits. If that is offline, another CPU decides for it: one that has
+ * left the graph for good also for threads that may not migrate (dispatch), else not. */
+static inline void leaf_follows(u32 leaf, struct task_struct *p, u32 cpu, u64 now)
+{
+	u32 refuge;
+	if (!tasks_move() || !leaf_is_spread(leaf))
+		return;
+	if (!cpu_at(cpu)->online && (cpu_is_gone(cpu) || !thread_is_bound(p))) {
+		u32 replica = edge_at(node_at(leaf)->first_parent)->parent;
+		refuge = graph_refuge(replica, cpus_of(p->cpus_ptr));
+		if (refuge >= TIERCE_CPUS && cpu_is_gone(cpu))
+			refuge = graph_refuge(replica, ~0ull);
+		if (refuge < TIERCE_CPUS)
+			cpu = refuge;
+	}
+	if (node_at(leaf)->domain != cpu)
+		graph_home(leaf, cpu, now);
+}
+/* It waits: an idle CPU may take it. */
+static inline void leaf_offered(u32 leaf)
+{
+	if (tasks_move() && any_idle())
+		graph_offer(leaf);
+}
+
+/* Threads without a leaf, the pool being used up, wait beside the graph: in a queue of the CPU on which they woke. A CPU runs
+ * them while the graph leaves it idle, and takes them from other CPUs' queues then. Otherwise they get one turn, until the tick,
+ * at most every BESIDE_EVERY_NS, so that they do not starve while the graph keeps the rest. */
+#define BESIDE(cpu)	(1 + (u64)(cpu))
+#define BESIDE_SLICE_NS 1000000
+#define BESIDE_EVERY_NS 40000000
+
+static inline bool pool_has_room(void)
+{
+	return (S.spare_nodes || S.fresh_node < TIERCE_NODES) && (S.spare_edges || S.fresh_edge < TIERCE_EDGES);
+}
+static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu, u64 enq_flags)
+{
+	if (!t->beside)
+		__sync_fetch_and_add(&SIDE.overflows, 1);
+	t->beside = 1;
+	if ((enq_flags & SCX_ENQ_LAST) || (thread_is_bound(p) && cpu_is_gone(cpu))) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, BESIDE_SLICE_NS, enq_flags);
+		port_kick(cpu); /* the kernel has looked there already */
+	} else {
+		if (!cpu_at(cpu)->online)
+			cpu = S.shared_timer;
+		scx_bpf_dsq_insert(p, BESIDE(cpu), BESIDE_SLICE_NS, enq_flags);
+		if (WANTED(several_cpus) && cpu_at(cpu)->task)
+			cpu = graph_place(SIDE.default_node, cpu, cpus_of(p->cpus_ptr)); /* an idle one takes it */
+		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
+	}
+}
+/* One thread of this CPU's queue; with `any`, the CPU being idle, else one of another's. */
+TIERCE_FN int beside_comes(u32 cpu, u32 any, u64 now)
+{
+	u32 i, came = scx_bpf_dsq_move_to_local(BESIDE(cpu));
+	for (i = ZERO; any && !came && i < cpus_here && i < TIERCE_CPUS && CAN_LOOP; i++)
+		came = i != cpu && scx_bpf_dsq_nr_queued(BESIDE(i)) > 0 && scx_bpf_dsq_move_to_local(BESIDE(i));
+	if (came)
+		side_at(cpu)->beside_ns = now + BESIDE_EVERY_NS;
+	return came;
+}
+
+/* The leaf of a thread that comes to wait with us: the one it has, unless it was given another or cannot run there. */
+static inline u32 leaf_settle(struct task_struct *p, u64 now)
+{
+	struct thread *t = thread_of(p);
+	u32 leaf;
+	if (!t)
+		return TIERCE_NONE;
+	leaf = t->leaf;
+	if (t->next && !(leaf && node_at(leaf)->servable))
+		thread_move(p, t, now);
+	leaf = t->leaf;
+	if (leaf && leaf_is_cut_off(leaf)) {
+		if (node_at(leaf)->servable)
+			graph_release(leaf, TIERCE_MOVED, now);
+		__sync_fetch_and_add(&SIDE.displaced, 1);
+		thread_leave(p, t, now);
+		leaf = TIERCE_NONE;
+	}
+	if (!leaf && pool_has_room()) {
+		thread_join(p, t, cpus_of(p->cpus_ptr), now);
+		leaf = t->leaf;
+	}
+	if (leaf)
+		*leaf_guess(p) = leaf;
+	return leaf;
+}
+
+/* Its affinity has changed while it ran here: the kernel moves it as soon as the CPU lets go of it. */
+static inline bool thread_leaves(struct task_struct *p, u32 cpu)
+{
+	return !(cpus_of(p->cpus_ptr) >> cpu & 1) && !thread_is_bound(p);
+}
+
+SEC("struct_ops/enqueue")
+void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
+{
+	u32 cpu = cpu_of(p), leaf, runs;
+	struct thread *t;
+	u64 now;
+
+	if (thread_is_pinned(p)) {
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		if (enq_flags & SCX_ENQ_LAST) /* the kernel has looked there already */
+			port_kick(cpu);
+		return;
+	}
+	if (cpu >= TIERCE_CPUS)
+		return;
+	now = now_ns();
+	leaf = leaf_known(p);
+	if (!leaf || leaf_at(leaf)->moving || leaf_is_cut_off(leaf))
+		leaf = leaf_settle(p, now);
+	if (!leaf) {
+		t = thread_of(p);
+		if (t)
+			beside_waits(p, t, cpu, enq_flags);
+		return;
+	}
+	leaf_follows(leaf, p, cpu, now);
+	leaf_at(leaf)->custody = thread_is_bound(p) ? CUSTODY_BOUND : CUSTODY_FREE;
+	if (cpu_has_left(cpu, leaf)) {
+		side_at(cpu)->left = TIERCE_NONE;
+		graph_returned(cpu, now);
+	}
+	if (!node_at(leaf)->servable) {
+		if (leaf_is_spread(leaf) && thread_leaves(p, cpu))
+			return; /* it is requested where the kernel puts it next: this CPU would decide for what it cannot run */
+		if (enq_flags & SCX_ENQ_WAKEUP)
+			job_begin(leaf, now);
+		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
+		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
+		graph_request(leaf, TIERCE_WOKE, now);
+		side_at(cpu)->blocking = 0;
+		if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
+			leaf_at(leaf)->custody = CUSTODY_NONE;
+			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
+		} else {
+			leaf_offered(leaf);
+		}
+		return;
+	}
+	if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, false)) {
+		leaf_at(leaf)->custody = CUSTODY_NONE;
+		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD);
+		return;
+	}
+	leaf_offered(leaf);
+	runs = node_at(leaf)->on_cpu; /* decided for before it was in custody? */
+	if (runs < S.cpus && cpu_at(runs)->task == leaf && (runs != cpu || side_at(cpu)->awaits == leaf))
+		port_kick(runs);
+}
+
+SEC("struct_ops/dequeue")
+void BPF_PROG(tierce_dequeue, struct task_struct *p, u64 deq_flags)
+{
+	struct thread *t = thread_of(p);
+	if (t)
+		leaf_at(t->leaf)->custody = CUSTODY_NONE;
+}
+
+SEC("struct_ops/quiescent")
+void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
+{
+	u32 cpu = cpu_of(p), leaf;
+	struct thread *t;
+	bool sleeps;
+	u64 now;
+	if (cpu >= TIERCE_CPUS)
+		return;
+	leaf = cpu_at(cpu)->task;
+	if (!leaf || leaf_at(leaf)->pid != (u32)p->pid) { /* not what runs there */
+		t = thread_of(p);
+		leaf = t ? t->leaf : TIERCE_NONE;
+		if (!leaf)
+			return;
+	}
+	leaf_at(leaf)->custody = CUSTODY_NONE;
+	sleeps = deq_flags & SCX_DEQ_SLEEP;
+	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && !cpu_has_left(cpu, leaf) &&
+	    !leaf_at(leaf)->moving && !cpu_is_frozen(cpu) && !(p->__state & TASK_DEAD)) {
+		if (leaf_at(leaf)->woke_ns)
+			job_end(leaf, now_ns());
+		side_at(cpu)->blocked = leaf; /* the decision that follows at once releases it */
+		return;
+	}
+	if (!sleeps && cpu_is_frozen(cpu))
+		return;
+	now = now_ns();
+	if (cpu_has_left(cpu, leaf)) {
+		side_at(cpu)->left = TIERCE_NONE;
+		graph_returned(cpu, now);
+	}
+	if (sleeps)
+		job_end(leaf, now);
+	if (node_at(leaf)->servable) {
+		side_at(cpu)->blocking = cpu_at(cpu)->task == leaf && sleeps;
+		graph_release(leaf, sleeps ? TIERCE_BLOCKED : TIERCE_MOVED, now);
+		side_at(cpu)->blocking = 0;
+	}
+	if (sleeps && (p->__state & TASK_DEAD)) {
+		t = thread_of(p);
+		if (t)
+			thread_end(p, t, now);
+	} else if (leaf_at(leaf)->moving) {
+		t = thread_of(p);
+		if (t)
+			thread_move(p, t, now);
+	}
+}
+
+TIERCE_FN int kick_counts(u32 cpu, int vain)
+{
+	side_at(cpu)->kicks++;
+	side_at(cpu)->vain_kicks += vain;
+	return 0;
+}

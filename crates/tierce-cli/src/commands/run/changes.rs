@@ -1,0 +1,292 @@
+//! What requests do to the plan in force.
+
+use crate::commands::progress::{self, Progress};
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::rc::Rc;
+use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
+use tierce_plan::{Below, Difference, Edit, Plan};
+use tierce_scx::apply;
+use tierce_scx::live::Live;
+use tierce_scx::reload::Hears;
+use tierce_scx::socket::{Asked, Said, Served};
+use tierce_scx::threads;
+
+/// The text of the plan in force is written when nothing has changed for so long.
+const REST: Duration = Duration::from_secs(1);
+
+/// What requests leave behind.
+pub struct Service {
+    pub begun: Instant,
+    /// The plan in force is neither the old nor the new one.
+    pub broken: Result<()>,
+    /// It is not as any file has it.
+    pub edited: bool,
+    /// Tasks made for one thread each: name, thread.
+    pub reserved: Vec<(String, u32)>,
+    /// What has been changed, for the user; said after the answer.
+    said: String,
+    /// Policies that are always loaded: `--policies`.
+    room: u64,
+    /// When the plan was changed and not written.
+    stepped: Option<Instant>,
+}
+
+impl Service {
+    pub fn new(begun: Instant, room: u64) -> Service {
+        Service {
+            begun,
+            broken: Ok(()),
+            edited: false,
+            reserved: Vec::new(),
+            said: String::new(),
+            room,
+            stepped: None,
+        }
+    }
+
+    /// Say what is to be said.
+    pub fn flush(&mut self) {
+        if !self.said.is_empty() {
+            eprint!("{}", std::mem::take(&mut self.said)); // one write
+        }
+    }
+
+    /// Between requests.
+    pub fn rest(&mut self, live: &mut Live) {
+        self.flush();
+        if self.stepped.is_some_and(|at| at.elapsed() >= REST) {
+            self.stepped = None;
+            if let Err(why) = live.write() {
+                eprintln!("tierce: {why}");
+            }
+        }
+    }
+}
+
+/// The text of the plan in force is as the plan is, from here on.
+pub fn written(live: &mut Live) -> Result<(), (String, String)> {
+    live.write().map_err(|why| ("plan_must_be_written".to_string(), why))
+}
+
+/// A request for one operation, as it usually is.
+#[derive(Deserialize)]
+struct EditAsked {
+    edit: Edit,
+    #[serde(default)]
+    dry_run: bool,
+    #[serde(default)]
+    reload: bool,
+}
+
+/// How a change is asked for.
+#[derive(Clone, Copy, Default)]
+pub struct Manner {
+    /// Try it only.
+    pub dry_run: bool,
+    /// Another kernel object may take over, should this one lack something.
+    pub reload: bool,
+}
+
+/// Where events and recorded entries go, as [`Live::turn`] has it.
+pub type Keep<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
+
+/// What an operation or a plan has changed, as it is answered.
+#[derive(Serialize)]
+struct Applied<'a> {
+    version: u32,
+    plan: &'a str,
+    applied: bool,
+    changes: Vec<Changed<'a>>,
+    /// Another kernel object has taken over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reloaded: Option<Value>,
+    /// Another kernel object would take over.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    needs_reload: bool,
+}
+
+#[derive(Serialize)]
+struct Changed<'a> {
+    change: &'a str,
+    part: &'a str,
+    detail: &'a str,
+    text: String,
+}
+
+impl Applied<'_> {
+    fn new<'a>(plan: &'a Plan, applied: bool, differences: &'a [Difference]) -> Applied<'a> {
+        let one = |it: &'a Difference| Changed {
+            change: it.verb.name(),
+            part: &it.part,
+            detail: &it.detail,
+            text: it.to_string(),
+        };
+        let changes = differences.iter().map(one).collect();
+        Applied { version: 1, plan: &plan.name, applied, changes, reloaded: None, needs_reload: false }
+    }
+}
+
+/// The thread, if that is all that is said about who is meant.
+fn single(keys: &tierce_plan::Keys) -> Option<u32> {
+    match &keys[..] {
+        [(key, tid)] if key == "tid" => tid.parse().ok(),
+        _ => None,
+    }
+}
+
+/// One operation on the plan in force.
+pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -> Said {
+    let (mut edit, manner) = match asked.read::<EditAsked>() {
+        Some(EditAsked { edit, dry_run, reload }) => (edit, Manner { dry_run, reload }),
+        None => {
+            let request = asked.value();
+            let edit = Edit::deserialize(&request["edit"])
+                .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
+            (edit, Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true })
+        }
+    };
+    let cpus = live.kernel().options().cpus;
+    if let Edit::Create { who, cpus: places, .. } = &mut edit {
+        for tid in who.iter().filter_map(single) {
+            let allowed = live
+                .can_rule(tid)
+                .map_err(|why| ("thread_must_be_there".to_string(), format!("thread {tid}: {why}")))?;
+            if let (Some(places), 1) = (places.as_mut(), who.len()) {
+                let may: Vec<u32> = (0..cpus).filter(|cpu| allowed.has(*cpu)).collect();
+                *places = if may.len() < cpus as usize { may } else { Vec::new() };
+            }
+        }
+    }
+    let answer = change(live, &edit, manner, service, keep)?;
+    if !manner.dry_run {
+        service.edited = true;
+        match (&edit, if let Edit::Create { who, .. } = &edit { who } else { &[][..] }) {
+            (Edit::Create { name, policy: None, .. }, [keys]) => {
+                service.reserved.extend(single(keys).map(|tid| (name.clone(), tid)));
+            }
+            (Edit::Destroy { .. } | Edit::Set { .. }, _) => {
+                service.reserved.retain(|made| is_made_for(live.plan(), made));
+            }
+            _ => {}
+        }
+    }
+    Ok(answer)
+}
+
+/// Do it: as a step on the plan and its graph, if it is one, else by the text.
+fn change(live: &mut Live, edit: &Edit, manner: Manner, service: &mut Service, keep: Keep) -> Said {
+    if !manner.dry_run {
+        match live.step(edit) {
+            Ok(Some(differences)) => {
+                service.stepped = Some(Instant::now());
+                let applied = Applied::new(live.plan(), true, &differences);
+                for change in &applied.changes {
+                    service.said.extend(["tierce: ", &change.text, "\n"]);
+                }
+                return to_text(&applied);
+            }
+            Ok(None) => {}
+            Err(error) => return Err(broken(error, service)),
+        }
+    }
+    written(live)?;
+    let cpus = live.kernel().options().cpus;
+    let plan = live.plan().edited_beside(edit, || live.standing());
+    let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
+    let rule =
+        |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
+    let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
+    put_into_force(live, plan, manner, service, keep).map(|answer| answer.to_string())
+}
+
+fn to_text(answer: &impl Serialize) -> Said {
+    serde_json::to_string(answer).map_err(|error| ("answer".into(), error.to_string()))
+}
+
+/// The plan in force is neither the old nor the new one.
+fn broken(error: anyhow::Error, service: &mut Service) -> (String, String) {
+    let message = format!("{error:#}");
+    service.broken = Err(error);
+    ("plan_is_broken".into(), message)
+}
+
+/// The task of that name is still the one for that thread.
+pub fn is_made_for(plan: &Plan, (name, tid): &(String, u32)) -> bool {
+    let mut its = plan.entries.iter().filter(|entry| plan.child_name(entry.target) == name);
+    its.any(|entry| entry.any.iter().any(|matcher| matcher.tid == Some(*tid)))
+}
+
+/// A task that was made for a thread ends with it: the number may be another's soon. One that is in its place is there, and
+/// need not be looked for.
+pub fn end_reservations(live: &mut Live, service: &mut Service) {
+    let is_there = |(_, tid): &(String, u32)| live.jobs(*tid).is_some() || threads::exists(*tid);
+    let (stay, gone) = std::mem::take(&mut service.reserved).into_iter().partition(is_there);
+    service.reserved = stay;
+    let gone: Vec<(String, u32)> = gone;
+    for made in gone {
+        if !is_made_for(live.plan(), &made) {
+            continue;
+        }
+        let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
+        let _ = change(live, &edit, Manner::default(), service, &mut |_, _| Ok(()));
+    }
+}
+
+/// Change the plan in force, or try it.
+pub fn put_into_force(
+    live: &mut Live,
+    mut plan: Plan,
+    Manner { dry_run, reload }: Manner,
+    service: &mut Service,
+    keep: Keep,
+) -> Served {
+    service.flush();
+    plan.run.policies |= service.room;
+    let (plan, progress) = (Rc::new(plan), Progress::new());
+    let mut hears = Hears { step: &mut |step| progress.step(step), keep };
+    let would_reload = reload && !live.not_loaded(&plan).is_empty();
+    let applied = match dry_run {
+        true => live.try_apply(&plan, reload).map(|tried| {
+            tried.map(|it| apply::Applied { differences: it.differences().to_vec(), reloaded: None })
+        }),
+        false => live.apply(plan.clone(), reload.then_some(&mut hears)),
+    };
+    if would_reload {
+        progress.end();
+    }
+    let refused = match applied {
+        Ok(Ok(apply::Applied { differences, reloaded })) => {
+            if !dry_run {
+                let again = reloaded.iter().map(progress::reloaded);
+                let lines: String = again
+                    .chain(differences.iter().map(|it| it.to_string()))
+                    .map(|it| format!("tierce: {it}\n"))
+                    .collect();
+                eprint!("{lines}"); // one write
+            }
+            let mut applied = Applied::new(&plan, !dry_run, &differences);
+            applied.needs_reload = would_reload && dry_run;
+            applied.reloaded = reloaded.as_ref().map(progress::to_json);
+            return serde_json::to_value(applied).map_err(|error| ("answer".into(), error.to_string()));
+        }
+        Ok(Err(refused)) => refused,
+        Err(error) => return Err(broken(error, service)),
+    };
+    let mut message = refused.to_string();
+    // What a node cannot promise any more, with value and bound.
+    let admission = plan.admit();
+    for (node, verdict) in plan.nodes.iter().zip(&admission.nodes) {
+        for failure in &verdict.failures {
+            let (text, value, bound) =
+                (failure.message.trim_end_matches('.'), &failure.value, &failure.bound);
+            message += &format!("\n{}: {}: {text}: {value}, bound {bound}", node.name, failure.rule);
+        }
+    }
+    if !dry_run {
+        eprintln!("tierce: refused, the plan in force goes on: {message}");
+    }
+    Err((refused.rule().into(), message))
+}

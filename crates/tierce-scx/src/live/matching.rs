@@ -1,0 +1,157 @@
+//! Which thread belongs where.
+
+use super::news::News;
+use super::placing::GONE;
+use super::{Bound, Live, Notice};
+use crate::dry_run;
+use crate::threads::{self, Proc};
+use anyhow::Result;
+use tierce_plan::{Cpus, Glimpse, Plan, Thread};
+
+impl Live {
+    /// Look at those whose place may be another than under the old plan: each look is some ten system calls.
+    pub(crate) fn match_again(&mut self, old: &Plan) -> Result<()> {
+        let mut again = std::mem::take(&mut self.homeless);
+        let all = std::mem::take(&mut self.forgotten);
+        let new = self.plan.new_entries(old).filter(|_| !all);
+        let named = |new: &Vec<usize>| {
+            let tids: Option<Vec<_>> = new.iter().map(|&entry| self.plan.entries[entry].tids()).collect();
+            tids.map(|tids| tids.concat())
+        };
+        let (Some(named), Some(new)) = (new.as_ref().and_then(named), &new) else { return self.match_all() };
+        again.extend(named);
+        again.extend(self.bound.iter().filter(|(_, bound)| new.contains(&bound.entry)).map(|(tid, _)| *tid));
+        again.into_iter().try_for_each(|tid| self.match_thread(tid))
+    }
+
+    pub(crate) fn match_all(&mut self) -> Result<()> {
+        for tid in threads::all() {
+            self.match_thread(tid)?;
+        }
+        Ok(())
+    }
+
+    /// The thread may not run where its place is. It is in the default node until that changes.
+    pub(super) fn lost_place(&mut self, tid: u32, error: tierce_policy::Error) {
+        self.bound.remove(&tid);
+        let live = Proc::default().look(tid);
+        if let Some((entry, live)) = live.and_then(|live| Some((self.plan.entry_of(&live.thread)?, live))) {
+            self.notice(&live.thread, entry, dry_run::may_run(&live, error));
+        }
+    }
+
+    /// The user should know, once. (Threads are forgotten at times, so that this does not grow for ever.)
+    fn notice(&mut self, thread: &Thread, entry: usize, why: String) {
+        if self.noticed.len() >= 4096 {
+            self.noticed.clear();
+            self.forgotten = true;
+        }
+        if self.noticed.insert((thread.tid, entry), why.clone()).as_ref() != Some(&why) {
+            let target = self.plan.child_name(self.plan.entries[entry].target).to_string();
+            self.notices.push(Notice { tid: thread.tid, comm: thread.comm.clone(), target, why });
+        }
+    }
+
+    /// Look at a thread again: it is new, or its name, program, class, … changed.
+    pub(super) fn match_thread(&mut self, tid: u32) -> Result<()> {
+        let looked = self.looked.take().filter(|live| live.thread.tid == tid);
+        let Some(live) = looked.or_else(|| Proc::default().look(tid)) else {
+            self.bound.remove(&tid);
+            return Ok(());
+        };
+        let Some(entry) = self.plan.entry_of(&live.thread) else { return self.unbind(tid) };
+        if let Some(why) = dry_run::outside(&live) {
+            self.bound.remove(&tid);
+            self.notice(&live.thread, entry, why);
+            return Ok(());
+        }
+        if self.bound.get(&tid).is_some_and(|bound| bound.entry == entry) {
+            return Ok(());
+        }
+        let place = self.place(&live, entry)?;
+        let thread = live.thread;
+        match place {
+            Ok(leaf) => {
+                let before = self.kernel.leaf(leaf);
+                self.bound.insert(tid, Bound { entry, leaf, before: (before.job, before.misses) });
+                // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
+                let _ = threads::requeue(tid);
+            }
+            Err(why) if why == GONE => {}
+            Err(why) => self.notice(&thread, entry, why),
+        }
+        Ok(())
+    }
+
+    /// A thread has begun with a leaf like its parent's: it stays there if that is what it matches.
+    pub(super) fn match_born(&mut self, tid: u32, leaf: u32) -> Result<()> {
+        let Some(live) = Proc::default().look(tid) else { return Ok(()) };
+        let Some(entry) = self.plan.entry_of(&live.thread) else {
+            self.kernel.bind(tid, 0, false)?;
+            let _ = threads::requeue(tid);
+            return Ok(());
+        };
+        let has_it = [0, tid].contains(&self.kernel.leaf(leaf).pid);
+        if has_it && self.way_of(leaf, self.plan.entries[entry].target).is_some() {
+            self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone
+            self.bound.insert(tid, Bound { entry, leaf, before: (0, 0) });
+            return Ok(());
+        }
+        self.match_thread(tid)
+    }
+
+    /// Whether a thread may match something, with as little of /proc as it takes to know that it does not.
+    pub(super) fn may_match(&self, news: &News) -> bool {
+        let end = news.comm.iter().position(|&byte| byte == 0).unwrap_or(news.comm.len());
+        let comm = String::from_utf8_lossy(&news.comm[..end]);
+        // Kernel threads have longer names in /proc.
+        let comm = (!news.is_kthread).then_some(&*comm);
+        let (tid, pid, is_kthread) = (news.id, news.pid, news.is_kthread);
+        let pcomm = comm.filter(|_| pid == tid);
+        let mut seen = Glimpse { comm, pcomm, exe: None, cgroup: None, tid, pid, is_kthread };
+        if !self.plan.may_match(&seen) {
+            return false;
+        }
+        if !self.plan.matchers().any(|matcher| matcher.cgroup.is_some() || matcher.unit.is_some()) {
+            return true;
+        }
+        let cgroup = Proc::default().cgroup(tid);
+        seen.cgroup = cgroup.as_deref();
+        self.plan.may_match(&seen)
+    }
+
+    /// The thread matches nothing.
+    pub(super) fn unbind(&mut self, tid: u32) -> Result<()> {
+        if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
+            let _ = threads::requeue(tid);
+        }
+        Ok(())
+    }
+
+    /// Threads that are not where they were bound to.
+    pub(super) fn match_lost(&mut self) -> Result<()> {
+        let lost: Vec<u32> = self
+            .bound
+            .iter()
+            .filter(|(tid, bound)| self.kernel.leaf(bound.leaf).pid != **tid)
+            .map(|(tid, _)| *tid)
+            .collect();
+        for tid in lost {
+            self.bound.remove(&tid);
+            self.match_thread(tid)?;
+        }
+        Ok(())
+    }
+
+    /// The CPUs where a thread may run, a bit each; or why a plan cannot rule it.
+    pub fn can_rule(&mut self, tid: u32) -> Result<Cpus, String> {
+        if let Some(allowed) = threads::allowed_if_ruled(tid) {
+            return Ok(allowed);
+        }
+        self.looked = Proc::default().look(tid);
+        match &self.looked {
+            Some(live) => dry_run::outside(live).map_or(Ok(live.allowed), Err),
+            None => Err(GONE.into()),
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A plan, enforced: its graph in the kernel, its threads bound to it.
+
+mod matching;
+pub(crate) mod news;
+mod placing;
+mod reading;
+mod report;
+mod step;
+mod unwritten;
+
+use crate::host;
+use crate::kernel::{Kernel, Options, Pools};
+use crate::object::Ring;
+use crate::threads::{self, Proc};
+use anyhow::{Context, Result};
+use news::News;
+use std::cell::RefCell;
+use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
+use std::rc::Rc;
+use tierce_plan::{Child, Ids, Members, Plan, Standing};
+use tierce_policy::Refusal;
+use tierce_trace::{Measure, Renumber, Source, Stats, TraceHeader};
+
+/// What a thread was bound to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bound {
+    entry: usize,
+    pub(crate) leaf: u32,
+    /// What its leaf had counted before: jobs, misses.
+    before: (u32, u32),
+}
+
+/// Something the user should know about a thread: it matches, but is not where the plan wants it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notice {
+    /// The thread.
+    pub tid: u32,
+    /// Its name.
+    pub comm: String,
+    /// Task or set that it matches.
+    pub target: String,
+    /// Why it is not there.
+    pub why: String,
+}
+
+/// What the kernel side holds: a node for each node and task of the plan, and one, with an edge or more, for each thread
+/// that is no task of the plan.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Held {
+    /// Nodes and edges in use.
+    pub used: Pools,
+    /// Of these, the plan's.
+    pub plan: Pools,
+    /// Threads that have a node of their own.
+    pub threads: u32,
+}
+
+/// Jobs of a thread, as the kernel side sees them: from a wake-up to the next block.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Jobs {
+    /// Jobs that began.
+    pub begun: u32,
+    /// Of these, ended after their deadline.
+    pub misses: u32,
+    /// Their relative deadline.
+    pub deadline_ns: Option<u64>,
+}
+
+/// A running plan.
+pub struct Live {
+    plan: Rc<Plan>,
+    ids: Ids,
+    pub(crate) bound: HashMap<u32, Bound>,
+    noticed: HashMap<(u32, usize), String>,
+    /// Threads that have been sent away, and are to be looked at with the next plan.
+    homeless: BTreeSet<u32>,
+    /// Not all who found no place are known any more.
+    forgotten: bool,
+    /// A thread that was looked at since the last turn: what changes of it is news of the next.
+    looked: Option<threads::Live>,
+    /// What was done to the plan and is not in its text yet.
+    unwritten: Option<unwritten::Unwritten>,
+    notices: Vec<Notice>,
+    stats: Stats,
+    measure: Option<Measure>,
+    renumber: Renumber,
+    events: Rc<RefCell<Vec<u8>>>,
+    entries: Rc<RefCell<Vec<u8>>>,
+    pub(crate) news: Rc<RefCell<Vec<News>>>,
+    /// Records, entries, news.
+    rings: [Ring; 3],
+    lost: u64,
+    missed: u64,
+    /// More is to be read.
+    behind: bool,
+    dead: u64,
+    start_ns: u64,
+    /// What threads outside the graph had run before, by their number.
+    ran_before: HashMap<u32, u64>,
+    pub(crate) kernel: Kernel,
+}
+
+/// CLOCK_MONOTONIC, the clock of the kernel side.
+pub fn now_ns() -> u64 {
+    // SAFETY: an all-zero timespec is valid, and the call fills it.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut time);
+        time
+    };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+impl Live {
+    /// Load, build, attach, bind the threads there are; `tell` as in [`Kernel::load_telling`].
+    pub fn start(plan: Plan, options: Options, tell: &mut dyn FnMut(&str)) -> Result<Live> {
+        host::check_cpusets(&plan, Path::new("/"))?;
+        Live::enforce(plan, Kernel::load_telling(options, tell)?)
+    }
+
+    /// Build in an empty kernel side, attach, bind the threads there are.
+    pub fn enforce(plan: Plan, mut kernel: Kernel) -> Result<Live> {
+        let ids = build(&plan, &kernel)?;
+        let events = Rc::new(RefCell::new(Vec::new()));
+        let entries = Rc::new(RefCell::new(Vec::new()));
+        let news = Rc::new(RefCell::new(Vec::new()));
+        let rings = reading::rings(&kernel, [&events, &entries], &news)?;
+        let outside = Proc::default().all().into_iter().filter(|live| live.is_outside());
+        let ran_before =
+            outside.filter_map(|live| Some((live.thread.tid, threads::ran_ns(live.thread.tid)?)));
+        let ran_before = ran_before.collect();
+        let start_ns = now_ns();
+        let header = TraceHeader { start_ns, ..TraceHeader::of(&plan, &ids, Source::Run) };
+        let stats = Stats::new(&header);
+        kernel.attach()?;
+        let renumber = Renumber::new(&header);
+        let mut live = Live {
+            plan: Rc::new(plan),
+            ids,
+            bound: HashMap::new(),
+            noticed: HashMap::new(),
+            homeless: BTreeSet::new(),
+            forgotten: false,
+            looked: None,
+            unwritten: None,
+            notices: Vec::new(),
+            stats,
+            measure: None,
+            renumber,
+            events,
+            entries,
+            news,
+            rings,
+            lost: 0,
+            missed: 0,
+            behind: false,
+            dead: 0,
+            start_ns,
+            ran_before,
+            kernel,
+        };
+        live.match_all()?;
+        Ok(live)
+    }
+
+    /// The plan.
+    pub fn plan(&self) -> &Rc<Plan> {
+        &self.plan
+    }
+
+    /// What a thread outside the graph had run before this plan was in force.
+    pub(crate) fn ran_before(&self, tid: u32) -> u64 {
+        self.ran_before.get(&tid).copied().unwrap_or(0)
+    }
+
+    /// Ids of its parts.
+    pub(crate) fn ids(&self) -> &Ids {
+        &self.ids
+    }
+
+    /// The kernel side.
+    pub fn kernel(&self) -> &Kernel {
+        &self.kernel
+    }
+
+    /// What a trace of this run says about itself.
+    pub fn header(&self) -> &TraceHeader {
+        self.stats.header()
+    }
+
+    /// What the user should know since last asked.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.notices)
+    }
+
+    /// Threads bound to entries of the plan: thread, name of the task or set.
+    pub fn bound(&self) -> Vec<(u32, &str)> {
+        let mut list: Vec<_> = self
+            .bound
+            .iter()
+            .map(|(tid, bound)| (*tid, self.plan.child_name(self.plan.entries[bound.entry].target)))
+            .collect();
+        list.sort_unstable();
+        list
+    }
+
+    /// Jobs of a bound thread, once it is where it was bound to.
+    pub fn jobs(&self, tid: u32) -> Option<Jobs> {
+        let bound = self.bound.get(&tid)?;
+        let (leaf, before) = (self.kernel.leaf(bound.leaf), bound.before);
+        let deadline_ns = Some(leaf.deadline_ns).filter(|&ns| ns != 0 && ns != u64::MAX);
+        let (begun, misses) = (leaf.job.wrapping_sub(before.0), leaf.misses.wrapping_sub(before.1));
+        (leaf.pid == tid).then_some(Jobs { begun, misses, deadline_ns })
+    }
+
+    /// Ask for a time constraint for a bound thread: so much work within so long. `None`: it is none.
+    pub fn constrain(&self, tid: u32, work_ns: u64, within_ns: u64) -> Option<Result<(), Refusal>> {
+        Some(self.kernel.constrain(self.leaf_of(tid)?, work_ns, within_ns))
+    }
+
+    /// End it.
+    pub fn unconstrain(&self, tid: u32) -> Option<Result<(), Refusal>> {
+        Some(self.kernel.unconstrain(self.leaf_of(tid)?))
+    }
+
+    /// Task or set and leaf of each bound thread.
+    pub(crate) fn targets(&self) -> Vec<(Child, u32)> {
+        self.bound.values().map(|bound| (self.plan.entries[bound.entry].target, bound.leaf)).collect()
+    }
+
+    /// The CPUs that were chosen for tasks and for threads of sets.
+    pub fn standing(&self) -> Standing {
+        let mut standing = Standing::of(&self.plan);
+        for (target, leaf) in self.targets() {
+            if let (Child::Set(set), Some(way)) = (target, self.way_of(leaf, target)) {
+                standing.member(&self.plan, set, way);
+            }
+        }
+        standing
+    }
+
+    /// Threads bound to tasks and sets of such names.
+    pub(crate) fn bound_to(&self, wanted: impl Fn(&str) -> bool) -> Vec<u32> {
+        self.bound().into_iter().filter(|(_, name)| wanted(name)).map(|(tid, _)| tid).collect()
+    }
+
+    pub(crate) fn leaf_of(&self, tid: u32) -> Option<u32> {
+        self.bound.get(&tid).map(|bound| bound.leaf)
+    }
+
+    pub(crate) fn forget(&mut self, tid: u32) {
+        self.bound.remove(&tid);
+        self.homeless.insert(tid);
+    }
+
+    /// This plan is in force; returns threads that were bound and whose task or set has no entry any more.
+    pub(crate) fn replace(&mut self, plan: Rc<Plan>, ids: Ids, entries: &HashMap<String, usize>) -> Vec<u32> {
+        self.unwritten = None;
+        let old = std::mem::replace(&mut self.plan, plan);
+        self.ids = ids;
+        self.homeless.extend(self.noticed.drain().map(|((tid, _), _)| tid));
+        let mut orphans = Vec::new();
+        self.bound.retain(|tid, bound| {
+            let entry = entries.get(old.child_name(old.entries[bound.entry].target));
+            bound.entry = entry.copied().unwrap_or(0);
+            orphans.extend(entry.is_none().then_some(*tid));
+            entry.is_some()
+        });
+        orphans
+    }
+
+    /// When it began, CLOCK_MONOTONIC.
+    pub fn start_ns(&self) -> u64 {
+        self.start_ns
+    }
+
+    /// Why the kernel ended it, if it did.
+    pub fn ended(&self) -> Option<crate::kernel::Exit> {
+        self.kernel.exit()
+    }
+
+    /// Back to the default scheduler; the kernel side is empty again, for another plan.
+    pub fn release(mut self) -> Result<Kernel> {
+        self.kernel.reset()?;
+        Ok(self.kernel)
+    }
+
+    /// Back to the default scheduler; what was there is still to be looked at.
+    pub fn stop(&mut self) {
+        self.kernel.detach();
+    }
+}
+
+/// The plan's graph, without members of sets.
+fn build(plan: &Plan, kernel: &Kernel) -> Result<Ids> {
+    let ids = plan.build(&mut &*kernel, Members::Live)?;
+    for (task, &id) in ids.tasks.iter().enumerate().filter(|(_, id)| **id != 0) {
+        kernel.follow_jobs(id, plan.job_deadline_ns(Child::Task(task)));
+    }
+    let default = plan.default_node.context("the plan has no default node")?;
+    let (params, nice) = plan.default_params();
+    kernel.set_default(ids.nodes[default], params, nice)?;
+    Ok(ids)
+}

@@ -1,0 +1,34 @@
+//! What the kernel side tells of threads and CPUs.
+
+/// NEWS_THREAD of bpf/control.h: a thread is new, or may match something else.
+pub const NEWS_THREAD: u32 = 1;
+/// NEWS_EXEC: a thread has another program.
+pub const NEWS_EXEC: u32 = 2;
+/// NEWS_NAME: a thread has another name.
+pub const NEWS_NAME: u32 = 3;
+/// NEWS_CPU: a CPU came or went.
+pub const NEWS_CPU: u32 = 4;
+/// NEWS_LOST: a thread may not run where its place is.
+pub const NEWS_LOST: u32 = 6;
+/// NEWS_PROCESS: a process is in another cgroup.
+pub const NEWS_PROCESS: u32 = 7;
+
+/// A `struct tierce_news` of bpf/control.h.
+#[derive(Clone, Copy, Debug)]
+pub struct News {
+    pub kind: u32,
+    /// A thread, process or CPU.
+    pub id: u32,
+    /// Of a thread: its process, whether it is a kernel thread, its name up to the first zero.
+    pub pid: u32,
+    pub is_kthread: bool,
+    pub comm: [u8; 16],
+}
+
+impl News {
+    pub fn from_bytes(bytes: &[u8]) -> Option<News> {
+        let word = |at| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let comm = bytes.get(16..32)?.try_into().ok()?;
+        Some(News { kind: word(0)?, id: word(4)?, pid: word(8)?, is_kthread: word(12)? != 0, comm })
+    }
+}
