@@ -82,6 +82,7 @@ finish TERM
 
 # No descriptors for a second object.
 (
+	# shellcheck disable=SC3045 # the guest's sh has it
 	ulimit -n 90
 	begin narrow a.toml || exit
 	say hog-begins "$(meter service --name hog --budget 2ms --time 1s)"

@@ -108,11 +108,89 @@ fn periods(trace: &Trace) -> Vec<(u64, i64)> {
     list
 }
 
-/// One CPU, time counted in instructions: budgets, periods, threads, statistics and recording go on across each gap; what fails
-/// leaves the first object in force.
-#[test]
-fn another_object_takes_over() {
-    let boot = Boot::new("reload", &["--deterministic", "--cpus", "1"], "reload.toml");
+/// Begin and end of a gap.
+fn span(gap: &Value) -> (u64, u64) {
+    (ns(&gap["begun_ns"]), ns(&gap["begun_ns"]) + ns(&gap["gap_ns"]))
+}
+
+/// What takes the CPU from all: the gaps, and soon after each the kernel's worker that frees the first object.
+fn taken(trace: &Trace, gaps: &[&Value]) -> Vec<(u64, u64)> {
+    let mut taken: Vec<_> = gaps.iter().map(|gap| span(gap)).collect();
+    for event in trace.events.iter().filter(|event| event.kind() == Some(Kind::Stolen)) {
+        let from = event.now_ns - event.value;
+        let after = gaps.iter().filter(|gap| from > span(gap).1).map(|gap| from - span(gap).1).min();
+        if let Some(after) = after.filter(|_| event.value > 5 * MS) {
+            println!("{} ns stolen, {after} ns after a gap", event.value);
+            assert!(after < 2000 * MS && event.value < 200 * MS, "{event:?}");
+            taken.push((from, event.now_ns));
+        }
+    }
+    taken
+}
+
+/// The hog has 2 ms in each period, and periods keep their phase.
+fn budgets_are_carried_over(trace: &Trace, gaps: &[&Value]) {
+    let taken = taken(trace, gaps);
+    let is_taken = |from: u64, to: u64| taken.iter().any(|it| it.0 < to && from < it.1);
+    let periods = periods(trace);
+    let (begun, ended) = (span(gaps[0]).0 - 500 * MS, span(gaps[1]).1 + 300 * MS);
+    let within: Vec<_> = periods.iter().filter(|(end, _)| (begun..ended).contains(end)).collect();
+    assert!(within.len() > 1000, "{}", within.len());
+    let mut phase = None;
+    for (end, supply) in within {
+        if is_taken(end - 20 * MS, *end) {
+            assert!(
+                *supply <= 2 * MS as i64 + 20 * US,
+                "{supply} ns in a period of a gap that ends at {end}"
+            );
+            continue;
+        }
+        // A period that is over as a whole by then is not made up for: the next one begins with what is left of the budget spent.
+        for gap in taken.iter().filter(|gap| gap.1 < *end && end - gap.1 <= 30 * MS) {
+            let at = periods.partition_point(|(at, _)| *at < gap.1 - 100 * US as u64);
+            let (before, after) = (periods[at - 1].0, periods[at].0);
+            println!("{} ns from a replenishment to the end of a gap", gap.1 - before);
+            if gap.1 - before > 20 * MS - 100 * US as u64 {
+                assert!(after - gap.1.min(after) < 3 * MS, "none when the gap {gap:?} ends, but at {after}");
+                phase = Some(after % (10 * MS));
+            }
+        }
+        assert!((supply - 2 * MS as i64).abs() <= 20 * US, "{supply} ns in the period that ends at {end}");
+        let off = (end + 15 * MS - *phase.get_or_insert(end % (10 * MS))) % (10 * MS);
+        let off = off as i64 - 5 * MS as i64;
+        assert!(
+            (-50 * US..=2 * MS as i64).contains(&off),
+            "a replenishment at {end}: {off} ns from where it was"
+        );
+    }
+}
+
+/// The gap is stolen time, and no thread gets another leaf in it; how much that was.
+fn gaps_are_stolen(trace: &Trace, gaps: &[&Value]) -> u64 {
+    let mut sum = 0;
+    for gap in gaps {
+        let (from, to) = span(gap);
+        let here = |event: &&Event| event.now_ns > from && event.now_ns <= to;
+        let stolen: u64 = trace
+            .events
+            .iter()
+            .filter(here)
+            .filter(|event| event.kind() == Some(Kind::Stolen))
+            .map(|event| event.value)
+            .sum();
+        let off = (to - from) as i64 - stolen as i64;
+        assert!((-100 * US..=100 * US).contains(&off), "{stolen} ns of {gap}");
+        let named: Vec<_> =
+            trace.events.iter().filter(here).filter(|event| event.kind() == Some(Kind::Name)).collect();
+        assert!(named.is_empty(), "{named:?}");
+        assert!(to - from < 60 * MS, "{gap}"); // with a turn of the fair_server
+        sum += stolen;
+    }
+    sum
+}
+
+/// It is refused if it was not asked for; else the plan is in force, and every thread has the leaf that it had.
+fn it_is_asked_for(boot: &Boot) {
     let (rule, message) = boot.error("refused");
     assert!(
         rule == "policy_is_not_loaded"
@@ -135,67 +213,12 @@ fn another_object_takes_over() {
     let (before, after) = (bound("before"), bound("after"));
     assert_eq!((before.len(), after.len()), (2, 3), "{before:?} {after:?}");
     assert!(before.iter().all(|thread| after.contains(thread)), "{before:?} {after:?}");
+}
 
-    // The hog's budget is carried over: it has 2 ms in each period, and periods keep their phase.
-    let gaps = ["add-1", "add-2"].map(|add| &boot.got(add)["said"]["reloaded"]);
-    let (trace, fault) = Trace::read(File::open(boot.out.join("reload.trace")).unwrap()).unwrap();
-    assert!(fault.is_none(), "{fault:?}");
-    let span = |gap: &Value| (ns(&gap["begun_ns"]), ns(&gap["begun_ns"]) + ns(&gap["gap_ns"]));
-    let in_gap = |from: u64, to: u64| gaps.iter().any(|gap| span(gap).0 < to && from < span(gap).1);
-    let periods = periods(&trace);
-    let (begun, ended) = (span(gaps[0]).0 - 500 * MS, span(gaps[1]).1 + 300 * MS);
-    let within: Vec<_> = periods.iter().filter(|(end, _)| (begun..ended).contains(end)).collect();
-    assert!(within.len() > 3000, "{}", within.len());
-    let mut phase = None;
-    for (end, supply) in within {
-        if in_gap(end - 20 * MS, *end) {
-            assert!(
-                *supply <= 2 * MS as i64 + 20 * US,
-                "{supply} ns in the period of a gap that ends at {end}"
-            );
-            continue;
-        }
-        // A period that is over as a whole within a gap is not made up for: the next one begins when the gap ends.
-        for gap in gaps.iter().map(|gap| span(gap)).filter(|gap| gap.1 < *end && end - gap.1 <= 30 * MS) {
-            let at = periods.partition_point(|(at, _)| *at < gap.1 - 100 * US as u64);
-            let (before, after) = (periods[at - 1].0, periods[at].0);
-            println!("a gap from {} to {} ns after a replenishment", gap.0 - before, gap.1 - before);
-            if gap.1 - before > 20 * MS - 100 * US as u64 {
-                assert!(after - gap.1.min(after) < MS, "none when the gap {gap:?} ends, but at {after}");
-                phase = Some(after % (10 * MS));
-            }
-        }
-        assert!((supply - 2 * MS as i64).abs() <= 20 * US, "{supply} ns in the period that ends at {end}");
-        let off = (end + 15 * MS - *phase.get_or_insert(end % (10 * MS))) % (10 * MS);
-        let off = off as i64 - 5 * MS as i64;
-        assert!(
-            (-50 * US..=MS as i64).contains(&off),
-            "a replenishment at {end}: {off} ns from where it was"
-        );
-    }
-
-    // The gap is stolen time, and no thread gets another leaf in it.
-    let mut sum = 0;
-    for gap in &gaps {
-        let (from, to) = span(gap);
-        let here = |event: &&Event| event.now_ns > from && event.now_ns <= to;
-        let stolen: u64 = trace
-            .events
-            .iter()
-            .filter(here)
-            .filter(|event| event.kind() == Some(Kind::Stolen))
-            .map(|event| event.value)
-            .sum();
-        let off = (to - from) as i64 - stolen as i64;
-        assert!((-100 * US..=100 * US).contains(&off), "{stolen} ns of {gap}");
-        let named: Vec<_> =
-            trace.events.iter().filter(here).filter(|event| event.kind() == Some(Kind::Name)).collect();
-        assert!(named.is_empty(), "{named:?}");
-        assert!(to - from < 60 * MS, "{gap}"); // with a turn of the fair_server
-        sum += stolen;
-    }
+/// Statistics go on, nothing is left over, and every decision is made again in a replay across all gaps.
+fn nothing_is_lost(boot: &Boot, stolen_ns: u64) {
     let report: Report = serde_json::from_value(boot.got("report").clone()).unwrap();
-    assert!(report.lost == 0 && report.cpus[0].stolen_ns >= sum, "{report:?}");
+    assert!(report.lost == 0 && report.cpus[0].stolen_ns >= stolen_ns, "{report:?}");
     let kernel = &boot.got("report")["kernel"];
     assert_eq!(
         ns(&kernel["used"]["nodes"]),
@@ -203,21 +226,21 @@ fn another_object_takes_over() {
         "{kernel}"
     );
     assert_eq!(boot.got("reload-end"), &json!({ "code": 0, "state": "disabled" }));
-
-    // Every decision again, across all gaps.
     let record = boot.out.join("reload.rec");
     let replayed =
         Command::new(env!("CARGO_BIN_EXE_tierce")).args(["sim", "--json", "--replay"]).arg(record).output();
     let replayed: Value = serde_json::from_slice(&replayed.unwrap().stdout).unwrap();
     assert!(replayed["identical"] == true && ns(&replayed["decisions"]) > 10_000, "{replayed}");
+}
 
-    // No descriptors for a second object: nothing has changed.
+/// At each place where it can fail.
+fn failures_leave_the_first_one_in_force(boot: &Boot) {
+    // No descriptors for a second object.
     let (rule, message) = boot.error("no-object");
     assert!(rule == "object_is_not_replaced" && message.contains("Too many open files"), "{message}");
     assert_eq!(boot.got("still")["plan"], "a.toml");
     assert_eq!(boot.got("narrow-end"), &json!({ "code": 0, "state": "disabled" }));
 
-    // Failures, each at its place.
     for (what, why) in [("too-long", "Argument list too long"), ("late", "Device or resource busy")] {
         assert!(
             boot.got(what)["refused"].as_str().is_some_and(|said| said.contains(why)),
@@ -238,8 +261,10 @@ fn another_object_takes_over() {
     let ended = boot.got("ended");
     assert!(ended["why"].as_str().unwrap().contains("the machine is on its default scheduler"), "{ended}");
     assert_eq!(ended["state"], "disabled");
+}
 
-    // And five times, two objects in turn.
+/// Five times, two objects in turn.
+fn objects_take_turns(boot: &Boot) {
     let turns: Vec<&Value> = boot.all("turn").collect();
     assert_eq!(turns.len(), 5);
     for name in ["gap_ns", "detaching_ns", "carrying_ns", "attaching_ns"] {
@@ -249,6 +274,22 @@ fn another_object_takes_over() {
     assert!(spread(&turns, "gap_ns").0 < 20 * MS, "{turns:?}");
     let turned = boot.got("turned");
     assert_eq!((&turned["state"], &turned["left_over"]), (&json!("enabled"), &json!(0)), "{turned}");
+}
+
+/// One CPU, time counted in instructions: budgets, periods, threads, statistics and recording go on across each gap; what fails
+/// leaves the first object in force.
+#[test]
+fn another_object_takes_over() {
+    let boot = Boot::new("reload", &["--deterministic", "--cpus", "1"], "reload.toml");
+    it_is_asked_for(&boot);
+    let gaps = ["add-1", "add-2"].map(|add| &boot.got(add)["said"]["reloaded"]);
+    let (trace, fault) = Trace::read(File::open(boot.out.join("reload.trace")).unwrap()).unwrap();
+    assert!(fault.is_none(), "{fault:?}");
+    budgets_are_carried_over(&trace, &gaps);
+    let stolen_ns = gaps_are_stolen(&trace, &gaps);
+    nothing_is_lost(&boot, stolen_ns);
+    failures_leave_the_first_one_in_force(&boot);
+    objects_take_turns(&boot);
 }
 
 /// On several CPUs other CPUs would go on meanwhile: that is refused by name, and nothing changes.
