@@ -43,9 +43,10 @@ int control(struct tierce_command *c)
 	u64 now = now_ns(), result = TIERCE_E_no_such_node;
 	u32 i, child;
 
-	if (c->op == COMMAND_LEAF) {
-		c->result = command_leaf(c);
-		return 0;
+	switch (c->op) {
+	case COMMAND_LEAF: c->result = command_leaf(c); return 0;
+	case COMMAND_ADOPT: c->result = command_adopt(c); return 0;
+	case COMMAND_BURY: c->result = command_bury(c); return 0;
 	}
 	bpf_local_irq_save(&flags);
 	control_lock();
@@ -87,6 +88,11 @@ int control(struct tierce_command *c)
 		for (i = 0; i < TIERCE_PARAMS; i++)
 			AT(SIDE.default_param, i) = c->param[i];
 		SIDE.default_nice = c->b;
+		result = 0;
+		break;
+	case COMMAND_FREEZE:
+		SIDE.ready = 0;
+		cpu_freezes(0, now);
 		result = 0;
 		break;
 	case COMMAND_REAP:

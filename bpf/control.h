@@ -13,6 +13,11 @@
 
 #define COMMAND_NEAR	67 /* param: the CPUs, from 64 * `b` on, that share a core, a last-level cache, a NUMA node with CPU `a` */
 
+/* Another object takes over (crates/tierce-scx/src/reload.rs). */
+#define COMMAND_FREEZE 68 /* of the first one: from here on all time is stolen, and nobody loses a leaf */
+#define COMMAND_ADOPT  69 /* of the second one: task `a` is thread `pid`, 0: it has none */
+#define COMMAND_BURY   70 /* task `a` was thread `pid`: if that died unseen, the task goes, or is nobody's */
+
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_NICE	  0xffffffffu
 #define COMMAND_TO_DEFAULT 0xffffffffu /* instead of a thread's next leaf: any below the default node */
@@ -45,6 +50,8 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 	u64 now_ns, value, result, drained;
 	u32 op, a, b, lost; /* lost: entries before this one that did not fit */
 };
+
+#define LEAF_UNSEEN 2u /* in `moving`: of a thread that this object has not seen yet; another one had it */
 
 /* Does its thread wait with us, and may it go to another CPU? */
 enum tierce_custody { CUSTODY_NONE, CUSTODY_FREE, CUSTODY_BOUND };
@@ -94,9 +101,10 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 overruns;  /* how often that was so */
 	u32 blocked;   /* leaf whose thread goes to sleep, still to be released; 0: none */
 	u32 idle;      /* the kernel's idle thread runs */
-	u32 pad;
+	u32 frozen;    /* between two objects: what it does is stolen time, until the second one decides for the first time */
 	u64 kicks; /* decisions that it was kicked for, and those of them after which it goes on with what it did; if count_contention */
 	u64 vain_kicks;
+	u64 thawed_ns; /* when that was, 0: not yet */
 };
 
 struct tierce_lock_side { /* of a domain, written by who holds its lock; if count_contention */

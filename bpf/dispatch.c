@@ -14,8 +14,11 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (cpu >= TIERCE_CPUS || (PORT_HAS_PART(shared) && side_at(cpu)->left) || cpu_is_gone(cpu))
 		return;
 	now = now_ns();
-	if (side_at(cpu)->interrupted_ns)
+	if (side_at(cpu)->interrupted_ns) {
+		if (cpu_is_frozen(cpu))
+			cpu_thaws(cpu, now);
 		interrupted_until(cpu, now);
+	}
 	if (WANTED(several_cpus) && side_at(cpu)->away) {
 		cpu_comes(cpu, now);
 		if (cpu_is_gone(cpu))
@@ -60,7 +63,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	}
 	if (leaf == was) {
 		slice_set(prev, SCX_SLICE_INF);
-		if (cpu_at(cpu)->outside)
+		if (cpu_at(cpu)->outside && !cpu_is_frozen(cpu))
 			graph_outside(cpu, 0, now);
 		side_at(cpu)->keeps++;
 		return;
@@ -68,8 +71,13 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (!leaf_at(leaf)->custody) {
 		if (leaf >= TIERCE_NODES)
 			port_fail("a task that does not exist was decided for");
-		side_at(cpu)->awaits = leaf;
 		side_at(cpu)->misses++;
+		if (!WANTED(several_cpus) && leaf_at(leaf)->moving == LEAF_UNSEEN) { /* its thread died between two objects */
+			graph_release(leaf, TIERCE_BLOCKED, now);
+			port_kick(cpu);
+			return;
+		}
+		side_at(cpu)->awaits = leaf;
 		return;
 	}
 	key = leaf; /* the leaf itself need not be in memory */
@@ -161,6 +169,8 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	}
 	if (side_at(cpu)->idle != !next->pid)
 		side_at(cpu)->idle = !next->pid;
+	if (cpu_is_frozen(cpu))
+		return 0;
 	task = side_at(cpu)->blocked;
 	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
 		side_at(cpu)->blocked = TIERCE_NONE;

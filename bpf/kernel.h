@@ -46,7 +46,7 @@ struct thread_info {
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags, __state;
-	int on_cpu, pid, tgid, prio, static_prio, nr_cpus_allowed;
+	int on_cpu, on_rq, pid, tgid, prio, static_prio, nr_cpus_allowed;
 	unsigned short migration_disabled;
 	const struct cpumask *cpus_ptr;
 	struct sched_ext_entity scx;

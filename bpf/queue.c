@@ -214,12 +214,14 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	leaf_at(leaf)->custody = CUSTODY_NONE;
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
 	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && !cpu_has_left(cpu, leaf) &&
-	    !leaf_at(leaf)->moving && !(p->__state & TASK_DEAD)) {
+	    !leaf_at(leaf)->moving && !cpu_is_frozen(cpu) && !(p->__state & TASK_DEAD)) {
 		if (leaf_at(leaf)->woke_ns)
 			job_end(leaf, now_ns());
 		side_at(cpu)->blocked = leaf; /* the decision that follows at once releases it */
 		return;
 	}
+	if (!sleeps && cpu_is_frozen(cpu))
+		return;
 	now = now_ns();
 	if (cpu_has_left(cpu, leaf)) {
 		side_at(cpu)->left = TIERCE_NONE;

@@ -58,7 +58,7 @@ int tierce_irq_ends(void *unused)
 	now = now_ns();
 	cpu_at(cpu)->taken_ns += now - side_at(cpu)->irq_ns;
 	side_at(cpu)->irq_ns = 0;
-	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked ? now : 0;
+	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked || cpu_is_frozen(cpu) ? now : 0;
 	return 0;
 }
 SEC("raw_tp")
@@ -82,7 +82,7 @@ int tierce_softirq_ends(void *unused)
 		average(&side_at(cpu)->way_out_ns, side_at(cpu)->softirq_ns - side_at(cpu)->fired_ns);
 		side_at(cpu)->fired_ns = 0;
 	}
-	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked ? side_at(cpu)->softirq_ns : 0;
+	side_at(cpu)->interrupted_ns = cpu_at(cpu)->asked || cpu_is_frozen(cpu) ? side_at(cpu)->softirq_ns : 0;
 	side_at(cpu)->softirq_ns = 0;
 	return 0;
 }

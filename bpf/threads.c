@@ -26,15 +26,30 @@ SEC("struct_ops.s/init_task")
 s32 BPF_PROG(tierce_init_task, struct task_struct *p, struct scx_init_task_args *args)
 {
 	struct thread *t = bpf_task_storage_get(&threads, p, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	unsigned long flags;
 	if (!t)
 		return -ENOMEM;
 	t->lost = p->prio < MAX_RT_PRIO;
+	if (t->lost && t->leaf && node_at(t->leaf)->servable) { /* it left our class between two objects, as the loader does */
+		bpf_local_irq_save(&flags);
+		graph_release(t->leaf, TIERCE_MOVED, now_ns());
+		bpf_local_irq_restore(&flags);
+	}
 	return 0;
 }
 SEC("struct_ops/enable")
 void BPF_PROG(tierce_enable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
+	u64 now;
+	if (t && t->leaf)
+		leaf_at(t->leaf)->moving = 1; /* no longer unseen */
+	/* It fell asleep between two objects. */
+	if (t && t->leaf && !p->on_rq && node_at(t->leaf)->servable) {
+		now = now_ns();
+		job_end(t->leaf, now);
+		graph_release(t->leaf, TIERCE_BLOCKED, now);
+	}
 	if (!t || !t->lost || thread_is_pinned(p))
 		return;
 	t->lost = 0;
@@ -62,7 +77,15 @@ SEC("struct_ops/disable")
 void BPF_PROG(tierce_disable, struct task_struct *p)
 {
 	struct thread *t = thread_of(p);
-	if (t && thread_drop(t)) {
+	u32 cpu = cpu_of(p);
+	if (!t || !SIDE.ready || cpu >= TIERCE_CPUS) /* not ready: another object has its leaf from now on */
+		return;
+	if (cpu_is_frozen(cpu)) { /* it was not released when it was dequeued; it keeps its leaf until it comes back or dies */
+		if (t->leaf && node_at(t->leaf)->servable)
+			graph_release(t->leaf, TIERCE_MOVED, now_ns());
+		return;
+	}
+	if (thread_drop(t)) {
 		t->lost = 1;
 		tell_thread(NEWS_THREAD, p);
 	}
@@ -72,7 +95,7 @@ SEC("struct_ops/exit_task")
 void BPF_PROG(tierce_exit_task, struct task_struct *p, struct scx_exit_task_args *args)
 {
 	struct thread *t = thread_of(p);
-	if (t)
+	if (t && SIDE.ready)
 		thread_drop(t);
 }
 /* Nice changed, or just its slice: the loader does that to have a thread pass through here. */

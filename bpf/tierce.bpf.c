@@ -72,6 +72,7 @@ const volatile struct tierce_layout layout = {
 #include "news.c"
 #include "leaves.c"
 #include "cpus.c"
+#include "takeover.c"
 #include "stolen.c"
 #include "overruns.c"
 #include "timer.c"

@@ -3,6 +3,7 @@
 use crate::host::{self, HostRefusal};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
+use crate::reload::{Hears, Reloaded, RELOAD_CPUS};
 use crate::threads;
 use crate::trial::Trial;
 use anyhow::{bail, Result};
@@ -38,6 +39,18 @@ pub enum NotApplied {
     /// This machine cannot have it.
     #[error("{0}")]
     Host(#[from] HostRefusal),
+    /// No kernel object that has what it needs could take over.
+    #[error("no kernel object with what the new plan needs could take over: {0}")]
+    Reload(String),
+}
+
+/// A new plan is in force.
+#[derive(Clone, Debug)]
+pub struct Applied {
+    /// What has changed.
+    pub differences: Vec<Difference>,
+    /// Another kernel object has taken over before.
+    pub reloaded: Option<Reloaded>,
 }
 
 impl NotApplied {
@@ -48,32 +61,58 @@ impl NotApplied {
             NotApplied::Refused(Refused { why: Refusal::Engine(error), .. }) => error.name(),
             NotApplied::Refused(_) => "not_applied",
             NotApplied::Host(why) => why.rule,
+            NotApplied::Reload(_) => "object_is_not_replaced",
         }
     }
 }
 
+/// Why a kernel object on so many CPUs that lacks this cannot have the plan.
+fn refuse_missing(missing: &[&str], reload: bool, cpus: u32) -> Option<Fixed> {
+    if missing.is_empty() || (reload && cpus <= RELOAD_CPUS) {
+        return None;
+    }
+    let lacks = format!("the kernel object was loaded without {}", missing.join(", "));
+    let room = "`[run] policies`, or `tierce run --policies all`, keeps room from the start";
+    Some(match (reload, cpus) {
+        (true, _) => Fixed {
+            rule: "reload_needs_one_cpu",
+            message: format!(
+                "{lacks}, and `--reload` has another one take over on {RELOAD_CPUS} CPU only, this machine has {cpus}: end `tierce run` \
+                 and start it anew with this plan; {room}"
+            ),
+        },
+        (false, ..=RELOAD_CPUS) => Fixed {
+            rule: "policy_is_not_loaded",
+            message: format!("{lacks}: `--reload` has another one take over, with a short gap; {room}"),
+        },
+        _ => Fixed { rule: "policy_is_not_loaded", message: format!("{lacks}: {room}") },
+    })
+}
+
 impl Live {
-    /// What a new plan would change, tried on a copy of the graph; nothing is touched.
-    pub fn try_apply(&self, new: &Rc<Plan>) -> Result<Result<Change, NotApplied>> {
-        match self.change_to(new) {
+    /// What a new plan would change, tried on a copy of the graph; nothing is touched. `reload`: another kernel object may be loaded.
+    pub fn try_apply(&self, new: &Rc<Plan>, reload: bool) -> Result<Result<Change, NotApplied>> {
+        match self.change_to(new, reload) {
             Ok(change) => self.try_change(new, change),
             Err(why) => Ok(Err(why)),
         }
     }
 
-    /// What differs, if that can change on this machine.
-    fn change_to(&self, new: &Plan) -> Result<Change, NotApplied> {
-        let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
+    /// What the kernel object was loaded without and this plan needs.
+    pub fn not_loaded(&self, new: &Plan) -> Vec<&'static str> {
         let options = self.kernel().options();
         let parts = new.parts() & !options.parts;
         let mut missing = policies::names(new.policies() & !options.policies);
         missing.extend(Part::ALL.iter().filter(|part| parts & part.bit() != 0).map(|part| part.text()));
-        if !missing.is_empty() {
-            let message = format!(
-                "the kernel object was loaded without {}: `[run] policies`, or `tierce run --policies all`, keeps room for it",
-                missing.join(", ")
-            );
-            return Err(NotApplied::Fixed(vec![Fixed { rule: "policy_is_not_loaded", message }]));
+        missing
+    }
+
+    /// What differs, if that can change on this machine.
+    fn change_to(&self, new: &Plan, reload: bool) -> Result<Change, NotApplied> {
+        let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
+        let cpus = self.kernel().options().cpus;
+        if let Some(refused) = refuse_missing(&self.not_loaded(new), reload, cpus) {
+            return Err(NotApplied::Fixed(vec![refused]));
         }
         host::check_cpusets(new, Path::new("/"))?;
         Ok(change)
@@ -94,16 +133,37 @@ impl Live {
         Ok(transition.run(&mut trial).map(|()| change).map_err(NotApplied::from))
     }
 
-    /// Put a new plan into force, all or nothing. An error: neither plan could be made whole, which is the end of this run.
-    pub fn apply(&mut self, new: Rc<Plan>) -> Result<Result<Vec<Difference>, NotApplied>> {
-        let change = match self.change_to(&new) {
-            Ok(change) if change.needs_a_trial(self.plan(), &new) => self.try_change(&new, change)?,
+    /// Put a new plan into force, all or nothing. `reload`: if the kernel object lacks something, another one takes over first. An
+    /// error: neither plan could be made whole, which is the end of this run.
+    pub fn apply(
+        &mut self,
+        new: Rc<Plan>,
+        reload: Option<&mut Hears>,
+    ) -> Result<Result<Applied, NotApplied>> {
+        let lacks = !self.not_loaded(&new).is_empty();
+        let change = match self.change_to(&new, reload.is_some()) {
+            Ok(change) if lacks || change.needs_a_trial(self.plan(), &new) => {
+                self.try_change(&new, change)?
+            }
             other => other,
         };
         let change = match change {
             Ok(change) => change,
             Err(why) => return Ok(Err(why)),
         };
+        let mut reloaded = None;
+        if let Some(hears) = reload.filter(|_| lacks) {
+            match self.reload(self.options_for(&new), hears)? {
+                Ok(done) => reloaded = Some(done),
+                Err(why) => return Ok(Err(NotApplied::Reload(why))),
+            }
+        }
+        let change = self.change(new, change)?;
+        Ok(change.map(|differences| Applied { differences, reloaded }))
+    }
+
+    /// From the plan in force to this one, which the kernel object has room for.
+    fn change(&mut self, new: Rc<Plan>, change: Change) -> Result<Result<Vec<Difference>, NotApplied>> {
         let differences = change.differences().to_vec();
         let mut transition = Transition::new(self.plan().clone(), self.ids().clone(), new.clone(), change);
         let result = transition.run(self);
@@ -385,5 +445,28 @@ impl Live {
             }
         }
         self.match_again(&old)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn another_object_takes_over_on_one_cpu_only() {
+        let refused = |missing: &[&str], reload, cpus| {
+            refuse_missing(missing, reload, cpus).map(|it| (it.rule, it.message))
+        };
+        assert_eq!(refused(&[], true, 4), None);
+        assert_eq!(refused(&["edf"], true, 1), None);
+        let (rule, message) = refused(&["edf", "round-robin"], true, 2).unwrap();
+        assert_eq!(rule, "reload_needs_one_cpu");
+        for part in ["without edf, round-robin", "on 1 CPU only", "has 2", "start it anew"] {
+            assert!(message.contains(part), "{part}: {message}");
+        }
+        for (cpus, offered) in [(1, true), (2, false)] {
+            let (rule, message) = refused(&["edf"], false, cpus).unwrap();
+            assert_eq!((rule, message.contains("--reload")), ("policy_is_not_loaded", offered), "{message}");
+        }
     }
 }

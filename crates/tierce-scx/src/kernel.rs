@@ -76,26 +76,26 @@ fn wide(params: Params) -> NodeParams {
 /// `struct tierce_layout`.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Layout {
-    nodes: u32,
-    node_size: u32,
+pub(crate) struct Layout {
+    pub(crate) nodes: u32,
+    pub(crate) node_size: u32,
     edges: u32,
-    edge_size: u32,
-    node_at: u32,
-    edge_at: u32,
+    pub(crate) edge_size: u32,
+    pub(crate) node_at: u32,
+    pub(crate) edge_at: u32,
     cpu_at: u32,
     cpu_size: u32,
     fresh_node_at: u32,
     fresh_edge_at: u32,
     spare_nodes_at: u32,
     spare_edges_at: u32,
-    side_cpu_at: u32,
-    side_cpu_size: u32,
+    pub(crate) side_cpu_at: u32,
+    pub(crate) side_cpu_size: u32,
     side_lock_at: u32,
     nice_weight_at: u32,
-    side_rest_at: u32,
-    side_size: u32,
-    state_size: u32,
+    pub(crate) side_rest_at: u32,
+    pub(crate) side_size: u32,
+    pub(crate) state_size: u32,
 }
 
 /// `struct tierce_leaf`: what the kernel side keeps for a task of the graph.
@@ -118,8 +118,8 @@ pub struct Leaf {
     pub job: u32,
     /// Jobs that ended after their deadline.
     pub misses: u32,
-    moving: u32,
-    overrun: u32,
+    pub(crate) moving: u32,
+    pub(crate) overrun: u32,
     overrun_ns: u64,
 }
 
@@ -151,30 +151,31 @@ pub struct CpuSide {
     going: u32,
     /// How often that was so.
     pub aways: u64,
-    irq_ns: u64,
-    softirq_ns: u64,
+    pub(crate) irq_ns: u64,
+    pub(crate) softirq_ns: u64,
     softirq_taken_ns: u64,
-    interrupted_ns: u64,
-    decided_ns: u64,
+    pub(crate) interrupted_ns: u64,
+    pub(crate) decided_ns: u64,
     /// From a decision for another thread until that runs, on average.
     pub switch_ns: u64,
     switches: u32,
-    awaits: u32,
-    fired_ns: u64,
+    pub(crate) awaits: u32,
+    pub(crate) fired_ns: u64,
     way_out_ns: u64,
-    blocking: u32,
+    pub(crate) blocking: u32,
     from_user: u32,
     beside_ns: u64,
-    overrun: u32,
+    pub(crate) overrun: u32,
     /// Budgets that ended in the kernel, whose threads ran on from there to user mode.
     pub overruns: u32,
-    blocked: u32,
-    idle: u32,
-    pad: u32,
+    pub(crate) blocked: u32,
+    pub(crate) idle: u32,
+    pub(crate) frozen: u32,
     /// With [`Options::count_contention`]: decisions that it was kicked for.
     pub kicks: u64,
     /// Of these, what it did before went on.
     pub vain_kicks: u64,
+    pub(crate) thawed_ns: u64,
 }
 
 /// `struct tierce_lock_side`: with [`Options::count_contention`], how the lock of a domain was used.
@@ -391,14 +392,14 @@ pub struct Loaded {
 
 /// The loaded kernel side. Fields are dropped in order: links first.
 pub struct Kernel {
-    links: Vec<Link>,
-    object: Object,
+    pub(crate) links: Vec<Link>,
+    pub(crate) object: Object,
     control: c_int,
     exercise: Option<c_int>,
-    state: *const u8,
-    side: *const u8,
+    pub(crate) state: *const u8,
+    pub(crate) side: *const u8,
     exit: *const u8,
-    layout: Layout,
+    pub(crate) layout: Layout,
     options: Options,
     loaded: Loaded,
 }
@@ -505,14 +506,21 @@ impl Kernel {
     /// Detach, and begin again with an empty graph: what loading anew would give, without the verifier's seconds.
     pub fn reset(&mut self) -> Result<()> {
         self.detach();
-        let (exit, exit_size) = self.object.variable_address("exit_info")?;
-        // SAFETY: the structs lie inside arena and .bss, which are writable memory of ours; nothing runs any more.
+        self.forget_exit()?;
+        // SAFETY: the structs lie inside the arena, which is writable memory of ours; nothing runs any more.
         unsafe {
-            exit.write_bytes(0, exit_size);
             self.state.cast_mut().write_bytes(0, self.layout.state_size as usize);
             self.side.cast_mut().write_bytes(0, self.layout.side_size as usize);
         }
         self.begin()
+    }
+
+    /// It has ended, and is to begin again.
+    pub(crate) fn forget_exit(&self) -> Result<()> {
+        let (exit, size) = self.object.variable_address("exit_info")?;
+        // SAFETY: the struct lies inside .bss, which is writable memory of ours; nothing runs any more.
+        unsafe { exit.write_bytes(0, size) };
+        Ok(())
     }
 
     /// How it was loaded.
@@ -528,6 +536,11 @@ impl Kernel {
     fn run(&self, mut command: Command) -> Result<u64> {
         call(self.control, &mut command)?;
         Ok(command.result)
+    }
+
+    /// A command about a leaf and a thread.
+    pub(crate) fn command(&self, op: u32, leaf: u32, tid: u32) -> Result<u64> {
+        self.run(Command { op, a: leaf, pid: tid, ..Default::default() })
     }
 
     /// An operation of the engine that says error or 0.
@@ -605,6 +618,12 @@ impl Kernel {
 
     /// From here on the kernel schedules with it.
     pub fn attach(&mut self) -> Result<()> {
+        self.attach_tracepoints()?;
+        self.attach_operations()
+    }
+
+    /// What it hears of beside the scheduler's operations.
+    pub(crate) fn attach_tracepoints(&mut self) -> Result<()> {
         let traced = ["switch", "newtask", "exec", "rename", "cgroup", "cpu_steps", "cpu_stays"];
         for program in traced.map(|name| format!("tierce_{name}")) {
             let link = self.object.attach(&program)?;
@@ -614,6 +633,10 @@ impl Kernel {
             // not every architecture has all
             self.links.extend(self.object.attach_raw(program, tracepoint));
         }
+        Ok(())
+    }
+
+    pub(crate) fn attach_operations(&mut self) -> Result<()> {
         let operations = self.object.attach_operations("tierce_ops").context("starting the scheduler")?;
         self.links.insert(0, operations);
         Ok(())

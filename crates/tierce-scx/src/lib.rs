@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod live;
 pub mod object;
 pub mod prune;
+pub mod reload;
 pub mod socket;
 pub mod threads;
 pub mod topology;

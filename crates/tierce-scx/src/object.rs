@@ -318,6 +318,18 @@ impl Object {
         }
     }
 
+    /// While other operations are attached: all that attaching takes but to take their place. What is wrong with these shows.
+    pub fn prepare_operations(&mut self, name: &str) -> Result<()> {
+        let map = self.map(name)?;
+        // SAFETY: a valid map of a loaded object.
+        let link = unsafe { sys::bpf_map__attach_struct_ops(map) };
+        if link.is_null() && Error::last_os_error().raw_os_error() == Some(libc::EBUSY) {
+            return Ok(());
+        }
+        drop(Link::new(link, name)?);
+        bail!("the scheduler whose place it was to take has ended");
+    }
+
     /// Read the ring buffer `name`.
     pub fn ring(&self, name: &str, take: Box<dyn FnMut(&[u8])>) -> Result<Ring> {
         let map = self.map(name)?;

@@ -29,7 +29,9 @@ const TURN_MAX: usize = 1 << 20;
 /// A client with an unfinished request or an answer that it does not read is hung up on after this.
 const SLOW: Duration = Duration::from_secs(10);
 /// How long a client waits for an answer.
-const PATIENCE: Duration = Duration::from_secs(30);
+pub const PATIENCE: Duration = Duration::from_secs(30);
+/// How long if a kernel object may have to be verified before.
+pub const PATIENCE_RELOAD: Duration = Duration::from_secs(600);
 
 /// Where a plan in force listens.
 pub const PATH: &str = "/run/tierce.sock";
@@ -280,6 +282,7 @@ fn answer(line: &[u8], serve: &mut dyn FnMut(&Asked) -> Said) -> String {
 pub struct Connection {
     stream: UnixStream,
     shown: String,
+    patience: Duration,
 }
 
 #[derive(Deserialize)]
@@ -310,7 +313,7 @@ impl Connection {
             }
             _ => anyhow::anyhow!("{shown}: {error}"),
         })?;
-        Ok(Connection { stream, shown })
+        Ok(Connection { stream, shown, patience: PATIENCE })
     }
 
     /// Sleep until there is something to read. A read would be woken up, too, when the other end has read the request: a switch
@@ -319,7 +322,7 @@ impl Connection {
         let mut one = libc::pollfd { fd: self.stream.as_raw_fd(), events: libc::POLLIN, revents: 0 };
         loop {
             // SAFETY: one structure.
-            match unsafe { libc::poll(&mut one, 1, PATIENCE.as_millis() as libc::c_int) } {
+            match unsafe { libc::poll(&mut one, 1, self.patience.as_millis() as libc::c_int) } {
                 0 => return Err(ErrorKind::TimedOut.into()),
                 -1 if Error::last_os_error().kind() == ErrorKind::Interrupted => {}
                 _ => return Ok(()), // the read says what else there is
@@ -375,7 +378,14 @@ impl Connection {
 
 /// Ask the plan in force at `path`, once.
 pub fn ask(path: &Path, request: impl Serialize) -> Result<Served> {
-    Connection::open(path)?.ask(&request)
+    ask_within(path, request, PATIENCE)
+}
+
+/// Likewise, and wait so long for the answer.
+pub fn ask_within(path: &Path, request: impl Serialize, patience: Duration) -> Result<Served> {
+    let mut connection = Connection::open(path)?;
+    connection.patience = patience;
+    connection.ask(&request)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `tierce apply`: another plan for the one in force.
 
+use super::progress;
 use super::run::socket_path;
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
@@ -20,6 +21,11 @@ use tierce_scx::socket;
 /// it, and its threads are in the default node for a moment. A larger budget holds from the next period on, a smaller one at
 /// once. Threads that match another entry now move there. The roots of the CPUs, `[machine] cpus` and `[run]` cannot change:
 /// for those, end `tierce run` and start it again.
+///
+/// The kernel object has the policies and parts that the plan needed when it was loaded. A plan that needs others is refused with
+/// `policy_is_not_loaded`, or with --reload: a second object is loaded and verified while the first one goes on, and takes over with
+/// all budgets, deadlines and threads. In between the machine is on its default scheduler for some milliseconds, which are printed,
+/// and counted as stolen. This is for machines of one CPU.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -28,6 +34,9 @@ pub struct Args {
     /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
+    /// If the new plan needs policies that are not loaded, have another kernel object take over, with a short gap; on one CPU
+    #[arg(long)]
+    reload: bool,
     /// Write what changed as JSON
     #[arg(long)]
     json: bool,
@@ -41,6 +50,7 @@ Examples:
   tierce apply desktop.toml --dry-run     + node batch: fair, below rest (weight 50)
   tierce apply desktop.toml               ~ edge from rt to audio: budget 2ms -> 3ms
   systemctl reload tierce@desktop         the same, for the service
+  tierce apply turns.toml --reload        + node turns: round-robin, below rest (weight 50)
 
   +  comes    -  goes    >  is replaced: another place or kind    ~  stays, with other parameters
 
@@ -63,8 +73,10 @@ pub fn run(args: Args) -> Result<ExitCode> {
     // The texts, not the path: what was checked here is what is applied, wherever the plan in force looks for files.
     let texts: Vec<Value> =
         sources.0.iter().map(|source| json!({ "name": source.name, "text": source.text })).collect();
-    let request = json!({ "request": "apply", "dry_run": args.dry_run, "sources": texts });
-    match socket::ask(&socket_path(args.socket.clone()), request)? {
+    let request =
+        json!({ "request": "apply", "dry_run": args.dry_run, "reload": args.reload, "sources": texts });
+    let patience = progress::patience(args.reload);
+    match socket::ask_within(&socket_path(args.socket.clone()), request, patience)? {
         Ok(answer) => {
             if args.json {
                 println!("{}", serde_json::to_string_pretty(&answer)?);
@@ -91,6 +103,7 @@ fn print(args: &Args, answer: &Value) {
     for change in changes {
         println!("{}", change["text"].as_str().unwrap_or_default());
     }
+    progress::print(answer);
     let plan = args.plan.display();
     match (changes.is_empty(), args.dry_run) {
         (true, _) => println!("{plan}: nothing differs from the plan in force"),

@@ -1,5 +1,6 @@
 //! `tierce ctl`: look at the plan in force, and change one thing of it.
 
+use super::progress;
 use super::run::socket_path;
 use anyhow::{bail, Result};
 use clap::builder::PossibleValuesParser;
@@ -82,6 +83,10 @@ struct Editing {
     /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
+    /// If this needs a policy that is not loaded, have another kernel object take over, with a short gap; on one CPU (`tierce apply
+    /// --help`)
+    #[arg(long)]
+    reload: bool,
 }
 
 /// Create a node below another; with --match, these threads share it
@@ -376,12 +381,14 @@ pub fn run(args: Args) -> Result<ExitCode> {
             return tell(&socket, json!({ "request": "unconstrain", "tid": tid }), args.json);
         }
     };
-    let request = json!({ "request": "edit", "dry_run": editing.dry_run, "edit": edit });
-    match socket::ask(&socket, request)? {
+    let request =
+        json!({ "request": "edit", "dry_run": editing.dry_run, "reload": editing.reload, "edit": edit });
+    match socket::ask_within(&socket, request, progress::patience(editing.reload))? {
         Ok(answer) if args.json => println!("{}", serde_json::to_string_pretty(&answer)?),
         Ok(answer) => {
             let changes = answer["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
             changes.iter().for_each(|change| println!("{}", change["text"].as_str().unwrap_or_default()));
+            progress::print(&answer);
             match (changes.is_empty(), editing.dry_run) {
                 (true, _) => println!("nothing differs from the plan in force"),
                 (_, true) => println!("can be done; nothing was changed"),

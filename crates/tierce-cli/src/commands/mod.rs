@@ -16,6 +16,7 @@ mod job;
 mod measure;
 mod notify;
 mod place;
+mod progress;
 mod run;
 mod scenario;
 mod schema;

@@ -3,12 +3,13 @@
 mod changes;
 
 use super::notify::notify;
+use super::progress::Progress;
 use super::time;
 use anyhow::{bail, Context, Result};
-use changes::{edit, end_reservations, is_made_for, put_into_force, written, Service};
+use changes::{edit, end_reservations, is_made_for, put_into_force, written, Keep, Manner, Service};
 use serde_json::{json, Value};
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::slice;
@@ -178,16 +179,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
     let mut server = Server::bind(&socket_path(args.socket))?;
-    let watched = std::io::stderr().is_terminal();
-    let mut tell = |program: &str| {
-        if watched {
-            eprint!("\r\x1b[Ktierce: the kernel verifies {program}");
-        }
-    };
-    let live = Live::start(plan, options, &mut tell);
-    if watched {
-        eprint!("\r\x1b[K");
-    }
+    let progress = Progress::new();
+    let live = Live::start(plan, options, &mut |program| progress.verifies(program));
+    progress.end();
     let mut live = live.inspect_err(explain)?;
     if args.measure {
         live.measure(args.epoch);
@@ -222,7 +216,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     eprintln!("tierce: {} is in force", args.plan.display());
     notify("READY=1");
     let begun = Instant::now();
-    let mut service = Service::new(begun);
+    let mut service = Service::new(begun, args.policies.unwrap_or(0));
     let interval = args.stats_every.map(Duration::from_nanos);
     let (mut shown, mut beside) = (begun, false);
     let ended = loop {
@@ -255,7 +249,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         // Whoever asks is served at once, and news wait for that, but not for long.
         let until = Instant::now() + if live.is_behind() { Duration::ZERO } else { TURN };
         loop {
-            server.turn(&mut |asked| serve(&mut live, asked, &mut service));
+            server.turn(&mut |asked| serve(&mut live, asked, &mut service, &mut keep));
             if service.broken.is_err() || !server.wait(until.saturating_duration_since(Instant::now())) {
                 break;
             }
@@ -325,10 +319,10 @@ fn print(so_far: &SoFar, json: bool, several: bool) -> Result<()> {
 const TURN: Duration = Duration::from_millis(20);
 
 /// Answer a request of the control socket.
-fn serve(live: &mut Live, asked: &Asked, service: &mut Service) -> Said {
+fn serve(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -> Said {
     let answer = match &*asked.request {
-        "edit" => return edit(live, asked, service),
-        "apply" => apply(live, &asked.value(), service),
+        "edit" => return edit(live, asked, service, keep),
+        "apply" => apply(live, &asked.value(), service, keep),
         "constrain" | "unconstrain" => constrain(live, &asked.value()),
         "graph" => Ok(live.graph()),
         "jobs" => jobs(live, &asked.value()),
@@ -409,7 +403,7 @@ fn measured(live: &Live) -> Served {
     Ok(json!({ "measure": measure::to_json(of), "text": measure::tables(of, true) }))
 }
 
-fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
+fn apply(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) -> Served {
     let cpus = live.kernel().options().cpus;
     let text = |source: &Value, key: &str| source[key].as_str().map(str::to_string);
     let sources = request["sources"].as_array().and_then(|list| {
@@ -427,9 +421,9 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service) -> Served {
     let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
-    let dry_run = request["dry_run"] == true;
-    let answer = put_into_force(live, plan, dry_run, service)?;
-    if !dry_run {
+    let manner = Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true };
+    let answer = put_into_force(live, plan, manner, service, keep)?;
+    if !manner.dry_run {
         eprintln!("tierce: {} is in force", live.plan().name);
         service.edited = false;
         service.reserved.retain(|made| is_made_for(live.plan(), made));

@@ -1,7 +1,7 @@
 //! A plan, enforced: its graph in the kernel, its threads bound to it.
 
 mod matching;
-mod news;
+pub(crate) mod news;
 mod placing;
 mod reading;
 mod report;
@@ -24,9 +24,9 @@ use tierce_trace::{Measure, Renumber, Source, Stats, TraceHeader};
 
 /// What a thread was bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct Bound {
+pub(crate) struct Bound {
     entry: usize,
-    leaf: u32,
+    pub(crate) leaf: u32,
     /// What its leaf had counted before: jobs, misses.
     before: (u32, u32),
 }
@@ -71,7 +71,7 @@ pub struct Jobs {
 pub struct Live {
     plan: Rc<Plan>,
     ids: Ids,
-    bound: HashMap<u32, Bound>,
+    pub(crate) bound: HashMap<u32, Bound>,
     noticed: HashMap<(u32, usize), String>,
     /// Threads that have been sent away, and are to be looked at with the next plan.
     homeless: BTreeSet<u32>,
@@ -87,10 +87,9 @@ pub struct Live {
     renumber: Renumber,
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
-    news: Rc<RefCell<Vec<News>>>,
-    records_ring: Ring,
-    entries_ring: Ring,
-    news_ring: Ring,
+    pub(crate) news: Rc<RefCell<Vec<News>>>,
+    /// Records, entries, news.
+    rings: [Ring; 3],
     lost: u64,
     missed: u64,
     /// More is to be read.
@@ -99,7 +98,7 @@ pub struct Live {
     start_ns: u64,
     /// What threads outside the graph had run before, by their number.
     ran_before: HashMap<u32, u64>,
-    kernel: Kernel,
+    pub(crate) kernel: Kernel,
 }
 
 /// CLOCK_MONOTONIC, the clock of the kernel side.
@@ -124,19 +123,9 @@ impl Live {
     pub fn enforce(plan: Plan, mut kernel: Kernel) -> Result<Live> {
         let ids = build(&plan, &kernel)?;
         let events = Rc::new(RefCell::new(Vec::new()));
-        let news = Rc::new(RefCell::new(Vec::new()));
-        let sink = events.clone();
-        let records_ring =
-            kernel.ring("records", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
         let entries = Rc::new(RefCell::new(Vec::new()));
-        let sink = entries.clone();
-        let entries_ring =
-            kernel.ring("entries", Box::new(move |bytes| sink.borrow_mut().extend_from_slice(bytes)))?;
-        let sink = news.clone();
-        let take = move |bytes: &[u8]| {
-            sink.borrow_mut().extend(News::from_bytes(bytes));
-        };
-        let news_ring = kernel.ring("news", Box::new(take))?;
+        let news = Rc::new(RefCell::new(Vec::new()));
+        let rings = reading::rings(&kernel, [&events, &entries], &news)?;
         let outside = Proc::default().all().into_iter().filter(|live| live.is_outside());
         let ran_before =
             outside.filter_map(|live| Some((live.thread.tid, threads::ran_ns(live.thread.tid)?)));
@@ -162,9 +151,7 @@ impl Live {
             events,
             entries,
             news,
-            records_ring,
-            entries_ring,
-            news_ring,
+            rings,
             lost: 0,
             missed: 0,
             behind: false,

@@ -121,7 +121,7 @@ impl Live {
         Ok(Ok(id))
     }
 
-    fn abandon(&mut self, leaf: u32) {
+    pub(crate) fn abandon(&mut self, leaf: u32) {
         let mut kernel = &self.kernel;
         for _ in 0..64 {
             let edge = kernel.node(leaf).first_parent;

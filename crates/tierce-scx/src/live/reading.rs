@@ -2,9 +2,13 @@
 
 use super::news::{News, NEWS_CPU, NEWS_EXEC, NEWS_LOST, NEWS_NAME, NEWS_PROCESS, NEWS_THREAD};
 use super::{now_ns, Live};
+use crate::kernel::Kernel;
+use crate::object::Ring;
 use crate::threads;
 use anyhow::{Context, Result};
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 use std::time::Duration;
 use tierce_trace::{Event, Seen};
 
@@ -17,7 +21,25 @@ impl Live {
     pub fn turn(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         self.looked = None;
         self.read(READ_MAX, keep)?;
-        let all = self.news_ring.drain(READ_MAX)?;
+        let all = self.hear_all()?;
+        self.read(READ_MAX, keep)?;
+        self.behind |= !all;
+        Ok(())
+    }
+
+    /// Another object's rings from now on, after all that the old one's have.
+    pub(crate) fn hear_from(&mut self, kernel: Kernel) -> Result<Kernel> {
+        let rings = rings(&kernel, [&self.events, &self.entries], &self.news)?;
+        for ring in &mut self.rings {
+            ring.drain(Duration::MAX)?;
+        }
+        self.rings = rings;
+        Ok(std::mem::replace(&mut self.kernel, kernel))
+    }
+
+    /// Hear of threads, as long as that takes at most; whether that was all. What else has happened is taken in by the next turn.
+    pub(crate) fn hear_all(&mut self) -> Result<bool> {
+        let all = self.rings[2].drain(READ_MAX)?;
         let news = std::mem::take(&mut *self.news.borrow_mut());
         let side = self.kernel.side();
         if side.missed != self.missed {
@@ -28,9 +50,7 @@ impl Live {
             self.hear(&news)?;
         }
         self.reap()?;
-        self.read(READ_MAX, keep)?;
-        self.behind |= !all;
-        Ok(())
+        Ok(all)
     }
 
     /// News, in the order in which they were told. Of what changed of one thread the last counts.
@@ -97,8 +117,8 @@ impl Live {
 
     /// Take over what the kernel side has told, and free what dead threads left.
     pub(crate) fn collect(&mut self) -> Result<()> {
-        self.records_ring.drain(Duration::MAX)?;
-        self.entries_ring.drain(Duration::MAX)?;
+        self.rings[0].drain(Duration::MAX)?;
+        self.rings[1].drain(Duration::MAX)?;
         self.reap()
     }
 
@@ -108,8 +128,8 @@ impl Live {
     }
 
     fn read(&mut self, longest: Duration, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
-        let records = self.records_ring.drain(longest)?;
-        let entries = self.entries_ring.drain(longest)?;
+        let records = self.rings[0].drain(longest)?;
+        let entries = self.rings[1].drain(longest)?;
         self.behind = !records || !entries;
         let side = self.kernel.side();
         let mut bytes = std::mem::take(&mut *self.events.borrow_mut());
@@ -157,4 +177,23 @@ impl Live {
         }
         Ok(())
     }
+}
+
+/// Records, entries and news of an object, as they come.
+pub(super) fn rings(
+    kernel: &Kernel,
+    bytes: [&Rc<RefCell<Vec<u8>>>; 2],
+    news: &Rc<RefCell<Vec<News>>>,
+) -> Result<[Ring; 3]> {
+    let into = |sink: &Rc<RefCell<Vec<u8>>>| {
+        let sink = sink.clone();
+        Box::new(move |bytes: &[u8]| sink.borrow_mut().extend_from_slice(bytes))
+    };
+    let sink = news.clone();
+    let take = move |bytes: &[u8]| sink.borrow_mut().extend(News::from_bytes(bytes));
+    Ok([
+        kernel.ring("records", into(bytes[0]))?,
+        kernel.ring("entries", into(bytes[1]))?,
+        kernel.ring("news", Box::new(take))?,
+    ])
 }

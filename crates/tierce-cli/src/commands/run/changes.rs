@@ -1,12 +1,16 @@
 //! What requests do to the plan in force.
 
+use crate::commands::progress::{self, Progress};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_plan::{Below, Difference, Edit, Plan};
+use tierce_scx::apply;
 use tierce_scx::live::Live;
+use tierce_scx::reload::Hears;
 use tierce_scx::socket::{Asked, Said, Served};
 use tierce_scx::threads;
 
@@ -24,18 +28,21 @@ pub struct Service {
     pub reserved: Vec<(String, u32)>,
     /// What has been changed, for the user; said after the answer.
     said: String,
+    /// Policies that are always loaded: `--policies`.
+    room: u64,
     /// When the plan was changed and not written.
     stepped: Option<Instant>,
 }
 
 impl Service {
-    pub fn new(begun: Instant) -> Service {
+    pub fn new(begun: Instant, room: u64) -> Service {
         Service {
             begun,
             broken: Ok(()),
             edited: false,
             reserved: Vec::new(),
             said: String::new(),
+            room,
             stepped: None,
         }
     }
@@ -70,7 +77,21 @@ struct EditAsked {
     edit: Edit,
     #[serde(default)]
     dry_run: bool,
+    #[serde(default)]
+    reload: bool,
 }
+
+/// How a change is asked for.
+#[derive(Clone, Copy, Default)]
+pub struct Manner {
+    /// Try it only.
+    pub dry_run: bool,
+    /// Another kernel object may take over, should this one lack something.
+    pub reload: bool,
+}
+
+/// Where events and recorded entries go, as [`Live::turn`] has it.
+pub type Keep<'a> = &'a mut dyn FnMut(&[u8], &[u8]) -> Result<()>;
 
 /// What an operation or a plan has changed, as it is answered.
 #[derive(Serialize)]
@@ -79,6 +100,12 @@ struct Applied<'a> {
     plan: &'a str,
     applied: bool,
     changes: Vec<Changed<'a>>,
+    /// Another kernel object has taken over.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reloaded: Option<Value>,
+    /// Another kernel object would take over.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    needs_reload: bool,
 }
 
 #[derive(Serialize)]
@@ -97,7 +124,8 @@ impl Applied<'_> {
             detail: &it.detail,
             text: it.to_string(),
         };
-        Applied { version: 1, plan: &plan.name, applied, changes: differences.iter().map(one).collect() }
+        let changes = differences.iter().map(one).collect();
+        Applied { version: 1, plan: &plan.name, applied, changes, reloaded: None, needs_reload: false }
     }
 }
 
@@ -110,14 +138,14 @@ fn single(keys: &tierce_plan::Keys) -> Option<u32> {
 }
 
 /// One operation on the plan in force.
-pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service) -> Said {
-    let (mut edit, dry_run) = match asked.read::<EditAsked>() {
-        Some(EditAsked { edit, dry_run }) => (edit, dry_run),
+pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -> Said {
+    let (mut edit, manner) = match asked.read::<EditAsked>() {
+        Some(EditAsked { edit, dry_run, reload }) => (edit, Manner { dry_run, reload }),
         None => {
             let request = asked.value();
             let edit = Edit::deserialize(&request["edit"])
                 .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
-            (edit, request["dry_run"] == true)
+            (edit, Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true })
         }
     };
     let cpus = live.kernel().options().cpus;
@@ -132,8 +160,8 @@ pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service) -> Said {
             }
         }
     }
-    let answer = change(live, &edit, dry_run, service)?;
-    if !dry_run {
+    let answer = change(live, &edit, manner, service, keep)?;
+    if !manner.dry_run {
         service.edited = true;
         match (&edit, if let Edit::Create { who, .. } = &edit { who } else { &[][..] }) {
             (Edit::Create { name, policy: None, .. }, [keys]) => {
@@ -149,8 +177,8 @@ pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service) -> Said {
 }
 
 /// Do it: as a step on the plan and its graph, if it is one, else by the text.
-fn change(live: &mut Live, edit: &Edit, dry_run: bool, service: &mut Service) -> Said {
-    if !dry_run {
+fn change(live: &mut Live, edit: &Edit, manner: Manner, service: &mut Service, keep: Keep) -> Said {
+    if !manner.dry_run {
         match live.step(edit) {
             Ok(Some(differences)) => {
                 service.stepped = Some(Instant::now());
@@ -171,7 +199,7 @@ fn change(live: &mut Live, edit: &Edit, dry_run: bool, service: &mut Service) ->
     let rule =
         |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
     let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
-    put_into_force(live, plan, dry_run, service).map(|answer| answer.to_string())
+    put_into_force(live, plan, manner, service, keep).map(|answer| answer.to_string())
 }
 
 fn to_text(answer: &impl Serialize) -> Said {
@@ -203,26 +231,46 @@ pub fn end_reservations(live: &mut Live, service: &mut Service) {
             continue;
         }
         let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
-        let _ = change(live, &edit, false, service);
+        let _ = change(live, &edit, Manner::default(), service, &mut |_, _| Ok(()));
     }
 }
 
 /// Change the plan in force, or try it.
-pub fn put_into_force(live: &mut Live, plan: Plan, dry_run: bool, service: &mut Service) -> Served {
+pub fn put_into_force(
+    live: &mut Live,
+    mut plan: Plan,
+    Manner { dry_run, reload }: Manner,
+    service: &mut Service,
+    keep: Keep,
+) -> Served {
     service.flush();
-    let plan = Rc::new(plan);
+    plan.run.policies |= service.room;
+    let (plan, progress) = (Rc::new(plan), Progress::new());
+    let mut hears = Hears { step: &mut |step| progress.step(step), keep };
+    let would_reload = reload && !live.not_loaded(&plan).is_empty();
     let applied = match dry_run {
-        true => live.try_apply(&plan).map(|tried| tried.map(|change| change.differences().to_vec())),
-        false => live.apply(plan.clone()),
+        true => live.try_apply(&plan, reload).map(|tried| {
+            tried.map(|it| apply::Applied { differences: it.differences().to_vec(), reloaded: None })
+        }),
+        false => live.apply(plan.clone(), reload.then_some(&mut hears)),
     };
+    if would_reload {
+        progress.end();
+    }
     let refused = match applied {
-        Ok(Ok(differences)) => {
+        Ok(Ok(apply::Applied { differences, reloaded })) => {
             if !dry_run {
-                let lines: String = differences.iter().map(|it| format!("tierce: {it}\n")).collect();
+                let again = reloaded.iter().map(progress::reloaded);
+                let lines: String = again
+                    .chain(differences.iter().map(|it| it.to_string()))
+                    .map(|it| format!("tierce: {it}\n"))
+                    .collect();
                 eprint!("{lines}"); // one write
             }
-            return serde_json::to_value(Applied::new(&plan, !dry_run, &differences))
-                .map_err(|error| ("answer".into(), error.to_string()));
+            let mut applied = Applied::new(&plan, !dry_run, &differences);
+            applied.needs_reload = would_reload && dry_run;
+            applied.reloaded = reloaded.as_ref().map(progress::to_json);
+            return serde_json::to_value(applied).map_err(|error| ("answer".into(), error.to_string()));
         }
         Ok(Err(refused)) => refused,
         Err(error) => return Err(broken(error, service)),

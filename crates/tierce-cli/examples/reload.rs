@@ -1,0 +1,139 @@
+//! Has the kernel object under a plan replaced, and sees to it that this fails, for the tests in virtual machines: says what comes of
+//! it, a line of JSON each.
+//!
+//!     reload PLAN          it fails in each way; threads called `hog` have a budget
+//!     reload PLAN TIMES    it does not: two objects take turns, and what each time took
+use anyhow::{bail, ensure, Result};
+use serde_json::json;
+use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
+use tierce_plan::Plan;
+use tierce_scx::kernel::{Kernel, Options};
+use tierce_scx::live::Live;
+use tierce_scx::reload::{Hears, Reloaded, Step};
+
+fn main() -> Result<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let (path, times) = match words.as_slice() {
+        [path] => (path, None),
+        [path, times] => (path, Some(times.parse()?)),
+        _ => bail!("usage: reload PLAN [TIMES]"),
+    };
+    let cpus = std::thread::available_parallelism()?.get() as u32;
+    let plan = || {
+        let plan = Plan::load_with(std::path::Path::new(path), tierce_plan::Options { cpus });
+        plan.map_err(|faults| anyhow::anyhow!("{}", faults.report()))
+    };
+    let options =
+        |plan: &Plan| Options { cpus, policies: plan.policies(), parts: plan.parts(), ..Options::default() };
+    let mut other = Some(Kernel::load(options(&plan()?))?);
+    let mut live = Live::start(plan()?, options(&plan()?), &mut |_| ())?;
+    turns(&mut live, 500)?;
+    if let Some(times) = times {
+        return take_turns(&mut live, other, times);
+    }
+
+    // What the kernel refuses of the second one is known before the first one is detached.
+    let mut steps = 0;
+    let asked = Options { watchdog_ms: 31_000, ..live.options_for(&plan()?) };
+    let refused =
+        reload(&mut live, asked, &mut |step| steps += u32::from(!matches!(step, Step::Verifies(_))))?;
+    say("too-long", json!({ "refused": refused.err(), "steps": steps, "is": now(&mut live)? }));
+
+    // Another scheduler is quicker, and then leaves.
+    let mut quick = None;
+    let asked = live.options_for(&plan()?);
+    let refused = reload(&mut live, asked.clone(), &mut |step| match step {
+        Step::Verifies(_) => {}
+        Step::Detached => quick = other.take().and_then(|other| Live::enforce(plan().ok()?, other).ok()),
+        Step::Returns => other = quick.take().and_then(|quick| quick.release().ok()),
+    })?;
+    ensure!(other.is_some(), "the other scheduler could not be quicker");
+    say("late", json!({ "refused": refused.err(), "is": now(&mut live)? }));
+
+    // Nothing is in the way.
+    let done = reload(&mut live, asked.clone(), &mut |_| ())?;
+    say("done", json!({ "done": done.is_ok(), "is": now(&mut live)? }));
+
+    // Another one is quicker, and stays.
+    let mut quick = None;
+    let ended = reload(&mut live, asked, &mut |step| {
+        if step == Step::Detached {
+            quick = other.take().and_then(|other| Live::enforce(plan().ok()?, other).ok());
+        }
+    });
+    ensure!(quick.is_some(), "the other scheduler could not be quicker");
+    let ended = ended.err().map(|why| format!("{why:#}"));
+    drop(quick);
+    live.stop();
+    say("ended", json!({ "why": ended, "state": state()? }));
+    Ok(())
+}
+
+fn reload(live: &mut Live, options: Options, step: &mut dyn FnMut(Step)) -> Result<Result<Reloaded, String>> {
+    live.reload(options, &mut Hears { step, keep: &mut |_, _| Ok(()) })
+}
+
+/// As often as asked for, and what each gap consisted of.
+fn take_turns(live: &mut Live, mut other: Option<Kernel>, times: u32) -> Result<()> {
+    let ns = |time: Duration| time.as_nanos() as u64;
+    for _ in 0..times {
+        let Some(second) = other.take() else { bail!("no object is left") };
+        let (it, mut first) = live.hand_over(second, &mut |_| ())?.map_err(anyhow::Error::msg)?;
+        say(
+            "turn",
+            json!({ "gap_ns": ns(it.gap), "detaching_ns": ns(it.detaching), "carrying_ns": ns(it.carrying),
+                "attaching_ns": ns(it.attaching) }),
+        );
+        turns(live, 1500)?; // the kernel's fair_server has not just had a turn
+        first.retire()?;
+        other = Some(first);
+    }
+    say("turned", now(live)?);
+    Ok(())
+}
+
+fn say(scenario: &str, got: serde_json::Value) {
+    println!("{}", json!({ "scenario": scenario, "got": got }));
+}
+
+fn state() -> Result<String> {
+    Ok(std::fs::read_to_string("/sys/kernel/sched_ext/state")?.trim().to_string())
+}
+
+/// Turns of the loader for a while.
+fn turns(live: &mut Live, milliseconds: u64) -> Result<()> {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_millis(milliseconds) {
+        live.turn(&mut |_, _| Ok(()))?;
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    Ok(())
+}
+
+/// The threads of the plan, what the one called `hog` gets in a second, and what is held for nobody.
+fn now(live: &mut Live) -> Result<serde_json::Value> {
+    let hog = live.bound().into_iter().find(|(_, name)| *name == "hog").map(|(tid, _)| tid);
+    let kernel = live.kernel();
+    let leaf = (1..kernel.nodes_used()).find(|id| hog.is_some_and(|hog| kernel.leaf(*id).pid == hog));
+    let ran_ns = |live: &Live| leaf.map_or(0, |leaf| live.kernel().node(leaf).ran_ns);
+    let before_ns = ran_ns(live);
+    turns(live, 1000)?;
+    let left_over = |live: &Live| {
+        let held = live.held();
+        i64::from(held.used.nodes) - i64::from(held.plan.nodes + held.threads)
+    };
+    for _ in 0..50 {
+        if left_over(live) == 0 {
+            break; // else somebody is about to come or go
+        }
+        turns(live, 100)?;
+    }
+    Ok(json!({
+        "state": state()?,
+        "exit": live.ended().map(|exit| exit.reason),
+        "bound": live.bound().into_iter().map(|(_, name)| name).collect::<Vec<_>>(),
+        "hog_ns": ran_ns(live) - before_ns,
+        "left_over": left_over(live),
+    }))
+}

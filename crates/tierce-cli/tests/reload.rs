@@ -1,0 +1,313 @@
+//! `tierce apply --reload`: another kernel object takes over from the one in force (tests/vm/reload.sh).
+
+use serde_json::{json, Value};
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use tierce_trace::{Event, Kind, Report, Trace};
+
+const US: i64 = 1_000;
+const MS: u64 = 1_000_000;
+
+/// One boot, and what was said in it: scenario, value.
+struct Boot {
+    out: PathBuf,
+    said: Vec<(String, Value)>,
+    errors: String,
+}
+
+impl Boot {
+    fn new(name: &str, machine: &[&str], plan: &str) -> Boot {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm");
+        let out = std::env::temp_dir().join(format!("tierce-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&out);
+        let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
+        vm.args(["vm", "--kernel", "7.0.13", "--memory", "1G", "--limit", "25m"]).args(machine);
+        let example = example().display().to_string();
+        for file in [plan, "lib.sh", "reload.sh", &*example] {
+            let name = Path::new(file).file_name().unwrap().to_str().unwrap();
+            vm.args(["--file", &format!("{file}:/guest/{name}")]);
+        }
+        let done =
+            vm.arg("--out").arg(&out).args(["--", "sh", "reload.sh", plan]).current_dir(folder).output();
+        let done = done.unwrap();
+        let (text, errors) = (String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr));
+        assert!(done.status.success(), "{text}\n{errors}");
+        let said = text.lines().map(|line| {
+            let value: Value =
+                serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{errors}"));
+            (value["scenario"].as_str().unwrap().to_string(), value["got"].clone())
+        });
+        Boot { out, said: said.collect(), errors: errors.into_owned() }
+    }
+
+    fn all<'a>(&'a self, scenario: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.said.iter().filter(move |(name, _)| name == scenario).map(|(_, got)| got)
+    }
+
+    /// Rule and message of what was refused.
+    fn error<'a>(&'a self, scenario: &'a str) -> (&'a str, &'a str) {
+        let got = self.got(scenario);
+        assert_eq!((&got["code"], &got["said"]["applied"]), (&json!(1), &json!(false)), "{got}");
+        let error = &got["said"]["error"];
+        (error["rule"].as_str().unwrap(), error["message"].as_str().unwrap())
+    }
+
+    fn got<'a>(&'a self, scenario: &'a str) -> &'a Value {
+        let nothing = || panic!("{scenario}: nothing\n{:?}\n{}", self.said, self.errors);
+        self.all(scenario).next().unwrap_or_else(nothing)
+    }
+}
+
+impl Drop for Boot {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = std::fs::remove_dir_all(&self.out);
+        }
+    }
+}
+
+fn example() -> PathBuf {
+    let example = Path::new(env!("CARGO_BIN_EXE_tierce")).parent().unwrap().join("examples/reload");
+    assert!(example.exists(), "build it: cargo build -p tierce-cli --example reload");
+    example
+}
+
+fn ns(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("{value} is no number"))
+}
+
+/// Median and largest of the times with this name.
+fn spread(times: &[&Value], name: &str) -> (u64, u64) {
+    let mut list: Vec<u64> = times.iter().map(|time| ns(&time[name])).collect();
+    list.sort_unstable();
+    (list[list.len() / 2], *list.last().unwrap())
+}
+
+/// Replenishments of the edge from `rt` to `hog`: when, and what it had had since the one before.
+fn periods(trace: &Trace) -> Vec<(u64, i64)> {
+    let mut edges = trace.header.edges.iter();
+    let edge = edges.find(|edge| edge.child_name == "hog" && edge.parent_name == "rt").unwrap().id;
+    let (mut supply, mut since, mut list) = (0i64, None, Vec::new());
+    for event in &trace.events {
+        match event.kind() {
+            Some(Kind::Lost) => panic!("{} records lost", event.value),
+            Some(Kind::Stolen) if since.is_some() => supply -= event.value as i64,
+            Some(Kind::Grant) if event.a == edge => since = Some(event.now_ns),
+            Some(Kind::Revoke) if event.a == edge => {
+                supply += since.take().map_or(0, |since| (event.now_ns - since) as i64);
+            }
+            Some(Kind::Replenish) if event.a == edge => {
+                let now = since.map_or(0, |since| (event.now_ns - since) as i64);
+                list.push((event.now_ns, supply + now));
+                (supply, since) = (-now, since);
+            }
+            _ => {}
+        }
+    }
+    list
+}
+
+/// Begin and end of a gap.
+fn span(gap: &Value) -> (u64, u64) {
+    (ns(&gap["begun_ns"]), ns(&gap["begun_ns"]) + ns(&gap["gap_ns"]))
+}
+
+/// What takes the CPU from all: the gaps, and soon after each the kernel's worker that frees the first object.
+fn taken(trace: &Trace, gaps: &[&Value]) -> Vec<(u64, u64)> {
+    let mut taken: Vec<_> = gaps.iter().map(|gap| span(gap)).collect();
+    for event in trace.events.iter().filter(|event| event.kind() == Some(Kind::Stolen)) {
+        let from = event.now_ns - event.value;
+        let after = gaps.iter().filter(|gap| from > span(gap).1).map(|gap| from - span(gap).1).min();
+        if let Some(after) = after.filter(|_| event.value > 5 * MS) {
+            println!("{} ns stolen, {after} ns after a gap", event.value);
+            assert!(after < 2000 * MS && event.value < 200 * MS, "{event:?}");
+            taken.push((from, event.now_ns));
+        }
+    }
+    taken
+}
+
+/// The hog has 2 ms in each period, and periods keep their phase.
+fn budgets_are_carried_over(trace: &Trace, gaps: &[&Value]) {
+    let taken = taken(trace, gaps);
+    let is_taken = |from: u64, to: u64| taken.iter().any(|it| it.0 < to && from < it.1);
+    let periods = periods(trace);
+    let (begun, ended) = (span(gaps[0]).0 - 500 * MS, span(gaps[1]).1 + 300 * MS);
+    let within: Vec<_> = periods.iter().filter(|(end, _)| (begun..ended).contains(end)).collect();
+    assert!(within.len() > 1000, "{}", within.len());
+    // Replenishments may be late, most are not: where the middle one of the first nine is.
+    let first = within[0].0;
+    let mut offs: Vec<u64> = within[..9].iter().map(|(end, _)| (end - first + 5 * MS) % (10 * MS)).collect();
+    offs.sort_unstable();
+    let mut phase = (first + 5 * MS + offs[4]) % (10 * MS);
+    for (end, supply) in within {
+        if is_taken(end - 20 * MS, *end) {
+            assert!(
+                *supply <= 2 * MS as i64 + 20 * US,
+                "{supply} ns in a period of a gap that ends at {end}"
+            );
+            continue;
+        }
+        // A period that is over as a whole by then is not made up for: the next one begins with what is left of the budget spent.
+        for gap in taken.iter().filter(|gap| gap.1 < *end && end - gap.1 <= 30 * MS) {
+            let at = periods.partition_point(|(at, _)| *at < gap.1 - 100 * US as u64);
+            let (before, after) = (periods[at - 1].0, periods[at].0);
+            println!("{} ns from a replenishment to the end of a gap", gap.1 - before);
+            if gap.1 - before > 20 * MS - 100 * US as u64 {
+                assert!(after - gap.1.min(after) < 3 * MS, "none when the gap {gap:?} ends, but at {after}");
+                phase = after % (10 * MS);
+            }
+        }
+        assert!((supply - 2 * MS as i64).abs() <= 20 * US, "{supply} ns in the period that ends at {end}");
+        let off = (end + 15 * MS - phase) % (10 * MS);
+        let off = off as i64 - 5 * MS as i64;
+        assert!(
+            (-50 * US..=2 * MS as i64).contains(&off),
+            "a replenishment at {end}: {off} ns from where it was"
+        );
+    }
+}
+
+/// The gap is stolen time, and no thread gets another leaf in it; how much that was.
+fn gaps_are_stolen(trace: &Trace, gaps: &[&Value]) -> u64 {
+    let mut sum = 0;
+    for gap in gaps {
+        let (from, to) = span(gap);
+        let here = |event: &&Event| event.now_ns > from && event.now_ns <= to;
+        let stolen: u64 = trace
+            .events
+            .iter()
+            .filter(here)
+            .filter(|event| event.kind() == Some(Kind::Stolen))
+            .map(|event| event.value)
+            .sum();
+        let off = (to - from) as i64 - stolen as i64;
+        assert!((-100 * US..=100 * US).contains(&off), "{stolen} ns of {gap}");
+        let named: Vec<_> =
+            trace.events.iter().filter(here).filter(|event| event.kind() == Some(Kind::Name)).collect();
+        assert!(named.is_empty(), "{named:?}");
+        assert!(to - from < 60 * MS, "{gap}"); // with a turn of the fair_server
+        sum += stolen;
+    }
+    sum
+}
+
+/// It is refused if it was not asked for; else the plan is in force, and every thread has the leaf that it had.
+fn it_is_asked_for(boot: &Boot) {
+    let (rule, message) = boot.error("refused");
+    assert!(
+        rule == "policy_is_not_loaded"
+            && message.contains("without round-robin")
+            && message.contains("--reload"),
+        "{message}"
+    );
+    assert_eq!(boot.got("dry")["said"]["needs_reload"], true);
+    for (what, again) in [("add-1", true), ("take-1", false), ("add-2", true), ("take-2", false)] {
+        let got = boot.got(what);
+        assert_eq!((&got["code"], &got["said"]["applied"]), (&json!(0), &json!(true)), "{got}");
+        assert_eq!(got["said"]["reloaded"].is_object(), again, "{what}: {got}");
+    }
+
+    // Who is where before and after.
+    let bound = |scenario: &str| -> Vec<String> {
+        let list = boot.got(scenario)["threads"].as_array().unwrap().iter();
+        list.map(|thread| format!("{} {}", thread["name"].as_str().unwrap(), thread["tid"])).collect()
+    };
+    let (before, after) = (bound("before"), bound("after"));
+    assert_eq!((before.len(), after.len()), (2, 3), "{before:?} {after:?}");
+    assert!(before.iter().all(|thread| after.contains(thread)), "{before:?} {after:?}");
+}
+
+/// Statistics go on, nothing is left over, and every decision is made again in a replay across all gaps.
+fn nothing_is_lost(boot: &Boot, stolen_ns: u64) {
+    let report: Report = serde_json::from_value(boot.got("report").clone()).unwrap();
+    assert!(report.lost == 0 && report.cpus[0].stolen_ns >= stolen_ns, "{report:?}");
+    let kernel = &boot.got("report")["kernel"];
+    assert_eq!(
+        ns(&kernel["used"]["nodes"]),
+        ns(&kernel["plan"]["nodes"]) + ns(&kernel["threads"]),
+        "{kernel}"
+    );
+    assert_eq!(boot.got("reload-end"), &json!({ "code": 0, "state": "disabled" }));
+    let record = boot.out.join("reload.rec");
+    let replayed =
+        Command::new(env!("CARGO_BIN_EXE_tierce")).args(["sim", "--json", "--replay"]).arg(record).output();
+    let replayed: Value = serde_json::from_slice(&replayed.unwrap().stdout).unwrap();
+    assert!(replayed["identical"] == true && ns(&replayed["decisions"]) > 10_000, "{replayed}");
+}
+
+/// At each place where it can fail.
+fn failures_leave_the_first_one_in_force(boot: &Boot) {
+    // No descriptors for a second object.
+    let (rule, message) = boot.error("no-object");
+    assert!(rule == "object_is_not_replaced" && message.contains("Too many open files"), "{message}");
+    assert_eq!(boot.got("still")["plan"], "a.toml");
+    assert_eq!(boot.got("narrow-end"), &json!({ "code": 0, "state": "disabled" }));
+
+    for (what, why) in [("too-long", "Argument list too long"), ("late", "Device or resource busy")] {
+        assert!(
+            boot.got(what)["refused"].as_str().is_some_and(|said| said.contains(why)),
+            "{}",
+            boot.got(what)
+        );
+    }
+    assert_eq!(boot.got("too-long")["steps"], 0, "it was known before anything was detached");
+    for what in ["too-long", "late", "done"] {
+        let is = &boot.got(what)["is"];
+        assert_eq!(
+            (&is["state"], &is["bound"], &is["left_over"]),
+            (&json!("enabled"), &json!(["hog", "pair"]), &json!(0)),
+            "{what}: {is}"
+        );
+        assert!(ns(&is["hog_ns"]) > 190 * MS, "{what}: {is}");
+    }
+    let ended = boot.got("ended");
+    assert!(ended["why"].as_str().unwrap().contains("the machine is on its default scheduler"), "{ended}");
+    assert_eq!(ended["state"], "disabled");
+}
+
+/// Five times, two objects in turn.
+fn objects_take_turns(boot: &Boot) {
+    let turns: Vec<&Value> = boot.all("turn").collect();
+    assert_eq!(turns.len(), 5);
+    for name in ["gap_ns", "detaching_ns", "carrying_ns", "attaching_ns"] {
+        let (median, worst) = spread(&turns, name);
+        println!("{name}: median {median}, worst {worst}");
+    }
+    assert!(spread(&turns, "gap_ns").0 < 20 * MS, "{turns:?}");
+    let turned = boot.got("turned");
+    assert_eq!((&turned["state"], &turned["left_over"]), (&json!("enabled"), &json!(0)), "{turned}");
+}
+
+/// One CPU, time counted in instructions: budgets, periods, threads, statistics and recording go on across each gap; what fails
+/// leaves the first object in force.
+#[test]
+fn another_object_takes_over() {
+    let boot = Boot::new("reload", &["--deterministic", "--cpus", "1"], "reload.toml");
+    it_is_asked_for(&boot);
+    let gaps = ["add-1", "add-2"].map(|add| &boot.got(add)["said"]["reloaded"]);
+    let (trace, fault) = Trace::read(File::open(boot.out.join("reload.trace")).unwrap()).unwrap();
+    assert!(fault.is_none(), "{fault:?}");
+    budgets_are_carried_over(&trace, &gaps);
+    let stolen_ns = gaps_are_stolen(&trace, &gaps);
+    nothing_is_lost(&boot, stolen_ns);
+    failures_leave_the_first_one_in_force(&boot);
+    objects_take_turns(&boot);
+}
+
+/// On several CPUs other CPUs would go on meanwhile: that is refused by name, and nothing changes.
+#[test]
+fn on_several_cpus_it_is_refused() {
+    let boot = Boot::new("reload-several", &["--cpus", "2"], "reload-2.toml");
+    assert_eq!(boot.error("plain").0, "policy_is_not_loaded");
+    for scenario in ["refused", "tried"] {
+        let (rule, message) = boot.error(scenario);
+        assert_eq!(rule, "reload_needs_one_cpu", "{message}");
+        assert!(message.contains("without round-robin") && message.contains("has 2: end"), "{message}");
+    }
+    let needless = boot.got("needless");
+    assert_eq!((&needless["code"], &needless["said"]["applied"]), (&json!(0), &json!(true)), "{needless}");
+    assert_eq!(boot.got("after")["plan"], "a.toml");
+    assert_eq!(boot.got("several-end"), &json!({ "code": 0, "state": "disabled" }));
+}
