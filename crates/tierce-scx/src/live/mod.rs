@@ -5,6 +5,7 @@ pub(crate) mod news;
 mod placing;
 mod reading;
 mod report;
+mod rings;
 mod step;
 mod unwritten;
 
@@ -125,7 +126,7 @@ impl Live {
         let events = Rc::new(RefCell::new(Vec::new()));
         let entries = Rc::new(RefCell::new(Vec::new()));
         let news = Rc::new(RefCell::new(Vec::new()));
-        let rings = reading::rings(&kernel, [&events, &entries], &news)?;
+        let rings = rings::rings(&kernel, [&events, &entries], &news)?;
         let outside = Proc::default().all().into_iter().filter(|live| live.is_outside());
         let ran_before =
             outside.filter_map(|live| Some((live.thread.tid, threads::ran_ns(live.thread.tid)?)));

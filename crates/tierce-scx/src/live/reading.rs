@@ -1,14 +1,12 @@
 //! News, events and entries from the kernel side.
 
 use super::news::{News, NEWS_CPU, NEWS_EXEC, NEWS_LOST, NEWS_NAME, NEWS_PROCESS, NEWS_THREAD};
+use super::rings::rings;
 use super::{now_ns, Live};
 use crate::kernel::Kernel;
-use crate::object::Ring;
 use crate::threads;
 use anyhow::{Context, Result};
-use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
-use std::rc::Rc;
 use std::time::Duration;
 use tierce_trace::{Event, Seen};
 
@@ -177,23 +175,4 @@ impl Live {
         }
         Ok(())
     }
-}
-
-/// Records, entries and news of an object, as they come.
-pub(super) fn rings(
-    kernel: &Kernel,
-    bytes: [&Rc<RefCell<Vec<u8>>>; 2],
-    news: &Rc<RefCell<Vec<News>>>,
-) -> Result<[Ring; 3]> {
-    let into = |sink: &Rc<RefCell<Vec<u8>>>| {
-        let sink = sink.clone();
-        Box::new(move |bytes: &[u8]| sink.borrow_mut().extend_from_slice(bytes))
-    };
-    let sink = news.clone();
-    let take = move |bytes: &[u8]| sink.borrow_mut().extend(News::from_bytes(bytes));
-    Ok([
-        kernel.ring("records", into(bytes[0]))?,
-        kernel.ring("entries", into(bytes[1]))?,
-        kernel.ring("news", Box::new(take))?,
-    ])
 }
