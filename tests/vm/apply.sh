@@ -3,16 +3,6 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# apply NAME PLAN [ARGUMENT...]: its exit code, and what it said
-apply() {
-	scenario=$1
-	shift
-	tierce apply "$@" --json >"/out/$scenario.said" 2>"/out/$scenario.refused"
-	code=$?
-	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
-	say "$scenario" "{\"code\":$code,\"said\":$(tr -d '\n' <"/out/$scenario.said")}"
-}
-
 # status SCENARIO: who is where
 status() {
 	say "$1" "$(tierce status --json | tr -d '\n')"

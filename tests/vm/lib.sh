@@ -39,3 +39,12 @@ finish() {
 	wait "$loader"
 	say "$name-end" "{\"code\":$?,\"state\":\"$(state)\"}"
 }
+# apply NAME PLAN [ARGUMENT...]: its exit code, and what it said
+apply() {
+	scenario=$1
+	shift
+	tierce apply "$@" --json >"/out/$scenario.said" 2>"/out/$scenario.refused"
+	code=$?
+	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
+	say "$scenario" "{\"code\":$code,\"said\":$(tr -d '\n' <"/out/$scenario.said")}"
+}
