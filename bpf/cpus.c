@@ -9,7 +9,7 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	u64 at = cpu_at(cpu)->armed_ns;
 	u32 event = domain_at(cpu)->events;
 	if (later_ns && at != TIERCE_NEVER && !(PORT_HAS_PART(shared) && at == S.shared_until_ns) &&
-	    !(event && link_at(event)->key == at))
+	    !(event && event_link(event)->key == at))
 		at += later_ns;
 	if (at <= now)
 		at = cpu_at(cpu)->asked && !cpu_at(cpu)->outside ? now + FORGOTTEN_NS : TIERCE_NEVER;

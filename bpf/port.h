@@ -69,6 +69,17 @@ extern struct tierce ARENA tierce_state;
 		place; \
 	}))
 
+/* A field that does not change while its domain is locked, of 32 bits: read once, whatever is written meanwhile. */
+#define HELD(pointer, field) \
+	({ \
+		u64 value; \
+		asm("%0 = *(u32 *)(%1 + %2)" \
+		    : "=r"(value) \
+		    : "r"(pointer), "i"(__builtin_offsetof(__typeof__(*(pointer)), field))); \
+		__builtin_assume(value <= 0xffffffff); \
+		(u32)value; \
+	})
+
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */

@@ -58,6 +58,7 @@ extern struct tierce kernel_graph;
 	}))
 
 #define AT_STATE(array, index) AT(S.array, index)
+#define HELD(pointer, field) ((pointer)->field)
 #define STATE(field) (S.field)
 
 #define port_lock(domain)	    ((void)(domain))

@@ -64,21 +64,21 @@ enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 	} while (0)
 
 /* Members of a heap, or 0xffffffff when it is none. Preorder without a stack: down left, else right, else up. */
-static inline u32 heap_count(u32 root)
+static inline u32 heap_count(u32 root, u32 heap)
 {
 	u32 x = root, count = 0, from;
 	if (!root)
 		return 0;
-	if (S.link[root].up)
+	if (S.edge[root].link[heap].up)
 		return 0xffffffff;
 	for (;;) {
-		u32 left = S.link[x].left, right = S.link[x].right;
+		u32 left = S.edge[x].link[heap].left, right = S.edge[x].link[heap].right;
 		count++;
-		if (count > 2 * TIERCE_EDGES || S.link[x].rank != S.link[right].rank + 1 ||
-		    S.link[left].rank < S.link[right].rank)
+		if (count > TIERCE_EDGES || S.edge[x].link[heap].rank != S.edge[right].link[heap].rank + 1 ||
+		    S.edge[left].link[heap].rank < S.edge[right].link[heap].rank)
 			return 0xffffffff;
-		if ((left && (S.link[left].up != x || link_before(left, x))) ||
-		    (right && (S.link[right].up != x || link_before(right, x))))
+		if ((left && (S.edge[left].link[heap].up != x || link_before(left, x, heap))) ||
+		    (right && (S.edge[right].link[heap].up != x || link_before(right, x, heap))))
 			return 0xffffffff;
 		if (left) {
 			x = left;
@@ -87,14 +87,14 @@ static inline u32 heap_count(u32 root)
 		/* a leftist node without a left child has no right one */
 		for (;;) {
 			from = x;
-			x = S.link[x].up;
+			x = S.edge[x].link[heap].up;
 			if (!x || from == root)
 				return count;
-			if (S.link[x].left == from && S.link[x].right) {
-				x = S.link[x].right;
+			if (S.edge[x].link[heap].left == from && S.edge[x].link[heap].right) {
+				x = S.edge[x].link[heap].right;
 				break;
 			}
-			if (x == root && S.link[x].right == from)
+			if (x == root && S.edge[x].link[heap].right == from)
 				return count;
 		}
 	}

@@ -158,7 +158,7 @@ static inline bool constraints_fit_since(u32 node, u64 now)
 TIERCE_FN int constraint_turn(u32 edge, u64 turn, u64 quantum_ns)
 {
 	edge_t *x = edge_at(edge);
-	u32 ordered = link_at(edge)->rank;
+	u32 ordered = order_link(edge)->rank;
 	if (ordered)
 		order_remove(edge);
 	x->queue.turn = turn;
@@ -250,7 +250,7 @@ static inline u32 constraint_check(u32 edge, u32 rest)
 	for (i = 0; i < TIERCE_CONSTRAINTS; i++)
 		places += parent_of(edge)->constraints.edge[i] == edge;
 	HOLDS(constraints_listed, places == 1 && x->queue.quantum_ns > 0 && x->queue.quantum_ns <= (s64)TIERCE_PERIOD_MAX);
-	HOLDS(constraints_listed, S.link[TIERCE_EDGES + edge].rank && S.link[TIERCE_EDGES + edge].key == x->queue.turn);
+	HOLDS(constraints_listed, event_link(edge)->rank && event_link(edge)->key == x->queue.turn);
 	return TIERCE_HOLDS;
 }
 

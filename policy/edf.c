@@ -84,7 +84,7 @@ static inline int edf_announce(u32 edge, u64 deadline_ns, u64 now)
 	if (deadline_ns == TIERCE_NEVER && edge_at(edge)->param[EDF_DEADLINE])
 		return 0;
 	edge_at(edge)->edf.deadline_ns = deadline_ns;
-	if (link_at(edge)->rank) {
+	if (order_link(edge)->rank) {
 		order_remove(edge);
 		order_insert(edge, deadline_ns);
 	}
@@ -99,7 +99,7 @@ static inline u64 edf_least(u64 least, u32 edge)
 /* Who was left by its CPU and is not back yet wants one all the same. */
 static inline bool edf_counts(edge_t *x)
 {
-	return (x->flags & EDGE_COUNTED) || ((x->flags & (EDGE_LEFT | EDGE_SPENT)) == EDGE_LEFT && node_at(x->child)->able);
+	return (x->flags & EDGE_COUNTED) || ((x->flags & (EDGE_LEFT | EDGE_SPENT)) == EDGE_LEFT && node_at(x->child)->servable);
 }
 
 TIERCE_FN u64 edf_deadline(u32 node, u64 now)

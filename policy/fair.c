@@ -162,9 +162,10 @@ TIERCE_FN int fair_detach(u32 edge)
 
 static inline void fair_quantum_begin(u32 edge)
 {
-	u64 limit = edge_at(edge)->variant - 1ull, quantum = parent_of(edge)->param[FAIR_QUANTUM];
-	edge_at(edge)->fair.quantum_ns = (s64)(limit < quantum ? limit + 1 : quantum);
-	edge_at(edge)->fair.begin = fair_key(edge);
+	edge_t *x = edge_at(edge);
+	u64 limit = x->variant - 1ull, quantum = node_at(parent_held(x))->param[FAIR_QUANTUM];
+	x->fair.quantum_ns = (s64)(limit < quantum ? limit + 1 : quantum);
+	x->fair.begin = fair_key(edge);
 }
 
 /* Is somebody who may run on its CPU before the running child? */
@@ -221,14 +222,14 @@ static inline void fair_meets(node_t *node, u32 running, u64 ran_ns)
 	}
 }
 
-/* Virtual time, before a child comes. */
-static inline void fair_clock_comes(u32 node, u64 now)
+/* Virtual time of the parent, before the child comes. */
+static inline void fair_clock_comes(const edge_t *x, u64 now)
 {
-	node_t *n = node_at(node);
+	node_t *n = node_at(parent_held(x));
 	if (fair_is_several(n)) {
-		n->clock = fair_clock_now(node, now);
+		n->clock = fair_clock_now(x->parent, now);
 	} else if (n->running) {
-		fair_meets(n, n->running, uncharged_ns(node, now));
+		fair_meets(n, n->running, uncharged_ns(x->parent, now));
 	} else if (!n->servable) {
 		if (n->clock < n->tail)
 			n->clock = n->tail;
@@ -276,13 +277,13 @@ TIERCE_FN int fair_comes(u32 edge, u32 why)
 static inline void fair_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	node_t *node = node_at(x->parent);
+	node_t *node = node_at(parent_held(x));
 	if (is_by_clock(node)) {
 		eevdf_request(edge, why, now);
 		return;
 	}
 	if (why != TIERCE_RESTORED) {
-		fair_clock_comes(x->parent, now);
+		fair_clock_comes(x, now);
 		if ((x->flags & EDGE_VARIANT) || x->param[FAIR_WARP_LIMIT] || node->param[FAIR_CREDIT] || why == TIERCE_MOVED) {
 			fair_comes(edge, why);
 		} else { /* the same without credit and warp */
@@ -291,7 +292,7 @@ static inline void fair_request(u32 edge, u32 why, u64 now)
 			x->fair.quantum_ns = 0;
 		}
 	}
-	fair_counts(x->parent, x->param[FAIR_WEIGHT]);
+	fair_counts(parent_held(x), x->param[FAIR_WEIGHT]);
 	order_insert(edge, fair_key(edge));
 }
 
@@ -352,7 +353,7 @@ static inline void fair_revoke(u32 edge, u32 why, u64 now)
 static inline void fair_advance(u32 edge, u64 inverse, u64 ran_ns, bool several)
 {
 	edge_t *x = edge_at(edge);
-	node_t *node = node_at(x->parent);
+	node_t *node = node_at(parent_held(x));
 	u64 tag;
 
 	if (!x->fair.quantum_ns && !fair_is_behind(edge))
@@ -396,7 +397,7 @@ TIERCE_FN int fair_advance_several(u32 edge, u64 ran_ns, u64 now)
 static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	node_t *node = node_at(x->parent);
+	node_t *node = node_at(parent_held(x));
 
 	if (is_by_clock(node)) {
 		eevdf_charge(edge, ran_ns);
@@ -414,9 +415,9 @@ static inline bool fair_charge(u32 edge, u64 ran_ns, u64 now)
 static inline u64 fair_until(u32 edge, u64 now)
 {
 	s64 rest = edge_at(edge)->fair.quantum_ns;
-	if (!node_contended(edge_at(edge)->parent))
+	if (!node_contended(parent_held(edge_at(edge))))
 		return TIERCE_NEVER;
-	return now + (rest > 0 ? (u64)rest : parent_of(edge)->param[FAIR_QUANTUM]);
+	return now + (rest > 0 ? (u64)rest : node_at(parent_held(edge_at(edge)))->param[FAIR_QUANTUM]);
 }
 
 /* It may be warped again. */
@@ -468,7 +469,8 @@ static inline bool edge_is_ahead(u32 edge)
 static inline u32 fair_check_node(u32 node)
 {
 	node_t *n = node_at(node);
-	u32 edge, order = n->order, later = heap_count(n->share.later), ahead = heap_count(n->share.ahead);
+	u32 edge, order = n->order, later = heap_count(n->share.later, TIERCE_ORDER),
+		  ahead = heap_count(n->share.ahead, TIERCE_ORDER);
 	bool by_tags = !is_by_clock(n);
 	u64 weight = 0;
 	for (edge = 1; edge < S.fresh_edge; edge++) {
@@ -480,10 +482,12 @@ static inline u32 fair_check_node(u32 node)
 			continue;
 		}
 		weight += x->fair.counted;
-		HOLDS(shares_counted, x->fair.counted == (x->state != TIERCE_WAITING || link_at(edge)->rank ? x->param[0] : 0));
+		HOLDS(shares_counted,
+		      x->fair.counted == (x->state != TIERCE_WAITING || order_link(edge)->rank ? x->param[0] : 0));
 		if (edge_is_ahead(edge))
 			ahead--;
-		else if (x->state == TIERCE_READY && link_at(edge)->rank && edge != order && !eevdf_is_eligible(edge, n->clock))
+		else if (x->state == TIERCE_READY && order_link(edge)->rank && edge != order &&
+			 !eevdf_is_eligible(edge, n->clock))
 			later--;
 	}
 	HOLDS(shares_counted, weight == n->share.weight && (by_tags || !ahead));

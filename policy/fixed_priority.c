@@ -43,9 +43,10 @@ TIERCE_FN int fixed_priority_set(u32 edge, u64 now)
 
 static inline void fixed_priority_request(u32 edge, u32 why, u64 now)
 {
+	edge_t *x = edge_at(edge);
 	if (why != TIERCE_RESTORED)
-		edge_at(edge)->queue.turn = fixed_priority_turn(edge, ++parent_of(edge)->clock);
-	order_insert(edge, edge_at(edge)->queue.turn);
+		x->queue.turn = fixed_priority_turn(edge, ++node_at(parent_held(x))->clock);
+	order_insert(edge, x->queue.turn);
 }
 
 static inline void fixed_priority_release(u32 edge, u32 why, u64 now)

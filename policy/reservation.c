@@ -133,12 +133,30 @@ static inline void reservation_spend(u32 edge, u64 until_ns, u64 now)
 
 #include "reservation/servers.c"
 
+/* Rule 5: may a child that wakes use what is left of its budget until its deadline? */
+static inline bool reservation_fits(const edge_t *x, u64 now)
+{
+	u64 deadline_ns = x->reservation.deadline_ns;
+	s64 remaining_ns = x->reservation.remaining_ns;
+	return now < deadline_ns && (remaining_ns <= 0 || !product_exceeds((u64)remaining_ns, x->param[RESERVATION_DEADLINE],
+									   deadline_ns - now, x->param[RESERVATION_BUDGET]));
+}
+
+/* The deadline is before the end of the period: what is left is cut to what fits, (deadline - now) * budget / deadline_length. */
+static inline void reservation_cut(u32 edge, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u64 fits = scale(x->reservation.deadline_ns - now, x->reservation.density), left = (u64)x->reservation.remaining_ns;
+	if (fits > left)
+		fits = left;
+	x->forgiven_ns += left - fits;
+	port_trace(TIERCE_EV_forgive, x->cpu, edge, x->child, left - fits, now);
+	x->reservation.remaining_ns = (s64)fits;
+}
+
 static inline void reservation_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u64 deadline_ns = x->reservation.deadline_ns, length_ns = x->param[RESERVATION_DEADLINE];
-	s64 remaining_ns = x->reservation.remaining_ns;
-
 	if (x->flags & EDGE_SPENT)
 		return; /* its event puts it into the order */
 	if (server_is_rare(x)) {
@@ -159,21 +177,16 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 		if (event_ns)
 			event_set(edge, event_ns);
 	} else if (why != TIERCE_RESTORED) {
-		bool past = now >= deadline_ns;
-		bool fits = !past && (remaining_ns <= 0 || !product_exceeds((u64)remaining_ns, length_ns, deadline_ns - now,
-									    x->param[RESERVATION_BUDGET]));
-		if (now >= x->reservation.replenish_ns || (!fits && length_ns == x->param[RESERVATION_PERIOD])) {
-			reservation_begin(edge, now);
-		} else if (past) {
-			reservation_spend(edge, x->reservation.replenish_ns, now);
-			return;
-		} else if (!fits) { /* deadline < period: cut to (deadline - now) * budget / length */
-			u64 fit = scale(deadline_ns - now, x->reservation.density);
-			if (fit > (u64)remaining_ns)
-				fit = (u64)remaining_ns;
-			x->forgiven_ns += (u64)remaining_ns - fit;
-			port_trace(TIERCE_EV_forgive, x->cpu, edge, x->child, (u64)remaining_ns - fit, now);
-			x->reservation.remaining_ns = (s64)fit;
+		bool over = now >= x->reservation.replenish_ns;
+		if (over || !reservation_fits(x, now)) {
+			if (over || x->param[RESERVATION_DEADLINE] == x->param[RESERVATION_PERIOD]) {
+				reservation_begin(edge, now);
+			} else if (now >= x->reservation.deadline_ns) {
+				reservation_spend(edge, x->reservation.replenish_ns, now);
+				return;
+			} else {
+				reservation_cut(edge, now);
+			}
 		}
 		if (x->reservation.remaining_ns <= (s64)STATE(floor_ns)) {
 			reservation_spend(edge, x->reservation.replenish_ns, now);

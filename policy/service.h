@@ -26,9 +26,13 @@ static inline node_t *node_at(u32 node)
 {
 	return &AT_STATE(node, node);
 }
-static inline link_t *link_at(u32 link)
+static inline link_t *order_link(u32 edge)
 {
-	return &AT_STATE(link, link);
+	return &edge_at(edge)->link[TIERCE_ORDER];
+}
+static inline link_t *event_link(u32 edge)
+{
+	return &edge_at(edge)->link[TIERCE_EVENTS];
 }
 static inline cpu_t *cpu_at(u32 cpu)
 {
@@ -42,6 +46,11 @@ static inline node_t *parent_of(u32 edge)
 {
 	return node_at(edge_at(edge)->parent);
 }
+/* The same of an edge whose domain is locked: the parent changes only while nobody has the edge. */
+static inline u32 parent_held(const edge_t *x)
+{
+	return HELD(x, parent);
+}
 
 #include "cpus.h"
 
@@ -54,12 +63,14 @@ static inline row_t *row_at(u32 row, u32 cpu)
 
 /* ---- orders ---- */
 
-TIERCE_FN u32 heap_insert(u32 root, u32 x, u64 key);
-TIERCE_FN u32 heap_remove(u32 root, u32 x);
+TIERCE_FN u32 order_put(u32 root, u32 x, u64 key);
+TIERCE_FN u32 order_out(u32 root, u32 x);
+TIERCE_FN u32 events_put(u32 root, u32 x, u64 at_ns);
+TIERCE_FN u32 events_out(u32 root, u32 x);
 
 static inline bool order_after(u32 first, u32 edge, u64 key)
 {
-	u64 least = link_at(first)->key;
+	u64 least = order_link(first)->key;
 	return least < key || (least == key && first < edge);
 }
 
@@ -67,11 +78,11 @@ static inline bool order_after(u32 first, u32 edge, u64 key)
 PORT_SHORT void order_insert(u32 edge, u64 key)
 {
 	edge_t *x = edge_at(edge);
-	node_t *node = node_at(x->parent);
-	link_t *link = link_at(edge);
+	node_t *node = node_at(parent_held(x));
+	link_t *link = &x->link[TIERCE_ORDER];
 	u32 first = node->order;
-	if (x->flags & EDGE_LOCAL) {
-		ROW(node->row, order, x->cpu) = heap_insert(ROW(node->row, order, x->cpu), edge, key);
+	if (SHARES && (x->flags & EDGE_LOCAL)) {
+		ROW(node->row, order, x->cpu) = order_put(ROW(node->row, order, x->cpu), edge, key);
 	} else if (!first || !order_after(first, edge, key)) {
 		link->key = key;
 		link->left = first;
@@ -79,48 +90,48 @@ PORT_SHORT void order_insert(u32 edge, u64 key)
 		link->up = 0;
 		link->rank = 1;
 		if (first)
-			link_at(first)->up = edge;
+			order_link(first)->up = edge;
 		node->order = edge;
-	} else if (!link_at(first)->left) {
+	} else if (!order_link(first)->left) {
 		link->key = key;
 		link->left = 0;
 		link->right = 0;
 		link->up = first;
 		link->rank = 1;
-		link_at(first)->left = edge;
+		order_link(first)->left = edge;
 	} else {
-		node->order = heap_insert(first, edge, key);
+		node->order = order_put(first, edge, key);
 	}
 }
 /* The first one of the order that a node keeps itself. */
 static inline void order_take(node_t *node, u32 edge)
 {
-	link_t *link = link_at(edge);
+	link_t *link = order_link(edge);
 	if (!link->left) {
 		link->rank = 0;
 		node->order = 0;
 	} else if (!link->right) {
 		link->rank = 0;
 		node->order = link->left;
-		link_at(link->left)->up = 0;
+		order_link(link->left)->up = 0;
 	} else {
-		node->order = heap_remove(edge, edge);
+		node->order = order_out(edge, edge);
 	}
 }
 static inline void order_remove(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	node_t *node = node_at(x->parent);
-	link_t *link = link_at(edge);
+	link_t *link = &x->link[TIERCE_ORDER];
 	if (node->order == edge && !link->left) {
 		link->rank = 0;
 		node->order = 0;
 	} else if (!link->rank) {
 		return;
-	} else if (!(x->flags & EDGE_LOCAL)) {
-		node->order = heap_remove(node->order, edge);
+	} else if (!SHARES || !(x->flags & EDGE_LOCAL)) {
+		node->order = order_out(node->order, edge);
 	} else {
-		ROW(node->row, order, x->cpu) = heap_remove(ROW(node->row, order, x->cpu), edge);
+		ROW(node->row, order, x->cpu) = order_out(ROW(node->row, order, x->cpu), edge);
 	}
 }
 
@@ -226,19 +237,19 @@ static inline u64 family_clock(const node_t *node, u64 clock, u64 now)
 
 static inline bool event_is_set(u32 edge)
 {
-	return link_at(TIERCE_EDGES + edge)->rank != 0;
+	return event_link(edge)->rank != 0;
 }
 static inline void event_clear(u32 edge)
 {
-	u32 link = TIERCE_EDGES + edge, domain = parent_of(edge)->domain;
-	if (link_at(link)->rank)
-		domain_at(domain)->events = heap_remove(domain_at(domain)->events, link);
+	u32 domain = parent_of(edge)->domain;
+	if (event_is_set(edge))
+		domain_at(domain)->events = events_out(domain_at(domain)->events, edge);
 }
 static inline void event_set(u32 edge, u64 at_ns)
 {
-	u32 link = TIERCE_EDGES + edge, domain = parent_of(edge)->domain;
+	u32 domain = parent_of(edge)->domain;
 	event_clear(edge);
-	domain_at(domain)->events = heap_insert(domain_at(domain)->events, link, at_ns);
+	domain_at(domain)->events = events_put(domain_at(domain)->events, edge, at_ns);
 	if (domain < TIERCE_CPUS && at_ns < cpu_at(domain)->until_ns)
 		cpu_at(domain)->until_ns = 0; /* the end of the entry compares as a whole */
 }

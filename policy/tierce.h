@@ -171,25 +171,32 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 /* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
 enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };
 
-struct tierce_link { /* membership in one heap; see engine/heap.c */
+/* Membership in one heap; see engine/heap.c. An edge may be in two at a time. */
+struct tierce_link {
 	u64 key;
 	u32 left, right, up, rank;
 };
+enum tierce_heap {
+	TIERCE_ORDER,  /* the order of its parent, or another heap that the policy keeps beside it */
+	TIERCE_EVENTS, /* the events of its domain */
+	TIERCE_HEAPS
+};
 
 struct tierce_edge {
+	u32 flags, state;  /* first, so that their addresses take no register of their own */
 	u32 parent, child; /* node ids; parent is TIERCE_NONE for a root edge */
 	u32 kind;	   /* the parent's: whose policy's edge it is; TIERCE_FREE for a root edge */
 	u32 next_parent;   /* next edge with the same child */
 	u32 cpu;	   /* root and crossing edges: the CPU whose tree holds it; else the home CPU or TIERCE_CPUS */
-	u32 state, flags;
-	u32 on_cpu; /* GRANTED or PLAIN: its CPU; else the last one */
-	u32 bit;    /* crossing edges: bit in the CPU's inbox */
+	u32 on_cpu;	   /* GRANTED or PLAIN: its CPU; else the last one */
+	u32 bit;	   /* crossing edges: bit in the CPU's inbox */
 	s32 rank;
 	u32 told;    /* enum tierce_told; edges to heads only */
 	u32 restore; /* it was dropped for a claim: its next request is RESTORED */
 	u32 throttles, replenishments, grants;
 	u32 variant; /* its policy's: in which way, where EDGE_VARIANT is set */
 	u64 param[TIERCE_PARAMS];
+	struct tierce_link link[TIERCE_HEAPS];
 	u64 supply_ns;	 /* CPU time that went through this edge */
 	u64 forgiven_ns; /* debt beyond the cap that was written off, or budget cut by the waking rule */
 	union {
@@ -224,7 +231,6 @@ struct tierce_node {
 	u32 servable;	  /* child edges that could use a CPU now (READY or GRANTED, not spent, child able) */
 	u32 running;	  /* GRANTED child edge; heads have one per CPU in their row instead */
 	u32 level;	  /* nodes above, at most */
-	u32 able;	  /* told upwards: it can use a CPU */
 	u32 row;	  /* heads of shared nodes: index of their per-CPU row, else 0 */
 	u32 concurrency;  /* heads: CPUs that may run it at once; as asked for until attached, 0: all its CPUs */
 	u32 holds;	  /* heads: CPUs that hold a place, leaving ones included */
@@ -372,7 +378,6 @@ struct tierce {
 	u64 floor_ns;	     /* shortest timer worth arming */
 	struct tierce_edge edge[TIERCE_EDGES] PORT_ALIGNED;
 	struct tierce_node node[TIERCE_NODES];
-	struct tierce_link link[2 * TIERCE_EDGES]; /* order: link = edge id; events: link = TIERCE_EDGES + edge id */
 	struct tierce_row row[TIERCE_ROWS];
 	struct tierce_family family[TIERCE_FAMILIES]; /* 0: none */
 	struct tierce_near near[TIERCE_CPUS];
@@ -569,6 +574,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   TIERCE_FN                        linkage of a function that crosses files
  *   PORT_FLAT                        linkage of an entry made of two: part of its caller, where frames are few
  *   STATE(field)                     a field of the engine's state that is no array, where an address kept for long costs
+ *   HELD(pointer, field)             a field that does not change while its domain is locked, where stores hide that from a compiler
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
  *   PORT_HAS_PART(name)              the same for enum tierce_part
  *   PORT_MANY                        the machine has more than 64 CPUs; of ports with a higher limit only, as is

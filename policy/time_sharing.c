@@ -107,7 +107,7 @@ TIERCE_FN int time_sharing_detach(u32 edge)
 static inline void time_sharing_waits(u32 edge)
 {
 	u64 starvation_ns = parent_of(edge)->param[SHARING_STARVATION];
-	if (starvation_ns && !link_at(TIERCE_EDGES + edge)->rank)
+	if (starvation_ns && !event_is_set(edge))
 		event_set(edge, edge_at(edge)->levels.since_ns + starvation_ns);
 }
 
@@ -194,21 +194,21 @@ static inline bool time_sharing_before(u32 a, u32 b, u64 now)
  * in 32 steps from link to link. */
 TIERCE_FN u32 time_sharing_near(u32 node, u32 first, u32 cpu)
 {
-	u64 most = link_at(first)->key + node_at(node)->near;
+	u64 most = order_link(first)->key + node_at(node)->near;
 	u32 x = node_at(node)->order, from = TIERCE_NONE, found = TIERCE_NONE, step, next;
 	if (edge_at(first)->on_cpu == cpu)
 		return first;
 	for (step = ZERO; x && step < 32 && CAN_LOOP; step++) {
 		next = TIERCE_NONE;
-		if (!from && link_at(x)->key <= most) {
-			if (edge_at(x)->on_cpu == cpu && (!found || link_before(x, found)))
+		if (!from && order_link(x)->key <= most) {
+			if (edge_at(x)->on_cpu == cpu && (!found || link_before(x, found, TIERCE_ORDER)))
 				found = x;
-			next = link_at(x)->left;
-		} else if (from && from == link_at(x)->left) {
-			next = link_at(x)->right;
+			next = order_link(x)->left;
+		} else if (from && from == order_link(x)->left) {
+			next = order_link(x)->right;
 		}
 		from = next ? TIERCE_NONE : x;
-		x = next ? next : link_at(x)->up;
+		x = next ? next : order_link(x)->up;
 	}
 	return found ? found : first;
 }

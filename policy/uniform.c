@@ -410,7 +410,7 @@ static inline void uniform_announce(u32 edge, u64 deadline_ns, u64 now)
 TIERCE_FN int uniform_event(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u64 since_ns = link_at(TIERCE_EDGES + edge)->key, next_ns;
+	u64 since_ns = event_link(edge)->key, next_ns;
 	u32 anew = since_ns + parent_of(edge)->param[UNIFORM_PERIOD] <= now, at = (u32)now & ~UNIFORM_WAITS;
 	order_remove(edge);
 	if (x->state == TIERCE_WAITING) {

@@ -25,8 +25,6 @@ static inline int edge_cut(u32 edge, u32 cpu, u64 now)
 	}
 	if (child->row || child->conditional || x->next_parent || child->first_parent != edge)
 		work_push(x->child); /* its other parents have to know */
-	else
-		child->able = 0;
 	deadline_follow(edge, now);
 	if (edge_is_head(x->flags))
 		head_free(x->child, cpu, now);
@@ -157,8 +155,7 @@ TIERCE_FN int edge_charge_and_cut(u32 edge, u32 cpu, u64 ran, u64 now)
 TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 {
 	node_t *child;
-	u64 ran;
-	u32 length = cpu_at(cpu)->path_length;
+	u64 ran, length = cpu_at(cpu)->path_length;
 	bool lost;
 	if (SHARED_ROWS)
 		path_lock(cpu);
@@ -170,12 +167,12 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 		return 0;
 	}
 	child = node_at(edge_at(AT(cpu_at(cpu)->path, length - 1))->child);
-	for (; length && !child->servable; length--) {
+	for (; length > 1 && !child->servable; length--) {
 		u32 edge = AT(cpu_at(cpu)->path, length - 1);
 		edge_t *x = edge_at(edge);
-		node_t *n = node_at(x->parent);
+		node_t *n = node_at(parent_held(x));
 		__asm__("" : "+r"(ran)); /* what policies make of it is not computed before the loop, and kept on the stack */
-		if ((x->flags & EDGE_PLAIN) && x->parent) {
+		if (x->flags & EDGE_PLAIN) {
 			x->supply_ns += ran;
 			if (policy_leave(edge, ran, now))
 				cpu_at(cpu)->until_ns = 0; /* as edge_spent has it; the edge is counted no more in any case */
@@ -186,15 +183,19 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 				x->flags &= ~EDGE_COUNTED;
 				n->servable--;
 			}
-			child->able = 0;
 			deadline_follow(edge, now);
 		} else {
-			cpu_at(cpu)->path_length = length - 1;
+			cpu_at(cpu)->path_length = (u32)length - 1;
 			edge_charge_and_cut(edge, cpu, ran, now);
 		}
 		child = n;
 	}
-	cpu_at(cpu)->path_length = length;
-	edges_charge(cpu, length, ran, now);
+	__asm__("" : "+r"(length)); /* how the loop ended is not carried along in it */
+	cpu_at(cpu)->path_length = (u32)length;
+	if (length == 1 && !child->servable) {
+		cpu_at(cpu)->path_length = 0;
+		return edge_charge_and_cut(AT(cpu_at(cpu)->path, 0), cpu, ran, now);
+	}
+	edges_charge(cpu, (u32)length, ran, now);
 	return 0;
 }

@@ -52,7 +52,7 @@ static bool edge_is_on_path(u32 edge, u32 cpu)
 static u32 check_edge(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	bool able = node_is_able(x->child), ordered = S.link[edge].rank != 0;
+	bool able = node_is_able(x->child), ordered = S.edge[edge].link[TIERCE_ORDER].rank != 0;
 	if (x->state == TIERCE_GRANTED)
 		HOLDS(path_granted, x->on_cpu < S.cpus && (edge_is_on_path(edge, x->on_cpu) || edge_is_left(edge)));
 	if (!edge_is_ahead(edge))
@@ -60,7 +60,7 @@ static u32 check_edge(u32 edge)
 	if (!(x->flags & EDGE_CROSSING) || !(S.inbox[x->cpu].bits >> x->bit & 1)) /* else its CPU has yet to look */
 		HOLDS(servable_counted, edge_is_servable(edge) == !!(x->flags & EDGE_COUNTED));
 	if (x->flags & EDGE_SPENT) {
-		HOLDS(spent_has_event, S.link[TIERCE_EDGES + edge].rank != 0);
+		HOLDS(spent_has_event, S.edge[edge].link[TIERCE_EVENTS].rank != 0);
 		if (x->state == TIERCE_GRANTED && !edge_is_left(edge))
 			HOLDS(spent_not_picked, S.cpu[x->on_cpu].kick_pending || S.cpu[x->on_cpu].outside);
 	}
@@ -91,20 +91,20 @@ static u32 check_node(u32 node)
 				continue;
 			counted += !!(S.edge[edge].flags & EDGE_COUNTED);
 			children += !(S.edge[edge].flags & EDGE_SPREAD);
-			ordered += S.link[edge].rank != 0;
+			ordered += S.edge[edge].link[TIERCE_ORDER].rank != 0;
 			granted += S.edge[edge].state == TIERCE_GRANTED && !edge_is_left(edge);
 		}
 		HOLDS(servable_counted, counted == n->servable);
 		HOLDS(family_tasks, children == n->children);
-		heap = heap_count(n->order);
+		heap = heap_count(n->order, TIERCE_ORDER);
 		HOLDS(order_heap, heap != 0xffffffff);
 		for (cpu = 0; n->row && cpu < S.cpus; cpu++) {
-			u32 more = heap_count(ROW(n->row, order, cpu));
+			u32 more = heap_count(ROW(n->row, order, cpu), TIERCE_ORDER);
 			HOLDS(order_heap, more != 0xffffffff);
 			heap += more;
 		}
 		if (n->kind == TIERCE_fair)
-			heap += heap_count(n->share.later) + heap_count(n->share.ahead);
+			heap += heap_count(n->share.later, TIERCE_ORDER) + heap_count(n->share.ahead, TIERCE_ORDER);
 		HOLDS(order_exact, heap == ordered);
 		if (!n->row)
 			HOLDS(one_child_per_cpu, granted <= 1);
@@ -148,7 +148,7 @@ static u32 check_cpu(u32 cpu)
 	if (S.inbox[cpu].bits)
 		HOLDS(inbox_kicked, c->kick_pending);
 	HOLDS(works_done, !S.domain[cpu].works);
-	HOLDS(order_heap, heap_count(S.domain[cpu].events) != 0xffffffff);
+	HOLDS(order_heap, heap_count(S.domain[cpu].events, TIERCE_EVENTS) != 0xffffffff);
 	HOLDS(time_accounted, c->charged_ns - S.begin_ns == c->used_ns + c->idle_ns + c->stolen_ns);
 	return TIERCE_HOLDS;
 }
@@ -167,8 +167,8 @@ static u32 check_spread(u32 edge)
 	HOLDS(home_replica, n->kind == TIERCE_TASK && n->first_parent == edge && !x->next_parent && !n->row && replica->family);
 	HOLDS(home_replica, x->flags & EDGE_PLAIN);
 	if (n->domain == TIERCE_TRANSIT) {
-		HOLDS(transit_clean, x->state == TIERCE_WAITING && !(x->flags & EDGE_COUNTED) && !n->servable && !n->able);
-		HOLDS(transit_clean, !S.link[edge].rank && !S.link[TIERCE_EDGES + edge].rank);
+		HOLDS(transit_clean, x->state == TIERCE_WAITING && !(x->flags & EDGE_COUNTED) && !n->servable);
+		HOLDS(transit_clean, !S.edge[edge].link[TIERCE_ORDER].rank && !S.edge[edge].link[TIERCE_EVENTS].rank);
 		HOLDS(transit_clean, n->on_cpu >= S.cpus || S.cpu[n->on_cpu].task != x->child);
 		return TIERCE_HOLDS;
 	}

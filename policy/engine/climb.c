@@ -17,9 +17,6 @@ TIERCE_FN u32 climb(u32 node, u64 now)
 			work_push(node);
 			return 0;
 		}
-		if (able == n->able)
-			return 0;
-		n->able = able;
 		node = x->parent;
 		if (able) {
 			if (x->state == TIERCE_WAITING && !(flags & EDGE_SHUT)) {
@@ -64,12 +61,10 @@ TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 		u32 edge = n->first_parent, flags;
 		edge_t *x = edge_at(edge);
 		if ((x->flags & (EDGE_PLAIN | EDGE_SHUT | EDGE_COUNTED)) != EDGE_PLAIN || x->state != TIERCE_WAITING)
-			return node | CLIMB_ON;
-		n->able = 1;
-		node = x->parent;
-		n = node_at(node);
+			return x->child | CLIMB_ON;
+		n = node_at(parent_held(x));
 		x->state = TIERCE_READY;
-		if (!node) {
+		if (!parent_held(x)) {
 			x->flags |= EDGE_COUNTED;
 			return CLIMBED_TO_TOP;
 		}
@@ -80,7 +75,7 @@ TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 		x->flags = flags | EDGE_COUNTED;
 		deadline_follow(edge, now);
 		if (n->servable++)
-			return node;
+			return x->parent;
 	}
 	return 0;
 }
@@ -97,7 +92,7 @@ static inline void edges_condition(u32 node, u64 now)
 			continue;
 		if (spent) {
 			edge_at(edge)->flags &= ~EDGE_SHUT;
-			if (node_at(node)->able)
+			if (node_is_able(node))
 				edge_request_here(edge, TIERCE_WOKE, now);
 		} else {
 			edge_at(edge)->flags |= EDGE_SHUT;
@@ -117,8 +112,6 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		if (policy_heeds_deadlines(n->kind) && n->deadline_ns != policy_deadline(node, now))
 			deadline_spread(node, policy_deadline(node, now), now);
 		head = SHARES && n->row;
-		/* Without a change, too: an event of an edge may have found it otherwise meanwhile. */
-		n->able = able;
 		if (head)
 			asked = head_settle(node);
 		for (edge = n->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {

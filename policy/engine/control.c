@@ -99,7 +99,7 @@ TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
 TIERCE_FN int edge_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u32 was = x->state, order = was == TIERCE_READY ? link_at(edge)->rank : 0;
+	u32 was = x->state, order = was == TIERCE_READY ? order_link(edge)->rank : 0;
 	int error;
 	if (order)
 		edge_leaves(edge, TIERCE_MOVED, now);
@@ -197,7 +197,6 @@ static inline void edge_unlink(u32 edge, u64 now)
 		node_at(child)->domain = TIERCE_NODOMAIN;
 		reach_clear(child);
 		node_at(child)->level = 0;
-		node_at(child)->able = 0;
 		node_at(child)->conditional = 0;
 		node_at(child)->ranked = 0;
 	} else if (node_at(child)->conditional) {
@@ -253,7 +252,7 @@ TIERCE_FN int edges_allow(u32 task, u64 now)
 	for (edge = node_at(task)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		edge_t *x = edge_at(edge);
 		cpus_t reach;
-		bool ordered = link_at(edge)->rank != 0;
+		bool ordered = order_link(edge)->rank != 0;
 		if (!x->parent || parent_of(edge)->domain != TIERCE_SHARED)
 			continue;
 		reach = reach_of(x->parent);

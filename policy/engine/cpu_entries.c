@@ -78,7 +78,7 @@ static PORT_APART u32 turn_stops(u32 cpu, u32 ended, u32 stolen_ns, u64 now)
 static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 {
 	cpu_t *c = cpu_at(cpu);
-	u32 last = c->path_length - 1, link = domain_at(cpu)->events, edge, next, ran, i;
+	u32 last = c->path_length - 1, event = domain_at(cpu)->events, edge, next, ran, i;
 	u64 elapsed = now - c->charged_ns, until = TIERCE_NEVER, at;
 	bool stays = true;
 	edge_t *x, *y;
@@ -92,7 +92,7 @@ static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 		return TIERCE_NONE;
 	edge = AT(cpu_at(cpu)->path, last);
 	x = edge_at(edge);
-	if ((x->flags & (EDGE_PLAIN | EDGE_SPENT)) != EDGE_PLAIN || (link && link_at(link)->key <= now))
+	if ((x->flags & (EDGE_PLAIN | EDGE_SPENT)) != EDGE_PLAIN || (event && event_link(event)->key <= now))
 		return TIERCE_NONE;
 
 	ran = (u32)elapsed - (u32)stolen_ns;

@@ -12,10 +12,10 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 {
 	u32 done = ZERO;
 	while (done < TIERCE_EVENTS_MAX && domain_at(domain)->works <= TIERCE_WORKS / 2 && CAN_LOOP) {
-		u32 link = domain_at(domain)->events, edge = link - TIERCE_EDGES;
-		if (!link || link_at(link)->key > now)
+		u32 edge = domain_at(domain)->events;
+		if (!edge || event_link(edge)->key > now)
 			break;
-		domain_at(domain)->events = heap_remove(link, link);
+		domain_at(domain)->events = events_out(edge, edge);
 		policy_event(edge, now);
 		edge_spent_changed(edge, now);
 		if (SHARES && domain == TIERCE_SHARED) { /* it may concern other CPUs */
@@ -91,7 +91,7 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 	}
 	if (SHARES)
 		c->drained = 0;
-	if (domain_at(cpu)->events && link_at(domain_at(cpu)->events)->key <= now) {
+	if (domain_at(cpu)->events && event_link(domain_at(cpu)->events)->key <= now) {
 		c->events += (u64)events_due(cpu, now);
 		cpu_settle(cpu, now);
 		c->until_ns = 0;

@@ -48,9 +48,9 @@ static inline void kick(u32 cpu)
 /* Shared events are served by one CPU; when its timer is too late for the first of them, it decides again. */
 TIERCE_FN int shared_unlock(void)
 {
-	u32 link = domain_at(TIERCE_SHARED)->events;
-	if (link && link_at(link)->key < S.shared_until_ns) {
-		S.shared_until_ns = link_at(link)->key;
+	u32 event = domain_at(TIERCE_SHARED)->events;
+	if (event && event_link(event)->key < S.shared_until_ns) {
+		S.shared_until_ns = event_link(event)->key;
 		kick(S.shared_timer);
 	}
 	port_unlock(TIERCE_SHARED);

@@ -104,7 +104,6 @@ TIERCE_FN u32 graph_node_new(u32 kind, u32 concurrency, u64 allowed)
 	n->servable = 0;
 	n->running = TIERCE_NONE;
 	n->level = 0;
-	n->able = 0;
 	n->row = 0;
 	n->concurrency = concurrency;
 	n->holds = 0;

@@ -316,14 +316,14 @@ PORT_ASIDE int descend(u32 cpu, u64 now)
 		if (!(x->flags & EDGE_PLAIN))
 			break;
 		edge_enter(edge, cpu, length, now);
-		order_take(n, edge);
 		n->running = edge;
+		order_take(n, edge);
 		at = policy_begin(edge, now);
 		until = at < until ? at : until;
-		node = x->child;
-		n = node_at(node);
+		n = node_at(x->child);
 		if (n->kind == TIERCE_TASK) {
-			task_set(cpu, node, edge, now);
+			edge = AT(cpu_at(cpu)->path, length);
+			task_set(cpu, edge_at(edge)->child, edge, now);
 			c->path_length = length + 1;
 			c->until_ns = until;
 			return 1;

@@ -252,12 +252,12 @@ TIERCE_FN int heap_offers(u32 x)
 		next = TIERCE_NONE;
 		if (!from) {
 			graph_offer(edge_at(x)->child);
-			next = link_at(x)->left;
-		} else if (from == link_at(x)->left) {
-			next = link_at(x)->right;
+			next = order_link(x)->left;
+		} else if (from == order_link(x)->left) {
+			next = order_link(x)->right;
 		}
 		from = next ? TIERCE_NONE : x;
-		x = next ? next : link_at(x)->up;
+		x = next ? next : order_link(x)->up;
 	}
 	return 0;
 }
@@ -313,12 +313,12 @@ TIERCE_FN u32 heap_first(u32 x, u32 to)
 			bool may = to < TIERCE_CPUS ? cpus_has(allowed, to) : cpus_have_other(allowed, parent_of(x)->domain);
 			if (may && (edge_at(x)->flags & EDGE_SPREAD) && port_movable(edge_at(x)->child))
 				return x;
-			next = link_at(x)->left;
-		} else if (from == link_at(x)->left) {
-			next = link_at(x)->right;
+			next = order_link(x)->left;
+		} else if (from == order_link(x)->left) {
+			next = order_link(x)->right;
 		}
 		from = next ? TIERCE_NONE : x;
-		x = next ? next : link_at(x)->up;
+		x = next ? next : order_link(x)->up;
 	}
 	return TIERCE_NONE;
 }
@@ -422,7 +422,6 @@ TIERCE_FN int graph_enter(u32 task, u32 cpu, u32 why, u64 now)
 	if (x->restore) {
 		x->restore = 0;
 		n->servable = 1;
-		n->able = 1;
 		edge_request(edge, TIERCE_MOVED, now);
 		whole_compare(cpu, now);
 	}

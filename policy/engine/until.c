@@ -28,17 +28,17 @@ TIERCE_FN u64 balance_until(u32 cpu, u64 now)
 /* When the CPU has to be entered again at the latest; `until`: what path_until says. */
 static inline u64 cpu_until(u32 cpu, u64 until, u64 now)
 {
-	u32 link = domain_at(cpu)->events;
+	u32 event = domain_at(cpu)->events;
 	u64 at;
 	if (SPREADS) {
 		at = balance_until(cpu, now);
 		until = at < until ? at : until;
 	}
-	if (link && link_at(link)->key < until)
-		until = link_at(link)->key;
+	if (event && event_link(event)->key < until)
+		until = event_link(event)->key;
 	if (SHARED_ROWS && cpu == S.shared_timer) {
-		link = domain_at(TIERCE_SHARED)->events;
-		at = link ? link_at(link)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
+		event = domain_at(TIERCE_SHARED)->events;
+		at = event ? event_link(event)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
 		S.shared_until_ns = at;
 		until = at < until ? at : until;
 	}

@@ -72,16 +72,16 @@ TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 	for (seen = ZERO; seen < TIERCE_SEEN && known && fair_surplus(found, clock) > 0 && CAN_LOOP; seen++) {
 		u32 at = ZERO, x;
 		for (i = ZERO; i < known && CAN_LOOP; i++)
-			if (link_before(AT(S.known, i), AT(S.known, at)))
+			if (link_before(AT(S.known, i), AT(S.known, at), TIERCE_ORDER))
 				at = i;
 		x = AT(S.known, at);
 		if (fair_has_less(x, found, clock))
 			found = x;
-		AT(S.known, at) = link_at(x)->left;
-		if (!link_at(x)->left)
+		AT(S.known, at) = order_link(x)->left;
+		if (!order_link(x)->left)
 			AT(S.known, at) = AT(S.known, --known);
-		else if (link_at(x)->right)
-			AT(S.known, known++) = link_at(x)->right;
+		else if (order_link(x)->right)
+			AT(S.known, known++) = order_link(x)->right;
 	}
 	return found;
 }

@@ -80,9 +80,9 @@ static inline void eevdf_unlink(u32 edge)
 	node_t *n = parent_of(edge);
 	bool later = n->share.later == edge, ahead = n->share.ahead == edge;
 	u32 rest;
-	if (!link_at(edge)->rank)
+	if (!order_link(edge)->rank)
 		return;
-	rest = heap_take(later || ahead ? edge : n->order, edge);
+	rest = heap_take(later || ahead ? edge : n->order, edge, TIERCE_ORDER);
 	if (later)
 		n->share.later = rest;
 	else if (ahead)
@@ -107,15 +107,15 @@ static inline int eevdf_ripen(u32 node)
 		edge = n->share.ahead;
 		if (edge_at(edge)->fair.tag > n->clock)
 			break;
-		n->share.ahead = heap_remove(edge, edge);
+		n->share.ahead = order_out(edge, edge);
 		eevdf_uncount(edge);
 	}
 	for (i = ZERO; i < EEVDF_MOVES && n->share.later && CAN_LOOP; i++) {
 		edge = n->share.later;
 		if (edge_at(edge)->fair.tag > n->clock && n->order)
 			break;
-		n->share.later = heap_remove(edge, edge);
-		n->order = heap_insert(n->order, edge, eevdf_deadline(edge));
+		n->share.later = order_out(edge, edge);
+		n->order = order_put(n->order, edge, eevdf_deadline(edge));
 	}
 	return 0;
 }
@@ -123,7 +123,7 @@ static inline int eevdf_ripen(u32 node)
 /* It is the only one in the order. */
 static inline void eevdf_alone(node_t *n, u32 edge)
 {
-	n->order = heap_put(0, edge, eevdf_deadline(edge));
+	n->order = heap_put(0, edge, eevdf_deadline(edge), TIERCE_ORDER);
 }
 
 /* The order is not empty if anybody waits. */
@@ -133,7 +133,7 @@ TIERCE_FN int eevdf_fill(u32 node)
 	u32 edge = n->share.later;
 	if (n->order || !edge)
 		return 0;
-	n->share.later = heap_take(edge, edge);
+	n->share.later = heap_take(edge, edge, TIERCE_ORDER);
 	eevdf_alone(n, edge);
 	return 0;
 }
@@ -154,9 +154,9 @@ TIERCE_FN int eevdf_wait(u32 edge)
 		later = true;
 	}
 	if (later)
-		n->share.later = heap_put(n->share.later, edge, edge_at(edge)->fair.tag);
+		n->share.later = heap_put(n->share.later, edge, edge_at(edge)->fair.tag, TIERCE_ORDER);
 	else
-		n->order = heap_put(n->order, edge, eevdf_deadline(edge));
+		n->order = heap_put(n->order, edge, eevdf_deadline(edge), TIERCE_ORDER);
 	return 0;
 }
 
@@ -363,7 +363,7 @@ TIERCE_FN int eevdf_leaves(u32 edge, u32 why)
 	else if (is_stride(n))
 		stride_keep(edge);
 	if (x->fair.tag > n->clock && is_eevdf(n))
-		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag);
+		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag, TIERCE_ORDER);
 	else
 		eevdf_uncount(edge);
 	return 0;
@@ -386,12 +386,12 @@ TIERCE_FN int eevdf_grant(u32 edge)
 }
 
 /* A new weight: what the child is owed stays the same. */
-static inline void eevdf_weigh(u32 edge, u64 was, u64 weight)
+TIERCE_FN int eevdf_weigh(u32 edge, u64 was, u64 weight)
 {
 	edge_t *x = edge_at(edge);
 	node_t *n = parent_of(edge);
 	u64 clock = x->fair.counted ? n->clock : FAIR_BEGIN, deadline = eevdf_deadline(edge);
-	bool ahead = link_at(edge)->rank != 0;
+	bool ahead = order_link(edge)->rank != 0;
 	if (ahead)
 		eevdf_unlink(edge);
 	if (x->fair.counted) {
@@ -406,7 +406,8 @@ static inline void eevdf_weigh(u32 edge, u64 was, u64 weight)
 	x->fair.begin = x->fair.tag + deadline * was / weight;
 	x->fair.fraction = 0;
 	if (ahead)
-		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag);
+		n->share.ahead = heap_put(n->share.ahead, edge, x->fair.tag, TIERCE_ORDER);
+	return 0;
 }
 
 #endif

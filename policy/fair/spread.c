@@ -43,7 +43,7 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 			x->fair.tag -= n->clock - FAIR_BEGIN;
 		return 0;
 	}
-	fair_clock_comes(x->parent, now);
+	fair_clock_comes(x, now);
 	drift = fair_virtual(x->fair.inverse, FAIR_DRIFT * n->param[FAIR_QUANTUM], 0, false);
 	if (x->fair.tag > n->clock + drift && n->servable)
 		x->fair.tag = n->clock + drift;

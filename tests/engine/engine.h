@@ -104,8 +104,8 @@ static inline void dump(void)
 		struct tierce_node *n = &S.node[id];
 		if (n->kind == TIERCE_FREE)
 			continue;
-		printf("node %u: kind %u domain %u order %u servable %u running %u able %u", id, n->kind, n->domain, n->order,
-		       n->servable, n->running, n->able);
+		printf("node %u: kind %u domain %u order %u servable %u running %u", id, n->kind, n->domain, n->order,
+		       n->servable, n->running);
 		bits_print(" allowed ", MANY ? FAR.set[SET_ALLOWED(id)].word : &n->allowed);
 		bits_print(" cpus ", MANY ? FAR.set[SET_REACH(id)].word : &n->cpus);
 		if (n->row) {
@@ -122,7 +122,7 @@ static inline void dump(void)
 		if (x->child)
 			printf("edge %u: %u -> %u cpu %u state %u flags %x on %u bit %u rank %d told %u in order %u\n", id,
 			       x->parent, x->child, x->cpu, x->state, x->flags, x->on_cpu, x->bit, x->rank, x->told,
-			       !!S.link[id].rank);
+			       !!S.edge[id].link[TIERCE_ORDER].rank);
 	}
 }
 

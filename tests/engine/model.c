@@ -710,8 +710,8 @@ static void drawings_few(u32 node)
 			before += tag[j] > clock && tag[j] <= tag[i];
 		if (before)
 			S.edge[i].fair.tag = clock + before * (UNIT << EEVDF_UNIT);
-		if (before && S.link[i].rank)
-			S.link[i].key = S.edge[i].fair.tag;
+		if (before && order_link(i)->rank)
+			order_link(i)->key = S.edge[i].fair.tag;
 	}
 	S.node[node].tail &= 1;
 }
@@ -766,20 +766,20 @@ static void tidy(void)
 }
 
 /* Members of a heap, in order. */
-static u32 heap_list(u32 heap, u32 *list)
+static u32 heap_list(u32 root, u32 heap, u32 *list)
 {
 	u32 count = 0, i, j, x;
-	list[count++] = heap;
-	if (!heap)
+	list[count++] = root;
+	if (!root)
 		return 0;
 	for (i = 0; i < count; i++) {
-		if (S.link[list[i]].left)
-			list[count++] = S.link[list[i]].left;
-		if (S.link[list[i]].right)
-			list[count++] = S.link[list[i]].right;
+		if (S.edge[list[i]].link[heap].left)
+			list[count++] = S.edge[list[i]].link[heap].left;
+		if (S.edge[list[i]].link[heap].right)
+			list[count++] = S.edge[list[i]].link[heap].right;
 	}
 	for (i = 1; i < count; i++)
-		for (j = i; j > 0 && link_before(list[j], list[j - 1]); j--) {
+		for (j = i; j > 0 && link_before(list[j], list[j - 1], heap); j--) {
 			x = list[j];
 			list[j] = list[j - 1];
 			list[j - 1] = x;
@@ -877,33 +877,34 @@ static u64 canonical_constraint(const struct tierce_edge *x)
  * relative to now. Deadlines in the past matter only by their order among each other. */
 static void canonical(void)
 {
-	u32 list[TIERCE_EDGES], i, j, count, heap, cpu, domain;
+	u32 list[TIERCE_EDGES], i, j, count, root, cpu, domain;
 	u64 value[TIERCE_EDGES] = {0};
 	form = S;
-	memset(form.link, 0, sizeof form.link);
+	for (i = 1; i < S.fresh_edge; i++)
+		memset(form.edge[i].link, 0, sizeof form.edge[i].link);
 	/* every heap: x.up = its predecessor in the sequence; roots are named by the holders of the heap */
 	for (i = 1; i < S.fresh_node; i++) {
 		for (cpu = 0; cpu <= S.cpus; cpu++) {
-			heap = cpu < S.cpus ? (S.node[i].row ? S.row[S.node[i].row].order[cpu] : 0) : S.node[i].order;
-			count = heap_list(heap, list);
+			root = cpu < S.cpus ? (S.node[i].row ? S.row[S.node[i].row].order[cpu] : 0) : S.node[i].order;
+			count = heap_list(root, TIERCE_ORDER, list);
 			for (j = 0; j < count; j++) {
-				form.link[list[j]].rank = 1 + cpu;
-				form.link[list[j]].up = j ? list[j - 1] : 0;
+				form.edge[list[j]].link[TIERCE_ORDER].rank = 1 + cpu;
+				form.edge[list[j]].link[TIERCE_ORDER].up = j ? list[j - 1] : 0;
 			}
 		}
 		for (cpu = 0; cpu < 2; cpu++) {
-			count = heap_list(cpu ? S.node[i].share.ahead : S.node[i].share.later, list);
+			count = heap_list(cpu ? S.node[i].share.ahead : S.node[i].share.later, TIERCE_ORDER, list);
 			for (j = 0; j < count; j++) {
-				form.link[list[j]].rank = 1 + TIERCE_CPUS + cpu;
-				form.link[list[j]].up = j ? list[j - 1] : 0;
+				form.edge[list[j]].link[TIERCE_ORDER].rank = 1 + TIERCE_CPUS + cpu;
+				form.edge[list[j]].link[TIERCE_ORDER].up = j ? list[j - 1] : 0;
 			}
 		}
 	}
 	for (domain = 0; domain < TIERCE_DOMAINS; domain++) {
-		count = heap_list(S.domain[domain].events, list);
+		count = heap_list(S.domain[domain].events, TIERCE_EVENTS, list);
 		for (j = 0; j < count; j++) {
-			form.link[list[j]].rank = 1;
-			form.link[list[j]].key = relative(S.link[list[j]].key);
+			form.edge[list[j]].link[TIERCE_EVENTS].rank = 1;
+			form.edge[list[j]].link[TIERCE_EVENTS].key = relative(event_link(list[j])->key);
 		}
 	}
 	for (i = 1; i < S.fresh_edge; i++) {
@@ -1337,7 +1338,7 @@ static const char *check_conserving(void)
 		bool same;
 		if (S.cpu[cpu].outside) {
 			if (cpu == S.shared_timer && S.domain[TIERCE_SHARED].events &&
-			    S.link[S.domain[TIERCE_SHARED].events].key < S.cpu[cpu].armed_ns)
+			    event_link(S.domain[TIERCE_SHARED].events)->key < S.cpu[cpu].armed_ns)
 				return "at rest the timer of shared events is set too late";
 			continue;
 		}

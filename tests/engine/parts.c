@@ -36,16 +36,22 @@ static u32 root[HEAPS], members[HEAPS];
 static u32 member[HEAPS][MEMBERS + 1]; /* sorted by key, then id */
 static u64 inserted, removed, worst_insert, worst_remove;
 
-static bool before(u32 a, u32 b)
+/* Through which link of its members a heap goes: both are tried. */
+static u32 through(u32 heap)
 {
-	return S.link[a].key < S.link[b].key || (S.link[a].key == S.link[b].key && a < b);
+	return heap % 2 ? TIERCE_EVENTS : TIERCE_ORDER;
+}
+static bool before(u32 heap, u32 a, u32 b)
+{
+	u64 x = S.edge[a].link[through(heap)].key, y = S.edge[b].link[through(heap)].key;
+	return x < y || (x == y && a < b);
 }
 static u32 place(u32 heap, u32 x)
 {
 	u32 low = 0, high = members[heap];
 	while (low < high) {
 		u32 middle = (low + high) / 2;
-		if (before(member[heap][middle], x))
+		if (before(heap, member[heap][middle], x))
 			low = middle + 1;
 		else
 			high = middle;
@@ -56,7 +62,7 @@ static void insert(u32 heap, u32 x, u64 key)
 {
 	u32 at;
 	rounds = 0;
-	root[heap] = heap_insert(root[heap], x, key);
+	root[heap] = heap_put(root[heap], x, key, through(heap));
 	if (rounds > 2 * log2_up(members[heap]) + 3)
 		fail("an insert took too many rounds: members, rounds", members[heap], rounds);
 	worst_insert = rounds > worst_insert ? rounds : worst_insert;
@@ -70,12 +76,12 @@ static void take(u32 heap, u32 at)
 {
 	u32 x = member[heap][at];
 	rounds = 0;
-	root[heap] = heap_remove(root[heap], x);
+	root[heap] = heap_take(root[heap], x, through(heap));
 	if (rounds > 5 * log2_up(members[heap]) + 5)
 		fail("a removal took too many rounds: members, rounds", members[heap], rounds);
 	worst_remove = rounds > worst_remove ? rounds : worst_remove;
-	if (S.link[x].rank || heap_has(x))
-		fail("what was removed is still in a heap: link", x, 0);
+	if (S.edge[x].link[through(heap)].rank)
+		fail("what was removed is still in a heap: edge", x, 0);
 	members[heap]--;
 	memmove(member[heap] + at, member[heap] + at + 1, (members[heap] - at) * sizeof(u32));
 	removed++;
@@ -85,8 +91,9 @@ static void check(u32 heap, bool all)
 	u32 least = members[heap] ? member[heap][0] : 0;
 	if (root[heap] != least)
 		fail("the root is not the least member: root, least", root[heap], least);
-	if (all && heap_count(root[heap]) != members[heap])
-		fail("not a leftist heap of its members: counted, members", heap_count(root[heap]), members[heap]);
+	if (all && heap_count(root[heap], through(heap)) != members[heap])
+		fail("not a leftist heap of its members: counted, members", heap_count(root[heap], through(heap)),
+		     members[heap]);
 	if (tierce_native.failed)
 		fail(tierce_native.failed, 0, 0);
 }
@@ -116,7 +123,7 @@ static void heaps(u64 operations)
 			keys = 1ull << (1 + below(62)); /* few different keys, or many */
 		x = 1 + below(HEAPS * MEMBERS);
 		heap = x % HEAPS;
-		if (S.link[x].rank)
+		if (S.edge[x].link[through(heap)].rank)
 			take(heap, place(heap, x));
 		else if (members[heap] < MEMBERS)
 			insert(heap, x, roll() % keys);

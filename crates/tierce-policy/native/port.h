@@ -63,6 +63,7 @@ extern _Thread_local struct tierce_native tierce_native;
 #define FAR		 (*tierce_native.far)
 #define AT(array, index) ((array)[index])
 #define AT_STATE(array, index) ((S.array)[index])
+#define HELD(pointer, field) ((pointer)->field)
 #define STATE(field)		 (S.field)
 #define AT_FAR(array, index)   ((FAR.array)[index])
 

@@ -16,13 +16,13 @@ pub const CPUS: usize = 512;
 #[derive(Clone, Debug)]
 #[allow(missing_docs)]
 pub struct Edge {
+    pub flags: u32,
+    pub state: u32,
     pub parent: u32,
     pub child: u32,
     pub kind: u32,
     pub next_parent: u32,
     pub cpu: u32,
-    pub state: u32,
-    pub flags: u32,
     pub on_cpu: u32,
     pub bit: u32,
     pub rank: i32,
@@ -33,9 +33,22 @@ pub struct Edge {
     pub grants: u32,
     pub variant: u32,
     pub param: [u64; PARAMS],
+    pub link: [Link; 2],
     pub supply_ns: u64,
     pub forgiven_ns: u64,
     pub policy: [u64; 6],
+}
+
+/// `struct tierce_link`: membership in a heap.
+#[repr(C)]
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Link {
+    pub key: u64,
+    pub left: u32,
+    pub right: u32,
+    pub up: u32,
+    pub rank: u32,
 }
 
 /// Flag of [`Edge::flags`]: the budget is used up until it is replenished.
@@ -58,7 +71,6 @@ pub struct Node {
     pub servable: u32,
     pub running: u32,
     pub level: u32,
-    pub able: u32,
     pub row: u32,
     pub concurrency: u32,
     pub holds: u32,

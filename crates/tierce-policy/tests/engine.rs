@@ -163,8 +163,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "the timer of shared events stays where it was",
         file: "engine/until.c",
-        sound: "at = link ? link_at(link)->key : TIERCE_NEVER;",
-        broken: "at = link ? link_at(link)->key : TIERCE_NEVER;\n\t\tif (link)",
+        sound: "at = event ? event_link(event)->key : TIERCE_NEVER;",
+        broken: "at = event ? event_link(event)->key : TIERCE_NEVER;\n\t\tif (event)",
         configuration: "shared_reservations",
         says: "timer is set too late",
     },

@@ -262,11 +262,10 @@ fn state(script: &Script, graph: &Graph, cpu: u32, start_ns: u64) -> String {
         let node = graph.node(id);
         let policy = policies().iter().find(|policy| policy.number == node.kind);
         text += &format!(
-            "  {} {}: servable {}, able {}, clock {}, tail {}, deadline {}, ran {}, on CPU {}\n",
+            "  {} {}: servable {}, clock {}, tail {}, deadline {}, ran {}, on CPU {}\n",
             policy.map_or("task", |policy| policy.name),
             names.name(id),
             node.servable,
-            node.able,
             node.clock,
             node.tail,
             relative(node.deadline_ns),
