@@ -90,9 +90,16 @@ int control(struct tierce_command *c)
 		SIDE.default_nice = c->b;
 		result = 0;
 		break;
+	case COMMAND_KEEP:
+		SIDE.ready = c->a ? READY_KEEPS : 1;
+		result = 0;
+		break;
 	case COMMAND_FREEZE:
 		SIDE.ready = 0;
-		cpu_freezes(0, now);
+		for (i = ZERO; i < cpus_here && i < TIERCE_CPUS && CAN_LOOP; i++) {
+			side_at(i)->frozen = 1;
+			graph_outside(i, 1, now);
+		}
 		result = 0;
 		break;
 	case COMMAND_REAP:

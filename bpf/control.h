@@ -14,9 +14,11 @@
 #define COMMAND_NEAR	67 /* param: the CPUs, from 64 * `b` on, that share a core, a last-level cache, a NUMA node with CPU `a` */
 
 /* Another object takes over (crates/tierce-scx/src/reload.rs). */
-#define COMMAND_FREEZE 68 /* of the first one: from here on all time is stolen, and nobody loses a leaf */
+#define COMMAND_FREEZE 68 /* of the first one, which keeps leaves: from here on all time is stolen */
 #define COMMAND_ADOPT  69 /* of the second one: task `a` is thread `pid`, 0: it has none */
 #define COMMAND_BURY   70 /* task `a` was thread `pid`: if that died unseen, the task goes, or is nobody's */
+
+#define COMMAND_KEEP   71 /* of the first one: a thread that leaves our class keeps its leaf from here on; `a` 0: no longer */
 
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_NICE	  0xffffffffu
@@ -51,6 +53,7 @@ struct tierce_entry { /* a recorded entry or control operation, as in the native
 	u32 op, a, b, lost; /* lost: entries before this one that did not fit */
 };
 
+#define READY_KEEPS 2u /* in `ready`: attached, and a thread that leaves our class keeps its leaf */
 #define LEAF_UNSEEN 2u /* in `moving`: of a thread that this object has not seen yet; another one had it */
 
 /* Does its thread wait with us, and may it go to another CPU? */
@@ -122,7 +125,7 @@ struct tierce_side {
 	struct tierce_lock_side lock[TIERCE_CPUS + 1]; /* the last one is the shared domain */
 	u64 nice_weight[40];			       /* of nice -20 to 19; set by the loader */
 	u32 ticket, serving;			       /* lock of control operations */
-	u32 ready;				       /* attached */
+	u32 ready;				       /* attached; or READY_KEEPS */
 	u32 default_node;
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */

@@ -64,7 +64,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 	if (leaf == was) {
 		slice_set(prev, SCX_SLICE_INF);
 		if (cpu_at(cpu)->outside && !cpu_is_frozen(cpu))
-			graph_outside(cpu, 0, now);
+			cpu_outside(cpu, 0, now);
 		side_at(cpu)->keeps++;
 		return;
 	}
@@ -72,7 +72,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		if (leaf >= TIERCE_NODES)
 			port_fail("a task that does not exist was decided for");
 		side_at(cpu)->misses++;
-		if (!WANTED(several_cpus) && leaf_at(leaf)->moving == LEAF_UNSEEN) { /* its thread died between two objects */
+		if (leaf_at(leaf)->moving == LEAF_UNSEEN) { /* its thread died between two objects */
 			graph_release(leaf, TIERCE_BLOCKED, now);
 			port_kick(cpu);
 			return;
@@ -214,7 +214,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 		if (cpu_is_gone(cpu))
 			return 0;
 		if (outside != cpu_at(cpu)->outside)
-			graph_outside(cpu, outside, now);
+			cpu_outside(cpu, outside, now);
 		arm(cpu, now, 0);
 	}
 	if (stray && !side_at(cpu)->strays) { /* ask for a decision, once, if it is not outside for good */

@@ -44,6 +44,28 @@ int BPF_PROG(tierce_cpu_steps, u32 cpu, int target, int step)
 		side_at(cpu)->going = 1, side_at(cpu)->away = CPU_GOES;
 	return 0;
 }
+/* CPUs came and went between two objects, of which neither was told. None does while operations are attached. */
+static inline void cpus_found(void)
+{
+	const struct cpumask *mask;
+	unsigned long flags;
+	u32 cpu;
+	if (!WANTED(several_cpus))
+		return;
+	mask = scx_bpf_get_online_cpumask();
+	bpf_local_irq_save(&flags);
+	for (cpu = ZERO; cpu < cpus_here && cpu < TIERCE_CPUS && CAN_LOOP; cpu++) {
+		u32 online = bpf_cpumask_test_cpu(cpu, mask);
+		side_at(cpu)->going = 0;
+		if (online && side_at(cpu)->away == CPU_AWAY)
+			continue; /* its next decision ends that */
+		side_at(cpu)->away = 0;
+		if (cpu_at(cpu)->online != online)
+			graph_online(cpu, online, now_ns());
+	}
+	bpf_local_irq_restore(&flags);
+	scx_bpf_put_cpumask(mask);
+}
 /* It does not go after all. */
 SEC("tp_btf/cpuhp_exit")
 int BPF_PROG(tierce_cpu_stays, u32 cpu, int state, int step, int error)

@@ -5,6 +5,9 @@ void scx_bpf_dsq_insert(struct task_struct *p, u64 dsq_id, u64 slice, u64 enq_fl
 void scx_bpf_dispatch_cancel(void) __ksym;
 u32 scx_bpf_reenqueue_local(void) __ksym;
 bool scx_bpf_task_set_slice(struct task_struct *p, u64 slice) __ksym __weak;
+const struct cpumask *scx_bpf_get_online_cpumask(void) __ksym;
+void scx_bpf_put_cpumask(const struct cpumask *mask) __ksym;
+bool bpf_cpumask_test_cpu(u32 cpu, const struct cpumask *mask) __ksym;
 s32 scx_bpf_create_dsq(u64 dsq_id, s32 node) __ksym;
 bool scx_bpf_dsq_move_to_local(u64 dsq_id) __ksym;
 s32 scx_bpf_dsq_nr_queued(u64 dsq_id) __ksym;

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Another object takes over, on a machine of one CPU (crates/tierce-scx/src/reload.rs). */
+/* Another object takes over (crates/tierce-scx/src/reload.rs). */
 
 /* Between two objects the graph stands still: who could use the CPU still can, what runs is stolen time. The second object's first
  * decision ends that. The loader leaves a mark in interrupted_ns, so that no other decision looks for it. */
 static inline bool cpu_is_frozen(u32 cpu)
 {
-	return !WANTED(several_cpus) && side_at(cpu)->frozen;
+	return side_at(cpu)->frozen;
 }
-static inline void cpu_freezes(u32 cpu, u64 now)
+static inline void cpu_outside(u32 cpu, u32 outside, u64 now)
 {
-	side_at(cpu)->frozen = 1;
-	side_at(cpu)->interrupted_ns = 0; /* a decision of the first object must not end it */
-	graph_outside(cpu, 1, now);
+	graph_outside(cpu, outside, now);
+	if (outside != 1 && cpu_is_frozen(cpu)) /* by another CPU, meanwhile */
+		graph_outside(cpu, 1, now);
 }
 static inline void cpu_thaws(u32 cpu, u64 now)
 {
+	if (!SIDE.ready) /* the first object decides on until it is detached */
+		return;
 	side_at(cpu)->frozen = 0;
 	side_at(cpu)->thawed_ns = now;
 	side_at(cpu)->blocking = 1;

@@ -80,7 +80,8 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 	u32 cpu = cpu_of(p);
 	if (!t || !SIDE.ready || cpu >= TIERCE_CPUS) /* not ready: another object has its leaf from now on */
 		return;
-	if (cpu_is_frozen(cpu)) { /* it was not released when it was dequeued; it keeps its leaf until it comes back or dies */
+	/* It keeps its leaf until it comes back or dies. While frozen it was not released when it was dequeued. */
+	if (SIDE.ready == READY_KEEPS || cpu_is_frozen(cpu)) {
 		if (t->leaf && node_at(t->leaf)->servable)
 			graph_release(t->leaf, TIERCE_MOVED, now_ns());
 		return;

@@ -99,6 +99,7 @@ s32 BPF_PROG(tierce_init)
 			return -EINVAL;
 		side_at(id)->timer_ns = TIERCE_NEVER;
 	}
+	cpus_found();
 	SIDE.ready = 1;
 	return 0;
 }

@@ -1,17 +1,49 @@
 #!/bin/sh
 # A plan in force becomes one that its kernel object has no room for. See crates/tierce-cli/tests/reload.rs.
+#
+#     reload.sh PLAN          by `tierce apply`, and on one CPU with failures
+#     reload.sh PLAN storm    with failures, then ten times while shells start processes on all CPUs
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-plan=$1 at_zero=
-[ "$(nproc)" = 1 ] || at_zero="cpu = 0, "
+plan=$1
+
+# meters NAME...: threads of these names that compute
+meters=
+meters() {
+	for who in "$@"; do
+		meter spin --name "$who" --time 1000s >/dev/null &
+		meters="$meters $!"
+	done
+}
+
+if [ "$2" = storm ]; then
+	meters hog pair
+	./reload "$plan"
+	: >storm
+	for _ in $(seq 0 "$(nproc)"); do
+		while [ -e storm ]; do
+			/bin/true
+			(exit 0)
+		done &
+	done
+	./reload "$plan" 10
+	exit
+fi
+
+# With `extra` more threads than CPUs: they move.
+others=
+for _ in $(seq "$(nproc)"); do
+	others="$others pair"
+done
+
 cp "$plan" a.toml
 {
 	cat a.toml
 	cat <<END
 [node.turns]
 policy = "round-robin"
-under.rt = { ${at_zero}budget = "1ms", period = "20ms" }
+under.rt = { cpu = 0, budget = "1ms", period = "20ms" }
 [tasks.extra]
 under.turns = {}
 match = { comm = "extra" }
@@ -22,7 +54,7 @@ END
 	cat <<END
 [node.jobs]
 policy = "edf"
-under.rt = { ${at_zero}budget = "1ms", period = "20ms" }
+under.rt = { cpu = 0, budget = "1ms", period = "20ms" }
 [tasks.job]
 under.jobs = { deadline = "20ms" }
 match = { comm = "job" }
@@ -34,23 +66,9 @@ status() {
 	say "$1" "$(tierce status --json | tr -d '\n')"
 }
 
-if [ "$(nproc)" -gt 1 ]; then
-	begin several a.toml || exit
-	apply plain b.toml
-	apply refused b.toml --reload
-	apply tried b.toml --reload --dry-run
-	apply needless a.toml --reload
-	status after
-	finish TERM
-	exit
-fi
-
-meters=
 begin reload a.toml --trace /out/reload.trace --record /out/reload.rec || exit
-for who in hog pair extra; do
-	meter spin --name $who --time 600s >/dev/null &
-	meters="$meters $!"
-done
+# shellcheck disable=SC2086 # a list
+meters hog $others extra
 sleep 1
 status before
 apply refused b.toml
@@ -71,6 +89,8 @@ sleep 1
 say report "$(tierce status --report --json | tr -d '\n')"
 finish TERM
 
+[ "$(nproc)" = 1 ] || exit 0
+
 # No descriptors for a second object.
 (
 	# shellcheck disable=SC3045 # the guest's sh has it
@@ -83,8 +103,6 @@ finish TERM
 )
 
 # Failures at every step, and five times without.
-for name in hog pair; do
-	meter spin --name $name --time 1000s >/dev/null &
-done
+meters hog pair
 ./reload "$plan"
 ./reload "$plan" 5

@@ -3,7 +3,7 @@
 use crate::host::{self, HostRefusal};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
-use crate::reload::{Hears, Reloaded, RELOAD_CPUS};
+use crate::reload::{Hears, Reloaded};
 use crate::threads;
 use crate::trial::Trial;
 use anyhow::{bail, Result};
@@ -66,26 +66,15 @@ impl NotApplied {
     }
 }
 
-/// Why a kernel object on so many CPUs that lacks this cannot have the plan.
-fn refuse_missing(missing: &[&str], reload: bool, cpus: u32) -> Option<Fixed> {
-    if missing.is_empty() || (reload && cpus <= RELOAD_CPUS) {
-        return None;
-    }
-    let lacks = format!("the kernel object was loaded without {}", missing.join(", "));
-    let room = "`[run] policies`, or `tierce run --policies all`, keeps room from the start";
-    Some(match (reload, cpus) {
-        (true, _) => Fixed {
-            rule: "reload_needs_one_cpu",
-            message: format!(
-                "{lacks}, and `--reload` has another one take over on {RELOAD_CPUS} CPU only, this machine has {cpus}: end `tierce run` \
-                 and start it anew with this plan; {room}"
-            ),
-        },
-        (false, ..=RELOAD_CPUS) => Fixed {
-            rule: "policy_is_not_loaded",
-            message: format!("{lacks}: `--reload` has another one take over, with a short gap; {room}"),
-        },
-        _ => Fixed { rule: "policy_is_not_loaded", message: format!("{lacks}: {room}") },
+/// Why a kernel object that lacks this cannot have the plan, unless another one takes over.
+fn refuse_missing(missing: &[&str]) -> Option<Fixed> {
+    let lacks = (!missing.is_empty()).then(|| missing.join(", "))?;
+    Some(Fixed {
+        rule: "policy_is_not_loaded",
+        message: format!(
+            "the kernel object was loaded without {lacks}: `--reload` has another one take over, with a short gap; \
+             `[run] policies`, or `tierce run --policies all`, keeps room from the start"
+        ),
     })
 }
 
@@ -110,8 +99,7 @@ impl Live {
     /// What differs, if that can change on this machine.
     fn change_to(&self, new: &Plan, reload: bool) -> Result<Change, NotApplied> {
         let change = Change::between(self.plan(), new).map_err(NotApplied::Fixed)?;
-        let cpus = self.kernel().options().cpus;
-        if let Some(refused) = refuse_missing(&self.not_loaded(new), reload, cpus) {
+        if let Some(refused) = refuse_missing(&self.not_loaded(new)).filter(|_| !reload) {
             return Err(NotApplied::Fixed(vec![refused]));
         }
         host::check_cpusets(new, Path::new("/"))?;
@@ -453,20 +441,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn another_object_takes_over_on_one_cpu_only() {
-        let refused = |missing: &[&str], reload, cpus| {
-            refuse_missing(missing, reload, cpus).map(|it| (it.rule, it.message))
-        };
-        assert_eq!(refused(&[], true, 4), None);
-        assert_eq!(refused(&["edf"], true, 1), None);
-        let (rule, message) = refused(&["edf", "round-robin"], true, 2).unwrap();
-        assert_eq!(rule, "reload_needs_one_cpu");
-        for part in ["without edf, round-robin", "on 1 CPU only", "has 2", "start it anew"] {
-            assert!(message.contains(part), "{part}: {message}");
-        }
-        for (cpus, offered) in [(1, true), (2, false)] {
-            let (rule, message) = refused(&["edf"], false, cpus).unwrap();
-            assert_eq!((rule, message.contains("--reload")), ("policy_is_not_loaded", offered), "{message}");
-        }
+    fn what_is_missing_is_named() {
+        assert!(refuse_missing(&[]).is_none());
+        let refused = refuse_missing(&["edf", "round-robin"]).unwrap();
+        assert_eq!(refused.rule, "policy_is_not_loaded");
+        assert!(refused.message.contains("without edf, round-robin: `--reload`"), "{}", refused.message);
     }
 }

@@ -145,7 +145,7 @@ pub struct CpuSide {
     pub fires: u64,
     /// Kicks that led to no decision and were repeated.
     pub forgotten: u64,
-    away_at_ns: u64,
+    pub(crate) away_at_ns: u64,
     /// Taken by a higher class for so long that the graph counts it as offline.
     pub away: u32,
     going: u32,

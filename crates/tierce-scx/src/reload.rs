@@ -1,11 +1,10 @@
 //! Another kernel object for the plan in force: loaded beside the first one, whose graph it takes over as it is.
 //!
-//! Only on a machine of one CPU: on several, other CPUs go on while the first object is frozen and detached.
-//!
 //! Only one scheduler of sched_ext can be attached, so between the two the machine is on its default scheduler:
 //!
 //! 1. The second object is loaded and verified; the first one goes on.
-//! 2. The first one *freezes*: from here on all time is stolen, and no thread loses its leaf. Then it is detached.
+//! 2. The loader becomes urgent, since a frozen graph does not end anybody's turn. The first one *freezes*: from here on all
+//!    time of all CPUs is stolen, and no thread loses its leaf. Then it is detached.
 //! 3. Its arrays are copied: nodes, edges, orders, budgets, deadlines, virtual times, leaves with their threads.
 //! 4. The second one is attached. A thread that sleeps by then is released; each CPU *thaws* with its first decision.
 //!
@@ -28,13 +27,11 @@ const LEAF_UNSEEN: u32 = 2;
 const COMMAND_FREEZE: u32 = 68;
 const COMMAND_ADOPT: u32 = 69;
 const COMMAND_BURY: u32 = 70;
+const COMMAND_KEEP: u32 = 71;
 
 /// `enum tierce_own`.
 const OWN_DEFAULT: u32 = 1;
 const OWN_MEMBER: u32 = 2;
-
-/// On so many CPUs another object can take over.
-pub const RELOAD_CPUS: u32 = 1;
 
 /// How often the first object is heard while the second one is loaded.
 const WHILE_LOADING: Duration = Duration::from_millis(20);
@@ -85,7 +82,13 @@ pub struct Hears<'a> {
 unsafe impl Send for Kernel {}
 
 impl Kernel {
-    /// From here on all time is stolen, and threads that leave keep their leaves.
+    /// Threads that leave our class keep their leaves from here on, or no longer.
+    fn keep_leaves(&self, keep: bool) -> Result<()> {
+        self.command(COMMAND_KEEP, keep.into(), 0)?;
+        Ok(())
+    }
+
+    /// From here on all time is stolen. Whoever has a CPU keeps it: the caller must be urgent.
     fn freeze(&self) -> Result<()> {
         self.command(COMMAND_FREEZE, 0, 0)?;
         Ok(())
@@ -168,6 +171,7 @@ impl Kernel {
                 &mut held.decided_ns,
                 &mut held.fired_ns,
                 &mut held.thawed_ns,
+                &mut held.away_at_ns,
             ] {
                 *time = 0;
             }
@@ -192,18 +196,21 @@ impl Kernel {
     }
 }
 
-/// Who comes before all that the machine's default scheduler has, in the gap: the loader, and the kernel's threads that end grace
+/// What comes before all that the machine's default scheduler has, in the gap: the loader, and the kernel's threads that end grace
 /// periods of RCU, two of which it takes to detach a scheduler. Behind threads that compute they would wait for some ticks each time.
-fn who_is_urgent() -> Vec<u32> {
+/// The loader comes first and goes last.
+fn become_urgent() -> Result<Vec<Urgent>> {
     let is_rcu = |live: &threads::Live| {
         let names = ["rcu_preempt", "rcu_sched", "rcu_exp_"];
         live.thread.is_kthread && names.iter().any(|name| live.thread.comm.starts_with(name))
     };
-    let mut list: Vec<u32> =
-        Proc::default().all().into_iter().filter(is_rcu).map(|live| live.thread.tid).collect();
+    let rcu = Proc::default().all().into_iter().filter(is_rcu);
+    let rcu: Vec<u32> = rcu.map(|live| live.thread.tid).collect();
     // SAFETY: no arguments.
-    list.push(unsafe { libc::gettid() } as u32);
-    list
+    let own = unsafe { libc::gettid() } as u32;
+    let own = Urgent::begin(own).context("the loader could not become urgent")?;
+    let rcu = rcu.into_iter().filter_map(|tid| Urgent::begin(tid).ok().flatten());
+    Ok(rcu.chain(own).collect())
 }
 
 /// As long as it is there, a thread is in SCHED_FIFO.
@@ -214,18 +221,21 @@ struct Urgent {
 }
 
 impl Urgent {
-    /// Without the right to it, nothing is changed: the gap is longer.
-    fn begin(tid: u32) -> Option<Urgent> {
+    /// `None`: it is in a higher class already.
+    fn begin(tid: u32) -> std::io::Result<Option<Urgent>> {
         let mut priority = 0;
         // SAFETY: a sched_param is one int. libc's own functions are stubs with musl.
         let policy = unsafe {
             libc::syscall(libc::SYS_sched_getparam, tid, &raw mut priority);
             libc::syscall(libc::SYS_sched_getscheduler, tid)
         };
-        let urgent = Urgent { tid, policy, priority };
         let is_ordinary =
             [libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&(policy as libc::c_int));
-        (is_ordinary && urgent.set(libc::SCHED_FIFO.into(), URGENT)).then_some(urgent)
+        let urgent = Urgent { tid, policy, priority };
+        match is_ordinary && !urgent.set(libc::SCHED_FIFO.into(), URGENT) {
+            true => Err(std::io::Error::last_os_error()),
+            false => Ok(is_ordinary.then_some(urgent)),
+        }
     }
 
     fn set(&self, policy: libc::c_long, priority: libc::c_int) -> bool {
@@ -270,12 +280,10 @@ impl Live {
             Ok(prepared) => prepared,
             Err(why) => return Ok(Err(words(&why))),
         };
-        let urgent = who_is_urgent();
-        let begun_ns = now_ns();
-        if let Err(why) = self.kernel.freeze() {
-            return Ok(Err(words(&why)));
-        }
-        let urgent: Vec<_> = urgent.into_iter().filter_map(Urgent::begin).collect(); // frozen, they keep their leaves
+        let (urgent, begun_ns) = match self.freeze() {
+            Ok(frozen) => frozen,
+            Err(why) => return Ok(Err(words(&why))),
+        };
         let (second, times) = match self.change_kernels(second, &adopted, tell)? {
             Ok(changed) => changed,
             Err(why) => return Ok(Err(words(&why))),
@@ -325,6 +333,19 @@ impl Live {
             second.adopt(leaf, tid)?;
         }
         Ok((second, threads))
+    }
+
+    /// From here on the graph stands still: since when, and who is urgent as long as it does.
+    fn freeze(&self) -> Result<(Vec<Urgent>, u64)> {
+        self.kernel.keep_leaves(true)?;
+        let urgent = become_urgent();
+        if urgent.is_err() {
+            self.kernel.keep_leaves(false)?;
+        }
+        let urgent = urgent?;
+        let begun_ns = now_ns();
+        self.kernel.freeze()?;
+        Ok((urgent, begun_ns))
     }
 
     /// The gap: the second object in the place of the first one, and when it was detached, when the other had its state, when that

@@ -25,7 +25,7 @@ use tierce_scx::socket;
 /// The kernel object has the policies and parts that the plan needed when it was loaded. A plan that needs others is refused with
 /// `policy_is_not_loaded`, or with --reload: a second object is loaded and verified while the first one goes on, and takes over with
 /// all budgets, deadlines and threads. In between the machine is on its default scheduler for some milliseconds, which are printed,
-/// and counted as stolen. This is for machines of one CPU.
+/// and counted as stolen.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -34,7 +34,7 @@ pub struct Args {
     /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// If the new plan needs policies that are not loaded, have another kernel object take over, with a short gap; on one CPU
+    /// If the new plan needs policies that are not loaded, have another kernel object take over, with a short gap
     #[arg(long)]
     reload: bool,
     /// Write what changed as JSON

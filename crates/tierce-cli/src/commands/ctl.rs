@@ -83,8 +83,7 @@ struct Editing {
     /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
     dry_run: bool,
-    /// If this needs a policy that is not loaded, have another kernel object take over, with a short gap; on one CPU (`tierce apply
-    /// --help`)
+    /// If this needs a policy that is not loaded, have another kernel object take over, with a short gap (`tierce apply --help`)
     #[arg(long)]
     reload: bool,
 }
