@@ -1,6 +1,7 @@
 //! Tierce's scheduling core (policy/*.c) behind a safe interface: the list of policies, and [`Graph`], one instance of
 //! the graph engine. Times are integer nanoseconds, ids are those of the C side, 0 is "none".
 
+mod codes;
 mod control;
 mod cpus;
 mod graph;
@@ -8,9 +9,10 @@ pub mod raw;
 pub mod recording;
 mod records;
 
+pub use codes::{Broken, Error, Message, Migration, Way, Why, NEVER};
 pub use control::{At, Control, Refusal};
 pub use cpus::Cpus;
-pub use graph::{Broken, Difference, Error, Event, Graph, Message, Migration, Way, Why, NEVER};
+pub use graph::{Difference, Event, Graph};
 /// CPUs of a plan in check and simulator, at most; in the kernel they may be fewer ([`KERNEL`]).
 pub const CPUS_MAX: u32 = raw::CPUS as u32;
 /// Parameters of an edge, in the order of its policy's record.
