@@ -65,6 +65,7 @@ extern _Thread_local struct tierce_native tierce_native;
 #define AT_STATE(array, index) ((S.array)[index])
 #define STATE(field)		 (S.field)
 #define AT_FAR(array, index)   ((FAR.array)[index])
+#define HIDDEN(number)	       (number)
 
 static inline void port_lock(u32 domain)
 {
