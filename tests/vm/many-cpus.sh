@@ -24,7 +24,7 @@ fi
 # shellcheck disable=SC2086 # a list
 wait $meters
 for task in $tasks; do
-	say $task "$(cat /out/$task.meter)"
+	say "$task" "$(cat "/out/$task.meter")"
 done
 say last-cpu "$last"
 finish TERM
