@@ -425,6 +425,34 @@ fn two_cpus() {
     boot.assert_no_leak("two");
 }
 
+/// More CPUs than the host has: emulated in turns, in which times mean little. (Counted in instructions, the boot alone takes
+/// longer than this.) The kernel charges whoever is on a CPU that waits for its turn.
+fn many_cpus(cpus: u32) {
+    let boot = Boot::run("many-cpus.sh", cpus, "7.0.13", None, &["many-cpus.toml"]);
+    boot.assert_ended("many");
+    boot.assert_no_leak("many");
+    assert_eq!(boot.got("last-cpu"), cpus - 1);
+    let share = |who: &str| boot.number(who, "/kernel_cpu_ns") / boot.number(who, "/wall_ns");
+    let shares = ["audio", "first", "last", "free"].map(share);
+    let audio = boot.report("many").tasks.into_iter().find(|task| task.name == "audio").unwrap();
+    println!("{cpus} CPUs: audio, hogs on the first, on the last, anywhere: {shares:.3?}");
+    // A fifth of CPU 0 is reserved; periods that pass while it waits for its turn are lost.
+    assert!(shares[0] > 0.15 && audio.under[0].throttles > 20, "{shares:?} {:?}", audio.under);
+    assert!(shares[1] > 0.1 && shares[2] > 0.5 && shares[3] > 1.0, "{shares:?}");
+    for hogs in ["first", "last", "free"] {
+        assert!(boot.number(hogs, "/units_min") > 0.0, "{}", boot.got(hogs));
+    }
+    // The CPUs of which the plan says nothing have the default node, and each was asked what to run.
+    let asked = boot.json("many")["kernel"]["cpus"].as_array().unwrap().clone();
+    assert_eq!(asked.len(), cpus as usize);
+    assert!(asked.iter().all(|cpu| cpu["dispatches"].as_u64() > Some(0)), "{asked:?}");
+}
+
+#[test]
+fn many_cpus_64() {
+    many_cpus(64);
+}
+
 /// Six reservations of a fifth of a CPU find two CPUs, three on each; another one is asked for meanwhile; what has no room is refused.
 #[test]
 fn budgets_find_their_cpu() {

@@ -56,7 +56,7 @@ fn what_is_refused_before_a_boot() {
         (vec![], "the command to run in the guest is missing"),
         (vec!["--kernel", "latest", "true"], "kernel \"latest\": expected a version"),
         (vec!["--kernel", "./none", "true"], "kernel ./none: no such file"),
-        (vec!["--cpus", "0", "true"], "0 CPUs: a guest has 1 to 64"),
+        (vec!["--cpus", "0", "true"], "0 CPUs: a guest has 1 to 4096"),
         (vec!["--memory", "12", "true"], "memory \"12\": expected a number with M or G"),
         (vec!["--memory", "12M", "true"], "12 MiB of memory"),
         (vec!["--limit", "5", "true"], "a time needs a unit: ns, us, ms, s or min"),

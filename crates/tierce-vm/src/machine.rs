@@ -22,7 +22,7 @@ pub enum Mode {
     Auto,
     /// Hardware virtualisation.
     Kvm,
-    /// Emulated, a host thread per virtual CPU. Timing in the guest means nothing.
+    /// Emulated, a host thread per virtual CPU; one for all of them, if they are many. Timing in the guest means nothing.
     Multi,
     /// Emulated, time counted in instructions: one takes 2^`shift` ns of virtual time. Two runs of the same command are
     /// the same run. Idle time is skipped.
@@ -31,6 +31,19 @@ pub enum Mode {
         shift: u8,
     },
 }
+
+/// Most CPUs that a QEMU gives to a guest. Older ones refuse fewer, with a message of their own.
+pub const CPUS_MAX: u32 = 4096;
+
+/// Emulated CPUs, at most, that the kernel may measure one by one when it boots.
+const CPUS_MEASURED: u32 = 16;
+
+/// With more CPUs their numbers no longer fit the interrupt controller of old: a guest needs an IOMMU that remaps interrupts.
+const CPUS_OF_XAPIC: u32 = 255;
+
+/// Emulated CPUs for each of the host's, at most, that have a thread each. More of them make each other wait: 64 CPUs on two boot
+/// in half the time, if they take turns.
+const THREADS_PER_CPU: u32 = 8;
 
 /// A virtual machine to be.
 #[derive(Clone, Debug)]
@@ -232,7 +245,7 @@ impl Vm {
             cfg!(target_arch = "x86_64"),
             "guests are amd64 machines with this machine's programs; this one is not"
         );
-        ensure!((1..=64).contains(&self.cpus), "{} CPUs: a guest has 1 to 64", self.cpus);
+        ensure!((1..=CPUS_MAX).contains(&self.cpus), "{} CPUs: a guest has 1 to {CPUS_MAX}", self.cpus);
         ensure!(self.memory_mib >= 128, "{} MiB of memory: a guest needs at least 128", self.memory_mib);
         if let Mode::Deterministic { shift } = self.mode {
             ensure!(shift <= 10, "shift {shift}: an instruction takes 2^0 to 2^10 ns");
@@ -254,9 +267,22 @@ impl Vm {
 
     fn settle_mode(&self, qemu: &Path) -> Result<Mode> {
         match self.mode {
-            Mode::Auto if kvm_usable().is_ok() => Ok(Mode::Kvm),
+            Mode::Auto if kvm_usable().is_ok() => return Ok(Mode::Kvm),
+            Mode::Kvm => return kvm_usable().map(|()| Mode::Kvm),
+            _ => {}
+        }
+        if self.cpus > CPUS_OF_XAPIC {
+            let version = qemu_version(qemu)?;
+            ensure!(
+                version >= (9, 0),
+                "{} emulated CPUs: QEMU {}.{} emulates at most {CPUS_OF_XAPIC}; 9.0 or later has more",
+                self.cpus,
+                version.0,
+                version.1
+            );
+        }
+        match self.mode {
             Mode::Auto => Ok(Mode::Multi),
-            Mode::Kvm => kvm_usable().map(|()| Mode::Kvm),
             Mode::Deterministic { .. } if self.cpus > 1 => {
                 let version = qemu_version(qemu)?;
                 ensure!(
@@ -272,9 +298,15 @@ impl Vm {
         }
     }
 
-    /// Whether its CPUs share one host thread.
+    /// Whether its CPUs share one host thread, which counts instructions.
     fn takes_turns(&self, mode: Mode) -> bool {
         matches!(mode, Mode::Deterministic { .. }) && self.cpus > 1
+    }
+
+    /// Whether it has more CPUs than the host can give threads to.
+    fn is_crowded(&self) -> bool {
+        let host = std::thread::available_parallelism().map_or(1, usize::from) as u32;
+        self.cpus > THREADS_PER_CPU.saturating_mul(host)
     }
 
     fn contents(&self, command: &[impl AsRef<str>], mode: Mode) -> Result<Vec<u8>> {
@@ -384,8 +416,13 @@ impl Running {
         let counted = vm.profile.then(Counted::new).transpose()?;
 
         let mut command = Command::new(qemu);
-        command.args(["-M", "q35", "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-        command.args(accelerator(mode));
+        let remaps = vm.cpus > CPUS_OF_XAPIC;
+        let machine = if remaps && mode == Mode::Kvm { "q35,kernel-irqchip=split" } else { "q35" };
+        command.args(["-M", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
+        command.args(accelerator(mode, vm.is_crowded()));
+        if remaps {
+            command.args(["-device", "intel-iommu,intremap=on,eim=on"]);
+        }
         command.args(["-smp", &vm.cpus.to_string(), "-m", &format!("{}M", vm.memory_mib)]);
         command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
         command.args(["-device", "virtio-serial-pci,ioeventfd=off"]);
@@ -545,9 +582,10 @@ fn text_of(file: &mut File) -> Result<String> {
 /// instruction, and is counted as one. The guest then moves 8 bytes at a time, and a plan loads in a third of the time.
 const EMULATED_CPU: &str = "-cpu max,erms=off,fsrm=off,fzrm=off,fsrs=off,fsrc=off";
 
-fn accelerator(mode: Mode) -> Vec<String> {
+fn accelerator(mode: Mode, crowded: bool) -> Vec<String> {
     let text = match mode {
         Mode::Kvm => "-accel kvm -cpu host".into(),
+        Mode::Auto | Mode::Multi if crowded => format!("-accel tcg,thread=single {EMULATED_CPU}"),
         Mode::Auto | Mode::Multi => format!("-accel tcg,thread=multi {EMULATED_CPU}"),
         Mode::Deterministic { shift } => format!(
             "-accel tcg,thread=single -icount shift={shift},sleep=off {EMULATED_CPU} -seed 1 -rtc base=2026-01-01,clock=vm"
@@ -558,13 +596,15 @@ fn accelerator(mode: Mode) -> Vec<String> {
 
 /// The kernel's command line. `nokaslr`: the same addresses each time. `cryptomgr.notests`: else self-tests take CPU time
 /// for seconds after the boot. `no_timer_check`: else the boot fails on a host too busy for timely ticks. `mitigations=off`:
-/// costs of the kernel, not of the host's workarounds. `iomem=relaxed`: init may reach the timer that makes short turns.
+/// costs of the kernel, not of the host's workarounds. `iomem=relaxed`: init may reach the timer that makes short turns. `lpj`: many
+/// CPUs measure how fast they are while the others keep them from it, for minutes; nothing depends on it where the TSC is reliable.
 fn kernel_line(vm: &Vm, mode: Mode) -> String {
     let base = "console=ttyS0 quiet panic=-1 nokaslr random.trust_cpu=on tsc=reliable cryptomgr.notests no_timer_check \
                 mitigations=off";
     let turns = vm.turns_ns.filter(|_| vm.takes_turns(mode)).map(|_| "iomem=relaxed");
+    let many = (mode != Mode::Kvm && vm.cpus > CPUS_MEASURED).then_some("lpj=2000000");
     let more = vm.kernel_arguments.iter().map(String::as_str);
-    std::iter::once(base).chain(turns).chain(more).collect::<Vec<_>>().join(" ")
+    std::iter::once(base).chain(turns).chain(many).chain(more).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -575,8 +615,8 @@ mod tests {
     fn impossible_machines_are_refused() {
         let refused = |vm: Vm| format!("{:#}", vm.run_captured(&["true"]).unwrap_err());
         for (vm, expected) in [
-            (Vm { cpus: 0, ..Vm::default() }, "0 CPUs: a guest has 1 to 64"),
-            (Vm { cpus: 65, ..Vm::default() }, "65 CPUs"),
+            (Vm { cpus: 0, ..Vm::default() }, "0 CPUs: a guest has 1 to 4096"),
+            (Vm { cpus: 4097, ..Vm::default() }, "4097 CPUs"),
             (Vm { memory_mib: 64, ..Vm::default() }, "64 MiB of memory: a guest needs at least 128"),
             (Vm { memory_mib: 128, copies: vec![big_file()], ..Vm::default() }, "need at least"),
             (Vm { mode: Mode::Deterministic { shift: 11 }, ..Vm::default() }, "shift 11"),

@@ -24,7 +24,7 @@ pub struct Args {
     action: Option<Action>,
     #[command(flatten)]
     kernel: KernelArgs,
-    /// Virtual CPUs, 1 to 64.
+    /// Virtual CPUs, 1 to 4096; emulated, more than 255 need QEMU 9.0.
     #[arg(long, default_value_t = 1, value_name = "N")]
     cpus: u32,
     /// Memory, which also holds the guest's files: 512M, 2G.
