@@ -439,9 +439,6 @@ fn many_cpus(cpus: u32) {
     // The budget is enforced, and nobody starves. How much each has depends on the turns that the host gives to CPU 0.
     assert!(audio.under[0].throttles > 0, "{:?}", audio.under);
     assert!(shares.iter().all(|share| *share > 0.0), "{shares:?}");
-    for hogs in ["first", "last", "free"] {
-        assert!(boot.number(hogs, "/units_min") > 0.0, "{}", boot.got(hogs));
-    }
     // The CPUs of which the plan says nothing have the default node, and each was asked what to run.
     let asked = boot.json("many")["kernel"]["cpus"].as_array().unwrap().clone();
     assert_eq!(asked.len(), cpus as usize);
