@@ -190,7 +190,7 @@ pub struct LockSide {
     pub waited: u64,
     /// Time waited for it, added up.
     pub wait_ns: u64,
-    /// Of the shared domain: time it was held, added up.
+    /// Of a shared domain: time it was held, added up.
     pub held_ns: u64,
     since_ns: u64,
     last: u32,
@@ -714,10 +714,10 @@ impl Kernel {
         self.read(self.side, (self.layout.side_cpu_at + cpu * self.layout.side_cpu_size) as usize)
     }
 
-    /// How the lock of a CPU's domain was used; `None`: that of the shared domain, which comes after all CPUs.
-    pub fn lock_side(&self, cpu: Option<u32>) -> LockSide {
-        let domain = cpu.unwrap_or(KERNEL.cpus).min(KERNEL.cpus) as usize;
-        self.read(self.side, self.layout.side_lock_at as usize + domain * size_of::<LockSide>())
+    /// How the lock of a CPU's domain was used; `shared`: that of the shared domain of the group whose lowest CPU it is.
+    pub fn lock_side(&self, cpu: u32, shared: bool) -> LockSide {
+        let domain = cpu.min(KERNEL.cpus - 1) + if shared { KERNEL.cpus } else { 0 };
+        self.read(self.side, self.layout.side_lock_at as usize + domain as usize * size_of::<LockSide>())
     }
 
     /// What it counts as a whole.

@@ -42,7 +42,7 @@ pub struct Report {
 /// How CPUs got into each other's way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Contention {
-    /// Per domain: that of each CPU, then the shared one.
+    /// Per domain: that of each CPU, then the shared one of each group of CPUs that have one.
     pub locks: Vec<LockUse>,
     /// Per CPU.
     pub kicks: Vec<KickUse>,
@@ -51,9 +51,12 @@ pub struct Contention {
 /// How the lock of one domain was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LockUse {
-    /// The CPU whose domain it is; missing: the shared domain.
+    /// The CPU whose domain it is; missing: a shared domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,
+    /// The lowest CPU of the group whose shared domain it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
     /// How often it was acquired.
     pub taken: u64,
     /// What only a machine shows, where CPUs run at once; missing from a simulation.
@@ -70,7 +73,7 @@ pub struct Contended {
     pub waited: u64,
     /// Time waited for it, added up.
     pub wait_ns: u64,
-    /// Time it was held, added up; of the shared domain only.
+    /// Time it was held, added up; of a shared domain only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_ns: Option<u64>,
 }
@@ -609,7 +612,8 @@ impl Contention {
     fn lock_table(&self) -> Table {
         let mut table = table(&["lock", "acquired", "from another CPU", "contended", "mean wait", "held"]);
         for lock in self.locks.iter().filter(|lock| lock.taken > 0) {
-            let name = lock.cpu.map_or("shared".to_string(), |cpu| format!("cpu{cpu}"));
+            let shared = || lock.group.map_or("shared".to_string(), |group| format!("shared{group}"));
+            let name = lock.cpu.map_or_else(shared, |cpu| format!("cpu{cpu}"));
             let taken = lock.taken.to_string();
             let Some(Contended { taken_over, waited, wait_ns, held_ns }) = lock.contended else {
                 table.add_row([&name, &taken, "-", "-", "-", "-"]);
