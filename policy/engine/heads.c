@@ -58,6 +58,8 @@ static inline u32 head_lowest(u32 head)
 static inline bool head_outranks(u32 head, u32 edge, u32 cpu)
 {
 	u32 lowest, running;
+	if (!node_at(head)->ranked) /* by no edge of another rank */
+		return false;
 	if (node_at(head)->claim_edge || head_room(head, cpu) > 0 || !node_at(head)->servable)
 		return false;
 	if (node_at(head)->kind == TIERCE_TASK && !cpus_has(allowed_of(head), cpu))
@@ -95,7 +97,8 @@ static inline bool head_wins(u32 head, u32 edge)
 }
 
 /* After every change to a head: tell each parent edge that would win now; those of inner nodes are requested by the caller. Under
- * the shared lock. Returns how many CPUs were told and have yet to look. */
+ * the shared lock. Returns how many CPUs were told and have yet to look, and HEAD_INNER if there are edges of inner nodes. */
+#define HEAD_INNER (1u << 31)
 TIERCE_FN u32 head_settle(u32 head)
 {
 	u32 edge = node_at(head)->first_parent, asked = ZERO;
@@ -108,7 +111,9 @@ TIERCE_FN u32 head_settle(u32 head)
 				kick(x->cpu);
 			}
 		}
-		if ((x->flags & EDGE_CROSSING) && (AT(S.inbox, x->cpu).bits >> x->bit & 1))
+		if (!(x->flags & EDGE_CROSSING))
+			asked |= HEAD_INNER;
+		else if (AT(S.inbox, x->cpu).bits >> x->bit & 1)
 			asked++;
 		edge = x->next_parent;
 	}

@@ -517,7 +517,7 @@ static void groups(void)
 	b = task_new("b", ~0ull);
 	edge(root[0], b, 0, 1, 0, 0);
 	edge(root[1], b, 0, 1, 0, 0);
-	if (!S.domain[shared_of(0)].events || shared_of(0) != shared_of(2))
+	if (!event_link(S.node[a].first_parent)->rank || shared_of(0) != shared_of(2))
 		stop("the groups have not joined");
 }
 
