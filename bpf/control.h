@@ -122,10 +122,10 @@ struct tierce_lock_side { /* of a domain, written by who holds its lock; if coun
 struct tierce_side {
 	struct tierce_leaf leaf[TIERCE_NODES];
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
-	struct tierce_lock_side lock[2 * TIERCE_CPUS]; /* of each domain */
-	u64 nice_weight[40];			       /* of nice -20 to 19; set by the loader */
-	u32 ticket, serving;			       /* lock of control operations */
-	u32 ready;				       /* attached; or READY_KEEPS */
+	struct tierce_lock_side lock[2 * TIERCE_CPUS + 1]; /* of each domain, and TIERCE_KNOWN */
+	u64 nice_weight[40];				   /* of nice -20 to 19; set by the loader */
+	u32 ticket, serving;				   /* lock of control operations */
+	u32 ready;					   /* attached; or READY_KEEPS */
 	u32 default_node;
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */

@@ -35,7 +35,8 @@
  * their group, TIERCE_CPUS + its lowest CPU: CPUs that reach one shared node are of one group. Lock order: CPUs' domains in their
  * order, then a shared one. An entry keeps what it locked until it ends, so entries are serialisable and a recorded run can be
  * replayed in the order of their ends. */
-#define TIERCE_DOMAINS	(2 * TIERCE_CPUS)
+#define TIERCE_KNOWN	(2 * TIERCE_CPUS) /* no domain: the lock of tierce.known, which is taken last */
+#define TIERCE_DOMAINS	(TIERCE_KNOWN + 1)
 #define TIERCE_NODOMAIN 0xffffffffu
 #define TIERCE_TRANSIT	0xfffffffeu /* of a task between two replicas: in no order, in the custody of whoever moves it */
 
@@ -395,8 +396,8 @@ struct tierce {
 	    [8]; /* CPUs with nothing to run, a bit each; alone on its cache line, changed without a lock: 512 CPUs at most */
 	u32 families; /* used so far, 0 among them; 0: no node is spread */
 	u32 pad;
-	u64 stage[TIERCE_NODE_PARAMS];		    /* parameters of the control operation under way */
-	u32 known[TIERCE_CPUS * (TIERCE_SEEN + 2)]; /* of each group, while an order is looked through: who comes next */
+	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
+	u32 known[TIERCE_SEEN + 2];    /* while an order is looked through: who comes next */
 	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
 	u32 spare_nodes, spare_edges, spare_rows;
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */

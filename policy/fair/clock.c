@@ -64,14 +64,15 @@ static inline bool fair_has_less(u32 a, u32 b, u64 clock)
  * anybody less. */
 TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 {
-	u32 order = node_at(node)->order, local = ROW(node_at(node)->row, order, cpu), found = order ? order : local, seen, i;
-	u32 from = (node_at(node)->domain - TIERCE_CPUS) * (TIERCE_SEEN + 2), end = from + !!order;
-	AT(S.known, from) = order;
-	AT(S.known, end) = local;
-	end += !!local;
-	for (seen = ZERO; seen < TIERCE_SEEN && end != from && fair_surplus(found, clock) > 0 && CAN_LOOP; seen++) {
-		u32 at = from, x;
-		for (i = from; i < end && CAN_LOOP; i++)
+	u32 order = node_at(node)->order, local = ROW(node_at(node)->row, order, cpu);
+	u32 found = order ? order : local, known = ZERO + !!order, seen, i;
+	port_lock(TIERCE_KNOWN);
+	AT(S.known, 0) = order;
+	AT(S.known, known) = local;
+	known += !!local;
+	for (seen = ZERO; seen < TIERCE_SEEN && known && fair_surplus(found, clock) > 0 && CAN_LOOP; seen++) {
+		u32 at = ZERO, x;
+		for (i = ZERO; i < known && CAN_LOOP; i++)
 			if (link_before(AT(S.known, i), AT(S.known, at), TIERCE_ORDER))
 				at = i;
 		x = AT(S.known, at);
@@ -79,10 +80,11 @@ TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 			found = x;
 		AT(S.known, at) = order_link(x)->left;
 		if (!order_link(x)->left)
-			AT(S.known, at) = AT(S.known, --end);
+			AT(S.known, at) = AT(S.known, --known);
 		else if (order_link(x)->right)
-			AT(S.known, end++) = order_link(x)->right;
+			AT(S.known, known++) = order_link(x)->right;
 	}
+	port_unlock(TIERCE_KNOWN);
 	return found;
 }
 static inline u32 fair_first(u32 node, u32 first, u32 cpu, u64 now)

@@ -74,7 +74,7 @@ static const char *lock_fault;
 
 static void test_lock(u32 domain)
 {
-	if (checking)
+	if (checking || domain == TIERCE_KNOWN)
 		return;
 	if (domain >= TIERCE_DOMAINS || locked[domain]) {
 		lock_fault = "no lock, or one that it has, is taken";
@@ -94,7 +94,7 @@ static void test_lock(u32 domain)
 }
 static void test_unlock(u32 domain)
 {
-	if (checking)
+	if (checking || domain == TIERCE_KNOWN)
 		return;
 	if (domain >= TIERCE_DOMAINS || !locked[domain]) {
 		lock_fault = "a lock is given back that nobody has";
