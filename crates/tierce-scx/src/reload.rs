@@ -17,6 +17,7 @@ use crate::live::{now_ns, Live};
 use crate::threads::{self, Proc};
 use anyhow::{anyhow, bail, Context, Result};
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -196,9 +197,41 @@ impl Kernel {
     }
 }
 
-/// What comes before all that the machine's default scheduler has, in the gap: the loader, and the kernel's threads that end grace
-/// periods of RCU, two of which it takes to detach a scheduler. Behind threads that compute they would wait for some ticks each time.
-/// The loader comes first and goes last.
+/// What the gap is shorter with. To detach and to attach a scheduler, the kernel waits for grace periods of RCU: they are expedited.
+/// The loader, and the kernel's threads that end grace periods, come before all that the machine's default scheduler has: behind
+/// threads that compute they would wait for some ticks each time. The loader comes first and goes last.
+struct Haste {
+    _expedited: Option<Expedited>,
+    _urgent: Vec<Urgent>,
+}
+
+impl Haste {
+    fn begin() -> Result<Haste> {
+        let _urgent = become_urgent()?;
+        Ok(Haste { _expedited: Expedited::begin(), _urgent })
+    }
+}
+
+/// As long as it is there, who waits for a grace period has it expedited.
+struct Expedited;
+
+/// Whether the kernel does that for everybody.
+const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
+
+impl Expedited {
+    /// `None`: the machine does so anyway, or cannot.
+    fn begin() -> Option<Expedited> {
+        let before = fs::read_to_string(EXPEDITED).ok()?;
+        (before.trim() == "0" && fs::write(EXPEDITED, "1").is_ok()).then_some(Expedited)
+    }
+}
+
+impl Drop for Expedited {
+    fn drop(&mut self) {
+        let _ = fs::write(EXPEDITED, "0");
+    }
+}
+
 fn become_urgent() -> Result<Vec<Urgent>> {
     let is_rcu = |live: &threads::Live| {
         let names = ["rcu_preempt", "rcu_sched", "rcu_exp_"];
@@ -280,7 +313,7 @@ impl Live {
             Ok(prepared) => prepared,
             Err(why) => return Ok(Err(words(&why))),
         };
-        let (urgent, begun_ns) = match self.freeze() {
+        let (haste, begun_ns) = match self.freeze() {
             Ok(frozen) => frozen,
             Err(why) => return Ok(Err(words(&why))),
         };
@@ -288,7 +321,7 @@ impl Live {
             Ok(changed) => changed,
             Err(why) => return Ok(Err(words(&why))),
         };
-        drop(urgent);
+        drop(haste);
         thread::yield_now(); // this CPU decides
         let first = self.hear_from(second)?;
         let thawed_ns = self.thaw()?;
@@ -335,17 +368,17 @@ impl Live {
         Ok((second, threads))
     }
 
-    /// From here on the graph stands still: since when, and who is urgent as long as it does.
-    fn freeze(&self) -> Result<(Vec<Urgent>, u64)> {
+    /// From here on the graph stands still: since when, and what the gap is short with.
+    fn freeze(&self) -> Result<(Haste, u64)> {
         self.kernel.keep_leaves(true)?;
-        let urgent = become_urgent();
-        if urgent.is_err() {
+        let haste = Haste::begin();
+        if haste.is_err() {
             self.kernel.keep_leaves(false)?;
         }
-        let urgent = urgent?;
+        let haste = haste?;
         let begun_ns = now_ns();
         self.kernel.freeze()?;
-        Ok((urgent, begun_ns))
+        Ok((haste, begun_ns))
     }
 
     /// The gap: the second object in the place of the first one, and when it was detached, when the other had its state, when that
