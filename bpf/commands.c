@@ -52,6 +52,9 @@ int control(struct tierce_command *c)
 	control_lock();
 	for (i = 0; i < TIERCE_NODE_PARAMS && c->op != TIERCE_OP_init; i++)
 		graph_stage(i, c->param[i]);
+	if (MANY && c->op == TIERCE_OP_node_new)
+		for (i = 1; i < TIERCE_WORDS; i++)
+			graph_stage(TIERCE_NODE_PARAMS + i, c->cpus[i - 1]);
 	switch (c->op) {
 	case TIERCE_OP_init:
 		result = graph_init(c->a, now);

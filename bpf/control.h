@@ -45,7 +45,8 @@ struct tierce_news {
 struct tierce_command {
 	u32 op, a, b, pid;
 	u64 value, param[8];
-	u64 result; /* error or id */
+	u64 cpus[7]; /* of a set whose first word is `value`, the further ones, on machines with more than 64 CPUs */
+	u64 result;  /* error or id */
 };
 
 struct tierce_entry { /* a recorded entry or control operation, as in the native port */
@@ -148,7 +149,7 @@ struct tierce_exit {
 struct tierce_layout { /* where things are in the arena, from the beginning of struct tierce and struct tierce_side */
 	u32 nodes, node_size, edges, edge_size, node_at, edge_at, cpu_at, cpu_size;
 	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, side_lock_at,
-	    nice_weight_at, side_rest_at, side_size, state_size;
+	    nice_weight_at, side_rest_at, side_size, state_size, far_set_at, far_size;
 };
 
 #endif

@@ -35,11 +35,13 @@ char _license[] SEC("license") = "GPL";
 #include "engine/control.c"
 
 _Static_assert(sizeof(((struct tierce_command *)0)->param) == TIERCE_NODE_PARAMS * sizeof(u64), "those of a node");
+_Static_assert(sizeof(((struct tierce_command *)0)->cpus) == (TIERCE_WORDS - 1) * sizeof(u64), "a set but its first word");
 _Static_assert(sizeof(((struct tierce_side *)0)->default_param) == TIERCE_PARAMS * sizeof(u64), "those of an edge");
 
 struct tierce ARENA tierce_state;
 
 u64 ARENA arena_mark = ARENA_MARK; /* the loader finds the arena's data by it */
+u64 ARENA far_at;		   /* set by the loader */
 
 struct tierce_exit exit_info;
 
@@ -63,6 +65,8 @@ const volatile struct tierce_layout layout = {
     __builtin_offsetof(struct tierce_side, ticket),
     sizeof(struct tierce_side),
     sizeof(struct tierce),
+    __builtin_offsetof(struct tierce_far, set),
+    sizeof(struct tierce_far),
 };
 
 #include "kernel_calls.c"

@@ -288,8 +288,8 @@ struct tierce_node {
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
 
-/* Of a shared node: what it keeps per CPU, for up to 64 of them. Of a larger machine's further CPUs it is in tierce_far,
- * TIERCE_ROWS for each 64 of them. */
+/* Of a shared node: what it keeps per CPU, for up to 64 of them. A larger machine has its rows in tierce_far, TIERCE_ROWS for each
+ * 64 of its CPUs. */
 #define TIERCE_ROW_CPUS (TIERCE_CPUS < 64 ? TIERCE_CPUS : 64u)
 struct tierce_row {
 	u32 order[TIERCE_ROW_CPUS];   /* children that may not run everywhere, in the order of one allowed CPU */
@@ -354,7 +354,7 @@ struct tierce_set {
 
 /* What only machines with more than 64 CPUs have. */
 struct tierce_far {
-	struct tierce_row row[TIERCE_WORDS > 1 ? TIERCE_ROWS *(TIERCE_WORDS - 1) : 1];
+	struct tierce_row row[TIERCE_WORDS > 1 ? TIERCE_ROWS *TIERCE_WORDS : 1];
 	struct tierce_set set[TIERCE_SETS];
 };
 
@@ -579,6 +579,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   PORT_HAS_PART(name)              the same for enum tierce_part
  *   PORT_MANY                        the machine has more than 64 CPUs; of ports with a higher limit only, as is
  *   AT_FAR(array, index)             an element of an array of struct tierce_far, which is there on such machines
+ *   HIDDEN(number)                   the number, of which a compiler with few registers must not make anything in advance
  *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
  *   PORT_USES(policy)                the same in each case of a dispatch
  *   PORT_NO_OTHER()                  the end of a dispatch: nothing, or says that nobody comes there

@@ -66,6 +66,7 @@ extern _Thread_local struct tierce_native tierce_native;
 #define HELD(pointer, field) ((pointer)->field)
 #define STATE(field)		 (S.field)
 #define AT_FAR(array, index)   ((FAR.array)[index])
+#define HIDDEN(number)	       (number)
 
 static inline void port_lock(u32 domain)
 {

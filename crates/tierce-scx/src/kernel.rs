@@ -8,7 +8,7 @@ use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
 use std::time::{Duration, Instant};
 use tierce_plan::Topology;
-use tierce_policy::{raw, Control, Cpus, Message, NodeParams, Params, Refusal, Way, KERNEL};
+use tierce_policy::{raw, Control, Cpus, Message, NodeParams, Params, Refusal, Way, CPUS_MAX, KERNEL};
 use tierce_trace::Kind;
 
 /// The shortest timer worth arming in the kernel.
@@ -63,8 +63,13 @@ struct Command {
     pid: u32,
     value: u64,
     param: NodeParams,
+    /// Of a set of CPUs whose first word is `value`, the further ones.
+    cpus: [u64; CPUS_MAX as usize / 64 - 1],
     result: u64,
 }
+
+/// A set of CPUs of a machine with more than 64.
+type Words = [u64; CPUS_MAX as usize / 64];
 
 /// An edge's parameters as a command has them.
 fn wide(params: Params) -> NodeParams {
@@ -96,6 +101,8 @@ pub(crate) struct Layout {
     pub(crate) side_rest_at: u32,
     pub(crate) side_size: u32,
     pub(crate) state_size: u32,
+    far_set_at: u32,
+    far_size: u32,
 }
 
 /// `struct tierce_leaf`: what the kernel side keeps for a task of the graph.
@@ -351,6 +358,13 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Are sets of CPUs longer than a word (`PORT_MANY`)?
+    fn has_many_cpus(&self) -> bool {
+        self.cpus > 64
+    }
+}
+
 /// Open the object, set its constants, have it loaded.
 fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> Result<Object> {
     let mut object = Object::open()?;
@@ -360,6 +374,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
     for (name, wanted) in [
         ("several_cpus", options.cpus > 1 || !has_one_cpu()),
+        ("many_cpus", options.has_many_cpus()),
         ("overheads_stolen", options.overheads_stolen),
         ("throttle_at_user", options.throttle_at_user),
         ("locks_fair", options.locks_fair),
@@ -368,6 +383,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     ] {
         object.set_constant(name, &u64::from(wanted).to_ne_bytes())?;
     }
+    object.set_array_length("timers", options.cpus)?;
     let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
     object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
     object.set_ring_size("entries", ring(options.record, ENTRIES_BYTES))?;
@@ -398,6 +414,8 @@ pub struct Kernel {
     exercise: Option<c_int>,
     pub(crate) state: *const u8,
     pub(crate) side: *const u8,
+    /// `struct tierce_far`, if there are more than 64 CPUs.
+    far: Option<*mut u8>,
     exit: *const u8,
     pub(crate) layout: Layout,
     options: Options,
@@ -451,6 +469,8 @@ impl Kernel {
         }
         let state = object.arena_variable("tierce_state")?;
         let side = object.arena_variable("tierce_side")?;
+        let many = options.has_many_cpus();
+        let far = many.then(|| object.arena_beside(layout.far_size as usize)).transpose()?;
         let (exit, _) = object.variable_address("exit_info")?;
         let control = object.program("control")?;
         let exercise = if options.exercise { Some(object.program("exercise")?) } else { None };
@@ -461,6 +481,7 @@ impl Kernel {
             exercise,
             state,
             side,
+            far,
             exit,
             layout,
             options,
@@ -470,8 +491,25 @@ impl Kernel {
         Ok(kernel)
     }
 
+    /// What only machines with more than 64 CPUs have: zeroed, as far as this one needs it, which gives it memory.
+    fn begin_far(&self) -> Result<()> {
+        let Some(far) = self.far else { return Ok(()) };
+        let (sets, size) = (self.layout.far_set_at as usize, self.layout.far_size as usize);
+        let (words, most) = (self.options.cpus.div_ceil(64) as usize, CPUS_MAX as usize / 64);
+        let rows = sets / most * words;
+        let at = self.object.arena_variable("far_at")?;
+        // SAFETY: both ranges lie inside the arena beside its data, which is writable memory of ours; nothing runs yet.
+        unsafe {
+            far.write_bytes(0, rows);
+            far.add(sets).write_bytes(0, size - sets);
+            at.cast::<u64>().write_volatile(far as u64);
+        }
+        Ok(())
+    }
+
     /// An empty graph in a zeroed state.
     fn begin(&self) -> Result<()> {
+        self.begin_far()?;
         for (index, nice) in (-20..20).enumerate() {
             // SAFETY: the table lies inside the arena, which is writable memory of ours; nothing runs yet.
             unsafe {
@@ -699,7 +737,10 @@ impl Kernel {
 
     /// CPUs that a task may run on.
     pub fn allowed(&self, task: u32) -> Cpus {
-        self.node(task).allowed.into()
+        let Some(far) = self.far else { return self.node(task).allowed.into() };
+        let task = task.min(self.layout.nodes - 1) as usize;
+        let at = self.layout.far_set_at as usize + task * size_of::<Words>();
+        Cpus::from_words(self.read::<Words>(far, at))
     }
 
     /// What the kernel side keeps for a task.
@@ -790,13 +831,15 @@ impl Control for &Kernel {
         allowed: Cpus,
         param: NodeParams,
     ) -> Result<u32, Refusal> {
-        let op = OP_NODE_NEW;
+        let (op, mut cpus) = (OP_NODE_NEW, [0; CPUS_MAX as usize / 64 - 1]);
+        cpus.copy_from_slice(&allowed.words()[1..]);
         self.make(Command {
             op,
             a: kind,
             b: concurrency,
             value: allowed.first_word(),
             param,
+            cpus,
             ..Default::default()
         })
     }
