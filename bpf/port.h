@@ -4,8 +4,8 @@
  * verifier there (a wild one reads 0 and writes nowhere), so control operations check them.
  *
  * Limits are smaller than elsewhere: a machine has fewer threads than a simulated plan may have tasks, and what is in the
- * arena is memory of the kernel, about 10 MB, and 3 to 6 MB more on a machine with more than 64 CPUs (struct tierce_far). Threads
- * beyond the pool share one queue outside the graph.
+ * arena is memory of the kernel, about 12 MB, and 3 to 6 MB more on a machine with more than 64 CPUs. Threads beyond the pool share
+ * one queue outside the graph.
  *
  * Locks are spinlocks in the arena, taken with interrupts off: operations of the scheduler run under a run queue's
  * lock, timers and control programs switch interrupts off themselves. They are ticket locks, on virtual machines
@@ -59,19 +59,6 @@ extern struct tierce ARENA tierce_state;
 		element; \
 	}))
 #define AT_STATE(array, index) AT_FIXED(tierce_state, struct tierce, array, index)
-/* Of struct tierce_far, which is where the loader says: pages of the arena that only machines with more than 64 CPUs have. */
-#define AT_FAR(array, index) \
-	(*({ \
-		__typeof__(&((struct tierce_far *)0)->array[0]) element; \
-		asm volatile("%0 = far_at ll\n" \
-			     "%0 = addr_space_cast(%0, 0, 1)\n" \
-			     "%0 = *(u64 *)(%0 + 0)\n" \
-			     "%0 = addr_space_cast(%0, 0, 1)\n" \
-			     "%0 += %1" \
-			     : "=&r"(element) \
-			     : "r"((u64)(index) * sizeof *element + __builtin_offsetof(struct tierce_far, array))); \
-		element; \
-	}))
 #define HIDDEN(number) \
 	({ \
 		u64 hidden = (number); \
@@ -100,7 +87,6 @@ extern struct tierce ARENA tierce_state;
 		(u32)value; \
 	})
 
-extern u64 ARENA far_at;
 extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define ZERO	    tierce_zero
 #define PORT_YIELDS 0 /* nobody yields, and the call stack has no room for it */

@@ -41,7 +41,6 @@ _Static_assert(sizeof(((struct tierce_side *)0)->default_param) == TIERCE_PARAMS
 struct tierce ARENA tierce_state;
 
 u64 ARENA arena_mark = ARENA_MARK; /* the loader finds the arena's data by it */
-u64 ARENA far_at;		   /* set by the loader */
 
 struct tierce_exit exit_info;
 
@@ -65,8 +64,10 @@ const volatile struct tierce_layout layout = {
     __builtin_offsetof(struct tierce_side, ticket),
     sizeof(struct tierce_side),
     sizeof(struct tierce),
-    __builtin_offsetof(struct tierce_far, set),
-    sizeof(struct tierce_far),
+    __builtin_offsetof(struct tierce, domain),
+    sizeof(struct tierce_domain),
+    __builtin_offsetof(struct tierce, row),
+    __builtin_offsetof(struct tierce, set),
 };
 
 #include "kernel_calls.c"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Sets of CPUs. On a machine of up to 64 CPUs a set is one word, a bit for each CPU, and is handed around as that. A larger
- * machine has its sets in tierce_far, and hands their numbers around. A cpus_t is the one or the other, by MANY; where a port
+ * machine has its sets in an array, and hands their numbers around. A cpus_t is the one or the other, by MANY; where a port
  * has no more than 64 CPUs, nothing but the word is compiled.
  */
 #ifndef TIERCE_CPUS_H
@@ -13,8 +13,6 @@
 #else
 #define MANY   0
 #define SET_FN static inline
-#undef AT_FAR
-#define AT_FAR(array, index) (((struct tierce_far *)0)->array[index]) /* never evaluated */
 #undef HIDDEN
 #define HIDDEN(number) (number)
 #endif
@@ -41,7 +39,7 @@ static inline u32 cpus_words(void)
 /* On larger machines only. */
 static inline u64 *set_word(cpus_t set, u32 word)
 {
-	return &AT(AT_FAR(set, HIDDEN(set)).word, HIDDEN(word));
+	return &AT(AT_STATE(set, HIDDEN(set)).word, HIDDEN(word));
 }
 
 static inline cpus_t allowed_of(u32 task)

@@ -55,20 +55,12 @@ static inline u32 parent_held(const edge_t *x)
 #include "cpus.h"
 
 /* The part of a row in which this CPU is, and where in it. */
-static inline row_t *row_near(u32 row)
-{
-	return &AT_STATE(row, row);
-}
-static inline row_t *row_far(u32 row, u32 cpu)
-{
-	return &AT_FAR(row, HIDDEN(row) + (HIDDEN(cpu) >> 6) * TIERCE_ROWS);
-}
 static inline row_t *row_at(u32 row, u32 cpu)
 {
-	return MANY ? row_far(row, cpu) : row_near(row);
+	return &AT_STATE(row, TIERCE_WORDS > 1 ? row + (cpu >> 6) * TIERCE_ROWS : row);
 }
-#define ROW(row, field, cpu) \
-	(*(MANY ? &AT(row_far(row, cpu)->field, HIDDEN(cpu) & 63) : &AT(row_near(row)->field, cpu)))
+#define ROW_PLACE(cpu)	     (TIERCE_WORDS > 1 ? (cpu) & 63 : (cpu))
+#define ROW(row, field, cpu) AT(row_at(row, cpu)->field, ROW_PLACE(cpu))
 
 /* ---- orders ---- */
 

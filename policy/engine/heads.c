@@ -146,8 +146,9 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 /* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
 TIERCE_FN int head_preempt(u32 head, u64 now)
 {
-	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, cpu, running, local;
-	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, next, cpu, running, local;
+	for (next = ZERO; next < STATE(cpus) && CAN_LOOP; next++) {
+		cpu = HIDDEN(next);
 		running = ROW(row, running, cpu);
 		if (!running || ROW(row, hold, cpu) != TIERCE_HOLD_EDGE)
 			continue;

@@ -249,7 +249,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			head = edge_at(edge)->child;
 			node = node_at(head);
 			row = row_at(node->row, cpu);
-			at = MANY ? cpu & 63 : cpu;
+			at = ROW_PLACE(cpu);
 			taken = AT(row->hold, at) == TIERCE_HOLD_FREE;
 			node->holds += taken;
 			AT(row->hold, at) = TIERCE_HOLD_EDGE;

@@ -82,12 +82,11 @@ TIERCE_FN int edge_count(u32 edge, u64 now)
 	return 0;
 }
 
-/* The node's earliest deadline may have changed: pass it upwards while somebody heeds it. (7.0's verifier finds a "verifier bug" here
- * for more than 64 CPUs, if it knows the bound.) */
+/* The node's earliest deadline may have changed: pass it upwards while somebody heeds it. */
 TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 {
 	u32 level;
-	for (level = ZERO; level <= ZERO + TIERCE_DEPTH && CAN_LOOP; level++) {
+	for (level = ZERO; level <= TIERCE_DEPTH && CAN_LOOP; level++) {
 		u32 edge = node_at(node)->first_parent, up = TIERCE_NONE;
 		node_at(node)->deadline_ns = deadline_ns;
 		while (edge && CAN_LOOP) {

@@ -34,6 +34,7 @@ const COMMAND_LEAF: u32 = 64;
 const COMMAND_DEFAULT: u32 = 65;
 const COMMAND_REAP: u32 = 66;
 const COMMAND_NEAR: u32 = 67;
+const COMMAND_FREE: u32 = 72;
 
 /// Where the kernel begins and ends what no thread is to pay for.
 const INTERRUPTS: [(&str, &str); 6] = [
@@ -101,8 +102,10 @@ pub(crate) struct Layout {
     pub(crate) side_rest_at: u32,
     pub(crate) side_size: u32,
     pub(crate) state_size: u32,
-    far_set_at: u32,
-    far_size: u32,
+    domain_at: u32,
+    domain_size: u32,
+    row_at: u32,
+    set_at: u32,
 }
 
 /// `struct tierce_leaf`: what the kernel side keeps for a task of the graph.
@@ -414,8 +417,6 @@ pub struct Kernel {
     exercise: Option<c_int>,
     pub(crate) state: *const u8,
     pub(crate) side: *const u8,
-    /// `struct tierce_far`, if there are more than 64 CPUs.
-    far: Option<*mut u8>,
     exit: *const u8,
     pub(crate) layout: Layout,
     options: Options,
@@ -469,8 +470,6 @@ impl Kernel {
         }
         let state = object.arena_variable("tierce_state")?;
         let side = object.arena_variable("tierce_side")?;
-        let many = options.has_many_cpus();
-        let far = many.then(|| object.arena_beside(layout.far_size as usize)).transpose()?;
         let (exit, _) = object.variable_address("exit_info")?;
         let control = object.program("control")?;
         let exercise = if options.exercise { Some(object.program("exercise")?) } else { None };
@@ -481,7 +480,6 @@ impl Kernel {
             exercise,
             state,
             side,
-            far,
             exit,
             layout,
             options,
@@ -491,25 +489,38 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// What only machines with more than 64 CPUs have: zeroed, as far as this one needs it, which gives it memory.
-    fn begin_far(&self) -> Result<()> {
-        let Some(far) = self.far else { return Ok(()) };
-        let (sets, size) = (self.layout.far_set_at as usize, self.layout.far_size as usize);
-        let (words, most) = (self.options.cpus.div_ceil(64) as usize, CPUS_MAX as usize / 64);
-        let rows = sets / most * words;
-        let at = self.object.arena_variable("far_at")?;
-        // SAFETY: both ranges lie inside the arena beside its data, which is writable memory of ours; nothing runs yet.
-        unsafe {
-            far.write_bytes(0, rows);
-            far.add(sets).write_bytes(0, size - sets);
-            at.cast::<u64>().write_volatile(far as u64);
+    /// The arena's data are there for the most CPUs: what this machine does not need of them goes back to the kernel.
+    pub(crate) fn free_unused(&self) -> Result<()> {
+        // SAFETY: no arguments that could be wrong.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let (layout, cpus) = (&self.layout, self.options.cpus);
+        let rest = |at, size| (at + cpus * size, at + CPUS_MAX * size);
+        let row_words = (layout.set_at - layout.row_at) / (CPUS_MAX / 64);
+        let sets = if self.options.has_many_cpus() { layout.state_size } else { layout.set_at };
+        for (base, (begin, end)) in [
+            (self.state, rest(layout.cpu_at, layout.cpu_size)),
+            (self.state, rest(layout.domain_at, layout.domain_size)),
+            (self.state, (layout.row_at + cpus.div_ceil(64) * row_words, layout.set_at)),
+            (self.state, (sets, layout.state_size)),
+            (self.side, rest(layout.side_cpu_at, layout.side_cpu_size)),
+        ] {
+            let begin = (base as usize + begin as usize).next_multiple_of(page);
+            let pages = (base as usize + end as usize).saturating_sub(begin) / page;
+            if pages > 0 {
+                self.run(Command {
+                    op: COMMAND_FREE,
+                    a: pages as u32,
+                    value: begin as u64,
+                    ..Default::default()
+                })?;
+            }
         }
         Ok(())
     }
 
     /// An empty graph in a zeroed state.
     fn begin(&self) -> Result<()> {
-        self.begin_far()?;
+        self.free_unused()?;
         for (index, nice) in (-20..20).enumerate() {
             // SAFETY: the table lies inside the arena, which is writable memory of ours; nothing runs yet.
             unsafe {
@@ -737,10 +748,13 @@ impl Kernel {
 
     /// CPUs that a task may run on.
     pub fn allowed(&self, task: u32) -> Cpus {
-        let Some(far) = self.far else { return self.node(task).allowed.into() };
+        if !self.options.has_many_cpus() {
+            return self.node(task).allowed.into();
+        }
         let task = task.min(self.layout.nodes - 1) as usize;
-        let at = self.layout.far_set_at as usize + task * size_of::<Words>();
-        Cpus::from_words(self.read::<Words>(far, at))
+        Cpus::from_words(
+            self.read::<Words>(self.state, self.layout.set_at as usize + task * size_of::<Words>()),
+        )
     }
 
     /// What the kernel side keeps for a task.

@@ -7,7 +7,6 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int, c_long, c_void, CStr, CString};
 use std::io::Error;
 use std::mem::{size_of, zeroed};
-use std::ops::Range;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, Once};
@@ -140,45 +139,28 @@ impl Object {
         Ok(unsafe { at.add(offset).cast::<T>().read_unaligned() })
     }
 
-    /// Where the data of the loaded arena are, and what of the arena is free. libbpf puts the data at its begin or, on kernels that
-    /// can address them there, at its end, and does not say which; the variable `arena_mark` does.
-    fn arena_parts(&self) -> Result<(Range<usize>, Range<usize>)> {
+    /// Where a variable of the loaded arena is. libbpf puts the arena's data at its begin or, on kernels that can address
+    /// it there, at its end, and does not say which; the variable `arena_mark` does.
+    pub fn arena_variable(&self, name: &str) -> Result<*const u8> {
         const MARK: u64 = 0x54_4945_5243_4521;
         let (at, length) = self.memory("arena")?;
         // SAFETY: a valid map.
         let pages = unsafe { sys::bpf_map__max_entries(self.map("arena")?) } as usize;
         // SAFETY: no arguments that could be wrong.
         let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        let (whole, used) = (pages * page, length.next_multiple_of(page));
+        let end = (pages * page).saturating_sub(length.next_multiple_of(page));
         let (mark, _) = self.variable(".addr_space.1", "arena_mark")?;
-        ensure!(used <= whole && mark + 8 <= length, "the arena's data lie outside of it");
-        for begin in [whole - used, 0] {
+        let (offset, size) = self.variable(".addr_space.1", name)?;
+        ensure!(offset + size <= length && mark + 8 <= length, "variable {name} lies outside the arena");
+        for begin in [end, 0] {
             // SAFETY: the whole arena is mapped; both places lie inside.
-            if unsafe { at.add(begin + mark).cast::<u64>().read_unaligned() } == MARK {
-                let free = if begin == 0 { used..whole } else { 0..begin };
-                return Ok((begin..begin + length, free));
+            unsafe {
+                if at.add(begin + mark).cast::<u64>().read_unaligned() == MARK {
+                    return Ok(at.add(begin + offset));
+                }
             }
         }
         bail!("the arena's data is not where libbpf puts it");
-    }
-
-    /// Where a variable of the loaded arena is.
-    pub fn arena_variable(&self, name: &str) -> Result<*mut u8> {
-        let (at, _) = self.memory("arena")?;
-        let (offset, size) = self.variable(".addr_space.1", name)?;
-        let (data, _) = self.arena_parts()?;
-        ensure!(offset + size <= data.len(), "variable {name} lies outside the arena");
-        // SAFETY: inside the arena, which is mapped as a whole.
-        Ok(unsafe { at.add(data.start + offset) })
-    }
-
-    /// `size` bytes of the loaded arena beside its data. The kernel gives memory to the pages that are written.
-    pub fn arena_beside(&self, size: usize) -> Result<*mut u8> {
-        let (at, _) = self.memory("arena")?;
-        let (_, free) = self.arena_parts()?;
-        ensure!(size <= free.len(), "{size} bytes beside the arena's data: there are {}", free.len());
-        // SAFETY: as above.
-        Ok(unsafe { at.add(free.start) })
     }
 
     /// The number of elements of an array, before loading.
