@@ -15,7 +15,7 @@ use options::has_one_cpu;
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
 use std::time::{Duration, Instant};
-use tierce_policy::{raw, Cpus, Message, NodeParams, Params, Refusal, KERNEL};
+use tierce_policy::{raw, Cpus, Message, NodeParams, Params, Refusal, CPUS_MAX, KERNEL};
 
 /// Of the ring that entries come through when they are recorded: a million of them, should the loader have to wait long.
 const ENTRIES_BYTES: u32 = 1 << 26;
@@ -29,6 +29,7 @@ const COMMAND_LEAF: u32 = 64;
 const COMMAND_DEFAULT: u32 = 65;
 const COMMAND_REAP: u32 = 66;
 const COMMAND_NEAR: u32 = 67;
+const COMMAND_FREE: u32 = 72;
 
 /// Where the kernel begins and ends what no thread is to pay for.
 const INTERRUPTS: [(&str, &str); 6] = [
@@ -58,8 +59,13 @@ struct Command {
     pid: u32,
     value: u64,
     param: NodeParams,
+    /// Of a set of CPUs whose first word is `value`, the further ones.
+    cpus: [u64; CPUS_MAX as usize / 64 - 1],
     result: u64,
 }
+
+/// A set of CPUs of a machine with more than 64.
+type Words = [u64; CPUS_MAX as usize / 64];
 
 /// An edge's parameters as a command has them.
 fn wide(params: Params) -> NodeParams {
@@ -91,6 +97,10 @@ pub(crate) struct Layout {
     pub(crate) side_rest_at: u32,
     pub(crate) side_size: u32,
     pub(crate) state_size: u32,
+    domain_at: u32,
+    domain_size: u32,
+    row_at: u32,
+    set_at: u32,
 }
 
 /// Open the object, set its constants, have it loaded.
@@ -102,6 +112,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
     for (name, wanted) in [
         ("several_cpus", options.cpus > 1 || !has_one_cpu()),
+        ("many_cpus", options.has_many_cpus()),
         ("overheads_stolen", options.overheads_stolen),
         ("throttle_at_user", options.throttle_at_user),
         ("locks_fair", options.locks_fair),
@@ -110,6 +121,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     ] {
         object.set_constant(name, &u64::from(wanted).to_ne_bytes())?;
     }
+    object.set_array_length("timers", options.cpus)?;
     let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
     object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
     object.set_ring_size("entries", ring(options.record, ENTRIES_BYTES))?;
@@ -212,8 +224,38 @@ impl Kernel {
         Ok(kernel)
     }
 
+    /// The arena's data are there for the most CPUs: what this machine does not need of them goes back to the kernel.
+    pub(crate) fn free_unused(&self) -> Result<()> {
+        // SAFETY: no arguments that could be wrong.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let (layout, cpus) = (&self.layout, self.options.cpus);
+        let rest = |at, size| (at + cpus * size, at + CPUS_MAX * size);
+        let row_words = (layout.set_at - layout.row_at) / (CPUS_MAX / 64);
+        let sets = if self.options.has_many_cpus() { layout.state_size } else { layout.set_at };
+        for (base, (begin, end)) in [
+            (self.state, rest(layout.cpu_at, layout.cpu_size)),
+            (self.state, rest(layout.domain_at, layout.domain_size)),
+            (self.state, (layout.row_at + cpus.div_ceil(64) * row_words, layout.set_at)),
+            (self.state, (sets, layout.state_size)),
+            (self.side, rest(layout.side_cpu_at, layout.side_cpu_size)),
+        ] {
+            let begin = (base as usize + begin as usize).next_multiple_of(page);
+            let pages = (base as usize + end as usize).saturating_sub(begin) / page;
+            if pages > 0 {
+                self.run(Command {
+                    op: COMMAND_FREE,
+                    a: pages as u32,
+                    value: begin as u64,
+                    ..Default::default()
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// An empty graph in a zeroed state.
     fn begin(&self) -> Result<()> {
+        self.free_unused()?;
         for (index, nice) in (-20..20).enumerate() {
             // SAFETY: the table lies inside the arena, which is writable memory of ours; nothing runs yet.
             unsafe {
@@ -441,7 +483,13 @@ impl Kernel {
 
     /// CPUs that a task may run on.
     pub fn allowed(&self, task: u32) -> Cpus {
-        self.node(task).allowed.into()
+        if !self.options.has_many_cpus() {
+            return self.node(task).allowed.into();
+        }
+        let task = task.min(self.layout.nodes - 1) as usize;
+        Cpus::from_words(
+            self.read::<Words>(self.state, self.layout.set_at as usize + task * size_of::<Words>()),
+        )
     }
 
     /// What the kernel side keeps for a task.

@@ -166,6 +166,14 @@ impl Object {
         bail!("the arena's data is not where libbpf puts it");
     }
 
+    /// The number of elements of an array, before loading.
+    pub fn set_array_length(&mut self, name: &str, elements: u32) -> Result<()> {
+        // SAFETY: a valid map that is not loaded yet.
+        let code = unsafe { sys::bpf_map__set_max_entries(self.map(name)?, elements) };
+        ensure!(code == 0, "array {name}: {}", Error::from_raw_os_error(-code));
+        Ok(())
+    }
+
     /// The size of a ring buffer, before loading.
     pub fn set_ring_size(&mut self, name: &str, bytes: u32) -> Result<()> {
         ensure!(

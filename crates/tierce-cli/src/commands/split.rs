@@ -88,7 +88,7 @@ pub struct Args {
     interrupts: Vec<Interrupt>,
 }
 
-const CPUS_MAX: i64 = 64;
+const CPUS_MAX: i64 = tierce_policy::CPUS_MAX as i64;
 /// What the policy takes.
 const SLOT_MIN_NS: u64 = 10_000;
 const SLOT_MAX_NS: u64 = 1_000_000_000;

@@ -1,7 +1,7 @@
 //! Control operations of the engine, through a BPF program.
 
 use super::{wide, Command, Kernel, OP_SET};
-use tierce_policy::{Control, Cpus, NodeParams, Params, Refusal, Way};
+use tierce_policy::{Control, Cpus, NodeParams, Params, Refusal, Way, CPUS_MAX};
 
 const OP_NODE_NEW: u32 = 10;
 const OP_NODE_SET: u32 = 11;
@@ -21,13 +21,15 @@ impl Control for &Kernel {
         allowed: Cpus,
         param: NodeParams,
     ) -> Result<u32, Refusal> {
-        let op = OP_NODE_NEW;
+        let (op, mut cpus) = (OP_NODE_NEW, [0; CPUS_MAX as usize / 64 - 1]);
+        cpus.copy_from_slice(&allowed.words()[1..]);
         self.make(Command {
             op,
             a: kind,
             b: concurrency,
             value: allowed.first_word(),
             param,
+            cpus,
             ..Default::default()
         })
     }

@@ -109,3 +109,10 @@ impl Default for Options {
         }
     }
 }
+
+impl Options {
+    /// Are sets of CPUs longer than a word (`PORT_MANY`)?
+    pub(super) fn has_many_cpus(&self) -> bool {
+        self.cpus > 64
+    }
+}
