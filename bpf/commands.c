@@ -30,6 +30,13 @@ static inline u64 command_leaf(struct tierce_command *c)
 	return result;
 }
 
+static inline u64 command_free(struct tierce_command *c)
+{
+	if (bpf_ksym_exists(bpf_arena_free_pages))
+		bpf_arena_free_pages(&arena, (void ARENA *)c->value, c->a);
+	return 0;
+}
+
 /* Does the edge still lead to this leaf of a member of a set? Its thread may have died, and both have been given again. */
 static inline bool edge_is_members(u32 edge, u32 leaf)
 {
@@ -47,11 +54,15 @@ int control(struct tierce_command *c)
 	case COMMAND_LEAF: c->result = command_leaf(c); return 0;
 	case COMMAND_ADOPT: c->result = command_adopt(c); return 0;
 	case COMMAND_BURY: c->result = command_bury(c); return 0;
+	case COMMAND_FREE: c->result = command_free(c); return 0;
 	}
 	bpf_local_irq_save(&flags);
 	control_lock();
 	for (i = 0; i < TIERCE_NODE_PARAMS && c->op != TIERCE_OP_init; i++)
 		graph_stage(i, c->param[i]);
+	if (MANY && c->op == TIERCE_OP_node_new)
+		for (i = 1; i < TIERCE_WORDS; i++)
+			graph_stage(TIERCE_NODE_PARAMS + i, c->cpus[i - 1]);
 	switch (c->op) {
 	case TIERCE_OP_init:
 		result = graph_init(c->a, now);

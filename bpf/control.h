@@ -20,6 +20,8 @@
 
 #define COMMAND_KEEP   71 /* of the first one: a thread that leaves our class keeps its leaf from here on; `a` 0: no longer */
 
+#define COMMAND_FREE   72 /* nobody needs the `a` pages of the arena from `value` on */
+
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
 #define COMMAND_NO_NICE	  0xffffffffu
 #define COMMAND_TO_DEFAULT 0xffffffffu /* instead of a thread's next leaf: any below the default node */
@@ -45,7 +47,8 @@ struct tierce_news {
 struct tierce_command {
 	u32 op, a, b, pid;
 	u64 value, param[8];
-	u64 result; /* error or id */
+	u64 cpus[7]; /* of a set whose first word is `value`, the further ones, on machines with more than 64 CPUs */
+	u64 result;  /* error or id */
 };
 
 struct tierce_entry { /* a recorded entry or control operation, as in the native port */
@@ -148,7 +151,7 @@ struct tierce_exit {
 struct tierce_layout { /* where things are in the arena, from the beginning of struct tierce and struct tierce_side */
 	u32 nodes, node_size, edges, edge_size, node_at, edge_at, cpu_at, cpu_size;
 	u32 fresh_node_at, fresh_edge_at, spare_nodes_at, spare_edges_at, side_cpu_at, side_cpu_size, side_lock_at,
-	    nice_weight_at, side_rest_at, side_size, state_size;
+	    nice_weight_at, side_rest_at, side_size, state_size, domain_at, domain_size, row_at, set_at;
 };
 
 #endif

@@ -98,7 +98,7 @@ void BPF_PROG(tierce_dispatch, s32 on, struct task_struct *prev)
 		fits = waits_on == cpu;
 		leaving = !fits && task->on_cpu;
 		if (!fits && !leaving)
-			fits = !task->migration_disabled && (cpus_of(task->cpus_ptr) >> cpu & 1);
+			fits = !task->migration_disabled && thread_fits(task, cpu);
 		if (fits) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			/* A CPU that goes offline does so when nothing is queued there any more. It has to look itself. */

@@ -1,9 +1,56 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Leaves of threads: given, taken, freed. */
 
-static inline u64 cpus_of(const struct cpumask *mask)
+/* A larger machine has a set of the kernel's as one of ours, in this CPU's for that: interrupts are off. It comes with its address
+ * in it: a verifier takes no pointer to the kernel's memory for a number, but from memory. */
+static inline u64 set_mine(void)
 {
-	return mask->bits[0];
+	return SET_NEAR(bpf_get_smp_processor_id(), NEAR_PORT);
+}
+SET_FN u64 set_read(void)
+{
+	u64 set = set_mine(), bits = *set_word(set, 0), read = 0;
+	u32 word;
+	for (word = ZERO; word < cpus_words() && CAN_LOOP; word++) {
+		bpf_probe_read_kernel(&read, sizeof read, (void *)(bits + word * sizeof read));
+		*set_word(set, word) = read;
+	}
+	return set;
+}
+/* Where the thread may run. */
+static inline cpus_t cpus_of(const struct task_struct *p)
+{
+	u64 volatile *first;
+	if (!MANY)
+		return p->cpus_ptr->bits[0];
+	first = set_word(set_mine(), 0);
+	*first = (u64)p->cpus_ptr;
+	return set_read();
+}
+static inline bool thread_fits(const struct task_struct *p, u32 cpu)
+{
+	return MANY ? bpf_cpumask_test_cpu(cpu, p->cpus_ptr) : p->cpus_ptr->bits[0] >> cpu & 1;
+}
+/* What a control operation is given of a set; the rest of it is staged. Call with control locked. */
+static inline u64 cpus_stage(cpus_t cpus)
+{
+	u32 word;
+	if (!MANY)
+		return cpus;
+	for (word = ZERO + 1; word < cpus_words() && CAN_LOOP; word++)
+		graph_stage(TIERCE_NODE_PARAMS + word, *set_word(cpus, word));
+	return *set_word(cpus, 0);
+}
+/* The thread of the task may run on these CPUs from now on. */
+static inline int leaf_allow(u32 leaf, cpus_t cpus, u64 now)
+{
+	int error;
+	if (!MANY)
+		return graph_allow(leaf, cpus, now);
+	control_lock();
+	error = graph_allow(leaf, cpus_stage(cpus), now);
+	control_unlock();
+	return error;
 }
 
 /* What the edge of a thread of that priority below the default node has for its i-th parameter. */
@@ -31,13 +78,13 @@ static inline u32 default_on(u32 cpu)
 }
 
 /* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
-static inline u32 leaf_new(u64 cpus, u32 cpu, u32 static_prio, u64 now)
+static inline u32 leaf_new(cpus_t cpus, u32 cpu, u32 static_prio, u64 now)
 {
 	u32 leaf, edge, i, parent = default_on(cpu);
 	control_lock();
 	for (i = 0; i < TIERCE_NODE_PARAMS; i++)
 		graph_stage(i, 0);
-	leaf = graph_node_new(TIERCE_TASK, 1, cpus);
+	leaf = graph_node_new(TIERCE_TASK, 1, cpus_stage(cpus));
 	if (leaf) {
 		edge = graph_edge_new(parent, leaf, 0, node_at(parent)->family ? EDGE_SPREAD : 0);
 		for (i = 0; i < TIERCE_PARAMS; i++)
@@ -68,7 +115,7 @@ static inline u32 leaf_like(u32 like, u64 now)
 	edge = node_at(like)->first_parent;
 	for (i = 0; i < TIERCE_NODE_PARAMS; i++)
 		graph_stage(i, 0);
-	leaf = edge ? graph_node_new(TIERCE_TASK, 1, node_at(like)->allowed) : TIERCE_NONE;
+	leaf = edge ? graph_node_new(TIERCE_TASK, 1, cpus_stage(allowed_of(like))) : TIERCE_NONE;
 	if (leaf) {
 		leaf_at(leaf)->own = LEAF_MEMBER;
 		leaf_at(leaf)->deadline_ns = leaf_at(like)->deadline_ns;
@@ -195,25 +242,26 @@ static inline void thread_is_lost(struct task_struct *p, struct thread *t, u32 e
 	tell(NEWS_LOST | error << 8, p->pid);
 }
 /* To a leaf of the default node. */
-static inline void thread_join(struct task_struct *p, struct thread *t, u64 cpus, u64 now)
+static inline void thread_join(struct task_struct *p, struct thread *t, cpus_t cpus, u64 now)
 {
 	thread_takes(p, t, leaf_new(cpus, cpu_of(p), p->static_prio, now));
 }
 /* Take the leaf that was asked for meanwhile, if the thread may run where that leads. */
 static inline void thread_move(struct task_struct *p, struct thread *t, u64 now)
 {
-	u64 cpus = cpus_of(p->cpus_ptr);
 	u32 next, error;
+	cpus_t cpus;
 	leaf_at(t->leaf)->moving = 0; /* before it is looked at: who sets it from now on says so again */
 	next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
 	if (!next)
 		return;
+	cpus = cpus_of(p);
 	if (next == COMMAND_TO_DEFAULT) {
 		thread_leave(p, t, now);
 		thread_join(p, t, cpus, now);
 		return;
 	}
-	error = leaf_at(next)->pid ? TIERCE_OK : graph_allow(next, cpus, now);
+	error = leaf_at(next)->pid ? TIERCE_OK : leaf_allow(next, cpus, now);
 	if (error || leaf_at(next)->pid) {
 		thread_is_lost(p, t, error);
 		leaf_free(next, now);

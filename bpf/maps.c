@@ -4,7 +4,7 @@
 struct {
 	__uint(type, BPF_MAP_TYPE_ARENA);
 	__uint(map_flags, BPF_F_MMAPABLE);
-	__uint(max_entries, 4096); /* pages */
+	__uint(max_entries, 8192); /* pages */
 } arena SEC(".maps");
 
 u32 tierce_zero;
@@ -17,6 +17,7 @@ CONSTANT(u64, trace_kinds) = 0;
 CONSTANT(u64, record_entries) = 0;
 CONSTANT(u32, cpus_here) = 1;
 CONSTANT(u64, several_cpus) = 0;
+CONSTANT(u64, many_cpus) = 0; /* more than 64 */
 CONSTANT(u64, overheads_stolen) = 1;
 CONSTANT(u64, throttle_at_user) = 0;
 CONSTANT(u64, locks_fair) = 1;
@@ -50,7 +51,7 @@ struct {
 struct timer {
 	struct bpf_timer timer;
 };
-struct {
+struct { /* of each CPU; its size is set when loaded */
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, TIERCE_CPUS);
 	__type(key, u32);

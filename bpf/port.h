@@ -4,7 +4,8 @@
  * verifier there (a wild one reads 0 and writes nowhere), so control operations check them.
  *
  * Limits are smaller than elsewhere: a machine has fewer threads than a simulated plan may have tasks, and what is in the
- * arena is memory of the kernel, about 10 MB. Threads beyond the pool share one queue outside the graph.
+ * arena is memory of the kernel, about 12 MB, and 3 to 6 MB more on a machine with more than 64 CPUs. Threads beyond the pool share
+ * one queue outside the graph.
  *
  * Locks are spinlocks in the arena, taken with interrupts off: operations of the scheduler run under a run queue's
  * lock, timers and control programs switch interrupts off themselves. They are ticket locks, on virtual machines
@@ -21,7 +22,7 @@
 #define TIERCE_NODES 16384u
 #define TIERCE_EDGES 24576u
 #define TIERCE_ROWS  512u
-#define TIERCE_CPUS  64u
+#define TIERCE_CPUS  512u
 #define TIERCE_FAMILIES 64u
 
 /* weak: never inlined or specialised across calls, so the verifier looks at each function once, arguments unknown */
@@ -58,6 +59,12 @@ extern struct tierce ARENA tierce_state;
 		element; \
 	}))
 #define AT_STATE(array, index) AT_FIXED(tierce_state, struct tierce, array, index)
+#define HIDDEN(number) \
+	({ \
+		u64 hidden = (number); \
+		asm volatile("" : "+r"(hidden)); \
+		hidden; \
+	})
 /* A field of the state, found where it is read: a compiler would find its address before a loop and keep it on the stack. */
 #define STATE(field) \
 	(*({ \
@@ -105,6 +112,7 @@ extern u32 tierce_zero; /* always 0; the verifier does not know */
 #define PORT_USES(policy)    KNOWN_BIT(policies, policy)
 #define PORT_NO_OTHER()	    ((void)0)
 #define PORT_HAS_PART(name) KNOWN_BIT(parts, TIERCE_PART_##name)
+#define PORT_MANY	    KNOWN_BIT(many_cpus, 0)
 #define PORT_HAS(policy) (policies >> (policy)&1)
 
 #define CAN_LOOP \
@@ -157,6 +165,7 @@ static inline bool bits_claimed(u64 *word, u64 bits)
 #define CONSTANT(type, name) const type name __attribute__((weak))
 extern CONSTANT(u64, policies); /* by their numbers */
 extern CONSTANT(u64, parts);	/* enum tierce_part */
+extern CONSTANT(u64, many_cpus);
 extern CONSTANT(u64, trace_kinds);
 extern CONSTANT(u64, record_entries);
 #define TRACES(kind) KNOWN_BIT(trace_kinds, kind)

@@ -19,7 +19,7 @@ s32 BPF_PROG(tierce_select_cpu, struct task_struct *p, s32 prev_cpu, u64 wake_fl
 			return prev_cpu;
 		node = edge_at(node_at(leaf)->first_parent)->parent;
 	}
-	return node_at(node)->family ? (s32)graph_place(node, cpu, cpus_of(p->cpus_ptr)) : prev_cpu;
+	return node_at(node)->family ? (s32)graph_place(node, cpu, cpus_of(p)) : prev_cpu;
 }
 
 /* Does it lead only to a CPU that was taken offline? */
@@ -40,9 +40,9 @@ static inline void leaf_follows(u32 leaf, struct task_struct *p, u32 cpu, u64 no
 		return;
 	if (!cpu_at(cpu)->online && (cpu_is_gone(cpu) || !thread_is_bound(p))) {
 		u32 replica = edge_at(node_at(leaf)->first_parent)->parent;
-		refuge = graph_refuge(replica, cpus_of(p->cpus_ptr));
+		refuge = graph_refuge(replica, cpus_of(p));
 		if (refuge >= TIERCE_CPUS && cpu_is_gone(cpu))
-			refuge = graph_refuge(replica, ~0ull);
+			refuge = graph_refuge(replica, cpus_all());
 		if (refuge < TIERCE_CPUS)
 			cpu = refuge;
 	}
@@ -80,7 +80,7 @@ static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu
 			cpu = S.lowest;
 		scx_bpf_dsq_insert(p, BESIDE(cpu), BESIDE_SLICE_NS, enq_flags);
 		if (WANTED(several_cpus) && cpu_at(cpu)->task)
-			cpu = graph_place(SIDE.default_node, cpu, cpus_of(p->cpus_ptr)); /* an idle one takes it */
+			cpu = graph_place(SIDE.default_node, cpu, cpus_of(p)); /* an idle one takes it */
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_IDLE);
 	}
 }
@@ -114,7 +114,7 @@ static inline u32 leaf_settle(struct task_struct *p, u64 now)
 		leaf = TIERCE_NONE;
 	}
 	if (!leaf && pool_has_room()) {
-		thread_join(p, t, cpus_of(p->cpus_ptr), now);
+		thread_join(p, t, cpus_of(p), now);
 		leaf = t->leaf;
 	}
 	if (leaf)
@@ -125,7 +125,7 @@ static inline u32 leaf_settle(struct task_struct *p, u64 now)
 /* Its affinity has changed while it ran here: the kernel moves it as soon as the CPU lets go of it. */
 static inline bool thread_leaves(struct task_struct *p, u32 cpu)
 {
-	return !(cpus_of(p->cpus_ptr) >> cpu & 1) && !thread_is_bound(p);
+	return !thread_fits(p, cpu) && !thread_is_bound(p);
 }
 
 SEC("struct_ops/enqueue")

@@ -5,17 +5,19 @@ SEC("struct_ops/set_cpumask")
 void BPF_PROG(tierce_set_cpumask, struct task_struct *p, const struct cpumask *mask)
 {
 	struct thread *t = thread_of(p);
+	cpus_t cpus;
 	u32 error;
 	u64 now;
 	if (!t || !t->leaf)
 		return;
 	now = now_ns();
-	error = graph_allow(t->leaf, cpus_of(mask), now);
+	cpus = cpus_of(p);
+	error = leaf_allow(t->leaf, cpus, now);
 	if (error && !node_at(t->leaf)->servable) {
 		if (leaf_at(t->leaf)->own != LEAF_DEFAULT)
 			thread_is_lost(p, t, error);
 		thread_leave(p, t, now);
-		thread_join(p, t, cpus_of(mask), now);
+		thread_join(p, t, cpus, now);
 	} else if (t->lost) { /* perhaps it may now */
 		t->lost = 0;
 		tell(NEWS_BACK, p->pid);

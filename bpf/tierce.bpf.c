@@ -35,6 +35,7 @@ char _license[] SEC("license") = "GPL";
 #include "engine/control.c"
 
 _Static_assert(sizeof(((struct tierce_command *)0)->param) == TIERCE_NODE_PARAMS * sizeof(u64), "those of a node");
+_Static_assert(sizeof(((struct tierce_command *)0)->cpus) == (TIERCE_WORDS - 1) * sizeof(u64), "a set but its first word");
 _Static_assert(sizeof(((struct tierce_side *)0)->default_param) == TIERCE_PARAMS * sizeof(u64), "those of an edge");
 
 struct tierce ARENA tierce_state;
@@ -63,6 +64,10 @@ const volatile struct tierce_layout layout = {
     __builtin_offsetof(struct tierce_side, ticket),
     sizeof(struct tierce_side),
     sizeof(struct tierce),
+    __builtin_offsetof(struct tierce, domain),
+    sizeof(struct tierce_domain),
+    __builtin_offsetof(struct tierce, row),
+    __builtin_offsetof(struct tierce, set),
 };
 
 #include "kernel_calls.c"

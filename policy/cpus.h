@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
  * Sets of CPUs. On a machine of up to 64 CPUs a set is one word, a bit for each CPU, and is handed around as that. A larger
- * machine has its sets in tierce_far, and hands their numbers around. A cpus_t is the one or the other, by MANY; where a port
+ * machine has its sets in an array, and hands their numbers around. A cpus_t is the one or the other, by MANY; where a port
  * has no more than 64 CPUs, nothing but the word is compiled.
  */
 #ifndef TIERCE_CPUS_H
@@ -13,8 +13,8 @@
 #else
 #define MANY   0
 #define SET_FN static inline
-#undef AT_FAR
-#define AT_FAR(array, index) (((struct tierce_far *)0)->array[index]) /* never evaluated */
+#undef HIDDEN
+#define HIDDEN(number) (number)
 #endif
 
 typedef u64 cpus_t;
@@ -39,7 +39,7 @@ static inline u32 cpus_words(void)
 /* On larger machines only. */
 static inline u64 *set_word(cpus_t set, u32 word)
 {
-	return &AT(AT_FAR(set, set).word, word);
+	return &AT(AT_STATE(set, HIDDEN(set)).word, HIDDEN(word));
 }
 
 static inline cpus_t allowed_of(u32 task)
@@ -65,7 +65,7 @@ static inline cpus_t cpus_only(u32 cpu)
 
 static inline bool cpus_has(cpus_t cpus, u32 cpu)
 {
-	return MANY ? *set_word(cpus, cpu >> 6) >> (cpu & 63) & 1 : cpus >> (cpu & 63) & 1;
+	return MANY ? *set_word(cpus, HIDDEN(cpu) >> 6) >> (HIDDEN(cpu) & 63) & 1 : cpus >> (cpu & 63) & 1;
 }
 
 SET_FN int sets_meet(u64 a, u64 b)
@@ -159,12 +159,17 @@ static inline cpus_t cpus_staged(u64 bits)
 	*set_word(SET_STAGED, 0) = bits;
 	return SET_STAGED;
 }
+/* What the operation was given. */
+static inline u64 cpus_first(cpus_t cpus)
+{
+	return MANY ? *set_word(cpus, 0) : cpus;
+}
 static inline void allowed_set(u32 task, cpus_t cpus)
 {
 	if (MANY)
 		set_copy(SET_ALLOWED(task), cpus);
 	else
-		node_at(task)->allowed = cpus;
+		node_at(HIDDEN(task))->allowed = cpus;
 }
 static inline void reach_clear(u32 node)
 {

@@ -73,9 +73,10 @@ static inline u32 parent_held(const edge_t *x)
 /* The part of a row in which this CPU is, and where in it. */
 static inline row_t *row_at(u32 row, u32 cpu)
 {
-	return MANY && cpu >= 64 ? &AT_FAR(row, row + ((cpu >> 6) - 1) * TIERCE_ROWS) : &AT_STATE(row, row);
+	return &AT_STATE(row, TIERCE_WORDS > 1 ? row + (cpu >> 6) * TIERCE_ROWS : row);
 }
-#define ROW(row, field, cpu) AT(row_at(row, cpu)->field, MANY ? (cpu) & 63 : (cpu))
+#define ROW_PLACE(cpu)	     (TIERCE_WORDS > 1 ? (cpu) & 63 : (cpu))
+#define ROW(row, field, cpu) AT(row_at(row, cpu)->field, ROW_PLACE(cpu))
 
 /* ---- orders ---- */
 

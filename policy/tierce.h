@@ -289,8 +289,7 @@ struct tierce_node {
 
 enum tierce_hold { TIERCE_HOLD_FREE, TIERCE_HOLD_EDGE, TIERCE_HOLD_LEAVING };
 
-/* Of a shared node: what it keeps per CPU, for up to 64 of them. Of a larger machine's further CPUs it is in tierce_far,
- * TIERCE_ROWS for each 64 of them. */
+/* Of a shared node: what it keeps per CPU, for up to 64 of them. A larger machine has TIERCE_ROWS for each 64 of its CPUs. */
 #define TIERCE_ROW_CPUS (TIERCE_CPUS < 64 ? TIERCE_CPUS : 64u)
 struct tierce_row {
 	u32 order[TIERCE_ROW_CPUS];   /* children that may not run everywhere, in the order of one allowed CPU */
@@ -355,12 +354,6 @@ struct tierce_set {
 	u64 word[TIERCE_WORDS];
 };
 
-/* What only machines with more than 64 CPUs have. */
-struct tierce_far {
-	struct tierce_row row[TIERCE_WORDS > 1 ? TIERCE_ROWS *(TIERCE_WORDS - 1) : 1];
-	struct tierce_set set[TIERCE_SETS];
-};
-
 struct tierce_domain {
 	u32 ticket, serving; /* lock */
 	u32 events;	     /* heap of edges by the time of their next event */
@@ -389,7 +382,6 @@ struct tierce {
 	u64 floor_ns; /* shortest timer worth arming */
 	struct tierce_edge edge[TIERCE_EDGES] PORT_ALIGNED;
 	struct tierce_node node[TIERCE_NODES];
-	struct tierce_row row[TIERCE_ROWS];
 	struct tierce_family family[TIERCE_FAMILIES]; /* 0: none */
 	struct tierce_near near[TIERCE_CPUS];
 	u64 idle
@@ -401,6 +393,9 @@ struct tierce {
 	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
 	u32 spare_nodes, spare_edges, spare_rows;
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */
+	/* A machine of up to 64 CPUs has the first TIERCE_ROWS of these, and touches nothing behind them. */
+	struct tierce_row row[TIERCE_ROWS * TIERCE_WORDS];
+	struct tierce_set set[TIERCE_SETS];
 };
 
 /* ---- the engine's entries (engine/) ----------------------------------------------------------------------------- */
@@ -589,7 +584,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
  *   PORT_HAS_PART(name)              the same for enum tierce_part
  *   PORT_MANY                        the machine has more than 64 CPUs; of ports with a higher limit only, as is
- *   AT_FAR(array, index)             an element of an array of struct tierce_far, which is there on such machines
+ *   HIDDEN(number)                   the number, of which a compiler with few registers must not make anything in advance
  *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
  *   PORT_USES(policy)                the same in each case of a dispatch
  *   PORT_NO_OTHER()                  the end of a dispatch: nothing, or says that nobody comes there

@@ -1,7 +1,7 @@
 #!/bin/sh
-# In the guest: enforce the plan on two CPUs and record it, while everything happens that can happen.
+# In the guest: enforce the plan and record it, while everything happens that can happen.
 #
-#   guest.sh ROUNDS STORM TURNS TIME
+#   guest.sh ROUNDS STORM TURNS TIME [ARGUMENT OF run...]
 #
 # In each round two processes on each CPU wake each other TURNS times; beside them reservations, a container on both CPUs and
 # hogs for TIME, STORM processes that come and go, a plan that becomes another (a budget and a period change, two nodes are
@@ -9,11 +9,12 @@
 # shellcheck source-path=SCRIPTDIR/../../tests/vm
 . ./lib.sh
 rounds=$1 storm=$2 turns=$3 time=$4
+shift 4
 
 sed 's/budget = "5ms"/budget = "4ms"/; s/period = "7ms"/period = "8ms"/; s/policy = "round-robin"/policy = "fair"/' \
 	plan.toml >other.toml
 
-begin run plan.toml --record /out/run.rec || exit
+begin run plan.toml --record /out/run.rec "$@" || exit
 renice -n -19 -p "$loader" >/dev/null # it has to keep up with what is recorded
 round=0
 while [ "$round" -lt "$rounds" ]; do

@@ -12,6 +12,7 @@ fn main() {
     let out = env::var("OUT_DIR").unwrap();
     let compiler = env::var("GUEST_CC").unwrap_or_else(|_| "gcc".into());
     println!("cargo::rerun-if-env-changed=GUEST_CC");
+    println!("cargo::rerun-if-changed={}", source.join("meter").display());
     for header in HEADERS {
         println!("cargo::rerun-if-changed={}", source.join(header).display());
     }

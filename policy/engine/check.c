@@ -320,7 +320,7 @@ static u32 check_rest(u32 node)
 		if (room && head_has_child(node, cpu))
 			HOLDS(work_conserving, S.edge[edge].told);
 		if (!room)
-			HOLDS(rank_at_rest, S.edge[edge].told || !head_outranks(node, edge, cpu));
+			HOLDS(rank_at_rest, S.edge[edge].told || head_victim(node, edge, cpu) == TIERCE_CPUS);
 	}
 	return TIERCE_HOLDS;
 }

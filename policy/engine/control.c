@@ -297,7 +297,7 @@ TIERCE_FN int edges_allow(u32 task, u64 now)
 }
 
 /* May the task, which is not spread, be bound to these CPUs? */
-static inline int allow_error(u32 task, cpus_t cpus)
+PORT_ASIDE int allow_error(u32 task, cpus_t cpus)
 {
 	u32 edge, domain = node_at(task)->domain;
 	if (domain < TIERCE_CPUS && !cpus_has(cpus, domain))
@@ -342,7 +342,7 @@ TIERCE_FN int graph_allow(u32 task, u64 bits, u64 now)
 	allowed_set(task, cpus);
 	if (is_shared(node_at(task)->domain))
 		edges_allow(task, now);
-	control_leave(cpu, false, now, TIERCE_OP_allow, task, 0, bits, at, TIERCE_OK);
+	control_leave(cpu, false, now, TIERCE_OP_allow, task, 0, cpus_first(cpus), at, TIERCE_OK);
 	return TIERCE_OK;
 }
 

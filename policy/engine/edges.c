@@ -82,6 +82,12 @@ static inline void edge_to_head(u32 edge, u32 cpu)
 	}
 }
 
+/* The CPUs that it leads to. */
+static inline cpus_t edge_reach(u32 edge)
+{
+	return edge_at(edge)->parent ? reach_of(edge_at(edge)->parent) : cpus_only(edge_at(edge)->cpu);
+}
+
 /* After a node has got, lost or changed a parent: which of the edges to it are plain? */
 static inline void edges_plain(u32 child)
 {
@@ -128,13 +134,25 @@ TIERCE_FN u32 node_ranked(u32 edge)
 	return ranked;
 }
 
+/* A row for a node that is shared from now on. */
+TIERCE_FN u32 row_new(void)
+{
+	u32 row = S.spare_rows ? AT(S.spare_row, --S.spare_rows) : S.fresh_row++, cpu;
+	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+		ROW(row, order, cpu) = 0;
+		ROW(row, running, cpu) = TIERCE_NONE;
+		ROW(row, hold, cpu) = TIERCE_HOLD_FREE;
+		ROW(row, edge, cpu) = TIERCE_NONE;
+	}
+	return row;
+}
+
 /* Put the edge (root edges: with cpu set) into the graph. Staged parameters are those of the parent's policy. */
 TIERCE_FN int edge_link(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u32 child = x->child, parent = x->parent, domain = edge_domain(edge), other, last = TIERCE_NONE, level, local = 0;
 	node_t *n = node_at(child);
-	cpus_t cpus = parent ? reach_of(parent) : cpus_only(x->cpu);
 	u32 ranked = node_ranked(edge);
 	bool head;
 	int error = TIERCE_OK;
@@ -172,9 +190,10 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	if (head && domain < TIERCE_CPUS && cpu_at(domain)->crossings >= TIERCE_CROSSINGS)
 		return TIERCE_E_too_many_crossings;
 	if (n->kind == TIERCE_TASK) {
-		if (!cpus_meet(allowed_of(child), x->flags & EDGE_SPREAD ? family_cpus(node_at(parent)->family) : cpus))
+		if (!cpus_meet(allowed_of(child),
+			       x->flags & EDGE_SPREAD ? family_cpus(node_at(parent)->family) : edge_reach(edge)))
 			return TIERCE_E_cpu_not_allowed;
-		if (is_shared(domain) && !cpus_within(cpus, allowed_of(child))) {
+		if (is_shared(domain) && !cpus_within(edge_reach(edge), allowed_of(child))) {
 			if (node_is_inner(parent))
 				return TIERCE_E_affinity_below_inner_node;
 			local = EDGE_LOCAL;
@@ -190,7 +209,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 			AT(S.family, node_at(parent)->family).tasks++;
 		else
 			node_at(parent)->children++;
-		x->cpu = local ? cpus_lowest(allowed_of(child), cpus) : is_shared(domain) ? TIERCE_CPUS : domain;
+		x->cpu = local ? cpus_lowest(allowed_of(child), edge_reach(edge)) : is_shared(domain) ? TIERCE_CPUS : domain;
 	}
 	/* nothing below can fail */
 	if (edge_joins_groups(edge))
@@ -207,17 +226,10 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		n->conditional = 1;
 	if (level > n->level)
 		n->level = level;
-	reach_add(child, cpus);
+	reach_add(child, edge_reach(edge));
 	n->ranked = ranked;
 	if (head && !n->row) {
-		u32 row = S.spare_rows ? AT(S.spare_row, --S.spare_rows) : S.fresh_row++, cpu;
-		for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
-			ROW(row, order, cpu) = 0;
-			ROW(row, running, cpu) = TIERCE_NONE;
-			ROW(row, hold, cpu) = TIERCE_HOLD_FREE;
-			ROW(row, edge, cpu) = TIERCE_NONE;
-		}
-		n->row = row;
+		n->row = row_new();
 		if (n->kind == TIERCE_TASK || n->concurrency == 0)
 			n->concurrency = n->kind == TIERCE_TASK ? 1 : TIERCE_CPUS;
 		for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent)

@@ -55,23 +55,26 @@ static inline u32 head_lowest(u32 head)
 	return lowest;
 }
 
-static inline bool head_outranks(u32 head, u32 edge, u32 cpu)
+/* The CPU whose place the edge may claim for `cpu`, TIERCE_CPUS if none. */
+PORT_ASIDE u32 head_victim(u32 head, u32 edge, u32 cpu)
 {
 	u32 lowest, running;
 	if (!node_at(head)->ranked) /* by no edge of another rank */
 		return false;
 	if (node_at(head)->claim_edge || head_room(head, cpu) > 0 || !node_at(head)->servable)
-		return false;
+		return TIERCE_CPUS;
 	if (node_at(head)->kind == TIERCE_TASK && !cpus_has(allowed_of(head), cpu))
-		return false;
+		return TIERCE_CPUS;
 	lowest = head_lowest(head);
 	if (lowest == TIERCE_CPUS || lowest == cpu ||
 	    edge_at(edge)->rank <= edge_at(ROW(node_at(head)->row, edge, lowest))->rank)
-		return false;
+		return TIERCE_CPUS;
 	/* the place is of use only with a child that may run here: one that waits, or the one that runs there */
 	running = ROW(node_at(head)->row, running, lowest);
-	return node_at(head)->kind == TIERCE_TASK || head_has_child(head, cpu) ||
-	       (running && !(edge_at(running)->flags & EDGE_LOCAL));
+	if (node_at(head)->kind != TIERCE_TASK && !head_has_child(head, cpu) &&
+	    !(running && !(edge_at(running)->flags & EDGE_LOCAL)))
+		return TIERCE_CPUS;
+	return lowest;
 }
 
 /* Would a CPU that is offered to this untold parent edge be put to use? */
@@ -90,7 +93,7 @@ static inline bool head_wins(u32 head, u32 edge)
 			return false;
 		if (head_room(head, cpu) > 0 && head_has_child(head, cpu))
 			return true;
-		return head_outranks(head, edge, cpu);
+		return head_victim(head, edge, cpu) != TIERCE_CPUS;
 	}
 	/* the parent is a shared node itself: any of its CPUs may come */
 	return head_room(head, TIERCE_CPUS) > 0 && node_at(head)->servable;
@@ -148,8 +151,9 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 /* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
 TIERCE_FN int head_preempt(u32 head, u64 now)
 {
-	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, cpu, running, local;
-	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, next, cpu, running, local;
+	for (next = ZERO; next < STATE(cpus) && CAN_LOOP; next++) {
+		cpu = HIDDEN(next);
 		running = ROW(row, running, cpu);
 		if (!running || ROW(row, hold, cpu) != TIERCE_HOLD_EDGE)
 			continue;

@@ -28,8 +28,8 @@ TIERCE_FN int head_enter(u32 edge, u32 cpu, u64 now)
 	} else if (hold == TIERCE_HOLD_FREE) {
 		if (head_room(head, cpu) > 0 && head_has_child(head, cpu))
 			return 1;
-		if ((edge_at(edge)->flags & EDGE_CROSSING) && head_outranks(head, edge, cpu)) {
-			victim = head_lowest(head);
+		victim = edge_at(edge)->flags & EDGE_CROSSING ? head_victim(head, edge, cpu) : TIERCE_CPUS;
+		if (victim != TIERCE_CPUS) {
 			node->claim_edge = edge;
 			node->claim_victim = victim;
 			node->claim_kept = 0;
@@ -249,7 +249,7 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			head = edge_at(edge)->child;
 			node = node_at(head);
 			row = row_at(node->row, cpu);
-			at = MANY ? cpu & 63 : cpu;
+			at = ROW_PLACE(cpu);
 			taken = AT(row->hold, at) == TIERCE_HOLD_FREE;
 			node->holds += taken;
 			AT(row->hold, at) = TIERCE_HOLD_EDGE;

@@ -484,21 +484,34 @@ static inline u32 cpu_distance(u32 cpu, u32 other)
 	return cpus_has(SET_NEAR(cpu, NEAR_CACHE), other) ? 0 : cpus_has(SET_NEAR(cpu, NEAR_MEMORY), other) ? 1 : 2;
 }
 
-/* The same on larger machines: of the CPUs that have not been tried, see pull_finds. */
-SET_FN u32 set_source(u32 cpu)
+/* The same on larger machines: of the CPUs so far away that have not been tried, see pull_finds. */
+SET_FN u32 set_fullest(u32 cpu, u32 distance)
 {
-	u32 from, most = ZERO, found = TIERCE_CPUS, distance, waits;
-	for (distance = ZERO; distance < 3 && found >= TIERCE_CPUS && CAN_LOOP; distance++) {
-		for (from = ZERO; from < S.cpus && CAN_LOOP; from++) {
-			if (from == cpu || cpu_distance(cpu, from) != distance || !cpus_has(SET_NEAR(cpu, NEAR_UNTRIED), from))
-				continue;
-			waits = cpu_waits(from, cpu);
-			if (waits > most) {
-				most = waits;
-				found = from;
-			}
+	u32 from, most = ZERO, found = TIERCE_CPUS;
+	for (from = ZERO; from < S.cpus && CAN_LOOP; from++) {
+		u32 waits;
+		if (from == cpu || cpu_distance(cpu, from) != distance || !cpus_has(SET_NEAR(cpu, NEAR_UNTRIED), from))
+			continue;
+		waits = cpu_waits(from, cpu);
+		if (waits > most) {
+			most = waits;
+			found = from;
 		}
 	}
+	return found;
+}
+SET_FN u32 set_source(u32 cpu, u32 tries)
+{
+	u32 found;
+	if (!tries)
+		set_fill(SET_NEAR(cpu, NEAR_UNTRIED), ~0ull);
+	found = set_fullest(cpu, 0);
+	if (found >= TIERCE_CPUS)
+		found = set_fullest(cpu, 1);
+	if (found >= TIERCE_CPUS)
+		found = set_fullest(cpu, 2);
+	if (found < TIERCE_CPUS)
+		*set_word(SET_NEAR(cpu, NEAR_UNTRIED), found >> 6) &= ~mask_of(found);
 	return found;
 }
 
@@ -524,14 +537,10 @@ TIERCE_FN u32 pull_finds(u32 cpu, u64 now)
 {
 	u32 tries, from, task;
 	u64 left = ~0ull; /* CPUs not tried yet: all that wait there may be bound to it */
-	if (MANY)
-		set_fill(SET_NEAR(cpu, NEAR_UNTRIED), left);
 	for (tries = ZERO; tries < S.cpus && CAN_LOOP; tries++) {
-		from = MANY ? set_source(cpu) : pull_source(cpu, left);
+		from = MANY ? set_source(cpu, tries) : pull_source(cpu, left);
 		if (from >= TIERCE_CPUS)
 			break;
-		if (MANY)
-			*set_word(SET_NEAR(cpu, NEAR_UNTRIED), from >> 6) &= ~mask_of(from);
 		left &= ~mask_of(from);
 		task = pull_leaves(from, cpu, now);
 		if (task)

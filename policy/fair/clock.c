@@ -18,7 +18,7 @@ TIERCE_FN u64 fair_least_tag(u32 row, u64 now)
 {
 	u64 least = TIERCE_NEVER, tag, ran_ns;
 	u32 cpu, running;
-	for (cpu = ZERO; cpu < S.cpus && CAN_LOOP; cpu++) {
+	for (cpu = ZERO; cpu < STATE(cpus) && CAN_LOOP; cpu++) {
 		running = ROW(row, running, cpu);
 		if (!running)
 			continue;

@@ -112,8 +112,8 @@ static inline void dump(void)
 			continue;
 		printf("node %u: kind %u domain %u order %u servable %u running %u", id, n->kind, n->domain, n->order,
 		       n->servable, n->running);
-		bits_print(" allowed ", MANY ? FAR.set[SET_ALLOWED(id)].word : &n->allowed);
-		bits_print(" cpus ", MANY ? FAR.set[SET_REACH(id)].word : &n->cpus);
+		bits_print(" allowed ", MANY ? S.set[SET_ALLOWED(id)].word : &n->allowed);
+		bits_print(" cpus ", MANY ? S.set[SET_REACH(id)].word : &n->cpus);
 		if (n->row) {
 			printf(" head: %u of %u holds, claim %u victim %u kept %u, per CPU (hold, edge, running, order)",
 			       n->holds, n->concurrency, n->claim_edge, n->claim_victim, n->claim_kept);

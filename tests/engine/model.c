@@ -1399,7 +1399,7 @@ static const char *check_conserving(void)
 				continue;
 			if (head_room(head, cpu) > 0 && head_has_child(head, cpu) && would_pick(cpu, e))
 				return "lost wake-up: a CPU would run a shared node that has room";
-			if (head_outranks(head, e, cpu) && would_pick(cpu, e))
+			if (head_victim(head, e, cpu) != TIERCE_CPUS && would_pick(cpu, e))
 				return "rank inverted at rest";
 		}
 	}

@@ -425,7 +425,6 @@ static void machine_new(void)
 {
 	u32 i, cpu, roots, parents, kinds = TIERCE_POLICIES_END - TIERCE_POLICY_FIRST, spread, kind;
 	memset(tierce_native.state, 0, sizeof S);
-	memset(tierce_native.far, 0, sizeof FAR);
 	kicks_forget();
 	cpus = many ? (below(4) ? 65 + below(16) : 65 + below(448)) : below(20) ? 1 + below(4) : 17;
 	inners = 0;
@@ -566,20 +565,15 @@ static void task_gone(u32 index)
 /* A yield with its decision in one entry is the same as two. */
 static void yields_twice(u32 cpu, u32 left, u64 stolen_ns)
 {
-	static struct tierce_far far;
 	struct tierce *one = tierce_native.state, *two = malloc(sizeof *two);
 	struct bits before = kicked;
 	memcpy(two, one, sizeof *two);
-	if (MANY)
-		far = FAR;
 	tierce_native.state = two;
 	tierce_native.record = NULL;
 	S.cpu[cpu].taken_ns += stolen_ns;
 	graph_yield(left ^ TIERCE_YIELDED, now);
 	graph_decide(cpu, TIERCE_NONE, now, 0);
 	tierce_native.state = one;
-	if (MANY)
-		FAR = far;
 	tierce_native.record = shrink_take;
 	kicked = before;
 	graph_decide(cpu, left, now, stolen_ns);
@@ -1042,7 +1036,6 @@ int main(int argc, char **argv)
 	fflush(stdout);
 	random_state = seed;
 	tierce_native.state = calloc(1, sizeof S);
-	tierce_native.far = calloc(1, sizeof FAR);
 	tierce_native.record = shrink_take;
 	while (operations < wanted) {
 		machine_new();

@@ -52,7 +52,7 @@ static void shrink_take(void *sink, const struct tierce_entry *entry)
 	shrink_recorded[shrink_count].entry = *entry;
 	shrink_recorded[shrink_count].port = PORT_NONE;
 	shrink_recorded[shrink_count].inner = shrink_inner;
-	shrink_recorded[shrink_count].staged = FAR.set[0];
+	shrink_recorded[shrink_count].staged = S.set[0];
 	memcpy(shrink_recorded[shrink_count++].stage, S.stage, sizeof S.stage);
 }
 
@@ -63,7 +63,7 @@ static void shrink_machine(void)
 	shrink_quiet = S.quiet;
 	memcpy(shrink_near, S.near, sizeof shrink_near);
 	if (MANY)
-		memcpy(shrink_sets, &FAR.set[SET_NEAR(0, 0)], sizeof shrink_sets);
+		memcpy(shrink_sets, &S.set[SET_NEAR(0, 0)], sizeof shrink_sets);
 }
 
 static void shrink_note(u32 port, u32 a, u32 b, u64 value, u64 now)
@@ -197,7 +197,7 @@ static void shrink_play(const struct shrink_operation *operation)
 		return;
 	memcpy(S.stage, operation->stage, sizeof S.stage);
 	if (MANY)
-		FAR.set[SET_STAGED] = operation->staged;
+		S.set[SET_STAGED] = operation->staged;
 	switch (e->op) {
 	case TIERCE_OP_init:
 		graph_init(a, now);
@@ -205,7 +205,7 @@ static void shrink_play(const struct shrink_operation *operation)
 		S.quiet = shrink_quiet;
 		memcpy(S.near, shrink_near, sizeof S.near);
 		if (MANY)
-			memcpy(&FAR.set[SET_NEAR(0, 0)], shrink_sets, sizeof shrink_sets);
+			memcpy(&S.set[SET_NEAR(0, 0)], shrink_sets, sizeof shrink_sets);
 		break;
 	case TIERCE_OP_request: graph_request(a, b, now); break;
 	case TIERCE_OP_release: graph_release(a, b, now); break;
@@ -287,7 +287,6 @@ static u32 shrink_breaks(const struct shrink_operation *list, u32 count, const c
 	u64 now = 0;
 	u32 i;
 	memset(tierce_native.state, 0, sizeof S);
-	memset(tierce_native.far, 0, sizeof FAR);
 	memset(shrink_node, 0, sizeof shrink_node);
 	memset(shrink_edge, 0, sizeof shrink_edge);
 	kicks_forget();

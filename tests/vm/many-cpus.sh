@@ -1,11 +1,11 @@
 #!/bin/sh
-# A machine of many CPUs, emulated by few: a reservation on CPU 0 among hogs, hogs on the last CPU, and hogs that go where a CPU
-# is idle. See crates/tierce-cli/tests/kernel.rs.
+# many-cpus.sh PLAN: a machine of many CPUs, emulated by few: a reservation on CPU 0 among hogs, hogs on the last CPU, hogs that go
+# where a CPU is idle, and more of them if the plan has a shared node for them. See crates/tierce-cli/tests/kernel.rs.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
 last=$(sed 's/.*-//' /sys/devices/system/cpu/online)
-begin many many-cpus.toml || exit
+begin many "$1" || exit
 at=$(in_ms 2000)
 meter service --name audio --budget 2ms --start "$at" --time 4s >/out/audio.meter &
 meters=$!
@@ -15,10 +15,16 @@ taskset -c "$last" meter hogs --count 2 --start "$at" --time 4s >/out/last.meter
 meters="$meters $!"
 meter hogs --count 2 --start "$at" --time 4s >/out/free.meter &
 meters="$meters $!"
+tasks="audio first last free"
+if grep -q pair "$1"; then
+	meter hogs --name pair --count 3 --start "$at" --time 4s >/out/pair.meter &
+	meters="$meters $!"
+	tasks="$tasks pair"
+fi
 # shellcheck disable=SC2086 # a list
 wait $meters
-for task in audio first last free; do
-	say $task "$(cat /out/$task.meter)"
+for task in $tasks; do
+	say "$task" "$(cat "/out/$task.meter")"
 done
 say last-cpu "$last"
 finish TERM

@@ -8,6 +8,10 @@ use clap::Parser;
 use std::path::Path;
 use std::process::ExitCode;
 
+/// Half of what a request takes in user mode is memory that comes and goes.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// Hierarchical real-time CPU scheduling from one plan file.
 #[derive(Parser)]
 #[command(name = "tierce", version, propagate_version = true, after_help = AFTER_HELP)]

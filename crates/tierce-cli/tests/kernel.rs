@@ -427,8 +427,8 @@ fn two_cpus() {
 
 /// More CPUs than the host has: emulated in turns, in which times mean little. (Counted in instructions, the boot alone takes
 /// longer than this.) The kernel charges whoever is on a CPU that waits for its turn.
-fn many_cpus(cpus: u32) {
-    let boot = Boot::run("many-cpus.sh", cpus, "7.0.13", None, &["many-cpus.toml"]);
+fn many_cpus(cpus: u32, plan: &str) -> Boot {
+    let boot = Boot::run(&format!("many-cpus.sh {plan}"), cpus, "7.0.13", None, &[plan]);
     boot.assert_ended("many");
     boot.assert_no_leak("many");
     assert_eq!(boot.got("last-cpu"), cpus - 1);
@@ -443,11 +443,26 @@ fn many_cpus(cpus: u32) {
     let asked = boot.json("many")["kernel"]["cpus"].as_array().unwrap().clone();
     assert_eq!(asked.len(), cpus as usize);
     assert!(asked.iter().all(|cpu| cpu["dispatches"].as_u64() > Some(0)), "{asked:?}");
+    boot
 }
 
 #[test]
 fn many_cpus_64() {
-    many_cpus(64);
+    many_cpus(64, "many-cpus.toml");
+}
+
+/// Sets of CPUs are longer than a word here. Three hogs share two CPUs, of which one is beyond the first 64.
+#[test]
+fn many_cpus_128() {
+    let boot = many_cpus(128, "far-cpus.toml");
+    let pair = boot.report("many").tasks.into_iter().filter(|task| task.name.starts_with("pair"));
+    let used: Vec<u64> = pair.map(|task| task.cpu_ns).collect();
+    let both = used.iter().sum::<u64>() as f64 / boot.number("pair", "/wall_ns");
+    println!("pair: {both:.3} CPUs, {used:?}");
+    assert!(
+        (1.0..2.2).contains(&both) && used.iter().filter(|ns| **ns > 500_000_000).count() == 3,
+        "{used:?}"
+    );
 }
 
 /// Six reservations of a fifth of a CPU find two CPUs, three on each; another one is asked for meanwhile; what has no room is refused.

@@ -271,7 +271,11 @@ fn no_object_is_no_harm(boot: &Boot) {
 
 /// At each place where it can fail; `least_ns`: what the hog has in a second.
 fn failures_leave_the_first_one_in_force(boot: &Boot, least_ns: u64) {
-    for (what, why) in [("too-long", "Argument list too long"), ("late", "Device or resource busy")] {
+    for (what, why) in [
+        ("too-long", "Argument list too long"),
+        ("lowly", "the loader could not become urgent: Operation not permitted"),
+        ("late", "Device or resource busy"),
+    ] {
         assert!(
             boot.got(what)["refused"].as_str().is_some_and(|said| said.contains(why)),
             "{}",
@@ -279,7 +283,7 @@ fn failures_leave_the_first_one_in_force(boot: &Boot, least_ns: u64) {
         );
     }
     assert_eq!(boot.got("too-long")["steps"], 0, "it was known before anything was detached");
-    for what in ["too-long", "late", "done"] {
+    for what in ["too-long", "lowly", "late", "done"] {
         let is = &boot.got(what)["is"];
         assert_eq!(
             (&is["state"], &is["bound"], &is["left_over"]),

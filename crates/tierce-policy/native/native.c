@@ -123,8 +123,7 @@ u64 tierce_layout(u32 what)
 	case 18: return offsetof(struct tierce, floor_ns);
 	case 19: return offsetof(struct tierce_node, more);
 	case 20: return TIERCE_FAMILIES;
-	case 21: return sizeof(struct tierce_far);
-	case 22: return offsetof(struct tierce_far, set);
+	case 21: return offsetof(struct tierce, set);
 	}
 	return 0;
 }

@@ -39,16 +39,14 @@ typedef int64_t s64;
 #define ZERO	 0u
 
 struct tierce;
-struct tierce_far;
 struct tierce_entry { /* one recorded entry or control operation; see enum tierce_op */
 	u64 now_ns, value, result, drained;
 	u32 op, a, b, pad;
 };
 struct tierce_native { /* what the hooks act on; one per thread */
 	struct tierce *state;
-	struct tierce_far *far; /* of machines with more than 64 CPUs */
-	const char *failed;	/* first port_fail */
-	u64 kicked;		/* some CPUs were, since the caller last looked */
+	const char *failed; /* first port_fail */
+	u64 kicked;	    /* some CPUs were, since the caller last looked */
 	void (*trace)(void *sink, u32 kind, u32 cpu, u32 a, u32 b, u64 value, u64 now);
 	void *sink;
 	u64 traced;    /* kinds of events that are wanted, a bit each; a bit needs `trace` */
@@ -60,12 +58,11 @@ struct tierce_native { /* what the hooks act on; one per thread */
 };
 extern _Thread_local struct tierce_native tierce_native;
 #define S		 (*tierce_native.state)
-#define FAR		 (*tierce_native.far)
 #define AT(array, index) ((array)[index])
 #define AT_STATE(array, index) ((S.array)[index])
 #define HELD(pointer, field) ((pointer)->field)
 #define STATE(field)		 (S.field)
-#define AT_FAR(array, index)   ((FAR.array)[index])
+#define HIDDEN(number)	       (number)
 
 static inline void port_lock(u32 domain)
 {

@@ -37,8 +37,6 @@ pub struct Graph {
     /// Of the allocation that holds the state, a cache line larger than it.
     base: *mut u8,
     layout: Layout,
-    /// What only machines with more than 64 CPUs have, behind the rest.
-    far: *mut u8,
     cpus: u32,
     node_at: usize,
     edge_at: usize,
@@ -102,8 +100,7 @@ impl Graph {
         assert_eq!(of(11), std::mem::offset_of!(Cpu, until_ns));
         assert_eq!(of(12), std::mem::offset_of!(Cpu, decisions));
         // Asked for without alignment, memory comes zeroed from the kernel and is touched only where it is used.
-        let near = of(0).next_multiple_of(LINE);
-        let layout = Layout::from_size_align(near + of(21) + LINE, 1).expect("size of the state");
+        let layout = Layout::from_size_align(of(0) + LINE, 1).expect("size of the state");
         // SAFETY: the size is not zero. Zeroed memory is what graph_init expects.
         let base = unsafe { alloc_zeroed(layout) };
         if base.is_null() {
@@ -116,15 +113,13 @@ impl Graph {
             state,
             base,
             layout,
-            // SAFETY: behind the state, in the same allocation.
-            far: unsafe { state.add(near) },
             cpus,
             node_at: of(4),
             edge_at: of(5),
             cpu_at: of(6),
             quiet_at: of(17),
             floor_at: of(18),
-            set_at: of(22),
+            set_at: of(21),
             reach_at: of(13),
             kicks: Default::default(),
             kicked: false,
@@ -146,7 +141,6 @@ impl Graph {
         unsafe {
             let hooks = &mut *raw::tierce_hooks();
             hooks.state = self.state;
-            hooks.far = self.far;
             hooks.failed = std::ptr::null();
             hooks.traced = self.traced;
             if self.traced != 0 {
@@ -319,7 +313,7 @@ impl Graph {
             return bits.into();
         }
         // SAFETY: inside the array, as long as the node is.
-        let words = unsafe { *(self.far.add(self.set_at) as *const [u64; raw::CPUS / 64]).add(number) };
+        let words = unsafe { *(self.state.add(self.set_at) as *const [u64; raw::CPUS / 64]).add(number) };
         Cpus::from_words(words)
     }
 

@@ -13,7 +13,7 @@ pub use codes::{Broken, Error, Message, Migration, Way, Why, NEVER};
 pub use control::{At, Control, Refusal};
 pub use cpus::Cpus;
 pub use graph::{Difference, Event, Graph};
-/// CPUs of a plan in check and simulator, at most; in the kernel they may be fewer ([`KERNEL`]).
+/// CPUs of a plan at most, in the kernel ([`KERNEL`]) as elsewhere.
 pub const CPUS_MAX: u32 = raw::CPUS as u32;
 /// Parameters of an edge, in the order of its policy's record.
 pub type Params = [u64; raw::PARAMS];

@@ -189,7 +189,6 @@ pub struct Cpu {
 #[repr(C)]
 pub(crate) struct Native {
     pub state: *mut u8,
-    pub far: *mut u8,
     pub failed: *const c_char,
     pub kicked: u64,
     pub trace: Option<extern "C" fn(*mut c_void, u32, u32, u32, u32, u64, u64)>,

@@ -198,7 +198,7 @@ pub const KERNEL: Limits = Limits {
     edges: 24_576 - 1,
     heads: 512 - 1,
     families: 64 - 1,
-    cpus: 64,
+    cpus: 512,
     depth: 8,
     crossings: 63,
 };

@@ -1,5 +1,6 @@
 //! The graph in force as it is now: its parts by name, with what the kernel side has counted for each.
 
+use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
 use crate::threads::{self, Proc};
 use serde_json::{json, Map, Value};
@@ -34,12 +35,13 @@ impl Live {
     /// CPUs, nodes and tasks, and whoever ran outside the graph. What is counted is counted since a part came.
     pub fn graph(&self) -> Value {
         let (plan, ids, kernel) = (self.plan(), self.ids(), self.kernel());
+        let moment = Moment::of(kernel);
         let names: HashMap<u32, &str> =
             ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..])).collect();
         let nodes = plan.nodes.iter().zip(&ids.nodes).map(|(node, &id)| {
-            let about = kernel.node(id);
+            let about = moment.node(id);
             let record = policy(node.policy);
-            let under = self.under(id, &names);
+            let under = moment.under(id, &names);
             let supply: u64 = under.iter().filter_map(|edge| edge["supply_ns"].as_u64()).sum();
             json!({
                 "name": node.name,
@@ -52,13 +54,14 @@ impl Live {
             })
         });
         let planned = ids.tasks.iter().zip(&plan.tasks).filter(|(id, _)| **id != 0);
-        let planned = planned.map(|(id, task)| self.task(*id, Some(&task.name), None, &names));
+        let planned = planned.map(|(id, task)| self.task(*id, Some(&task.name), None, &names, &moment));
         let members: HashMap<u32, &str> = self.bound().into_iter().collect();
-        let threads = (1..kernel.nodes_used()).filter(|id| kernel.node(*id).kind == TASK).filter_map(|id| {
-            let leaf = kernel.leaf(id);
-            let set = if leaf.own == OWN_DEFAULT { None } else { members.get(&leaf.pid).copied() };
-            (leaf.own != 0 && leaf.pid != 0).then(|| self.task(id, None, set, &names))
-        });
+        let threads =
+            (1..moment.nodes.len() as u32).filter(|id| moment.node(*id).kind == TASK).filter_map(|id| {
+                let leaf = kernel.leaf(id);
+                let set = if leaf.own == OWN_DEFAULT { None } else { members.get(&leaf.pid).copied() };
+                (leaf.own != 0 && leaf.pid != 0).then(|| self.task(id, None, set, &names, &moment))
+            });
         let sets = plan.sets.iter().map(|set| {
             let under = set.ways().flatten().map(|edge| {
                 let record = policy(plan.nodes[edge.parent].policy);
@@ -69,11 +72,11 @@ impl Live {
             });
             json!({ "name": set.name, "under": under.collect::<Vec<_>>() })
         });
-        let cpus = (0..kernel.options().cpus).map(|cpu| self.graph_cpu(cpu));
+        let cpus = (0..).zip(&moment.cpus).map(|(cpu, state)| self.graph_cpu(cpu, state));
         json!({
             "version": GRAPH_VERSION,
             "plan": plan.name,
-            "elapsed_ns": now_ns().saturating_sub(self.start_ns()),
+            "elapsed_ns": moment.now_ns.saturating_sub(self.start_ns()),
             "cpus": cpus.collect::<Vec<_>>(),
             "outside": self.outside(),
             "nodes": nodes.collect::<Vec<_>>(),
@@ -82,8 +85,8 @@ impl Live {
         })
     }
 
-    fn graph_cpu(&self, cpu: u32) -> Value {
-        let (state, plan) = (self.kernel().cpu(cpu), self.plan());
+    fn graph_cpu(&self, cpu: u32, state: &raw::Cpu) -> Value {
+        let plan = self.plan();
         let root = plan.nodes.iter().find(|node| node.roots.contains(&cpu)).map(|node| &node.name);
         let interrupts_ns = state.taken_ns.min(state.stolen_ns);
         json!({
@@ -98,8 +101,15 @@ impl Live {
     }
 
     /// A task: one of the plan by its name, else the thread of a set or of the default node.
-    fn task(&self, id: u32, name: Option<&str>, set: Option<&str>, names: &HashMap<u32, &str>) -> Value {
-        let (about, leaf) = (self.kernel().node(id), self.kernel().leaf(id));
+    fn task(
+        &self,
+        id: u32,
+        name: Option<&str>,
+        set: Option<&str>,
+        names: &HashMap<u32, &str>,
+        moment: &Moment,
+    ) -> Value {
+        let (about, leaf) = (moment.node(id), self.kernel().leaf(id));
         let tid = Some(leaf.pid).filter(|tid| *tid != 0);
         json!({
             "name": name,
@@ -111,34 +121,8 @@ impl Live {
             "migrations": about.migrations,
             "jobs": (leaf.deadline_ns != 0).then_some(leaf.job),
             "misses": (leaf.deadline_ns != 0 && leaf.deadline_ns != u64::MAX).then_some(leaf.misses),
-            "under": self.under(id, names),
+            "under": moment.under(id, names),
         })
-    }
-
-    /// Edges above a node or task.
-    fn under(&self, id: u32, names: &HashMap<u32, &str>) -> Vec<Value> {
-        let kernel = self.kernel();
-        let (mut list, mut edge) = (Vec::new(), kernel.node(id).first_parent);
-        while edge != 0 && list.len() < PARENTS_MAX {
-            let about = kernel.edge(edge);
-            let parent =
-                names.get(&about.parent).map_or(format!("cpu{}", about.cpu), |name| name.to_string());
-            let record = policy(kernel.node(about.parent).kind).filter(|_| about.parent != 0);
-            list.push(json!({
-                "parent": parent,
-                "rank": about.rank,
-                "when_spent": about.flags & raw::EDGE_WHEN_SPENT != 0,
-                "params": record.map_or(Value::Object(Map::new()), |record| params(&record.edge_params, &about.param)),
-                "supply_ns": about.supply_ns,
-                "grants": about.grants,
-                "throttles": about.throttles,
-                "replenishments": about.replenishments,
-                "forgiven_ns": about.forgiven_ns,
-                "spent": about.flags & raw::EDGE_SPENT != 0,
-            }));
-            edge = about.next_parent;
-        }
-        list
     }
 
     /// Threads before or beside every plan, and what each has run since this one is in force.
@@ -155,5 +139,56 @@ impl Live {
             .collect();
         list.sort_by_key(|(ran_ns, _)| std::cmp::Reverse(*ran_ns));
         list.into_iter().map(|(_, one)| one).collect()
+    }
+}
+
+/// The engine's state, copied in one go: what is said of it belongs together, however long the rest takes.
+struct Moment {
+    now_ns: u64,
+    nodes: Vec<raw::Node>,
+    edges: Vec<raw::Edge>,
+    cpus: Vec<raw::Cpu>,
+}
+
+impl Moment {
+    fn of(kernel: &Kernel) -> Moment {
+        let nodes = (0..kernel.nodes_used()).map(|id| kernel.node(id)).collect();
+        let edges = (0..kernel.edges_used()).map(|id| kernel.edge(id)).collect();
+        let cpus = (0..kernel.options().cpus).map(|cpu| kernel.cpu(cpu)).collect();
+        Moment { now_ns: now_ns(), nodes, edges, cpus }
+    }
+
+    /// Of one that was made later, the first, which is nobody's.
+    fn node(&self, id: u32) -> &raw::Node {
+        self.nodes.get(id as usize).unwrap_or(&self.nodes[0])
+    }
+
+    fn edge(&self, id: u32) -> &raw::Edge {
+        self.edges.get(id as usize).unwrap_or(&self.edges[0])
+    }
+
+    /// Edges above a node or task.
+    fn under(&self, id: u32, names: &HashMap<u32, &str>) -> Vec<Value> {
+        let (mut list, mut edge) = (Vec::new(), self.node(id).first_parent);
+        while edge != 0 && list.len() < PARENTS_MAX {
+            let about = self.edge(edge);
+            let parent =
+                names.get(&about.parent).map_or(format!("cpu{}", about.cpu), |name| name.to_string());
+            let record = policy(self.node(about.parent).kind).filter(|_| about.parent != 0);
+            list.push(json!({
+                "parent": parent,
+                "rank": about.rank,
+                "when_spent": about.flags & raw::EDGE_WHEN_SPENT != 0,
+                "params": record.map_or(Value::Object(Map::new()), |record| params(&record.edge_params, &about.param)),
+                "supply_ns": about.supply_ns,
+                "grants": about.grants,
+                "throttles": about.throttles,
+                "replenishments": about.replenishments,
+                "forgiven_ns": about.forgiven_ns,
+                "spent": about.flags & raw::EDGE_SPENT != 0,
+            }));
+            edge = about.next_parent;
+        }
+        list
     }
 }

@@ -1,18 +1,21 @@
 //! The engine in the kernel: load it, build a graph in it, attach it, look at it.
 
+mod control;
+mod options;
+mod sides;
+
+pub use options::{Options, COUNTS, EVERYTHING, FLOOR_NS, MEASURED, STATS};
+pub use sides::{CpuSide, Exit, Leaf, LockSide, Pools, Side};
+
 use crate::btf::Btf;
 use crate::object::{call, Link, Object, Ring};
 use crate::topology;
 use anyhow::{ensure, Context, Result};
+use options::has_one_cpu;
 use std::ffi::c_int;
 use std::ptr::{addr_of, read_volatile};
 use std::time::{Duration, Instant};
-use tierce_plan::Topology;
-use tierce_policy::{raw, Control, Cpus, Message, NodeParams, Params, Refusal, Way, KERNEL};
-use tierce_trace::Kind;
-
-/// The shortest timer worth arming in the kernel.
-pub const FLOOR_NS: u64 = 2_000;
+use tierce_policy::{raw, Cpus, Message, NodeParams, Params, Refusal, CPUS_MAX, KERNEL};
 
 /// Of the ring that entries come through when they are recorded: a million of them, should the loader have to wait long.
 const ENTRIES_BYTES: u32 = 1 << 26;
@@ -20,20 +23,13 @@ const ENTRIES_BYTES: u32 = 1 << 26;
 const NO_NICE: u32 = u32::MAX;
 
 const OP_INIT: u32 = 1;
-const OP_NODE_NEW: u32 = 10;
-const OP_NODE_SET: u32 = 11;
-const OP_EDGE_NEW: u32 = 13;
-const OP_ATTACH: u32 = 14;
 const OP_SET: u32 = 15;
-const OP_DETACH: u32 = 16;
-const OP_REPLICA: u32 = 24;
-const OP_NODE_FREE: u32 = 12;
-const OP_ROOT: u32 = 17;
 const OP_TELL: u32 = 22;
 const COMMAND_LEAF: u32 = 64;
 const COMMAND_DEFAULT: u32 = 65;
 const COMMAND_REAP: u32 = 66;
 const COMMAND_NEAR: u32 = 67;
+const COMMAND_FREE: u32 = 72;
 
 /// Where the kernel begins and ends what no thread is to pay for.
 const INTERRUPTS: [(&str, &str); 6] = [
@@ -63,8 +59,13 @@ struct Command {
     pid: u32,
     value: u64,
     param: NodeParams,
+    /// Of a set of CPUs whose first word is `value`, the further ones.
+    cpus: [u64; CPUS_MAX as usize / 64 - 1],
     result: u64,
 }
+
+/// A set of CPUs of a machine with more than 64.
+type Words = [u64; CPUS_MAX as usize / 64];
 
 /// An edge's parameters as a command has them.
 fn wide(params: Params) -> NodeParams {
@@ -96,259 +97,10 @@ pub(crate) struct Layout {
     pub(crate) side_rest_at: u32,
     pub(crate) side_size: u32,
     pub(crate) state_size: u32,
-}
-
-/// `struct tierce_leaf`: what the kernel side keeps for a task of the graph.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Leaf {
-    /// Its thread waits with us.
-    pub custody: u32,
-    /// Its thread, 0: none.
-    pub pid: u32,
-    /// 0: part of the plan, 1: of the default node, 2: member of a set.
-    pub own: u32,
-    /// Its thread is dead, but the leaf could not be freed.
-    pub dead: u32,
-    /// Relative deadline of its jobs; never: none, 0: its jobs are not followed.
-    pub deadline_ns: u64,
-    /// Begin of its current job.
-    pub woke_ns: u64,
-    /// Number of its current job.
-    pub job: u32,
-    /// Jobs that ended after their deadline.
-    pub misses: u32,
-    pub(crate) moving: u32,
-    pub(crate) overrun: u32,
-    overrun_ns: u64,
-}
-
-/// `struct tierce_cpu_side`: what the kernel side counts per CPU.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CpuSide {
-    /// What the timer is set to.
-    pub timer_ns: u64,
-    /// Leaf whose thread has yet to come off the CPU.
-    pub left: u32,
-    /// A thread that was not decided for ran.
-    pub strays: u32,
-    /// Calls of dispatch.
-    pub dispatches: u64,
-    /// Of these, the running thread went on.
-    pub keeps: u64,
-    /// Of these, the thread decided for could not come.
-    pub misses: u64,
-    /// Times a timer was set.
-    pub arms: u64,
-    /// Times a timer fired.
-    pub fires: u64,
-    /// Kicks that led to no decision and were repeated.
-    pub forgotten: u64,
-    pub(crate) away_at_ns: u64,
-    /// Taken by a higher class for so long that the graph counts it as offline.
-    pub away: u32,
-    going: u32,
-    /// How often that was so.
-    pub aways: u64,
-    pub(crate) irq_ns: u64,
-    pub(crate) softirq_ns: u64,
-    softirq_taken_ns: u64,
-    pub(crate) interrupted_ns: u64,
-    pub(crate) decided_ns: u64,
-    /// From a decision for another thread until that runs, on average.
-    pub switch_ns: u64,
-    switches: u32,
-    pub(crate) awaits: u32,
-    pub(crate) fired_ns: u64,
-    way_out_ns: u64,
-    pub(crate) blocking: u32,
-    from_user: u32,
-    beside_ns: u64,
-    pub(crate) overrun: u32,
-    /// Budgets that ended in the kernel, whose threads ran on from there to user mode.
-    pub overruns: u32,
-    pub(crate) blocked: u32,
-    pub(crate) idle: u32,
-    pub(crate) frozen: u32,
-    /// With [`Options::count_contention`]: decisions that it was kicked for.
-    pub kicks: u64,
-    /// Of these, what it did before went on.
-    pub vain_kicks: u64,
-    pub(crate) thawed_ns: u64,
-}
-
-/// `struct tierce_lock_side`: with [`Options::count_contention`], how the lock of a domain was used.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct LockSide {
-    /// Acquisitions.
-    pub taken: u64,
-    /// Of these, another CPU had it before.
-    pub taken_over: u64,
-    /// Of these, it was not free.
-    pub waited: u64,
-    /// Time waited for it, added up.
-    pub wait_ns: u64,
-    /// Of a shared domain: time it was held, added up.
-    pub held_ns: u64,
-    since_ns: u64,
-    last: u32,
-    pad: u32,
-}
-
-/// The end of `struct tierce_side`.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Side {
-    ticket: u32,
-    serving: u32,
-    /// Attached.
-    pub ready: u32,
-    /// Node for threads that match nothing.
-    pub default_node: u32,
-    default_param: Params,
-    default_nice: u32,
-    lock_lost: u32,
-    default_jobs: u64,
-    /// Records that did not fit the ring.
-    pub lost: u64,
-    /// Threads that found no leaf.
-    pub overflows: u64,
-    /// Threads that could not be where they were to be because of their affinity.
-    pub displaced: u64,
-    /// Leaves that could not be freed with their thread at once.
-    pub dead: u64,
-    /// News that did not fit.
-    pub missed: u64,
-    /// Recorded entries that did not fit: the recording is of no use then.
-    pub lost_entries: u64,
-}
-
-/// Why the kernel side ended, as the kernel says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Exit {
-    /// Kind of exit (the kernel's enum scx_exit_kind): 64 unregistered, 1024 and above: an error.
-    pub kind: u32,
-    /// Exit code.
-    pub code: i64,
-    /// Kind in words.
-    pub reason: String,
-    /// Details.
-    pub message: String,
-}
-
-/// Pools in use.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pools {
-    /// Nodes and tasks.
-    pub nodes: u32,
-    /// Edges.
-    pub edges: u32,
-}
-
-/// Kinds of events for statistics if the kernel side counts decisions and switches.
-pub const COUNTS: u64 = kinds(&[Kind::Name, Kind::Attach, Kind::Detach]);
-
-/// Kinds of events for all statistics.
-pub const STATS: u64 = COUNTS
-    | kinds(&[
-        Kind::Decision,
-        Kind::Grant,
-        Kind::Revoke,
-        Kind::Throttle,
-        Kind::Replenish,
-        Kind::Forgive,
-        Kind::Stolen,
-        Kind::JobRelease,
-        Kind::JobComplete,
-        Kind::Miss,
-        Kind::Migrate,
-    ]);
-
-/// Kinds of events by which demand is measured, besides.
-pub const MEASURED: u64 = kinds(&[Kind::Request, Kind::Release, Kind::Outside]);
-
-/// Every kind of event.
-pub const EVERYTHING: u64 = u64::MAX;
-
-const fn kinds(list: &[Kind]) -> u64 {
-    let (mut bits, mut index) = (0, 0);
-    while index < list.len() {
-        bits |= 1 << list[index] as u16;
-        index += 1;
-    }
-    bits
-}
-
-/// What to load.
-#[derive(Clone, Debug)]
-pub struct Options {
-    /// CPUs, ids from 0.
-    pub cpus: u32,
-    /// Which CPUs are near each other; `None`: what the machine says.
-    pub topology: Option<Topology>,
-    /// Policies that nodes may have, a bit each by number. The others are left out of the kernel object: it is verified and runs faster
-    /// without.
-    pub policies: u64,
-    /// Parts of the engine that the graph may need, a bit each ([`tierce_policy::Part`]); the others are left out, too.
-    pub parts: u64,
-    /// Shortest timer worth arming.
-    pub floor_ns: u64,
-    /// Kinds of events wanted, a bit each.
-    pub trace_kinds: u64,
-    /// Record every entry.
-    pub record: bool,
-    /// Interrupts and the scheduler's own time are nobody's; else whoever runs pays for them.
-    pub overheads_stolen: bool,
-    /// A thread without a budget goes on to user mode first.
-    pub throttle_at_user: bool,
-    /// Locks are given in the order of asking. On a virtual machine that gives them to CPUs that do not run.
-    pub locks_fair: bool,
-    /// Count acquisitions of locks and kicks ([`Kernel::lock_side`], [`CpuSide::kicks`]); takes time at every lock.
-    pub count_contention: bool,
-    /// Bytes of the ring that records come through, a power of two.
-    pub ring_bytes: u32,
-    /// A runnable thread that waits longer ends the scheduler.
-    pub watchdog_ms: u32,
-    /// [`Kernel::exercise`] will be called. Loading takes less time without.
-    pub exercise: bool,
-}
-
-/// Does the processor say that a hypervisor runs it? What cannot be read counts as a real machine.
-fn on_virtual_machine() -> bool {
-    std::fs::read_to_string("/proc/cpuinfo").is_ok_and(|text| says_hypervisor(&text))
-}
-
-/// Can this machine never have another CPU? What cannot be read counts as one that can.
-fn has_one_cpu() -> bool {
-    std::fs::read_to_string("/sys/devices/system/cpu/possible").is_ok_and(|possible| possible.trim() == "0")
-}
-
-fn says_hypervisor(cpuinfo: &str) -> bool {
-    let mut flags = cpuinfo.lines().filter(|line| line.starts_with("flags"));
-    flags.next().is_some_and(|line| line.split_whitespace().any(|flag| flag == "hypervisor"))
-}
-
-impl Default for Options {
-    fn default() -> Options {
-        Options {
-            cpus: 1,
-            topology: None,
-            policies: u64::MAX,
-            parts: u64::MAX,
-            floor_ns: FLOOR_NS,
-            trace_kinds: 0,
-            record: false,
-            overheads_stolen: true,
-            throttle_at_user: false,
-            locks_fair: !on_virtual_machine(),
-            count_contention: false,
-            ring_bytes: 1 << 22,
-            watchdog_ms: 30_000,
-            exercise: false,
-        }
-    }
+    domain_at: u32,
+    domain_size: u32,
+    row_at: u32,
+    set_at: u32,
 }
 
 /// Open the object, set its constants, have it loaded.
@@ -360,6 +112,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     object.set_constant("trace_kinds", &options.trace_kinds.to_ne_bytes())?;
     for (name, wanted) in [
         ("several_cpus", options.cpus > 1 || !has_one_cpu()),
+        ("many_cpus", options.has_many_cpus()),
         ("overheads_stolen", options.overheads_stolen),
         ("throttle_at_user", options.throttle_at_user),
         ("locks_fair", options.locks_fair),
@@ -368,6 +121,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     ] {
         object.set_constant(name, &u64::from(wanted).to_ne_bytes())?;
     }
+    object.set_array_length("timers", options.cpus)?;
     let ring = |wanted: bool, bytes| if wanted { bytes } else { 4096 };
     object.set_ring_size("records", ring(options.trace_kinds != 0, options.ring_bytes))?;
     object.set_ring_size("entries", ring(options.record, ENTRIES_BYTES))?;
@@ -470,8 +224,39 @@ impl Kernel {
         Ok(kernel)
     }
 
+    /// The arena's data are there for the most CPUs: what this machine does not need of them goes back to the kernel.
+    pub(crate) fn free_unused(&self) -> Result<()> {
+        // SAFETY: no arguments that could be wrong.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let (layout, cpus) = (&self.layout, self.options.cpus);
+        let rest = |at, size| (at + cpus * size, at + CPUS_MAX * size);
+        let row_words = (layout.set_at - layout.row_at) / (CPUS_MAX / 64);
+        let sets = if self.options.has_many_cpus() { layout.state_size } else { layout.set_at };
+        for (base, (begin, end)) in [
+            (self.state, rest(layout.cpu_at, layout.cpu_size)),
+            (self.state, rest(layout.domain_at, layout.domain_size)),
+            (self.state, rest(layout.domain_at + CPUS_MAX * layout.domain_size, layout.domain_size)),
+            (self.state, (layout.row_at + cpus.div_ceil(64) * row_words, layout.set_at)),
+            (self.state, (sets, layout.state_size)),
+            (self.side, rest(layout.side_cpu_at, layout.side_cpu_size)),
+        ] {
+            let begin = (base as usize + begin as usize).next_multiple_of(page);
+            let pages = (base as usize + end as usize).saturating_sub(begin) / page;
+            if pages > 0 {
+                self.run(Command {
+                    op: COMMAND_FREE,
+                    a: pages as u32,
+                    value: begin as u64,
+                    ..Default::default()
+                })?;
+            }
+        }
+        Ok(())
+    }
+
     /// An empty graph in a zeroed state.
     fn begin(&self) -> Result<()> {
+        self.free_unused()?;
         for (index, nice) in (-20..20).enumerate() {
             // SAFETY: the table lies inside the arena, which is writable memory of ours; nothing runs yet.
             unsafe {
@@ -699,7 +484,13 @@ impl Kernel {
 
     /// CPUs that a task may run on.
     pub fn allowed(&self, task: u32) -> Cpus {
-        self.node(task).allowed.into()
+        if !self.options.has_many_cpus() {
+            return self.node(task).allowed.into();
+        }
+        let task = task.min(self.layout.nodes - 1) as usize;
+        Cpus::from_words(
+            self.read::<Words>(self.state, self.layout.set_at as usize + task * size_of::<Words>()),
+        )
     }
 
     /// What the kernel side keeps for a task.
@@ -781,64 +572,9 @@ impl Kernel {
     }
 }
 
-/// Each at the time of its call.
-impl Control for &Kernel {
-    fn node_new(
-        &mut self,
-        kind: u32,
-        concurrency: u32,
-        allowed: Cpus,
-        param: NodeParams,
-    ) -> Result<u32, Refusal> {
-        let op = OP_NODE_NEW;
-        self.make(Command {
-            op,
-            a: kind,
-            b: concurrency,
-            value: allowed.first_word(),
-            param,
-            ..Default::default()
-        })
-    }
-
-    fn node_set(&mut self, node: u32, param: NodeParams) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_NODE_SET, a: node, param, ..Default::default() })
-    }
-
-    fn node_free(&mut self, node: u32) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_NODE_FREE, a: node, ..Default::default() })
-    }
-
-    fn root(&mut self, cpu: u32, node: u32) -> Result<u32, Refusal> {
-        self.refuse(Command { op: OP_ROOT, a: cpu, b: node, ..Default::default() })?;
-        Ok(self.cpu(cpu).root_edge)
-    }
-
-    fn replica(&mut self, node: u32, first: u32) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_REPLICA, a: node, b: first, ..Default::default() })
-    }
-
-    fn edge_new(&mut self, parent: u32, child: u32, rank: i32, way: Way) -> Result<u32, Refusal> {
-        let flags = u64::from(way.flags());
-        let value = u64::from(rank as u32) | flags << 32;
-        self.make(Command { op: OP_EDGE_NEW, a: parent, b: child, value, ..Default::default() })
-    }
-
-    fn attach(&mut self, edge: u32, param: Params) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_ATTACH, a: edge, param: wide(param), ..Default::default() })
-    }
-
-    fn set(&mut self, edge: u32, param: Params) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_SET, a: edge, param: wide(param), ..Default::default() })
-    }
-
-    fn detach(&mut self, edge: u32) -> Result<(), Refusal> {
-        self.refuse(Command { op: OP_DETACH, a: edge, ..Default::default() })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use super::options::says_hypervisor;
     use super::*;
     use crate::btf::make;
 

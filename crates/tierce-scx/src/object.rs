@@ -1,5 +1,9 @@
 //! The BPF object: a thin, safe layer over libbpf for just what the loader needs.
 
+mod ring;
+
+pub use ring::Ring;
+
 use crate::prune::{prune, Constants, Insn, Program};
 use anyhow::{anyhow, bail, ensure, Context, Result};
 use libbpf_sys as sys;
@@ -10,7 +14,6 @@ use std::mem::{size_of, zeroed};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Mutex, Once};
-use std::time::{Duration, Instant};
 
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tierce.bpf.o.zst"));
 
@@ -161,6 +164,14 @@ impl Object {
             }
         }
         bail!("the arena's data is not where libbpf puts it");
+    }
+
+    /// The number of elements of an array, before loading.
+    pub fn set_array_length(&mut self, name: &str, elements: u32) -> Result<()> {
+        // SAFETY: a valid map that is not loaded yet.
+        let code = unsafe { sys::bpf_map__set_max_entries(self.map(name)?, elements) };
+        ensure!(code == 0, "array {name}: {}", Error::from_raw_os_error(-code));
+        Ok(())
     }
 
     /// The size of a ring buffer, before loading.
@@ -559,49 +570,6 @@ impl Drop for Link {
             let descriptor = sys::bpf_link__fd(self.0.as_ptr());
             let _ = OPERATIONS.compare_exchange(descriptor, -1, Ordering::Relaxed, Ordering::Relaxed);
             sys::bpf_link__destroy(self.0.as_ptr());
-        }
-    }
-}
-
-type Take = Box<dyn FnMut(&[u8])>;
-
-/// A ring buffer being read.
-pub struct Ring {
-    raw: NonNull<sys::ring_buffer>,
-    take: *mut Take,
-}
-
-impl Ring {
-    unsafe extern "C" fn sample(context: *mut c_void, data: *mut c_void, size: sys::size_t) -> c_int {
-        // SAFETY: libbpf passes the pointer given to ring_buffer__new and one record.
-        unsafe { (*context.cast::<Take>())(std::slice::from_raw_parts(data.cast(), size as usize)) };
-        0
-    }
-
-    /// Pass on the records there are, for about that long: they may come faster than they are read. Whether that was all.
-    pub fn drain(&mut self, longest: Duration) -> Result<bool> {
-        const AT_ONCE: sys::size_t = 1024;
-        let begun = Instant::now();
-        loop {
-            // SAFETY: a valid ring.
-            let count = unsafe { sys::ring_buffer__consume_n(self.raw.as_ptr(), AT_ONCE) };
-            ensure!(count >= 0, "reading records: {}", Error::from_raw_os_error(-count));
-            if (count as sys::size_t) < AT_ONCE {
-                return Ok(true);
-            }
-            if begun.elapsed() >= longest {
-                return Ok(false);
-            }
-        }
-    }
-}
-
-impl Drop for Ring {
-    fn drop(&mut self) {
-        // SAFETY: made together in Object::ring, and not used after.
-        unsafe {
-            sys::ring_buffer__free(self.raw.as_ptr());
-            drop(Box::from_raw(self.take));
         }
     }
 }

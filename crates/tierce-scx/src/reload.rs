@@ -17,6 +17,7 @@ use crate::live::{now_ns, Live};
 use crate::threads::{self, Proc};
 use anyhow::{anyhow, bail, Context, Result};
 use std::collections::{HashMap, HashSet};
+use std::fs;
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -126,7 +127,7 @@ impl Kernel {
 
     /// All that the other one has, which nobody enters any more. Of nodes and edges only those that were ever used: the others
     /// are zero in both.
-    fn take_over(&mut self, first: &Kernel) {
+    fn take_over(&mut self, first: &Kernel) -> Result<()> {
         let layout = self.layout;
         let copy = |from: *const u8, to: *const u8, begin: u32, end: u32| {
             // SAFETY: both lie inside arenas of the same layout, which are writable memory of ours; nothing runs in either.
@@ -146,6 +147,7 @@ impl Kernel {
         }
         copy(first.side, self.side, 0, nodes * size_of::<Leaf>() as u32);
         copy(first.side, self.side, layout.side_cpu_at, layout.side_size);
+        self.free_unused()
     }
 
     /// Before it is attached with a graph that it has from before: nobody is in custody, nothing is under way on a CPU, each is
@@ -196,9 +198,41 @@ impl Kernel {
     }
 }
 
-/// What comes before all that the machine's default scheduler has, in the gap: the loader, and the kernel's threads that end grace
-/// periods of RCU, two of which it takes to detach a scheduler. Behind threads that compute they would wait for some ticks each time.
-/// The loader comes first and goes last.
+/// What the gap is shorter with. To detach and to attach a scheduler, the kernel waits for grace periods of RCU: they are expedited.
+/// The loader, and the kernel's threads that end grace periods, come before all that the machine's default scheduler has: behind
+/// threads that compute they would wait for some ticks each time. The loader comes first and goes last.
+struct Haste {
+    _expedited: Option<Expedited>,
+    _urgent: Vec<Urgent>,
+}
+
+impl Haste {
+    fn begin() -> Result<Haste> {
+        let _urgent = become_urgent()?;
+        Ok(Haste { _expedited: Expedited::begin(), _urgent })
+    }
+}
+
+/// As long as it is there, who waits for a grace period has it expedited.
+struct Expedited;
+
+/// Whether the kernel does that for everybody.
+const EXPEDITED: &str = "/sys/kernel/rcu_expedited";
+
+impl Expedited {
+    /// `None`: the machine does so anyway, or cannot.
+    fn begin() -> Option<Expedited> {
+        let before = fs::read_to_string(EXPEDITED).ok()?;
+        (before.trim() == "0" && fs::write(EXPEDITED, "1").is_ok()).then_some(Expedited)
+    }
+}
+
+impl Drop for Expedited {
+    fn drop(&mut self) {
+        let _ = fs::write(EXPEDITED, "0");
+    }
+}
+
 fn become_urgent() -> Result<Vec<Urgent>> {
     let is_rcu = |live: &threads::Live| {
         let names = ["rcu_preempt", "rcu_sched", "rcu_exp_"];
@@ -280,7 +314,7 @@ impl Live {
             Ok(prepared) => prepared,
             Err(why) => return Ok(Err(words(&why))),
         };
-        let (urgent, begun_ns) = match self.freeze() {
+        let (haste, begun_ns) = match self.freeze() {
             Ok(frozen) => frozen,
             Err(why) => return Ok(Err(words(&why))),
         };
@@ -288,7 +322,7 @@ impl Live {
             Ok(changed) => changed,
             Err(why) => return Ok(Err(words(&why))),
         };
-        drop(urgent);
+        drop(haste);
         thread::yield_now(); // this CPU decides
         let first = self.hear_from(second)?;
         let thawed_ns = self.thaw()?;
@@ -335,17 +369,17 @@ impl Live {
         Ok((second, threads))
     }
 
-    /// From here on the graph stands still: since when, and who is urgent as long as it does.
-    fn freeze(&self) -> Result<(Vec<Urgent>, u64)> {
+    /// From here on the graph stands still: since when, and what the gap is short with.
+    fn freeze(&self) -> Result<(Haste, u64)> {
         self.kernel.keep_leaves(true)?;
-        let urgent = become_urgent();
-        if urgent.is_err() {
+        let haste = Haste::begin();
+        if haste.is_err() {
             self.kernel.keep_leaves(false)?;
         }
-        let urgent = urgent?;
+        let haste = haste?;
         let begun_ns = now_ns();
         self.kernel.freeze()?;
-        Ok((urgent, begun_ns))
+        Ok((haste, begun_ns))
     }
 
     /// The gap: the second object in the place of the first one, and when it was detached, when the other had its state, when that
@@ -443,7 +477,7 @@ fn carry(first: &Kernel, second: &mut Kernel, adopted: &HashMap<u32, u32>) -> Re
     if let Some(exit) = first.exit().filter(|exit| exit.kind >= 1024) {
         bail!("the kernel ended the plan meanwhile: {} {}", exit.reason, exit.message);
     }
-    second.take_over(first);
+    second.take_over(first)?;
     second.hold()?;
     let threads = first.threads();
     let is_new = |all: &HashMap<u32, u32>, leaf: &u32, tid: &u32| all.get(leaf) != Some(tid);

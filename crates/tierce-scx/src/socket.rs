@@ -17,6 +17,7 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
+use tierce_plan::Edit;
 
 /// Version of requests and answers.
 pub const VERSION: u64 = 1;
@@ -26,6 +27,8 @@ pub const REQUEST_MAX: usize = 8 << 20;
 const CLIENTS_MAX: usize = 16;
 /// Read from one client per turn, bytes.
 const TURN_MAX: usize = 1 << 20;
+/// Most requests fit.
+type Block = [u8; 1 << 10];
 /// A client with an unfinished request or an answer that it does not read is hung up on after this.
 const SLOW: Duration = Duration::from_secs(10);
 /// How long a client waits for an answer.
@@ -39,26 +42,42 @@ pub const PATH: &str = "/run/tierce.sock";
 /// What a client hears: the answer, or what is wrong (a rule in snake_case, a sentence).
 pub type Served<T = Value> = Result<T, (String, String)>;
 
-/// What serves a request: the answer as JSON, or what is wrong.
-pub type Said = Result<String, (String, String)>;
+/// Of who serves a request: the answer has been written, or what is wrong.
+pub type Said = Result<(), (String, String)>;
+
+/// Who serves requests: each, and where its answer is written as JSON.
+pub type Serve<'s> = &'s mut dyn FnMut(Asked, &mut Vec<u8>) -> Said;
 
 /// A request.
 pub struct Asked<'a> {
     /// What is asked for.
     pub request: Cow<'a, str>,
+    /// The operation of a request for one, as it usually is; not everything that JSON can say about it in other ways
+    /// ([`Asked::value`]).
+    pub edit: Option<EditAsked>,
     line: &'a [u8],
 }
 
-impl<'a> Asked<'a> {
+/// One operation, and how it is asked for.
+pub struct EditAsked {
+    /// What is to be done.
+    pub edit: Edit,
+    /// Try it only.
+    pub dry_run: bool,
+    /// Another kernel object may take over, should this one lack something.
+    pub reload: bool,
+}
+
+impl Asked<'_> {
     /// All of it.
     pub fn value(&self) -> Value {
         serde_json::from_slice(self.line).unwrap_or_default()
     }
+}
 
-    /// What of it is known by name; not everything that JSON can say about it in other ways ([`Asked::value`]).
-    pub fn read<T: Deserialize<'a>>(&self) -> Option<T> {
-        serde_json::from_slice(self.line).ok()
-    }
+/// Write an answer.
+pub fn say(answer: &impl Serialize, out: &mut Vec<u8>) -> Said {
+    serde_json::to_writer(out, answer).map_err(|error| ("answer".into(), error.to_string()))
 }
 
 struct Client {
@@ -77,6 +96,8 @@ pub struct Server {
     /// Device and inode of the socket, so that no other is removed.
     id: (u64, u64),
     clients: Vec<Client>,
+    /// What is read comes here first.
+    block: Box<Block>,
     /// Somebody wants to be let in.
     knocked: bool,
     /// The user that runs this.
@@ -106,10 +127,10 @@ impl Server {
         let listener = listener.with_context(|| format!("{shown}: the control socket (--socket PATH)"))?;
         listener.set_nonblocking(true)?;
         let about = fs::symlink_metadata(path)?;
-        let (id, clients) = ((about.dev(), about.ino()), Vec::new());
+        let (id, clients, block) = ((about.dev(), about.ino()), Vec::new(), Box::new([0; 1 << 10]));
         // SAFETY: no arguments.
         let me = unsafe { libc::geteuid() };
-        Ok(Server { listener, path: path.into(), id, clients, knocked: false, me })
+        Ok(Server { listener, path: path.into(), id, clients, block, knocked: false, me })
     }
 
     /// Sleep until somebody wants something, at most that long; whether somebody does.
@@ -132,7 +153,7 @@ impl Server {
     }
 
     /// Serve who has asked, without waiting for anybody: whom [`Server::wait`] has seen.
-    pub fn turn(&mut self, serve: &mut dyn FnMut(&Asked) -> Said) {
+    pub fn turn(&mut self, serve: Serve) {
         if std::mem::take(&mut self.knocked) && self.clients.len() < CLIENTS_MAX {
             if let Some(stream) = self.let_in() {
                 let (asked, answer) = (Vec::new(), Vec::new());
@@ -140,7 +161,7 @@ impl Server {
             }
         }
         for client in &mut self.clients {
-            client.turn(serve);
+            client.turn(serve, &mut self.block);
         }
         self.clients.retain(|client| client.open);
     }
@@ -174,19 +195,18 @@ impl Drop for Server {
 }
 
 impl Client {
-    fn turn(&mut self, serve: &mut dyn FnMut(&Asked) -> Said) {
+    fn turn(&mut self, serve: Serve, block: &mut Block) {
         self.send();
         if self.answer.is_empty() && self.open {
-            let ended = self.read();
+            let ended = self.read(block);
             if let Some(end) = self.asked.iter().position(|&byte| byte == b'\n') {
-                let line: Vec<u8> = self.asked.drain(..=end).collect();
-                self.reply(answer(&line, serve));
+                answer(&self.asked[..=end], serve, &mut self.answer);
+                self.asked.drain(..=end);
+                self.since = Instant::now();
             } else if self.asked.len() > REQUEST_MAX {
                 self.asked.clear();
-                self.reply(refusal(
-                    "request_too_long",
-                    &format!("a request has at most {REQUEST_MAX} bytes"),
-                ));
+                let most = format!("a request has at most {REQUEST_MAX} bytes");
+                refuse("request_too_long", &most, &mut self.answer);
                 self.send();
                 self.open = false;
             } else if ended {
@@ -201,11 +221,10 @@ impl Client {
     }
 
     /// What has come, but no more than one turn's worth; whether that was the end.
-    fn read(&mut self) -> bool {
-        let mut block = [0; 1 << 10]; // cleared each time: most requests are short
+    fn read(&mut self, block: &mut Block) -> bool {
         let before = self.asked.len();
         while self.asked.len() - before < TURN_MAX && self.asked.len() <= REQUEST_MAX {
-            match self.stream.read(&mut block) {
+            match self.stream.read(block) {
                 Ok(0) => return true,
                 Ok(length) => {
                     if self.asked.is_empty() {
@@ -224,12 +243,6 @@ impl Client {
         false
     }
 
-    fn reply(&mut self, answer: String) {
-        self.answer = answer.into_bytes();
-        self.answer.push(b'\n');
-        self.since = Instant::now();
-    }
-
     fn send(&mut self) {
         while !self.answer.is_empty() {
             match self.stream.write(&self.answer) {
@@ -245,36 +258,48 @@ impl Client {
     }
 }
 
-fn refusal(rule: &str, message: &str) -> String {
-    json!({ "version": VERSION, "ok": false, "error": { "rule": rule, "message": message } }).to_string()
+fn refuse(rule: &str, message: &str, out: &mut Vec<u8>) {
+    out.clear();
+    let said = json!({ "version": VERSION, "ok": false, "error": { "rule": rule, "message": message } });
+    let _ = writeln!(out, "{said}"); // a vector takes it
 }
 
-/// What every request has.
+/// What every request has, and what the one has that has to be fast: so it is read in one pass.
 #[derive(Deserialize)]
-struct Head<'a> {
+struct Line<'a> {
     version: u64,
     #[serde(borrow)]
     request: Cow<'a, str>,
+    edit: Option<Edit>,
+    #[serde(default)]
+    dry_run: bool,
+    #[serde(default)]
+    reload: bool,
 }
 
-fn answer(line: &[u8], serve: &mut dyn FnMut(&Asked) -> Said) -> String {
-    let asked = match serde_json::from_slice::<Head>(line) {
-        Ok(Head { version: VERSION, request }) => Asked { request, line },
+/// Serve a request; `out`, which is empty, gets the line to answer.
+fn answer(line: &[u8], serve: Serve, out: &mut Vec<u8>) {
+    let asked = match serde_json::from_slice::<Line>(line) {
+        Ok(Line { version: VERSION, request, edit, dry_run, reload }) => {
+            Asked { request, edit: edit.map(|edit| EditAsked { edit, dry_run, reload }), line }
+        }
         _ => {
             let request: Value = match serde_json::from_slice(line) {
                 Ok(request) => request,
-                Err(error) => return refusal("request_must_be_json", &error.to_string()),
+                Err(error) => return refuse("request_must_be_json", &error.to_string(), out),
             };
             if request["version"].as_u64() != Some(VERSION) {
-                return refusal("version_must_be_known", &format!("this tierce speaks version {VERSION}"));
+                let known = format!("this tierce speaks version {VERSION}");
+                return refuse("version_must_be_known", &known, out);
             }
             let request = request["request"].as_str().unwrap_or_default().to_string();
-            Asked { request: request.into(), line }
+            Asked { request: request.into(), edit: None, line }
         }
     };
-    match serve(&asked) {
-        Ok(answer) => format!("{{\"version\":{VERSION},\"ok\":true,\"answer\":{answer}}}"),
-        Err((rule, message)) => refusal(&rule, &message),
+    let _ = write!(out, "{{\"version\":{VERSION},\"ok\":true,\"answer\":");
+    match serve(asked, out) {
+        Ok(()) => out.extend_from_slice(b"}\n"),
+        Err((rule, message)) => refuse(&rule, &message, out),
     }
 }
 
@@ -399,10 +424,10 @@ mod tests {
         path
     }
 
-    fn serve(asked: &Asked) -> Said {
+    fn serve(asked: Asked, out: &mut Vec<u8>) -> Said {
         match &*asked.request {
-            "echo" => Ok(asked.value()["text"].to_string()),
-            "long" => Ok(Value::from("x".repeat(4 << 20)).to_string()),
+            "echo" => say(&asked.value()["text"], out),
+            "long" => say(&"x".repeat(4 << 20), out),
             other => Err(("request_must_be_known".into(), format!("{other:?}"))),
         }
     }

@@ -18,9 +18,11 @@ pub mod cpio;
 mod contents;
 mod kernel;
 mod machine;
+mod outcome;
 mod profile;
 
 pub use contents::{find_program, Copy};
 pub use kernel::{cache_folder, obtain, Kernel, KernelSpec, Version};
-pub use machine::{End, Event, Mode, Outcome, Vm};
+pub use machine::{Event, Mode, Vm};
+pub use outcome::{End, Outcome};
 pub use profile::{Function, Instruction, Owner, Profile};

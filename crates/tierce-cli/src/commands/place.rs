@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(value_name = "SERVERS.csv")]
     servers: PathBuf,
     /// CPUs
-    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=64))]
+    #[arg(long, value_name = "M", value_parser = clap::value_parser!(u32).range(1..=i64::from(tierce_policy::CPUS_MAX)))]
     cpus: u32,
     /// Which CPU a server goes to
     #[arg(long)]

@@ -23,7 +23,7 @@ use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, Live};
-use tierce_scx::socket::{self, Asked, Said, Served, Server};
+use tierce_scx::socket::{self, say, Asked, Said, Served, Server};
 use tierce_scx::threads::Proc;
 use tierce_trace::measure::{self, Measure};
 use tierce_trace::{Report, Writer};
@@ -249,7 +249,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         // Whoever asks is served at once, and news wait for that, but not for long.
         let until = Instant::now() + if live.is_behind() { Duration::ZERO } else { TURN };
         loop {
-            server.turn(&mut |asked| serve(&mut live, asked, &mut service, &mut keep));
+            server.turn(&mut |asked, out| serve(&mut live, asked, &mut service, &mut keep, out));
             if service.broken.is_err() || !server.wait(until.saturating_duration_since(Instant::now())) {
                 break;
             }
@@ -319,9 +319,9 @@ fn print(so_far: &SoFar, json: bool, several: bool) -> Result<()> {
 const TURN: Duration = Duration::from_millis(20);
 
 /// Answer a request of the control socket.
-fn serve(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -> Said {
+fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
     let answer = match &*asked.request {
-        "edit" => return edit(live, asked, service, keep),
+        "edit" => return edit(live, asked, service, keep, out),
         "apply" => apply(live, &asked.value(), service, keep),
         "constrain" | "unconstrain" => constrain(live, &asked.value()),
         "graph" => Ok(live.graph()),
@@ -347,7 +347,7 @@ fn serve(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -> S
             format!("{other:?} is none of apply, constrain, edit, graph, jobs, measure, plan, report, status, unconstrain"),
         )),
     };
-    answer.map(|answer| answer.to_string())
+    say(&answer?, out)
 }
 
 /// A bound thread, and its jobs as the kernel side counts them, once it is where it belongs.

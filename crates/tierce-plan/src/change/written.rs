@@ -44,8 +44,8 @@ impl Plan {
 impl Edit {
     /// Add an operation to a list of those that are not written yet. What an earlier one of the list did and this one undoes
     /// is left out.
-    pub fn add_to(self, list: &mut Vec<Edit>) {
-        match &self {
+    pub fn add_to(&self, list: &mut Vec<Edit>) {
+        match self {
             Edit::Destroy { name, .. } => {
                 let made = |edit: &Edit| matches!(edit, Edit::Create { name: made, .. } if made == name);
                 if let Some(at) = list.iter().rposition(made) {
@@ -71,7 +71,7 @@ impl Edit {
             }
             _ => {}
         }
-        list.push(self);
+        list.push(self.clone());
     }
 
     /// Of what it is about.

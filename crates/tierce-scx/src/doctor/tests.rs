@@ -278,7 +278,7 @@ fn every_refusal() {
         ),
         ("BPF", bpf_fails(libc::ENOMEM, ""), "Cannot allocate memory", "more memory"),
         ("BPF", bpf_fails(libc::EINVAL, ""), "the system call bpf fails: Invalid argument", "boot a kernel"),
-        ("CPUs", write("/sys/devices/system/cpu/online", "0-95\n"), "96 online, up to number 95", "maxcpus=64"),
+        ("CPUs", write("/sys/devices/system/cpu/online", "0-599\n"), "600 online, up to number 599", "maxcpus=512"),
         ("CPUs", write("/sys/devices/system/cpu/online", "0,2-3\n"), "CPU 1 is offline", "cpu1/online"),
         (
             "isolated CPUs",

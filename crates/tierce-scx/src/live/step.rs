@@ -43,7 +43,7 @@ impl Live {
             return Ok(None);
         }
         if let Some(unwritten) = &mut self.unwritten {
-            edit.clone().add_to(&mut unwritten.edits);
+            edit.add_to(&mut unwritten.edits);
         }
         if may_free {
             self.look_again()?;

@@ -11,7 +11,7 @@ use tierce_plan::{Below, Difference, Edit, Plan};
 use tierce_scx::apply;
 use tierce_scx::live::Live;
 use tierce_scx::reload::Hears;
-use tierce_scx::socket::{Asked, Said, Served};
+use tierce_scx::socket::{say, Asked, EditAsked, Said, Served};
 use tierce_scx::threads;
 
 /// The text of the plan in force is written when nothing has changed for so long.
@@ -71,16 +71,6 @@ pub fn written(live: &mut Live) -> Result<(), (String, String)> {
     live.write().map_err(|why| ("plan_must_be_written".to_string(), why))
 }
 
-/// A request for one operation, as it usually is.
-#[derive(Deserialize)]
-struct EditAsked {
-    edit: Edit,
-    #[serde(default)]
-    dry_run: bool,
-    #[serde(default)]
-    reload: bool,
-}
-
 /// How a change is asked for.
 #[derive(Clone, Copy, Default)]
 pub struct Manner {
@@ -138,14 +128,15 @@ fn single(keys: &tierce_plan::Keys) -> Option<u32> {
 }
 
 /// One operation on the plan in force.
-pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -> Said {
-    let (mut edit, manner) = match asked.read::<EditAsked>() {
+pub fn edit(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
+    let (mut edit, manner) = match asked.edit {
         Some(EditAsked { edit, dry_run, reload }) => (edit, Manner { dry_run, reload }),
         None => {
             let request = asked.value();
             let edit = Edit::deserialize(&request["edit"])
                 .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
-            (edit, Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true })
+            let manner = Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true };
+            (edit, manner)
         }
     };
     let cpus = live.kernel().options().cpus;
@@ -160,7 +151,7 @@ pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -
             }
         }
     }
-    let answer = change(live, &edit, manner, service, keep)?;
+    change(live, &edit, manner, service, keep, out)?;
     if !manner.dry_run {
         service.edited = true;
         match (&edit, if let Edit::Create { who, .. } = &edit { who } else { &[][..] }) {
@@ -173,11 +164,18 @@ pub fn edit(live: &mut Live, asked: &Asked, service: &mut Service, keep: Keep) -
             _ => {}
         }
     }
-    Ok(answer)
+    Ok(())
 }
 
 /// Do it: as a step on the plan and its graph, if it is one, else by the text.
-fn change(live: &mut Live, edit: &Edit, manner: Manner, service: &mut Service, keep: Keep) -> Said {
+fn change(
+    live: &mut Live,
+    edit: &Edit,
+    manner: Manner,
+    service: &mut Service,
+    keep: Keep,
+    out: &mut Vec<u8>,
+) -> Said {
     if !manner.dry_run {
         match live.step(edit) {
             Ok(Some(differences)) => {
@@ -186,7 +184,7 @@ fn change(live: &mut Live, edit: &Edit, manner: Manner, service: &mut Service, k
                 for change in &applied.changes {
                     service.said.extend(["tierce: ", &change.text, "\n"]);
                 }
-                return to_text(&applied);
+                return say(&applied, out);
             }
             Ok(None) => {}
             Err(error) => return Err(broken(error, service)),
@@ -199,11 +197,7 @@ fn change(live: &mut Live, edit: &Edit, manner: Manner, service: &mut Service, k
     let rule =
         |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
     let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
-    put_into_force(live, plan, manner, service, keep).map(|answer| answer.to_string())
-}
-
-fn to_text(answer: &impl Serialize) -> Said {
-    serde_json::to_string(answer).map_err(|error| ("answer".into(), error.to_string()))
+    say(&put_into_force(live, plan, manner, service, keep)?, out)
 }
 
 /// The plan in force is neither the old nor the new one.
@@ -231,7 +225,7 @@ pub fn end_reservations(live: &mut Live, service: &mut Service) {
             continue;
         }
         let edit = Edit::Destroy { name: made.0, below: Below::Nothing };
-        let _ = change(live, &edit, Manner::default(), service, &mut |_, _| Ok(()));
+        let _ = change(live, &edit, Manner::default(), service, &mut |_, _| Ok(()), &mut Vec::new());
     }
 }
 

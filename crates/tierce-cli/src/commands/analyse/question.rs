@@ -1,0 +1,270 @@
+//! What is asked: tasks of a table, a policy, a supply.
+
+use anyhow::{anyhow, bail, Context, Result};
+use clap::ValueEnum;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use tierce_analysis::retas::Row;
+use tierce_analysis::{retas, Entry, Fault, Mpr, Supply, Task};
+use tierce_guarantee::Guarantee;
+
+/// Test whether the tasks of a table are schedulable, and compute their worst-case response times
+///
+/// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
+/// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
+/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher). Times have a
+/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
+///
+/// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
+/// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
+/// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
+/// deadlines of at most the period, and no blocking.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// The table (CSV)
+    #[arg(value_name = "TASKS.csv")]
+    pub tasks: PathBuf,
+    /// Scheduling policy
+    #[arg(long)]
+    pub policy: Policy,
+    /// Supply of each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee; or of several CPUs together:
+    /// BUDGET/PERIOD@CPUS (a multiprocessor periodic resource, for edf)
+    #[arg(long, value_name = "SUPPLY", value_parser = supply, allow_hyphen_values = true)]
+    pub supply: Option<Given>,
+    /// Number of CPUs, 1 unless the supply is for more; global scheduling, unless --partition is given
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=CPUS_MAX), allow_hyphen_values = true)]
+    pub cpus: Option<u32>,
+    /// Partitioned scheduling: each task on one CPU; in which order CPUs are tried
+    #[arg(long, value_name = "FIT")]
+    pub partition: Option<FitName>,
+    /// Also show how far each work, period, deadline and the budget can change alone, and all works together
+    #[arg(long)]
+    pub sensitivity: bool,
+    /// Write JSON (documented in docs/analysis.md)
+    #[arg(long)]
+    pub json: bool,
+}
+
+const CPUS_MAX: i64 = 1024;
+
+/// Bytes of a table.
+const TABLE_MAX: u64 = 64 << 20;
+
+const EXAMPLES: &str = "\
+A table:
+  name,work,period,deadline
+  audio,1ms,10ms,
+  video,8ms,33ms,20ms
+
+Examples:
+  tierce analyse --policy fp tasks.csv
+  tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
+  tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  within the supply of a guarantee
+  tierce analyse --policy dm --sensitivity tasks.csv             how far numbers can change
+  tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
+  tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
+  tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
+
+Exit codes: 0 schedulable, 1 not, 2 bad input.";
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Policy {
+    /// Fixed priorities as in the table, or deadline monotonic; equal priorities wait for each other
+    #[value(alias = "fixed-priority")]
+    Fp,
+    /// Rate monotonic: the shorter the period, the higher the priority
+    #[value(alias = "rate-monotonic")]
+    Rm,
+    /// Deadline monotonic
+    #[value(alias = "deadline-monotonic")]
+    Dm,
+    /// The smaller deadline - k work, the higher; k depends on the number of CPUs, and is 0 for one
+    Dkc,
+    /// Fixed priorities in an order that meets all deadlines, if there is one (on several CPUs: if one is found)
+    Audsley,
+    /// Earliest deadline first
+    Edf,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+pub enum FitName {
+    /// The lowest CPU first, tasks by decreasing utilisation
+    First,
+    /// The fullest CPU first, tasks by decreasing utilisation
+    Best,
+    /// The emptiest CPU first, tasks by decreasing utilisation
+    Worst,
+    /// The CPU of the task before, then the next one, by decreasing utilisation
+    Next,
+    /// By period, so that the periods on one CPU are as similar as possible: fewer switches
+    Period,
+    /// By period, dealt out: each CPU gets periods of all lengths
+    Mixed,
+}
+
+/// A supply and how it was written.
+#[derive(Clone)]
+pub struct Given {
+    pub text: String,
+    pub supply: Supplied,
+}
+
+#[derive(Clone, Copy)]
+pub enum Supplied {
+    /// Each CPU gives that.
+    Each(Supply),
+    /// Several CPUs give that together.
+    Together(Mpr),
+}
+
+/// `1.5ms/6ms`, `1.5ms/6ms/4ms`, `6ms/5ms@2`, or a guarantee.
+fn supply(text: &str) -> Result<Given, String> {
+    let given = |supply| Given { text: text.trim().to_string(), supply };
+    let each = |supply| given(Supplied::Each(supply));
+    if !text.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        let guarantee = Guarantee::parse(text).map_err(|faults| faults.to_string())?;
+        let nothing =
+            "supply_must_be_bounded: this supply guarantees nothing in any window, or less than 1 ns";
+        return Supply::of(&guarantee).map(each).ok_or_else(|| nothing.to_string());
+    }
+    let (times, cpus) = match text.split_once('@') {
+        None => (text, None),
+        Some((times, cpus)) => {
+            let count = cpus.trim().parse().ok().filter(|cpus| (1..=CPUS_MAX).contains(&i64::from(*cpus)));
+            let fault = || format!("supply_must_have_its_cpus: from 1 to {CPUS_MAX} after @ (\"{cpus}\")");
+            (times, Some(count.ok_or_else(fault)?))
+        }
+    };
+    let times = times.split('/').map(|text| time_within(text, "above 0")).collect::<Result<Vec<_>, _>>()?;
+    let supply = match (&times[..], cpus) {
+        ([budget, period], None | Some(1)) => Supply::periodic(*budget, *period).map(each),
+        ([budget, period, deadline], None) => Supply::edp(*budget, *period, *deadline).map(each),
+        ([budget, period], Some(cpus)) => {
+            Mpr::new(*budget, *period, cpus).map(|supply| given(Supplied::Together(supply)))
+        }
+        _ => {
+            let forms = "BUDGET/PERIOD, BUDGET/PERIOD/DEADLINE or BUDGET/PERIOD@CPUS";
+            return Err(format!("supply_must_have_its_numbers: {forms}"));
+        }
+    };
+    supply.ok_or_else(|| {
+        "supply_must_fit: 0 < budget <= deadline <= period, the deadline being the period where not given; with @ \
+         0 < budget <= CPUs times period"
+            .to_string()
+    })
+}
+
+/// A time in whole ns; a bare number is ns.
+pub fn time(text: &str) -> Result<u64, String> {
+    time_within(text, "0 or more")
+}
+
+/// The same with other words for what may not be negative.
+pub fn time_within(text: &str, least: &str) -> Result<u64, String> {
+    tierce_analysis::parse_time(text.trim()).map_err(|(rule, message)| {
+        let bound = match rule {
+            "number_must_not_be_negative" => least.into(),
+            "time_not_finer_than_1ns" => "1ns".into(),
+            _ => tierce_guarantee::Parameter::Period.bound(rule),
+        };
+        format!("{rule}: {message}: {text}, bound {bound}")
+    })
+}
+
+/// The tasks of a table, or all of its faults with their places.
+pub fn read(path: &Path) -> Result<Vec<Entry>> {
+    Ok(read_set(path)?.0)
+}
+
+/// The same, and where the file is of ReTAS its rows.
+pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
+    let mut bytes = Vec::new();
+    let file = std::fs::File::open(path).with_context(|| format!("{}", path.display()))?;
+    file.take(TABLE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("{}", path.display()))?;
+    if bytes.len() as u64 > TABLE_MAX {
+        bail!("{}: table_must_fit: the table is larger, bound {} MiB", path.display(), TABLE_MAX >> 20);
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
+        let (line, column) =
+            (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or("").chars().count() + 1);
+        anyhow!("{}:{line}:{column}: table_must_be_utf_8: this byte is not UTF-8", path.display())
+    })?;
+    let shown = |faults: Vec<Fault>| {
+        let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
+        let s = if faults.len() == 1 { "" } else { "s" };
+        anyhow!("{} fault{s} in the table\n{}", faults.len(), lines.join("\n"))
+    };
+    if !retas::is_retas(&text) {
+        return Ok((tierce_analysis::parse(&text).map_err(shown)?, None));
+    }
+    let rows = retas::parse(&text).map_err(shown)?;
+    Ok((rows.iter().map(Row::entry).collect(), Some(rows)))
+}
+
+/// What is asked.
+pub struct Question {
+    pub policy: Policy,
+    pub entries: Vec<Entry>,
+    pub tasks: Vec<Task>,
+    pub given: Given,
+    pub cpus: u32,
+    /// `None`: any CPU may run any task, if there are several.
+    pub partition: Option<FitName>,
+    pub sensitivity: bool,
+}
+
+impl Question {
+    pub fn new(args: &Args) -> Result<Self> {
+        let entries = read(&args.tasks)?;
+        let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
+        let given = args.supply.clone().unwrap_or_else(whole);
+        let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
+        if args.policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
+            let rule = "priorities_are_complete";
+            bail!(
+                "{rule}: {with_priority} of {} tasks have a priority; give all of them one, or none",
+                entries.len()
+            );
+        }
+        let cpus = match given.supply {
+            Supplied::Each(_) => args.cpus.unwrap_or(1),
+            Supplied::Together(supply) => {
+                let cpus = supply.cpus();
+                if args.cpus.is_some_and(|asked| asked != cpus) {
+                    bail!("cpus_are_those_of_the_supply: the supply {} is for {cpus} CPUs; leave out --cpus, or give the same number", given.text);
+                }
+                if args.partition.is_some() {
+                    bail!("supply_is_of_several_cpus: with --partition each CPU has a supply of its own; give a supply without @");
+                }
+                if args.policy != Policy::Edf {
+                    bail!(
+                        "supply_is_for_edf: a supply of several CPUs (@) can be tested with --policy edf only"
+                    );
+                }
+                cpus
+            }
+        };
+        if cpus > 1 && args.partition.is_none() && args.supply.is_some() && !is_together(&given) {
+            bail!(
+                "supply_is_of_one_cpu: several CPUs with a supply each need --partition, so that each task is on one; \
+                 what they give together is BUDGET/PERIOD@CPUS"
+            );
+        }
+        let tasks = entries.iter().map(|entry| entry.task).collect();
+        let Args { policy, partition, sensitivity, .. } = *args;
+        if cpus > 1 && partition.is_none() && sensitivity {
+            bail!("sensitivity_needs_an_exact_test: on several CPUs --sensitivity needs --partition");
+        }
+        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity })
+    }
+
+    pub fn is_global(&self) -> bool {
+        self.cpus > 1 && self.partition.is_none()
+    }
+}
+
+pub fn is_together(given: &Given) -> bool {
+    matches!(given.supply, Supplied::Together(_))
+}
