@@ -60,7 +60,7 @@ PORT_ASIDE u32 head_victim(u32 head, u32 edge, u32 cpu)
 {
 	u32 lowest, running;
 	if (!node_at(head)->ranked) /* by no edge of another rank */
-		return false;
+		return TIERCE_CPUS;
 	if (node_at(head)->claim_edge || head_room(head, cpu) > 0 || !node_at(head)->servable)
 		return TIERCE_CPUS;
 	if (node_at(head)->kind == TIERCE_TASK && !cpus_has(allowed_of(head), cpu))
