@@ -224,22 +224,54 @@ impl Kernel {
         Ok(kernel)
     }
 
-    /// The arena's data are there for the most CPUs: what this machine does not need of them goes back to the kernel.
-    pub(crate) fn free_unused(&self) -> Result<()> {
-        // SAFETY: no arguments that could be wrong.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    /// Of the engine's state, what no machine of so few CPUs uses: begins and ends, in their order.
+    fn unused_state(&self) -> Vec<(u32, u32)> {
         let (layout, cpus) = (&self.layout, self.options.cpus);
         let rest = |at, size| (at + cpus * size, at + CPUS_MAX * size);
         let row_words = (layout.set_at - layout.row_at) / (CPUS_MAX / 64);
         let sets = if self.options.has_many_cpus() { layout.state_size } else { layout.set_at };
-        for (base, (begin, end)) in [
-            (self.state, rest(layout.cpu_at, layout.cpu_size)),
-            (self.state, rest(layout.domain_at, layout.domain_size)),
-            (self.state, rest(layout.domain_at + CPUS_MAX * layout.domain_size, layout.domain_size)),
-            (self.state, (layout.row_at + cpus.div_ceil(64) * row_words, layout.set_at)),
-            (self.state, (sets, layout.state_size)),
-            (self.side, rest(layout.side_cpu_at, layout.side_cpu_size)),
-        ] {
+        let mut parts = vec![
+            rest(layout.cpu_at, layout.cpu_size),
+            rest(layout.domain_at, layout.domain_size),
+            rest(layout.domain_at + CPUS_MAX * layout.domain_size, layout.domain_size),
+            (layout.row_at + cpus.div_ceil(64) * row_words, layout.set_at),
+            (sets, layout.state_size),
+        ];
+        parts.sort_unstable();
+        parts
+    }
+
+    /// Likewise, of what is kept beside it.
+    fn unused_side(&self) -> (u32, u32) {
+        let (at, size) = (self.layout.side_cpu_at, self.layout.side_cpu_size);
+        (at + self.options.cpus * size, at + CPUS_MAX * size)
+    }
+
+    /// Between these, what is used of the state, in the order of places.
+    pub(crate) fn used_state(&self, begin: u32, end: u32) -> Vec<(u32, u32)> {
+        let (mut used, mut at) = (Vec::new(), begin);
+        for (from, to) in self.unused_state() {
+            if to > at && from < end {
+                used.push((at, from.max(at)));
+                at = to;
+            }
+        }
+        used.push((at, end.max(at)));
+        used
+    }
+
+    /// Likewise, of what is kept beside it.
+    pub(crate) fn used_side(&self) -> [(u32, u32); 2] {
+        let (from, to) = self.unused_side();
+        [(0, from), (to, self.layout.side_size)]
+    }
+
+    /// The arena's data are there for the most CPUs: what this machine does not need of them goes back to the kernel.
+    fn free_unused(&self) -> Result<()> {
+        // SAFETY: no arguments that could be wrong.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let state = self.unused_state().into_iter().map(|part| (self.state, part));
+        for (base, (begin, end)) in state.chain([(self.side, self.unused_side())]) {
             let begin = (base as usize + begin as usize).next_multiple_of(page);
             let pages = (base as usize + end as usize).saturating_sub(begin) / page;
             if pages > 0 {
@@ -294,8 +326,12 @@ impl Kernel {
         self.forget_exit()?;
         // SAFETY: the structs lie inside the arena, which is writable memory of ours; nothing runs any more.
         unsafe {
-            self.state.cast_mut().write_bytes(0, self.layout.state_size as usize);
-            self.side.cast_mut().write_bytes(0, self.layout.side_size as usize);
+            for (begin, end) in self.used_state(0, self.layout.state_size) {
+                self.state.cast_mut().add(begin as usize).write_bytes(0, (end - begin) as usize);
+            }
+            for (begin, end) in self.used_side() {
+                self.side.cast_mut().add(begin as usize).write_bytes(0, (end - begin) as usize);
+            }
         }
         self.begin()
     }

@@ -127,7 +127,7 @@ impl Kernel {
 
     /// All that the other one has, which nobody enters any more. Of nodes and edges only those that were ever used: the others
     /// are zero in both.
-    fn take_over(&mut self, first: &Kernel) -> Result<()> {
+    fn take_over(&mut self, first: &Kernel) {
         let layout = self.layout;
         let copy = |from: *const u8, to: *const u8, begin: u32, end: u32| {
             // SAFETY: both lie inside arenas of the same layout, which are writable memory of ours; nothing runs in either.
@@ -143,11 +143,14 @@ impl Kernel {
             (layout.node_at + layout.nodes * layout.node_size, layout.state_size),
         ];
         for (begin, end) in parts {
-            copy(first.state, self.state, begin, end);
+            for (begin, end) in self.used_state(begin, end) {
+                copy(first.state, self.state, begin, end);
+            }
         }
         copy(first.side, self.side, 0, nodes * size_of::<Leaf>() as u32);
-        copy(first.side, self.side, layout.side_cpu_at, layout.side_size);
-        self.free_unused()
+        let [(_, cpus_end), (rest, end)] = self.used_side();
+        copy(first.side, self.side, layout.side_cpu_at, cpus_end);
+        copy(first.side, self.side, rest, end);
     }
 
     /// Before it is attached with a graph that it has from before: nobody is in custody, nothing is under way on a CPU, each is
@@ -477,7 +480,7 @@ fn carry(first: &Kernel, second: &mut Kernel, adopted: &HashMap<u32, u32>) -> Re
     if let Some(exit) = first.exit().filter(|exit| exit.kind >= 1024) {
         bail!("the kernel ended the plan meanwhile: {} {}", exit.reason, exit.message);
     }
-    second.take_over(first)?;
+    second.take_over(first);
     second.hold()?;
     let threads = first.threads();
     let is_new = |all: &HashMap<u32, u32>, leaf: &u32, tid: &u32| all.get(leaf) != Some(tid);

@@ -1,15 +1,16 @@
 //! `tierce run`: enforce a plan on this machine.
 
 mod changes;
+mod kept;
 
 use super::notify::notify;
 use super::progress::Progress;
 use super::time;
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use changes::{edit, end_reservations, is_made_for, put_into_force, written, Keep, Manner, Service};
+use kept::Kept;
 use serde_json::{json, Value};
-use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::slice;
@@ -18,15 +19,15 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_plan::{policies, Cpus, Plan, Refused, Source, Sources, ThrottleAt};
-use tierce_policy::{recording, Refusal, CPUS_MAX};
+use tierce_policy::{Refusal, CPUS_MAX};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
-use tierce_scx::kernel::{Options, COUNTS, EVERYTHING, MEASURED, STATS};
+use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, Live};
 use tierce_scx::socket::{self, say, Asked, Said, Served, Server};
 use tierce_scx::threads::Proc;
 use tierce_trace::measure::{self, Measure};
-use tierce_trace::{Report, Writer};
+use tierce_trace::Report;
 
 /// Enforce a plan on this machine (root)
 ///
@@ -128,6 +129,45 @@ extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
+impl Args {
+    /// The plan, as it can be enforced on so many CPUs.
+    fn plan(&self, cpus: u32) -> Result<Plan> {
+        let plan = Plan::load_with(&self.plan, tierce_plan::Options { cpus });
+        match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
+            Ok(mut plan) => {
+                plan.run.policies |= self.policies.unwrap_or(0);
+                Ok(plan)
+            }
+            Err(faults) => {
+                eprint!("{}", faults.report());
+                bail!("{}: the plan has faults", self.plan.display());
+            }
+        }
+    }
+
+    /// How the kernel object is loaded.
+    fn options(&self, plan: &Plan, cpus: u32) -> Options {
+        let measured = if self.measure { MEASURED } else { 0 };
+        let trace_kinds = match (&self.trace, self.stats) {
+            (Some(_), _) => EVERYTHING,
+            (None, Statistics::Full) => STATS | measured,
+            (None, Statistics::Counts) => COUNTS | measured,
+        };
+        Options {
+            cpus,
+            topology: plan.machine.topology.clone(),
+            policies: plan.policies(),
+            parts: plan.parts(),
+            trace_kinds,
+            record: self.record.is_some(),
+            watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
+            throttle_at_user: plan.run.throttle == ThrottleAt::User,
+            count_contention: self.contention,
+            ..Default::default()
+        }
+    }
+}
+
 /// Run `tierce run`.
 pub fn run(args: Args) -> Result<ExitCode> {
     if !args.dry_run {
@@ -137,15 +177,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let here = Host::here().cpus().unwrap_or(1); // has no holes, else refused above
     let cpus = args.cpus.unwrap_or(here);
-    let plan = Plan::load_with(&args.plan, tierce_plan::Options { cpus });
-    let mut plan = match plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan)) {
-        Ok(plan) => plan,
-        Err(faults) => {
-            eprint!("{}", faults.report());
-            bail!("{}: the plan has faults", args.plan.display());
-        }
-    };
-    plan.run.policies |= args.policies.unwrap_or(0);
+    let plan = args.plan(cpus)?;
     let unfit = plan.admit().faults(&plan);
     let explain = |error: &anyhow::Error| {
         if error.is::<Refused>() {
@@ -155,30 +187,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.dry_run {
         return dry_run(&plan, here, args.json).inspect_err(explain);
     }
-    let measured = if args.measure { MEASURED } else { 0 };
-    let trace_kinds = match (&args.trace, args.stats) {
-        (Some(_), _) => EVERYTHING,
-        (None, Statistics::Full) => STATS | measured,
-        (None, Statistics::Counts) => COUNTS | measured,
-    };
-    let options = Options {
-        cpus,
-        topology: plan.machine.topology.clone(),
-        policies: plan.policies(),
-        parts: plan.parts(),
-        trace_kinds,
-        record: args.record.is_some(),
-        watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
-        throttle_at_user: plan.run.throttle == ThrottleAt::User,
-        count_contention: args.contention,
-        ..Default::default()
-    };
+    let options = args.options(&plan, cpus);
     let floor_ns = options.floor_ns;
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    let mut server = Server::bind(&socket_path(args.socket))?;
+    let server = Server::bind(&socket_path(args.socket.clone()))?;
     let progress = Progress::new();
     let live = Live::start(plan, options, &mut |program| progress.verifies(program));
     progress.end();
@@ -186,42 +201,35 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.measure {
         live.measure(args.epoch);
     }
-    let mut trace = match &args.trace {
-        Some(path) => {
-            let file = File::create(path).with_context(|| path.display().to_string())?;
-            Some(Writer::new(BufWriter::new(file), live.header())?)
-        }
-        None => None,
-    };
-    let mut recording = match &args.record {
-        Some(path) => {
-            let file = File::create(path).with_context(|| path.display().to_string())?;
-            Some(recording::Writer::new(BufWriter::new(file), floor_ns)?)
-        }
-        None => None,
-    };
-    let mut keep = |events: &[u8], entries: &[u8]| -> Result<()> {
-        if let Some(trace) = &mut trace {
-            for chunk in events.chunks_exact(32) {
-                trace.write(&tierce_trace::Event::from_bytes(chunk.try_into().context("an event")?))?;
-            }
-        }
-        if let Some(recording) = &mut recording {
-            for chunk in entries.chunks_exact(48) {
-                recording.write(&recording::from_bytes(chunk.try_into().context("an entry")?))?;
-            }
-        }
-        Ok(())
-    };
+    let mut kept = Kept::create(args.trace.as_deref(), live.header(), args.record.as_deref(), floor_ns)?;
     eprintln!("tierce: {} is in force", args.plan.display());
     notify("READY=1");
+    let ended = watch(&mut live, server, &args, &mut |events, entries| kept.write(events, entries))?;
+    for line in remarks(&live) {
+        eprintln!("tierce: {line}");
+    }
+    let last = so_far(&live);
+    notify("STOPPING=1");
+    live.stop();
+    live.drain(&mut |events: &[u8], entries: &[u8]| kept.write(events, entries))?;
+    kept.finish()?;
+    print(&last, args.json, args.stats_every.is_some())?;
+    if let Some(exit) = ended {
+        eprintln!("tierce: the kernel ended the plan: {} {} ({})", exit.reason, exit.message, exit.code);
+        return Ok(ExitCode::from(1));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Until somebody ends the run, or the kernel does, which is returned.
+fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result<Option<Exit>> {
     let begun = Instant::now();
     let mut service = Service::new(begun, args.policies.unwrap_or(0));
     let interval = args.stats_every.map(Duration::from_nanos);
     let (mut shown, mut beside) = (begun, false);
-    let ended = loop {
-        live.turn(&mut keep)?;
-        service.rest(&mut live);
+    loop {
+        live.turn(keep)?;
+        service.rest(live);
         for notice in live.take_notices() {
             eprintln!(
                 "tierce: thread {} ({}) matches {}: {}",
@@ -232,50 +240,28 @@ pub fn run(args: Args) -> Result<ExitCode> {
             beside = true;
             eprintln!("tierce: the pool of nodes and threads is used up; {BESIDE}");
         }
-        if let Some(exit) = live.ended() {
-            break Some(exit);
-        }
+        let ended = live.ended();
         let over = args.duration_ns.is_some_and(|limit| begun.elapsed() >= Duration::from_nanos(limit));
-        if STOP.load(Ordering::Relaxed) || over {
-            break None;
+        if ended.is_some() || STOP.load(Ordering::Relaxed) || over {
+            service.flush();
+            return Ok(ended);
         }
-        end_reservations(&mut live, &mut service);
+        end_reservations(live, &mut service);
         std::mem::replace(&mut service.broken, Ok(()))?;
         if let Some(interval) = interval.filter(|interval| shown.elapsed() >= *interval) {
             shown +=
                 interval * (shown.elapsed().as_nanos() / interval.as_nanos()).min(u32::MAX.into()) as u32;
-            print(&so_far(&live), args.json, true)?;
+            print(&so_far(live), args.json, true)?;
         }
         // Whoever asks is served at once, and news wait for that, but not for long.
         let until = Instant::now() + if live.is_behind() { Duration::ZERO } else { TURN };
         loop {
-            server.turn(&mut |asked, out| serve(&mut live, asked, &mut service, &mut keep, out));
+            server.turn(&mut |asked, out| serve(live, asked, &mut service, keep, out));
             if service.broken.is_err() || !server.wait(until.saturating_duration_since(Instant::now())) {
                 break;
             }
         }
-    };
-    drop(server);
-    service.flush();
-    for line in remarks(&live) {
-        eprintln!("tierce: {line}");
     }
-    let last = so_far(&live);
-    notify("STOPPING=1");
-    live.stop();
-    live.drain(&mut keep)?;
-    if let Some(recording) = recording {
-        recording.finish()?.flush()?;
-    }
-    if let Some(trace) = trace {
-        trace.finish()?.flush()?;
-    }
-    print(&last, args.json, interval.is_some())?;
-    if let Some(exit) = ended {
-        eprintln!("tierce: the kernel ended the plan: {} {} ({})", exit.reason, exit.message, exit.code);
-        return Ok(ExitCode::from(1));
-    }
-    Ok(ExitCode::SUCCESS)
 }
 
 struct SoFar {
