@@ -118,17 +118,17 @@ struct tierce_lock_side { /* of a domain, written by who holds its lock; if coun
 	u64 taken_over; /* another CPU had it before */
 	u64 waited;	/* it was not free */
 	u64 wait_ns;
-	u64 held_ns, since_ns; /* of the shared domain */
+	u64 held_ns, since_ns; /* of a shared domain */
 	u32 last, pad;
 };
 
 struct tierce_side {
 	struct tierce_leaf leaf[TIERCE_NODES];
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
-	struct tierce_lock_side lock[TIERCE_CPUS + 1]; /* the last one is the shared domain */
-	u64 nice_weight[40];			       /* of nice -20 to 19; set by the loader */
-	u32 ticket, serving;			       /* lock of control operations */
-	u32 ready;				       /* attached; or READY_KEEPS */
+	struct tierce_lock_side lock[2 * TIERCE_CPUS + 1]; /* of each domain, and TIERCE_KNOWN */
+	u64 nice_weight[40];				   /* of nice -20 to 19; set by the loader */
+	u32 ticket, serving;				   /* lock of control operations */
+	u32 ready;					   /* attached; or READY_KEEPS */
 	u32 default_node;
 	u64 default_param[4];
 	u32 default_nice; /* parameter that follows nice, or COMMAND_NO_NICE */

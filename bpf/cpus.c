@@ -8,7 +8,8 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	struct timer *t;
 	u64 at = cpu_at(cpu)->armed_ns;
 	u32 event = domain_at(cpu)->events;
-	if (later_ns && at != TIERCE_NEVER && !(PORT_HAS_PART(shared) && at == S.shared_until_ns) &&
+	if (later_ns && at != TIERCE_NEVER &&
+	    !(SHARES && cpu_at(cpu)->serves && at == group_at(cpu_at(cpu)->serves)->until_ns) &&
 	    !(event && event_link(event)->key == at))
 		at += later_ns;
 	if (at <= now)

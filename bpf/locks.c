@@ -75,8 +75,8 @@ static inline void port_lock(u32 domain)
 }
 static inline void port_unlock(u32 domain)
 {
-	/* Of the shared domain, which is the constant: others seldom wait for the lock of a CPU. */
-	if (WANTED(count_contention) && __builtin_constant_p(domain))
+	/* Of a shared domain: others seldom wait for the lock of a CPU. */
+	if (WANTED(count_contention) && is_shared(domain))
 		AT(SIDE.lock, domain).held_ns += now_ns() - AT(SIDE.lock, domain).since_ns;
 	if (WANTED(locks_fair))
 		__sync_fetch_and_add(&domain_at(domain)->serving, 1);

@@ -77,7 +77,7 @@ static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu
 		port_kick(cpu); /* the kernel has looked there already */
 	} else {
 		if (!cpu_at(cpu)->online)
-			cpu = S.shared_timer;
+			cpu = S.lowest;
 		scx_bpf_dsq_insert(p, BESIDE(cpu), BESIDE_SLICE_NS, enq_flags);
 		if (WANTED(several_cpus) && cpu_at(cpu)->task)
 			cpu = graph_place(SIDE.default_node, cpu, cpus_of(p)); /* an idle one takes it */

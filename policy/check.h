@@ -52,7 +52,11 @@
 	I(37, idle_told, "a CPU whose idle bit is set is idle, or has a kick pending") \
 	I(38, idle_at_rest, "at rest the idle bit of every idle CPU is set") \
 	I(39, spread_conserving, \
-	  "at rest no CPU that serves a spread node idles while a task of that node that may run there waits on another CPU")
+	  "at rest no CPU that serves a spread node idles while a task of that node that may run there waits on another CPU") \
+	I(40, groups, \
+	  "the CPUs that reach a shared node are of the group whose shared domain it is in; a group is named by its lowest CPU, has " \
+	  "several CPUs only while it has shared nodes, which it counts, and their events are served by its lowest online CPU") \
+	I(41, events_at_home, "the events of a domain are all those of edges below its nodes")
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM

@@ -136,7 +136,7 @@ TIERCE_FN int fair_attach(u32 edge, u64 now)
 {
 	u64 order = parent_of(edge)->param[FAIR_ORDER];
 	int error;
-	if (is_by_clock(parent_of(edge)) && parent_of(edge)->domain == TIERCE_SHARED)
+	if (is_by_clock(parent_of(edge)) && is_shared(parent_of(edge)->domain))
 		return TIERCE_E_several_cpus_in_order;
 	edge_at(edge)->fair.tag = 0;
 	edge_at(edge)->fair.inverse = 0;

@@ -17,6 +17,7 @@ typedef struct tierce_cpu cpu_t;
 typedef struct tierce_row row_t;
 typedef struct tierce_link link_t;
 typedef struct tierce_domain domain_t;
+typedef struct tierce_group group_t;
 
 static inline edge_t *edge_at(u32 edge)
 {
@@ -41,6 +42,21 @@ static inline cpu_t *cpu_at(u32 cpu)
 static inline domain_t *domain_at(u32 domain)
 {
 	return &AT_STATE(domain, domain);
+}
+/* Is the domain that of a group? Nodes that nobody reaches and tasks in transit have none. */
+static inline bool is_shared(u32 domain)
+{
+	return domain - TIERCE_CPUS < TIERCE_CPUS;
+}
+/* The group of a shared domain. */
+static inline group_t *group_at(u32 domain)
+{
+	return &AT_STATE(group, domain - TIERCE_CPUS);
+}
+/* The shared domain of the group of a CPU, which is locked. */
+static inline u32 shared_of(u32 cpu)
+{
+	return TIERCE_CPUS + cpu_at(cpu)->group;
 }
 static inline node_t *parent_of(u32 edge)
 {
@@ -181,7 +197,7 @@ static inline u64 uncharged_ns(u32 node, u64 now)
 {
 	u32 cpu = node_at(node)->domain;
 	u64 elapsed, stolen;
-	if (SHARES && cpu == TIERCE_SHARED)
+	if (SHARES && is_shared(cpu))
 		return uncharged_shared_ns(node_at(node)->running, now);
 	if (cpu_at(cpu)->outside || now <= cpu_at(cpu)->charged_ns)
 		return 0;

@@ -31,11 +31,12 @@
 #define TIERCE_TIME_MAX	  (1ull << 60)		/* about 36 years */
 #define TIERCE_PERIOD_MAX 3600000000000ull	/* one hour: budgets, periods, quanta */
 
-/* Domains: what one lock protects. 0 .. TIERCE_CPUS-1 are the CPUs' own trees; all that several CPUs reach is in the
- * shared domain. Lock order: a CPU's domain, then the shared one. An entry keeps what it locked until it ends, so
- * entries are serialisable and a recorded run can be replayed in the order of their ends. */
-#define TIERCE_SHARED	TIERCE_CPUS
-#define TIERCE_DOMAINS	(TIERCE_CPUS + 1)
+/* Domains: what one lock protects. 0 .. TIERCE_CPUS-1 are the CPUs' own trees. What several CPUs reach is in the shared domain of
+ * their group, TIERCE_CPUS + its lowest CPU: CPUs that reach one shared node are of one group. Lock order: CPUs' domains in their
+ * order, then a shared one. An entry keeps what it locked until it ends, so entries are serialisable and a recorded run can be
+ * replayed in the order of their ends. */
+#define TIERCE_KNOWN	(2 * TIERCE_CPUS) /* no domain: the lock of tierce.known, which is taken last */
+#define TIERCE_DOMAINS	(TIERCE_KNOWN + 1)
 #define TIERCE_NODOMAIN 0xffffffffu
 #define TIERCE_TRANSIT	0xfffffffeu /* of a task between two replicas: in no order, in the custody of whoever moves it */
 
@@ -156,7 +157,7 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 
 #define EDGE_SPENT	 1u   /* budget used up, reserve over: never picked until its event */
 #define EDGE_COUNTED	 2u   /* the parent counts it among its servable edges (engine) */
-#define EDGE_CROSSING	 4u   /* parent in a CPU's domain, child in the shared one */
+#define EDGE_CROSSING	 4u   /* parent in a CPU's domain, child in a shared one */
 #define EDGE_HEAD	 8u   /* the child heads shared nodes: it has a row, and edges to it are told */
 #define EDGE_WHEN_SPENT	 16u  /* enabled only while every unconditional parent edge of the child is spent */
 #define EDGE_SHUT	 32u  /* a WHEN_SPENT edge that is not enabled now */
@@ -306,8 +307,10 @@ struct tierce_cpu {
 	u32 kick_pending;		    /* a decision is due; set by anybody */
 	u32 asked;			    /* the same, asked for by an entry of this CPU's domain: no need to compare again */
 	u32 outside;			    /* it runs something beside its decision: time is stolen. 1 + task: this one */
-	u32 shares;			    /* this entry holds the shared domain, too */
+	u32 shares;			    /* the shared domain that this entry holds, too; 0: none */
 	u32 crossings, claims;		    /* crossing edges; claims made and not yet settled */
+	u32 group;			    /* its lowest CPU; this one, unless shared nodes join it to others */
+	u32 serves;			    /* the shared domain whose events it serves; 0: none */
 	u64 drained;			    /* inbox bits taken by the last entry */
 	u64 charged_ns;			    /* everything before is accounted for */
 	u64 until_ns;			    /* when the next entry is due at the latest */
@@ -358,17 +361,25 @@ struct tierce_domain {
 	u32 work[TIERCE_WORKS]; /* nodes whose ability to use a CPU changed (inside one entry only) */
 };
 
+/* CPUs that reach shared nodes together. Of a CPU that does so with no other, nothing is used. */
+struct tierce_group {
+	u32 nodes;    /* nodes and tasks in its domain */
+	u32 timer;    /* CPU that serves the events of its domain: the lowest online one of the group */
+	u64 until_ns; /* when it will */
+	u64 pad[6];
+};
+
 struct tierce {
 	struct tierce_inbox inbox[TIERCE_CPUS];
 	struct tierce_cpu cpu[TIERCE_CPUS]; /* what every entry looks at is near the beginning */
 	struct tierce_domain domain[TIERCE_DOMAINS];
+	struct tierce_group group[TIERCE_CPUS]; /* by its lowest CPU; under the lock of its domain */
 	u32 cpus;
-	u32 shared_timer;    /* CPU that serves the shared domain's events: the lowest online one */
-	u64 shared_until_ns; /* when it will (under the shared lock) */
-	u32 loses;	     /* an edge has come that pays for what is stolen (and may be gone) */
-	u32 quiet;	     /* the port decides after every batch of its own accord: entries do not compare, they kick */
-	u64 begin_ns;	     /* of graph_init: accounting starts here */
-	u64 floor_ns;	     /* shortest timer worth arming */
+	u32 lowest;   /* CPU that is online */
+	u32 loses;    /* an edge has come that pays for what is stolen (and may be gone) */
+	u32 quiet;    /* the port decides after every batch of its own accord: entries do not compare, they kick */
+	u64 begin_ns; /* of graph_init: accounting starts here */
+	u64 floor_ns; /* shortest timer worth arming */
 	struct tierce_edge edge[TIERCE_EDGES] PORT_ALIGNED;
 	struct tierce_node node[TIERCE_NODES];
 	struct tierce_family family[TIERCE_FAMILIES]; /* 0: none */
@@ -378,7 +389,7 @@ struct tierce {
 	u32 families; /* used so far, 0 among them; 0: no node is spread */
 	u32 pad;
 	u64 stage[TIERCE_NODE_PARAMS]; /* parameters of the control operation under way */
-	u32 known[TIERCE_SEEN + 2];    /* while an order is looked through: who comes next; under the shared lock */
+	u32 known[TIERCE_SEEN + 2];    /* while an order is looked through: who comes next */
 	u32 spare_node[TIERCE_NODES], spare_edge[TIERCE_EDGES], spare_row[TIERCE_ROWS]; /* given back */
 	u32 spare_nodes, spare_edges, spare_rows;
 	u32 fresh_node, fresh_edge, fresh_row; /* never used: these and all above */

@@ -5,6 +5,8 @@
 static inline void path_lock(u32 cpu)
 {
 	u32 i;
+	if (!SHARES || !cpu_at(cpu)->crossings)
+		return;
 	for (i = ZERO; i < TIERCE_PATH && i < cpu_at(cpu)->path_length && !cpu_at(cpu)->shares && CAN_LOOP; i++)
 		if (edge_is_head(edge_at(AT(cpu_at(cpu)->path, i))->flags))
 			shared_lock(cpu);
@@ -133,8 +135,7 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 {
 	u64 ran;
 	bool lost;
-	if (SHARED_ROWS)
-		path_lock(cpu);
+	path_lock(cpu);
 	if (now == cpu_at(cpu)->charged_ns)
 		return 0;
 	ran = cpu_charge(cpu, now, stolen_ns, &lost);
@@ -157,8 +158,7 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 	node_t *child;
 	u64 ran, length = cpu_at(cpu)->path_length;
 	bool lost;
-	if (SHARED_ROWS)
-		path_lock(cpu);
+	path_lock(cpu);
 	ran = cpu_charge(cpu, now, 0, &lost);
 	if (!ran && !lost)
 		return path_cut(cpu, now);

@@ -81,6 +81,15 @@ static u32 check_edge(u32 edge)
 	return TIERCE_HOLDS;
 }
 
+static bool reach_is_of_group(u32 node)
+{
+	u32 cpu;
+	for (cpu = 0; cpu < S.cpus; cpu++)
+		if (cpus_has(reach_of(node), cpu) && shared_of(cpu) != S.node[node].domain)
+			return false;
+	return true;
+}
+
 static u32 check_node(u32 node)
 {
 	node_t *n = node_at(node);
@@ -119,6 +128,8 @@ static u32 check_node(u32 node)
 			HOLDS(hold_by_granted_edge, S.edge[by].child == node && S.edge[by].state == TIERCE_GRANTED &&
 							S.edge[by].on_cpu == cpu && edge_is_on_path(by, cpu));
 	}
+	if (is_shared(n->domain))
+		HOLDS(groups, reach_is_of_group(node));
 	if (n->row) {
 		HOLDS(holds_counted, holds == n->holds);
 		HOLDS(holds_counted, holds <= n->concurrency);
@@ -147,9 +158,43 @@ static u32 check_cpu(u32 cpu)
 	}
 	if (S.inbox[cpu].bits)
 		HOLDS(inbox_kicked, c->kick_pending);
-	HOLDS(works_done, !S.domain[cpu].works);
-	HOLDS(order_heap, heap_count(S.domain[cpu].events, TIERCE_EVENTS) != 0xffffffff);
 	HOLDS(time_accounted, c->charged_ns - S.begin_ns == c->used_ns + c->idle_ns + c->stolen_ns);
+	return TIERCE_HOLDS;
+}
+
+static u32 check_domains(void)
+{
+	static _Thread_local u32 nodes[TIERCE_DOMAINS], events[TIERCE_DOMAINS];
+	u32 id, domain;
+	for (domain = 0; domain < TIERCE_DOMAINS; domain++)
+		nodes[domain] = events[domain] = 0;
+	for (id = 1; id < S.fresh_edge; id++)
+		if (S.edge[id].child && S.edge[id].link[TIERCE_EVENTS].rank)
+			events[parent_of(id)->domain]++;
+	for (id = 1; id < S.fresh_node; id++)
+		if (S.node[id].kind != TIERCE_FREE && S.node[id].domain < TIERCE_DOMAINS)
+			nodes[S.node[id].domain]++;
+	for (domain = 0; domain < TIERCE_DOMAINS; domain++) {
+		u32 count = heap_count(S.domain[domain].events, TIERCE_EVENTS);
+		check_at = domain;
+		HOLDS(works_done, !S.domain[domain].works);
+		HOLDS(order_heap, count != 0xffffffff);
+		HOLDS(events_at_home, count == events[domain]);
+		HOLDS(groups, !is_shared(domain) || group_at(domain)->nodes == nodes[domain]);
+	}
+	return TIERCE_HOLDS;
+}
+
+static u32 check_group(u32 cpu)
+{
+	u32 group = S.cpu[cpu].group, server = group;
+	struct tierce_group *shared = &S.group[group];
+	while (server < S.cpus && !(S.cpu[server].group == group && S.cpu[server].online))
+		server++;
+	server = server < S.cpus ? server : group;
+	HOLDS(groups, group <= cpu && S.cpu[group].group == group && (shared->nodes || group == cpu));
+	HOLDS(groups, !shared->nodes || shared->timer == server);
+	HOLDS(groups, S.cpu[cpu].serves == (shared->nodes && cpu == server ? TIERCE_CPUS + group : 0));
 	return TIERCE_HOLDS;
 }
 
@@ -289,6 +334,8 @@ TIERCE_FN u32 graph_check(u32 rest)
 		broken = check_cpu(cpu);
 		if (!broken)
 			broken = check_idle(cpu, rest);
+		if (!broken)
+			broken = check_group(cpu);
 		if (broken)
 			return broken;
 		if (rest && root && S.cpu[cpu].online && !S.cpu[cpu].outside) {
@@ -298,7 +345,9 @@ TIERCE_FN u32 graph_check(u32 rest)
 			HOLDS(decided_at_rest, path_same(cpu));
 		}
 	}
-	HOLDS(works_done, !S.domain[TIERCE_SHARED].works);
+	broken = check_domains();
+	if (broken)
+		return broken;
 	for (id = 1; id < S.fresh_edge; id++) {
 		if (!S.edge[id].child || !(S.edge[id].flags & EDGE_ATTACHED))
 			continue;

@@ -114,7 +114,8 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		head = SHARES && n->row;
 		if (head)
 			asked = head_settle(node);
-		for (edge = n->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+		edge = head && !(asked & HEAD_INNER) ? TIERCE_NONE : n->first_parent;
+		for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 			u32 flags = edge_at(edge)->flags;
 			if (!(flags & EDGE_ATTACHED) || (head && flags & EDGE_CROSSING))
 				continue; /* the CPU of a crossing edge finds out when it picks the edge */
@@ -128,7 +129,7 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 				edge_at(edge)->told = TIERCE_UNTOLD;
 			edge_release_here(edge, TIERCE_BLOCKED, now);
 		}
-		if (head && able && !asked && n->kind != TIERCE_TASK)
+		if (head && able && !(asked & ~HEAD_INNER) && n->kind != TIERCE_TASK)
 			head_preempt(node, now);
 		if (!head && n->conditional) /* a request may have found its budget spent */
 			edges_condition(node, now);

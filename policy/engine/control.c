@@ -10,6 +10,7 @@
 #include "service.h"
 #include "engine/stage.c"
 #include "engine/nodes.c"
+#include "engine/groups.c"
 #include "engine/edges.c"
 
 /* The domain of an edge's parent. A spread task moves: its home is locked at once. */
@@ -21,52 +22,68 @@ static inline u32 control_domain(u32 edge)
 	return task_lock(edge_at(edge)->child) | CONTROL_LOCKED;
 }
 
-/* Lock what an edge between `domain` and the shared one may touch, and bring it to `now`. */
-static inline u64 control_enter(u32 domain, u64 now)
+/* Locks the CPU of a domain, of a shared one the CPU that serves its events; with `all`, all others, too. */
+TIERCE_FN u32 control_lock_cpu(u32 domain, u32 all)
 {
-	u32 cpu = domain, tries;
+	u32 cpu, tries;
 	if (domain & CONTROL_LOCKED)
-		cpu = domain & ~CONTROL_LOCKED;
-	for (tries = 0; tries < 64 && !(domain & CONTROL_LOCKED); tries++) {
-		if (domain >= TIERCE_CPUS)
-			cpu = S.shared_timer;
+		return domain & ~CONTROL_LOCKED;
+	if (all) {
+		cpus_lock();
+		return server_of(domain);
+	}
+	if (domain < TIERCE_CPUS) {
+		port_lock(domain);
+		return domain;
+	}
+	for (tries = ZERO; tries < 64 && CAN_LOOP; tries++) {
+		cpu = server_of(domain);
 		port_lock(cpu);
-		if (domain < TIERCE_CPUS || cpu == S.shared_timer)
-			break; /* from here on it is the same: another needs the locks of all CPUs */
+		if (cpu == server_of(domain))
+			return cpu; /* from here on it is the same: another needs the locks of all CPUs */
 		port_unlock(cpu);
 	}
-	if (tries == 64)
-		port_fail("graph: who serves the shared events changes all the time");
+	port_fail("graph: who serves the shared events changes all the time");
+	return 0;
+}
+/* What an edge between this CPU's domain and the shared one may touch is locked, and brought to `now`. */
+static inline u64 control_enter(u32 cpu, u64 now)
+{
 	now = cpu_advance(cpu, 0, now, 0);
 	shared_lock(cpu);
 	return now;
 }
-static inline void control_leave(u32 domain, u64 now, u32 op, u32 a, u32 b, u64 value, u64 at, int error)
+static inline void control_leave(u32 cpu, bool all, u64 now, u32 op, u32 a, u32 b, u64 value, u64 at, int error)
 {
-	u32 cpu = domain & CONTROL_LOCKED ? domain & ~CONTROL_LOCKED : domain < TIERCE_CPUS ? domain : S.shared_timer;
 	if (!error)
 		looks_again(cpu);
 	settle_and_compare(cpu, now, 0);
 	port_trace(TIERCE_EV_control, cpu, op, a, (u64)error, now);
 	port_record(op, a, b, value, at, (u64)error, cpu_at(cpu)->drained);
-	unlock(cpu);
+	shared_release(cpu);
+	if (all)
+		cpus_unlock();
+	else
+		cpu_unlock(cpu);
 }
 
 TIERCE_FN int graph_attach(u32 edge, u64 now)
 {
 	u64 at = now;
-	u32 domain;
+	u32 cpu;
+	bool joins;
 	int error;
 	if (!edge_exists(edge) || !edge_at(edge)->parent)
 		return TIERCE_E_no_such_edge;
 	if (edge_at(edge)->flags & EDGE_ATTACHED)
 		return TIERCE_E_already_attached;
-	domain = edge_domain(edge);
-	if (domain == TIERCE_NODOMAIN)
+	if (edge_domain(edge) == TIERCE_NODOMAIN)
 		return TIERCE_E_parent_unattached;
-	now = control_enter(domain, now);
+	joins = edge_joins_groups(edge);
+	cpu = control_lock_cpu(edge_domain(edge), joins);
+	now = control_enter(cpu, now);
 	error = edge_link(edge, now);
-	control_leave(domain, now, TIERCE_OP_attach, edge, 0, 0, at, error);
+	control_leave(cpu, joins, now, TIERCE_OP_attach, edge, 0, 0, at, error);
 	return error;
 }
 
@@ -74,6 +91,7 @@ TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
 {
 	u64 at = now;
 	u32 edge;
+	bool joins;
 	int error;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
@@ -85,13 +103,14 @@ TIERCE_FN int graph_root(u32 cpu, u32 node, u64 now)
 	if (!edge)
 		return TIERCE_E_out_of_edges;
 	edge_at(edge)->cpu = cpu;
-	now = control_enter(cpu, now);
+	joins = edge_joins_groups(edge);
+	now = control_enter(control_lock_cpu(cpu, joins), now);
 	error = edge_link(edge, now);
 	if (error)
 		edge_give_back(edge);
 	else
 		cpu_at(cpu)->root_edge = edge;
-	control_leave(cpu, now, TIERCE_OP_root, cpu, node, 0, at, error);
+	control_leave(cpu, joins, now, TIERCE_OP_root, cpu, node, 0, at, error);
 	return error;
 }
 
@@ -118,39 +137,39 @@ TIERCE_FN int graph_set(u32 edge, u64 now)
 {
 	u64 at = now;
 	edge_t *x = edge_at(edge);
-	u32 domain;
+	u32 cpu;
 	int error;
 	if (!edge_exists(edge) || !x->parent || !(x->flags & EDGE_ATTACHED))
 		return TIERCE_E_no_such_edge;
 	if (!stage_fits_edge(parent_of(edge)->kind))
 		return TIERCE_E_parameter_out_of_range;
-	domain = control_domain(edge);
-	now = control_enter(domain, now);
+	cpu = control_lock_cpu(control_domain(edge), false);
+	now = control_enter(cpu, now);
 	error = edge_set(edge, now);
-	control_leave(domain, now, TIERCE_OP_set, edge, 0, 0, at, error);
+	control_leave(cpu, false, now, TIERCE_OP_set, edge, 0, 0, at, error);
 	return error;
 }
 
 TIERCE_FN int graph_node_set(u32 node, u64 now)
 {
 	u64 at = now;
-	u32 domain;
+	u32 cpu;
 	if (!node_exists(node) || node_at(node)->kind == TIERCE_TASK)
 		return TIERCE_E_no_such_node;
 	if (!stage_fits_node(node_at(node)->kind))
 		return TIERCE_E_parameter_out_of_range;
 	if ((node_children(node) || node_is_one_of_several(node)) && !stage_keeps_choices(node))
 		return TIERCE_E_still_in_use;
-	domain = node_at(node)->domain;
-	if (domain == TIERCE_NODOMAIN) { /* nobody runs it yet */
+	if (node_at(node)->domain == TIERCE_NODOMAIN) { /* nobody runs it yet */
 		node_params_take(node);
 		port_record(TIERCE_OP_node_set, node, 0, 0, now, TIERCE_OK, 0);
 		return TIERCE_OK;
 	}
-	now = control_enter(domain, now);
+	cpu = control_lock_cpu(node_at(node)->domain, false);
+	now = control_enter(cpu, now);
 	node_params_take(node);
 	node_reordered(node, now);
-	control_leave(domain, now, TIERCE_OP_node_set, node, 0, 0, at, TIERCE_OK);
+	control_leave(cpu, false, now, TIERCE_OP_node_set, node, 0, 0, at, TIERCE_OK);
 	return TIERCE_OK;
 }
 
@@ -194,7 +213,7 @@ static inline void edge_unlink(u32 edge, u64 now)
 			AT(AT(S.family, node_at(child)->family).replica, node_at(child)->domain) = TIERCE_NONE;
 			family_remove(node_at(child)->family, node_at(child)->domain);
 		}
-		node_at(child)->domain = TIERCE_NODOMAIN;
+		node_moves(child, TIERCE_NODOMAIN);
 		reach_clear(child);
 		node_at(child)->level = 0;
 		node_at(child)->conditional = 0;
@@ -225,7 +244,8 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 {
 	u64 at = now;
 	edge_t *x = edge_at(edge);
-	u32 domain, child;
+	u32 cpu, child;
+	bool parts;
 	int error = TIERCE_OK;
 	if (!edge_exists(edge))
 		return TIERCE_E_no_such_edge;
@@ -237,10 +257,11 @@ TIERCE_FN int graph_detach(u32 edge, u64 now)
 	child = x->child;
 	if (node_at(child)->first_parent == edge && !x->next_parent && node_children(child))
 		return TIERCE_E_still_in_use;
-	domain = control_domain(edge);
-	now = control_enter(domain, now);
+	parts = edge_parts_group(edge);
+	cpu = control_lock_cpu(control_domain(edge), parts);
+	now = control_enter(cpu, now);
 	error = edge_detach(edge, now);
-	control_leave(domain, now, TIERCE_OP_detach, edge, 0, 0, at, error);
+	control_leave(cpu, parts, now, TIERCE_OP_detach, edge, 0, 0, at, error);
 	return error;
 }
 
@@ -253,7 +274,7 @@ TIERCE_FN int edges_allow(u32 task, u64 now)
 		edge_t *x = edge_at(edge);
 		cpus_t reach;
 		bool ordered = order_link(edge)->rank != 0;
-		if (!x->parent || parent_of(edge)->domain != TIERCE_SHARED)
+		if (!edge_is_inner(edge))
 			continue;
 		reach = reach_of(x->parent);
 		if (ordered)
@@ -281,7 +302,7 @@ PORT_ASIDE int allow_error(u32 task, cpus_t cpus)
 	u32 edge, domain = node_at(task)->domain;
 	if (domain < TIERCE_CPUS && !cpus_has(cpus, domain))
 		return TIERCE_E_cpu_not_allowed;
-	if (domain == TIERCE_SHARED && !cpus_meet(cpus, reach_of(task)))
+	if (is_shared(domain) && !cpus_meet(cpus, reach_of(task)))
 		return TIERCE_E_cpu_not_allowed;
 	for (edge = node_at(task)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		cpus_t reach = edge_at(edge)->parent ? reach_of(edge_at(edge)->parent) : cpus_all();
@@ -289,8 +310,7 @@ PORT_ASIDE int allow_error(u32 task, cpus_t cpus)
 			return TIERCE_E_cpu_not_allowed;
 		if (!cpus_meet(cpus, reach))
 			return TIERCE_E_cpu_not_allowed;
-		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED && !cpus_within(reach, cpus) &&
-		    node_is_inner(edge_at(edge)->parent))
+		if (edge_is_inner(edge) && !cpus_within(reach, cpus) && node_is_inner(edge_at(edge)->parent))
 			return TIERCE_E_affinity_below_inner_node;
 	}
 	return TIERCE_OK;
@@ -300,7 +320,7 @@ TIERCE_FN int graph_allow(u32 task, u64 bits, u64 now)
 {
 	u64 at = now;
 	node_t *n = node_at(task);
-	u32 domain, first;
+	u32 domain, first, cpu;
 	cpus_t cpus;
 	int error;
 	if (!task_exists(task))
@@ -317,26 +337,24 @@ TIERCE_FN int graph_allow(u32 task, u64 bits, u64 now)
 			return error;
 		domain = n->domain;
 	}
-	now = control_enter(domain, now);
+	cpu = control_lock_cpu(domain, false);
+	now = control_enter(cpu, now);
 	allowed_set(task, cpus);
-	if (domain == TIERCE_SHARED)
+	if (is_shared(node_at(task)->domain))
 		edges_allow(task, now);
-	control_leave(domain, now, TIERCE_OP_allow, task, 0, cpus_first(cpus), at, TIERCE_OK);
+	control_leave(cpu, false, now, TIERCE_OP_allow, task, 0, cpus_first(cpus), at, TIERCE_OK);
 	return TIERCE_OK;
 }
 
-/* All CPUs are locked, so that every entry knows which of them serves the shared events. */
+/* All CPUs are locked, so that every entry knows whether its CPU serves the events of its group. */
 TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 {
-	u32 lowest, bit, other, most = MANY || TIERCE_CPUS < 64 ? TIERCE_CPUS : 64;
+	u32 lowest, bit;
 	u64 at = now;
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
-	for (other = 0; other < most; other++) /* not CAN_LOOP here and below: what is locked is unlocked */
-		if (other < S.cpus)
-			port_lock(other);
-	now = cpu_advance(cpu, 0, now, 0);
-	shared_lock(cpu);
+	cpus_lock();
+	now = control_enter(cpu, now);
 	cpu_at(cpu)->online = online;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
 		if (AT(cpu_at(cpu)->crossing, bit))
@@ -344,15 +362,13 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	for (lowest = ZERO; lowest + 1 < S.cpus && CAN_LOOP; lowest++)
 		if (cpu_at(lowest)->online)
 			break;
-	S.shared_timer = lowest;
-	S.shared_until_ns = TIERCE_NEVER; /* kicks the one that serves them now */
+	S.lowest = lowest;
+	if (SHARES && group_at(shared_of(cpu))->nodes)
+		group_serve(shared_of(cpu));
 	cpu_settle(cpu, now);
 	kick(cpu);
 	port_record(TIERCE_OP_online, cpu, online, 0, at, TIERCE_OK, cpu_at(cpu)->drained);
-	cpu_at(cpu)->shares = 0;
-	shared_unlock();
-	for (other = 0; other < most; other++)
-		if (other < S.cpus)
-			cpu_unlock(other);
+	shared_release(cpu);
+	cpus_unlock();
 	return TIERCE_OK;
 }

@@ -86,7 +86,7 @@ static PORT_APART u32 turn_passes(u32 cpu, u32 task, u64 now, u64 stolen_ns)
 
 	if (c->task != task || last - 1 >= TIERCE_PATH - 1 || c->asked | c->kick_pending | c->outside)
 		return TIERCE_NONE;
-	if (SHARES && (c->claims || (cpu == S.shared_timer && SHARED_ROWS)))
+	if (SHARES && c->claims | c->serves)
 		return TIERCE_NONE;
 	if ((elapsed | stolen_ns) >> 32 || (u32)elapsed <= (u32)stolen_ns || c->taken_ns != c->paid_ns)
 		return TIERCE_NONE;
@@ -232,8 +232,7 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, 0);
-	if (SHARED_ROWS)
-		path_lock(cpu); /* others look, see uncharged_shared_ns */
+	path_lock(cpu); /* others look, see uncharged_shared_ns */
 	cpu_at(cpu)->outside = begins;
 	idle_tell(cpu);
 	if (SPREADS && begins && any_idle())
@@ -252,8 +251,7 @@ TIERCE_FN int edges_return(u32 cpu, u64 now)
 	u32 i, edge;
 	for (i = ZERO; i < c->leaves && i < TIERCE_PATH && CAN_LOOP; i++) { /* bottom up, as they were left */
 		edge = AT(cpu_at(cpu)->leave, i);
-		if (edge_at(edge)->parent && node_at(edge_at(edge)->parent)->domain == TIERCE_SHARED &&
-		    edge_at(edge)->state == TIERCE_GRANTED && edge_at(edge)->on_cpu == cpu) {
+		if (edge_is_inner(edge) && edge_at(edge)->state == TIERCE_GRANTED && edge_at(edge)->on_cpu == cpu) {
 			edge_at(edge)->flags &= ~EDGE_LEFT;
 			edge_revoke(edge, 0, now);
 			edge_count(edge, now);
@@ -265,8 +263,8 @@ TIERCE_FN int edges_return(u32 cpu, u64 now)
 				head_free(head, cpu, now);
 		}
 		/* what is freed above has to know that the child below can be had again: a claim is judged by it */
-		if (domain_at(TIERCE_SHARED)->works)
-			settle_works(TIERCE_SHARED, now);
+		if (domain_at(c->shares)->works)
+			settle_works(c->shares, now);
 	}
 	c->leaves = 0;
 	return 0;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Calls of the policies: one chain of comparisons per function of a policy, generated from the list of policies. */
 
-#define SHARED_ROWS (SHARES && S.fresh_row > 1) /* and there is a shared node */
-
 /* CALL(prefix) for the policy of that number. A port that knows which policies its plans use has the others left out: a chain, so
  * that with them go their comparisons. */
 #define DISPATCH_CASE(number, prefix, name, flags, np, ep) \

@@ -82,11 +82,6 @@ static inline void edge_to_head(u32 edge, u32 cpu)
 	}
 }
 
-static inline u32 edge_domain(u32 edge) /* of the parent; the CPU of a root edge */
-{
-	return edge_at(edge)->parent ? parent_of(edge)->domain : edge_at(edge)->cpu;
-}
-
 /* The CPUs that it leads to. */
 static inline cpus_t edge_reach(u32 edge)
 {
@@ -98,7 +93,7 @@ static inline void edges_plain(u32 child)
 {
 	node_t *n = node_at(child);
 	u32 edge = n->first_parent;
-	bool plain = edge && !n->row && !n->conditional && !edge_at(edge)->next_parent && n->domain != TIERCE_SHARED;
+	bool plain = edge && !n->row && !n->conditional && !edge_at(edge)->next_parent && !is_shared(n->domain);
 	for (; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
 		edge_at(edge)->flags &= ~EDGE_PLAIN;
 		if (!plain)
@@ -114,7 +109,7 @@ TIERCE_FN u32 node_is_inner(u32 node)
 {
 	u32 edge;
 	for (edge = node_at(node)->first_parent; edge && CAN_LOOP; edge = edge_at(edge)->next_parent)
-		if (edge_at(edge)->parent && parent_of(edge)->domain == TIERCE_SHARED)
+		if (edge_is_inner(edge))
 			return 1;
 	return 0;
 }
@@ -128,10 +123,10 @@ TIERCE_FN u32 node_ranked(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	node_t *n = node_at(x->child);
-	bool inner = edge_domain(edge) == TIERCE_SHARED, shared;
+	bool inner = edge_is_inner(edge), shared;
 	u32 ranked = n->ranked | (inner && parent_of(edge)->ranked ? RANKED_HERE : 0), other;
 	for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent) {
-		shared = edge_domain(other) == TIERCE_SHARED;
+		shared = edge_is_inner(other);
 		if (edge_at(other)->rank == x->rank || (shared && inner))
 			continue;
 		ranked |= shared == inner ? RANKED_HERE : RANKED_BELOW; /* or a claim from who came through a shared node */
@@ -169,8 +164,8 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	level = parent ? node_at(parent)->level + 1 : 1;
 	if (level > TIERCE_DEPTH + (n->kind == TIERCE_TASK))
 		return TIERCE_E_too_deep;
-	/* several domains, or several parents in the shared one, or a root of several CPUs: a head */
-	head = n->domain != TIERCE_NODOMAIN && (n->domain != domain || domain == TIERCE_SHARED);
+	/* several domains, or several parents in a shared one, or a root of several CPUs: a head */
+	head = n->domain != TIERCE_NODOMAIN && (n->domain != domain || is_shared(domain));
 	if (n->family && (head || domain >= TIERCE_CPUS || (replica_on(n->family, domain) && n->domain != domain)))
 		return TIERCE_E_replica_needs_one_cpu;
 	if (n->first_parent && ((x->flags | edge_at(n->first_parent)->flags) & EDGE_SPREAD))
@@ -179,7 +174,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		return TIERCE_E_not_a_replica;
 	if (head && (n->conditional || (x->flags & EDGE_WHEN_SPENT)))
 		return TIERCE_E_condition_across_cpus;
-	if (head && ranked & RANKED_HERE && (domain == TIERCE_SHARED || node_is_inner(child)))
+	if (head && ranked & RANKED_HERE && (is_shared(domain) || node_is_inner(child)))
 		return TIERCE_E_ranks_above_inner_head;
 	if (head && !n->row) {
 		if (!PORT_HAS_PART(shared))
@@ -198,7 +193,7 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 		if (!cpus_meet(allowed_of(child),
 			       x->flags & EDGE_SPREAD ? family_cpus(node_at(parent)->family) : edge_reach(edge)))
 			return TIERCE_E_cpu_not_allowed;
-		if (domain == TIERCE_SHARED && !cpus_within(edge_reach(edge), allowed_of(child))) {
+		if (is_shared(domain) && !cpus_within(edge_reach(edge), allowed_of(child))) {
 			if (node_is_inner(parent))
 				return TIERCE_E_affinity_below_inner_node;
 			local = EDGE_LOCAL;
@@ -214,10 +209,12 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 			AT(S.family, node_at(parent)->family).tasks++;
 		else
 			node_at(parent)->children++;
-		x->cpu = local ? cpus_lowest(allowed_of(child), edge_reach(edge))
-			       : domain; /* TIERCE_SHARED is TIERCE_CPUS: nobody's */
+		x->cpu = local ? cpus_lowest(allowed_of(child), edge_reach(edge)) : is_shared(domain) ? TIERCE_CPUS : domain;
 	}
 	/* nothing below can fail */
+	if (edge_joins_groups(edge))
+		groups_join(edge);
+	domain = edge_domain(edge);
 	for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent)
 		last = other;
 	if (last)
@@ -237,11 +234,11 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 			n->concurrency = n->kind == TIERCE_TASK ? 1 : TIERCE_CPUS;
 		for (other = n->first_parent; other && CAN_LOOP; other = edge_at(other)->next_parent)
 			edge_to_head(other, edge_domain(other));
-		n->domain = TIERCE_SHARED;
+		node_moves(child, shared_by(domain));
 	} else if (n->row) {
 		edge_to_head(edge, domain);
 	} else {
-		n->domain = domain;
+		node_moves(child, domain);
 		if (n->family) {
 			AT(AT(S.family, n->family).replica, domain) = child;
 			family_add(n->family, domain);

@@ -18,7 +18,7 @@ TIERCE_FN int events_due(u32 domain, u64 now)
 		domain_at(domain)->events = events_out(edge, edge);
 		policy_event(edge, now);
 		edge_spent_changed(edge, now);
-		if (SHARES && domain == TIERCE_SHARED) { /* it may concern other CPUs */
+		if (SHARES && is_shared(domain)) { /* it may concern other CPUs */
 			if (edge_is_spent_on_cpu(edge))
 				kick(edge_at(edge)->on_cpu);
 			node_reordered(edge_at(edge)->parent, now);
@@ -53,8 +53,8 @@ static inline void cpu_settle(u32 cpu, u64 now)
 {
 	if (domain_at(cpu)->works)
 		settle_works(cpu, now);
-	if (SHARES && cpu_at(cpu)->shares && domain_at(TIERCE_SHARED)->works)
-		settle_works(TIERCE_SHARED, now);
+	if (SHARES && cpu_at(cpu)->shares && domain_at(cpu_at(cpu)->shares)->works)
+		settle_works(cpu_at(cpu)->shares, now);
 }
 
 /* The CPU, if idle, may serve a spread node now that it could not when it decided: it decides again, and looks for tasks. */
@@ -75,8 +75,7 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 	if (c->outside > 1)
 		overrun_charge(cpu, now, stolen_ns);
 	if (blocks) {
-		if (SHARED_ROWS)
-			path_lock(cpu);
+		path_lock(cpu);
 		node_at(task)->servable = 0;
 		node_at(task)->on_cpu = TIERCE_CPUS;
 	}
@@ -97,9 +96,9 @@ static inline u64 cpu_advance(u32 cpu, u32 blocks, u64 now, u64 stolen_ns)
 		c->until_ns = 0;
 		looks_again(cpu);
 	}
-	if (SHARED_ROWS && cpu == S.shared_timer) {
+	if (SHARES && c->serves) {
 		shared_lock(cpu);
-		c->events += (u64)events_due(TIERCE_SHARED, now);
+		c->events += (u64)events_due(c->serves, now);
 		cpu_settle(cpu, now);
 	}
 	return now;

@@ -59,6 +59,8 @@ static inline u32 head_lowest(u32 head)
 PORT_ASIDE u32 head_victim(u32 head, u32 edge, u32 cpu)
 {
 	u32 lowest, running;
+	if (!node_at(head)->ranked) /* by no edge of another rank */
+		return TIERCE_CPUS;
 	if (node_at(head)->claim_edge || head_room(head, cpu) > 0 || !node_at(head)->servable)
 		return TIERCE_CPUS;
 	if (node_at(head)->kind == TIERCE_TASK && !cpus_has(allowed_of(head), cpu))
@@ -98,7 +100,8 @@ static inline bool head_wins(u32 head, u32 edge)
 }
 
 /* After every change to a head: tell each parent edge that would win now; those of inner nodes are requested by the caller. Under
- * the shared lock. Returns how many CPUs were told and have yet to look. */
+ * the shared lock. Returns how many CPUs were told and have yet to look, and HEAD_INNER if there are edges of inner nodes. */
+#define HEAD_INNER (1u << 31)
 TIERCE_FN u32 head_settle(u32 head)
 {
 	u32 edge = node_at(head)->first_parent, asked = ZERO;
@@ -111,7 +114,9 @@ TIERCE_FN u32 head_settle(u32 head)
 				kick(x->cpu);
 			}
 		}
-		if ((x->flags & EDGE_CROSSING) && (AT(S.inbox, x->cpu).bits >> x->bit & 1))
+		if (!(x->flags & EDGE_CROSSING))
+			asked |= HEAD_INNER;
+		else if (AT(S.inbox, x->cpu).bits >> x->bit & 1)
 			asked++;
 		edge = x->next_parent;
 	}

@@ -126,3 +126,7 @@ TIERCE_FN u32 events_out(u32 root, u32 x)
 {
 	return heap_take(root, x, TIERCE_EVENTS);
 }
+TIERCE_FN u32 events_meet(u32 root, u32 other)
+{
+	return heap_merge(root, other, TIERCE_EVENTS);
+}

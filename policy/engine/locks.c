@@ -3,8 +3,9 @@
 
 TIERCE_FN int shared_take(u32 cpu)
 {
-	port_lock(TIERCE_SHARED);
-	cpu_at(cpu)->shares = 1;
+	u32 domain = shared_of(cpu);
+	port_lock(domain);
+	cpu_at(cpu)->shares = domain;
 	return 0;
 }
 static inline void shared_lock(u32 cpu)
@@ -45,15 +46,15 @@ static inline void kick(u32 cpu)
 	port_kick(cpu);
 }
 
-/* Shared events are served by one CPU; when its timer is too late for the first of them, it decides again. */
-TIERCE_FN int shared_unlock(void)
+/* The events of a shared domain are served by one CPU; when its timer is too late for the first of them, it decides again. */
+TIERCE_FN int shared_unlock(u32 domain)
 {
-	u32 event = domain_at(TIERCE_SHARED)->events;
-	if (event && event_link(event)->key < S.shared_until_ns) {
-		S.shared_until_ns = event_link(event)->key;
-		kick(S.shared_timer);
+	u32 event = domain_at(domain)->events;
+	if (event && event_link(event)->key < group_at(domain)->until_ns) {
+		group_at(domain)->until_ns = event_link(event)->key;
+		kick(group_at(domain)->timer);
 	}
-	port_unlock(TIERCE_SHARED);
+	port_unlock(domain);
 	return 0;
 }
 
@@ -63,11 +64,16 @@ static inline void cpu_unlock(u32 cpu)
 	cpu_at(cpu)->told_now = 0;
 	port_unlock(cpu);
 }
+static inline void shared_release(u32 cpu)
+{
+	u32 domain = SHARES ? cpu_at(cpu)->shares : 0;
+	if (!domain)
+		return;
+	cpu_at(cpu)->shares = 0;
+	shared_unlock(domain);
+}
 static inline void unlock(u32 cpu)
 {
-	if (SHARES && cpu_at(cpu)->shares) {
-		cpu_at(cpu)->shares = 0;
-		shared_unlock();
-	}
+	shared_release(cpu);
 	cpu_unlock(cpu);
 }

@@ -44,7 +44,6 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 	S.fresh_node = 1;
 	S.fresh_edge = 1;
 	S.fresh_row = 1;
-	S.shared_until_ns = TIERCE_NEVER;
 	for (cpu = ZERO; cpu < cpus && CAN_LOOP; cpu++) {
 		cpu_at(cpu)->online = 1;
 		cpu_at(cpu)->idle = 1;
@@ -52,6 +51,7 @@ TIERCE_FN int graph_init(u32 cpus, u64 now)
 		near_at(cpu)->core = mask_of(cpu);
 		near_at(cpu)->cache = ~0ull;
 		near_at(cpu)->memory = ~0ull;
+		cpu_at(cpu)->group = cpu;
 		cpu_at(cpu)->charged_ns = now;
 		cpu_at(cpu)->until_ns = TIERCE_NEVER;
 		cpu_at(cpu)->armed_ns = TIERCE_NEVER;

@@ -219,13 +219,13 @@ TIERCE_FN int commit(u32 cpu, u64 now)
 			    ROW(node_at(head)->row, edge, cpu) == edge)
 				ROW(node_at(head)->row, hold, cpu) = TIERCE_HOLD_LEAVING;
 		}
-		if (head || (edge_at(edge)->parent && node_at(edge_at(edge)->parent)->domain == TIERCE_SHARED)) {
+		if (head || edge_is_inner(edge)) {
 			if (c->leaves < TIERCE_PATH)
 				AT(cpu_at(cpu)->leave, c->leaves++) = edge;
 			else
 				port_fail("graph: left before the last path was returned");
 		}
-		if (edge_at(edge)->parent && node_at(edge_at(edge)->parent)->domain == TIERCE_SHARED) {
+		if (edge_is_inner(edge)) {
 			/* granted until it is returned, but charged no more: the trace is told now */
 			edge_at(edge)->flags |= EDGE_LEFT;
 			port_trace(TIERCE_EV_revoke, cpu, edge, TIERCE_OUTRANKED, 0, now);

@@ -17,6 +17,12 @@ static inline void work_push(u32 node)
 	domain_at(domain)->works = works + 1;
 }
 
+/* Is the edge below a shared node? */
+static inline bool edge_is_inner(u32 edge)
+{
+	return edge_at(edge)->parent && is_shared(parent_of(edge)->domain);
+}
+
 /* Is the child of an edge with these flags told, not requested? */
 static inline bool edge_is_head(u32 flags)
 {
@@ -54,7 +60,7 @@ static inline void node_reordered(u32 node, u64 now)
 		return;
 	if (node_at(node)->row)
 		work_push(node);
-	else if (node_at(node)->domain == TIERCE_SHARED)
+	else if (is_shared(node_at(node)->domain))
 		inner_preempt(node, now);
 }
 

@@ -385,8 +385,8 @@ TIERCE_FN int graph_leave(u32 task, u32 to, u64 now)
 		return TIERCE_E_no_such_node;
 	cpu = task_lock(task);
 	if (cpu >= TIERCE_CPUS) {
-		if (cpu == TIERCE_CPUS)
-			shared_unlock();
+		if (is_shared(cpu))
+			shared_unlock(cpu);
 		return TIERCE_E_no_replica_there;
 	}
 	error = task_departs(task, cpu, to, now);

@@ -2,7 +2,7 @@
 /* Entries about a task: it is requested, released, yields, has a deadline, sends a message. */
 
 /* The CPU whose domain an operation on the task concerns: the one that runs it, or has it in its tree; TIERCE_CPUS: only
- * the shared domain. A task of the shared domain comes and goes under the shared lock, so it is looked at twice. */
+ * a shared domain. A task of a shared domain comes and goes under its lock, so it is looked at twice. */
 static inline u32 task_cpu(u32 task)
 {
 	u32 domain = node_at(task)->domain, cpu = node_at(task)->on_cpu;
@@ -11,8 +11,16 @@ static inline u32 task_cpu(u32 task)
 	return cpu < S.cpus && cpu_at(cpu)->task == task ? cpu : TIERCE_CPUS;
 }
 
-/* Has task_lock locked a CPU? What nobody shares is always in the domain of one. */
+/* What task_lock has locked: a CPU, with the shared domain of its group if the task is there, or that alone. Is it a CPU? What nobody
+ * shares is always in the domain of one. */
 #define ON_CPU(cpu) (!SHARES || (cpu) < TIERCE_CPUS)
+static inline void task_unlock(u32 cpu)
+{
+	if (ON_CPU(cpu))
+		unlock(cpu);
+	else
+		shared_unlock(cpu);
+}
 
 static inline bool task_exists(u32 task)
 {
@@ -21,28 +29,29 @@ static inline bool task_exists(u32 task)
 
 TIERCE_FN u32 task_lock_shared(u32 task)
 {
-	u32 tries, cpu;
-	bool shared;
+	u32 tries, cpu, domain;
 	for (tries = ZERO; tries < 64 && CAN_LOOP; tries++) {
 		if (SEVERAL_CPUS && node_at(task)->domain == TIERCE_TRANSIT)
 			port_await(task);
 		cpu = task_cpu(task);
 		if (cpu < TIERCE_CPUS)
 			port_lock(cpu);
-		shared = node_at(task)->domain == TIERCE_SHARED;
-		if (shared && cpu < TIERCE_CPUS)
-			shared_lock(cpu);
-		else if (shared)
-			port_lock(TIERCE_SHARED);
-		if (cpu == task_cpu(task) && (shared || cpu < TIERCE_CPUS))
-			return cpu;
-		if (cpu < TIERCE_CPUS)
+		domain = node_at(task)->domain;
+		if (cpu < TIERCE_CPUS) {
+			if (is_shared(domain))
+				shared_lock(cpu);
+			if (cpu == task_cpu(task))
+				return cpu;
 			unlock(cpu);
-		else if (shared)
-			shared_unlock();
+		} else if (is_shared(domain)) {
+			port_lock(domain);
+			if (cpu == task_cpu(task) && node_at(task)->domain == domain)
+				return domain;
+			shared_unlock(domain);
+		}
 	}
 	port_fail("graph: a task would not stay where it is");
-	return TIERCE_CPUS + 1;
+	return TIERCE_NODOMAIN;
 }
 static inline u32 task_lock(u32 task)
 {
@@ -98,16 +107,13 @@ static inline void task_settle(u32 cpu, u64 now)
 	if (cpu < TIERCE_CPUS)
 		settle_and_compare(cpu, now, 0);
 	else
-		settle_works(TIERCE_SHARED, now);
+		settle_works(cpu, now);
 }
-/* Unlock what task_lock locked, after recording. */
+/* Its answer, recorded before what task_lock locked is unlocked. */
 #define TASK_ANSWER(op, a, b, value, error) \
 	do { \
 		port_record(op, a, b, value, at, error, ON_CPU(cpu) ? cpu_at(cpu)->drained : 0); \
-		if (ON_CPU(cpu)) \
-			unlock(cpu); \
-		else \
-			shared_unlock(); \
+		task_unlock(cpu); \
 		return error; \
 	} while (0)
 #define TASK_END(op, a, b, value) TASK_ANSWER(op, a, b, value, TIERCE_OK)
@@ -121,7 +127,7 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 		return TIERCE_E_no_such_node;
 	n = node_at(task);
 	cpu = task_lock(task);
-	if (cpu > TIERCE_CPUS)
+	if (cpu == TIERCE_NODOMAIN)
 		return TIERCE_E_no_such_node;
 	if (ON_CPU(cpu) && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
 		if (SHARES)
@@ -143,8 +149,8 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	}
 	if (ON_CPU(cpu))
 		request_compare(cpu, stop, now);
-	else if (domain_at(TIERCE_SHARED)->works)
-		settle_works(TIERCE_SHARED, now);
+	else if (domain_at(cpu)->works)
+		settle_works(cpu, now);
 	TASK_END(TIERCE_OP_request, task, why, 0);
 }
 
@@ -157,7 +163,7 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 		return TIERCE_E_no_such_node;
 	n = node_at(task);
 	cpu = task_lock(task);
-	if (cpu > TIERCE_CPUS)
+	if (cpu == TIERCE_NODOMAIN)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS && cpu_at(cpu)->task == task && n->servable) {
 		task_blocks(cpu, task, why, now);
@@ -185,7 +191,7 @@ TIERCE_FN int graph_announce(u32 task, u64 deadline_ns, u64 now)
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	cpu = task_lock(task);
-	if (cpu > TIERCE_CPUS)
+	if (cpu == TIERCE_NODOMAIN)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS)
 		now = cpu_advance(cpu, 0, now, 0);
@@ -202,7 +208,7 @@ TIERCE_FN int graph_yield(u32 task, u64 now)
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	cpu = task_lock(task);
-	if (cpu > TIERCE_CPUS)
+	if (cpu == TIERCE_NODOMAIN)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS && yields_plainly(cpu, task)) {
 		now = cpu_advance(cpu, 0, now, 0);
@@ -211,10 +217,7 @@ TIERCE_FN int graph_yield(u32 task, u64 now)
 		kick(cpu);
 		TASK_END(TIERCE_OP_yield, task, 0, 0);
 	}
-	if (cpu < TIERCE_CPUS)
-		unlock(cpu);
-	else
-		shared_unlock();
+	task_unlock(cpu);
 	graph_release(task, TIERCE_BLOCKED, now);
 	return graph_request(task, TIERCE_WOKE, now);
 }
@@ -244,7 +247,7 @@ TIERCE_FN int graph_tell(u32 task, u32 kind, u64 now)
 	if (!task_exists(task))
 		return TIERCE_E_no_such_node;
 	cpu = task_lock(task);
-	if (cpu > TIERCE_CPUS)
+	if (cpu == TIERCE_NODOMAIN)
 		return TIERCE_E_no_such_node;
 	if (cpu < TIERCE_CPUS)
 		now = cpu_advance(cpu, 0, now, 0);

@@ -36,10 +36,10 @@ static inline u64 cpu_until(u32 cpu, u64 until, u64 now)
 	}
 	if (event && event_link(event)->key < until)
 		until = event_link(event)->key;
-	if (SHARED_ROWS && cpu == S.shared_timer) {
-		event = domain_at(TIERCE_SHARED)->events;
+	if (SHARES && cpu_at(cpu)->serves) {
+		event = domain_at(cpu_at(cpu)->serves)->events;
 		at = event ? event_link(event)->key : TIERCE_NEVER; /* never: the next one to come kicks this CPU */
-		S.shared_until_ns = at;
+		group_at(cpu_at(cpu)->serves)->until_ns = at;
 		until = at < until ? at : until;
 	}
 	return until;

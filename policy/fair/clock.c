@@ -62,7 +62,7 @@ static inline bool fair_has_less(u32 a, u32 b, u64 clock)
 
 /* Of the first children that wait and that the CPU may run, the one with the least surplus. Who is at virtual time has none, nor has
  * anybody less. */
-TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
+TIERCE_FN u32 fair_seek(u32 node, u32 cpu, u64 clock)
 {
 	u32 order = node_at(node)->order, local = ROW(node_at(node)->row, order, cpu);
 	u32 found = order ? order : local, known = ZERO + !!order, seen, i;
@@ -83,6 +83,14 @@ TIERCE_FN u32 fair_choose(u32 node, u32 cpu, u64 clock)
 		else if (order_link(x)->right)
 			AT(S.known, known++) = order_link(x)->right;
 	}
+	return found;
+}
+static inline u32 fair_choose(u32 node, u32 cpu, u64 clock)
+{
+	u32 found;
+	port_lock(TIERCE_KNOWN);
+	found = fair_seek(node, cpu, clock);
+	port_unlock(TIERCE_KNOWN);
 	return found;
 }
 static inline u32 fair_first(u32 node, u32 first, u32 cpu, u64 now)

@@ -14,6 +14,12 @@ _Thread_local struct tierce_native tierce_native;
 #define port_inbox_take(cpu) TEST_INBOX_TAKE(cpu)
 static u64 TEST_INBOX_TAKE(u32 cpu);
 #endif
+#ifdef TEST_LOCKS /* a test that looks which locks are taken */
+#define port_lock(domain)   test_lock(domain)
+#define port_unlock(domain) test_unlock(domain)
+static void test_lock(u32 domain);
+static void test_unlock(u32 domain);
+#endif
 #include "engine/graph.c"
 #include "engine/control.c"
 #include "engine/check.c"
@@ -87,8 +93,8 @@ static inline void dump(void)
 	}
 	for (cpu = 0; cpu < S.cpus; cpu++) {
 		struct tierce_cpu *c = &S.cpu[cpu];
-		printf("cpu %u: online %u task %u kick %u outside %u inbox %llx path", cpu, c->online, c->task, c->kick_pending,
-		       c->outside, (unsigned long long)S.inbox[cpu].bits);
+		printf("cpu %u: group %u online %u task %u kick %u outside %u inbox %llx path", cpu, c->group, c->online,
+		       c->task, c->kick_pending, c->outside, (unsigned long long)S.inbox[cpu].bits);
 		for (i = 0; i < c->path_length; i++)
 			printf(" %u", c->path[i]);
 		printf(" next");

@@ -495,6 +495,32 @@ static void shared_reservations(void)
 	edge(r, task_new("b", ~0ull), 0, 1, 3, 0);
 }
 
+/* Two groups that have joined: CPUs 1 and 2, who share reservations, one of them spent by then, and CPU 0, by a task. */
+static void groups(void)
+{
+	u32 cpu, r, a, b;
+	for (cpu = 0; cpu < S.cpus; cpu++) {
+		root[cpu] = node(FIFO, 0);
+		if (graph_root(cpu, root[cpu], now))
+			stop("a root was refused");
+	}
+	r = node(TIERCE_reservation, 0);
+	edge(root[1], r, 0, 5, 0, 0);
+	edge(root[2], r, 0, 5, 0, 0);
+	a = task_new("a", ~0ull);
+	edge(r, a, 0, 1, 2, 0);
+	graph_request(a, TIERCE_WOKE, now);
+	graph_decide(1, 0, now, 0);
+	now += UNIT;
+	graph_decide(1, 0, now, 0);
+	graph_returned(1, now);
+	b = task_new("b", ~0ull);
+	edge(root[0], b, 0, 1, 0, 0);
+	edge(root[1], b, 0, 1, 0, 0);
+	if (!event_link(S.node[a].first_parent)->rank || shared_of(0) != shared_of(2))
+		stop("the groups have not joined");
+}
+
 /* A node split over two CPUs: the end of each slot on the first, the begin of it on the second. On the first one who would
  * take all the rest of the slot, on both one of lower priority. */
 static void split(u32 count)
@@ -613,6 +639,7 @@ static void levels(void)
 	C(hyper_ranked, 2, "the same, the second outranks, 2 tasks, limit 1", hyper(2, 1, 1), TIMED | DEEP) \
 	C(hyper_2, 2, "a node with a reservation on each of 2 CPUs, 2 tasks", hyper(2, 2, 0), TIMED | DEEP) \
 	C(shared_reservations, 2, "reservations inside a shared node", shared_reservations(), TIMED | DEEP) \
+	C(groups, 3, "reservations of 2 CPUs, joined to a third by a task", groups(), TIMED) \
 	C(split_1, 2, "a node with a reserve in the slots of each of 2 CPUs, 1 task", split(1), TIMED) \
 	C(split_late, 2, "the same with timers one unit late", split(1), TIMED | UNTIMELY) \
 	C(split_2, 2, "the same with 2 tasks", split(2), TIMED) \
@@ -763,6 +790,7 @@ static void tidy(void)
 	}
 	for (i = 0; i < TIERCE_DOMAINS; i++)
 		memset(S.domain[i].work, 0, sizeof S.domain[i].work);
+	memset(S.known, 0, sizeof S.known);
 }
 
 /* Members of a heap, in order. */
@@ -1017,8 +1045,10 @@ static void canonical(void)
 		c->armed_ns = c->armed_ns <= now ? 0 : relative(c->armed_ns);
 	}
 	/* events are late by less than this, so none comes before a time that far back */
-	form.shared_until_ns =
-	    S.shared_until_ns != TIERCE_NEVER && S.shared_until_ns + 8 * UNIT < now ? 0 : relative(S.shared_until_ns);
+	for (domain = 0; domain < TIERCE_CPUS; domain++) {
+		u64 until_ns = S.group[domain].until_ns;
+		form.group[domain].until_ns = until_ns != TIERCE_NEVER && until_ns + 8 * UNIT < now ? 0 : relative(until_ns);
+	}
 }
 
 /* ---- the set of states ------------------------------------------------------------------------------------------- */
@@ -1337,8 +1367,8 @@ static const char *check_conserving(void)
 	for (cpu = 0; cpu < S.cpus; cpu++) {
 		bool same;
 		if (S.cpu[cpu].outside) {
-			if (cpu == S.shared_timer && S.domain[TIERCE_SHARED].events &&
-			    event_link(S.domain[TIERCE_SHARED].events)->key < S.cpu[cpu].armed_ns)
+			if (S.cpu[cpu].serves && S.domain[S.cpu[cpu].serves].events &&
+			    event_link(S.domain[S.cpu[cpu].serves].events)->key < S.cpu[cpu].armed_ns)
 				return "at rest the timer of shared events is set too late";
 			continue;
 		}
@@ -1419,10 +1449,10 @@ static bool step_possible(u32 kind, u32 on)
 	case INSIDE: return (flags & FOREIGN) && on < S.cpus && c->outside;
 	case NARROW:
 		return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed != 1 &&
-		       (S.node[task[on]].domain == TIERCE_SHARED || (is_spread(on) && !in_hand(on)));
+		       (is_shared(S.node[task[on]].domain) || (is_spread(on) && !in_hand(on)));
 	case WIDEN:
 		return (flags & AFFINITY) && on < tasks && S.node[task[on]].allowed == 1 &&
-		       (S.node[task[on]].domain == TIERCE_SHARED || (is_spread(on) && !in_hand(on)));
+		       (is_shared(S.node[task[on]].domain) || (is_spread(on) && !in_hand(on)));
 	case URGE: return (flags & DEADLINES) && !on && S.node[task[on]].deadline_ns == TIERCE_NEVER;
 	case CALM: return (flags & DEADLINES) && !on && S.node[task[on]].deadline_ns != TIERCE_NEVER;
 	case BEGIN: return (flags & MESSAGES) && on < tasks && S.node[task[on]].servable;

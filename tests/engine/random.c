@@ -20,6 +20,7 @@
 #define TIERCE_ROWS  640u
 #define TIERCE_CPUS  512u
 #define TIERCE_FAMILIES 8u
+#define TEST_LOCKS
 #include "engine.h"
 #include "roll.h"
 #include "shrink.h"
@@ -35,7 +36,7 @@ static struct bits deciding;				   /* CPUs in the middle of one, as the port see
 static u32 nested;					   /* operations under way */
 static u32 family[TIERCE_FAMILIES][TIERCE_CPUS], families; /* the replica of each CPU */
 static bool held[TIERCE_NODES];				   /* tasks that an operation under way concerns */
-static u64 placed, moved, pulled, pushed, offered, apart;
+static u64 placed, moved, pulled, pushed, offered, apart, joined, parted, beside;
 static bool many;    /* -m: machines of more than 64 CPUs */
 static bool wide;    /* -w: parameters, times and deadlines are anything that is allowed */
 static u64 grid = 1; /* all times are multiples of it; -c: a millisecond */
@@ -48,6 +49,62 @@ static void __attribute__((noreturn)) fail(const char *what, const char *why)
 	fflush(stdout);
 	shrink(why);
 	exit(1);
+}
+
+/* How many groups of CPUs come and go, and how often several have shared nodes side by side. */
+static void groups_count(void)
+{
+	static u32 had;
+	u32 cpu, groups = 0, sharing = 0;
+	for (cpu = 0; cpu < cpus; cpu++) {
+		groups += S.cpu[cpu].group == cpu;
+		sharing += S.group[cpu].nodes != 0;
+	}
+	joined += groups < had;
+	parted += groups > had && had;
+	beside += sharing > 1;
+	had = inners ? groups : 0;
+}
+
+/* Locks: an entry takes that of a CPU, then that of the CPU's group; or a shared one alone. Who joins groups, or brings a CPU, takes
+ * those of all CPUs in their order. So CPUs of different groups never wait for each other. */
+static bool locked[TIERCE_DOMAINS], checking; /* which looks without locks */
+static u32 locked_cpus, locked_shared, last_cpu;
+static const char *lock_fault;
+
+static void test_lock(u32 domain)
+{
+	if (checking || domain == TIERCE_KNOWN)
+		return;
+	if (domain >= TIERCE_DOMAINS || locked[domain]) {
+		lock_fault = "no lock, or one that it has, is taken";
+		return;
+	}
+	locked[domain] = true;
+	if (!is_shared(domain)) {
+		if (locked_shared || (locked_cpus && (locked_cpus != domain || last_cpu + 1 != domain)))
+			lock_fault = "CPUs are locked out of order";
+		locked_cpus++;
+		last_cpu = domain;
+		return;
+	}
+	if (locked_cpus < S.cpus && (locked_shared || locked_cpus > 1 || (locked_cpus && domain != shared_of(last_cpu))))
+		lock_fault = "a CPU waits for another group";
+	locked_shared++;
+}
+static void test_unlock(u32 domain)
+{
+	if (checking || domain == TIERCE_KNOWN)
+		return;
+	if (domain >= TIERCE_DOMAINS || !locked[domain]) {
+		lock_fault = "a lock is given back that nobody has";
+		return;
+	}
+	locked[domain] = false;
+	if (is_shared(domain))
+		locked_shared--;
+	else
+		locked_cpus--;
 }
 
 static void after(const char *what)
@@ -66,11 +123,18 @@ static void after(const char *what)
 	}
 	if (tierce_native.failed)
 		fail(what, tierce_native.failed);
+	if (!lock_fault && (locked_cpus || locked_shared))
+		lock_fault = "a lock is kept";
+	if (lock_fault)
+		fail(what, lock_fault);
 	rest = !bits_any(kicked.word) && !nested;
 	for (cpu = 0; cpu < cpus; cpu++)
 		rest = rest && !S.cpu[cpu].leaves;
 	checked_at_rest += rest;
+	groups_count();
+	checking = true;
 	broken = graph_check(rest);
+	checking = false;
 	if (broken)
 		fail(what, invariant(broken));
 }
@@ -982,11 +1046,12 @@ int main(int argc, char **argv)
 	if (!PORT_HAS_PART(shared) && wanted > 10000 && !by_error[TIERCE_E_part_is_left_out])
 		fail("end", "nothing was refused of what is left out");
 	printf("random: %llu operations on %llu machines, %llu edges attached, %llu refused, %llu checks at rest, %llu yields "
-	       "twice, %llu time constraints, %llu placed, %llu moves, %llu pulled, %llu given, %llu offered, %llu apart: no "
-	       "invariant broken\n",
+	       "twice, %llu time constraints, %llu placed, %llu moves, %llu pulled, %llu given, %llu offered, %llu apart, %llu "
+	       "times groups joined, %llu parted, %llu with several: no invariant broken\n",
 	       (unsigned long long)operations, (unsigned long long)machines, (unsigned long long)attached,
 	       (unsigned long long)refused, (unsigned long long)checked_at_rest, (unsigned long long)yields,
 	       (unsigned long long)accepted, (unsigned long long)placed, (unsigned long long)moved, (unsigned long long)pulled,
-	       (unsigned long long)pushed, (unsigned long long)offered, (unsigned long long)apart);
+	       (unsigned long long)pushed, (unsigned long long)offered, (unsigned long long)apart, (unsigned long long)joined,
+	       (unsigned long long)parted, (unsigned long long)beside);
 	return 0;
 }

@@ -162,6 +162,8 @@ pub struct Cpu {
     pub shares: u32,
     pub crossings: u32,
     pub claims: u32,
+    pub group: u32,
+    pub serves: u32,
     pub drained: u64,
     pub charged_ns: u64,
     pub until_ns: u64,

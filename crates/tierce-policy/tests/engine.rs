@@ -264,6 +264,14 @@ const DEFECTS: &[Defect] = &[
         configuration: "spread_foreign",
         says: "livelock",
     },
+    Defect {
+        name: "the events of a group stay behind when it joins another",
+        file: "engine/groups.c",
+        sound: "\tdomain_at(into)->events = events_meet(domain_at(into)->events, domain_at(from)->events);\n\tdomain_at(from)->events = 0;\n",
+        broken: "",
+        configuration: "groups",
+        says: "events_at_home",
+    },
 ];
 
 /// Ports that do things in the wrong order; the model plays them.

@@ -233,6 +233,7 @@ impl Kernel {
         let mut parts = vec![
             rest(layout.cpu_at, layout.cpu_size),
             rest(layout.domain_at, layout.domain_size),
+            rest(layout.domain_at + CPUS_MAX * layout.domain_size, layout.domain_size),
             (layout.row_at + cpus.div_ceil(64) * row_words, layout.set_at),
             (sets, layout.state_size),
         ];
@@ -540,10 +541,10 @@ impl Kernel {
         self.read(self.side, (self.layout.side_cpu_at + cpu * self.layout.side_cpu_size) as usize)
     }
 
-    /// How the lock of a CPU's domain was used; `None`: that of the shared domain, which comes after all CPUs.
-    pub fn lock_side(&self, cpu: Option<u32>) -> LockSide {
-        let domain = cpu.unwrap_or(KERNEL.cpus).min(KERNEL.cpus) as usize;
-        self.read(self.side, self.layout.side_lock_at as usize + domain * size_of::<LockSide>())
+    /// How the lock of a CPU's domain was used; `shared`: that of the shared domain of the group whose lowest CPU it is.
+    pub fn lock_side(&self, cpu: u32, shared: bool) -> LockSide {
+        let domain = cpu.min(KERNEL.cpus - 1) + if shared { KERNEL.cpus } else { 0 };
+        self.read(self.side, self.layout.side_lock_at as usize + domain as usize * size_of::<LockSide>())
     }
 
     /// What it counts as a whole.

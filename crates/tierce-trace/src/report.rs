@@ -41,7 +41,7 @@ pub struct Report {
 /// How CPUs got into each other's way.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct Contention {
-    /// Per domain: that of each CPU, then the shared one.
+    /// Per domain: that of each CPU, then the shared one of each group of CPUs that have one.
     pub locks: Vec<LockUse>,
     /// Per CPU.
     pub kicks: Vec<KickUse>,
@@ -50,9 +50,12 @@ pub struct Contention {
 /// How the lock of one domain was used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 pub struct LockUse {
-    /// The CPU whose domain it is; missing: the shared domain.
+    /// The CPU whose domain it is; missing: a shared domain.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cpu: Option<u32>,
+    /// The lowest CPU of the group whose shared domain it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<u32>,
     /// How often it was acquired.
     pub taken: u64,
     /// What only a machine shows, where CPUs run at once; missing from a simulation.
@@ -69,7 +72,7 @@ pub struct Contended {
     pub waited: u64,
     /// Time waited for it, added up.
     pub wait_ns: u64,
-    /// Time it was held, added up; of the shared domain only.
+    /// Time it was held, added up; of a shared domain only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub held_ns: Option<u64>,
 }

@@ -94,7 +94,7 @@ pub struct LockSide {
     pub waited: u64,
     /// Time waited for it, added up.
     pub wait_ns: u64,
-    /// Of the shared domain: time it was held, added up.
+    /// Of a shared domain: time it was held, added up.
     pub held_ns: u64,
     since_ns: u64,
     last: u32,

@@ -3,6 +3,7 @@
 use super::{now_ns, Held, Live};
 use crate::kernel::{LockSide, Pools};
 use crate::threads;
+use std::collections::BTreeSet;
 use tierce_policy::TASK;
 use tierce_trace::report::{Contended, Contention, KickUse, LockUse};
 use tierce_trace::{Kind, Measure, Report, Stats};
@@ -42,17 +43,30 @@ impl Live {
     /// How CPUs got into each other's way, if that is counted.
     fn contention(&self) -> Option<Contention> {
         let options = self.kernel.options();
-        let lock = |cpu: Option<u32>| {
-            let LockSide { taken, taken_over, waited, wait_ns, held_ns, .. } = self.kernel.lock_side(cpu);
-            let held_ns = cpu.is_none().then_some(held_ns);
-            LockUse { cpu, taken, contended: Some(Contended { taken_over, waited, wait_ns, held_ns }) }
+        let lock = |cpu: u32, shared: bool| {
+            let LockSide { taken, taken_over, waited, wait_ns, held_ns, .. } =
+                self.kernel.lock_side(cpu, shared);
+            let held_ns = shared.then_some(held_ns);
+            let [own, group] = [!shared, shared].map(|is| is.then_some(cpu));
+            LockUse {
+                cpu: own,
+                group,
+                taken,
+                contended: Some(Contended { taken_over, waited, wait_ns, held_ns }),
+            }
         };
+        let groups = (0..options.cpus).map(|cpu| self.kernel.cpu(cpu).group);
+        let groups: BTreeSet<u32> =
+            groups.zip(0..).filter(|(group, cpu)| group != cpu).map(|(group, _)| group).collect();
         let kicks = |cpu| {
             let side = self.kernel.cpu_side(cpu);
             KickUse { cpu, decisions: side.kicks, vain: side.vain_kicks }
         };
         options.count_contention.then(|| Contention {
-            locks: (0..options.cpus).map(Some).chain([None]).map(lock).collect(),
+            locks: (0..options.cpus)
+                .map(|cpu| lock(cpu, false))
+                .chain(groups.into_iter().map(|group| lock(group, true)))
+                .collect(),
             kicks: (0..options.cpus).map(kicks).collect(),
         })
     }

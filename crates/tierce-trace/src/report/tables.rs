@@ -167,7 +167,8 @@ impl Contention {
     fn lock_table(&self) -> Table {
         let mut table = table(&["lock", "acquired", "from another CPU", "contended", "mean wait", "held"]);
         for lock in self.locks.iter().filter(|lock| lock.taken > 0) {
-            let name = lock.cpu.map_or("shared".to_string(), |cpu| format!("cpu{cpu}"));
+            let shared = || lock.group.map_or("shared".to_string(), |group| format!("shared{group}"));
+            let name = lock.cpu.map_or_else(shared, |cpu| format!("cpu{cpu}"));
             let taken = lock.taken.to_string();
             let Some(Contended { taken_over, waited, wait_ns, held_ns }) = lock.contended else {
                 table.add_row([&name, &taken, "-", "-", "-", "-"]);
