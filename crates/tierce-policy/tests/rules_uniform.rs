@@ -236,7 +236,7 @@ fn uniform_rule_6_spent_until_the_deadline_or_one_beyond() {
 fn uniform_rule_6_within_one_instant_only_once() {
     let mut w = World::new(4);
     let root = w.node("edf", NONE);
-    for cpu in [1, 2] {
+    for cpu in [0, 1, 2] {
         w.graph.root(cpu, root, 0).unwrap();
     }
     let top = w.node("uniform", [2_996 * MS]);
