@@ -164,10 +164,7 @@ static u32 check_cpu(u32 cpu)
 
 static u32 check_domains(void)
 {
-	static _Thread_local u32 nodes[TIERCE_DOMAINS], events[TIERCE_DOMAINS];
-	u32 id, domain;
-	for (domain = 0; domain < TIERCE_DOMAINS; domain++)
-		nodes[domain] = events[domain] = 0;
+	u32 nodes[TIERCE_DOMAINS] = {0}, events[TIERCE_DOMAINS] = {0}, id, domain;
 	for (id = 1; id < S.fresh_edge; id++)
 		if (S.edge[id].child && S.edge[id].link[TIERCE_EVENTS].rank)
 			events[parent_of(id)->domain]++;
