@@ -9,7 +9,7 @@ help:
 	'Tierce: hierarchical real-time CPU scheduling from one plan file.' \
 	'' \
 	'  make demo    see it: a plan simulated, then enforced on real programs in a throw-away machine' \
-	'  make check   before a commit: formats, warnings and the tests that need no virtual machine; two minutes' \
+	'  make check   before a commit: formats, warnings and the tests that need no virtual machine' \
 	'  make test    every test, from a bare machine; ends with "N passed, M failed"' \
 	'  make bench   measure: simulator speed, cost per switch in the kernel, a recorded run replayed' \
 	'  make hartstone-board   Hartstone under five schedulers on the emulated board, five minutes' \

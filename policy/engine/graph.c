@@ -11,7 +11,7 @@
  * is shared, descend() does both in one.
  *
  * Every entry: lock, charge, inbox, due events, the operation, compare or decide, unlock. An entry that has locked the
- * shared domain keeps it until it ends.
+ * shared domain of its group keeps it until it ends.
  *
  * Heads (nodes and tasks with parents in several domains, roots of several CPUs) keep per CPU: nothing, an edge that
  * holds a place, or a place that is being left. A place is free again only when the port says that the task is off the
