@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/* Tasks that wait are given to CPUs that serve them earlier; those of an offline CPU to any. */
+
+/* A replica without tasks, below a replica of another spread node that its CPU serves at this moment: a task that comes has a
+ * share there. (Below anything else nobody can tell whether it would be served at all.) */
+static inline bool replica_has_place(u32 replica)
+{
+	u32 above = edge_at(node_at(replica)->first_parent)->parent;
+	return node_at(above)->family && node_at(above)->running;
+}
+
+/* By how much the waiting child would be better off on another CPU. */
+TIERCE_FN u64 cpu_ahead(u32 edge, u32 cpu, u64 now)
+{
+	u32 replica = replica_on(parent_of(edge)->family, cpu);
+	if (!replica || !cpu_at(cpu)->online || cpu_at(cpu)->outside)
+		return 0;
+	if (!node_at(replica)->servable)
+		return parent_of(edge)->servable > 1 && replica_has_place(replica);
+	return policy_ahead(edge, replica, now);
+}
+
+/* The CPU to which the waiting child would best be given, TIERCE_CPUS: it is well where it is. */
+TIERCE_FN u32 spread_better(u32 edge, u32 cpu, u64 now)
+{
+	u32 step, other = cpu, found = TIERCE_CPUS;
+	cpus_t allowed = allowed_of(edge_at(edge)->child);
+	u64 most = 0, ahead;
+	for (step = ZERO + 1; step < S.cpus && CAN_LOOP; step++) { /* of equals the next one: so tasks go around */
+		other = other + 1 < S.cpus ? other + 1 : 0;
+		if (!cpus_has(allowed, other))
+			continue;
+		ahead = cpu_ahead(edge, other, now);
+		if (ahead > most) {
+			most = ahead;
+			found = other;
+		}
+	}
+	return found;
+}
+
+/* One task of that spread node that waits on `cpu` goes where it is better off: returns the task, in transit. */
+static inline u64 spread_give(u32 family, u32 cpu, u64 now)
+{
+	u32 replica = replica_on(family, cpu), edge, to = TIERCE_CPUS, task = TIERCE_NONE;
+	u64 clock, was;
+	port_lock(cpu);
+	clock = policy_clock(replica, now);
+	was = AT(S.family, family).clock;
+	if (clock > was)
+		port_raise(&AT(S.family, family).clock, was, clock);
+	edge = spread_first(replica, TIERCE_CPUS);
+	if (edge)
+		to = spread_better(edge, cpu, now);
+	if (to < TIERCE_CPUS)
+		task = edge_at(edge)->child;
+	if (task && task_departs(task, cpu, to, now))
+		task = TIERCE_NONE;
+	cpu_settle(cpu, now);
+	unlock(cpu);
+	return task ? (u64)to << 32 | task : 0;
+}
+
+/* The task, which is in transit then, and 2^32 * the CPU to which it is given. */
+TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
+{
+	u32 family;
+	if (!S.families || now < cpu_at(cpu)->balance_ns)
+		return TIERCE_NONE;
+	port_lock(cpu); /* timers are set by it: a replay has to know */
+	cpu_at(cpu)->balance_ns = now + SPREAD_BALANCE_NS;
+	port_record(TIERCE_OP_balance, cpu, 0, now + SPREAD_BALANCE_NS, now, 0, 0);
+	port_unlock(cpu);
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		u64 moved;
+		if (!replica || !replica_waits(replica))
+			continue;
+		moved = spread_give(family, cpu, now);
+		if (!moved)
+			continue;
+		cpu_at(cpu)->pushes++;
+		return moved;
+	}
+	return TIERCE_NONE;
+}
+
+/* One task that waits on `cpu`, which is offline, as push_leaves returns it. */
+TIERCE_FN u64 refugee_leaves(u32 cpu, u64 now)
+{
+	u32 family, edge, to, task;
+	for (family = ZERO + 1; family < S.families && !cpu_at(cpu)->online && CAN_LOOP; family++) {
+		u32 replica = replica_on(family, cpu);
+		if (!replica || !replica_waits(replica))
+			continue;
+		task = TIERCE_NONE;
+		to = TIERCE_CPUS;
+		port_lock(cpu);
+		edge = spread_first(replica, TIERCE_CPUS);
+		if (edge)
+			to = graph_refuge(replica, allowed_of(edge_at(edge)->child));
+		if (to < TIERCE_CPUS && !task_departs(edge_at(edge)->child, cpu, to, now))
+			task = edge_at(edge)->child;
+		cpu_settle(cpu, now);
+		unlock(cpu);
+		if (task)
+			return (u64)to << 32 | task;
+	}
+	return TIERCE_NONE;
+}
+
+PORT_FLAT u32 graph_evacuate(u32 cpu, u64 now)
+{
+	u32 count;
+	for (count = ZERO; count < TIERCE_NODES && CAN_LOOP; count++) {
+		u64 moved = refugee_leaves(cpu, now);
+		if (!moved)
+			break;
+		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_AFFINITY, now);
+		graph_offer((u32)moved);
+	}
+	return count;
+}
+
+PORT_FLAT u32 graph_balance(u32 cpu, u64 now)
+{
+	u64 moved = push_leaves(cpu, now);
+	if (moved) {
+		graph_enter((u32)moved, (u32)(moved >> 32), TIERCE_BALANCE, now);
+		graph_offer((u32)moved); /* who looked for tasks meanwhile has not seen it */
+	}
+	return (u32)moved;
+}
