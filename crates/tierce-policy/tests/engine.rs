@@ -218,7 +218,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a task that enters a replica does not want the CPU any more",
-        file: "engine/spread.c",
+        file: "engine/spread/transit.c",
         sound: "\tif (x->restore) {\n\t\tx->restore = 0;\n\t\tn->servable = 1;",
         broken: "\tx->restore = 0;\n\tif (0) {\n\t\tn->servable = 1;",
         configuration: "spread_2_3",
@@ -226,7 +226,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a task in transit stays in the order of its replica",
-        file: "engine/spread.c",
+        file: "engine/spread/transit.c",
         sound: "\t\t\tfirst_changed(cpu, climb(task, now), now);",
         broken: "",
         configuration: "spread_2_3",
@@ -242,7 +242,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "what waits on a CPU that decided for something else is not offered",
-        file: "engine/spread.c",
+        file: "engine/spread/placement.c",
         sound: "\t\tif (replica && replica_waits(replica)) {",
         broken: "\t\tif (0) {",
         configuration: "spread_2_3",
@@ -258,7 +258,7 @@ const DEFECTS: &[Defect] = &[
     },
     Defect {
         name: "a CPU that runs something outside takes tasks",
-        file: "engine/spread.c",
+        file: "engine/spread/placement.c",
         sound: " && !cpu_at(cpu)->outside && replica_is_open(replica)",
         broken: " && replica_is_open(replica)",
         configuration: "spread_foreign",
@@ -280,19 +280,23 @@ const PORTS: [(&str, &str); 2] = [
     ("-DMODEL_LOOKS_FIRST", "a CPU looks for tasks before it says that it is idle"),
 ];
 
+fn copy_folder(from: &Path, to: &Path) {
+    std::fs::create_dir_all(to).expect("a directory for a defect");
+    for entry in std::fs::read_dir(from).expect("policy/ is there") {
+        let entry = entry.expect("policy/ can be listed");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("its type is known").is_dir() {
+            copy_folder(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("the engine is copied");
+        }
+    }
+}
+
 /// The engine in a directory of its own, with one defect.
 fn spoiled(defect: &Defect, number: usize) -> PathBuf {
     let to = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("defect{number}"));
-    for folder in ["policy", "policy/engine", "policy/reservation", "policy/fair"] {
-        let into = to.join(folder.trim_start_matches("policy").trim_start_matches('/'));
-        std::fs::create_dir_all(&into).expect("a directory for a defect");
-        for file in std::fs::read_dir(project().join(folder)).expect("policy/ is there") {
-            let file = file.expect("policy/ can be listed");
-            if file.file_type().expect("its type is known").is_file() {
-                std::fs::copy(file.path(), into.join(file.file_name())).expect("the engine is copied");
-            }
-        }
-    }
+    copy_folder(&project().join("policy"), &to);
     let text = std::fs::read_to_string(to.join(defect.file)).expect("the engine is text");
     assert_eq!(
         text.matches(defect.sound).count(),
