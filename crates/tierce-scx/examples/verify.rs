@@ -85,10 +85,12 @@ fn main() -> Result<ExitCode> {
                 continue;
             }
         };
-        let Loaded { took, pruned, .. } = kernel.loaded();
+        let Loaded { took, pruned, refusals, .. } = kernel.loaded();
         let mut programs = kernel.programs();
         programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        println!("{name} loaded in {took:?}{}", if pruned { "" } else { ", the whole object" });
+        let whole = if pruned { "" } else { ", the whole object" };
+        let again = if refusals > 0 { format!(", refused {refusals} times before") } else { String::new() };
+        println!("{name} loaded in {took:?}{whole}{again}");
         for (program, count) in programs {
             println!("{name} {program} {count}");
         }

@@ -37,6 +37,9 @@ const MEM_SIGNED: u8 = 0x80;
 const ATOMIC: u8 = 0xc0;
 const COMPARE_AND_EXCHANGE: i32 = 0xf1;
 
+/// The register that points to the stack of a function.
+const FRAME: usize = 10;
+
 const LOAD_WIDE: u8 = 0x18;
 const CALL: u8 = 0x85;
 const EXIT: u8 = 0x95;
@@ -324,14 +327,39 @@ impl Constants<'_> {
     }
 }
 
-/// A bit for each register.
-type Set = u16;
+/// A bit for each register; from bit `SLOTS` on, one for each place of 8 bytes on the stack, the highest first.
+type Set = u128;
 
-/// Registers that an instruction reads.
+const SLOTS: usize = 16;
+const STACK: i32 = 512;
+
+/// The places on the stack of which a load or store by the frame pointer `FRAME` touches a part, and whether it is the whole.
+fn slots(insn: Insn) -> (Set, bool) {
+    let size = [4, 2, 1, 8][(insn.code >> 3 & 3) as usize];
+    let begin = STACK + i32::from(insn.offset);
+    if begin < 0 || begin + size > STACK {
+        return (0, false);
+    }
+    let [first, last] = [begin, begin + size - 1].map(|byte| SLOTS + (STACK - 1 - byte) as usize / 8);
+    (1 << first | 1 << last, first == last && size == 8)
+}
+
+/// Is it a load or a store at a place on the stack that it names?
+fn is_local(insn: Insn) -> bool {
+    let base = match insn.class() {
+        LDX => insn.from(),
+        ST | STX => insn.to(),
+        _ => return false,
+    };
+    base == FRAME && matches!(insn.code & MODE, MEM | MEM_SIGNED) && slots(insn).0 != 0
+}
+
+/// Registers, and places on the stack, that an instruction reads.
 fn reads(insn: Insn) -> Set {
     let (to, from) = (1 << insn.to(), 1 << insn.from());
     match insn.class() {
         LD if insn.code == LOAD_WIDE => 0,
+        LDX if is_local(insn) => from | slots(insn).0,
         LDX => from,
         ST => to,
         STX if insn.code & MODE == ATOMIC && insn.imm == COMPARE_AND_EXCHANGE => to | from | 1,
@@ -354,9 +382,13 @@ fn reads(insn: Insn) -> Set {
     }
 }
 
-/// Registers that an instruction gives a value that does not depend on the old one.
+/// Registers, and places on the stack, to which an instruction gives a value that does not depend on the old one.
 fn writes(insn: Insn) -> Set {
     match insn.class() {
+        ST | STX if is_local(insn) => match slots(insn) {
+            (slot, true) => slot,
+            _ => 0,
+        },
         LD if insn.code == LOAD_WIDE => 1 << insn.to(),
         LDX | ALU | ALU64 => 1 << insn.to(),
         JMP if insn.code == CALL => 0b11_1111,
@@ -364,10 +396,21 @@ fn writes(insn: Insn) -> Set {
     }
 }
 
-/// Has it no other effect than what it writes?
-fn is_pure(insn: Insn) -> bool {
+/// Registers, and places on the stack, that it changes, if it has no other effect.
+fn only_changes(insn: Insn) -> Option<Set> {
+    if matches!(insn.class(), ST | STX) && is_local(insn) {
+        return Some(slots(insn).0);
+    }
     let loads = insn.class() == LDX && matches!(insn.code & MODE, MEM | MEM_SIGNED);
-    loads || matches!(insn.class(), ALU | ALU64) || (insn.code == LOAD_WIDE && insn.from() != FUNCTION)
+    let pure =
+        loads || matches!(insn.class(), ALU | ALU64) || (insn.code == LOAD_WIDE && insn.from() != FUNCTION);
+    pure.then(|| writes(insn))
+}
+
+/// May others get to know where the stack is? Only if the frame pointer is used for more than a load or store of a place.
+fn tells_frame(insn: Insn) -> bool {
+    let stores_it = insn.class() == STX && insn.from() == FRAME;
+    (reads(insn) >> FRAME & 1 != 0 && !is_local(insn)) || stores_it
 }
 
 /// A program of which some instructions go.
@@ -431,8 +474,23 @@ impl Pruning {
         ranks
     }
 
-    /// Registers that are read later, before each instruction that stays.
+    /// For each instruction that stays, the places on the stack that others may read at any time.
+    fn shown(&self) -> Vec<Set> {
+        let mut shown = vec![0; self.kept.len()];
+        let mut begins: Vec<usize> =
+            self.entries.iter().map(|entry| self.kept.partition_point(|at| at < entry)).collect();
+        begins.push(self.kept.len());
+        for function in begins.windows(2) {
+            if self.kept[function[0]..function[1]].iter().any(|&at| tells_frame(self.insns[at])) {
+                shown[function[0]..function[1]].fill(Set::MAX << SLOTS);
+            }
+        }
+        shown
+    }
+
+    /// Registers, and places on the stack, that are read later, before each instruction that stays.
     fn live(&self, ranks: &[usize]) -> Vec<Set> {
+        let shown = self.shown();
         let mut live: Vec<Set> = vec![0; self.kept.len() + 1];
         loop {
             let mut changed = false;
@@ -442,10 +500,11 @@ impl Pruning {
                 if let Some(target) = insn.target(at) {
                     after |= live[ranks[target]];
                 }
-                let before = if is_pure(insn) && after & writes(insn) == 0 {
+                after |= shown[rank];
+                let before = if only_changes(insn).is_some_and(|changes| after & changes == 0) {
                     after // it goes, so it reads nothing
                 } else {
-                    (after & !writes(insn)) | reads(insn)
+                    (after & !writes(insn)) | reads(insn) | shown[rank]
                 };
                 changed |= live[rank] != before;
                 live[rank] = before;
@@ -533,7 +592,8 @@ impl Pruning {
             let insn = self.insns[at];
             let jumps = insn.is_conditional() || matches!(insn.code, JUMP | JUMP_FAR);
             let idle = jumps && insn.target(at).is_some_and(|target| target > at && target <= next);
-            if !(idle || (is_pure(insn) && live[rank + 1] & writes(insn) == 0)) {
+            let unread = only_changes(insn).is_some_and(|changes| live[rank + 1] & changes == 0);
+            if !(idle || unread) {
                 stays.push(at);
                 next = at;
             }
