@@ -81,6 +81,7 @@ static const char usage[] =
     "  --count N         hogs, turns: processes (2, 10); pingpong: rounds (2000); cyclic: samples; forkstorm: processes "
     "(10000)\n"
     "  --memory N        hogs, spin: bytes of a table that the work goes through, from 64 on\n"
+    "  --apart T         hogs: between the start of one and of the next (0)\n"
     "  --period T        service: period (10ms); --budget T: expected in each, adds how many are near and the drift\n"
     "  --gap T           service: a longer step of the clock is time without the CPU (20us)\n"
     "  --segments FILE   service: write every stretch on the CPU as CSV; turns: every measured time\n"
@@ -133,6 +134,7 @@ static void parse_options(int argc, char **argv)
 		ROLE,
 		DIR,
 		MEMORY,
+		APART,
 		PROFILE,
 	};
 	static const struct option options[] = {
@@ -157,6 +159,7 @@ static void parse_options(int argc, char **argv)
 	    {"role", 1, 0, ROLE},
 	    {"dir", 1, 0, DIR},
 	    {"memory", 1, 0, MEMORY},
+	    {"apart", 1, 0, APART},
 	    {"profile", 0, 0, PROFILE},
 	    {0, 0, 0, 0},
 	};
@@ -193,6 +196,7 @@ static void parse_options(int argc, char **argv)
 		case ROLE: set.role = optarg; break;
 		case DIR: set.dir = optarg; break;
 		case MEMORY: set.memory = parse_number(optarg, 64, 1 << 30); break;
+		case APART: set.apart = positive_time(optarg); break;
 		case PROFILE: set.profile = true; break;
 		default: fputs(usage, stderr); exit(2);
 		}
