@@ -3,7 +3,7 @@
 mod drawing;
 
 use super::analyse::{read, time, time_within};
-use crate::picture;
+use crate::picture::{self, Picture};
 use anyhow::{bail, Result};
 use clap::{Subcommand, ValueEnum};
 use drawing::drawn;
@@ -118,7 +118,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         print_frontier(&args, &tasks, &found);
     }
     if let Some(path) = &args.plot {
-        drawn(&args, &tasks, &found).write(path)?;
+        picture(&args, &tasks, &found).write(path)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -181,4 +181,55 @@ fn print_frontier(args: &ServerArgs, tasks: &[Task], found: &Frontier) {
     let load = percent(utilisation(tasks));
     let best = format!("{} every {}", show_time(best.budget_ns), show_time(best.period_ns));
     println!("\nThe tasks need {load}. Best at {cost} per switch: {best}.");
+}
+
+fn picture(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> Picture {
+    let policy =
+        args.policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_uppercase());
+    let load = utilisation(tasks);
+    let title = format!(
+        "Smallest reservation for {} tasks under {policy}, which need {} of a CPU",
+        tasks.len(),
+        percent(load.clone())
+    );
+    drawn(title, float(&load), found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::picture::Part;
+
+    #[test]
+    fn words_do_not_stand_on_each_other() {
+        let ms = 1_000_000;
+        let player = [(1, 10), (2, 45), (4, 100), (3, 100), (7, 500), (25, 2000)];
+        let player: Vec<_> = player.iter().map(|(work, period)| Task::new(work * ms, period * ms)).collect();
+        let two =
+            vec![Task { deadline_ns: 4 * ms, ..Task::new(3 * ms, 10 * ms) }, Task::new(2 * ms, 20 * ms)];
+        for (tasks, policy) in
+            [(&player, Policy::Rm), (&player, Policy::Edf), (&two, Policy::Dm), (&two, Policy::Edf)]
+        {
+            for periods in [usual_periods(tasks), vec![ms, 2 * ms, 4 * ms], vec![ms]] {
+                let (plot, switch_cost) = (None, 5_000);
+                let args =
+                    ServerArgs { tasks: PathBuf::new(), policy, periods, switch_cost, json: false, plot };
+                let found = design(policy, tasks, &args.periods, switch_cost).unwrap();
+                let parts = picture(&args, tasks, &found).parts;
+                let texts: Vec<_> = parts
+                    .iter()
+                    .filter_map(|part| match part {
+                        Part::Text(text) if !text.turned => Some(text),
+                        _ => None,
+                    })
+                    .collect();
+                assert!(texts.iter().any(|text| text.words.starts_with("best")));
+                for (at, text) in texts.iter().enumerate() {
+                    for other in &texts[..at] {
+                        assert!(!text.place().meets(&other.place()), "{} and {}", text.words, other.words);
+                    }
+                }
+            }
+        }
+    }
 }

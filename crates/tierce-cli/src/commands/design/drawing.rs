@@ -1,10 +1,7 @@
 //! Periods and budgets of servers as a picture.
 
-use super::{float, percent, ServerArgs};
 use crate::picture::{Anchor, Colour, Part, Picture, Rect, Text};
-use clap::ValueEnum;
 use tierce_analysis::server::{Frontier, Server};
-use tierce_analysis::{utilisation, Task};
 use tierce_plan::show_time;
 
 const WIDTH: f32 = 720.0;
@@ -23,17 +20,16 @@ const FAINT: Colour = [0x5a, 0x64, 0x75];
 
 type Point = (f32, f32);
 
-/// Period to the right, budget upwards; shaded where the budget is not enough.
-pub fn drawn(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> Picture {
+/// Period to the right, budget upwards; shaded where the budget is not enough. `load`: the tasks' utilisation.
+pub fn drawn(title: String, load: f64, found: &Frontier) -> Picture {
     let mut plot = Plot::of(found);
     plot.shade();
     plot.grid();
-    let load = float(&utilisation(tasks));
     let until = plot.last.min(plot.most / load);
     let of_load = [plot.place(0.0, 0.0), plot.place(until, load * until)];
     plot.line(of_load.to_vec(), 1.0, LOAD, true);
     plot.line(plot.curve.clone(), 2.0, CURVE, false);
-    plot.titles(args, tasks);
+    plot.titles(title);
     // Words within the plot go where nothing else is.
     plot.free.line(&of_load);
     plot.marks();
@@ -116,15 +112,8 @@ impl<'a> Plot<'a> {
     }
 
     /// Of the picture and its axes.
-    fn titles(&mut self, args: &ServerArgs, tasks: &[Task]) {
+    fn titles(&mut self, title: String) {
         let (floor, right) = (HEIGHT - BOTTOM, WIDTH - RIGHT);
-        let policy =
-            args.policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_uppercase());
-        let title = format!(
-            "Smallest reservation for {} tasks under {policy}, which need {} of a CPU",
-            tasks.len(),
-            percent(utilisation(tasks))
-        );
         self.parts.push(Part::Text(text((LEFT, 26.0), 15.0, Anchor::Start, INK, title)));
         let middle = ((LEFT + right) / 2.0, HEIGHT - 14.0);
         self.parts.push(Part::Text(text(middle, 12.0, Anchor::Middle, INK, "period (ms)".into())));
@@ -238,45 +227,4 @@ impl Free {
 fn trimmed(value: f64) -> String {
     let text = format!("{value:.6}");
     text.trim_end_matches('0').trim_end_matches('.').to_string()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::super::{design, Policy};
-    use super::*;
-    use std::path::PathBuf;
-    use tierce_analysis::server::usual_periods;
-
-    #[test]
-    fn words_do_not_stand_on_each_other() {
-        let ms = 1_000_000;
-        let player = [(1, 10), (2, 45), (4, 100), (3, 100), (7, 500), (25, 2000)];
-        let player: Vec<_> = player.iter().map(|(work, period)| Task::new(work * ms, period * ms)).collect();
-        let two =
-            vec![Task { deadline_ns: 4 * ms, ..Task::new(3 * ms, 10 * ms) }, Task::new(2 * ms, 20 * ms)];
-        for (tasks, policy) in
-            [(&player, Policy::Rm), (&player, Policy::Edf), (&two, Policy::Dm), (&two, Policy::Edf)]
-        {
-            for periods in [usual_periods(tasks), vec![ms, 2 * ms, 4 * ms], vec![ms]] {
-                let (plot, switch_cost) = (None, 5_000);
-                let args =
-                    ServerArgs { tasks: PathBuf::new(), policy, periods, switch_cost, json: false, plot };
-                let found = design(policy, tasks, &args.periods, switch_cost).unwrap();
-                let parts = drawn(&args, tasks, &found).parts;
-                let texts: Vec<_> = parts
-                    .iter()
-                    .filter_map(|part| match part {
-                        Part::Text(text) if !text.turned => Some(text),
-                        _ => None,
-                    })
-                    .collect();
-                assert!(texts.iter().any(|text| text.words.starts_with("best")));
-                for (at, text) in texts.iter().enumerate() {
-                    for other in &texts[..at] {
-                        assert!(!text.place().meets(&other.place()), "{} and {}", text.words, other.words);
-                    }
-                }
-            }
-        }
-    }
 }
