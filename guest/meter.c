@@ -110,96 +110,88 @@ static ns_t positive_time(const char *text)
 	return value;
 }
 
+static void take_cpus(char *text)
+{
+	const char *first, *second = NULL;
+	split(text, &first, &second);
+	set.cpus[0] = (int)parse_number(first, 0, 1023);
+	set.cpus[1] = second ? (int)parse_number(second, 0, 1023) : -1;
+}
+
+static void take_group(char *text)
+{
+	if (set.groups_n == GROUPS_MAX)
+		fail("more than %d groups", GROUPS_MAX);
+	set.groups[set.groups_n++] = text;
+}
+
+static void take_names(char *text)
+{
+	split(text, &set.names[0], &set.names[1]);
+}
+
+/* What an option sets: one of these. */
+static const struct {
+	const char *name;
+	const char **text;
+	ns_t *time;
+	long *number, least, most;
+	bool *flag;
+	void (*take)(char *text);
+} settings[] = {
+    {"policy", .text = &set.policy},
+    {"hog-policy", .text = &set.hog_policy},
+    {"cpu", .take = take_cpus},
+    {"group", .take = take_group},
+    {"name", .take = take_names},
+    {"start", .time = &set.start},
+    {"time", .time = &set.time},
+    {"hogs", .number = &set.hogs, .least = 0, .most = CHILDREN_MAX},
+    {"count", .number = &set.count, .least = 1, .most = 10000000},
+    {"period", .time = &set.period},
+    {"budget", .time = &set.budget},
+    {"gap", .time = &set.gap},
+    {"segments", .text = &set.segments},
+    {"by", .text = &set.by},
+    {"interval", .time = &set.interval},
+    {"work", .time = &set.work},
+    {"limit", .time = &set.limit},
+    {"parallel", .number = &set.parallel, .least = 1, .most = CHILDREN_MAX},
+    {"role", .text = &set.role},
+    {"dir", .text = &set.dir},
+    {"memory", .number = &set.memory, .least = 64, .most = 1 << 30},
+    {"apart", .time = &set.apart},
+    {"profile", .flag = &set.profile},
+};
+enum { SETTINGS = sizeof settings / sizeof *settings };
+
+static void apply_setting(int at, char *text)
+{
+	if (settings[at].text)
+		*settings[at].text = text;
+	else if (settings[at].time)
+		*settings[at].time = positive_time(text);
+	else if (settings[at].number)
+		*settings[at].number = parse_number(text, settings[at].least, settings[at].most);
+	else if (settings[at].flag)
+		*settings[at].flag = true;
+	else
+		settings[at].take(text);
+}
+
 static void parse_options(int argc, char **argv)
 {
-	enum {
-		POLICY = 1,
-		HOG_POLICY,
-		CPU,
-		GROUP,
-		NAME,
-		START,
-		TIME,
-		HOGS,
-		COUNT,
-		PERIOD,
-		BUDGET,
-		GAP,
-		SEGMENTS,
-		BY,
-		INTERVAL,
-		WORK,
-		LIMIT,
-		PARALLEL,
-		ROLE,
-		DIR,
-		MEMORY,
-		APART,
-		PROFILE,
-	};
-	static const struct option options[] = {
-	    {"policy", 1, 0, POLICY},
-	    {"hog-policy", 1, 0, HOG_POLICY},
-	    {"cpu", 1, 0, CPU},
-	    {"group", 1, 0, GROUP},
-	    {"name", 1, 0, NAME},
-	    {"start", 1, 0, START},
-	    {"time", 1, 0, TIME},
-	    {"hogs", 1, 0, HOGS},
-	    {"count", 1, 0, COUNT},
-	    {"period", 1, 0, PERIOD},
-	    {"budget", 1, 0, BUDGET},
-	    {"gap", 1, 0, GAP},
-	    {"segments", 1, 0, SEGMENTS},
-	    {"by", 1, 0, BY},
-	    {"interval", 1, 0, INTERVAL},
-	    {"work", 1, 0, WORK},
-	    {"limit", 1, 0, LIMIT},
-	    {"parallel", 1, 0, PARALLEL},
-	    {"role", 1, 0, ROLE},
-	    {"dir", 1, 0, DIR},
-	    {"memory", 1, 0, MEMORY},
-	    {"apart", 1, 0, APART},
-	    {"profile", 0, 0, PROFILE},
-	    {0, 0, 0, 0},
-	};
-	const char *first, *second = NULL;
-	int option;
-	while ((option = getopt_long(argc, argv, "", options, NULL)) != -1) {
-		switch (option) {
-		case POLICY: set.policy = optarg; break;
-		case HOG_POLICY: set.hog_policy = optarg; break;
-		case CPU:
-			split(optarg, &first, &second);
-			set.cpus[0] = (int)parse_number(first, 0, 1023);
-			set.cpus[1] = second ? (int)parse_number(second, 0, 1023) : -1;
-			break;
-		case GROUP:
-			if (set.groups_n == GROUPS_MAX)
-				fail("more than %d groups", GROUPS_MAX);
-			set.groups[set.groups_n++] = optarg;
-			break;
-		case NAME: split(optarg, &set.names[0], &set.names[1]); break;
-		case START: set.start = positive_time(optarg); break;
-		case TIME: set.time = positive_time(optarg); break;
-		case HOGS: set.hogs = (int)parse_number(optarg, 0, CHILDREN_MAX); break;
-		case COUNT: set.count = parse_number(optarg, 1, 10000000); break;
-		case PERIOD: set.period = positive_time(optarg); break;
-		case BUDGET: set.budget = positive_time(optarg); break;
-		case GAP: set.gap = positive_time(optarg); break;
-		case SEGMENTS: set.segments = optarg; break;
-		case BY: set.by = optarg; break;
-		case INTERVAL: set.interval = positive_time(optarg); break;
-		case WORK: set.work = positive_time(optarg); break;
-		case LIMIT: set.limit = positive_time(optarg); break;
-		case PARALLEL: set.parallel = parse_number(optarg, 1, CHILDREN_MAX); break;
-		case ROLE: set.role = optarg; break;
-		case DIR: set.dir = optarg; break;
-		case MEMORY: set.memory = parse_number(optarg, 64, 1 << 30); break;
-		case APART: set.apart = positive_time(optarg); break;
-		case PROFILE: set.profile = true; break;
-		default: fputs(usage, stderr); exit(2);
+	enum { FIRST = 256 }; /* above all characters: '?' is no option */
+	struct option options[SETTINGS + 1] = {0};
+	for (int at = 0; at < SETTINGS; at++)
+		options[at] = (struct option){settings[at].name, !settings[at].flag, NULL, FIRST + at};
+	int found;
+	while ((found = getopt_long(argc, argv, "", options, NULL)) != -1) {
+		if (found < FIRST) {
+			fputs(usage, stderr);
+			exit(2);
 		}
+		apply_setting(found - FIRST, optarg);
 	}
 	if (optind != argc)
 		fail("\"%s\": not an option", argv[optind]);

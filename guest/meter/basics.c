@@ -9,8 +9,8 @@ enum { GROUPS_MAX = 64, CHILDREN_MAX = 4096, SEGMENTS_MAX = 1 << 20, WORK_STEPS 
 static struct {
 	const char *policy, *hog_policy, *by, *role, *dir, *names[2], *segments;
 	const char *groups[GROUPS_MAX];
-	int groups_n, cpus[2], hogs;
-	long count, parallel, memory;
+	int groups_n, cpus[2];
+	long hogs, count, parallel, memory;
 	ns_t time, period, budget, interval, work, limit, gap, start, pause, apart;
 	bool profile;
 } set = {

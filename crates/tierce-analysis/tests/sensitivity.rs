@@ -1,5 +1,7 @@
 //! What is found holds, and one ns more or less does not.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 #[path = "../../../tests/draw.rs"]
 mod draw;
 

@@ -1,6 +1,8 @@
 //! Budgets on several CPUs: worked cases, the decision against every choice that the bound allows, and what is shown against
 //! schedules played slot by slot.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 #[path = "../../../tests/draw.rs"]
 mod draw;
 

@@ -1,5 +1,7 @@
 //! Split tasks: an oracle that knows only pieces and tasks, boundary cases, refusals.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 #[path = "../../../tests/draw.rs"]
 mod draw;
 

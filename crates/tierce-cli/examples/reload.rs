@@ -3,7 +3,7 @@
 //!
 //!     reload PLAN          it fails in each way; threads called `hog` have a budget
 //!     reload PLAN TIMES    it does not: two objects take turns, and what each time took; then the file `storm` is removed
-use anyhow::{bail, ensure, Result};
+use anyhow::{bail, ensure, Context, Result};
 use serde_json::json;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
@@ -52,18 +52,22 @@ fn main() -> Result<()> {
         Step::Detached => quick = other.take().and_then(|other| Live::enforce(plan().ok()?, other).ok()),
         Step::Returns => other = quick.take().and_then(|quick| quick.release().ok()),
     })?;
-    ensure!(other.is_some(), "the other scheduler could not be quicker");
+    let other = other.context("the other scheduler could not be quicker")?;
     say("late", json!({ "refused": refused.err(), "is": now(&mut live)? }));
 
     // Nothing is in the way.
     let done = reload(&mut live, asked.clone(), &mut |_| ())?;
     say("done", json!({ "done": done.is_ok(), "is": now(&mut live)? }));
 
-    // Another one is quicker, and stays.
-    let mut quick = None;
+    supplanted(live, asked, || Live::enforce(plan().ok()?, other).ok())
+}
+
+/// Another scheduler is quicker, and stays.
+fn supplanted(mut live: Live, asked: Options, other: impl FnOnce() -> Option<Live>) -> Result<()> {
+    let (mut quick, mut other) = (None, Some(other));
     let ended = reload(&mut live, asked, &mut |step| {
         if step == Step::Detached {
-            quick = other.take().and_then(|other| Live::enforce(plan().ok()?, other).ok());
+            quick = other.take().and_then(|enforce| enforce());
         }
     });
     ensure!(quick.is_some(), "the other scheduler could not be quicker");

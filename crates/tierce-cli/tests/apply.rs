@@ -1,5 +1,7 @@
 //! `tierce apply` on a plan in force: one boot of a throw-away machine (tests/vm/apply.sh), time counted in instructions.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 use serde_json::{json, Value};
 use std::collections::HashMap;
 use std::fs::File;

@@ -1,5 +1,7 @@
 //! `tierce ctl` on a plan in force: one boot of a throw-away machine (tests/vm/ctl.sh), time counted in instructions.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 use serde_json::{json, Value};
 use std::collections::HashMap;
 use std::path::Path;

@@ -1,6 +1,8 @@
 //! `tierce run` on Debian's kernels in throw-away machines: few boots, many scenarios each (tests/vm/), time counted in
 //! instructions, so every number is the same in every run.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 use serde_json::{json, Value};
 use std::collections::HashMap;
 use std::fs::File;

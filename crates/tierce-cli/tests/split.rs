@@ -1,5 +1,7 @@
 //! `tierce gen` and `tierce split` as a user calls them, and their plans in the simulator.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 

@@ -2,6 +2,8 @@
 //!
 //! `TIERCE_SEED=7 TIERCE_ROUNDS=100000 cargo test -p tierce-plan --test fuzz` for other and longer runs.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 #[path = "../../../tests/draw.rs"]
 mod draw;
 mod engine;

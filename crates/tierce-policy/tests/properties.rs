@@ -1,6 +1,8 @@
 //! What the policies promise of time, in random histories: timers that are late, interrupts, sleepers, changed budgets.
 //! Each history prints its seed.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 mod common;
 
 use common::{budget, event_kind, number, weight, Dice, MS, NONE, US};

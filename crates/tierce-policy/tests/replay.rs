@@ -1,5 +1,7 @@
 //! A recorded run, replayed on a fresh graph, gives every result again; a changed one is found.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 use tierce_policy::{policies, Cpus, Graph, Way, TASK};
 
 fn number(name: &str) -> u32 {

@@ -1,5 +1,7 @@
 //! The numbered rules of policy/fair.c.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 mod common;
 
 use common::{warped, weight, World, MS, NONE, US};

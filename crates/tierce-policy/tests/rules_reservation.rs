@@ -1,5 +1,7 @@
 //! The numbered rules of policy/reservation.c.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 mod common;
 
 use common::{budget, Leaf, World, MS, NONE, US};

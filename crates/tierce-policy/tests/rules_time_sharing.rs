@@ -1,5 +1,7 @@
 //! The numbered rules of policy/time_sharing.c.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 mod common;
 
 use common::{number, Dice, Leaf, World, MS, NONE, US};

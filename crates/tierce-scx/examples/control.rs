@@ -80,8 +80,7 @@ struct Request<'e> {
     edit: Option<&'e Edit>,
 }
 
-/// By requests, as `tierce ctl` makes them; those of that name are marked for a profile.
-fn through(path: &Path, kept: bool, profiled: Option<&str>) -> Result<()> {
+fn edits() -> [(&'static str, Edit); 6] {
     let keys = |text: &str| -> Keys {
         let pairs = text.split_whitespace().filter_map(|pair| pair.split_once('='));
         pairs.map(|(key, value)| (key.to_string(), value.to_string())).collect()
@@ -104,14 +103,19 @@ fn through(path: &Path, kept: bool, profiled: Option<&str>) -> Result<()> {
     };
     let set = Edit::Set { name: "me".into(), under: None, keys: keys("budget=3ms"), who: Vec::new() };
     let gone = |name: &str| Edit::Destroy { name: name.into(), below: Below::Nothing };
-    let edits = [
+    [
         ("create a node", create("new", Some("fair"), "rest", "", "")),
         ("begin a thread's reservation", create("me", None, "rt", "budget=2ms period=10ms", &me)),
         ("change a reservation", set),
         ("move a task", place),
         ("end a thread's reservation", gone("me")),
         ("remove a node", gone("new")),
-    ];
+    ]
+}
+
+/// By requests, as `tierce ctl` makes them; those of that name are marked for a profile.
+fn through(path: &Path, kept: bool, profiled: Option<&str>) -> Result<()> {
+    let edits = edits();
     let mut took = Took::new();
     let mut connection = if kept { Some(Connection::open(path)?) } else { None };
     let mut ask = |name: &'static str, request: Request| -> Result<socket::Served<IgnoredAny>> {
@@ -154,92 +158,121 @@ fn beside() -> Result<()> {
 
 /// By the calls that a request leads to in the end.
 fn direct() -> Result<()> {
-    let mut took = Took::new();
-    let mut time = |name, begun: Instant| {
-        took.entry(name).or_default().push(begun.elapsed().as_nanos() as u64);
-    };
-    let begun = Instant::now();
-    let mut kernel = Kernel::load(Options { exercise: true, ..Options::default() })?;
-    time("load the policies", begun);
-    let mut kernel_ops = &kernel;
-    let (fixed_priority, reservation, fair) =
-        (policy("fixed-priority"), policy("reservation"), policy("fair"));
-    let ops = &mut kernel_ops;
-    let top = ok(ops.node_new(fixed_priority, 0, Cpus::ALL, [0; 8]))?;
-    ok(ops.root(0, top))?;
-    let rt = ok(ops.node_new(reservation, 0, Cpus::ALL, [0; 8]))?;
-    let rest = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
-    for (node, priority) in [(rt, 1), (rest, 0)] {
-        let edge = ok(ops.edge_new(top, node, 0, false.into()))?;
-        ok(ops.attach(edge, [priority, 0, 0, 0]))?;
-    }
-    kernel.set_default(rest, [100, 0, 0, 0], None)?;
-    kernel.attach()?;
-    let mut ops = &kernel;
-
-    let me = std::process::id();
-    let mut leaf = || -> Result<u32> {
-        let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
-        let edge = ok(ops.edge_new(rest, leaf, 0, false.into()))?;
-        ok(ops.attach(edge, [100, 0, 0, 0]))?;
-        Ok(leaf)
-    };
-    let (ours, theirs) = ([leaf()?, leaf()?], leaf()?);
+    let mut times = Times(Took::new());
+    let mut kernel =
+        times.of("load the policies", || Kernel::load(Options { exercise: true, ..Options::default() }))?;
+    let graph = Nodes::attach(&mut kernel)?;
+    let homes = [graph.leaf(&kernel)?, graph.leaf(&kernel)?];
     let mut other = Command::new(std::env::current_exe()?).arg("beside").spawn()?;
+    let other_home = graph.leaf(&kernel)?;
+    let me = std::process::id();
     for round in 0..ROUNDS {
-        let begun = Instant::now();
-        let _ = parent_id();
-        time("a null system call", begun);
-        let begun = Instant::now();
-        kernel.exercise(0, 0, 0, 0)?;
-        time("an empty syscall program", begun);
-        let begun = Instant::now();
-        let node = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
-        time("create a node", begun);
-        let edge = ok(ops.edge_new(rt, node, 0, false.into()))?;
-        let begun = Instant::now();
-        ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
-        time("begin a reservation", begun);
-        let begun = Instant::now();
-        ok(ops.set(edge, [3_000_000, 10_000_000, 10_000_000, 0]))?;
-        time("change a reservation", begun);
-        let begun = Instant::now();
-        ok(ops.detach(edge))?;
-        time("end a reservation", begun);
-        let begun = Instant::now();
-        ok(ops.node_free(node))?;
-        time("remove a node", begun);
-        let begun = Instant::now();
-        kernel.bind(me, ours[round % 2], false)?;
-        time("move a task", begun);
+        times.of("a null system call", || Ok(parent_id()))?;
+        times.of("an empty syscall program", || kernel.exercise(0, 0, 0, 0))?;
+        graph.node_with_a_reservation(&kernel, &mut times)?;
+        let home = homes[round % 2];
+        times.of("move a task", || kernel.bind(me, home, false))?;
         sleep(LONG_ENOUGH);
-        for (tid, home, begin, end) in [
-            (me, ours[round % 2], "begin a thread's reservation", "end a thread's reservation"),
-            (other.id(), theirs, "begin one for another process", "end one for another process"),
-        ] {
-            let begun = Instant::now();
-            let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
-            let edge = ok(ops.edge_new(rt, leaf, 0, false.into()))?;
-            ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
-            kernel.bind(tid, leaf, false)?;
-            time(begin, begun);
-            sleep(LONG_ENOUGH);
-            let begun = Instant::now();
-            kernel.bind(tid, home, false)?;
-            let mut spent = begun.elapsed();
-            sleep(LONG_ENOUGH);
-            let begun = Instant::now();
-            ok(ops.detach(edge))?;
-            ok(ops.node_free(leaf))?;
-            spent += begun.elapsed();
-            time(end, Instant::now() - spent);
-        }
+        let names = ["begin a thread's reservation", "end a thread's reservation"];
+        graph.reserve(&kernel, &mut times, (me, home), names)?;
+        let names = ["begin one for another process", "end one for another process"];
+        graph.reserve(&kernel, &mut times, (other.id(), other_home), names)?;
     }
     other.kill()?;
     other.wait()?;
-    let begun = Instant::now();
-    kernel.detach();
-    drop(kernel);
-    time("unload the policies", begun);
-    print(took)
+    times.of("unload the policies", || {
+        kernel.detach();
+        drop(kernel);
+        Ok(())
+    })?;
+    print(times.0)
+}
+
+struct Times(Took<'static>);
+
+impl Times {
+    fn of<T>(&mut self, name: &'static str, what: impl FnOnce() -> Result<T>) -> Result<T> {
+        let begun = Instant::now();
+        let done = what();
+        self.add(name, begun.elapsed());
+        done
+    }
+
+    fn add(&mut self, name: &'static str, took: Duration) {
+        self.0.entry(name).or_default().push(took.as_nanos() as u64);
+    }
+}
+
+/// Below the root of CPU 0 a reservation, and a fair node for all others.
+struct Nodes {
+    rt: u32,
+    rest: u32,
+    fair: u32,
+}
+
+impl Nodes {
+    fn attach(kernel: &mut Kernel) -> Result<Self> {
+        let (fixed_priority, reservation, fair) =
+            (policy("fixed-priority"), policy("reservation"), policy("fair"));
+        let mut ops = &*kernel;
+        let top = ok(ops.node_new(fixed_priority, 0, Cpus::ALL, [0; 8]))?;
+        ok(ops.root(0, top))?;
+        let rt = ok(ops.node_new(reservation, 0, Cpus::ALL, [0; 8]))?;
+        let rest = ok(ops.node_new(fair, 0, Cpus::ALL, [3_000_000, 0, 0, 0, 0, 0, 0, 0]))?;
+        for (node, priority) in [(rt, 1), (rest, 0)] {
+            let edge = ok(ops.edge_new(top, node, 0, false.into()))?;
+            ok(ops.attach(edge, [priority, 0, 0, 0]))?;
+        }
+        kernel.set_default(rest, [100, 0, 0, 0], None)?;
+        kernel.attach()?;
+        Ok(Self { rt, rest, fair })
+    }
+
+    /// A place for a thread among all others.
+    fn leaf(&self, mut ops: &Kernel) -> Result<u32> {
+        let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
+        let edge = ok(ops.edge_new(self.rest, leaf, 0, false.into()))?;
+        ok(ops.attach(edge, [100, 0, 0, 0]))?;
+        Ok(leaf)
+    }
+
+    fn node_with_a_reservation(&self, mut ops: &Kernel, times: &mut Times) -> Result<()> {
+        let params = [3_000_000, 0, 0, 0, 0, 0, 0, 0];
+        let node = times.of("create a node", || ok(ops.node_new(self.fair, 0, Cpus::ALL, params)))?;
+        let edge = ok(ops.edge_new(self.rt, node, 0, false.into()))?;
+        let budget = |ns| [ns, 10_000_000, 10_000_000, 0];
+        times.of("begin a reservation", || ok(ops.attach(edge, budget(2_000_000))))?;
+        times.of("change a reservation", || ok(ops.set(edge, budget(3_000_000))))?;
+        times.of("end a reservation", || ok(ops.detach(edge)))?;
+        times.of("remove a node", || ok(ops.node_free(node)))
+    }
+
+    /// A thread gets a reservation of its own, and goes home.
+    fn reserve(
+        &self,
+        kernel: &Kernel,
+        times: &mut Times,
+        (tid, home): (u32, u32),
+        [begin, end]: [&'static str; 2],
+    ) -> Result<()> {
+        let mut ops = kernel;
+        let (leaf, edge) = times.of(begin, || {
+            let leaf = ok(ops.node_new(TASK, 1, Cpus::ALL, [0; 8]))?;
+            let edge = ok(ops.edge_new(self.rt, leaf, 0, false.into()))?;
+            ok(ops.attach(edge, [2_000_000, 10_000_000, 10_000_000, 0]))?;
+            kernel.bind(tid, leaf, false)?;
+            Ok((leaf, edge))
+        })?;
+        sleep(LONG_ENOUGH);
+        let begun = Instant::now();
+        kernel.bind(tid, home, false)?;
+        let mut spent = begun.elapsed();
+        sleep(LONG_ENOUGH);
+        let begun = Instant::now();
+        ok(ops.detach(edge))?;
+        ok(ops.node_free(leaf))?;
+        spent += begun.elapsed();
+        times.add(end, spent);
+        Ok(())
+    }
 }

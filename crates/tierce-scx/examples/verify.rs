@@ -12,8 +12,44 @@ use tierce_plan::{Plan, ThrottleAt};
 use tierce_scx::kernel::{Kernel, Loaded, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 
 fn main() -> Result<ExitCode> {
+    let mut words: Vec<String> = std::env::args().skip(1).collect();
+    let cpus: u32 = match words.first().and_then(|word| word.parse().ok()) {
+        Some(cpus) => {
+            words.remove(0);
+            cpus
+        }
+        None => 1,
+    };
+    let mut list: Vec<(String, Options)> = Vec::new();
+    for word in &words {
+        if word.ends_with(".toml") {
+            list.push((word.clone(), for_plan(Path::new(word), cpus)?));
+        } else if let Some((count, seed)) = word.strip_prefix("random:").and_then(|rest| rest.split_once(':'))
+        {
+            list.extend(random(count.parse()?, seed.parse()?, cpus));
+        } else {
+            let way = ways().into_iter().find(|(name, _)| name == word);
+            let (_, options) = way.with_context(|| format!("no way is called {word}"))?;
+            list.push((word.clone(), options));
+        }
+    }
+    if words.is_empty() {
+        list.extend(ways().into_iter().map(|(name, options)| (name.to_string(), options)));
+    }
+    let mut code = ExitCode::SUCCESS;
+    for (name, options) in list {
+        if let Err(why) = examine(&name, options) {
+            println!("{name} refused: {why:#}");
+            code = ExitCode::FAILURE;
+        }
+    }
+    Ok(code)
+}
+
+/// All ways that leave the verifier other code.
+fn ways() -> [(&'static str, Options); 14] {
     let plain = Options::default();
-    let ways = [
+    [
         ("plain", plain.clone()),
         ("counts", Options { trace_kinds: COUNTS, ..plain.clone() }),
         ("stats", Options { trace_kinds: STATS, ..plain.clone() }),
@@ -29,71 +65,45 @@ fn main() -> Result<ExitCode> {
         ("cpus-stats", Options { cpus: 2, trace_kinds: STATS, ..plain.clone() }),
         ("cpus-all", Options { cpus: 2, trace_kinds: EVERYTHING, record: true, ..plain.clone() }),
         ("cpus-user", Options { cpus: 2, trace_kinds: STATS, throttle_at_user: true, ..plain.clone() }),
-    ];
-    let mut words: Vec<String> = std::env::args().skip(1).collect();
-    let cpus: u32 = match words.first().and_then(|word| word.parse().ok()) {
-        Some(cpus) => {
-            words.remove(0);
-            cpus
-        }
-        None => 1,
+    ]
+}
+
+fn for_plan(path: &Path, cpus: u32) -> Result<Options> {
+    let host = tierce_plan::Options { cpus };
+    let plan = Plan::load_with(path, host).map_err(|faults| anyhow!("{faults}"))?;
+    Ok(Options {
+        cpus: plan.machine.cpus,
+        policies: plan.policies(),
+        parts: plan.parts(),
+        trace_kinds: STATS,
+        throttle_at_user: plan.run.throttle == ThrottleAt::User,
+        ..Options::default()
+    })
+}
+
+/// So many sets of policies and parts of the engine.
+fn random(count: u32, mut seed: u64, cpus: u32) -> impl Iterator<Item = (String, Options)> {
+    let mut next = move || {
+        seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        seed >> 32
     };
-    let mut list: Vec<(String, Options)> = Vec::new();
-    for word in &words {
-        if word.ends_with(".toml") {
-            let host = tierce_plan::Options { cpus };
-            let plan = Plan::load_with(Path::new(word), host).map_err(|faults| anyhow!("{faults}"))?;
-            let options = Options {
-                cpus: plan.machine.cpus,
-                policies: plan.policies(),
-                parts: plan.parts(),
-                trace_kinds: STATS,
-                throttle_at_user: plan.run.throttle == ThrottleAt::User,
-                ..plain.clone()
-            };
-            list.push((word.clone(), options));
-        } else if let Some((count, seed)) = word.strip_prefix("random:").and_then(|rest| rest.split_once(':'))
-        {
-            let mut draw = seed.parse::<u64>()?;
-            for index in 0..count.parse::<u32>()? {
-                let mut next = || {
-                    draw = draw.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
-                    draw >> 32
-                };
-                let (policies, parts) = (next() & next() | next() & next() & next(), next());
-                let options = Options { cpus, policies, parts, trace_kinds: STATS, ..plain.clone() };
-                list.push((format!("random:{index}:{policies:x}:{:x}", parts & 15), options));
-            }
-        } else {
-            let way = ways
-                .iter()
-                .find(|(name, _)| name == word)
-                .with_context(|| format!("no way is called {word}"))?;
-            list.push((word.clone(), way.1.clone()));
-        }
+    (0..count).map(move |index| {
+        let (policies, parts) = (next() & next() | next() & next() & next(), next());
+        let options = Options { cpus, policies, parts, trace_kinds: STATS, ..Options::default() };
+        (format!("random:{index}:{policies:x}:{:x}", parts & 15), options)
+    })
+}
+
+fn examine(name: &str, options: Options) -> Result<()> {
+    let kernel = Kernel::load(options)?;
+    let Loaded { took, pruned, refusals, .. } = kernel.loaded();
+    let mut programs = kernel.programs();
+    programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let whole = if pruned { "" } else { ", the whole object" };
+    let again = if refusals > 0 { format!(", refused {refusals} times before") } else { String::new() };
+    println!("{name} loaded in {took:?}{whole}{again}");
+    for (program, count) in programs {
+        println!("{name} {program} {count}");
     }
-    if words.is_empty() {
-        list.extend(ways.into_iter().map(|(name, options)| (name.to_string(), options)));
-    }
-    let mut code = ExitCode::SUCCESS;
-    for (name, options) in list {
-        let kernel = match Kernel::load(options) {
-            Ok(kernel) => kernel,
-            Err(why) => {
-                println!("{name} refused: {why:#}");
-                code = ExitCode::FAILURE;
-                continue;
-            }
-        };
-        let Loaded { took, pruned, refusals, .. } = kernel.loaded();
-        let mut programs = kernel.programs();
-        programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-        let whole = if pruned { "" } else { ", the whole object" };
-        let again = if refusals > 0 { format!(", refused {refusals} times before") } else { String::new() };
-        println!("{name} loaded in {took:?}{whole}{again}");
-        for (program, count) in programs {
-            println!("{name} {program} {count}");
-        }
-    }
-    Ok(code)
+    Ok(())
 }

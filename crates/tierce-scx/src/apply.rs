@@ -324,8 +324,6 @@ impl Host for Live {
         }
         // SAFETY: no arguments.
         let me = unsafe { libc::gettid() } as u32;
-        let leaves: Vec<u32> = leaving.tasks.iter().map(|(_, id)| *id).collect();
-        let default = self.kernel().side().default_node;
         let goes =
             |name: &str| leaving.sets.contains(&name) || leaving.tasks.iter().any(|(task, _)| *task == name);
         let go = self.bound_to(goes);
@@ -342,26 +340,11 @@ impl Host for Live {
         }
         let (mut i_moved, mut seen) = (false, HashMap::<u32, u32>::new());
         self.until("threads have not left what goes", |live| {
-            let kernel = live.kernel();
-            let mut stay: Vec<u32> =
-                leaves.iter().copied().filter(|leaf| kernel.leaf(*leaf).pid != 0).collect();
-            let below = |leaf: &u32| live.parents(*leaf).any(|parent| leaving.nodes.contains(&parent));
-            let members: Vec<u32> = live
-                .leaves(OWN_MEMBER)
-                .into_iter()
-                .filter(|leaf| left.contains(leaf) || below(leaf))
-                .collect();
-            stay.extend(&members);
-            // Below a spread node it may be at any replica.
-            let family = kernel.node(default).family;
-            let is_default =
-                |parent: u32| parent == default || (family != 0 && kernel.node(parent).family == family);
-            let elsewhere = |leaf: &u32| live.parents(*leaf).any(|parent| !is_default(parent));
-            if leaving.default {
-                stay.extend(live.leaves(OWN_DEFAULT).iter().filter(|leaf| elsewhere(leaf)));
-            }
+            let members = live.members_in(leaving, &left);
+            let stay: Vec<u32> =
+                live.threads_in(leaving).into_iter().chain(members.iter().copied()).collect();
             let threads: Vec<u32> =
-                stay.iter().map(|leaf| kernel.leaf(*leaf).pid).filter(|tid| *tid != 0).collect();
+                stay.iter().map(|leaf| live.kernel().leaf(*leaf).pid).filter(|tid| *tid != 0).collect();
             for &tid in threads.iter().filter(|tid| **tid != me) {
                 live.send_to_default(tid)?;
             }
@@ -391,6 +374,29 @@ impl Host for Live {
 }
 
 impl Live {
+    /// Leaves of tasks that go and have a thread, and of unmatched threads that are not below the default node.
+    fn threads_in(&self, leaving: &Leaving) -> Vec<u32> {
+        let kernel = self.kernel();
+        let tasks = leaving.tasks.iter().map(|(_, leaf)| *leaf);
+        let mut leaves: Vec<u32> = tasks.filter(|leaf| kernel.leaf(*leaf).pid != 0).collect();
+        if leaving.default {
+            let default = kernel.side().default_node;
+            // Below a spread node it may be at any replica.
+            let family = kernel.node(default).family;
+            let is_default =
+                |parent: u32| parent == default || (family != 0 && kernel.node(parent).family == family);
+            let elsewhere = |leaf: &u32| self.parents(*leaf).any(|parent| !is_default(parent));
+            leaves.extend(self.leaves(OWN_DEFAULT).iter().filter(|leaf| elsewhere(leaf)));
+        }
+        leaves
+    }
+
+    /// Leaves of members that are in what goes, or were when it began to go.
+    fn members_in(&self, leaving: &Leaving, were: &HashSet<u32>) -> Vec<u32> {
+        let below = |leaf: &u32| self.parents(*leaf).any(|parent| leaving.nodes.contains(&parent));
+        self.leaves(OWN_MEMBER).into_iter().filter(|leaf| were.contains(leaf) || below(leaf)).collect()
+    }
+
     /// A thread goes to the default node: now if it can be made to pass through the scheduler, else at its next block.
     fn send_to_default(&mut self, tid: u32) -> Result<()> {
         self.forget(tid);

@@ -6,6 +6,7 @@
 //! FUNC_PROTO with two entries.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 /// What was found.
 #[derive(Clone, Debug, Default)]
@@ -54,75 +55,20 @@ const DECL_TAG: usize = 17;
 impl Btf {
     /// Read BTF of this machine's byte order; an error says where it breaks off.
     pub fn parse(bytes: &[u8]) -> Result<Btf, String> {
-        let short = |at: usize| format!("ends in the middle, at byte {at} of {}", bytes.len());
-        let word = |at: usize| -> Result<u32, String> {
-            let four = at.checked_add(4).and_then(|end| bytes.get(at..end)).ok_or_else(|| short(at))?;
-            Ok(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
-        };
-        if word(0)? as u16 != MAGIC {
-            return Err("does not begin like BTF of this machine".into());
-        }
-        let header = word(4)? as usize;
-        let (types_at, types_length) = (header + word(8)? as usize, word(12)? as usize);
-        let (names_at, names_length) = (header + word(16)? as usize, word(20)? as usize);
-        let names = bytes.get(names_at..names_at + names_length).ok_or_else(|| short(names_at))?;
-        let name = |offset: u32| -> &[u8] {
-            let rest = names.get(offset as usize..).unwrap_or_default();
-            rest.split(|byte| *byte == 0).next().unwrap_or_default()
-        };
-        let text = |name: &[u8]| String::from_utf8_lossy(name).into_owned();
-
-        // A kernel has some 150,000 types: only what is asked for becomes text.
-        let mut starts: Vec<usize> = vec![0]; // by type
-        let mut functions: HashMap<u32, (String, u32)> = HashMap::new(); // by type: name, prototype
-        let mut structs: Vec<usize> = Vec::new();
-        let mut tags: Vec<u32> = Vec::new();
-        let mut externs: Vec<u32> = Vec::new();
-        let mut at = types_at;
-        while at < types_at + types_length {
-            let (called, info, refers) = (name(word(at)?), word(at + 4)?, word(at + 8)?);
-            let (kind, count) = ((info >> 24 & 0x1f) as usize, (info & 0xffff) as usize);
-            let &(fixed, each) =
-                KINDS.get(kind).ok_or_else(|| format!("has a type of unknown kind {kind}, at byte {at}"))?;
-            let entries = at + 12 + fixed;
-            match kind {
-                STRUCT if called == OPERATIONS => structs.push(at),
-                FUNC if PREFIXES.iter().any(|prefix| called.starts_with(prefix)) => {
-                    functions.insert(starts.len() as u32, (text(called), refers));
-                }
-                DECL_TAG if called == b"bpf_kfunc" => tags.push(refers),
-                DATASEC if called == b".ksyms" => {
-                    for entry in 0..count {
-                        externs.push(word(entries + entry * each)?);
-                    }
-                }
-                _ => {}
-            }
-            starts.push(at);
-            at = entries + count * each;
-        }
-        if at > bytes.len() {
-            return Err(short(bytes.len()));
-        }
-
-        // Entries of structs and prototypes begin with their names.
-        let names_of = |at: usize| -> Result<Vec<String>, String> {
-            let info = word(at + 4)?;
-            let (_, each) = KINDS[(info >> 24 & 0x1f) as usize];
-            (0..(info & 0xffff) as usize).map(|entry| Ok(text(name(word(at + 12 + entry * each)?)))).collect()
-        };
-        let function = |id: &u32| functions.get(id).map(|(name, _)| name.clone());
+        let tables = Tables::of(bytes)?;
+        let found = tables.wanted()?;
+        let function = |id: &u32| found.functions.get(id).map(|(name, _)| name.clone());
         let mut btf = Btf {
-            tagged: tags.iter().filter_map(function).collect(),
-            externs: externs.iter().filter_map(function).collect(),
+            tagged: found.tags.iter().filter_map(function).collect(),
+            externs: found.externs.iter().filter_map(function).collect(),
             ..Btf::default()
         };
-        if let Some(at) = structs.first() {
-            btf.operations = Some(names_of(*at)?);
+        if let Some(at) = found.operations {
+            btf.operations = Some(tables.entries(at)?);
         }
-        for (name, prototype) in functions.into_values() {
-            let parameters = match starts.get(prototype as usize) {
-                Some(&at) if at > 0 && (word(at + 4)? >> 24 & 0x1f) as usize == FUNC_PROTO => names_of(at)?,
+        for (name, prototype) in found.functions.into_values() {
+            let parameters = match found.starts.get(prototype as usize) {
+                Some(&at) if at > 0 && tables.kind(at)? == FUNC_PROTO => tables.entries(at)?,
                 _ => Vec::new(),
             };
             btf.functions.insert(name, parameters);
@@ -154,6 +100,106 @@ impl Btf {
     pub fn externs(&self) -> &[String] {
         &self.externs
     }
+}
+
+/// The tables of types and names.
+struct Tables<'a> {
+    bytes: &'a [u8],
+    types: Range<usize>,
+    names: &'a [u8],
+}
+
+/// Of all types those that say something; a kernel has some 150,000.
+#[derive(Default)]
+struct Wanted {
+    /// Where each type begins.
+    starts: Vec<usize>,
+    /// By type: name, prototype.
+    functions: HashMap<u32, (String, u32)>,
+    /// Where the operations of sched_ext are.
+    operations: Option<usize>,
+    /// Functions that BPF programs may call.
+    tags: Vec<u32>,
+    externs: Vec<u32>,
+}
+
+impl<'a> Tables<'a> {
+    fn of(bytes: &'a [u8]) -> Result<Self, String> {
+        let mut tables = Self { bytes, types: 0..0, names: &[] };
+        if tables.word(0)? as u16 != MAGIC {
+            return Err("does not begin like BTF of this machine".into());
+        }
+        let header = tables.word(4)? as usize;
+        let (types, length) = (header + tables.word(8)? as usize, tables.word(12)? as usize);
+        tables.types = types..types + length;
+        let (names, length) = (header + tables.word(16)? as usize, tables.word(20)? as usize);
+        tables.names = bytes.get(names..names + length).ok_or_else(|| tables.short(names))?;
+        Ok(tables)
+    }
+
+    fn wanted(&self) -> Result<Wanted, String> {
+        let mut found = Wanted { starts: vec![0], ..Wanted::default() };
+        let mut at = self.types.start;
+        while at < self.types.end {
+            let (name, refers) = (self.name(self.word(at)?), self.word(at + 8)?);
+            let (kind, count) = (self.kind(at)?, self.count(at)?);
+            let &(fixed, each) =
+                KINDS.get(kind).ok_or_else(|| format!("has a type of unknown kind {kind}, at byte {at}"))?;
+            let entries = at + 12 + fixed;
+            match kind {
+                STRUCT if name == OPERATIONS => found.operations = found.operations.or(Some(at)),
+                FUNC if PREFIXES.iter().any(|prefix| name.starts_with(prefix)) => {
+                    found.functions.insert(found.starts.len() as u32, (text(name), refers));
+                }
+                DECL_TAG if name == b"bpf_kfunc" => found.tags.push(refers),
+                DATASEC if name == b".ksyms" => {
+                    for entry in 0..count {
+                        found.externs.push(self.word(entries + entry * each)?);
+                    }
+                }
+                _ => {}
+            }
+            found.starts.push(at);
+            at = entries + count * each;
+        }
+        if at > self.bytes.len() {
+            return Err(self.short(self.bytes.len()));
+        }
+        Ok(found)
+    }
+
+    /// The names with which the entries of a struct or prototype begin.
+    fn entries(&self, at: usize) -> Result<Vec<String>, String> {
+        let (_, each) = KINDS[self.kind(at)?];
+        let name = |entry| Ok(text(self.name(self.word(at + 12 + entry * each)?)));
+        (0..self.count(at)?).map(name).collect()
+    }
+
+    fn kind(&self, at: usize) -> Result<usize, String> {
+        Ok((self.word(at + 4)? >> 24 & 0x1f) as usize)
+    }
+
+    fn count(&self, at: usize) -> Result<usize, String> {
+        Ok((self.word(at + 4)? & 0xffff) as usize)
+    }
+
+    fn word(&self, at: usize) -> Result<u32, String> {
+        let four = at.checked_add(4).and_then(|end| self.bytes.get(at..end)).ok_or_else(|| self.short(at))?;
+        Ok(u32::from_ne_bytes([four[0], four[1], four[2], four[3]]))
+    }
+
+    fn name(&self, offset: u32) -> &'a [u8] {
+        let rest = self.names.get(offset as usize..).unwrap_or_default();
+        rest.split(|byte| *byte == 0).next().unwrap_or_default()
+    }
+
+    fn short(&self, at: usize) -> String {
+        format!("ends in the middle, at byte {at} of {}", self.bytes.len())
+    }
+}
+
+fn text(name: &[u8]) -> String {
+    String::from_utf8_lossy(name).into_owned()
 }
 
 /// Makes BTF for tests: functions with their parameters, callable unless the last is `aux`, structs with their members.

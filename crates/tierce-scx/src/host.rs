@@ -39,100 +39,135 @@ fn refuse<T>(rule: &'static str, message: String) -> Result<T, HostRefusal> {
 
 /// Look at the machine whose files lie below `root`.
 pub fn read(root: &Path) -> Result<Found, HostRefusal> {
-    let text = |path: &str| {
-        let bytes = std::fs::read(root.join(path.trim_start_matches('/'))).ok()?;
-        Some(String::from_utf8_lossy(&bytes).trim().to_string())
-    };
-    let number = |path: &str| text(path)?.parse::<u64>().ok();
-    const ONLINE: &str = "/sys/devices/system/cpu/online";
-    let online = text(ONLINE).and_then(|list| cpu_list(&list)).filter(|list| !list.is_empty());
-    let Some(online) = online else {
+    let host = Host { root };
+    let Some(online) = host.cpus(ONLINE) else {
         return refuse("online_cpus_must_be_known", format!("{ONLINE} is no list of CPUs"));
     };
-    let threads = Proc::at(root.join("proc")).all();
-    if threads.is_empty() {
-        return refuse(
-            "threads_must_be_readable",
-            "/proc shows no thread: is it mounted, without hidepid?".into(),
-        );
-    }
-    let mut above = Above { online: online.clone(), ..Above::default() };
-    let mut notes = Vec::new();
-    let uptime =
-        text("/proc/uptime").and_then(|text| text.split('.').next()?.parse::<u64>().ok()).unwrap_or(0);
-    let load = |live: &Live| {
-        load(
-            &text(&format!("/proc/{0}/task/{0}/stat", live.thread.tid))
-                .or_else(|| text(&format!("/proc/{}/stat", live.thread.tid)))?,
-            uptime,
-        )
-    };
-    let mut kernel = (0, 0u64);
-    for live in &threads {
-        let name = format!("{} ({})", live.thread.comm, live.thread.tid);
-        match live.class {
-            Class::Deadline => above.deadline.push(reserved(root, live, name)?),
-            Class::Fifo | Class::RoundRobin if live.thread.is_kthread => {
-                kernel = (kernel.0 + 1, kernel.1 + load(live).unwrap_or(0));
-            }
-            Class::Fifo | Class::RoundRobin => {
-                let took =
-                    load(live).map_or(String::new(), |ppm| format!(", {} of a CPU so far", percent(ppm)));
-                notes.push(format!("{name} is {}{took}: it may take everything", live.class.name()));
-                above.unbounded.push((name, live.allowed));
-            }
-            _ => {}
-        }
-    }
-    if kernel.0 > 0 {
-        let irqs = if number("/sys/kernel/realtime") == Some(1) {
-            ", interrupts among them (PREEMPT_RT)"
-        } else {
-            ""
-        };
-        let part = percent(kernel.1);
-        notes.push(format!(
-            "{} kernel threads of SCHED_FIFO{irqs} took {part} of a CPU so far: not subtracted",
-            kernel.0
-        ));
-    }
-    const SERVERS: &str = "/sys/kernel/debug/sched";
-    for cpu in &online {
-        let server = |kind: &str| {
-            let of = |name: &str| number(&format!("{SERVERS}/{kind}_server/cpu{cpu}/{name}"));
-            Some((of("runtime")?, of("period")?))
-                .filter(|(runtime, period)| *runtime > 0 && runtime <= period)
-        };
-        above.ext_servers.extend(server("ext").map(|(runtime, period)| (*cpu, runtime, period)));
-        if let (Some((runtime, period)), true) = (server("fair"), *cpu == online[0]) {
-            let (runtime, period) = (show_time(runtime), show_time(period));
-            notes.push(format!("fair server: {runtime} in {period} for threads outside of sched_ext; a plan takes in all of them"));
-        }
-    }
-    if !root.join(SERVERS.trim_start_matches('/')).exists() {
-        notes.push(format!(
-            "{SERVERS} is not there (root only, debugfs): what the kernel keeps for sched_ext is not known"
-        ));
-    }
+    let mut found = Found { above: Above { online, ..Above::default() }, notes: Vec::new() };
+    host.threads(&mut found)?;
+    host.servers(&mut found);
     for (path, what) in [
         ("/sys/devices/system/cpu/nohz_full", "run without a tick (nohz_full)"),
         ("/sys/devices/system/cpu/isolated", "are isolated (isolcpus): only threads put there run there"),
     ] {
-        let list = text(path).and_then(|list| cpu_list(&list)).filter(|list| !list.is_empty());
-        notes.extend(list.map(|list| format!("CPUs {list:?} {what}")));
+        found.notes.extend(host.cpus(path).map(|list| format!("CPUs {list:?} {what}")));
     }
-    let own = text("/proc/self/cgroup")
-        .and_then(|text| Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_string()));
-    let mut group = own.unwrap_or_default();
-    while group.len() > 1 {
-        let of = |file: &str| text(&format!("/sys/fs/cgroup{group}/{file}")).filter(|text| !text.is_empty());
-        let limit = of("cpu.max").filter(|max| !max.starts_with("max"));
-        notes.extend(limit.map(|max| format!("cpu.max of {group} is {max}: sched_ext does not heed it")));
-        let cpus = of("cpuset.cpus");
-        notes.extend(cpus.map(|cpus| format!("cpuset.cpus of {group} is {cpus}: its threads stay there")));
-        group.truncate(group.rfind('/').unwrap_or(0));
+    found.notes.extend(host.own_cgroups());
+    Ok(found)
+}
+
+const ONLINE: &str = "/sys/devices/system/cpu/online";
+const SERVERS: &str = "/sys/kernel/debug/sched";
+
+/// A machine by its files.
+struct Host<'a> {
+    root: &'a Path,
+}
+
+impl Host<'_> {
+    fn text(&self, path: &str) -> Option<String> {
+        let bytes = std::fs::read(self.root.join(path.trim_start_matches('/'))).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_string())
     }
-    Ok(Found { above, notes })
+
+    fn number(&self, path: &str) -> Option<u64> {
+        self.text(path)?.parse().ok()
+    }
+
+    fn cpus(&self, path: &str) -> Option<Vec<u32>> {
+        self.text(path).and_then(|list| cpu_list(&list)).filter(|list| !list.is_empty())
+    }
+
+    /// Threads of higher scheduling classes.
+    fn threads(&self, found: &mut Found) -> Result<(), HostRefusal> {
+        let threads = Proc::at(self.root.join("proc")).all();
+        if threads.is_empty() {
+            return refuse(
+                "threads_must_be_readable",
+                "/proc shows no thread: is it mounted, without hidepid?".into(),
+            );
+        }
+        let uptime_s = self.text("/proc/uptime").and_then(|text| text.split('.').next()?.parse().ok());
+        let uptime_s = uptime_s.unwrap_or(0);
+        let mut kernel = (0, 0u64);
+        for live in &threads {
+            let name = format!("{} ({})", live.thread.comm, live.thread.tid);
+            match live.class {
+                Class::Deadline => found.above.deadline.push(reserved(self.root, live, name)?),
+                Class::Fifo | Class::RoundRobin if live.thread.is_kthread => {
+                    kernel = (kernel.0 + 1, kernel.1 + self.load(live, uptime_s).unwrap_or(0));
+                }
+                Class::Fifo | Class::RoundRobin => {
+                    let took = self.load(live, uptime_s);
+                    let took =
+                        took.map_or(String::new(), |ppm| format!(", {} of a CPU so far", percent(ppm)));
+                    found
+                        .notes
+                        .push(format!("{name} is {}{took}: it may take everything", live.class.name()));
+                    found.above.unbounded.push((name, live.allowed));
+                }
+                _ => {}
+            }
+        }
+        if kernel.0 > 0 {
+            let realtime = self.number("/sys/kernel/realtime") == Some(1);
+            let irqs = if realtime { ", interrupts among them (PREEMPT_RT)" } else { "" };
+            let part = percent(kernel.1);
+            found.notes.push(format!(
+                "{} kernel threads of SCHED_FIFO{irqs} took {part} of a CPU so far: not subtracted",
+                kernel.0
+            ));
+        }
+        Ok(())
+    }
+
+    fn load(&self, live: &Live, uptime_s: u64) -> Option<u64> {
+        let tid = live.thread.tid;
+        let stat = self.text(&format!("/proc/{tid}/task/{tid}/stat"));
+        load(&stat.or_else(|| self.text(&format!("/proc/{tid}/stat")))?, uptime_s)
+    }
+
+    /// What the kernel keeps for threads of lower scheduling classes.
+    fn servers(&self, found: &mut Found) {
+        for (place, cpu) in found.above.online.iter().enumerate() {
+            let server = |kind: &str| {
+                let of = |name: &str| self.number(&format!("{SERVERS}/{kind}_server/cpu{cpu}/{name}"));
+                Some((of("runtime")?, of("period")?))
+                    .filter(|(runtime, period)| *runtime > 0 && runtime <= period)
+            };
+            found.above.ext_servers.extend(server("ext").map(|(runtime, period)| (*cpu, runtime, period)));
+            if let (Some((runtime, period)), true) = (server("fair"), place == 0) {
+                let (runtime, period) = (show_time(runtime), show_time(period));
+                found.notes.push(format!("fair server: {runtime} in {period} for threads outside of sched_ext; a plan takes in all of them"));
+            }
+        }
+        if !self.root.join(SERVERS.trim_start_matches('/')).exists() {
+            found.notes.push(format!(
+                "{SERVERS} is not there (root only, debugfs): what the kernel keeps for sched_ext is not known"
+            ));
+        }
+    }
+
+    /// Limits of the cgroup of this process, and of those above it.
+    fn own_cgroups(&self) -> Vec<String> {
+        let mut notes = Vec::new();
+        let own = self
+            .text("/proc/self/cgroup")
+            .and_then(|text| Some(text.lines().find_map(|line| line.strip_prefix("0::"))?.to_string()));
+        let mut group = own.unwrap_or_default();
+        while group.len() > 1 {
+            let of = |file: &str| {
+                self.text(&format!("/sys/fs/cgroup{group}/{file}")).filter(|text| !text.is_empty())
+            };
+            let limit = of("cpu.max").filter(|max| !max.starts_with("max"));
+            notes.extend(limit.map(|max| format!("cpu.max of {group} is {max}: sched_ext does not heed it")));
+            let cpus = of("cpuset.cpus");
+            notes
+                .extend(cpus.map(|cpus| format!("cpuset.cpus of {group} is {cpus}: its threads stay there")));
+            group.truncate(group.rfind('/').unwrap_or(0));
+        }
+        notes
+    }
 }
 
 /// Whether who is in a cgroup that the plan names may run where its entry is: its `cpuset` has a CPU that leads there. Cgroups

@@ -458,8 +458,7 @@ unsafe extern "C" fn prepare(
     options: *mut sys::bpf_prog_load_opts,
     cookie: c_long,
 ) -> c_int {
-    // SAFETY: libbpf passes a program of the object that `LOADING` belongs to, and the options that it is loaded with; an
-    // instruction of ours has the layout of its own.
+    // SAFETY: libbpf passes a program of the object that `LOADING` belongs to, and the options that it is loaded with.
     unsafe {
         let options = &mut *options;
         let Some(Loading { constants: map, types, pruned, tell }) = LOADING.get().cast::<Loading>().as_mut()
@@ -482,11 +481,25 @@ unsafe extern "C" fn prepare(
             }
             options.attach_btf_id = id as u32;
         }
-        if !*pruned {
-            return 0;
+        if *pruned {
+            replace_by_pruned(program, options, map)
+        } else {
+            0
         }
+    }
+}
+
+/// # Safety
+/// They are of one object that libbpf is about to load.
+unsafe fn replace_by_pruned(
+    program: *mut sys::bpf_program,
+    options: &mut sys::bpf_prog_load_opts,
+    constants: *mut sys::bpf_map,
+) -> c_int {
+    // SAFETY: as the caller says; an instruction of ours has the layout of libbpf's.
+    unsafe {
         let mut size = 0;
-        let data = sys::bpf_map__initial_value(map, &mut size);
+        let data = sys::bpf_map__initial_value(constants, &mut size);
         if data.is_null() {
             return -libc::EINVAL;
         }
@@ -500,7 +513,7 @@ unsafe extern "C" fn prepare(
             functions: records(options.func_info, options.func_info_rec_size, options.func_info_cnt),
             lines: records(options.line_info, options.line_info_rec_size, options.line_info_cnt),
         };
-        let mut pruned = prune(&whole, &Constants { map: sys::bpf_map__fd(map), data });
+        let mut pruned = prune(&whole, &Constants { map: sys::bpf_map__fd(constants), data });
         RECORDS.with_borrow_mut(|[functions, lines]| {
             (*functions, *lines) = (bytes(&pruned.functions), bytes(&pruned.lines));
             if !options.func_info.is_null() {

@@ -1,5 +1,7 @@
 //! A pruned program does what the whole one does: tried on random programs, both interpreted. TIERCE_SEED=N tries others.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 #[path = "../../../tests/draw.rs"]
 mod draw;
 

@@ -107,6 +107,47 @@ fn measure(plan: &Plan, for_ms: u64) -> (u64, u64, u64) {
     (0..RUNS).map(run).min().map(|(took_ns, jobs, misses)| (jobs, misses, took_ns)).expect("there are runs")
 }
 
+/// Name, tasks, a factor for their periods, milliseconds to be simulated, and where they are.
+const WORKLOADS: [(&str, usize, u64, u64, Shape); 14] = [
+    ("edf, 100 tasks", 100, 1, 100_000, Shape::Edf),
+    ("edf, 1,000 tasks", 1_000, 1, 10_000, Shape::Edf),
+    ("edf, 10,000 tasks", 10_000, 1, 1_000, Shape::Edf),
+    ("reservation (hard CBS per task), 100 tasks", 100, 1, 100_000, Shape::Servers),
+    ("reservation, 1,000 tasks, periods x 100", 1_000, 100, 1_000_000, Shape::Servers),
+    ("reservation, 10,000 tasks, periods x 100", 10_000, 100, 100_000, Shape::Servers),
+    ("spread fair, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Spread(4)),
+    ("spread fair, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Spread(16)),
+    ("spread fair, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Spread(64)),
+    ("global edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Global(4)),
+    ("global edf, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Global(16)),
+    ("global edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Global(64)),
+    ("partitioned edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Partitioned(4)),
+    ("partitioned edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Partitioned(64)),
+];
+
+/// The workloads whose name begins like that: what each took; the speed of the first one.
+fn measure_all(only: Option<&str>) -> f64 {
+    println!(
+        "{:<44} {:>9} {:>7} {:>10} {:>12} {:>10}",
+        "workload", "jobs", "misses", "ns per job", "jobs/s", "to first"
+    );
+    let (mut first, mut base) = (0.0, 0.0);
+    let wanted = |name: &str| only.is_none_or(|only| name.starts_with(only));
+    for (name, n, scale, for_ms, shape) in WORKLOADS.into_iter().filter(|row| wanted(row.0)) {
+        let (jobs, misses, took_ns) = measure(&plan(&tasks(n, shape.cpus(), scale, 1), shape), for_ms);
+        let speed = jobs as f64 / took_ns as f64 * 1e9;
+        if n == 100 || base == 0.0 || shape.cpus() == 4 {
+            base = speed;
+        }
+        if first == 0.0 {
+            first = speed;
+        }
+        let per_job = took_ns as f64 / jobs as f64;
+        println!("{name:<44} {jobs:>9} {misses:>7} {per_job:>10.0} {speed:>12.0} {:>9.2}x", base / speed);
+    }
+    first
+}
+
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
@@ -131,40 +172,7 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     }
-    println!(
-        "{:<44} {:>9} {:>7} {:>10} {:>12} {:>10}",
-        "workload", "jobs", "misses", "ns per job", "jobs/s", "to first"
-    );
-    let rows = [
-        ("edf, 100 tasks", 100, 1, 100_000, Shape::Edf),
-        ("edf, 1,000 tasks", 1_000, 1, 10_000, Shape::Edf),
-        ("edf, 10,000 tasks", 10_000, 1, 1_000, Shape::Edf),
-        ("reservation (hard CBS per task), 100 tasks", 100, 1, 100_000, Shape::Servers),
-        ("reservation, 1,000 tasks, periods x 100", 1_000, 100, 1_000_000, Shape::Servers),
-        ("reservation, 10,000 tasks, periods x 100", 10_000, 100, 100_000, Shape::Servers),
-        ("spread fair, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Spread(4)),
-        ("spread fair, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Spread(16)),
-        ("spread fair, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Spread(64)),
-        ("global edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Global(4)),
-        ("global edf, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Global(16)),
-        ("global edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Global(64)),
-        ("partitioned edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Partitioned(4)),
-        ("partitioned edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Partitioned(64)),
-    ];
-    let (mut first, mut base) = (0.0, 0.0);
-    let wanted = |name: &str| only.is_none_or(|only: &str| name.starts_with(only));
-    for (name, n, scale, for_ms, shape) in rows.into_iter().filter(|row| wanted(row.0)) {
-        let (jobs, misses, took_ns) = measure(&plan(&tasks(n, shape.cpus(), scale, 1), shape), for_ms);
-        let speed = jobs as f64 / took_ns as f64 * 1e9;
-        if n == 100 || base == 0.0 || shape.cpus() == 4 {
-            base = speed;
-        }
-        if first == 0.0 {
-            first = speed;
-        }
-        let per_job = took_ns as f64 / jobs as f64;
-        println!("{name:<44} {jobs:>9} {misses:>7} {per_job:>10.0} {speed:>12.0} {:>9.2}x", base / speed);
-    }
+    let first = measure_all(only);
     let Some((program, speed)) = peer else { return ExitCode::SUCCESS };
     let ratio = first / speed;
     println!("\n{program}: {speed:.0} jobs/s on the 100 edf tasks; tierce is {ratio:.0} times as fast (bar: {RATIO:.0})");

@@ -9,6 +9,7 @@ use tierce_admission::PlanExt;
 use tierce_analysis::{global, priorities, Edf, FixedPriority, Supply, Task};
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation, Stream};
+use tierce_trace::report::Report;
 
 const US: u64 = 1_000;
 
@@ -117,18 +118,7 @@ pub fn play(sets: u64, seed: u64, for_ms: u64, mut progress: impl FnMut(u64)) ->
     for index in 0..sets {
         let mut draws = Stream::new(seed, "verdicts", index);
         let by_deadline = index % 2 == 0;
-        let (kind, place, load) = match index / 2 % 3 {
-            0 => (0, Place::Alone, draws.between(40, 100)),
-            1 => {
-                let period = draws.between(1_000, 10_000);
-                let budget = period * draws.between(50, 95) / 100;
-                (1, Place::Reserved(budget, period), draws.between(40, 100) * budget / period)
-            }
-            _ => {
-                let cpus = draws.between(2, 4);
-                (2, Place::Global(cpus as u32), draws.between(30, 80) * cpus)
-            }
-        };
+        let (kind, place, load) = place(index / 2 % 3, &mut draws);
         let cpus = if let Place::Global(cpus) = place { cpus } else { 1 };
         let mut set = tasks(&mut draws, cpus, load);
         let order = priorities::deadline_monotonic(&set);
@@ -141,37 +131,58 @@ pub fn play(sets: u64, seed: u64, for_ms: u64, mut progress: impl FnMut(u64)) ->
             Simulation::new(&plan, Options { seed: index, ..Options::default() }).expect("it fits");
         simulation.run_until(for_ms * 1_000 * US).expect("no invariant is broken");
         let report = simulation.report();
-        let misses: u64 = report.tasks.iter().map(|task| task.misses).sum();
         let count = &mut counts[usize::from(by_deadline)][kind];
         count.sets += 1;
         match accepted {
-            None => count.missed += u64::from(misses > 0),
+            None => count.missed += u64::from(report.tasks.iter().any(|task| task.misses > 0)),
             Some(responses) => {
                 count.accepted += 1;
                 count.jobs += report.tasks.iter().map(|task| task.jobs).sum::<u64>();
-                assert!(
-                    misses == 0,
-                    "set {index} of seed {seed} was accepted and missed {misses} deadlines:\n{text}"
-                );
-                for task in &report.tasks {
-                    let Some(at) = task.name.strip_prefix('t').and_then(|at| at.parse::<usize>().ok()) else {
-                        continue; // a neighbour
-                    };
-                    let longest = task.response_ns.as_ref().map_or(0, |spread| spread.max);
-                    assert!(
-                        longest <= responses[at],
-                        "set {index} of seed {seed}: a job of t{at} took {longest}, not {}:\n{text}",
-                        responses[at]
-                    );
-                }
+                compare(&report, &responses, &format!("set {index} of seed {seed}"), &text);
             }
         }
         progress(index + 1);
     }
+    format!(
+        "seed {seed}: {sets} sets, none that was accepted missed a deadline in {for_ms} ms\n{}",
+        table(&counts)
+    )
+}
+
+/// One of three kinds, and for how much load, in percent.
+fn place(kind: u64, draws: &mut Stream) -> (usize, Place, u64) {
+    match kind {
+        0 => (0, Place::Alone, draws.between(40, 100)),
+        1 => {
+            let period = draws.between(1_000, 10_000);
+            let budget = period * draws.between(50, 95) / 100;
+            (1, Place::Reserved(budget, period), draws.between(40, 100) * budget / period)
+        }
+        _ => {
+            let cpus = draws.between(2, 4);
+            (2, Place::Global(cpus as u32), draws.between(30, 80) * cpus)
+        }
+    }
+}
+
+/// No deadline is missed, and no job takes longer than its task's response time.
+fn compare(report: &Report, responses: &[u64], which: &str, text: &str) {
+    let misses: u64 = report.tasks.iter().map(|task| task.misses).sum();
+    assert!(misses == 0, "{which} was accepted and missed {misses} deadlines:\n{text}");
+    for task in &report.tasks {
+        let Some(at) = task.name.strip_prefix('t').and_then(|at| at.parse::<usize>().ok()) else {
+            continue; // a neighbour
+        };
+        let longest = task.response_ns.as_ref().map_or(0, |spread| spread.max);
+        let most = responses[at];
+        assert!(longest <= most, "{which}: a job of t{at} took {longest}, not {most}:\n{text}");
+    }
+}
+
+fn table(counts: &[[Count; 3]; 2]) -> String {
     let mut table =
-        format!("seed {seed}: {sets} sets, none that was accepted missed a deadline in {for_ms} ms\n");
-    table += "                              sets  accepted  their jobs   refused  of these missed\n";
-    for (policy, counts) in ["fixed priorities", "earliest deadline"].iter().zip(&counts) {
+        "                              sets  accepted  their jobs   refused  of these missed\n".to_string();
+    for (policy, counts) in ["fixed priorities", "earliest deadline"].iter().zip(counts) {
         for (place, count) in ["alone", "reserved", "global"].iter().zip(counts) {
             let refused = count.sets - count.accepted;
             let _ = writeln!(

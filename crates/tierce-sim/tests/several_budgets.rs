@@ -4,6 +4,8 @@
 //!
 //! TIERCE_SEEDS=FROM..TO plays others than the usual ones.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 mod common;
 
 use common::{Maker, MS};

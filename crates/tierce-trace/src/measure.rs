@@ -280,47 +280,15 @@ impl Measure {
                     add(stolen_ns, value);
                 }
             }
-            Kind::Grant => {
-                let edge = at(&mut self.edges, a);
-                edge.granted_on = Some(cpu);
-                if let Some(opened_ns) = edge.fresh_ns.take() {
-                    let cpu = &mut self.cpus[usize::from(cpu)];
-                    cpu.opened = cpu.opened.max(Some((opened_ns, edge.slots)));
-                }
-            }
-            Kind::Revoke => {
-                let edge = at(&mut self.edges, a);
-                let (cpu, closed_ns) = (edge.granted_on.take(), edge.closed_ns.take());
-                if let Some((cpu, closed_ns)) = cpu.zip(closed_ns) {
-                    self.cpus[usize::from(cpu)].freed = Some((closed_ns, Quantity::ResJ));
-                }
-            }
-            Kind::Throttle => {
-                let edge = at(&mut self.edges, a);
-                let closed_ns = edge.closes_ns.take().filter(|&ns| ns <= now_ns).unwrap_or(now_ns);
-                (edge.opens_ns, edge.closed_ns, edge.fresh_ns) = (Some(value), Some(closed_ns), None);
-            }
-            Kind::Replenish => {
-                let edge = at(&mut self.edges, a);
-                let mut opened_ns = edge.opens_ns.take().map(|ns| ns.min(now_ns));
-                edge.closed_ns = None;
-                if edge.slots {
-                    edge.closes_ns = now_ns.checked_add(value);
-                    let begin_ns = edge.closes_ns.and_then(|ns| ns.checked_sub(edge.length_ns?));
-                    opened_ns = begin_ns.or(opened_ns);
-                }
-                if edge.granted_on.is_none() {
-                    edge.fresh_ns = opened_ns;
-                }
-            }
+            Kind::Grant => self.grant(cpu, a),
+            Kind::Revoke => self.revoke(a),
+            Kind::Throttle => self.throttle(a, value, now_ns),
+            Kind::Replenish => self.replenish(a, value, now_ns),
             Kind::Attach => *at(&mut self.edges, a) = self.edge_below(value as u32),
             Kind::Name => {
-                let name = event.text();
-                let task = std::mem::replace(
-                    at(&mut self.tasks, a),
-                    Task { name, awake: false, ..Default::default() },
-                );
-                self.keep(task);
+                let task = Task { name: event.text(), awake: false, ..Default::default() };
+                let gone = std::mem::replace(at(&mut self.tasks, a), task);
+                self.keep(gone);
             }
             Kind::Lost => self.lost = self.lost.saturating_add(value),
             Kind::Outside
@@ -334,6 +302,43 @@ impl Measure {
             | Kind::Tell
             | Kind::Migrate
             | Kind::Met => {}
+        }
+    }
+
+    fn grant(&mut self, cpu: u16, edge: u32) {
+        let edge = at(&mut self.edges, edge);
+        edge.granted_on = Some(cpu);
+        if let Some(opened_ns) = edge.fresh_ns.take() {
+            let cpu = &mut self.cpus[usize::from(cpu)];
+            cpu.opened = cpu.opened.max(Some((opened_ns, edge.slots)));
+        }
+    }
+
+    fn revoke(&mut self, edge: u32) {
+        let edge = at(&mut self.edges, edge);
+        let (cpu, closed_ns) = (edge.granted_on.take(), edge.closed_ns.take());
+        if let Some((cpu, closed_ns)) = cpu.zip(closed_ns) {
+            self.cpus[usize::from(cpu)].freed = Some((closed_ns, Quantity::ResJ));
+        }
+    }
+
+    fn throttle(&mut self, edge: u32, until_ns: u64, now_ns: u64) {
+        let edge = at(&mut self.edges, edge);
+        let closed_ns = edge.closes_ns.take().filter(|&ns| ns <= now_ns).unwrap_or(now_ns);
+        (edge.opens_ns, edge.closed_ns, edge.fresh_ns) = (Some(until_ns), Some(closed_ns), None);
+    }
+
+    fn replenish(&mut self, edge: u32, budget_ns: u64, now_ns: u64) {
+        let edge = at(&mut self.edges, edge);
+        let mut opened_ns = edge.opens_ns.take().map(|ns| ns.min(now_ns));
+        edge.closed_ns = None;
+        if edge.slots {
+            edge.closes_ns = now_ns.checked_add(budget_ns);
+            let begin_ns = edge.closes_ns.and_then(|ns| ns.checked_sub(edge.length_ns?));
+            opened_ns = begin_ns.or(opened_ns);
+        }
+        if edge.granted_on.is_none() {
+            edge.fresh_ns = opened_ns;
         }
     }
 

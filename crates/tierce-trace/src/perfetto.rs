@@ -297,53 +297,27 @@ impl<'a, W: Write> Writer<'a, W> {
             return Ok(());
         }
         let (now, a, b, value) = (event.now_ns, event.a, event.b, event.value);
-        let track_a = THING + u64::from(a);
         match kind {
             Kind::Decision => self.decision(now, event.cpu, a, b),
             Kind::Grant => self.grant(now, a, b, event.cpu),
-            Kind::Revoke => self.revoke(now, a),
+            Kind::Revoke | Kind::Detach => self.revoke(now, a),
             Kind::Replenish | Kind::Budget => self.budget(now, a, b, value as i64),
             Kind::Throttle => {
                 self.budget(now, a, b, 0)?;
-                let until = ("until_ns", value.min(i64::MAX as u64) as i64);
-                self.tell(now, THING + u64::from(b), INSTANT, Some("throttled"), &[until])
+                self.tell(now, THING + u64::from(b), INSTANT, Some("throttled"), &[("until_ns", note(value))])
             }
-            Kind::JobRelease => {
-                self.task(a)?;
-                let open = self.jobs.entry(a).or_default();
-                // Jobs may overlap, slices of one track may not: each open job has a lane of its own.
-                let lane = (0..).find(|lane| open.iter().all(|(_, used)| used != lane)).unwrap_or(0);
-                open.push((b, lane));
-                let track = self.job_track(a, lane)?;
-                let deadline = (value != NO_DEADLINE).then_some(("deadline_ns", value as i64));
-                let notes: Vec<_> = [("job", i64::from(b))].into_iter().chain(deadline).collect();
-                self.tell(now, track, SLICE_BEGIN, Some(&format!("job {b}")), &notes)
-            }
-            Kind::JobComplete => {
-                let open = self.jobs.entry(a).or_default();
-                let Some(at) = open.iter().position(|&(job, _)| job == b) else { return Ok(()) };
-                let (_, lane) = open.remove(at);
-                let track = self.job_track(a, lane)?;
-                self.tell(now, track, SLICE_END, None, &[])
-            }
+            Kind::JobRelease => self.job_release(now, a, b, value),
+            Kind::JobComplete => self.job_complete(now, a, b),
             Kind::Miss => {
-                self.task(a)?;
                 let at = value.clamp(self.header.start_ns.min(now), now); // told at or after the deadline
-                self.tell(at, track_a, INSTANT, Some("missed"), &[("job", b.into())])
+                self.tell_task(at, a, "missed", &[("job", b.into())])
             }
             Kind::Stolen => {
-                let notes = [("stolen_ns", value.min(i64::MAX as u64) as i64)];
-                self.tell(now, CPU + u64::from(event.cpu), INSTANT, Some("stolen"), &notes)
+                let cpu = CPU + u64::from(event.cpu);
+                self.tell(now, cpu, INSTANT, Some("stolen"), &[("stolen_ns", note(value))])
             }
-            Kind::Lost => {
-                let notes = [("records", value.min(i64::MAX as u64) as i64)];
-                self.tell(now, GROUP, INSTANT, Some("records lost"), &notes)
-            }
-            Kind::Forgive => {
-                let notes = [("ns", value.min(i64::MAX as u64) as i64)];
-                self.task(b)?;
-                self.tell(now, THING + u64::from(b), INSTANT, Some("forgiven"), &notes)
-            }
+            Kind::Lost => self.tell(now, GROUP, INSTANT, Some("records lost"), &[("records", note(value))]),
+            Kind::Forgive => self.tell_task(now, b, "forgiven", &[("ns", note(value))]),
             Kind::Control => {
                 let notes = [("operation", a.into()), ("on", b.into()), ("error", value as i64)];
                 self.tell(now, GROUP, INSTANT, Some("control"), &notes)
@@ -351,8 +325,7 @@ impl<'a, W: Write> Writer<'a, W> {
             Kind::Name => {
                 self.names.insert(a, event.text());
                 // The track keeps its first name (descriptors are not amended); the moment is marked.
-                self.task(a)?;
-                self.tell(now, track_a, INSTANT, Some(&format!("now {}", event.text())), &[])
+                self.tell_task(now, a, &format!("now {}", event.text()), &[])
             }
             Kind::Attach => {
                 let parent = value as u32;
@@ -361,13 +334,10 @@ impl<'a, W: Write> Writer<'a, W> {
                 self.attach(a, name);
                 Ok(())
             }
-            Kind::Detach => self.revoke(now, a),
             Kind::Migrate => {
-                self.task(a)?;
                 let why = event.migration().map_or("", |(why, _)| why.name());
                 let notes = [("from_cpu", i64::from(b)), ("to_cpu", i64::from(event.cpu))];
-                let name = format!("migrates to CPU {}: {why}", event.cpu);
-                self.tell(now, track_a, INSTANT, Some(&name), &notes)
+                self.tell_task(now, a, &format!("migrates to CPU {}: {why}", event.cpu), &notes)
             }
             Kind::Request
             | Kind::Release
@@ -378,6 +348,31 @@ impl<'a, W: Write> Writer<'a, W> {
             | Kind::Tell
             | Kind::Met => Ok(()),
         }
+    }
+
+    fn tell_task(&mut self, now_ns: u64, task: u32, what: &str, notes: &[(&str, i64)]) -> io::Result<()> {
+        self.task(task)?;
+        self.tell(now_ns, THING + u64::from(task), INSTANT, Some(what), notes)
+    }
+
+    fn job_release(&mut self, now_ns: u64, task: u32, job: u32, deadline_ns: u64) -> io::Result<()> {
+        self.task(task)?;
+        let open = self.jobs.entry(task).or_default();
+        // Jobs may overlap, slices of one track may not: each open job has a lane of its own.
+        let lane = (0..).find(|lane| open.iter().all(|(_, used)| used != lane)).unwrap_or(0);
+        open.push((job, lane));
+        let track = self.job_track(task, lane)?;
+        let deadline = (deadline_ns != NO_DEADLINE).then_some(("deadline_ns", deadline_ns as i64));
+        let notes: Vec<_> = [("job", i64::from(job))].into_iter().chain(deadline).collect();
+        self.tell(now_ns, track, SLICE_BEGIN, Some(&format!("job {job}")), &notes)
+    }
+
+    fn job_complete(&mut self, now_ns: u64, task: u32, job: u32) -> io::Result<()> {
+        let open = self.jobs.entry(task).or_default();
+        let Some(at) = open.iter().position(|&(other, _)| other == job) else { return Ok(()) };
+        let (_, lane) = open.remove(at);
+        let track = self.job_track(task, lane)?;
+        self.tell(now_ns, track, SLICE_END, None, &[])
     }
 
     fn job_track(&mut self, task: u32, lane: u64) -> io::Result<u64> {
@@ -467,4 +462,9 @@ impl<'a, W: Write> Writer<'a, W> {
         }
         self.out.flush()
     }
+}
+
+/// A number as notes have it.
+fn note(value: u64) -> i64 {
+    value.min(i64::MAX as u64) as i64
 }

@@ -287,20 +287,41 @@ pub struct Supply {
 impl Stats {
     /// The report at the time of the latest event, or of [`Stats::finish`].
     pub fn report(&self) -> Report {
-        let conservation = &self.conservation;
-        let spread = conservation.applies();
+        let spread = self.conservation.applies();
         let moves = self.header.nodes.iter().any(|node| node.family.is_some()).then(|| self.moves());
+        let mut under = self.edges_by_child();
+        let nodes = self.node_reports(&mut under);
+        Report {
+            source: self.header.source,
+            plan: self.header.plan.clone(),
+            seed: self.header.seed,
+            elapsed_ns: self.now_ns.saturating_sub(self.start_ns),
+            lost: self.lost,
+            cpus: self.cpu_reports(spread),
+            tasks: self.task_reports(&mut under),
+            nodes,
+            moves,
+            idle_while_waiting: spread.then(|| self.idle_while_waiting()),
+            contention: None,
+        }
+    }
+
+    fn cpu_reports(&self, spread: bool) -> Vec<CpuReport> {
         let cpus = self.cpus.iter().enumerate().map(|(cpu, stats)| CpuReport {
             cpu: cpu as u32,
             used_ns: stats.used_ns,
             idle_ns: stats.idle_ns,
             stolen_ns: stats.stolen_ns,
             switches: stats.switches,
-            idle_while_waiting_ns: spread.then(|| conservation.cpu_ns(cpu as u32)),
+            idle_while_waiting_ns: spread.then(|| self.conservation.cpu_ns(cpu as u32)),
         });
-        let mut under = self.edges_by_child();
+        cpus.collect()
+    }
+
+    /// Those that are still there or had CPU time.
+    fn node_reports(&self, under: &mut [Vec<EdgeReport>]) -> Vec<NodeReport> {
         let nodes = self.header.nodes.iter().map(|node| {
-            let under = take(&mut under, node.id);
+            let under = take(under, node.id);
             let former = self.former_edges_ns.get(&node.id).copied().unwrap_or(0);
             NodeReport {
                 id: node.id,
@@ -312,7 +333,11 @@ impl Stats {
                 under,
             }
         });
-        let nodes = nodes.filter(|node: &NodeReport| !node.gone || node.cpu_ns > 0).collect();
+        nodes.filter(|node: &NodeReport| !node.gone || node.cpu_ns > 0).collect()
+    }
+
+    /// Those that are still there or did something; then former threads.
+    fn task_reports(&self, under: &mut [Vec<EdgeReport>]) -> Vec<TaskReport> {
         let mut known = vec![None; self.tasks.len()];
         for task in &self.header.tasks {
             known.get_mut(task.id as usize).into_iter().for_each(|known| *known = Some(task.gone));
@@ -326,31 +351,24 @@ impl Stats {
         });
         let live = live.map(|(id, stats)| {
             let id = id as u32;
-            let report = task_report(id, self.name(id), stats, take(&mut under, id));
+            let report = task_report(id, self.name(id), stats, take(under, id));
             TaskReport { gone: known[id as usize] == Some(true), ..report }
         });
         let former = self.former.iter().map(|(name, stats)| task_report(0, name.clone(), stats, Vec::new()));
-        Report {
-            source: self.header.source,
-            plan: self.header.plan.clone(),
-            seed: self.header.seed,
-            elapsed_ns: self.now_ns.saturating_sub(self.start_ns),
-            lost: self.lost,
-            cpus: cpus.collect(),
-            tasks: live.chain(former).collect(),
-            nodes,
-            moves,
-            idle_while_waiting: spread.then(|| IdleWhileWaiting {
-                total_ns: conservation.total_ns(),
-                intervals: conservation.intervals(),
-                longest: conservation.longest().map(|gap| LongestGap {
-                    length_ns: gap.length_ns,
-                    at_ns: gap.begin_ns.saturating_sub(self.start_ns),
-                    cpu: gap.cpu,
-                    waited: self.name(gap.waited),
-                }),
+        live.chain(former).collect()
+    }
+
+    fn idle_while_waiting(&self) -> IdleWhileWaiting {
+        let conservation = &self.conservation;
+        IdleWhileWaiting {
+            total_ns: conservation.total_ns(),
+            intervals: conservation.intervals(),
+            longest: conservation.longest().map(|gap| LongestGap {
+                length_ns: gap.length_ns,
+                at_ns: gap.begin_ns.saturating_sub(self.start_ns),
+                cpu: gap.cpu,
+                waited: self.name(gap.waited),
             }),
-            contention: None,
         }
     }
 

@@ -334,17 +334,7 @@ impl Stats {
         self.conservation.event(event);
         match kind {
             Kind::Decision => self.decision(cpu, a, now_ns),
-            Kind::Grant => {
-                self.charge(cpu, now_ns, 0);
-                let edge = at(&mut self.edges, a);
-                edge.grants += 1;
-                edge.child = b;
-                if let Some(before) = edge.on_cpu.replace(cpu) {
-                    self.cpus[usize::from(before)].path.retain(|&granted| granted != a);
-                }
-                self.cpus[usize::from(cpu)].path.push(a);
-                self.trim_path(cpu);
-            }
+            Kind::Grant => self.grant(cpu, a, b, now_ns),
             Kind::Revoke => self.revoke(a, now_ns),
             Kind::Throttle => at(&mut self.edges, a).throttles += 1,
             Kind::Replenish => {
@@ -405,6 +395,18 @@ impl Stats {
         stats.switches += 1;
         let last_cpu = at(&mut self.follow, task).last_cpu.replace(cpu);
         stats.migrations += u64::from(last_cpu.is_some_and(|last| last != cpu));
+    }
+
+    fn grant(&mut self, cpu: u16, edge: u32, child: u32, now_ns: u64) {
+        self.charge(cpu, now_ns, 0);
+        let stats = at(&mut self.edges, edge);
+        stats.grants += 1;
+        stats.child = child;
+        if let Some(before) = stats.on_cpu.replace(cpu) {
+            self.cpus[usize::from(before)].path.retain(|&granted| granted != edge);
+        }
+        self.cpus[usize::from(cpu)].path.push(edge);
+        self.trim_path(cpu);
     }
 
     fn revoke(&mut self, edge: u32, now_ns: u64) {

@@ -25,7 +25,7 @@ mod graph;
 use crate::change::PlanChange;
 use crate::event::SCHEDULER;
 use crate::event::{Event, Kind, ID_MAX};
-use crate::header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
+use crate::header::{Source, TraceHeader};
 use std::collections::HashMap;
 use tierce_policy::Cpus;
 

@@ -1,6 +1,8 @@
 //! What is written for Grasp, read line by line: everything is named before it is used, jobs run on one processor at a time and
 //! only between arrival and completion, servers while they have a budget, and times add up to those of the statistics.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 mod synthetic;
 
 use std::collections::{HashMap, HashSet};

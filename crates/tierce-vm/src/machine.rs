@@ -274,6 +274,54 @@ fn qemu_version(qemu: &Path) -> Result<(u32, u32)> {
     }
 }
 
+/// QEMU's arguments for a machine without ports.
+fn hardware(vm: &Vm, mode: Mode) -> Vec<String> {
+    let remaps = vm.cpus > CPUS_OF_XAPIC;
+    let machine = if remaps && mode == Mode::Kvm { "q35,kernel-irqchip=split" } else { "q35" };
+    let fixed = ["-M", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"];
+    let mut words: Vec<String> = fixed.map(String::from).into();
+    words.extend(accelerator(mode, vm.is_crowded()));
+    if remaps {
+        words.extend(["-device", "intel-iommu,intremap=on,eim=on"].map(String::from));
+    }
+    words.extend(["-smp".into(), vm.cpus.to_string(), "-m".into(), format!("{}M", vm.memory_mib)]);
+    words.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"].map(String::from));
+    words.extend(["-device", "virtio-serial-pci,ioeventfd=off"].map(String::from));
+    words
+}
+
+/// Files that QEMU is given open.
+struct Passed(Vec<OwnedFd>);
+
+impl Passed {
+    /// The path by which QEMU opens it.
+    fn add(&mut self, file: OwnedFd) -> String {
+        let path = format!("/dev/fd/{}", file.as_raw_fd());
+        self.0.push(file);
+        path
+    }
+
+    /// The command inherits them, and ends with us.
+    fn to(&self, command: &mut Command) {
+        let inherited: Vec<i32> = self.0.iter().map(AsRawFd::as_raw_fd).collect();
+        let parent = rustix::process::getpid();
+        // SAFETY: between fork and exec only system calls are made, on descriptors that we keep open until then.
+        unsafe {
+            command.pre_exec(move || {
+                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
+                if rustix::process::getppid() != Some(parent) {
+                    return Err(std::io::Error::other("our parent is gone"));
+                }
+                for &fd in &inherited {
+                    let fd = rustix::fd::BorrowedFd::borrow_raw(fd);
+                    rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
 /// QEMU at work, and our ends of its ports. It is killed when this is dropped.
 struct Running {
     qemu: Child,
@@ -303,21 +351,8 @@ impl Running {
         let counted = vm.profile.then(Counted::new).transpose()?;
 
         let mut command = Command::new(qemu);
-        let remaps = vm.cpus > CPUS_OF_XAPIC;
-        let machine = if remaps && mode == Mode::Kvm { "q35,kernel-irqchip=split" } else { "q35" };
-        command.args(["-M", machine, "-nodefaults", "-no-user-config", "-display", "none", "-no-reboot"]);
-        command.args(accelerator(mode, vm.is_crowded()));
-        if remaps {
-            command.args(["-device", "intel-iommu,intremap=on,eim=on"]);
-        }
-        command.args(["-smp", &vm.cpus.to_string(), "-m", &format!("{}M", vm.memory_mib)]);
-        command.args(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"]);
-        command.args(["-device", "virtio-serial-pci,ioeventfd=off"]);
-        let mut passed: Vec<OwnedFd> = Vec::new();
-        let mut pass = |fd: OwnedFd| {
-            passed.push(fd);
-            format!("/dev/fd/{}", passed.last().unwrap().as_raw_fd())
-        };
+        command.args(hardware(vm, mode));
+        let mut passed = Passed(Vec::new());
         let mut ports = vec![
             ("out", out_end),
             ("err", err_end),
@@ -327,40 +362,20 @@ impl Running {
         if let Some(Counted { instructions, symbols }) = &counted {
             ports.push(("symbols", symbols.try_clone()?.into()));
             let (plugin, counts) = (memory_file("plugin", PLUGIN)?, instructions.try_clone()?);
-            let (plugin, counts) = (pass(plugin.into()), pass(counts.into()));
+            let (plugin, counts) = (passed.add(plugin.into()), passed.add(counts.into()));
             command.args(["-plugin", &format!("file={plugin},out={counts}")]);
         }
         for (name, fd) in ports {
-            command.args(["-chardev", &format!("file,id={name},path={},append=on", pass(fd))]);
+            command.args(["-chardev", &format!("file,id={name},path={},append=on", passed.add(fd))]);
             command.args(["-device", &format!("virtserialport,chardev={name},name=tierce.{name}")]);
         }
-        let console_path = pass(console.try_clone()?.into());
-        command.args([
-            "-chardev",
-            &format!("file,id=console,path={console_path},append=on"),
-            "-serial",
-            "chardev:console",
-        ]);
-        command.arg("-kernel").arg(&kernel.vmlinux).args(["-initrd", &pass(initramfs.into())]);
+        let console_path = passed.add(console.try_clone()?.into());
+        let console_device = format!("file,id=console,path={console_path},append=on");
+        command.args(["-chardev", &console_device, "-serial", "chardev:console"]);
+        command.arg("-kernel").arg(&kernel.vmlinux).args(["-initrd", &passed.add(initramfs.into())]);
         command.args(["-append", &kernel_line(vm, mode)]);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(complaints.try_clone()?);
-
-        let inherited: Vec<i32> = passed.iter().map(AsRawFd::as_raw_fd).collect();
-        let parent = rustix::process::getpid();
-        // SAFETY: between fork and exec only system calls are made, on descriptors that `passed` keeps open.
-        unsafe {
-            command.pre_exec(move || {
-                rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL))?;
-                if rustix::process::getppid() != Some(parent) {
-                    return Err(std::io::Error::other("our parent is gone"));
-                }
-                for &fd in &inherited {
-                    let fd = rustix::fd::BorrowedFd::borrow_raw(fd);
-                    rustix::io::fcntl_setfd(fd, rustix::io::FdFlags::empty())?;
-                }
-                Ok(())
-            });
-        }
+        passed.to(&mut command);
         let started = Instant::now();
         let qemu = command.spawn().with_context(|| format!("cannot start {}", qemu.display()))?;
         Ok(Running {
@@ -409,6 +424,11 @@ impl Running {
         if over {
             self.qemu.kill()?;
         }
+        self.outcome(&said, boot, over, kernel)
+    }
+
+    /// What came of it. `said`: the guest, of its command; `over`: its time.
+    fn outcome(mut self, said: &str, boot: Duration, over: bool, kernel: Kernel) -> Result<Outcome> {
         let status = self.qemu.wait()?;
         let total = self.started.elapsed();
         let complaints = text_of(&mut self.complaints)?;
@@ -428,17 +448,8 @@ impl Running {
             console += &format!("QEMU: {complaints}");
         }
         let (files, counted) = (self.files.try_clone()?, self.counted.take());
-        Ok(Outcome {
-            end,
-            console,
-            kernel,
-            boot,
-            total,
-            stdout: Vec::new(),
-            stderr: Vec::new(),
-            files,
-            counted,
-        })
+        let (stdout, stderr) = (Vec::new(), Vec::new());
+        Ok(Outcome { end, console, kernel, boot, total, stdout, stderr, files, counted })
     }
 
     /// Which of the open ports have something (or ended): waits up to 100 ms, and not past the limit.

@@ -1,7 +1,7 @@
 //! The verdict for tools: docs/plan-language.md, "JSON". Each part is made when it is written: of a large plan there is much.
 
 use crate::explain::derivation::{Derived, DerivedJson};
-use crate::explain::outline::named;
+use crate::explain::part::named;
 use crate::explain::remedies::Broken;
 use crate::share::{fraction, fraction_given, Share};
 use crate::verdict::{Admission, Failure, Law, Part, Promise, Proof, CHECK_VERSION};

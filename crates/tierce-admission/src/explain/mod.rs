@@ -1,8 +1,11 @@
 //! The verdict for people and tools: as a tree, as JSON, step by step, with remedies.
 
+mod computed;
 pub mod derivation;
+mod findings;
 pub mod json;
 pub mod outline;
+pub mod part;
 pub mod remedies;
 pub mod search;
 pub mod warnings;

@@ -1,41 +1,15 @@
 //! The plan as a tree for people, with the verdict beside every part.
 
 use crate::composition::placement::{placement, ranges};
-use crate::explain::remedies::Broken;
-use crate::explain::words;
+use crate::explain::words::count;
 use crate::share::{percent, percent_given, percents, Share};
-use crate::verdict::{Admission, Deadlines, Failure, NodeVerdict, Part, Promise, Proof, TaskVerdict};
-use std::collections::HashMap;
+use crate::verdict::{Admission, Deadlines, NodeVerdict, Promise, TaskVerdict};
 use std::fmt::Write;
 use tierce_guarantee::Kind;
-use tierce_plan::closest;
 use tierce_plan::policies::{self, Param, ParamKind};
 use tierce_plan::show_time;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Edge, Need, Plan};
-
-/// What fails is explained at length for so many.
-const EXPLAINED_MAX: usize = 16;
-
-/// The nodes (itself, or all its replicas) and tasks (itself, or all members of a set) of that name; otherwise perhaps the
-/// name that was meant.
-pub fn named<'p>(plan: &'p Plan, name: &str) -> Result<(Vec<usize>, Vec<usize>), Option<&'p str>> {
-    let nodes = plan.nodes.iter().enumerate().filter(|(_, node)| node.name == name || node.base == name);
-    let nodes: Vec<_> = nodes.map(|(index, _)| index).collect();
-    let set = plan.sets.iter().find(|set| set.name == name);
-    let tasks: Vec<_> = match set {
-        Some(set) => set.members.clone().collect(),
-        None => plan.tasks.iter().position(|task| task.name == name).into_iter().collect(),
-    };
-    if nodes.is_empty() && tasks.is_empty() && set.is_none() {
-        let nodes = plan.nodes.iter().map(|node| &node.base);
-        let names = nodes
-            .chain(plan.tasks.iter().map(|task| &task.name))
-            .chain(plan.sets.iter().map(|set| &set.name));
-        return Err(closest(name, names.map(String::as_str)));
-    }
-    Ok((nodes, tasks))
-}
+use tierce_plan::{Child, Edge, Plan};
 
 impl Admission {
     /// A tree with ticks and crosses, then every failure in plain words with the smallest change that mends it.
@@ -61,248 +35,9 @@ impl Admission {
         if let Some(placement) = placement(plan) {
             let _ = write!(text, "\n{placement}");
         }
-        self.verdict(plan, &mut text);
+        self.findings(plan, &shape, &mut text);
         text
     }
-
-    /// What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs; `Err`: there is no such
-    /// part, but perhaps one of this name was meant.
-    pub fn explain<'p>(&self, plan: &'p Plan, name: &str) -> Result<String, Option<&'p str>> {
-        let shape = Shape::new(plan);
-        let set = plan.sets.iter().find(|set| set.name == name);
-        let (mut waiting, tasks) = named(plan, name)?;
-        waiting.reverse();
-        let broken = self.explained(plan, &shape);
-        let explanations = |text: &mut String, part: Part| {
-            for found in broken.iter().filter(|found| found.part() == part) {
-                let _ = writeln!(text, "{}", words::wrapped(&found.explanation));
-            }
-        };
-        let asked = waiting.clone();
-        let mut text = String::new();
-        if let Some(task) = tasks.first() {
-            let (found, above) = (&self.tasks[*task], &shape.task_parents[*task]);
-            let what =
-                set.map_or("task".into(), |set| format!("each of {}", count(set.members.len(), "task")));
-            part(&mut text, plan, name, &what, above);
-            self.promised(&mut text, plan, (Part::Task(*task), true), &plan.tasks[*task].needs, &found.needs);
-            let response = found.response.and_then(tierce_analysis::Response::ns);
-            let deadline = plan.tasks[*task].load.as_ref().and_then(tierce_plan::Load::deadline_ns);
-            if let (Some(response), Some(deadline)) = (response, deadline) {
-                let (response, deadline) = (show_time(response), show_time(deadline));
-                let _ = writeln!(
-                    text,
-                    "  jobs      done within {response} of their release, due within {deadline}"
-                );
-            }
-            for failure in &found.failures {
-                let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
-            }
-            explanations(&mut text, Part::Task(*task));
-            waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
-        } else if let Some(set) = set {
-            waiting.extend(set.ways().flatten().map(|edge| edge.parent));
-        }
-        let mut seen = Vec::new();
-        while let Some(index) = waiting.pop() {
-            if seen.contains(&index) {
-                continue;
-            }
-            seen.push(index);
-            let (node, found, above) = (&plan.nodes[index], &self.nodes[index], &shape.parents[index]);
-            let policy = policies::by_number(node.policy).map_or("node", |policy| policy.name);
-            part(&mut text, plan, &node.name, policy, above);
-            self.promised(
-                &mut text,
-                plan,
-                (Part::Node(index), asked.contains(&index)),
-                &node.needs,
-                &found.needs,
-            );
-            for failure in &found.failures {
-                let _ = writeln!(text, "  fails     {}: {}", failure.rule, failure.message);
-            }
-            if asked.contains(&index) {
-                explanations(&mut text, Part::Node(index));
-            }
-            waiting.extend(above.iter().map(|edge| plan.edges[*edge].parent));
-        }
-        Ok(text)
-    }
-
-    /// `asked`: step by step from the CPUs, and what it means for the part.
-    fn promised(
-        &self,
-        text: &mut String,
-        plan: &Plan,
-        (part, asked): (Part, bool),
-        needs: &[Need],
-        proofs: &[Proof],
-    ) {
-        for (at, promise) in self.promises_to(part).iter().enumerate() {
-            let _ =
-                writeln!(text, "  promised  {}: {}", promise.guarantee.noted(), promise.guarantee.meaning());
-            let _ = writeln!(text, "            since {}", promise.because);
-            let steps = if asked { self.derivation(plan, part, at) } else { Vec::new() };
-            let width =
-                steps.iter().map(|derived| derived.step.to.to_string().chars().count()).max().unwrap_or(0);
-            for derived in steps {
-                let _ = writeln!(
-                    text,
-                    "              {:<width$}  {}",
-                    derived.step.to.to_string(),
-                    derived.words()
-                );
-            }
-            if asked && at == 0 {
-                let _ = writeln!(text, "  demands   {}", words::demands(&promise.guarantee));
-                let _ = writeln!(text, "  overrun   {}", words::overrun(&promise.guarantee));
-            }
-        }
-        for (need, proof) in needs.iter().zip(proofs) {
-            let (mark, why) = match proof {
-                Ok(shown) => ("✓", format!("from {}", shown.words)),
-                Err(reason) => ("✗", reason.clone()),
-            };
-            let _ = writeln!(text, "  needs     {} {mark} {why}", need.text);
-        }
-    }
-
-    fn verdict(&self, plan: &Plan, text: &mut String) {
-        text.push('\n');
-        let mut line = |words: String| {
-            text.push_str(words.trim_end());
-            text.push('\n');
-        };
-        let (shape, broken) = (Shape::new(plan), self.broken(plan));
-        // By name and need: there may be thousands.
-        let by_name: HashMap<_, _> =
-            broken.iter().rev().map(|found| ((&*found.name, found.need.as_deref()), found)).collect();
-        let mut explained = 0;
-        let mut others = |found: Option<&&Broken>, law: Option<&Failure>, line: &mut dyn FnMut(String)| {
-            let Some(found) = found else { return };
-            explained += 1;
-            if explained <= EXPLAINED_MAX {
-                line(words::wrapped(&found.explanation));
-            }
-            // What one test asks for is not always enough for the others.
-            let tried = found.untried.is_none();
-            let mend = law.and_then(|failure| failure.mend.as_ref());
-            let said = mend.map(|mend| mend.words(plan));
-            let enough = || mend.is_some_and(|mend| found.is_mended_by(plan, &mend.remedy(plan)));
-            match (law, &said) {
-                (None, _) => {}
-                (_, Some(words)) if !tried || enough() => {
-                    line(format!("  The smallest change that mends it: {words}."));
-                }
-                _ if tried && !found.remedies.is_empty() => {}
-                (_, Some(words)) => line(format!("  This test alone would hold: {words}.")),
-                (Some(failure), None) if failure.too_many(&shape, found.part()) => line(
-                    "  Which single reduction mends it was not looked for among so many: reduce several."
-                        .into(),
-                ),
-                (_, None) => line("  No single reduction was found that mends it: reduce several.".into()),
-            }
-            line(format!("  {}.", found.words(plan)));
-            let holds = if tried { "It would hold" } else { "This test would hold" };
-            let words = found.nearest(plan).into_iter().map(|remedy| remedy.words(plan));
-            for words in words.filter(|words| Some(words) != said.as_ref()) {
-                line(format!("  {holds}: {words}."));
-            }
-            if let Some(why) = found.untried.as_ref().filter(|_| explained <= EXPLAINED_MAX) {
-                line(format!("  Changes of the whole plan were not tried: {why}."));
-            }
-        };
-        for (node, verdict) in plan.nodes.iter().zip(&self.nodes) {
-            for failure in &verdict.failures {
-                let place = plan.sources.place(node.spot);
-                line(format!("✗ {} ({place}): {}: {}", node.name, failure.rule, failure.message));
-                others(by_name.get(&(&*node.name, None)), Some(failure), &mut line);
-            }
-            for open in &verdict.open {
-                line(format!("? {}: {open}.", node.name));
-            }
-        }
-        let tasks = plan.tasks.iter().zip(&self.tasks);
-        for (task, failure) in
-            tasks.flat_map(|(task, verdict)| verdict.failures.iter().map(move |it| (task, it)))
-        {
-            let place = plan.sources.place(task.spot);
-            line(format!("✗ {} ({place}): {}: {}", task.name, failure.rule, failure.message));
-            others(by_name.get(&(&*task.name, None)), None, &mut line);
-        }
-        let missing = self.tasks.iter().filter(|task| task.deadlines.is_open() && task.soft).count();
-        if missing > 0 {
-            line(format!("! {} may miss deadlines, which are soft.", count(missing, "task")));
-        }
-        let nodes =
-            self.nodes.iter().zip(&plan.nodes).map(|(found, node)| (&node.name, &node.needs, &found.needs));
-        let tasks =
-            self.tasks.iter().zip(&plan.tasks).map(|(found, task)| (&task.name, &task.needs, &found.needs));
-        let mut unshown = 0;
-        for (name, needs, proofs) in nodes.chain(tasks) {
-            for (need, proof) in needs.iter().zip(proofs) {
-                if let Err(reason) = proof {
-                    unshown += 1;
-                    let place = plan.sources.place(need.spot);
-                    line(format!("✗ {name} ({place}): {} is not shown: {reason}.", need.text));
-                    others(by_name.get(&(&**name, Some(&*need.text))), None, &mut line);
-                }
-            }
-        }
-        if explained > EXPLAINED_MAX {
-            let more = explained - EXPLAINED_MAX;
-            line(format!(
-                "Explained are the first {EXPLAINED_MAX}; for the other {more}: `--explain NAME`, or --json."
-            ));
-        }
-        for warning in self.warnings(plan) {
-            let place = plan.sources.place(warning.spot);
-            let numbers = match (&warning.value, &warning.bound) {
-                (Some(value), Some(bound)) => format!(": {value}, more than {bound}"),
-                _ => String::new(),
-            };
-            let hint = warning.hint.map_or(String::new(), |hint| format!(" ({hint})"));
-            line(format!("! {place}: {}: {}{numbers}{hint}.", warning.rule, warning.message));
-        }
-        let failed = self.nodes.iter().filter(|node| !node.failures.is_empty()).count();
-        let tested = self.nodes.iter().filter(|node| node.law.is_some()).count();
-        let first = broken.first().and_then(|first| first.edge).map_or(String::new(), |edge| {
-            let edge = &plan.edges[edge];
-            format!(", first at `{}` → `{}`", plan.nodes[edge.parent].name, plan.child_name(edge.child))
-        });
-        let met = self.tasks.iter().filter(|task| task.deadlines == Deadlines::Met).count();
-        let late = self.tasks.iter().filter(|task| !task.failures.is_empty()).count();
-        let kept = match met {
-            0 => String::new(),
-            1 => ", 1 task meets its deadlines".into(),
-            _ => format!(", {met} tasks meet their deadlines"),
-        };
-        line(match (failed, tested, unshown, late) {
-            (0, 0, 0, 0) if met == 0 => "Holds: nothing in it promises more than an order or shares.".into(),
-            (0, _, 0, 0) => format!("Holds: {} tested{kept}.", count(tested, "node")),
-            (0, _, _, 0) => format!("Does not hold: {} not shown{first}.", count(unshown, "need")),
-            (0, _, 0, _) => format!("Does not hold: deadlines of {} not shown{first}.", count(late, "task")),
-            (0, ..) => format!(
-                "Does not hold: {} and deadlines of {} not shown{first}.",
-                count(unshown, "need"),
-                count(late, "task")
-            ),
-            _ => format!("Does not hold: {failed} of {} failed{first}.", count(tested, "tested node")),
-        });
-    }
-}
-
-/// "audio: task below `rt`".
-fn part(text: &mut String, plan: &Plan, name: &str, what: &str, above: &[usize]) {
-    let parent = |edge: &usize| {
-        let (edge, node) = (&plan.edges[*edge], &plan.nodes[plan.edges[*edge].parent]);
-        format!("`{}`", if edge.spread { &node.base } else { &node.name })
-    };
-    let parents: Vec<_> = above.iter().map(parent).collect();
-    let below = if parents.is_empty() { String::new() } else { format!(" below {}", parents.join(" and ")) };
-    let gap = if text.is_empty() { "" } else { "\n" };
-    let _ = writeln!(text, "{gap}{name}: {what}{below}");
 }
 
 /// Of a part that is promised NULL.
@@ -314,11 +49,6 @@ fn guarantee(promises: &[Promise]) -> String {
         Some(guarantee) if guarantee.kind() != Kind::Null => format!(", promised {}", guarantee.noted()),
         _ => format!(", {NOTHING}"),
     }
-}
-
-fn count(number: usize, noun: &str) -> String {
-    let s = if number == 1 { "" } else { "s" };
-    format!("{number} {noun}{s}")
 }
 
 struct Outline<'a> {

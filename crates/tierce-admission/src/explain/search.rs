@@ -1,22 +1,18 @@
 //! Where a plan breaks first, and the search for the smallest change of one thing that would make it hold.
 
+use super::computed::{computed, moves_alone};
 use super::remedies::{Broken, Problem, Remedy};
-use crate::laws::reservation::servers;
-use crate::share::{self, ratio};
-use crate::verdict::{Admission, Excess, Failure, NodeVerdict};
-use tierce_guarantee::{show, weakest, whole, Free, Guarantee, Kind, Parameter, Wanted};
+use crate::verdict::{Admission, Excess, Failure};
+use tierce_guarantee::{show, Free, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, ParamKind};
+use tierce_plan::Plan;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Plan};
 
 /// Plans with more edges are not searched: each change tried is a whole admission.
 pub const EDGES_MAX: usize = 32;
 
 /// For how many problems changes are tried.
 const PROBLEMS_MAX: usize = 4;
-
-/// Replicas of a node that are looked at for a child that does not fit.
-const REPLICAS_MAX: usize = 64;
 
 /// Values tried between what a parameter is and what it may be at most.
 const STEPS: i128 = 8;
@@ -38,7 +34,10 @@ impl Admission {
             let computed = computed(plan, &shape, self, one);
             one.remedies = match &one.untried {
                 Some(_) => computed,
-                None => remedies(plan, &shape, &now, &one.problem, &computed),
+                None => {
+                    let (before, problem, guesses, found) = (&now, &one.problem, &computed, Vec::new());
+                    Search { plan, shape: &shape, before, problem, guesses, found }.remedies()
+                }
             };
         }
         broken
@@ -177,41 +176,122 @@ fn mends(changed: &Plan, before: &[Problem], problem: &Problem) -> bool {
     after.iter().all(|problem| before.contains(problem) && !same(problem))
 }
 
-/// For each edge that matters the smallest change of each kind.
-fn remedies(
-    plan: &Plan,
-    shape: &Shape,
-    before: &[Problem],
-    problem: &Problem,
-    guesses: &[Remedy],
-) -> Vec<Remedy> {
-    let mut found = Vec::new();
-    let parents: &[usize] = match problem {
-        Problem::Law(node, _) | Problem::NodeNeed(node, _) => &shape.parents[*node],
-        Problem::TaskNeed(task, _) | Problem::Deadline(task) => &shape.task_parents[*task],
-    };
-    // More from above; what is below a broken law may ask for less, or go elsewhere.
-    let mut above = parents.to_vec();
-    let mut at = 0;
-    while at < above.len() {
-        above.extend(shape.parents[plan.edges[above[at]].parent].iter().copied());
-        at += 1;
-        above.truncate(EDGES_MAX);
+/// The search for changes of one thing that mend a problem.
+struct Search<'a> {
+    plan: &'a Plan,
+    shape: &'a Shape,
+    /// All that is broken.
+    before: &'a [Problem],
+    problem: &'a Problem,
+    /// What was computed; it is tried first.
+    guesses: &'a [Remedy],
+    found: Vec<Remedy>,
+}
+
+impl Search<'_> {
+    /// For each edge that matters the smallest change of each kind: more from above; what is below a broken law may ask for
+    /// less, or go elsewhere.
+    fn remedies(mut self) -> Vec<Remedy> {
+        let shape = self.shape;
+        let (parents, children): (&[usize], &[usize]) = match self.problem {
+            Problem::Law(node, _) => (&shape.parents[*node], &shape.children[*node]),
+            Problem::NodeNeed(node, _) => (&shape.parents[*node], &[]),
+            Problem::TaskNeed(task, _) | Problem::Deadline(task) => (&shape.task_parents[*task], &[]),
+        };
+        if let (Problem::Deadline(task), [edge, ..]) = (self.problem, parents) {
+            self.less_work(*task, *edge);
+        }
+        for edge in children {
+            self.less_below(*edge);
+        }
+        for edge in self.all_above(parents) {
+            self.more_from_above(edge);
+        }
+        self.found
     }
-    let children: &[usize] = match problem {
-        Problem::Law(node, _) => &shape.children[*node],
-        _ => &[],
-    };
-    let search = |from: u64, toward: u64, remedy: &dyn Fn(u64) -> Remedy, found: &mut Vec<Remedy>| {
-        let holds = |to| mends(&remedy(to).apply(plan), before, problem);
-        // What was computed is tried first.
-        let guess = guesses.iter().find_map(|guess| match *guess {
+
+    /// The edges up to the CPUs, the nearest first.
+    fn all_above(&self, parents: &[usize]) -> Vec<usize> {
+        let mut above = parents.to_vec();
+        let mut at = 0;
+        while at < above.len() {
+            above.extend(self.shape.parents[self.plan.edges[above[at]].parent].iter().copied());
+            at += 1;
+            above.truncate(EDGES_MAX);
+        }
+        above
+    }
+
+    fn less_work(&mut self, task: usize, edge: usize) {
+        let load = self.plan.tasks[task].load.clone();
+        if let Some(from) = load.and_then(|mut load| Some(load.work_mut()?.max_ns())) {
+            self.nearest(from, 1, &|to| Remedy::Work { edge, from, to });
+        }
+    }
+
+    fn less_below(&mut self, edge: usize) {
+        let about = &self.plan.edges[edge];
+        let Some(policy) = policies::by_number(self.plan.nodes[about.parent].policy) else { return };
+        let Some((budget, period)) = policies::budget_and_period(policy) else { return };
+        self.parameter(edge, budget, policy.edge_params[budget].least);
+        let longer = about.params[period].saturating_mul(64);
+        self.parameter(edge, period, longer.min(policy.edge_params[period].most));
+        self.elsewhere(edge);
+    }
+
+    fn more_from_above(&mut self, edge: usize) {
+        let about = &self.plan.edges[edge];
+        let Some(policy) = policies::by_number(self.plan.nodes[about.parent].policy) else { return };
+        for (at, param) in policy.edge_params.iter().enumerate() {
+            if param.kind == ParamKind::Count {
+                self.parameter(edge, at, param.most); // a weight, a priority
+            }
+        }
+        let Some((budget, period)) = policies::budget_and_period(policy) else { return };
+        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+        let (budget_ns, period_ns, deadline_ns) =
+            (about.params[budget], about.params[period], about.params[deadline]);
+        self.parameter(edge, budget, deadline_ns);
+        if deadline_ns == period_ns {
+            self.parameter(edge, period, budget_ns);
+        }
+        if deadline != period && matches!(self.problem, Problem::Deadline(_)) {
+            self.parameter(edge, deadline, budget_ns);
+        }
+    }
+
+    /// The same parent on another CPU.
+    fn elsewhere(&mut self, edge: usize) {
+        let plan = self.plan;
+        let from = &plan.nodes[plan.edges[edge].parent];
+        if !moves_alone(plan, self.shape, edge) || from.replica.is_none() {
+            return;
+        }
+        let nodes = plan.nodes.iter().enumerate();
+        let others = nodes.filter(|(_, node)| node.base == from.base && node.replica != from.replica);
+        let mut moves = others.map(|(to, _)| Remedy::Parent { edge, to });
+        self.found.extend(moves.find(|remedy| self.mends(remedy)));
+    }
+
+    fn parameter(&mut self, edge: usize, at: usize, toward: u64) {
+        let from = self.plan.edges[edge].params[at];
+        self.nearest(from, toward, &|to| Remedy::Parameter { edge, at, from, to });
+    }
+
+    fn mends(&self, remedy: &Remedy) -> bool {
+        mends(&remedy.apply(self.plan), self.before, self.problem)
+    }
+
+    /// The value nearest to `from`, on the way to `toward`, with which the plan holds.
+    fn nearest(&mut self, from: u64, toward: u64, remedy: &dyn Fn(u64) -> Remedy) {
+        let holds = |to| self.mends(&remedy(to));
+        let guess = self.guesses.iter().find_map(|guess| match *guess {
             Remedy::Parameter { to, .. } if *guess == remedy(to) => Some(to),
             _ => None,
         });
         let less = |to: u64| if to > from { to - 1 } else { to + 1 };
         if let Some(guess) = guess.filter(|guess| holds(*guess) && !holds(less(*guess))) {
-            return found.push(remedy(guess));
+            return self.found.push(remedy(guess));
         }
         // What holds with some value may not with one further away: some are tried, and the search goes back from there.
         let (begin, end) = (i128::from(from), i128::from(toward));
@@ -222,156 +302,6 @@ fn remedies(
             let middle = bad.min(good) + bad.abs_diff(good) / 2;
             *(if holds(middle) { &mut good } else { &mut bad }) = middle;
         }
-        found.push(remedy(good));
-    };
-    let parameter = |edge: usize, at: usize, toward: u64, found: &mut Vec<Remedy>| {
-        let from = plan.edges[edge].params[at];
-        search(from, toward, &|to| Remedy::Parameter { edge, at, from, to }, found);
-    };
-    if let (Problem::Deadline(task), [edge, ..]) = (problem, parents) {
-        let work = plan.tasks[*task].load.clone().and_then(|mut load| Some(load.work_mut()?.max_ns()));
-        if let Some(from) = work {
-            search(from, 1, &|to| Remedy::Work { edge: *edge, from, to }, &mut found);
-        }
+        self.found.push(remedy(good));
     }
-    for (edge, more) in
-        children.iter().map(|edge| (*edge, false)).chain(above.iter().map(|edge| (*edge, true)))
-    {
-        let about = &plan.edges[edge];
-        let Some(policy) = policies::by_number(plan.nodes[about.parent].policy) else { continue };
-        let counts =
-            policy.edge_params.iter().enumerate().filter(|(_, param)| param.kind == ParamKind::Count);
-        for (at, param) in counts.filter(|_| more) {
-            parameter(edge, at, param.most, &mut found); // a weight, a priority
-        }
-        let Some((budget, period)) = policies::budget_and_period(policy) else { continue };
-        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
-        let (budget_ns, period_ns, deadline_ns) =
-            (about.params[budget], about.params[period], about.params[deadline]);
-        if more {
-            parameter(edge, budget, deadline_ns, &mut found);
-            if deadline_ns == period_ns {
-                parameter(edge, period, budget_ns, &mut found);
-            }
-            if deadline != period && matches!(problem, Problem::Deadline(_)) {
-                parameter(edge, deadline, budget_ns, &mut found);
-            }
-        } else {
-            parameter(edge, budget, policy.edge_params[budget].least, &mut found);
-            parameter(
-                edge,
-                period,
-                period_ns.saturating_mul(64).min(policy.edge_params[period].most),
-                &mut found,
-            );
-            elsewhere(plan, shape, edge, before, problem, &mut found);
-        }
-    }
-    found
-}
-
-/// What can be said without a search: the sums that are too large, and the budgets from which a need would follow.
-fn computed(plan: &Plan, shape: &Shape, admission: &Admission, broken: &Broken) -> Vec<Remedy> {
-    let Some(edge) = broken.edge else { return Vec::new() };
-    let about = &plan.edges[edge];
-    let parent = &admission.nodes[about.parent];
-    let policy = policies::by_number(plan.nodes[about.parent].policy);
-    let Some((policy, (budget, period))) =
-        policy.and_then(|policy| Some((policy, policies::budget_and_period(policy)?)))
-    else {
-        return Vec::new();
-    };
-    let (budget_ns, period_ns) = (about.params[budget], about.params[period]);
-    let share = |budget_ns, period_ns: u64| ratio(budget_ns, period_ns.max(1));
-    let now = share(budget_ns, period_ns);
-    let room = |node: &NodeVerdict| {
-        let cap = servers::cap(plan, about.parent).unwrap_or_else(share::one);
-        let most = node.supply.clone().unwrap_or_else(share::one).min(share::one()).min(cap);
-        most - node.asked.clone().unwrap_or_else(share::zero)
-    };
-    let mut found = Vec::new();
-    let mut to = |at: usize, to: Option<u64>| {
-        let (from, param) = (about.params[at], &policy.edge_params[at]);
-        let to = to.filter(|to| *to != from && (param.least..=param.most).contains(to));
-        found.extend(to.map(|to| Remedy::Parameter { edge, at, from, to }));
-    };
-    match (broken.rule, &broken.need, &broken.excess.share) {
-        (
-            "budgets_must_fit_the_cpu" | "budgets_must_fit_the_cap" | "budgets_must_fit_the_supply",
-            _,
-            Some(excess),
-        ) => {
-            let left = &now - excess;
-            if left > share::zero() {
-                to(budget, u64::try_from((&left * whole(period_ns)).floor().to_integer()).ok());
-                to(period, u64::try_from((whole(budget_ns) / &left).ceil().to_integer()).ok());
-            }
-            let same = &plan.nodes[about.parent];
-            let others = plan.nodes.iter().zip(&admission.nodes).enumerate().filter(|(_, (node, _))| {
-                same.replica.is_some() && node.base == same.base && node.replica != same.replica
-            });
-            let mut others = others.take(if moves_alone(plan, shape, edge) { REPLICAS_MAX } else { 0 });
-            let fits = others.find(|(_, (_, verdict))| verdict.failures.is_empty() && room(verdict) >= now);
-            found.extend(fits.map(|(to, _)| Remedy::Parent { edge, to }));
-        }
-        (_, Some(need), _) if parent.failures.is_empty() => {
-            let Ok(goal) = Guarantee::parse(need) else { return found };
-            let given = admission.edges[edge].promises.first().map(|promise| &promise.guarantee);
-            let Some(given) = given.filter(|given| given.kind().is_reservation()) else { return found };
-            let lost =
-                whole(budget_ns) - given.amount_and_period().map_or(whole(0), |(amount, _)| amount.clone());
-            let solved = |open: Parameter, at: usize| {
-                let wanted = Wanted {
-                    kind: given.kind(),
-                    values: (given.kind().parameters().iter().zip(given.values()))
-                        .map(|(parameter, value)| Some(value.clone()).filter(|_| *parameter != open))
-                        .collect(),
-                };
-                let number = weakest(&wanted, &goal, &Free::default()).ok()?.source.get(open)?.clone();
-                let number = if open == Parameter::Amount { (number + &lost).ceil() } else { number.floor() };
-                let number = u64::try_from(number.to_integer()).ok()?;
-                let (budget_ns, period_ns) =
-                    if at == budget { (number, period_ns) } else { (budget_ns, number) };
-                (share(budget_ns, period_ns) - &now <= room(parent)).then_some(number)
-            };
-            let (amount, shorter) = (solved(Parameter::Amount, budget), solved(Parameter::Period, period));
-            to(budget, amount.filter(|amount| *amount > budget_ns && *amount <= period_ns));
-            to(period, shorter.filter(|shorter| *shorter < period_ns));
-        }
-        _ => {}
-    }
-    found
-}
-
-/// What is below an edge has no other parent, and nothing ties it to its CPU.
-fn moves_alone(plan: &Plan, shape: &Shape, edge: usize) -> bool {
-    match plan.edges[edge].child {
-        Child::Node(node) => shape.parents[node].len() == 1 && plan.nodes[node].replica.is_none(),
-        Child::Task(_) if plan.edges[edge].spread => false, // it goes where it is served by itself
-        Child::Task(task) => shape.task_parents[task].len() == 1 && plan.tasks[task].affinity.is_none(),
-        Child::Set(_) => false,
-    }
-}
-
-/// The same parent on another CPU.
-fn elsewhere(
-    plan: &Plan,
-    shape: &Shape,
-    edge: usize,
-    before: &[Problem],
-    problem: &Problem,
-    found: &mut Vec<Remedy>,
-) {
-    let about = &plan.edges[edge];
-    let from = &plan.nodes[about.parent];
-    if !moves_alone(plan, shape, edge) || from.replica.is_none() {
-        return;
-    }
-    let others = plan
-        .nodes
-        .iter()
-        .enumerate()
-        .filter(|(_, node)| node.base == from.base && node.replica != from.replica);
-    let mut moves = others.map(|(to, _)| Remedy::Parent { edge, to });
-    found.extend(moves.find(|remedy| mends(&remedy.apply(plan), before, problem)));
 }

@@ -234,75 +234,89 @@ fn rounds(plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
 }
 
 fn switches(plan: &Plan, shape: &Shape, found: &Admission, warnings: &mut Vec<Fault>) {
-    let mut each: Vec<(Share, Vec<(Share, String)>)> =
-        vec![(share::zero(), Vec::new()); plan.machine.cpus as usize];
-    let mut add = |reach: Cpus, rate: Share, what: &str| {
-        let cpus = u64::from(reach.count().max(1));
-        for (_, (sum, parts)) in (0..).zip(&mut each).filter(|(cpu, _)| reach.has(*cpu)) {
-            let part = &rate / Share::from_integer(cpus.into());
-            *sum = share::add(sum, &part);
-            parts.push((part, what.to_string()));
-        }
-    };
-    for (index, task) in plan.tasks.iter().enumerate() {
-        if let Some(load) = &task.load {
-            add(shape.task_reach(plan, index), wakes(load) * Share::from_integer(2.into()), &task.name);
+    let mut switches = Switches { plan, shape, found, per_second: Vec::new() };
+    switches.of_wakes();
+    switches.of_budgets();
+    switches.of_quanta();
+    for cpu in 0..plan.machine.cpus {
+        warnings.extend(switches.too_many(cpu));
+    }
+}
+
+/// How often CPUs are to be expected to switch.
+struct Switches<'a> {
+    plan: &'a Plan,
+    shape: &'a Shape,
+    found: &'a Admission,
+    /// Where, how often, and for whom.
+    per_second: Vec<(Cpus, Share, &'a str)>,
+}
+
+impl Switches<'_> {
+    /// A CPU switches to a task when it wakes, and to another when it sleeps.
+    fn of_wakes(&mut self) {
+        for (index, task) in self.plan.tasks.iter().enumerate() {
+            if let Some(load) = &task.load {
+                let rate = wakes(load) * Share::from_integer(2.into());
+                self.per_second.push((self.shape.task_reach(self.plan, index), rate, &task.name));
+            }
         }
     }
-    for edge in &plan.edges {
-        let policy = policies::by_number(plan.nodes[edge.parent].policy);
-        let Some((budget, period)) = policy.and_then(policies::budget_and_period) else { continue };
-        let share = ratio(edge.params[budget], edge.params[period].max(1));
-        let asked = match edge.child {
-            Child::Task(task) if plan.tasks[task].load.is_none() => continue,
-            Child::Task(task) => found.tasks[task].asked.clone(),
-            Child::Node(node) => found.nodes[node].asked.clone(),
-            Child::Set(_) => continue,
-        };
-        if asked.is_none_or(|asked| asked > share) {
-            add(
-                shape.reach[edge.parent],
-                ratio(2 * SECOND_NS, edge.params[period].max(1)),
-                plan.child_name(edge.child),
-            );
+
+    /// Who asks for more than its budget begins and ends in each period.
+    fn of_budgets(&mut self) {
+        for edge in &self.plan.edges {
+            let policy = policies::by_number(self.plan.nodes[edge.parent].policy);
+            let Some((budget, period)) = policy.and_then(policies::budget_and_period) else { continue };
+            let period_ns = edge.params[period].max(1);
+            let asked = match edge.child {
+                Child::Task(task) if self.plan.tasks[task].load.is_none() => continue,
+                Child::Task(task) => &self.found.tasks[task].asked,
+                Child::Node(node) => &self.found.nodes[node].asked,
+                Child::Set(_) => continue,
+            };
+            if asked.as_ref().is_none_or(|asked| *asked > ratio(edge.params[budget], period_ns)) {
+                let (reach, rate) = (self.shape.reach[edge.parent], ratio(2 * SECOND_NS, period_ns));
+                self.per_second.push((reach, rate, self.plan.child_name(edge.child)));
+            }
         }
     }
-    for (index, node) in plan.nodes.iter().enumerate() {
-        let policy = policies::by_number(node.policy);
-        let Some(quantum) = policy.and_then(|policy| policies::position(&policy.node_params, "quantum"))
-        else {
-            continue;
-        };
+
+    /// Several children that are always runnable take turns.
+    fn of_quanta(&mut self) {
+        let (plan, found) = (self.plan, self.found);
         let greedy = |edge: &&usize| match plan.edges[**edge].child {
             Child::Task(task) => plan.tasks[task].load.is_some() && found.tasks[task].asked.is_none(),
             Child::Node(_) | Child::Set(_) => true,
         };
-        if let (2.., Some(supply)) =
-            (shape.children[index].iter().filter(greedy).count(), &found.nodes[index].supply)
-        {
-            add(shape.reach[index], supply * ratio(SECOND_NS, node.params[quantum].max(1)), &node.name);
+        for (index, node) in plan.nodes.iter().enumerate() {
+            let policy = policies::by_number(node.policy);
+            let quantum = policy.and_then(|policy| policies::position(&policy.node_params, "quantum"));
+            let (Some(quantum), Some(supply)) = (quantum, &found.nodes[index].supply) else { continue };
+            if self.shape.children[index].iter().filter(greedy).count() > 1 {
+                let rate = supply * ratio(SECOND_NS, node.params[quantum].max(1));
+                self.per_second.push((self.shape.reach[index], rate, &node.name));
+            }
         }
     }
-    for (cpu, (sum, mut parts)) in each.into_iter().enumerate() {
-        if sum <= ratio(plan.machine.switches_max, 1) {
-            continue;
+
+    fn too_many(&self, cpu: u32) -> Option<Fault> {
+        let here = self.per_second.iter().filter(|(reach, ..)| reach.has(cpu));
+        let part = |reach: &Cpus| Share::from_integer(u64::from(reach.count().max(1)).into());
+        let mut parts: Vec<_> = here.map(|(reach, rate, what)| (rate / part(reach), what)).collect();
+        let sum = parts.iter().fold(share::zero(), |sum, (rate, _)| share::add(&sum, rate));
+        if sum <= ratio(self.plan.machine.switches_max, 1) {
+            return None;
         }
         parts.sort_by(|a, b| b.0.cmp(&a.0));
-        let most: Vec<_> = parts
-            .iter()
-            .take(3)
-            .map(|(part, name)| format!("`{name}` {}", part.ceil().to_integer()))
-            .collect();
-        let root = plan.nodes.iter().find(|node| node.roots.contains(&(cpu as u32)));
-        let message =
-            format!("CPU {cpu} is to be expected to switch very often, most of it for {}", most.join(", "));
+        let most = parts.iter().take(3).map(|(rate, name)| format!("`{name}` {}", rate.ceil().to_integer()));
+        let most = most.collect::<Vec<_>>().join(", ");
+        let message = format!("CPU {cpu} is to be expected to switch very often, most of it for {most}");
+        let root = self.plan.nodes.iter().find(|node| node.roots.contains(&cpu));
         let fault = Fault::new("switches_are_many", root.map(|root| root.spot).unwrap_or_default(), message);
         let fault = fault.value(format!("{} per second", sum.ceil().to_integer()));
-        warnings.push(
-            fault
-                .bound(plan.machine.switches_max)
-                .hint("longer periods or quanta; or set `[machine] switches_max`"),
-        );
+        let hint = "longer periods or quanta; or set `[machine] switches_max`";
+        Some(fault.bound(self.plan.machine.switches_max).hint(hint))
     }
 }
 

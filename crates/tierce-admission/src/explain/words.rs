@@ -4,7 +4,7 @@
 use crate::explain::remedies::Broken;
 use crate::laws::reservation::servers;
 use crate::share::{percent, percent_given};
-use crate::verdict::{Admission, Part, Promise};
+use crate::verdict::{Admission, NodeVerdict, Part, Promise};
 use tierce_guarantee::{noted_time, Guarantee, Kind, Parameter, Supply};
 use tierce_plan::policies;
 use tierce_plan::show_time;
@@ -96,12 +96,9 @@ impl Broken {
     }
 
     fn of_law(&self, plan: &Plan, shape: &Shape, admission: &Admission, node: usize) -> String {
-        let (name, verdict) = (&self.name, &admission.nodes[node]);
-        let policy = policies::by_number(plan.nodes[node].policy);
-        let budgets = policy.and_then(policies::budget_and_period);
-        let asked = verdict.asked.as_ref().map(percent);
         let children = &shape.children[node];
-        let Some((budget, period)) = budgets else {
+        let policy = policies::by_number(plan.nodes[node].policy);
+        let Some((budget, period)) = policy.and_then(policies::budget_and_period) else {
             return self.of_deadlines(plan, admission, node, children);
         };
         let promised = |edge: &Edge| {
@@ -117,21 +114,25 @@ impl Broken {
         let each: Vec<_> = each.chain(members).collect();
         let count = each.len();
         let each = listed(each.into_iter().take(NAMED), count);
-        let mut text = format!("`{name}` promises CPU time to those below it: {each}. ");
-        text += &match self.rule {
+        let why = self.of_budgets(plan, &admission.nodes[node], node);
+        format!("`{}` promises CPU time to those below it: {each}. {why}", self.name)
+    }
+
+    /// Why budgets cannot be relied on, and what helps.
+    fn of_budgets(&self, plan: &Plan, verdict: &NodeVerdict, node: usize) -> String {
+        let asked = verdict.asked.as_ref().map(percent).unwrap_or_default();
+        let why = match self.rule {
             "budgets_must_fit_the_cpu" => format!(
-                "Kept together, these promises would take {} of one CPU's time, and there is 100 %. ",
-                asked.unwrap_or_default()
+                "Kept together, these promises would take {asked} of one CPU's time, and there is 100 %. "
             ),
             "budgets_must_fit_the_cap" => format!(
-                "Kept together, these promises would take {} of one CPU's time, and its cap leaves them {}. ",
-                asked.unwrap_or_default(),
+                "Kept together, these promises would take {asked} of one CPU's time, and its cap leaves them {}. ",
                 servers::cap(plan, node).map_or(String::new(), |cap| percent_given(&cap))
             ),
             "budgets_must_fit_the_supply" => format!(
-                "Kept together, these promises take {} of a CPU, but `{name}` gets only {} itself, and can give no more than \
+                "Kept together, these promises take {asked} of a CPU, but `{}` gets only {} itself, and can give no more than \
                  it gets. ",
-                asked.unwrap_or_default(),
+                self.name,
                 verdict.supply.as_ref().map_or(String::new(), percent_given)
             ),
             "budgets_must_fit_every_window" => "On average there is room for all of them, but not in every stretch of time: \
@@ -147,26 +148,17 @@ impl Broken {
                 "On this machine others run before everything in the plan and leave too little: {}. ",
                 self.excess.test
             ),
-            "budgets_are_not_shown" => {
-                let promise = &verdict.promises[0].guarantee;
-                return text
-                    + &match promise.kind() {
-                        Kind::Null => "But nothing is promised to it".into(),
-                        _ => format!("What it can count on is {}, and in some stretch of time that is less than what may be due", promise.meaning()),
-                    }
-                    + ". So none of these budgets can be relied on: in some period somebody may get less, or get it too late. \
-                       Put it where nothing comes before it, or give it more from above, or promise less here.";
-            }
+            "budgets_are_not_shown" => return not_shown(&verdict.promises[0].guarantee),
             "windows_must_be_few" => {
-                return text
-                    + "They fill the CPU so nearly that it could not be decided whether they fit: leave a little room, or \
-                       take periods that divide each other."
+                return "They fill the CPU so nearly that it could not be decided whether they fit: leave a little room, or \
+                        take periods that divide each other."
+                    .into()
             }
             _ => String::new(),
         };
-        text + "So none of them can be relied on: in some period somebody gets less than its budget, or gets it too late. A \
-                budget is a limit, too: who wants more in a period is stopped until the next one begins, and the others do not \
-                notice. Make each budget as large as its work needs, no larger, or let it come less often."
+        why + "So none of them can be relied on: in some period somebody gets less than its budget, or gets it too late. A \
+               budget is a limit, too: who wants more in a period is stopped until the next one begins, and the others do not \
+               notice. Make each budget as large as its work needs, no larger, or let it come less often."
     }
 
     fn of_deadlines(&self, plan: &Plan, admission: &Admission, node: usize, children: &[usize]) -> String {
@@ -220,6 +212,20 @@ impl Broken {
     }
 }
 
+/// Why budgets are not sure to come from what the node above them is promised, and what helps.
+fn not_shown(promised: &Guarantee) -> String {
+    let given = match promised.kind() {
+        Kind::Null => "But nothing is promised to it".into(),
+        _ => format!(
+            "What it can count on is {}, and in some stretch of time that is less than what may be due",
+            promised.meaning()
+        ),
+    };
+    given
+        + ". So none of these budgets can be relied on: in some period somebody may get less, or get it too late. \
+           Put it where nothing comes before it, or give it more from above, or promise less here."
+}
+
 /// "1ms every 10ms, due within 5ms".
 fn work(load: &Load) -> Option<String> {
     let job = crate::demand::jobs::job(load, 0)?;
@@ -256,4 +262,10 @@ pub fn wrapped(text: &str) -> String {
         column += width;
     }
     lines
+}
+
+/// "2 tasks".
+pub(super) fn count(number: usize, noun: &str) -> String {
+    let s = if number == 1 { "" } else { "s" };
+    format!("{number} {noun}{s}")
 }

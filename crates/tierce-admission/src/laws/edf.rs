@@ -15,7 +15,7 @@ use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
 use crate::share::{self, fraction, percent, Share};
 use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
 use tierce_analysis::{Demand, Response, Supply, Task};
-use tierce_guarantee::TIME_MAX_NS;
+use tierce_guarantee::{whole, TIME_MAX_NS};
 use tierce_plan::policies::{self};
 use tierce_plan::{show_time, Child, Edge, Load};
 
@@ -122,137 +122,156 @@ fn demand(load: &Load, deadline_ns: u64) -> Option<Task> {
 
 /// Responses by the task's index; what fails goes to the verdict.
 fn responses(node: &Node, at: Option<usize>, verdict: &mut NodeVerdict) -> Vec<(usize, Bound)> {
-    let Node { plan, shape, index, edges, received, overheads, .. } = *node;
+    let Node { plan, shape, edges, received, overheads, .. } = *node;
     if !overheads.is_none() && edges.iter().any(|edge| has_other_parents(plan, shape, *edge)) {
         verdict.open.push(MOVES.into());
         return Vec::new();
     }
-    let mut jobs: Vec<(usize, usize, Task)> = Vec::new(); // edge, task
-    for edge in edges {
-        let own_ns = at.map_or(0, |at| plan.edges[*edge].params[at]);
-        if comes_last(plan, &plan.edges[*edge], own_ns) {
-            continue;
-        }
-        let about = &plan.edges[*edge];
-        let Child::Task(task) = about.child else { return Vec::new() }; // nobody knows how much it asks for
-        if about.when_spent {
-            return Vec::new();
-        }
-        let load = plan.tasks[task].load.as_ref();
-        let Some(found) = load.and_then(|load| job(load, own_ns)) else { return Vec::new() };
-        jobs.push((*edge, task, overheads.job(index, found)));
-    }
-    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
-    if set.is_empty() {
-        return Vec::new();
-    }
+    let Some(jobs) = Jobs::of(node, at).filter(|jobs| !jobs.set.is_empty()) else { return Vec::new() };
     let mut edf = tierce_analysis::Edf::new();
     let mut first = None;
     let met = supplies(received).find(|(promise, supply)| {
-        let found = edf.demand(&set, supply);
-        first.get_or_insert(((*promise).clone(), *supply, found));
+        let found = edf.demand(&jobs.set, supply);
+        first.get_or_insert((*promise, *supply, found));
         found == Demand::Met
     });
     if let (None, Some((.., Demand::TooLong))) = (&met, &first) {
         verdict.open.push("too many windows would have to be looked at to test the deadlines".into());
     }
-    let (supply, anywhere) = match (met, first) {
-        (Some((promise, supply)), _) => (supply, Supply::of(&promise.guarantee).is_some()),
-        (None, Some((promise, supply, found))) => {
-            if verdict.failures.is_empty() && promise.guarantee.share() < tierce_guarantee::whole(1) {
-                let extra_ns = overheads.switch_ns(index).saturating_mul(2);
-                verdict.failures.extend(failure(&jobs, &promise, &supply, found, extra_ns));
-            }
-            (supply, Supply::of(&promise.guarantee).is_some())
+    if let (None, Some((promise, supply, found))) = (&met, &first) {
+        if verdict.failures.is_empty() && promise.guarantee.share() < whole(1) {
+            let extra_ns = overheads.switch_ns(node.index).saturating_mul(2);
+            verdict.failures.extend(jobs.failure(promise, supply, *found, extra_ns));
         }
-        (None, None) => return Vec::new(),
-    };
-    verdict.open.retain(|open| open != ONLY_UTILISATION);
-    // Tasks announce the deadlines of their loads: then the shorter ones of their edges are of use to nobody.
-    let announced =
-        |task: usize| plan.tasks[task].load.as_ref().and_then(Load::deadline_ns).unwrap_or(u64::MAX);
-    let as_tested = jobs.iter().all(|(_, task, job)| [u64::MAX, job.deadline_ns].contains(&announced(*task)));
-    let mut found = vec![Response::TooLong; set.len()];
-    if set.len() <= RESPONSES_MAX && as_tested && anywhere {
-        found.copy_from_slice(edf.responses(&set, &supply));
     }
-    let all_met = verdict.failures.is_empty() && edf.schedulable(&set, &supply);
-    let bound = |(job, response): (&(usize, usize, Task), Response)| {
-        let deadline_ns = if as_tested { job.2.deadline_ns } else { announced(job.1).max(job.2.deadline_ns) };
-        let within = |ns: u64| Response::Within(ns.min(deadline_ns));
-        let response = if all_met { within(response.ns().unwrap_or(u64::MAX)) } else { response };
-        (job.1, Bound { response, test: BY_DEADLINE, exact: false })
-    };
-    jobs.iter().zip(found).map(bound).collect()
+    let tested = met.or(first.map(|(promise, supply, _)| (promise, supply)));
+    let Some((promise, supply)) = tested else { return Vec::new() };
+    verdict.open.retain(|open| open != ONLY_UTILISATION);
+    let all_met = verdict.failures.is_empty() && edf.schedulable(&jobs.set, &supply);
+    let anywhere = Supply::of(&promise.guarantee).is_some();
+    jobs.bounds(node, anywhere.then_some(&supply), all_met)
 }
 
-fn failure(
-    jobs: &[(usize, usize, Task)],
-    promise: &Promise,
-    supply: &Supply,
-    found: Demand,
-    extra_ns: u64,
-) -> Option<Failure> {
-    let set: Vec<_> = jobs.iter().map(|(_, _, task)| *task).collect();
-    let edges: Vec<_> = jobs.iter().map(|(edge, ..)| *edge).collect();
-    let rule = "deadlines_must_fit_what_is_promised";
-    let mut edf = tierce_analysis::Edf::new();
-    let first =
-        (1..=set.len()).find(|most| set.len() <= 64 && edf.demand(&set[..*most], supply) != Demand::Met);
-    let excess = Excess {
-        edge: first.map(|most| edges[most - 1]).or(edges.last().copied()),
-        test: format!(
+/// What the children of a node ask for until their deadlines.
+struct Jobs {
+    edges: Vec<usize>,
+    tasks: Vec<usize>,
+    set: Vec<Task>,
+}
+
+impl Jobs {
+    /// `None`: nobody knows how much some child asks for.
+    fn of(node: &Node, at: Option<usize>) -> Option<Self> {
+        let Node { plan, index, edges, overheads, .. } = *node;
+        let mut jobs = Self { edges: Vec::new(), tasks: Vec::new(), set: Vec::new() };
+        for edge in edges {
+            let about = &plan.edges[*edge];
+            let own_ns = at.map_or(0, |at| about.params[at]);
+            if comes_last(plan, about, own_ns) {
+                continue;
+            }
+            let Child::Task(task) = about.child else { return None };
+            if about.when_spent {
+                return None;
+            }
+            let found = plan.tasks[task].load.as_ref().and_then(|load| job(load, own_ns))?;
+            jobs.edges.push(*edge);
+            jobs.tasks.push(task);
+            jobs.set.push(overheads.job(index, found));
+        }
+        Some(jobs)
+    }
+
+    /// `supply`: where it is sure in any window, not only in those until announced deadlines.
+    fn bounds(&self, node: &Node, supply: Option<&Supply>, all_met: bool) -> Vec<(usize, Bound)> {
+        // Tasks announce the deadlines of their loads: then the shorter ones of their edges are of use to nobody.
+        let announced =
+            |task: usize| node.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns).unwrap_or(u64::MAX);
+        let jobs = || self.tasks.iter().copied().zip(&self.set);
+        let as_tested = jobs().all(|(task, job)| [u64::MAX, job.deadline_ns].contains(&announced(task)));
+        let mut found = vec![Response::TooLong; self.set.len()];
+        if let Some(supply) = supply.filter(|_| self.set.len() <= RESPONSES_MAX && as_tested) {
+            found.copy_from_slice(tierce_analysis::Edf::new().responses(&self.set, supply));
+        }
+        let bound = |((task, job), response): ((usize, &Task), Response)| {
+            let deadline_ns = if as_tested { job.deadline_ns } else { announced(task).max(job.deadline_ns) };
+            let within = |ns: u64| Response::Within(ns.min(deadline_ns));
+            let response = if all_met { within(response.ns().unwrap_or(u64::MAX)) } else { response };
+            (task, Bound { response, test: BY_DEADLINE, exact: false })
+        };
+        jobs().zip(found).map(bound).collect()
+    }
+
+    /// Why not all deadlines are met, and the smallest reduction that would help.
+    fn failure(&self, promise: &Promise, supply: &Supply, found: Demand, extra_ns: u64) -> Option<Failure> {
+        let failure = match found {
+            Demand::Exceeds { window_ns, due_ns } => {
+                let shortest = tierce_analysis::Edf::new().shortest_excess(&self.set, supply);
+                let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
+                too_much_due(promise, window_ns, due_ns)
+            }
+            Demand::Overload => overload(promise, &self.set),
+            Demand::Met | Demand::TooLong => return None,
+        };
+        let mut edf = tierce_analysis::Edf::new();
+        let mut fails = |most: usize| edf.demand(&self.set[..most], supply) != Demand::Met;
+        let first = (1..=self.set.len()).find(|most| self.set.len() <= 64 && fails(*most));
+        let edge = first.map(|most| self.edges[most - 1]).or(self.edges.last().copied());
+        let test = format!(
             "the demand of every window, against the least supply of {} (Shin & Lee 2003)",
             promise.guarantee
+        );
+        let excess = Excess { edge, test, ..failure.excess };
+        let mend = mend_by_bisection(&self.edges, &self.set, supply, "work", 1, extra_ns);
+        Some(Failure { mend, excess, ..failure })
+    }
+}
+
+/// More work in the long run than time.
+fn overload(promise: &Promise, set: &[Task]) -> Failure {
+    let (asked, share) = (tierce_analysis::utilisation(set), promise.guarantee.share());
+    Failure {
+        rule: NOT_PROMISED,
+        message: format!(
+            "The jobs add up to {} of a CPU, more than {} is sure to give.",
+            percent(&asked),
+            promise.guarantee
         ),
-        ns: None,
-        share: None,
-    };
-    let mend = || mend_by_bisection(&edges, &set, supply, "work", 1, extra_ns);
-    let (window_ns, due_ns) = match found {
-        Demand::Exceeds { window_ns, due_ns } => (window_ns, due_ns),
-        Demand::Overload => {
-            let (asked, share) = (tierce_analysis::utilisation(&set), promise.guarantee.share());
-            return Some(Failure {
-                rule,
-                message: format!(
-                    "The jobs add up to {} of a CPU, more than {} is sure to give.",
-                    percent(&asked),
-                    promise.guarantee
-                ),
-                value: fraction(&asked),
-                bound: crate::share::fraction_given(&share),
-                mend: mend(),
-                excess: Excess { ns: None, share: Some(asked - share), ..excess },
-            });
-        }
-        Demand::Met | Demand::TooLong => return None,
-    };
-    let (window_ns, due_ns) =
-        tierce_analysis::Edf::new().shortest_excess(&set, supply).unwrap_or((window_ns, due_ns));
+        value: fraction(&asked),
+        bound: share::fraction_given(&share),
+        mend: None,
+        excess: Excess { edge: None, test: String::new(), ns: None, share: Some(asked - share) },
+    }
+}
+
+/// More work due in a window than is sure to be supplied in it.
+fn too_much_due(promise: &Promise, window_ns: u64, due_ns: u64) -> Failure {
     let (window, due) = (show_time(window_ns), show_time(due_ns));
-    let whole = tierce_guarantee::whole;
     let until_deadlines = until_deadlines(&promise.guarantee);
     let sure = tierce_guarantee::Supply::of(until_deadlines.as_ref().unwrap_or(&promise.guarantee));
     let sure = sure.at(&whole(window_ns));
     let missing = whole(due_ns) - &sure;
     let sure = tierce_guarantee::noted_time(&sure, false);
-    Some(Failure {
-        rule,
+    Failure {
+        rule: NOT_PROMISED,
         message: format!(
             "Within {window} {due} can be due, more than the {sure} that {} is sure to give.",
             promise.guarantee
         ),
         value: due,
         bound: sure,
-        mend: mend(),
+        mend: None,
         excess: Excess {
+            edge: None,
+            test: String::new(),
             ns: u64::try_from(missing.ceil().to_integer()).ok(),
             share: Some(missing / whole(window_ns.max(1))),
-            ..excess
         },
-    })
+    }
 }
+
+/// A rule.
+const NOT_PROMISED: &str = "deadlines_must_fit_what_is_promised";
 
 /// Where costs count, too.
 const MOVES: &str =

@@ -7,7 +7,7 @@
 
 use crate::bounds::leftover_supply::Taken;
 use crate::demand::jobs::{awake, BudgetParams};
-use crate::demand::overheads::Overheads;
+use crate::demand::overheads::{Overheads, Toll};
 use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated, Takes, Tested};
 use crate::laws::utilisation_and_demand::Terms;
@@ -150,87 +150,135 @@ fn reserved(
     (budget, period): (usize, usize),
     verdict: &NodeVerdict,
 ) -> Result<Vec<Vec<Promise>>, String> {
-    let Node { plan, shape, policy, index, edges, received, overheads, .. } = *node;
     let name = node.name();
-    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
     if !verdict.failures.is_empty() {
         return Ok(node.gives_nothing(format!("the budgets of `{name}` do not fit")));
     }
-    let way = ServerRules::of(plan, index);
-    if !way.undisturbed(plan, shape, index) {
+    let rules = ServerRules::of(node.plan, node.index);
+    if !rules.undisturbed(node.plan, node.shape, node.index) {
         return Ok(
             node.gives_nothing(format!("`{name}` charges by wall time, and interrupts come off its budgets"))
         );
     }
-    let whole_cpu = received.iter().position(|promise| promise.guarantee.is_whole_cpu());
-    // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
-    let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
-    let waits = |edge: &usize| Task {
-        blocking_ns: if overheads.is_none() { 0 } else { blocking_ns },
-        ..server(&plan.edges[*edge], budget, period, deadline)
-    };
-    if way.priority.is_none() && way.replenishment == Replenishment::Periodic && edges.len() > 1 {
-        if let Some(sleeper) = edges.iter().find(|edge| !awake(plan, shape, **edge)) {
+    let servers = Servers { node, rules, budget, period };
+    let admitted = servers.admitted()?;
+    let edges = node.edges.iter().enumerate();
+    Ok(edges.map(|(at, edge)| servers.promise(&admitted, at, *edge)).collect())
+}
+
+/// The budgets of a node whose law holds.
+struct Servers<'a> {
+    node: &'a Node<'a>,
+    rules: ServerRules,
+    /// Which parameter of its edges.
+    budget: usize,
+    /// Which parameter of its edges.
+    period: usize,
+}
+
+/// That all budgets arrive in time.
+struct Admitted {
+    /// From which of the node's promises it follows.
+    place: usize,
+    because: String,
+    /// Within what time each arrives, where that is known.
+    within_ns: Vec<Option<u64>>,
+}
+
+impl Servers<'_> {
+    fn admitted(&self) -> Result<Admitted, String> {
+        let Node { plan, shape, edges, received, .. } = *self.node;
+        let name = self.node.name();
+        if let Some(sleeper) = self.sleeper() {
             return Err(format!(
                 "`{}` keeps its budget while it sleeps, and may use it just before its deadline",
-                plan.child_name(plan.edges[*sleeper].child)
+                plan.child_name(plan.edges[sleeper].child)
             ));
         }
+        let mut within_ns = vec![None; edges.len()];
+        let (place, because) = if let Some(at) = self.rules.priority {
+            let (place, found) = in_time(plan, shape, (edges, at, self.rules), &self.tasks(), received)?;
+            within_ns = found.into_iter().map(Some).collect();
+            (place, format!("admitted by `{name}` by response times"))
+        } else if let Some(place) = received.iter().position(|promise| promise.guarantee.is_whole_cpu()) {
+            (place, format!("admitted by `{name}`, which has a whole CPU"))
+        } else {
+            let place = fits(&self.tasks(), received)?;
+            (place, format!("admitted by `{name}` inside its {}", received[place].guarantee))
+        };
+        Ok(Admitted { place, because, within_ns })
     }
-    let mut arrive: Vec<Option<u64>> = vec![None; edges.len()];
-    let (place, admitted) = if let Some(at) = way.priority {
-        let servers: Vec<_> = edges.iter().map(waits).collect();
-        let (place, found) = in_time(plan, shape, (edges, at, way), &servers, received)?;
-        arrive = found.into_iter().map(Some).collect();
-        (place, format!("admitted by `{name}` by response times"))
-    } else if let Some(place) = whole_cpu {
-        (place, format!("admitted by `{name}`, which has a whole CPU"))
-    } else {
-        let servers: Vec<_> = edges.iter().map(waits).collect();
-        let place = fits(&servers, received)?;
-        (place, format!("admitted by `{name}` inside its {}", received[place].guarantee))
-    };
-    let from = [&received[place].guarantee];
-    let each = edges.iter().zip(&arrive).map(|(edge, arrives)| {
-        let params = &plan.edges[*edge].params;
-        let (budget_ns, period_ns) = (params[budget], params[period]);
-        let admitted = match arrives {
-            Some(ns) => format!("{admitted}: its budget arrives within {}", show_time(*ns)),
-            None => admitted.clone(),
+
+    /// A child that may spoil the deadlines of others when it wakes.
+    fn sleeper(&self) -> Option<usize> {
+        let Node { plan, shape, edges, .. } = *self.node;
+        let keeps = self.rules.priority.is_none()
+            && self.rules.replenishment == Replenishment::Periodic
+            && edges.len() > 1;
+        edges.iter().copied().find(|edge| keeps && !awake(plan, shape, *edge))
+    }
+
+    fn tasks(&self) -> Vec<Task> {
+        let Node { plan, policy, index, edges, overheads, .. } = *self.node;
+        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(self.period);
+        // Each budget may be overrun by a switch, and one of somebody with a later deadline be under way.
+        let blocking_ns = overheads.switch_ns(index).saturating_mul(edges.len() as u64 + 1);
+        let blocking_ns = if overheads.is_none() { 0 } else { blocking_ns };
+        let task = |edge: &usize| Task {
+            blocking_ns,
+            ..server(&plan.edges[*edge], self.budget, self.period, deadline)
+        };
+        edges.iter().map(task).collect()
+    }
+
+    /// What the child below an edge, the node's `at`th, is promised.
+    fn promise(&self, admitted: &Admitted, at: usize, edge: usize) -> Vec<Promise> {
+        let Node { plan, shape, received, overheads, .. } = *self.node;
+        let (name, params) = (self.node.name(), &plan.edges[edge].params);
+        let because = match admitted.within_ns[at] {
+            Some(ns) => format!("{}: its budget arrives within {}", admitted.because, show_time(ns)),
+            None => admitted.because.clone(),
         };
         let about = (plan, shape, overheads);
-        let (guarantee, rule, formula) =
-            servers::guarantee(way, about, *edge, &Task::new(budget_ns, period_ns));
-        let by = |promise: Promise, formula: &str| promise.by(Origin::Promise(place), &from, rule, formula);
-        let toll = match known(overheads.is_none(), || overheads.outside(*edge)) {
+        let server = Task::new(params[self.budget], params[self.period]);
+        let (guarantee, rule, formula) = servers::guarantee(self.rules, about, edge, &server);
+        let from = [&received[admitted.place].guarantee];
+        let by = |promise: Promise, formula: &str| {
+            vec![promise.by(Origin::Promise(admitted.place), &from, rule, formula)]
+        };
+        let toll = match known(overheads.is_none(), || overheads.outside(edge)) {
             Ok(toll) => toll,
             Err(unknown) => return Promise::nothing(unknown),
         };
         let Some(toll) = toll else {
             return match guarantee {
-                Some(guarantee) => vec![by(Promise::new(guarantee, admitted), formula)],
+                Some(guarantee) => by(Promise::new(guarantee, because), formula),
                 None => Promise::nothing(format!("`{name}` gives a budget above its period")),
             };
         };
         if guarantee.is_none_or(|guarantee| guarantee.amount_and_period().is_none()) {
             return Promise::nothing(format!("`{name}`: what switches take of it is not known"));
         }
-        // What was overrun before, and the first switch of the period.
-        let lost_ns = overheads.switch_ns(index).saturating_mul(2).saturating_add(toll.within(period_ns));
-        let left_ns = budget_ns.saturating_sub(lost_ns);
-        match Guarantee::reservation(Kind::Resbs, whole(left_ns), whole(period_ns)) {
-            Some(guarantee) => {
-                let because = format!("{admitted}; switches and timers may take {}", show_time(lost_ns));
-                vec![by(Promise::new(guarantee, because), "RESBS (budget − costs) period")]
+        match self.less_costs(&server, &toll) {
+            (lost, Some(guarantee)) => {
+                let because = format!("{because}; switches and timers may take {lost}");
+                by(Promise::new(guarantee, because), "RESBS (budget − costs) period")
             }
-            None => Promise::nothing(format!(
-                "`{name}`: {COSTS_TAKE_ALL}: {} of {}",
-                show_time(lost_ns),
-                show_time(budget_ns)
+            (lost, None) => Promise::nothing(format!(
+                "`{name}`: {COSTS_TAKE_ALL}: {lost} of {}",
+                show_time(server.work_ns)
             )),
         }
-    });
-    Ok(each.collect())
+    }
+
+    /// What is lost in each period, in words: what was overrun before, the first switch, and what others take; and what is left.
+    fn less_costs(&self, server: &Task, toll: &Toll) -> (String, Option<Guarantee>) {
+        let own_ns = self.node.overheads.switch_ns(self.node.index).saturating_mul(2);
+        let lost_ns = own_ns.saturating_add(toll.within(server.period_ns));
+        let left_ns = server.work_ns.saturating_sub(lost_ns);
+        let left = Guarantee::reservation(Kind::Resbs, whole(left_ns), whole(server.period_ns));
+        (show_time(lost_ns), left)
+    }
 }
 
 fn server(edge: &Edge, budget: usize, period: usize, deadline: usize) -> Task {

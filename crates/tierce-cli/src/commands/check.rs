@@ -4,7 +4,7 @@ use anyhow::{anyhow, Result};
 use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tierce_admission::{PlanExt, Written, CHECK_VERSION};
+use tierce_admission::{Admission, PlanExt, Written, CHECK_VERSION};
 use tierce_plan::{Faults, Options, Plan};
 use tierce_policy::CPUS_MAX;
 
@@ -71,15 +71,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             println!("{faults}");
         }
     } else if let Some(name) = &args.explain {
-        let unknown = |close: Option<&str>| {
-            let hint = close.map_or(String::new(), |close| format!("; did you mean `{close}`?"));
-            anyhow!("name_must_be_known: the plan has no node, task or set `{name}`{hint}")
-        };
-        if args.json {
-            print_json(&admission.explain_json(&plan, name).map_err(unknown)?)?;
-        } else {
-            print!("{}", admission.explain(&plan, name).map_err(unknown)?);
-        }
+        explain(&plan, &admission, name, args.json)?;
     } else if args.json {
         let host = host.map(|host| {
             let left = plan.machine.left.iter().enumerate();
@@ -103,6 +95,20 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
     }
     Ok(ExitCode::from(u8::from(!admission.holds)))
+}
+
+/// One part of the verdict.
+fn explain(plan: &Plan, admission: &Admission, name: &str, json: bool) -> Result<()> {
+    let unknown = |close: Option<&str>| {
+        let hint = close.map_or(String::new(), |close| format!("; did you mean `{close}`?"));
+        anyhow!("name_must_be_known: the plan has no node, task or set `{name}`{hint}")
+    };
+    if json {
+        print_json(&admission.explain_json(plan, name).map_err(unknown)?)?;
+    } else {
+        print!("{}", admission.explain(plan, name).map_err(unknown)?);
+    }
+    Ok(())
 }
 
 #[derive(serde::Serialize)]

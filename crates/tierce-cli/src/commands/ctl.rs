@@ -9,7 +9,7 @@ use anyhow::{bail, Result};
 use clap::builder::PossibleValuesParser;
 use parameters::{who, Params};
 use serde_json::{json, Value};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_plan::{Below, Edit, Keys};
 use tierce_policy::policies;
@@ -257,55 +257,75 @@ fn is_number(text: &str) -> bool {
 
 /// Run `tierce ctl`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let socket = socket_path(args.socket);
+    let (socket, json) = (socket_path(args.socket), args.json);
     let (edit, editing) = match args.operation {
-        Operation::List(list) => return show(&socket, &list, args.json),
-        Operation::Plan(_) => return print_plan(&socket, args.json),
+        Operation::List(list) => return show(&socket, &list, json),
+        Operation::Plan(_) => return print_plan(&socket, json),
+        Operation::Constrain(Constrain { tid, work, within }) => {
+            let request = json!({ "request": "constrain", "tid": tid, "work_ns": work, "within_ns": within });
+            return tell(&socket, request, json);
+        }
+        Operation::Unconstrain(Unconstrain { tid }) => {
+            return tell(&socket, json!({ "request": "unconstrain", "tid": tid }), json);
+        }
         Operation::Create(Create { name, policy, under, who, keys, editing }) => {
             (Edit::Create { name, policy: Some(policy), under, keys: keys.0, who, cpus: None }, editing)
         }
         Operation::Destroy(Destroy { name, all, editing }) => {
             (Edit::Destroy { name, below: if all { Below::All } else { Below::Nothing } }, editing)
         }
-        Operation::Set(Set { name, under, who, keys, editing }) => {
-            if keys.0.is_empty() && who.is_empty() {
-                bail!("nothing to set: give parameters (for example --budget 3ms), or --match");
-            }
-            (Edit::Set { name, under, keys: keys.0, who }, editing)
-        }
-        Operation::Reserve(Reserve { who, under, name, policy, each, keys, editing }) => {
-            let alone = matches!(&who[..], [one] if one.len() == 1 && one[0].0 == "tid");
-            let name = name.unwrap_or_else(|| name_of(&who));
-            let policy = (!each && !alone).then_some(policy);
-            (Edit::Create { name, policy, under, keys: keys.0, who, cpus: Some(Vec::new()) }, editing)
-        }
+        Operation::Set(set) => set.edit()?,
+        Operation::Reserve(reserve) => reserve.edit(),
         Operation::End(End { name, editing }) => (Edit::Destroy { name, below: Below::Threads }, editing),
-        Operation::Move(Move { name, under, from, tasks, keys, editing }) if is_number(&name) => {
-            if from.is_some() || tasks {
-                bail!("--from and --tasks need the name of a task, set or node, not the number of a thread");
-            }
-            let who = vec![vec![("tid".to_string(), name)]];
-            let (name, cpus) = (name_of(&who), Some(Vec::new()));
-            (Edit::Create { name, policy: None, under, keys: keys.0, who, cpus }, editing)
-        }
-        Operation::Move(Move { name, under, from, tasks, keys, editing }) => {
-            (Edit::Move { name, tasks, from, under, keys: keys.0 }, editing)
-        }
+        Operation::Move(to) => to.edit()?,
         Operation::Default(DefaultNode { node, keys, editing }) => {
             (Edit::Default { name: node, keys: keys.0 }, editing)
         }
-        Operation::Constrain(Constrain { tid, work, within }) => {
-            let request = json!({ "request": "constrain", "tid": tid, "work_ns": work, "within_ns": within });
-            return tell(&socket, request, args.json);
-        }
-        Operation::Unconstrain(Unconstrain { tid }) => {
-            return tell(&socket, json!({ "request": "unconstrain", "tid": tid }), args.json);
-        }
     };
+    change(&socket, &edit, &editing, json)
+}
+
+impl Set {
+    fn edit(self) -> Result<(Edit, Editing)> {
+        let Self { name, under, who, keys, editing } = self;
+        if keys.0.is_empty() && who.is_empty() {
+            bail!("nothing to set: give parameters (for example --budget 3ms), or --match");
+        }
+        Ok((Edit::Set { name, under, keys: keys.0, who }, editing))
+    }
+}
+
+impl Reserve {
+    fn edit(self) -> (Edit, Editing) {
+        let Self { who, under, name, policy, each, keys, editing } = self;
+        let alone = matches!(&who[..], [one] if one.len() == 1 && one[0].0 == "tid");
+        let name = name.unwrap_or_else(|| name_of(&who));
+        let policy = (!each && !alone).then_some(policy);
+        (Edit::Create { name, policy, under, keys: keys.0, who, cpus: Some(Vec::new()) }, editing)
+    }
+}
+
+impl Move {
+    fn edit(self) -> Result<(Edit, Editing)> {
+        let Self { name, under, from, tasks, keys, editing } = self;
+        if !is_number(&name) {
+            return Ok((Edit::Move { name, tasks, from, under, keys: keys.0 }, editing));
+        }
+        if from.is_some() || tasks {
+            bail!("--from and --tasks need the name of a task, set or node, not the number of a thread");
+        }
+        let who = vec![vec![("tid".to_string(), name)]];
+        let (name, cpus) = (name_of(&who), Some(Vec::new()));
+        Ok((Edit::Create { name, policy: None, under, keys: keys.0, who, cpus }, editing))
+    }
+}
+
+/// Have the plan in force changed, and print what that changes.
+fn change(socket: &Path, edit: &Edit, editing: &Editing, json: bool) -> Result<ExitCode> {
     let request =
         json!({ "request": "edit", "dry_run": editing.dry_run, "reload": editing.reload, "edit": edit });
-    match socket::ask_within(&socket, request, progress::patience(editing.reload))? {
-        Ok(answer) if args.json => println!("{}", serde_json::to_string_pretty(&answer)?),
+    match socket::ask_within(socket, request, progress::patience(editing.reload))? {
+        Ok(answer) if json => println!("{}", serde_json::to_string_pretty(&answer)?),
         Ok(answer) => {
             let changes = answer["changes"].as_array().map(Vec::as_slice).unwrap_or_default();
             changes.iter().for_each(|change| println!("{}", change["text"].as_str().unwrap_or_default()));
@@ -317,7 +337,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             }
         }
         Err((rule, message)) => {
-            if args.json {
+            if json {
                 let error = json!({ "rule": rule, "message": message });
                 println!(
                     "{}",
@@ -333,7 +353,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 /// A message to the nodes above a thread, and what they say.
-fn tell(socket: &std::path::Path, request: Value, json: bool) -> Result<ExitCode> {
+fn tell(socket: &Path, request: Value, json: bool) -> Result<ExitCode> {
     let (code, said) = match socket::ask(socket, request)? {
         Ok(_) => (0, json!({ "version": 1, "accepted": true })),
         Err((rule, message)) => {
@@ -351,7 +371,7 @@ fn tell(socket: &std::path::Path, request: Value, json: bool) -> Result<ExitCode
     Ok(ExitCode::from(code))
 }
 
-fn print_plan(socket: &std::path::Path, json: bool) -> Result<ExitCode> {
+fn print_plan(socket: &Path, json: bool) -> Result<ExitCode> {
     let answer = asked(socket, "plan")?;
     if json {
         println!("{}", serde_json::to_string_pretty(&answer)?);
@@ -368,14 +388,14 @@ fn print_plan(socket: &std::path::Path, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn asked(socket: &std::path::Path, request: &str) -> Result<Value> {
+fn asked(socket: &Path, request: &str) -> Result<Value> {
     match socket::ask(socket, json!({ "request": request }))? {
         Ok(answer) => Ok(answer),
         Err((_, message)) => bail!("{message}"),
     }
 }
 
-fn show(socket: &std::path::Path, list: &List, json: bool) -> Result<ExitCode> {
+fn show(socket: &Path, list: &List, json: bool) -> Result<ExitCode> {
     let answer = asked(socket, "graph")?;
     match json {
         true => println!("{}", serde_json::to_string_pretty(&answer)?),

@@ -4,10 +4,10 @@
 //! [`Plan::edited`] would make of the text, to the byte and with every place in it; or nothing, and the text is read as a
 //! whole. So whatever is unusual, and all that is refused, is left to that: there are no messages here.
 
-use super::edit::{own_key, Edit};
+use super::edit::{own_key, Edit, Keys};
 use super::toml::value;
 use crate::model::{Child, Edge, Plan};
-use crate::policies;
+use crate::policies::{self, PolicyRecord};
 use crate::resolve::params::{self, Owner};
 use crate::resolve::structure;
 use crate::text::source::{Source, Spot};
@@ -20,37 +20,9 @@ const PLACE: [&str; 3] = ["rank", "when", "cpu"];
 impl Plan {
     /// The plan with these parameters of an edge, if that is all that changes.
     pub(crate) fn adjusted(&self, edit: &Edit) -> Option<Plan> {
-        let Edit::Set { name, under, keys, who } = edit else { return None };
-        // New numbers may be a reason to place anew.
-        let placed = |edge: &Edge| edge.placed;
-        if self.edges.iter().any(placed) || self.sets.iter().flat_map(|set| &set.under).any(placed) {
-            return None;
-        }
-        let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && !edge.spread)?;
-        let policy = policies::by_number(self.nodes[edge.parent].policy)?;
-        let is_node = under.is_none() && matches!(edge.child, Child::Node(_));
-        let own = self.nodes.iter().find(|node| is_node && node.name == *name);
-        let own = own.and_then(|node| policies::by_number(node.policy));
-        let is_of_edge = |key: &str| {
-            policies::position(&policy.edge_params, key).is_some() && !(is_node && own_key(own, key))
-        };
-        if keys.is_empty() || !keys.iter().all(|(key, _)| is_of_edge(key)) {
-            return None;
-        }
+        let (edge, policy, keys) = self.only_numbers(edit)?;
         let spot = edge.spot;
-        let source = self.sources.0.get(spot.source as usize)?;
-        let end = spot.start as usize + spot.len as usize;
-        let in_a_list = !source.text.get(..spot.start as usize)?.trim_end().ends_with('=');
-        let mut list = written(source.text.get(spot.start as usize..end)?).filter(|_| !in_a_list)?;
-        for (key, text) in keys {
-            let new = plain(text)?;
-            match list.iter_mut().find(|(name, _)| name == key) {
-                Some((_, old)) => *old = new,
-                None => list.push((key.clone(), new)),
-            }
-        }
-        let words: Vec<_> = list.iter().map(|(key, value)| format!("{key} = {value}")).collect();
-        let words = format!("{{ {} }}", words.join(", "));
+        let words = self.rewritten(spot, keys)?;
         let mut collector = Collector::default();
         let table = table(&words)?;
         let mut fields = Fields::new("", &table);
@@ -65,15 +37,60 @@ impl Plan {
             return None;
         }
         let mut plan = self.clone();
-        let text = [&source.text[..spot.start as usize], &words, &source.text[end..]].concat();
-        plan.sources.0[spot.source as usize] = Arc::new(Source::new(source.name.clone(), text));
         let under = plan.sets.iter_mut().flat_map(|set| &mut set.under);
         for edge in plan.edges.iter_mut().chain(under).filter(|edge| edge.spot == spot) {
             (edge.params, edge.given) = (params, given);
         }
+        plan.replace(spot, &words)?;
+        structure::faults(&plan, &[]).is_empty().then_some(plan)
+    }
+
+    /// The edge in the text that gets new numbers, the policy whose they are, and these; `None`: the edit is another.
+    fn only_numbers<'e>(&self, edit: &'e Edit) -> Option<(&Edge, &'static PolicyRecord, &'e Keys)> {
+        let Edit::Set { name, under, keys, who } = edit else { return None };
+        // New numbers may be a reason to place anew.
+        let placed = |edge: &Edge| edge.placed;
+        if self.edges.iter().any(placed) || self.sets.iter().flat_map(|set| &set.under).any(placed) {
+            return None;
+        }
+        let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && !edge.spread)?;
+        let policy = policies::by_number(self.nodes[edge.parent].policy)?;
+        let is_node = under.is_none() && matches!(edge.child, Child::Node(_));
+        let own = self.nodes.iter().find(|node| is_node && node.name == *name);
+        let own = own.and_then(|node| policies::by_number(node.policy));
+        let is_of_edge = |key: &str| {
+            policies::position(&policy.edge_params, key).is_some() && !(is_node && own_key(own, key))
+        };
+        let all = !keys.is_empty() && keys.iter().all(|(key, _)| is_of_edge(key));
+        all.then_some((edge, policy, keys))
+    }
+
+    /// The text of an edge with other values.
+    fn rewritten(&self, spot: Spot, keys: &Keys) -> Option<String> {
+        let source = self.sources.0.get(spot.source as usize)?;
+        let end = spot.start as usize + spot.len as usize;
+        let in_a_list = !source.text.get(..spot.start as usize)?.trim_end().ends_with('=');
+        let mut list = written(source.text.get(spot.start as usize..end)?).filter(|_| !in_a_list)?;
+        for (key, text) in keys {
+            let new = plain(text)?;
+            match list.iter_mut().find(|(name, _)| name == key) {
+                Some((_, old)) => *old = new,
+                None => list.push((key.clone(), new)),
+            }
+        }
+        let words: Vec<_> = list.iter().map(|(key, value)| format!("{key} = {value}")).collect();
+        Some(format!("{{ {} }}", words.join(", ")))
+    }
+
+    /// Other words at a place of the text; all places after it move along.
+    fn replace(&mut self, spot: Spot, words: &str) -> Option<()> {
+        let source = &self.sources.0[spot.source as usize];
+        let end = spot.start as usize + spot.len as usize;
+        let text = [&source.text[..spot.start as usize], words, &source.text[end..]].concat();
+        self.sources.0[spot.source as usize] = Arc::new(Source::new(source.name.clone(), text));
         let longer = i64::try_from(words.len()).ok()? - i64::from(spot.len);
         let moved = |at: u32| u32::try_from(i64::from(at) + longer).unwrap_or(at);
-        plan.each_spot(&mut |at| {
+        self.each_spot(&mut |at| {
             if at.source != spot.source {
             } else if at.start > spot.start {
                 at.start = moved(at.start);
@@ -81,7 +98,7 @@ impl Plan {
                 at.len = moved(at.len);
             }
         });
-        structure::faults(&plan, &[]).is_empty().then_some(plan)
+        Some(())
     }
 
     /// The edge above a part that has one, or one from this parent: one in the text, which may stand for several to replicas.
@@ -164,7 +181,7 @@ mod tests {
     use crate::model::any_cpu::{Placed, Standing, Unit};
     use crate::model::Options;
     use crate::model::{Child, Plan};
-    use crate::policies::{self, ParamKind};
+    use crate::policies::{self, ParamKind, PolicyRecord};
     use crate::text::faults::Fault;
     use crate::text::source::Source;
     use std::path::PathBuf;
@@ -236,24 +253,8 @@ mod tests {
         Plan::of_sources(&sources, Options { cpus: plan.machine.cpus }, &Standing::default(), lowest).unwrap()
     }
 
-    /// Most are new numbers of an edge; of these, most can be. The others are what else operations do to the text.
-    fn edit(plan: &Plan, draw: &mut Draw) -> Edit {
-        let name = |child| match child {
-            Child::Node(node) => plan.nodes[node].base.clone(),
-            Child::Task(task) => {
-                let set = plan.tasks[task].set;
-                set.map_or(plan.tasks[task].name.clone(), |set| plan.sets[set].name.clone())
-            }
-            Child::Set(set) => plan.sets[set].name.clone(),
-        };
-        let edges: Vec<_> = plan.edges.iter().chain(plan.sets.iter().flat_map(|set| &set.under)).collect();
-        if edges.is_empty() {
-            return Edit::Destroy { name: "nobody".into(), below: Below::Nothing };
-        }
-        let edge = edges[draw.below(edges.len())];
-        let parent = &plan.nodes[edge.parent];
-        let policy = policies::by_number(parent.policy).unwrap();
-        let under = (draw.below(3) > 0).then(|| parent.base.clone());
+    /// Most are parameters of an edge, with values that may be.
+    fn keys(policy: &PolicyRecord, draw: &mut Draw) -> Keys {
         let mut keys = Keys::new();
         for _ in 0..1 + draw.below(4) / 2 {
             let strange = ["rank", "cpu", "when", "soft", "quantum", "nonsense", "two words"];
@@ -275,6 +276,28 @@ mod tests {
             };
             keys.push((key, text));
         }
+        keys
+    }
+
+    /// Most are new numbers of an edge; of these, most can be. The others are what else operations do to the text.
+    fn edit(plan: &Plan, draw: &mut Draw) -> Edit {
+        let name = |child| match child {
+            Child::Node(node) => plan.nodes[node].base.clone(),
+            Child::Task(task) => {
+                let set = plan.tasks[task].set;
+                set.map_or(plan.tasks[task].name.clone(), |set| plan.sets[set].name.clone())
+            }
+            Child::Set(set) => plan.sets[set].name.clone(),
+        };
+        let edges: Vec<_> = plan.edges.iter().chain(plan.sets.iter().flat_map(|set| &set.under)).collect();
+        if edges.is_empty() {
+            return Edit::Destroy { name: "nobody".into(), below: Below::Nothing };
+        }
+        let edge = edges[draw.below(edges.len())];
+        let parent = &plan.nodes[edge.parent];
+        let policy = policies::by_number(parent.policy).unwrap();
+        let under = (draw.below(3) > 0).then(|| parent.base.clone());
+        let keys = keys(policy, draw);
         match draw.below(12) {
             0 => Edit::Create {
                 name: format!("new-{}", draw.below(3)),

@@ -9,6 +9,7 @@ use crate::model::shape::cpus;
 use crate::model::{Child, Edge};
 use crate::policies;
 use crate::text::faults::Fault;
+use crate::text::source::Spot;
 use crate::text::tree::{closest, listed, Fields, Key, Kind, Table, Value};
 use tierce_policy::Cpus;
 
@@ -30,6 +31,16 @@ impl Ways {
     pub(super) fn others(self) -> Vec<Vec<Edge>> {
         self.on.into_iter().skip(1).map(|(_, edges)| edges).collect()
     }
+}
+
+/// One `under.PARENT = …`.
+#[derive(Clone, Copy)]
+struct Under<'a> {
+    /// Whose, in words.
+    owner: &'a str,
+    key: &'a Key,
+    parent: &'a Declared,
+    below: &'a Below<'a>,
 }
 
 impl Resolver {
@@ -127,7 +138,19 @@ impl Resolver {
     }
 
     fn edges(&mut self, owner: &str, key: &Key, value: &Value, below: &Below) {
-        let Some(parent) = self.names.get(&key.text).cloned() else {
+        let Some(parent) = self.parent(owner, key) else { return };
+        let edges = self.collector.one_or_more(value);
+        if edges.is_empty() {
+            let message = format!("`under.{}` of {owner} is an empty list", key.text);
+            self.collector.add(Fault::new("list_must_not_be_empty", value.spot, message));
+        }
+        for value in edges {
+            self.edge(Under { owner, key, parent: &parent, below }, value);
+        }
+    }
+
+    fn parent(&mut self, owner: &str, key: &Key) -> Option<Declared> {
+        let Some(parent) = self.names.get(&key.text) else {
             let nodes = || self.names.iter().filter(|(_, declared)| declared.kind == ItemKind::Node);
             let mut names: Vec<_> = nodes().map(|(name, _)| name.as_str()).collect();
             names.sort_unstable();
@@ -136,107 +159,81 @@ impl Resolver {
                 None => format!("there are {}", listed(&names)),
             };
             let message = format!("{owner} is under `{}`, which does not exist", key.text);
-            return self.collector.add(Fault::new("parent_must_exist", key.spot, message).hint(hint));
+            self.collector.add(Fault::new("parent_must_exist", key.spot, message).hint(hint));
+            return None;
         };
         if parent.kind != ItemKind::Node {
             let kind = if parent.kind == ItemKind::Set { "set of tasks" } else { "task" };
             let message = format!("{owner} is under `{}`, which is a {kind}", key.text);
             let fault = Fault::new("task_cannot_be_parent", key.spot, message);
-            return self.collector.add(fault.other(parent.spot, "defined here"));
+            self.collector.add(fault.other(parent.spot, "defined here"));
+            return None;
         }
+        Some(parent.clone())
+    }
+
+    fn edge(&mut self, under: Under, value: &Value) {
+        let Under { owner, key, parent, below } = under;
         let what = format!("`under.{}` of {owner}", key.text);
-        let edges = self.collector.one_or_more(value);
-        if edges.is_empty() {
-            let message = format!("{what} is an empty list");
-            self.collector.add(Fault::new("list_must_not_be_empty", value.spot, message));
+        let Some(table) = self.collector.table(&what, value) else { return };
+        let mut fields = Fields::new(&what, table);
+        let rank = fields.whole("rank", i64::from(i32::MIN), i64::from(i32::MAX), &mut self.collector);
+        let rank = rank.unwrap_or(0) as i32;
+        let when_spent = self.when_spent(&mut fields);
+        let cpu = fields.key("cpu");
+        let any = cpu.filter(|(_, value)| is_any(value));
+        if let Some(fault) = any.and_then(|(_, value)| self.not_any(under, value)) {
+            return self.collector.add(fault);
         }
-        for value in edges {
-            let Some(table) = self.collector.table(&what, value) else { continue };
-            let mut fields = Fields::new(&what, table);
-            let rank = fields
-                .whole("rank", i64::from(i32::MIN), i64::from(i32::MAX), &mut self.collector)
-                .unwrap_or(0);
-            let when = fields.take("when");
-            let condition = when.and_then(|value| self.collector.text("`when`", value));
-            let when_spent = condition == Some("spent");
-            if let (Some(value), Some(other), false) = (when, condition, when_spent) {
-                let fault = Fault::new("when_must_be_spent", value.spot, "there is no such condition");
-                self.collector.add(fault.value(other).hint("when = \"spent\""));
-            }
-            let cpu = fields.key("cpu");
-            let any = cpu.is_some_and(|(_, value)| is_any(value));
-            if let Some(fault) =
-                cpu.filter(|_| any).and_then(|(_, value)| self.not_any(owner, key, value, &parent, below))
-            {
-                self.collector.add(fault);
-                continue;
-            }
-            let Some(policy) = parent.policy else {
-                self.broken.extend(below.children.iter().map(|(child, _)| *child)); // its parent's fault
-                continue;
-            };
-            let budgets = policies::budget_and_period(policy).is_some();
-            let beside = ["soft", "firm"].map(|word| (word, if budgets { fields.take(word) } else { None }));
-            // The place of an edge is its table; of one that is a header of its own, the header.
-            let spot = if value.spot.len == 0 { key.spot } else { value.spot };
-            let edge_owner = Owner { policy, params: &policy.edge_params, spot };
-            let params = self.params(&edge_owner, &mut fields, None);
-            let given = params::given(&policy.edge_params, table);
-            fields.finish(&mut self.collector);
-            let params = params.unwrap_or_default();
-            if let Some(child) = below.moves(&parent).filter(|_| cpu.is_none()) {
-                let edge = Edge {
-                    parent: parent.first,
-                    child,
-                    params,
-                    rank: rank as i32,
-                    when_spent,
-                    spread: true,
-                    placed: false,
-                    given,
-                    spot,
-                };
-                let begin = self.begun.at(&self.plan, &edge, below.affinity);
-                self.plan.edges.push(Edge { parent: begin, ..edge });
-            } else {
-                for (parent, child) in self.pairs(owner, key, cpu, &parent, below) {
-                    let rank = rank as i32;
-                    self.plan.edges.push(Edge {
-                        parent,
-                        child,
-                        params,
-                        rank,
-                        when_spent,
-                        spread: false,
-                        placed: any,
-                        given,
-                        spot,
-                    });
-                }
-            }
-            if let [(_, Some(_)), (_, Some(firm))] = beside {
-                let message = format!("{what} is soft and firm");
-                self.collector.add(Fault::new("soft_or_firm", firm.spot, message));
-                continue;
-            }
-            for (word, value) in beside {
-                if let Some(name) = value.and_then(|value| self.collector.text(&format!("`{word}`"), value)) {
-                    let at = Key { text: name.to_string(), spot: value.map_or(spot, |value| value.spot) };
-                    self.second(owner, word, &at, below);
-                }
-            }
+        let Some(policy) = parent.policy else {
+            self.broken.extend(below.children.iter().map(|(child, _)| *child)); // its parent's fault
+            return;
+        };
+        let budgets = policies::budget_and_period(policy).is_some();
+        let beside = ["soft", "firm"].map(|word| (word, if budgets { fields.take(word) } else { None }));
+        // The place of an edge is its table; of one that is a header of its own, the header.
+        let spot = if value.spot.len == 0 { key.spot } else { value.spot };
+        let edge_owner = Owner { policy, params: &policy.edge_params, spot };
+        let params = self.params(&edge_owner, &mut fields, None).unwrap_or_default();
+        let given = params::given(&policy.edge_params, table);
+        fields.finish(&mut self.collector);
+        let placed = any.is_some();
+        let edge = |parent, child| Edge {
+            parent,
+            child,
+            params,
+            rank,
+            when_spent,
+            spread: false,
+            placed,
+            given,
+            spot,
+        };
+        if let Some(child) = below.moves(parent).filter(|_| cpu.is_none()) {
+            let edge = Edge { spread: true, ..edge(parent.first, child) };
+            let begin = self.begun.at(&self.plan, &edge, below.affinity);
+            self.plan.edges.push(Edge { parent: begin, ..edge });
+        } else {
+            let pairs = self.pairs(under, cpu);
+            self.plan.edges.extend(pairs.into_iter().map(|(parent, child)| edge(parent, child)));
         }
+        self.soft_or_firm(under, beside, spot);
+    }
+
+    fn when_spent(&mut self, fields: &mut Fields) -> bool {
+        let when = fields.take("when");
+        let condition = when.and_then(|value| self.collector.text("`when`", value));
+        let when_spent = condition == Some("spent");
+        if let (Some(value), Some(other), false) = (when, condition, when_spent) {
+            let fault = Fault::new("when_must_be_spent", value.spot, "there is no such condition");
+            self.collector.add(fault.value(other).hint("when = \"spent\""));
+        }
+        when_spent
     }
 
     /// Why `cpu = "any"` cannot choose a replica of this parent.
-    fn not_any(
-        &self,
-        owner: &str,
-        key: &Key,
-        value: &Value,
-        parent: &Declared,
-        below: &Below,
-    ) -> Option<Fault> {
+    fn not_any(&self, under: Under, value: &Value) -> Option<Fault> {
+        let Under { owner, key, parent, below } = under;
         let name = &key.text;
         let fault = |rule, message: String| Fault::new(rule, value.spot, message);
         let replicas = parent.replicas.as_ref()?; // else no CPU can be chosen at all
@@ -271,6 +268,21 @@ impl Resolver {
     }
 
     /// `soft = "NODE"`, `firm = "NODE"`: a second parent for what is more than the budget, there with presets.
+    fn soft_or_firm(&mut self, under: Under, beside: [(&str, Option<&Value>); 2], spot: Spot) {
+        let Under { owner, key, below, .. } = under;
+        if let [(_, Some(_)), (_, Some(firm))] = beside {
+            let message = format!("`under.{}` of {owner} is soft and firm", key.text);
+            self.collector.add(Fault::new("soft_or_firm", firm.spot, message));
+            return;
+        }
+        for (word, value) in beside {
+            if let Some(name) = value.and_then(|value| self.collector.text(&format!("`{word}`"), value)) {
+                let at = Key { text: name.to_string(), spot: value.map_or(spot, |value| value.spot) };
+                self.second(owner, word, &at, below);
+            }
+        }
+    }
+
     fn second(&mut self, owner: &str, word: &str, at: &Key, below: &Below) {
         let there = self.names.get(&at.text).and_then(|declared| declared.policy);
         if let (Some(there), "firm") = (there, word) {
@@ -285,63 +297,16 @@ impl Resolver {
     }
 
     /// Which replica of the parent leads to which child.
-    fn pairs(
-        &mut self,
-        owner: &str,
-        key: &Key,
-        cpu: Option<&(Key, Value)>,
-        parent: &Declared,
-        below: &Below,
-    ) -> Vec<(usize, Child)> {
-        let children = below.children;
-        let Some(replicas) = &parent.replicas else {
-            if let Some((cpu, _)) = cpu {
-                let message = format!("`cpu` selects a replica, but `{}` has none", key.text);
-                let fault = Fault::new("cpu_needs_replicas", cpu.spot, message);
-                self.collector.add(fault.hint("per_cpu = true there").other(parent.spot, "defined here"));
-            } else if below.spread {
-                return self.join_one_replica(owner, key, parent, children);
-            } else if children.len() > 1 || children.iter().any(|(_, replica)| replica.is_some()) {
-                let message = format!("{owner} is `per_cpu`, its parent `{}` is not", key.text);
-                let fault = Fault::new("replicas_need_replicas", key.spot, message);
-                self.collector.add(fault.hint("per_cpu = true there").other(parent.spot, "defined here"));
-                return Vec::new();
-            }
-            return children.iter().map(|(child, _)| (parent.first, *child)).collect();
+    fn pairs(&mut self, under: Under, cpu: Option<&(Key, Value)>) -> Vec<(usize, Child)> {
+        let Under { owner, key, parent, below } = under;
+        let Some(replicas) = &parent.replicas else { return self.below_a_single_node(under, cpu) };
+        let wanted = match cpu {
+            Some((_, value)) => self.on_named_cpu(under, replicas, value).map(|cpu| vec![cpu]),
+            None => self.beside_other_parents(under, replicas),
         };
-        let mut wanted = replicas.clone();
-        if let Some((_, value)) = cpu {
-            let cpus = self.plan.machine.cpus;
-            let chosen = match &value.kind {
-                _ if is_any(value) => below.any,
-                Kind::Text(text) => {
-                    let message = "`cpu` must be a whole number or \"any\"";
-                    let fault = Fault::new("value_must_be_of_its_kind", value.spot, message);
-                    self.collector.add(fault.value(format!("\"{text}\"")));
-                    None
-                }
-                _ => cpu_number("`cpu`", value, cpus, &mut self.collector),
-            };
-            let Some(cpu) = chosen else { return Vec::new() };
-            if !replicas.contains(&cpu) {
-                let message = format!("`{}` has no replica on that CPU", key.text);
-                let fault = Fault::new("replica_must_exist", value.spot, message).value(cpu);
-                self.collector.add(fault.bound(format!("{replicas:?}")));
-                return Vec::new();
-            }
-            wanted = vec![cpu];
-        } else if let (true, false, Some(elsewhere)) = (parent.spread, below.spread, below.elsewhere) {
-            // It does not move: it is where its other parents are.
-            wanted.retain(|cpu| elsewhere.has(*cpu));
-            if wanted.is_empty() && !elsewhere.is_empty() {
-                let message = format!("{owner} has no CPU in common with the spread node `{}`", key.text);
-                let fault = Fault::new("replica_must_exist", key.spot, message).value(cpus(elsewhere));
-                self.collector.add(fault.bound(format!("{replicas:?}")));
-                return Vec::new();
-            }
-        }
+        let Some(wanted) = wanted else { return Vec::new() };
         let mut pairs = Vec::new();
-        for (child, replica) in children {
+        for (child, replica) in below.children {
             match replica {
                 // Replicas join equal CPUs.
                 Some(replica) if wanted.contains(replica) => {
@@ -361,14 +326,66 @@ impl Resolver {
         pairs
     }
 
+    /// The same for a parent without replicas.
+    fn below_a_single_node(&mut self, under: Under, cpu: Option<&(Key, Value)>) -> Vec<(usize, Child)> {
+        let Under { owner, key, parent, below } = under;
+        let children = below.children;
+        if let Some((cpu, _)) = cpu {
+            let message = format!("`cpu` selects a replica, but `{}` has none", key.text);
+            let fault = Fault::new("cpu_needs_replicas", cpu.spot, message);
+            self.collector.add(fault.hint("per_cpu = true there").other(parent.spot, "defined here"));
+        } else if below.spread {
+            return self.join_one_replica(under);
+        } else if children.len() > 1 || children.iter().any(|(_, replica)| replica.is_some()) {
+            let message = format!("{owner} is `per_cpu`, its parent `{}` is not", key.text);
+            let fault = Fault::new("replicas_need_replicas", key.spot, message);
+            self.collector.add(fault.hint("per_cpu = true there").other(parent.spot, "defined here"));
+            return Vec::new();
+        }
+        children.iter().map(|(child, _)| (parent.first, *child)).collect()
+    }
+
+    /// The CPU of the replica that `cpu = …` selects; `None`: a fault.
+    fn on_named_cpu(&mut self, under: Under, replicas: &[u32], value: &Value) -> Option<u32> {
+        let cpu = match &value.kind {
+            _ if is_any(value) => under.below.any,
+            Kind::Text(text) => {
+                let message = "`cpu` must be a whole number or \"any\"";
+                let fault = Fault::new("value_must_be_of_its_kind", value.spot, message);
+                self.collector.add(fault.value(format!("\"{text}\"")));
+                None
+            }
+            _ => cpu_number("`cpu`", value, self.plan.machine.cpus, &mut self.collector),
+        }?;
+        if !replicas.contains(&cpu) {
+            let message = format!("`{}` has no replica on that CPU", under.key.text);
+            let fault = Fault::new("replica_must_exist", value.spot, message).value(cpu);
+            self.collector.add(fault.bound(format!("{replicas:?}")));
+            return None;
+        }
+        Some(cpu)
+    }
+
+    /// CPUs of all replicas; below a spread node only where its other parents are, if it does not move. `None`: a fault.
+    fn beside_other_parents(&mut self, under: Under, replicas: &[u32]) -> Option<Vec<u32>> {
+        let Under { owner, key, parent, below } = under;
+        let (true, false, Some(elsewhere)) = (parent.spread, below.spread, below.elsewhere) else {
+            return Some(replicas.to_vec());
+        };
+        let common: Vec<_> = replicas.iter().copied().filter(|cpu| elsewhere.has(*cpu)).collect();
+        if common.is_empty() && !elsewhere.is_empty() {
+            let message = format!("{owner} has no CPU in common with the spread node `{}`", key.text);
+            let fault = Fault::new("replica_must_exist", key.spot, message).value(cpus(elsewhere));
+            self.collector.add(fault.bound(format!("{replicas:?}")));
+            return None;
+        }
+        Some(common)
+    }
+
     /// From a node in the tree of one CPU to the replica there.
-    fn join_one_replica(
-        &mut self,
-        owner: &str,
-        key: &Key,
-        parent: &Declared,
-        children: &[(Child, Option<u32>)],
-    ) -> Vec<(usize, Child)> {
+    fn join_one_replica(&mut self, under: Under) -> Vec<(usize, Child)> {
+        let Under { owner, key, parent, below } = under;
+        let children = below.children;
         let reach = self.places.get(&key.text).map_or(Cpus::NONE, |place| place.reach);
         let there = children.iter().find(|(_, replica)| replica.is_some_and(|cpu| reach.has(cpu)));
         let there = there.or(children.first().filter(|_| reach.is_empty())); // no CPU leads there: for that to be said

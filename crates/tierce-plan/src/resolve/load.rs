@@ -47,63 +47,17 @@ fn shape(
 ) -> Option<Load> {
     let has = |name: &str| table.entries.iter().any(|(key, _)| key.text == name);
     if has("rt_app") {
-        let (file, thread) = (fields.take("rt_app")?, fields.text("thread", collector));
-        let common = (fields.time("phase", collector), fields.duration("deadline", collector));
-        let soft = soft(fields, common.1, collector);
-        let path = collector.text("`rt_app`", file)?;
-        let json = read_file(collector, file, path)?;
-        match rt_app::phases(&json, thread) {
-            Ok((phases, repeat, delay_ns)) => Some(Load::Phases(Phases {
-                phases,
-                repeat,
-                phase_ns: common.0.unwrap_or(delay_ns),
-                deadline_ns: common.1,
-                soft,
-            })),
-            Err(message) => {
-                collector.add(Fault::new("rt_app_file_must_be_understood", file.spot, message).value(path));
-                None
-            }
-        }
+        from_rt_app(fields, collector, read_file)
     } else if has("phases") {
         phases(fields, collector)
     } else if has("stages") {
         stages(fields, collector)
     } else if has("separation") {
-        let separation_ns = fields.duration("separation", collector);
-        let extra_ns = fields.time("extra", collector).unwrap_or(0);
-        let (work, deadline_ns, phase_ns) = job(fields, value, collector);
-        let separation_ns = separation_ns?;
-        let deadline_ns = deadline(deadline_ns, separation_ns, "separation", collector);
-        let soft = soft(fields, Some(deadline_ns), collector);
-        Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work: work?, deadline_ns, phase_ns, soft }))
+        sporadic(fields, value, collector)
     } else if has("period") {
-        let period_ns = fields.duration("period", collector);
-        let jitter = fields.take("jitter");
-        let jitter_ns = jitter.and_then(|value| collector.time("`jitter`", value)).unwrap_or(0);
-        let (work, deadline_ns, phase_ns) = job(fields, value, collector);
-        let period_ns = period_ns?;
-        if let Some(jitter) = jitter.filter(|_| jitter_ns >= period_ns) {
-            let message = "a release later than the next one would change their order";
-            let fault = Fault::new("jitter_must_be_below_period", jitter.spot, message);
-            collector.add(fault.value(crate::show_time(jitter_ns)).bound(crate::show_time(period_ns)));
-        }
-        let deadline_ns = deadline(deadline_ns, period_ns, "period", collector);
-        let soft = soft(fields, Some(deadline_ns), collector);
-        Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns, soft }))
+        periodic(fields, value, collector)
     } else {
-        for name in [
-            "period",
-            "separation",
-            "phases",
-            "stages",
-            "rt_app",
-            "work",
-            "deadline",
-            "phase",
-            "jitter",
-            "soft",
-        ] {
+        for name in KEYS {
             fields.key(name);
         }
         collector.add(
@@ -112,6 +66,54 @@ fn shape(
         );
         None
     }
+}
+
+/// Of all shapes.
+const KEYS: [&str; 10] =
+    ["period", "separation", "phases", "stages", "rt_app", "work", "deadline", "phase", "jitter", "soft"];
+
+fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {
+    let (file, thread) = (fields.take("rt_app")?, fields.text("thread", collector));
+    let (phase_ns, deadline_ns) = (fields.time("phase", collector), fields.duration("deadline", collector));
+    let soft = soft(fields, deadline_ns, collector);
+    let path = collector.text("`rt_app`", file)?;
+    let json = read_file(collector, file, path)?;
+    match rt_app::phases(&json, thread) {
+        Ok((phases, repeat, delay_ns)) => {
+            let phase_ns = phase_ns.unwrap_or(delay_ns);
+            Some(Load::Phases(Phases { phases, repeat, phase_ns, deadline_ns, soft }))
+        }
+        Err(message) => {
+            collector.add(Fault::new("rt_app_file_must_be_understood", file.spot, message).value(path));
+            None
+        }
+    }
+}
+
+fn sporadic(fields: &mut Fields, value: &Value, collector: &mut Collector) -> Option<Load> {
+    let separation_ns = fields.duration("separation", collector);
+    let extra_ns = fields.time("extra", collector).unwrap_or(0);
+    let (work, deadline_ns, phase_ns) = job(fields, value, collector);
+    let separation_ns = separation_ns?;
+    let deadline_ns = deadline(deadline_ns, separation_ns, "separation", collector);
+    let soft = soft(fields, Some(deadline_ns), collector);
+    Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work: work?, deadline_ns, phase_ns, soft }))
+}
+
+fn periodic(fields: &mut Fields, value: &Value, collector: &mut Collector) -> Option<Load> {
+    let period_ns = fields.duration("period", collector);
+    let jitter = fields.take("jitter");
+    let jitter_ns = jitter.and_then(|value| collector.time("`jitter`", value)).unwrap_or(0);
+    let (work, deadline_ns, phase_ns) = job(fields, value, collector);
+    let period_ns = period_ns?;
+    if let Some(jitter) = jitter.filter(|_| jitter_ns >= period_ns) {
+        let message = "a release later than the next one would change their order";
+        let fault = Fault::new("jitter_must_be_below_period", jitter.spot, message);
+        collector.add(fault.value(crate::show_time(jitter_ns)).bound(crate::show_time(period_ns)));
+    }
+    let deadline_ns = deadline(deadline_ns, period_ns, "period", collector);
+    let soft = soft(fields, Some(deadline_ns), collector);
+    Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns, soft }))
 }
 
 /// Keys that periodic and sporadic jobs share: work, deadline with its place, phase.

@@ -29,6 +29,7 @@ use params::Owner;
 use places::Places;
 use state::{Below, Resolver};
 use std::collections::{BTreeMap, HashMap};
+use std::ops::Range;
 use tierce_guarantee::{Guarantee, Kind as GuaranteeKind};
 use tierce_policy::Cpus;
 
@@ -254,13 +255,10 @@ impl Resolver {
         let mut needs = self.needs(&mut fields);
         let under = fields.key("under");
         let each = fields.key("each");
-        let params = match declared.policy {
-            Some(policy) => {
-                let owner = Owner { policy, params: &policy.node_params, spot: item.key.spot };
-                self.params(&owner, &mut fields, None)
-            }
-            None => None,
-        };
+        let params = declared.policy.and_then(|policy| {
+            let owner = Owner { policy, params: &policy.node_params, spot: item.key.spot };
+            self.params(&owner, &mut fields, None)
+        });
         if let Some(need) = declared.policy.zip(params).and_then(|(policy, params)| own_need(policy, &params))
         {
             needs.push(self.need(&need, item.key.spot));
@@ -271,57 +269,58 @@ impl Resolver {
             self.broken.extend(range.clone().map(Child::Node));
         }
         let others = self.places.get(name).map_or(Cpus::NONE, |place| place.others);
-        let unknown = declared.policy.is_none(); // then no key can be called wrong
-        if !unknown {
-            fields.finish(&mut self.collector);
+        if declared.policy.is_some() {
+            fields.finish(&mut self.collector); // else no key can be called wrong
         }
         for index in range.clone() {
+            let at = declared.replicas.as_ref().and_then(|cpus| cpus.get(index - declared.first).copied());
             let node = &mut self.plan.nodes[index];
             node.params = params.unwrap_or_default();
             node.concurrency = concurrency.unwrap_or(0) as u32;
             node.default = default;
             node.needs.clone_from(&needs);
-            let at = declared.replicas.as_ref().and_then(|cpus| cpus.get(index - declared.first).copied());
-            node.roots = match (&roots, at) {
-                (_, Some(cpu)) if others.has(cpu) => vec![cpu],
-                (Some(roots), Some(cpu)) => roots.iter().copied().filter(|root| *root == cpu).collect(),
-                (Some(roots), None) => roots.clone(),
-                (None, Some(cpu)) if under.is_none() => vec![cpu], // a replica without a parent is its CPU's root
-                _ => Vec::new(),
-            };
+            node.roots = roots_at(roots.as_deref(), at, others, under.is_some());
         }
         if default {
-            match self.plan.default_node.map(|first| self.plan.nodes[first].spot) {
-                Some(first) => {
-                    let message = format!("`{name}` is a second default node");
-                    let fault = Fault::new("one_default_node", item.key.spot, message);
-                    self.collector.add(fault.other(first, "the first"));
-                }
-                None => self.plan.default_node = Some(range.start).filter(|_| !range.is_empty()),
-            }
+            self.default_node(item, range.clone());
         }
-        if let Some((key, value)) = each {
-            if default {
-                self.each(value, &declared);
-            } else {
+        match each {
+            Some((_, value)) if default => self.each(value, &declared),
+            Some((key, _)) => {
                 let message =
                     "`each` gives unmatched threads their parameters: it belongs to the default node";
                 self.collector
                     .add(Fault::new("each_needs_default", key.spot, message).hint("default = true"));
             }
+            None => {}
         }
         if let Some((_, value)) = under {
-            let at = |index: usize| declared.replicas.as_ref().map(|cpus| cpus[index - declared.first]);
-            let children: Vec<_> = range.map(|index| (Child::Node(index), at(index))).collect();
-            let below = Below {
-                children: &children,
-                spread: declared.spread,
-                affinity: None,
-                any: None,
-                elsewhere: None,
-            };
-            self.under(&format!("node `{name}`"), name, value, &below);
+            self.under_node(name, &declared, range, value);
         }
+    }
+
+    fn default_node(&mut self, item: &Item, range: Range<usize>) {
+        match self.plan.default_node.map(|first| self.plan.nodes[first].spot) {
+            Some(first) => {
+                let message = format!("`{}` is a second default node", item.key.text);
+                let fault = Fault::new("one_default_node", item.key.spot, message);
+                self.collector.add(fault.other(first, "the first"));
+            }
+            None => self.plan.default_node = Some(range.start).filter(|_| !range.is_empty()),
+        }
+    }
+
+    fn under_node(&mut self, name: &str, declared: &Declared, range: Range<usize>, value: &Value) {
+        let at = |index: usize| declared.replicas.as_ref().map(|cpus| cpus[index - declared.first]);
+        let children: Vec<_> = range.map(|index| (Child::Node(index), at(index))).collect();
+        let below = Below {
+            children: &children,
+            spread: declared.spread,
+            affinity: None,
+            any: None,
+            elsewhere: None,
+        };
+        self.under(&format!("node `{name}`"), name, value, &below);
     }
 
     /// CPUs whose root the node is by `cpu` or `cpus`.
@@ -387,6 +386,18 @@ impl Resolver {
         let wrong = Guarantee::parse(text).err().map_or(Vec::new(), |faults| faults.0);
         self.collector.faults.extend(wrong.into_iter().map(|wrong| not_a_guarantee(wrong, spot)));
         Need { text: text.to_string(), spot }
+    }
+}
+
+/// The CPUs whose root a node is, or its replica on the CPU `at`. `named`: by `cpu` or `cpus`; `others`: for which the plan names no
+/// root.
+fn roots_at(named: Option<&[u32]>, at: Option<u32>, others: Cpus, has_under: bool) -> Vec<u32> {
+    match (named, at) {
+        (_, Some(cpu)) if others.has(cpu) => vec![cpu],
+        (Some(roots), Some(cpu)) => roots.iter().copied().filter(|root| *root == cpu).collect(),
+        (Some(roots), None) => roots.to_vec(),
+        (None, Some(cpu)) if !has_under => vec![cpu], // a replica without a parent is its CPU's root
+        _ => Vec::new(),
     }
 }
 

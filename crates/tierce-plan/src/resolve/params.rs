@@ -145,29 +145,38 @@ pub fn read<const N: usize>(
     if wrong {
         return None;
     }
-    if let Some((small, large, rule)) = disordered(owner.params, &values, |at| given[at].is_some()) {
-        let spot = given[small].unwrap_or(owner.spot);
-        let (what, bound) = (words(owner.params[small].name), words(owner.params[large].name));
-        let fault = Fault::new(rule, spot, format!("the {what} is larger than the {bound}"));
-        let [low, high] = [small, large].map(|at| show_time(values[at].unwrap_or_default()));
-        let other = given[large].filter(|other| *other != spot);
-        let fault = fault.value(low).bound(high);
-        collector.add(match other {
-            Some(other) => fault.other(other, format!("the {bound}")),
-            None => fault,
-        });
+    let fault = out_of_order(owner, &values, &given);
+    let values = values.map(Option::unwrap_or_default);
+    if let Some(fault) = fault.or_else(|| unstable_loop(owner, &values, &given)) {
+        collector.add(fault);
         return None;
     }
-    let values = values.map(Option::unwrap_or_default);
-    if N == NODE_PARAMS {
-        if let Some(broken) = unstable(owner.policy, &values) {
-            let spot = given[broken.at].unwrap_or(owner.spot);
-            let fault = Fault::new("loops_must_be_stable", spot, broken.message);
-            collector.add(fault.value(broken.value).bound(broken.bound));
-            return None;
-        }
-    }
     Some(values)
+}
+
+/// A parameter that is larger than another which bounds it.
+fn out_of_order(owner: &Owner, values: &[Option<u64>], given: &[Option<Spot>]) -> Option<Fault> {
+    let (small, large, rule) = disordered(owner.params, values, |at| given[at].is_some())?;
+    let spot = given[small].unwrap_or(owner.spot);
+    let (what, bound) = (words(owner.params[small].name), words(owner.params[large].name));
+    let fault = Fault::new(rule, spot, format!("the {what} is larger than the {bound}"));
+    let [low, high] = [small, large].map(|at| show_time(values[at].unwrap_or_default()));
+    let fault = fault.value(low).bound(high);
+    Some(match given[large].filter(|other| *other != spot) {
+        Some(other) => fault.other(other, format!("the {bound}")),
+        None => fault,
+    })
+}
+
+/// Parameters of a node whose feedback would swing ever more.
+fn unstable_loop<const N: usize>(
+    owner: &Owner,
+    values: &[u64; N],
+    given: &[Option<Spot>; N],
+) -> Option<Fault> {
+    let broken = (N == NODE_PARAMS).then(|| unstable(owner.policy, values)).flatten()?;
+    let fault = Fault::new("loops_must_be_stable", given[broken.at].unwrap_or(owner.spot), broken.message);
+    Some(fault.value(broken.value).bound(broken.bound))
 }
 
 fn words(name: &str) -> String {

@@ -1,7 +1,7 @@
 //! What a plan must look like whatever its numbers are.
 
 use crate::model::shape::{cpus, Shape};
-use crate::model::{Child, Edge, Plan};
+use crate::model::{Child, Edge, Node, Plan, Task};
 use crate::policies::{self, fair, reservation, slots};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
@@ -152,22 +152,48 @@ fn depth(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     }
 }
 
-/// What several CPUs reach. A head is what gets its CPUs from several places: several parents of which not all are in
-/// the tree of one CPU, or a root of several CPUs.
+/// What several CPUs reach.
 fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
-    let limits = policies::limits();
-    let mut crossings: HashMap<u32, u32> = HashMap::new();
-    let mut heads = 0;
-    let mut head = |faults: &mut Vec<Fault>, above: &[usize], spot: Spot| {
-        heads += 1;
-        if heads == limits.heads + 1 {
+    let mut heads = Heads { plan, shape, heads: 0, crossings: HashMap::new() };
+    for (index, node) in plan.nodes.iter().enumerate() {
+        let (above, cpus) = (&shape.parents[index], shape.reach[index].count());
+        let is_head = cpus > 1 && above.len() != 1;
+        if is_head {
+            heads.add(above, node.spot, faults);
+        }
+        faults.extend(concurrency(node, cpus, is_head));
+    }
+    for (index, task) in plan.tasks.iter().enumerate() {
+        let above = &shape.task_parents[index];
+        if shape.task_reach(plan, index).are_several() && above.len() != 1 {
+            heads.add(above, task.spot, faults);
+        }
+        affinity(plan, shape, task, above, faults);
+    }
+}
+
+/// A head is what gets its CPUs from several places: several parents of which not all are in the tree of one CPU, or a root of
+/// several CPUs.
+struct Heads<'a> {
+    plan: &'a Plan,
+    shape: &'a Shape,
+    heads: u32,
+    /// For each CPU how many edges lead from its tree to heads.
+    crossings: HashMap<u32, u32>,
+}
+
+impl Heads<'_> {
+    fn add(&mut self, above: &[usize], spot: Spot, faults: &mut Vec<Fault>) {
+        let (plan, shape, limits) = (self.plan, self.shape, policies::limits());
+        self.heads += 1;
+        if self.heads == limits.heads + 1 {
             let message = "more nodes and tasks have parents on several CPUs than there can be";
             let hint = "put them below one shared node";
             faults.push(Fault::new("too_many_shared", spot, message).bound(limits.heads).hint(hint));
         }
         for edge in above.iter().map(|edge| &plan.edges[*edge]).filter(|edge| !shape.shared(edge.parent)) {
             let Some(cpu) = shape.reach[edge.parent].lowest() else { continue };
-            let crossings = crossings.entry(cpu).or_default();
+            let crossings = self.crossings.entry(cpu).or_default();
             *crossings += 1;
             if *crossings == limits.crossings + 1 {
                 let message = format!("too many edges lead from CPU {cpu} into what several CPUs share");
@@ -175,53 +201,47 @@ fn sharing(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
                 faults.push(fault.hint("put what they lead to below one shared node"));
             }
         }
-    };
-    for (index, node) in plan.nodes.iter().enumerate() {
-        let (above, cpus) = (&shape.parents[index], shape.reach[index].count());
-        let is_head = cpus > 1 && above.len() != 1;
-        if is_head {
-            head(faults, above, node.spot);
-        }
-        if node.concurrency > cpus && cpus > 0 {
-            let message = format!("node `{}` cannot run on that many CPUs at once", node.name);
-            let hint = "without `concurrency` it is the number of CPUs that reach the node";
-            let fault = Fault::new("concurrency_within_cpus", node.spot, message);
-            faults.push(fault.value(node.concurrency).bound(cpus).hint(hint));
-        } else if node.concurrency > 0 && node.concurrency < cpus && !is_head {
-            let message =
-                format!("node `{}` is inside a shared node: its concurrency cannot be limited", node.name);
-            let hint = "limit the node above whose parents are on several CPUs";
-            faults.push(
-                Fault::new("concurrency_is_of_heads", node.spot, message).value(node.concurrency).hint(hint),
-            );
-        }
     }
-    for (index, task) in plan.tasks.iter().enumerate() {
-        let (above, reach) = (&shape.task_parents[index], shape.task_reach(plan, index));
-        if reach.are_several() && above.len() != 1 {
-            head(faults, above, task.spot);
-        }
-        let leads = |edge: &usize| !edge_reach(shape, &plan.edges[*edge]).is_empty();
-        let (Some(affinity), true) = (task.affinity, above.iter().any(leads)) else { continue };
-        // Every parent must be able to place it; one inside a shared node has one order for all its CPUs.
-        for edge in above.iter().map(|edge| &plan.edges[*edge]) {
-            let reach = edge_reach(shape, edge);
-            let parent = &plan.nodes[edge.parent];
-            let name = if edge.spread { &parent.base } else { &parent.name };
-            let fault = if !affinity.meet(reach) {
-                let message = format!("no CPU that `{}` may run on leads to it through `{name}`", task.name);
-                Fault::new("affinity_must_meet_a_cpu", edge.spot, message)
-            } else if !reach.are_within(affinity)
-                && shape.parents[edge.parent].iter().any(|above| shape.shared(plan.edges[*above].parent))
-            {
-                let message =
-                    format!("`{}` may not run on all CPUs of the inner node `{}`", task.name, parent.name);
-                Fault::new("affinity_not_below_inner_node", edge.spot, message)
-            } else {
-                continue;
-            };
-            faults.push(fault.value(cpus(affinity)).bound(cpus(reach)));
-        }
+}
+
+/// On how many CPUs at once a node may run that so many reach.
+fn concurrency(node: &Node, cpus: u32, is_head: bool) -> Option<Fault> {
+    if node.concurrency > cpus && cpus > 0 {
+        let message = format!("node `{}` cannot run on that many CPUs at once", node.name);
+        let hint = "without `concurrency` it is the number of CPUs that reach the node";
+        let fault = Fault::new("concurrency_within_cpus", node.spot, message);
+        Some(fault.value(node.concurrency).bound(cpus).hint(hint))
+    } else if node.concurrency > 0 && node.concurrency < cpus && !is_head {
+        let message =
+            format!("node `{}` is inside a shared node: its concurrency cannot be limited", node.name);
+        let hint = "limit the node above whose parents are on several CPUs";
+        Some(Fault::new("concurrency_is_of_heads", node.spot, message).value(node.concurrency).hint(hint))
+    } else {
+        None
+    }
+}
+
+/// Every parent must be able to place the task; one inside a shared node has one order for all its CPUs.
+fn affinity(plan: &Plan, shape: &Shape, task: &Task, above: &[usize], faults: &mut Vec<Fault>) {
+    let leads = |edge: &usize| !edge_reach(shape, &plan.edges[*edge]).is_empty();
+    let Some(affinity) = task.affinity.filter(|_| above.iter().any(leads)) else { return };
+    for edge in above.iter().map(|edge| &plan.edges[*edge]) {
+        let reach = edge_reach(shape, edge);
+        let parent = &plan.nodes[edge.parent];
+        let name = if edge.spread { &parent.base } else { &parent.name };
+        let fault = if !affinity.meet(reach) {
+            let message = format!("no CPU that `{}` may run on leads to it through `{name}`", task.name);
+            Fault::new("affinity_must_meet_a_cpu", edge.spot, message)
+        } else if !reach.are_within(affinity)
+            && shape.parents[edge.parent].iter().any(|above| shape.shared(plan.edges[*above].parent))
+        {
+            let message =
+                format!("`{}` may not run on all CPUs of the inner node `{}`", task.name, parent.name);
+            Fault::new("affinity_not_below_inner_node", edge.spot, message)
+        } else {
+            continue;
+        };
+        faults.push(fault.value(cpus(affinity)).bound(cpus(reach)));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::policies;
 use crate::text::faults::Fault;
 use crate::text::files::relative;
 use crate::text::source::Source;
-use crate::text::tree::{Collector, Fields, Value};
+use crate::text::tree::{Collector, Fields, Key, Value};
 use std::sync::Arc;
 use tierce_policy::Cpus;
 
@@ -19,11 +19,20 @@ enum Members {
     Rows(Vec<Row>),
 }
 
+/// What tasks and sets have in common, not yet looked into.
+struct Leaf<'v> {
+    load: Option<&'v Value>,
+    needs: Vec<Need>,
+    affinity: Option<Cpus>,
+    under: Option<&'v Value>,
+    matches: Option<&'v Value>,
+}
+
 impl Resolver {
     pub(super) fn task(&mut self, item: &Item) {
         let owner = format!("task `{}`", item.key.text);
         let mut fields = Fields::new(&owner, item.table);
-        let (load, needs, affinity, under, matches) = self.leaf(&owner, &mut fields);
+        let Leaf { load, needs, affinity, under, matches } = self.leaf(&owner, &mut fields);
         fields.finish(&mut self.collector);
         let child = Child::Task(self.plan.tasks.len());
         let load = load.and_then(|value| self.load(&owner, value));
@@ -35,13 +44,7 @@ impl Resolver {
         self.entry(&owner, child, matches);
     }
 
-    /// What tasks and sets have in common, not yet looked into.
-    #[allow(clippy::type_complexity)]
-    fn leaf<'v>(
-        &mut self,
-        owner: &str,
-        fields: &mut Fields<'v>,
-    ) -> (Option<&'v Value>, Vec<Need>, Option<Cpus>, Option<&'v Value>, Option<&'v Value>) {
+    fn leaf<'v>(&mut self, owner: &str, fields: &mut Fields<'v>) -> Leaf<'v> {
         let load = fields.take("load");
         let needs = self.needs(fields);
         let what = format!("`affinity` of {owner}");
@@ -49,7 +52,7 @@ impl Resolver {
             let cpus = cpu_list(&what, value, self.plan.machine.named, &mut self.collector);
             (!cpus.is_empty()).then(|| cpus.into_iter().collect())
         });
-        (load, needs, affinity, fields.take("under"), fields.take("match"))
+        Leaf { load, needs, affinity, under: fields.take("under"), matches: fields.take("match") }
     }
 
     fn load(&mut self, owner: &str, value: &Value) -> Option<Load> {
@@ -81,99 +84,108 @@ impl Resolver {
     }
 
     pub(super) fn set(&mut self, item: &Item) {
-        let name = &item.key.text;
-        let owner = format!("set `{name}`");
+        let owner = format!("set `{}`", item.key.text);
         let mut fields = Fields::new(&owner, item.table);
-        let count = fields.key("count");
-        let csv = fields.key("csv");
-        let (load, needs, affinity, under, matches) = self.leaf(&owner, &mut fields);
+        let (count, csv) = (fields.key("count"), fields.key("csv"));
+        let leaf = self.leaf(&owner, &mut fields);
         fields.finish(&mut self.collector);
-        if let (Some((first, _)), Some((second, _))) = (count, csv) {
-            let message = format!("{owner} has `count` and `csv`");
-            self.collector
-                .add(Fault::new("count_or_csv", second.spot, message).other(first.spot, "this or that"));
-        }
-        let most = policies::limits().nodes;
-        let members = match (count, csv) {
-            (Some((_, value)), _) => {
-                let count = self.collector.whole(&format!("`count` of {owner}"), value, 0, i64::from(most));
-                Members::Alike(count.unwrap_or(0) as usize)
-            }
-            (None, Some((_, value))) => {
-                self.csv(&owner, value, load, under).map_or(Members::Alike(0), Members::Rows)
-            }
-            (None, None) => Members::Alike(usize::from(load.is_some())),
-        };
-        let set_index = self.plan.sets.len();
-        let first_task = self.plan.tasks.len();
+        let members = self.members(&owner, count, csv, &leaf);
+        let Leaf { load, needs, affinity, under, matches } = leaf;
         // The set itself: what a member looks like that no row describes.
-        let common_load = load.and_then(|value| self.load(&owner, value));
-        let child = Child::Set(set_index);
+        let load = load.and_then(|value| self.load(&owner, value));
+        let child = Child::Set(self.plan.sets.len());
         let by_rows = matches!(members, Members::Rows(_));
         let ways = match under.filter(|_| !by_rows || matches.is_some()) {
             Some(value) => self.ways(&owner, value, &Below::leaf(&[(child, None)], affinity)),
             None => Ways::default(),
         };
-        let template = ways.first();
-        let spot = item.key.spot;
-        let member = |plan: &mut Plan, index: usize, load: Option<Load>| {
-            let (name, needs) = (format!("{name}[{index}]"), needs.clone());
-            plan.tasks.push(Task { name, set: Some(set_index), load, affinity, needs, spot });
-        };
+        let (name, spot, first) = (item.key.text.clone(), item.key.spot, self.plan.tasks.len());
+        let (under, elsewhere) = (ways.first(), Vec::new());
+        let mut set = TaskSet { name, members: first..first, elsewhere, under, load, affinity, needs, spot };
         match members {
-            Members::Alike(count) => {
-                let room = (policies::limits().edges as usize).saturating_sub(self.plan.edges.len());
-                if count.saturating_mul(template.len()) > room {
-                    let fault = Fault::new(
-                        "too_many_edges",
-                        spot,
-                        format!("{owner} has more edges than there can be"),
-                    );
-                    self.collector.add(fault.value(count.saturating_mul(template.len())).bound(room));
-                } else {
-                    for index in 0..count {
-                        let child = Child::Task(self.plan.tasks.len());
-                        member(&mut self.plan, index, common_load.clone());
-                        let name = format!("{name}[{index}]");
-                        for edge in self.choose(&name, child, &ways) {
-                            let edge = Edge { child, ..edge.clone() };
-                            let parent = self.begun.at(&self.plan, &edge, affinity);
-                            self.plan.edges.push(Edge { parent, ..edge });
-                        }
-                    }
-                    if self.broken.contains(&child) {
-                        self.broken.extend((first_task..self.plan.tasks.len()).map(Child::Task));
-                    }
-                }
+            Members::Alike(count) => self.alike(&owner, &set, count, &ways),
+            Members::Rows(rows) => self.by_rows(&owner, &set, &rows),
+        }
+        set.members.end = self.plan.tasks.len();
+        set.elsewhere = ways.others();
+        self.plan.sets.push(set);
+        self.entry(&owner, child, matches);
+    }
+
+    /// As many as `count` says, a row of `csv` each, or one that does what `load` says.
+    fn members(
+        &mut self,
+        owner: &str,
+        count: Option<&(Key, Value)>,
+        csv: Option<&(Key, Value)>,
+        leaf: &Leaf,
+    ) -> Members {
+        if let (Some((first, _)), Some((second, _))) = (count, csv) {
+            let message = format!("{owner} has `count` and `csv`");
+            self.collector
+                .add(Fault::new("count_or_csv", second.spot, message).other(first.spot, "this or that"));
+        }
+        match (count, csv) {
+            (Some((_, value)), _) => {
+                let most = i64::from(policies::limits().nodes);
+                let count = self.collector.whole(&format!("`count` of {owner}"), value, 0, most);
+                Members::Alike(count.unwrap_or(0) as usize)
             }
-            Members::Rows(rows) => {
-                let faults = self.collector.faults.len();
-                for (index, row) in rows.iter().enumerate() {
-                    if self.collector.faults.len() > faults + CSV_FAULTS_MAX {
-                        break;
-                    }
-                    let owner = format!("row {} of {owner}", index + 1);
-                    let child = Child::Task(self.plan.tasks.len());
-                    let load = row.load.as_ref().and_then(|value| self.load(&owner, value));
-                    member(&mut self.plan, index, load);
-                    if let Some(under) = &row.under {
-                        let name = format!("{name}[{index}]");
-                        self.under(&owner, &name, under, &Below::leaf(&[(child, None)], affinity));
-                    }
-                }
+            (None, Some((_, value))) => {
+                self.csv(owner, value, leaf.load, leaf.under).map_or(Members::Alike(0), Members::Rows)
+            }
+            (None, None) => Members::Alike(usize::from(leaf.load.is_some())),
+        }
+    }
+
+    fn alike(&mut self, owner: &str, set: &TaskSet, count: usize, ways: &Ways) {
+        let room = (policies::limits().edges as usize).saturating_sub(self.plan.edges.len());
+        let edges = count.saturating_mul(set.under.len());
+        if edges > room {
+            let message = format!("{owner} has more edges than there can be");
+            self.collector.add(Fault::new("too_many_edges", set.spot, message).value(edges).bound(room));
+            return;
+        }
+        for index in 0..count {
+            let (name, child) = self.member(set, index, set.load.clone());
+            for edge in self.choose(&name, child, ways) {
+                let edge = Edge { child, ..edge };
+                let parent = self.begun.at(&self.plan, &edge, set.affinity);
+                self.plan.edges.push(Edge { parent, ..edge });
             }
         }
-        self.plan.sets.push(TaskSet {
+        if self.broken.contains(&Child::Set(self.plan.sets.len())) {
+            self.broken.extend((set.members.start..self.plan.tasks.len()).map(Child::Task));
+        }
+    }
+
+    fn by_rows(&mut self, owner: &str, set: &TaskSet, rows: &[Row]) {
+        let faults = self.collector.faults.len();
+        for (index, row) in rows.iter().enumerate() {
+            if self.collector.faults.len() > faults + CSV_FAULTS_MAX {
+                break;
+            }
+            let owner = format!("row {} of {owner}", index + 1);
+            let load = row.load.as_ref().and_then(|value| self.load(&owner, value));
+            let (name, child) = self.member(set, index, load);
+            if let Some(under) = &row.under {
+                self.under(&owner, &name, under, &Below::leaf(&[(child, None)], set.affinity));
+            }
+        }
+    }
+
+    /// A task of a set that comes next in the plan: its name, and what edges lead to.
+    fn member(&mut self, set: &TaskSet, index: usize, load: Option<Load>) -> (String, Child) {
+        let (name, child) = (format!("{}[{index}]", set.name), Child::Task(self.plan.tasks.len()));
+        self.plan.tasks.push(Task {
             name: name.clone(),
-            members: first_task..self.plan.tasks.len(),
-            elsewhere: ways.others(),
-            under: template,
-            load: common_load,
-            affinity,
-            needs,
-            spot,
+            set: Some(self.plan.sets.len()),
+            load,
+            affinity: set.affinity,
+            needs: set.needs.clone(),
+            spot: set.spot,
         });
-        self.entry(&owner, child, matches);
+        (name, child)
     }
 
     /// The rows of a table of tasks: each is the set's `load` and `under` with some keys replaced.

@@ -1,5 +1,7 @@
 //! Every finding, on a tree of files made for it.
 
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
 use super::*;
 use crate::btf::make;
 use std::io::Write;

@@ -1,6 +1,9 @@
 //! The graph as it is at the moment: who is below whom, and which tasks have the same CPUs.
 
-use super::*;
+use super::{at, Edge, Group, Thing, WorkConservation, DEPTH, NO_GROUP};
+use crate::event::ID_MAX;
+use crate::header::{EdgeInfo, NodeInfo, TaskInfo};
+use tierce_policy::Cpus;
 
 impl WorkConservation {
     pub(super) fn come(&mut self, nodes: &[NodeInfo], tasks: &[TaskInfo], edges: &[EdgeInfo]) {
@@ -118,6 +121,4 @@ impl WorkConservation {
             self.look_at(id);
         }
     }
-
-    // ---- records ---------------------------------------------------------------------------------------------------
 }

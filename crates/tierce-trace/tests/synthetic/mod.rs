@@ -351,14 +351,11 @@ fn tasks() -> Vec<Task> {
     ]
 }
 
+fn node(id: u32, name: &str, policy: &str, level: u32) -> NodeInfo {
+    NodeInfo { id, name: name.into(), policy: policy.into(), level, ..Default::default() }
+}
+
 fn header(options: &Options, tasks: &[Task]) -> TraceHeader {
-    let node = |id, name: &str, policy: &str, level| NodeInfo {
-        id,
-        name: name.into(),
-        policy: policy.into(),
-        level,
-        ..Default::default()
-    };
     let nodes = vec![
         node(1, "top@0", "fixed-priority", 0),
         node(2, "top@1", "fixed-priority", 0),

@@ -94,58 +94,95 @@ fn judge_one(script: &Script, out: &Path) -> Result<Result<String, String>> {
     }
     let told = kernel.story();
     let expected = Predicted::all(script, &kernel.hotplugs(), Port { floor_ns, ..PORT })?;
-
     let tolerance_ns = TOLERANCE_NS + if script.plan.machine.cpus > 1 { TURNS_NS } else { 0 };
-    for (number, step) in script.steps.iter().filter(|step| step.hotplug().is_none()).enumerate() {
-        let said = [&told.steps[number], &expected.steps[number], &step.refused];
-        if said[0] != said[1] || said[1] != said[2] {
-            let text = format!(
-                "step {} returns {:?} in the kernel, {:?} simulated, {:?} expected",
-                step.describe(),
-                said[0],
-                said[1],
-                said[2]
-            );
-            return Ok(Err(text));
-        }
+    let sides = Sides { script, told, expected, tolerance_ns };
+    if let Some(why) = sides.differing_step() {
+        return Ok(Err(why));
     }
-    let (mut count, mut worst_ns) = (0, 0);
-    for cpu in 0..told.decisions.len() {
-        let sides = [&told.decisions[cpu], &expected.decisions[cpu]];
-        for number in 0..sides[0].len().max(sides[1].len()) {
-            let pair = sides.map(|side| side.get(number).copied());
-            let off_ns = match pair {
-                [Some(one), Some(other)] if one.task == other.task => one.at_ns.abs_diff(other.at_ns),
-                // What one side has just not come to yet.
-                [Some(one), None] | [None, Some(one)] => script.length_ns - one.at_ns,
-                _ => u64::MAX,
-            };
-            if off_ns > tolerance_ns {
-                return differs(script, &mut kernel, floor_ns, cpu as u32, number, [&told, &expected])
-                    .map(Err);
-            }
-            count += 1;
-            worst_ns = worst_ns.max(off_ns);
+    let (count, worst_ns) = match sides.decisions() {
+        Ok(alike) => alike,
+        Err((cpu, number)) => {
+            let sides = [&sides.told, &sides.expected];
+            return differs(script, &mut kernel, floor_ns, cpu, number, sides).map(Err);
         }
-    }
-    // What the machine itself has taken: its threads, and the control operations.
-    let stolen_ns = told.stolen_ns.saturating_sub(expected.stolen_ns);
-    let mut worst_cpu_ns = 0;
-    for (task, (one, other)) in told.cpu_ns.iter().zip(&expected.cpu_ns).enumerate() {
-        worst_cpu_ns = worst_cpu_ns.max(one.abs_diff(*other));
-        if one.abs_diff(*other) > tolerance_ns + stolen_ns {
-            let name = &script.plan.tasks[task].name;
-            return Ok(Err(format!("{name} had {one} ns of CPU time in the kernel, {other} ns simulated; {stolen_ns} ns were stolen")));
-        }
-    }
+    };
+    let worst_cpu_ns = match sides.cpu_times() {
+        Ok(worst_cpu_ns) => worst_cpu_ns,
+        Err(why) => return Ok(Err(why)),
+    };
     ensure!(count > 0, "nothing was decided");
     Ok(Ok(format!(
         "{count:4} decisions, {:2} steps: alike, at most {:5.1} us apart; CPU time within {:5.1} us, {:6.1} us stolen",
         script.steps.len(),
         worst_ns as f64 / 1e3,
         worst_cpu_ns as f64 / 1e3,
-        stolen_ns as f64 / 1e3
+        sides.stolen_ns() as f64 / 1e3
     )))
+}
+
+/// What the kernel did and what was predicted.
+struct Sides<'a> {
+    script: &'a Script,
+    told: Story,
+    expected: Story,
+    tolerance_ns: u64,
+}
+
+impl Sides<'_> {
+    /// A control operation that returns something else.
+    fn differing_step(&self) -> Option<String> {
+        let steps = self.script.steps.iter().filter(|step| step.hotplug().is_none());
+        steps.enumerate().find_map(|(number, step)| {
+            let [told, expected, scripted] =
+                [&self.told.steps[number], &self.expected.steps[number], &step.refused];
+            let differs = told != expected || expected != scripted;
+            differs.then(|| {
+                let step = step.describe();
+                format!("step {step} returns {told:?} in the kernel, {expected:?} simulated, {scripted:?} expected")
+            })
+        })
+    }
+
+    /// How many there are, and how far apart they are at most; or CPU and number of the first that differs.
+    fn decisions(&self) -> Result<(u64, u64), (u32, usize)> {
+        let (mut count, mut worst_ns) = (0, 0);
+        for cpu in 0..self.told.decisions.len() {
+            let sides = [&self.told.decisions[cpu], &self.expected.decisions[cpu]];
+            for number in 0..sides[0].len().max(sides[1].len()) {
+                let off_ns = match sides.map(|side| side.get(number).copied()) {
+                    [Some(one), Some(other)] if one.task == other.task => one.at_ns.abs_diff(other.at_ns),
+                    // What one side has just not come to yet.
+                    [Some(one), None] | [None, Some(one)] => self.script.length_ns - one.at_ns,
+                    _ => u64::MAX,
+                };
+                if off_ns > self.tolerance_ns {
+                    return Err((cpu as u32, number));
+                }
+                count += 1;
+                worst_ns = worst_ns.max(off_ns);
+            }
+        }
+        Ok((count, worst_ns))
+    }
+
+    /// What the machine itself has taken: its threads, and the control operations.
+    fn stolen_ns(&self) -> u64 {
+        self.told.stolen_ns.saturating_sub(self.expected.stolen_ns)
+    }
+
+    /// By how much those of a task differ at most; or the first that differs by too much.
+    fn cpu_times(&self) -> Result<u64, String> {
+        let stolen_ns = self.stolen_ns();
+        let mut worst_ns = 0;
+        for (task, (one, other)) in self.told.cpu_ns.iter().zip(&self.expected.cpu_ns).enumerate() {
+            worst_ns = worst_ns.max(one.abs_diff(*other));
+            if one.abs_diff(*other) > self.tolerance_ns + stolen_ns {
+                let name = &self.script.plan.tasks[task].name;
+                return Err(format!("{name} had {one} ns of CPU time in the kernel, {other} ns simulated; {stolen_ns} ns were stolen"));
+            }
+        }
+        Ok(worst_ns)
+    }
 }
 
 /// Is what is predicted certain? With other costs of a switch the order of decisions has to be the same: nothing then

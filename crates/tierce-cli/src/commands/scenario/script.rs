@@ -175,16 +175,7 @@ impl Names {
     fn operate(&mut self, step: &Step, machine: &mut dyn Machine) -> Result<&'static str> {
         let target = &step.target;
         let done = match &*step.operation {
-            "node" => {
-                let policy = text(step.params.get("policy").context("a node has a policy")?)?;
-                let record = policies().iter().find(|record| record.name == policy);
-                let record = record.with_context(|| format!("no policy {policy}"))?;
-                let params = params(&record.node_params, &step.params)?;
-                let id = machine.control().node_new(record.number, 0, Cpus::ALL, params)?;
-                self.ids.insert(target.clone(), id);
-                self.policies.insert(id, record.number);
-                Ok(())
-            }
+            "node" => self.node_new(step, machine)?,
             "node_set" => {
                 let id = self.id(target)?;
                 let policy = self.policies.get(&id).context("a node")?;
@@ -193,15 +184,7 @@ impl Names {
                 machine.control().node_set(id, params)
             }
             "free" => machine.control().node_free(self.id(target)?),
-            "attach" => {
-                let (parent, child) = self.ends(target)?;
-                let rank = step.params.get("rank").and_then(Value::as_integer).unwrap_or(0);
-                let spent = step.params.get("when").is_some();
-                let edge = machine.control().edge_new(parent, child, rank as i32, spent.into())?;
-                self.ids.insert(target.clone(), edge);
-                let params = self.edge_params(target, &step.params)?;
-                machine.control().attach(edge, params)
-            }
+            "attach" => self.attach(step, machine)?,
             "set" => {
                 let (edge, params) = (self.id(target)?, self.edge_params(target, &step.params)?);
                 machine.control().set(edge, params)
@@ -236,6 +219,27 @@ impl Names {
             Err(Refusal::Engine(error)) => Ok(error.name()),
             Err(other) => Err(other.into()),
         }
+    }
+
+    fn node_new(&mut self, step: &Step, machine: &mut dyn Machine) -> Result<Result<(), Refusal>> {
+        let policy = text(step.params.get("policy").context("a node has a policy")?)?;
+        let record = policies().iter().find(|record| record.name == policy);
+        let record = record.with_context(|| format!("no policy {policy}"))?;
+        let params = params(&record.node_params, &step.params)?;
+        let id = machine.control().node_new(record.number, 0, Cpus::ALL, params)?;
+        self.ids.insert(step.target.clone(), id);
+        self.policies.insert(id, record.number);
+        Ok(Ok(()))
+    }
+
+    fn attach(&mut self, step: &Step, machine: &mut dyn Machine) -> Result<Result<(), Refusal>> {
+        let (parent, child) = self.ends(&step.target)?;
+        let rank = step.params.get("rank").and_then(Value::as_integer).unwrap_or(0);
+        let spent = step.params.get("when").is_some();
+        let edge = machine.control().edge_new(parent, child, rank as i32, spent.into())?;
+        self.ids.insert(step.target.clone(), edge);
+        let params = self.edge_params(&step.target, &step.params)?;
+        Ok(machine.control().attach(edge, params))
     }
 
     fn ends(&self, edge: &str) -> Result<(u32, u32)> {

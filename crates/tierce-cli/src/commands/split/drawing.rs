@@ -1,7 +1,7 @@
 //! A distribution of tasks as a picture.
 
 use super::{Name, Outcome};
-use crate::picture::{Anchor, Colour, Part, Picture, Text};
+use crate::picture::{Anchor, Colour, Part, Picture, Rect, Text};
 use tierce_admission::percent;
 use tierce_analysis::split::*;
 use tierce_plan::show_time;
@@ -33,98 +33,34 @@ impl Outcome {
     /// Two slots of each CPU, and below what is in them.
     pub fn drawn(&self, found: &Assignment) -> Picture {
         let names = self.names(found);
-        let (cpus, slot) = (self.args.cpus, found.slot_ns);
-        let x = |ns: u64| LEFT + (ns as f64 / (2 * slot) as f64) as f32 * (WIDTH - LEFT - RIGHT);
-        let row = |cpu: u32| TOP + cpu as f32 * ROW;
-        let foot = row(cpus) - (ROW - BAR);
-        let text = |at: (f32, f32), size: f32, anchor: Anchor, words: String| Text {
-            at,
-            size,
-            anchor,
-            colour: INK,
-            turned: false,
-            words,
-        };
-        let area = |left: f32, top: f32, right: f32, bottom: f32, colour: Colour| Part::Area {
-            points: vec![(left, top), (right, top), (right, bottom), (left, bottom)],
-            colour,
-        };
-        let mut parts = Vec::new();
         let load = percent(&self.asked().0);
-        let title = format!("{}, {load} of each CPU, slots of {}", self.title(), show_time(slot))
-            .replace('δ', "delta");
-        parts.push(Part::Text(text((LEFT, 24.0), 15.0, Anchor::Start, title)));
-        for cpu in 0..cpus {
-            parts.push(area(x(0), row(cpu), x(2 * slot), row(cpu) + BAR, FREE));
-            let middle = row(cpu) + BAR / 2.0 + 4.0;
-            parts.push(Part::Text(text((LEFT - 8.0, middle), 12.0, Anchor::End, format!("CPU {cpu}"))));
-        }
+        let title = format!("{}, {load} of each CPU, slots of {}", self.title(), show_time(found.slot_ns));
+        let mut slots = Slots { slot_ns: found.slot_ns, down: 0.0, parts: Vec::new() };
+        slots.text((LEFT, 24.0), 15.0, Anchor::Start, title.replace('δ', "delta"));
+        slots.cpus(self.args.cpus);
         let (mut pale, mut strong) = (PALE.iter().cycle(), STRONG.iter().cycle());
-        let mut keys = Vec::new();
+        let mut colours = Vec::new();
         for (server, name) in found.servers.iter().zip(&names) {
-            let split = server.pieces.len() > 1;
-            let colours = if split { &mut strong } else { &mut pale };
-            let colour = colours.next().copied().unwrap_or(FREE);
-            for (at, piece) in server.pieces.iter().enumerate() {
-                for turn in 0..2 {
-                    let begin = turn * slot + piece.offset_ns;
-                    let (left, right) = (x(begin), x(begin + piece.length_ns));
-                    let (top, bottom) = (row(piece.cpu), row(piece.cpu) + BAR);
-                    parts.push(area(left, top, right, bottom, colour));
-                    let border =
-                        vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
-                    parts.push(Part::Line { points: border, width: 0.6, colour: INK, dashed: false });
-                    let letter = if split { ["y", "x"][at] } else { "N" };
-                    let length = show_time(piece.length_ns);
-                    let words = [
-                        format!("{name}  {letter} = {length}"),
-                        format!("{name} {letter}"),
-                        name.clone(),
-                        letter.into(),
-                    ];
-                    let at = ((left + right) / 2.0, top + BAR / 2.0 + 4.0);
-                    let label = words.into_iter().map(|words| text(at, 11.0, Anchor::Middle, words));
-                    let fits = |label: &Text| {
-                        let place = label.place();
-                        place.left > left + 2.0 && place.right < right - 2.0
-                    };
-                    parts.extend(label.into_iter().find(fits).map(Part::Text));
-                }
-            }
-            keys.push((colour, name.clone(), self.key(found, server)));
+            let of_these = if server.pieces.len() > 1 { &mut strong } else { &mut pale };
+            let colour = of_these.next().copied().unwrap_or(FREE);
+            slots.server(server, name, colour);
+            colours.push(colour);
         }
         for piece in &found.rest {
             for turn in 0..2 {
-                let (left, right) =
-                    (x(turn * slot + piece.offset_ns), x(turn * slot + piece.offset_ns + piece.length_ns));
-                parts.push(area(left, row(piece.cpu), right, row(piece.cpu) + BAR, REST));
+                slots.bar(piece, turn, REST);
             }
         }
-        // Where slots begin, and when.
-        for turn in 0..=2 {
-            let at = x(turn * slot);
-            let points = vec![(at, TOP - 10.0), (at, foot + 4.0)];
-            parts.push(Part::Line { points, width: 1.0, colour: GRID, dashed: true });
-            parts.push(Part::Text(text((at, TOP - 16.0), 12.0, Anchor::Middle, show_time(turn * slot))));
-        }
-        let mut down = foot + 28.0;
-        for (colour, name, words) in keys {
-            parts.push(area(LEFT, down - 10.0, LEFT + 14.0, down + 2.0, colour));
-            parts.push(Part::Text(text((LEFT + 22.0, down), 12.0, Anchor::Start, name)));
-            parts.push(Part::Text(text((LEFT + 130.0, down), 12.0, Anchor::Start, words)));
-            down += LINE;
+        slots.begins(self.args.cpus);
+        for ((server, name), colour) in found.servers.iter().zip(&names).zip(colours) {
+            slots.key(colour, name, self.key(found, server));
         }
         if let (Some(name), Some(piece)) = (&self.args.rest, found.rest.first()) {
-            parts.push(area(LEFT, down - 10.0, LEFT + 14.0, down + 2.0, REST));
-            let words = format!(
-                "{} on each CPU, and what the others leave: all other threads",
-                show_time(piece.length_ns)
-            );
-            parts.push(Part::Text(text((LEFT + 22.0, down), 12.0, Anchor::Start, name.clone())));
-            parts.push(Part::Text(text((LEFT + 130.0, down), 12.0, Anchor::Start, words)));
-            down += LINE;
+            let length = show_time(piece.length_ns);
+            let words = format!("{length} on each CPU, and what the others leave: all other threads");
+            slots.key(REST, name, words);
         }
-        Picture { width: WIDTH, height: down + 4.0, parts }
+        Picture { width: WIDTH, height: slots.down + 4.0, parts: slots.parts }
     }
 
     fn key(&self, found: &Assignment, server: &Server) -> String {
@@ -144,4 +80,105 @@ impl Outcome {
             _ => format!("{used}, {at}: {}", self.some_members(server, 64)),
         }
     }
+}
+
+/// The picture: a row for each CPU, and below them the keys.
+struct Slots {
+    slot_ns: u64,
+    /// Where the next key is.
+    down: f32,
+    parts: Vec<Part>,
+}
+
+impl Slots {
+    fn x(&self, ns: u64) -> f32 {
+        LEFT + (ns as f64 / (2 * self.slot_ns) as f64) as f32 * (WIDTH - LEFT - RIGHT)
+    }
+
+    fn text(&mut self, at: (f32, f32), size: f32, anchor: Anchor, words: String) {
+        self.parts.push(Part::Text(Text { at, size, anchor, colour: INK, turned: false, words }));
+    }
+
+    fn area(&mut self, area: Rect, colour: Colour) {
+        self.parts.push(Part::Area { points: corners(area).to_vec(), colour });
+    }
+
+    fn cpus(&mut self, cpus: u32) {
+        for cpu in 0..cpus {
+            let (left, right, top) = (self.x(0), self.x(2 * self.slot_ns), row(cpu));
+            self.area(Rect { left, top, right, bottom: top + BAR }, FREE);
+            self.text((LEFT - 8.0, top + BAR / 2.0 + 4.0), 12.0, Anchor::End, format!("CPU {cpu}"));
+        }
+    }
+
+    fn server(&mut self, server: &Server, name: &str, colour: Colour) {
+        let letters: &[_] = if server.pieces.len() > 1 { &["y", "x"] } else { &["N"] };
+        for (piece, letter) in server.pieces.iter().zip(letters) {
+            for turn in 0..2 {
+                let bar = self.bar(piece, turn, colour);
+                let [first, rest @ ..] = corners(bar);
+                let border = [first].into_iter().chain(rest).chain([first]).collect();
+                self.parts.push(Part::Line { points: border, width: 0.6, colour: INK, dashed: false });
+                self.label(bar, name, letter, piece.length_ns);
+            }
+        }
+    }
+
+    /// A piece of one of the two slots.
+    fn bar(&mut self, piece: &Piece, turn: u64, colour: Colour) -> Rect {
+        let begin = turn * self.slot_ns + piece.offset_ns;
+        let (left, right, top) = (self.x(begin), self.x(begin + piece.length_ns), row(piece.cpu));
+        let bar = Rect { left, top, right, bottom: top + BAR };
+        self.area(bar, colour);
+        bar
+    }
+
+    /// As much as there is room for.
+    fn label(&mut self, bar: Rect, name: &str, letter: &str, length_ns: u64) {
+        let words = [
+            format!("{name}  {letter} = {}", show_time(length_ns)),
+            format!("{name} {letter}"),
+            name.to_string(),
+            letter.to_string(),
+        ];
+        let at = ((bar.left + bar.right) / 2.0, bar.top + BAR / 2.0 + 4.0);
+        let (size, anchor) = (11.0, Anchor::Middle);
+        let label =
+            words.into_iter().map(|words| Text { at, size, anchor, colour: INK, turned: false, words });
+        let fits = |label: &Text| {
+            let place = label.place();
+            place.left > bar.left + 2.0 && place.right < bar.right - 2.0
+        };
+        self.parts.extend(label.into_iter().find(fits).map(Part::Text));
+    }
+
+    /// Where slots begin, and when.
+    fn begins(&mut self, cpus: u32) {
+        let foot = row(cpus) - (ROW - BAR);
+        for turn in 0..=2 {
+            let at = self.x(turn * self.slot_ns);
+            let points = vec![(at, TOP - 10.0), (at, foot + 4.0)];
+            self.parts.push(Part::Line { points, width: 1.0, colour: GRID, dashed: true });
+            self.text((at, TOP - 16.0), 12.0, Anchor::Middle, show_time(turn * self.slot_ns));
+        }
+        self.down = foot + 28.0;
+    }
+
+    fn key(&mut self, colour: Colour, name: &str, words: String) {
+        let down = self.down;
+        self.area(Rect { left: LEFT, top: down - 10.0, right: LEFT + 14.0, bottom: down + 2.0 }, colour);
+        self.text((LEFT + 22.0, down), 12.0, Anchor::Start, name.to_string());
+        self.text((LEFT + 130.0, down), 12.0, Anchor::Start, words);
+        self.down += LINE;
+    }
+}
+
+/// Where the row of a CPU begins.
+fn row(cpu: u32) -> f32 {
+    TOP + cpu as f32 * ROW
+}
+
+fn corners(area: Rect) -> [(f32, f32); 4] {
+    let Rect { left, top, right, bottom } = area;
+    [(left, top), (right, top), (right, bottom), (left, bottom)]
 }

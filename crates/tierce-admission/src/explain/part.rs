@@ -1,0 +1,157 @@
+//! What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs.
+
+use crate::explain::remedies::Broken;
+use crate::explain::words::{self, count};
+use crate::verdict::{Admission, Failure, Part, Proof};
+use tierce_plan::policies;
+use tierce_plan::{closest, show_time, Need, Plan, Shape};
+
+/// The nodes (itself, or all its replicas) and tasks (itself, or all members of a set) of that name; otherwise perhaps the
+/// name that was meant.
+pub fn named<'p>(plan: &'p Plan, name: &str) -> Result<(Vec<usize>, Vec<usize>), Option<&'p str>> {
+    let nodes = plan.nodes.iter().enumerate().filter(|(_, node)| node.name == name || node.base == name);
+    let nodes: Vec<_> = nodes.map(|(index, _)| index).collect();
+    let set = plan.sets.iter().find(|set| set.name == name);
+    let tasks: Vec<_> = match set {
+        Some(set) => set.members.clone().collect(),
+        None => plan.tasks.iter().position(|task| task.name == name).into_iter().collect(),
+    };
+    if nodes.is_empty() && tasks.is_empty() && set.is_none() {
+        let nodes = plan.nodes.iter().map(|node| &node.base);
+        let names = nodes
+            .chain(plan.tasks.iter().map(|task| &task.name))
+            .chain(plan.sets.iter().map(|set| &set.name));
+        return Err(closest(name, names.map(String::as_str)));
+    }
+    Ok((nodes, tasks))
+}
+
+impl Admission {
+    /// What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs; `Err`: there is no such
+    /// part, but perhaps one of this name was meant.
+    pub fn explain<'p>(&self, plan: &'p Plan, name: &str) -> Result<String, Option<&'p str>> {
+        let shape = Shape::new(plan);
+        let set = plan.sets.iter().find(|set| set.name == name);
+        let (mut waiting, tasks) = named(plan, name)?;
+        waiting.reverse();
+        let asked = waiting.clone();
+        let broken = self.explained(plan, &shape);
+        let mut about = About { admission: self, plan, shape: &shape, broken, text: String::new() };
+        if let Some(task) = tasks.first() {
+            let each = set.map(|set| format!("each of {}", count(set.members.len(), "task")));
+            about.task(*task, name, &each.unwrap_or("task".into()));
+            waiting.extend(shape.task_parents[*task].iter().map(|edge| plan.edges[*edge].parent));
+        } else if let Some(set) = set {
+            waiting.extend(set.ways().flatten().map(|edge| edge.parent));
+        }
+        let mut seen = Vec::new();
+        while let Some(index) = waiting.pop() {
+            if seen.contains(&index) {
+                continue;
+            }
+            seen.push(index);
+            about.node(index, asked.contains(&index));
+            waiting.extend(shape.parents[index].iter().map(|edge| plan.edges[*edge].parent));
+        }
+        Ok(about.text)
+    }
+}
+
+/// What is said of parts, one after the other.
+struct About<'a> {
+    admission: &'a Admission,
+    plan: &'a Plan,
+    shape: &'a Shape,
+    broken: Vec<Broken>,
+    text: String,
+}
+
+impl About<'_> {
+    fn line(&mut self, words: &str) {
+        self.text.push_str(words);
+        self.text.push('\n');
+    }
+
+    fn task(&mut self, index: usize, name: &str, what: &str) {
+        let (task, found) = (&self.plan.tasks[index], &self.admission.tasks[index]);
+        self.heading(name, what, &self.shape.task_parents[index]);
+        self.promised(Part::Task(index), true);
+        self.needed(&task.needs, &found.needs);
+        let response = found.response.and_then(tierce_analysis::Response::ns);
+        let deadline = task.load.as_ref().and_then(tierce_plan::Load::deadline_ns);
+        if let (Some(response), Some(deadline)) = (response, deadline) {
+            let (response, deadline) = (show_time(response), show_time(deadline));
+            self.line(&format!("  jobs      done within {response} of their release, due within {deadline}"));
+        }
+        self.failed(&found.failures);
+        self.explanations(Part::Task(index));
+    }
+
+    /// `asked`: it is the part in question, not one above it.
+    fn node(&mut self, index: usize, asked: bool) {
+        let (node, found) = (&self.plan.nodes[index], &self.admission.nodes[index]);
+        let policy = policies::by_number(node.policy).map_or("node", |policy| policy.name);
+        self.heading(&node.name, policy, &self.shape.parents[index]);
+        self.promised(Part::Node(index), asked);
+        self.needed(&node.needs, &found.needs);
+        self.failed(&found.failures);
+        if asked {
+            self.explanations(Part::Node(index));
+        }
+    }
+
+    /// "audio: task below `rt`".
+    fn heading(&mut self, name: &str, what: &str, above: &[usize]) {
+        let parent = |edge: &usize| {
+            let (edge, node) = (&self.plan.edges[*edge], &self.plan.nodes[self.plan.edges[*edge].parent]);
+            format!("`{}`", if edge.spread { &node.base } else { &node.name })
+        };
+        let parents: Vec<_> = above.iter().map(parent).collect();
+        let below =
+            if parents.is_empty() { String::new() } else { format!(" below {}", parents.join(" and ")) };
+        let gap = if self.text.is_empty() { "" } else { "\n" };
+        self.line(&format!("{gap}{name}: {what}{below}"));
+    }
+
+    /// `asked`: step by step from the CPUs, and what it means for the part.
+    fn promised(&mut self, part: Part, asked: bool) {
+        for (at, promise) in self.admission.promises_to(part).iter().enumerate() {
+            self.line(&format!("  promised  {}: {}", promise.guarantee.noted(), promise.guarantee.meaning()));
+            self.line(&format!("            since {}", promise.because));
+            let steps = if asked { self.admission.derivation(self.plan, part, at) } else { Vec::new() };
+            let names = steps.iter().map(|derived| derived.step.to.to_string());
+            let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
+            for derived in steps {
+                let (name, words) = (derived.step.to.to_string(), derived.words());
+                self.line(&format!("              {name:<width$}  {words}"));
+            }
+            if asked && at == 0 {
+                self.line(&format!("  demands   {}", words::demands(&promise.guarantee)));
+                self.line(&format!("  overrun   {}", words::overrun(&promise.guarantee)));
+            }
+        }
+    }
+
+    fn needed(&mut self, needs: &[Need], proofs: &[Proof]) {
+        for (need, proof) in needs.iter().zip(proofs) {
+            let (mark, why) = match proof {
+                Ok(shown) => ("✓", format!("from {}", shown.words)),
+                Err(reason) => ("✗", reason.clone()),
+            };
+            self.line(&format!("  needs     {} {mark} {why}", need.text));
+        }
+    }
+
+    fn failed(&mut self, failures: &[Failure]) {
+        for failure in failures {
+            self.line(&format!("  fails     {}: {}", failure.rule, failure.message));
+        }
+    }
+
+    fn explanations(&mut self, part: Part) {
+        let found = self.broken.iter().filter(|found| found.part() == part);
+        for found in found.map(|found| words::wrapped(&found.explanation)).collect::<Vec<_>>() {
+            self.line(&found);
+        }
+    }
+}
