@@ -43,7 +43,7 @@ impl Draw {
                 let period_ns = (1e6 * 1000f64.powf(self.unit())) as u64;
                 let work_ns = ((share * period_ns as f64) as u64).max(1);
                 let first = from.map_or(work_ns, |from| ((from * period_ns as f64) as u64).max(work_ns));
-                let deadline_ns = first + (self.unit() * (period_ns - first + 1) as f64) as u64;
+                let deadline_ns = first + (self.unit() * (period_ns.saturating_sub(first) + 1) as f64) as u64;
                 Task { deadline_ns, ..Task::new(work_ns, period_ns) }
             })
             .collect();
