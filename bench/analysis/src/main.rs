@@ -43,7 +43,7 @@ impl Draw {
                 let period_ns = (1e6 * 1000f64.powf(self.unit())) as u64;
                 let work_ns = ((share * period_ns as f64) as u64).max(1);
                 let first = from.map_or(work_ns, |from| ((from * period_ns as f64) as u64).max(work_ns));
-                let deadline_ns = first + (self.unit() * (period_ns - first + 1) as f64) as u64;
+                let deadline_ns = first + (self.unit() * (period_ns.saturating_sub(first) + 1) as f64) as u64;
                 Task { deadline_ns, ..Task::new(work_ns, period_ns) }
             })
             .collect();
@@ -111,7 +111,15 @@ fn main() {
     let seconds = std::env::args().nth(1).map_or(2.0, |text| text.parse().expect("seconds"));
     let least = Duration::from_secs_f64(seconds);
     println!("seed {SEED}; sets per second of CPU time, one thread\n");
+    fixed_priorities(least);
+    for (from, text) in [(Some(0.5), "half the period to the period"), (None, "the work to the period")] {
+        edf_demand(least, from, text);
+    }
+    edf_responses(least);
+    global(least);
+}
 
+fn fixed_priorities(least: Duration) {
     println!("fixed priorities, all response times      n     tierce       peer   ratio   schedulable");
     for count in [10, 20, 50, 100] {
         let mut draw = Draw(SEED);
@@ -137,22 +145,24 @@ fn main() {
         let share = f64::from(schedulable) / 4.0;
         println!("{count:>43} {ours:>10.0} {theirs:>10.0} {:>7.1} {share:>11.1} %", ours / theirs);
     }
+}
 
-    for (from, text) in [(Some(0.5), "half the period to the period"), (None, "the work to the period")] {
-        println!("\nEDF demand test, deadlines from {text}");
-        println!("                                          n     tierce   schedulable");
-        for count in [10, 20, 50, 100] {
-            let mut draw = Draw(SEED);
-            let sets: Vec<_> = (0..2000).map(|_| draw.set(count, from)).collect();
-            let mut edf = Edf::new();
-            let met = sets.iter().filter(|set| edf.demand(set, &Supply::WHOLE) == Demand::Met).count();
-            let ours = rate(&sets, least, |set| {
-                black_box(edf.demand(set, &Supply::WHOLE));
-            });
-            println!("{count:>43} {ours:>10.0} {:>11.1} %", met as f64 / 20.0);
-        }
+fn edf_demand(least: Duration, from: Option<f64>, text: &str) {
+    println!("\nEDF demand test, deadlines from {text}");
+    println!("                                          n     tierce   schedulable");
+    for count in [10, 20, 50, 100] {
+        let mut draw = Draw(SEED);
+        let sets: Vec<_> = (0..2000).map(|_| draw.set(count, from)).collect();
+        let mut edf = Edf::new();
+        let met = sets.iter().filter(|set| edf.demand(set, &Supply::WHOLE) == Demand::Met).count();
+        let ours = rate(&sets, least, |set| {
+            black_box(edf.demand(set, &Supply::WHOLE));
+        });
+        println!("{count:>43} {ours:>10.0} {:>11.1} %", met as f64 / 20.0);
     }
+}
 
+fn edf_responses(least: Duration) {
     println!("\nEDF, all response times, deadlines from half the period to the period");
     println!("                                          n     tierce       peer   ratio");
     for (count, sets) in [(5, 200), (10, 40)] {
@@ -169,7 +179,9 @@ fn main() {
         let theirs = rate(&sets, least, |set| peer(black_box(set), true, &mut found));
         println!("{count:>43} {ours:>10.1} {theirs:>10.1} {:>7.1}", ours / theirs);
     }
+}
 
+fn global(least: Duration) {
     println!("\nglobal, four CPUs                         n        EDF   accepted   fixed pr.   accepted");
     for count in [10, 20, 50] {
         let mut draw = Draw(SEED);

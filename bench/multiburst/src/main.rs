@@ -74,11 +74,16 @@ fn section_4_1() -> Result<Vec<Round>> {
         [task.t3]
         under.cpu0 = { importance = 100, wake = \"immediate\" }
         load = { phases = [{ run = \"10ms\" }, { sleep = \"20ms\" }] }";
-    let mut sim = simulation(text, true)?;
+    let rounds = rounds(&mut simulation(text, true)?)?;
+    print(&rounds);
+    Ok(rounds)
+}
+
+/// As many as are shown. From round 51 on the threads have other shares.
+fn rounds(sim: &mut Simulation) -> Result<Vec<Round>> {
     let ids = sim.ids().clone();
-    let node = ids.nodes[0];
     let (mut rounds, mut current) = (Vec::new(), Round::default());
-    let mut clock = sim.graph().node(node).clock;
+    let mut clock = sim.graph().node(ids.nodes[0]).clock;
     let (mut before, mut shared) = ([0; 3], false);
     let mut events = Vec::new();
     while rounds.len() <= ROUNDS {
@@ -86,25 +91,24 @@ fn section_4_1() -> Result<Vec<Round>> {
         events.extend(sim.take_events());
         let woke = |event: &Event| event.kind == Kind::Request as u16 && event.a == ids.tasks[2];
         let woken = events.drain(..).any(|event| woke(&event) && sim.now_ns() > 0);
-        let n = sim.graph().node(node);
+        let node = sim.graph().node(ids.nodes[0]);
         let used = |task: usize| sim.graph().node(ids.tasks[task]).ran_ns;
-        if n.clock != clock {
-            ensure!(n.clock == clock + 1, "a round was passed over");
-            clock = n.clock;
+        if node.clock != clock {
+            ensure!(node.clock == clock + 1, "a round was passed over");
+            clock = node.clock;
             for task in 0..3 {
                 current.actual_ns[task] = used(task) - before[task];
                 before[task] = used(task);
             }
             current.length_ns = current.actual_ns.iter().sum();
-            let next = Round { correction_ns: n.rounds.correction_ns, ..Round::default() };
+            let next = Round { correction_ns: node.rounds.correction_ns, ..Round::default() };
             rounds.push(std::mem::replace(&mut current, next));
         }
         // In round 50, when threads 1 and 2 have their bursts: round 51 is the first with the new shares.
         if rounds.len() == 50 && !shared && current.desired_ns[..2].iter().all(|ns| *ns > 0) {
             shared = true;
-            let edges = ids.edges.clone();
             sim.control(|graph, now| {
-                for (edge, share) in edges.iter().zip([100, 200, 200]) {
+                for (edge, share) in ids.edges.iter().zip([100, 200, 200]) {
                     graph.set(*edge, [share, 0, 0, 0], now).expect("importance within its range");
                 }
             })?;
@@ -118,7 +122,10 @@ fn section_4_1() -> Result<Vec<Round>> {
         }
     }
     rounds.remove(0);
-    let rounds: Vec<_> = rounds.into_iter().take(ROUNDS).collect();
+    Ok(rounds)
+}
+
+fn print(rounds: &[Round]) {
     println!("Section 4.1: round, its length, the correction, bursts given and used (us)");
     for (at, round) in rounds.iter().enumerate() {
         let us = |ns: [u64; 3]| ns.map(|ns| format!("{:4}", ns / 1000)).join(" ");
@@ -137,7 +144,6 @@ fn section_4_1() -> Result<Vec<Round>> {
     let off = |round: &&Round| round.length_ns.abs_diff(SET_POINT_NS) > 1000;
     let off = rounds.iter().filter(off).count();
     println!("thread 3 wakes up in rounds {woken:?}; {off} of {ROUNDS} rounds are more than 1 us off 3 ms\n");
-    Ok(rounds)
 }
 
 fn text(at: (f32, f32), size: f32, anchor: Anchor, words: impl Into<String>) -> Part {

@@ -7,21 +7,19 @@
 //!
 //! Cache, one folder per kernel: `vmlinuz`, `vmlinux`, `config` (where the package has it), `sha256` (of the others, checked on every use).
 
+mod apt;
+mod image;
+
 use anyhow::{bail, ensure, Context, Result};
+use apt::{Apt, SUITE};
+use image::{elf_inside, unpack_boot_files};
 use sha2::{Digest, Sha256};
 use std::cmp::Ordering;
 use std::fmt;
 use std::fs::{self, File};
 use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 use std::str::FromStr;
-
-/// Where sched_ext kernels for Debian stable are.
-const SUITE: &str = "trixie-backports";
-/// Says which Debian mirror to take when the machine's apt has none.
-const MIRROR_VARIABLE: &str = "TIERCE_DEBIAN_MIRROR";
-const KEYRING: &str = "/usr/share/keyrings/debian-archive-keyring.gpg";
 
 /// Boot images we have met, by package version: whatever an archive hands out under these names must be these bytes.
 const KNOWN: &[(&str, &str)] = &[
@@ -298,100 +296,6 @@ impl Package {
     }
 }
 
-/// An apt that shares nothing with the system's but its programs, its transport settings and the mirror.
-struct Apt {
-    folder: Scratch,
-}
-
-/// A folder that is removed again.
-struct Scratch(PathBuf);
-
-impl Drop for Scratch {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
-}
-
-impl Apt {
-    fn new(folder: PathBuf) -> Result<Apt> {
-        let _ = fs::remove_dir_all(&folder);
-        for part in ["lists/partial", "cache/archives/partial", "state"] {
-            fs::create_dir_all(folder.join(part)).with_context(|| folder.display().to_string())?;
-        }
-        let apt = Apt { folder: Scratch(folder) };
-        ensure!(
-            Path::new(KEYRING).exists(),
-            "{KEYRING} is missing: it proves that a kernel is Debian's (package debian-archive-keyring)"
-        );
-        fs::write(apt.path("status"), "")?;
-        let source = format!("deb [arch=amd64 signed-by={KEYRING}] {} {SUITE} main\n", mirror()?);
-        fs::write(apt.path("sources.list"), source)?;
-        Ok(apt)
-    }
-
-    fn path(&self, part: &str) -> PathBuf {
-        self.folder.0.join(part)
-    }
-
-    /// Run an apt program and return what it printed.
-    fn run(&self, program: &str, arguments: &[&str]) -> Result<String> {
-        let path = |part| self.path(part).display().to_string();
-        let settings = [
-            format!("Dir::Etc::sourcelist={}", path("sources.list")),
-            "Dir::Etc::sourceparts=/dev/null".into(),
-            "Dir::Etc::preferences=/dev/null".into(),
-            "Dir::Etc::preferencesparts=/dev/null".into(),
-            format!("Dir::State={}", path("state")),
-            format!("Dir::State::lists={}", path("lists")),
-            format!("Dir::State::status={}", path("status")),
-            format!("Dir::Cache={}", path("cache")),
-            "APT::Architecture=amd64".into(),
-            "APT::Architectures::=amd64".into(),
-            "APT::Sandbox::User=".into(),
-            "APT::Update::Error-Mode=any".into(),
-            "Acquire::Languages=none".into(),
-            "Acquire::Retries=3".into(),
-            "Acquire::http::Timeout=20".into(),
-            "Acquire::https::Timeout=20".into(),
-        ];
-        let mut command = Command::new(program);
-        command.arg("-qq").args(settings.iter().flat_map(|one| ["-o", one])).args(arguments);
-        output_of(command.current_dir(&self.folder.0)).context(
-            "cannot get a kernel from Debian's archive; without a network, give one of your own: --kernel /path/to/vmlinux",
-        )
-    }
-}
-
-/// Standard output of a program that must succeed; its complaints are in the error.
-fn output_of(command: &mut Command) -> Result<String> {
-    let name = command.get_program().to_string_lossy().into_owned();
-    let out = command.stdin(Stdio::null()).output().map_err(|error| match error.kind() {
-        std::io::ErrorKind::NotFound => anyhow::anyhow!(
-            "{name} not found: kernels are fetched with Debian's package tools; elsewhere give a kernel of your own: \
-             --kernel /path/to/vmlinux"
-        ),
-        _ => anyhow::anyhow!("{name}: {error}"),
-    })?;
-    ensure!(out.status.success(), "{name} failed: {}", String::from_utf8_lossy(&out.stderr).trim());
-    Ok(String::from_utf8(out.stdout)?)
-}
-
-/// The Debian mirror that this machine's apt uses.
-fn mirror() -> Result<String> {
-    if let Ok(given) = std::env::var(MIRROR_VARIABLE) {
-        return Ok(given);
-    }
-    let mut ask = Command::new("apt-get");
-    ask.args(["indextargets", "--format", "$(REPO_URI)", "Created-By: Packages"]);
-    let listed = output_of(&mut ask)?;
-    let debian = |uri: &&str| uri.trim_end_matches('/').ends_with("/debian");
-    listed.lines().find(debian).map(str::to_string).with_context(|| {
-        format!(
-            "this machine's apt knows no Debian mirror; name one in {MIRROR_VARIABLE} (http://HOST/debian)"
-        )
-    })
-}
-
 fn fetch(spec: &KernelSpec, cache: &Path, say: &mut dyn FnMut(&str)) -> Result<Cached> {
     let apt = Apt::new(cache.join("fetching"))?;
     say(&format!("looking for kernel {spec} in {SUITE}"));
@@ -420,7 +324,7 @@ fn fetch(spec: &KernelSpec, cache: &Path, say: &mut dyn FnMut(&str)) -> Result<C
     }
     say(&format!("downloading {}", package.name));
     apt.run("apt-get", &["download", &package.name])?;
-    let deb = fs::read_dir(&apt.folder.0)?
+    let deb = fs::read_dir(apt.folder())?
         .flatten()
         .map(|entry| entry.path())
         .find(|path| path.extension().is_some_and(|end| end == "deb"))
@@ -444,59 +348,9 @@ fn fetch(spec: &KernelSpec, cache: &Path, say: &mut dyn FnMut(&str)) -> Result<C
     Ok(result)
 }
 
-/// The boot image of a package and, where it is there, the configuration: `/boot/vmlinuz-*`, from 7.2 on
-/// `/usr/lib/modules/*/vmlinuz`.
-fn unpack_boot_files(deb: &Path, into: &Path) -> Result<()> {
-    let mut unpack = Command::new("dpkg-deb")
-        .arg("--fsys-tarfile")
-        .arg(deb)
-        .stdout(Stdio::piped())
-        .spawn()
-        .context("dpkg-deb (package dpkg)")?;
-    let mut archive = tar::Archive::new(unpack.stdout.take().unwrap());
-    for entry in archive.entries()? {
-        let mut entry = entry?;
-        let path = entry.path()?.to_string_lossy().into_owned();
-        if let Some(file) = boot_file(&path) {
-            std::io::copy(&mut entry, &mut File::create(into.join(file))?)?;
-        }
-    }
-    ensure!(unpack.wait()?.success(), "dpkg-deb could not read {}", deb.display());
-    ensure!(into.join("vmlinuz").exists(), "{}: no boot image inside", deb.display());
-    Ok(())
-}
-
-fn boot_file(path: &str) -> Option<&'static str> {
-    let path = path.trim_start_matches("./");
-    let in_modules = || path.strip_prefix("usr/lib/modules/")?.split_once('/').map(|(_, name)| name);
-    let plain = |name: &str| path.starts_with(&format!("boot/{name}-")) || in_modules() == Some(name);
-    ["vmlinuz", "config"].into_iter().find(|name| plain(name))
-}
-
-/// The ELF kernel inside a boot image: the payload that the boot protocol's header points to (offset 0x248, length
-/// 0x24c, counted from the end of the set-up sectors), unpacked. Its last 4 bytes are the unpacked size.
-fn elf_inside(image: &[u8]) -> Result<Vec<u8>> {
-    let word = |at: usize| -> Result<usize> {
-        let bytes = image.get(at..at + 4).context("too short for a boot image")?;
-        Ok(u32::from_le_bytes(bytes.try_into().unwrap()) as usize)
-    };
-    ensure!(image.get(0x202..0x206) == Some(b"HdrS"), "not an x86 boot image (no HdrS at 0x202)");
-    let setup_sectors = if image[0x1f1] == 0 { 4 } else { image[0x1f1] as usize };
-    let start = (setup_sectors + 1) * 512 + word(0x248)?;
-    let length = word(0x24c)?;
-    let payload = image.get(start..start + length).context("the payload lies outside the image")?;
-    let (packed, size) = payload.split_at_checked(length.wrapping_sub(4)).context("an empty payload")?;
-    let size = u32::from_le_bytes(size.try_into().unwrap()) as usize;
-    ensure!(packed.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]), "compressed with something other than zstd");
-    ensure!(size <= 1 << 30, "an unpacked size of {size} bytes is not credible");
-    let elf = zstd::bulk::decompress(packed, size).context("zstd")?;
-    ensure!(elf.len() == size, "unpacked to {} bytes instead of {size}", elf.len());
-    ensure!(elf.starts_with(b"\x7fELF"), "no ELF inside");
-    Ok(elf)
-}
-
 #[cfg(test)]
 mod tests {
+    use super::apt::Scratch;
     use super::*;
 
     fn package(name: &str) -> Package {
@@ -545,57 +399,6 @@ mod tests {
             ("6.12.1", None),
         ] {
             assert_eq!(chosen(spec).as_deref(), expected, "{spec}");
-        }
-    }
-
-    #[test]
-    fn boot_files_are_found_in_packages() {
-        for (path, expected) in [
-            ("./boot/vmlinuz-7.0.13+deb13-cloud-amd64", Some("vmlinuz")),
-            ("./boot/config-6.18.15+deb13-cloud-amd64", Some("config")),
-            ("./usr/lib/modules/7.2.12+deb13-cloud-amd64/vmlinuz", Some("vmlinuz")),
-            ("./usr/lib/modules/7.2.12+deb13-cloud-amd64/kernel/vmlinuz", None),
-            ("./usr/share/doc/vmlinuz-x", None),
-        ] {
-            assert_eq!(boot_file(path), expected, "{path}");
-        }
-    }
-
-    /// A boot image with nothing but what we read.
-    fn boot_image(payload: &[u8]) -> Vec<u8> {
-        let mut image = vec![0; 5 * 512];
-        image[0x202..0x206].copy_from_slice(b"HdrS");
-        image[0x24c..0x250].copy_from_slice(&(payload.len() as u32).to_le_bytes());
-        image.extend_from_slice(payload);
-        image
-    }
-
-    fn payload(content: &[u8]) -> Vec<u8> {
-        let mut packed = zstd::bulk::compress(content, 3).unwrap();
-        packed.extend_from_slice(&(content.len() as u32).to_le_bytes());
-        packed
-    }
-
-    #[test]
-    fn the_elf_is_found_in_a_boot_image() {
-        let elf = [b"\x7fELF".as_slice(), &[7; 5000]].concat();
-        assert_eq!(elf_inside(&boot_image(&payload(&elf))).unwrap(), elf);
-    }
-
-    #[test]
-    fn bad_boot_images_are_refused() {
-        let mut cut = boot_image(&payload(b"\x7fELF"));
-        cut.truncate(cut.len() - 1);
-        for (image, expected) in [
-            (vec![0; 100], "not an x86 boot image"),
-            (cut, "lies outside"),
-            (boot_image(&[]), "empty payload"),
-            (boot_image(b"\x1f\x8b\x08\x00\x00\x00\x00\x00"), "other than zstd"),
-            (boot_image(&payload(b"MZ")), "no ELF inside"),
-            (boot_image(&[&payload(b"\x7fELF")[..8], &[255; 4]].concat()), "not credible"),
-        ] {
-            let error = format!("{:#}", elf_inside(&image).unwrap_err());
-            assert!(error.contains(expected), "{error}");
         }
     }
 
