@@ -37,8 +37,10 @@ fn main() -> Result<ExitCode> {
         list.extend(ways().into_iter().map(|(name, options)| (name.to_string(), options)));
     }
     let mut code = ExitCode::SUCCESS;
-    for (name, options) in list {
-        if let Err(why) = examine(&name, options) {
+    for (index, (name, options)) in list.iter().enumerate() {
+        if let Some((same, _)) = list[..index].iter().find(|(_, earlier)| earlier == options) {
+            println!("{name} is loaded as {same} is");
+        } else if let Err(why) = examine(name, options.clone()) {
             println!("{name} refused: {why:#}");
             code = ExitCode::FAILURE;
         }
