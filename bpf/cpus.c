@@ -7,7 +7,7 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 {
 	struct timer *t;
 	u64 at = cpu_at(cpu)->armed_ns;
-	u32 event = domain_at(cpu)->events;
+	u32 event = domain_at(cpu)->events, key;
 	if (later_ns && at != TIERCE_NEVER &&
 	    !(SHARES && cpu_at(cpu)->serves && at == group_at(cpu_at(cpu)->serves)->until_ns) &&
 	    !(event && event_link(event)->key == at))
@@ -21,7 +21,8 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 		at = now + FORGOTTEN_NS; /* it may have used up what it may overrun */
 	if (at == side_at(cpu)->timer_ns || at == TIERCE_NEVER)
 		return;
-	t = bpf_map_lookup_elem(&timers, &cpu);
+	key = cpu; /* the CPU itself need not be in memory */
+	t = bpf_map_lookup_elem(&timers, &key);
 	if (!t)
 		return;
 	side_at(cpu)->timer_ns = at;

@@ -81,6 +81,7 @@ static const char usage[] =
     "  --count N         hogs, turns: processes (2, 10); pingpong: rounds (2000); cyclic: samples; forkstorm: processes "
     "(10000)\n"
     "  --memory N        hogs, spin: bytes of a table that the work goes through, from 64 on\n"
+    "  --apart T         hogs: between the start of one and of the next (0)\n"
     "  --period T        service: period (10ms); --budget T: expected in each, adds how many are near and the drift\n"
     "  --gap T           service: a longer step of the clock is time without the CPU (20us)\n"
     "  --segments FILE   service: write every stretch on the CPU as CSV; turns: every measured time\n"
@@ -159,6 +160,7 @@ static const struct {
     {"role", .text = &set.role},
     {"dir", .text = &set.dir},
     {"memory", .number = &set.memory, .least = 64, .most = 1 << 30},
+    {"apart", .time = &set.apart},
     {"profile", .flag = &set.profile},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };

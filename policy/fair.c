@@ -229,7 +229,7 @@ static inline void fair_clock_comes(const edge_t *x, u64 now)
 	if (fair_is_several(n)) {
 		n->clock = fair_clock_now(x->parent, now);
 	} else if (n->running) {
-		fair_meets(n, n->running, uncharged_ns(x->parent, now));
+		fair_meets(n, n->running, uncharged_ns(n, now));
 	} else if (!n->servable) {
 		if (n->clock < n->tail)
 			n->clock = n->tail;

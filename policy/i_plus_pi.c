@@ -128,7 +128,7 @@ TIERCE_FN int i_plus_pi_woke(u32 edge, u64 now)
 	edge_t *x = edge_at(edge);
 	node_t *n = parent_of(edge);
 	if (n->running)
-		burst_meets(n->running, uncharged_ns(x->parent, now));
+		burst_meets(n->running, uncharged_ns(n, now));
 	x->burst.turn = turn_last(n, n->clock + 1, ROUND_IN_ORDER);
 	n->rounds.changed |= ROUND_CHANGED;
 	return 0;

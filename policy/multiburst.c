@@ -169,7 +169,7 @@ TIERCE_FN int multiburst_woke(u32 edge, u64 now)
 	u32 wake = (u32)x->param[MULTIBURST_WAKE], class = wake == WAKE_AT_ONCE	      ? ROUND_AT_ONCE
 							   : wake == WAKE_AFTER_BURST ? ROUND_AFTER_BURST
 										      : ROUND_IN_ORDER;
-	u64 ran_ns = n->running ? uncharged_ns(x->parent, now) : 0;
+	u64 ran_ns = n->running ? uncharged_ns(n, now) : 0;
 	bool here;
 	if (!n->rounds.active)
 		n->rounds.changed |= ROUND_OVER;

@@ -45,7 +45,7 @@ static inline void round_robin_request(u32 edge, u32 why, u64 now)
 	if (why != TIERCE_RESTORED) {
 		u32 running = parent_of(edge)->running;
 		if (running && !node_contended(edge_at(edge)->parent)) {
-			u64 ran_ns = uncharged_ns(edge_at(edge)->parent, now);
+			u64 ran_ns = uncharged_ns(parent_of(edge), now);
 			if (ran_ns && edge_at(running)->queue.quantum_ns <= (s64)ran_ns) {
 				round_robin_next(edge_at(running), ran_ns);
 				edge_at(running)->queue.quantum_ns += (s64)ran_ns; /* which the charge takes off */

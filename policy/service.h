@@ -193,12 +193,12 @@ static inline u64 uncharged_shared_ns(u32 edge, u64 now)
 }
 
 /* How long the running child of a node that runs one at a time has run beyond what it is charged for. */
-static inline u64 uncharged_ns(u32 node, u64 now)
+static inline u64 uncharged_ns(const node_t *node, u64 now)
 {
-	u32 cpu = node_at(node)->domain;
+	u32 cpu = node->domain;
 	u64 elapsed, stolen;
 	if (SHARES && is_shared(cpu))
-		return uncharged_shared_ns(node_at(node)->running, now);
+		return uncharged_shared_ns(node->running, now);
 	if (cpu_at(cpu)->outside || now <= cpu_at(cpu)->charged_ns)
 		return 0;
 	elapsed = now - cpu_at(cpu)->charged_ns;

@@ -142,7 +142,7 @@ TIERCE_FN int time_sharing_woke(u32 edge, u64 now)
 	u32 level = level_of(x->levels.key), most = (u32)(x->param[SHARING_PRIORITY] + x->param[SHARING_BOOST]);
 	if (node->running && !node_contended(x->parent)) { /* nobody looked when the quanta of one alone ended */
 		edge_t *running = edge_at(node->running);
-		u64 ran_ns = uncharged_ns(x->parent, now);
+		u64 ran_ns = uncharged_ns(parent_of(edge), now);
 		if (ran_ns && running->levels.quantum_ns <= (s64)ran_ns) {
 			time_sharing_uses(node->running, ran_ns, now);
 			running->levels.quantum_ns += (s64)ran_ns; /* which the charge takes off */

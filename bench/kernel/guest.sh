@@ -21,18 +21,19 @@ for depth in 1 4 8; do
 	find /sys/fs/cgroup/a /sys/fs/cgroup/b -depth -type d -exec rmdir {} +
 done
 # turns NAME PLAN STOP [ARGUMENT...]: time per switch under a plan, beside its hogs; with STOP the loader, which looks around every
-# 20 ms, is stopped meanwhile
+# 20 ms, is stopped meanwhile. The hogs begin before, and spread over a second, which is the period of their budgets: so it does not
+# matter which part of a period is measured.
 turns() {
 	name=$1 plan=$2 stop=$3
 	shift 3
 	hogs=$(grep -c '^\[task.hog' "$plan")
 	TIERCE_DEBUG=1 begin "$name" "$plan" "$@" || exit
-	at=$(in_ms $((800 + hogs * 4)))
-	meter hogs --count "$hogs" --name hog --time 20s >/dev/null &
+	at=$(in_ms $((800 + hogs * 7)))
+	meter hogs --count "$hogs" --name hog --apart "$((1000000 / hogs))us" --time 20s >/dev/null &
 	meter=$!
 	meter pingpong --count 10000 --name ping,pong --start "$at" >"/out/$name.meter" &
 	ends=$!
-	sleep "$(awk -v n="$hogs" 'BEGIN { print 0.6 + n * 0.004 }')"
+	sleep "$(awk -v n="$hogs" 'BEGIN { print 0.6 + n * 0.006 }')"
 	[ -z "$stop" ] || kill -STOP "$loader"
 	wait "$ends"
 	[ -z "$stop" ] || kill -CONT "$loader"

@@ -11,7 +11,7 @@ static struct {
 	const char *groups[GROUPS_MAX];
 	int groups_n, cpus[2];
 	long hogs, count, parallel, memory;
-	ns_t time, period, budget, interval, work, limit, gap, start, pause;
+	ns_t time, period, budget, interval, work, limit, gap, start, pause, apart;
 	bool profile;
 } set = {
     .by = "pipe",

@@ -35,7 +35,7 @@ static void hogs(void)
 			continue;
 		snprintf(name, sizeof name, n > 1 ? "%.11s%ld" : "%.15s", set.names[0] ? set.names[0] : "hog", i);
 		settle((int)i, name);
-		be_hog(&results[i], start);
+		be_hog(&results[i], start + i * set.apart);
 		_exit(0);
 	}
 	wait_all(children, n);

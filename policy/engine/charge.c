@@ -92,8 +92,8 @@ TIERCE_FN int path_loses(u32 cpu, u64 stolen_ns)
 	return pay != 0;
 }
 
-/* The CPU's own time, and what its task received. Returns what its path has to pay; `lost`: and for what was stolen. */
-static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
+/* The CPU's own time. Returns what its path, of that length, has to pay; `lost`: and for what was stolen. */
+static inline u64 cpu_charge(u32 cpu, u64 length, u64 now, u64 stolen_ns, bool *lost)
 {
 	cpu_t *c = cpu_at(cpu);
 	u64 elapsed = now - c->charged_ns;
@@ -109,13 +109,11 @@ static inline u64 cpu_charge(u32 cpu, u64 now, u64 stolen_ns, bool *lost)
 		port_trace(TIERCE_EV_stolen, cpu, c->task, 0, stolen_ns, now);
 		*lost = PORT_HAS_PART(servers) && S.loses && path_loses(cpu, stolen_ns);
 	}
-	if (!c->path_length) {
+	if (!length) {
 		c->idle_ns += elapsed;
 		return 0;
 	}
 	c->used_ns += elapsed;
-	if (c->task)
-		node_at(c->task)->ran_ns += elapsed;
 	return elapsed;
 }
 
@@ -138,9 +136,12 @@ TIERCE_FN int path_charge(u32 cpu, u64 now, u64 stolen_ns)
 	path_lock(cpu);
 	if (now == cpu_at(cpu)->charged_ns)
 		return 0;
-	ran = cpu_charge(cpu, now, stolen_ns, &lost);
-	if (ran || lost)
-		edges_charge(cpu, cpu_at(cpu)->path_length, ran, now);
+	ran = cpu_charge(cpu, cpu_at(cpu)->path_length, now, stolen_ns, &lost);
+	if (!ran && !lost)
+		return 0;
+	if (cpu_at(cpu)->task)
+		node_at(cpu_at(cpu)->task)->ran_ns += ran;
+	edges_charge(cpu, cpu_at(cpu)->path_length, ran, now);
 	return 0;
 }
 
@@ -159,14 +160,15 @@ TIERCE_FN int path_charge_and_cut(u32 cpu, u64 now)
 	u64 ran, length = cpu_at(cpu)->path_length;
 	bool lost;
 	path_lock(cpu);
-	ran = cpu_charge(cpu, now, 0, &lost);
-	if (!ran && !lost)
+	ran = cpu_charge(cpu, length, now, 0, &lost);
+	if (!ran && !(PORT_HAS_PART(servers) && lost))
 		return path_cut(cpu, now);
-	if (length > TIERCE_PATH) {
+	if (!length || length > TIERCE_PATH) {
 		port_fail("graph: path longer than the depth allows");
 		return 0;
 	}
-	child = node_at(edge_at(AT(cpu_at(cpu)->path, length - 1))->child);
+	child = node_at(edge_at(AT(cpu_at(cpu)->path, length - 1))->child); /* the task */
+	child->ran_ns += ran;
 	for (; length > 1 && !child->servable; length--) {
 		u32 edge = AT(cpu_at(cpu)->path, length - 1);
 		edge_t *x = edge_at(edge);

@@ -154,6 +154,16 @@ static inline bool policy_spreads(u32 kind)
 }
 #undef FLAG
 #undef P
+/* Does announce() matter to any? */
+#define P(number, prefix, name, flags, np, ep) \
+	if (((flags)&TIERCE_HEEDS_DEADLINES) && PORT_USES(number)) \
+		return true;
+static inline bool deadlines_matter(void)
+{
+	TIERCE_POLICY_LIST(P, )
+	return false;
+}
+#undef P
 
 /* Where it is not done at every switch: one call for all policies, which a verifier looks at once. */
 TIERCE_FN int edge_asks(u32 edge, u32 why, u64 now)

@@ -49,12 +49,16 @@ static inline void inbox_drain(u32 cpu, u64 now)
 }
 
 /* Settle everything the operation changed. */
+static inline void domain_settle(u32 domain, u64 now)
+{
+	if (domain_at(domain)->works)
+		settle_works(domain, now);
+}
 static inline void cpu_settle(u32 cpu, u64 now)
 {
-	if (domain_at(cpu)->works)
-		settle_works(cpu, now);
-	if (SHARES && cpu_at(cpu)->shares && domain_at(cpu_at(cpu)->shares)->works)
-		settle_works(cpu_at(cpu)->shares, now);
+	domain_settle(cpu, now);
+	if (SHARES && cpu_at(cpu)->shares)
+		domain_settle(cpu_at(cpu)->shares, now);
 }
 
 /* The CPU, if idle, may serve a spread node now that it could not when it decided: it decides again, and looks for tasks. */

@@ -289,9 +289,11 @@ PORT_ASIDE int descend(u32 cpu, u64 now)
 	u64 until = TIERCE_NEVER, at;
 	edge_t *x;
 	node_t *n;
-	if (!c->online || !edge || !edge_is_servable(edge))
+	if (!c->online)
 		return 0;
 	if (!c->path_length) {
+		if (!edge || !edge_is_servable(edge))
+			return 0;
 		if (!(edge_at(edge)->flags & EDGE_PLAIN) || node_at(edge_at(edge)->child)->kind == TIERCE_TASK)
 			return 0;
 		edge_enter(edge, cpu, 0, now);
@@ -320,10 +322,10 @@ PORT_ASIDE int descend(u32 cpu, u64 now)
 		order_take(n, edge);
 		at = policy_begin(edge, now);
 		until = at < until ? at : until;
-		n = node_at(x->child);
+		edge = x->child; /* a task, or the next node */
+		n = node_at(edge);
 		if (n->kind == TIERCE_TASK) {
-			edge = AT(cpu_at(cpu)->path, length);
-			task_set(cpu, edge_at(edge)->child, edge, now);
+			task_runs(cpu, edge, n, AT(cpu_at(cpu)->path, length), now);
 			c->path_length = length + 1;
 			c->until_ns = until;
 			return 1;

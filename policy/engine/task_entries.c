@@ -77,9 +77,8 @@ static inline void whole_compare(u32 cpu, u64 now)
 
 /* A request that ended its climb at `stop` can change this CPU's decision only there: ask that one node, when nothing
  * else has happened since the last decision or comparison. Otherwise compare as a whole. */
-static inline void request_compare(u32 cpu, u32 stop, u64 now)
+static inline void request_compare(u32 cpu, cpu_t *c, u32 stop, u64 now)
 {
-	cpu_t *c = cpu_at(cpu);
 	if (PORT_QUIET || c->asked || c->outside || (SHARES && (c->shares || domain_at(cpu)->works)) || !stop ||
 	    now >= c->until_ns || now >= c->armed_ns || (SPREADS && c->armed_ns > now + SPREAD_BALANCE_NS)) {
 		whole_compare(cpu, now); /* or it has to look whether tasks that wait are better off elsewhere */
@@ -121,6 +120,7 @@ static inline void task_settle(u32 cpu, u64 now)
 TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 {
 	node_t *n;
+	cpu_t *c;
 	u64 at = now;
 	u32 cpu, stop = 0;
 	if (!task_exists(task))
@@ -129,11 +129,12 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 	cpu = task_lock(task);
 	if (cpu == TIERCE_NODOMAIN)
 		return TIERCE_E_no_such_node;
-	if (ON_CPU(cpu) && cpu == n->domain && now < cpu_at(cpu)->until_ns) {
+	c = cpu_at(ON_CPU(cpu) ? cpu : 0);
+	if (ON_CPU(cpu) && (!SHARES || cpu == n->domain) && now < c->until_ns) {
 		if (SHARES)
-			cpu_at(cpu)->drained = 0;
-		if (now < cpu_at(cpu)->charged_ns)
-			now = cpu_at(cpu)->charged_ns;
+			c->drained = 0;
+		if (now < c->charged_ns)
+			now = c->charged_ns;
 	} else if (ON_CPU(cpu)) {
 		now = cpu_advance(cpu, 0, now, 0);
 	}
@@ -142,13 +143,15 @@ TIERCE_FN int graph_request(u32 task, u32 why, u64 now)
 		u32 domain = SHARES ? n->domain : cpu;
 		n->servable = 1;
 		stop = climb_plainly(task, now);
-		if (stop != CLIMBED_TO_TOP && (stop & CLIMB_ON))
+		if (stop != CLIMBED_TO_TOP && (stop & CLIMB_ON)) {
 			stop = climb(stop & ~CLIMB_ON, now);
-		if (domain_at(domain)->works)
-			settle_works(domain, now);
+			domain_settle(domain, now);
+		} else if (deadlines_matter()) {
+			domain_settle(domain, now);
+		}
 	}
 	if (ON_CPU(cpu))
-		request_compare(cpu, stop, now);
+		request_compare(cpu, c, stop, now);
 	else if (domain_at(cpu)->works)
 		settle_works(cpu, now);
 	TASK_END(TIERCE_OP_request, task, why, 0);
@@ -177,8 +180,7 @@ TIERCE_FN int graph_release(u32 task, u32 why, u64 now)
 	if (n->servable) {
 		n->servable = 0;
 		climb(task, now);
-		if (domain_at(n->domain)->works)
-			settle_works(n->domain, now);
+		domain_settle(n->domain, now);
 	}
 	task_settle(cpu, now);
 	TASK_END(TIERCE_OP_release, task, why, 0);

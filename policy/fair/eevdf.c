@@ -318,7 +318,7 @@ static inline void eevdf_request(u32 edge, u32 why, u64 now)
 {
 	u32 running = parent_of(edge)->running;
 	if (running)
-		eevdf_meets(running, uncharged_ns(edge_at(edge)->parent, now));
+		eevdf_meets(running, uncharged_ns(parent_of(edge), now));
 	eevdf_clock_comes(parent_of(edge), now);
 	if (is_lottery(parent_of(edge)) && (why != TIERCE_RESTORED || !edge_at(edge)->fair.counted))
 		lottery_draw(edge, lottery_used_ns(edge));

@@ -28,7 +28,7 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 	x->fair.quantum_ns = 0;
 	if (is_by_clock(n)) {
 		if (n->running)
-			eevdf_meets(n->running, uncharged_ns(x->parent, now));
+			eevdf_meets(n->running, uncharged_ns(n, now));
 		eevdf_clock_comes(n, now);
 		drift = FAIR_DRIFT * (n->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->param[FAIR_WEIGHT];
 		if (is_lottery(n))

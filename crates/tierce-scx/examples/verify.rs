@@ -37,8 +37,10 @@ fn main() -> Result<ExitCode> {
         list.extend(ways().into_iter().map(|(name, options)| (name.to_string(), options)));
     }
     let mut code = ExitCode::SUCCESS;
-    for (name, options) in list {
-        if let Err(why) = examine(&name, options) {
+    for (index, (name, options)) in list.iter().enumerate() {
+        if let Some((same, _)) = list[..index].iter().find(|(_, earlier)| earlier == options) {
+            println!("{name} is loaded as {same} is");
+        } else if let Err(why) = examine(name, options.clone()) {
             println!("{name} refused: {why:#}");
             code = ExitCode::FAILURE;
         }
@@ -96,10 +98,12 @@ fn random(count: u32, mut seed: u64, cpus: u32) -> impl Iterator<Item = (String,
 
 fn examine(name: &str, options: Options) -> Result<()> {
     let kernel = Kernel::load(options)?;
-    let Loaded { took, pruned, .. } = kernel.loaded();
+    let Loaded { took, pruned, refusals, .. } = kernel.loaded();
     let mut programs = kernel.programs();
     programs.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    println!("{name} loaded in {took:?}{}", if pruned { "" } else { ", the whole object" });
+    let whole = if pruned { "" } else { ", the whole object" };
+    let again = if refusals > 0 { format!(", refused {refusals} times before") } else { String::new() };
+    println!("{name} loaded in {took:?}{whole}{again}");
     for (program, count) in programs {
         println!("{name} {program} {count}");
     }

@@ -141,8 +141,10 @@ pub struct Loaded {
     pub took: Duration,
     /// Instructions that the verifier examined, of all programs.
     pub verified_instructions: u64,
-    /// The object has only what its options ask for; else the kernel refused that, and has the whole one.
+    /// The object lacks what its options do not ask for; else the kernel refused that, and has the whole one.
     pub pruned: bool,
+    /// How often the kernel refused the object before it took it, each time with other code left out.
+    pub refusals: usize,
 }
 
 /// The loaded kernel side. Fields are dropped in order: links first.
@@ -165,9 +167,9 @@ impl Kernel {
         Kernel::load_telling(options, &mut |_| ())
     }
 
-    /// Load the object, which may take seconds; `tell` hears the name of each program that the kernel verifies. A verifier that
-    /// refuses what is left for a plan gets the whole object: verifiers have defects that only some code meets, and the whole
-    /// object is the same for everybody. Then there is room for all policies.
+    /// Load the object, which may take seconds; `tell` hears the name of each program that the kernel verifies. Verifiers have
+    /// defects that only some code meets. What a kernel refuses is therefore tried again with all parts of the engine, then with
+    /// all policies, then as the whole object. What has been loaded in addition may be used by later plans.
     pub fn load_telling(mut options: Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
         let begun = Instant::now();
         ensure!(
@@ -180,17 +182,25 @@ impl Kernel {
             let types = std::fs::read("/sys/kernel/btf/vmlinux").context("/sys/kernel/btf/vmlinux")?;
             ensure!(tells_of_returns(&Btf::parse(&types).map_err(anyhow::Error::msg)?), "{NO_TASK_WORK}");
         }
-        let made_for_plan = load_object(&options, true, tell);
-        let pruned = made_for_plan.is_ok();
-        let object = match made_for_plan {
-            Ok(object) => object,
-            Err(_) => {
-                (options.policies, options.parts) = (u64::MAX, u64::MAX);
-                load_object(&options, false, tell)?
+        let Options { policies, parts, .. } = options;
+        let mut ways = vec![
+            (policies, parts, true),
+            (policies, u64::MAX, true),
+            (u64::MAX, parts, true),
+            (u64::MAX, u64::MAX, false),
+        ];
+        ways.dedup();
+        let mut refusals = 0;
+        let (object, pruned) = loop {
+            let (policies, parts, pruned) = ways[refusals];
+            (options.policies, options.parts) = (policies, parts);
+            match load_object(&options, pruned, tell) {
+                Err(_) if refusals + 1 < ways.len() => refusals += 1,
+                last => break (last?, pruned),
             }
         };
         let verified = object.programs().iter().map(|(_, count)| u64::from(*count)).sum();
-        let loaded = Loaded { took: begun.elapsed(), verified_instructions: verified, pruned };
+        let loaded = Loaded { took: begun.elapsed(), verified_instructions: verified, pruned, refusals };
         let layout: Layout = object.constant("layout")?;
         let sizes = [
             (layout.nodes as usize, KERNEL.nodes as usize + 1),

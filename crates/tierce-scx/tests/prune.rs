@@ -13,6 +13,9 @@ const OTHER_MAP: i32 = 8;
 /// Where maps are in the interpreter's memory.
 const BASE: u64 = 1 << 40;
 const OTHER: u64 = 1 << 41;
+/// Where the stack of the first function begins; each one that is called has the next `FRAME`.
+const STACK: u64 = 1 << 42;
+const FRAME: u64 = 64;
 const GARBAGE: u64 = 0xdead_beef_0123_4567;
 
 const MOVE: u8 = 0xb7;
@@ -96,13 +99,15 @@ fn jumps(insn: Insn, a: u64, b: u64) -> bool {
     }
 }
 
-/// What a program does: the arguments of each call to the kernel, its stores, at last its result.
+/// What a program does: the arguments of each call to the kernel, with the stack if it can see it, its stores elsewhere, at last its
+/// result.
 fn run(program: &Program, data: &[u8], other: &[u8], argument: u64) -> Vec<u64> {
     let insns = &program.insns;
     let mut did = Vec::new();
     let mut frames: Vec<(usize, [u64; 11])> = Vec::new();
     let mut r = [GARBAGE; 11];
-    r[1] = argument;
+    (r[1], r[10]) = (argument, STACK + FRAME);
+    let mut stack = vec![0x5a_u8; 64 * FRAME as usize];
     let mut at = 0;
     for _ in 0..10_000 {
         let insn = insns[at];
@@ -120,18 +125,30 @@ fn run(program: &Program, data: &[u8], other: &[u8], argument: u64) -> Vec<u64> 
             }
             (1, code) => {
                 let from = r[insn.from()].wrapping_add_signed(insn.offset.into());
-                let value = if from >= OTHER {
+                let value = if from >= STACK {
+                    load(&stack, from - STACK, code)
+                } else if from >= OTHER {
                     load(other, from - OTHER, code)
                 } else {
                     load(data, from - BASE, code)
                 };
                 r[insn.to()] = value;
             }
-            (3, _) => did.extend([0x57, r[insn.from()]]),
+            (2 | 3, code) => {
+                let value = if code & 7 == 2 { insn.imm as i64 as u64 } else { r[insn.from()] };
+                let to = r[insn.to()].wrapping_add_signed(insn.offset.into());
+                let size = [4, 2, 1, 8][(code >> 3 & 3) as usize];
+                let place =
+                    to.checked_sub(STACK).and_then(|at| stack.get_mut(at as usize..at as usize + size));
+                match place {
+                    Some(place) => place.copy_from_slice(&value.to_le_bytes()[..size]),
+                    None => did.extend([0x57, value]),
+                }
+            }
             (4 | 7, _) => r[insn.to()] = alu(insn, r[insn.to()], operand),
             (_, EXIT) => match frames.pop() {
                 Some((back, saved)) => {
-                    r[6..10].copy_from_slice(&saved[6..10]);
+                    r[6..].copy_from_slice(&saved[6..]);
                     r[1..6].fill(GARBAGE);
                     next = back;
                 }
@@ -145,9 +162,18 @@ fn run(program: &Program, data: &[u8], other: &[u8], argument: u64) -> Vec<u64> 
                 next = next.wrapping_add_signed(insn.imm as isize);
                 r[6..10].fill(GARBAGE);
                 r[0] = GARBAGE;
+                r[10] += FRAME;
+                let frame = (r[10] - STACK) as usize;
+                stack[frame - FRAME as usize..frame].fill(0x5a);
             }
             (_, CALL) => {
                 did.extend(&r[1..6]);
+                let is_frame =
+                    |at: &&u64| (STACK + FRAME..=r[10]).contains(at) && (**at - STACK) % FRAME == 0;
+                for frame in r[1..6].iter().filter(is_frame) {
+                    let seen = &stack[(frame - FRAME - STACK) as usize..(frame - STACK) as usize];
+                    did.extend(seen.iter().map(|byte| u64::from(*byte)));
+                }
                 r[0] = r[1].wrapping_mul(3) ^ r[2];
                 r[1..6].fill(GARBAGE);
             }
@@ -176,7 +202,7 @@ fn function(draw: &mut Draw, begin: usize, last: bool, calls: &mut Vec<usize>) -
         begins.push(insns.len());
         let [to, from] = [0, 0].map(|_| draw.below(10));
         let small = draw.below(5) as i32 - 1;
-        match draw.below(13) {
+        match draw.below(16) {
             0..=2 => {
                 let map = if draw.below(8) == 0 { OTHER_MAP } else { MAP };
                 insns.push(op(WIDE, to, 2, 0, map));
@@ -227,7 +253,22 @@ fn function(draw: &mut Draw, begin: usize, last: bool, calls: &mut Vec<usize>) -
                 open.push((insns.len(), places[draw.below(3)]));
                 insns.push(op(JUMP, 0, 0, 0, 0));
             }
-            _ => insns.push(op(0x7b, 10, from, -8, 0)),
+            12 => {
+                // a pointer to the stack, for whoever is called
+                if draw.below(3) == 0 {
+                    insns.push(op(MOVE_REGISTER, 1 + draw.below(5), 10, 0, 0));
+                }
+            }
+            _ => {
+                let size = [0x00, 0x08, 0x10, 0x18, 0x18, 0x18][draw.below(6)];
+                let place = -8 - draw.below(25) as i16;
+                let place = if size == 0x18 { place & -8 } else { place };
+                insns.push(match draw.below(6) {
+                    0..=2 => op(0x63 | size, 10, from, place, 0), // STX | MEM
+                    3 => op(0x62 | size, 10, 0, place, small),
+                    _ => op(0x61 | size, to, 10, place, 0),
+                });
+            }
         }
     }
     begins.push(insns.len());
@@ -371,4 +412,34 @@ fn what_nobody_reads_is_not_loaded() {
         let pruned = prune(&whole, &Constants { map: MAP, data: &data });
         assert_eq!(pruned.insns, [left, end.to_vec()].concat());
     }
+}
+
+/// What is kept on the stack only for code that is gone is not stored. A function that shows its stack to others keeps all.
+#[test]
+fn what_nobody_loads_from_the_stack_is_not_stored() {
+    // local = r6; if (constant & 2) r0 = local; else r0 = 0; return r0;
+    let store = op(0x7b, 10, 6, -16, 0);
+    let load_back = op(0x79, 0, 10, -16, 0);
+    let end = [op(MOVE, 0, 0, 0, 0), op(EXIT, 0, 0, 0, 0)];
+    let body = [
+        store,
+        op(WIDE, 0, 2, 0, MAP),
+        op(0, 0, 0, 0, 0),
+        op(0x79, 0, 0, 0, 0),
+        op(0x57, 0, 0, 0, 2),
+        op(EQUAL, 0, 0, 2, 0),
+        load_back,
+        op(EXIT, 0, 0, 0, 0),
+    ];
+    let pruned = |insns: Vec<Insn>, value: u8| {
+        let data = [value, 0, 0, 0, 0, 0, 0, 0];
+        let whole = Program { insns, functions: vec![(0, vec![1])], lines: vec![] };
+        prune(&whole, &Constants { map: MAP, data: &data }).insns
+    };
+    let whole = [&body[..], &end].concat();
+    assert_eq!(pruned(whole.clone(), 1), end);
+    assert_eq!(pruned(whole, 2), [store, load_back, op(EXIT, 0, 0, 0, 0)]);
+    let shows = [op(MOVE_REGISTER, 1, 10, 0, 0), op(CALL, 0, 0, 0, 5)];
+    let shown = [&body[..1], &shows, &body[1..], &end].concat();
+    assert_eq!(pruned(shown, 1), [&[store][..], &shows, &end].concat());
 }

@@ -455,6 +455,7 @@ fn kernel_side(live: &Live) -> Value {
         "loaded_in_ns": loaded.took.as_nanos() as u64,
         "verified_instructions": loaded.verified_instructions,
         "pruned": loaded.pruned,
+        "load_refusals": loaded.refusals,
         "used": pool(held.used),
         "plan": pool(held.plan),
         "threads": held.threads,

@@ -41,7 +41,7 @@ const fn kinds(list: &[Kind]) -> u64 {
 }
 
 /// What to load.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// CPUs, ids from 0.
     pub cpus: u32,
