@@ -53,6 +53,7 @@ impl Simulation {
         let (leaves, levels) = (engine.leaves > 0, u64::from(engine.path_length.saturating_sub(1)));
         let changed = task != c.task;
         c.switches += u64::from(task != ran && task != 0);
+        self.running = self.running + u32::from(task != 0) - u32::from(c.task != 0);
         c.task = task;
         c.from_ns = now;
         if task == 0 {
@@ -94,6 +95,12 @@ impl Simulation {
         }
     }
 
+    /// Are there tasks that want a CPU and have none, as far as is known? `cpu` has decided for none.
+    fn some_wait(&self, cpu: u32) -> bool {
+        let others = self.running - u32::from(self.cpus[cpu as usize].task != 0);
+        self.wanting.is_none_or(|tasks| tasks > others)
+    }
+
     /// A decision; a CPU that finds nothing takes a task that waits elsewhere, and one where tasks wait may give one away.
     #[inline]
     fn choose(&mut self, cpu: u32, now: u64) -> u32 {
@@ -101,7 +108,11 @@ impl Simulation {
         if !self.spreads {
             return task;
         }
-        if task == 0 && self.graph.cpu(cpu).leaves == 0 && self.graph.pull(cpu, now) != 0 {
+        if task == 0
+            && self.graph.cpu(cpu).leaves == 0
+            && self.some_wait(cpu)
+            && self.graph.pull(cpu, now) != 0
+        {
             return self.graph.decide(cpu, now, 0);
         }
         if task != 0 {

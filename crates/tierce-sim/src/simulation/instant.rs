@@ -12,10 +12,10 @@ impl Simulation {
         self.now_ns = now;
         self.instants += 1;
         self.look_around(now, now);
-        for cpu in 0..self.cpus.len() as u32 {
-            if self.cpus_next_ns[cpu as usize] <= now {
-                self.cpu_due(cpu, now);
-            }
+        let mut from = 0;
+        while let Some(cpu) = self.cpus_next_ns.due_from(from, now) {
+            self.cpu_due(cpu, now);
+            from = cpu + 1;
         }
         while let Some(who) = self.queue.pop(now) {
             match self.tasks.get_mut(who as usize) {
@@ -119,6 +119,8 @@ impl Simulation {
             Next::End => {}
         }
         self.graph.release(id, now);
+        self.wanting = self.wanting.map(|tasks| tasks - 1);
+        self.running -= 1;
         let c = &mut self.cpus[cpu as usize];
         c.task = 0;
         c.end_ns = NEVER;
@@ -132,6 +134,7 @@ impl Simulation {
             Next::Run { work_ns, begins, within_ns } => {
                 self.begin(index, work_ns, begins, now);
                 self.graph.wake(self.first_task + index, now);
+                self.wanting = self.wanting.map(|tasks| tasks + 1);
                 self.constrain(index, work_ns, within_ns, now);
             }
             Next::Wait(at_ns) => self.queue.push(at_ns.saturating_add(self.late_ns), index),
