@@ -113,7 +113,7 @@ fn measure(plan: &Plan, for_ms: u64) -> (u64, u64, u64) {
 }
 
 /// Name, tasks, a factor for their periods, milliseconds to be simulated, and where they are.
-const WORKLOADS: [(&str, usize, u64, u64, Shape); 14] = [
+const WORKLOADS: [(&str, usize, u64, u64, Shape); 18] = [
     ("edf, 100 tasks", 100, 1, 100_000, Shape::Edf),
     ("edf, 1,000 tasks", 1_000, 1, 10_000, Shape::Edf),
     ("edf, 10,000 tasks", 10_000, 1, 1_000, Shape::Edf),
