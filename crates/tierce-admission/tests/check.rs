@@ -474,9 +474,9 @@ CPU 0
 ✗ rt (check.toml:4:7): budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
   `rt` promises CPU time to those below it: `rest` 5ms in every 20ms, `a` 8ms in every 10ms. Kept together,
   these promises would take 105 % of one CPU's time, and there is 100 %. So none of them can be relied on: in
-  some period somebody gets less than its budget, or gets it too late. A budget is a limit, too: who wants
-  more in a period is stopped until the next one begins, and the others do not notice. Make each budget as
-  large as its work needs, no larger, or let it come less often.
+  some period a task gets less than its budget, or gets it too late. A budget is a limit, too: a task that
+  wants more in a period is throttled until the next one begins, and the others do not notice. Make each
+  budget as large as its work needs, no larger, or let it come less often.
   The smallest change that mends it: reduce the budget of `a` in `rt` from 8ms to 7.5ms (by 500us).
   It breaks at `rt` → `a` (check.toml:13:12), by 5 % or 500us: the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998).
   It would hold: lengthen the period of `a` in `rt` from 10ms to 10.666667ms (by 666.667us).

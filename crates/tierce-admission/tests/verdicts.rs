@@ -269,7 +269,7 @@ fn every_failure_is_explained() {
         (
             "budget_must_pay_for_a_switch",
             servers("costs = { switch = \"5us\" }", &[short]),
-            "from a budget as short as that nothing is left for work",
+            "A budget as short as this one leaves nothing for work",
         ),
         (
             "windows_must_be_few",

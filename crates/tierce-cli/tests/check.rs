@@ -144,7 +144,7 @@ fn explanations_and_needs() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     let begin = "audio: task below `rt`\n  promised  RESBH 2ms 10ms: 2ms in every period of 10ms, at any place in it, and no more: \
-                 who wants more waits for the next period\n            since admitted by `rt`, which has a whole CPU\n              \
+                 further work waits for the next period\n            since admitted by `rt`, which has a whole CPU\n              \
                  ALL             `top`, by root\n              ALL             `top` → `rt`, by highest priority\n              \
                  RESBH 2ms 10ms  `rt` → `audio`, by constant bandwidth server, hard (HLS Table 5.1): RESBH budget period\n  \
                  demands   that it needs at most 2ms of CPU time in any 10ms; what it does not ask for in a period is not kept for \

@@ -194,7 +194,7 @@ pub fn show(source: &Guarantee, goal: &Guarantee, free: &Free) -> Result<Derivat
             because: match goal.kind() {
                 Psbe => "of PSBE s δ follows PSBE s' δ' for every s' ≤ s and δ' ≥ δ·s'/s".into(),
                 Ressh => "the phase counts modulo the period".into(),
-                _ => "who gets more gets this, too".into(),
+                _ => "the larger includes the smaller".into(),
             },
         };
         found.steps.push(step);

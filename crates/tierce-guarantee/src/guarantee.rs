@@ -547,7 +547,7 @@ impl Guarantee {
         };
         let (amount, period, share) =
             (show(Parameter::Amount), show(Parameter::Period), show(Parameter::Share));
-        let no_more = "and no more: who wants more waits";
+        let no_more = "and no more: further work waits";
         match self.kind {
             Kind::All => "all of a CPU".into(),
             Kind::Resu => format!("{share} of a CPU between any two of the deadlines that it names"),

@@ -104,6 +104,25 @@ pub(crate) struct Layout {
     set_at: u32,
 }
 
+impl Layout {
+    /// Sizes are those that this program knows.
+    fn check(&self) -> Result<()> {
+        let sizes = [
+            (self.nodes as usize, KERNEL.nodes as usize + 1),
+            (self.edges as usize, KERNEL.edges as usize + 1),
+            (self.node_size as usize, size_of::<raw::Node>()),
+            (self.edge_size as usize, size_of::<raw::Edge>()),
+            (self.cpu_size as usize, size_of::<raw::Cpu>()),
+            (self.side_cpu_size as usize, size_of::<CpuSide>()),
+            ((self.side_size - self.side_rest_at) as usize, size_of::<Side>()),
+        ];
+        for (theirs, ours) in sizes {
+            ensure!(theirs == ours, "kernel side and loader do not fit together: {theirs} and {ours}");
+        }
+        Ok(())
+    }
+}
+
 /// Open the object, set its constants, have it loaded.
 fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> Result<Object> {
     let mut object = Object::open()?;
@@ -132,6 +151,29 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     }
     object.load(pruned, tell)?;
     Ok(object)
+}
+
+/// Verifiers have defects that only some code meets. What a kernel refuses is therefore tried again with all parts of the engine,
+/// then with all policies, then as the whole object. What has been loaded in addition may be used by later plans: it is added to
+/// `options`. Also whether the object is pruned, and how often the kernel refused.
+fn load_with_fallbacks(options: &mut Options, tell: &mut dyn FnMut(&str)) -> Result<(Object, bool, usize)> {
+    let Options { policies, parts, .. } = *options;
+    let mut ways = vec![
+        (policies, parts, true),
+        (policies, u64::MAX, true),
+        (u64::MAX, parts, true),
+        (u64::MAX, u64::MAX, false),
+    ];
+    ways.dedup();
+    let mut refusals = 0;
+    loop {
+        let (policies, parts, pruned) = ways[refusals];
+        (options.policies, options.parts) = (policies, parts);
+        match load_object(options, pruned, tell) {
+            Err(_) if refusals + 1 < ways.len() => refusals += 1,
+            last => return Ok((last?, pruned, refusals)),
+        }
+    }
 }
 
 /// How the object was loaded.
@@ -167,9 +209,7 @@ impl Kernel {
         Kernel::load_telling(options, &mut |_| ())
     }
 
-    /// Load the object, which may take seconds; `tell` hears the name of each program that the kernel verifies. Verifiers have
-    /// defects that only some code meets. What a kernel refuses is therefore tried again with all parts of the engine, then with
-    /// all policies, then as the whole object. What has been loaded in addition may be used by later plans.
+    /// Load the object, which may take seconds; `tell` hears the name of each program that the kernel verifies.
     pub fn load_telling(mut options: Options, tell: &mut dyn FnMut(&str)) -> Result<Kernel> {
         let begun = Instant::now();
         ensure!(
@@ -182,55 +222,18 @@ impl Kernel {
             let types = std::fs::read("/sys/kernel/btf/vmlinux").context("/sys/kernel/btf/vmlinux")?;
             ensure!(tells_of_returns(&Btf::parse(&types).map_err(anyhow::Error::msg)?), "{NO_TASK_WORK}");
         }
-        let Options { policies, parts, .. } = options;
-        let mut ways = vec![
-            (policies, parts, true),
-            (policies, u64::MAX, true),
-            (u64::MAX, parts, true),
-            (u64::MAX, u64::MAX, false),
-        ];
-        ways.dedup();
-        let mut refusals = 0;
-        let (object, pruned) = loop {
-            let (policies, parts, pruned) = ways[refusals];
-            (options.policies, options.parts) = (policies, parts);
-            match load_object(&options, pruned, tell) {
-                Err(_) if refusals + 1 < ways.len() => refusals += 1,
-                last => break (last?, pruned),
-            }
-        };
+        let (object, pruned, refusals) = load_with_fallbacks(&mut options, tell)?;
         let verified = object.programs().iter().map(|(_, count)| u64::from(*count)).sum();
         let loaded = Loaded { took: begun.elapsed(), verified_instructions: verified, pruned, refusals };
         let layout: Layout = object.constant("layout")?;
-        let sizes = [
-            (layout.nodes as usize, KERNEL.nodes as usize + 1),
-            (layout.edges as usize, KERNEL.edges as usize + 1),
-            (layout.node_size as usize, size_of::<raw::Node>()),
-            (layout.edge_size as usize, size_of::<raw::Edge>()),
-            (layout.cpu_size as usize, size_of::<raw::Cpu>()),
-            (layout.side_cpu_size as usize, size_of::<CpuSide>()),
-            ((layout.side_size - layout.side_rest_at) as usize, size_of::<Side>()),
-        ];
-        for (theirs, ours) in sizes {
-            ensure!(theirs == ours, "kernel side and loader do not fit together: {theirs} and {ours}");
-        }
+        layout.check()?;
         let state = object.arena_variable("tierce_state")?;
         let side = object.arena_variable("tierce_side")?;
         let (exit, _) = object.variable_address("exit_info")?;
         let control = object.program("control")?;
         let exercise = if options.exercise { Some(object.program("exercise")?) } else { None };
-        let kernel = Kernel {
-            links: Vec::new(),
-            object,
-            control,
-            exercise,
-            state,
-            side,
-            exit,
-            layout,
-            options,
-            loaded,
-        };
+        let links = Vec::new();
+        let kernel = Kernel { links, object, control, exercise, state, side, exit, layout, options, loaded };
         kernel.begin()?;
         Ok(kernel)
     }

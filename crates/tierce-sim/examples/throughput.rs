@@ -5,7 +5,7 @@
 //! divided by their sum. Statistics on, trace and checker off; CPU time of this process, best of 5.
 //!
 //! On several CPUs: ten tasks for each, a utilisation of 0.9 for each. `spread`: below a fair node that is spread, migrations
-//! and idle-while-waiting counted; `global`: below one edf node of all CPUs; `partitioned`: an edf node on each CPU.
+//! and idle-while-waiting counted; `global`: below one node of all CPUs; `partitioned`: an edf node on each CPU.
 //!
 //! A budget has at least 1 µs, so 10,000 servers of 0.9 in all do not fit into such periods: those rows have theirs 100
 //! times as long.
@@ -33,6 +33,7 @@ enum Shape {
     Servers,
     Spread(u32),
     Global(u32),
+    GlobalFair(u32),
     Partitioned(u32),
 }
 
@@ -40,7 +41,10 @@ impl Shape {
     fn cpus(self) -> u32 {
         match self {
             Shape::Edf | Shape::Servers => 1,
-            Shape::Spread(cpus) | Shape::Global(cpus) | Shape::Partitioned(cpus) => cpus,
+            Shape::Spread(cpus)
+            | Shape::Global(cpus)
+            | Shape::GlobalFair(cpus)
+            | Shape::Partitioned(cpus) => cpus,
         }
     }
 }
@@ -70,6 +74,7 @@ fn plan(tasks: &[Task], shape: Shape) -> Plan {
         Shape::Servers => "policy = \"reservation\"\ncpu = 0\n",
         Shape::Spread(_) => "policy = \"fair\"\nspread = true\n",
         Shape::Global(_) => "policy = \"edf\"\ncpus = \"all\"\n",
+        Shape::GlobalFair(_) => "policy = \"fair\"\ncpus = \"all\"\n",
         Shape::Partitioned(_) => "policy = \"edf\"\nper_cpu = true\n",
     };
     let mut text = format!("machine.cpus = {}\n[node.top]\n{top}", shape.cpus());
@@ -108,7 +113,7 @@ fn measure(plan: &Plan, for_ms: u64) -> (u64, u64, u64) {
 }
 
 /// Name, tasks, a factor for their periods, milliseconds to be simulated, and where they are.
-const WORKLOADS: [(&str, usize, u64, u64, Shape); 14] = [
+const WORKLOADS: [(&str, usize, u64, u64, Shape); 18] = [
     ("edf, 100 tasks", 100, 1, 100_000, Shape::Edf),
     ("edf, 1,000 tasks", 1_000, 1, 10_000, Shape::Edf),
     ("edf, 10,000 tasks", 10_000, 1, 1_000, Shape::Edf),
@@ -121,7 +126,11 @@ const WORKLOADS: [(&str, usize, u64, u64, Shape); 14] = [
     ("global edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Global(4)),
     ("global edf, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Global(16)),
     ("global edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Global(64)),
+    ("global fair, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::GlobalFair(4)),
+    ("global fair, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::GlobalFair(16)),
+    ("global fair, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::GlobalFair(64)),
     ("partitioned edf, 4 CPUs, 40 tasks", 40, 1, 100_000, Shape::Partitioned(4)),
+    ("partitioned edf, 16 CPUs, 160 tasks", 160, 1, 50_000, Shape::Partitioned(16)),
     ("partitioned edf, 64 CPUs, 640 tasks", 640, 1, 15_000, Shape::Partitioned(64)),
 ];
 

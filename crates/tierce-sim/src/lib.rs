@@ -26,6 +26,7 @@
 //! ```
 
 mod draw;
+mod earliest;
 mod marks;
 mod program;
 mod queue;

@@ -22,6 +22,7 @@ mod setup;
 mod statistics;
 
 use crate::draw::Stream;
+use crate::earliest::Earliest;
 use crate::marks::Marks;
 use crate::program::{Job, Program};
 use crate::queue::Queue;
@@ -126,7 +127,7 @@ pub struct Simulation {
     first_task: u32,
     cpus: Vec<Cpu>,
     /// When something else happens on each of them at the earliest, and those for which that may have changed.
-    cpus_next_ns: Vec<u64>,
+    cpus_next_ns: Earliest,
     touched: Marks,
     /// Tasks move between the replicas of spread nodes.
     spreads: bool,
@@ -184,7 +185,7 @@ impl Simulation {
     /// When the next thing happens, never for nothing.
     #[inline]
     pub fn next_ns(&self) -> u64 {
-        self.cpus_next_ns.iter().fold(self.queue.first_ns(), |next, &cpu| next.min(cpu))
+        self.queue.first_ns().min(self.cpus_next_ns.first_ns())
     }
 
     /// Everything that happens before `end_ns`; what happens at that very time comes with the next call.
@@ -224,7 +225,7 @@ impl Simulation {
         let mut from = 0;
         while let Some(cpu) = self.touched.first_from(from) {
             self.touched.clear(cpu);
-            self.cpus_next_ns[cpu as usize] = self.cpus[cpu as usize].next_ns(self.kicked.has(cpu));
+            self.cpus_next_ns.set(cpu, self.cpus[cpu as usize].next_ns(self.kicked.has(cpu)));
             from = cpu + 1;
         }
     }

@@ -2,17 +2,15 @@
 /* A CPU that has nothing to run takes a task that waits elsewhere. */
 
 /* How many tasks wait on CPU `from`, which is busy with something else, for which `cpu` has a replica that is open. */
-TIERCE_FN u32 cpu_waits(u32 from, u32 cpu)
+PORT_ASIDE u32 cpu_waits(u32 from, u32 cpu)
 {
 	u32 family, waits = ZERO;
-	if (cpu_is_coming(from))
-		return 0;
 	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
 		u32 replica = replica_on(family, from), here = replica ? replica_waits(replica) : 0;
 		if (here && cpu_takes(family, cpu)) /* asked last: it walks up a tree */
 			waits += here;
 	}
-	return waits;
+	return waits && cpu_is_coming(from) ? 0 : waits;
 }
 
 /* Of these CPUs the one where most tasks wait that `cpu` could take, TIERCE_CPUS: none do. */

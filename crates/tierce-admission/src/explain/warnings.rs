@@ -228,7 +228,7 @@ fn rounds(plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
         let Some(period_ns) = shortest[*index].filter(|period_ns| round_ns > period_ns / 2) else { continue };
         let message = format!("a round of `{}` is longer than half the shortest period below it", node.name);
         let fault = Fault::new("round_is_long", node.spot, message);
-        let hint = "who sleeps for a moment waits for up to two rounds; multiburst does without";
+        let hint = "a task that sleeps for a moment waits for up to two rounds; multiburst avoids that";
         warnings.push(fault.value(show_time(round_ns)).bound(show_time(period_ns / 2)).hint(hint));
     }
 }

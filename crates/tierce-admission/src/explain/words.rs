@@ -33,7 +33,7 @@ pub fn demands(guarantee: &Guarantee) -> String {
 pub fn overrun(guarantee: &Guarantee) -> String {
     match guarantee.kind() {
         Kind::Null => "it runs on when, and for as long as, others leave it the CPU".into(),
-        Kind::All => "it runs on, and whoever comes after it waits for as long".into(),
+        Kind::All => "it runs on, and all that come after it wait for as long".into(),
         Kind::Resu => "its deadlines are missed; others do not notice".into(),
         Kind::Psbe | Kind::Ps => "it gets more while others leave it; otherwise it falls behind, and only itself".into(),
         Kind::Resps => "it may use the time that is set aside for overruns, if nobody else needs it; otherwise it waits for the \
@@ -138,11 +138,11 @@ impl Broken {
             "budgets_must_fit_every_window" => "On average there is room for all of them, but not in every stretch of time: \
                  when all begin at once, more has to be given before the first deadlines than there is time until then. "
                 .into(),
-            "kept_budgets_must_fit" => "Who sleeps keeps what is left of its budget until its deadline. Waking late it has little \
-                 time left for it, and it comes before others whose deadlines are not that near. "
+            "kept_budgets_must_fit" => "A task that sleeps keeps the rest of its budget until its deadline. If it wakes late, it \
+                 uses that rest shortly before its deadline, and delays others whose deadlines are later. "
                 .into(),
-            "budget_must_pay_for_a_switch" => "Turning the CPU to another task takes time, and who comes pays for it: from a \
-                 budget as short as that nothing is left for work. "
+            "budget_must_pay_for_a_switch" => "A switch takes time, which is charged to the task that begins. A budget as \
+                 short as this one leaves nothing for work. "
                 .into(),
             "budgets_must_fit_what_is_left" => format!(
                 "On this machine others run before everything in the plan and leave too little: {}. ",
@@ -156,9 +156,9 @@ impl Broken {
             }
             _ => String::new(),
         };
-        why + "So none of them can be relied on: in some period somebody gets less than its budget, or gets it too late. A \
-               budget is a limit, too: who wants more in a period is stopped until the next one begins, and the others do not \
-               notice. Make each budget as large as its work needs, no larger, or let it come less often."
+        why + "So none of them can be relied on: in some period a task gets less than its budget, or gets it too late. A \
+               budget is a limit, too: a task that wants more in a period is throttled until the next one begins, and the others \
+               do not notice. Make each budget as large as its work needs, no larger, or let it come less often."
     }
 
     fn of_deadlines(&self, plan: &Plan, admission: &Admission, node: usize, children: &[usize]) -> String {
@@ -222,8 +222,8 @@ fn not_shown(promised: &Guarantee) -> String {
         ),
     };
     given
-        + ". So none of these budgets can be relied on: in some period somebody may get less, or get it too late. \
-           Put it where nothing comes before it, or give it more from above, or promise less here."
+        + ". So none of these budgets can be relied on: in some period a task may get less, or get it too late. \
+           Put this node where nothing comes before it, or give it more from above, or promise less here."
 }
 
 /// "1ms every 10ms, due within 5ms".

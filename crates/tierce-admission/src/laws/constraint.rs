@@ -12,9 +12,7 @@ pub struct Constraint;
 impl Laws for Constraint {
     fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
         let name = node.name();
-        Ok(node.gives_nothing(format!(
-            "`{name}` promises time constraints to who asks for them, and nothing else"
-        )))
+        Ok(node.gives_nothing(format!("`{name}` promises only the time constraints that its tasks request")))
     }
 
     /// Who has none takes turns.

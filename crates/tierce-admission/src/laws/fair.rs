@@ -74,7 +74,9 @@ impl<'a> Sharing<'a> {
             "lottery" => Some(("lottery", "drawings have no bounded error")),
             "stride" => Some(("stride", "with strides the error is not bounded")),
             _ if warped => Some(("warp", "with warp the error is not bounded")),
-            _ if credited => Some(("credit", "with a credit for who slept the error is not bounded")),
+            _ if credited => {
+                Some(("credit", "with a credit for children that slept the error is not bounded"))
+            }
             // Who comes brings along what it is owed.
             _ => some_move(plan, node.shape, index)
                 .then_some(("spread", "with children that move between CPUs the error is not bounded")),

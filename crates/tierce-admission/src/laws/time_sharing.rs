@@ -57,7 +57,7 @@ fn by_levels(node: &Node) -> Vec<Vec<Promise>> {
         || Promise::nothing(format!("`{name}`: its windows are too long")),
         |guarantee| {
             let because = format!(
-                "`{name}` lifts above all others who has used no quantum for {}; {} children",
+                "`{name}` puts a child that has used no quantum for {} before all others; {} children",
                 show_time(starvation_ns),
                 edges.len()
             );

@@ -185,8 +185,8 @@ pub const RULES: &[Rule] = &[
         beyond: false,
         apply: |source, _, _| Guarantee::ps(source.share()),
     },
-    weaker(&[Resbh], &[Resbs], "who never gets more than x does not get less"),
-    weaker(&[Resch], &[Rescs], "who never gets more than x does not get less"),
+    weaker(&[Resbh], &[Resbs], "exactly x is at least x"),
+    weaker(&[Resch], &[Rescs], "exactly x is at least x"),
     weaker(&[Resch], &[Resbh, Resbs], "what holds for every window of length y holds for the periods"),
     weaker(&[Rescs], &[Resbs], "what holds for every window of length y holds for the periods"),
     weaker(

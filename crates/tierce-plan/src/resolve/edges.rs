@@ -287,7 +287,7 @@ impl Resolver {
         let there = self.names.get(&at.text).and_then(|declared| declared.policy);
         if let (Some(there), "firm") = (there, word) {
             if policies::priority(there).is_none() {
-                let message = format!("`{}` has no priorities: who is firm comes after all others", at.text);
+                let message = format!("`{}` has no priorities: `firm` needs one below all others", at.text);
                 let fault = Fault::new("firm_needs_priorities", at.spot, message);
                 return self.collector.add(fault.hint(format!("soft = \"{}\"", at.text)));
             }

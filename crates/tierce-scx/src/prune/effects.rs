@@ -3,10 +3,11 @@
 use super::insn::*;
 
 /// A bit for each register; from bit `SLOTS` on, one for each place of 8 bytes on the stack, the highest first.
-pub(super) type Set = u128;
+pub(super) type Set = u64;
 
-pub(super) const SLOTS: usize = 16;
-const STACK: i32 = 512;
+pub(super) const SLOTS: usize = 11;
+/// Bytes of the stack that have such a place; further ones are left as they are.
+const STACK: i32 = 8 * (Set::BITS as i32 - SLOTS as i32);
 
 /// The places on the stack of which a load or store by the frame pointer `FRAME` touches a part, and whether it is the whole.
 fn slots(insn: Insn) -> (Set, bool) {

@@ -12,10 +12,10 @@ impl Simulation {
         self.now_ns = now;
         self.instants += 1;
         self.look_around(now, now);
-        for cpu in 0..self.cpus.len() as u32 {
-            if self.cpus_next_ns[cpu as usize] <= now {
-                self.cpu_due(cpu, now);
-            }
+        let mut from = 0;
+        while let Some(cpu) = self.cpus_next_ns.due_from(from, now) {
+            self.cpu_due(cpu, now);
+            from = cpu + 1;
         }
         while let Some(who) = self.queue.pop(now) {
             match self.tasks.get_mut(who as usize) {

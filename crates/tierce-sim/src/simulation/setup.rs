@@ -2,6 +2,7 @@
 
 use super::{Cpu, Interrupts, Options, Simulation, Task};
 use crate::draw::Stream;
+use crate::earliest::Earliest;
 use crate::marks::Marks;
 use crate::program::{Job, Program};
 use crate::queue::Queue;
@@ -32,7 +33,7 @@ impl Simulation {
         Ok(Simulation {
             first_task: ids.tasks.first().copied().unwrap_or(u32::MAX),
             cpus: (0..plan.machine.cpus).map(|_| Cpu::idle()).collect(),
-            cpus_next_ns: vec![NEVER; plan.machine.cpus as usize],
+            cpus_next_ns: Earliest::new(plan.machine.cpus),
             touched: Marks::new(plan.machine.cpus),
             spreads: plan.nodes.iter().any(|node| node.family.is_some()),
             kicked: Marks::new(plan.machine.cpus),
