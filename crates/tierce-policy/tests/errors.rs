@@ -83,7 +83,7 @@ fn task(w: &mut World, allowed: u64) -> u32 {
 
 #[test]
 fn every_error_has_its_test() {
-    let list = std::fs::read_to_string(repository("policy/tierce.h")).unwrap();
+    let list = std::fs::read_to_string(repository("policy/errors.h")).unwrap();
     let own = include_str!("errors.rs");
     let mut found = 0;
     for number in 1.. {
