@@ -48,7 +48,8 @@
  *   15. With a credit, a waking child's tag is lifted only to virtual time minus the credit (in its own CPU time): it is owed
  *      what it did not use while it slept, up to that. While it is owed the last 32nd of the credit it is served before the others,
  *      also within their quanta, but not within that of one that is owed it, too. A child that comes for the first time has no
- *      credit, nor has one with a warp a claim to be first. By start tags only.
+ *      credit, nor has one with a warp a claim to be first. A child of a spread node that is owed at least half of its
+ *      credit and goes to another CPU is owed as much there. By start tags only.
  * Gives up: latency without warp or credit, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the

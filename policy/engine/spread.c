@@ -20,7 +20,7 @@
  * time per weight a task has had, on whatever CPU. Where virtual time is an average (eevdf, stride), it waits until a task that
  * arrives behind has been served what it is owed, so that it stays the average of those that are there. A replica whose tasks
  * wait publishes its virtual time (family.clock). A replica that was empty begins there. What a task is ahead of or behind a
- * replica that it enters is limited (FAIR_DRIFT).
+ * replica that it enters is limited (FAIR_DRIFT); what it is owed of a credit goes with it.
  *
  * Without virtual time tasks go to the CPU where fewer are. For a difference of one they go in turn, so that each has a CPU
  * alone at times. A CPU that runs a task of a lower priority or level comes first.

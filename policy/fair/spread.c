@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* fair: a child goes to another replica of its spread node, and whether it would be served earlier there. */
 
-/* A child goes to another replica. It keeps its tag, since replicas have one virtual time. */
+/* A child goes to another replica. It keeps its tag, since replicas have one virtual time. Where that is less, others that are owed
+ * their credit would come before it: a child that is owed at least half of its credit is owed as much there. */
 TIERCE_FN int fair_depart(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	node_t *n = parent_of(edge);
 	event_clear(edge);
-	if (!is_by_clock(n))
+	if (!is_by_clock(n)) {
+		x->fair.begin = n->clock > x->fair.tag ? n->clock - x->fair.tag : 0; /* owed; a quantum sets it anew */
 		return 0;
+	}
 	eevdf_unlink(edge);
 	eevdf_uncount(edge);
 	if (is_stride(n)) /* it sleeps: its tag counts from FAIR_BEGIN */
@@ -24,7 +27,7 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	node_t *n = parent_of(edge);
-	u64 drift;
+	u64 drift, credit, owed;
 	x->fair.quantum_ns = 0;
 	if (is_by_clock(n)) {
 		if (n->running)
@@ -49,6 +52,10 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 		x->fair.tag = n->clock + drift;
 	if (x->fair.tag + drift < n->clock)
 		x->fair.tag = n->clock - drift;
+	credit = fair_virtual(x->fair.inverse, n->param[FAIR_CREDIT], 0, false);
+	owed = x->fair.begin < credit ? x->fair.begin : credit;
+	if (owed && owed >= credit / 2 && x->fair.tag > n->clock - owed)
+		x->fair.tag = n->clock - owed;
 	return 0;
 }
 

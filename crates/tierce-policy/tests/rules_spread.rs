@@ -7,6 +7,7 @@
 //!   4. What a task is ahead or behind when it arrives on a CPU is limited.
 //!   5. Nobody starves, whatever the others' patterns of sleeping and waking.
 //!   6. Of fixed priorities the largest run, on any CPU.
+//!   7. fair, with a credit: a task that moves keeps what it is owed.
 
 mod common;
 
@@ -21,6 +22,7 @@ const STRIDE: u64 = 2;
 /// Policies that share by weight, with node parameters.
 const BY_WEIGHT: [(&str, [u64; 4]); 3] =
     [("fair", [3 * MS, START_TAG, 0, 0]), ("fair", [3 * MS, EEVDF, 0, 0]), ("fair", [3 * MS, STRIDE, 0, 0])];
+const WITH_CREDIT: (&str, [u64; 4]) = ("fair", [3 * MS, START_TAG, 0, 12 * MS]);
 /// Policies that share equally among equals.
 const IN_TURN: [(&str, [u64; 4]); 2] =
     [("round-robin", [3 * MS, 0, 0, 0]), ("time-sharing", [10 * MS, 0, 0, 0])];
@@ -113,7 +115,7 @@ fn rule_2_tasks_receive_time_by_weight() {
 /// waiting or asleep, as often as possible, among tasks that stay.
 #[test]
 fn rule_3_a_task_that_moves_does_not_gain() {
-    for of in BY_WEIGHT {
+    for of in BY_WEIGHT.into_iter().chain([WITH_CREDIT]) {
         for seed in 1..=3 {
             let mut dice = Dice::new(seed);
             let (mut world, replicas) = World::spread(2, of.0, of.1);
@@ -254,4 +256,34 @@ fn rule_6_the_largest_priorities_run() {
             assert_eq!(run, wanted, "at {}", world.now);
         }
     }
+}
+
+/// A task that uses little is served within a quantum when it wakes, also after it has moved to a CPU where virtual time is
+/// behind, and where others are owed their credit, too.
+#[test]
+fn rule_7_a_task_keeps_its_credit_when_it_moves() {
+    let (mut world, replicas) = World::spread(2, WITH_CREDIT.0, WITH_CREDIT.1);
+    let hogs = [(0, 1), (1, 2), (1, 2), (1, 2)]
+        .map(|(cpu, allowed)| world.spread_task(replicas[cpu], allowed, edge("fair", 100)));
+    let light = world.spread_task(replicas[0], 3, edge("fair", 100));
+    world.wake_all(&hogs);
+    let mut longest = 0;
+    for turn in 0..200 {
+        if turn == 100 {
+            world.graph.home(light.task, 1, world.now).unwrap();
+            world.graph.allow(light.task, Cpus::from(2), world.now).unwrap();
+            world.rest();
+        }
+        let (begin, before) = (world.now, world.supply(light.edge));
+        world.wake(light.task);
+        while world.supply(light.edge) < before + 50 * US {
+            world.run(world.now + 50 * US);
+            assert!(world.now < begin + 1_000 * MS, "turn {turn}: it is not served");
+        }
+        longest = longest.max(world.now - begin);
+        world.sleep(light.task);
+        world.run(begin.max(world.now) + 10 * MS);
+    }
+    println!("it was served after at most {longest} ns");
+    assert!(longest <= 4 * MS);
 }
