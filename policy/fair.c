@@ -84,7 +84,7 @@ struct fair_edge {
 	};
 	u64 fraction;	/* low bits of the last charge, carried over */
 	u64 lead;	/* warp in virtual time */
-	u64 begin;	/* tag - warp when the quantum began; eevdf: its virtual deadline */
+	u64 begin;	/* tag - warp when the quantum began; eevdf: its virtual deadline; moving: what it is owed */
 	s64 quantum_ns; /* rest of the quantum */
 };
 

@@ -322,10 +322,10 @@ PORT_ASIDE int descend(u32 cpu, u64 now)
 		order_take(n, edge);
 		at = policy_begin(edge, now);
 		until = at < until ? at : until;
-		edge = x->child; /* a task, or the next node */
-		n = node_at(edge);
+		node = x->child;
+		n = node_at(node);
 		if (n->kind == TIERCE_TASK) {
-			task_runs(cpu, edge, n, AT(cpu_at(cpu)->path, length), now);
+			task_runs(cpu, node, n, AT(cpu_at(cpu)->path, length), now);
 			c->path_length = length + 1;
 			c->until_ns = until;
 			return 1;

@@ -9,7 +9,7 @@ TIERCE_FN int fair_depart(u32 edge)
 	node_t *n = parent_of(edge);
 	event_clear(edge);
 	if (!is_by_clock(n)) {
-		x->fair.begin = n->clock > x->fair.tag ? n->clock - x->fair.tag : 0; /* owed; a quantum sets it anew */
+		x->fair.begin = n->clock > x->fair.tag ? n->clock - x->fair.tag : 0;
 		return 0;
 	}
 	eevdf_unlink(edge);
