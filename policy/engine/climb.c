@@ -56,8 +56,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now);
 TIERCE_FN u32 climb_plainly(u32 node, u64 now)
 {
 	node_t *n = node_at(node);
-	u32 level;
-	for (level = 0; level < TIERCE_PATH; level++) {
+	while (CAN_LOOP) { /* a counted loop is verified anew at each level */
 		u32 edge = n->first_parent, flags;
 		edge_t *x = edge_at(edge);
 		if ((x->flags & (EDGE_PLAIN | EDGE_SHUT | EDGE_COUNTED)) != EDGE_PLAIN || x->state != TIERCE_WAITING)

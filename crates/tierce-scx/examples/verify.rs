@@ -4,6 +4,7 @@
 //!     verify stats cpus-all               in these
 //!     verify [CPUS] FILE.toml...          made for these plans
 //!     verify [CPUS] random:COUNT:SEED     with random sets of policies and parts of the engine
+//!     verify [CPUS] set:POLICIES:PARTS    with this set, in hexadecimal digits, as a line for a random one names it
 use anyhow::{anyhow, Context, Result};
 use std::path::Path;
 use std::process::ExitCode;
@@ -27,6 +28,10 @@ fn main() -> Result<ExitCode> {
         } else if let Some((count, seed)) = word.strip_prefix("random:").and_then(|rest| rest.split_once(':'))
         {
             list.extend(random(count.parse()?, seed.parse()?, cpus));
+        } else if let Some((policies, parts)) =
+            word.strip_prefix("set:").and_then(|rest| rest.split_once(':'))
+        {
+            list.push(set(u64::from_str_radix(policies, 16)?, u64::from_str_radix(parts, 16)?, cpus));
         } else {
             let way = ways().into_iter().find(|(name, _)| name == word);
             let (_, options) = way.with_context(|| format!("no way is called {word}"))?;
@@ -89,11 +94,12 @@ fn random(count: u32, mut seed: u64, cpus: u32) -> impl Iterator<Item = (String,
         seed = seed.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
         seed >> 32
     };
-    (0..count).map(move |index| {
-        let (policies, parts) = (next() & next() | next() & next() & next(), next());
-        let options = Options { cpus, policies, parts, trace_kinds: STATS, ..Options::default() };
-        (format!("random:{index}:{policies:x}:{:x}", parts & 15), options)
-    })
+    (0..count).map(move |_| set(next() & next() & next() & next(), next() & 15, cpus))
+}
+
+fn set(policies: u64, parts: u64, cpus: u32) -> (String, Options) {
+    let options = Options { cpus, policies, parts, trace_kinds: STATS, ..Options::default() };
+    (format!("set:{policies:x}:{parts:x}"), options)
 }
 
 fn examine(name: &str, options: Options) -> Result<()> {
