@@ -2,7 +2,7 @@
 //! it, a line of JSON each.
 //!
 //!     reload PLAN          it fails in each way; threads called `hog` have a budget
-//!     reload PLAN TIMES    it does not: two objects take turns, and what each time took; then the file `storm` is removed
+//!     reload PLAN TIMES    it does not: two objects take turns, and what each time took; meanwhile there is a file `storm`
 use anyhow::{bail, ensure, Context, Result};
 use serde_json::json;
 use std::time::{Duration, Instant};
@@ -106,6 +106,7 @@ fn reload(live: &mut Live, options: Options, step: &mut dyn FnMut(Step)) -> Resu
 /// As often as asked for, and what each gap consisted of.
 fn take_turns(live: &mut Live, mut other: Option<Kernel>, times: u32) -> Result<()> {
     let ns = |time: Duration| time.as_nanos() as u64;
+    std::fs::write("storm", "")?;
     for _ in 0..times {
         let Some(second) = other.take() else { bail!("no object is left") };
         let (it, mut first) = live.hand_over(second, &mut |_| ())?.map_err(anyhow::Error::msg)?;
@@ -118,7 +119,7 @@ fn take_turns(live: &mut Live, mut other: Option<Kernel>, times: u32) -> Result<
         first.retire()?;
         other = Some(first);
     }
-    let _ = std::fs::remove_file("storm"); // if there is one, it ends
+    std::fs::remove_file("storm")?;
     say("turned", now(live)?);
     Ok(())
 }

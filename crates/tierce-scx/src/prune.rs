@@ -18,6 +18,7 @@ use constants::{taken, Known};
 use effects::{only_changes, reads, tells_frame, writes, Set, SLOTS};
 use insn::{ALU, ALU64, JUMP, JUMP_FAR, MOVE, MOVE_32};
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 /// A program as the loader hands it to the kernel: all its functions, one behind the other.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -30,6 +31,27 @@ pub struct Program {
     pub lines: Vec<(u32, Vec<u8>)>,
 }
 
+/// What is read and changed by an instruction that stays, and which one comes next.
+struct Flow {
+    reads: Set,
+    writes: Set,
+    only_changes: Option<Set>,
+    ends: bool,
+    target: Option<usize>,
+}
+
+impl Flow {
+    fn of(insn: Insn, at: usize, rank: impl Fn(usize) -> usize) -> Flow {
+        Flow {
+            reads: reads(insn),
+            writes: writes(insn),
+            only_changes: only_changes(insn),
+            ends: insn.ends(),
+            target: insn.target(at).map(rank),
+        }
+    }
+}
+
 /// A program of which some instructions go.
 struct Pruning {
     insns: Vec<Insn>,
@@ -37,6 +59,8 @@ struct Pruning {
     kept: Vec<usize>,
     /// First instructions of functions that are called.
     entries: BTreeSet<usize>,
+    /// Those in which nothing more is to be found.
+    done: BTreeSet<usize>,
 }
 
 impl Pruning {
@@ -50,7 +74,8 @@ impl Pruning {
         }
         leads[insns.len()] = true;
         let mut kept = Vec::new();
-        for (mut at, mut registers) in constants.follow(&insns, &leads) {
+        for (mut at, known) in constants.follow(&insns, &leads).into_iter().enumerate() {
+            let Some(mut registers) = known else { continue };
             loop {
                 let insn = insns[at];
                 kept.push(at);
@@ -78,7 +103,7 @@ impl Pruning {
                 }
             }
         }
-        Pruning { insns, kept, entries: BTreeSet::new() }
+        Pruning { insns, kept, entries: BTreeSet::new(), done: BTreeSet::new() }
     }
 
     /// For each instruction, which of `kept` it is, or else the next one.
@@ -91,37 +116,31 @@ impl Pruning {
         ranks
     }
 
-    /// For each instruction that stays, the places on the stack that others may read at any time.
-    fn shown(&self) -> Vec<Set> {
-        let mut shown = vec![0; self.kept.len()];
-        let mut begins: Vec<usize> =
-            self.entries.iter().map(|entry| self.kept.partition_point(|at| at < entry)).collect();
-        begins.push(self.kept.len());
-        for function in begins.windows(2) {
-            if self.kept[function[0]..function[1]].iter().any(|&at| tells_frame(self.insns[at])) {
-                shown[function[0]..function[1]].fill(Set::MAX << SLOTS);
-            }
-        }
-        shown
+    /// Each function's first instruction, and which of `kept` are its.
+    fn functions(&self) -> Vec<(usize, Range<usize>)> {
+        let begin = |entry: usize| self.kept.partition_point(|&at| at < entry);
+        let ends = self.entries.iter().skip(1).map(|&entry| begin(entry)).chain([self.kept.len()]);
+        self.entries.iter().zip(ends).map(|(&entry, end)| (entry, begin(entry)..end)).collect()
     }
 
-    /// Registers, and places on the stack, that are read later, before each instruction that stays.
-    fn live(&self, ranks: &[usize]) -> Vec<Set> {
-        let shown = self.shown();
-        let mut live: Vec<Set> = vec![0; self.kept.len() + 1];
+    /// Registers, and places on the stack, that are read later, before each of these instructions of a function, and after the last.
+    fn live(&self, ranks: &[usize], function: Range<usize>) -> Vec<Set> {
+        let kept = &self.kept[function.clone()];
+        let flow = |&at: &usize| Flow::of(self.insns[at], at, |target| ranks[target] - function.start);
+        let flows: Vec<Flow> = kept.iter().map(flow).collect();
+        // If others get to know where the stack is, they may read all of it at any time.
+        let shown = if kept.iter().any(|&at| tells_frame(self.insns[at])) { Set::MAX << SLOTS } else { 0 };
+        let mut live: Vec<Set> = vec![0; kept.len() + 1];
         loop {
             let mut changed = false;
-            for (rank, &at) in self.kept.iter().enumerate().rev() {
-                let insn = self.insns[at];
-                let mut after = if insn.ends() { 0 } else { live[rank + 1] };
-                if let Some(target) = insn.target(at) {
-                    after |= live[ranks[target]];
+            for (rank, flow) in flows.iter().enumerate().rev() {
+                let mut after = if flow.ends { shown } else { live[rank + 1] | shown };
+                if let Some(target) = flow.target {
+                    after |= live[target];
                 }
-                after |= shown[rank];
-                let before = if only_changes(insn).is_some_and(|changes| after & changes == 0) {
-                    after // it goes, so it reads nothing
-                } else {
-                    (after & !writes(insn)) | reads(insn) | shown[rank]
+                let before = match flow.only_changes {
+                    Some(changes) if after & changes == 0 => after, // it goes, so it reads nothing
+                    _ => (after & !flow.writes) | flow.reads | shown,
                 };
                 changed |= live[rank] != before;
                 live[rank] = before;
@@ -199,24 +218,36 @@ impl Pruning {
 
     /// Take out results that nobody reads, and jumps to what follows anyway. Whether there were any.
     fn sweep(&mut self) -> bool {
-        let before = self.kept.len();
         self.forget_tests();
         self.reach();
-        let live = self.live(&self.ranks());
-        let mut next = self.insns.len(); // that stays
-        let mut stays = Vec::with_capacity(before);
-        for (rank, &at) in self.kept.iter().enumerate().rev() {
-            let insn = self.insns[at];
-            let jumps = insn.is_conditional() || matches!(insn.code, JUMP | JUMP_FAR);
-            let idle = jumps && insn.target(at).is_some_and(|target| target > at && target <= next);
-            let unread = only_changes(insn).is_some_and(|changes| live[rank + 1] & changes == 0);
-            if !(idle || unread) {
-                stays.push(at);
-                next = at;
+        let ranks = self.ranks();
+        let mut stays = vec![true; self.kept.len()];
+        for (entry, function) in self.functions() {
+            if self.done.contains(&entry) {
+                continue;
+            }
+            let live = self.live(&ranks, function.clone());
+            let mut next = self.insns.len(); // that stays
+            for rank in function.clone().rev() {
+                let at = self.kept[rank];
+                let insn = self.insns[at];
+                let jumps = insn.is_conditional() || matches!(insn.code, JUMP | JUMP_FAR);
+                let idle = jumps && insn.target(at).is_some_and(|target| target > at && target <= next);
+                let unread = only_changes(insn)
+                    .is_some_and(|changes| live[rank - function.start + 1] & changes == 0);
+                if idle || unread {
+                    stays[rank] = false;
+                } else {
+                    next = at;
+                }
+            }
+            if stays[function].iter().all(|&stays| stays) {
+                self.done.insert(entry);
             }
         }
-        stays.reverse();
-        self.kept = stays;
+        let before = self.kept.len();
+        let mut stays = stays.into_iter();
+        self.kept.retain(|_| stays.next() == Some(true));
         self.kept.len() < before
     }
 

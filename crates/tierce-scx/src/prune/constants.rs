@@ -1,7 +1,6 @@
 //! What is known of registers, and so of jumps, from constants.
 
 use super::insn::*;
-use std::collections::BTreeMap;
 
 /// Read-only data that the kernel will have frozen, as programs name it.
 #[derive(Clone, Copy, Debug)]
@@ -154,12 +153,12 @@ impl Constants<'_> {
         }
     }
 
-    /// What is known where jumps and calls lead to, as far as something leads there from the first function.
-    pub(super) fn follow(&self, insns: &[Insn], leads: &[bool]) -> BTreeMap<usize, Registers> {
-        let mut known: BTreeMap<usize, Registers> = BTreeMap::new();
+    /// What is known at each instruction where jumps and calls lead to, as far as something leads there from the first function.
+    pub(super) fn follow(&self, insns: &[Insn], leads: &[bool]) -> Vec<Option<Registers>> {
+        let mut known: Vec<Option<Registers>> = vec![None; insns.len()];
         let mut open = vec![(0, NOTHING)];
         while let Some((mut at, mut registers)) = open.pop() {
-            if let Some(old) = known.get(&at) {
+            if let Some(old) = &known[at] {
                 for (value, &old) in registers.iter_mut().zip(old) {
                     *value = join(*value, old);
                 }
@@ -167,7 +166,7 @@ impl Constants<'_> {
                     continue;
                 }
             }
-            known.insert(at, registers);
+            known[at] = Some(registers);
             loop {
                 let insn = insns[at];
                 open.extend(insn.function(at).map(|function| (function, NOTHING)));
