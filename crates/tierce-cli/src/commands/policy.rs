@@ -146,21 +146,34 @@ fn random_operations(added: &Added, operations: u64, seed: u64) -> Result<()> {
     Ok(())
 }
 
-/// Each plan of the folder is simulated with the checker, and enforced in a virtual machine, where the verifier looks at it.
+/// Each plan of the folder is simulated with the checker, and enforced in a virtual machine, where the verifier looks at it. Of a
+/// scenario the two are compared.
 fn plans(added: &Added, no_vm: bool) -> Result<()> {
     let folder = added.from();
     let mut plans: Vec<PathBuf> = fs::read_dir(folder)?.flatten().map(|entry| entry.path()).collect();
     plans.retain(|path| path.extension().is_some_and(|ending| ending == "toml"));
     plans.sort();
+    let files = format!("{}:.", folder.display());
     for plan in plans {
         let name = plan.file_name().context("a file has a name")?.to_string_lossy().into_owned();
-        quietly(&format!("{name}: simulated"), |tierce| {
-            tierce.arg("sim").arg(&plan).args(["--check", "--for", "2s"]);
-        })?;
-        if !no_vm {
-            quietly(&format!("{name}: enforced in a virtual machine"), |tierce| {
-                tierce.args(["vm", "--dir"]).arg(format!("{}:.", folder.display()));
-                tierce.args(["--", "tierce", "run", "--for", "1s", &name]);
+        let text = fs::read_to_string(&plan).with_context(|| plan.display().to_string())?;
+        if !text.lines().any(|line| line.trim() == "[scenario]") {
+            quietly(&format!("{name}: simulated"), |tierce| {
+                tierce.arg("sim").arg(&plan).args(["--check", "--for", "2s"]);
+            })?;
+            if !no_vm {
+                quietly(&format!("{name}: enforced in a virtual machine"), |tierce| {
+                    tierce.args(["vm", "--dir", &files, "--", "tierce", "run", "--for", "1s", &name]);
+                })?;
+            }
+        } else if !no_vm {
+            let out = added.folder().join("played");
+            quietly(&format!("{name}: played in a virtual machine"), |tierce| {
+                tierce.args(["vm", "--deterministic", "--dir", &files, "--out"]).arg(&out);
+                tierce.args(["--", "tierce", "scenario", "play", "--out", "/out", &name]);
+            })?;
+            quietly(&format!("{name}: the kernel decided as simulated"), |tierce| {
+                tierce.args(["scenario", "judge", "--out"]).arg(&out).arg(&plan);
             })?;
         }
     }
