@@ -75,6 +75,11 @@ fn the_example_runs_the_job_with_least_work_left() {
     let quiet = tierce(&folder).env("TIERCE_POLICY_DIR", &own).arg("schema").output().unwrap();
     assert!(done(&quiet).contains("shortest-first"));
     assert_eq!(err(&quiet), "");
+    let embed = run(&folder, &["embed", "--policies", "--policy-dir", &own, &plan]);
+    let options = done(&embed);
+    assert!(options.starts_with("-DTIERCE_POLICIES=0x4000\n-DTIERCE_ADDED='\"/"), "{options}");
+    let embed = run(&folder, &["embed", "--policy-dir", &own, &plan]);
+    assert!(done(&embed).contains("#ifndef TIERCE_ADDED\n#error"), "{}", out(&embed));
     let without = run(&folder, &["sim", &plan]);
     assert!(err(&without).contains("there is no policy `shortest-first`"), "{}", err(&without));
 }

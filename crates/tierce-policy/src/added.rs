@@ -145,6 +145,13 @@ impl Added {
         &self.folder
     }
 
+    /// The list of these policies, for other ports of the engine.
+    pub fn header(&self) -> Result<PathBuf> {
+        let header = self.folder.join(HEADER);
+        ensure!(header.exists(), "policy_sources_needed: {} has no {HEADER}", self.folder.display());
+        Ok(header)
+    }
+
     /// A source of the engine, by a name like `bpf/tierce.bpf.c`.
     pub fn source(&self, name: &str) -> PathBuf {
         self.folder.join(ENGINE).join(name)
