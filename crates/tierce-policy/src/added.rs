@@ -97,8 +97,9 @@ fn build(folder: &Path) -> Result<Added> {
 fn replace(cache: &Path, place: &str, begun: &Path, made: &Path) -> std::io::Result<()> {
     for entry in fs::read_dir(cache)? {
         let path = entry?.path();
-        let is_of_place = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(place));
-        if is_of_place && path.join(LIBRARY).exists() && path != begun {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        // Those that others have begun are shorter.
+        if name.strip_prefix(place).is_some_and(|rest| rest.len() == 16) && path != made {
             fs::remove_dir_all(path).ok();
         }
     }
