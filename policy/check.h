@@ -56,7 +56,8 @@
 	I(40, groups, \
 	  "the CPUs that reach a shared node are of the group whose shared domain it is in; a group is named by its lowest CPU, has " \
 	  "several CPUs only while it has shared nodes, which it counts, and their events are served by its lowest online CPU") \
-	I(41, events_at_home, "the events of a domain are all those of edges below its nodes")
+	I(41, events_at_home, "the events of a domain are all those of edges below its nodes") \
+	TIERCE_ADDED_INVARIANTS(I)
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };
 #undef TIERCE_ENUM

@@ -32,7 +32,8 @@
 	POLICY_time_sharing(P, V) \
 	POLICY_uniform(P, V) \
 	POLICY_constraint(P, V) \
-	POLICY_briefly_blocked(P, V)
+	POLICY_briefly_blocked(P, V) \
+	TIERCE_ADDED_POLICIES(P, V)
 
 /* What both regulators of rounds have. */
 #define TIERCE_ROUNDS(V) \
@@ -55,3 +56,15 @@
 #include "uniform.c"
 #include "constraint.c"
 #include "briefly_blocked.c"
+
+/* Policies of a folder of the user's: a header that `tierce --policy-dir` generates (crates/tierce-policy/src/added.rs) names and
+ * includes them. */
+#ifdef TIERCE_ADDED
+#include TIERCE_ADDED
+#else
+#define TIERCE_ADDED_FIRST (~0u) /* the number of the first of them */
+#define TIERCE_ADDED_POLICIES(P, V)
+#define TIERCE_ADDED_EDGES
+#define TIERCE_ADDED_NODES
+#define TIERCE_ADDED_INVARIANTS(I)
+#endif

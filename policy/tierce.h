@@ -168,6 +168,7 @@ struct tierce_edge {
 		struct levels_edge levels;
 		struct uniform_edge uniform;
 		struct briefly_blocked_edge brief;
+		TIERCE_ADDED_EDGES
 	};
 };
 
@@ -221,6 +222,7 @@ struct tierce_node {
 			u64 budget_ns, period_ns;     /* what it has counted on since then */
 			u32 edge[TIERCE_CONSTRAINTS]; /* whose time constraints may be active */
 		} constraints;
+		TIERCE_ADDED_NODES
 	};
 	u64 near; /* affinity: what a child may be behind the first of the order to be taken by its last CPU */
 	struct {

@@ -355,12 +355,20 @@ static u32 node_any(u32 kind)
 	return graph_node_new(kind, below(3) ? 0 : 1 + below(cpus), ~0ull);
 }
 
+/* Any policy; half of the time one of the user's, if there are any. */
+static u32 kind_any(void)
+{
+	if (TIERCE_ADDED_FIRST < TIERCE_POLICIES_END && below(2))
+		return TIERCE_ADDED_FIRST + below(TIERCE_POLICIES_END - TIERCE_ADDED_FIRST);
+	return TIERCE_POLICY_FIRST + below(TIERCE_POLICIES_END - TIERCE_POLICY_FIRST);
+}
+
 /* A policy whose nodes may be spread. */
 static u32 kind_spreads(void)
 {
 	u32 kind;
 	do
-		kind = TIERCE_POLICY_FIRST + below(TIERCE_POLICIES_END - TIERCE_POLICY_FIRST);
+		kind = kind_any();
 	while (!policy_spreads(kind));
 	return kind;
 }
@@ -423,7 +431,7 @@ static void family_any(void)
 
 static void machine_new(void)
 {
-	u32 i, cpu, roots, parents, kinds = TIERCE_POLICIES_END - TIERCE_POLICY_FIRST, spread, kind;
+	u32 i, cpu, roots, parents, spread, kind;
 	memset(tierce_native.state, 0, sizeof S);
 	kicks_forget();
 	cpus = many ? (below(4) ? 65 + below(16) : 65 + below(448)) : below(20) ? 1 + below(4) : 17;
@@ -457,7 +465,7 @@ static void machine_new(void)
 		}
 	}
 	for (i = inners; i < roots; i++)
-		inner[inners++] = node_any(TIERCE_POLICY_FIRST + below(kinds));
+		inner[inners++] = node_any(kind_any());
 	for (cpu = 0; cpu < cpus; cpu++) {
 		u32 root = cpu < roots ? cpu : below(roots);
 		if (graph_root(cpu, inner[root], now))
@@ -465,7 +473,7 @@ static void machine_new(void)
 		after("root");
 	}
 	for (i = below(below(2) || spread ? 6 : (roots < 63 ? 63 - roots : 20)); i > 0; i--) {
-		u32 id = node_any(TIERCE_POLICY_FIRST + below(kinds));
+		u32 id = node_any(kind_any());
 		if (!id)
 			fail("machine", "a node was refused");
 		for (parents = below(4) ? 1 : 1 + below(3); parents > 0; parents--)

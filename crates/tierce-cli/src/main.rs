@@ -5,7 +5,7 @@ mod picture;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::Parser;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 /// Half of what a request takes in user mode is memory that comes and goes.
@@ -16,6 +16,9 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 #[derive(Parser)]
 #[command(name = "tierce", version, propagate_version = true, after_help = AFTER_HELP)]
 struct Cli {
+    /// A folder with policies of yours (docs/own-policy.md). Otherwise the one that TIERCE_POLICY_DIR names.
+    #[arg(long, global = true, value_name = "DIR")]
+    policy_dir: Option<PathBuf>,
     #[command(subcommand)]
     command: commands::Command,
 }
@@ -33,6 +36,7 @@ Start with an example:
                                                        change one thing of it, without a file
   tierce measure run.trace                             jitters and overheads of jobs
   tierce job --period 10ms --work 3ms                  a periodic thread, to try a plan with
+  tierce policy new mine/lucky.c                       a scheduling policy of your own
 
 Without a plan:
   tierce guarantee convert 'RESCS 10ms 20ms' PSBE      convert a guarantee of CPU time
@@ -50,6 +54,11 @@ fn main() -> ExitCode {
     // `tierce sim PLAN | head` ends when head has seen enough, like every other command.
     // SAFETY: no other thread yet, and the default action is no handler of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
+    // Before the arguments are parsed: some of them are the policies' parameters.
+    if let Err(error) = commands::policy::load() {
+        eprintln!("tierce: {error:#}");
+        return ExitCode::from(2);
+    }
     match Cli::try_parse() {
         Ok(cli) => commands::run(cli.command),
         Err(error) => match file_for_a_command(&error) {

@@ -49,6 +49,19 @@ fn a_command_with_its_files() {
     assert!(folder.0.join("results/console.log").exists());
 }
 
+/// They are compiled here, and the guest, which has no compiler, loads them into its kernel.
+#[test]
+fn the_users_policies_go_along() {
+    let folder = Folder::new("policies");
+    let own = format!("{}/../../examples/policies/shortest-first", env!("CARGO_MANIFEST_DIR"));
+    let plan = format!("{own}/jobs.toml:jobs.toml");
+    let line = "tierce run --for 200ms jobs.toml";
+    let out = folder.tierce_vm(&["--policy-dir", &own, "--file", &plan, "--", line]);
+    let said = String::from_utf8_lossy(&out.stdout);
+    assert_eq!(out.status.code(), Some(0), "{said}{}", String::from_utf8_lossy(&out.stderr));
+    assert!(said.contains("shortest-first"), "{said}");
+}
+
 #[test]
 fn what_is_refused_before_a_boot() {
     let folder = Folder::new("refused");

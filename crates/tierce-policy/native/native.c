@@ -21,7 +21,7 @@ struct tierce_param {
 };
 struct tierce_record {
 	const char *name;
-	u32 number, flags, params, pad;
+	u32 number, flags, params, added;
 	struct tierce_param param[TIERCE_NODE_PARAMS + TIERCE_PARAMS];
 };
 #define V(name, kind, least, most, preset, meaning) {name, meaning, least, most, preset, kind, 1},
@@ -46,6 +46,7 @@ int tierce_policy_record(u32 index, struct tierce_record *record)
 #define RECORD(policy, prefix, text, flag, np, ep) \
 	if (i++ == index) { \
 		*record = (struct tierce_record){.name = text, .number = policy, .flags = flag}; \
+		record->added = policy >= TIERCE_ADDED_FIRST; \
 		take(record, prefix##_node); \
 		take(record, prefix##_edge); \
 		return 1; \

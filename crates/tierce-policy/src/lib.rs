@@ -1,6 +1,7 @@
 //! Tierce's scheduling core (policy/*.c) behind a safe interface: the list of policies, and [`Graph`], one instance of
 //! the graph engine. Times are integer nanoseconds, ids are those of the C side, 0 is "none".
 
+pub mod added;
 mod codes;
 mod control;
 mod cpus;

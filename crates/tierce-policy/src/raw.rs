@@ -1,6 +1,8 @@
 //! The C side as it is: mirrored structs (their layout is checked when a graph is made) and functions.
 
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_void, CStr, CString};
+use std::path::Path;
+use std::sync::OnceLock;
 
 /// Parameters of an edge, at most.
 pub const PARAMS: usize = 4;
@@ -233,48 +235,121 @@ pub(crate) struct RawRecord {
     pub number: u32,
     pub flags: u32,
     pub params: u32,
-    pub pad: u32,
+    pub added: u32,
     pub param: [RawParam; NODE_PARAMS + PARAMS],
 }
 
-extern "C" {
-    pub(crate) fn tierce_hooks() -> *mut Native;
-    pub(crate) fn tierce_policy_record(index: u32, record: *mut RawRecord) -> c_int;
-    pub(crate) fn tierce_error_text(error: u32, want_name: u32) -> *const c_char;
-    pub(crate) fn tierce_op_name(op: u32) -> *const c_char;
-    pub(crate) fn tierce_invariant_text(invariant: u32, want_name: u32) -> *const c_char;
-    pub(crate) fn tierce_layout(what: u32) -> u64;
+/// The functions of the engine: those that are linked, or those of a library with more policies.
+macro_rules! engine {
+    ($(fn $name:ident($($argument:ident: $type:ty),*) $(-> $result:ty)?;)*) => {
+        struct Engine {
+            $($name: unsafe extern "C" fn($($type),*) $(-> $result)?,)*
+        }
 
-    pub(crate) fn tierce_met(family: u32, clock: u64);
-    pub(crate) fn graph_init(cpus: u32, now: u64) -> c_int;
-    pub(crate) fn graph_request(task: u32, why: u32, now: u64) -> c_int;
-    pub(crate) fn graph_release(task: u32, why: u32, now: u64) -> c_int;
-    pub(crate) fn graph_announce(task: u32, deadline_ns: u64, now: u64) -> c_int;
-    pub(crate) fn graph_tell(task: u32, kind: u32, now: u64) -> c_int;
-    pub(crate) fn graph_yield(task: u32, now: u64) -> c_int;
-    pub(crate) fn graph_decide(cpu: u32, left: u32, now: u64, stolen_ns: u64) -> u32;
-    pub(crate) fn graph_event(cpu: u32, now: u64, stolen_ns: u64) -> c_int;
-    pub(crate) fn graph_returned(cpu: u32, now: u64) -> c_int;
-    pub(crate) fn graph_outside(cpu: u32, begins: u32, now: u64) -> c_int;
-    pub(crate) fn graph_stage(index: u32, value: u64) -> c_int;
-    pub(crate) fn graph_node_new(kind: u32, concurrency: u32, allowed: u64) -> u32;
-    pub(crate) fn graph_edge_new(parent: u32, child: u32, rank: i32, flags: u32) -> u32;
-    pub(crate) fn graph_replica(node: u32, first: u32) -> c_int;
-    pub(crate) fn graph_leave(task: u32, to: u32, now: u64) -> c_int;
-    pub(crate) fn graph_enter(task: u32, cpu: u32, why: u32, now: u64) -> c_int;
-    pub(crate) fn graph_near(cpu: u32, word: u32, core: u64, cache: u64, memory: u64) -> c_int;
-    pub(crate) fn graph_home(task: u32, cpu: u32, now: u64) -> c_int;
-    pub(crate) fn tierce_place(task: u32) -> u32;
-    pub(crate) fn graph_offer(task: u32) -> c_int;
-    pub(crate) fn graph_pull(cpu: u32, now: u64) -> u32;
-    pub(crate) fn graph_balance(cpu: u32, now: u64) -> u32;
-    pub(crate) fn graph_attach(edge: u32, now: u64) -> c_int;
-    pub(crate) fn graph_set(edge: u32, now: u64) -> c_int;
-    pub(crate) fn graph_detach(edge: u32, now: u64) -> c_int;
-    pub(crate) fn graph_node_set(node: u32, now: u64) -> c_int;
-    pub(crate) fn graph_node_free(node: u32) -> c_int;
-    pub(crate) fn graph_root(cpu: u32, node: u32, now: u64) -> c_int;
-    pub(crate) fn graph_allow(task: u32, cpus: u64, now: u64) -> c_int;
-    pub(crate) fn graph_online(cpu: u32, online: u32, now: u64) -> c_int;
-    pub(crate) fn graph_check(rest: u32) -> u32;
+        mod linked {
+            use super::*;
+            extern "C" {
+                $(pub fn $name($($argument: $type),*) $(-> $result)?;)*
+            }
+        }
+
+        impl Engine {
+            fn linked() -> Engine {
+                Engine { $($name: linked::$name,)* }
+            }
+
+            /// # Safety
+            /// `find` finds functions of the engine that this crate was built with.
+            unsafe fn found(find: impl Fn(&CStr) -> *mut c_void) -> Option<Engine> {
+                $(
+                    let name = CString::new(stringify!($name)).expect("a name has no NUL");
+                    let $name = find(&name);
+                )*
+                let all = [$($name),*];
+                if all.iter().any(|function| function.is_null()) {
+                    return None;
+                }
+                // SAFETY: of these types, as the caller says.
+                Some(unsafe {
+                    Engine {
+                        $($name: std::mem::transmute::<
+                            *mut c_void,
+                            unsafe extern "C" fn($($type),*) $(-> $result)?,
+                        >($name),)*
+                    }
+                })
+            }
+        }
+
+        $(
+            #[inline]
+            pub(crate) unsafe fn $name($($argument: $type),*) $(-> $result)? {
+                // SAFETY: as the caller says.
+                unsafe { (engine().$name)($($argument),*) }
+            }
+        )*
+    };
+}
+
+engine! {
+    fn tierce_hooks() -> *mut Native;
+    fn tierce_policy_record(index: u32, record: *mut RawRecord) -> c_int;
+    fn tierce_error_text(error: u32, want_name: u32) -> *const c_char;
+    fn tierce_op_name(op: u32) -> *const c_char;
+    fn tierce_invariant_text(invariant: u32, want_name: u32) -> *const c_char;
+    fn tierce_layout(what: u32) -> u64;
+    fn tierce_met(family: u32, clock: u64);
+    fn graph_init(cpus: u32, now: u64) -> c_int;
+    fn graph_request(task: u32, why: u32, now: u64) -> c_int;
+    fn graph_release(task: u32, why: u32, now: u64) -> c_int;
+    fn graph_announce(task: u32, deadline_ns: u64, now: u64) -> c_int;
+    fn graph_tell(task: u32, kind: u32, now: u64) -> c_int;
+    fn graph_yield(task: u32, now: u64) -> c_int;
+    fn graph_decide(cpu: u32, left: u32, now: u64, stolen_ns: u64) -> u32;
+    fn graph_event(cpu: u32, now: u64, stolen_ns: u64) -> c_int;
+    fn graph_returned(cpu: u32, now: u64) -> c_int;
+    fn graph_outside(cpu: u32, begins: u32, now: u64) -> c_int;
+    fn graph_stage(index: u32, value: u64) -> c_int;
+    fn graph_node_new(kind: u32, concurrency: u32, allowed: u64) -> u32;
+    fn graph_edge_new(parent: u32, child: u32, rank: i32, flags: u32) -> u32;
+    fn graph_replica(node: u32, first: u32) -> c_int;
+    fn graph_leave(task: u32, to: u32, now: u64) -> c_int;
+    fn graph_enter(task: u32, cpu: u32, why: u32, now: u64) -> c_int;
+    fn graph_near(cpu: u32, word: u32, core: u64, cache: u64, memory: u64) -> c_int;
+    fn graph_home(task: u32, cpu: u32, now: u64) -> c_int;
+    fn tierce_place(task: u32) -> u32;
+    fn graph_offer(task: u32) -> c_int;
+    fn graph_pull(cpu: u32, now: u64) -> u32;
+    fn graph_balance(cpu: u32, now: u64) -> u32;
+    fn graph_attach(edge: u32, now: u64) -> c_int;
+    fn graph_set(edge: u32, now: u64) -> c_int;
+    fn graph_detach(edge: u32, now: u64) -> c_int;
+    fn graph_node_set(node: u32, now: u64) -> c_int;
+    fn graph_node_free(node: u32) -> c_int;
+    fn graph_root(cpu: u32, node: u32, now: u64) -> c_int;
+    fn graph_allow(task: u32, cpus: u64, now: u64) -> c_int;
+    fn graph_online(cpu: u32, online: u32, now: u64) -> c_int;
+    fn graph_check(rest: u32) -> u32;
+}
+
+static ENGINE: OnceLock<Engine> = OnceLock::new();
+
+#[inline]
+fn engine() -> &'static Engine {
+    ENGINE.get_or_init(Engine::linked)
+}
+
+/// From now on the engine is that of this library, which is of the same sources but for its policies.
+pub(crate) fn use_library(path: &Path) -> Result<(), String> {
+    let path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|nul| nul.to_string())?;
+    // SAFETY: the library has no constructors; it is never unloaded.
+    let library = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
+    if library.is_null() {
+        // SAFETY: dlerror returns a string after a failure.
+        return Err(unsafe { CStr::from_ptr(libc::dlerror()) }.to_string_lossy().into_owned());
+    }
+    // SAFETY: the caller vouches for the sources.
+    let engine = unsafe { Engine::found(|name| libc::dlsym(library, name.as_ptr())) };
+    let engine = engine.ok_or("it lacks functions of the engine")?;
+    ENGINE.set(engine).map_err(|_| "the engine is in use already".to_string())
 }

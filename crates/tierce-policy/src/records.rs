@@ -107,6 +107,8 @@ pub struct PolicyRecord {
     pub heeds_deadlines: bool,
     /// Its nodes may be spread: tasks below them move between replicas.
     pub spreads: bool,
+    /// It is of the user's ([`crate::added`]): its parameters may have the names of others and mean something else.
+    pub added: bool,
     /// Parameters of nodes with this policy, by index.
     pub node_params: Vec<Param>,
     /// Parameters of edges below such a node, by index.
@@ -152,6 +154,7 @@ fn read() -> Vec<PolicyRecord> {
             number: record.number,
             heeds_deadlines: record.flags & 1 != 0,
             spreads: record.flags & 2 != 0,
+            added: record.added != 0,
             node_params: of(1),
             edge_params: of(0),
         });

@@ -1,5 +1,6 @@
 //! The sched_ext backend: loader, matching, control, statistics.
 
+mod added;
 pub mod apply;
 pub mod btf;
 pub mod doctor;

@@ -50,9 +50,12 @@ extern "C" {
         -> c_int;
 }
 
-/// The embedded object, an ELF file.
+/// The object, an ELF file: the embedded one, unless policies of the user's have been added.
 pub fn image() -> Result<Vec<u8>> {
-    zstd::decode_all(PACKED).context("the embedded BPF object")
+    match tierce_policy::added::added() {
+        None => zstd::decode_all(PACKED).context("the embedded BPF object"),
+        Some(added) => zstd::decode_all(&*crate::added::object(added)?).context("the compiled BPF object"),
+    }
 }
 
 /// An opened, then loaded object. Dropping it unloads everything of it.

@@ -58,7 +58,7 @@ impl Several<'_> {
         let place = |name| policies::position(&policy.edge_params, name);
         let (priority, deadline) =
             (policies::priority(policy), place("deadline").filter(|_| policy.heeds_deadlines));
-        if priority.or(deadline).is_none() {
+        if priority.or(deadline).is_none() || policy.added {
             return Default::default(); // promises at most shares
         }
         let refused = |why: &str| Refusal { why: why.into(), test: "tests of several CPUs", share: None };

@@ -292,6 +292,9 @@ pub fn to_children(
 
 /// A policy that runs whoever is ready, and holds nobody back.
 fn passes_on(policy: &PolicyRecord) -> bool {
+    if policy.added {
+        return false;
+    }
     let weight = policies::position(&policy.edge_params, "weight");
     let by_deadline = policies::by_deadline(policy) && policies::own_budget(policy).is_none();
     policies::priority(policy).or(weight).is_some() || by_deadline || policy.edge_params.is_empty()

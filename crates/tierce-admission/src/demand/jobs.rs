@@ -37,12 +37,13 @@ impl BudgetParams {
 }
 
 /// `edf` runs what is below the edge after all who have deadlines: it has none itself, and none on the edge (`own_ns`). Of nodes
-/// only those of `edf` announce any.
+/// only those of `edf` announce any, and perhaps those of the user's policies.
 pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
     let announces = match edge.child {
         Child::Task(task) => plan.tasks[task].load.as_ref().is_some_and(|load| load.deadline_ns().is_some()),
         Child::Node(node) => {
-            policies::by_number(plan.nodes[node].policy).is_some_and(|policy| policy.heeds_deadlines)
+            let policy = policies::by_number(plan.nodes[node].policy);
+            policy.is_some_and(|policy| policy.heeds_deadlines || policy.added)
         }
         Child::Set(_) => true,
     };

@@ -338,7 +338,7 @@ impl<'a> Overheads<'a> {
         let Some(policy) = policies::by_number(plan.nodes[own.parent].policy) else { return Ok(toll) };
         let siblings = &self.shape.children[own.parent];
         let several = self.parents(own.child).len() > 1;
-        let quantum = policies::position(&policy.node_params, "quantum");
+        let quantum = policies::quantum(policy);
         let priority = policies::priority(policy);
         let warp = policies::position(&policy.edge_params, "warp");
         // Many children that all come between alike.
@@ -389,7 +389,7 @@ impl<'a> Overheads<'a> {
         let each = self.plan.each.as_ref().filter(|_| self.plan.nodes[own.parent].default)?;
         let before = match policies::priority(policy) {
             Some(at) => each.params[at] > own.params[at],
-            None => policies::position(&policy.node_params, "quantum").is_none(),
+            None => policies::quantum(policy).is_none(),
         };
         before.then(|| format!("any number of threads may come to `{}`", self.plan.nodes[own.parent].name))
     }

@@ -97,8 +97,8 @@ impl Admission {
             if node.family.is_some() && told.contains(&node.family) {
                 continue;
             }
-            let Some(policy) = policies::by_number(node.policy) else { continue };
-            let Some(quantum) = policies::position(&policy.node_params, "quantum") else { continue };
+            let policy = policies::by_number(node.policy);
+            let Some(quantum) = policy.and_then(policies::quantum) else { continue };
             let quantum = show_time(node.params[quantum]);
             let children = &shape.children[index];
             let first = children.iter().find(|edge| match plan.edges[**edge].child {
@@ -291,7 +291,7 @@ impl Switches<'_> {
         };
         for (index, node) in plan.nodes.iter().enumerate() {
             let policy = policies::by_number(node.policy);
-            let quantum = policy.and_then(|policy| policies::position(&policy.node_params, "quantum"));
+            let quantum = policy.and_then(policies::quantum);
             let (Some(quantum), Some(supply)) = (quantum, &found.nodes[index].supply) else { continue };
             if self.shape.children[index].iter().filter(greedy).count() > 1 {
                 let rate = supply * ratio(SECOND_NS, node.params[quantum].max(1));

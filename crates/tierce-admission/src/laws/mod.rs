@@ -20,6 +20,9 @@ pub mod uniform;
 mod utilisation_and_demand;
 
 pub use policy::Laws;
+
+use crate::verdict::{NodeVerdict, Promise};
+use node::Node;
 use tierce_plan::policies::PolicyRecord;
 
 /// The laws of a policy.
@@ -45,10 +48,17 @@ fn named(name: &str) -> Option<&'static dyn Laws> {
     })
 }
 
-/// Guarantees nothing.
+/// A policy of the user's: what it guarantees is in its author's head, so nothing is.
 struct Unknown;
 
-impl Laws for Unknown {}
+impl Laws for Unknown {
+    fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
+        let (name, policy) = (node.name(), node.policy.name);
+        Ok(node.gives_nothing(format!(
+            "nothing is known of what `{name}` guarantees: `{policy}` is no policy of Tierce's"
+        )))
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -150,7 +150,8 @@ fn announces(plan: &Plan, child: Child) -> bool {
     match child {
         Child::Task(task) => plan.tasks[task].load.as_ref().is_some_and(|load| load.deadline_ns().is_some()),
         Child::Node(node) => {
-            policies::by_number(plan.nodes[node].policy).is_some_and(|policy| policy.heeds_deadlines)
+            let policy = policies::by_number(plan.nodes[node].policy);
+            policy.is_some_and(|policy| policy.heeds_deadlines && !policy.added)
         }
         Child::Set(_) => false,
     }

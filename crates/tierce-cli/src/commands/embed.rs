@@ -7,7 +7,10 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_admission::PlanExt;
 use tierce_plan::{show_time, Cpus, Load, Members, Plan, Work};
-use tierce_policy::{policies, Control, Graph, NodeParams, Param, ParamKind, Params, Refusal, Way};
+use tierce_policy::added::added;
+use tierce_policy::{
+    policies, Control, Graph, NodeParams, Param, ParamKind, Params, PolicyRecord, Refusal, Way,
+};
 use tierce_trace::{Source, TraceHeader};
 
 /// Turn a plan into a C table for the firmware's kernel
@@ -31,7 +34,8 @@ pub struct Args {
     /// Shortest period, budget, deadline or quantum that the board's timer can serve
     #[arg(long, value_name = "TIME", default_value = "100us", value_parser = time::duration)]
     floor: u64,
-    /// Print only the compiler flag that leaves all policies but the plan's out of the kernel
+    /// Print only the compiler flag that leaves all policies but the plan's out of the kernel, and, with policies of --policy-dir,
+    /// the one that brings them in
     #[arg(long)]
     policies: bool,
 }
@@ -80,8 +84,7 @@ impl Control for Embedding<'_> {
         params: NodeParams,
     ) -> Result<u32, Refusal> {
         let id = self.graph.at(0).node_new(kind, concurrency, allowed, params)?;
-        let policy = policies().iter().find(|policy| policy.number == kind);
-        let name = policy.map_or("TASK".to_owned(), |policy| policy.name.replace('-', "_"));
+        let name = policy(kind).map_or("TASK".to_owned(), |policy| policy.name.replace('-', "_"));
         let params = numbers(&params);
         self.write(format_args!(
             ".op = PLAN_NODE, .id = {id}, .kind = TIERCE_{name}, .flags = {concurrency}, .param = {{{params}}}"
@@ -153,7 +156,6 @@ fn refusals(plan: &Plan, args: &Args) -> Vec<String> {
     if edges > args.edges {
         found.push(format!("{edges} edges with the CPU's own, the board holds {}", args.edges));
     }
-    let policy = |number: u32| policies().iter().find(|policy| policy.number == number);
     for node in &plan.nodes {
         let params = policy(node.policy).map_or(&[][..], |policy| &policy.node_params);
         found.extend(too_short(&format!("node {}", node.name), params, &node.params, args.floor));
@@ -176,6 +178,10 @@ fn refusals(plan: &Plan, args: &Args) -> Vec<String> {
         }
     }
     found
+}
+
+fn policy(number: u32) -> Option<&'static PolicyRecord> {
+    policies().iter().find(|policy| policy.number == number)
 }
 
 fn quoted(text: &str) -> String {
@@ -229,10 +235,19 @@ pub fn run(args: Args) -> Result<ExitCode> {
     })?;
     let steps = embedding.steps;
     let set = plan.nodes.iter().fold(0u32, |set, node| set | 1 << node.policy);
+    let added =
+        added().filter(|_| plan.nodes.iter().any(|node| policy(node.policy).is_some_and(|it| it.added)));
     if args.policies {
         println!("-DTIERCE_POLICIES={set:#x}");
+        if let Some(added) = added {
+            println!("-DTIERCE_ADDED='\"{}\"'", added.header()?.display());
+        }
         return Ok(ExitCode::SUCCESS);
     }
+    let needs = match added {
+        Some(_) => "#ifndef TIERCE_ADDED\n#error the plan uses policies of a folder: see tierce embed --policies\n#endif\n",
+        None => "",
+    };
     let mut header = TraceHeader::of(&plan, &ids, Source::Run);
     "board".clone_into(&mut header.clock);
     let name = &args.name;
@@ -244,7 +259,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let (nodes, edges) = (plan.nodes.len() + plan.tasks.len(), plan.edges.len() + 1);
     print!(
-        "/* Made by tierce embed. */\n#ifndef {guard}\n#define {guard}\n\n#include \"tierce.h\"\n#include \"plan.h\"\n\n\
+        "/* Made by tierce embed. */\n#ifndef {guard}\n#define {guard}\n\n{needs}#include \"tierce.h\"\n#include \"plan.h\"\n\n\
          _Static_assert(TIERCE_NODES > {nodes} && TIERCE_EDGES > {edges}, \"the plan needs larger pools\");\n\
          #ifdef TIERCE_POLICIES\n_Static_assert(((TIERCE_POLICIES) & {set:#x}u) == {set:#x}u, \"the plan uses a policy that was left out\");\n#endif\n\n\
          static const struct plan_step {name}_steps[] = {{\n{steps}}};\n\n\

@@ -16,6 +16,7 @@ mod job;
 mod measure;
 mod notify;
 mod place;
+pub mod policy;
 mod progress;
 mod run;
 mod scenario;
@@ -53,6 +54,7 @@ pub enum Command {
     Gen(gen::Args),
     Hartstone(hartstone::Args),
     Embed(embed::Args),
+    Policy(policy::Args),
     Schema(schema::Args),
     #[command(hide = true)]
     DemoTable(demo_table::Args),
@@ -83,6 +85,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Gen(args) => gen::run(args),
         Command::Hartstone(args) => hartstone::run(args),
         Command::Embed(args) => embed::run(args),
+        Command::Policy(args) => policy::run(args),
         Command::Schema(args) => schema::run(args),
         Command::DemoTable(args) => demo_table::run(args),
         Command::Scenario(args) => scenario::run(args),

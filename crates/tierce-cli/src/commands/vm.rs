@@ -124,6 +124,9 @@ enum Print {
     Config,
 }
 
+/// Where the user's policies are in the guest.
+const GUEST_POLICIES: &str = "/etc/tierce/policies";
+
 #[derive(Clone, Copy)]
 struct Turns(Option<u64>);
 
@@ -273,12 +276,25 @@ fn machine(args: &Args) -> Result<Vm> {
     for text in args.dir.iter().chain(&args.file) {
         vm.copies.push(Copy::parse(text)?);
     }
+    policies(&mut vm)?;
     for text in &args.env {
         let (name, value) =
             text.split_once('=').with_context(|| format!("--env {text}: expected NAME=VALUE"))?;
         vm.environment.push((name.into(), value.into()));
     }
     Ok(vm)
+}
+
+/// The user's policies go along as they are built here, for the kernel, too: the guest has no compiler.
+fn policies(vm: &mut Vm) -> Result<()> {
+    let Some(added) = tierce_policy::added::added() else { return Ok(()) };
+    tierce_scx::object::image()?;
+    for name in tierce_policy::added::FILES {
+        let to = Path::new(GUEST_POLICIES).join(name);
+        vm.copies.push(Copy { from: added.folder().join(name), to });
+    }
+    vm.environment.push((super::policy::VARIABLE.into(), GUEST_POLICIES.into()));
+    Ok(())
 }
 
 /// Whether a word of the command is the relative path of a file below this folder: such files go along.
