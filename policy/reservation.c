@@ -42,7 +42,7 @@
  *      not a hypervisor's steal time). `wall`: what is stolen while it has the CPU is charged to it, too: it loses that, and
  *      those behind it do not.
  *   13. A `gain` G above 0: each new budget is C = C' + G * (asked + lost - C'), where C' is the budget before, asked the one of
- *      the plan, and lost what was stolen of C', at most C'. (HLS: C' + G * (R - P), R = asked, P = C' - lost received;
+ *      the plan, and lost what was stolen of C', at most C'. (HLS: C' + G * (R - P), R = asked, P = C' - lost, what it received;
  *      what the child did not want counts as received.) asked <= C <= what the siblings leave of the cap, where C counts for
  *      the child. It needs hard budgets by wall time, with deadlines that are the periods.
  *   14. A `cap` above 0 stands in the place of 1 in rule 6. A child that comes or grows is refused beyond it; a lower one turns

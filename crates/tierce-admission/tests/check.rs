@@ -609,6 +609,18 @@ fn rounds_longer_than_half_the_shortest_period_are_unwise() {
     assert!(found.len() == 1 && found[0].starts_with("round_is_long: 10.001ms > 10ms"), "{found:?}");
 }
 
+#[test]
+fn a_match_that_can_never_win_is_unwise() {
+    let plan =
+        "[node.top]\npolicy = \"fair\"\ncpu = 0\n[tasks.all]\nunder.top = {}\nmatch = { comm = \"*\" }\n\
+                [task.b]\nunder.top = {}\nmatch = { comm = \"firefox\" }\n";
+    let (plan, admission) = admit(plan);
+    let outline = admission.outline(&plan);
+    let line = "! check.toml:9:9: match_is_shadowed: no thread belongs to `b`: `all` comes first and takes all that it matches \
+                (put `b` before `all`, or narrow that).";
+    assert!(outline.contains(line), "{outline}");
+}
+
 /// Of several bounds that are broken the smallest is named, and shown beside the demand.
 #[test]
 fn the_smallest_bound_is_named() {

@@ -28,9 +28,9 @@ const BY_DEADLINE: &str =
      (Bertogna & Cirinei 2007)";
 
 const BUDGETS_BY_PRIORITY: &str =
-    "response times under global fixed priorities inside budgets on several CPUs, wanted or not";
+    "response times under global fixed priorities inside budgets on several CPUs that may be idle";
 const BUDGETS_BY_DEADLINE: &str =
-    "response times under global earliest deadline first inside budgets on several CPUs, wanted or not";
+    "response times under global earliest deadline first inside budgets on several CPUs that may be idle";
 
 /// What a node runs on.
 enum Cpus {

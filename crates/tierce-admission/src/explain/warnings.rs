@@ -33,6 +33,7 @@ impl Admission {
     /// - `delay_grows_with_children`: jobs or needs below a fair node, whose delay grows with each child.
     /// - `round_is_long`: the rounds of an i-plus-pi node are longer than half the shortest period below it.
     /// - `interrupts_are_not_counted`: the machine's interrupts take time that no test takes into account.
+    /// - `match_is_shadowed`: an earlier `match` takes every thread that this one fits.
     pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
         if !self.holds {
             return Vec::new();
@@ -44,6 +45,13 @@ impl Admission {
         self.delays(plan, &shape, &mut warnings);
         rounds(plan, &shape, &mut warnings);
         warnings.extend(interrupts(plan));
+        warnings.extend(plan.shadowed().into_iter().map(|(entry, earlier)| {
+            let [name, first] = [entry, earlier].map(|entry| plan.child_name(entry.target));
+            let message =
+                format!("no thread belongs to `{name}`: `{first}` comes first and takes all that it matches");
+            Fault::new("match_is_shadowed", entry.spot, message)
+                .hint(format!("put `{name}` before `{first}`, or narrow that"))
+        }));
         warnings.sort_by_key(|warning| warning.spot);
         warnings
     }

@@ -90,10 +90,10 @@ impl Broken {
             let sure = Supply::of(promised).at(period);
             let (period, amount) = (noted_time(period, true), noted_time(amount, true));
             text += &match sure == tierce_guarantee::whole(0) {
-                true => format!("Some stretch of {period} may hold none of it. "),
+                true => format!("Some window of {period} may hold none of it. "),
                 false => {
                     format!(
-                        "Some stretch of {period} may hold only {} of it, not {amount}. ",
+                        "Some window of {period} may hold only {} of it, not {amount}. ",
                         noted_time(&sure, false)
                     )
                 }
@@ -101,7 +101,7 @@ impl Broken {
         }
         let said = promised.kind() == Kind::Psbe;
         if let Some(gap) = Supply::of(promised).longest_gap().filter(|_| !said) {
-            text += &format!("It may have to wait {} for the CPU. ", noted_time(&gap, true));
+            text += &format!("The longest time without supply is {}. ", noted_time(&gap, true));
         }
         text += &format!(
             "The guarantee assumes {}. If it wants more, {}.",
