@@ -40,13 +40,13 @@
 	  "a gain needs the charge `wall`, the replenishment `hard` and deadlines that are the periods") \
 	E(34, limit_needs_warp, "a warp limit without a warp") \
 	E(35, unwarp_needs_limit, "a time without warp, but no warp limit") \
-	E(36, not_understood, "no parent of the task understands the message") \
-	E(37, constraint_not_feasible, "the node is not sure to receive so much until the deadline, beside what it has promised") \
+	E(36, not_understood, "no parent policy supports time constraints") \
+	E(37, constraint_not_feasible, "the node is not guaranteed so much until the deadline, beside what it has granted") \
 	E(38, constraint_in_the_past, "the deadline of the time constraint is over") \
 	E(39, too_many_constraints, "8 time constraints of the node's children are active") \
 	E(40, constraint_already, "the task has a time constraint there") \
 	E(41, no_constraint, "the task has no time constraint") \
-	E(42, constraint_asleep, "a task that does not want the CPU has no time constraint") \
+	E(42, constraint_asleep, "only a runnable task can have a time constraint") \
 	E(43, message_needs_one_cpu, "several CPUs reach the task, and none of them can answer for all") \
 	E(44, policy_cannot_spread, "children of a node of this policy cannot move between replicas") \
 	E(45, not_a_replica, "the node is not a replica of a spread node") \

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /*
- * reservation: every child gets its budget in every period. As it is, and no more: a hard constant bandwidth server (CBS) per
- * child, in the order of deadlines. The order and the way in which budgets come back are parameters of the node.
+ * reservation: every child gets its budget in every period. With the preset parameters each child has a hard constant bandwidth
+ * server (CBS): no time beyond the budget, and the earliest server deadline runs first. The order and the replenishment are
+ * parameters of the node.
  *
  * Example: budget 2 ms, period 10 ms, a child that always wants the CPU. It runs [0, 2), is throttled until 10, has 2 ms
  * again with deadline 20, and so on: 2 ms in each period however many others compete. When it sleeps at 11 with 1 ms
@@ -10,42 +11,46 @@
  *
  * Rules
  *   1. The earliest server deadline is picked (EDF); equal deadlines: the lower edge id.
- *   2. Running spends the budget. At 0 (or when less than the port's timer floor is left, which is carried over) the edge
- *      is SPENT: throttled until the end of its period, even with deadline < period.
- *   3. At the end of the period the budget is replenished: remaining = min(remaining, floor) + budget, and the next
- *      period follows without a gap. A period that is over as a whole (clock gap, overload) is not made up for.
- *   4. An overrun (late timer, code that cannot be preempted) is debt: it comes off the next budgets. Debt is capped at
- *      one budget, so a throttled child waits for at most two periods; what is written off counts as forgiven.
+ *   2. Running spends the budget. At 0 (or when less than the port's timer floor is left, which is carried over) the server is
+ *      exhausted, the edge SPENT: throttled until the end of its period, even with deadline < period.
+ *   3. An exhausted server is replenished at the end of its period, also while the child sleeps: remaining = min(remaining,
+ *      floor) + budget, and the next period follows without a gap. A period that is over as a whole (clock gap, overload) is
+ *      not made up for. A server that is not exhausted keeps budget and deadline until it is, or until rule 5.
+ *   4. An overrun (late timer, code that cannot be preempted) is debt: it comes off the next replenishments. Debt is capped at
+ *      one budget, so a throttled child has a budget again after at most two periods (when it runs then, rule 1 says); what
+ *      is written off counts as forgiven.
  *   5. A child that wakes keeps remaining budget and deadline if remaining <= (deadline - now) * budget / deadline_length;
  *      otherwise a new period begins now. With deadline < period a new one must not begin before the old has ended: in
  *      its deadline the remaining budget is cut to what fits, after it the edge is SPENT until the period ends.
- *   6. Admission: budget <= deadline <= period, and the children's budget/period add up to at most 1 here. That is the
- *      whole test for deadline = period; the demand test for shorter deadlines belongs to the analysis.
+ *   6. Admission: budget <= deadline <= period, and the children's budget/period add up to at most 1 here. Each is rounded
+ *      down to 2^-20, so sums a little above 1 pass; exact fractions are the analysis's. The sum is the whole test for
+ *      deadline = period; the demand test for shorter deadlines belongs to the analysis.
  *   7. Order `fixed-priority`: the larger priority is picked; equal priorities: the lower edge id. Deadlines order nothing
- *      then, and rule 5 takes the period for them. Sums are not enough here: response times belong to the analysis.
- *   8. Replenishment `soft` (the original CBS): at 0 the budget comes back at once, with a deadline one period later; the
+ *      then, and rule 5 takes the period for them. Utilisation is no test then: response times belong to the analysis.
+ *   8. Replenishment `soft` (the original CBS): at 0 the budget is replenished at once, with a deadline one period later; the
  *      edge is never SPENT. `total-bandwidth`: the same, and whoever wakes gets a whole budget, with the deadline
  *      max(now, old deadline) + period. Both need the order of deadlines.
  *   9. Replenishment `periodic`: the budget is replenished on a grid of periods, which begins with the first wake-up and
- *      anew with one after a whole period asleep. An idle server keeps it until the period ends (a deferrable server);
- *      what is left then is lost. `polling`: what is left is lost as soon as it has nothing to run; who wakes within a
- *      period waits for the next.
- *   10. Replenishment `sporadic`: what was used comes back one period after it began to be wanted: after the wake-up, or
- *      after it had come back itself. Two such amounts are kept beside the one under way; of more, the two that are
- *      closest come back together, at the later time.
+ *      anew with one after a whole period asleep (debt is paid by the budget of that period). An idle server keeps it until
+ *      the period ends (a deferrable server); what is left then is lost. `polling`: what is left is lost as soon as it has
+ *      nothing to run; who wakes within a period waits for the next.
+ *   10. Replenishment `sporadic`: an amount used is refilled one period after its activation: the later of the wake-up and the
+ *      time at which that amount was refilled itself. Two pending amounts are kept beside the one in use; of more, the two
+ *      that are closest are refilled together, at the later time.
  *   11. Only hard budgets have deadlines < period; a sporadic period is at most 4 s.
- *   12. Charge `own`: a budget is spent by what the child itself runs; it catches up with what is stolen meanwhile. `wall`: what
- *      is stolen while it has the CPU is charged to it, too: it loses that, and those behind it do not.
- *   13. A `gain` G above 0: with each new budget its amount becomes C = C' + G * (R - P), R being the budget that was asked for,
- *      C' the amount before and P what of that was not stolen; what the child had and did not want counts as received.
- *      R <= C <= what the siblings leave of the cap, where C counts for the child. It needs hard budgets by wall time, with
- *      deadlines that are the periods.
+ *   12. Charge `own`: a budget is spent by what the child itself runs; it catches up with what is stolen meanwhile (interference,
+ *      not a hypervisor's steal time). `wall`: what is stolen while it has the CPU is charged to it, too: it loses that, and
+ *      those behind it do not.
+ *   13. A `gain` G above 0: each new budget is C = C' + G * (asked + lost - C'), where C' is the budget before, asked the one of
+ *      the plan, and lost what was stolen of C', at most C'. (HLS: C' + G * (R - P), R = asked, P = C' - lost, what it received;
+ *      what the child did not want counts as received.) asked <= C <= what the siblings leave of the cap, where C counts for
+ *      the child. It needs hard budgets by wall time, with deadlines that are the periods.
  *   14. A `cap` above 0 stands in the place of 1 in rule 6. A child that comes or grows is refused beyond it; a lower one turns
  *      nobody out.
  * Files: here the hard CBS by deadlines, rules 1 to 5; the folder reservation/ has the others, a file each.
  * Gives up: unused budget (below a root nobody gets slack from here: add a second parent for that).
  * Conservation: replenished + debt written off - budget cut - charged = remaining; in a period supply <= budget + floor +
- * lateness. Charged is the supply, by wall time and what was stolen meanwhile. Sporadic: remaining + what is to come back = budget.
+ * lateness. Charged is the supply, by wall time and what was stolen meanwhile. Sporadic: remaining + pending = budget.
  * Source: Abeni & Buttazzo 1998, hard form; OXC 1.1, corrected: a new deadline counts from now. Spuri & Buttazzo 1996 (total
  * bandwidth); Lehoczky, Sha & Strosnider 1987 (polling, deferrable); Sprunt, Sha & Lehoczky 1989 (sporadic), by amounts as in
  * Stanovich, Baker, Wang & Harbour 2010; ExSched 2013. Stolen time: Rez (wall), Rez-C (own) and Rez-FB (gain) of HLS 11.5.
@@ -61,23 +66,24 @@
 	  V("charge", CHOICE, 0, 1, 0, "own, wall: whether interference while the child runs is charged to it (wall) or not (own)") \
 	  V("gain", RATIO, 0, 1048576, 0, "feedback: by how much of the interference the next budget is larger; 0: none") \
 	  V("cap", RATIO, 0, 1048576, 0, "largest sum of budget/period; 0: a whole CPU"), \
-	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "CPU time in every period, hard") \
+	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "CPU time in every period") \
 	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "time from one replenishment to the next") \
-	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, "the budget arrives within this time; at most the period") \
+	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, \
+	    "relative server deadline, from the begin of the period; at most the period") \
 	  V("priority", COUNT, 0, 65535, 0, "with order fixed-priority: larger runs first, equals by the order of the plan"))
 
 struct reservation_edge {
 	s64 remaining_ns; /* may be negative: debt, paid from the next budgets */
-	u64 deadline_ns;  /* absolute; ordered by priority: the place */
-	u64 replenish_ns; /* end of the current period; sporadic: when what is used now comes back */
-	u64 share;	  /* budget/period in 2^-32, rounded down: the node's sum */
+	u64 deadline_ns;  /* absolute; ordered by priority: from that (server_place) */
+	u64 replenish_ns; /* end of the current period; sporadic: when what is used now is refilled */
+	u64 share;	  /* budget/period in 2^-32, rounded down to 2^-20: the node's sum */
 	union {
-		u64 density; /* budget/deadline in 2^-32, rounded down */
-		u64 first;   /* sporadic: what comes back before that: ns, how long before << 32 */
+		u64 density; /* budget/deadline, as share */
+		u64 first; /* sporadic: the first pending refill: amount in ns, in the high half its time before replenish_ns */
 		u64 lost_ns; /* with feedback: what was stolen of the budget under way */
 	};
 	union {
-		u64 second;   /* and then */
+		u64 second;   /* the second, in the same way */
 		u64 asked_ns; /* with feedback: the budget without it */
 	};
 };
@@ -88,7 +94,7 @@ struct reservation_edge {
 enum { RESERVATION_ORDER, RESERVATION_REPLENISHMENT, RESERVATION_CHARGE, RESERVATION_GAIN, RESERVATION_CAP }; /* of the node */
 enum { RESERVATION_BUDGET, RESERVATION_PERIOD, RESERVATION_DEADLINE, RESERVATION_PRIORITY };		      /* of edges */
 
-/* The variant of an edge, 0 the usual one: how its budget comes back, whether its place in the order is its priority, whether it
+/* The variant of an edge, 0 the usual one: its replenishment (KIND_MASK), whether it is ordered by priority, whether it
  * pays for what is stolen from it, whether its budget is corrected for that. */
 enum {
 	RESERVATION_HARD,
@@ -98,8 +104,8 @@ enum {
 	RESERVATION_SPORADIC,
 	RESERVATION_POLLING
 };
-#define RESERVATION_COMES   7u
-#define RESERVATION_BY_RANK 8u
+#define RESERVATION_KIND_MASK   7u
+#define RESERVATION_BY_PRIORITY 8u
 #define RESERVATION_WALL    16u /* matters to reservation_lose only: the usual ways do not look at it */
 #define RESERVATION_FED	    32u /* param[BUDGET] is the amount under way, asked_ns what was asked for */
 
@@ -121,7 +127,7 @@ static inline void reservation_begin(u32 edge, u64 now)
 	port_trace(TIERCE_EV_replenish, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 }
 
-/* Throttled until its period ends, or something comes back. */
+/* Throttled until its period ends, or something is refilled. */
 static inline void reservation_spend(u32 edge, u64 until_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
@@ -142,7 +148,8 @@ static inline bool reservation_fits(const edge_t *x, u64 now)
 									   deadline_ns - now, x->param[RESERVATION_BUDGET]));
 }
 
-/* The deadline is before the end of the period: what is left is cut to what fits, (deadline - now) * budget / deadline_length. */
+/* The deadline is before the end of the period: what is left is cut to what fits, (deadline - now) * budget / deadline_length. Rule 5
+ * is tested exactly; what is kept is rounded down, which is the safe side. */
 static inline void reservation_cut(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
@@ -159,7 +166,7 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 	edge_t *x = edge_at(edge);
 	if (x->flags & EDGE_SPENT)
 		return; /* its event puts it into the order */
-	if (server_is_rare(x)) {
+	if (reservation_is_variant(x)) {
 		u64 forgiven_ns = x->forgiven_ns, event_ns;
 		u32 replenishments = x->replenishments;
 		server_wakes(edge, why, now);
@@ -168,8 +175,8 @@ static inline void reservation_request(u32 edge, u32 why, u64 now)
 			server_corrects(edge);
 			x->reservation.remaining_ns += (s64)x->param[RESERVATION_BUDGET];
 		}
-		event_ns = server_has(edge, why, now);
-		server_tell(edge, replenishments, forgiven_ns, now);
+		event_ns = server_ensure_budget(edge, why, now);
+		server_trace(edge, replenishments, forgiven_ns, now);
 		if (x->flags & EDGE_SPENT) {
 			reservation_spend(edge, event_ns, now);
 			return;
@@ -223,7 +230,7 @@ static inline void reservation_revoke(u32 edge, u32 why, u64 now)
 }
 
 /* Nothing usable is left. */
-TIERCE_FN int reservation_end(u32 edge, u64 now)
+TIERCE_FN int reservation_exhausted(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	s64 debt_max = -(s64)x->param[RESERVATION_BUDGET];
@@ -237,14 +244,14 @@ TIERCE_FN int reservation_end(u32 edge, u64 now)
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 	if (x->flags & EDGE_SPENT)
 		return false;
-	if (server_is_rare(x)) {
+	if (reservation_is_variant(x)) {
 		u64 forgiven_ns = x->forgiven_ns;
 		u32 replenishments = x->replenishments;
-		bool comes = server_comes(edge, now);
-		server_tell(edge, replenishments, forgiven_ns, now);
-		if (comes)
+		bool refilled = server_refill(edge, now);
+		server_trace(edge, replenishments, forgiven_ns, now);
+		if (refilled)
 			return false;
-		until_ns = server_back_ns(edge);
+		until_ns = server_refill_ns(edge);
 	}
 	reservation_spend(edge, until_ns, now);
 	return true;
@@ -254,7 +261,7 @@ static inline bool reservation_charge(u32 edge, u64 ran_ns, u64 now)
 	edge_t *x = edge_at(edge);
 	x->reservation.remaining_ns -= (s64)ran_ns;
 	if (x->reservation.remaining_ns <= (s64)STATE(floor_ns))
-		return reservation_end(edge, now);
+		return reservation_exhausted(edge, now);
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 	return false;
 }
@@ -283,18 +290,18 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 	s64 rest;
 
 	if (x->variant & ~RESERVATION_WALL) {
-		if ((x->variant & RESERVATION_COMES) >= RESERVATION_PERIODIC) {
+		if ((x->variant & RESERVATION_KIND_MASK) >= RESERVATION_PERIODIC) {
 			server_event(edge, now);
 			return 0;
 		}
 		if ((x->variant & RESERVATION_FED) && (x->flags & EDGE_SPENT)) {
 			u64 forgiven_ns = x->forgiven_ns;
 			server_corrects(edge);
-			server_tell(edge, x->replenishments, forgiven_ns, now);
+			server_trace(edge, x->replenishments, forgiven_ns, now);
 		}
 	}
 	if (!(x->flags & EDGE_SPENT))
-		return 0; /* set in another way of replenishment */
+		return 0; /* set under another replenishment */
 	rest = x->reservation.remaining_ns;
 	if (begin_ns + period_ns <= now)
 		begin_ns = now;

@@ -353,10 +353,11 @@ struct tierce {
 /* Reset a zeroed state for `cpus` CPUs, all online. */
 TIERCE_FN int graph_init(u32 cpus, u64 now);
 
-/* Every entry below: lock, charge the running path, drain the inbox, handle due events (at most 64; if more are due
- * until_ns is in the past), the operation, unlock. Operations on a CPU's tree end with a comparison: when a decision
- * there would change what it runs, or its timer has to be set earlier than armed_ns, the CPU is kicked (port_kick).
- * In `quiet` states the comparison is left out and every touched CPU is kicked. A request charges nothing.
+/* Every entry below: lock, charge the running path, handle due events (at most 64; if more are due until_ns is in the
+ * past), the operation, unlock. A decision takes the inbox, too. A request charges and handles events only if something is
+ * due on its CPU by then. Operations on a CPU's tree end with a comparison: when a decision there would change what it
+ * runs, or its timer has to be set earlier than armed_ns, the CPU is kicked (port_kick).
+ * In `quiet` states the comparison is left out and every touched CPU is kicked.
  *
  * `stolen_ns` of an entry is the part of the time since the CPU's last entry that interrupts took. A port that finds out
  * between entries adds to tierce.cpu[cpu].taken_ns instead, on that CPU only: the next charge passes it. Time between

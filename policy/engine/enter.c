@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* The steps that all entries have in common: charge, inbox, due events. */
+/* The steps that entries have in common: charge, due events; the inbox, for decisions. */
 
 /* It runs, and has to be left. */
 static inline bool edge_is_spent_on_cpu(u32 edge)

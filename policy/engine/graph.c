@@ -10,8 +10,10 @@
  * the path and grants what is new. Nothing else changes what a CPU runs. When what ran has blocked, and nothing above it
  * is shared, descend() does both in one.
  *
- * Every entry: lock, charge, inbox, due events, the operation, compare or decide, unlock. An entry that has locked the
- * shared domain of its group keeps it until it ends.
+ * Every entry is one call, from lock to unlock; it brings its CPU to `now` first (cpu_advance: charge, due events, settle). A
+ * request does so only if something is due on its CPU by then (until_ns). Then: the operation, settle, compare; only a
+ * decision takes the inbox, and decides. Settling is carrying changed abilities up to the parents until nothing changes
+ * (settle_works). An entry that has locked the shared domain of its group keeps it until it ends.
  *
  * Heads (nodes and tasks with parents in several domains, roots of several CPUs) keep per CPU: nothing, an edge that
  * holds a place, or a place that is being left. A place is free again only when the port says that the task is off the

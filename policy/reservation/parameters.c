@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* reservation: parameters of a child are admitted or refused (rules 6, 11, 13, 14). */
 
-#define SPORADIC_PERIOD_MAX 4000000000ull /* what comes back is kept in 32 bits: amount, and time before the last */
+#define SPORADIC_PERIOD_MAX 4000000000ull /* a pending refill has 32 bits for its amount, and 32 for its time before the last */
 
 #define RESERVATION_PRIORITY_MAX 65535u
 
 static inline u64 reservation_share(u64 budget_ns, u64 period_ns)
 {
-	return (budget_ns << 20) / period_ns << 12; /* budget below 2^42 (one hour); rounded down: never refuses exact fits */
+	return (budget_ns << 20) / period_ns
+	       << 12; /* budget below 2^42 (one hour); rounded down to 2^-20: never refuses exact fits */
 }
 
 /* What the children's shares may add up to. */
@@ -17,8 +18,8 @@ static inline u64 reservation_cap(node_t *node)
 	return cap ? cap << 12 : SHARE_ONE;
 }
 
-/* Does its budget come back in another way than hard and by deadline, or with feedback? */
-static inline bool server_is_rare(const edge_t *x)
+/* Not a hard budget by deadline: another replenishment or order, or feedback? */
+static inline bool reservation_is_variant(const edge_t *x)
 {
 	return PORT_HAS_PART(servers) && (x->flags & EDGE_VARIANT);
 }
@@ -27,7 +28,7 @@ static inline bool server_is_rare(const edge_t *x)
 static inline void server_place(edge_t *x, u64 deadline_ns)
 {
 	x->reservation.deadline_ns =
-	    x->variant & RESERVATION_BY_RANK ? RESERVATION_PRIORITY_MAX - x->param[RESERVATION_PRIORITY] : deadline_ns;
+	    x->variant & RESERVATION_BY_PRIORITY ? RESERVATION_PRIORITY_MAX - x->param[RESERVATION_PRIORITY] : deadline_ns;
 }
 
 TIERCE_FN int reservation_set(u32 edge, u64 now)
@@ -36,8 +37,8 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 	node_t *node = parent_of(edge);
 	u64 budget_ns = AT(S.stage, RESERVATION_BUDGET), period_ns = AT(S.stage, RESERVATION_PERIOD);
 	u64 deadline_ns = AT(S.stage, RESERVATION_DEADLINE), share, sum;
-	u32 comes = (u32)node->param[RESERVATION_REPLENISHMENT];
-	u32 variant = comes | (node->param[RESERVATION_ORDER] ? RESERVATION_BY_RANK : 0) |
+	u32 kind = (u32)node->param[RESERVATION_REPLENISHMENT];
+	u32 variant = kind | (node->param[RESERVATION_ORDER] ? RESERVATION_BY_PRIORITY : 0) |
 		      (node->param[RESERVATION_CHARGE] ? RESERVATION_WALL : 0) |
 		      (node->param[RESERVATION_GAIN] ? RESERVATION_FED : 0);
 
@@ -47,14 +48,14 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 		return TIERCE_E_deadline_beyond_period;
 	if (budget_ns > deadline_ns)
 		return TIERCE_E_budget_beyond_deadline;
-	if (deadline_ns < period_ns && comes != RESERVATION_HARD)
+	if (deadline_ns < period_ns && kind != RESERVATION_HARD)
 		return TIERCE_E_deadline_needs_hard_budget;
-	if ((variant & RESERVATION_BY_RANK) && (comes == RESERVATION_SOFT || comes == RESERVATION_TOTAL_BANDWIDTH))
+	if ((variant & RESERVATION_BY_PRIORITY) && (kind == RESERVATION_SOFT || kind == RESERVATION_TOTAL_BANDWIDTH))
 		return TIERCE_E_recharge_needs_deadlines;
-	if (comes == RESERVATION_SPORADIC && period_ns > SPORADIC_PERIOD_MAX)
+	if (kind == RESERVATION_SPORADIC && period_ns > SPORADIC_PERIOD_MAX)
 		return TIERCE_E_sporadic_period_too_long;
 	if ((variant & RESERVATION_FED) &&
-	    (comes != RESERVATION_HARD || deadline_ns < period_ns || !(variant & RESERVATION_WALL)))
+	    (kind != RESERVATION_HARD || deadline_ns < period_ns || !(variant & RESERVATION_WALL)))
 		return TIERCE_E_feedback_needs_hard_wall_time;
 	share = reservation_share(budget_ns, period_ns);
 	sum = node->sum - x->reservation.share + share;
@@ -73,9 +74,9 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 	x->flags &= ~EDGE_VARIANT;
 	if (variant & ~RESERVATION_WALL)
 		x->flags |= EDGE_VARIANT;
-	if (variant & RESERVATION_BY_RANK)
+	if (variant & RESERVATION_BY_PRIORITY)
 		server_place(x, 0);
-	if (comes == RESERVATION_SPORADIC) { /* all that is to come back comes at the last of the times */
+	if (kind == RESERVATION_SPORADIC) { /* all pending amounts are refilled at the last of their times */
 		x->reservation.first = 0;
 		x->reservation.second = 0;
 	}

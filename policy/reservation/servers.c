@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* reservation: what all ways but the usual one have in common: when a budget is empty, comes back, is had by who wakes. */
+/* reservation: what all variants (EDGE_VARIANT) have in common: when a budget is exhausted, when it is refilled, what is left at a
+ * wake-up. A hard budget by deadline, the usual one, is in reservation.c. */
 
-/* What the functions below did, told where there is a frame left for it. */
-static inline void server_tell(u32 edge, u32 replenishments, u64 forgiven_ns, u64 now)
+/* Trace what the functions below did, where there is a frame left for it. */
+static inline void server_trace(u32 edge, u32 replenishments, u64 forgiven_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	if (x->forgiven_ns != forgiven_ns)
@@ -12,38 +13,38 @@ static inline void server_tell(u32 edge, u32 replenishments, u64 forgiven_ns, u6
 }
 
 /* Too little to use; a sporadic budget below the floor is used as a whole. */
-static inline bool server_empty(u32 edge)
+static inline bool server_exhausted(u32 edge)
 {
 	edge_t *x = edge_at(edge);
 	s64 rest = x->reservation.remaining_ns;
 	return rest <= (s64)STATE(floor_ns) &&
-	       ((x->variant & RESERVATION_COMES) != RESERVATION_SPORADIC || rest < (s64)x->param[RESERVATION_BUDGET]);
+	       ((x->variant & RESERVATION_KIND_MASK) != RESERVATION_SPORADIC || rest < (s64)x->param[RESERVATION_BUDGET]);
 }
 
-/* When a spent server has something again, or has to look. */
-static inline u64 server_back_ns(u32 edge)
+/* When an exhausted server is refilled, or has to look whether it is. */
+static inline u64 server_refill_ns(u32 edge)
 {
 	edge_t *x = edge_at(edge);
-	bool waits = (x->variant & RESERVATION_COMES) == RESERVATION_SPORADIC && x->reservation.first;
+	bool waits = (x->variant & RESERVATION_KIND_MASK) == RESERVATION_SPORADIC && x->reservation.first;
 	return x->reservation.replenish_ns - (waits ? x->reservation.first >> 32 : 0);
 }
 
-/* Nothing usable is left: does something come at once? Else it is spent. */
-static inline bool server_comes_here(u32 edge, u64 now)
+/* Nothing usable is left: refill what is due now. Is there anything then? Else it is SPENT. */
+static inline bool server_refill_here(u32 edge, u64 now)
 {
-	u32 comes = edge_at(edge)->variant & RESERVATION_COMES;
-	if (comes == RESERVATION_SOFT || comes == RESERVATION_TOTAL_BANDWIDTH) {
+	u32 kind = edge_at(edge)->variant & RESERVATION_KIND_MASK;
+	if (kind == RESERVATION_SOFT || kind == RESERVATION_TOTAL_BANDWIDTH) {
 		server_recharge(edge, now);
 		return true;
 	}
-	if (comes == RESERVATION_SPORADIC)
+	if (kind == RESERVATION_SPORADIC)
 		sporadic_stretch(edge, false, now);
-	return !server_empty(edge);
+	return !server_exhausted(edge);
 }
 /* The same as a call of its own, where there is a frame left for it. */
-TIERCE_FN int server_comes(u32 edge, u64 now)
+TIERCE_FN int server_refill(u32 edge, u64 now)
 {
-	return server_comes_here(edge, now);
+	return server_refill_here(edge, now);
 }
 
 /* The waking rules. They call nothing, and what follows is a call beside them: no frame is left for the verifier. */
@@ -51,23 +52,23 @@ TIERCE_FN int server_wakes(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 end_ns = x->reservation.replenish_ns, period_ns = x->param[RESERVATION_PERIOD];
-	u32 comes = x->variant & RESERVATION_COMES;
+	u32 kind = x->variant & RESERVATION_KIND_MASK;
 	s64 rest = x->reservation.remaining_ns;
 
-	if (comes == RESERVATION_PERIODIC || comes == RESERVATION_POLLING) {
+	if (kind == RESERVATION_PERIODIC || kind == RESERVATION_POLLING) {
 		if (now >= end_ns)
-			server_turn(edge, now);
+			server_next_period(edge, now);
 		rest = x->reservation.remaining_ns;
-		if (comes == RESERVATION_POLLING && why != TIERCE_RESTORED && rest > 0 &&
+		if (kind == RESERVATION_POLLING && why != TIERCE_RESTORED && rest > 0 &&
 		    now + period_ns != x->reservation.replenish_ns) { /* it had nothing to run */
 			x->forgiven_ns += (u64)rest;
 			x->reservation.remaining_ns = 0;
 		}
 	} else if (why == TIERCE_RESTORED) {
 		return 0;
-	} else if (comes == RESERVATION_SPORADIC) {
+	} else if (kind == RESERVATION_SPORADIC) {
 		sporadic_stretch(edge, true, now);
-	} else if (comes == RESERVATION_TOTAL_BANDWIDTH) {
+	} else if (kind == RESERVATION_TOTAL_BANDWIDTH) {
 		server_begin(edge, now > end_ns ? now : end_ns, now);
 	} else if (now >= end_ns ||
 		   (rest > 0 && wide_product_exceeds((u64)rest, period_ns, end_ns - now, x->param[RESERVATION_BUDGET]))) {
@@ -76,28 +77,28 @@ TIERCE_FN int server_wakes(u32 edge, u32 why, u64 now)
 	return 0;
 }
 
-/* Who wants the CPU has something, or is spent. Returns when its event is due, 0: it needs none. */
-TIERCE_FN u64 server_has(u32 edge, u32 why, u64 now)
+/* At a wake-up: SPENT where nothing usable is left. Returns when its event is due, 0: it needs none. */
+TIERCE_FN u64 server_ensure_budget(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u32 comes = x->variant & RESERVATION_COMES;
-	if ((comes == RESERVATION_PERIODIC || comes == RESERVATION_POLLING || why != TIERCE_RESTORED) && server_empty(edge) &&
-	    (comes == RESERVATION_SPORADIC || !server_comes_here(edge, now))) {
+	u32 kind = x->variant & RESERVATION_KIND_MASK;
+	if ((kind == RESERVATION_PERIODIC || kind == RESERVATION_POLLING || why != TIERCE_RESTORED) && server_exhausted(edge) &&
+	    (kind == RESERVATION_SPORADIC || !server_refill_here(edge, now))) {
 		x->flags |= EDGE_SPENT;
-		return server_back_ns(edge);
+		return server_refill_ns(edge);
 	}
-	return comes == RESERVATION_PERIODIC || comes == RESERVATION_POLLING ? x->reservation.replenish_ns : 0;
+	return kind == RESERVATION_PERIODIC || kind == RESERVATION_POLLING ? x->reservation.replenish_ns : 0;
 }
 
-/* A period on the grid begins, or something has come back. */
+/* A period on the grid begins, or a sporadic amount is refilled. */
 static inline void server_event(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u64 forgiven_ns = x->forgiven_ns;
 	u32 replenishments = x->replenishments;
-	bool sporadic = (x->variant & RESERVATION_COMES) == RESERVATION_SPORADIC;
-	if (now < server_back_ns(edge)) {
-		event_set(edge, server_back_ns(edge));
+	bool sporadic = (x->variant & RESERVATION_KIND_MASK) == RESERVATION_SPORADIC;
+	if (now < server_refill_ns(edge)) {
+		event_set(edge, server_refill_ns(edge));
 		return;
 	}
 	if (!sporadic && x->state == TIERCE_WAITING) { /* the next period begins when it wakes */
@@ -107,10 +108,10 @@ static inline void server_event(u32 edge, u64 now)
 	if (sporadic)
 		sporadic_stretch(edge, false, now);
 	else
-		server_turn(edge, now);
-	server_tell(edge, replenishments, forgiven_ns, now);
-	if (server_empty(edge)) { /* still in debt */
-		event_set(edge, server_back_ns(edge));
+		server_next_period(edge, now);
+	server_trace(edge, replenishments, forgiven_ns, now);
+	if (server_exhausted(edge)) { /* still in debt */
+		event_set(edge, server_refill_ns(edge));
 		return;
 	}
 	x->flags &= ~EDGE_SPENT;

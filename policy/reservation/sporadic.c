@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* reservation: replenishment `sporadic` (rule 10): what is used comes back a period after it was wanted. */
+/* reservation: replenishment `sporadic` (rule 10): an amount used is refilled one period after its activation. A stretch is the time
+ * in which the server uses one activation. */
 
-/* What comes back to a sporadic server: an amount (low half), at a time before replenish_ns (high half). */
-static inline u64 parcel(u64 amount_ns, u64 at_ns, u64 last_ns)
+/* A pending refill: its amount in the low half, in the high half how long before replenish_ns it is due. */
+static inline u64 pack_refill(u64 amount_ns, u64 at_ns, u64 last_ns)
 {
 	u64 before_ns = last_ns - at_ns;
 	return amount_ns ? (before_ns >> 32 ? 0xffffffff : before_ns) << 32 | amount_ns : 0;
 }
 
-/* The stretch in which a sporadic server uses what it has ends, and another begins: now if it wakes, else when what it uses
- * from here on came back. What has come back until now is there again. */
+/* A stretch ends, and another begins: now if the server wakes, else when what it uses from here on was refilled. What is due until
+ * now is refilled. */
 static inline void sporadic_stretch(u32 edge, bool wakes, u64 now)
 {
 	edge_t *x = edge_at(edge);
@@ -66,8 +67,8 @@ static inline void sporadic_stretch(u32 edge, bool wakes, u64 now)
 		last_ns = begin_ns + period_ns;
 	x->reservation.remaining_ns = rest;
 	x->reservation.replenish_ns = last_ns;
-	x->reservation.first = parcel(first, first_ns, last_ns);
-	x->reservation.second = parcel(second, second_ns, last_ns);
+	x->reservation.first = pack_refill(first, first_ns, last_ns);
+	x->reservation.second = pack_refill(second, second_ns, last_ns);
 	server_place(x, last_ns);
 	if (back)
 		x->replenishments++;

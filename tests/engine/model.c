@@ -454,13 +454,13 @@ static void join(void)
 }
 
 /* One CPU: two budgets that come back in one of the rarer ways, by priority or by deadline, below somebody else. */
-static void servers(u32 order, u32 comes)
+static void servers(u32 order, u32 kind)
 {
 	u32 r;
 	roots();
 	memset(S.stage, 0, sizeof S.stage);
 	S.stage[0] = order;
-	S.stage[1] = comes;
+	S.stage[1] = kind;
 	r = graph_node_new(TIERCE_reservation, 0, ~0ull);
 	if (!r)
 		stop("a node was refused");
@@ -832,8 +832,8 @@ static u64 among(u32 parent, u64 value, const u64 *values)
 
 static bool on_a_grid(const struct tierce_edge *x)
 {
-	u32 comes = x->variant & RESERVATION_COMES;
-	return comes == RESERVATION_PERIODIC || comes == RESERVATION_POLLING;
+	u32 kind = x->variant & RESERVATION_KIND_MASK;
+	return kind == RESERVATION_PERIODIC || kind == RESERVATION_POLLING;
 }
 
 static struct tierce form;

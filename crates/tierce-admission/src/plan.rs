@@ -44,7 +44,7 @@ pub trait PlanExt: Sized {
     ///
     /// - every CPU has a root, and no root is on a CPU that is not there;
     /// - exactly one default node takes in the threads that match nothing; it can give them parameters, and reaches
-    ///   every CPU with a share that nothing can take away;
+    ///   every CPU with a share that the tasks of the plan cannot take away, however long they run;
     /// - no budget keeps a runnable thread waiting until the kernel's watchdog gives up;
     /// - what is matched fits the pools of the kernel build.
     fn check_runnable(&self, cpus: u32) -> Result<(), Faults>;
@@ -55,8 +55,8 @@ pub trait PlanExt: Sized {
     /// This plan, with operations written into its text that were taken as steps since.
     fn with_text(&self, edits: &[Edit], standing: &Standing) -> Result<Self, Faults>;
 
-    /// Tasks and sets that others may keep from running altogether when they misbehave: no refusal, since the plan may
-    /// trust them, but the kernel's watchdog ends a scheduler that keeps a runnable thread waiting for long.
+    /// Tasks, sets and the default node that others may keep from running altogether when they misbehave: no refusal, since the
+    /// plan may trust them, but the kernel's watchdog ends a scheduler that keeps a runnable thread waiting for long.
     fn may_starve(&self) -> Vec<Fault>;
 
     /// The edges that a new member of a set may have: one way, or with `cpu = "any"` one for each CPU, beginning with that of which

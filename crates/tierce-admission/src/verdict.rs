@@ -5,7 +5,7 @@ use tierce_analysis::Response;
 use tierce_guarantee::Guarantee;
 
 /// Version of the JSON that [`Admission::json`] writes.
-pub const CHECK_VERSION: u32 = 2;
+pub const CHECK_VERSION: u32 = 3;
 
 /// The verdict on a plan.
 #[derive(Clone, Debug)]
@@ -27,8 +27,10 @@ pub struct NodeVerdict {
     pub law: Option<Law>,
     /// Sum of what its children may ask for, where that is bounded.
     pub asked: Option<Share>,
-    /// Its own long-run rate, where that is known.
-    pub supply: Option<Share>,
+    /// The smallest bound that its test compares this with: one CPU, its cap, what is available to it.
+    pub limit: Option<Share>,
+    /// What is available to it in the long run if all others demand as much as they may, where that is known.
+    pub available: Option<Share>,
     /// Why the law does not hold; empty: it does.
     pub failures: Vec<Failure>,
     /// What could not be looked at, in words.
@@ -40,17 +42,24 @@ pub struct NodeVerdict {
 }
 
 impl NodeVerdict {
-    /// Nothing is tested yet; its long-run rate is `supply`.
-    pub(crate) fn new(supply: Option<Share>) -> Self {
+    /// Nothing is tested yet.
+    pub(crate) fn new(available: Option<Share>) -> Self {
         Self {
             law: None,
             asked: None,
-            supply,
+            limit: None,
+            available,
             failures: Vec::new(),
             open: Vec::new(),
             promises: Vec::new(),
             needs: Vec::new(),
         }
+    }
+
+    /// The sum is compared with that bound, too.
+    pub(crate) fn limited_by(&mut self, bound: &Share) {
+        let least = self.limit.take().map_or(bound.clone(), |limit| limit.min(bound.clone()));
+        self.limit = Some(least);
     }
 }
 
@@ -115,7 +124,7 @@ pub struct Excess {
     pub share: Option<Share>,
 }
 
-/// Reduce one number.
+/// Another value for one number: less, except of a budget that is too short for a switch.
 #[derive(Clone, Debug)]
 pub struct Mend {
     /// Index into [`Plan::edges`](tierce_plan::Plan::edges).
@@ -124,15 +133,15 @@ pub struct Mend {
     pub parameter: &'static str,
     /// What it is.
     pub from_ns: u64,
-    /// The largest value at which the law holds.
+    /// The nearest value at which the law holds.
     pub to_ns: u64,
 }
 
 /// What an edge gets.
 #[derive(Clone, Debug)]
 pub struct EdgeVerdict {
-    /// Long-run rate through this edge, where that is known.
-    pub supply: Option<Share>,
+    /// What is available through this edge in the long run if all others demand as much as they may, where that is known.
+    pub available: Option<Share>,
     /// What is promised through it, the strongest first; at least NULL.
     pub promises: Vec<Promise>,
 }
@@ -142,8 +151,8 @@ pub struct EdgeVerdict {
 pub struct TaskVerdict {
     /// work/period of its load, where that is bounded.
     pub asked: Option<Share>,
-    /// Its long-run rate, where that is known.
-    pub supply: Option<Share>,
+    /// What is available to it in the long run if all others demand as much as they may, where that is known.
+    pub available: Option<Share>,
     /// What is known of its deadlines.
     pub deadlines: Deadlines,
     /// Misses are by design.
@@ -278,6 +287,17 @@ pub enum Part {
     Edge(usize),
     /// A task.
     Task(usize),
+}
+
+impl Part {
+    /// The edges to a node or task; none of an edge.
+    pub(crate) fn above(self, shape: &tierce_plan::Shape) -> &[usize] {
+        match self {
+            Self::Node(node) => &shape.parents[node],
+            Self::Task(task) => &shape.task_parents[task],
+            Self::Edge(_) => &[],
+        }
+    }
 }
 
 impl Admission {

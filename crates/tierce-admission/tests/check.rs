@@ -214,7 +214,7 @@ fn what_cannot_be_known_is_said() {
         ))
         .1
     };
-    let unknown = ["how much `inner` asks for by its deadlines is not known"];
+    let unknown = ["the demand of `inner` by its deadlines is not known"];
     // A node without deadlines comes after all that have some.
     let admission = inner("fair", "");
     assert!(admission.holds && admission.nodes[0].open.is_empty());
@@ -236,8 +236,8 @@ fn two_parents_add_up_on_one_cpu() {
          [task.b]\nunder.rest = {}\nload = \"busy\"\n",
     );
     let quarter = |over: i64| Some(Share::new(over.into(), 20.into()));
-    assert_eq!(admission.nodes[2].supply, quarter(16)); // 5 of 20 and what 9 of 20 leave
-    assert_eq!(admission.tasks[1].supply, quarter(16));
+    assert_eq!(admission.nodes[2].available, quarter(16)); // 5 of 20 and what 9 of 20 leave
+    assert_eq!(admission.tasks[1].available, quarter(16));
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn one_task_never_gets_more_than_one_cpu() {
         "[machine]\ncpus = 2\n[node.rt]\npolicy = \"reservation\"\nper_cpu = true\n\
          [task.a]\nunder.rt = { budget = \"6ms\", period = \"10ms\" }\nload = \"busy\"\n",
     );
-    assert_eq!(admission.tasks[0].supply, Some(Share::new(3.into(), 5.into())));
+    assert_eq!(admission.tasks[0].available, Some(Share::new(3.into(), 5.into())));
 }
 
 #[test]
@@ -420,7 +420,7 @@ fn what_is_not_promised_says_why() {
     let (_, admission) = admit(
         "[machine]\ncpus = 2\n[node.all]\npolicy = \"fair\"\ncpus = \"all\"\n[task.a]\nunder.all = {}\nneeds = \"PS 1/2\"\n",
     );
-    let reason = "nothing is promised to it: several CPUs reach `all`";
+    let reason = "it has no guarantee: several CPUs reach `all`";
     assert_eq!(admission.tasks[0].needs[0].as_ref().unwrap_err(), reason);
     assert!(!admission.holds);
 }
@@ -464,36 +464,36 @@ fn the_outline_shows_everything_once() {
 check.toml: 3 nodes, 21 tasks on 1 CPU
 
 CPU 0
-└─ top             fixed-priority                                     average 100 %, promised ALL
-   ├─ rt           reservation, priority 1                          ✗ 105 % asked of 100 %, promised ALL
-   │  ├─ rest      fair, default, budget 5ms, period 20ms (25 %)      average 25 %, nothing promised
-   │  │  └─ hog[0..19]  weight 10                                     average 1.25 %, nothing promised
-   │  └─ a         budget 8ms, period 10ms (80 %)                   ✗ asks 90 %, average 80 %, nothing promised
-   └─ rest         fair, priority 0                                 see above
+└─ top                  fixed-priority                                   available 100 %, receives ALL
+   ├─ rt                reservation, priority 1                        ✗ demand 105 % of 100 %, receives ALL
+   │  ├─ rest           fair, default, budget 5ms, period 20ms (25 %)    available 25 %, receives no guarantee
+   │  │  └─ hog[0..19]  weight 10                                        available 1.25 %, receives no guarantee
+   │  └─ a              budget 8ms, period 10ms (80 %)                 ✗ demand 90 %, available 80 %, receives no guarantee
+   └─ rest              fair, priority 0                               see above
 
 ✗ rt (check.toml:4:7): budgets_must_fit_the_cpu: The budgets add up to 105 % of a CPU, more than one CPU: 100 %.
-  `rt` promises CPU time to those below it: `rest` 5ms in every 20ms, `a` 8ms in every 10ms. Kept together,
-  these promises would take 105 % of one CPU's time, and there is 100 %. So none of them can be relied on: in
-  some period a task gets less than its budget, or gets it too late. A budget is a limit, too: a task that
-  wants more in a period is throttled until the next one begins, and the others do not notice. Make each
-  budget as large as its work needs, no larger, or let it come less often.
+  `rt` has budgets to give to those below it: `rest` 5ms in every 20ms, `a` 8ms in every 10ms. Together these
+  budgets would take 105 % of one CPU's time, and there is 100 %. So none of them can be relied on: in some
+  period a task gets less than its budget, or gets it too late. A budget is a limit, too: a task that wants
+  more in a period is throttled until the next one begins, and the others do not notice. Make each budget as
+  large as its work needs, no larger, or let it come less often.
   The smallest change that mends it: reduce the budget of `a` in `rt` from 8ms to 7.5ms (by 500us).
-  It breaks at `rt` → `a` (check.toml:13:12), by 5 % or 500us: the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998).
+  It exceeds by 5 % or 500us, first at `rt` → `a` (check.toml:13:12): the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998).
   It would hold: lengthen the period of `a` in `rt` from 10ms to 10.666667ms (by 666.667us).
-✗ a (check.toml:12:7): deadline_can_be_missed: When all its jobs are as long as they may be it asks for 90 % of a CPU, and is sure of 80 %.
-  `a` has jobs with deadlines: up to 9ms every 10ms. Nothing is promised to it alone; it depends on what those
+✗ a (check.toml:12:7): deadline_can_be_missed: Its demand, with jobs as long as they may be, is 90 % of a CPU; guaranteed are 80 %.
+  `a` has jobs with deadlines: up to 9ms every 10ms. It has no guarantee of its own; it depends on what those
   before it leave. At worst that is not enough for a job to be done by its deadline: it will be late, and the
-  next one may be, too. If a job works even longer, it runs on when, and for as long as, others leave it the
-  CPU.
-  It breaks at `rt` → `a` (check.toml:13:12), by 10 %: the sum of work/period against the long-run rate.
+  next one may be, too. If a job works even longer, it is throttled until its next period begins; when it gets
+  the CPU then is not guaranteed.
+  It exceeds by 10 %, first at `rt` → `a` (check.toml:13:12): the sum of work/period against the long-run rate.
   It would hold: reduce the work of `a` from 9ms to 8ms (by 1ms).
   It would hold: raise the budget of `a` in `rt` from 8ms to 9ms (by 1ms).
   It would hold: shorten the period of `a` in `rt` from 10ms to 8.888888ms (by 1.111112ms).
-✗ a (check.toml:14:9): RESBS 8ms 10ms is not shown: nothing is promised to it: the budgets of `rt` do not fit.
-  `a` asks to be sure of at least 8ms in every period of 10ms, at any place in it. Nothing is promised to it:
-  the budgets of `rt` do not fit. It runs when others leave it the CPU, and nobody can say when that is. What
-  would help is a place in a reservation that nothing of higher priority can hold up.
-  It breaks at `rt` → `a` (check.toml:13:12), by 80 % or 8ms: nothing is promised.
+✗ a (check.toml:14:9): RESBS 8ms 10ms is not proved: it has no guarantee: the budgets of `rt` do not fit.
+  `a` needs at least 8ms in every period of 10ms, at any place in it. It has no guarantee: the budgets of `rt`
+  do not fit. It gets the CPU when others leave it, and nothing bounds when that is. What would help is a
+  place in a reservation that nothing of higher priority can hold up.
+  It exceeds by 80 % or 8ms, first at `rt` → `a` (check.toml:13:12): it has no guarantee.
 Does not hold: 1 of 1 tested node failed, first at `rt` → `a`.
 ";
     // Compared without the width of the columns.
@@ -507,9 +507,12 @@ Does not hold: 1 of 1 tested node failed, first at `rt` → `a`.
 fn the_json_is_versioned_and_complete() {
     let (plan, admission) = admit(&servers(&["6ms 10ms", "5ms 10ms"]));
     let json = admission.to_json(&plan);
-    assert_eq!((&json["version"], &json["holds"]), (&2.into(), &false.into()));
+    assert_eq!((&json["version"], &json["holds"]), (&3.into(), &false.into()));
     let node = &json["nodes"][0];
-    assert_eq!((&node["asked"], &node["supply"]), (&"11/10".into(), &"1".into()));
+    assert_eq!(
+        (&node["asked"], &node["limit"], &node["available"]),
+        (&"11/10".into(), &"1".into(), &"1".into())
+    );
     let mend = &node["failures"][0]["mend"];
     assert_eq!(
         (&mend["child"], &mend["from_ns"], &mend["to_ns"]),
@@ -562,7 +565,7 @@ fn costs_are_in_every_test() {
     );
     assert_eq!(
         failures(&with(&servers(&["40us 10ms"]))),
-        ["budget_must_pay_for_a_switch: 40us > at least 50us; nothing alone"]
+        ["budget_must_pay_for_a_switch: 40us > at least 50us; raise the budget of `a` in `top` from 40us to 50us (by 10us)"]
     );
     // Turns of 1.05 ms, and two switches in each window of them.
     let turns = with("[node.top]\npolicy = \"round-robin\"\nquantum = \"1ms\"\ncpu = 0\n")
@@ -607,6 +610,37 @@ fn rounds_longer_than_half_the_shortest_period_are_unwise() {
 }
 
 #[test]
+fn a_match_that_can_never_win_is_unwise() {
+    let plan =
+        "[node.top]\npolicy = \"fair\"\ncpu = 0\n[tasks.all]\nunder.top = {}\nmatch = { comm = \"*\" }\n\
+                [task.b]\nunder.top = {}\nmatch = { comm = \"firefox\" }\n";
+    let (plan, admission) = admit(plan);
+    let outline = admission.outline(&plan);
+    let line = "! check.toml:9:9: match_is_shadowed: no thread belongs to `b`: `all` comes first and takes all that it matches \
+                (put `b` before `all`, or narrow that).";
+    assert!(outline.contains(line), "{outline}");
+}
+
+/// Of several bounds that are broken the smallest is named, and shown beside the demand.
+#[test]
+fn the_smallest_bound_is_named() {
+    let (plan, admission) = admit(
+        "[node.rt]\npolicy = \"reservation\"\ncpu = 0\n[node.x]\npolicy = \"reservation\"\ncap = 0.5\n\
+         under.rt = { budget = \"2ms\", period = \"10ms\" }\n[task.a]\nunder.x = { budget = \"6ms\", period = \"10ms\" }\n",
+    );
+    assert_eq!(admission.nodes[1].failures[0].rule, "budgets_must_fit_the_supply");
+    let outline = admission.outline(&plan);
+    assert!(outline.contains("✗ demand 60 % of 20 %, receives RESBH 2ms 10ms"), "{outline}");
+    // budgets on several CPUs fit one of them, whatever is available to their node
+    let (plan, admission) = admit(
+        &("[machine]\ncpus = 2\n".to_string()
+            + &servers(&["6ms 10ms", "6ms 10ms"]).replace("cpu = 0", "cpus = [0, 1]")),
+    );
+    let outline = admission.outline(&plan);
+    assert!(outline.contains("✗ demand 120 % of 100 %, receives 2 CPUs"), "{outline}");
+}
+
+#[test]
 fn reservations_much_larger_than_their_jobs_are_unwise() {
     let one = |budget: &str| {
         format!(
@@ -614,10 +648,10 @@ fn reservations_much_larger_than_their_jobs_are_unwise() {
              under.top = {{ budget = \"{budget}\", period = \"10ms\" }}\nload = {{ period = \"20ms\", work = \"4ms\" }}\n"
         )
     };
-    assert!(warnings(&one("2.2ms")).is_empty());
+    assert!(warnings(&one("2.4ms")).is_empty());
     assert_eq!(
-        warnings(&one("2.21ms")),
-        ["reservation_is_much_larger: 2.21ms > 2ms and a tenth; budget = \"2ms\" is enough"]
+        warnings(&one("2.41ms")),
+        ["reservation_is_much_larger: 2.41ms > 2ms and a fifth; budget = \"2.2ms\" leaves a tenth to spare"]
     );
     assert!(warnings(&(one("5ms") + "needs = \"RESBS 5ms 10ms\"")).is_empty()); // it wants as much
                                                                                 // HLS Figure 6.1: 1.053 ms every 5 ms is the least; by deadlines less.
@@ -633,11 +667,11 @@ fn reservations_much_larger_than_their_jobs_are_unwise() {
         )
     };
     let rates = ["priority = 3", "priority = 2", "priority = 1"];
-    assert!(warnings(&application("fixed-priority", rates, "1.1ms")).is_empty());
-    let least = "budget = \"1.052632ms\" is enough";
-    let found = warnings(&application("fixed-priority", rates, "1.2ms"));
-    assert_eq!(found, [format!("reservation_is_much_larger: 1.2ms > 1.052632ms and a tenth; {least}")]);
-    assert_eq!(warnings(&application("edf", [""; 3], "1.2ms")).len(), 1);
+    assert!(warnings(&application("fixed-priority", rates, "1.25ms")).is_empty());
+    let least = "budget = \"1.157895ms\" leaves a tenth to spare";
+    let found = warnings(&application("fixed-priority", rates, "1.3ms"));
+    assert_eq!(found, [format!("reservation_is_much_larger: 1.3ms > 1.052632ms and a fifth; {least}")]);
+    assert_eq!(warnings(&application("edf", [""; 3], "1.3ms")).len(), 1);
     // What costs take is not too much.
     let costs = "[machine]\ncosts = { switch = \"100us\" }\n";
     assert!(warnings(&(costs.to_string() + &one("2.5ms"))).is_empty());

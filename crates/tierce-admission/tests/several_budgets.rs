@@ -185,7 +185,7 @@ fn what_would_mend_it() {
     assert!(!admission.holds);
     let outline = admission.outline(&plan).to_string();
     for part in [
-        "budgets of 2ms in every 10ms on CPU 0, 4ms in every 20ms on CPU 1 are not shown to be enough beside those of higher priority",
+        "budgets of 2ms in every 10ms on CPU 0, 4ms in every 20ms on CPU 1 are not proved to be enough beside those of higher priority",
         "It would hold: raise the budget of `container` in `rt@0` from 2ms to 3.75ms (by 1.75ms).",
         "It would hold: raise the budget of `container` in `rt@1` from 4ms to 7.5ms (by 3.5ms).",
     ] {

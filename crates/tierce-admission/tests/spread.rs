@@ -171,7 +171,7 @@ fn verdicts(text: &str, cpus: u32) -> Vec<(String, u64, Kind)> {
     let plan = plan_on(text, cpus);
     let admission = plan.admit();
     let verdict = |(task, verdict): (&tierce_plan::Task, &tierce_admission::TaskVerdict)| {
-        let supply = verdict.supply.clone().expect("it is known") * tierce_guarantee::whole(100);
+        let supply = verdict.available.clone().expect("it is known") * tierce_guarantee::whole(100);
         let percent = u64::try_from(supply.floor().to_integer()).unwrap();
         (task.name.clone(), percent, verdict.promises[0].guarantee.kind())
     };

@@ -188,17 +188,20 @@ fn many_failures_are_told_shortly() {
     assert!(words(0)[0].starts_with("raise the budget of `t0` in `top` from 10us to 20us"), "{:?}", words(0));
     assert!(words(9)[0].starts_with("raise the budget of `t9` in `top` from 10us to 20us"), "{:?}", words(9));
     let outline = admission.outline(&plan);
-    assert_eq!(outline.matches("asks to be sure of").count(), 16, "{outline}");
+    assert_eq!(outline.matches("` needs at least 20us").count(), 16, "{outline}");
     assert!(
         outline.contains("Explained are the first 16; for the other 2: `--explain NAME`, or --json.\n"),
         "{outline}"
     );
     let [first, last] = [&broken[0], &broken[17]].map(|one| one.to_json(&plan));
     let said = last["explanation"].as_str().unwrap();
-    assert!(said.starts_with("`t17` asks to be sure of at least 20us in every period of 1ms"), "{said}");
+    assert!(said.starts_with("`t17` needs at least 20us in every period of 1ms"), "{said}");
     assert!(last["untried"].is_string() && first["untried"].is_null());
     let said = admission.explain(&plan, "t17").unwrap();
-    assert!(said.contains("asks to be sure of") && said.contains("\n  overrun   it is stopped"), "{said}");
+    assert!(
+        said.contains("`t17` needs at least 20us") && said.contains("\n  overrun   it is throttled"),
+        "{said}"
+    );
 }
 
 /// Of a node with many children none is looked for, and it is said so.
@@ -260,11 +263,11 @@ fn every_failure_is_explained() {
             "would take 60 % of one CPU's time, and its cap leaves them 55 %",
         ),
         ("budgets_must_fit_the_supply", inner, "take 70 % of a CPU, but `in` gets only 60 % itself"),
-        ("budgets_are_not_shown", late, "in some stretch of time that is less than what may be due"),
+        ("budgets_are_not_shown", late, "in some window that is less than the demand"),
         (
             "budgets_must_fit_every_window",
             servers("", &[early, early]),
-            "not in every stretch of time: when all begin at once",
+            "not in every window: when all begin at once",
         ),
         (
             "budget_must_pay_for_a_switch",
@@ -286,11 +289,7 @@ fn every_failure_is_explained() {
             jobs(&["period = \"10ms\", work = \"3ms\", deadline = \"4ms\""; 2]),
             "more is due before the first deadlines than there is time until then",
         ),
-        (
-            "deadlines_must_fit_what_is_promised",
-            inside,
-            "What it can count on is 6ms in every period of 10ms",
-        ),
+        ("deadlines_must_fit_what_is_promised", inside, "Its guarantee is 6ms in every period of 10ms"),
     ];
     for (rule, text, words) in cases {
         let plan = Plan::parse(&text, "plain.toml").unwrap_or_else(|faults| panic!("{rule}: {faults}"));
@@ -345,7 +344,7 @@ fn two_thousand_failures_are_told_soon() {
     let admission = plan.admit();
     let outline = admission.outline(&plan);
     assert!(
-        outline.ends_with("Does not hold: 2000 needs not shown, first at `r0` → `r0-0`.\n"),
+        outline.ends_with("Does not hold: 2000 needs not proved, first at `r0` → `r0-0`.\n"),
         "{}",
         &outline[outline.len() - 99..]
     );

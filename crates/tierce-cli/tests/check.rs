@@ -58,7 +58,7 @@ fn what_does_not_hold_is_1() {
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&json["version"], &json["holds"]), (&2.into(), &false.into()));
+    assert_eq!((&json["version"], &json["holds"]), (&3.into(), &false.into()));
     assert_eq!(json["nodes"][0]["failures"][0]["line"], 1);
 }
 
@@ -70,7 +70,7 @@ fn warnings_leave_the_exit_code_alone() {
     let plan = Temporary::new("unwise", plan);
     let output = tierce(&["check", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0));
-    let line = format!("! {}:5:13: reservation_is_much_larger: the reservation of `a` is 100 % larger than its jobs need: 6ms, more than 3ms and a tenth (budget = \"3ms\" is enough).\n", plan.0.display());
+    let line = format!("! {}:5:13: reservation_is_much_larger: the reservation of `a` is 100 % larger than its jobs need: 6ms, more than 3ms and a fifth (budget = \"3.3ms\" leaves a tenth to spare).\n", plan.0.display());
     assert!(text(&output.stdout).contains(&line), "{}", text(&output.stdout));
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(0));
@@ -143,15 +143,15 @@ fn explanations_and_needs() {
     let output = tierce(&["check", "--explain", "audio", "examples/desktop.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
-    let begin = "audio: task below `rt`\n  promised  RESBH 2ms 10ms: 2ms in every period of 10ms, at any place in it, and no more: \
+    let begin = "audio: task below `rt`\n  receives  RESBH 2ms 10ms: 2ms in every period of 10ms, at any place in it, and no more: \
                  further work waits for the next period\n            since admitted by `rt`, which has a whole CPU\n              \
                  ALL             `top`, by root\n              ALL             `top` → `rt`, by highest priority\n              \
                  RESBH 2ms 10ms  `rt` → `audio`, by constant bandwidth server, hard (HLS Table 5.1): RESBH budget period\n  \
-                 demands   that it needs at most 2ms of CPU time in any 10ms; what it does not ask for in a period is not kept for \
-                 the next\n  overrun   it is stopped until its next period begins, so its work is done a period later or more; others \
+                 assumes   that it needs at most 2ms of CPU time in any 10ms; what it does not ask for in a period is not kept for \
+                 the next\n  overrun   it is throttled until its next period begins, so its work is done a period later or more; others \
                  do not notice\n  needs     RESBS 2ms 10ms ✓ from RESBH 2ms 10ms, admitted by `rt`";
     assert!(said.starts_with(begin), "{said}");
-    assert!(said.contains("\n\ntop: fixed-priority\n  promised  ALL: all of a CPU\n"), "{said}");
+    assert!(said.contains("\n\ntop: fixed-priority\n  receives  ALL: all of a CPU\n"), "{said}");
     let output = tierce(&["check", "--explain", "nobody", "examples/desktop.toml"]);
     assert!(output.status.code() == Some(2) && text(&output.stderr).contains("name_must_be_known"));
     let output = tierce(&["check", "--explain", "adio", "examples/desktop.toml"]);
@@ -165,7 +165,7 @@ fn explanations_and_needs() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         (output.status.code(), &json["version"], &json["name"]),
-        (Some(0), &2.into(), &"audio".into())
+        (Some(0), &3.into(), &"audio".into())
     );
     let steps = &json["tasks"][0]["guarantees"][0]["derivation"];
     assert_eq!((&steps[2]["to"], &steps[2]["where"]["parent"]), (&"RESBH 2ms 10ms".into(), &"rt".into()));
@@ -186,12 +186,12 @@ fn explanations_and_needs() {
     assert_eq!(output.status.code(), Some(1));
     let reason = "of RESBH 6ms 10ms follows at most 5ms in 13ms, 1ms less than 6ms (not enough)";
     let place = format!("{}:6:9", plan.0.display());
-    let line = format!("✗ a ({place}): RESCS 6ms 13ms is not shown: {reason}.");
+    let line = format!("✗ a ({place}): RESCS 6ms 13ms is not proved: {reason}.");
     assert!(text(&output.stdout).contains(&line), "{}", text(&output.stdout));
     let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
     assert_eq!(
         text(&output.stdout),
-        format!("{place}: needs_must_follow: not shown: {reason}: RESCS 6ms 13ms\n")
+        format!("{place}: needs_must_follow: not proved: {reason}: RESCS 6ms 13ms\n")
     );
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -107,10 +107,10 @@ fn threads_get_what_operations_say() {
         ("not-empty", "node_must_be_empty", "`group-threads`, bound nothing"),
         ("root", "plan_must_have_a_node", "ctl.toml:1:1"),
         ("default-node", "default_node_must_exist", "ctl.toml:1:1"),
-        ("infeasible", "constraint_not_feasible", "is not sure to receive so much"),
+        ("infeasible", "constraint_not_feasible", "is not guaranteed so much"),
         ("already", "constraint_already", "has a time constraint"),
         ("none", "no_constraint", "has no time constraint"),
-        ("deaf", "not_understood", "no parent of the task understands"),
+        ("deaf", "not_understood", "no parent policy supports time constraints"),
         ("unbound", "thread_must_be_bound", "thread 4000000 belongs to no task"),
     ] {
         let error = &got(scenario)["said"]["error"];

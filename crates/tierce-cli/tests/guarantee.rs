@@ -67,7 +67,7 @@ fn what_does_not_follow_is_1_and_says_why() {
     assert_eq!(refused["reason"], "of RESBH 10ms 20ms follows at most 10ms in 35ms, 2ms less than 12ms");
     assert_eq!(tierce(&["convert", "PSBE 1/4 75ms", "RESCS", "--period", "300ms"]).status.code(), Some(1));
     let refused = json(&["sfq", "--supply", "NULL", "--quantum", "1ms", "--weights", "1", "--json"], 1);
-    assert_eq!(refused["rule"], "nothing is promised");
+    assert_eq!(refused["rule"], "no guarantee");
     assert_eq!(tierce(&["join", "PS 0.7", "PS 0.7"]).status.code(), Some(1));
     assert_eq!(
         tierce(&["eevdf", "--supply", "ALL", "--quantum", "1ms", "--shares", "1/2,0.6"]).status.code(),

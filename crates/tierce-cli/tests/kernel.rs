@@ -635,7 +635,7 @@ fn trouble() {
     let has = ["at-first", "moved", "moved-back", "class-above", "class-back"];
     assert_eq!(has.map(|when| boot.got(when).as_u64().unwrap()), [1, 0, 1, 0, 1], "{has:?}");
     let said = std::fs::read_to_string(boot.out.join("trouble.err")).unwrap();
-    for why in ["it may run on CPU 1 only: cpu_not_allowed", "SCHED_FIFO runs before every plan"] {
+    for why in ["it may run on CPU 1 only: cpu_not_allowed", "SCHED_FIFO runs before all threads of a plan"] {
         assert!(
             said.lines().any(|line| line.contains("(left) matches left: ") && line.contains(why)),
             "{said}"

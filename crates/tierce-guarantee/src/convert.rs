@@ -104,7 +104,7 @@ fn why_not(from: Kind, to: Kind) -> Refusal {
         return Refusal::new("not every instant", format!("ALL is every instant, and {gets}"));
     }
     if from == Null {
-        return Refusal::new("nothing is promised", "NULL promises nothing, so nothing follows from it");
+        return Refusal::new("no guarantee", "NULL guarantees nothing, so nothing follows from it");
     }
     if to == Resu {
         let own = match from {
@@ -262,7 +262,9 @@ fn short_of(source: &Guarantee, goal: &Guarantee) -> Refusal {
     let (share, rate) = (goal.share(), source.share());
     if share > rate && !is_soft(goal.kind()) {
         let (has, wants) = (show_share(&rate), show_share(&share));
-        return refusal(format!("{source} promises {has} of the CPU in the long run, {goal} {wants}"));
+        return refusal(format!(
+            "{source} guarantees {has} of the CPU in the long run, and {goal} needs {wants}"
+        ));
     }
     match goal.kind() {
         Psbe => match open(Parameter::Error) {

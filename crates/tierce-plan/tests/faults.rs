@@ -97,8 +97,9 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 47] = [
-    "task_may_starve",       // tests/limits.rs, no fault but a warning
+const ELSEWHERE: [&str; 49] = [
+    "task_may_starve", // tests/limits.rs, no fault but a warning
+    "default_node_may_starve",
     "text_must_fit",         // 4 GiB
     "includes_must_be_few",  // 64 files
     "cpu_must_be_chosen",    // without a placer: src/any_cpu.rs
@@ -128,6 +129,7 @@ const ELSEWHERE: [&str; 47] = [
     "delay_grows_with_children",
     "round_is_long",
     "interrupts_are_not_counted",
+    "match_is_shadowed",
     "deadlines_must_fit_the_supply",
     "deadlines_must_fit_every_window",
     "deadlines_must_fit_what_is_promised",

@@ -30,7 +30,7 @@ fn a_thousand_reservations_and_ten_thousand_fair_children_fit() {
     assert_eq!((plan.tasks.len(), plan.edges.len()), (11_000, 11_001));
     let admission = plan.admit();
     assert_eq!(admission.nodes[1].asked, Some(tierce_admission::Share::new(1.into(), 1.into())));
-    let supply = admission.nodes[1].supply.clone().unwrap(); // one of 10,001 equals
+    let supply = admission.nodes[1].available.clone().unwrap(); // one of 10,001 equals
     assert_eq!(supply, tierce_admission::Share::new(1.into(), 10_001.into()));
     assert_eq!(admission.nodes[1].failures[0].rule, "budgets_must_fit_the_supply");
     assert!(admission.outline(&plan).lines().count() < 20);
@@ -163,6 +163,35 @@ fn who_may_starve_is_named() {
     let faults = plan.may_starve();
     assert_eq!(faults.len(), 1);
     assert_eq!((faults[0].rule, faults[0].message.contains("`low`")), ("task_may_starve", true));
+}
+
+/// Threads that match a set may be many more than the plan has members.
+#[test]
+fn a_default_node_that_sets_may_starve_is_named() {
+    let found = |above: &str, rest: &str| {
+        let text = format!(
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n{above}match = {{ comm = \"x*\" }}\n\
+             [node.rest]\npolicy = \"fair\"\ndefault = true\n{rest}\n"
+        );
+        let plan = Plan::parse(&text, "generated.toml").unwrap();
+        assert!(plan.check_runnable(1).is_ok());
+        plan.may_starve().iter().map(|fault| fault.rule).collect::<Vec<_>>()
+    };
+    let rt = |policy: &str, edge: &str| {
+        format!("[node.rt]\npolicy = {policy}\nunder.top = {{ priority = 1 }}\n[tasks.x]\nunder.rt = {{ {edge} }}\n")
+    };
+    let budget = "budget = \"1ms\", period = \"10ms\"";
+    let reservation = |more: &str| rt(&format!("\"reservation\"\n{more}"), budget);
+    let named = ["default_node_may_starve"];
+    assert_eq!(found(&reservation(""), "under.top = {}"), named);
+    assert_eq!(found(&rt("\"edf\"", ""), "under.top = {}"), named);
+    assert_eq!(found("[tasks.x]\nunder.top = { priority = 1 }\n", "under.top = {}"), named);
+    assert_eq!(found("[tasks.x]\nunder.top = {}\n", "under.top = {}"), named); // equals: first come, first served
+    assert_eq!(found(&reservation("replenishment = \"soft\""), "under.top = {}"), named);
+    let none: [&str; 0] = [];
+    assert_eq!(found(&reservation("cap = 0.9"), "under.top = {}"), none);
+    assert_eq!(found(&reservation(""), &format!("under.top = {{}}\nunder.rt = {{ {budget} }}")), none);
+    assert_eq!(found("[tasks.x]\nunder.top = {}\n", "under.top = { priority = 1 }"), none);
 }
 
 /// What a plan is loaded with: its policies, the parts of the engine that it needs, and what `[run] policies` asks for.

@@ -71,7 +71,7 @@ pub struct DryRun {
     pub overflow: Vec<Refused>,
     /// Threads of real-time and deadline classes that match nothing: they run before the plan.
     pub above: Vec<Shown>,
-    /// Kernel threads of one CPU: they run beside every plan.
+    /// Kernel threads of one CPU: Tierce does not schedule them.
     pub pinned: Vec<Shown>,
 }
 
@@ -146,11 +146,11 @@ pub(crate) fn outside(live: &Live) -> Option<String> {
     if live.class.above() {
         let class = live.class.name();
         return Some(format!(
-            "{class} runs before every plan, as stolen time (chrt --other --pid 0 {} ends that)",
+            "{class} runs before all threads of a plan, as stolen time (chrt --other --pid 0 {} ends that)",
             live.thread.tid
         ));
     }
-    live.is_pinned().then(|| "a kernel thread of one CPU runs beside every plan".to_string())
+    live.is_pinned().then(|| "a kernel thread of one CPU is not scheduled by Tierce".to_string())
 }
 
 /// The plan's graph in the native engine, to try things on.
@@ -379,7 +379,7 @@ mod tests {
         let why: Vec<&str> = worker.refused.iter().map(|refused| refused.why.as_str()).collect();
         assert!(why[0].starts_with("below rt: "), "{why:?}"); // 2/10 + 3 * 4/10 > 1
         assert!(why[1].starts_with("it may run on CPU 1 only: cpu_not_allowed"), "{why:?}");
-        assert!(why[2].starts_with("SCHED_FIFO runs before every plan"), "{why:?}");
+        assert!(why[2].starts_with("SCHED_FIFO runs before all threads of a plan"), "{why:?}");
         assert!(nobody.bound.is_empty() && nobody.refused.is_empty());
         assert_eq!(ids(&result.default), [1, 12, 23, 24, 51]);
         assert_eq!((ids(&result.above), ids(&result.pinned)), (vec![31], vec![41]));
@@ -393,8 +393,8 @@ mod tests {
             "  ✓ worker  ×2 (21, 22)\n",
             "  – no thread matches now\n",
             "default node rest: 5 threads\n",
-            "above every plan (real-time and deadline classes): irq/7 (31)\n",
-            "beside every plan: 1 kernel thread of one CPU\n",
+            "in higher scheduling classes: irq/7 (31)\n",
+            "not scheduled by Tierce: 1 kernel thread of one CPU\n",
         ] {
             assert!(text.contains(expected), "{expected}:\n{text}");
         }
@@ -462,7 +462,7 @@ mod tests {
         assert_eq!(ids(&free.entries[1].bound), [9], "a thread like others, where there is one CPU");
         thread.is_bound = true;
         let result = dry_run(&plan(), &[thread], Pools::default()).unwrap();
-        assert_eq!(result.entries[1].refused[0].why, "a kernel thread of one CPU runs beside every plan");
+        assert_eq!(result.entries[1].refused[0].why, "a kernel thread of one CPU is not scheduled by Tierce");
     }
 
     #[test]

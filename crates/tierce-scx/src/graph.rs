@@ -125,7 +125,7 @@ impl Live {
         })
     }
 
-    /// Threads before or beside every plan, and what each has run since this one is in force.
+    /// Threads of higher scheduling classes and kernel threads of one CPU, and what each has run since this one is in force.
     fn outside(&self) -> Vec<Value> {
         let threads = Proc::default().all().into_iter().filter(|live| live.is_outside());
         let mut list: Vec<(u64, Value)> = threads

@@ -75,12 +75,12 @@ pub struct Live {
 }
 
 impl Live {
-    /// A kernel thread of one CPU: it runs beside every plan. On a machine of one CPU that is not every kernel thread.
+    /// A kernel thread of one CPU: Tierce does not schedule it. On a machine of one CPU that is not every kernel thread.
     pub fn is_pinned(&self) -> bool {
         self.thread.is_kthread && self.is_bound && self.allowed_count == 1
     }
 
-    /// It runs before or beside every plan.
+    /// Tierce does not schedule it: a higher scheduling class, or a kernel thread of one CPU.
     pub fn is_outside(&self) -> bool {
         self.class.above() || self.is_pinned()
     }

@@ -55,7 +55,7 @@ impl Figure {
     /// The rate at which a node is supplied, in per cent of a CPU.
     fn rate(&self, name: &str) -> u64 {
         let node = self.plan.nodes.iter().position(|node| node.name == name).unwrap();
-        let share = self.admission.nodes[node].supply.clone().unwrap() * Share::from_integer(100.into());
+        let share = self.admission.nodes[node].available.clone().unwrap() * Share::from_integer(100.into());
         u64::try_from(share.to_integer()).unwrap()
     }
 
@@ -145,7 +145,7 @@ fn figure_7_1_virtual_web_servers() {
         };
         edges
             .filter(|(edge, _)| to(edge))
-            .map(|(_, verdict)| verdict.supply.clone().unwrap().to_string())
+            .map(|(_, verdict)| verdict.available.clone().unwrap().to_string())
             .collect()
     };
     assert_eq!(
@@ -166,7 +166,7 @@ fn an_edge_gives_one_cpu_at_most() {
                 [task.b]\nunder.top = { weight = 10 }\nload = \"busy\"\n";
     let plan = Plan::parse(text, "two").unwrap();
     let admission = plan.admit();
-    assert_eq!(admission.nodes[1].supply, Some(Share::from_integer(1.into())));
+    assert_eq!(admission.nodes[1].available, Some(Share::from_integer(1.into())));
     let mut simulation = Simulation::new(&plan, Options::default()).unwrap();
     simulation.run_until(900 * MS).unwrap();
     let got: Vec<_> = simulation.report().tasks.iter().map(|task| task.cpu_ns / MS).collect();

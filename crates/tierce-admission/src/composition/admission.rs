@@ -56,8 +56,7 @@ impl Admission {
         };
         let tasks = task_verdicts(plan, &found, &rates, bounds);
         let edges = rates.edge.iter().zip(promises.edges);
-        let edges =
-            edges.map(|(supply, promises)| EdgeVerdict { supply: supply.clone(), promises }).collect();
+        let edges = edges.map(|(rate, promises)| EdgeVerdict { available: rate.clone(), promises }).collect();
         let proved =
             |failures: &[Failure], needs: &[Proof]| failures.is_empty() && needs.iter().all(Result::is_ok);
         let holds = nodes.iter().all(|node| proved(&node.failures, &node.needs))
@@ -91,9 +90,9 @@ fn unfit(plan: &Plan, index: usize, why: &str, shape: &Shape, verdict: &mut Node
         ),
         None => (
             "budgets_are_not_shown",
-            format!("Its budgets are not shown to arrive in each period: {why}."),
+            format!("Its budgets are not proved to arrive in each period: {why}."),
             verdict.promises.first().map_or_else(|| "NULL".into(), |promise| promise.guarantee.to_string()),
-            "the demand of its budgets in every window, against the least supply of what it is promised (Shin & Lee 2003)".into(),
+            "the demand of its budgets in every window, against the least supply of its guarantee (Shin & Lee 2003)".into(),
         ),
     };
     let value = verdict.asked.as_ref().map_or_else(|| "?".into(), fraction);
@@ -124,7 +123,7 @@ fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<B
             let soft = task.load.as_ref().is_some_and(Load::is_soft);
             TaskVerdict {
                 asked,
-                supply,
+                available: supply,
                 deadlines,
                 soft,
                 response,
@@ -149,7 +148,7 @@ impl Admission {
                 needs.iter().zip(proofs).filter_map(|(need, proof)| Some((need, proof.as_ref().err()?)))
             {
                 faults.push(
-                    Fault::new("needs_must_follow", need.spot, format!("not shown: {reason}"))
+                    Fault::new("needs_must_follow", need.spot, format!("not proved: {reason}"))
                         .value(&need.text),
                 );
             }

@@ -28,7 +28,7 @@ use tierce_plan::{Load, Plan};
 
 /// The one test of a task alone.
 const ALONE: &str =
-    "response times of its jobs alone, in the least supply of what it is promised (Shin & Lee 2003)";
+    "response times of its jobs alone, in the least supply of its guarantee (Shin & Lee 2003)";
 const SLOWER: &str = "its jobs alone, on a slower processor that they announce their deadlines to";
 const PERIODS: &str = "its jobs alone, each in budgets that begin with it (hard constant bandwidth server)";
 const RATES: &str = "the sum of work/period against the long-run rate";
@@ -119,16 +119,16 @@ impl Found<'_> {
         if let Some((ns, test)) = bound.and_then(|bound| Some((bound.response.ns()?, bound.test))) {
             let response = show_time(ns);
             let message = if bound.is_some_and(|bound| bound.exact) {
-                format!("A job of it can take {response} from its release, and is due after {deadline}.")
+                format!("Its response time can be {response}, longer than its deadline, {deadline}.")
             } else {
-                format!("No job of it is shown to be done sooner than {response} after its release; it is due after {deadline}.")
+                format!("The bound on its response time is {response}, longer than its deadline, {deadline}.")
             };
             let excess = excess(test.into(), Some(ns.saturating_sub(deadline_ns)), None);
             return Some(failure(message, show_time(ns), deadline, excess));
         }
         if let (true, (Some(asked), Some(supply))) = (can, rates) {
             let message = format!(
-                "When all its jobs are as long as they may be it asks for {} of a CPU, and is sure of {}.",
+                "Its demand, with jobs as long as they may be, is {} of a CPU; guaranteed are {}.",
                 percent(asked),
                 percent_given(supply)
             );
@@ -137,7 +137,7 @@ impl Found<'_> {
         }
         let refusal = above.iter().find_map(|edge| self.refused.get(&self.plan.edges[*edge].parent));
         let why = refusal.map_or_else(|| self.why(task, load), |refusal| refusal.why.clone());
-        let message = format!("Nothing bounds how long a job of it takes, due after {deadline}: {why}.");
+        let message = format!("Nothing bounds its response time, deadline {deadline}: {why}.");
         let none = || format!("no test bounds the response of `{name}`");
         let test = refusal.map_or_else(none, |refusal| refusal.test.into());
         let excess = excess(test, None, refusal.and_then(|refusal| refusal.share.clone()));
@@ -165,7 +165,7 @@ impl Found<'_> {
         if let Some(promise) = promises.iter().find(|promise| promise.guarantee.kind() != Kind::Null) {
             let rate = tierce_guarantee::ratio(job.work_ns, job.period_ns);
             if rate > promise.guarantee.share() {
-                return format!("{} is less than the {} that it asks for", promise.guarantee, percent(&rate));
+                return format!("{} is less than its demand, {}", promise.guarantee, percent(&rate));
             }
             return format!("{} says nothing of any window", promise.guarantee);
         }

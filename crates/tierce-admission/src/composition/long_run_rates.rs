@@ -4,11 +4,14 @@
 use crate::bounds::adjacent_reserves;
 use crate::bounds::max_min_shares::{self, Claims};
 use crate::demand::jobs::{utilisation, BudgetParams};
+use crate::demand::uncounted_threads::{live_sets, of_crowd};
 use crate::laws;
 use crate::laws::policy::Rated;
+use crate::laws::reservation::servers;
 use crate::share::{self, ratio, Share};
 use std::collections::BTreeMap;
 use tierce_plan::policies;
+use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::policies::slots::Reserve;
 use tierce_plan::Cpus;
 use tierce_plan::Shape;
@@ -21,6 +24,8 @@ pub enum Trust {
     Loads,
     /// Nobody's: a live thread may ask for everything.
     Nobody,
+    /// Nobody's, and any number of threads match each set that has a `match`.
+    NobodyAnyNumber,
 }
 
 /// Long-run rates.
@@ -178,6 +183,7 @@ fn levels(plan: &Plan, shape: &Shape) -> Vec<Vec<usize>> {
 struct Asks {
     node: Vec<Share>,
     task: Vec<Share>,
+    trust: Trust,
 }
 
 impl Asks {
@@ -185,20 +191,28 @@ impl Asks {
         let task = |index: usize| match (&plan.tasks[index].load, trust) {
             (Some(load), Trust::Loads) => utilisation(load).unwrap_or_else(share::one),
             (None, Trust::Loads) => share::zero(),
-            (_, Trust::Nobody) => share::one(),
+            (_, Trust::Nobody | Trust::NobodyAnyNumber) => share::one(),
         };
         let mut asks = Self {
             node: vec![share::zero(); plan.nodes.len()],
             task: (0..plan.tasks.len()).map(task).collect(),
+            trust,
         };
         for node in shape.order.iter().rev() {
             let most = ratio(u64::from(shape.reach[*node].count()), 1);
             let budget = policies::by_number(plan.nodes[*node].policy).and_then(BudgetParams::of);
             let edges = shape.children[*node].iter().map(|edge| &plan.edges[*edge]);
+            let open = trust == Trust::NobodyAnyNumber && live_sets(plan, *node).next().is_some();
             let sum = match budget {
+                // Budgets are admitted up to the cap; some are replenished at once.
+                Some(_) if trust == Trust::NobodyAnyNumber && ServerRules::of(plan, *node).is_endless() => {
+                    most.clone()
+                }
+                Some(_) if open => servers::cap(plan, *node).unwrap_or_else(|| most.clone()),
+                None if open => most.clone(),
                 Some(at) => share::sum(edges.map(|edge| (at.budget(edge), at.period(edge)))),
                 // Who takes in threads that match nothing may have any number of them.
-                None if plan.nodes[*node].default && trust == Trust::Nobody => most.clone(),
+                None if plan.nodes[*node].default && trust != Trust::Loads => most.clone(),
                 None => edges.fold(share::zero(), |sum, edge| {
                     let most = Reserve::of(plan, edge).filter(|reserve| !reserve.fills);
                     let ask = asks.child(edge.child);
@@ -234,5 +248,14 @@ impl Asks {
         let ask = |index: usize| self.child(plan.edges[index].child);
         let rated = Rated { plan, policy, node, edges, supply, ask: &ask };
         laws::of(policy).rates(&rated, rates);
+        if self.trust == Trust::NobodyAnyNumber && live_sets(plan, node).next().is_some() {
+            let priority = policies::priority(policy);
+            let largest = priority.and_then(|at| of_crowd(plan, node, edges, at));
+            let after = |edge: usize| match (priority, largest) {
+                (Some(at), Some(largest)) => plan.edges[edge].params[at] <= largest,
+                _ => policies::by_deadline(policy),
+            };
+            edges.iter().filter(|edge| after(**edge)).for_each(|edge| rates[*edge] = Some(share::zero()));
+        }
     }
 }

@@ -28,9 +28,9 @@ const BY_DEADLINE: &str =
      (Bertogna & Cirinei 2007)";
 
 const BUDGETS_BY_PRIORITY: &str =
-    "response times under global fixed priorities inside budgets on several CPUs, wanted or not";
+    "response times under global fixed priorities inside budgets on several CPUs that may be idle";
 const BUDGETS_BY_DEADLINE: &str =
-    "response times under global earliest deadline first inside budgets on several CPUs, wanted or not";
+    "response times under global earliest deadline first inside budgets on several CPUs that may be idle";
 
 /// What a node runs on.
 enum Cpus {
@@ -116,7 +116,7 @@ impl Several<'_> {
                 format!("no test shows it in time beside those of higher priority on {cpus} CPUs")
             }
             Cpus::Parts(_, parts) => {
-                format!("{parts} are not shown to be enough beside those of higher priority")
+                format!("{parts} are not proved to be enough beside those of higher priority")
             }
         };
         let mut unbounded = None;
@@ -126,7 +126,7 @@ impl Several<'_> {
             let found = equals.iter().map(|edge| self.task(*edge, 0)).collect::<Option<Vec<_>>>();
             let Some(found) = found.filter(|found| !crowded && tasks.len() + found.len() <= TASKS_MAX) else {
                 unbounded = Some(format!(
-                    "how much those of priority {} and above ask for is not bounded, or they are too many",
+                    "the demand of those of priority {} and above is not bounded, or they are too many",
                     priority(&equals[0])
                 ));
                 below = Others::Below;
@@ -183,7 +183,7 @@ impl Several<'_> {
             Cpus::Parts(budgets, parts) => {
                 let below = if some_last { Others::Below } else { Others::Known };
                 let found = budgets.earliest_deadline(&set, below).unwrap_or_default();
-                let why = format!("{parts} are not shown to be enough beside the others");
+                let why = format!("{parts} are not proved to be enough beside the others");
                 return (bounds(&tasks, found, test), Some(refused(why, None)));
             }
         };

@@ -293,7 +293,7 @@ impl<'p> Placing<'p> {
         let more: Vec<_> = others.iter().flat_map(|unit| &self.edges[*unit]).copied().filter(above).collect();
         let verdict = self.verdict(node, &self.children(node, &more));
         let most =
-            servers::cap(self.plan, node).into_iter().chain(verdict.supply).fold(share::one(), Share::min);
+            servers::cap(self.plan, node).into_iter().chain(verdict.available).fold(share::one(), Share::min);
         Some((most - verdict.asked.unwrap_or_else(share::zero)).max(share::zero()))
     }
 

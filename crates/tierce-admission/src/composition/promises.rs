@@ -266,9 +266,9 @@ impl Promises {
             }
         }
         if promises.iter().all(|promise| promise.guarantee.kind() == Kind::Null) {
-            return Err(format!("nothing is promised to it: {}", promises[0].because));
+            return Err(format!("it has no guarantee: {}", promises[0].because));
         }
-        Err(first.map_or("nothing is promised to it".into(), |refusal| refusal.to_string()))
+        Err(first.map_or("it has no guarantee".into(), |refusal| refusal.to_string()))
     }
 }
 

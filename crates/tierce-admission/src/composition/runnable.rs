@@ -14,7 +14,8 @@ use tierce_plan::{Fault, Faults};
 ///
 /// - every CPU has a root, and no root is on a CPU that is not there;
 /// - exactly one default node takes in the threads that match nothing; it can give them parameters, and reaches
-///   every CPU with a share that nothing can take away;
+///   every CPU with a share that the tasks of the plan cannot take away, however long they run (threads that sets match
+///   beside these are not counted: [`may_starve`]);
 /// - no budget keeps a runnable thread waiting until the kernel's watchdog gives up;
 /// - what is matched fits the pools of the kernel build.
 pub fn check(plan: &Plan, cpus: u32) -> Result<(), Faults> {
@@ -47,7 +48,35 @@ pub fn may_starve(plan: &Plan) -> Vec<Fault> {
             faults.push(Fault::new("task_may_starve", task.spot, message).hint(hint));
         }
     }
+    faults.extend(default_may_starve(plan, &shape));
     faults
+}
+
+/// The default node, if enough threads that match sets of the plan can keep it from running on one of its CPUs.
+fn default_may_starve(plan: &Plan, shape: &Shape) -> Option<Fault> {
+    let index = plan.default_node?;
+    let rates = Rates::new(plan, shape, Trust::NobodyAnyNumber);
+    let cpus = shape.reach[index].iter();
+    cpus.chain(replicas(plan, plan.nodes[index].family)).find_map(|cpu| {
+        let node = match plan.nodes[index].family {
+            Some(_) => replica_on(plan, plan.nodes[index].family, cpu)?,
+            None => index,
+        };
+        let edge = share_on(plan, cpu, node, shape, &rates).err()??;
+        let (base, parent) = (&plan.nodes[index].base, &plan.nodes[edge.parent].name);
+        let message = format!(
+            "the default node `{base}` may never run on CPU {cpu}: in `{parent}` threads that match sets of the plan may \
+             take everything; the loader is below it, too"
+        );
+        let hint = "a reservation for it, or a `cap` for the reservation that the sets are below";
+        Some(Fault::new("default_node_may_starve", edge.spot, message).hint(hint))
+    })
+}
+
+/// The CPUs of a spread node.
+fn replicas(plan: &Plan, family: Option<usize>) -> impl Iterator<Item = u32> + '_ {
+    let same = move |node: &&tierce_plan::Node| family.is_some() && node.family == family;
+    plan.nodes.iter().filter(same).filter_map(|node| node.replica)
 }
 
 fn roots_for(plan: &Plan, cpus: u32, faults: &mut Vec<Fault>) {

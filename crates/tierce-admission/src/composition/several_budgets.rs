@@ -23,7 +23,7 @@ use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::Cpus;
 use tierce_plan::{show_time, Child, Plan, Shape};
 
-const RULE: &str = "budgets on several CPUs, wanted or not";
+const RULE: &str = "budgets on several CPUs that may be idle";
 const ALL_OF_THEM: &str = "PSBE Σa·(1 − o)/(1 + Σa) Σa·(B + T − Q)/(1 + Σa), a = Q/(T − Q)";
 const ONE_OF_THEM: &str = "PSBE U·(1 − o) U·(B + T − Q)";
 

@@ -73,7 +73,7 @@ impl Budget<'_> {
     /// What a node, its parent or a replica of that, could give to others.
     fn room(&self, node: &NodeVerdict) -> Share {
         let cap = servers::cap(self.plan, self.about.parent).unwrap_or_else(share::one);
-        let most = node.supply.clone().unwrap_or_else(share::one).min(share::one()).min(cap);
+        let most = node.available.clone().unwrap_or_else(share::one).min(share::one()).min(cap);
         most - node.asked.clone().unwrap_or_else(share::zero)
     }
 

@@ -57,12 +57,13 @@ impl Admission {
             _ => format!(", {met} tasks meet their deadlines"),
         };
         match (failed, tested, unshown, late) {
-            (0, 0, 0, 0) if met == 0 => "Holds: nothing in it promises more than an order or shares.".into(),
+            (0, 0, 0, 0) if met == 0 => "Holds: there is nothing to prove.".into(),
+            (0, 0, 0, 0) => format!("Holds: {}.", kept.trim_start_matches(", ")),
             (0, _, 0, 0) => format!("Holds: {} tested{kept}.", count(tested, "node")),
-            (0, _, _, 0) => format!("Does not hold: {} not shown{first}.", count(unshown, "need")),
-            (0, _, 0, _) => format!("Does not hold: deadlines of {} not shown{first}.", count(late, "task")),
+            (0, _, _, 0) => format!("Does not hold: {} not proved{first}.", count(unshown, "need")),
+            (0, _, 0, _) => format!("Does not hold: deadlines of {} not proved{first}.", count(late, "task")),
             (0, ..) => format!(
-                "Does not hold: {} and deadlines of {} not shown{first}.",
+                "Does not hold: {} and deadlines of {} not proved{first}.",
                 count(unshown, "need"),
                 count(late, "task")
             ),
@@ -119,7 +120,7 @@ impl Findings<'_> {
         for (need, proof) in proofs {
             let Err(reason) = proof else { continue };
             let place = self.plan.sources.place(need.spot);
-            self.line(&format!("✗ {name} ({place}): {} is not shown: {reason}.", need.text));
+            self.line(&format!("✗ {name} ({place}): {} is not proved: {reason}.", need.text));
             self.explain((name, Some(&need.text)), None);
         }
     }
@@ -161,6 +162,9 @@ impl Findings<'_> {
             Some(mend) => format!("  This test alone would hold: {}.", mend.words(self.plan)),
             None if law.too_many(self.shape, found.part()) => {
                 "  Which single reduction mends it was not looked for among so many: reduce several.".into()
+            }
+            None if law.rule == "budget_must_pay_for_a_switch" => {
+                "  Several budgets are too short: raise each of them.".into()
             }
             None => "  No single reduction was found that mends it: reduce several.".into(),
         })

@@ -105,7 +105,8 @@ struct NodeJson<'a> {
     holds: Option<bool>,
     law: Option<&'static str>,
     asked: Option<String>,
-    supply: Option<String>,
+    limit: Option<String>,
+    available: Option<String>,
     failures: Vec<Value>,
     open: &'a [String],
     guarantees: Vec<PromiseJson<'a>>,
@@ -123,7 +124,7 @@ struct EdgeJson<'a> {
     spread: bool,
     /// The CPU that was chosen for `cpu = "any"`.
     placed: Option<u32>,
-    supply: Option<String>,
+    available: Option<String>,
     guarantees: Vec<PromiseJson<'a>>,
 }
 
@@ -131,7 +132,7 @@ struct EdgeJson<'a> {
 struct TaskJson<'a> {
     name: &'a str,
     asked: Option<String>,
-    supply: Option<String>,
+    available: Option<String>,
     deadline_ns: Option<u64>,
     deadlines: Option<&'static str>,
     soft: bool,
@@ -176,7 +177,8 @@ impl<'a> Json<'a> {
             holds: verdict.law.map(|_| verdict.failures.is_empty()),
             law: verdict.law.map(Law::name),
             asked: share(&verdict.asked),
-            supply: given(&verdict.supply),
+            limit: given(&verdict.limit),
+            available: given(&verdict.available),
             failures: self.failures(node.spot, &verdict.failures),
             open: &verdict.open,
             guarantees: self.promised(Part::Node(*index), &verdict.promises),
@@ -200,7 +202,7 @@ impl<'a> Json<'a> {
             when_spent: edge.when_spent,
             spread: edge.spread,
             placed: self.plan.nodes[edge.parent].replica.filter(|_| edge.placed),
-            supply: given(&verdict.supply),
+            available: given(&verdict.available),
             guarantees: self.promised(Part::Edge(*index), &verdict.promises),
         }
     }
@@ -210,7 +212,7 @@ impl<'a> Json<'a> {
         TaskJson {
             name: &task.name,
             asked: share(&verdict.asked),
-            supply: given(&verdict.supply),
+            available: given(&verdict.available),
             deadline_ns: task.load.as_ref().and_then(Load::deadline_ns),
             deadlines: verdict.deadlines.name(),
             soft: verdict.soft,

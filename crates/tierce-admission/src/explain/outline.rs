@@ -40,13 +40,13 @@ impl Admission {
     }
 }
 
-/// Of a part that is promised NULL.
-const NOTHING: &str = "nothing promised";
+/// Of a part whose guarantee is NULL.
+const NOTHING: &str = "receives no guarantee";
 
-/// ", promised RESBH 2ms 10ms".
+/// ", receives RESBH 2ms 10ms".
 fn guarantee(promises: &[Promise]) -> String {
     match promises.first().map(|promise| &promise.guarantee) {
-        Some(guarantee) if guarantee.kind() != Kind::Null => format!(", promised {}", guarantee.noted()),
+        Some(guarantee) if guarantee.kind() != Kind::Null => format!(", receives {}", guarantee.noted()),
         _ => format!(", {NOTHING}"),
     }
 }
@@ -158,7 +158,11 @@ impl Outline<'_> {
             }
         }
         what.extend(edge.and_then(|edge| self.edge(edge)));
-        let found = if seen { "see above".into() } else { node_found(&self.admission.nodes[index]) };
+        let found = if seen {
+            "see above".into()
+        } else {
+            node_found(&self.admission.nodes[index], node.roots.len())
+        };
         self.rows.push([format!("{above}{branch}{}", node.name), what.join(", "), found]);
         if seen {
             return;
@@ -262,41 +266,61 @@ fn params(records: &[Param], values: &[u64]) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-fn node_found(verdict: &NodeVerdict) -> String {
-    let promised = guarantee(&verdict.promises);
-    let given = verdict.supply.as_ref().map_or("?".into(), percent_given);
+/// `roots`: of how many CPUs it is the root; no type of guarantee says what several give together.
+fn node_found(verdict: &NodeVerdict, roots: usize) -> String {
+    let promised = match guarantee(&verdict.promises) {
+        none if roots > 1 && none.ends_with(NOTHING) => format!(", receives {roots} CPUs"),
+        promised => promised,
+    };
     match verdict.law {
-        None => format!("  average {given}{promised}"),
+        None => {
+            let available = verdict.available.as_ref().map_or("?".into(), percent_given);
+            format!("  available {available}{promised}")
+        }
         Some(_) => {
             let tick = if verdict.failures.is_empty() { "✓" } else { "✗" };
-            let (asked, given) = match (&verdict.asked, &verdict.supply) {
-                (Some(asked), Some(given)) => percents(asked, given),
-                (asked, _) => (asked.as_ref().map_or("?".into(), percent), given),
+            let (asked, limit) = match (&verdict.asked, verdict.limit.as_ref().or(verdict.available.as_ref()))
+            {
+                (Some(asked), Some(limit)) => percents(asked, limit),
+                (asked, _) => (asked.as_ref().map_or("?".into(), percent), "?".into()),
             };
-            format!("{tick} {asked} asked of {given}{promised}")
+            format!("{tick} demand {asked} of {limit}{promised}")
         }
     }
 }
 
 /// `due`: their deadlines in words.
 fn task_found(verdicts: &[&TaskVerdict], due: &str) -> String {
-    let range = |of: fn(&TaskVerdict) -> &Option<Share>, percent: fn(&Share) -> String| {
+    let range = |of: fn(&TaskVerdict) -> &Option<Share>| {
         let shares: Option<Vec<_>> = verdicts.iter().map(|verdict| of(verdict).as_ref()).collect();
         let shares = shares.unwrap_or_default();
-        let (least, most) = (percent(shares.iter().min()?), percent(shares.iter().max()?));
-        Some(if least == most { least } else { format!("{least} to {most}") })
+        Some((shares.iter().min().copied()?, shares.iter().max().copied()?))
+    };
+    let shown = |(least, most): (&Share, &Share), percent: fn(&Share) -> String| match percent(least) {
+        least if least == percent(most) => least,
+        least => format!("{least} to {}", percent(most)),
+    };
+    let (demand, available) = (range(|verdict| &verdict.asked), range(|verdict| &verdict.available));
+    let (demand, available) = match (demand, available) {
+        (Some((demand, most)), Some((available, least))) if demand == most && available == least => {
+            let (demand, available) = percents(demand, available);
+            (Some(demand), Some(available))
+        }
+        (demand, available) => {
+            (demand.map(|range| shown(range, percent)), available.map(|range| shown(range, percent_given)))
+        }
     };
     let mut words = Vec::new();
-    words.extend(range(|verdict| &verdict.asked, percent).map(|asked| format!("asks {asked}")));
-    words.extend(range(|verdict| &verdict.supply, percent_given).map(|supply| format!("average {supply}")));
+    words.extend(demand.map(|demand| format!("demand {demand}")));
+    words.extend(available.map(|available| format!("available {available}")));
     let responses: Option<Vec<_>> =
         verdicts.iter().map(|verdict| verdict.response.and_then(tierce_analysis::Response::ns)).collect();
     let timed = responses.is_some();
-    let of = if due.is_empty() { String::new() } else { format!(" of {due}") };
+    let due = if due.is_empty() { String::new() } else { format!(", deadline {due}") };
     words.extend(
         responses
             .and_then(|all| all.into_iter().max())
-            .map(|ns| format!("done within {}{of}", show_time(ns))),
+            .map(|ns| format!("response ≤ {}{due}", show_time(ns))),
     );
     let promises = verdicts.iter().map(|verdict| guarantee(&verdict.promises)).collect::<Vec<_>>();
     let alike = promises.windows(2).all(|pair| pair[0] == pair[1]);

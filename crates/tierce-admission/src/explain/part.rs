@@ -81,7 +81,7 @@ impl About<'_> {
         let deadline = task.load.as_ref().and_then(tierce_plan::Load::deadline_ns);
         if let (Some(response), Some(deadline)) = (response, deadline) {
             let (response, deadline) = (show_time(response), show_time(deadline));
-            self.line(&format!("  jobs      done within {response} of their release, due within {deadline}"));
+            self.line(&format!("  jobs      response at most {response}, deadline {deadline}"));
         }
         self.failed(&found.failures);
         self.explanations(Part::Task(index));
@@ -116,7 +116,7 @@ impl About<'_> {
     /// `asked`: step by step from the CPUs, and what it means for the part.
     fn promised(&mut self, part: Part, asked: bool) {
         for (at, promise) in self.admission.promises_to(part).iter().enumerate() {
-            self.line(&format!("  promised  {}: {}", promise.guarantee.noted(), promise.guarantee.meaning()));
+            self.line(&format!("  receives  {}: {}", promise.guarantee.noted(), promise.guarantee.meaning()));
             self.line(&format!("            since {}", promise.because));
             let steps = if asked { self.admission.derivation(self.plan, part, at) } else { Vec::new() };
             let names = steps.iter().map(|derived| derived.step.to.to_string());
@@ -126,8 +126,9 @@ impl About<'_> {
                 self.line(&format!("              {name:<width$}  {words}"));
             }
             if asked && at == 0 {
-                self.line(&format!("  demands   {}", words::demands(&promise.guarantee)));
-                self.line(&format!("  overrun   {}", words::overrun(&promise.guarantee)));
+                let throttled = words::is_throttled(self.plan, self.shape, part.above(self.shape));
+                self.line(&format!("  assumes   {}", words::assumes(&promise.guarantee)));
+                self.line(&format!("  overrun   {}", words::overrun(&promise.guarantee, throttled)));
             }
         }
     }

@@ -83,18 +83,18 @@ impl Broken {
         }
     }
 
-    /// "it breaks at `top` → `b` (plan.toml:7:13), by 10 % or 1ms: sum of budget/period (…)".
+    /// "It exceeds by 10 % or 1ms, first at `top` → `b` (plan.toml:7:13): sum of budget/period (…)".
     pub fn words(&self, plan: &Plan) -> String {
         let mut by = Vec::new();
         by.extend(self.excess.share.as_ref().map(percent));
         by.extend(self.excess.ns.map(show_time));
-        let by = if by.is_empty() { String::new() } else { format!(", by {}", by.join(" or ")) };
+        let by = if by.is_empty() { "It fails".into() } else { format!("It exceeds by {}", by.join(" or ")) };
         let at = self.edge.map_or(String::new(), |edge| {
             let edge = &plan.edges[edge];
             let (parent, child) = (&plan.nodes[edge.parent].name, plan.child_name(edge.child));
-            format!(" at `{parent}` → `{child}` ({})", plan.sources.place(edge.spot))
+            format!(", first at `{parent}` → `{child}` ({})", plan.sources.place(edge.spot))
         });
-        format!("It breaks{at}{by}: {}", self.excess.test)
+        format!("{by}{at}: {}", self.excess.test)
     }
 
     /// Remedies right there, and at the budgets on several CPUs that the node there has; all, where there are none.

@@ -115,11 +115,11 @@ fn unshown(
     problem: Problem,
 ) -> Broken {
     let mut excess =
-        Excess { edge: above.copied(), test: "nothing is promised".into(), ns: None, share: None };
+        Excess { edge: above.copied(), test: "it has no guarantee".into(), ns: None, share: None };
     if let (Ok(goal), Some(promised)) = (Guarantee::parse(need), promised) {
         if promised.kind() != Kind::Null {
             if let Err(refusal) = show(promised, &goal, &Free::default()) {
-                excess.test = format!("{promised} is no {} ({})", goal, refusal.rule);
+                excess.test = format!("{promised} does not imply {} ({})", goal, refusal.rule);
             }
         }
         if let Some((amount, period)) = goal.amount_and_period() {
@@ -236,6 +236,10 @@ impl Search<'_> {
         self.parameter(edge, budget, policy.edge_params[budget].least);
         let longer = about.params[period].saturating_mul(64);
         self.parameter(edge, period, longer.min(policy.edge_params[period].most));
+        let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+        if about.params[deadline] < about.params[period] {
+            self.parameter(edge, deadline, about.params[period]);
+        }
         self.elsewhere(edge);
     }
 

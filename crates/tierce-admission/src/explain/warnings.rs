@@ -16,8 +16,9 @@ use tierce_plan::Fault;
 use tierce_plan::Shape;
 use tierce_plan::{Child, Load, Phase, Plan};
 
-/// A reservation may be larger than what is used of it by a tenth.
-const LARGER: (u64, u64) = (11, 10);
+/// A reservation may be larger than its jobs need by a fifth. A budget of exactly the work is no advice: each cost that is charged to
+/// it moves the end of a job into the next period. So a tenth is left of what is proposed.
+const LARGER: (u64, u64) = (6, 5);
 
 /// Jobs of a node for which the smallest reservation is looked for.
 const JOBS_MAX: usize = 64;
@@ -27,11 +28,12 @@ const SECOND_NS: u64 = 1_000_000_000;
 impl Admission {
     /// What is allowed but unwise; nothing where the plan does not hold. In the order of the text.
     ///
-    /// - `reservation_is_much_larger`: a reservation is more than a tenth larger than its jobs need.
+    /// - `reservation_is_much_larger`: a reservation is more than a fifth larger than its jobs need.
     /// - `switches_are_many`: more switches per second and CPU are to be expected than `[machine] switches_max`.
     /// - `delay_grows_with_children`: jobs or needs below a fair node, whose delay grows with each child.
     /// - `round_is_long`: the rounds of an i-plus-pi node are longer than half the shortest period below it.
     /// - `interrupts_are_not_counted`: the machine's interrupts take time that no test takes into account.
+    /// - `match_is_shadowed`: an earlier `match` takes every thread that this one fits.
     pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
         if !self.holds {
             return Vec::new();
@@ -43,6 +45,13 @@ impl Admission {
         self.delays(plan, &shape, &mut warnings);
         rounds(plan, &shape, &mut warnings);
         warnings.extend(interrupts(plan));
+        warnings.extend(plan.shadowed().into_iter().map(|(entry, earlier)| {
+            let [name, first] = [entry, earlier].map(|entry| plan.child_name(entry.target));
+            let message =
+                format!("no thread belongs to `{name}`: `{first}` comes first and takes all that it matches");
+            Fault::new("match_is_shadowed", entry.spot, message)
+                .hint(format!("put `{name}` before `{first}`, or narrow that"))
+        }));
         warnings.sort_by_key(|warning| warning.spot);
         warnings
     }
@@ -77,16 +86,17 @@ impl Admission {
             let Some(needs_ns) = needs_ns.map(|needs| needs.saturating_add(costs_ns)) else { continue };
             let larger =
                 u128::from(budget_ns) * u128::from(LARGER.1) > u128::from(needs_ns) * u128::from(LARGER.0);
+            let enough_ns = needs_ns.saturating_add(needs_ns / 10);
             // Each advice is tried, where that does not take long.
-            let remedy = Remedy::Parameter { edge: index, at: budget, from: budget_ns, to: needs_ns };
+            let remedy = Remedy::Parameter { edge: index, at: budget, from: budget_ns, to: enough_ns };
             if larger && (plan.edges.len() > EDGES_MAX || Admission::of(&remedy.apply(plan)).holds) {
                 let name = plan.child_name(edge.child);
                 let more = percent(&(ratio(budget_ns, needs_ns.max(1)) - share::one()));
                 let message = format!("the reservation of `{name}` is {more} larger than its jobs need");
                 let fault =
                     Fault::new("reservation_is_much_larger", edge.spot, message).value(show_time(budget_ns));
-                let hint = format!("budget = \"{}\" is enough", show_time(needs_ns));
-                warnings.push(fault.bound(format!("{} and a tenth", show_time(needs_ns))).hint(hint));
+                let hint = format!("budget = \"{}\" leaves a tenth to spare", show_time(enough_ns));
+                warnings.push(fault.bound(format!("{} and a fifth", show_time(needs_ns))).hint(hint));
             }
         }
     }
@@ -292,7 +302,7 @@ impl Switches<'_> {
         for (index, node) in plan.nodes.iter().enumerate() {
             let policy = policies::by_number(node.policy);
             let quantum = policy.and_then(policies::quantum);
-            let (Some(quantum), Some(supply)) = (quantum, &found.nodes[index].supply) else { continue };
+            let (Some(quantum), Some(supply)) = (quantum, &found.nodes[index].available) else { continue };
             if self.shape.children[index].iter().filter(greedy).count() > 1 {
                 let rate = supply * ratio(SECOND_NS, node.params[quantum].max(1));
                 self.per_second.push((self.shape.reach[index], rate, &node.name));

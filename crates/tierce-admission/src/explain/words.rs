@@ -1,4 +1,4 @@
-//! For people who never read a paper: what is promised to whom, what that demands of them, what happens on overrun, and what does
+//! For people who never read a paper: what is guaranteed to whom, what that assumes of them, what happens on overrun, and what does
 //! not hold.
 
 use crate::explain::remedies::Broken;
@@ -7,6 +7,7 @@ use crate::share::{percent, percent_given};
 use crate::verdict::{Admission, NodeVerdict, Part, Promise};
 use tierce_guarantee::{noted_time, Guarantee, Kind, Parameter, Supply};
 use tierce_plan::policies;
+use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::show_time;
 use tierce_plan::Shape;
 use tierce_plan::{Child, Edge, Load, Plan};
@@ -14,8 +15,8 @@ use tierce_plan::{Child, Edge, Load, Plan};
 /// Children named one by one.
 const NAMED: usize = 3;
 
-/// What a guarantee demands of who relies on it.
-pub fn demands(guarantee: &Guarantee) -> String {
+/// What a guarantee assumes of who relies on it.
+pub fn assumes(guarantee: &Guarantee) -> String {
     let show = |parameter| guarantee.get(parameter).map_or(String::new(), |time| noted_time(time, false));
     let (amount, period) = (show(Parameter::Amount), show(Parameter::Period));
     match guarantee.kind() {
@@ -29,9 +30,10 @@ pub fn demands(guarantee: &Guarantee) -> String {
     }
 }
 
-/// What happens to who wants more.
-pub fn overrun(guarantee: &Guarantee) -> String {
+/// What happens to who wants more. `throttled`: it has no time beyond budgets.
+pub fn overrun(guarantee: &Guarantee, throttled: bool) -> String {
     match guarantee.kind() {
+        Kind::Null if throttled => "it is throttled until its next period begins; when it gets the CPU then is not guaranteed".into(),
         Kind::Null => "it runs on when, and for as long as, others leave it the CPU".into(),
         Kind::All => "it runs on, and all that come after it wait for as long".into(),
         Kind::Resu => "its deadlines are missed; others do not notice".into(),
@@ -39,45 +41,59 @@ pub fn overrun(guarantee: &Guarantee) -> String {
         Kind::Resps => "it may use the time that is set aside for overruns, if nobody else needs it; otherwise it waits for the \
                         next period"
             .into(),
-        kind if kind.is_hard() => {
-            "it is stopped until its next period begins, so its work is done a period later or more; others do not notice".into()
+        kind if kind.is_hard() || (throttled && kind.is_reservation()) => {
+            "it is throttled until its next period begins, so its work is done a period later or more; others do not notice".into()
         }
-        _ => "what it is promised is spent until its next period begins; more comes only while others leave it".into(),
+        _ => "its guaranteed time is used up until its next period begins; more comes only while others leave it".into(),
     }
+}
+
+/// Whether everything comes through budgets that are used up: of a reservation right above, or of one further up on each way.
+pub fn is_throttled(plan: &Plan, shape: &Shape, above: &[usize]) -> bool {
+    let by = |edge: &usize| {
+        let parent = plan.edges[*edge].parent;
+        let budgets = policies::by_number(plan.nodes[parent].policy).and_then(policies::budget_and_period);
+        let throttles = budgets.is_some() && !ServerRules::of(plan, parent).is_endless();
+        throttles || is_throttled(plan, shape, &shape.parents[parent])
+    };
+    !above.is_empty() && above.iter().all(by)
 }
 
 impl Broken {
     /// In plain words what does not hold: who promises what to whom, in which units, what it demands, what happens on overrun.
     pub(crate) fn paragraph(&self, plan: &Plan, shape: &Shape, admission: &Admission) -> String {
         match (&self.need, self.part()) {
-            (Some(need), part) => self.of_need(admission.promises_to(part).first(), need),
+            (Some(need), part) => {
+                let throttled = is_throttled(plan, shape, part.above(shape));
+                self.of_need(admission.promises_to(part).first(), need, throttled)
+            }
             (None, Part::Node(node)) => self.of_law(plan, shape, admission, node),
-            (None, Part::Task(task)) => self.of_jobs(plan, admission, task),
+            (None, Part::Task(task)) => self.of_jobs(plan, shape, admission, task),
             (None, Part::Edge(_)) => String::new(),
         }
     }
 
-    fn of_need(&self, promise: Option<&Promise>, need: &str) -> String {
+    fn of_need(&self, promise: Option<&Promise>, need: &str, throttled: bool) -> String {
         let Some((goal, promise)) = Guarantee::parse(need).ok().zip(promise) else { return String::new() };
         let (name, promised) = (&self.name, &promise.guarantee);
-        let mut text = format!("`{name}` asks to be sure of {}. ", goal.meaning());
+        let mut text = format!("`{name}` needs {}. ", goal.meaning());
         if promised.kind() == Kind::Null {
             text += &format!(
-                "Nothing is promised to it: {}. It runs when others leave it the CPU, and nobody can say when that is. ",
+                "It has no guarantee: {}. It gets the CPU when others leave it, and nothing bounds when that is. ",
                 promise.because
             );
             return text
                 + "What would help is a place in a reservation that nothing of higher priority can hold up.";
         }
-        text += &format!("It is promised something else: {}. ", promised.meaning());
+        text += &format!("It is guaranteed something else: {}. ", promised.meaning());
         if let Some((amount, period)) = goal.amount_and_period() {
             let sure = Supply::of(promised).at(period);
             let (period, amount) = (noted_time(period, true), noted_time(amount, true));
             text += &match sure == tierce_guarantee::whole(0) {
-                true => format!("Some stretch of {period} may hold none of it. "),
+                true => format!("Some window of {period} may hold none of it. "),
                 false => {
                     format!(
-                        "Some stretch of {period} may hold only {} of it, not {amount}. ",
+                        "Some window of {period} may hold only {} of it, not {amount}. ",
                         noted_time(&sure, false)
                     )
                 }
@@ -85,12 +101,12 @@ impl Broken {
         }
         let said = promised.kind() == Kind::Psbe;
         if let Some(gap) = Supply::of(promised).longest_gap().filter(|_| !said) {
-            text += &format!("It may have to wait {} for the CPU. ", noted_time(&gap, true));
+            text += &format!("The longest time without supply is {}. ", noted_time(&gap, true));
         }
         text += &format!(
-            "What it is promised demands {}. If it wants more, {}.",
-            demands(promised),
-            overrun(promised)
+            "The guarantee assumes {}. If it wants more, {}.",
+            assumes(promised),
+            overrun(promised, throttled)
         );
         text
     }
@@ -102,8 +118,10 @@ impl Broken {
             return self.of_deadlines(plan, admission, node, children);
         };
         let promised = |edge: &Edge| {
-            let (budget, period) = (show_time(edge.params[budget]), show_time(edge.params[period]));
-            format!("{budget} in every {period}")
+            let at = policy.and_then(|policy| policies::position(&policy.edge_params, "deadline"));
+            let due = at.map(|at| edge.params[at]).filter(|due| *due < edge.params[period]);
+            let due = due.map_or("in".into(), |due| format!("in the first {} of", show_time(due)));
+            format!("{} {due} every {}", show_time(edge.params[budget]), show_time(edge.params[period]))
         };
         let each = children.iter().map(|edge| &plan.edges[*edge]);
         let each = each.map(|edge| format!("`{}` {}", plan.child_name(edge.child), promised(edge)));
@@ -115,7 +133,7 @@ impl Broken {
         let count = each.len();
         let each = listed(each.into_iter().take(NAMED), count);
         let why = self.of_budgets(plan, &admission.nodes[node], node);
-        format!("`{}` promises CPU time to those below it: {each}. {why}", self.name)
+        format!("`{}` has budgets to give to those below it: {each}. {why}", self.name)
     }
 
     /// Why budgets cannot be relied on, and what helps.
@@ -123,19 +141,19 @@ impl Broken {
         let asked = verdict.asked.as_ref().map(percent).unwrap_or_default();
         let why = match self.rule {
             "budgets_must_fit_the_cpu" => format!(
-                "Kept together, these promises would take {asked} of one CPU's time, and there is 100 %. "
+                "Together these budgets would take {asked} of one CPU's time, and there is 100 %. "
             ),
             "budgets_must_fit_the_cap" => format!(
-                "Kept together, these promises would take {asked} of one CPU's time, and its cap leaves them {}. ",
+                "Together these budgets would take {asked} of one CPU's time, and its cap leaves them {}. ",
                 servers::cap(plan, node).map_or(String::new(), |cap| percent_given(&cap))
             ),
             "budgets_must_fit_the_supply" => format!(
-                "Kept together, these promises take {asked} of a CPU, but `{}` gets only {} itself, and can give no more than \
+                "Together these budgets take {asked} of a CPU, but `{}` gets only {} itself, and can give no more than \
                  it gets. ",
                 self.name,
-                verdict.supply.as_ref().map_or(String::new(), percent_given)
+                verdict.available.as_ref().map_or(String::new(), percent_given)
             ),
-            "budgets_must_fit_every_window" => "On average there is room for all of them, but not in every stretch of time: \
+            "budgets_must_fit_every_window" => "In the long run there is room for all of them, but not in every window: \
                  when all begin at once, more has to be given before the first deadlines than there is time until then. "
                 .into(),
             "kept_budgets_must_fit" => "A task that sleeps keeps the rest of its budget until its deadline. If it wakes late, it \
@@ -178,13 +196,13 @@ impl Broken {
             ("deadlines_must_fit_the_supply", _) => format!(
                 "The jobs need {} of a CPU and there is {}: sooner or later jobs are late, and ever more so. ",
                 verdict.asked.as_ref().map_or(String::new(), percent),
-                verdict.supply.as_ref().map_or(String::new(), percent_given)
+                verdict.available.as_ref().map_or(String::new(), percent_given)
             ),
             ("deadlines_must_fit_what_is_promised", Some(promise)) => format!(
-                "What it can count on is {}. In some stretch of time more work is due than is sure to come in it. ",
+                "Its guarantee is {}. In some window more work can be due than that supplies. ",
                 promise.meaning()
             ),
-            _ => "On average there is room for all of them, but not in every stretch of time: when jobs come at once, more is due \
+            _ => "In the long run there is room for all of them, but not in every window: when jobs come at once, more is due \
                   before the first deadlines than there is time until then. "
                 .into(),
         };
@@ -193,37 +211,38 @@ impl Broken {
                 give all of them more from above."
     }
 
-    fn of_jobs(&self, plan: &Plan, admission: &Admission, task: usize) -> String {
+    fn of_jobs(&self, plan: &Plan, shape: &Shape, admission: &Admission, task: usize) -> String {
         let Some(work) = plan.tasks[task].load.as_ref().and_then(work) else { return String::new() };
         let promise = &admission.tasks[task].promises[0].guarantee;
         let mut text = format!("`{}` has jobs with deadlines: {work}. ", self.name);
         text += &match promise.kind() {
             Kind::Null => {
-                "Nothing is promised to it alone; it depends on what those before it leave. ".to_string()
+                "It has no guarantee of its own; it depends on what those before it leave. ".to_string()
             }
-            _ => format!("It is promised {}. ", promise.meaning()),
+            _ => format!("It is guaranteed {}. ", promise.meaning()),
         };
         text += match self.rule {
-            "deadline_is_not_shown" => "Nothing shows that this is enough for each job to be done by its deadline: it may be, but \
+            "deadline_is_not_shown" => "No test proves that this is enough for each job to be complete at its deadline: it may be, but \
                  nobody can rely on it. ",
             _ => "At worst that is not enough for a job to be done by its deadline: it will be late, and the next one may be, too. ",
         };
-        text + &format!("If a job works even longer, {}.", overrun(promise))
+        let throttled = is_throttled(plan, shape, &shape.task_parents[task]);
+        text + &format!("If a job works even longer, {}.", overrun(promise, throttled))
     }
 }
 
 /// Why budgets are not sure to come from what the node above them is promised, and what helps.
 fn not_shown(promised: &Guarantee) -> String {
     let given = match promised.kind() {
-        Kind::Null => "But nothing is promised to it".into(),
+        Kind::Null => "But it has no guarantee itself".into(),
         _ => format!(
-            "What it can count on is {}, and in some stretch of time that is less than what may be due",
+            "Its guarantee is {}, and in some window that is less than the demand",
             promised.meaning()
         ),
     };
     given
         + ". So none of these budgets can be relied on: in some period a task may get less, or get it too late. \
-           Put this node where nothing comes before it, or give it more from above, or promise less here."
+           Put this node where nothing comes before it, or give it more from above, or make these budgets smaller."
 }
 
 /// "1ms every 10ms, due within 5ms".

@@ -12,7 +12,8 @@ pub struct Constraint;
 impl Laws for Constraint {
     fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
         let name = node.name();
-        Ok(node.gives_nothing(format!("`{name}` promises only the time constraints that its tasks request")))
+        Ok(node
+            .gives_nothing(format!("`{name}` guarantees only the time constraints that its tasks request")))
     }
 
     /// Who has none takes turns.

@@ -81,9 +81,7 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
                 demands.push(overheads.job(node, demand));
             }
             (None, _) if comes_last(plan, edge, own_ns) => {}
-            (None, _) => {
-                verdict.open.push(format!("how much `{name}` asks for by its deadlines is not known"))
-            }
+            (None, _) => verdict.open.push(format!("the demand of `{name}` by its deadlines is not known")),
         }
     }
     if demands.is_empty() {
@@ -95,8 +93,8 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
     verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
     let extra_ns = switch_ns.saturating_mul(2);
     let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1, switch_ns, extra_ns };
-    let whole = verdict.supply.as_ref().is_some_and(|supply| *supply >= share::one());
-    match verdict.supply.clone() {
+    let whole = verdict.available.as_ref().is_some_and(|supply| *supply >= share::one());
+    match verdict.available.clone() {
         Some(supply) => {
             terms.utilisation("deadlines_must_fit_the_supply", "what the node gets", &asked, &supply, verdict)
         }
@@ -233,7 +231,7 @@ fn overload(promise: &Promise, set: &[Task]) -> Failure {
     Failure {
         rule: NOT_PROMISED,
         message: format!(
-            "The jobs add up to {} of a CPU, more than {} is sure to give.",
+            "The jobs add up to {} of a CPU, more than {} guarantees.",
             percent(&asked),
             promise.guarantee
         ),
@@ -255,7 +253,7 @@ fn too_much_due(promise: &Promise, window_ns: u64, due_ns: u64) -> Failure {
     Failure {
         rule: NOT_PROMISED,
         message: format!(
-            "Within {window} {due} can be due, more than the {sure} that {} is sure to give.",
+            "Within {window} the demand can be {due}, and {} guarantees {sure}.",
             promise.guarantee
         ),
         value: due,

@@ -99,9 +99,8 @@ impl<'a> Sharing<'a> {
     fn children(&self) -> Result<Shared, String> {
         let Node { index, received, overheads, quantum_ns, .. } = *self.node;
         let name = self.node.name();
-        let (place, supply) = self
-            .supply()
-            .ok_or_else(|| format!("nothing is promised to `{name}`: {}", received[0].because))?;
+        let (place, supply) =
+            self.supply().ok_or_else(|| format!("`{name}` has no guarantee: {}", received[0].because))?;
         let switch_ns = overheads.switch_ns(index);
         if !overheads.is_none() && (self.favours || switch_ns >= quantum_ns) {
             return Err(format!(

@@ -146,7 +146,7 @@ fn left_over(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
     };
     let left: Vec<_> = received.iter().enumerate().filter_map(of).collect();
     if left.is_empty() && received[0].guarantee.kind() == Kind::Null {
-        return Promise::nothing(format!("nothing is promised to `{name}`: {}", received[0].because));
+        return Promise::nothing(format!("`{name}` has no guarantee: {}", received[0].because));
     }
     if left.is_empty() {
         return Promise::nothing(format!(

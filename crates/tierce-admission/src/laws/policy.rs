@@ -47,7 +47,7 @@ pub trait Laws: Sync {
 
     /// What each child is guaranteed, the strongest first; `Err`: why its budgets are not shown to arrive.
     fn supply(&self, node: &Node, _verdict: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
-        Ok(node.gives_nothing(format!("`{}` promises nothing to its children", node.name())))
+        Ok(node.gives_nothing(format!("`{}` guarantees nothing to its children", node.name())))
     }
 
     /// The long-run rate that each child is sure to get when all others ask for as much as they may.

@@ -12,7 +12,7 @@ use crate::laws::node::{known, Node, COSTS_TAKE_ALL};
 use crate::laws::policy::{Laws, Rated, Takes, Tested};
 use crate::laws::utilisation_and_demand::Terms;
 use crate::share::{self, ratio, Share};
-use crate::verdict::{Excess, Failure, Law, NodeVerdict, Origin, Promise};
+use crate::verdict::{Excess, Failure, Law, Mend, NodeVerdict, Origin, Promise};
 use tierce_analysis::{Demand, Edf, Supply, Task};
 use tierce_guarantee::{whole, Guarantee, Kind};
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
@@ -92,31 +92,37 @@ fn budgets(
     let short = demands.iter().filter(|demand| demand.work_ns < switch_ns).map(|demand| demand.work_ns).min();
     let terms =
         Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };
-    terms.utilisation("budgets_must_fit_the_cpu", "one CPU", &asked, &share::one(), verdict);
-    if let Some(cap) = cap.filter(|_| verdict.failures.is_empty()) {
-        terms.utilisation("budgets_must_fit_the_cap", "the node's cap", &asked, &cap, verdict);
-    }
-    if verdict.failures.is_empty() {
-        if let Some(supply) = verdict.supply.clone() {
-            terms.utilisation(
-                "budgets_must_fit_the_supply",
-                "what the node gets itself",
-                &asked,
-                &supply,
-                verdict,
-            );
-        } else {
-            verdict.open.push("what the node gets itself is not known".into());
+    // Of several bounds the smallest is tested, and named.
+    let mut bounds = vec![("budgets_must_fit_the_cpu", "one CPU", share::one())];
+    bounds.extend(cap.map(|cap| ("budgets_must_fit_the_cap", "the node's cap", cap)));
+    match verdict.available.clone() {
+        Some(available) => {
+            bounds.push(("budgets_must_fit_the_supply", "what the node gets itself", available))
         }
+        None => verdict.open.push("what the node gets itself is not known".into()),
+    }
+    if let Some((rule, what, bound)) = bounds.into_iter().min_by(|a, b| a.2.cmp(&b.2)) {
+        terms.utilisation(rule, what, &asked, &bound, verdict);
     }
     if let Some(short) = short.filter(|_| verdict.failures.is_empty()) {
-        let message = "A budget is shorter than one switch: what it overruns could not be paid back.".into();
+        let message = format!(
+            "A budget of {} is shorter than one switch, {}: its overruns could not be paid back.",
+            show_time(short),
+            show_time(switch_ns)
+        );
         let (value, bound) = (show_time(short), format!("at least {}", show_time(switch_ns)));
-        let edge = children.iter().find(|(_, edge)| at.budget(edge) < switch_ns).map(|(edge, _)| *edge);
+        let mut shorter = children.iter().filter(|(_, edge)| at.budget(edge) < switch_ns);
+        let (edge, others) = (shorter.next().map(|(edge, _)| *edge), shorter.count());
+        let mend = edge.filter(|_| others == 0).map(|edge| Mend {
+            edge,
+            parameter: "budget",
+            from_ns: short,
+            to_ns: switch_ns,
+        });
         let test = "what a budget overruns is paid back by the next".into();
         let excess = Excess { edge, test, ns: Some(switch_ns - short), share: None };
         let rule = "budget_must_pay_for_a_switch";
-        verdict.failures.push(Failure { rule, message, value, bound, mend: None, excess });
+        verdict.failures.push(Failure { rule, message, value, bound, mend, excess });
     }
     if verdict.failures.is_empty() && early {
         terms.demand("budgets_must_fit_every_window", &asked, verdict);
@@ -302,7 +308,12 @@ fn in_time(
             Err(why) => first.get_or_insert(why),
         };
     }
-    Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
+    Err(first.unwrap_or_else(|| format!("it has no guarantee: {}", received[0].because)))
+}
+
+/// The least supply of a window, in words.
+fn sure_within(guarantee: &Guarantee, window_ns: u64) -> String {
+    tierce_guarantee::noted_time(&tierce_guarantee::Supply::of(guarantee).at(&whole(window_ns)), false)
 }
 
 /// Which of the promises has the supply in which all budgets arrive by their deadlines.
@@ -314,15 +325,16 @@ fn fits(servers: &[Task], received: &[Promise]) -> Result<usize, String> {
         let why = match edf.demand(servers, &supply) {
             Demand::Met => return Ok(place),
             Demand::Exceeds { window_ns, due_ns } => format!(
-                "within {} budgets of {} may be due, more than {} is sure to give",
+                "within {} the demand of the budgets is {}, and {} guarantees {}",
                 show_time(window_ns),
                 show_time(due_ns),
-                promise.guarantee
+                promise.guarantee,
+                sure_within(&promise.guarantee, window_ns)
             ),
             Demand::Overload => format!("its budgets are more than {} in the long run", promise.guarantee),
             Demand::TooLong => format!("its budgets are too close to {} to be tested", promise.guarantee),
         };
         first.get_or_insert(why);
     }
-    Err(first.unwrap_or_else(|| format!("nothing is promised to it: {}", received[0].because)))
+    Err(first.unwrap_or_else(|| format!("it has no guarantee: {}", received[0].because)))
 }

@@ -58,11 +58,12 @@ fn shares_fit(plan: &Plan, children: &[(usize, &Edge)], verdict: &mut NodeVerdic
     let shares: Vec<_> = children.iter().filter_map(|(_, edge)| share(plan, edge)).collect();
     let asked = shares.iter().fold(share::zero(), |sum, share| sum + share);
     verdict.law = Some(Law::Shares);
-    let supply = verdict.supply.clone().unwrap_or_else(share::one);
+    let supply = verdict.available.clone().unwrap_or_else(share::one);
     let (rule, what, bound) = match asked > share::one() {
         true => ("shares_must_fit_the_cpu", "one CPU", share::one()),
         false => ("shares_must_fit_the_supply", "what the node gets itself", supply),
     };
+    verdict.limited_by(&bound);
     if asked > bound {
         let mut sum = share::zero();
         let first = shares.iter().position(|share| {

@@ -35,6 +35,7 @@ impl Terms<'_> {
         bound: &Share,
         verdict: &mut NodeVerdict,
     ) {
+        verdict.limited_by(bound);
         if asked <= bound {
             return;
         }
@@ -122,7 +123,7 @@ impl Terms<'_> {
         verdict.failures.push(Failure {
             excess,
             rule,
-            message: format!("Within {window} after all begin at once {due} are due{with}."),
+            message: format!("In the window of {window} after all begin at once the demand is {due}{with}."),
             value: due,
             bound: window,
             mend: mend_by_bisection(

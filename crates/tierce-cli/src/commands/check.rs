@@ -11,9 +11,9 @@ use tierce_policy::CPUS_MAX;
 /// Check a plan: its text, and whether it is schedulable
 ///
 /// Reports all faults of the text at once, with their places and what would help. Shows a plan without faults as a tree: the
-/// demand of each part (asks), its long-run rate (average) and its guarantee (promised); a tick where a guarantee or deadline was
-/// proved, a cross where it cannot hold, with the smallest change that mends it. Budgets and deadlines are decided with exact
-/// fractions. `tierce guarantee --help` has the types of guarantees. What a part `needs` is derived from its guarantee, or the
+/// demand of each part, what is available to it in the long run if all others demand as much as they may, and the guarantee
+/// that it receives from above; a tick where a guarantee or deadline was proved, a cross where it was not, with the smallest
+/// change that mends it. Budgets and deadlines are decided with exact fractions. `tierce guarantee --help` has the types of guarantees. What a part `needs` is derived from its guarantee, or the
 /// missing step is named.
 ///
 /// Exit codes: 0 schedulable, and all needs are met; 1 not; 2 the plan has faults.
@@ -24,7 +24,7 @@ pub struct Args {
     /// Also check what a live run needs: a root on every CPU, a default node with a guaranteed share, bounded waits
     #[arg(long)]
     run: bool,
-    /// CPUs of the machine, if the plan does not say
+    /// CPUs of the machine; a plan that names fewer has the default node on the others
     #[arg(long, value_name = "N", default_value_t = 1, allow_hyphen_values = true, value_parser = clap::value_parser!(u32).range(1..=i64::from(CPUS_MAX)))]
     cpus: u32,
     /// Check for this machine: use its number of CPUs, and subtract what its higher scheduling classes (SCHED_DEADLINE,
@@ -130,7 +130,7 @@ fn print_json(json: &impl serde::Serialize) -> Result<()> {
 fn warn(plan: &Plan) {
     for fault in plan.may_starve() {
         let hint = fault.hint.as_deref().unwrap_or_default();
-        println!("! {}: {} ({hint})", plan.sources.place(fault.spot), fault.message);
+        println!("! {}: {}: {} ({hint}).", plan.sources.place(fault.spot), fault.rule, fault.message);
     }
 }
 

@@ -9,7 +9,7 @@ use tierce_plan::Plan;
 use tierce_trace::units::{percent, time};
 use tierce_trace::Report;
 
-/// Put side by side what a plan promises, what the simulator said, what was measured (scripts/demo-guest)
+/// Put side by side what a plan guarantees, what the simulator said, what was measured (scripts/demo-guest)
 #[derive(clap::Args)]
 pub struct Args {
     /// The plan
@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let tierce = Measured::read(&args.folder.join("tierce"))?;
     let default = Measured::read(&args.folder.join("default"))?;
     let promises = Promises::new(&plan)?;
-    let mut table = vec![["", "promised", "simulated", "measured here", "without Tierce"].map(String::from)];
+    let mut table = vec![["", "guaranteed", "simulated", "measured here", "EEVDF, nice 0"].map(String::from)];
     let mut kept = true;
     for name in PERIODIC {
         let deadline_ns = promises.deadline_ns(name)?;
@@ -48,7 +48,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         table.push(row("  longest response", format!("within {}", time(deadline_ns)), longest));
         table.push(row(
             "  of the CPU",
-            format!("up to {}", promises.share(name)?.text()),
+            format!("up to {}", promises.share(name)?.rounded_up()),
             shares.map(Share::text),
         ));
     }
@@ -57,7 +57,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     kept &= shares[..2].iter().all(|share| share.reaches(promised));
     table.push(row(
         "desktop (all others): of the CPU",
-        format!("at least {}", promised.text()),
+        format!("at least {}", promised.rounded_down()),
         shares.map(Share::text),
     ));
     let [build, runaway, _] = DESKTOP;
@@ -77,9 +77,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     println!(
         "\nThe same programs, {} of them (rt-app: audio, video; stress-ng: four workers of a build job, a runaway), one\n\
          second after their start, on one CPU. Then what programs that the plan does not name get done on two CPUs: 100 %\n\
-         is without Tierce. {}",
+         is under EEVDF, without Tierce. {}",
         time(tierce.elapsed_ns),
-        if kept { "Every promise was kept." } else { "A promise was NOT kept." }
+        if kept { "Every guarantee was kept." } else { "A guarantee was NOT kept." }
     );
     Ok(ExitCode::from(u8::from(!kept)))
 }
@@ -154,13 +154,14 @@ impl<'a> Promises<'a> {
         Ok(Promises { plan, verdict: admission.to_json(plan) })
     }
 
-    /// The share a task or node is sure of.
+    /// The share that is available to a task or node whatever others do.
     fn share(&self, name: &str) -> Result<Share> {
         let parts = ["tasks", "nodes"].iter().filter_map(|list| self.verdict[list].as_array()).flatten();
-        let supply =
-            parts.into_iter().find(|part| part["name"] == name).and_then(|part| part["supply"].as_str());
-        let supply = supply.with_context(|| format!("{}: {name} is promised nothing", self.plan.name))?;
-        let (part, whole) = supply.split_once('/').unwrap_or((supply, "1"));
+        let share =
+            parts.into_iter().find(|part| part["name"] == name).and_then(|part| part["available"].as_str());
+        let share =
+            share.with_context(|| format!("{}: what is available to {name} is not known", self.plan.name))?;
+        let (part, whole) = share.split_once('/').unwrap_or((share, "1"));
         Ok(Share { part_ns: part.parse()?, whole_ns: whole.parse()? })
     }
 
@@ -181,6 +182,18 @@ struct Share {
 impl Share {
     fn text(self) -> String {
         percent(self.part_ns, self.whole_ns)
+    }
+
+    /// Of a lower bound: no more than is guaranteed.
+    fn rounded_down(self) -> String {
+        let hundredths = u128::from(self.part_ns) * 10_000 / u128::from(self.whole_ns.max(1));
+        percent(hundredths as u64, 10_000)
+    }
+
+    /// Of an upper bound.
+    fn rounded_up(self) -> String {
+        let hundredths = (u128::from(self.part_ns) * 10_000).div_ceil(u128::from(self.whole_ns.max(1)));
+        percent(hundredths as u64, 10_000)
     }
 
     /// Whether it is that share, or less by no more than the tolerance.
@@ -318,6 +331,9 @@ mod tests {
         assert!(share(250).reaches(quarter) && share(240).reaches(quarter));
         assert!(!share(239).reaches(quarter));
         assert_eq!((ratio(share(500), quarter), ratio(quarter, share(0))), (2000, 0));
+        let third = Share { part_ns: 2, whole_ns: 3 };
+        assert_eq!((third.rounded_down(), third.rounded_up()), ("66.66 %".into(), "66.67 %".into()));
+        assert_eq!((quarter.rounded_down(), quarter.rounded_up()), ("25.00 %".into(), "25.00 %".into()));
     }
 
     #[test]

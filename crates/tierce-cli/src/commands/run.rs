@@ -32,7 +32,7 @@ use tierce_trace::Report;
 /// Enforce a plan on this machine (root)
 ///
 /// Loads the plan's schedulers into the kernel (sched_ext), binds existing and new threads to its tasks, and reports the CPU
-/// time of each. Ends with Ctrl-C, SIGTERM or --for. However it ends, even by kill -9, the machine returns to its default
+/// time of each. Ends with Ctrl-C, SIGTERM, SIGHUP or --for. However it ends, even by kill -9, the machine returns to its default
 /// scheduler. While it runs, `tierce apply NEW` changes the plan without stopping a thread, and `tierce status` shows its state.
 ///
 /// Exit codes: 0 ended as requested; 1 the kernel ended the plan (the last line has the reason), or with --dry-run: some
@@ -44,7 +44,7 @@ pub struct Args {
     /// End after this time: 500ms, 10s, 10min
     #[arg(long = "for", value_name = "TIME", value_parser = time::duration)]
     duration_ns: Option<u64>,
-    /// Change nothing: show to which entry each existing thread would belong, and which threads are refused, with the reason
+    /// Change nothing: show to which task or set each existing thread would belong, and which threads are refused, with the reason
     #[arg(long, conflicts_with_all = ["duration_ns", "trace", "record"])]
     dry_run: bool,
     /// With --dry-run: assume this number of CPUs
@@ -477,7 +477,7 @@ fn remarks(live: &Live) -> Vec<String> {
     }
     if side.displaced > 0 {
         let text =
-            "threads could not stay in their entry because of their affinity, or because a CPU went offline";
+            "threads could not stay in their task or set because of their affinity, or because a CPU went offline";
         list.push(format!("{} {text}: they are in the default node", side.displaced));
     }
     if side.lost > 0 {

@@ -41,7 +41,7 @@ pub struct Args {
     /// Seed of everything random: work, jitter, distances, interrupts
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
-    /// CPUs of the machine, if the plan does not say
+    /// CPUs of the machine; a plan that names fewer has the default node on the others
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=i64::from(CPUS_MAX)))]
     cpus: u32,
     /// Shortest timer that is set; a budget with less left counts as used up, and the rest is carried over (0 is exact; a live

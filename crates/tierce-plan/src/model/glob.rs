@@ -51,6 +51,23 @@ impl Glob {
         &self.text
     }
 
+    /// Whether it fits all that the other one fits, as far as that is plain to see.
+    pub(crate) fn covers(&self, other: &Self) -> bool {
+        let plain = |part: &Part| matches!(part, Part::One(_));
+        if other.parts.iter().all(plain) {
+            let text: String =
+                other.parts.iter().map(|part| if let Part::One(c) = part { *c } else { '?' }).collect();
+            return self.matches(&text);
+        }
+        let within =
+            |part: &Part| matches!(part, Part::Any | Part::Star) || matches!(part, Part::One(c) if *c != '/');
+        match self.parts.as_slice() {
+            [Part::StarStar] => true,
+            [Part::Star] => other.parts.iter().all(within),
+            own => own == other.parts,
+        }
+    }
+
     /// Whether the whole of `text` fits. Time is at most pattern times text.
     pub fn matches(&self, text: &str) -> bool {
         // The set of positions in the pattern that the text read so far can have led to.

@@ -6,6 +6,9 @@ use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Value};
 use std::collections::HashSet;
 
+/// Entries that are compared with each other.
+const ENTRIES_MAX: usize = 1000;
+
 /// One table, or a list of which any suffices.
 pub fn read(owner: &str, value: &Value, collector: &mut Collector) -> Vec<Matcher> {
     let items = collector.one_or_more(value);
@@ -197,7 +200,50 @@ impl Matcher {
     }
 }
 
+impl Matcher {
+    /// Whether it fits every thread that the other fits, as far as that is plain to see.
+    fn covers(&self, other: &Matcher) -> bool {
+        let glob = |own: &Option<Glob>, other: &Option<Glob>| match (own, other) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(own), Some(other)) => own.covers(other),
+        };
+        let id = |own: Option<u32>, other: Option<u32>| own.is_none() || own == other;
+        let flag = |own: Option<bool>, other: Option<bool>| own.is_none() || own == other;
+        glob(&self.comm, &other.comm)
+            && glob(&self.pcomm, &other.pcomm)
+            && glob(&self.exe, &other.exe)
+            && glob(&self.cgroup, &other.cgroup)
+            && glob(&self.unit, &other.unit)
+            && id(self.uid, other.uid)
+            && id(self.gid, other.gid)
+            && id(self.pid, other.pid)
+            && id(self.tid, other.tid)
+            && id(self.ppid, other.ppid)
+            && self.nice.as_ref().is_none_or(|own| {
+                other.nice.as_ref().is_some_and(|nice| own.contains(nice.start()) && own.contains(nice.end()))
+            })
+            && flag(self.is_kthread, other.is_kthread)
+            && flag(self.is_group_leader, other.is_group_leader)
+    }
+}
+
 impl Plan {
+    /// Entries that no thread can belong to, each with the earlier one that takes all that it would fit.
+    pub fn shadowed(&self) -> Vec<(&MatchEntry, &MatchEntry)> {
+        let entries = &self.entries[..self.entries.len().min(ENTRIES_MAX)];
+        let shadow = |(at, entry): (usize, &'_ MatchEntry)| {
+            let takes = |earlier: &&MatchEntry| {
+                let covered = |matcher: &Matcher| earlier.any.iter().any(|own| own.covers(matcher));
+                entry.any.iter().all(covered)
+            };
+            entries[..at].iter().position(|earlier| takes(&earlier))
+        };
+        let found = entries.iter().enumerate();
+        let found = found.filter_map(|(at, entry)| Some((entry, &entries[shadow((at, entry))?])));
+        found.collect()
+    }
+
     /// The first entry of [`Plan::entries`] that fits a live thread; `None`: it belongs to the default node.
     pub fn entry_of(&self, thread: &Thread) -> Option<usize> {
         self.entries.iter().position(|entry| entry.any.iter().any(|matcher| matcher.fits(thread)))
@@ -386,6 +432,33 @@ mod tests {
             (r#"[{ comm = "audio*", uid = 0 }, { nice = -5 }]"#, true),
         ] {
             assert_eq!(entry(&[matches], &thread()).is_some(), fits, "{matches}");
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_entry_takes_is_shadowed() {
+        for (first, second, shadowed) in [
+            (r#"{ comm = "x" }"#, r#"{ comm = "x" }"#, true),
+            (r#"{ comm = "*" }"#, r#"{ comm = "firefox" }"#, true),
+            (r#"{ comm = "*" }"#, r#"{ comm = "x*", nice = 5 }"#, true),
+            (r#"{ comm = "*" }"#, r#"{ comm = "kworker/0:1" }"#, false),
+            (r#"{ comm = "**" }"#, r#"{ comm = "k**" }"#, true),
+            (r#"{ comm = "fire*" }"#, r#"{ comm = "firefox" }"#, true),
+            (r#"{ comm = "fire*" }"#, r#"{ comm = "fi*" }"#, false),
+            (r#"{ comm = "x" }"#, r#"{ uid = 1 }"#, false),
+            (r#"{ comm = "x", uid = 1 }"#, r#"{ comm = "x" }"#, false),
+            ("{ uid = 1 }", "{ uid = 1, gid = 2 }", true),
+            ("{ nice = { min = -5, max = 5 } }", "{ nice = 5 }", true),
+            ("{ nice = 5 }", "{ nice = { min = 5, max = 6 } }", false),
+            ("{ is_kthread = true }", "{ is_kthread = false }", false),
+            (r#"[{ comm = "a" }, { comm = "b" }]"#, r#"[{ comm = "b" }, { comm = "a" }]"#, true),
+            (r#"{ comm = "a" }"#, r#"[{ comm = "b" }, { comm = "a" }]"#, false),
+        ] {
+            let text = format!(
+                "[node.top]\npolicy = \"fair\"\ncpu = 0\n[task.a]\nunder.top = {{}}\nmatch = {first}\n\
+                 [tasks.b]\nunder.top = {{}}\nmatch = {second}\n"
+            );
+            assert_eq!(plan(&text).unwrap().shadowed().len(), usize::from(shadowed), "{first} {second}");
         }
     }
 

@@ -414,7 +414,10 @@ fn not_a_guarantee(wrong: tierce_guarantee::Fault, spot: Spot) -> Fault {
         }
         _ => None,
     };
-    let hint = wrong.hint.or(close.map(|close| format!("did you mean {close}?")));
+    let digits = wrong.value.starts_with(|first: char| first.is_ascii_digit());
+    let type_first = || "the type comes first: \"RESBS 2ms 10ms\" is 2ms in every 10ms".to_string();
+    let type_first = (wrong.rule == "guarantee_must_be_known" && digits).then(type_first);
+    let hint = wrong.hint.or(close.map(|close| format!("did you mean {close}?"))).or(type_first);
     let value = Some(wrong.value).filter(|value| !value.is_empty());
     Fault { value, bound: wrong.bound, hint, ..Fault::new(wrong.rule, spot, wrong.message) }
 }

@@ -39,12 +39,34 @@ impl Declared {
     }
 }
 
+/// The policy by which one of another name can be had, and with what.
+fn synonym(name: &str) -> Option<(&'static str, &'static str)> {
+    Some(match name.to_lowercase().as_str() {
+        "cbs" | "constant-bandwidth" | "deadline" => ("reservation", "its presets"),
+        "tbs" => ("reservation", "replenishment = \"total-bandwidth\""),
+        "deferrable" => ("reservation", "replenishment = \"periodic\""),
+        "sporadic" => ("reservation", "replenishment = \"sporadic\""),
+        "polling" => ("reservation", "replenishment = \"polling\""),
+        "eevdf" => ("fair", "order = \"eevdf\""),
+        "cfs" | "wfq" | "sfq" => ("fair", "its presets"),
+        "stride" => ("fair", "order = \"stride\""),
+        "lottery" => ("fair", "order = \"lottery\""),
+        "rr" => ("round-robin", "its presets"),
+        "fifo" | "fp" => ("fixed-priority", "priorities of its children"),
+        "rm" | "dm" => ("fixed-priority", "larger priorities for shorter periods or deadlines"),
+        _ => return None,
+    })
+}
+
 pub fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<&'static PolicyRecord> {
     let policy = policies::by_name(name);
     if policy.is_none() {
         let names: Vec<_> = policies::policies().iter().map(|policy| policy.name).collect();
-        let hint = match closest(name, names.iter().copied()) {
-            Some(close) => format!("did you mean \"{close}\"? there are {}", listed(&names)),
+        let hint = match synonym(name).or(closest(name, names.iter().copied()).map(|close| (close, ""))) {
+            Some((policy, order)) if !order.is_empty() => {
+                format!("policy = \"{policy}\" with {order}; there are {}", listed(&names))
+            }
+            Some((close, _)) => format!("did you mean \"{close}\"? there are {}", listed(&names)),
             None => format!("there are {}", listed(&names)),
         };
         let fault = Fault::new("policy_must_exist", spot, format!("there is no policy `{name}`"));

@@ -100,7 +100,20 @@ fn cycles(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
             let mut names: Vec<_> = way[start..].iter().map(|node| plan.nodes[*node].name.as_str()).collect();
             names.push(&plan.nodes[at].name);
             let message = format!("`{}` is below itself", plan.nodes[at].name);
-            faults.push(Fault::new("no_cycles", plan.nodes[at].spot, message).value(names.join(" under ")));
+            // From the edge that closes the cycle to the one above it: one of these is too many.
+            let up = |node: usize, parent: usize| {
+                let mut edges = shape.parents[node].iter().map(|edge| &plan.edges[*edge]);
+                edges.find(|edge| edge.parent == parent).map(|edge| edge.spot)
+            };
+            let cycle: Vec<_> = way[start..].iter().copied().chain([at]).collect();
+            let spots: Vec<_> = cycle.windows(2).filter_map(|pair| up(pair[0], pair[1])).collect();
+            let spot = spots.first().copied().unwrap_or(plan.nodes[at].spot);
+            let fault = Fault::new("no_cycles", spot, message).value(names.join(" under "));
+            let fault = fault.hint("remove one of these edges");
+            faults.push(match spots.get(1) {
+                Some(other) => fault.other(*other, format!("`{}` under `{}`", names[1], names[2])),
+                None => fault,
+            });
         }
         left.retain(|node| !way.contains(node));
     }
@@ -111,6 +124,21 @@ fn parents(plan: &Plan, shape: &Shape, broken: &HashSet<Child>, faults: &mut Vec
     if plan.nodes.is_empty() && plan.tasks.is_empty() && plan.sets.is_empty() {
         let fault = Fault::new("plan_must_have_a_node", Spot::default(), "the plan says nothing");
         faults.push(fault.hint("[node.top] with `policy = …` and `cpu = 0` is what CPU 0 runs"));
+    }
+    // Without a root no CPU leads to anything.
+    if plan.nodes.iter().all(|node| node.roots.is_empty()) {
+        let declared = |(index, node): &(usize, &Node)| {
+            shape.parents[*index].is_empty()
+                && !broken.contains(&Child::Node(*index))
+                && node.replica.is_none()
+        };
+        let top = plan.nodes.iter().enumerate().find(declared);
+        if let Some((_, top)) = top {
+            let fault = Fault::new("plan_must_have_a_root", top.spot, "no node says that a CPU runs it");
+            let hint = format!("for example `cpu = 0` in `{}`: what CPU 0 runs", top.name);
+            faults.push(fault.hint(hint));
+            return;
+        }
     }
     for (index, node) in plan.nodes.iter().enumerate() {
         if node.roots.is_empty() && shape.parents[index].is_empty() && !broken.contains(&Child::Node(index)) {

@@ -44,11 +44,11 @@ pub struct Table {
 }
 
 impl Table {
-    /// Where a key of that name stands first, before `end`, at any depth.
-    fn first_key(&self, name: &str, end: u32) -> Option<Spot> {
+    /// Where a key of that name stands first, in that part of the text, at any depth.
+    fn first_key(&self, name: &str, within: std::ops::Range<u32>) -> Option<Spot> {
         let inner = |(key, value): &(Key, Value)| match &value.kind {
-            _ if key.text == name && key.spot.start < end => Some(key.spot),
-            Kind::Table(table) => table.first_key(name, end),
+            _ if key.text == name && within.contains(&key.spot.start) => Some(key.spot),
+            Kind::Table(table) => table.first_key(name, within.clone()),
             _ => None,
         };
         self.entries.iter().find_map(inner)
@@ -59,6 +59,22 @@ impl Table {
 pub struct Key {
     pub text: String,
     pub spot: Spot,
+}
+
+/// What a time with a unit of another language was meant to be.
+fn meant_time(text: &str) -> Option<String> {
+    let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = (&text[..digits], text[digits..].trim());
+    let unit = match unit.to_lowercase().as_str() {
+        "nsec" | "nanosecond" | "nanoseconds" => "ns",
+        "usec" | "microsecond" | "microseconds" => "us",
+        "msec" | "milli" | "millis" | "millisecond" | "milliseconds" => "ms",
+        "sec" | "secs" | "second" | "seconds" => "s",
+        "m" | "mins" | "minute" | "minutes" => "min",
+        "%" => return Some("a time, not a part of a period: 10 % of 10ms is \"1ms\"".into()),
+        _ => return None,
+    };
+    Some(format!("write \"{number}{unit}\"; units: ns, us, ms, s, min"))
 }
 
 /// Parse TOML. A tree is returned only when there is no syntax error.
@@ -77,19 +93,54 @@ pub fn parse(text: &str, source: u32) -> Result<Table, Vec<Fault>> {
         return Ok(table(tree.get_ref(), &spot));
     }
     let recovered = table(tree.get_ref(), &spot);
-    let fault = |error: toml::de::Error| {
+    let mut faults = Vec::new();
+    let headers = headers(text);
+    let mut again = None; // the last header that is there twice
+    for error in errors {
         let span = error.span().unwrap_or(0..0);
-        if error.message() == "duplicate key" {
-            let key = text.get(span.clone()).unwrap_or_default();
-            let fault = Fault::new("redefined", spot(span.clone()), format!("`{key}` is given twice"));
-            return match recovered.first_key(key, span.start as u32) {
-                Some(first) => fault.other(first, "first here"),
-                None => fault,
-            };
+        if error.message() != "duplicate key" {
+            faults.push(Fault::new("toml_syntax", spot(span), error.message().replace('\n', ", ")));
+            continue;
         }
-        Fault::new("toml_syntax", spot(span), error.message().replace('\n', ", "))
-    };
-    Err(errors.into_iter().map(fault).collect())
+        let above = headers.partition_point(|header| header.start <= span.start);
+        let header = above.checked_sub(1).map(|at| headers[at].clone());
+        let in_header = header.as_ref().is_some_and(|header| header.contains(&span.start));
+        let (what, first) = match header {
+            // Of a table that is there twice its keys are, too.
+            Some(header) if !in_header && again == Some(header.start) => continue,
+            Some(header) if in_header => {
+                again = Some(header.start);
+                let same = |other: &&std::ops::Range<usize>| text[(*other).clone()] == text[header.clone()];
+                let first = headers.iter().find(same).filter(|first| first.start < header.start);
+                (text[header.clone()].to_string(), first.map(|first| spot(first.clone())))
+            }
+            header => {
+                let key = text.get(span.clone()).unwrap_or_default();
+                let begin = header.map_or(0, |header| header.end as u32);
+                (key.to_string(), recovered.first_key(key, begin..span.start as u32))
+            }
+        };
+        let fault = Fault::new("redefined", spot(span), format!("`{what}` is given twice"));
+        faults.push(match first {
+            Some(first) => fault.other(first, "first here"),
+            None => fault,
+        });
+    }
+    Err(faults)
+}
+
+/// Lines that begin with `[`.
+fn headers(text: &str) -> Vec<std::ops::Range<usize>> {
+    let mut at = 0;
+    let mut headers = Vec::new();
+    for line in text.split_inclusive('\n') {
+        let start = at + line.len() - line.trim_start().len();
+        at += line.len();
+        if line.trim_start().starts_with('[') {
+            headers.push(start..start + line.trim().len());
+        }
+    }
+    headers
 }
 
 fn table(from: &toml::de::DeTable, spot: &impl Fn(std::ops::Range<usize>) -> Spot) -> Table {
@@ -157,9 +208,10 @@ impl Collector {
                             fault.value(text).bound(show_time(tierce_guarantee::TIME_MAX_NS))
                         }
                         TimeError::FinerThanNs => fault.value(text).bound("1ns"),
-                        _ => fault
-                            .value(format!("\"{text}\""))
-                            .hint("for example \"10ms\"; units: ns, us, ms, s, min"),
+                        _ => fault.value(format!("\"{text}\"")).hint(
+                            meant_time(text)
+                                .unwrap_or("for example \"10ms\"; units: ns, us, ms, s, min".into()),
+                        ),
                     };
                     self.add(fault);
                 }

@@ -91,7 +91,7 @@ fn ignored(host: &Host, threads: &[Live]) -> Vec<Check> {
             ignored(format!("{}, of {who}", class.name()));
         }
     }
-    // Kernel threads of one CPU run beside every plan.
+    // Kernel threads of one CPU are not scheduled by Tierce.
     if let Some(who) = who(threads, |live| live.thread.nice != 0 && !live.is_pinned(), name) {
         ignored(format!("nice, of {who}; unless the default node has `each = {{ weight = \"nice\" }}`"));
     }

@@ -85,12 +85,12 @@ impl fmt::Display for DryRun {
         if !self.above.is_empty() {
             let names: Vec<_> =
                 by_name(&self.above).into_iter().map(|(comm, threads)| format!("{comm} {threads}")).collect();
-            writeln!(f, "above every plan (real-time and deadline classes): {}", names.join(", "))?;
+            writeln!(f, "in higher scheduling classes: {}", names.join(", "))?;
         }
         if !self.pinned.is_empty() {
             writeln!(
                 f,
-                "beside every plan: {} of one CPU",
+                "not scheduled by Tierce: {} of one CPU",
                 count(self.pinned.len()).replace("thread", "kernel thread")
             )?;
         }
