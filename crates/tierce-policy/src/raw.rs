@@ -2,7 +2,7 @@
 
 use std::ffi::{c_char, c_int, c_void, CStr, CString};
 use std::path::Path;
-use std::sync::OnceLock;
+use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Parameters of an edge, at most.
 pub const PARAMS: usize = 4;
@@ -253,11 +253,9 @@ macro_rules! engine {
             }
         }
 
-        impl Engine {
-            fn linked() -> Engine {
-                Engine { $($name: linked::$name,)* }
-            }
+        static LINKED: Engine = Engine { $($name: linked::$name,)* };
 
+        impl Engine {
             /// # Safety
             /// `find` finds functions of the engine that this crate was built with.
             unsafe fn found(find: impl Fn(&CStr) -> *mut c_void) -> Option<Engine> {
@@ -332,14 +330,16 @@ engine! {
     fn graph_check(rest: u32) -> u32;
 }
 
-static ENGINE: OnceLock<Engine> = OnceLock::new();
+static ENGINE: AtomicPtr<Engine> = AtomicPtr::new((&raw const LINKED).cast_mut());
 
 #[inline]
 fn engine() -> &'static Engine {
-    ENGINE.get_or_init(Engine::linked)
+    // SAFETY: it is `LINKED`, or what `use_library` has leaked.
+    unsafe { &*ENGINE.load(Ordering::Acquire) }
 }
 
-/// From now on the engine is that of this library, which is of the same sources but for its policies.
+/// From now on the engine is that of this library, which is of the same sources but for its policies. Nothing has used the one
+/// that is linked: what it made would be of other policies.
 pub(crate) fn use_library(path: &Path) -> Result<(), String> {
     let path = CString::new(path.as_os_str().as_encoded_bytes()).map_err(|nul| nul.to_string())?;
     // SAFETY: the library has no constructors; it is never unloaded.
@@ -351,5 +351,6 @@ pub(crate) fn use_library(path: &Path) -> Result<(), String> {
     // SAFETY: the caller vouches for the sources.
     let engine = unsafe { Engine::found(|name| libc::dlsym(library, name.as_ptr())) };
     let engine = engine.ok_or("it lacks functions of the engine")?;
-    ENGINE.set(engine).map_err(|_| "the engine is in use already".to_string())
+    ENGINE.store(Box::leak(Box::new(engine)), Ordering::Release);
+    Ok(())
 }
