@@ -3,6 +3,7 @@
 # by each `run` that measures Linux. The word is then taken out of its arguments; `here` is "yes", or empty; `target` is cargo's folder,
 # `tierce` the program, `pictures` where pictures go if nothing is said.
 #
+#   usage                                the comment at its beginning, and the exit code 2
 #   needs PROGRAM...                     with --here: is the machine fit, and has it these? If not: all that is missing, exit code 2
 #   build PROGRAM...                     tierce, examples of tierce-scx
 #   draw NAME ARGUMENT...                the program of bench/draw
@@ -26,6 +27,11 @@ pictures=$([ -n "$here" ] && echo "$target/bench/$(basename "$PWD")/pictures" ||
 SCHED_EXT=/sys/kernel/sched_ext
 FEATURES=/sys/kernel/debug/sched/features
 PACKETS=/sys/class/net/lo/queues/rx-0/rps_cpus
+
+usage() {
+	sed -n '2,/^set/s/^# \{0,1\}//p' "$(basename "$0")" >&2
+	exit 2
+}
 
 refuse() { # REASON...
 	echo "$bench --here: this machine cannot be measured:" >&2
