@@ -54,6 +54,8 @@ pub struct Vm {
     pub cpus: u32,
     /// Memory, which also holds every file of the guest.
     pub memory_mib: u32,
+    /// An IDE disk of that size (0: none) that is full of zeros and forgets what is written.
+    pub disk_mib: u32,
     /// How its CPUs run.
     pub mode: Mode,
     /// Deterministic with several CPUs: no virtual CPU stands still for longer than about this, in ns (see
@@ -79,6 +81,7 @@ impl Default for Vm {
             kernel: KernelSpec::default(),
             cpus: 1,
             memory_mib: 512,
+            disk_mib: 0,
             mode: Mode::Auto,
             turns_ns: Some(50_000),
             copies: Vec::new(),
@@ -287,6 +290,14 @@ fn hardware(vm: &Vm, mode: Mode) -> Vec<String> {
     words.extend(["-smp".into(), vm.cpus.to_string(), "-m".into(), format!("{}M", vm.memory_mib)]);
     words.extend(["-device", "isa-debug-exit,iobase=0xf4,iosize=4"].map(String::from));
     words.extend(["-device", "virtio-serial-pci,ioeventfd=off"].map(String::from));
+    if vm.disk_mib > 0 {
+        let zeros =
+            format!("driver=null-co,node-name=zeros,read-zeroes=on,size={}", u64::from(vm.disk_mib) << 20);
+        words.extend(["-blockdev".into(), zeros]);
+        words.extend(
+            ["-device", "piix3-ide,id=ide", "-device", "ide-hd,bus=ide.0,drive=zeros"].map(String::from),
+        );
+    }
     words
 }
 
@@ -529,6 +540,13 @@ mod tests {
             let error = refused(vm);
             assert!(error.contains(expected), "{error}");
         }
+    }
+
+    #[test]
+    fn a_disk_is_there_if_wanted() {
+        let words = |disk_mib| hardware(&Vm { disk_mib, ..Vm::default() }, Mode::Multi).join(" ");
+        assert!(words(64).contains("size=67108864 -device piix3-ide"), "{}", words(64));
+        assert!(!words(0).contains("ide"), "{}", words(0));
     }
 
     fn big_file() -> Copy {

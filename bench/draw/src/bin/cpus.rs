@@ -18,7 +18,7 @@ fn main() -> Result<()> {
     let results: Value =
         serde_json::from_str(&std::fs::read_to_string(Path::new(&run).join("results.json"))?)?;
     let rows = results["rows"].as_array().context("rows")?;
-    for part in ["emulated", "counted"] {
+    for part in ["emulated", "counted", "here"] {
         let mine: Vec<&Value> = rows
             .iter()
             .filter(|row| row["part"] == part && !row["ratio"].is_null() && !row["better"].is_null())

@@ -30,6 +30,10 @@ pub struct Args {
     /// Memory, which also holds the guest's files: 512M, 2G.
     #[arg(long, default_value = "512M", value_parser = parse_memory, value_name = "SIZE")]
     memory: u32,
+    /// Give the guest an IDE disk of that size: it is full of zeros, and forgets what is written. Debian's kernels have its driver as
+    /// modules (libata, ata_piix, sd_mod), which the guest has to load.
+    #[arg(long, value_parser = parse_memory, value_name = "SIZE")]
+    disk: Option<u32>,
     /// Count time in instructions: slower, but exact, and the same in every run.
     #[arg(long)]
     deterministic: bool,
@@ -255,6 +259,7 @@ fn machine(args: &Args) -> Result<Vm> {
         kernel: args.kernel.kernel.clone(),
         cpus: args.cpus,
         memory_mib: args.memory,
+        disk_mib: args.disk.unwrap_or(0),
         mode: match (args.deterministic, args.no_kvm) {
             (true, _) => Mode::Deterministic { shift: args.shift },
             (_, true) => Mode::Multi,
