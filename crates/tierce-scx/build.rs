@@ -23,6 +23,6 @@ fn main() {
         panic!("{clang}: {error} (clang 19 compiles the kernel side; set CLANG to name another)")
     });
     assert!(status.success(), "{clang} failed on bpf/tierce.bpf.c");
-    let packed = zstd::encode_all(&*fs::read(&object).unwrap(), 9).unwrap();
+    let packed = zstd::encode_all(&*fs::read(&object).unwrap(), 19).unwrap();
     fs::write(object.with_extension("o.zst"), packed).unwrap();
 }

@@ -1,4 +1,4 @@
-//! Compiles the programs of guest/ (static, so that they run in a guest that has nothing else), and the plugin of QEMU.
+//! Compiles the programs of guest/ (static, so that they run in a guest that has nothing else), and the plugin of QEMU; packs them.
 
 use std::{env, path::Path, process::Command};
 
@@ -22,6 +22,7 @@ fn main() {
         println!("cargo::rerun-if-changed={}", file.display());
         if env::var("CARGO_CFG_TARGET_ARCH").unwrap() != "x86_64" {
             // Guests are amd64. Elsewhere the crate builds, and refuses at run time.
+            std::fs::write(program.with_extension("zst"), []).unwrap();
             std::fs::write(program, []).unwrap();
             continue;
         }
@@ -33,5 +34,7 @@ fn main() {
             .status()
             .unwrap_or_else(|error| panic!("{compiler}: {error} (Debian package gcc; or set GUEST_CC)"));
         assert!(done.success(), "{compiler} could not compile {}", file.display());
+        let packed = zstd::encode_all(&*std::fs::read(&program).unwrap(), 19).unwrap();
+        std::fs::write(program.with_extension("zst"), packed).unwrap();
     }
 }

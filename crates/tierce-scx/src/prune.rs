@@ -233,8 +233,8 @@ impl Pruning {
                 let insn = self.insns[at];
                 let jumps = insn.is_conditional() || matches!(insn.code, JUMP | JUMP_FAR);
                 let idle = jumps && insn.target(at).is_some_and(|target| target > at && target <= next);
-                let unread = only_changes(insn)
-                    .is_some_and(|changes| live[rank - function.start + 1] & changes == 0);
+                let unread =
+                    only_changes(insn).is_some_and(|changes| live[rank - function.start + 1] & changes == 0);
                 if idle || unread {
                     stays[rank] = false;
                 } else {

@@ -7,8 +7,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
-const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init"));
-const METER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/meter"));
+const INIT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/init.zst"));
+const METER: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/meter.zst"));
 
 /// A file or folder of the host and where it is in the guest.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +57,8 @@ impl Contents {
         ] {
             contents.image.add(folder, Entry::Dir);
         }
-        contents.image.file("init", INIT, true);
-        contents.image.file("bin/meter", METER, true);
+        contents.image.file("init", zstd::decode_all(INIT)?, true);
+        contents.image.file("bin/meter", zstd::decode_all(METER)?, true);
         contents.image.file("etc/passwd", "root:x:0:0:root:/root:/bin/sh\n", false);
         contents.image.file("etc/group", "root:x:0:\n", false);
         contents.image.file("etc/hosts", "127.0.0.1 localhost tierce\n", false);
