@@ -638,6 +638,8 @@ fn the_smallest_bound_is_named() {
     );
     let outline = admission.outline(&plan);
     assert!(outline.contains("✗ demand 120 % of 100 %, receives 2 CPUs"), "{outline}");
+    assert!(outline.contains("more than one CPU, the bound below a node on several: 100 %."), "{outline}");
+    assert_eq!(admission.nodes[0].failures.len(), 1, "{outline}");
 }
 
 #[test]

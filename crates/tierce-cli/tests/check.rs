@@ -47,7 +47,7 @@ fn what_does_not_hold_is_1() {
     assert!(text(&output.stdout).contains("reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)"));
     // its place, value, bound and what helps: for editors, and where the engine refuses it
     let place = plan.0.display();
-    let line = format!("{place}:1:7: budgets_must_fit_the_cpu: `top`: The budgets add up to 110 % of a CPU, more than one CPU: 100 %: 11/10, bound 1 (hint: reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)); {place}:5:13: for example here\n");
+    let line = format!("{place}:1:7: budgets_must_fit_the_cpu: `top`: The budgets add up to 110 % of a CPU, more than one CPU: 100 %: 11/10, bound 1 (hint: reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)); {place}:5:13: what could be changed\n");
     let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), line));
     let output = tierce(&["sim", plan.0.to_str().unwrap()]);

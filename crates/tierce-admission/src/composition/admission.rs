@@ -165,9 +165,9 @@ impl Admission {
                 let fault = Fault::new(failure.rule, spot, message);
                 let fault = fault.value(&failure.value).bound(&failure.bound);
                 faults.push(match &failure.mend {
-                    Some(mend) => {
-                        fault.hint(mend.words(plan)).other(plan.edges[mend.edge].spot, "for example here")
-                    }
+                    Some(mend) => fault
+                        .hint(mend.words(plan))
+                        .other(plan.edges[mend.edge].spot, "what could be changed"),
                     None => fault,
                 });
             }

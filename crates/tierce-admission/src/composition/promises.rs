@@ -204,6 +204,7 @@ impl Promises {
             let given = several_budgets::to_children(self.known(), plan, shape, index, overheads);
             let given = given.unwrap_or_else(|| on_several(plan, shape, index, policy, verdict, overheads));
             let missing = given.iter().find(|given| given[0].guarantee.kind() == Kind::Null);
+            let missing = missing.filter(|_| verdict.failures.is_empty()); // else it is said already
             if let (Some(_), Some(missing)) = (policies::budget_and_period(policy), missing) {
                 self.unfit.push((index, missing[0].because.clone()));
             }

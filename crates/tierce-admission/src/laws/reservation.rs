@@ -30,7 +30,11 @@ impl Laws for Reservation {
         let Tested { plan, shape, overheads, policy, node } = *node;
         let Some(at) = BudgetParams::of(policy) else { return };
         let by_priority = ServerRules::of(plan, node).priority.is_some();
-        let law = (by_priority, servers::cap(plan, node));
+        let one = match shape.reach[node].are_several() {
+            true => "one CPU, the bound below a node on several",
+            false => "one CPU",
+        };
+        let law = (by_priority, one, servers::cap(plan, node));
         budgets(&at, children, overheads.switch_ns(node), law, verdict);
         if !by_priority {
             budgets_kept(plan, &at, children, shape, overheads, verdict);
@@ -75,7 +79,7 @@ fn budgets(
     at: &BudgetParams,
     children: &[(usize, &Edge)],
     switch_ns: u64,
-    (by_priority, cap): (bool, Option<Share>),
+    (by_priority, one, cap): (bool, &str, Option<Share>),
     verdict: &mut NodeVerdict,
 ) {
     let blocking_ns = switch_ns.saturating_mul(children.len() as u64 + 1);
@@ -93,7 +97,7 @@ fn budgets(
     let terms =
         Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };
     // Of several bounds the smallest is tested, and named.
-    let mut bounds = vec![("budgets_must_fit_the_cpu", "one CPU", share::one())];
+    let mut bounds = vec![("budgets_must_fit_the_cpu", one, share::one())];
     bounds.extend(cap.map(|cap| ("budgets_must_fit_the_cap", "the node's cap", cap)));
     match verdict.available.clone() {
         Some(available) => {

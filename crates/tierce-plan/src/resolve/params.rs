@@ -134,7 +134,9 @@ pub fn read<const N: usize>(
             Some(value) => param_value(&fields.what(param.name), param, value, collector),
             None => defaults.get(&(owner.policy.name, param.name)).copied().or(preset),
         };
-        if written.is_none() && values[at].is_none() && !matches!(param.kind, ParamKind::DurationOf(_)) {
+        let missing =
+            written.is_none() && values[at].is_none() && !matches!(param.kind, ParamKind::DurationOf(_));
+        if missing && !fields.is_misspelt(param.name) {
             let message = format!("`{}` is missing: {}", param.name, param.meaning);
             let message = message.trim_end_matches([':', ' ']);
             let fault = Fault::new("parameter_must_be_given", owner.spot, message);

@@ -369,6 +369,11 @@ impl<'v> Fields<'v> {
         collector.text(&self.what(name), value)
     }
 
+    /// Whether a key that nobody took yet was meant to be that one: it is reported at the end.
+    pub fn is_misspelt(&self, name: &str) -> bool {
+        self.entries.iter().flatten().any(|(key, _)| closest(&key.text, std::iter::once(name)).is_some())
+    }
+
     /// Whatever is left has no meaning here.
     pub fn finish(self, collector: &mut Collector) {
         for (key, _) in self.entries.into_iter().flatten() {
