@@ -85,7 +85,8 @@ impl Boot {
 
     /// The plan ended by a signal, and the machine is as it was.
     fn assert_ended(&self, run: &str) {
-        assert_eq!(self.got(&format!("{run}-end")), &json!({ "code": 0, "state": "disabled" }));
+        let said = std::fs::read_to_string(self.out.join(format!("{run}.err"))).unwrap_or_default();
+        assert_eq!(self.got(&format!("{run}-end")), &json!({ "code": 0, "state": "disabled" }), "{said}");
     }
 
     /// Every node and edge is one of the plan or of a thread that is there.

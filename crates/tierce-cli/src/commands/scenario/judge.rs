@@ -32,7 +32,7 @@ struct Port {
     step_ns: u64,
 }
 const PORT: Port =
-    Port { floor_ns: FLOOR_NS, late_ns: 7_500, switch_ns: 2_500, migration_ns: 40_000, step_ns: 39_000 };
+    Port { floor_ns: FLOOR_NS, late_ns: 7_500, switch_ns: 2_500, migration_ns: 40_000, step_ns: 30_000 };
 
 /// While a task goes from one CPU to another, nobody has it for a moment, and which CPU comes first may differ. What lasts
 /// no longer than this is left out, when there is more than one CPU; else nothing but decisions of the same instant.
