@@ -46,7 +46,7 @@ needs() {
 	if [ ! -e $SCHED_EXT ]; then
 		missing+=("no sched_ext: $SCHED_EXT is not there (CONFIG_SCHED_CLASS_EXT=y; Debian's 6.18 and 7.0 have it)")
 	elif [ "$(cat $SCHED_EXT/state)" != disabled ]; then
-		missing+=("a scheduler of sched_ext is in force: $(cat $SCHED_EXT/root/ops 2>/dev/null || cat $SCHED_EXT/state); end it first")
+		missing+=("a scheduler of sched_ext is in force: $(cat $SCHED_EXT/*/ops 2>/dev/null || cat $SCHED_EXT/state); end it first")
 	fi
 	for program in python3 awk unshare mount chroot "$@"; do
 		command -v "$program" >/dev/null || missing+=("no program $program")
