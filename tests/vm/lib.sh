@@ -23,6 +23,7 @@ begin() {
 	name=$1 plan=$2
 	shift 2
 	: >"/out/$name.err" # the search below may come first
+	kill -USR1 1        # virtual CPUs need no fine turns while it loads
 	tierce run "$plan" --json "$@" >"/out/$name.json" 2>"/out/$name.err" &
 	loader=$!
 	until grep -q 'is in force' "/out/$name.err"; do
@@ -32,6 +33,7 @@ begin() {
 		fi
 		sleep 0.1
 	done
+	kill -USR2 1
 }
 # finish [SIGNAL]: end it; says how, and in which state the kernel is then
 finish() {
