@@ -143,31 +143,44 @@ static void say(int port, const char *text)
  * milliseconds at a time, which no scheduler can mend. So let a timer of the machine that is of no other use go off
  * every turns_ns: comparator 2 of the HPET, periodic, its interrupt left off. The guest never notices, it costs no CPU
  * time, and favours no CPU. (Timers that interrupt the guest do: with one on one of two CPUs, the other got 94 % of the
- * time, because a CPU that sets a timer loses the rest of its turn.) The kernel must run with iomem=relaxed. */
+ * time, because a CPU that sets a timer loses the rest of its turn.) The kernel must run with iomem=relaxed.
+ *
+ * Each turn takes the host some time, above all when the guest is idle. Who does something in which turns mean nothing, such
+ * as loading a plan, may tell init: SIGUSR1, turns are as long as the tick; SIGUSR2, they are fine again. */
+static volatile uint32_t *hpet;
+static uint64_t fine_ns;
+
+static void take_turns(uint64_t ns)
+{
+	enum { PERIOD_FS = 0x004 / 4, COUNTER = 0x0f0 / 4, CONFIG = 0x140 / 4, COMPARATOR = 0x148 / 4 };
+	enum { PERIODIC = 1 << 3, SET_BOTH = 1 << 6, ONLY_32_BITS = 1 << 8 };
+	uint32_t ticks = (uint32_t)(ns * 1000000 / hpet[PERIOD_FS]);
+	hpet[CONFIG] = PERIODIC | SET_BOTH | ONLY_32_BITS;
+	hpet[COMPARATOR] = hpet[COUNTER] + ticks; /* the first time, and with SET_BOTH the next write is the period */
+	hpet[COMPARATOR] = ticks;
+}
+
+static void turns_told(int signal)
+{
+	take_turns(signal == SIGUSR1 ? 1000000000 : fine_ns);
+}
+
 static void fine_turns(void)
 {
-	enum {
-		HPET = 0xfed00000,
-		PAGE = 4096,
-		PERIOD_FS = 0x004 / 4,
-		COUNTER = 0x0f0 / 4,
-		CONFIG = 0x140 / 4,
-		COMPARATOR = 0x148 / 4
-	};
-	enum { PERIODIC = 1 << 3, SET_BOTH = 1 << 6, ONLY_32_BITS = 1 << 8 };
+	enum { HPET = 0xfed00000, PAGE = 4096 };
 	char *text[2];
 	if (!read_words("/etc/tierce/turns", text, 1))
 		return;
 	int fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
 	if (fd < 0)
 		die("fine turns: /dev/mem");
-	volatile uint32_t *hpet = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, HPET);
+	hpet = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, HPET);
 	if (hpet == MAP_FAILED)
 		die("fine turns: mapping the HPET");
-	uint32_t ticks = (uint32_t)(strtoull(text[0], NULL, 10) * 1000000 / hpet[PERIOD_FS]);
-	hpet[CONFIG] = PERIODIC | SET_BOTH | ONLY_32_BITS;
-	hpet[COMPARATOR] = hpet[COUNTER] + ticks; /* the first time, and with SET_BOTH the next write is the period */
-	hpet[COMPARATOR] = ticks;
+	fine_ns = strtoull(text[0], NULL, 10);
+	take_turns(fine_ns);
+	signal(SIGUSR1, turns_told);
+	signal(SIGUSR2, turns_told);
 }
 
 /* --- the command ---------------------------------------------------------------------------------------------------

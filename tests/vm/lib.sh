@@ -17,12 +17,18 @@ state() {
 	cat /sys/kernel/sched_ext/state
 }
 
+# host_turns USR1|USR2: those of virtual CPUs are as long as the tick, or fine (guest/init.c); nothing on a machine without turns
+host_turns() {
+	[ ! -e /etc/tierce/turns ] || kill "-$1" 1
+}
+
 # begin NAME PLAN [ARGUMENT...]: enforce the plan; it is in force when this returns. What tierce says goes to /out/NAME.err,
 # its report to /out/NAME.json.
 begin() {
 	name=$1 plan=$2
 	shift 2
 	: >"/out/$name.err" # the search below may come first
+	host_turns USR1
 	tierce run "$plan" --json "$@" >"/out/$name.json" 2>"/out/$name.err" &
 	loader=$!
 	until grep -q 'is in force' "/out/$name.err"; do
@@ -32,6 +38,7 @@ begin() {
 		fi
 		sleep 0.1
 	done
+	host_turns USR2
 }
 # finish [SIGNAL]: end it; says how, and in which state the kernel is then
 finish() {

@@ -1,24 +1,23 @@
 //! Has the kernel object under a plan replaced, and sees to it that this fails, for the tests in virtual machines: says what comes of
 //! it, a line of JSON each.
 //!
-//!     reload PLAN          it fails in each way; threads called `hog` have a budget
-//!     reload PLAN TIMES    it does not: two objects take turns, and what each time took; meanwhile there is a file `storm`
+//!     reload PLAN TIMES    it fails in each way; then objects take turns; meanwhile there is a file `storm`
+//!
+//! Threads called `hog` and `pair` compute all the time, but stand still while objects are loaded: on emulated CPUs that takes long
+//! beside others.
 use anyhow::{bail, ensure, Context, Result};
 use serde_json::json;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 use tierce_scx::kernel::{Kernel, Options};
 use tierce_scx::live::Live;
-use tierce_scx::reload::{Hears, Reloaded, Step};
+use tierce_scx::reload::{Hears, Step};
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let (path, times) = match words.as_slice() {
-        [path] => (path, None),
-        [path, times] => (path, Some(times.parse()?)),
-        _ => bail!("usage: reload PLAN [TIMES]"),
-    };
+    let [path, times] = words.as_slice() else { bail!("usage: reload PLAN TIMES") };
     let cpus = std::thread::available_parallelism()?.get() as u32;
     let plan = || {
         let plan = Plan::load_with(std::path::Path::new(path), tierce_plan::Options { cpus });
@@ -28,26 +27,28 @@ fn main() -> Result<()> {
         |plan: &Plan| Options { cpus, policies: plan.policies(), parts: plan.parts(), ..Options::default() };
     let mut other = Some(Kernel::load(options(&plan()?))?);
     let mut live = Live::start(plan()?, options(&plan()?), &mut |_| ())?;
+    let meters = Meters::start(&["hog", "pair"])?;
     turns(&mut live, 500)?;
-    if let Some(times) = times {
-        return take_turns(&mut live, other, times);
-    }
+    let asked = live.options_for(&plan()?);
 
     // What the kernel refuses of the second one is known before the first one is detached.
     let mut steps = 0;
-    let asked = Options { watchdog_ms: 31_000, ..live.options_for(&plan()?) };
-    let refused =
-        reload(&mut live, asked, &mut |step| steps += u32::from(!matches!(step, Step::Verifies(_))))?;
-    say("too-long", json!({ "refused": refused.err(), "steps": steps, "is": now(&mut live)? }));
+    let second = meters.stand_still(|| Kernel::load(Options { watchdog_ms: 31_000, ..asked.clone() }))?;
+    turns(&mut live, 100)?;
+    let refused = live.hand_over(second, &mut |_| steps += 1)?.err();
+    say("too-long", json!({ "refused": refused, "steps": steps, "is": now(&mut live)? }));
 
     // The loader may not become urgent.
-    let asked = live.options_for(&plan()?);
-    let refused = without_real_time(|| reload(&mut live, asked.clone(), &mut |_| ()))??;
-    say("lowly", json!({ "refused": refused.err(), "is": now(&mut live)? }));
+    let second = meters.stand_still(|| Kernel::load(asked.clone()))?;
+    turns(&mut live, 100)?;
+    let refused = without_real_time(|| live.hand_over(second, &mut |_| ()))??.err();
+    say("lowly", json!({ "refused": refused, "is": now(&mut live)? }));
 
     // Another scheduler is quicker, and then leaves.
+    let second = meters.stand_still(|| Kernel::load(asked.clone()))?;
+    turns(&mut live, 100)?;
     let mut quick = None;
-    let refused = reload(&mut live, asked.clone(), &mut |step| match step {
+    let refused = live.hand_over(second, &mut |step| match step {
         Step::Verifies(_) => {}
         Step::Detached => quick = other.take().and_then(|other| Live::enforce(plan().ok()?, other).ok()),
         Step::Returns => other = quick.take().and_then(|quick| quick.release().ok()),
@@ -55,17 +56,20 @@ fn main() -> Result<()> {
     let other = other.context("the other scheduler could not be quicker")?;
     say("late", json!({ "refused": refused.err(), "is": now(&mut live)? }));
 
-    // Nothing is in the way.
-    let done = reload(&mut live, asked.clone(), &mut |_| ())?;
+    // Nothing is in the way, and threads go on while the object is loaded.
+    let done = live.reload(asked.clone(), &mut Hears { step: &mut |_| (), keep: &mut |_, _| Ok(()) })?;
     say("done", json!({ "done": done.is_ok(), "is": now(&mut live)? }));
 
-    supplanted(live, asked, || Live::enforce(plan().ok()?, other).ok())
+    let other = take_turns(&mut live, other, times.parse()?)?;
+    let second = meters.stand_still(|| Kernel::load(asked))?;
+    turns(&mut live, 100)?;
+    supplanted(live, second, || Live::enforce(plan().ok()?, other).ok())
 }
 
 /// Another scheduler is quicker, and stays.
-fn supplanted(mut live: Live, asked: Options, other: impl FnOnce() -> Option<Live>) -> Result<()> {
+fn supplanted(mut live: Live, second: Kernel, other: impl FnOnce() -> Option<Live>) -> Result<()> {
     let (mut quick, mut other) = (None, Some(other));
-    let ended = reload(&mut live, asked, &mut |step| {
+    let ended = live.hand_over(second, &mut |step| {
         if step == Step::Detached {
             quick = other.take().and_then(|enforce| enforce());
         }
@@ -76,6 +80,42 @@ fn supplanted(mut live: Live, asked: Options, other: impl FnOnce() -> Option<Liv
     live.stop();
     say("ended", json!({ "why": ended, "state": state()? }));
     Ok(())
+}
+
+/// Processes that compute until this is dropped.
+struct Meters(Vec<Child>);
+
+impl Meters {
+    fn start(names: &[&str]) -> Result<Meters> {
+        let start = |name: &&str| {
+            let mut meter = Command::new("meter");
+            meter.args(["spin", "--name", name, "--time", "1000s"]).stdout(Stdio::null()).spawn()
+        };
+        Ok(Meters(names.iter().map(start).collect::<Result<_, _>>()?))
+    }
+
+    fn tell(&self, signal: libc::c_int) {
+        for meter in &self.0 {
+            // SAFETY: a child that nobody has waited for.
+            unsafe { libc::kill(meter.id() as i32, signal) };
+        }
+    }
+
+    fn stand_still<T>(&self, work: impl FnOnce() -> T) -> T {
+        self.tell(libc::SIGSTOP);
+        let done = work();
+        self.tell(libc::SIGCONT);
+        done
+    }
+}
+
+impl Drop for Meters {
+    fn drop(&mut self) {
+        self.tell(libc::SIGKILL);
+        for meter in &mut self.0 {
+            let _ = meter.wait();
+        }
+    }
 }
 
 /// While this thread may not change to a real-time class.
@@ -99,29 +139,25 @@ fn without_real_time<T>(what: impl FnOnce() -> T) -> Result<T> {
     Ok(done)
 }
 
-fn reload(live: &mut Live, options: Options, step: &mut dyn FnMut(Step)) -> Result<Result<Reloaded, String>> {
-    live.reload(options, &mut Hears { step, keep: &mut |_, _| Ok(()) })
-}
-
-/// As often as asked for, and what each gap consisted of.
-fn take_turns(live: &mut Live, mut other: Option<Kernel>, times: u32) -> Result<()> {
+/// As often as asked for, and what each gap consisted of; the object that is left.
+fn take_turns(live: &mut Live, mut other: Kernel, times: u32) -> Result<Kernel> {
     let ns = |time: Duration| time.as_nanos() as u64;
     std::fs::write("storm", "")?;
     for _ in 0..times {
-        let Some(second) = other.take() else { bail!("no object is left") };
-        let (it, mut first) = live.hand_over(second, &mut |_| ())?.map_err(anyhow::Error::msg)?;
+        turns(live, 1500)?; // the kernel's fair_server has not just had a turn
+        other.retire()?;
+        let (it, first) = live.hand_over(other, &mut |_| ())?.map_err(anyhow::Error::msg)?;
+        other = first;
         say(
             "turn",
             json!({ "gap_ns": ns(it.gap), "detaching_ns": ns(it.detaching), "carrying_ns": ns(it.carrying),
                 "attaching_ns": ns(it.attaching) }),
         );
-        turns(live, 1500)?; // the kernel's fair_server has not just had a turn
-        first.retire()?;
-        other = Some(first);
     }
     std::fs::remove_file("storm")?;
     say("turned", now(live)?);
-    Ok(())
+    other.retire()?;
+    Ok(other)
 }
 
 fn say(scenario: &str, got: serde_json::Value) {

@@ -9,7 +9,7 @@ pub use options::{Options, COUNTS, EVERYTHING, FLOOR_NS, MEASURED, STATS};
 pub use sides::{CpuSide, Exit, Leaf, LockSide, Pools, Side};
 
 use crate::btf::Btf;
-use crate::object::{call, Link, Object, Ring};
+use crate::object::{call, Link, Object, Refused, Ring};
 use crate::topology;
 use anyhow::{ensure, Context, Result};
 use options::has_one_cpu;
@@ -153,7 +153,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     Ok(object)
 }
 
-/// Verifiers have defects that only some code meets. What a kernel refuses is therefore tried again with all parts of the engine,
+/// Verifiers have defects that only some code meets. What a verifier refuses is therefore tried again with all parts of the engine,
 /// then with all policies, then as the whole object. What has been loaded in addition may be used by later plans: it is added to
 /// `options`. Also whether the object is pruned, and how often the kernel refused.
 fn load_with_fallbacks(options: &mut Options, tell: &mut dyn FnMut(&str)) -> Result<(Object, bool, usize)> {
@@ -165,12 +165,14 @@ fn load_with_fallbacks(options: &mut Options, tell: &mut dyn FnMut(&str)) -> Res
         (u64::MAX, u64::MAX, false),
     ];
     ways.dedup();
+    let is_verifiers =
+        |why: &anyhow::Error| why.downcast_ref().is_some_and(|refused: &Refused| !refused.is_shortage());
     let mut refusals = 0;
     loop {
         let (policies, parts, pruned) = ways[refusals];
         (options.policies, options.parts) = (policies, parts);
         match load_object(options, pruned, tell) {
-            Err(_) if refusals + 1 < ways.len() => refusals += 1,
+            Err(why) if refusals + 1 < ways.len() && is_verifiers(&why) => refusals += 1,
             last => return Ok((last?, pruned, refusals)),
         }
     }

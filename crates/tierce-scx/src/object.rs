@@ -17,6 +17,21 @@ use std::sync::{Mutex, Once};
 
 static PACKED: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/tierce.bpf.o.zst"));
 
+/// The kernel does not load an object.
+#[derive(Debug, thiserror::Error)]
+#[error("the kernel refuses the BPF object: {why}\n{said}")]
+pub struct Refused {
+    why: Error,
+    said: String,
+}
+
+impl Refused {
+    /// Is it for want of descriptors or memory, and not for what the verifier has found?
+    pub fn is_shortage(&self) -> bool {
+        matches!(self.why.raw_os_error(), Some(libc::EMFILE | libc::ENFILE | libc::ENOMEM))
+    }
+}
+
 /// What libbpf had to say since it was last asked: the verifier's log comes this way.
 static SAID: Mutex<String> = Mutex::new(String::new());
 
@@ -255,7 +270,7 @@ impl Object {
             code
         };
         if code != 0 {
-            bail!("the kernel refuses the BPF object: {}\n{}", Error::from_raw_os_error(-code), said());
+            bail!(Refused { why: Error::from_raw_os_error(-code), said: said() });
         }
         Ok(())
     }

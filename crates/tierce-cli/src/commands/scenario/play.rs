@@ -46,6 +46,7 @@ pub fn play(out: &Path, files: &[PathBuf]) -> Result<()> {
     let options =
         Options { cpus, record: true, overheads_stolen: false, locks_fair: true, ..Default::default() };
     let floor_ns = options.floor_ns;
+    fine_turns(false);
     let mut kernel = Kernel::load(options)?;
     eprintln!("scenario: loaded at {} ms", now_ns() / 1_000_000);
     for script in &scripts {
@@ -80,6 +81,7 @@ fn play_one<W: Write>(
     set_realtime(PRIORITY)?;
     actors.begin_at(start_ns)?;
     sleep_until(start_ns - LEAD_NS / 4);
+    fine_turns(true);
     for (index, &pid) in actors.pids.iter().take(script.plan.tasks.len()).enumerate() {
         let leaf = live.kernel().leaf((script.plan.nodes.len() + 1 + index) as u32);
         ensure!(leaf.pid == pid as u32, "task {} has thread {}", script.plan.tasks[index].name, leaf.pid);
@@ -109,6 +111,7 @@ fn play_one<W: Write>(
         steps.push(said.to_string());
     }
     sleep_until(start_ns + script.length_ns);
+    fine_turns(false);
     actors.end();
     set_realtime(0)?;
     if let Some(exit) = live.ended() {
@@ -215,6 +218,14 @@ fn set_realtime(priority: i32) -> Result<()> {
     let code = unsafe { libc::sched_setscheduler(0, policy, &param) };
     ensure!(code == 0, "scheduling class: {}", IoError::last_os_error());
     Ok(())
+}
+
+/// Turns of virtual CPUs are short, or as long as a tick, which is easier for the host (guest/init.c).
+fn fine_turns(fine: bool) {
+    if Path::new("/etc/tierce/turns").exists() {
+        // SAFETY: numbers.
+        unsafe { libc::kill(1, if fine { libc::SIGUSR2 } else { libc::SIGUSR1 }) };
+    }
 }
 
 fn sleep_until(at_ns: u64) {
