@@ -138,7 +138,7 @@ fn a_node_of_a_cgroup_takes_what_is_in_it_and_below_before_other_matches() {
     let again = again.unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(entry(&again, &thread("worker", 7, "x/app-a.scope")), "web-threads");
     assert_eq!(entry(&again, &thread("worker", 7, "web.slice")), "worker");
-    assert_eq!(entry(&again, &Thread { uid: 7, ..thread("123", 7, "") }), "web-threads");
+    assert_eq!(entry(&again, &Thread { uid: 7, real_uid: 7, ..thread("123", 7, "") }), "web-threads");
     let gone = again.edited(&destroy("web", Below::Threads)).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(text(&gone), BASE);
 }
