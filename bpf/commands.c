@@ -13,6 +13,11 @@ static inline u64 command_leaf(struct tierce_command *c)
 	t = thread_of(p);
 	if (t && (!c->a || (c->a < TIERCE_NODES && node_at(c->a)->kind == TIERCE_TASK))) {
 		bpf_local_irq_save(&flags);
+		if (c->a && c->b && !t->leaf && !user_has_room(user_of(p))) {
+			bpf_local_irq_restore(&flags);
+			bpf_task_release(p);
+			return COMMAND_NO_ROOM;
+		}
 		if (c->a)
 			leaf_at(c->a)->own = c->b ? LEAF_MEMBER : LEAF_PLAN;
 		before = __sync_lock_test_and_set(&t->next, c->a ? c->a : COMMAND_TO_DEFAULT);

@@ -23,6 +23,8 @@
 #define COMMAND_FREE   72 /* nobody needs the `a` pages of the arena from `value` on */
 
 #define COMMAND_NO_THREAD 1000 /* result: there is no such thread, or it is not ours */
+#define COMMAND_NO_ROOM	  1001 /* its user has as many leaves as are left */
+#define TIERCE_USERS	  4096u /* that are told apart: by their numbers modulo this */
 #define COMMAND_NO_NICE	  0xffffffffu
 #define COMMAND_TO_DEFAULT 0xffffffffu /* instead of a thread's next leaf: any below the default node */
 
@@ -67,7 +69,8 @@ enum tierce_overrun { OVERRUN_NONE, OVERRUN_RUNS, OVERRUN_ENDS };
 struct tierce_leaf {
 	u32 custody;	 /* enum tierce_custody. Set: enqueue. Cleared: dispatch, dequeue, quiescent */
 	u32 pid;	 /* its thread, 0: none */
-	u32 own;	 /* enum tierce_own */
+	u16 own;	 /* enum tierce_own */
+	u16 user;	 /* whose share of the leaves it is of, from 1 on; 0: nobody's */
 	u32 dead;	 /* to be freed by the loader */
 	u64 deadline_ns; /* of its jobs, relative to the wake-up; never: none, 0: its jobs are not followed */
 	u64 woke_ns;	 /* begin of its current job, 0: none */
@@ -127,6 +130,7 @@ struct tierce_side {
 	struct tierce_cpu_side cpu[TIERCE_CPUS];
 	struct tierce_lock_side lock[2 * TIERCE_CPUS + 1]; /* of each domain, and TIERCE_KNOWN */
 	u64 nice_weight[40];				   /* of nice -20 to 19; set by the loader */
+	u32 users[TIERCE_USERS];			   /* leaves of each user's threads */
 	u32 ticket, serving;				   /* lock of control operations */
 	u32 ready;					   /* attached; or READY_KEEPS */
 	u32 default_node;
@@ -140,6 +144,7 @@ struct tierce_side {
 	u64 dead;	  /* leaves marked so, ever */
 	u64 missed;	  /* news that did not fit */
 	u64 lost_entries;
+	u64 crowded; /* of the threads that found no leaf: their user has as many as are left */
 };
 
 struct tierce_exit {

@@ -43,6 +43,18 @@ struct sched_ext_entity {
 struct thread_info {
 	u32 cpu;
 };
+typedef struct {
+	u32 val;
+} kuid_t;
+struct user_namespace {
+	struct user_namespace *parent;
+	int level;
+	kuid_t owner;
+};
+struct cred {
+	kuid_t uid;
+	struct user_namespace *user_ns;
+};
 struct task_struct {
 	struct thread_info thread_info;
 	unsigned int flags, __state;
@@ -52,6 +64,7 @@ struct task_struct {
 	struct sched_ext_entity scx;
 	char comm[16];
 	struct css_set *cgroups;
+	const struct cred *real_cred;
 };
 #if defined(__TARGET_ARCH_x86)
 struct pt_regs {

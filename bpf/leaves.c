@@ -77,6 +77,34 @@ static inline u32 default_on(u32 cpu)
 	return replica ? replica : node;
 }
 
+/* Who answers for a thread: its user. In user namespaces a user has many numbers; there it is who made the outermost of them, unless
+ * that is root. */
+#define NAMESPACES 33 /* of which one can lie inside another */
+static inline u32 user_of(const struct task_struct *p)
+{
+	const struct cred *cred = BPF_CORE_READ(p, real_cred);
+	const struct user_namespace *inner = BPF_CORE_READ(cred, user_ns);
+	u32 i, owner, level = BPF_CORE_READ(inner, level);
+	for (i = ZERO; level > 1 && i < NAMESPACES && CAN_LOOP; i++) {
+		inner = BPF_CORE_READ(inner, parent);
+		level--;
+	}
+	owner = level ? BPF_CORE_READ(inner, owner.val) : 0;
+	return owner ? owner : BPF_CORE_READ(cred, uid.val);
+}
+/* Leaves that are left. */
+static inline u32 leaves_left(void)
+{
+	u32 nodes = TIERCE_NODES - S.fresh_node + S.spare_nodes, edges = TIERCE_EDGES - S.fresh_edge + S.spare_edges;
+	return nodes < edges ? nodes : edges;
+}
+/* A user's threads have no more leaves than are left for all others: so one user never takes the last of them, nor do several. Root
+ * may. */
+TIERCE_FN int user_has_room(u32 user)
+{
+	return !user || AT(SIDE.users, user & (TIERCE_USERS - 1)) < leaves_left();
+}
+
 /* A leaf below the default node, 0 when the pool is used up or none of `cpus` can be reached. */
 static inline u32 leaf_new(cpus_t cpus, u32 cpu, u32 static_prio, u64 now)
 {
@@ -193,7 +221,11 @@ static inline void slot_clear(u32 leaf)
 
 static inline void leaf_empty(u32 leaf)
 {
+	u32 user = leaf_at(leaf)->user;
 	slot_clear(leaf);
+	if (user)
+		__sync_fetch_and_sub(&AT(SIDE.users, (user - 1) & (TIERCE_USERS - 1)), 1);
+	leaf_at(leaf)->user = 0;
 	leaf_at(leaf)->custody = CUSTODY_NONE;
 	leaf_at(leaf)->pid = 0;
 }
@@ -218,6 +250,7 @@ static inline void thread_end(struct task_struct *p, struct thread *t, u64 now)
 }
 static inline void thread_takes(struct task_struct *p, struct thread *t, u32 leaf)
 {
+	u32 user;
 	t->leaf = leaf;
 	if (!leaf)
 		return;
@@ -229,6 +262,12 @@ static inline void thread_takes(struct task_struct *p, struct thread *t, u32 lea
 	if (leaf_at(leaf)->own != LEAF_PLAN) {
 		leaf_at(leaf)->job = 0;
 		leaf_at(leaf)->misses = 0;
+		user = user_of(p);
+		if (user) {
+			user &= TIERCE_USERS - 1;
+			__sync_fetch_and_add(&AT(SIDE.users, user), 1);
+			leaf_at(leaf)->user = user + 1;
+		}
 	}
 	slot_put(leaf, p);
 	if (leaf_at(leaf)->own != LEAF_PLAN)

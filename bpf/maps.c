@@ -28,7 +28,7 @@ struct thread {	    /* of every thread, in its task storage */
 	u32 leaf;   /* its task in the graph, 0: none, it runs outside */
 	u32 next;   /* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
 	u32 lost;   /* it has not the place that the plan has for it: it left our class, or may not run there */
-	u32 beside; /* no leaf was left for it; counted once */
+	u32 beside; /* no leaf was left for it, or for its user; counted once */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

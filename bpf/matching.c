@@ -10,7 +10,7 @@ int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 	u32 like = from ? from->leaf : TIERCE_NONE, leaf = TIERCE_NONE;
 	unsigned long flags;
 	if (t && like && leaf_at(like)->own == LEAF_MEMBER && !from->next && p->cgroups == parent->cgroups && SIDE.ready &&
-	    pool_has_room()) {
+	    pool_has_room() && user_has_room(user_of(p))) {
 		bpf_local_irq_save(&flags);
 		leaf = leaf_like(like, now_ns());
 		if (leaf && __sync_val_compare_and_swap(&t->next, TIERCE_NONE, leaf)) { /* the loader has seen it already */

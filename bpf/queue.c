@@ -56,7 +56,7 @@ static inline void leaf_offered(u32 leaf)
 		graph_offer(leaf);
 }
 
-/* Threads without a leaf, the pool being used up, wait beside the graph: in a queue of the CPU on which they woke. A CPU runs
+/* Threads without a leaf, the pool or their user's share of it being used up, wait beside the graph: in a queue of the CPU on which they woke. A CPU runs
  * them while the graph leaves it idle, and takes them from other CPUs' queues then. Otherwise they get one turn, until the tick,
  * at most every BESIDE_EVERY_NS, so that they do not starve while the graph keeps the rest. */
 #define BESIDE(cpu)	(1 + (u64)(cpu))
@@ -69,8 +69,11 @@ static inline bool pool_has_room(void)
 }
 static inline void beside_waits(struct task_struct *p, struct thread *t, u32 cpu, u64 enq_flags)
 {
-	if (!t->beside)
+	if (!t->beside) {
 		__sync_fetch_and_add(&SIDE.overflows, 1);
+		if (pool_has_room())
+			__sync_fetch_and_add(&SIDE.crowded, 1);
+	}
 	t->beside = 1;
 	if ((enq_flags & SCX_ENQ_LAST) || (thread_is_bound(p) && cpu_is_gone(cpu))) {
 		scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, BESIDE_SLICE_NS, enq_flags);
@@ -113,7 +116,7 @@ static inline u32 leaf_settle(struct task_struct *p, u64 now)
 		thread_leave(p, t, now);
 		leaf = TIERCE_NONE;
 	}
-	if (!leaf && pool_has_room()) {
+	if (!leaf && pool_has_room() && user_has_room(user_of(p))) {
 		thread_join(p, t, cpus_of(p), now);
 		leaf = t->leaf;
 	}

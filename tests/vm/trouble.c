@@ -13,6 +13,8 @@
  *   trouble kill N               N busy children are started and killed
  *   trouble stop N               a busy child is stopped and continued N times
  *   trouble clock PERIOD_US N    a periodic thread; N periods
+ *   trouble crowd N              N threads at once, which stay
+ *   trouble others PID           all that the kernel refuses towards a process of another user
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -24,6 +26,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/ptrace.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -127,6 +130,47 @@ static void threads(long n)
 			die("pthread_create");
 	for (long i = 0; i < n; i++)
 		pthread_join(list[i], NULL);
+}
+
+static void *stays(void *unused)
+{
+	(void)unused;
+	for (;;)
+		pause();
+	return NULL;
+}
+
+static void crowd(long n)
+{
+	pthread_attr_t small;
+	pthread_t id;
+	pthread_attr_init(&small);
+	pthread_attr_setstacksize(&small, 16384);
+	for (long i = 0; i < n; i++)
+		if ((errno = pthread_create(&id, &small, stays, NULL)))
+			die("pthread_create");
+	stays(NULL);
+}
+
+static void refused(long result, const char *what)
+{
+	if (result != -1 || (errno != EPERM && errno != EACCES)) {
+		fprintf(stderr, "trouble: %s was not refused\n", what);
+		exit(1);
+	}
+}
+
+static void others(pid_t pid)
+{
+	struct sched_param none = {0};
+	cpu_set_t set;
+	CPU_ZERO(&set);
+	CPU_SET(0, &set);
+	refused(kill(pid, SIGSTOP), "a signal");
+	refused(ptrace(PTRACE_SEIZE, pid, 0, 0), "ptrace");
+	refused(sched_setaffinity(pid, sizeof set, &set), "an affinity");
+	refused(sched_setscheduler(pid, SCHED_IDLE, &none), "a scheduling class");
+	refused(setpriority(PRIO_PROCESS, (id_t)pid, 19), "a nice value");
 }
 
 static void class(long n)
@@ -249,6 +293,10 @@ int main(int count, char **word)
 		execs(n);
 	else if (!strcmp(what, "threads"))
 		threads(n);
+	else if (!strcmp(what, "crowd"))
+		crowd(n);
+	else if (!strcmp(what, "others"))
+		others((pid_t)n);
 	else if (!strcmp(what, "class"))
 		class(n);
 	else if (!strcmp(what, "affinity"))

@@ -621,6 +621,53 @@ fn a_match_that_can_never_win_is_unwise() {
     assert!(outline.contains(line), "{outline}");
 }
 
+#[test]
+fn a_match_that_any_user_can_forge_is_unwise() {
+    let forged = |above: &str, default: &str| {
+        let plan = format!(
+            "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n{above}\n[node.rest]\npolicy = \"fair\"\n{default}\n\
+             under.top = {{ priority = 1 }}\n"
+        );
+        warnings(&plan).iter().filter(|warning| warning.starts_with("match_can_be_forged")).count()
+    };
+    let rest = "default = true";
+    let task = |under: &str, more: &str| {
+        let rt = "[node.rt]\npolicy = \"reservation\"\nunder.top = { priority = 3 }\n";
+        format!("{rt}[task.a]\n{under}\nmatch = {more}\n")
+    };
+    let budget = "under.rt = { budget = \"2ms\", period = \"10ms\" }";
+    let name = "{ comm = \"a*\" }";
+    assert_eq!(forged(&task(budget, name), rest), 1);
+    assert_eq!(forged(&task(budget, name), ""), 0, "nobody can run this plan");
+    assert_eq!(forged(&task(budget, &format!("[{{ comm = \"a\", uid = 7 }}, {name}]")), rest), 1);
+    for sure in ["{ comm = \"a\", uid = 7 }", "{ tid = 7 }", "{ cgroup = \"system.slice/a*\" }"] {
+        assert_eq!(forged(&task(budget, sure), rest), 0, "{sure}");
+    }
+    assert_eq!(forged(&task(budget, &format!("{name}\ntrust = \"names\"")), rest), 0);
+    assert_eq!(
+        forged(&format!("run.trust = \"names\"\n{}", task(budget, name)).replace("run.", "[run]\n"), rest),
+        0
+    );
+    // More than what threads of the default node have anyway.
+    for (under, count) in [
+        ("under.top = { priority = 2 }", 1),
+        ("under.top = { priority = 1 }", 0),
+        ("under.top = { priority = 0 }", 0),
+        ("under.rest = {}", 0),
+        ("under.rest = { weight = 101 }", 1),
+    ] {
+        assert_eq!(forged(&task(under, name), rest), count, "{under}");
+    }
+    // A node below the default node; a share of its own beside it.
+    let team = |weight: u32| {
+        format!(
+            "[node.team]\npolicy = \"fair\"\nunder.rest = {{ weight = {weight} }}\n\
+             [task.a]\nunder.team = {{ weight = 900 }}\nmatch = {name}\n"
+        )
+    };
+    assert_eq!([forged(&team(100), rest), forged(&team(101), rest)], [0, 1]);
+}
+
 /// Of several bounds that are broken the smallest is named, and shown beside the demand.
 #[test]
 fn the_smallest_bound_is_named() {

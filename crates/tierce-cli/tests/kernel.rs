@@ -604,15 +604,105 @@ fn older_kernel() {
     assert!(list.len() > 50 && (median - budget_ns).abs() < 100 * US, "{list:?}");
 }
 
-/// Two CPUs that run at once: storms, moves, faults of the scheduler itself.
-#[test]
-fn trouble() {
-    let here = Path::new(env!("CARGO_BIN_EXE_tierce")).parent().unwrap();
-    let program = Path::new(env!("CARGO_TARGET_TMPDIR")).join("trouble");
+/// tests/vm/trouble.c, compiled for this test alone: two may do that at once.
+fn trouble_program() -> PathBuf {
+    let name = std::thread::current().name().unwrap_or_default().to_string();
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).unwrap();
+    let program = folder.join("trouble");
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm/trouble.c");
     let built =
         Command::new("cc").args(["-O2", "-pthread", "-o"]).arg(&program).arg(source).status().unwrap();
     assert!(built.success());
+    program
+}
+
+/// What one user can do to another under a plan; each assertion is a line of docs/security.md.
+#[test]
+fn security() {
+    let trouble = trouble_program();
+    let boot = Boot::with(
+        "security.sh",
+        2,
+        "7.0.13",
+        Some("--memory=1500M"),
+        &["security.toml"],
+        &[trouble.to_str().unwrap()],
+    );
+    let bound = |status: &str, name: &str| -> Vec<u64> {
+        let threads = boot.got(status)["threads"].as_array().unwrap();
+        let its = threads.iter().filter(|thread| thread["name"] == name);
+        its.map(|thread| thread["tid"].as_u64().unwrap()).collect()
+    };
+    let number = |scenario: &str, key: &str| boot.got(scenario)[key].as_u64().unwrap();
+
+    // Names: anybody has any name; who fits by more comes first, and what it leaves goes back.
+    let (evil, audio) = (number("names", "evil"), number("names", "audio"));
+    assert_eq!(bound("forged", "audio"), [evil]);
+    assert_eq!(boot.got("forged")["threads"][0]["by"], "comm = \"audio*\"");
+    assert_eq!(bound("preferred", "audio"), [audio]);
+    let out = &boot.got("preferred")["left_out"];
+    let why = format!("thread {audio} has it: a task is one thread, a set takes all");
+    assert_eq!(
+        out,
+        &json!([{ "tid": evil, "comm": "audio-evil", "name": "audio", "by": "comm = \"audio*\"", "why": why }])
+    );
+    assert_eq!(number("preferred", "match_left_out"), 1);
+    assert_eq!(bound("again", "audio"), [evil]);
+    assert_eq!(boot.got("again")["left_out"], json!([]));
+    let said = std::fs::read_to_string(boot.out.join("security.err")).unwrap();
+    assert!(
+        said.contains(&format!("match_left_out: thread {evil} (audio-evil) matches audio: {why}")),
+        "{said}"
+    );
+
+    // Users: neither a name nor a program of alice's makes a thread of bob's alice's.
+    assert_eq!(number("users", "euid"), 1001, "it does run with her rights");
+    assert_eq!(bound("sure-forged", "sure"), [0; 0]);
+    assert_eq!(bound("sure", "sure"), [number("users", "sure")]);
+
+    // Programs: a path of a mount namespace is none; who may run a program has its place.
+    assert_eq!(boot.got("path"), "/opt/program", "the path alone would tell nothing");
+    assert_eq!(bound("mounted", "program"), [0; 0]);
+    assert_eq!(bound("program", "program"), [number("programs", "rightly")]);
+
+    // Cgroups, and what the kernel refuses.
+    assert_eq!(bound("service", "service"), [boot.got("services").as_u64().unwrap()]);
+    assert_eq!(boot.got("others"), 0, "{}", std::fs::read_to_string(boot.out.join("others.said")).unwrap());
+    for what in ["cgroup", "socket", "fifo", "nice"] {
+        assert_ne!(boot.got(what), 0, "{what}");
+    }
+
+    // Leaves: of ten thousand threads of one user at most half of what there is has one, and others still find theirs.
+    let kernel = |report: &str, key: &str| boot.json(report)["kernel"][key].as_u64().unwrap();
+    assert!(number("crowd", "threads") > 10_000);
+    let (threads, crowded) = (kernel("crowd", "threads"), kernel("crowd", "crowded"));
+    println!("{threads} threads have a leaf, {crowded} of the crowd have none");
+    assert!((7_500..8_400).contains(&threads) && crowded > 1_500, "{threads} {crowded}");
+    assert_eq!(kernel("late", "overflows"), crowded, "of others all have one");
+    assert!(number("crowd", "late_ms") > 200, "{}", number("crowd", "late_ms"));
+    assert!(kernel("after", "threads") < 200);
+    boot.assert_ended("security");
+}
+
+/// Forks, wake-ups and moves of another user beside 2 ms in 10 ms.
+#[test]
+fn attack() {
+    let trouble = trouble_program();
+    let files = ["security.toml"];
+    let programs = [trouble.to_str().unwrap()];
+    let boot = Boot::with("attack.sh", 2, "7.0.13", Some("--deterministic"), &files, &programs);
+    let (had_us, within_ms) = (boot.number("attack", "/had_us"), boot.number("attack", "/ms"));
+    println!("{had_us} us of {within_ms} ms");
+    assert!((had_us / within_ms / 1_000.0 - 0.2).abs() < 0.005, "{had_us} us of {within_ms} ms");
+    boot.assert_ended("attack");
+}
+
+/// Two CPUs that run at once: storms, moves, faults of the scheduler itself.
+#[test]
+fn trouble() {
+    let here = Path::new(env!("CARGO_BIN_EXE_tierce")).parent().unwrap();
+    let program = trouble_program();
     let fault = here.join("examples/fault").display().to_string();
     assert!(Path::new(&fault).exists(), "build it: cargo build -p tierce-cli --example fault");
     let boot = Boot::with(

@@ -246,10 +246,15 @@ fn leaf(mut more: Map<String, Value>) -> Value {
         ("needs", reference("needs")),
         ("affinity", json!({ "$ref": "#/$defs/cpus", "description": "CPUs it may run on" })),
         ("match", one_or_more(reference("matcher"))),
+        ("trust", trust()),
     ] {
         more.insert(name.into(), value);
     }
     json!({ "type": "object", "additionalProperties": false, "properties": more })
+}
+
+fn trust() -> Value {
+    json!({ "const": "names", "description": "threads may be known by what their owners can choose: no warning" })
 }
 
 fn set_keys() -> Map<String, Value> {
@@ -313,10 +318,11 @@ fn matcher() -> Value {
             ("comm", text("name of the thread (glob)")),
             ("pcomm", text("name of the process (glob)")),
             ("exe", text("path of the executable (glob; ** crosses /)")),
+            ("exe_owner", id("user who owns the executable")),
             ("cgroup", text("path of the cgroup (glob; ** crosses /)")),
             ("unit", text("systemd unit (glob)")),
-            ("uid", id("effective user id")),
-            ("gid", id("effective group id")),
+            ("uid", id("user id, real and effective")),
+            ("gid", id("group id, real and effective")),
             ("pid", id("process id")),
             ("tid", id("thread id")),
             ("ppid", id("process id of the parent")),
@@ -422,6 +428,7 @@ fn run() -> Value {
                 json!({ "enum": ["anywhere", "user"],
             "description": "where a thread without budget is stopped: at once, or on its way back to user mode" }),
             ),
+            ("trust", trust()),
             (
                 "other_cpus",
                 json!({ "enum": ["default", "refuse"],

@@ -138,7 +138,7 @@ fn a_node_of_a_cgroup_takes_what_is_in_it_and_below_before_other_matches() {
     let again = again.unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(entry(&again, &thread("worker", 7, "x/app-a.scope")), "web-threads");
     assert_eq!(entry(&again, &thread("worker", 7, "web.slice")), "worker");
-    assert_eq!(entry(&again, &Thread { uid: 7, ..thread("123", 7, "") }), "web-threads");
+    assert_eq!(entry(&again, &Thread { uid: 7, real_uid: 7, ..thread("123", 7, "") }), "web-threads");
     let gone = again.edited(&destroy("web", Below::Threads)).unwrap_or_else(|faults| panic!("{faults}"));
     assert_eq!(text(&gone), BASE);
 }
@@ -228,6 +228,40 @@ fn of_a_list_of_edges_the_cpu_says_which() {
         let faults = plan.edited(&set("split", None, given)).unwrap_err().to_string();
         assert!(faults.contains("edge_must_be_clear: `split` has several edges from `rt`"), "{faults}");
     }
+}
+
+/// One edge that stands for one from each CPU: the other CPUs keep theirs.
+#[test]
+fn of_an_edge_from_every_cpu_one_is_changed() {
+    let text = r#"
+        [node.rt]
+        policy = "reservation"
+        per_cpu = true
+        [node.box]
+        policy = "fair"
+        under.rt = { budget = "1ms", period = "10ms" }
+        [task.wide]
+        under.rt = { budget = "1ms", period = "20ms" }
+    "#;
+    let plan = Plan::parse_with(text, "box.toml", Options { cpus: 2 }).unwrap();
+    let budgets = |plan: &Plan| plan.edges.iter().map(|edge| edge.params[0] / 1000).collect::<Vec<_>>();
+    assert_eq!(budgets(&plan), [1000, 1000, 1000, 1000]);
+    let one = plan.edited(&set("box", None, "cpu=1 budget=2ms")).unwrap();
+    assert_eq!(budgets(&one), [1000, 2000, 1000, 1000]);
+    let list = "under.rt = [{ cpu = 0, budget = \"1ms\", period = \"10ms\" }, { cpu = 1, budget = \"2ms\", period = \"10ms\" }]";
+    assert!(self::text(&one).contains(list), "{}", self::text(&one));
+    assert_eq!(
+        budgets(&one.edited(&set("box", None, "cpu=0 budget=3ms")).unwrap()),
+        [3000, 2000, 1000, 1000]
+    );
+    assert_eq!(
+        budgets(&plan.edited(&set("wide", None, "cpu=0 budget=5ms")).unwrap()),
+        [1000, 1000, 5000, 1000]
+    );
+    assert_eq!(budgets(&plan.edited(&set("box", None, "cpu=0")).unwrap()), [1000; 4]);
+    assert_eq!(budgets(&plan.edited(&set("box", None, "budget=2ms")).unwrap()), [2000, 2000, 1000, 1000]);
+    let faults = plan.edited(&set("box", None, "cpu=2 budget=2ms")).unwrap_err().to_string();
+    assert!(faults.contains("edge_must_be_clear: `box` has several edges from `rt`"), "{faults}");
 }
 
 /// Operations are on the text: of a spread node, all replicas.

@@ -97,7 +97,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 49] = [
+const ELSEWHERE: [&str; 50] = [
     "task_may_starve", // tests/limits.rs, no fault but a warning
     "default_node_may_starve",
     "text_must_fit",         // 4 GiB
@@ -130,6 +130,7 @@ const ELSEWHERE: [&str; 49] = [
     "round_is_long",
     "interrupts_are_not_counted",
     "match_is_shadowed",
+    "match_can_be_forged",
     "deadlines_must_fit_the_supply",
     "deadlines_must_fit_every_window",
     "deadlines_must_fit_what_is_promised",

@@ -24,8 +24,8 @@ const PATIENCE: Duration = Duration::from_secs(5);
 const ORPHAN_LOOKS: u32 = 40;
 
 /// `enum tierce_own`.
-const OWN_DEFAULT: u32 = 1;
-const OWN_MEMBER: u32 = 2;
+const OWN_DEFAULT: u16 = 1;
+const OWN_MEMBER: u16 = 2;
 
 /// Why a new plan is not in force. The old one is, as before.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -171,7 +171,7 @@ impl Live {
     }
 
     /// Leaves of live threads of this owner.
-    fn leaves(&self, own: u32) -> Vec<u32> {
+    fn leaves(&self, own: u16) -> Vec<u32> {
         let kernel = self.kernel();
         let is = |id: &u32| kernel.node(*id).kind == TASK && kernel.leaf(*id).own == own;
         (1..kernel.nodes_used()).filter(is).collect()

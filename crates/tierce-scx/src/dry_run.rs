@@ -10,7 +10,7 @@ mod shown;
 use crate::threads::Live;
 use anyhow::{Context, Result};
 use tierce_admission::PlanExt;
-use tierce_plan::{nice_weight, Child, Cpus, Edge, Ids, Members, Plan};
+use tierce_plan::{nice_weight, Child, Cpus, Edge, Fit, Ids, Members, Plan};
 use tierce_policy::{Graph, KERNEL, TASK};
 
 /// A thread, as far as it is shown.
@@ -24,11 +24,19 @@ pub struct Shown {
     pub comm: String,
     /// The CPU that was chosen for it (`cpu = "any"`).
     pub cpu: Option<u32>,
+    /// By which keys and values of the plan it matches; empty if it does not.
+    pub by: String,
 }
 
 impl Shown {
     fn of(live: &Live) -> Shown {
-        Shown { tid: live.thread.tid, pid: live.thread.pid, comm: live.thread.comm.clone(), cpu: None }
+        Shown {
+            tid: live.thread.tid,
+            pid: live.thread.pid,
+            comm: live.thread.comm.clone(),
+            cpu: None,
+            by: String::new(),
+        }
     }
 }
 
@@ -111,9 +119,9 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
         default_node: plan.nodes[trial.default].base.clone(),
         ..Default::default()
     };
-    for live in threads {
-        let shown = Shown::of(live);
-        let entry = plan.entry_of(&live.thread);
+    for (entry, fit, live) in in_order(plan, threads) {
+        let by = fit.zip(entry).map(|(fit, entry)| plan.entries[entry].any[fit.at].to_string());
+        let shown = Shown { by: by.unwrap_or_default(), ..Shown::of(live) };
         match (entry, outside(live)) {
             (Some(entry), Some(why)) => {
                 result.entries[entry].refused.push(Refused { thread: shown, why });
@@ -138,7 +146,22 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
             Err(why) => result.overflow.push(Refused { thread: shown, why }),
         }
     }
+    result.default.sort_by_key(|thread| thread.tid);
     Ok(result)
+}
+
+/// The threads in the order in which the plan prefers them for the place of one task: who fits best, then the oldest.
+fn in_order<'t>(plan: &Plan, threads: &'t [Live]) -> Vec<(Option<usize>, Option<Fit>, &'t Live)> {
+    let fit = |live: &'t Live| {
+        let entry = plan.entry_of(&live.thread);
+        (entry, entry.and_then(|entry| plan.fit(entry, &live.thread)), live)
+    };
+    let mut list: Vec<_> = threads.iter().map(fit).collect();
+    list.sort_by_key(|(entry, fit, live)| {
+        let is_task = entry.is_some_and(|entry| matches!(plan.entries[entry].target, Child::Task(_)));
+        (fit.filter(|_| is_task), live.thread.started, live.thread.tid)
+    });
+    list
 }
 
 /// Why a thread is none of any plan's.
@@ -388,9 +411,9 @@ mod tests {
         let text = result.to_string();
         for expected in [
             "task audio  (plan.toml:15:17)\n",
-            "  ✓ audio-1  (11)\n",
-            "  ✗ audio-2  (12): thread 11 has it",
-            "  ✓ worker  ×2 (21, 22)\n",
+            "  ✓ audio-1  (11)  comm = \"audio*\"\n",
+            "  ✗ audio-2  (12)  comm = \"audio*\": thread 11 has it",
+            "  ✓ worker  ×2 (21, 22)  comm = \"worker\"\n",
             "  – no thread matches now\n",
             "default node rest: 5 threads\n",
             "in higher scheduling classes: irq/7 (31)\n",
@@ -400,8 +423,39 @@ mod tests {
         }
         let json = result.to_json();
         assert_eq!(json["entries"][1]["bound"][1]["tid"], 22);
+        assert_eq!(json["entries"][1]["bound"][1]["by"], "comm = \"worker\"");
         assert_eq!(json["entries"][0]["refused"][0]["why"], audio.refused[0].why.as_str());
         assert_eq!(json["entries"][0]["kind"], "task");
+    }
+
+    /// Who fits by what nobody can choose, then by what comes first, then who is older.
+    #[test]
+    fn who_gets_the_place_of_a_task() {
+        let text = PLAN.replace(
+            "{ comm = \"audio*\" }",
+            "[{ comm = \"audio-a\" }, { comm = \"audio*\" }, { comm = \"*\", uid = 7 }, { pid = 40 }]",
+        );
+        let plan = Plan::parse_with(&text, "plan.toml", Options { cpus: 2 })
+            .unwrap_or_else(|faults| panic!("{faults}"));
+        let thread = |tid: u32, comm: &str, (uid, real_uid): (u32, u32), started: u64| {
+            let mut live = live(tid, comm);
+            live.thread = Thread { uid, real_uid, started, ..live.thread };
+            live
+        };
+        let mut threads = vec![
+            thread(10, "audio-z", (9, 9), 1),
+            thread(11, "audio-a", (9, 9), 5),
+            thread(12, "audio-a", (9, 9), 4),
+            thread(13, "audio-b", (7, 9), 0), // with another user's rights
+            thread(40, "x", (9, 9), 8),
+            thread(41, "x", (7, 7), 9),
+        ];
+        for best in [41, 40, 12, 11, 13, 10] {
+            let result = dry_run(&plan, &threads, Pools::default()).unwrap();
+            assert_eq!(ids(&result.entries[0].bound), [best]);
+            assert_eq!(result.entries[0].refused.len(), threads.len() - 1);
+            threads.retain(|live| live.thread.tid != best);
+        }
     }
 
     #[test]
@@ -437,8 +491,8 @@ mod tests {
         let text = result.to_string();
         for line in [
             "task audio  (plan.toml:9:21), placed on CPU 0\n",
-            "✓ worker  (13) on CPU 0\n",
-            "✓ worker  ×2 (11, 12) on CPU 1\n",
+            "✓ worker  (13) on CPU 0  comm",
+            "✓ worker  ×2 (11, 12) on CPU 1  comm",
             "player, placed on CPU 0\n",
         ] {
             assert!(text.contains(line), "{line}{text}");

@@ -12,7 +12,7 @@ use tierce_policy::{policies, raw, Param, PolicyRecord, TASK};
 pub const GRAPH_VERSION: u32 = 1;
 
 /// `enum tierce_own`: of the default node.
-const OWN_DEFAULT: u32 = 1;
+const OWN_DEFAULT: u16 = 1;
 
 /// Edges above one node that are looked at, should the list be changed meanwhile.
 const PARENTS_MAX: usize = 64;

@@ -31,8 +31,8 @@ const COMMAND_BURY: u32 = 70;
 const COMMAND_KEEP: u32 = 71;
 
 /// `enum tierce_own`.
-const OWN_DEFAULT: u32 = 1;
-const OWN_MEMBER: u32 = 2;
+const OWN_DEFAULT: u16 = 1;
+const OWN_MEMBER: u16 = 2;
 
 /// How often the first object is heard while the second one is loaded.
 const WHILE_LOADING: Duration = Duration::from_millis(20);

@@ -5,6 +5,7 @@
 
 use std::fs;
 use std::io::{Error, Read, Result};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use tierce_plan::{Cpus, Thread};
 
@@ -123,7 +124,8 @@ impl Proc {
 
     /// What is known of a thread; `None`: it is gone.
     pub fn look(&self, tid: u32) -> Option<Live> {
-        let folder = self.0.join(tid.to_string());
+        // /proc/TID/stat would add up all threads of the process, of which there may be thousands.
+        let folder = self.0.join(format!("{tid}/task/{tid}"));
         let read = |name: &str| contents(&folder.join(name)).ok();
         let stat = Stat::parse(&read("stat")?)?;
         let status = read("status")?;
@@ -142,20 +144,25 @@ impl Proc {
             .map(|path| path.to_string_lossy().into_owned())
             .unwrap_or_default();
         let exe = exe.strip_suffix(" (deleted)").unwrap_or(&exe).to_string(); // an update replaced the file
+        let exe_owner = owner(&folder.join("exe"), &exe);
         let (allowed, allowed_count) = field("Cpus_allowed:").map_or((Cpus::ALL, u32::MAX), mask);
         let live = Live {
             thread: Thread {
                 comm: stat.comm.clone(),
                 pcomm,
                 exe,
+                exe_owner,
                 cgroup: self.cgroup(tid).unwrap_or_default(),
                 uid: number("Uid:", 1)?,
                 gid: number("Gid:", 1)?,
+                real_uid: number("Uid:", 0)?,
+                real_gid: number("Gid:", 0)?,
                 pid,
                 tid,
                 ppid: number("PPid:", 0)?,
                 nice: stat.nice,
                 is_kthread: stat.flags & PF_KTHREAD != 0,
+                started: stat.started,
             },
             class: stat.class,
             allowed,
@@ -176,6 +183,13 @@ fn contents(path: &Path) -> Result<String> {
     let mut bytes = Vec::with_capacity(4096);
     fs::File::open(path)?.take(u64::MAX).read_to_end(&mut bytes)?;
     Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+/// Who owns the executable that a thread runs, if the file at its path is that one: in a mount namespace of its own a thread can
+/// have any path.
+fn owner(runs: &Path, path: &str) -> Option<u32> {
+    let (runs, there) = (fs::metadata(runs).ok()?, fs::metadata(path).ok()?);
+    (runs.dev() == there.dev() && runs.ino() == there.ino()).then_some(runs.uid())
 }
 
 /// The numbers that name the entries of a folder.
@@ -370,13 +384,13 @@ mod tests {
             ("70/task/70/x", ""),
             ("70/task/71/x", ""),
             ("70/comm", "rt-app\n"),
-            ("71/stat", &stat),
-            ("71/status", STATUS),
+            ("71/task/71/stat", &stat),
+            ("71/task/71/status", STATUS),
             ("71/cgroup", "0::/user.slice/session-3.scope\n"),
             ("self/comm", "x"),
         ];
         let root = folder("all", &files);
-        std::os::unix::fs::symlink("/usr/bin/rt-app (deleted)", root.join("71/exe")).unwrap();
+        std::os::unix::fs::symlink("/usr/bin/rt-app (deleted)", root.join("71/task/71/exe")).unwrap();
         let proc = Proc::at(&root);
         assert_eq!(proc.ids(), [70, 71]);
         let all = proc.all();
@@ -386,13 +400,17 @@ mod tests {
             pcomm: "rt-app".into(),
             exe: "/usr/bin/rt-app".into(),
             cgroup: "user.slice/session-3.scope".into(),
+            exe_owner: None,
             uid: 1001,
             gid: 101,
+            real_uid: 1000,
+            real_gid: 100,
             pid: 70,
             tid: 71,
             ppid: 1,
             nice: -5,
             is_kthread: false,
+            started: 1234,
         };
         assert_eq!(
             all[0],
@@ -411,12 +429,12 @@ mod tests {
     fn a_thread_that_goes_meanwhile_is_left_out() {
         let stat = stat("x", PF_KTHREAD, 0);
         for gone in ["stat", "status"] {
-            let files = [("71/stat", stat.as_str()), ("71/status", STATUS)];
+            let files = [("71/task/71/stat", stat.as_str()), ("71/task/71/status", STATUS)];
             let root = folder(gone, &files);
             assert!(Proc::at(&root).look(71).is_some_and(|live| live.thread.is_kthread && !live.is_pinned()));
-            fs::remove_file(root.join("71").join(gone)).unwrap();
+            fs::remove_file(root.join("71/task/71").join(gone)).unwrap();
             assert_eq!(Proc::at(&root).look(71), None);
-            fs::write(root.join("71").join(gone), "").unwrap(); // half gone
+            fs::write(root.join("71/task/71").join(gone), "").unwrap(); // half gone
             assert_eq!(Proc::at(&root).look(71), None);
             fs::remove_dir_all(root).unwrap();
         }

@@ -3,6 +3,7 @@
 mod computed;
 pub mod derivation;
 mod findings;
+mod forged_matches;
 pub mod json;
 pub mod outline;
 pub mod part;

@@ -3,6 +3,7 @@
 use crate::demand::jobs::job;
 use crate::demand::overheads::Overheads;
 use crate::demand::uncounted_threads::is_live;
+use crate::explain::forged_matches;
 use crate::explain::remedies::Remedy;
 use crate::explain::search::EDGES_MAX;
 use crate::share::{self, percent, ratio, Share};
@@ -33,6 +34,7 @@ impl Admission {
     /// - `delay_grows_with_children`: jobs or needs below a fair node, whose delay grows with each child.
     /// - `round_is_long`: the rounds of an i-plus-pi node are longer than half the shortest period below it.
     /// - `interrupts_are_not_counted`: the machine's interrupts take time that no test takes into account.
+    /// - `match_can_be_forged`: any user can start a thread that fits the `match` of a part that gets more than the default node.
     /// - `match_is_shadowed`: an earlier `match` takes every thread that this one fits.
     pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
         if !self.holds {
@@ -45,6 +47,7 @@ impl Admission {
         self.delays(plan, &shape, &mut warnings);
         rounds(plan, &shape, &mut warnings);
         warnings.extend(interrupts(plan));
+        warnings.extend(forged_matches::warnings(plan, &shape));
         warnings.extend(plan.shadowed().into_iter().map(|(entry, earlier)| {
             let [name, first] = [entry, earlier].map(|entry| plan.child_name(entry.target));
             let message =

@@ -23,7 +23,7 @@ use tierce_policy::{Refusal, CPUS_MAX};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, MEASURED, STATS};
-use tierce_scx::live::{Jobs, Live};
+use tierce_scx::live::{Jobs, LeftOut, Live};
 use tierce_scx::socket::{self, say, Asked, Said, Served, Server};
 use tierce_scx::threads::Proc;
 use tierce_trace::measure::{self, Measure};
@@ -230,15 +230,14 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
     loop {
         live.turn(keep)?;
         service.rest(live);
-        for notice in live.take_notices() {
-            eprintln!(
-                "tierce: thread {} ({}) matches {}: {}",
-                notice.tid, notice.comm, notice.target, notice.why
-            );
-        }
+        tell_left_out(&live.take_left_out());
         if !beside && live.kernel().side().overflows > 0 {
             beside = true;
-            eprintln!("tierce: the pool of nodes and threads is used up; {BESIDE}");
+            let used_up = match live.kernel().side().crowded {
+                0 => "the pool of nodes and threads is used up",
+                _ => "a user has as many threads as there is room for others",
+            };
+            eprintln!("tierce: {used_up}; {BESIDE}");
         }
         let ended = live.ended();
         let over = args.duration_ns.is_some_and(|limit| begun.elapsed() >= Duration::from_nanos(limit));
@@ -261,6 +260,18 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
                 break;
             }
         }
+    }
+}
+
+/// Threads that are named in one turn: a user can start any number that match.
+const NAMED_MAX: usize = 20;
+
+fn tell_left_out(list: &[LeftOut]) {
+    for LeftOut { tid, comm, target, why, .. } in list.iter().take(NAMED_MAX) {
+        eprintln!("tierce: match_left_out: thread {tid} ({comm}) matches {target}: {why}");
+    }
+    if list.len() > NAMED_MAX {
+        eprintln!("tierce: match_left_out: {} threads more (tierce status)", list.len() - NAMED_MAX);
     }
 }
 
@@ -320,14 +331,7 @@ fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: 
             Ok(json!({ "edited": service.edited, "sources": sources }))
         }
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
-        "status" => Ok(json!({
-            "plan": live.plan().name,
-            "edited": service.edited,
-            "pid": std::process::id(),
-            "cpus": live.kernel().options().cpus,
-            "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
-            "threads": live.bound().into_iter().map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
-        })),
+        "status" => Ok(status(live, service)),
         other => Err((
             "request_must_be_known".into(),
             format!("{other:?} is none of apply, constrain, edit, graph, jobs, measure, plan, report, status, unconstrain"),
@@ -336,13 +340,29 @@ fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: 
     say(&answer?, out)
 }
 
+fn status(live: &Live, service: &Service) -> Value {
+    let (left_out, times) = live.left_out();
+    let out = |out: &LeftOut| json!({ "tid": out.tid, "comm": out.comm, "name": out.target, "by": out.by, "why": out.why });
+    json!({
+        "plan": live.plan().name,
+        "edited": service.edited,
+        "pid": std::process::id(),
+        "cpus": live.kernel().options().cpus,
+        "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
+        "threads": live.bound().into_iter().map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
+        "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
+        "match_left_out": times,
+    })
+}
+
 /// A bound thread, and its jobs as the kernel side counts them, once it is where it belongs.
 fn thread(live: &Live, tid: u32, name: &str) -> Value {
+    let by = live.matched_by(tid);
     match live.jobs(tid) {
         Some(Jobs { begun, misses, deadline_ns }) => {
-            json!({ "tid": tid, "name": name, "jobs": begun, "misses": misses, "deadline_ns": deadline_ns })
+            json!({ "tid": tid, "name": name, "by": by, "jobs": begun, "misses": misses, "deadline_ns": deadline_ns })
         }
-        None => json!({ "tid": tid, "name": name }),
+        None => json!({ "tid": tid, "name": name, "by": by }),
     }
 }
 
@@ -460,6 +480,8 @@ fn kernel_side(live: &Live) -> Value {
         "plan": pool(held.plan),
         "threads": held.threads,
         "overflows": side.overflows,
+        "crowded": side.crowded,
+        "match_left_out": live.left_out().1,
         "displaced": side.displaced,
         "cpus": (0..live.kernel().options().cpus).map(cpu).collect::<Vec<_>>(),
     })
@@ -471,9 +493,12 @@ fn remarks(live: &Live) -> Vec<String> {
     let mut list = Vec::new();
     if side.overflows > 0 {
         list.push(format!(
-            "{} threads found the pool of nodes and threads used up; {BESIDE}",
-            side.overflows
+            "{} threads found the pool of nodes and threads used up, or their user's share of it ({}); {BESIDE}",
+            side.overflows, side.crowded
         ));
+    }
+    if let times @ 1.. = live.left_out().1 {
+        list.push(format!("match_left_out: {times} times a thread that matches did not get its place"));
     }
     if side.displaced > 0 {
         let text =

@@ -53,7 +53,23 @@ pub fn run(args: Args) -> Result<ExitCode> {
                 (Some(jobs), Some(_)) => format!(": {jobs} jobs, {} misses", thread["misses"]),
                 _ => String::new(),
             };
-            println!("  {} {}{jobs}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
+            let by = thread["by"].as_str().map_or(String::new(), |by| format!("  {by}"));
+            println!("  {} {}{by}{jobs}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
+        }
+        for out in answer["left_out"].as_array().map(Vec::as_slice).unwrap_or_default() {
+            let text = |key: &str| out[key].as_str().unwrap_or("?");
+            println!(
+                "  match_left_out: {} ({}) matches {}  {}: {}",
+                out["tid"],
+                text("comm"),
+                text("name"),
+                text("by"),
+                text("why")
+            );
+        }
+        match answer["match_left_out"].as_u64() {
+            None | Some(0) => {}
+            Some(times) => println!("match_left_out: {times} times since the plan is in force"),
         }
     }
     Ok(ExitCode::SUCCESS)

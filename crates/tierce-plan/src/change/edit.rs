@@ -332,8 +332,17 @@ impl Editor<'_> {
             return Ok(());
         }
         let parent = self.parent(&part, under)?;
+        let every = self.cpus_of(&part, &parent);
         let edge = self.under(&part)?.get_mut(&parent);
         let edge = edge.ok_or_else(|| lost(&part))?;
+        // Of one edge that stands for one from each CPU, `cpu` says which gets other numbers: the others keep theirs.
+        let says_which = above.iter().any(|(key, text)| key == "cpu" && text != "any");
+        if every.len() > 1 && says_which && (part.kind == Kind::Node || above.len() > 1) {
+            let one = edge.as_table_like().filter(|table| !table.contains_key("cpu")).map(on_cpu);
+            if let Some(on) = one {
+                *edge = Item::Value(every.iter().map(|cpu| on(*cpu)).collect::<Array>().into());
+            }
+        }
         // Of a list of edges, to replicas, `cpu` says which.
         if let Some(list) = edge.as_array_mut() {
             let cpu = above.iter().position(|(key, _)| key == "cpu").map(|at| above.remove(at).1);
@@ -352,6 +361,24 @@ impl Editor<'_> {
         above.iter().for_each(|(key, text)| put(table, key, value(text)));
         edge.as_inline_table_mut().into_iter().for_each(InlineTable::fmt);
         Ok(())
+    }
+
+    /// The CPUs from which edges lead to a part, where its parent is `per_cpu` and it is not.
+    fn cpus_of(&self, part: &Part, parent: &str) -> Vec<u32> {
+        let plan = self.plan;
+        if !self.is_per_cpu(parent) || self.is_per_cpu(&part.name) {
+            return Vec::new();
+        }
+        let edges = plan.edges.iter().chain(plan.sets.iter().flat_map(|set| &set.under));
+        let to_part = |edge: &&Edge| {
+            let name = match edge.child {
+                Child::Node(node) => &plan.nodes[node].base,
+                Child::Task(task) => &plan.tasks[task].name,
+                Child::Set(set) => &plan.sets[set].name,
+            };
+            plan.nodes[edge.parent].base == parent && *name == part.name
+        };
+        edges.filter(to_part).filter_map(|edge| plan.nodes[edge.parent].replica).collect()
     }
 
     /// Another node above a part, instead of `from` or of all that are.
@@ -522,6 +549,19 @@ impl Editor<'_> {
             let message = format!("`{}` is what a CPU runs: nothing is above it", part.name);
             Fault::new("edge_must_exist", part.spot, message)
         })
+    }
+}
+
+/// An edge as it is, from the replica on one CPU.
+fn on_cpu(edge: &dyn TableLike) -> impl Fn(u32) -> InlineTable + use<> {
+    let keys: Vec<(String, Value)> =
+        edge.iter().filter_map(|(key, item)| Some((key.to_string(), item.as_value()?.clone()))).collect();
+    move |cpu| {
+        let mut table = InlineTable::new();
+        table.insert("cpu", i64::from(cpu).into());
+        keys.iter().for_each(|(key, value)| _ = table.insert(key, value.clone()));
+        table.fmt();
+        table
     }
 }
 

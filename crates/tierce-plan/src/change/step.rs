@@ -159,7 +159,7 @@ impl Plan {
         let spot = unwritten(source);
         let task = Task { name: name.into(), set: None, load: None, affinity: None, needs: Vec::new(), spot };
         let any = vec![Matcher { tid: Some(tid), ..Matcher::default() }];
-        let entry = MatchEntry { target: Child::Task(self.tasks.len()), any, spot };
+        let entry = MatchEntry { target: Child::Task(self.tasks.len()), any, trusts_names: false, spot };
         Some(Step::Task { task, edge, entry, tid })
     }
 

@@ -17,6 +17,7 @@ pub mod glob;
 pub mod load;
 pub mod shape;
 pub mod topology;
+mod trust;
 
 pub use load::*;
 
@@ -218,6 +219,8 @@ pub struct RunOptions {
     pub other_cpus: OtherCpus,
     /// Policies that a later change may need, a bit each by number; the kernel object is loaded with those of the plan and these.
     pub policies: u64,
+    /// `trust = "names"` for all matches.
+    pub trusts_names: bool,
 }
 
 impl Default for RunOptions {
@@ -227,6 +230,7 @@ impl Default for RunOptions {
             throttle: ThrottleAt::Anywhere,
             other_cpus: OtherCpus::Default,
             policies: 0,
+            trusts_names: false,
         }
     }
 }
@@ -409,6 +413,8 @@ pub struct MatchEntry {
     pub target: Child,
     /// Any of these suffices.
     pub any: Vec<Matcher>,
+    /// `trust = "names"`: what the owner of a thread can choose may decide who it is.
+    pub trusts_names: bool,
     /// Where it is written.
     pub spot: Spot,
 }
@@ -423,13 +429,15 @@ pub struct Matcher {
     pub pcomm: Option<crate::Glob>,
     /// Path of the executable.
     pub exe: Option<crate::Glob>,
+    /// User who owns the executable.
+    pub exe_owner: Option<u32>,
     /// Path of its cgroup, without the leading `/`.
     pub cgroup: Option<crate::Glob>,
     /// Its systemd unit: the last component of the cgroup path that names one.
     pub unit: Option<crate::Glob>,
-    /// Effective user id.
+    /// User id, real and effective.
     pub uid: Option<u32>,
-    /// Effective group id.
+    /// Group id, real and effective.
     pub gid: Option<u32>,
     /// Process id (thread group id).
     pub pid: Option<u32>,

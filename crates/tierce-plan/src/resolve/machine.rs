@@ -1,5 +1,6 @@
 //! `[machine]`, `[run]` and `[defaults]`.
 
+use super::matching;
 use super::names::{cpu_list, cpu_number, find_policy};
 use super::params::param_value;
 use super::state::Resolver;
@@ -73,6 +74,7 @@ impl Resolver {
                 None => {}
             }
         }
+        self.plan.run.trusts_names = matching::trust("`[run]`", &mut fields, collector);
         if let Some(value) = fields.take("other_cpus") {
             match collector.text("`other_cpus`", value) {
                 Some("default") => self.plan.run.other_cpus = OtherCpus::Default,

@@ -9,6 +9,18 @@ use std::collections::HashSet;
 /// Entries that are compared with each other.
 const ENTRIES_MAX: usize = 1000;
 
+/// `trust = "names"`: whether it is there.
+pub fn trust(owner: &str, fields: &mut Fields, collector: &mut Collector) -> bool {
+    let Some(value) = fields.take("trust") else { return false };
+    let text = collector.text(&format!("`trust` of {owner}"), value);
+    if let Some(other) = text.filter(|text| *text != "names") {
+        let fault = Fault::new("trust_must_be_known", value.spot, "a plan can trust names only").value(other);
+        collector
+            .add(fault.bound("\"names\"").hint("leave it out to be warned of matches that can be forged"));
+    }
+    text == Some("names")
+}
+
 /// One table, or a list of which any suffices.
 pub fn read(owner: &str, value: &Value, collector: &mut Collector) -> Vec<Matcher> {
     let items = collector.one_or_more(value);
@@ -32,6 +44,7 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         comm: glob("comm", 15, &mut fields, collector),
         pcomm: glob("pcomm", 15, &mut fields, collector),
         exe: glob("exe", usize::MAX, &mut fields, collector),
+        exe_owner: id("exe_owner", &mut fields, collector),
         cgroup: glob("cgroup", usize::MAX, &mut fields, collector),
         unit: glob("unit", usize::MAX, &mut fields, collector),
         uid: id("uid", &mut fields, collector),
@@ -104,12 +117,18 @@ pub struct Thread {
     pub pcomm: String,
     /// Path of the executable.
     pub exe: String,
+    /// User who owns the executable; `None`: the file at that path is not the one that it runs.
+    pub exe_owner: Option<u32>,
     /// Path of its cgroup; a leading `/` does not matter.
     pub cgroup: String,
     /// Effective user id.
     pub uid: u32,
     /// Effective group id.
     pub gid: u32,
+    /// Real user id: another one in a program that runs with its owner's rights (set-user-ID).
+    pub real_uid: u32,
+    /// Real group id.
+    pub real_gid: u32,
     /// Process id (thread group id).
     pub pid: u32,
     /// Thread id.
@@ -120,6 +139,8 @@ pub struct Thread {
     pub nice: i32,
     /// Whether it is a kernel thread.
     pub is_kthread: bool,
+    /// When it began, since the boot of the machine, in ticks.
+    pub started: u64,
 }
 
 impl Thread {
@@ -175,7 +196,10 @@ impl Matcher {
             pid: thread.pid,
             is_kthread: thread.is_kthread,
         }) && id(self.uid, thread.uid)
+            && id(self.uid, thread.real_uid)
             && id(self.gid, thread.gid)
+            && id(self.gid, thread.real_gid)
+            && self.exe_owner.is_none_or(|wanted| thread.exe_owner == Some(wanted))
             && id(self.ppid, thread.ppid)
             && self.nice.as_ref().is_none_or(|nice| nice.contains(&thread.nice))
     }
@@ -215,6 +239,7 @@ impl Matcher {
             && glob(&self.exe, &other.exe)
             && glob(&self.cgroup, &other.cgroup)
             && glob(&self.unit, &other.unit)
+            && id(self.exe_owner, other.exe_owner)
             && id(self.uid, other.uid)
             && id(self.gid, other.gid)
             && id(self.pid, other.pid)
@@ -242,6 +267,12 @@ impl Plan {
         let found = entries.iter().enumerate();
         let found = found.filter_map(|(at, entry)| Some((entry, &entries[shadow((at, entry))?])));
         found.collect()
+    }
+
+    /// How a thread fits an entry, if it does: by the best of its matches.
+    pub fn fit(&self, entry: usize, thread: &Thread) -> Option<Fit> {
+        let fits = self.entries[entry].any.iter().enumerate().filter(|(_, matcher)| matcher.fits(thread));
+        fits.map(|(at, matcher)| Fit { by_names: matcher.is_names_only(), at }).min()
     }
 
     /// The first entry of [`Plan::entries`] that fits a live thread; `None`: it belongs to the default node.
@@ -282,6 +313,16 @@ impl Plan {
     }
 }
 
+/// How well a thread fits a match. Less is better: of several threads that want the place of one task the plan prefers who
+/// fits by something that its owner cannot choose, then by what comes first in the list of the match.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Fit {
+    /// By what the owner of the thread can choose alone.
+    pub by_names: bool,
+    /// Index into [`MatchEntry::any`].
+    pub at: usize,
+}
+
 impl MatchEntry {
     /// The only threads that may fit; `None`: they are not named one by one.
     pub fn tids(&self) -> Option<Vec<u32>> {
@@ -313,13 +354,17 @@ mod tests {
             pcomm: "rt-app".into(),
             exe: "/usr/bin/rt-app".into(),
             cgroup: "/user.slice/user-1000.slice/session-3.scope".into(),
+            exe_owner: Some(0),
             uid: 1000,
             gid: 100,
+            real_uid: 1000,
+            real_gid: 100,
             pid: 70,
             tid: 71,
             ppid: 1,
             nice: -5,
             is_kthread: false,
+            started: 5,
         }
     }
 

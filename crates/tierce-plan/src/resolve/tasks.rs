@@ -2,6 +2,7 @@
 
 use super::csv::{self, Row, CSV_FAULTS_MAX};
 use super::edges::Ways;
+use super::matching;
 use super::names::{cpu_list, Item};
 use super::state::{Below, Resolver};
 use crate::model::*;
@@ -26,13 +27,14 @@ struct Leaf<'v> {
     affinity: Option<Cpus>,
     under: Option<&'v Value>,
     matches: Option<&'v Value>,
+    trusts_names: bool,
 }
 
 impl Resolver {
     pub(super) fn task(&mut self, item: &Item) {
         let owner = format!("task `{}`", item.key.text);
         let mut fields = Fields::new(&owner, item.table);
-        let Leaf { load, needs, affinity, under, matches } = self.leaf(&owner, &mut fields);
+        let Leaf { load, needs, affinity, under, matches, trusts_names } = self.leaf(&owner, &mut fields);
         fields.finish(&mut self.collector);
         let child = Child::Task(self.plan.tasks.len());
         let load = load.and_then(|value| self.load(&owner, value));
@@ -41,7 +43,7 @@ impl Resolver {
         if let Some(value) = under {
             self.under(&owner, &item.key.text, value, &Below::leaf(&[(child, None)], affinity));
         }
-        self.entry(&owner, child, matches);
+        self.entry(&owner, child, matches, trusts_names);
     }
 
     fn leaf<'v>(&mut self, owner: &str, fields: &mut Fields<'v>) -> Leaf<'v> {
@@ -52,7 +54,9 @@ impl Resolver {
             let cpus = cpu_list(&what, value, self.plan.machine.named, &mut self.collector);
             (!cpus.is_empty()).then(|| cpus.into_iter().collect())
         });
-        Leaf { load, needs, affinity, under: fields.take("under"), matches: fields.take("match") }
+        let (under, matches) = (fields.take("under"), fields.take("match"));
+        let trusts_names = matching::trust(owner, fields, &mut self.collector);
+        Leaf { load, needs, affinity, under, matches, trusts_names }
     }
 
     fn load(&mut self, owner: &str, value: &Value) -> Option<Load> {
@@ -77,10 +81,10 @@ impl Resolver {
         crate::resolve::load::read(owner, value, collector, &mut read)
     }
 
-    fn entry(&mut self, owner: &str, target: Child, matches: Option<&Value>) {
+    fn entry(&mut self, owner: &str, target: Child, matches: Option<&Value>, trusts_names: bool) {
         let Some(value) = matches else { return };
-        let any = crate::resolve::matching::read(owner, value, &mut self.collector);
-        self.plan.entries.push(MatchEntry { target, any, spot: value.spot });
+        let any = matching::read(owner, value, &mut self.collector);
+        self.plan.entries.push(MatchEntry { target, any, trusts_names, spot: value.spot });
     }
 
     pub(super) fn set(&mut self, item: &Item) {
@@ -90,7 +94,7 @@ impl Resolver {
         let leaf = self.leaf(&owner, &mut fields);
         fields.finish(&mut self.collector);
         let members = self.members(&owner, count, csv, &leaf);
-        let Leaf { load, needs, affinity, under, matches } = leaf;
+        let Leaf { load, needs, affinity, under, matches, trusts_names } = leaf;
         // The set itself: what a member looks like that no row describes.
         let load = load.and_then(|value| self.load(&owner, value));
         let child = Child::Set(self.plan.sets.len());
@@ -109,7 +113,7 @@ impl Resolver {
         set.members.end = self.plan.tasks.len();
         set.elsewhere = ways.others();
         self.plan.sets.push(set);
-        self.entry(&owner, child, matches);
+        self.entry(&owner, child, matches, trusts_names);
     }
 
     /// As many as `count` says, a row of `csv` each, or one that does what `load` says.

@@ -75,12 +75,12 @@ impl Machine {
     fn thread(&self, tid: u32, comm: &str, class: u32, nice: i32) {
         let zeros = "0 ".repeat(18);
         self.write(
-            &format!("/proc/{tid}/stat"),
+            &format!("/proc/{tid}/task/{tid}/stat"),
             format!("{tid} ({comm}) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 {nice} 1 0 55 {zeros}{class} 0\n"),
         );
         let status =
             format!("Tgid:\t{tid}\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed:\tf\n");
-        self.write(&format!("/proc/{tid}/status"), status);
+        self.write(&format!("/proc/{tid}/task/{tid}/status"), status);
         self.write(&format!("/proc/{tid}/task/{tid}/comm"), comm);
     }
 

@@ -7,11 +7,14 @@ use std::fmt;
 
 impl DryRun {
     /// For programs: `version` 1, `entries[]` (`name`, `kind`, `place`, `bound[]`, `refused[]`), `default_node`, `default[]`,
-    /// `overflow[]`, `above[]`, `pinned[]`, `placed[]` (`name`, `cpu`: what the plan chose for tasks and nodes). Threads have `tid`, `pid`, `comm`, `cpu` where the plan chose one (`cpu = "any"`), and
+    /// `overflow[]`, `above[]`, `pinned[]`, `placed[]` (`name`, `cpu`: what the plan chose for tasks and nodes). Threads have `tid`, `pid`, `comm`, `by` (which keys and values of the plan they match), `cpu` where the plan chose one (`cpu = "any"`), and
     /// `why` where they are refused.
     pub fn to_json(&self) -> serde_json::Value {
         let shown = |thread: &Shown| {
             let mut value = json!({ "tid": thread.tid, "pid": thread.pid, "comm": thread.comm });
+            if !thread.by.is_empty() {
+                value["by"] = thread.by.clone().into();
+            }
             if let Some(cpu) = thread.cpu {
                 value["cpu"] = cpu.into();
             }
@@ -58,8 +61,8 @@ impl fmt::Display for DryRun {
             for alike in by_cpu(&entry.bound) {
                 let cpu = alike[0].cpu.filter(|_| entry.set);
                 let cpu = cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-                for (comm, threads) in by_name(&alike) {
-                    writeln!(f, "  ✓ {comm}  {threads}{cpu}")?;
+                for ((comm, by), threads) in by_name(&alike) {
+                    writeln!(f, "  ✓ {comm}  {threads}{cpu}  {by}")?;
                 }
             }
             let mut reasons: BTreeMap<&str, Vec<Shown>> = BTreeMap::new();
@@ -67,8 +70,8 @@ impl fmt::Display for DryRun {
                 reasons.entry(&refused.why).or_default().push(refused.thread.clone());
             }
             for (why, threads) in reasons {
-                for (comm, threads) in by_name(&threads) {
-                    writeln!(f, "  ✗ {comm}  {threads}: {why}")?;
+                for ((comm, by), threads) in by_name(&threads) {
+                    writeln!(f, "  ✗ {comm}  {threads}  {by}: {why}")?;
                 }
             }
         }
@@ -83,8 +86,10 @@ impl fmt::Display for DryRun {
             writeln!(f, "! {} in one queue outside the graph: {why}", count(self.overflow.len()))?;
         }
         if !self.above.is_empty() {
-            let names: Vec<_> =
-                by_name(&self.above).into_iter().map(|(comm, threads)| format!("{comm} {threads}")).collect();
+            let names: Vec<_> = by_name(&self.above)
+                .into_iter()
+                .map(|((comm, _), threads)| format!("{comm} {threads}"))
+                .collect();
             writeln!(f, "in higher scheduling classes: {}", names.join(", "))?;
         }
         if !self.pinned.is_empty() {
@@ -109,25 +114,26 @@ fn by_cpu(threads: &[Shown]) -> Vec<Vec<Shown>> {
     groups.into_values().collect()
 }
 
-/// `(811)`, or `×12 (900, 901, 902, …)`.
-fn by_name(threads: &[Shown]) -> Vec<(&str, String)> {
-    let mut names: Vec<(&str, Vec<u32>)> = Vec::new();
+/// By name and what they match: `(811)`, or `×12 (900, 901, 902, …)`.
+fn by_name(threads: &[Shown]) -> Vec<((&str, &str), String)> {
+    let mut names: Vec<((&str, &str), Vec<u32>)> = Vec::new();
     for thread in threads {
-        match names.iter_mut().find(|(comm, _)| *comm == thread.comm) {
+        let name = (&*thread.comm, &*thread.by);
+        match names.iter_mut().find(|(other, _)| *other == name) {
             Some((_, tids)) => tids.push(thread.tid),
-            None => names.push((&thread.comm, vec![thread.tid])),
+            None => names.push((name, vec![thread.tid])),
         }
     }
     names
         .into_iter()
-        .map(|(comm, tids)| {
+        .map(|(name, tids)| {
             let first: Vec<_> = tids.iter().take(3).map(u32::to_string).collect();
             let text = match tids.len() {
                 1 => format!("({})", first[0]),
                 2 | 3 => format!("×{} ({})", tids.len(), first.join(", ")),
                 count => format!("×{count} ({}, …)", first.join(", ")),
             };
-            (comm, text)
+            (name, text)
         })
         .collect()
 }

@@ -11,7 +11,8 @@ pub struct Leaf {
     /// Its thread, 0: none.
     pub pid: u32,
     /// 0: part of the plan, 1: of the default node, 2: member of a set.
-    pub own: u32,
+    pub own: u16,
+    user: u16,
     /// Its thread is dead, but the leaf could not be freed.
     pub dead: u32,
     /// Relative deadline of its jobs; never: none, 0: its jobs are not followed.
@@ -127,6 +128,8 @@ pub struct Side {
     pub missed: u64,
     /// Recorded entries that did not fit: the recording is of no use then.
     pub lost_entries: u64,
+    /// Of the threads that found no leaf: their user had as many as were left for all others.
+    pub crowded: u64,
 }
 
 /// Why the kernel side ended, as the kernel says.

@@ -1,12 +1,16 @@
 //! Which thread belongs where.
 
 use super::news::News;
-use super::placing::GONE;
-use super::{Bound, Live, Notice};
+use super::placing::{taken, GONE};
+use super::{Bound, LeftOut, Live, Out};
 use crate::dry_run;
 use crate::threads::{self, Proc};
 use anyhow::Result;
-use tierce_plan::{Cpus, Glimpse, Plan, Thread};
+use std::collections::BTreeMap;
+use tierce_plan::{Child, Cpus, Fit, Glimpse, Plan, Thread};
+
+/// Threads that are left out and known. A user can start any number.
+const LEFT_OUT_MAX: usize = 4096;
 
 impl Live {
     /// Look at those whose place may be another than under the old plan: each look is some ten system calls.
@@ -24,8 +28,13 @@ impl Live {
         again.into_iter().try_for_each(|tid| self.match_thread(tid))
     }
 
+    /// The oldest first: of two that fit a task equally well that gets it.
     pub(crate) fn match_all(&mut self) -> Result<()> {
-        for tid in threads::all() {
+        let mut all = Proc::default().all();
+        all.sort_by_key(|live| (live.thread.started, live.thread.tid));
+        for live in all {
+            let tid = live.thread.tid;
+            self.looked = Some(live);
             self.match_thread(tid)?;
         }
         Ok(())
@@ -36,20 +45,46 @@ impl Live {
         self.bound.remove(&tid);
         let live = Proc::default().look(tid);
         if let Some((entry, live)) = live.and_then(|live| Some((self.plan.entry_of(&live.thread)?, live))) {
-            self.notice(&live.thread, entry, dry_run::may_run(&live, error));
+            self.leave_out(&live.thread, entry, dry_run::may_run(&live, error), false);
         }
     }
 
     /// The user should know, once. (Threads are forgotten at times, so that this does not grow for ever.)
-    fn notice(&mut self, thread: &Thread, entry: usize, why: String) {
-        if self.noticed.len() >= 4096 {
-            self.noticed.clear();
+    pub(super) fn leave_out(&mut self, thread: &Thread, entry: usize, why: String, waits: bool) {
+        if self.left_out.len() >= LEFT_OUT_MAX {
+            self.left_out.clear();
             self.forgotten = true;
         }
-        if self.noticed.insert((thread.tid, entry), why.clone()).as_ref() != Some(&why) {
-            let target = self.plan.child_name(self.plan.entries[entry].target).to_string();
-            self.notices.push(Notice { tid: thread.tid, comm: thread.comm.clone(), target, why });
+        let target = self.plan.child_name(self.plan.entries[entry].target).to_string();
+        let fit = self.plan.fit(entry, thread);
+        let by = fit.map(|fit| self.plan.entries[entry].any[fit.at].to_string()).unwrap_or_default();
+        let about = LeftOut { tid: thread.tid, comm: thread.comm.clone(), target, by, why };
+        let waits = fit.filter(|_| waits).map(|fit| (fit, thread.started));
+        let before = self.left_out.insert(thread.tid, Out { entry, about: about.clone(), waits });
+        if before.is_none_or(|before| before.entry != entry || before.about.why != about.why) {
+            self.times_left_out += 1;
+            self.notices.push(about);
         }
+    }
+
+    /// Who waits for the place of a task gets it when nobody has it any more: who fits best, then the oldest.
+    pub(super) fn fill_places(&mut self) -> Result<()> {
+        let mut first: BTreeMap<usize, (Fit, u64, u32)> = BTreeMap::new();
+        for (tid, out) in &self.left_out {
+            let Some((fit, started)) = out.waits else { continue };
+            let its = (fit, started, *tid);
+            first.entry(out.entry).and_modify(|first| *first = its.min(*first)).or_insert(its);
+        }
+        for (entry, (_, _, tid)) in first {
+            let Child::Task(task) = self.plan.entries[entry].target else { continue };
+            if self.holder(self.ids.tasks[task]).is_some() {
+                continue;
+            }
+            self.match_thread(tid)?;
+            let others = self.left_out.values_mut().filter(|out| out.entry == entry && out.waits.is_some());
+            others.for_each(|out| out.about.why = taken(tid));
+        }
+        Ok(())
     }
 
     /// Look at a thread again: it is new, or its name, program, class, … changed.
@@ -57,28 +92,33 @@ impl Live {
         let looked = self.looked.take().filter(|live| live.thread.tid == tid);
         let Some(live) = looked.or_else(|| Proc::default().look(tid)) else {
             self.bound.remove(&tid);
+            self.left_out.remove(&tid);
             return Ok(());
         };
         let Some(entry) = self.plan.entry_of(&live.thread) else { return self.unbind(tid) };
         if let Some(why) = dry_run::outside(&live) {
             self.bound.remove(&tid);
-            self.notice(&live.thread, entry, why);
+            self.leave_out(&live.thread, entry, why, false);
             return Ok(());
         }
-        if self.bound.get(&tid).is_some_and(|bound| bound.entry == entry) {
+        let by = self.plan.fit(entry, &live.thread).map_or(0, |fit| fit.at);
+        if let Some(bound) = self.bound.get_mut(&tid).filter(|bound| bound.entry == entry) {
+            bound.by = by;
             return Ok(());
         }
+        let is_task = matches!(self.plan.entries[entry].target, Child::Task(_));
         let place = self.place(&live, entry)?;
         let thread = live.thread;
         match place {
             Ok(leaf) => {
                 let before = self.kernel.leaf(leaf);
-                self.bound.insert(tid, Bound { entry, leaf, before: (before.job, before.misses) });
+                self.bound.insert(tid, Bound { entry, by, leaf, before: (before.job, before.misses) });
+                self.left_out.remove(&tid);
                 // A sleeping thread moves when it wakes, a waiting one now; one that cannot be requeued at its next block.
                 let _ = threads::requeue(tid);
             }
             Err(why) if why == GONE => {}
-            Err(why) => self.notice(&thread, entry, why),
+            Err(why) => self.leave_out(&thread, entry, why, is_task),
         }
         Ok(())
     }
@@ -94,7 +134,8 @@ impl Live {
         let has_it = [0, tid].contains(&self.kernel.leaf(leaf).pid);
         if has_it && self.way_of(leaf, self.plan.entries[entry].target).is_some() {
             self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone
-            self.bound.insert(tid, Bound { entry, leaf, before: (0, 0) });
+            let by = self.plan.fit(entry, &live.thread).map_or(0, |fit| fit.at);
+            self.bound.insert(tid, Bound { entry, by, leaf, before: (0, 0) });
             return Ok(());
         }
         self.match_thread(tid)
@@ -122,6 +163,7 @@ impl Live {
 
     /// The thread matches nothing.
     pub(super) fn unbind(&mut self, tid: u32) -> Result<()> {
+        self.left_out.remove(&tid);
         if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
             let _ = threads::requeue(tid);
         }

@@ -19,7 +19,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
-use tierce_plan::{Child, Ids, Members, Plan, Standing};
+use tierce_plan::{Child, Fit, Ids, Members, Plan, Standing};
 use tierce_policy::Refusal;
 use tierce_trace::{Measure, Renumber, Source, Stats, TraceHeader};
 
@@ -27,22 +27,35 @@ use tierce_trace::{Measure, Renumber, Source, Stats, TraceHeader};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Bound {
     entry: usize,
+    /// By which of its matches.
+    by: usize,
     pub(crate) leaf: u32,
     /// What its leaf had counted before: jobs, misses.
     before: (u32, u32),
 }
 
-/// Something the user should know about a thread: it matches, but is not where the plan wants it.
+/// The event `match_left_out`: a thread matches, but is not where the plan wants it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Notice {
+pub struct LeftOut {
     /// The thread.
     pub tid: u32,
     /// Its name.
     pub comm: String,
     /// Task or set that it matches.
     pub target: String,
+    /// By which keys and values of the plan.
+    pub by: String,
     /// Why it is not there.
     pub why: String,
+}
+
+/// A thread that is left out.
+#[derive(Clone, Debug)]
+struct Out {
+    entry: usize,
+    about: LeftOut,
+    /// Another thread has the place: it gets it when that goes. How it fits, and when it began.
+    waits: Option<(Fit, u64)>,
 }
 
 /// What the kernel side holds: a node for each node and task of the plan, and one, with an edge or more, for each thread
@@ -73,7 +86,10 @@ pub struct Live {
     plan: Rc<Plan>,
     ids: Ids,
     pub(crate) bound: HashMap<u32, Bound>,
-    noticed: HashMap<(u32, usize), String>,
+    /// By thread.
+    left_out: HashMap<u32, Out>,
+    /// How often a thread was left out.
+    times_left_out: u64,
     /// Threads that have been sent away, and are to be looked at with the next plan.
     homeless: BTreeSet<u32>,
     /// Not all who found no place are known any more.
@@ -82,7 +98,7 @@ pub struct Live {
     looked: Option<threads::Live>,
     /// What was done to the plan and is not in its text yet.
     unwritten: Option<unwritten::Unwritten>,
-    notices: Vec<Notice>,
+    notices: Vec<LeftOut>,
     stats: Stats,
     measure: Option<Measure>,
     renumber: Renumber,
@@ -140,7 +156,8 @@ impl Live {
             plan: Rc::new(plan),
             ids,
             bound: HashMap::new(),
-            noticed: HashMap::new(),
+            left_out: HashMap::new(),
+            times_left_out: 0,
             homeless: BTreeSet::new(),
             forgotten: false,
             looked: None,
@@ -190,8 +207,8 @@ impl Live {
         self.stats.header()
     }
 
-    /// What the user should know since last asked.
-    pub fn take_notices(&mut self) -> Vec<Notice> {
+    /// Who was left out since last asked.
+    pub fn take_left_out(&mut self) -> Vec<LeftOut> {
         std::mem::take(&mut self.notices)
     }
 
@@ -204,6 +221,20 @@ impl Live {
             .collect();
         list.sort_unstable();
         list
+    }
+
+    /// By which keys and values of the plan a bound thread matches.
+    pub fn matched_by(&self, tid: u32) -> Option<String> {
+        let bound = self.bound.get(&tid)?;
+        Some(self.plan.entries[bound.entry].any.get(bound.by)?.to_string())
+    }
+
+    /// Threads that match and are not where the plan wants them; and how often that has happened to any.
+    pub fn left_out(&self) -> (Vec<&LeftOut>, u64) {
+        let there = self.left_out.values().map(|out| &out.about).filter(|about| threads::exists(about.tid));
+        let mut there: Vec<_> = there.collect();
+        there.sort_by_key(|about| about.tid);
+        (there, self.times_left_out)
     }
 
     /// Jobs of a bound thread, once it is where it was bound to.
@@ -260,7 +291,7 @@ impl Live {
         self.unwritten = None;
         let old = std::mem::replace(&mut self.plan, plan);
         self.ids = ids;
-        self.homeless.extend(self.noticed.drain().map(|((tid, _), _)| tid));
+        self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
         let mut orphans = Vec::new();
         self.bound.retain(|tid, bound| {
             let entry = entries.get(old.child_name(old.entries[bound.entry].target));

@@ -4,8 +4,13 @@ use super::Live;
 use crate::{dry_run, threads};
 use anyhow::Result;
 use tierce_admission::PlanExt;
-use tierce_plan::{Child, Cpus, Edge};
+use tierce_plan::{Child, Cpus, Edge, Thread};
 use tierce_policy::{raw, Control, TASK};
+
+/// Why a thread has not the place of a task.
+pub(super) fn taken(other: u32) -> String {
+    format!("thread {other} has it: a task is one thread, a set takes all")
+}
 
 /// Why a thread that is dead has no place: nobody wants to know.
 pub(super) const GONE: &str = "it is gone";
@@ -36,6 +41,28 @@ impl Live {
         edge == 0
     }
 
+    /// The thread that has the leaf of a task, or will as soon as it is off the CPU.
+    pub(super) fn holder(&self, leaf: u32) -> Option<u32> {
+        let promised = self.bound.iter().find(|(_, bound)| bound.leaf == leaf).map(|(tid, _)| *tid);
+        let mut known = [self.kernel.leaf(leaf).pid, promised.unwrap_or(0)].into_iter();
+        known.find(|tid| *tid != 0 && threads::exists(*tid))
+    }
+
+    /// Whether the plan prefers the thread to who has the place: then that one goes to the default node. Among equals who has it keeps
+    /// it.
+    fn gives_way(&mut self, other: u32, thread: &Thread, entry: usize) -> Result<bool> {
+        let Some(holder) = threads::look(other) else { return Ok(true) };
+        let fit = |thread| self.plan.fit(entry, thread);
+        if fit(&holder).is_none_or(|its| fit(thread).is_none_or(|fit| fit >= its)) {
+            return Ok(false);
+        }
+        self.bound.remove(&other);
+        self.kernel.bind(other, 0, false)?;
+        let _ = threads::requeue(other);
+        self.leave_out(&holder, entry, taken(thread.tid), true);
+        Ok(true)
+    }
+
     /// Give a thread the leaf that its entry says; why not, if it does not get one.
     pub(super) fn place(&mut self, live: &threads::Live, entry: usize) -> Result<Result<u32, String>> {
         let gone = Ok(Err(GONE.to_string()));
@@ -43,13 +70,10 @@ impl Live {
         match self.plan.entries[entry].target {
             Child::Task(task) => {
                 let leaf = self.ids.tasks[task];
-                let holder = self.kernel.leaf(leaf).pid;
-                let promised = self.bound.iter().find(|(_, bound)| bound.leaf == leaf).map(|(tid, _)| *tid);
-                let taken = [holder, promised.unwrap_or(0)]
-                    .into_iter()
-                    .find(|tid| *tid != 0 && threads::look(*tid).is_some());
-                if let Some(other) = taken.filter(|other| *other != thread.tid) {
-                    return Ok(Err(format!("thread {other} has it: a task is one thread, a set takes all")));
+                if let Some(other) = self.holder(leaf).filter(|other| *other != thread.tid) {
+                    if !self.gives_way(other, thread, entry)? {
+                        return Ok(Err(taken(other)));
+                    }
                 }
                 self.bound.retain(|_, bound| bound.leaf != leaf);
                 if !self.kernel.bind(thread.tid, leaf, false)? {

@@ -47,6 +47,9 @@ impl Live {
         } else {
             self.hear(&news)?;
         }
+        if !self.left_out.is_empty() {
+            self.fill_places()?;
+        }
         self.reap()?;
         Ok(all)
     }

@@ -53,7 +53,7 @@ impl Live {
 
     /// Who found no place may find one now.
     fn look_again(&mut self) -> Result<()> {
-        self.homeless.extend(self.noticed.drain().map(|((tid, _), _)| tid));
+        self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
         match std::mem::take(&mut self.forgotten) {
             true => self.match_all(),
             false => {
@@ -132,7 +132,7 @@ impl Live {
         let Some((leaf, above)) = made else { return Ok(false) };
         self.took(step, leaf, above);
         self.bound.values_mut().for_each(|bound| bound.entry += 1);
-        self.noticed = self.noticed.drain().map(|((tid, entry), why)| ((tid, entry + 1), why)).collect();
+        self.left_out.values_mut().for_each(|out| out.entry += 1);
         let deadline_ns = self.plan.job_deadline_ns(self.plan.entries[0].target);
         self.kernel.follow_jobs(leaf, deadline_ns);
         self.binds(tid, leaf, 0)?;
@@ -184,7 +184,7 @@ impl Live {
         }
         if let Some(entry) = self.plan.entries.iter().position(|entry| entry.target == Child::Task(task)) {
             self.bound.values_mut().for_each(|bound| bound.entry -= usize::from(bound.entry > entry));
-            self.homeless.extend(self.noticed.drain().map(|((tid, _), _)| tid));
+            self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
         }
         self.took(step, 0, 0);
         match its {
@@ -248,7 +248,7 @@ impl Live {
         self.bound.remove(&tid);
         if self.kernel.bind(tid, leaf, false)? {
             let about = self.kernel.leaf(leaf);
-            self.bound.insert(tid, Bound { entry, leaf, before: (about.job, about.misses) });
+            self.bound.insert(tid, Bound { entry, by: 0, leaf, before: (about.job, about.misses) });
             let _ = threads::requeue(tid);
         }
         Ok(())

@@ -129,7 +129,12 @@ fn matched(mut plan: Plan) -> Plan {
     for (index, task) in plan.tasks.iter().enumerate() {
         let comm = Glob::new(&task.name).ok();
         let any = vec![Matcher { comm, ..Default::default() }];
-        plan.entries.push(MatchEntry { target: Child::Task(index), any, spot: Spot::default() });
+        plan.entries.push(MatchEntry {
+            target: Child::Task(index),
+            any,
+            trusts_names: true,
+            spot: Spot::default(),
+        });
     }
     plan
 }
