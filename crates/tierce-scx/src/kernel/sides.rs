@@ -51,6 +51,8 @@ pub struct CpuSide {
     pub fires: u64,
     /// Times a timer fired before anything was due.
     pub early: u64,
+    /// Threads that came in at once when a thread of the same CPU woke them.
+    pub wakes: u64,
     /// Kicks that led to no decision and were repeated.
     pub forgotten: u64,
     pub(crate) away_at_ns: u64,
