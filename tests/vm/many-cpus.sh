@@ -1,11 +1,11 @@
 #!/bin/sh
 # many-cpus.sh PLAN: a machine of many CPUs, emulated by few: a reservation on CPU 0 among hogs, hogs on the last CPU, hogs that go
-# where a CPU is idle, and more of them if the plan has a shared node for them. See crates/tierce-cli/tests/kernel.rs.
+# where a CPU is idle, and more of them for each shared node that the plan has for them. See crates/tierce-cli/tests/kernel.rs.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
 last=$(sed 's/.*-//' /sys/devices/system/cpu/online)
-begin many "$1" || exit
+begin many "$1" --contention || exit
 at=$(in_ms 2000)
 meter service --name audio --budget 2ms --start "$at" --time 4s >/out/audio.meter &
 meters=$!
@@ -16,11 +16,12 @@ meters="$meters $!"
 meter hogs --count 2 --start "$at" --time 4s >/out/free.meter &
 meters="$meters $!"
 tasks="audio first last free"
-if grep -q pair "$1"; then
-	meter hogs --name pair --count 3 --start "$at" --time 4s >/out/pair.meter &
+for shared in pair couple; do
+	grep -q "tasks.$shared" "$1" || continue
+	meter hogs --name $shared --count 3 --start "$at" --time 4s >/out/$shared.meter &
 	meters="$meters $!"
-	tasks="$tasks pair"
-fi
+	tasks="$tasks $shared"
+done
 # shellcheck disable=SC2086 # a list
 wait $meters
 for task in $tasks; do

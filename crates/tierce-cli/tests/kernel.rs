@@ -454,18 +454,27 @@ fn many_cpus_64() {
     many_cpus(64, "many-cpus.toml");
 }
 
-/// Sets of CPUs are longer than a word here. Three hogs share two CPUs, of which one is beyond the first 64.
+/// Sets of CPUs are longer than a word here. On each of two shared nodes three hogs have two CPUs, of which one is beyond the first 64
+/// in one case; each node is in a shared domain of its own.
 #[test]
 fn many_cpus_128() {
     let boot = many_cpus(128, "far-cpus.toml");
-    let pair = boot.report("many").tasks.into_iter().filter(|task| task.name.starts_with("pair"));
-    let used: Vec<u64> = pair.map(|task| task.cpu_ns).collect();
-    let both = used.iter().sum::<u64>() as f64 / boot.number("pair", "/wall_ns");
-    println!("pair: {both:.3} CPUs, {used:?}");
-    assert!(
-        (1.0..2.2).contains(&both) && used.iter().filter(|ns| **ns > 500_000_000).count() == 3,
-        "{used:?}"
-    );
+    let report = boot.report("many");
+    for who in ["pair", "couple"] {
+        let hogs = report.tasks.iter().filter(|task| task.name.starts_with(who));
+        let used: Vec<u64> = hogs.map(|task| task.cpu_ns).collect();
+        let both = used.iter().sum::<u64>() as f64 / boot.number(who, "/wall_ns");
+        println!("{who}: {both:.3} CPUs, {used:?}");
+        assert!(
+            (1.0..2.2).contains(&both) && used.iter().filter(|ns| **ns > 500_000_000).count() == 3,
+            "{used:?}"
+        );
+    }
+    let locks = report.contention.unwrap().locks;
+    let groups: Vec<_> = locks.iter().filter_map(|lock| Some((lock.group?, lock.taken))).collect();
+    println!("groups: {groups:?}");
+    assert_eq!(groups.iter().map(|(group, _)| *group).collect::<Vec<_>>(), [1, 2]);
+    assert!(groups.iter().all(|(_, taken)| *taken > 100), "{groups:?}");
 }
 
 /// Six reservations of a fifth of a CPU find two CPUs, three on each; another one is asked for meanwhile; what has no room is refused.

@@ -14,7 +14,7 @@ use tierce_trace::Report;
 pub struct Args {
     /// The plan
     plan: PathBuf,
-    /// The folder with simulated.json, tierce/ and default/, and ordinary/ with the latter two
+    /// The folder with simulated.json, tierce/, default/ and deadline/, and ordinary/ with tierce/ and default/
     folder: PathBuf,
 }
 
@@ -32,15 +32,16 @@ const TOLERANCE: u64 = 10;
 pub fn run(args: Args) -> Result<ExitCode> {
     let plan = Plan::load(&args.plan).map_err(|faults| anyhow::anyhow!("{faults}"))?;
     let simulated = Simulated::read(&args.folder.join("simulated.json"))?;
-    let tierce = Measured::read(&args.folder.join("tierce"))?;
-    let default = Measured::read(&args.folder.join("default"))?;
+    let read = |name| Measured::read(&args.folder.join(name));
+    let measured = [read("tierce")?, read("default")?, read("deadline")?];
     let promises = Promises::new(&plan)?;
-    let mut table = vec![["", "guaranteed", "simulated", "measured here", "EEVDF, nice 0"].map(String::from)];
+    let head = ["", "guaranteed", "simulated", "measured here", "EEVDF, nice 0", "SCHED_DEADLINE"];
+    let mut table = vec![head.map(String::from)];
     let mut kept = true;
     for name in PERIODIC {
         let deadline_ns = promises.deadline_ns(name)?;
-        let jobs = [simulated.jobs(name)?, tierce.jobs(name)?, default.jobs(name)?];
-        let shares = [simulated.share(name)?, tierce.share(&[name])?, default.share(&[name])?];
+        let jobs = side_by_side(simulated.jobs(name)?, &measured, |of| of.jobs(name))?;
+        let shares = side_by_side(simulated.share(name)?, &measured, |of| of.share(&[name]))?;
         kept &= jobs[..2].iter().all(|jobs| jobs.late == 0);
         let late = jobs.each_ref().map(|jobs| format!("{} of {}", jobs.late, jobs.all));
         let longest = jobs.each_ref().map(|jobs| time(jobs.longest_ns));
@@ -53,7 +54,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         ));
     }
     let promised = promises.share("desktop")?;
-    let shares = [simulated.share("desktop")?, tierce.share(&DESKTOP)?, default.share(&DESKTOP)?];
+    let shares = side_by_side(simulated.share("desktop")?, &measured, |of| of.share(&DESKTOP))?;
     kept &= shares[..2].iter().all(|share| share.reaches(promised));
     table.push(row(
         "desktop (all others): of the CPU",
@@ -61,11 +62,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         shares.map(Share::text),
     ));
     let [build, runaway, _] = DESKTOP;
-    let ratios = [
-        ratio(simulated.share(build)?, simulated.share(runaway)?),
-        ratio(tierce.share(&[build])?, tierce.share(&[runaway])?),
-        ratio(default.share(&[build])?, default.share(&[runaway])?),
-    ];
+    let simulated = ratio(simulated.share(build)?, simulated.share(runaway)?);
+    let ratios =
+        side_by_side(simulated, &measured, |of| Ok(ratio(of.share(&[build])?, of.share(&[runaway])?)))?;
     kept &= ratios[..2].iter().all(|ratio| (975..=1025).contains(ratio));
     table.push(row(
         "  build : runaway",
@@ -77,15 +76,16 @@ pub fn run(args: Args) -> Result<ExitCode> {
     println!(
         "\nThe same programs, {} of them (rt-app: audio, video; stress-ng: four workers of a build job, a runaway), one\n\
          second after their start, on one CPU. Then what programs that the plan does not name get done on two CPUs: 100 %\n\
-         is under EEVDF, without Tierce. {}",
-        time(tierce.elapsed_ns),
+         is under EEVDF, without Tierce. In the last column audio and video are in SCHED_DEADLINE, with the budgets and\n\
+         periods of the plan, and all others under EEVDF. {}",
+        time(measured[0].elapsed_ns),
         if kept { "Every guarantee was kept." } else { "A guarantee was NOT kept." }
     );
     Ok(ExitCode::from(u8::from(!kept)))
 }
 
 /// What programs that the plan does not name get done while it is in force on two CPUs: parts of what they do without it.
-fn ordinary(folder: &Path, table: &mut Vec<[String; 5]>) -> Result<()> {
+fn ordinary(folder: &Path, table: &mut Vec<[String; 6]>) -> Result<()> {
     const WHAT: [(&str, &str); 3] = [
         ("hackbench", "two CPUs: messages (hackbench)"),
         ("switch", "  switches (stress-ng)"),
@@ -97,7 +97,7 @@ fn ordinary(folder: &Path, table: &mut Vec<[String; 5]>) -> Result<()> {
             |rates: &[(String, f64)]| rates.iter().find(|(known, _)| known == name).map(|(_, rate)| *rate);
         let of = rate(&tierce).zip(rate(&default)).with_context(|| format!("{name} was not measured"))?;
         let here = format!("{:.0} %", 100.0 * of.0 / of.1);
-        table.push([what.into(), String::new(), String::new(), here, "100 %".into()]);
+        table.push([what, "", "", &here, "100 %", ""].map(String::from));
     }
     Ok(())
 }
@@ -113,20 +113,30 @@ fn rates(path: &Path) -> Result<Vec<(String, f64)>> {
     lines.with_context(|| format!("{}: not lines of a name and a rate", path.display()))
 }
 
-fn row(what: &str, promised: String, [simulated, tierce, default]: [String; 3]) -> [String; 5] {
-    [what.into(), promised, simulated, tierce, default]
+/// What was simulated, and what was measured: with Tierce, by default, in SCHED_DEADLINE.
+fn side_by_side<T>(
+    simulated: T,
+    measured: &[Measured; 3],
+    of: impl Fn(&Measured) -> Result<T>,
+) -> Result<[T; 4]> {
+    let [tierce, default, deadline] = measured;
+    Ok([simulated, of(tierce)?, of(default)?, of(deadline)?])
+}
+
+fn row(what: &str, promised: String, [simulated, tierce, default, deadline]: [String; 4]) -> [String; 6] {
+    [what.into(), promised, simulated, tierce, default, deadline]
 }
 
 /// Columns: the first to the left, the others to the right, a line under the head.
-fn aligned(table: &[[String; 5]]) -> String {
+fn aligned(table: &[[String; 6]]) -> String {
     let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..5).map(width).collect();
+    let widths: Vec<usize> = (0..6).map(width).collect();
     let mut text = String::new();
     for (index, cells) in table.iter().enumerate() {
-        let right = (1..5).map(|column| format!("  {:>width$}", cells[column], width = widths[column]));
+        let right = (1..6).map(|column| format!("  {:>width$}", cells[column], width = widths[column]));
         text += &format!("{:<width$}{}\n", cells[0], right.collect::<String>(), width = widths[0]);
         if index == 0 {
-            text += &format!("{}\n", "─".repeat(widths.iter().sum::<usize>() + 8));
+            text += &format!("{}\n", "─".repeat(widths.iter().sum::<usize>() + 10));
         }
     }
     text
@@ -338,8 +348,8 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let line = |words: [&str; 5]| words.map(String::from);
-        let text = aligned(&[line(["", "a", "b", "c", "d"]), line(["x µs", "10", "2", "3", "4"])]);
+        let line = |words: [&str; 6]| words.map(String::from);
+        let text = aligned(&[line(["", "a", "b", "c", "d", "e"]), line(["x µs", "10", "2", "3", "4", "5"])]);
         let lengths: Vec<_> = text.lines().map(|line| line.chars().count()).collect();
         assert_eq!(lengths, [lengths[0]; 3]);
     }
