@@ -316,7 +316,9 @@ fn another_default_node_and_what_its_threads_have() {
     assert_eq!(plan.each.as_ref().unwrap().nice, Some(0), "as before: the policy is the same");
     let plan = edited(default("app", "weight=7"));
     assert_eq!(plan.each.unwrap().params[0], 7);
-    assert!(refused(default("rt", "weight=7")).contains("parameter_must_be_given: `budget` is missing"));
+    assert!(
+        refused(default("rt", "weight=7")).contains("parameter_must_be_given: `budget` of `each` is missing")
+    );
     let plan = edited(default("rt", "budget=1ms period=1s"));
     assert_eq!(plan.each.unwrap().params[..2], [1_000_000, 1_000_000_000]);
     assert!(refused(default("worker", "")).contains("part_must_be_a_node"));
