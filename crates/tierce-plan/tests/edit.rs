@@ -420,3 +420,20 @@ under.rt = { cpu = 0, budget = "5ms", period = "10ms" }
         "{refused}"
     );
 }
+
+/// Beside a firm child no operation makes another of its priority, neither on the text nor, without one, on the model.
+#[test]
+fn a_firm_child_stays_the_last() {
+    let firm = BASE.replace("under.top = {}", "under.top = { priority = 1 }").replace(
+        "under.rt = { budget = \"2ms\", period = \"10ms\" }",
+        "under.rt = { budget = \"2ms\", period = \"10ms\", firm = \"top\" }",
+    );
+    let firm = Plan::parse(&firm, "plan.toml").unwrap_or_else(|faults| panic!("{faults}"));
+    for edit in [create("new", Some("fair"), "top", "", &[]), create("new", None, "top", "", &["tid=7"])] {
+        let faults = firm.edited(&edit).expect_err("equals run first come, first served").to_string();
+        assert!(faults.contains("firm_needs_the_lowest_priority"), "{faults}");
+        assert!(firm.step(&edit).is_none());
+    }
+    let above = create("new", Some("fair"), "top", "priority=1", &[]);
+    assert!(firm.edited(&above).is_ok());
+}
