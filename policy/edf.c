@@ -20,7 +20,7 @@
 #define POLICY_edf(P, V) \
 	P(3, edf, "edf", TIERCE_HEEDS_DEADLINES | TIERCE_STANDS, , \
 	  V("deadline", TIME, 0, TIERCE_TIME_MAX, 0, \
-	    "deadline relative to each release; 0: the deadlines that the child announces, or last if it announces none"))
+	    "deadline relative to each release; 0: use the deadlines that the child announces; one that announces none runs after all others"))
 
 struct edf_edge {
 	u64 deadline_ns; /* absolute, TIERCE_NEVER when none */

@@ -18,7 +18,7 @@
 	E(12, parents_after_children, "every parent of a node is attached before its first child") \
 	E(13, parent_unattached, "the parent is not connected to a CPU") \
 	E(14, task_cannot_be_parent, "a task has no children") \
-	E(15, too_many_crossings, "more than 64 edges lead from one CPU into shared nodes") \
+	E(15, too_many_crossings, "more than 63 edges lead from one CPU into shared nodes") \
 	E(16, cpu_has_root, "the CPU has a root already") \
 	E(17, cpu_not_allowed, "the task may not run on any CPU of its parent") \
 	E(18, affinity_below_inner_node, "a task that may not run on all CPUs sits below an inner shared node") \

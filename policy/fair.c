@@ -5,7 +5,7 @@
  *
  * Example, quantum 3 ms, weights 100 and 200: a runs 3 ms (tag 0 -> 3/100), b runs 3 ms (0 -> 3/200) and, being behind,
  * another 3 (-> 6/200 = a's tag): b gets two thirds. c wakes when a and b stand near tag 5: its tag is lifted to the
- * smaller of theirs, sleeping earns no credit. With warp it is ordered as if it stood further behind by that much.
+ * smaller of theirs: with the preset credit of 0 it keeps nothing of the time that it slept. With warp it is ordered as if it stood further behind by that much.
  *
  * Virtual time is in 2^-10 ns per unit of weight, charged exactly: low bits are carried in `fraction`, and 2^32/weight
  * is off by less than 2.4e-6. At weight 1 it wraps after 195 days of CPU time.
@@ -51,7 +51,8 @@
  *      credit, nor has one with a warp a claim to be first. A child of a spread node that is owed at least half of its
  *      credit and goes to another CPU is owed as much there. By start tags only.
  * Gives up: latency without warp or credit, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
- * sleeps again and again before its limit keeps it; other orders: warp, and nodes that several CPUs reach.
+ * sleeps again and again before its limit keeps it. Orders other than start-tag: warp. Orders eevdf, stride, lottery: nodes that
+ * several CPUs reach.
  * Conservation: supply = sum of tag advances * weight, to 2^-10 ns per charge; between two children that both want the
  * CPU throughout, |supply_a/weight_a - supply_b/weight_b| <= quantum/weight_a + quantum/weight_b (Goyal et al. 1996). eevdf:
  * lag = (virtual time - tag) * weight stays within a quantum on either side, whoever comes and goes. stride: the same bound
@@ -70,7 +71,7 @@
 	  V("order", CHOICE, 0, 4, 0, "start-tag, eevdf, stride, lottery, surplus: which child is next") \
 	  V("seed", COUNT, 0, 65535, 0, "seed of the random numbers of order lottery") \
 	  V("credit", TIME, 0, TIERCE_PERIOD_MAX, 0, \
-	    "own CPU time that a child may be owed when it wakes up; a child that is owed all of it runs first"), \
+	    "lag that a sleeping child keeps, in its own CPU time; one that wakes up with at least 31/32 of it runs at once, for up to 1/32 of it"), \
 	  V("weight", COUNT, 1, 10000, 100, "share of the node's time relative to its siblings") \
 	  V("warp", TIME, 0, TIERCE_PERIOD_MAX, 0, "own CPU time by which the child may run ahead of its share after a wake-up") \
 	  V("warp_limit", TIME, 0, 4000000000, 0, "own CPU time for which the child may run with its warp at a time; 0: no limit") \

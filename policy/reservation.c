@@ -11,8 +11,8 @@
  *
  * Rules
  *   1. The earliest server deadline is picked (EDF); equal deadlines: the lower edge id.
- *   2. Running spends the budget. At 0 (or when less than the port's timer floor is left, which is carried over) the server is
- *      exhausted, the edge SPENT: throttled until the end of its period, even with deadline < period.
+ *   2. Running spends the budget. At 0 (or when no more than the port's timer floor is left, which is carried over) the server
+ *      is exhausted, the edge SPENT: throttled until the end of its period, even with deadline < period.
  *   3. An exhausted server is replenished at the end of its period, also while the child sleeps: remaining = min(remaining,
  *      floor) + budget, and the next period follows without a gap. A period that is over as a whole (clock gap, overload) is
  *      not made up for. A server that is not exhausted keeps budget and deadline until it is, or until rule 5.
@@ -26,31 +26,33 @@
  *      down to 2^-20, so sums a little above 1 pass; exact fractions are the analysis's. The sum is the whole test for
  *      deadline = period; the demand test for shorter deadlines belongs to the analysis.
  *   7. Order `fixed-priority`: the larger priority is picked; equal priorities: the lower edge id. Deadlines order nothing
- *      then, and rule 5 takes the period for them. Utilisation is no test then: response times belong to the analysis.
+ *      then, and rule 5 takes the period for them. The sum of budget/period
+ *      must be at most 1 here, too, but that is not sufficient: the analysis computes response times.
  *   8. Replenishment `soft` (the original CBS): at 0 the budget is replenished at once, with a deadline one period later; the
  *      edge is never SPENT. `total-bandwidth`: the same, and whoever wakes gets a whole budget, with the deadline
  *      max(now, old deadline) + period. Both need the order of deadlines.
- *   9. Replenishment `periodic`: the budget is replenished on a grid of periods, which begins with the first wake-up and
- *      anew with one after a whole period asleep (debt is paid by the budget of that period). An idle server keeps it until
- *      the period ends (a deferrable server); what is left then is lost. `polling`: what is left is lost as soon as it has
+ *   9. Replenishment `periodic`: the budget is replenished on a grid of periods, which begins with the first wake-up. A child
+ *      that has slept for a whole period begins a new grid when it wakes up; its debt is then paid. An idle server keeps its
+ *      budget until the period ends (a deferrable server); what is left then is lost. `polling`: what is left is lost as soon as it has
  *      nothing to run; who wakes within a period waits for the next.
  *   10. Replenishment `sporadic`: an amount used is refilled one period after its activation: the later of the wake-up and the
  *      time at which that amount was refilled itself. Two pending amounts are kept beside the one in use; of more, the two
  *      that are closest are refilled together, at the later time.
  *   11. Only hard budgets have deadlines < period; a sporadic period is at most 4 s.
- *   12. Charge `own`: a budget is spent by what the child itself runs; it catches up with what is stolen meanwhile (interference,
- *      not a hypervisor's steal time). `wall`: what is stolen while it has the CPU is charged to it, too: it loses that, and
- *      those behind it do not.
+ *   12. Charge `own`: only CPU time of the child itself is charged. After an interrupt it still gets its whole budget, and
+ *      children with later deadlines wait. `wall`: interference (not a hypervisor's steal time) while it has the CPU is charged
+ *      to it, too. It gets less, and the others are not delayed.
  *   13. A `gain` G above 0: each new budget is C = C' + G * (asked + lost - C'), where C' is the budget before, asked the one of
  *      the plan, and lost what was stolen of C', at most C'. (HLS: C' + G * (R - P), R = asked, P = C' - lost, what it received;
- *      what the child did not want counts as received.) asked <= C <= what the siblings leave of the cap, where C counts for
- *      the child. It needs hard budgets by wall time, with deadlines that are the periods.
- *   14. A `cap` above 0 stands in the place of 1 in rule 6. A child that comes or grows is refused beyond it; a lower one turns
- *      nobody out.
+ *      what the child did not want counts as received.) C is at least the budget of the plan and at most (cap - sum of the
+ *      siblings' budget/period) * period. While C is larger than the plan's budget, it counts in the sum. It needs hard budgets by wall time, with deadlines that are the periods.
+ *   14. A `cap` above 0 stands in the place of 1 in rule 6. A child that comes or grows is refused beyond it. Lowering the
+ *      cap removes no child.
  * Files: here the hard CBS by deadlines, rules 1 to 5; the folder reservation/ has the others, a file each.
- * Gives up: unused budget (below a root nobody gets slack from here: add a second parent for that).
+ * Gives up: unused budget. It does not enlarge the budgets of siblings; the CPU goes to nodes of lower priority than this one, and
+ * to children with a second parent there. If this node is a root, the CPU idles.
  * Conservation: replenished + debt written off - budget cut - charged = remaining; in a period supply <= budget + floor +
- * lateness. Charged is the supply, by wall time and what was stolen meanwhile. Sporadic: remaining + pending = budget.
+ * lateness. Charged is the supply; with `wall`, the supply and what was stolen meanwhile. Sporadic: remaining + pending = budget.
  * Source: Abeni & Buttazzo 1998, hard form; OXC 1.1, corrected: a new deadline counts from now. Spuri & Buttazzo 1996 (total
  * bandwidth); Lehoczky, Sha & Strosnider 1987 (polling, deferrable); Sprunt, Sha & Lehoczky 1989 (sporadic), by amounts as in
  * Stanovich, Baker, Wang & Harbour 2010; ExSched 2013. Stolen time: Rez (wall), Rez-C (own) and Rez-FB (gain) of HLS 11.5.
@@ -69,7 +71,7 @@
 	  V("budget", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "CPU time in every period") \
 	  V("period", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "time from one replenishment to the next") \
 	  V("deadline", DURATION_OF, 1000, TIERCE_PERIOD_MAX, 1, \
-	    "relative server deadline, from the begin of the period; at most the period") \
+	    "relative server deadline, from the start of the period; at most the period") \
 	  V("priority", COUNT, 0, 65535, 0, "with order fixed-priority: larger runs first, equals by the order of the plan"))
 
 struct reservation_edge {

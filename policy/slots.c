@@ -25,9 +25,9 @@
 
 #define POLICY_slots(P, V) \
 	P(7, slots, "slots", 0, V("slot", TIME, 10000, TIERCE_PERIOD_MAX, REQUIRED, "length of the timeslot"), \
-	  V("offset", TIME, 0, TIERCE_PERIOD_MAX, 0, "begin of the child's reserve in each slot") \
+	  V("offset", TIME, 0, TIERCE_PERIOD_MAX, 0, "start of the child's reserve in each slot") \
 	  V("length", TIME, 1000, TIERCE_PERIOD_MAX, REQUIRED, "length of its reserve, which ends within the slot") \
-	  V("fill", COUNT, 0, 1, 0, "1: it also runs outside its reserve, when the owner of the current reserve does not want the CPU"))
+	  V("fill", COUNT, 0, 1, 0, "0 or 1; 1: it also runs outside its reserve, when the owner of the current reserve does not want the CPU"))
 
 struct slots_edge {
 	u64 close_ns; /* end of the current reserve, or of the next one */

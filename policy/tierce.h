@@ -555,13 +555,13 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   STATE(field)                     a field of the engine's state that is no array, where an address kept for long costs
  *   HELD(pointer, field)             a field that does not change while its domain is locked, where stores hide that from a compiler
  *   PORT_SHORT                       linkage of a function whose short ways should not be calls
- *   PORT_HAS_PART(name)              the same for enum tierce_part
+ *   PORT_ASIDE                       as PORT_SHORT, unless the port has little stack: then the function is called
  *   PORT_MANY                        the machine has more than 64 CPUs; of ports with a higher limit only, as is
  *   HIDDEN(number)                   the number, of which a compiler with few registers must not make anything in advance
- *   PORT_HAS(policy)                 0: no plan of the port has it, so that it is left out
- *   PORT_USES(policy)                the same in each case of a dispatch
+ *   PORT_HAS(policy)                 0: no plan of the port has that policy, so that its code is left out
+ *   PORT_HAS_PART(name)              0: no plan of the port needs that part of the engine (enum tierce_part)
+ *   PORT_USES(policy)                PORT_HAS in each case of a dispatch
  *   PORT_NO_OTHER()                  the end of a dispatch: nothing, or says that nobody comes there
- *   PORT_ASIDE                       the same, unless the port has little stack: then it is called
  *   PORT_APART                       attribute of a static function that is kept out of its caller where registers are few
  *   PORT_ALIGNED                     attribute of the first large array, where offsets are cheaper to add when they are round
  *   S                                the state: an lvalue of struct tierce

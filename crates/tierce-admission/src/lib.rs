@@ -1,8 +1,8 @@
-//! Admission control: which guarantees of a plan hold, why, and what would mend those that do not.
+//! Admission control: which guarantees of a plan hold, why, and what would fix those that do not.
 //!
 //! In layers; each uses those above it only:
 //!
-//! - [`share`](Share), `verdict`: exact fractions; what is said of nodes, edges and tasks;
+//! - [`share`](Share), `verdict`, `rules`: exact fractions; what is said of nodes, edges and tasks; the rules of a proof;
 //! - `demand`: what is asked for: jobs, budgets, threads that nobody counted, the costs of scheduling;
 //! - `bounds`: what no single policy owns: left-over supply, higher scheduling classes, reserves on several CPUs;
 //! - `laws`: one file a policy, as in `policy/`: what it tests, guarantees, passes on and takes;
@@ -35,6 +35,7 @@ mod demand;
 mod explain;
 mod laws;
 mod plan;
+mod rules;
 mod share;
 mod verdict;
 
@@ -44,6 +45,7 @@ pub use explain::derivation::Derived;
 pub use explain::json::Written;
 pub use explain::remedies::{Broken, Remedy};
 pub use plan::PlanExt;
+pub use rules::{ProofRule, PROOF_RULES};
 pub use share::{percent, percent_given, Share};
 pub use verdict::{
     Admission, Deadlines, EdgeVerdict, Excess, Failure, Law, Mend, NodeVerdict, Origin, Part, Promise, Proof,

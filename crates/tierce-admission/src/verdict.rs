@@ -5,7 +5,7 @@ use tierce_analysis::Response;
 use tierce_guarantee::Guarantee;
 
 /// Version of the JSON that [`Admission::json`] writes.
-pub const CHECK_VERSION: u32 = 3;
+pub const CHECK_VERSION: u32 = 4;
 
 /// The verdict on a plan.
 #[derive(Clone, Debug)]
@@ -188,7 +188,7 @@ impl Deadlines {
             Self::None => None,
             Self::Met => Some("met"),
             Self::MayMiss => Some("may_miss"),
-            Self::NotShown => Some("not_shown"),
+            Self::NotShown => Some("not_proved"),
         }
     }
 

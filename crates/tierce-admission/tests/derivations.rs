@@ -80,7 +80,7 @@ fn the_json_has_the_steps() {
     let plan = Plan::parse(text, "steps.toml").unwrap();
     let admission = plan.admit();
     let json = admission.to_json(&plan);
-    assert_eq!(json["version"], 3);
+    assert_eq!(json["version"], 4);
     let steps = json["tasks"][0]["needs"][0]["derivation"].as_array().unwrap();
     let words: Vec<_> =
         steps.iter().map(|step| format!("{} {} {}", step["from"], step["to"], step["rule"])).collect();

@@ -58,7 +58,7 @@ fn shares_and_responses() {
     assert_eq!(promises, ["PSBE 1/3 4ms", "PSBE 1/5 1.6ms", "PSBE 1/5 3.2ms"]);
     assert_eq!(
         because,
-        "budgets of 2ms in every 10ms on CPU 0, 4ms in every 20ms on CPU 1; 40 % of a CPU together while it is wanted on all of them"
+        "budgets of 2ms in every 10ms on CPU 0, 4ms in every 20ms on CPU 1; together 40 % of a CPU, as long as it has a ready task for each of its CPUs"
     );
     let (promises, response, deadlines) = task(BASE, "first");
     assert_eq!(promises, ["PSBE 1/5 1.6ms", "PSBE 1/5 3.2ms"]);
@@ -186,8 +186,8 @@ fn what_would_mend_it() {
     let outline = admission.outline(&plan).to_string();
     for part in [
         "budgets of 2ms in every 10ms on CPU 0, 4ms in every 20ms on CPU 1 are not proved to be enough beside those of higher priority",
-        "It would hold: raise the budget of `container` in `rt@0` from 2ms to 3.75ms (by 1.75ms).",
-        "It would hold: raise the budget of `container` in `rt@1` from 4ms to 7.5ms (by 3.5ms).",
+        "The plan would hold (tried): raise the budget of `container` in `rt@0` from 2ms to 3.75ms (by 1.75ms).",
+        "The plan would hold (tried): raise the budget of `container` in `rt@1` from 4ms to 7.5ms (by 3.5ms).",
     ] {
         assert!(outline.contains(part), "{part}\n{outline}");
     }

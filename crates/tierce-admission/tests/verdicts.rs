@@ -165,7 +165,7 @@ fn what_is_computed_mends_its_test() {
             }
         }
         let outline = admission.outline(&plan);
-        assert!(outline.contains("  Changes of the whole plan were not tried: the plan has "), "{outline}");
+        assert!(outline.contains("  Nothing was tried on the whole plan: the plan has "), "{outline}");
     }
     assert!(mended >= 6, "{mended}");
 }
@@ -215,7 +215,10 @@ fn among_many_no_single_reduction_is_looked_for() {
     }
     let plan = Plan::parse(&text, "crowded.toml").unwrap();
     let outline = plan.admit().outline(&plan);
-    assert!(outline.contains("mends it was not looked for among so many: reduce several."), "{outline}");
+    assert!(
+        outline.contains("Among so many no single reduction was looked for: reduce several."),
+        "{outline}"
+    );
 }
 
 /// In plain words, for every rule: what is promised to whom in which units, what happens, what to do.
@@ -260,10 +263,10 @@ fn every_failure_is_explained() {
             "budgets_must_fit_the_cap",
             servers("", &[half])
                 .replace("policy = \"reservation\"", "policy = \"reservation\"\ncap = \"0.55\""),
-            "would take 60 % of one CPU's time, and its cap leaves them 55 %",
+            "would take 60 % of one CPU's time, and the cap of `top` leaves them 55 %",
         ),
         ("budgets_must_fit_the_supply", inner, "take 70 % of a CPU, but `in` gets only 60 % itself"),
-        ("budgets_are_not_shown", late, "in some window that is less than the demand"),
+        ("budgets_are_not_proved", late, "in some window that is less than the demand"),
         (
             "budgets_must_fit_every_window",
             servers("", &[early, early]),

@@ -47,7 +47,7 @@ fn what_does_not_hold_is_1() {
     assert!(text(&output.stdout).contains("reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)"));
     // its place, value, bound and what helps: for editors, and where the engine refuses it
     let place = plan.0.display();
-    let line = format!("{place}:1:7: budgets_must_fit_the_cpu: `top`: The budgets add up to 110 % of a CPU, more than one CPU: 100 %: 11/10, bound 1 (hint: reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)); {place}:5:13: what could be changed\n");
+    let line = format!("{place}:1:7: budgets_must_fit_the_cpu: `top`: The budgets add up to 110 % of a CPU, more than one CPU: 100 %: 11/10, bound 1 (hint: reduce the budget of `a` in `top` from 6ms to 5ms (by 1ms)); {place}:5:13: the edge to change\n");
     let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
     assert_eq!((output.status.code(), text(&output.stdout)), (Some(1), line));
     let output = tierce(&["sim", plan.0.to_str().unwrap()]);
@@ -58,7 +58,7 @@ fn what_does_not_hold_is_1() {
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     assert_eq!(output.status.code(), Some(1));
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((&json["version"], &json["holds"]), (&3.into(), &false.into()));
+    assert_eq!((&json["version"], &json["holds"]), (&4.into(), &false.into()));
     assert_eq!(json["nodes"][0]["failures"][0]["line"], 1);
 }
 
@@ -144,7 +144,7 @@ fn explanations_and_needs() {
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let said = text(&output.stdout);
     let begin = "audio: task below `rt`\n  receives  RESBH 2ms 10ms: 2ms in every period of 10ms, at any place in it, and no more: \
-                 further work waits for the next period\n            since admitted by `rt`, which has a whole CPU\n              \
+                 further work waits for the next period\n            because admitted by `rt`, which has a whole CPU\n              \
                  ALL             `top`, by root\n              ALL             `top` → `rt`, by highest priority\n              \
                  RESBH 2ms 10ms  `rt` → `audio`, by constant bandwidth server, hard (HLS Table 5.1): RESBH budget period\n  \
                  assumes   that it needs at most 2ms of CPU time in any 10ms; what it does not ask for in a period is not kept for \
@@ -165,7 +165,7 @@ fn explanations_and_needs() {
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(
         (output.status.code(), &json["version"], &json["name"]),
-        (Some(0), &3.into(), &"audio".into())
+        (Some(0), &4.into(), &"audio".into())
     );
     let steps = &json["tasks"][0]["guarantees"][0]["derivation"];
     assert_eq!((&steps[2]["to"], &steps[2]["where"]["parent"]), (&"RESBH 2ms 10ms".into(), &"rt".into()));
@@ -186,12 +186,15 @@ fn explanations_and_needs() {
     assert_eq!(output.status.code(), Some(1));
     let reason = "of RESBH 6ms 10ms follows at most 5ms in 13ms, 1ms less than 6ms (not enough)";
     let place = format!("{}:6:9", plan.0.display());
-    let line = format!("✗ a ({place}): RESCS 6ms 13ms is not proved: {reason}.");
+    let line = format!("✗ a ({place}): needs_must_follow: RESCS 6ms 13ms is not proved: {reason}.");
     assert!(text(&output.stdout).contains(&line), "{}", text(&output.stdout));
     let output = tierce(&["check", "--short", plan.0.to_str().unwrap()]);
     assert_eq!(
         text(&output.stdout),
-        format!("{place}: needs_must_follow: not proved: {reason}: RESCS 6ms 13ms\n")
+        format!(
+            "{place}: needs_must_follow: not proved: {reason}: RESCS 6ms 13ms, bound RESBH 6ms 10ms (hint: a larger budget or a \
+             shorter period above it, or a reservation of its own)\n"
+        )
     );
     let output = tierce(&["check", "--json", plan.0.to_str().unwrap()]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -98,7 +98,7 @@ fn threads_get_what_operations_say() {
         (
             "too-much",
             "utilisation_above_one",
-            "add up to 115 % of a CPU, more than one CPU: 100 %: 23/20, bound 1",
+            "add up to 115 % of a CPU, more than one CPU: 100 % (exactly 23/20, at most 1)",
         ),
         ("too-large", "utilisation_above_one", "edge from rt to"),
         ("no-key", "key_must_exist", "`under.rt` of task `tid-"),

@@ -86,7 +86,7 @@ fn json_of_a_plan() {
 fn tables_of_a_plan() {
     let output = tierce(&[&example("edf.toml"), "--for", "1s"]);
     let text = out(&output);
-    for word in ["1 s simulated, seed 1", "sporadic", "response min", "40.00 %", "no deadline missed"] {
+    for word in ["1 s simulated, seed 1", "sporadic", "resp. min", "40.00 %", "no deadline missed"] {
         assert!(text.contains(word), "{word}\n{text}");
     }
     assert_eq!((output.status.code(), err(&output)), (Some(0), String::new()));

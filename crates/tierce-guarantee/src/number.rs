@@ -137,13 +137,18 @@ fn show_fraction(time: &Exact) -> String {
 /// assert_eq!(noted_time(&ratio(5_000_000, 2), true), "2.5ms");
 /// ```
 pub fn noted_time(time: &Exact, up: bool) -> String {
+    const FRACTION_MAX: usize = 16; // longer ones nobody reads
     let text = show_time(time);
     let Some((_, unit)) = text.split_once('/') else { return text };
     let unit = unit.trim_start_matches(|c: char| c.is_ascii_digit());
     let unit_ns = UNITS.iter().find(|(name, _)| *name == unit).map_or(1, |(_, ns)| *ns);
     let thousandths = time * whole(1000) / whole(unit_ns);
     let rounded = if up { thousandths.ceil() } else { thousandths.floor() };
-    format!("{text} (≈{}{unit})", show_number(&(rounded / whole(1000))))
+    let rounded = show_number(&(rounded / whole(1000)));
+    match text.len() > FRACTION_MAX {
+        true => format!("≈{rounded}{unit}"),
+        false => format!("{text} (≈{rounded}{unit})"),
+    }
 }
 
 /// A share as a fraction: `1/2`.

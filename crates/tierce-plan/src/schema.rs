@@ -177,8 +177,8 @@ fn edge() -> Value {
         (
             "cpu",
             json!({
-                "description": "which replica of the parent; any: one where there is room",
-                "anyOf": [{ "const": "any" }, reference("cpu")],
+                "description": "which replica of the parent; any: one where there is room; all: each, with a budget of its own on each",
+                "anyOf": [{ "const": "any" }, { "const": "all" }, reference("cpu")],
             }),
         ),
         (

@@ -350,7 +350,9 @@ fn another_default_node_and_what_its_threads_have() {
     assert_eq!(plan.each.as_ref().unwrap().nice, Some(0), "as before: the policy is the same");
     let plan = edited(default("app", "weight=7"));
     assert_eq!(plan.each.unwrap().params[0], 7);
-    assert!(refused(default("rt", "weight=7")).contains("parameter_must_be_given: `budget` is missing"));
+    assert!(
+        refused(default("rt", "weight=7")).contains("parameter_must_be_given: `budget` of `each` is missing")
+    );
     let plan = edited(default("rt", "budget=1ms period=1s"));
     assert_eq!(plan.each.unwrap().params[..2], [1_000_000, 1_000_000_000]);
     assert!(refused(default("worker", "")).contains("part_must_be_a_node"));
@@ -451,4 +453,21 @@ under.rt = { cpu = 0, budget = "5ms", period = "10ms" }
         refused.contains("no CPU has room for `tid-9` below `rt`: 30 %, bound CPU 0, 1: 20 % left"),
         "{refused}"
     );
+}
+
+/// Beside a firm child no operation makes another of its priority, neither on the text nor, without one, on the model.
+#[test]
+fn a_firm_child_stays_the_last() {
+    let firm = BASE.replace("under.top = {}", "under.top = { priority = 1 }").replace(
+        "under.rt = { budget = \"2ms\", period = \"10ms\" }",
+        "under.rt = { budget = \"2ms\", period = \"10ms\", firm = \"top\" }",
+    );
+    let firm = Plan::parse(&firm, "plan.toml").unwrap_or_else(|faults| panic!("{faults}"));
+    for edit in [create("new", Some("fair"), "top", "", &[]), create("new", None, "top", "", &["tid=7"])] {
+        let faults = firm.edited(&edit).expect_err("equals run first come, first served").to_string();
+        assert!(faults.contains("firm_needs_the_lowest_priority"), "{faults}");
+        assert!(firm.step(&edit).is_none());
+    }
+    let above = create("new", Some("fair"), "top", "priority=1", &[]);
+    assert!(firm.edited(&above).is_ok());
 }

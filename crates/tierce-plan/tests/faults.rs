@@ -97,7 +97,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 50] = [
+const ELSEWHERE: [&str; 52] = [
     "task_may_starve", // tests/limits.rs, no fault but a warning
     "default_node_may_starve",
     "text_must_fit",         // 4 GiB
@@ -120,7 +120,7 @@ const ELSEWHERE: [&str; 50] = [
     "budgets_must_fit_the_supply",
     "budgets_must_fit_every_window",
     "budget_must_pay_for_a_switch",
-    "budgets_are_not_shown",         // tests/verdicts
+    "budgets_are_not_proved",        // tests/verdicts
     "budgets_must_fit_what_is_left", // tests/above.rs
     "shares_must_fit_the_cpu",       // tests/check.rs
     "shares_must_fit_the_supply",
@@ -131,13 +131,15 @@ const ELSEWHERE: [&str; 50] = [
     "interrupts_are_not_counted",
     "match_is_shadowed",
     "match_can_be_forged",
+    "budget_on_every_cpu",
+    "default_node_is_limited",
     "deadlines_must_fit_the_supply",
     "deadlines_must_fit_every_window",
     "deadlines_must_fit_what_is_promised",
     "windows_must_be_few",
     "needs_must_follow",
     "deadline_can_be_missed", // tests/verdicts
-    "deadline_is_not_shown",
+    "deadline_is_not_proved",
     "kept_budgets_must_fit",
     "match_must_come_first", // operations on a plan: tests/edit.rs
     "tasks_must_exist",
@@ -159,6 +161,38 @@ fn every_rule_has_a_plan_that_breaks_it() {
     assert!(missing.is_empty(), "{missing:?}");
     let unknown: Vec<_> = broken.difference(&rules()).cloned().collect();
     assert!(unknown.is_empty(), "{unknown:?}");
+}
+
+/// The list of rules of a proof has each rule that a failure of `tierce check` can name, and no other.
+#[test]
+fn every_rule_of_a_proof_is_in_the_list() {
+    let listed: BTreeSet<_> =
+        tierce_admission::PROOF_RULES.iter().map(|rule| rule.name.to_string()).collect();
+    assert_eq!(listed.len(), tierce_admission::PROOF_RULES.len());
+    let crates = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../tierce-admission/src");
+    let (mut found, mut folders) = (BTreeSet::new(), vec![crates]);
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            // Those of a live run are faults of the text: tests/plans/run-*.
+            if ["rules.rs", "runnable.rs"].iter().any(|name| path.ends_with(name)) {
+                continue;
+            }
+            let text = std::fs::read_to_string(path).unwrap();
+            let mut before = "";
+            for (at, part) in text.split('"').enumerate() {
+                // `Fault::new` has the rules of warnings, and of faults of the text.
+                if at % 2 == 1 && rules().contains(part) && !before.trim_end().ends_with("Fault::new(") {
+                    found.insert(part.to_string());
+                }
+                before = part;
+            }
+        }
+    }
+    assert_eq!(found, listed);
 }
 
 #[test]

@@ -73,6 +73,8 @@ impl Param {
     pub fn range(&self, time: impl Fn(u64) -> String) -> String {
         match (self.kind, self.choices.split_last()) {
             (ParamKind::Choice, Some((last, others))) => format!("{} or {last}", others.join(", ")),
+            // The longest time there is, 2^60 ns, bounds nothing that anybody wants.
+            _ if self.most == 1 << 60 => format!("{} to 36 years", self.show(self.least, &time)),
             _ => format!("{} to {}", self.show(self.least, &time), self.show(self.most, &time)),
         }
     }

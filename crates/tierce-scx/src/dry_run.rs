@@ -251,17 +251,7 @@ impl<'a> Trial<'a> {
         if let Some(at) = nice {
             params[at] = nice_weight(live.thread.nice);
         }
-        let edge = Edge {
-            parent: self.default,
-            child: Child::Set(0),
-            params,
-            rank: 0,
-            when_spent: false,
-            spread: node.family.is_some(),
-            placed: false,
-            given: 0,
-            spot: node.spot,
-        };
+        let edge = Edge::plain(self.default, Child::Set(0), params, node.family.is_some());
         self.attach(live, Cpus::ALL, &[edge])
     }
 

@@ -70,6 +70,23 @@ fn soft_reservation_below_the_rest() {
     );
 }
 
+/// `firm`: a busy child gets its budget and nothing more while somebody else wants the CPU.
+#[test]
+fn firm_reservation_beside_a_busy_one() {
+    let plan = r#"
+        node.top = { policy = "fixed-priority", cpu = 0 }
+        node.rt = { policy = "reservation", under.top = { priority = 2 } }
+        node.rest = { policy = "fair", under.top = { priority = 1 } }
+        task.greedy = { under.rt = { budget = "2ms", period = "10ms", firm = "top" }, load = "busy" }
+        task.other = { under.rest = {}, load = "busy" }
+    "#;
+    check_plan(
+        plan,
+        40,
+        expect!["0 greedy, 2 other, 10 greedy, 12 other, 20 greedy, 22 other, 30 greedy, 32 other"],
+    );
+}
+
 /// The same beside the rest: a share of what is left.
 #[test]
 fn soft_reservation_beside_the_rest() {

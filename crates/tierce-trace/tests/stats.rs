@@ -106,7 +106,9 @@ fn json_keeps_its_form() {
     assert_eq!(json["nodes"].as_array().unwrap().len(), 5);
     assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
     let tables = report.tables();
-    for word in ["desktop: 300 ms measured, seed 1", "runaway", "tardiness", "throttles", "rt@0", "stolen"] {
+    for word in
+        ["desktop: 300 ms measured, seed 1", "runaway", "tardiness", "throttled", "rt@0", "interference"]
+    {
         assert!(tables.contains(word), "{word} is missing in\n{tables}");
     }
 }

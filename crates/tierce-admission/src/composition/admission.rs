@@ -11,8 +11,10 @@ use crate::demand::jobs::job;
 use crate::demand::overheads::Overheads;
 use crate::laws;
 use crate::laws::policy::Tested;
+use crate::rules::what_helps;
 use crate::share::{fraction, ratio};
-use crate::verdict::{Admission, EdgeVerdict, Excess, Failure, NodeVerdict, Proof, TaskVerdict};
+use crate::verdict::{Admission, EdgeVerdict, Excess, Failure, NodeVerdict, Promise, Proof, TaskVerdict};
+use tierce_guarantee::Kind;
 use tierce_plan::policies::{self, PolicyRecord};
 use tierce_plan::Shape;
 use tierce_plan::{Edge, Load, Need, Plan};
@@ -80,7 +82,10 @@ pub fn law(
 /// leaves of its CPU.
 fn unfit(plan: &Plan, index: usize, why: &str, shape: &Shape, verdict: &mut NodeVerdict) {
     let left = plan.nodes[index].roots.first().and_then(|cpu| plan.machine.left.get(*cpu as usize));
-    let edge = shape.children[index].first().copied();
+    let guaranteed = verdict.promises.first().is_some_and(|promise| promise.guarantee.kind() != Kind::Null);
+    // What is missing comes from above, where it has no guarantee itself.
+    let edges = if guaranteed { &shape.children[index] } else { &shape.parents[index] };
+    let edge = edges.first().copied();
     let (rule, message, bound, test) = match left {
         Some(left) => (
             "budgets_must_fit_what_is_left",
@@ -89,15 +94,26 @@ fn unfit(plan: &Plan, index: usize, why: &str, shape: &Shape, verdict: &mut Node
             left.because.clone(),
         ),
         None => (
-            "budgets_are_not_shown",
+            "budgets_are_not_proved",
             format!("Its budgets are not proved to arrive in each period: {why}."),
-            verdict.promises.first().map_or_else(|| "NULL".into(), |promise| promise.guarantee.to_string()),
-            "the demand of its budgets in every window, against the least supply of its guarantee (Shin & Lee 2003)".into(),
+            received(&verdict.promises),
+            match guaranteed {
+                true => "the demand of its budgets in every window, against the least supply of its guarantee (Shin & Lee 2003)",
+                false => "it has no guarantee",
+            }
+            .into(),
         ),
     };
     let value = verdict.asked.as_ref().map_or_else(|| "?".into(), fraction);
     let excess = Excess { edge, test, ns: None, share: None };
     verdict.failures.push(Failure { rule, message, value, bound, mend: None, excess });
+}
+
+/// The strongest guarantee of a part, in words.
+fn received(promises: &[Promise]) -> String {
+    let guarantee = promises.first().map(|promise| &promise.guarantee);
+    let some = guarantee.filter(|guarantee| guarantee.kind() != Kind::Null);
+    some.map_or_else(|| "no guarantee".into(), ToString::to_string)
 }
 
 fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<Bound>>) -> Vec<TaskVerdict> {
@@ -143,18 +159,19 @@ impl Admission {
     /// What does not hold, with its place in the text: the node, or the guarantee asked for.
     pub fn faults(&self, plan: &Plan) -> Faults {
         let mut faults = Vec::new();
-        let mut unshown = |needs: &[Need], proofs: &[Proof]| {
+        let mut unshown = |needs: &[Need], proofs: &[Proof], promises: &[Promise]| {
             for (need, reason) in
                 needs.iter().zip(proofs).filter_map(|(need, proof)| Some((need, proof.as_ref().err()?)))
             {
-                faults.push(
-                    Fault::new("needs_must_follow", need.spot, format!("not proved: {reason}"))
-                        .value(&need.text),
-                );
+                let fault = Fault::new("needs_must_follow", need.spot, format!("not proved: {reason}"));
+                let helps = what_helps(fault.rule).unwrap_or_default();
+                faults.push(fault.value(&need.text).bound(received(promises)).hint(helps));
             }
         };
-        plan.nodes.iter().zip(&self.nodes).for_each(|(node, verdict)| unshown(&node.needs, &verdict.needs));
-        plan.tasks.iter().zip(&self.tasks).for_each(|(task, verdict)| unshown(&task.needs, &verdict.needs));
+        let nodes = plan.nodes.iter().zip(&self.nodes);
+        nodes.for_each(|(node, verdict)| unshown(&node.needs, &verdict.needs, &verdict.promises));
+        let tasks = plan.tasks.iter().zip(&self.tasks);
+        tasks.for_each(|(task, verdict)| unshown(&task.needs, &verdict.needs, &verdict.promises));
         let nodes = plan.nodes.iter().zip(&self.nodes);
         let nodes = nodes.map(|(node, verdict)| (&node.name, node.spot, &verdict.failures));
         let tasks = plan.tasks.iter().zip(&self.tasks);
@@ -165,10 +182,13 @@ impl Admission {
                 let fault = Fault::new(failure.rule, spot, message);
                 let fault = fault.value(&failure.value).bound(&failure.bound);
                 faults.push(match &failure.mend {
-                    Some(mend) => fault
-                        .hint(mend.words(plan))
-                        .other(plan.edges[mend.edge].spot, "what could be changed"),
-                    None => fault,
+                    Some(mend) => {
+                        fault.hint(mend.words(plan)).other(plan.edges[mend.edge].spot, "the edge to change")
+                    }
+                    None => match what_helps(failure.rule) {
+                        Some(helps) => fault.hint(helps),
+                        None => fault,
+                    },
                 });
             }
         }

@@ -30,7 +30,8 @@ use tierce_plan::{Load, Plan};
 const ALONE: &str =
     "response times of its jobs alone, in the least supply of its guarantee (Shin & Lee 2003)";
 const SLOWER: &str = "its jobs alone, on a slower processor that they announce their deadlines to";
-const PERIODS: &str = "its jobs alone, each in budgets that begin with it (hard constant bandwidth server)";
+const PERIODS: &str =
+    "response times of its jobs alone, in a server whose period begins with each job (hard constant bandwidth server)";
 const RATES: &str = "the sum of work/period against the long-run rate";
 
 /// What the tests of all nodes found.
@@ -111,7 +112,7 @@ impl Found<'_> {
             return None;
         }
         let name = &self.plan.tasks[task].name;
-        let rule = if can { "deadline_can_be_missed" } else { "deadline_is_not_shown" };
+        let rule = if can { "deadline_can_be_missed" } else { "deadline_is_not_proved" };
         let excess = |test: String, ns, share| Excess { edge: above.first().copied(), test, ns, share };
         let failure =
             |message, value, bound, excess| Failure { rule, message, value, bound, mend: None, excess };
@@ -128,8 +129,9 @@ impl Found<'_> {
         }
         if let (true, (Some(asked), Some(supply))) = (can, rates) {
             let message = format!(
-                "Its demand, with jobs as long as they may be, is {} of a CPU; guaranteed are {}.",
+                "It needs up to {} of a CPU{}; in the long run {} is available to it.",
                 percent(asked),
+                self.in_each_period(task, load),
                 percent_given(supply)
             );
             let excess = excess(RATES.into(), None, Some(asked - supply));
@@ -142,6 +144,21 @@ impl Found<'_> {
         let test = refusal.map_or_else(none, |refusal| refusal.test.into());
         let excess = excess(test, None, refusal.and_then(|refusal| refusal.share.clone()));
         Some(failure(message, "no bound".into(), deadline, excess))
+    }
+
+    /// " (1.01ms in every 10ms: 1ms of work and 10us of `[machine] costs`)".
+    fn in_each_period(&self, task: usize, load: &Load) -> String {
+        let above = self.shape.task_parents[task].first();
+        let (Some(work), Some(edge)) = (job(load, 0), above) else { return String::new() };
+        let all = self.overheads.job(self.plan.edges[*edge].parent, work);
+        let costs = match all.work_ns - work.work_ns {
+            0 => String::new(),
+            costs_ns => {
+                let (work, costs) = (show_time(work.work_ns), show_time(costs_ns));
+                format!(": {work} of work and {costs} of `[machine] costs`")
+            }
+        };
+        format!(" ({} in every {}{costs})", show_time(all.work_ns), show_time(all.period_ns))
     }
 
     /// Its law is about deadlines.

@@ -111,7 +111,7 @@ impl Promises {
         let of = |(place, joined): (usize, schedulers::Joined)| match plain.get(place) {
             Some(edge) if parents[place] == joined.guarantee => self.through(*edge, 0),
             Some(edge) => {
-                let because = format!("{}; soft, since it has other parents", self.edges[*edge][0].because);
+                let because = format!("{}; soft, because it has other parents", self.edges[*edge][0].because);
                 let origin = Origin::Edges(vec![(*edge, 0)]);
                 Promise::new(joined.guarantee, because).by(origin, &[&parents[place]], "join", "soft")
             }

@@ -42,9 +42,9 @@ pub fn may_starve(plan: &Plan) -> Vec<Fault> {
         let rate = rates.total(plan, &shape, &shape.task_parents[index], 1);
         let first = task.set.is_none_or(|set| plan.sets[set].members.start == index);
         if first && rate.is_some_and(|rate| rate <= zero()) {
-            let name = task.set.map_or(&task.name, |set| &plan.sets[set].name);
-            let message = format!("`{name}` may never run if what is above it never stops");
-            let hint = "a reservation below which it stands, or a bounded one for what is above it";
+            let name = plan.item_name(Child::Task(index));
+            let message = format!("`{name}` may never run if what comes before it never stops");
+            let hint = format!("put `{name}` below a reservation, or put what comes before it below one");
             faults.push(Fault::new("task_may_starve", task.spot, message).hint(hint));
         }
     }
@@ -116,8 +116,16 @@ fn roots_for(plan: &Plan, cpus: u32, faults: &mut Vec<Fault>) {
 fn default_for(plan: &Plan, cpus: u32, shape: &Shape, faults: &mut Vec<Fault>) {
     let Some(index) = plan.default_node else {
         let message = "no node is the default: threads that match nothing would have no place";
-        let fault = Fault::new("default_node_must_exist", Spot::default(), message);
-        faults.push(fault.hint("default = true in one node, usually a `fair` one"));
+        // One that takes any number of threads: the last of them is usually for the rest.
+        let takes_all = |node: &&tierce_plan::Node| {
+            policies::by_number(node.policy)
+                .is_some_and(|policy| policy.spreads && policies::priority(policy).is_none())
+        };
+        let fault = |spot| Fault::new("default_node_must_exist", spot, message);
+        faults.push(match plan.nodes.iter().rev().find(takes_all) {
+            Some(node) => fault(node.spot).hint(format!("`{}` could be it: default = true", node.base)),
+            None => fault(Spot::default()).hint("default = true in one node, usually a `fair` one"),
+        });
         return;
     };
     let node = &plan.nodes[index];
@@ -220,21 +228,39 @@ fn watchdog(plan: &Plan, faults: &mut Vec<Fault>) {
         let Some(wait) = longest_wait_ns(plan, edge) else { continue };
         if wait >= plan.run.watchdog_ns && !seen.contains(&edge.spot) {
             seen.push(edge.spot);
-            let name = match edge.child {
-                Child::Task(task) => {
-                    plan.tasks[task].set.map_or(&plan.tasks[task].name, |set| &plan.sets[set].name)
-                }
-                child => plan.child_name(child),
-            };
+            let name = plan.item_name(edge.child);
             let message =
                 format!("`{name}` could wait so long for its budget that the kernel's watchdog gives up");
-            let hint =
-                "a shorter period with the same share: (period - budget) + (deadline - budget) + period for \
-                        debt is the longest wait";
+            let hint = shorter_period(plan, edge, wait);
             let fault = Fault::new("wait_must_stay_under_the_watchdog", edge.spot, message);
             faults.push(fault.value(show_time(wait)).bound(show_time(plan.run.watchdog_ns)).hint(hint));
         }
     }
+}
+
+/// The longest wait in numbers, and a period with which it is short enough.
+fn shorter_period(plan: &Plan, edge: &Edge, wait_ns: u64) -> String {
+    let policy = policies::by_number(plan.nodes[edge.parent].policy);
+    let Some((policy, (budget, period))) =
+        policy.and_then(|policy| Some((policy, policies::budget_and_period(policy)?)))
+    else {
+        return String::new();
+    };
+    let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
+    let [budget, period, deadline] = [budget, period, deadline].map(|at| edge.params[at]);
+    // All three shrink alike; whole milliseconds, a little less than fits.
+    let least =
+        |ns: u64| (u128::from(ns) * u128::from(plan.run.watchdog_ns) / u128::from(wait_ns.max(1))) as u64;
+    let rounded = |ns: u64| least(ns).saturating_sub(1) / 1_000_000 * 1_000_000;
+    let sum =
+        [period.saturating_sub(budget), deadline.saturating_sub(budget), period].map(show_time).join(" + ");
+    let fits = match (rounded(budget), rounded(period)) {
+        (0, _) | (_, 0) => String::new(),
+        (budget, period) => format!(": budget {} in {} fits", show_time(budget), show_time(period)),
+    };
+    format!(
+        "(period - budget) + (deadline - budget) + period is {sum}; shorter periods with the same share wait less{fits}"
+    )
 }
 
 /// What the kernel build can hold. Nodes and single tasks are made before the first thread is matched; sets grow as

@@ -215,7 +215,7 @@ fn together(
     budgets: &Budgets,
 ) -> Result<Vec<Promise>, String> {
     let because = format!(
-        "budgets of {}; {} of a CPU together while it is wanted on all of them",
+        "budgets of {}; together {} of a CPU, as long as it has a ready task for each of its CPUs",
         listed(plan, shape, above),
         percent(&budgets.rate())
     );

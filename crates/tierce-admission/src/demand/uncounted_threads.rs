@@ -1,7 +1,8 @@
 //! Children of which a plan does not say how many there will be: threads that match a set, or nothing at all; and children that
 //! move between the CPUs of a spread node.
 
-use tierce_plan::{Child, Edge, Plan, Shape, TaskSet};
+use tierce_plan::policies;
+use tierce_plan::{Child, Edge, Load, Plan, Shape, Spot, Task, TaskSet};
 
 /// Whether one of those below a node moves between CPUs.
 pub fn some_move(plan: &Plan, shape: &Shape, node: usize) -> bool {
@@ -28,6 +29,41 @@ pub fn live_sets(plan: &Plan, node: usize) -> impl Iterator<Item = (&TaskSet, &E
         edge.parent == node || (family.is_some() && plan.nodes[edge.parent].family == family)
     };
     below.filter(move |(at, _, edge)| leads_here(edge) && matches(*at)).map(|(_, set, edge)| (set, edge))
+}
+
+/// The plan with as many busy threads as it has CPUs in each set that any number of threads may match, and in the default node:
+/// what this leaves to a part is less than without them only if such threads can take from it. `None`: there are none.
+pub fn with_busy_threads(plan: &Plan) -> Option<Plan> {
+    let live = |set: &usize| plan.entries.iter().any(|entry| entry.target == Child::Set(*set));
+    let mut crowds: Vec<_> = (0..plan.sets.len())
+        .filter(live)
+        .map(|set| (plan.sets[set].under.clone(), plan.sets[set].affinity))
+        .collect();
+    if let Some(node) = plan.default_node {
+        let policy = policies::by_number(plan.nodes[node].policy);
+        let needs_each = policy.is_some_and(|policy| policy.edge_params.iter().any(|param| param.required()));
+        if plan.each.is_some() || !needs_each {
+            let spread = plan.nodes[node].family.is_some();
+            let (params, _) = plan.default_params();
+            crowds.push((vec![Edge::plain(node, Child::Set(0), params, spread)], None));
+        }
+    }
+    let mut crowded = plan.clone();
+    for (under, affinity) in &crowds {
+        for _ in 0..plan.machine.cpus {
+            let child = Child::Task(crowded.tasks.len());
+            crowded.tasks.push(Task {
+                name: String::new(),
+                set: None,
+                load: Some(Load::Busy),
+                affinity: *affinity,
+                needs: Vec::new(),
+                spot: Spot::default(),
+            });
+            crowded.edges.extend(under.iter().map(|edge| Edge { child, ..edge.clone() }));
+        }
+    }
+    (!crowds.is_empty()).then_some(crowded)
 }
 
 /// It leads to a member of a set that any number of threads may match.

@@ -1,9 +1,10 @@
-//! Below the tree of a plan: every failure in plain words with the smallest change that mends it, warnings, and the verdict in one
+//! Below the tree of a plan: every failure in plain words with the smallest change that fixes it, warnings, and the verdict in one
 //! line.
 
 use crate::explain::remedies::Broken;
 use crate::explain::words::{count, wrapped};
-use crate::verdict::{Admission, Deadlines, Failure, Mend, Proof};
+use crate::rules::what_helps;
+use crate::verdict::{Admission, Deadlines, Failure, Proof};
 use std::collections::HashMap;
 use tierce_plan::{Fault, Need, Plan, Shape};
 
@@ -35,13 +36,16 @@ impl Admission {
         for warning in self.warnings(plan) {
             findings.warning(&warning);
         }
+        if plan.default_node.is_none() && !plan.entries.is_empty() {
+            findings.line("`tierce run` refuses it: no node is the default (`check --run` says more).");
+        }
         findings.line(&self.verdict(plan, &broken));
     }
 
     /// "Holds: 3 nodes tested, 2 tasks meet their deadlines."
     fn verdict(&self, plan: &Plan, broken: &[Broken]) -> String {
         let failed = self.nodes.iter().filter(|node| !node.failures.is_empty()).count();
-        let tested = self.nodes.iter().filter(|node| node.law.is_some()).count();
+        let tested = self.nodes.iter().filter(|node| node.law.is_some() || !node.failures.is_empty()).count();
         let nodes = self.nodes.iter().flat_map(|node| &node.needs);
         let needs = nodes.chain(self.tasks.iter().flat_map(|task| &task.needs));
         let unshown = needs.filter(|proof| proof.is_err()).count();
@@ -61,14 +65,29 @@ impl Admission {
             (0, 0, 0, 0) => format!("Holds: {}.", kept.trim_start_matches(", ")),
             (0, _, 0, 0) => format!("Holds: {} tested{kept}.", count(tested, "node")),
             (0, _, _, 0) => format!("Does not hold: {} not proved{first}.", count(unshown, "need")),
-            (0, _, 0, _) => format!("Does not hold: deadlines of {} not proved{first}.", count(late, "task")),
-            (0, ..) => format!(
-                "Does not hold: {} and deadlines of {} not proved{first}.",
-                count(unshown, "need"),
-                count(late, "task")
-            ),
+            (0, _, 0, _) => format!("Does not hold: {}{first}.", self.late()),
+            (0, ..) => {
+                format!("Does not hold: {} not proved, {}{first}.", count(unshown, "need"), self.late())
+            }
+            (1, 1, ..) => format!("Does not hold: 1 node failed{first}."),
             _ => format!("Does not hold: {failed} of {} failed{first}.", count(tested, "tested node")),
         }
+    }
+}
+
+impl Admission {
+    /// "1 task can miss deadlines, deadlines of 2 tasks not proved".
+    fn late(&self) -> String {
+        let rules = || self.tasks.iter().filter_map(|task| Some(task.failures.first()?.rule));
+        let can = rules().filter(|rule| *rule == "deadline_can_be_missed").count();
+        let mut words = Vec::new();
+        if can > 0 {
+            words.push(format!("{} can miss deadlines", count(can, "task")));
+        }
+        if rules().count() > can {
+            words.push(format!("deadlines of {} not proved", count(rules().count() - can, "task")));
+        }
+        words.join(", ")
     }
 }
 
@@ -120,12 +139,15 @@ impl Findings<'_> {
         for (need, proof) in proofs {
             let Err(reason) = proof else { continue };
             let place = self.plan.sources.place(need.spot);
-            self.line(&format!("✗ {name} ({place}): {} is not proved: {reason}.", need.text));
+            self.line(&format!(
+                "✗ {name} ({place}): needs_must_follow: {} is not proved: {reason}.",
+                need.text
+            ));
             self.explain((name, Some(&need.text)), None);
         }
     }
 
-    /// What it means, where it breaks, and what mends it. `law`: of the node, where that is what fails.
+    /// What it means, where it breaks, and what fixes it. `law`: of the node, where that is what fails.
     fn explain(&mut self, which: (&str, Option<&str>), law: Option<&Failure>) {
         let Some(found) = self.broken.get(&which).copied() else { return };
         self.explained += 1;
@@ -133,41 +155,9 @@ impl Findings<'_> {
         if at_length {
             self.line(&wrapped(&found.explanation));
         }
-        let tried = found.untried.is_none();
-        let mend = law.and_then(|failure| failure.mend.as_ref()).map(|mend| mend.words(self.plan));
-        if let Some(line) = law.and_then(|law| self.smallest_change(law, found)) {
-            self.line(&line);
+        for line in found.lines(self.plan, self.shape, law, at_length) {
+            self.line(&format!("  {line}"));
         }
-        self.line(&format!("  {}.", found.words(self.plan)));
-        let holds = if tried { "It would hold" } else { "This test would hold" };
-        let words = found.nearest(self.plan).into_iter().map(|remedy| remedy.words(self.plan));
-        for words in words.filter(|words| Some(words) != mend.as_ref()) {
-            self.line(&format!("  {holds}: {words}."));
-        }
-        if let Some(why) = found.untried.as_ref().filter(|_| at_length) {
-            self.line(&format!("  Changes of the whole plan were not tried: {why}."));
-        }
-    }
-
-    /// What the law that fails asks for; nothing where remedies were found that mend the whole plan, unlike this change.
-    fn smallest_change(&self, law: &Failure, found: &Broken) -> Option<String> {
-        let tried = found.untried.is_none();
-        // What one test asks for is not always enough for the others.
-        let enough = |mend: &Mend| !tried || found.is_mended_by(self.plan, &mend.remedy(self.plan));
-        Some(match &law.mend {
-            Some(mend) if enough(mend) => {
-                format!("  The smallest change that mends it: {}.", mend.words(self.plan))
-            }
-            _ if tried && !found.remedies.is_empty() => return None,
-            Some(mend) => format!("  This test alone would hold: {}.", mend.words(self.plan)),
-            None if law.too_many(self.shape, found.part()) => {
-                "  Which single reduction mends it was not looked for among so many: reduce several.".into()
-            }
-            None if law.rule == "budget_must_pay_for_a_switch" => {
-                "  Several budgets are too short: raise each of them.".into()
-            }
-            None => "  No single reduction was found that mends it: reduce several.".into(),
-        })
     }
 
     fn unexplained(&mut self) {
@@ -187,5 +177,64 @@ impl Findings<'_> {
         };
         let hint = warning.hint.as_ref().map_or(String::new(), |hint| format!(" ({hint})"));
         self.line(&format!("! {place}: {}: {}{numbers}{hint}.", warning.rule, warning.message));
+    }
+}
+
+impl Broken {
+    /// Where it breaks, and what fixes it. `law`: of the node, where that is what fails.
+    pub(super) fn lines(
+        &self,
+        plan: &Plan,
+        shape: &Shape,
+        law: Option<&Failure>,
+        at_length: bool,
+    ) -> Vec<String> {
+        let tried = self.untried.is_none();
+        let mend = law.and_then(|law| law.mend.as_ref()).map(|mend| mend.words(plan));
+        let mut lines: Vec<_> =
+            law.and_then(|law| self.smallest_change(plan, shape, law)).into_iter().collect();
+        lines.push(format!("{}.", self.words(plan)));
+        let holds = if tried { "The plan would hold (tried)" } else { "This test would hold" };
+        let words = self.nearest(plan).into_iter().map(|remedy| remedy.words(plan));
+        let words: Vec<_> = words.filter(|words| Some(words) != mend.as_ref()).collect();
+        if words.is_empty() && law.is_none() && tried {
+            lines.push(self.no_change());
+        }
+        lines.extend(words.iter().map(|words| format!("{holds}: {words}.")));
+        if let Some(why) = self.untried.as_ref().filter(|_| at_length) {
+            lines.push(format!("Nothing was tried on the whole plan: {why}."));
+        }
+        lines
+    }
+
+    /// What the law that fails asks for; nothing where remedies were found that fix the whole plan, unlike this change.
+    fn smallest_change(&self, plan: &Plan, shape: &Shape, law: &Failure) -> Option<String> {
+        let tried = self.untried.is_none();
+        Some(match &law.mend {
+            Some(mend) if !tried => {
+                format!("The smallest change with which this test would hold: {}.", mend.words(plan))
+            }
+            // What one test asks for is not always enough for the others.
+            Some(mend) if self.is_mended_by(plan, &mend.remedy(plan)) => {
+                format!("The smallest change with which the plan would hold (tried): {}.", mend.words(plan))
+            }
+            _ if tried && !self.remedies.is_empty() => return None,
+            Some(mend) => {
+                format!("With this change the test would hold, and the plan would not: {}.", mend.words(plan))
+            }
+            None if law.too_many(shape, self.part()) => {
+                "Among so many no single reduction was looked for: reduce several.".into()
+            }
+            None if law.rule == "budget_must_pay_for_a_switch" => {
+                "Several budgets are too short: raise each of them.".into()
+            }
+            None => self.no_change(),
+        })
+    }
+
+    /// No change of one number helps.
+    fn no_change(&self) -> String {
+        let helps = what_helps(self.rule).unwrap_or("several changes");
+        format!("No change of a single number was found that helps. What may help: {helps}.")
     }
 }

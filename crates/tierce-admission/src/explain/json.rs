@@ -270,7 +270,7 @@ impl<'a> Json<'a> {
         });
         json!({
             "rule": failure.rule, "file": place.file, "line": place.line, "column": place.column,
-            "message": failure.message, "value": failure.value, "bound": failure.bound, "mend": mend,
+            "message": failure.message, "value": failure.value, "bound": failure.bound, "fix": mend,
         })
     }
 }

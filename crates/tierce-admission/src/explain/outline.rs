@@ -1,18 +1,21 @@
 //! The plan as a tree for people, with the verdict beside every part.
 
+use crate::composition::long_run_rates::{Rates, Trust};
 use crate::composition::placement::{placement, ranges};
-use crate::explain::words::count;
+use crate::demand::uncounted_threads::{live_sets, with_busy_threads};
+use crate::explain::words::{count, wrapped};
 use crate::share::{percent, percent_given, percents, Share};
 use crate::verdict::{Admission, Deadlines, NodeVerdict, Promise, TaskVerdict};
+use std::collections::HashSet;
 use std::fmt::Write;
 use tierce_guarantee::Kind;
 use tierce_plan::policies::{self, Param, ParamKind};
 use tierce_plan::show_time;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Edge, Plan};
+use tierce_plan::{Child, Edge, Plan, TaskSet};
 
 impl Admission {
-    /// A tree with ticks and crosses, then every failure in plain words with the smallest change that mends it.
+    /// A tree with ticks and crosses, then every failure in plain words with the smallest change that fixes it.
     pub fn outline(&self, plan: &Plan) -> String {
         let shape = Shape::new(plan);
         let mut outline = Outline {
@@ -20,6 +23,8 @@ impl Admission {
             shape: &shape,
             admission: self,
             drawn: vec![false; plan.nodes.len()],
+            tasks_drawn: HashSet::new(),
+            uncounted: Uncounted::of(plan, &shape),
             rows: Vec::new(),
         };
         outline.cpus();
@@ -32,6 +37,7 @@ impl Admission {
             count(plan.machine.cpus as usize, "CPU")
         );
         outline.write(&mut text);
+        outline.uncounted_threads(&mut text);
         if let Some(placement) = placement(plan) {
             let _ = write!(text, "\n{placement}");
         }
@@ -56,6 +62,9 @@ struct Outline<'a> {
     shape: &'a Shape,
     admission: &'a Admission,
     drawn: Vec<bool>,
+    /// Below the CPU that is being drawn.
+    tasks_drawn: HashSet<usize>,
+    uncounted: Uncounted,
     /// Tree and name, what it is, what was found.
     rows: Vec<[String; 3]>,
 }
@@ -105,23 +114,38 @@ impl Outline<'_> {
             let edges = edges.map(|(index, _)| index).filter(|edge| shape.moves(plan, *edge));
             (first, edges.collect::<Vec<_>>())
         };
-        let families: Vec<_> = firsts.map(moving).filter(|(_, edges)| !edges.is_empty()).collect();
+        let families: Vec<_> = firsts.map(moving).collect();
         for (first, edges) in families {
+            let sets: Vec<_> = unnumbered(plan, first).filter(|(_, edge)| edge.spread).collect();
+            if edges.is_empty() && sets.is_empty() {
+                continue;
+            }
             let replicas = plan.nodes.iter().filter(|node| node.family == Some(first));
             let cpus: Vec<_> = replicas.filter_map(|node| node.replica).collect();
             let title = format!("{}, spread over CPU {}", plan.nodes[first].base, ranges(&cpus));
             self.rows.push([title, String::new(), String::new()]);
-            self.leaves("", &edges);
+            self.leaves(&edges, &sets);
         }
     }
 
-    fn leaves(&mut self, above: &str, edges: &[usize]) {
+    fn leaves(&mut self, edges: &[usize], sets: &[(&TaskSet, &Edge)]) {
         let groups = self.groups(edges);
         for (at, group) in groups.iter().enumerate() {
-            let branch = if at + 1 == groups.len() { "└─ " } else { "├─ " };
+            let branch = if at + 1 == groups.len() + sets.len() { "└─ " } else { "├─ " };
             if let Child::Task(task) = self.plan.edges[group[0]].child {
-                self.task(&format!("{above}{branch}"), group, task);
+                self.task(branch, group, task);
             }
+        }
+        self.sets("", sets);
+    }
+
+    /// Sets of threads that come in a live run: of these the plan has no members.
+    fn sets(&mut self, above: &str, sets: &[(&TaskSet, &Edge)]) {
+        for (at, (set, edge)) in sets.iter().enumerate() {
+            let branch = if at + 1 == sets.len() { "└─ " } else { "├─ " };
+            let what = self.edge(edge).into_iter().chain(["any number of threads".into()]);
+            let name = format!("{above}{branch}{}[*]", set.name);
+            self.rows.push([name, what.collect::<Vec<_>>().join(", "), String::new()]);
         }
     }
 
@@ -136,6 +160,7 @@ impl Outline<'_> {
 
     fn cpu(&mut self, cpu: u32) {
         self.rows.push([format!("CPU {cpu}"), String::new(), String::new()]);
+        self.tasks_drawn.clear();
         let root = self.plan.nodes.iter().position(|node| node.roots.contains(&cpu));
         match root {
             Some(root) => self.node("", "└─ ", "   ", root, None),
@@ -161,7 +186,7 @@ impl Outline<'_> {
         let found = if seen {
             "see above".into()
         } else {
-            node_found(&self.admission.nodes[index], node.roots.len())
+            node_found(&self.admission.nodes[index], node.roots.len(), self.uncounted.nodes[index])
         };
         self.rows.push([format!("{above}{branch}{}", node.name), what.join(", "), found]);
         if seen {
@@ -172,9 +197,10 @@ impl Outline<'_> {
         edges.retain(|edge| !self.shape.moves(plan, *edge)); // these are drawn apart
         let groups = self.groups(&edges);
         let above = format!("{above}{below}");
+        let sets: Vec<_> = unnumbered(plan, index).filter(|(_, edge)| !edge.spread).collect();
         for (at, group) in groups.iter().enumerate() {
-            let (branch, below) =
-                if at + 1 == groups.len() { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+            let last = at + 1 == groups.len() + sets.len();
+            let (branch, below) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
             let edge = &plan.edges[group[0]];
             match edge.child {
                 Child::Node(node) => self.node(&above, branch, below, node, Some(edge)),
@@ -182,6 +208,7 @@ impl Outline<'_> {
                 Child::Set(_) => {}
             }
         }
+        self.sets(&above, &sets);
     }
 
     fn task(&mut self, start: &str, group: &[usize], task: usize) {
@@ -209,7 +236,23 @@ impl Outline<'_> {
             (Some(least), Some(most)) => format!("{} to {}", show_time(least), show_time(most)),
             _ => String::new(),
         };
-        let found = task_found(&tasks.map(|task| &self.admission.tasks[task]).collect::<Vec<_>>(), &due);
+        if tasks.clone().all(|task| self.tasks_drawn.contains(&task)) {
+            return self.rows.push([format!("{start}{name}"), what, "see above".into()]);
+        }
+        self.tasks_drawn.extend(tasks.clone());
+        let at_most = tasks.clone().any(|task| self.uncounted.tasks[task]);
+        let verdicts: Vec<_> = tasks.map(|task| &self.admission.tasks[task]).collect();
+        let mut found = task_found(&verdicts, &due, at_most);
+        if verdicts
+            .iter()
+            .all(|verdict| verdict.failures.is_empty() && verdict.deadlines.is_open() && !verdict.soft)
+        {
+            let parents = group.iter().map(|edge| plan.edges[*edge].parent);
+            let mut failing = parents.filter(|node| !self.admission.nodes[*node].failures.is_empty());
+            if let Some(node) = failing.next() {
+                let _ = write!(found, ", see `{}`", plan.nodes[node].name);
+            }
+        }
         self.rows.push([format!("{start}{name}"), what, found]);
     }
 
@@ -220,7 +263,21 @@ impl Outline<'_> {
         if let Some((budget, period)) = policies::budget_and_period(policy) {
             let share = crate::share::ratio(edge.params[budget], edge.params[period].max(1));
             if let Some(last) = words.last_mut() {
-                let _ = write!(last, " ({})", percent(&share));
+                let above = match edge.child {
+                    Child::Node(node) => {
+                        self.shape.parents[node].iter().map(|at| &self.plan.edges[*at]).collect()
+                    }
+                    Child::Task(task) => {
+                        self.shape.task_parents[task].iter().map(|at| &self.plan.edges[*at]).collect()
+                    }
+                    Child::Set(set) => self.plan.sets[set].under.iter().collect::<Vec<_>>(),
+                };
+                let base = |edge: &Edge| &self.plan.nodes[edge.parent].base;
+                let alike = |other: &&&Edge| base(other) == base(edge) && other.params == edge.params;
+                let _ = match above.iter().filter(alike).count() {
+                    0 | 1 => write!(last, " ({})", percent(&share)),
+                    cpus => write!(last, " ({} on each of {cpus} CPUs)", percent(&share)),
+                };
             }
         }
         if edge.rank != 0 {
@@ -230,6 +287,28 @@ impl Outline<'_> {
             words.push("when spent".into());
         }
         (!words.is_empty()).then(|| words.join(", "))
+    }
+
+    /// What ≤ means in the tree.
+    fn uncounted_threads(&self, text: &mut String) {
+        if !self.rows.iter().any(|row| row[2].contains("available ≤")) {
+            return;
+        }
+        let plan = self.plan;
+        let matched = plan.entries.iter().filter_map(|entry| match entry.target {
+            Child::Set(set) => Some(format!("`{}`", plan.sets[set].name)),
+            _ => None,
+        });
+        let names: Vec<_> = matched.collect();
+        let who = match (names.is_empty(), plan.default_node) {
+            (true, _) => "match nothing".into(),
+            (false, None) => format!("match {}", names.join(", ")),
+            (false, Some(_)) => format!("match {}, or nothing", names.join(", ")),
+        };
+        let note = format!(
+            "≤: an upper bound. Any number of threads may come that {who}; the plan does not count them."
+        );
+        let _ = writeln!(text, "{}", wrapped(&note).trim_start());
     }
 
     fn write(&self, text: &mut String) {
@@ -243,6 +322,36 @@ impl Outline<'_> {
             text.push('\n');
         }
     }
+}
+
+/// Parts from which threads may take time that the plan does not count: those that match a set, or nothing. What is available to
+/// these parts is a bound from above.
+struct Uncounted {
+    nodes: Vec<bool>,
+    tasks: Vec<bool>,
+}
+
+impl Uncounted {
+    fn of(plan: &Plan, shape: &Shape) -> Self {
+        let (nodes, tasks) = (plan.nodes.len(), plan.tasks.len());
+        let Some(busy) = with_busy_threads(plan) else {
+            return Self { nodes: vec![false; nodes], tasks: vec![false; tasks] };
+        };
+        let busy_shape = Shape::new(&busy);
+        let counted = Rates::new(plan, shape, Trust::Loads);
+        let all = Rates::new(&busy, &busy_shape, Trust::Loads);
+        let node = |at: usize| counted.node(plan, shape, at) != all.node(&busy, &busy_shape, at);
+        let task = |at: usize| {
+            let above = &shape.task_parents[at];
+            counted.total(plan, shape, above, 1) != all.total(&busy, &busy_shape, above, 1)
+        };
+        Self { nodes: (0..nodes).map(node).collect(), tasks: (0..tasks).map(task).collect() }
+    }
+}
+
+/// Sets below a node of which the plan has no members, and any number of threads may come.
+fn unnumbered(plan: &Plan, node: usize) -> impl Iterator<Item = (&TaskSet, &Edge)> {
+    live_sets(plan, node).filter(|(set, _)| set.members.is_empty())
 }
 
 /// The row of a replica, without its CPU.
@@ -267,7 +376,8 @@ fn params(records: &[Param], values: &[u64]) -> Option<String> {
 }
 
 /// `roots`: of how many CPUs it is the root; no type of guarantee says what several give together.
-fn node_found(verdict: &NodeVerdict, roots: usize) -> String {
+/// `at_most`: what is available is a bound from above.
+fn node_found(verdict: &NodeVerdict, roots: usize, at_most: bool) -> String {
     let promised = match guarantee(&verdict.promises) {
         none if roots > 1 && none.ends_with(NOTHING) => format!(", receives {roots} CPUs"),
         promised => promised,
@@ -275,7 +385,7 @@ fn node_found(verdict: &NodeVerdict, roots: usize) -> String {
     match verdict.law {
         None => {
             let available = verdict.available.as_ref().map_or("?".into(), percent_given);
-            format!("  available {available}{promised}")
+            format!("  available {}{available}{promised}", if at_most { "≤ " } else { "" })
         }
         Some(_) => {
             let tick = if verdict.failures.is_empty() { "✓" } else { "✗" };
@@ -289,8 +399,8 @@ fn node_found(verdict: &NodeVerdict, roots: usize) -> String {
     }
 }
 
-/// `due`: their deadlines in words.
-fn task_found(verdicts: &[&TaskVerdict], due: &str) -> String {
+/// `due`: their deadlines in words; `at_most`: what is available is a bound from above.
+fn task_found(verdicts: &[&TaskVerdict], due: &str, at_most: bool) -> String {
     let range = |of: fn(&TaskVerdict) -> &Option<Share>| {
         let shares: Option<Vec<_>> = verdicts.iter().map(|verdict| of(verdict).as_ref()).collect();
         let shares = shares.unwrap_or_default();
@@ -312,7 +422,8 @@ fn task_found(verdicts: &[&TaskVerdict], due: &str) -> String {
     };
     let mut words = Vec::new();
     words.extend(demand.map(|demand| format!("demand {demand}")));
-    words.extend(available.map(|available| format!("available {available}")));
+    let at_most = if at_most { "≤ " } else { "" };
+    words.extend(available.map(|available| format!("available {at_most}{available}")));
     let responses: Option<Vec<_>> =
         verdicts.iter().map(|verdict| verdict.response.and_then(tierce_analysis::Response::ns)).collect();
     let timed = responses.is_some();

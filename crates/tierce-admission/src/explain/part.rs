@@ -3,6 +3,7 @@
 use crate::explain::remedies::Broken;
 use crate::explain::words::{self, count};
 use crate::verdict::{Admission, Failure, Part, Proof};
+use tierce_guarantee::Kind;
 use tierce_plan::policies;
 use tierce_plan::{closest, show_time, Need, Plan, Shape};
 
@@ -35,7 +36,7 @@ impl Admission {
         let (mut waiting, tasks) = named(plan, name)?;
         waiting.reverse();
         let asked = waiting.clone();
-        let broken = self.explained(plan, &shape);
+        let broken = self.broken(plan);
         let mut about = About { admission: self, plan, shape: &shape, broken, text: String::new() };
         if let Some(task) = tasks.first() {
             let each = set.map(|set| format!("each of {}", count(set.members.len(), "task")));
@@ -84,7 +85,19 @@ impl About<'_> {
             self.line(&format!("  jobs      response at most {response}, deadline {deadline}"));
         }
         self.failed(&found.failures);
-        self.explanations(Part::Task(index));
+        let open = found.deadlines.is_open() && !found.soft || found.needs.iter().any(Result::is_err);
+        if found.failures.is_empty() && open {
+            let above = self.shape.task_parents[index].iter().map(|edge| self.plan.edges[*edge].parent);
+            for node in above {
+                for failure in &self.admission.nodes[node].failures {
+                    self.line(&format!(
+                        "  fails     because of `{}`: {}",
+                        self.plan.nodes[node].name, failure.rule
+                    ));
+                }
+            }
+        }
+        self.explanations(Part::Task(index), &[], true);
     }
 
     /// `asked`: it is the part in question, not one above it.
@@ -95,9 +108,7 @@ impl About<'_> {
         self.promised(Part::Node(index), asked);
         self.needed(&node.needs, &found.needs);
         self.failed(&found.failures);
-        if asked {
-            self.explanations(Part::Node(index));
-        }
+        self.explanations(Part::Node(index), &found.failures, asked);
     }
 
     /// "audio: task below `rt`".
@@ -116,8 +127,12 @@ impl About<'_> {
     /// `asked`: step by step from the CPUs, and what it means for the part.
     fn promised(&mut self, part: Part, asked: bool) {
         for (at, promise) in self.admission.promises_to(part).iter().enumerate() {
-            self.line(&format!("  receives  {}: {}", promise.guarantee.noted(), promise.guarantee.meaning()));
-            self.line(&format!("            since {}", promise.because));
+            let receives = match promise.guarantee.kind() {
+                Kind::Null => "no guarantee: it gets what others leave".into(),
+                _ => format!("{}: {}", promise.guarantee.noted(), promise.guarantee.meaning()),
+            };
+            self.line(&format!("  receives  {receives}"));
+            self.line(&format!("            because {}", promise.because));
             let steps = if asked { self.admission.derivation(self.plan, part, at) } else { Vec::new() };
             let names = steps.iter().map(|derived| derived.step.to.to_string());
             let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
@@ -149,10 +164,15 @@ impl About<'_> {
         }
     }
 
-    fn explanations(&mut self, part: Part) {
-        let found = self.broken.iter().filter(|found| found.part() == part);
-        for found in found.map(|found| words::wrapped(&found.explanation)).collect::<Vec<_>>() {
-            self.line(&found);
+    /// What fails, as below the tree. `laws`: what fails of a node; `asked`: in plain words, too.
+    fn explanations(&mut self, part: Part, laws: &[Failure], asked: bool) {
+        let (plan, shape) = (self.plan, self.shape);
+        let mut lines = Vec::new();
+        for found in self.broken.iter().filter(|found| found.part() == part) {
+            let law = laws.iter().find(|law| law.rule == found.rule && found.need.is_none());
+            lines.extend(asked.then(|| words::wrapped(&found.explanation)));
+            lines.extend(found.lines(plan, shape, law, true).into_iter().map(|line| format!("  {line}")));
         }
+        lines.iter().for_each(|line| self.line(line));
     }
 }

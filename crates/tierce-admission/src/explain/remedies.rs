@@ -83,17 +83,35 @@ impl Broken {
         }
     }
 
-    /// "It exceeds by 10 % or 1ms, first at `top` → `b` (plan.toml:7:13): sum of budget/period (…)".
+    /// "The sum is 10 % of a CPU too large, first with `top` → `b` (plan.toml:7:13): sum of budget/period (…)".
     pub fn words(&self, plan: &Plan) -> String {
-        let mut by = Vec::new();
-        by.extend(self.excess.share.as_ref().map(percent));
-        by.extend(self.excess.ns.map(show_time));
-        let by = if by.is_empty() { "It fails".into() } else { format!("It exceeds by {}", by.join(" or ")) };
-        let at = self.edge.map_or(String::new(), |edge| {
+        let at = self.edge.map(|edge| {
             let edge = &plan.edges[edge];
             let (parent, child) = (&plan.nodes[edge.parent].name, plan.child_name(edge.child));
-            format!(", first at `{parent}` → `{child}` ({})", plan.sources.place(edge.spot))
+            format!("`{parent}` → `{child}` ({})", plan.sources.place(edge.spot))
         });
+        let sum = matches!(
+            self.rule,
+            "budgets_must_fit_the_cpu"
+                | "budgets_must_fit_the_cap"
+                | "budgets_must_fit_the_supply"
+                | "shares_must_fit_the_cpu"
+                | "shares_must_fit_the_supply"
+                | "deadlines_must_fit_the_supply"
+        );
+        let (share, ns) = (self.excess.share.as_ref().map(percent), self.excess.ns.map(show_time));
+        let (by, first) = match (&self.need, share, ns) {
+            (_, None, None) => ("It fails".into(), "at"),
+            (None, Some(share), _) if sum => (format!("The sum is {share} of a CPU too large"), "first with"),
+            (need, share, ns) => {
+                let by = share.into_iter().chain(ns).collect::<Vec<_>>().join(" or ");
+                match need {
+                    Some(_) => (format!("It falls short by {by}"), "at"),
+                    None => (format!("It exceeds by {by}"), "first at"),
+                }
+            }
+        };
+        let at = at.map_or(String::new(), |at| format!(", {first} {at}"));
         format!("{by}{at}: {}", self.excess.test)
     }
 
@@ -132,7 +150,7 @@ impl Broken {
 }
 
 impl Failure {
-    /// Which single reduction mends it was not looked for: the window tests are bisected for readable nodes only.
+    /// Which single reduction fixes it was not looked for: the window tests are bisected for readable nodes only.
     pub(crate) fn too_many(&self, shape: &Shape, part: Part) -> bool {
         let children = match part {
             Part::Node(node) => shape.children[node].len(),

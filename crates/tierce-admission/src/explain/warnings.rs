@@ -6,8 +6,10 @@ use crate::demand::uncounted_threads::is_live;
 use crate::explain::forged_matches;
 use crate::explain::remedies::Remedy;
 use crate::explain::search::EDGES_MAX;
-use crate::share::{self, percent, ratio, Share};
+use crate::explain::words::is_throttled;
+use crate::share::{self, percent, percent_given, ratio, Share};
 use crate::verdict::Admission;
+use std::collections::BTreeMap;
 use tierce_analysis::{server, Edf, FixedPriority, Supply, Task};
 use tierce_guarantee::{Guarantee, Kind};
 use tierce_plan::policies;
@@ -15,7 +17,8 @@ use tierce_plan::show_time;
 use tierce_plan::Cpus;
 use tierce_plan::Fault;
 use tierce_plan::Shape;
-use tierce_plan::{Child, Load, Phase, Plan};
+use tierce_plan::Spot;
+use tierce_plan::{Child, Edge, Load, Phase, Plan};
 
 /// A reservation may be larger than its jobs need by a fifth. A budget of exactly the work is no advice: each cost that is charged to
 /// it moves the end of a job into the next period. So a tenth is left of what is proposed.
@@ -30,6 +33,8 @@ impl Admission {
     /// What is allowed but unwise; nothing where the plan does not hold. In the order of the text.
     ///
     /// - `reservation_is_much_larger`: a reservation is more than a fifth larger than its jobs need.
+    /// - `budget_on_every_cpu`: an edge without `cpu` gives a budget on each of several CPUs.
+    /// - `default_node_is_limited`: all other threads get no more than budgets, even of a CPU that is idle.
     /// - `switches_are_many`: more switches per second and CPU are to be expected than `[machine] switches_max`.
     /// - `delay_grows_with_children`: jobs or needs below a fair node, whose delay grows with each child.
     /// - `round_is_long`: the rounds of an i-plus-pi node are longer than half the shortest period below it.
@@ -43,6 +48,8 @@ impl Admission {
         let shape = Shape::new(plan);
         let mut warnings = Vec::new();
         self.larger(plan, &shape, &mut warnings);
+        on_every_cpu(plan, &mut warnings);
+        warnings.extend(self.limited_default(plan, &shape));
         switches(plan, &shape, self, &mut warnings);
         self.delays(plan, &shape, &mut warnings);
         rounds(plan, &shape, &mut warnings);
@@ -57,6 +64,24 @@ impl Admission {
         }));
         warnings.sort_by_key(|warning| warning.spot);
         warnings
+    }
+
+    fn limited_default(&self, plan: &Plan, shape: &Shape) -> Option<Fault> {
+        let index = plan.default_node?;
+        let node = &plan.nodes[index];
+        if !is_throttled(plan, shape, &shape.parents[index]) {
+            return None;
+        }
+        let most = percent_given(self.nodes[index].available.as_ref()?);
+        let message = format!(
+            "the default node `{}` has budgets only: all other threads together get at most {most} of a CPU, even while it is idle",
+            node.base
+        );
+        let hint = format!(
+            "give `{}` a second parent for time that is left, such as the node above the reservation",
+            node.base
+        );
+        Some(Fault::new("default_node_is_limited", node.spot, message).hint(hint))
     }
 
     fn larger(&self, plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
@@ -148,6 +173,38 @@ impl Admission {
             let hint = format!("a reservation for `{name}`: its delay does not depend on others");
             warnings.push(Fault::new("delay_grows_with_children", node.spot, message).hint(hint));
         }
+    }
+}
+
+/// One edge of the text that is a budget on each CPU, where it does not say that this is meant.
+fn on_every_cpu(plan: &Plan, warnings: &mut Vec<Fault>) {
+    let edges = plan.edges.iter().chain(plan.sets.iter().flat_map(|set| &set.under));
+    let mut by_place: BTreeMap<(Spot, Child), Vec<&Edge>> = BTreeMap::new();
+    for edge in edges.filter(|edge| !edge.on_each && !edge.spread) {
+        by_place.entry((edge.spot, edge.child)).or_default().push(edge);
+    }
+    let mut told = Vec::new(); // members of a set are told once
+    for ((spot, child), edges) in by_place {
+        let [first, _, ..] = edges[..] else { continue };
+        let policy = policies::by_number(plan.nodes[first.parent].policy);
+        let Some((budget, period)) = policy.and_then(policies::budget_and_period) else { continue };
+        if told.contains(&spot) {
+            continue;
+        }
+        told.push(spot);
+        let (budget_ns, period_ns) = (first.params[budget], first.params[period].max(1));
+        let together = percent(&share::sum(edges.iter().map(|_| (budget_ns, period_ns))));
+        let name = plan.item_name(child);
+        let name =
+            if name == plan.child_name(child) { format!("`{name}`") } else { format!("each of `{name}`") };
+        let message = format!(
+            "{name} has a budget of {} in every {} on each of {} CPUs, {together} of a CPU together",
+            show_time(budget_ns),
+            show_time(period_ns),
+            edges.len()
+        );
+        let hint = "cpu = \"any\" for one CPU where it fits, cpu = 0 for a certain one, cpu = \"all\" if a budget on each is meant";
+        warnings.push(Fault::new("budget_on_every_cpu", spot, message).hint(hint));
     }
 }
 

@@ -1,6 +1,7 @@
 //! For people who never read a paper: what is guaranteed to whom, what that assumes of them, what happens on overrun, and what does
 //! not hold.
 
+use crate::demand::uncounted_threads::live_sets;
 use crate::explain::remedies::Broken;
 use crate::laws::reservation::servers;
 use crate::share::{percent, percent_given};
@@ -123,30 +124,56 @@ impl Broken {
             let due = due.map_or("in".into(), |due| format!("in the first {} of", show_time(due)));
             format!("{} {due} every {}", show_time(edge.params[budget]), show_time(edge.params[period]))
         };
-        let each = children.iter().map(|edge| &plan.edges[*edge]);
-        let each = each.map(|edge| format!("`{}` {}", plan.child_name(edge.child), promised(edge)));
-        let members = plan.sets.iter().flat_map(|set| {
-            let under = set.under.iter().filter(|edge| edge.parent == node);
-            under.map(|edge| format!("each thread of `{}` {}", set.name, promised(edge)))
+        let set = |edge: &Edge| match edge.child {
+            Child::Task(task) => plan.tasks[task].set,
+            _ => None,
+        };
+        let edges: Vec<_> = children.iter().map(|edge| &plan.edges[*edge]).collect();
+        // Members of a set with the same budget are one of the list.
+        let alike = edges.chunk_by(|a, b| set(a).is_some() && set(a) == set(b) && promised(a) == promised(b));
+        let each = alike.map(|alike| match (set(alike[0]), alike.len()) {
+            (Some(set), members @ 2..) => {
+                format!("each of {members} members of `{}` {}", plan.sets[set].name, promised(alike[0]))
+            }
+            _ => format!("`{}` {}", plan.child_name(alike[0].child), promised(alike[0])),
         });
-        let each: Vec<_> = each.chain(members).collect();
+        let matching = live_sets(plan, node).map(|(set, edge)| {
+            let further = if set.members.is_empty() { "" } else { "further " };
+            format!("each {further}thread that matches `{}` {}", set.name, promised(edge))
+        });
+        let each: Vec<_> = each.chain(matching).collect();
         let count = each.len();
         let each = listed(each.into_iter().take(NAMED), count);
-        let why = self.of_budgets(plan, &admission.nodes[node], node);
-        format!("`{}` has budgets to give to those below it: {each}. {why}", self.name)
+        let why = self.of_budgets(plan, shape, &admission.nodes[node], node);
+        format!("`{}` has these budgets to give: {each}. {why}", self.name)
     }
 
     /// Why budgets cannot be relied on, and what helps.
-    fn of_budgets(&self, plan: &Plan, verdict: &NodeVerdict, node: usize) -> String {
+    fn of_budgets(&self, plan: &Plan, shape: &Shape, verdict: &NodeVerdict, node: usize) -> String {
         let asked = verdict.asked.as_ref().map(percent).unwrap_or_default();
         let why = match self.rule {
-            "budgets_must_fit_the_cpu" => format!(
-                "Together these budgets would take {asked} of one CPU's time, and there is 100 %. "
-            ),
-            "budgets_must_fit_the_cap" => format!(
-                "Together these budgets would take {asked} of one CPU's time, and its cap leaves them {}. ",
-                servers::cap(plan, node).map_or(String::new(), |cap| percent_given(&cap))
-            ),
+            "budgets_must_fit_the_cpu" if shape.reach[node].are_several() => {
+                return format!(
+                    "Together they are {asked} of a CPU. A `reservation` that several CPUs share may give at most 100 %, \
+                     however many CPUs run it. Make it one for each CPU: `per_cpu = true` in `{name}` and the nodes above it, and \
+                     `cpu = \"any\"` in each edge below it; or reduce the budgets.",
+                    name = self.name
+                )
+            }
+            "budgets_must_fit_the_cpu" => {
+                format!("Together these budgets would take {asked} of one CPU's time, and there is 100 %. ")
+            }
+            "budgets_must_fit_the_cap" => {
+                let cap = servers::cap(plan, node).map_or(String::new(), |cap| percent_given(&cap));
+                let least = match verdict.asked.as_ref() {
+                    Some(asked) if *asked <= crate::share::one() => format!("a cap of {} would be enough", percent(asked)),
+                    _ => "a cap can be 100 % at most".into(),
+                };
+                format!(
+                    "Together these budgets would take {asked} of one CPU's time, and the cap of `{}` leaves them {cap}; {least}. ",
+                    self.name
+                )
+            }
             "budgets_must_fit_the_supply" => format!(
                 "Together these budgets take {asked} of a CPU, but `{}` gets only {} itself, and can give no more than \
                  it gets. ",
@@ -166,7 +193,7 @@ impl Broken {
                 "On this machine others run before everything in the plan and leave too little: {}. ",
                 self.excess.test
             ),
-            "budgets_are_not_shown" => return not_shown(&verdict.promises[0].guarantee),
+            "budgets_are_not_proved" => return not_proved(&self.name, &verdict.promises[0]),
             "windows_must_be_few" => {
                 return "They fill the CPU so nearly that it could not be decided whether they fit: leave a little room, or \
                         take periods that divide each other."
@@ -222,7 +249,7 @@ impl Broken {
             _ => format!("It is guaranteed {}. ", promise.meaning()),
         };
         text += match self.rule {
-            "deadline_is_not_shown" => "No test proves that this is enough for each job to be complete at its deadline: it may be, but \
+            "deadline_is_not_proved" => "No test proves that this is enough for each job to be complete at its deadline: it may be, but \
                  nobody can rely on it. ",
             _ => "At worst that is not enough for a job to be done by its deadline: it will be late, and the next one may be, too. ",
         };
@@ -232,17 +259,20 @@ impl Broken {
 }
 
 /// Why budgets are not sure to come from what the node above them is promised, and what helps.
-fn not_shown(promised: &Guarantee) -> String {
-    let given = match promised.kind() {
-        Kind::Null => "But it has no guarantee itself".into(),
-        _ => format!(
-            "Its guarantee is {}, and in some window that is less than the demand",
-            promised.meaning()
-        ),
-    };
-    given
-        + ". So none of these budgets can be relied on: in some period a task may get less, or get it too late. \
-           Put this node where nothing comes before it, or give it more from above, or make these budgets smaller."
+fn not_proved(name: &str, promise: &Promise) -> String {
+    let Promise { guarantee, because, .. } = promise;
+    if guarantee.kind() == Kind::Null {
+        return format!(
+            "But `{name}` has no guarantee itself: {because}. So it may get no CPU time, and none of these budgets is \
+             guaranteed. Give `{name}` a higher priority than all that nothing limits, or a budget in a reservation."
+        );
+    }
+    format!(
+        "The guarantee of `{name}` is {}, and in some window that is less than the demand. So none of these budgets is \
+         guaranteed: in some period a task may get less, or get it too late. Give `{name}` more from above, or make these \
+         budgets smaller.",
+        guarantee.meaning()
+    )
 }
 
 /// "1ms every 10ms, due within 5ms".

@@ -9,7 +9,7 @@ use crate::bounds::leftover_supply::Taken;
 use crate::bounds::response::Bound;
 use crate::demand::jobs::{has_other_parents, job};
 use crate::demand::overheads::Overheads;
-use crate::demand::uncounted_threads::of_crowd;
+use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
 use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
@@ -84,14 +84,12 @@ fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
                 Some(above) if !first && equals.len() == 1 && overheads.is_none() => {
                     left_over(name, above, received)
                 }
+                Some(_) if equals.len() == 1 => Promise::nothing(format!(
+                    "with `[machine] costs` `{name}` guarantees nothing to lower priorities"
+                )),
                 _ => {
-                    let crowd = crowd.is_some_and(|crowd| crowd >= priority(&edge));
-                    let who = match (crowd, first) {
-                        (true, _) => "threads that come with the same or a higher",
-                        (false, true) => "others of the same",
-                        (false, false) => "those of higher",
-                    };
-                    Promise::nothing(format!("in `{name}` {who} priority may take everything"))
+                    let others = order.iter().map(|place| edges[*place]).filter(|other| *other != edge);
+                    Promise::nothing(unlimited(node, at, edge, others, crowd))
                 }
             };
         }
@@ -102,6 +100,38 @@ fn supplied(node: &Node, at: usize) -> Vec<Vec<Promise>> {
         first = false;
     }
     given
+}
+
+/// Who may take everything from the child below an edge; `others`: from the highest priority down.
+fn unlimited(
+    node: &Node,
+    at: usize,
+    edge: usize,
+    mut others: impl Iterator<Item = usize>,
+    crowd: Option<u64>,
+) -> String {
+    let Node { plan, index, taken, .. } = *node;
+    let (name, priority) = (node.name(), |edge: usize| plan.edges[edge].params[at]);
+    let (own, this) = (priority(edge), plan.item_name(plan.edges[edge].child));
+    if let (Some(theirs), Some(who)) = (crowd.filter(|theirs| *theirs >= own), crowd_of(plan, index)) {
+        return format!("{who}, with priority {theirs}, and `{this}` has {own}");
+    }
+    let unlimited = others.find(|other| {
+        let theirs = priority(*other);
+        theirs == own || (theirs > own && taken[*other].is_none())
+    });
+    let Some(other) = unlimited else {
+        return format!("in `{name}` those of higher priority may take everything");
+    };
+    let (child, theirs) = (plan.item_name(plan.edges[other].child), priority(other));
+    match theirs == own {
+        true => {
+            format!("in `{name}`, `{child}` has the same priority as `{this}`, {own}: equals run first come, first served")
+        }
+        false => {
+            format!("in `{name}`, `{child}` has priority {theirs} and no limit, and `{this}` has {own}")
+        }
+    }
 }
 
 /// The child of highest priority gets what its node gets.

@@ -107,6 +107,9 @@ fn budgets(
     }
     if let Some((rule, what, bound)) = bounds.into_iter().min_by(|a, b| a.2.cmp(&b.2)) {
         terms.utilisation(rule, what, &asked, &bound, verdict);
+        if let (true, Some(failure)) = (by_priority, verdict.failures.last_mut()) {
+            failure.excess.test = "the sum of budget/period (necessary, not sufficient)".into();
+        }
     }
     if let Some(short) = short.filter(|_| verdict.failures.is_empty()) {
         let message = format!(

@@ -8,12 +8,15 @@ use tierce_admission::{Admission, PlanExt, Written, CHECK_VERSION};
 use tierce_plan::{Faults, Options, Plan};
 use tierce_policy::CPUS_MAX;
 
+/// Names that are listed where one is not known.
+const NAMES_MAX: usize = 20;
+
 /// Check a plan: its text, and whether it is schedulable
 ///
 /// Reports all faults of the text at once, with their places and what would help. Shows a plan without faults as a tree: the
-/// demand of each part, what is available to it in the long run if all others demand as much as they may, and the guarantee
+/// demand of each part, what is available to it in the long run if all others that the plan counts demand as much as they may, and the guarantee
 /// that it receives from above; a tick where a guarantee or deadline was proved, a cross where it was not, with the smallest
-/// change that mends it. Budgets and deadlines are decided with exact fractions. `tierce guarantee --help` has the types of guarantees. What a part `needs` is derived from its guarantee, or the
+/// change that fixes it. Budgets and deadlines are decided with exact fractions. `tierce guarantee --help` has the types of guarantees. What a part `needs` is derived from its guarantee, or the
 /// missing step is named.
 ///
 /// Exit codes: 0 schedulable, and all needs are met; 1 not; 2 the plan has faults.
@@ -100,8 +103,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
 /// One part of the verdict.
 fn explain(plan: &Plan, admission: &Admission, name: &str, json: bool) -> Result<()> {
     let unknown = |close: Option<&str>| {
-        let hint = close.map_or(String::new(), |close| format!("; did you mean `{close}`?"));
-        anyhow!("name_must_be_known: the plan has no node, task or set `{name}`{hint}")
+        let nodes = plan.nodes.iter().map(|node| &node.base);
+        let tasks = plan.tasks.iter().filter(|task| task.set.is_none()).map(|task| &task.name);
+        let mut names: Vec<_> = nodes.chain(tasks).chain(plan.sets.iter().map(|set| &set.name)).collect();
+        names.dedup();
+        names.truncate(NAMES_MAX);
+        let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
+        let hint = match close {
+            Some(close) => format!("did you mean `{close}`?"),
+            None => format!("there are {}", names.join(", ")),
+        };
+        anyhow!("name_must_be_known: the plan has no node, task or set `{name}`; {hint}")
     };
     if json {
         print_json(&admission.explain_json(plan, name).map_err(unknown)?)?;

@@ -306,17 +306,7 @@ impl Plan {
         let policy = policies::by_number(self.nodes[parent].policy)?;
         let (params, given) = with_keys(&self.defaults, policy, &policy.edge_params, None, keys)?;
         let spot = unwritten(source);
-        let edge = Edge {
-            parent,
-            child,
-            params,
-            rank: 0,
-            when_spent: false,
-            spread: false,
-            placed: false,
-            given,
-            spot,
-        };
+        let edge = Edge { given, spot, ..Edge::plain(parent, child, params, false) };
         self.is_usual(&edge).then_some(edge)
     }
 
@@ -327,11 +317,13 @@ impl Plan {
         let is_preset = |name| policies::position(&policy.node_params, name).is_none_or(|at| parent[at] == 0);
         let zero = |name| policies::position(&policy.edge_params, name).is_none_or(|at| edge.params[at] == 0);
         let placed = |edge: &Edge| edge.placed;
+        let firm = |other: &Edge| other.firm && other.parent == edge.parent;
         ["order", "replenishment", "gain"].into_iter().all(is_preset)
             && policies::position(&policy.edge_params, "offset").is_none()
             && ["warp", "warp_limit", "unwarp"].into_iter().all(zero)
             && !self.edges.iter().any(placed)
             && !self.sets.iter().flat_map(|set| &set.under).any(placed)
+            && !self.edges.iter().chain(self.sets.iter().flat_map(|set| set.ways().flatten())).any(firm)
     }
 
     /// Nothing has this name, and something may have it.

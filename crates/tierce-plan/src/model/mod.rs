@@ -365,6 +365,10 @@ pub struct Edge {
     pub spread: bool,
     /// `cpu = "any"`: which replica is the parent was chosen when the plan was resolved.
     pub placed: bool,
+    /// `cpu = "all"`: one of several edges, each with a budget of its own, and that is meant.
+    pub on_each: bool,
+    /// It comes from `firm`: no other child of the parent may have its priority, the lowest.
+    pub firm: bool,
     /// Which parameters the text gives, a bit each; the others are presets, some of them by the value of another one.
     pub given: u8,
     /// Where it is written.
@@ -372,6 +376,24 @@ pub struct Edge {
 }
 
 impl Edge {
+    /// An edge that the text does not have.
+    pub fn plain(parent: usize, child: Child, params: [u64; PARAMS], spread: bool) -> Self {
+        let spot = Spot::default();
+        Self {
+            parent,
+            child,
+            params,
+            rank: 0,
+            when_spent: false,
+            spread,
+            placed: false,
+            on_each: false,
+            firm: false,
+            given: 0,
+            spot,
+        }
+    }
+
     /// What kind of way it is.
     pub fn way(&self) -> tierce_policy::Way {
         match (self.spread, self.when_spent) {

@@ -169,6 +169,18 @@ impl Plan {
             Child::Set(set) => &self.sets[set].name,
         }
     }
+
+    /// The same as the text has it: without the CPU of a replica, and of a member the set.
+    pub fn item_name(&self, child: Child) -> &str {
+        match child {
+            Child::Node(node) => &self.nodes[node].base,
+            Child::Task(task) => match self.tasks[task].set {
+                Some(set) => &self.sets[set].name,
+                None => &self.tasks[task].name,
+            },
+            Child::Set(set) => &self.sets[set].name,
+        }
+    }
 }
 
 /// Whether something with these parents gets its CPUs from several places.

@@ -131,8 +131,9 @@ pub fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
         }
         if rules.is_endless() && rules.priority.is_some() {
             let message =
-                format!("budgets of `{name}` come back at once, which only deadlines could hold back");
-            let hint = "order = \"edf\" there, or another replenishment";
+                format!("children of `{name}` would never be throttled: its budgets are refilled at once, with a later deadline, \
+                         and its order ignores deadlines");
+            let hint = "order = \"edf\" there, or another replenishment such as \"hard\"";
             faults.push(
                 fault("recharge_needs_deadlines", message).value("fixed-priority").bound("edf").hint(hint),
             );

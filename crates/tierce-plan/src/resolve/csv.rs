@@ -126,8 +126,10 @@ fn kind(text: &str) -> Kind {
 fn put(slot: &mut Option<Value>, path: &[&str], spot: Spot, value: Value, collector: &mut Collector) {
     let table = slot.get_or_insert_with(|| Value { spot, kind: Kind::Table(Table::default()) });
     let Kind::Table(table) = &mut table.kind else {
-        let message = "the set gives something here that has no keys a column could replace";
-        return collector.add(Fault::new("csv_column_needs_a_table", spot, message));
+        let message = "this column replaces a key of a table, and the set has a plain value there";
+        let fault = Fault::new("csv_column_needs_a_table", spot, message);
+        return collector
+            .add(fault.hint("for example load = { period = \"10ms\" } instead of load = \"busy\""));
     };
     let at = table.entries.iter().position(|(key, _)| key.text == path[0]).unwrap_or_else(|| {
         let empty = Value { spot, kind: Kind::Table(Table::default()) };

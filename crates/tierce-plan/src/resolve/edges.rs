@@ -1,13 +1,13 @@
 //! `under.PARENT`: which replica leads to which child, and with what.
 
-use super::names::{cpu_number, is_any, Declared, ItemKind};
+use super::names::{cpu_number, is_all, is_any, Declared, ItemKind};
 use super::params::{self, Owner};
 use super::places::elsewhere_of;
 use super::state::{Below, Resolver};
 use crate::model::any_cpu::Unit;
 use crate::model::shape::cpus;
 use crate::model::{Child, Edge};
-use crate::policies;
+use crate::policies::{self, PolicyRecord};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
 use crate::text::tree::{closest, listed, Fields, Key, Kind, Table, Value};
@@ -41,6 +41,8 @@ struct Under<'a> {
     key: &'a Key,
     parent: &'a Declared,
     below: &'a Below<'a>,
+    /// It comes from `firm`.
+    firm: bool,
 }
 
 impl Resolver {
@@ -116,7 +118,9 @@ impl Resolver {
 
     fn under_on(&mut self, owner: &str, value: &Value, below: &Below) {
         let faults = self.collector.faults.len();
-        if let Some(table) = self.collector.table(&format!("`under` of {owner}"), value) {
+        let what = format!("`under` of {owner}");
+        let table = self.collector.table_or(&what, value, |name| Some(format!("write under.{name} = {{}}")));
+        if let Some(table) = table {
             let (elsewhere, spread) = elsewhere_of(value, &self.places, below.any);
             let below = Below { elsewhere, ..*below };
             let leaf = below.children.iter().all(|(child, _)| !matches!(child, Child::Node(_)));
@@ -129,7 +133,7 @@ impl Resolver {
                 self.collector.add(fault.value(spread).bound(1).hint(hint));
             }
             for (key, value) in &table.entries {
-                self.edges(owner, key, value, &below);
+                self.edges(owner, key, value, &below, false);
             }
         }
         if self.collector.faults.len() > faults {
@@ -137,7 +141,7 @@ impl Resolver {
         }
     }
 
-    fn edges(&mut self, owner: &str, key: &Key, value: &Value, below: &Below) {
+    fn edges(&mut self, owner: &str, key: &Key, value: &Value, below: &Below, firm: bool) {
         let Some(parent) = self.parent(owner, key) else { return };
         let edges = self.collector.one_or_more(value);
         if edges.is_empty() {
@@ -145,7 +149,7 @@ impl Resolver {
             self.collector.add(Fault::new("list_must_not_be_empty", value.spot, message));
         }
         for value in edges {
-            self.edge(Under { owner, key, parent: &parent, below }, value);
+            self.edge(Under { owner, key, parent: &parent, below, firm }, value);
         }
     }
 
@@ -173,7 +177,7 @@ impl Resolver {
     }
 
     fn edge(&mut self, under: Under, value: &Value) {
-        let Under { owner, key, parent, below } = under;
+        let Under { owner, key, parent, below, .. } = under;
         let what = format!("`under.{}` of {owner}", key.text);
         let Some(table) = self.collector.table(&what, value) else { return };
         let mut fields = Fields::new(&what, table);
@@ -183,6 +187,9 @@ impl Resolver {
         let cpu = fields.key("cpu");
         let any = cpu.filter(|(_, value)| is_any(value));
         if let Some(fault) = any.and_then(|(_, value)| self.not_any(under, value)) {
+            return self.collector.add(fault);
+        }
+        if let Some(fault) = cpu.and_then(|(_, value)| not_all(under, value)) {
             return self.collector.add(fault);
         }
         let Some(policy) = parent.policy else {
@@ -196,8 +203,9 @@ impl Resolver {
         let edge_owner = Owner { policy, params: &policy.edge_params, spot };
         let params = self.params(&edge_owner, &mut fields, None).unwrap_or_default();
         let given = params::given(&policy.edge_params, table);
-        fields.finish(&mut self.collector);
-        let placed = any.is_some();
+        fields.finish_with(&mut self.collector, |name| of_another_policy(&key.text, policy, name));
+        let (placed, on_each) = (any.is_some(), cpu.is_some_and(|(_, value)| is_all(value)));
+        let cpu = cpu.filter(|_| !on_each || parent.replicas.is_none());
         let edge = |parent, child| Edge {
             parent,
             child,
@@ -206,6 +214,8 @@ impl Resolver {
             when_spent,
             spread: false,
             placed,
+            on_each,
+            firm: under.firm,
             given,
             spot,
         };
@@ -233,7 +243,7 @@ impl Resolver {
 
     /// Why `cpu = "any"` cannot choose a replica of this parent.
     fn not_any(&self, under: Under, value: &Value) -> Option<Fault> {
-        let Under { owner, key, parent, below } = under;
+        let Under { owner, key, parent, below, .. } = under;
         let name = &key.text;
         let fault = |rule, message: String| Fault::new(rule, value.spot, message);
         let replicas = parent.replicas.as_ref()?; // else no CPU can be chosen at all
@@ -276,6 +286,16 @@ impl Resolver {
             return;
         }
         for (word, value) in beside {
+            if let Some(Value { kind: Kind::Bool(_), spot }) = value {
+                let message = format!("`{word}` of `under.{}` of {owner} must name a node", key.text);
+                let fault = Fault::new("value_must_be_of_its_kind", *spot, message).value("true or false");
+                let hint = format!(
+                    "the node whose spare time it may use: {word} = \"NODE\"; `soft = true` belongs to a `load`, whose jobs \
+                     may then miss deadlines"
+                );
+                self.collector.add(fault.hint(hint));
+                continue;
+            }
             if let Some(name) = value.and_then(|value| self.collector.text(&format!("`{word}`"), value)) {
                 let at = Key { text: name.to_string(), spot: value.map_or(spot, |value| value.spot) };
                 self.second(owner, word, &at, below);
@@ -292,13 +312,26 @@ impl Resolver {
                 return self.collector.add(fault.hint(format!("soft = \"{}\"", at.text)));
             }
         }
+        let required: Vec<_> = there.map_or_else(Vec::new, |there| {
+            there.edge_params.iter().filter(|param| param.required()).map(|param| param.name).collect()
+        });
+        if let (Some(there), false) = (there, required.is_empty()) {
+            let message = format!(
+                "`{word}` of {owner}: `{}` is a `{}`, whose children need {}",
+                at.text,
+                there.name,
+                listed(&required)
+            );
+            let fault = Fault::new("soft_needs_no_parameters", at.spot, message);
+            return self.collector.add(fault.hint("name a node that shares its time, such as a `fair` one"));
+        }
         let presets = Value { spot: at.spot, kind: Kind::Table(Table::default()) };
-        self.edges(owner, at, &presets, below);
+        self.edges(owner, at, &presets, below, word == "firm");
     }
 
     /// Which replica of the parent leads to which child.
     fn pairs(&mut self, under: Under, cpu: Option<&(Key, Value)>) -> Vec<(usize, Child)> {
-        let Under { owner, key, parent, below } = under;
+        let Under { owner, key, parent, below, .. } = under;
         let Some(replicas) = &parent.replicas else { return self.below_a_single_node(under, cpu) };
         let wanted = match cpu {
             Some((_, value)) => self.on_named_cpu(under, replicas, value).map(|cpu| vec![cpu]),
@@ -328,7 +361,7 @@ impl Resolver {
 
     /// The same for a parent without replicas.
     fn below_a_single_node(&mut self, under: Under, cpu: Option<&(Key, Value)>) -> Vec<(usize, Child)> {
-        let Under { owner, key, parent, below } = under;
+        let Under { owner, key, parent, below, .. } = under;
         let children = below.children;
         if let Some((cpu, _)) = cpu {
             let message = format!("`cpu` selects a replica, but `{}` has none", key.text);
@@ -350,7 +383,7 @@ impl Resolver {
         let cpu = match &value.kind {
             _ if is_any(value) => under.below.any,
             Kind::Text(text) => {
-                let message = "`cpu` must be a whole number or \"any\"";
+                let message = "`cpu` must be a whole number, \"any\" or \"all\"";
                 let fault = Fault::new("value_must_be_of_its_kind", value.spot, message);
                 self.collector.add(fault.value(format!("\"{text}\"")));
                 None
@@ -368,7 +401,7 @@ impl Resolver {
 
     /// CPUs of all replicas; below a spread node only where its other parents are, if it does not move. `None`: a fault.
     fn beside_other_parents(&mut self, under: Under, replicas: &[u32]) -> Option<Vec<u32>> {
-        let Under { owner, key, parent, below } = under;
+        let Under { owner, key, parent, below, .. } = under;
         let (true, false, Some(elsewhere)) = (parent.spread, below.spread, below.elsewhere) else {
             return Some(replicas.to_vec());
         };
@@ -384,7 +417,7 @@ impl Resolver {
 
     /// From a node in the tree of one CPU to the replica there.
     fn join_one_replica(&mut self, under: Under) -> Vec<(usize, Child)> {
-        let Under { owner, key, parent, below } = under;
+        let Under { owner, key, parent, below, .. } = under;
         let children = below.children;
         let reach = self.places.get(&key.text).map_or(Cpus::NONE, |place| place.reach);
         let there = children.iter().find(|(_, replica)| replica.is_some_and(|cpu| reach.has(cpu)));
@@ -397,4 +430,26 @@ impl Resolver {
         }
         there.map(|(child, _)| (parent.first, *child)).into_iter().collect()
     }
+}
+
+/// What is said of a key that children of another policy have.
+fn of_another_policy(parent: &str, policy: &PolicyRecord, key: &str) -> Option<String> {
+    let has = |policy: &&PolicyRecord| policies::position(&policy.edge_params, key).is_some();
+    let others: Vec<_> = policies::policies().iter().filter(has).map(|policy| policy.name).collect();
+    let own: Vec<_> = policy.edge_params.iter().map(|param| param.name).collect();
+    let own = match own.is_empty() {
+        true => "its children have no parameters".into(),
+        false => format!("its children have {}", listed(&own)),
+    };
+    let of = format!("`{parent}` is `{}`: {own}; `{key}` is of children of {}", policy.name, listed(&others));
+    (!others.is_empty()).then_some(of)
+}
+
+/// Why the child cannot have an edge from each replica of this parent: `cpu = "all"`.
+fn not_all(under: Under, value: &Value) -> Option<Fault> {
+    let Under { key, parent, .. } = under;
+    let message = format!("`{}` is spread: what is below it moves between CPUs by itself", key.text);
+    let fault = Fault::new("all_needs_a_per_cpu_node", value.spot, message);
+    let fault = fault.other(parent.spot, "defined here").hint("leave out `cpu`, or name one: there it stays");
+    (is_all(value) && parent.spread).then_some(fault)
 }

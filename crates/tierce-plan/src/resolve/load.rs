@@ -95,7 +95,8 @@ fn sporadic(fields: &mut Fields, value: &Value, collector: &mut Collector) -> Op
     let extra_ns = fields.time("extra", collector).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
     let separation_ns = separation_ns?;
-    let deadline_ns = deadline(deadline_ns, separation_ns, "separation", collector);
+    let deadline_ns =
+        deadline(&fields.what("deadline"), deadline_ns, (separation_ns, "separation"), collector);
     let soft = soft(fields, Some(deadline_ns), collector);
     Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work: work?, deadline_ns, phase_ns, soft }))
 }
@@ -111,7 +112,7 @@ fn periodic(fields: &mut Fields, value: &Value, collector: &mut Collector) -> Op
         let fault = Fault::new("jitter_must_be_below_period", jitter.spot, message);
         collector.add(fault.value(crate::show_time(jitter_ns)).bound(crate::show_time(period_ns)));
     }
-    let deadline_ns = deadline(deadline_ns, period_ns, "period", collector);
+    let deadline_ns = deadline(&fields.what("deadline"), deadline_ns, (period_ns, "period"), collector);
     let soft = soft(fields, Some(deadline_ns), collector);
     Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns, soft }))
 }
@@ -125,6 +126,7 @@ fn job<'v>(
     let what = fields.what("work");
     let work = match fields.take("work") {
         Some(given) => work(&what, given, collector),
+        None if fields.is_misspelt("work") => None,
         None => {
             let fault =
                 Fault::new("work_must_be_given", value.spot, "how much CPU time each job takes is missing");
@@ -140,17 +142,25 @@ fn job<'v>(
 }
 
 /// The deadline, which is at most the period; by default it is the period.
-fn deadline(given: Option<(u64, &Value)>, period_ns: u64, period: &str, collector: &mut Collector) -> u64 {
+fn deadline(
+    what: &str,
+    given: Option<(u64, &Value)>,
+    (period_ns, period): (u64, &str),
+    collector: &mut Collector,
+) -> u64 {
     let Some((deadline_ns, value)) = given else { return period_ns };
     if deadline_ns > period_ns {
         collector.add(
             Fault::new(
                 "deadline_must_not_exceed_period",
                 value.spot,
-                format!("the deadline is longer than the {period}"),
+                format!("{what} is longer than its {period}"),
             )
             .value(crate::show_time(deadline_ns))
-            .bound(crate::show_time(period_ns)),
+            .bound(crate::show_time(period_ns))
+            .hint(format!(
+                "jobs of one task do not overlap: at most the {period}; with `soft = true` a job may miss its deadline"
+            )),
         );
     }
     deadline_ns
@@ -300,7 +310,7 @@ fn stage(value: &Value, last: bool, from_ns: &mut u64, collector: &mut Collector
             }
         };
         let period_ns = period_ns?;
-        let deadline_ns = deadline(given, period_ns, "period", collector);
+        let deadline_ns = deadline(&fields.what("deadline"), given, (period_ns, "period"), collector);
         Some(StageJobs { period_ns, work: work?, deadline_ns })
     } else {
         None

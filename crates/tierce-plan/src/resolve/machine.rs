@@ -55,7 +55,7 @@ impl Resolver {
         if let Some(value) = fields.take("watchdog") {
             if let Some(ns) = collector.duration("`watchdog`", value) {
                 if ns > limit {
-                    let message = "the kernel's watchdog waits no longer";
+                    let message = "`watchdog` of `[run]` is longer than the kernel's limit";
                     let fault = Fault::new("watchdog_must_not_exceed_30s", value.spot, message);
                     collector.add(fault.value(show_time(ns)).bound(show_time(limit)));
                 }
@@ -67,9 +67,10 @@ impl Resolver {
                 Some("anywhere") => self.plan.run.throttle = ThrottleAt::Anywhere,
                 Some("user") => self.plan.run.throttle = ThrottleAt::User,
                 Some(other) => collector.add(
-                    Fault::new("throttle_must_be_known", value.spot, "there is no such place to throttle")
+                    Fault::new("throttle_must_be_known", value.spot, "`throttle` of `[run]` cannot be that")
                         .value(other)
-                        .hint("\"anywhere\": precise; \"user\": never while holding kernel locks"),
+                        .bound("\"anywhere\" or \"user\"")
+                        .hint("\"anywhere\" is precise; \"user\" never stops a thread that holds a lock of the kernel"),
                 ),
                 None => {}
             }

@@ -34,7 +34,7 @@ pub fn read(owner: &str, value: &Value, collector: &mut Collector) -> Vec<Matche
 
 fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matcher> {
     let what = format!("`match` of {owner}");
-    let table = collector.table(&what, value)?;
+    let table = collector.table_or(&what, value, |name| Some(format!("match = {{ comm = \"{name}\" }}")))?;
     if table.entries.is_empty() {
         let fault = Fault::new("match_must_say_what", value.spot, format!("{what} would fit every thread"));
         collector.add(fault.hint("unmatched threads go to the node with `default = true`"));

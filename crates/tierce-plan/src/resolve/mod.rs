@@ -263,6 +263,9 @@ impl Resolver {
         {
             needs.push(self.need(&need, item.key.spot));
         }
+        if under.is_none() && fields.is_misspelt("under") {
+            self.broken.extend(range.clone().map(Child::Node));
+        }
         let faults = self.collector.faults.len();
         let roots = self.roots(name, cpu, cpus, under.is_some(), &declared);
         if self.collector.faults.len() > faults {

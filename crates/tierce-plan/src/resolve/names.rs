@@ -3,7 +3,7 @@
 use crate::policies::{self, PolicyRecord};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
-use crate::text::tree::{closest, listed, Collector, Key, Kind, Table, Value};
+use crate::text::tree::{closest, listed, wrong_kind, Collector, Key, Kind, Table, Value};
 
 /// `[node.N]`, `[task.N]` or `[tasks.N]`.
 pub struct Item<'d> {
@@ -80,13 +80,16 @@ pub fn is_any(value: &Value) -> bool {
     matches!(&value.kind, Kind::Text(text) if text == "any")
 }
 
+/// `cpu = "all"`.
+pub fn is_all(value: &Value) -> bool {
+    matches!(&value.kind, Kind::Text(text) if text == "all")
+}
+
 pub fn cpu_number(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Option<u32> {
     match value.kind {
         Kind::Whole(Some(cpu)) if cpu >= i64::from(cpus) => {
-            let fault =
-                Fault::new("cpu_must_exist", value.spot, format!("{what} names a CPU the machine has not"));
-            let hint =
-                "[machine] cpus = … says how many there are; a plan without it has one in check and sim";
+            let fault = Fault::new("cpu_must_exist", value.spot, format!("{what}: there is no such CPU"));
+            let hint = "how many there are is said by `[machine] cpus`; without it, by `--cpus` in check and sim, where there is one by default";
             collector.add(fault.value(cpu).bound(format!("0 to {}", cpus - 1)).hint(hint));
             None
         }
@@ -96,6 +99,11 @@ pub fn cpu_number(what: &str, value: &Value, cpus: u32, collector: &mut Collecto
 
 /// CPUs, ascending; each at most once.
 pub fn cpu_list(what: &str, value: &Value, cpus: u32, collector: &mut Collector) -> Vec<u32> {
+    if let Kind::Whole(_) = value.kind {
+        let hint = "list the CPUs, such as [0, 1]; how many the machine has is `[machine] cpus`";
+        collector.add(wrong_kind(what, value, "a list: [ … ]").hint(hint));
+        return Vec::new();
+    }
     let Some(items) = collector.list(what, value) else { return Vec::new() };
     if items.is_empty() {
         collector.add(Fault::new("list_must_not_be_empty", value.spot, format!("{what} is an empty list")));

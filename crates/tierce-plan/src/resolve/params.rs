@@ -6,7 +6,7 @@ use crate::policies::rounds::unstable;
 use crate::policies::{self, Param, ParamKind, PolicyRecord};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
-use crate::text::tree::show_whole;
+use crate::text::tree::{show_whole, wrong_kind};
 use crate::text::tree::{Collector, Fields, Kind, Table, Value};
 use crate::text::units::show_time;
 
@@ -137,7 +137,7 @@ pub fn read<const N: usize>(
         let missing =
             written.is_none() && values[at].is_none() && !matches!(param.kind, ParamKind::DurationOf(_));
         if missing && !fields.is_misspelt(param.name) {
-            let message = format!("`{}` is missing: {}", param.name, param.meaning);
+            let message = format!("{} is missing: {}", fields.what(param.name), param.meaning);
             let message = message.trim_end_matches([':', ' ']);
             let fault = Fault::new("parameter_must_be_given", owner.spot, message);
             collector.add(fault.hint(format!("{} = …, {}", param.name, range(param))));
@@ -147,7 +147,7 @@ pub fn read<const N: usize>(
     if wrong {
         return None;
     }
-    let fault = out_of_order(owner, &values, &given);
+    let fault = out_of_order(owner, fields, &values, &given);
     let values = values.map(Option::unwrap_or_default);
     if let Some(fault) = fault.or_else(|| unstable_loop(owner, &values, &given)) {
         collector.add(fault);
@@ -157,15 +157,27 @@ pub fn read<const N: usize>(
 }
 
 /// A parameter that is larger than another which bounds it.
-fn out_of_order(owner: &Owner, values: &[Option<u64>], given: &[Option<Spot>]) -> Option<Fault> {
+fn out_of_order(
+    owner: &Owner,
+    fields: &Fields,
+    values: &[Option<u64>],
+    given: &[Option<Spot>],
+) -> Option<Fault> {
     let (small, large, rule) = disordered(owner.params, values, |at| given[at].is_some())?;
     let spot = given[small].unwrap_or(owner.spot);
-    let (what, bound) = (words(owner.params[small].name), words(owner.params[large].name));
-    let fault = Fault::new(rule, spot, format!("the {what} is larger than the {bound}"));
+    let (what, bound) = (fields.what(owner.params[small].name), owner.params[large].name);
+    let fault = Fault::new(rule, spot, format!("{what} is larger than its `{bound}`"));
+    let fault = match rule {
+        "budget_must_not_exceed_period" | "budget_must_not_exceed_deadline" => {
+            fault.hint(format!("a budget is CPU time until the {bound}; were the two exchanged?"))
+        }
+        "deadline_must_not_exceed_period" => fault.hint("at most the period, which is the default"),
+        _ => fault,
+    };
     let [low, high] = [small, large].map(|at| show_time(values[at].unwrap_or_default()));
     let fault = fault.value(low).bound(high);
     Some(match given[large].filter(|other| *other != spot) {
-        Some(other) => fault.other(other, format!("the {bound}")),
+        Some(other) => fault.other(other, format!("`{bound}`")),
         None => fault,
     })
 }
@@ -181,10 +193,6 @@ fn unstable_loop<const N: usize>(
     Some(fault.value(broken.value).bound(broken.bound))
 }
 
-fn words(name: &str) -> String {
-    name.replace('_', " ")
-}
-
 /// Value of one parameter, within its range.
 pub fn param_value(what: &str, param: &Param, value: &Value, collector: &mut Collector) -> Option<u64> {
     let number = match param.kind {
@@ -194,7 +202,22 @@ pub fn param_value(what: &str, param: &Param, value: &Value, collector: &mut Col
                 out_of_range(what, param, show_whole(*number), value.spot, collector);
                 return None;
             }
-            _ => collector.whole(what, value, 0, i64::MAX)? as u64,
+            Kind::Float(number) => {
+                let message = format!("{what} must be a whole number");
+                let fault =
+                    Fault::new("float_not_allowed", value.spot, message).value(number).bound(range(param));
+                collector.add(match param.name {
+                    "weight" | "importance" => fault.hint("only ratios matter: 5 and 2 instead of 2.5 and 1"),
+                    _ => fault,
+                });
+                return None;
+            }
+            Kind::Whole(Some(number)) => *number as u64,
+            _ => {
+                let fault = wrong_kind(what, value, "a whole number").bound(range(param));
+                collector.add(fault.hint(param.meaning));
+                return None;
+            }
         },
         ParamKind::Ratio => {
             let text = match &value.kind {

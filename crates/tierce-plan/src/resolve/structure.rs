@@ -25,6 +25,7 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     fair::faults(plan, &shape, &mut faults);
     slots::faults(plan, &shape, &mut faults);
     reservation::faults(plan, &mut faults);
+    firm(plan, &mut faults);
     faults
 }
 
@@ -59,6 +60,40 @@ fn spread(plan: &Plan, faults: &mut Vec<Fault>) {
         let fault = Fault::new("too_many_spread_nodes", node.spot, message).value(most + 1 + firsts.count());
         let hint = "`spread = false` in some of them: one node each, which several CPUs share";
         faults.push(fault.bound(most).hint(hint));
+    }
+}
+
+/// A child by `firm` has the lowest priority, 0, and no other child may have it: equals run first come, first served.
+fn firm(plan: &Plan, faults: &mut Vec<Fault>) {
+    let edges = || plan.edges.iter().chain(plan.sets.iter().flat_map(|set| set.ways().flatten()));
+    let mut lowest: HashMap<usize, (Option<&str>, Spot)> = HashMap::new(); // None: threads that match nothing
+    let priority = |node: usize| policies::by_number(plan.nodes[node].policy).and_then(policies::priority);
+    // Replicas of a spread node are one node here: what is below one may come to be below another.
+    let place = |node: usize| plan.nodes[node].family.unwrap_or(node);
+    for edge in edges().filter(|edge| !edge.firm) {
+        if priority(edge.parent).is_some_and(|at| edge.params[at] == 0) {
+            lowest.entry(place(edge.parent)).or_insert((Some(plan.item_name(edge.child)), edge.spot));
+        }
+    }
+    if let (Some(node), (params, _)) = (plan.default_node, plan.default_params()) {
+        if priority(node).is_some_and(|at| params[at] == 0) {
+            let each = plan.each.as_ref().map_or(plan.nodes[node].spot, |each| each.spot);
+            lowest.entry(place(node)).or_insert((None, each));
+        }
+    }
+    for edge in edges().filter(|edge| edge.firm) {
+        let Some((other, spot)) = lowest.get(&place(edge.parent)) else { continue };
+        let (child, parent) = (plan.item_name(edge.child), &plan.nodes[edge.parent].base);
+        let (so_does, hint) = match other {
+            Some(name) => (format!("so does `{name}`"), format!("give `{name}` a priority of at least 1")),
+            None => ("so do threads that match nothing".into(), "each = { priority = 1 } there".into()),
+        };
+        let message = format!(
+            "`{child}` would run at priority 0 of `{parent}`, and {so_does}: equals run first come, first served"
+        );
+        let fault = Fault::new("firm_needs_the_lowest_priority", edge.spot, message).value("priority 0");
+        let fault = fault.bound("below all others").hint(hint);
+        faults.push(fault.other(*spot, "priority 0"));
     }
 }
 
@@ -243,7 +278,11 @@ fn concurrency(node: &Node, cpus: u32, is_head: bool) -> Option<Fault> {
         let message =
             format!("node `{}` is inside a shared node: its concurrency cannot be limited", node.name);
         let hint = "limit the node above whose parents are on several CPUs";
-        Some(Fault::new("concurrency_is_of_heads", node.spot, message).value(node.concurrency).hint(hint))
+        Some(
+            Fault::new("concurrency_needs_parents_on_several_cpus", node.spot, message)
+                .value(node.concurrency)
+                .hint(hint),
+        )
     } else {
         None
     }
@@ -300,7 +339,7 @@ fn conditions(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
             faults.push(fault.value(cpus(reach)).hint("use `rank` to prefer one CPU's edge"));
         } else if edges().all(|edge| edge.when_spent) {
             let message = format!("`{name}` has no edge without condition whose budget could be spent");
-            let hint = "a reservation beside it";
+            let hint = "add an edge with a budget and without `when`";
             faults.push(Fault::new("when_spent_needs_a_budget", conditional.spot, message).hint(hint));
         } else if let Some(endless) = edges().find(|edge| !edge.when_spent && !has_budget(edge)) {
             let message = format!("`{name}` has an edge without condition that is never spent");
@@ -352,12 +391,17 @@ fn ranks(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         let name = plan.child_name(edge.child);
         let message = match (over, under) {
             (Some(parent), _) => {
-                format!("`{name}` is below `{}` too, which several CPUs run", plan.nodes[parent].name)
+                format!(
+                    "`{name}` has a `rank`, and another parent that several CPUs run: `{}`",
+                    plan.nodes[parent].name
+                )
             }
-            (None, Some(child)) => format!("`{child}`, below `{name}`, can be had another way"),
+            (None, Some(child)) => {
+                format!("`{name}` has a `rank`, and `{child}` below it has a second parent: CPUs would compete in two places")
+            }
             (None, None) => continue,
         };
-        let hint = "without `rank` the CPU that has it keeps it; with it, share it only here and nothing below it again";
+        let hint = "drop `rank`: the CPU that runs it keeps it; or drop the second parent";
         faults.push(Fault::new("rank_needs_a_plain_share", edge.spot, message).value(edge.rank).hint(hint));
     }
 }

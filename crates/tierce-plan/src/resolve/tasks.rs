@@ -35,8 +35,11 @@ impl Resolver {
         let owner = format!("task `{}`", item.key.text);
         let mut fields = Fields::new(&owner, item.table);
         let Leaf { load, needs, affinity, under, matches, trusts_names } = self.leaf(&owner, &mut fields);
-        fields.finish(&mut self.collector);
         let child = Child::Task(self.plan.tasks.len());
+        if under.is_none() && fields.is_misspelt("under") {
+            self.broken.push(child);
+        }
+        fields.finish(&mut self.collector);
         let load = load.and_then(|value| self.load(&owner, value));
         let (name, spot) = (item.key.text.clone(), item.key.spot);
         self.plan.tasks.push(Task { name, set: None, load, affinity, needs, spot });

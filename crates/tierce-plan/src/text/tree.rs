@@ -71,7 +71,7 @@ fn meant_time(text: &str) -> Option<String> {
         "msec" | "milli" | "millis" | "millisecond" | "milliseconds" => "ms",
         "sec" | "secs" | "second" | "seconds" => "s",
         "m" | "mins" | "minute" | "minutes" => "min",
-        "%" => return Some("a time, not a part of a period: 10 % of 10ms is \"1ms\"".into()),
+        "%" => return Some("a time, such as \"2ms\": it is not given as a part of the period".into()),
         _ => return None,
     };
     Some(format!("write \"{number}{unit}\"; units: ns, us, ms, s, min"))
@@ -120,7 +120,13 @@ pub fn parse(text: &str, source: u32) -> Result<Table, Vec<Fault>> {
                 (key.to_string(), recovered.first_key(key, begin..span.start as u32))
             }
         };
+        let is_edge = text.get(..span.start).is_some_and(|before| before.ends_with("under."));
         let fault = Fault::new("redefined", spot(span), format!("`{what}` is given twice"));
+        let fault = match is_edge {
+            true => fault
+                .hint(format!("several edges to one parent are a list: under.{what} = [{{ … }}, {{ … }}]")),
+            false => fault,
+        };
         faults.push(match first {
             Some(first) => fault.other(first, "first here"),
             None => fault,
@@ -176,6 +182,52 @@ pub fn show_whole(number: Option<i64>) -> String {
     number.map_or("beyond 64 bits".into(), |number| number.to_string())
 }
 
+/// A value of another kind than wanted.
+pub fn wrong_kind(what: &str, value: &Value, wanted: &str) -> Fault {
+    let fault = Fault::new("value_must_be_of_its_kind", value.spot, format!("{what} must be {wanted}"));
+    match &value.kind {
+        Kind::Text(text) => fault.value(format!("\"{text}\"")),
+        other => fault.value(other.describe()),
+    }
+}
+
+/// Names that keys have elsewhere (SCHED_DEADLINE, cgroups, papers), and those that they have here.
+const SYNONYMS: [(&str, &str); 33] = [
+    ("runtime", "budget"),
+    ("runtime", "work"),
+    ("sched_runtime", "budget"),
+    ("dl_runtime", "budget"),
+    ("quota", "budget"),
+    ("capacity", "budget"),
+    ("sched_period", "period"),
+    ("dl_period", "period"),
+    ("interval", "period"),
+    ("sched_deadline", "deadline"),
+    ("dl_deadline", "deadline"),
+    ("prio", "priority"),
+    ("sched_priority", "priority"),
+    ("rt_priority", "priority"),
+    ("shares", "weight"),
+    ("cpu_shares", "weight"),
+    ("nice", "weight"),
+    ("slice", "quantum"),
+    ("timeslice", "quantum"),
+    ("wcet", "work"),
+    ("c", "work"),
+    ("execution", "work"),
+    ("exec", "work"),
+    ("mit", "separation"),
+    ("inter_arrival", "separation"),
+    ("offset", "phase"),
+    ("name", "comm"),
+    ("cmd", "comm"),
+    ("command", "comm"),
+    ("process", "pcomm"),
+    ("cpuset", "affinity"),
+    ("parent", "under"),
+    ("parents", "under"),
+];
+
 /// All faults found so far.
 #[derive(Clone, Default)]
 pub struct Collector {
@@ -188,14 +240,12 @@ impl Collector {
     }
 
     fn wrong_kind(&mut self, what: &str, value: &Value, wanted: &str) {
-        self.add(
-            Fault::new("value_must_be_of_its_kind", value.spot, format!("{what} must be {wanted}"))
-                .value(value.kind.describe()),
-        );
+        self.add(wrong_kind(what, value, wanted));
     }
 
     pub fn time(&mut self, what: &str, value: &Value) -> Option<u64> {
-        let example = |number: &str| format!("write it as text with ns, us, ms, s or min: \"{number}ms\"");
+        let example =
+            |number: &str| format!("write it with its unit: \"{number}us\", \"{number}ms\" or \"{number}s\"");
         match &value.kind {
             Kind::Text(text) => match parse_time(text) {
                 Ok(ns) => return Some(ns),
@@ -258,14 +308,16 @@ impl Collector {
                     .bound(format!("{least} to {most}")),
             ),
             Kind::Float(number) => {
-                let hint = "shares and fractions are whole numbers, or text such as \"1/3\" or \"0.25\" where allowed";
                 self.add(
                     Fault::new("float_not_allowed", value.spot, format!("{what} must be a whole number"))
                         .value(number)
-                        .hint(hint),
+                        .bound(format!("{least} to {most}")),
                 );
             }
-            _ => self.wrong_kind(what, value, "a whole number"),
+            _ => {
+                let fault = wrong_kind(what, value, "a whole number");
+                self.add(fault.bound(format!("{least} to {most}")));
+            }
         }
         None
     }
@@ -287,10 +339,23 @@ impl Collector {
     }
 
     pub fn table<'v>(&mut self, what: &str, value: &'v Value) -> Option<&'v Table> {
-        match &value.kind {
+        self.table_or(what, value, |_| None)
+    }
+
+    /// The same, with a hint for who wrote a text instead.
+    pub fn table_or<'v>(
+        &mut self,
+        what: &str,
+        value: &'v Value,
+        hint: impl FnOnce(&str) -> Option<String>,
+    ) -> Option<&'v Table> {
+        let fault = || wrong_kind(what, value, "a table: { … }");
+        let fault = match &value.kind {
             Kind::Table(table) => return Some(table),
-            _ => self.wrong_kind(what, value, "a table: { … }"),
-        }
+            Kind::Text(text) => hint(text).map_or_else(fault, |hint| fault().hint(hint)),
+            _ => fault(),
+        };
+        self.add(fault);
         None
     }
 
@@ -370,17 +435,26 @@ impl<'v> Fields<'v> {
     }
 
     /// Whether a key that nobody took yet was meant to be that one: it is reported at the end.
-    pub fn is_misspelt(&self, name: &str) -> bool {
-        self.entries.iter().flatten().any(|(key, _)| closest(&key.text, std::iter::once(name)).is_some())
+    pub fn is_misspelt(&self, name: &'static str) -> bool {
+        self.entries.iter().flatten().any(|(key, _)| meant(&key.text, &[name]).is_some())
     }
 
     /// Whatever is left has no meaning here.
     pub fn finish(self, collector: &mut Collector) {
+        self.finish_with(collector, |_| None);
+    }
+
+    /// The same; `elsewhere`: what is said of a key that has a meaning elsewhere.
+    pub fn finish_with(self, collector: &mut Collector, elsewhere: impl Fn(&str) -> Option<String>) {
         for (key, _) in self.entries.into_iter().flatten() {
-            let mut hint = format!("it has {}", listed(&self.known));
-            if let Some(close) = closest(&key.text, self.known.iter().copied()) {
-                hint = format!("did you mean `{close}`? {hint}");
-            }
+            let has = format!("it has {}", listed(&self.known));
+            let hint = match (meant(&key.text, &self.known), elsewhere(&key.text)) {
+                (Some((Meant::Synonym, "under")), _) => "write under.PARENT = { … }".into(),
+                (Some((Meant::Synonym, name)), _) => format!("here it is called `{name}`; {has}"),
+                (_, Some(elsewhere)) => elsewhere,
+                (Some((Meant::Misspelt, name)), None) => format!("did you mean `{name}`? {has}"),
+                (None, None) => has,
+            };
             let message = format!("{} has no key `{}`", self.what, key.text);
             collector.add(Fault::new("key_must_exist", key.spot, message).hint(hint));
         }
@@ -391,6 +465,21 @@ impl<'v> Fields<'v> {
 pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
     let quoted: Vec<_> = names.iter().map(|name| format!("`{}`", name.as_ref())).collect();
     quoted.join(", ")
+}
+
+/// How a key was meant to be another one.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Meant {
+    Synonym,
+    Misspelt,
+}
+
+/// Which of the known keys was meant.
+fn meant<'n>(key: &str, known: &[&'n str]) -> Option<(Meant, &'n str)> {
+    let lower = key.to_lowercase();
+    let synonym = |name: &&&'n str| SYNONYMS.contains(&(lower.as_str(), **name));
+    let misspelt = || closest(key, known.iter().copied()).map(|name| (Meant::Misspelt, name));
+    known.iter().find(synonym).map(|name| (Meant::Synonym, *name)).or_else(misspelt)
 }
 
 /// The name nearest to `text`, if it is near enough to have been meant.

@@ -40,12 +40,12 @@ impl Report {
             "task",
             "cpu",
             "share",
-            "jobs",
-            "misses",
-            "response min",
-            "avg",
-            "p99",
-            "max",
+            "completed",
+            "missed",
+            "resp. min",
+            "resp. avg",
+            "resp. p99",
+            "resp. max",
             "tardiness max",
             "switches",
             "migrations",
@@ -106,11 +106,11 @@ impl Report {
             "under",
             "cpu",
             "share",
-            "supply/period min",
-            "avg",
-            "max",
+            "supply/period: min",
+            "supply avg",
+            "supply max",
             "periods",
-            "throttles",
+            "throttled",
         ]);
         let nodes = self.nodes.iter().flat_map(|node| {
             let name = "  ".repeat(node.level as usize) + &named(&node.name, node.gone);
@@ -145,7 +145,7 @@ impl Report {
     }
 
     fn cpu_table(&self) -> Table {
-        let mut header = vec!["cpu", "used", "idle", "stolen", "switches"];
+        let mut header = vec!["cpu", "used", "idle", "interference", "switches"];
         header.extend(self.idle_while_waiting.iter().map(|_| "idle while waiting"));
         let mut table = table(&header);
         for cpu in &self.cpus {

@@ -11,7 +11,7 @@ pub fn tree(graph: &Value, each_thread: bool) -> String {
     let mut text = format!("{}, in force for {}\n\n", word(graph, "plan"), units::time(elapsed_ns));
     let mut tree = Tree { graph, each_thread, elapsed_ns, drawn: Vec::new(), rows: Vec::new() };
     tree.rows.push(
-        ["", "", "cpu", "share", "grants", "throttles", "replenished", "switches", "migrations"]
+        ["", "", "cpu", "share", "dispatches", "throttled", "replenished", "switches", "migrations"]
             .map(String::from),
     );
     for cpu in list(graph, "cpus") {
@@ -110,7 +110,7 @@ impl<'g> Tree<'g> {
         let share = |ns: u64| units::percent(ns, self.elapsed_ns);
         let by = &cpu["stolen_by"];
         let what = format!(
-            "used {}, idle {}, stolen {} (interrupts {}, threads {})",
+            "used {}, idle {}, interference {} (interrupts {}, threads {})",
             share(number(cpu, "used_ns")),
             share(number(cpu, "idle_ns")),
             share(number(cpu, "stolen_ns")),
@@ -179,7 +179,7 @@ impl<'g> Tree<'g> {
             edges(task).for_each(|edge| sum.add(edge, Some(task)));
             let mut what: Vec<String> = edges(task).flat_map(|edge| params(edge, records)).collect();
             what.extend(
-                task["misses"].as_u64().map(|misses| format!("{} jobs, {misses} late", task["jobs"])),
+                task["misses"].as_u64().map(|misses| format!("{} jobs, {misses} missed", task["jobs"])),
             );
             let who = match (task["comm"].as_str(), task["tid"].as_u64()) {
                 (Some(comm), Some(tid)) if comm == name => format!("{name} ({tid})"),
@@ -286,12 +286,12 @@ mod tests {
         let lines: Vec<String> =
             text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect();
         for line in [
-            "CPU 0: used 50.00 %, idle 40.00 %, stolen 10.00 % (interrupts 9.00 %, threads 1.00 %)",
+            "CPU 0: used 50.00 %, idle 40.00 %, interference 10.00 % (interrupts 9.00 %, threads 1.00 %)",
             "└─ top reservation 250 ms 25.00 % 4 3 2",
             "├─ rest fair, budget 2ms, period 10ms, quantum 1ms, default 250 ms 25.00 % 4 3 2",
             "│ ├─ build: 2 threads weight 50 500 ms 50.00 % 8 6 4 10 2",
             "│ └─ 1 thread 250 ms 25.00 % 4 3 2 5 1",
-            "└─ audio (7) budget 2ms, period 10ms, 9 jobs, 1 late 250 ms 25.00 % 4 3 2 5 -",
+            "└─ audio (7) budget 2ms, period 10ms, 9 jobs, 1 missed 250 ms 25.00 % 4 3 2 5 -",
             "└─ top reservation, see above 250 ms 25.00 % 4 3 2",
             "irq/9 (15, SCHED_FIFO): 10 ms, 1.00 % of a CPU",
         ] {

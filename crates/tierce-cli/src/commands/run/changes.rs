@@ -276,7 +276,8 @@ pub fn put_into_force(
         for failure in &verdict.failures {
             let (text, value, bound) =
                 (failure.message.trim_end_matches('.'), &failure.value, &failure.bound);
-            message += &format!("\n{}: {}: {text}: {value}, bound {bound}", node.name, failure.rule);
+            message +=
+                &format!("\n{}: {}: {text} (exactly {value}, at most {bound})", node.name, failure.rule);
         }
     }
     if !dry_run {
