@@ -134,7 +134,7 @@ const DEFECTS: &[Defect] = &[
         sound: "\t\ttold_declined(cpu);",
         broken: "\t\t(void)told_declined;",
         configuration: "two_equal_2_2",
-        says: "decided_at_rest",
+        says: "work_conserving",
     },
     Defect {
         name: "an edge told off meanwhile is requested",

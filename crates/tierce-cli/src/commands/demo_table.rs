@@ -35,7 +35,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let read = |name| Measured::read(&args.folder.join(name));
     let measured = [read("tierce")?, read("default")?, read("deadline")?];
     let promises = Promises::new(&plan)?;
-    let head = ["", "guaranteed", "simulated", "measured here", "EEVDF, nice 0", "SCHED_DEADLINE"];
+    let head = ["", "by the plan", "simulated", "measured here", "EEVDF, nice 0", "SCHED_DEADLINE"];
     let mut table = vec![head.map(String::from)];
     let mut kept = true;
     for name in PERIODIC {
@@ -49,7 +49,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         table.push(row("  longest response", format!("within {}", time(deadline_ns)), longest));
         table.push(row(
             "  of the CPU",
-            format!("up to {}", promises.share(name)?.rounded_up()),
+            format!("at most {}", promises.share(name)?.rounded_up()),
             shares.map(Share::text),
         ));
     }
@@ -58,7 +58,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     kept &= shares[..2].iter().all(|share| share.reaches(promised));
     table.push(row(
         "desktop (all others): of the CPU",
-        format!("at least {}", promised.rounded_down()),
+        format!("{} in the long run", promised.rounded_down()),
         shares.map(Share::text),
     ));
     let [build, runaway, _] = DESKTOP;
