@@ -1,5 +1,5 @@
-//! Compiles bpf/tierce.bpf.c, with policy/ inside, into the object that the loader embeds (compressed: it is mostly the
-//! zeros of the arena).
+//! Compiles the objects that the loader embeds: bpf/tierce.bpf.c, with policy/ inside, and bpf/calibrate.bpf.c. They are compressed: the
+//! first is mostly the zeros of the arena.
 
 #[path = "compile.rs"]
 mod compile;
@@ -8,21 +8,27 @@ use std::path::PathBuf;
 use std::{env, fs};
 
 fn main() {
-    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..");
-    let object = PathBuf::from(env::var("OUT_DIR").unwrap()).join("tierce.bpf.o");
-    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap();
-    let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     println!("cargo:rerun-if-changed=compile.rs");
     println!("cargo:rerun-if-changed=../../policy");
     println!("cargo:rerun-if-changed=../../bpf");
     println!("cargo:rerun-if-env-changed=CLANG");
+    for source in ["tierce.bpf.c", "calibrate.bpf.c"] {
+        embed(source);
+    }
+}
+
+fn embed(source: &str) {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR").unwrap()).join("../..");
+    let object = PathBuf::from(env::var("OUT_DIR").unwrap()).join(source).with_extension("o");
+    let arch = env::var("CARGO_CFG_TARGET_ARCH").unwrap();
+    let headers = env::var("DEP_BPF_INCLUDE").expect("libbpf-sys says where its headers are");
     println!("cargo:rustc-env=BPF_INCLUDE={headers}");
-    let mut command = compile::object(&root.join("bpf"), headers.as_ref(), &arch, &object);
+    let mut command = compile::object(&root.join("bpf"), source, headers.as_ref(), &arch, &object);
     let clang = compile::compiler();
     let status = command.arg("-Werror").arg("-I").arg(root.join("policy")).status().unwrap_or_else(|error| {
         panic!("{clang}: {error} (clang 19 compiles the kernel side; set CLANG to name another)")
     });
-    assert!(status.success(), "{clang} failed on bpf/tierce.bpf.c");
+    assert!(status.success(), "{clang} failed on bpf/{source}");
     let packed = zstd::encode_all(&*fs::read(&object).unwrap(), 19).unwrap();
     fs::write(object.with_extension("o.zst"), packed).unwrap();
 }

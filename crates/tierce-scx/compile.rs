@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::process::Command;
 
-/// A command that compiles the sources of a folder `bpf` into an object; without what it is to include beside them.
-pub fn object(bpf: &Path, headers: &Path, arch: &str, object: &Path) -> Command {
+/// A command that compiles a source of a folder `bpf` into an object; without what it is to include beside that folder.
+pub fn object(bpf: &Path, source: &str, headers: &Path, arch: &str, object: &Path) -> Command {
     let arch = match arch {
         "x86_64" => "x86",
         "aarch64" => "arm64",
@@ -20,7 +20,7 @@ pub fn object(bpf: &Path, headers: &Path, arch: &str, object: &Path) -> Command 
         .arg("-I")
         .arg(bpf)
         .arg("-c")
-        .arg(bpf.join("tierce.bpf.c"))
+        .arg(bpf.join(source))
         .arg("-o")
         .arg(object);
     command

@@ -91,7 +91,7 @@ impl Draw {
     }
 
     /// Both ends included; biased by less than (most − least)/2^64.
-    fn between(&mut self, least: u64, most: u64) -> u64 {
+    pub fn between(&mut self, least: u64, most: u64) -> u64 {
         let span = u128::from(most - least) + 1;
         least + ((u128::from(self.bits()) * span) >> 64) as u64
     }

@@ -29,7 +29,8 @@ fn compile(added: &Added, packed: &Path) -> Result<()> {
     for (name, text) in HEADERS {
         fs::write(headers.join("bpf").join(name), text)?;
     }
-    let mut command = compile::object(&added.source("bpf"), &headers, std::env::consts::ARCH, &object);
+    let mut command =
+        compile::object(&added.source("bpf"), "tierce.bpf.c", &headers, std::env::consts::ARCH, &object);
     added.include_policies(&mut command);
     succeed(&mut command)?;
     fs::write(packed, zstd::encode_all(&*fs::read(&object)?, 9)?)?;

@@ -16,3 +16,4 @@ pub mod socket;
 pub mod threads;
 pub mod topology;
 pub mod trial;
+pub mod watch;

@@ -83,16 +83,20 @@ pub struct Object {
 unsafe impl Send for Object {}
 
 impl Object {
-    /// Take the embedded object apart. Its constants can be set until it is loaded.
+    /// Take the object with the engine apart. Its constants can be set until it is loaded.
     pub fn open() -> Result<Object> {
+        Object::open_image(image()?, c"tierce")
+    }
+
+    /// Take an object apart, an ELF file.
+    pub fn open_image(image: Vec<u8>, name: &CStr) -> Result<Object> {
         // SAFETY: `listen` has the type that libbpf calls.
         unsafe { sys::libbpf_set_print(Some(listen)) };
         handle_programs()?;
-        let image = image()?;
         // SAFETY: zeroed options with their size are libbpf's convention.
         let mut options: sys::bpf_object_open_opts = unsafe { zeroed() };
         options.sz = size_of::<sys::bpf_object_open_opts>() as _;
-        options.object_name = c"tierce".as_ptr();
+        options.object_name = name.as_ptr();
         // SAFETY: image is alive as long as the object.
         let raw = unsafe { sys::bpf_object__open_mem(image.as_ptr().cast(), image.len() as _, &options) };
         let raw = NonNull::new(raw)
@@ -257,7 +261,7 @@ impl Object {
     /// each program that is about to be verified.
     pub fn load(&mut self, pruned: bool, tell: &mut dyn FnMut(&str)) -> Result<()> {
         said();
-        let constants = self.map(".rodata")?;
+        let constants = if pruned { self.map(".rodata")? } else { std::ptr::null_mut() };
         // SAFETY: an open object; what it is loaded with lives until it is.
         let code = unsafe {
             let types = sys::btf__load_vmlinux_btf();
@@ -391,6 +395,7 @@ impl Drop for Object {
 
 /// What an object is loaded with.
 struct Loading<'a> {
+    /// Of one that is pruned.
     constants: *mut sys::bpf_map,
     /// The kernel's.
     types: *mut sys::btf,

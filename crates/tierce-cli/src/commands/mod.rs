@@ -3,6 +3,7 @@
 
 mod analyse;
 mod apply;
+mod calibrate;
 mod check;
 mod ctl;
 mod demo_table;
@@ -46,6 +47,7 @@ pub enum Command {
     Timeline(timeline::Args),
     Measure(measure::Args),
     Job(job::Args),
+    Calibrate(calibrate::Args),
     Guarantee(guarantee::Args),
     Analyse(analyse::Args),
     Design(design::Args),
@@ -77,6 +79,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Timeline(args) => timeline::run(args),
         Command::Measure(args) => measure::run(args),
         Command::Job(args) => job::run(args),
+        Command::Calibrate(args) => calibrate::run(args),
         Command::Guarantee(args) => guarantee::run(args),
         Command::Analyse(args) => analyse::run(args),
         Command::Design(args) => design::run(args),
