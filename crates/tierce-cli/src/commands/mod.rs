@@ -14,11 +14,13 @@ mod gen;
 mod guarantee;
 mod hartstone;
 mod job;
+mod manager;
 mod measure;
 mod notify;
 mod place;
 pub mod policy;
 mod progress;
+mod request;
 mod run;
 mod scenario;
 mod schema;
@@ -40,6 +42,8 @@ pub enum Command {
     Run(run::Args),
     Apply(apply::Args),
     Ctl(ctl::Args),
+    Manager(manager::Args),
+    Request(request::Args),
     Status(status::Args),
     Doctor(doctor::Args),
     Vm(vm::Args),
@@ -72,6 +76,8 @@ pub fn run(command: Command) -> ExitCode {
         Command::Run(args) => run::run(args),
         Command::Apply(args) => apply::run(args),
         Command::Ctl(args) => ctl::run(args),
+        Command::Manager(args) => manager::run(args),
+        Command::Request(args) => request::run(args),
         Command::Status(args) => status::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Vm(args) => vm::run(args),

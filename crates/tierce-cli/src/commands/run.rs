@@ -7,7 +7,7 @@ use super::notify::notify;
 use super::progress::Progress;
 use super::time;
 use anyhow::{bail, Result};
-use changes::{edit, end_reservations, is_made_for, put_into_force, written, Keep, Manner, Service};
+use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Manner, Service};
 use kept::Kept;
 use serde_json::{json, Value};
 use std::io::Write;
@@ -319,6 +319,7 @@ const TURN: Duration = Duration::from_millis(20);
 fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
     let answer = match &*asked.request {
         "edit" => return edit(live, asked, service, keep, out),
+        "edits" => return edits(live, asked, service, keep, out),
         "apply" => apply(live, &asked.value(), service, keep),
         "constrain" | "unconstrain" => constrain(live, &asked.value()),
         "graph" => Ok(live.graph()),
@@ -328,13 +329,15 @@ fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: 
             written(live)?;
             let source = |source: &Arc<Source>| json!({ "name": source.name, "text": source.text });
             let sources: Vec<Value> = live.plan().sources.0.iter().map(source).collect();
-            Ok(json!({ "edited": service.edited, "sources": sources }))
+            let placed: serde_json::Map<String, Value> =
+                live.plan().placed().into_iter().map(|(name, cpu)| (name.to_string(), cpu.into())).collect();
+            Ok(json!({ "edited": service.edited, "sources": sources, "placed": placed }))
         }
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
         "status" => Ok(status(live, service)),
         other => Err((
             "request_must_be_known".into(),
-            format!("{other:?} is none of apply, constrain, edit, graph, jobs, measure, plan, report, status, unconstrain"),
+            format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, measure, plan, report, status, unconstrain"),
         )),
     };
     say(&answer?, out)

@@ -223,7 +223,7 @@ fn show_profile(profile: &Profile, file: Option<&Path>, annotate: &[String]) -> 
         }
     }
     if let Some(path) = file {
-        let mut text = profile.table(usize::MAX) + "\n" + &profile.lines(LINES_SHOWN);
+        let mut text = profile.table(usize::MAX) + "\n" + profile.lines(LINES_SHOWN).as_str();
         for function in &profile.functions {
             text += "\n";
             text += &profile.listing(function);

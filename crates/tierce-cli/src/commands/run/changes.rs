@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_plan::{Below, Difference, Edit, Plan};
+use tierce_plan::{Below, Difference, Edit, Faults, Plan};
 use tierce_scx::apply;
 use tierce_scx::live::Live;
 use tierce_scx::reload::Hears;
@@ -139,8 +139,39 @@ pub fn edit(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, ou
             (edit, manner)
         }
     };
+    find_threads(live, &mut edit)?;
+    change(live, &edit, manner, service, keep, out)?;
+    if !manner.dry_run {
+        remember(live, service, &edit);
+    }
+    Ok(())
+}
+
+/// Several operations on the plan in force, as one transition: all of them, or none.
+pub fn edits(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
+    let request = asked.value();
+    let edits = Vec::<Edit>::deserialize(&request["edits"]);
+    let mut edits = edits.map_err(|error| ("edits_must_be_known".to_string(), error.to_string()))?;
+    let manner = Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true };
+    edits.iter_mut().try_for_each(|edit| find_threads(live, edit))?;
+    if let [edit] = &edits[..] {
+        change(live, edit, manner, service, keep, out)?;
+    } else {
+        written(live)?;
+        let plan = live.plan().as_ref().clone();
+        let plan = edits.iter().try_fold(plan, |plan, edit| plan.edited_beside(edit, || live.standing()));
+        say(&changed_to(live, plan, manner, service, keep)?, out)?;
+    }
+    if !manner.dry_run {
+        edits.iter().for_each(|edit| remember(live, service, edit));
+    }
+    Ok(())
+}
+
+/// The threads that an operation names are there, and what is made for one is placed where it may run.
+fn find_threads(live: &mut Live, edit: &mut Edit) -> Result<(), (String, String)> {
     let cpus = live.kernel().options().cpus;
-    if let Edit::Create { who, cpus: places, .. } = &mut edit {
+    if let Edit::Create { who, cpus: places, .. } = edit {
         for tid in who.iter().filter_map(single) {
             let allowed = live
                 .can_rule(tid)
@@ -151,20 +182,21 @@ pub fn edit(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, ou
             }
         }
     }
-    change(live, &edit, manner, service, keep, out)?;
-    if !manner.dry_run {
-        service.edited = true;
-        match (&edit, if let Edit::Create { who, .. } = &edit { who } else { &[][..] }) {
-            (Edit::Create { name, policy: None, .. }, [keys]) => {
-                service.reserved.extend(single(keys).map(|tid| (name.clone(), tid)));
-            }
-            (Edit::Destroy { .. } | Edit::Set { .. }, _) => {
-                service.reserved.retain(|made| is_made_for(live.plan(), made));
-            }
-            _ => {}
-        }
-    }
     Ok(())
+}
+
+/// It has been done: the plan is as no file has it, and tasks made for one thread each are known.
+fn remember(live: &Live, service: &mut Service, edit: &Edit) {
+    service.edited = true;
+    match (edit, if let Edit::Create { who, .. } = edit { who } else { &[][..] }) {
+        (Edit::Create { name, policy: None, .. }, [keys]) => {
+            service.reserved.extend(single(keys).map(|tid| (name.clone(), tid)));
+        }
+        (Edit::Destroy { .. } | Edit::Set { .. }, _) => {
+            service.reserved.retain(|made| is_made_for(live.plan(), made));
+        }
+        _ => {}
+    }
 }
 
 /// Do it: as a step on the plan and its graph, if it is one, else by the text.
@@ -191,13 +223,23 @@ fn change(
         }
     }
     written(live)?;
-    let cpus = live.kernel().options().cpus;
     let plan = live.plan().edited_beside(edit, || live.standing());
+    say(&changed_to(live, plan, manner, service, keep)?, out)
+}
+
+/// The plan that operations have made of the one in force, if it can be enforced.
+fn changed_to(
+    live: &mut Live,
+    plan: Result<Plan, Faults>,
+    manner: Manner,
+    service: &mut Service,
+    keep: Keep,
+) -> Served {
+    let cpus = live.kernel().options().cpus;
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
-    let rule =
-        |faults: &tierce_plan::Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
+    let rule = |faults: &Faults| faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
     let plan = plan.map_err(|faults| (rule(&faults).to_string(), faults.to_string()))?;
-    say(&put_into_force(live, plan, manner, service, keep)?, out)
+    put_into_force(live, plan, manner, service, keep)
 }
 
 /// The plan in force is neither the old nor the new one.

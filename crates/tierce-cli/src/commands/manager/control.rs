@@ -1,0 +1,125 @@
+//! The plan in force behind the control socket of `tierce run`.
+
+use anyhow::Result;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
+use tierce_manager::{InForce, Wrong};
+use tierce_plan::{Edit, Options, Plan, Source, Sources, Standing};
+use tierce_scx::socket::{Connection, Served};
+
+/// So old the plan may be that decisions are based on: the loader has the last word.
+const FRESH: Duration = Duration::from_millis(50);
+
+/// The way there.
+pub struct Control {
+    path: PathBuf,
+    connection: Option<Connection>,
+    cpus: u32,
+    seen: Option<Seen>,
+    seen_at: Option<Instant>,
+}
+
+struct Seen {
+    answer: Answer,
+    plan: Rc<Plan>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Answer {
+    sources: Vec<Text>,
+    placed: BTreeMap<String, u32>,
+}
+
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+struct Text {
+    name: String,
+    text: String,
+}
+
+#[derive(Default, Deserialize)]
+struct Status {
+    #[serde(default)]
+    cpus: u32,
+    #[serde(default)]
+    threads: Vec<Thread>,
+}
+
+#[derive(Default, Deserialize)]
+struct Thread {
+    name: String,
+    #[serde(default)]
+    misses: u64,
+}
+
+impl Control {
+    pub fn new(path: PathBuf) -> Self {
+        Self { path, connection: None, cpus: 0, seen: None, seen_at: None }
+    }
+
+    fn asked<A: for<'de> Deserialize<'de> + Default>(
+        &mut self,
+        request: &impl Serialize,
+    ) -> Result<A, Wrong> {
+        let away = |error: anyhow::Error| Wrong::new("plan_must_be_in_force", format!("{error:#}"));
+        if self.connection.is_none() {
+            let mut connection = Connection::open(&self.path).map_err(away)?;
+            let status: Served<Status> = connection.ask(&json!({ "request": "status" })).map_err(away)?;
+            self.cpus = status.map_err(|(rule, message)| Wrong::new(rule, message))?.cpus;
+            (self.connection, self.seen_at) = (Some(connection), None);
+        }
+        let asked = self.connection.as_mut().map(|connection| connection.ask(request));
+        match asked {
+            Some(Ok(answer)) => answer.map_err(|(rule, message)| Wrong::new(rule, message)),
+            Some(Err(error)) => {
+                self.connection = None;
+                Err(away(error))
+            }
+            None => Err(Wrong::new("plan_must_be_in_force", "nobody can be asked")),
+        }
+    }
+
+    /// Deadlines that each task has missed, by its name.
+    pub fn misses(&mut self) -> Result<Vec<(String, u64)>, Wrong> {
+        let status: Status = self.asked(&json!({ "request": "status" }))?;
+        Ok(status.threads.into_iter().map(|thread| (thread.name, thread.misses)).collect())
+    }
+
+    fn resolved(&self, answer: &Answer) -> Result<Plan, Wrong> {
+        let source = |it: &Text| Arc::new(Source::new(it.name.clone(), it.text.clone()));
+        let sources = Sources(answer.sources.iter().map(source).collect());
+        let placed = answer.placed.iter().map(|(name, cpu)| (name.clone(), *cpu)).collect();
+        let mut standing = Standing::default();
+        standing.placed = placed;
+        Plan::from_sources_after(&sources, Options { cpus: self.cpus }, &standing)
+            .map_err(|faults| Wrong::new("plan_has_faults", faults.to_string()))
+    }
+}
+
+impl InForce for Control {
+    fn plan(&mut self) -> Result<Rc<Plan>, Wrong> {
+        let is_fresh = self.seen_at.is_some_and(|at| at.elapsed() < FRESH);
+        if let Some(seen) = self.seen.as_ref().filter(|_| is_fresh) {
+            return Ok(seen.plan.clone());
+        }
+        let answer: Answer = self.asked(&json!({ "request": "plan" }))?;
+        self.seen_at = Some(Instant::now());
+        if let Some(seen) = self.seen.as_ref().filter(|seen| seen.answer == answer) {
+            return Ok(seen.plan.clone());
+        }
+        let plan = Rc::new(self.resolved(&answer)?);
+        self.seen = Some(Seen { answer, plan: plan.clone() });
+        Ok(plan)
+    }
+
+    fn apply(&mut self, edits: &[Edit]) -> Result<(), Wrong> {
+        self.seen_at = None;
+        let _: serde_json::Value = self.asked(&json!({ "request": "edits", "edits": edits }))?;
+        Ok(())
+    }
+}

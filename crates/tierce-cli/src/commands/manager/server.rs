@@ -1,0 +1,335 @@
+//! The socket of the manager: everybody may connect, and the kernel says who it is. A line of JSON asks, a line of JSON answers; whoever
+//! watches gets a line for each event.
+//!
+//! Nobody is waited for. A client that leaves a request unfinished or an answer unread is hung up on, and so is one that says nothing.
+//! Each user has so many connections and so many requests per second; the system has room beside them.
+
+use anyhow::{bail, Context, Result};
+use serde::Deserialize;
+use serde_json::{json, Value};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{ErrorKind, Read, Write};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+use tierce_manager::{Answer, Ask, Asker, News, Notice, Wrong, VERSION};
+
+/// Longest request, bytes.
+const REQUEST_MAX: usize = 1 << 16;
+/// What a client may leave unread, bytes.
+const UNREAD_MAX: usize = 1 << 18;
+/// Connections of one user.
+const EACH_MAX: usize = 8;
+/// Connections of all users.
+const USERS_MAX: usize = 240;
+/// Connections of the system beside them.
+const SYSTEM_MAX: usize = 16;
+/// Let in per turn.
+const ACCEPTED_MAX: usize = 64;
+/// Requests per second of one user, and how many may come at once.
+const RATE: f64 = 10.0;
+const BURST: f64 = 20.0;
+/// Users whose rate is remembered.
+const RATES_MAX: usize = 4096;
+/// Until the first request; for the rest of one; for an answer to be read.
+const SLOW: Duration = Duration::from_secs(5);
+/// Between two requests.
+const IDLE: Duration = Duration::from_secs(60);
+
+/// Who answers.
+pub type Serve<'s> = &'s mut dyn FnMut(&Asker, Ask) -> Result<Answer, Wrong>;
+
+pub struct Server {
+    listener: UnixListener,
+    path: PathBuf,
+    id: (u64, u64),
+    clients: Vec<Client>,
+    rates: HashMap<u32, Rate>,
+}
+
+struct Client {
+    stream: UnixStream,
+    asker: Asker,
+    asked: Vec<u8>,
+    answer: Vec<u8>,
+    /// Since when it owes something, or has said nothing.
+    since: Instant,
+    has_asked: bool,
+    watches: bool,
+    open: bool,
+}
+
+/// What is left of a user's requests.
+struct Rate {
+    left: f64,
+    at: Instant,
+}
+
+impl Rate {
+    fn take(&mut self) -> bool {
+        let now = Instant::now();
+        self.left = (self.left + now.duration_since(self.at).as_secs_f64() * RATE).min(BURST);
+        self.at = now;
+        let has = self.left >= 1.0;
+        self.left -= if has { 1.0 } else { 0.0 };
+        has
+    }
+}
+
+impl Server {
+    /// Listen at `path`, for everybody. A socket that nobody answers is replaced.
+    pub fn bind(path: &Path) -> Result<Server> {
+        let shown = path.display();
+        match fs::symlink_metadata(path) {
+            Ok(about) if !about.file_type().is_socket() => {
+                bail!("{shown}: there is something else than a socket")
+            }
+            Ok(_) if UnixStream::connect(path).is_ok() => {
+                bail!("{shown}: a manager is running already (--listen PATH for another)")
+            }
+            Ok(_) => fs::remove_file(path)
+                .with_context(|| format!("{shown}: replacing the socket of a dead manager"))?,
+            Err(_) => {}
+        }
+        let listener = UnixListener::bind(path)
+            .with_context(|| format!("{shown}: the manager's socket (--listen PATH)"))?;
+        fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
+        listener.set_nonblocking(true)?;
+        let about = fs::symlink_metadata(path)?;
+        let id = (about.dev(), about.ino());
+        Ok(Server { listener, path: path.into(), id, clients: Vec::new(), rates: HashMap::new() })
+    }
+
+    /// Sleep until somebody wants something, at most that long.
+    pub fn wait(&self, most: Duration) {
+        let poll = |fd: RawFd, events| libc::pollfd { fd, events, revents: 0 };
+        let mut list = vec![poll(self.listener.as_raw_fd(), libc::POLLIN)];
+        list.extend(self.clients.iter().map(|client| {
+            let events = if client.answer.is_empty() { libc::POLLIN } else { libc::POLLOUT };
+            poll(client.stream.as_raw_fd(), events)
+        }));
+        let is_asked = self.clients.iter().any(Client::has_line);
+        let most_ms =
+            if is_asked { 0 } else { most.as_nanos().div_ceil(1_000_000).min(60_000) as libc::c_int };
+        // SAFETY: the array has the length that is passed.
+        unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, most_ms) };
+    }
+
+    /// Serve who has asked.
+    pub fn turn(&mut self, serve: Serve) {
+        self.let_in();
+        for client in &mut self.clients {
+            client.turn(serve, &mut self.rates);
+        }
+        self.clients.retain(|client| client.open);
+        if self.rates.len() > RATES_MAX {
+            self.rates.retain(|_, rate| rate.at.elapsed() < IDLE);
+        }
+    }
+
+    /// Who watches is told.
+    pub fn tell(&mut self, notices: &[Notice]) {
+        for client in self.clients.iter_mut().filter(|client| client.watches) {
+            if client.answer.is_empty() {
+                client.since = Instant::now();
+            }
+            for notice in notices.iter().filter(|notice| client.asker.acts_for(&notice.to)) {
+                let _ = writeln!(client.answer, "{}", json!({ "version": VERSION, "event": notice }));
+                // a vector takes it
+            }
+            client.open &= client.answer.len() <= UNREAD_MAX;
+            client.send();
+        }
+    }
+
+    /// Users who are connected.
+    pub fn users(&self) -> impl Iterator<Item = u32> + '_ {
+        self.clients.iter().map(|client| client.asker.uid).filter(|uid| *uid != 0)
+    }
+
+    fn let_in(&mut self) {
+        for _ in 0..ACCEPTED_MAX {
+            let Ok((stream, _)) = self.listener.accept() else { return };
+            let Some(asker) = peer(&stream).filter(|_| stream.set_nonblocking(true).is_ok()) else {
+                continue;
+            };
+            let count =
+                |is: &dyn Fn(u32) -> bool| self.clients.iter().filter(|client| is(client.asker.uid)).count();
+            let has_room = match asker.uid {
+                0 => count(&|uid| uid == 0) < SYSTEM_MAX,
+                own => count(&|uid| uid == own) < EACH_MAX && count(&|uid| uid != 0) < USERS_MAX,
+            };
+            let mut client = Client {
+                stream,
+                asker,
+                asked: Vec::new(),
+                answer: Vec::new(),
+                since: Instant::now(),
+                has_asked: false,
+                watches: false,
+                open: true,
+            };
+            if has_room {
+                self.clients.push(client);
+            } else {
+                client.refuse("too_many_connections", &format!("a user has at most {EACH_MAX}"));
+                client.send(); // as far as that is possible; then it is dropped
+            }
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if fs::symlink_metadata(&self.path).is_ok_and(|about| (about.dev(), about.ino()) == self.id) {
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// What is asked of the socket itself: to watch.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Watch {
+    #[serde(default)]
+    after: u64,
+}
+
+impl Client {
+    fn turn(&mut self, serve: Serve, rates: &mut HashMap<u32, Rate>) {
+        self.send();
+        let ended = self.open && self.answer.len() < UNREAD_MAX && self.read();
+        if self.has_line() && self.open {
+            self.serve(serve, rates);
+        }
+        if self.asked.len() > REQUEST_MAX {
+            self.refuse("request_too_long", &format!("a request has at most {REQUEST_MAX} bytes"));
+            self.send();
+            self.open = false;
+        }
+        let owes = !self.answer.is_empty() || !self.asked.is_empty() || !self.has_asked;
+        let patience = if owes { SLOW } else { IDLE };
+        let is_late = self.since.elapsed() > patience && (owes || !self.watches);
+        self.open &= (self.has_line() || !ended) && !is_late;
+    }
+
+    /// A whole request, and nothing of an answer is left to be read.
+    fn has_line(&self) -> bool {
+        (self.answer.is_empty() || self.watches) && self.asked.contains(&b'\n')
+    }
+
+    /// One request: others have their turn before the next.
+    fn serve(&mut self, serve: Serve, rates: &mut HashMap<u32, Rate>) {
+        let end = self.asked.iter().position(|&byte| byte == b'\n').unwrap_or(0);
+        let rest = self.asked.split_off(end + 1);
+        let line = std::mem::replace(&mut self.asked, rest);
+        (self.since, self.has_asked) = (Instant::now(), true);
+        let rate = rates.entry(self.asker.uid).or_insert(Rate { left: BURST, at: Instant::now() });
+        if self.asker.uid != 0 && !rate.take() {
+            self.refuse("too_many_requests_per_second", &format!("a user has {RATE} per second"));
+            self.send();
+            self.open = false;
+            return;
+        }
+        match self.answered(&line, serve) {
+            Ok(answer) => {
+                let said = json!({ "version": VERSION, "ok": true, "answer": answer });
+                let _ = writeln!(self.answer, "{said}"); // a vector takes it
+            }
+            Err(wrong) => self.refuse(&wrong.rule, &wrong.message),
+        }
+        self.since = Instant::now();
+        self.send();
+    }
+
+    fn answered(&mut self, line: &[u8], serve: Serve) -> Result<Answer, Wrong> {
+        let wrong = |rule: &str, error: serde_json::Error| Wrong::new(rule, error.to_string());
+        let request: Value =
+            serde_json::from_slice(line).map_err(|error| wrong("request_must_be_json", error))?;
+        let Value::Object(mut request) = request else {
+            return Err(Wrong::new("request_must_be_json", "a request is a table"));
+        };
+        if request.remove("version").and_then(|version| version.as_u64()) != Some(VERSION) {
+            return Err(Wrong::new("version_must_be_known", format!("this tierce speaks version {VERSION}")));
+        }
+        if request.get("request").and_then(Value::as_str) == Some("watch") {
+            request.remove("request");
+            let watch = serde_json::from_value::<Watch>(request.into());
+            let watch = watch.map_err(|error| wrong("request_must_be_known", error))?;
+            self.watches = true;
+            return serve(&self.asker, Ask::News(News { after: watch.after }));
+        }
+        let ask = serde_json::from_value::<Ask>(request.into())
+            .map_err(|error| wrong("request_must_be_known", error))?;
+        serve(&self.asker, ask)
+    }
+
+    /// What has come; whether that was the end.
+    fn read(&mut self) -> bool {
+        let mut block = [0; 1 << 12];
+        while self.asked.len() <= REQUEST_MAX {
+            match self.stream.read(&mut block) {
+                Ok(0) => return true,
+                Ok(length) => {
+                    if self.asked.is_empty() {
+                        self.since = Instant::now();
+                    }
+                    self.asked.extend_from_slice(&block[..length]);
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return false,
+                Err(_) => return true,
+            }
+        }
+        false
+    }
+
+    fn send(&mut self) {
+        while !self.answer.is_empty() {
+            match self.stream.write(&self.answer) {
+                Ok(length) if length > 0 => {
+                    self.answer.drain(..length);
+                    self.since = Instant::now();
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                _ => {
+                    self.open = false;
+                    return;
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, rule: &str, message: &str) {
+        let said = json!({ "version": VERSION, "ok": false, "error": { "rule": rule, "message": message } });
+        let _ = writeln!(self.answer, "{said}"); // a vector takes it
+    }
+}
+
+/// Groups of a user, at most.
+const GROUPS_MAX: usize = 1 << 10;
+
+/// Who is at the other end, as the kernel says.
+fn peer(stream: &UnixStream) -> Option<Asker> {
+    let mut who = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
+    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
+    // SAFETY: the structure has the length that is passed.
+    let code = unsafe {
+        let (fd, at) = (stream.as_raw_fd(), (&raw mut who).cast());
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, at, &mut length)
+    };
+    let mut groups = vec![0u32; GROUPS_MAX];
+    let mut bytes = (GROUPS_MAX * size_of::<u32>()) as libc::socklen_t;
+    // SAFETY: the array has the length that is passed.
+    let listed = unsafe {
+        let (fd, at) = (stream.as_raw_fd(), groups.as_mut_ptr().cast());
+        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERGROUPS, at, &mut bytes)
+    };
+    groups.truncate(if listed == 0 { bytes as usize / size_of::<u32>() } else { 0 });
+    groups.push(who.gid);
+    (code == 0 && who.uid != u32::MAX).then_some(Asker { uid: who.uid, groups })
+}

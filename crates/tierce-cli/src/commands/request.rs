@@ -1,0 +1,343 @@
+//! `tierce request`: ask the manager for CPU time.
+
+use anyhow::{bail, Context, Result};
+use serde_json::{json, Map, Value};
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+use tierce_manager::{
+    Answer, Ask, Change, List, Mode, News, Notice, Principal, Shown, State, What, Which, Wish, Wrong, VERSION,
+};
+
+/// Ask the manager for a guarantee of CPU time, or about those that you have
+///
+/// You ask for threads of your own, by number or by a pattern, and see and end only what is yours. The answer is granted, refused, with the
+/// reason and the nearest guarantee that would be granted, or with --wait pending.
+#[derive(clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Args {
+    /// For this thread
+    #[arg(long, value_name = "TID", conflicts_with = "who")]
+    thread: Option<u32>,
+    /// For all of your threads that match, together: KEY=VALUE[,KEY=VALUE] [several: any of them]
+    #[arg(long = "match", value_name = "WHO", value_parser = super::ctl::who)]
+    who: Vec<tierce_plan::Keys>,
+    /// The policy by which they share it; without threads: for a scheduler that you divide yourself
+    #[arg(long)]
+    policy: Option<String>,
+    /// So much CPU time
+    #[arg(long, value_name = "TIME", requires = "period")]
+    budget: Option<String>,
+    /// In every period of this length
+    #[arg(long, value_name = "TIME", requires = "budget")]
+    period: Option<String>,
+    /// Another guarantee: 'PSBE 1/4 15ms'
+    #[arg(long, value_name = "TEXT", conflicts_with = "budget")]
+    guarantee: Option<String>,
+    /// What it is worth to you; rules compare it
+    #[arg(long, value_name = "NUMBER", default_value_t = 0, allow_negative_numbers = true)]
+    value: i64,
+    /// Several wishes, each with its value: 4ms/10ms=3,2ms/10ms=1; the manager chooses
+    #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = mode, conflicts_with_all = ["budget", "guarantee"])]
+    modes: Vec<Mode>,
+    /// Only below this node
+    #[arg(long, value_name = "NODE")]
+    under: Option<String>,
+    /// If it cannot be granted now, wait until it is, and say so
+    #[arg(long)]
+    wait: bool,
+    /// Whose it is: user:NUMBER, group:NUMBER, unit:NAME, system
+    #[arg(long, value_name = "PRINCIPAL")]
+    owner: Option<Principal>,
+    /// A word for people and rules
+    #[arg(long, value_name = "WORD")]
+    label: Option<String>,
+    /// What else rules may want to know: KEY=VALUE [several]
+    #[arg(long, value_name = "KEY=VALUE", value_parser = about)]
+    about: Vec<(String, Value)>,
+    /// Change nothing: say what each rule decides, and what would happen
+    #[arg(long)]
+    dry_run: bool,
+    /// Other wishes (--budget, --modes, …) for this request
+    #[arg(long, value_name = "ID", conflicts_with_all = ["thread", "who", "policy", "wait", "dry_run"])]
+    change: Option<u64>,
+    /// End this request
+    #[arg(long, value_name = "ID", exclusive = false, conflicts_with_all = ["thread", "who", "change"])]
+    cancel: Option<u64>,
+    /// List your requests
+    #[arg(long, conflicts_with_all = ["thread", "who", "change", "cancel"])]
+    list: bool,
+    /// Print what you are told, until Ctrl-C
+    #[arg(long, conflicts_with_all = ["thread", "who", "change", "cancel", "list"])]
+    watch: bool,
+    /// Print what you have been told before
+    #[arg(long, conflicts_with_all = ["thread", "who", "change", "cancel", "list", "watch"])]
+    news: bool,
+    /// Print the rules, and how each has fared
+    #[arg(long, conflicts_with_all = ["thread", "who", "change", "cancel", "list", "watch", "news"])]
+    rules: bool,
+    /// Write JSON
+    #[arg(long)]
+    json: bool,
+    /// Where the manager listens
+    #[arg(long, value_name = "PATH", default_value = LISTEN)]
+    listen: PathBuf,
+}
+
+/// Where the manager listens.
+pub const LISTEN: &str = "/run/tierce-manager.sock";
+
+const EXAMPLES: &str = "\
+Examples:
+  tierce request --thread 1234 --budget 2ms --period 10ms
+  tierce request --thread 1234 --modes 4ms/10ms=3,2ms/10ms=1 --wait
+  tierce request --match comm=ffmpeg --guarantee 'PS 1/4' --label transcoder
+  tierce request --policy fair --budget 10ms --period 50ms       a scheduler of your own
+  tierce request --list
+  tierce request --change 7 --budget 1ms --period 10ms           a smaller wish
+  tierce request --cancel 7
+
+Exit codes: 0 granted or done, 1 refused, 2 bad input, or nobody answers.";
+
+/// `4ms/10ms=3`, or a guarantee.
+fn mode(text: &str) -> Result<Mode, String> {
+    let (text, value) = match text.rsplit_once('=') {
+        Some((text, value)) => (text, value.parse().map_err(|_| format!("{value:?} is no whole number"))?),
+        None => (text, 0),
+    };
+    Mode::parse(text, value).map_err(|wrong| wrong.to_string())
+}
+
+/// A value is JSON if it can be read as such, else a text.
+fn about(text: &str) -> Result<(String, Value), String> {
+    let (key, value) = text.split_once('=').ok_or("KEY=VALUE")?;
+    Ok((key.into(), serde_json::from_str(value).unwrap_or_else(|_| value.into())))
+}
+
+/// Run `tierce request`.
+pub fn run(args: Args) -> Result<ExitCode> {
+    let mut way = Way::open(&args.listen)?;
+    if args.watch {
+        return way.watch(args.json);
+    }
+    let (ask, waits) = (args.ask()?, args.wait && !args.dry_run);
+    let mut answer = match way.ask(&ask)? {
+        Ok(answer) => answer,
+        Err(wrong) if args.json => {
+            println!("{}", json!({ "version": VERSION, "ok": false, "error": wrong }));
+            return Ok(ExitCode::from(2));
+        }
+        Err(wrong) => bail!("{wrong}"),
+    };
+    show(&answer, args.json);
+    if let (State::Pending, Some(about), true) = (answer.state, &answer.about, waits) {
+        answer = way.wait_for(about.id)?;
+        show(&answer, args.json);
+    }
+    Ok(ExitCode::from(u8::from(answer.state == State::Refused)))
+}
+
+fn show(answer: &Answer, as_json: bool) {
+    match as_json {
+        true => println!("{}", json!({ "version": VERSION, "ok": true, "answer": answer })),
+        false => print!("{}", words(answer)),
+    }
+}
+
+impl Args {
+    fn ask(&self) -> Result<Ask> {
+        if let Some(id) = self.cancel {
+            return Ok(Ask::Cancel(Which { id }));
+        }
+        match (self.list, self.news, self.rules) {
+            (true, ..) => return Ok(Ask::List(List {})),
+            (_, true, _) => return Ok(Ask::News(News { after: 0 })),
+            (.., true) => return Ok(Ask::Rules(List {})),
+            _ => {}
+        }
+        let modes = self.modes()?;
+        if let Some(id) = self.change {
+            return Ok(Ask::Change(Change { id, modes }));
+        }
+        let table = |keys: &tierce_plan::Keys| {
+            keys.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))).collect()
+        };
+        Ok(Ask::Request(Box::new(Wish {
+            thread: self.thread,
+            matches: self.who.iter().map(table).collect(),
+            policy: self.policy.clone(),
+            modes,
+            under: self.under.clone(),
+            wait: self.wait,
+            owner: self.owner.clone(),
+            label: self.label.clone(),
+            about: self.about.iter().cloned().collect::<Map<_, _>>(),
+            dry_run: self.dry_run,
+        })))
+    }
+
+    fn modes(&self) -> Result<Vec<Mode>> {
+        match (&self.budget, &self.period, &self.guarantee) {
+            (Some(budget), Some(period), _) => Ok(vec![Mode::parse(&format!("{budget}/{period}"), self.value)?]),
+            (.., Some(guarantee)) => Ok(vec![Mode::parse(guarantee, self.value)?]),
+            _ if !self.modes.is_empty() => Ok(self.modes.clone()),
+            _ => bail!("say what you ask for: --budget and --period, --guarantee, or --modes (or --list, --cancel ID)"),
+        }
+    }
+}
+
+/// The way to the manager.
+struct Way {
+    stream: BufReader<UnixStream>,
+    shown: String,
+}
+
+/// How long an answer may take: others may be asking, and the loader may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+impl Way {
+    fn open(path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                anyhow::anyhow!("no manager answers at {shown} (tierce manager)")
+            }
+            _ => anyhow::anyhow!("{shown}: {error}"),
+        })?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        Ok(Self { stream: BufReader::new(stream), shown })
+    }
+
+    fn say(&mut self, mut request: Value) -> Result<()> {
+        request["version"] = VERSION.into();
+        self.stream.get_mut().write_all(format!("{request}\n").as_bytes()).with_context(|| self.shown.clone())
+    }
+
+    /// The next line; nothing: the manager has hung up.
+    fn line(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        let length = self.stream.read_line(&mut line).with_context(|| self.shown.clone())?;
+        if length == 0 {
+            bail!("{}: the manager has hung up", self.shown);
+        }
+        serde_json::from_str(&line).with_context(|| format!("{}: not an answer", self.shown))
+    }
+
+    fn answer(&mut self) -> Result<Result<Answer, Wrong>> {
+        let mut line = self.line()?;
+        match line["ok"] == true {
+            true => Ok(Ok(serde_json::from_value(line["answer"].take())?)),
+            false => Ok(Err(serde_json::from_value(line["error"].take())?)),
+        }
+    }
+
+    fn ask(&mut self, ask: &Ask) -> Result<Result<Answer, Wrong>> {
+        self.say(serde_json::to_value(ask)?)?;
+        self.answer()
+    }
+
+    /// Everything that the asker is told.
+    fn notices(&mut self, mut each: impl FnMut(&Notice) -> bool) -> Result<()> {
+        self.say(json!({ "request": "watch" }))?;
+        self.stream.get_ref().set_read_timeout(None)?;
+        let Ok(before) = self.answer()? else { bail!("{}: the manager does not let us watch", self.shown) };
+        if before.news.iter().any(&mut each) {
+            return Ok(());
+        }
+        loop {
+            let mut line = self.line()?;
+            if each(&serde_json::from_value(line["event"].take())?) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn watch(&mut self, as_json: bool) -> Result<ExitCode> {
+        self.notices(|notice| {
+            match as_json {
+                true => println!("{}", json!({ "version": VERSION, "event": notice })),
+                false => println!("{}", told(notice)),
+            }
+            false
+        })?;
+        Ok(ExitCode::SUCCESS)
+    }
+
+    /// Until a pending request has a guarantee, or is over.
+    fn wait_for(&mut self, id: u64) -> Result<Answer> {
+        let mut answer = Answer::new(State::Refused);
+        self.notices(|notice| {
+            match (notice.id == Some(id)).then_some(notice.what) {
+                Some(What::Granted) => answer.state = State::Granted,
+                Some(What::Ended | What::Revoked) => {}
+                _ => return false,
+            }
+            answer.reason = Some(Wrong::new("it_was_waited_for", notice.text.clone()));
+            true
+        })?;
+        if answer.state == State::Granted {
+            answer.reason = None;
+            if let Ok(all) = self.ask(&Ask::List(List {}))? {
+                answer.about = all.requests.into_iter().find(|request| request.id == id);
+            }
+        }
+        Ok(answer)
+    }
+}
+
+/// An answer, for people.
+pub fn words(answer: &Answer) -> String {
+    let mut lines = Vec::new();
+    let would = if answer.dry_run { "would be " } else { "" };
+    for said in &answer.rules {
+        lines.push(format!("rule {}: {}", said.rule, said.said));
+    }
+    match (answer.state, &answer.about) {
+        (State::Granted | State::Pending, Some(about)) => lines.push(format!("{would}{}", one(about))),
+        (State::Refused, _) => {
+            let why = answer.reason.as_ref().map(Wrong::to_string).unwrap_or_default();
+            lines.push(format!("{would}refused: {why}"));
+        }
+        (State::Ended, Some(about)) => lines.push(format!("request {} has ended", about.id)),
+        _ => {}
+    }
+    answer.nearest.iter().for_each(|mode| lines.push(format!("{mode} would be granted")));
+    answer.changes.iter().for_each(|change| lines.push(format!("  {change}")));
+    lines.extend(answer.requests.iter().map(one));
+    lines.extend(answer.news.iter().map(told));
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+fn one(about: &Shown) -> String {
+    let for_whom = match (about.thread, &about.matches[..]) {
+        (Some(tid), _) => format!("thread {tid}"),
+        (None, [_, ..]) => format!(
+            "match {}",
+            Value::from(about.matches.clone().into_iter().map(Value::Object).collect::<Vec<_>>())
+        ),
+        (None, []) => "a scheduler".to_string(),
+    };
+    let label = about.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
+    let has = match (&about.granted, &about.reason) {
+        (Some(granted), _) => {
+            let cpu = granted.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
+            format!("granted: {} as {} below {}{cpu}", granted.mode, granted.name, granted.under)
+        }
+        (None, Some(why)) => format!("pending: {why}"),
+        (None, None) => "pending".into(),
+    };
+    let ends =
+        about.ending.as_ref().map(|ending| format!(", and ends: {}", ending.reason)).unwrap_or_default();
+    format!("request {}{label} of {} for {for_whom}: {has}{ends}", about.id, about.owner)
+}
+
+/// A notice, for people.
+pub fn told(notice: &Notice) -> String {
+    let what = serde_json::to_value(notice.what).ok().and_then(|what| what.as_str().map(str::to_string));
+    let what = what.unwrap_or_default().replace('_', " ");
+    let id = notice.id.map(|id| format!("request {id} ")).unwrap_or_default();
+    let within = notice.within_ms.map(|ms| format!(" (in {ms} ms)")).unwrap_or_default();
+    format!("{id}{what}{within}: {}", notice.text)
+}

@@ -1,0 +1,336 @@
+//! The books: which requests there are, who owns them, and what each has. They are kept in a file by whoever runs the manager, and
+//! are all that the manager knows beside the plan in force.
+
+use crate::ask::{Ending, Granted, Notice, Shown, State, What};
+use crate::mode::Mode;
+use crate::principal::Principal;
+use crate::wrong::Wrong;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use tierce_plan::{Edit, Keys};
+
+/// Version of the file.
+pub const VERSION: u64 = 1;
+
+/// Notices that are kept for who was not there to hear them.
+const NOTICES_MAX: usize = 1024;
+
+/// Parts of the plan that the manager makes have names that begin so.
+pub const PREFIX: &str = "grant-";
+
+/// All that is known.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Books {
+    /// [`VERSION`].
+    pub version: u64,
+    /// The boot of the machine; threads and times mean nothing in another one.
+    pub boot: String,
+    /// The number of the next request: none is used twice.
+    pub next_id: u64,
+    /// The number of the next notice.
+    pub next_notice: u64,
+    /// Those that are granted or pending.
+    pub requests: BTreeMap<u64, Request>,
+    /// Users who are there.
+    pub users: BTreeSet<u32>,
+    /// What rules have added to the plan: the operation that creates each part, by its name.
+    pub parts: BTreeMap<String, Edit>,
+    /// The last ones, the oldest first.
+    pub notices: VecDeque<Notice>,
+}
+
+/// A request that is granted or pending.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Request {
+    /// Its number.
+    pub id: u64,
+    /// Whose it is.
+    pub owner: Principal,
+    /// A word for people and rules.
+    pub label: Option<String>,
+    /// What else rules may want to know.
+    pub about: Map<String, Value>,
+    /// For whom.
+    pub target: Target,
+    /// How threads share it, or the policy of the scheduler.
+    pub policy: Option<String>,
+    /// The most valuable first.
+    pub modes: Vec<Mode>,
+    /// Only below this node.
+    pub under: Option<String>,
+    /// It stays pending when it cannot be granted, and when it is revoked.
+    pub waits: bool,
+    /// What it has; nothing: it is pending.
+    pub held: Option<Held>,
+    /// Why it is pending.
+    pub reason: Option<Wrong>,
+    /// What it has will be taken away.
+    pub ending: Option<Taken>,
+    /// How its owner has divided a scheduler.
+    pub divided: Vec<Edit>,
+}
+
+/// For whom a guarantee is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Target {
+    /// A thread. Its number may be another's later, so the time at which it began counts, too.
+    Thread {
+        /// Its number.
+        tid: u32,
+        /// When it began, in the kernel's ticks since boot.
+        began: u64,
+    },
+    /// Threads that match any of these.
+    Match(Vec<Keys>),
+    /// A scheduler, for its owner to divide.
+    Scheduler,
+}
+
+/// What a request has.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Held {
+    /// Which of its modes.
+    pub mode: usize,
+    /// The node above.
+    pub under: String,
+    /// The replica of that node, where a rule has chosen one.
+    pub cpu: Option<u32>,
+    /// A second parent, for time beyond the budget.
+    pub soft: Option<String>,
+    /// Parameters of the edge.
+    pub keys: Keys,
+}
+
+/// A guarantee that will be taken away.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Taken {
+    /// When, in ns since boot.
+    pub due_ns: u64,
+    /// Why.
+    pub reason: String,
+    /// For this request.
+    pub for_id: Option<u64>,
+    /// Because of this event, which is signalled again when it is due.
+    pub event: Option<String>,
+}
+
+impl Books {
+    /// Nothing yet.
+    pub fn new(boot: impl Into<String>) -> Self {
+        Self {
+            version: VERSION,
+            boot: boot.into(),
+            next_id: 1,
+            next_notice: 1,
+            requests: BTreeMap::new(),
+            users: BTreeSet::new(),
+            parts: BTreeMap::new(),
+            notices: VecDeque::new(),
+        }
+    }
+
+    /// As they were written. Books of another boot have only their numbers left: the threads of that time are gone.
+    pub fn read(text: &str, boot: &str) -> Result<Self, String> {
+        let books: Self = serde_json::from_str(text).map_err(|error| format!("no books: {error}"))?;
+        if books.version != VERSION {
+            return Err(format!("books of version {}, bound {VERSION}", books.version));
+        }
+        if let Some(wrong) = books.requests.iter().find_map(|(id, request)| request.wrong(*id)) {
+            return Err(wrong);
+        }
+        if books.boot != boot {
+            return Ok(Self { next_id: books.next_id, next_notice: books.next_notice, ..Self::new(boot) });
+        }
+        Ok(books)
+    }
+
+    /// For the file.
+    pub fn written(&self) -> String {
+        serde_json::to_string(self).unwrap_or_default() // strings and numbers: cannot fail
+    }
+
+    /// Those that have a guarantee.
+    pub fn granted(&self) -> impl Iterator<Item = (&Request, &Held)> {
+        self.requests.values().filter_map(|request| Some((request, request.held.as_ref()?)))
+    }
+
+    /// The request that a part of the plan was made for.
+    pub fn request_of(&self, part: &str) -> Option<&Request> {
+        let rest = part.strip_prefix(PREFIX)?;
+        let digits = rest.split('-').next()?;
+        self.requests.get(&digits.parse().ok()?)
+    }
+
+    /// Whose guarantee a node of the plan has: the system's, unless it was given away.
+    pub fn owner_of(&self, node: &str) -> Principal {
+        match self.request_of(node) {
+            Some(request) => request.owner.clone(),
+            None => Principal::System,
+        }
+    }
+
+    /// A request, and all that are below what it has.
+    pub fn with_inner(&self, id: u64) -> Vec<u64> {
+        let mut all = vec![id];
+        let mut at = 0;
+        while at < all.len() {
+            let outer = all[at];
+            let is_inner = |under: &str| self.request_of(under).is_some_and(|request| request.id == outer);
+            let inner =
+                self.granted().filter(|(_, held)| is_inner(&held.under)).map(|(request, _)| request.id);
+            let inner: Vec<u64> = inner.filter(|id| !all.contains(id)).collect();
+            all.extend(inner);
+            at += 1;
+        }
+        all
+    }
+
+    /// Told to a principal, and kept.
+    pub fn tell(&mut self, to: &Principal, id: Option<u64>, what: What, text: String) -> &mut Notice {
+        let number = self.next_notice;
+        self.next_notice += 1;
+        if self.notices.len() == NOTICES_MAX {
+            self.notices.pop_front();
+        }
+        self.notices.push_back(Notice { number, to: to.clone(), id, what, text, within_ms: None });
+        let last = self.notices.len() - 1;
+        &mut self.notices[last]
+    }
+}
+
+impl Request {
+    /// The part of the plan that it has, or would have.
+    pub fn name(&self) -> String {
+        format!("{PREFIX}{}", self.id)
+    }
+
+    /// The mode that it has.
+    pub fn mode(&self) -> Option<&Mode> {
+        self.modes.get(self.held.as_ref()?.mode)
+    }
+
+    /// What it is worth: by the mode that it has, else by its best.
+    pub fn value(&self) -> i64 {
+        self.mode().or(self.modes.first()).map_or(0, |mode| mode.value)
+    }
+
+    /// Its part is a node, below which its threads or its owner's schedulers are.
+    pub fn is_node(&self) -> bool {
+        !matches!(self.target, Target::Thread { .. })
+    }
+
+    /// As its owner sees it.
+    pub fn shown(&self) -> Shown {
+        let granted = self.held.as_ref().zip(self.mode()).map(|(held, mode)| Granted {
+            name: self.name(),
+            under: held.under.clone(),
+            cpu: held.cpu,
+            mode: mode.clone(),
+        });
+        let ending = self.ending.as_ref();
+        Shown {
+            id: self.id,
+            state: if granted.is_some() { State::Granted } else { State::Pending },
+            owner: self.owner.clone(),
+            label: self.label.clone(),
+            thread: match self.target {
+                Target::Thread { tid, .. } => Some(tid),
+                _ => None,
+            },
+            matches: match &self.target {
+                Target::Match(list) => list.iter().map(shown_keys).collect(),
+                _ => Vec::new(),
+            },
+            modes: self.modes.clone(),
+            granted,
+            reason: self.reason.clone(),
+            ending: ending.map(|taken| Ending { due_ns: taken.due_ns, reason: taken.reason.clone() }),
+        }
+    }
+
+    /// A file may be anything.
+    fn wrong(&self, id: u64) -> Option<String> {
+        let is_there = self.held.as_ref().is_none_or(|held| held.mode < self.modes.len());
+        (self.id != id || !is_there || self.modes.is_empty())
+            .then(|| format!("request {id} of the books contradicts itself"))
+    }
+}
+
+fn shown_keys(keys: &Keys) -> Map<String, Value> {
+    keys.iter().map(|(key, value)| (key.clone(), Value::String(value.clone()))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn books() -> Books {
+        let mut books = Books::new("boot");
+        let request = Request {
+            id: 7,
+            owner: Principal::User(1000),
+            label: None,
+            about: Map::new(),
+            target: Target::Scheduler,
+            policy: Some("fair".into()),
+            modes: vec![Mode::budget(1_000_000, 10_000_000, 1).unwrap()],
+            under: None,
+            waits: false,
+            held: Some(Held { mode: 0, under: "rt".into(), cpu: None, soft: None, keys: Vec::new() }),
+            reason: None,
+            ending: None,
+            divided: Vec::new(),
+        };
+        books.requests.insert(7, request);
+        books.next_id = 8;
+        books
+    }
+
+    #[test]
+    fn books_are_read_as_they_were_written() {
+        let books = books();
+        assert_eq!(Books::read(&books.written(), "boot").unwrap(), books);
+        let other = Books::read(&books.written(), "another").unwrap();
+        assert_eq!((other.requests.len(), other.next_id), (0, 8), "numbers are not used again");
+        for (text, why) in [
+            ("", "no books"),
+            ("{}", "missing field"),
+            (&*books.written().replace("\"version\":1", "\"version\":2"), "version 2"),
+            (&*books.written().replace("\"mode\":0", "\"mode\":1"), "contradicts itself"),
+            (&*books.written().replace("\"id\":7", "\"id\":6"), "contradicts itself"),
+        ] {
+            let error = Books::read(text, "boot").unwrap_err();
+            assert!(error.contains(why), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn what_was_given_away_is_not_the_systems() {
+        let books = books();
+        for (node, owner) in [
+            ("rt", Principal::System),
+            ("grant-7", Principal::User(1000)),
+            ("grant-7-mine", Principal::User(1000)),
+            ("grant-70", Principal::System),
+            ("grant-", Principal::System),
+            ("grant-x", Principal::System),
+        ] {
+            assert_eq!(books.owner_of(node), owner, "{node}");
+        }
+    }
+
+    #[test]
+    fn old_notices_are_forgotten() {
+        let mut books = Books::new("boot");
+        for _ in 0..NOTICES_MAX + 10 {
+            books.tell(&Principal::System, None, What::Said, String::new());
+        }
+        assert_eq!((books.notices.len(), books.notices[0].number), (NOTICES_MAX, 11));
+    }
+}

@@ -1,0 +1,243 @@
+//! Who can give what is asked for: nodes whose policy provides such a guarantee, or one from which it follows, and the parameters
+//! of the edge that would give it.
+//!
+//! A `reservation` provides RESBH (hard budgets) or RESBS. A basic reservation is asked of it as it is. Of every other guarantee
+//! the weakest reservation is computed from which it follows, for several periods, and the cheapest is taken: PSBE 1/4 with an
+//! error of 15 ms is 5 ms in every 20 ms. A `fair` node provides shares, PS and PSBE, by weight. Whether what it provides is enough, with
+//! all that is above and beside it, is for admission to say.
+
+use crate::mode::number;
+use crate::principal::Principal;
+use crate::trial::Trial;
+use tierce_guarantee::{
+    convert, show, show_ns, weakest, whole, Exact, Free, Guarantee, Kind, Parameter, Wanted,
+};
+use tierce_plan::policies::{self, PolicyRecord};
+use tierce_plan::{Child, Keys, Node};
+
+/// A node that could give a guarantee, by an edge with these parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// The node.
+    pub under: String,
+    /// One replica of several has to be chosen.
+    pub per_cpu: bool,
+    /// Parameters of the edge.
+    pub keys: Keys,
+}
+
+/// Periods that are tried, as parts of the one that the guarantee names.
+const PARTS: [u64; 6] = [1, 2, 3, 4, 6, 8];
+
+/// Where a guarantee names no time.
+const PERIOD_NS: u64 = 20_000_000;
+
+/// Nodes that could give `goal` to `owner`: the system's, and the owner's own first. `under`: only this one. If there is none: why.
+pub fn candidates(
+    trial: &Trial,
+    goal: &Guarantee,
+    owner: &Principal,
+    under: Option<&str>,
+    owner_of: impl Fn(&str) -> Principal,
+) -> Result<Vec<Candidate>, String> {
+    let (mut found, mut why) = (Vec::new(), Vec::new());
+    let mut seen: Vec<&str> = Vec::new();
+    for (at, node) in trial.plan().nodes.iter().enumerate() {
+        let base = node.base.as_str();
+        if seen.contains(&base) || under.is_some_and(|under| under != base) {
+            continue;
+        }
+        seen.push(base);
+        let theirs = owner_of(base);
+        if theirs != Principal::System && theirs != *owner {
+            continue;
+        }
+        match keys(trial, at, goal) {
+            Ok(keys) => {
+                let per_cpu = node.replica.is_some() && node.family.is_none();
+                found.push((
+                    theirs == Principal::System,
+                    Candidate { under: base.to_string(), per_cpu, keys },
+                ));
+            }
+            Err(reason) => why.push(format!("{base}: {reason}")),
+        }
+    }
+    if let (Some(under), true) = (under, seen.is_empty()) {
+        return Err(format!("the plan in force has no node `{under}`"));
+    }
+    if found.is_empty() && why.is_empty() {
+        return Err(format!("the schedulers that are asked belong neither to the system nor to {owner}"));
+    }
+    if found.is_empty() {
+        return Err(format!("no scheduler can provide {goal}: {}", why.join("; ")));
+    }
+    found.sort_by_key(|(system, _)| *system);
+    Ok(found.into_iter().map(|(_, candidate)| candidate).collect())
+}
+
+/// Parameters of an edge below that node, an index into the plan's nodes, by which its child would have the guarantee.
+pub fn keys(trial: &Trial, node: usize, goal: &Guarantee) -> Result<Keys, String> {
+    let about = &trial.plan().nodes[node];
+    let policy = policies::by_number(about.policy).ok_or("its policy is not known")?;
+    if goal.kind() == Kind::Null {
+        return nothing(policy);
+    }
+    if policies::budget_and_period(policy).is_some() {
+        return budget(policy, about, goal);
+    }
+    let has_weights = policies::position(&policy.edge_params, "weight").is_some();
+    if has_weights && matches!(goal.kind(), Kind::Ps | Kind::Psbe) {
+        return weight(trial, node, policy, goal);
+    }
+    Err(format!("{} gives no guarantee that could be asked for", policy.name))
+}
+
+fn nothing(policy: &PolicyRecord) -> Result<Keys, String> {
+    // Whose children take turns; of others one could keep all time to itself.
+    match policies::quantum(policy) {
+        Some(_) => Ok(Keys::new()),
+        None => Err(format!("{} is for who has a guarantee", policy.name)),
+    }
+}
+
+/// What a reservation's edge gives: hard if its budgets are.
+fn provided(policy: &PolicyRecord, node: &Node) -> Kind {
+    let at = policies::position(&policy.node_params, "replenishment");
+    match at.map(|at| node.params[at]) {
+        Some(0) | None => Kind::Resbh,
+        Some(_) => Kind::Resbs,
+    }
+}
+
+fn budget(policy: &PolicyRecord, node: &Node, goal: &Guarantee) -> Result<Keys, String> {
+    let kind = provided(policy, node);
+    let (budget, period) = match goal.amount_and_period() {
+        Some((budget, period)) if goal.kind().is_basic() => {
+            let given = Guarantee::reservation(kind, budget.clone(), period.clone());
+            let given = given.ok_or("no such reservation")?;
+            show(&given, goal, &Free::default()).map_err(|why| why.to_string())?;
+            (budget.clone(), period.clone())
+        }
+        _ => cheapest(kind, goal)?,
+    };
+    let whole_ns = |time: &Exact| number(time).ok_or_else(|| format!("{goal} is not in whole ns"));
+    let text = |time: &Exact| whole_ns(time).map(show_ns);
+    Ok(vec![("budget".into(), text(&budget)?), ("period".into(), text(&period)?)])
+}
+
+/// The reservation of the smallest share from which the guarantee follows; of several the one with the longest period.
+fn cheapest(kind: Kind, goal: &Guarantee) -> Result<(Exact, Exact), String> {
+    let named = [Parameter::Period, Parameter::Error].into_iter().find_map(|of| goal.get(of));
+    let named = named.and_then(|time| number(&time.floor())).filter(|ns| *ns > 0).unwrap_or(PERIOD_NS);
+    let mut best: Option<(Exact, Exact)> = None;
+    let mut why = String::new();
+    for part in PARTS {
+        let period = whole((named / part).max(1));
+        let open = Wanted { kind, values: vec![None, Some(period.clone())] };
+        match weakest(&open, goal, &Free::default()) {
+            Ok(derivation) => {
+                let Some((budget, period)) = derivation.source.amount_and_period() else { continue };
+                let budget = budget.ceil();
+                let is_better = best.as_ref().is_none_or(|(b, p)| &budget / period < b / p);
+                if budget <= *period && is_better {
+                    best = Some((budget, period.clone()));
+                }
+            }
+            Err(refusal) => why = refusal.to_string(),
+        }
+    }
+    best.ok_or(why)
+}
+
+/// The least weight that is enough beside the weights that there are.
+fn weight(trial: &Trial, node: usize, policy: &PolicyRecord, goal: &Guarantee) -> Result<Keys, String> {
+    let at = policies::position(&policy.edge_params, "weight").ok_or("it has no weights")?;
+    let plan = trial.plan();
+    let share = |guarantee: &Guarantee| {
+        convert(guarantee, Kind::Ps, &Free::default()).ok().map(|derivation| derivation.result().share())
+    };
+    let shares =
+        trial.admission().nodes[node].promises.iter().filter_map(|promise| share(&promise.guarantee));
+    let has = shares.max().ok_or("it is guaranteed no share itself")?;
+    let wanted = goal.share();
+    if wanted >= has {
+        return Err("its own share is not larger than that".into());
+    }
+    let below = plan.edges.iter().filter(|edge| edge.parent == node && !matches!(edge.child, Child::Set(_)));
+    let sum: u64 = below.map(|edge| edge.params[at]).sum();
+    let least = whole(sum.max(1)) * &wanted / (has - &wanted);
+    let weight = number(&least.ceil()).unwrap_or(u64::MAX).max(1);
+    Ok(vec![("weight".into(), weight.to_string())])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::rc::Rc;
+    use tierce_admission::PlanExt;
+    use tierce_plan::Plan;
+
+    const PLAN: &str = r#"
+        [node.top]
+        policy = "fixed-priority"
+        cpu = 0
+        [node.rt]
+        policy = "reservation"
+        under.top = { priority = 1 }
+        [node.group]
+        policy = "fair"
+        under.rt = { budget = "10ms", period = "20ms" }
+        [task.other]
+        under.group = { weight = 100 }
+        [node.rest]
+        policy = "fair"
+        default = true
+        under.rt = { budget = "1ms", period = "20ms" }
+        under.top = { priority = 0 }
+    "#;
+
+    fn found(goal: &str) -> Result<Vec<(String, String)>, String> {
+        let trial = Trial::new(Rc::new(Plan::parse(PLAN, "test.toml").unwrap()));
+        let goal = Guarantee::parse(goal).unwrap();
+        let found = candidates(&trial, &goal, &Principal::User(1), None, |_| Principal::System)?;
+        let shown =
+            |keys: &Keys| keys.iter().map(|(key, value)| format!("{key} {value}")).collect::<Vec<_>>();
+        Ok(found.into_iter().map(|it| (it.under, shown(&it.keys).join(" "))).collect())
+    }
+
+    /// A basic reservation is asked as it is, and others by what they follow from.
+    #[test]
+    fn a_guarantee_is_asked_of_who_can_give_it() {
+        let first = |goal: &str| found(goal).unwrap().remove(0);
+        assert_eq!(first("RESBS 2ms 10ms"), ("rt".into(), "budget 2ms period 10ms".into()));
+        assert_eq!(first("RESBH 2ms 10ms"), ("rt".into(), "budget 2ms period 10ms".into()));
+        for goal in ["RESCS 5ms 33ms", "PSBE 1/4 15ms", "PS 1/4"] {
+            let (under, keys) = first(goal);
+            let times: Vec<_> = keys.split(' ').collect();
+            let given = Guarantee::parse(&format!("RESBH {} {}", times[1], times[3])).unwrap();
+            show(&given, &Guarantee::parse(goal).unwrap(), &Free::default()).unwrap();
+            assert_eq!(under, "rt");
+        }
+        let all = found("PS 1/4").unwrap();
+        assert!(all.contains(&("group".into(), "weight 100".into())), "{all:?}");
+        assert_eq!(first("NULL").0, "group");
+        assert!(found("ALL").unwrap_err().contains("no scheduler can provide ALL"));
+    }
+
+    #[test]
+    fn nobody_is_asked_for_what_is_anothers() {
+        let trial = Trial::new(Rc::new(Plan::parse(PLAN, "test.toml").unwrap()));
+        let goal = Guarantee::parse("RESBS 2ms 10ms").unwrap();
+        let of = |owner: Principal, under| {
+            candidates(&trial, &goal, &owner, under, |node| match node {
+                "rt" => Principal::User(1),
+                _ => Principal::System,
+            })
+        };
+        assert_eq!(of(Principal::User(1), None).unwrap().len(), 1);
+        assert!(of(Principal::User(2), None).is_err());
+        assert!(of(Principal::User(1), Some("nowhere")).unwrap_err().contains("no node `nowhere`"));
+        assert!(of(Principal::User(1), Some("rest")).is_err());
+    }
+}

@@ -1,0 +1,55 @@
+//! The plan in force, which is the manager's truth.
+
+use crate::wrong::Wrong;
+use std::rc::Rc;
+use tierce_admission::PlanExt;
+use tierce_plan::{Edit, Plan};
+
+/// Where the plan in force is.
+pub trait InForce {
+    /// As it is now. An error: nobody enforces one, or cannot be asked.
+    fn plan(&mut self) -> Result<Rc<Plan>, Wrong>;
+
+    /// Do all of these operations as one transition, or none of them.
+    fn apply(&mut self, edits: &[Edit]) -> Result<(), Wrong>;
+}
+
+/// A plan that nobody enforces: for tests, simulations and dry runs.
+pub struct InMemory {
+    plan: Rc<Plan>,
+}
+
+impl InMemory {
+    /// Begin with that plan.
+    pub fn new(plan: Plan) -> Self {
+        Self { plan: Rc::new(plan) }
+    }
+
+    /// Another plan, as by `tierce apply`.
+    pub fn replace(&mut self, plan: Plan) {
+        self.plan = Rc::new(plan);
+    }
+}
+
+impl InForce for InMemory {
+    fn plan(&mut self) -> Result<Rc<Plan>, Wrong> {
+        Ok(self.plan.clone())
+    }
+
+    fn apply(&mut self, edits: &[Edit]) -> Result<(), Wrong> {
+        self.plan = Rc::new(edited(&self.plan, edits)?);
+        Ok(())
+    }
+}
+
+/// The plan after these operations, whatever admission says of it.
+pub fn edited(plan: &Plan, edits: &[Edit]) -> Result<Plan, Wrong> {
+    let mut plan = plan.clone();
+    for edit in edits {
+        plan = plan.edited(edit).map_err(|faults| {
+            let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
+            Wrong::new(rule, faults.to_string())
+        })?;
+    }
+    Ok(plan)
+}

@@ -1,0 +1,169 @@
+//! A scheduler that was granted belongs to its owner, who divides it without asking anybody. He never exceeds it: admission sees to that. He
+//! never sees or touches what is another's: names are those below it, and the plan has them with its own name in front.
+
+use super::grants::is_name;
+use super::{Manager, Threads};
+use crate::ask::{Answer, Divide, State};
+use crate::books::{Request, Target};
+use crate::in_force::InForce;
+use crate::principal::Asker;
+use crate::proposal::Proposal;
+use crate::wrong::Wrong;
+use tierce_plan::policies::{self, position};
+use tierce_plan::{Edit, Keys, Plan};
+
+impl<P: InForce, T: Threads> Manager<P, T> {
+    pub(super) fn divide(&mut self, asker: &Asker, divide: Divide) -> Result<Answer, Wrong> {
+        let request = self.of_asker(asker, divide.id)?.clone();
+        if request.target != Target::Scheduler || request.held.is_none() {
+            let message = format!("request {} has no scheduler", request.id);
+            return Err(Wrong::new("request_must_have_a_scheduler", message));
+        }
+        let bound = self.limits.divisions;
+        if request.divided.len() + divide.edits.len() > bound {
+            let message = format!(
+                "{} operations and {} more, bound {bound}",
+                request.divided.len(),
+                divide.edits.len()
+            );
+            return Err(Wrong::new("too_many_divisions", message));
+        }
+        let inside = Inside { asker, request: &request };
+        let edits: Vec<Edit> = divide.edits.iter().map(|edit| inside.edit(edit)).collect::<Result<_, _>>()?;
+        let trial = self.trial()?;
+        let mut answer = Answer::new(State::Refused);
+        answer.dry_run = divide.dry_run;
+        let proposal = Proposal { edits: edits.clone(), ..Proposal::default() };
+        // One after the other, so that what one makes is known to the next.
+        let mut plan = trial.plan().as_ref().clone();
+        for edit in &edits {
+            let next = inside
+                .knows(&plan, edit)
+                .and_then(|()| crate::in_force::edited(&plan, std::slice::from_ref(edit)));
+            match next {
+                Ok(next) => plan = next,
+                Err(wrong) => {
+                    answer.reason = Some(wrong);
+                    return Ok(answer);
+                }
+            }
+        }
+        let tried = proposal.tried(&trial, &self.books).map(|_| ());
+        match if divide.dry_run { tried } else { tried.and_then(|()| self.commit(&proposal)) } {
+            Ok(()) => {
+                answer.state = State::Done;
+                if !divide.dry_run {
+                    self.with(request.id, |request| {
+                        edits.iter().for_each(|edit| edit.add_to(&mut request.divided))
+                    });
+                }
+            }
+            Err(wrong) => answer.reason = Some(wrong),
+        }
+        answer.about = self.books.requests.get(&request.id).map(Request::shown);
+        Ok(answer)
+    }
+}
+
+/// What an owner may do within his scheduler.
+struct Inside<'a> {
+    asker: &'a Asker,
+    request: &'a Request,
+}
+
+impl Inside<'_> {
+    /// The name of a part below it in the plan; the scheduler itself has none.
+    fn name(&self, name: &str) -> Result<String, Wrong> {
+        let long = format!("{}-{name}", self.request.name());
+        if !is_name(name) || !is_name(&long) {
+            let message = format!("{name:?}: letters, digits, `_` and `-`, and short");
+            return Err(Wrong::new("name_must_be_plain", message));
+        }
+        Ok(long)
+    }
+
+    /// What is above a part: another one, or the scheduler.
+    fn above(&self, name: &str) -> Result<String, Wrong> {
+        match name {
+            "" => Ok(self.request.name()),
+            name => self.name(name),
+        }
+    }
+
+    /// The operation, with the names of the plan.
+    fn edit(&self, edit: &Edit) -> Result<Edit, Wrong> {
+        Ok(match edit {
+            Edit::Create { name, policy, under, keys, who, cpus: _ } => Edit::Create {
+                name: self.name(name)?,
+                policy: policy.clone(),
+                under: self.above(under)?,
+                keys: keys.clone(),
+                who: self.who(who)?,
+                cpus: None,
+            },
+            Edit::Destroy { name, below } => Edit::Destroy { name: self.name(name)?, below: *below },
+            Edit::Set { name, under: _, keys, who } => {
+                Edit::Set { name: self.name(name)?, under: None, keys: keys.clone(), who: self.who(who)? }
+            }
+            Edit::Move { name, tasks, from: _, under, keys } => Edit::Move {
+                name: self.name(name)?,
+                tasks: *tasks,
+                from: None,
+                under: self.above(under)?,
+                keys: keys.clone(),
+            },
+            Edit::Default { .. } => {
+                return Err(Wrong::new("default_node_is_the_systems", "only root chooses the default node"));
+            }
+        })
+    }
+
+    /// Threads of the asker alone, unless it is the system.
+    fn who(&self, who: &[Keys]) -> Result<Vec<Keys>, Wrong> {
+        let mut who = who.to_vec();
+        if !self.asker.is_system() {
+            let own = self.asker.uid.to_string();
+            for keys in &mut who {
+                if keys.iter().any(|(key, uid)| key == "uid" && *uid != own) {
+                    let message = format!("user {own} asks for threads of another user");
+                    return Err(Wrong::new("thread_must_be_the_askers", message));
+                }
+                keys.retain(|(key, _)| key != "uid");
+                keys.push(("uid".into(), own.clone()));
+            }
+        }
+        Ok(who)
+    }
+
+    /// Only parameters of the policies: other keys could name parts that are not below the scheduler.
+    fn knows(&self, plan: &Plan, edit: &Edit) -> Result<(), Wrong> {
+        let (keys, policy, above) = match edit {
+            Edit::Create { keys, policy, under, .. } => (keys, policy.as_deref(), under.clone()),
+            Edit::Move { keys, under, .. } => (keys, None, under.clone()),
+            Edit::Set { name, keys, .. } => {
+                let own = plan.nodes.iter().find(|node| node.base == *name);
+                let own = own.and_then(|node| policies::by_number(node.policy)).map(|policy| policy.name);
+                let above = plan
+                    .edges
+                    .iter()
+                    .find(|edge| plan.child_name(edge.child).split('@').next() == Some(name));
+                (keys, own, above.map(|edge| plan.nodes[edge.parent].base.clone()).unwrap_or_default())
+            }
+            Edit::Destroy { .. } | Edit::Default { .. } => return Ok(()),
+        };
+        let own = policy.and_then(policies::by_name);
+        let above = plan.nodes.iter().find(|node| node.base == above);
+        let above = above.and_then(|node| policies::by_number(node.policy));
+        let is_param = |key: &str| {
+            own.is_some_and(|policy| position(&policy.node_params, key).is_some())
+                || above.is_some_and(|policy| position(&policy.edge_params, key).is_some())
+        };
+        match keys.iter().find(|(key, _)| !is_param(key)) {
+            Some((key, _)) => {
+                let message = format!("{key:.32}: only parameters of the policies are allowed here");
+                Err(Wrong::new("key_must_be_a_parameter", message))
+            }
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Something happens: time passes, users come and go, deadlines are missed, rules signal events.
+
+use super::grants::Guide;
+use super::{Later, Manager, Threads};
+use crate::ask::What;
+use crate::books::Request;
+use crate::in_force::InForce;
+use crate::principal::Principal;
+use crate::proposal::Proposal;
+use crate::rules::{Evaluated, Timer};
+use crate::wrong::Wrong;
+use serde_json::{json, Value};
+use std::collections::BTreeSet;
+
+const MS: u64 = 1_000_000;
+/// Events that one event may cause.
+const CAUSED_MAX: usize = 16;
+/// Events that may be waited for.
+const LATER_MAX: usize = 64;
+
+impl<P: InForce, T: Threads> Manager<P, T> {
+    /// Time has passed: whatever is due happens. An error: no plan is in force.
+    pub fn turn(&mut self, now_ns: u64) -> Result<(), Wrong> {
+        self.trial()?;
+        if std::mem::take(&mut self.is_foreign) {
+            self.reconcile(now_ns)?;
+            if !std::mem::replace(&mut self.has_started, true) {
+                self.signal("started", &Value::Null, now_ns);
+                self.retry(now_ns);
+            }
+        }
+        self.end_dead(now_ns);
+        self.end_due(now_ns);
+        let (due, later) =
+            std::mem::take(&mut self.later).into_iter().partition(|later| later.due_ns <= now_ns);
+        self.later = later;
+        let due: Vec<Later> = due;
+        due.into_iter().for_each(|later| self.signal(&later.event, &Value::Null, now_ns));
+        Ok(())
+    }
+
+    /// When something is due next, if anything is.
+    pub fn next_ns(&self) -> Option<u64> {
+        let endings =
+            self.books.requests.values().filter_map(|request| Some(request.ending.as_ref()?.due_ns));
+        endings.chain(self.later.iter().map(|later| later.due_ns)).min()
+    }
+
+    /// A user is there.
+    pub fn user_enters(&mut self, uid: u32, now_ns: u64) {
+        if self.books.users.insert(uid) {
+            self.revision += 1;
+            self.signal("user_enters", &json!({ "user": uid }), now_ns);
+        }
+    }
+
+    /// A user is no longer there. His requests stay as long as their threads do.
+    pub fn user_leaves(&mut self, uid: u32, now_ns: u64) {
+        if self.books.users.remove(&uid) {
+            self.revision += 1;
+            self.signal("user_leaves", &json!({ "user": uid }), now_ns);
+        }
+    }
+
+    /// The thread of a request has missed deadlines.
+    pub fn deadline_missed(&mut self, id: u64, misses: u64, now_ns: u64) {
+        if let Some(request) = self.books.requests.get(&id).cloned() {
+            self.signal_about("deadline_missed", &json!({ "misses": misses }), Some(&request), now_ns);
+        }
+    }
+
+    /// What a program needs has been measured; `data` says of which and what.
+    pub fn calibrated(&mut self, data: &Value, now_ns: u64) {
+        self.signal("calibrated", data, now_ns);
+    }
+
+    /// Rules hear of an event, and of those that they signal.
+    pub fn signal(&mut self, event: &str, data: &Value, now_ns: u64) {
+        self.signal_about(event, data, None, now_ns);
+    }
+
+    pub(super) fn signal_about(&mut self, event: &str, data: &Value, request: Option<&Request>, now_ns: u64) {
+        let mut events = vec![event.to_string()];
+        let (mut at, mut again) = (0, false);
+        while at < events.len() && at < CAUSED_MAX {
+            let event = events[at].clone();
+            at += 1;
+            if !self.rules.heeds(&event) {
+                continue;
+            }
+            let evaluated = self.evaluated(&event, data, request, now_ns);
+            self.decided(&event, &evaluated, None, now_ns);
+            let decisions = evaluated.decisions.iter();
+            again |= decisions.clone().any(|(_, _, decision)| decision.retry);
+            events.extend(decisions.flat_map(|(_, _, decision)| decision.signal.iter().cloned()));
+            self.remarks(&evaluated, now_ns);
+        }
+        if again {
+            self.retry(now_ns);
+        }
+    }
+
+    fn evaluated(&mut self, event: &str, data: &Value, request: Option<&Request>, now_ns: u64) -> Evaluated {
+        let Ok(trial) = self.trial() else { return Evaluated::default() };
+        let it = self.view(&trial, request, data, now_ns);
+        let fits = self.questions(&trial, request.map_or(0, |request| request.id));
+        self.rules.decide(event, &it, request.map(|request| &request.owner), Some(fits))
+    }
+
+    /// Do what rules have decided about an event. `told`: those who know of it, and nobody else loses anything now.
+    fn decided(&mut self, event: &str, evaluated: &Evaluated, told: Option<&BTreeSet<u64>>, now_ns: u64) {
+        // A rule that failed is no reason not to do what others have decided.
+        let others = Evaluated { decisions: evaluated.decisions.clone(), ..Evaluated::default() };
+        let done = match Guide::of(&others, &self.books) {
+            Ok(mut guide) => {
+                guide.event = Some(event.to_string());
+                if let Some(told) = told {
+                    guide.revoke.retain(|id| told.contains(id));
+                    guide.change.retain(|to| told.contains(&to.id));
+                    (guide.edits, guide.grace_ms) = (Vec::new(), 0);
+                }
+                self.guided(&guide, now_ns)
+            }
+            Err(refusal) => Err(refusal.wrong),
+        };
+        if let Err(wrong) = done {
+            let text = format!("what rules have decided about {event} cannot be done: {wrong}");
+            self.tell(&Principal::System, None, What::RuleFailed, text, None);
+        }
+    }
+
+    fn guided(&mut self, guide: &Guide, now_ns: u64) -> Result<(), Wrong> {
+        let trial = self.trial()?;
+        let proposal = guide.proposal(&self.books, &trial)?;
+        if proposal.is_empty() {
+            return Ok(());
+        }
+        proposal.tried(&trial, &self.books)?;
+        if guide.grace_ms == 0 || !proposal.takes() {
+            return self.carry_out(&proposal, guide, now_ns);
+        }
+        if !guide.edits.is_empty() {
+            let edits = Proposal { edits: guide.edits.clone(), ..Proposal::default() };
+            self.carry_out(&edits, guide, now_ns)?;
+        }
+        self.announce(&proposal, guide, None, now_ns);
+        Ok(())
+    }
+
+    /// What rules have decided beside the verdict on a request.
+    pub(super) fn after_decisions(&mut self, evaluated: &Evaluated, now_ns: u64) {
+        self.remarks(evaluated, now_ns);
+        let decisions = evaluated.decisions.iter();
+        let events: Vec<String> =
+            decisions.flat_map(|(_, _, decision)| decision.signal.iter().cloned()).collect();
+        events.iter().take(CAUSED_MAX).for_each(|event| self.signal(event, &Value::Null, now_ns));
+    }
+
+    /// Timers, remarks and failures of rules.
+    fn remarks(&mut self, evaluated: &Evaluated, now_ns: u64) {
+        for (name, _, decision) in &evaluated.decisions {
+            for Timer { ms, event } in &decision.after {
+                if self.later.len() < LATER_MAX {
+                    let due_ns = now_ns.saturating_add(ms.saturating_mul(MS));
+                    self.later.push(Later { due_ns, event: event.clone() });
+                }
+            }
+            if let Some(text) = &decision.say {
+                self.tell(&Principal::System, None, What::Said, format!("{name}: {text:.256}"), None);
+            }
+        }
+        if let Some(wrong) = &evaluated.broken {
+            self.tell(&Principal::System, None, What::RuleFailed, wrong.message.clone(), None);
+        }
+    }
+
+    /// Requests whose threads have ended.
+    fn end_dead(&mut self, now_ns: u64) {
+        let dead = self.books.requests.values().filter(|request| !self.is_there(request));
+        let dead: Vec<u64> = dead.map(|request| request.id).collect();
+        for id in dead {
+            // The loader may have taken its task out of the plan already.
+            let lost = self.end(id, What::Ended, "its thread has ended", true, now_ns);
+            if lost.is_err() {
+                self.is_foreign = true;
+            }
+        }
+    }
+
+    /// Those who were told that they lose something, and whose time is over.
+    fn end_due(&mut self, now_ns: u64) {
+        let due = |request: &&Request| request.ending.as_ref().is_some_and(|taken| taken.due_ns <= now_ns);
+        let due: Vec<&Request> = self.books.requests.values().filter(due).collect();
+        let endings = due.iter().filter_map(|request| request.ending.as_ref());
+        let for_ids: BTreeSet<u64> = endings.clone().filter_map(|taken| taken.for_id).collect();
+        let events: BTreeSet<String> =
+            endings.filter(|taken| taken.for_id.is_none()).filter_map(|taken| taken.event.clone()).collect();
+        let told: BTreeSet<u64> = due.iter().map(|request| request.id).collect();
+        for_ids.into_iter().for_each(|id| self.due(id, now_ns));
+        for event in events {
+            let evaluated = self.evaluated(&event, &Value::Null, None, now_ns);
+            self.decided(&event, &evaluated, Some(&told), now_ns);
+            self.retry(now_ns);
+        }
+        // Whatever rules say now, nobody is told twice that the same thing ends.
+        for id in told {
+            let is_due =
+                |request: &Request| request.ending.as_ref().is_some_and(|taken| taken.due_ns <= now_ns);
+            if self.books.requests.get(&id).is_some_and(is_due) {
+                self.with(id, |request| request.ending = None);
+                self.tell_owner(id, What::Stays, "there is no need any more".into(), None);
+            }
+        }
+    }
+}

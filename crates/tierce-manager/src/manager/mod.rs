@@ -1,0 +1,222 @@
+//! The manager: what happens when somebody asks, and when something happens.
+
+mod divide;
+mod events;
+mod grants;
+mod reconcile;
+mod request;
+mod settle;
+mod view;
+
+use crate::ask::{Answer, Ask, Notice, State, What};
+use crate::books::{Books, Request, Target};
+use crate::check::check;
+use crate::in_force::InForce;
+use crate::principal::{Asker, Principal};
+use crate::proposal::Proposal;
+use crate::rules::Rules;
+use crate::trial::Trial;
+use crate::wrong::Wrong;
+use std::rc::Rc;
+
+/// How much one principal may have, and all together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Requests of one principal, the system apart.
+    pub requests_each: usize,
+    /// Requests.
+    pub requests: usize,
+    /// Operations by which a scheduler is divided.
+    pub divisions: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { requests_each: 32, requests: 256, divisions: 64 }
+    }
+}
+
+/// What is known of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ThreadInfo {
+    /// The user of all its identities; `None`: it has several.
+    pub uid: Option<u32>,
+    /// When it began, in the kernel's ticks since boot.
+    pub began: u64,
+}
+
+/// The machine's threads.
+pub trait Threads {
+    /// A thread by its number; `None`: there is none.
+    fn look(&self, tid: u32) -> Option<ThreadInfo>;
+}
+
+/// An event that is signalled later.
+struct Later {
+    due_ns: u64,
+    event: String,
+}
+
+/// The manager.
+pub struct Manager<P, T> {
+    in_force: P,
+    threads: T,
+    books: Books,
+    rules: Rules,
+    limits: Limits,
+    /// Of the plan in force as it was last seen.
+    trial: Option<Trial>,
+    /// Notices that nobody has taken.
+    told: Vec<Notice>,
+    later: Vec<Later>,
+    /// Changes with every change of the books.
+    revision: u64,
+    /// The plan has been changed by others, or has not been looked at.
+    is_foreign: bool,
+    /// Rules know that the manager has started.
+    has_started: bool,
+}
+
+impl<P: InForce, T: Threads> Manager<P, T> {
+    /// With these books. The plan in force is compared with them at the first [`Manager::turn`].
+    pub fn new(in_force: P, threads: T, books: Books, rules: Rules, limits: Limits) -> Self {
+        Self {
+            in_force,
+            threads,
+            books,
+            rules,
+            limits,
+            trial: None,
+            told: Vec::new(),
+            later: Vec::new(),
+            revision: 0,
+            is_foreign: true,
+            has_started: false,
+        }
+    }
+
+    /// Answer what somebody asks. An error: it is not well formed, or not for him to ask, or no plan is in force.
+    pub fn ask(&mut self, asker: &Asker, ask: Ask, now_ns: u64) -> Result<Answer, Wrong> {
+        self.turn(now_ns)?;
+        match ask {
+            Ask::Request(wish) => self.request(asker, *wish, now_ns),
+            Ask::Cancel(which) => self.cancel(asker, which.id, now_ns),
+            Ask::Change(change) => self.change(asker, change, now_ns),
+            Ask::Divide(divide) => self.divide(asker, divide),
+            Ask::Signal(signal) if asker.is_system() => {
+                self.signal(&signal.event, &signal.data, now_ns);
+                Ok(Answer::new(State::Done))
+            }
+            Ask::Signal(_) => Err(Wrong::new("asker_must_be_the_system", "only root signals events")),
+            Ask::List(_) => {
+                let requests = self.books.requests.values().filter(|request| asker.acts_for(&request.owner));
+                Ok(Answer { requests: requests.map(Request::shown).collect(), ..Answer::new(State::Done) })
+            }
+            Ask::Rules(_) => Ok(Answer { rules: self.rules.shown(), ..Answer::new(State::Done) }),
+            Ask::News(news) => {
+                let all = self.books.notices.iter().filter(|notice| notice.number > news.after);
+                let theirs = all.filter(|notice| asker.acts_for(&notice.to));
+                Ok(Answer { news: theirs.cloned().collect(), ..Answer::new(State::Done) })
+            }
+        }
+    }
+
+    /// The books, for the file.
+    pub fn books(&self) -> &Books {
+        &self.books
+    }
+
+    /// Another number than before: the books have changed.
+    pub fn revision(&self) -> u64 {
+        self.revision
+    }
+
+    /// Whether any rule is about this event.
+    pub fn heeds(&self, event: &str) -> bool {
+        self.rules.heeds(event)
+    }
+
+    /// Notices since they were last taken.
+    pub fn take_notices(&mut self) -> Vec<Notice> {
+        std::mem::take(&mut self.told)
+    }
+
+    /// The plan in force.
+    pub fn in_force(&mut self) -> &mut P {
+        &mut self.in_force
+    }
+
+    /// The machine's threads.
+    pub fn threads(&mut self) -> &mut T {
+        &mut self.threads
+    }
+
+    /// Whether books, plan and verdict agree; what does not, in words.
+    pub fn check(&mut self) -> Result<Vec<String>, Wrong> {
+        let trial = self.trial()?;
+        Ok(check(&self.books, &trial))
+    }
+
+    /// The plan in force, to try operations on.
+    fn trial(&mut self) -> Result<Trial, Wrong> {
+        let plan = self.in_force.plan()?;
+        match &self.trial {
+            Some(trial) if Rc::ptr_eq(trial.plan(), &plan) => Ok(trial.clone()),
+            _ => {
+                self.is_foreign = true;
+                let trial = Trial::new(plan);
+                self.trial = Some(trial.clone());
+                Ok(trial)
+            }
+        }
+    }
+
+    /// Do it: the plan first, and the books if that went well.
+    fn commit(&mut self, proposal: &Proposal) -> Result<(), Wrong> {
+        let operations = proposal.operations(&self.books);
+        if !operations.is_empty() {
+            self.in_force.apply(&operations)?;
+            self.trial = Some(Trial::new(self.in_force.plan()?));
+        }
+        for id in &proposal.ends {
+            if let Some(request) = self.books.requests.get_mut(id) {
+                (request.held, request.ending) = (None, None);
+                request.divided.clear();
+            }
+        }
+        for (id, mode, keys) in &proposal.modes {
+            let request = self.books.requests.get_mut(id).filter(|_| !proposal.ends.contains(id));
+            if let Some(held) = request.and_then(|request| request.held.as_mut()) {
+                (held.mode, held.keys) = (*mode, keys.clone());
+            }
+        }
+        for (id, held) in &proposal.grants {
+            if let Some(request) = self.books.requests.get_mut(id) {
+                (request.held, request.reason) = (Some(held.clone()), None);
+            }
+        }
+        self.revision += 1;
+        Ok(())
+    }
+
+    fn tell(&mut self, to: &Principal, id: Option<u64>, what: What, text: String, within_ms: Option<u64>) {
+        let notice = self.books.tell(to, id, what, text);
+        notice.within_ms = within_ms;
+        self.told.push(notice.clone());
+        self.revision += 1;
+    }
+
+    fn tell_owner(&mut self, id: u64, what: What, text: String, within_ms: Option<u64>) {
+        if let Some(owner) = self.books.requests.get(&id).map(|request| request.owner.clone()) {
+            self.tell(&owner, Some(id), what, text, within_ms);
+        }
+    }
+
+    /// The thread of a request is there, and is still the same.
+    fn is_there(&self, request: &Request) -> bool {
+        match request.target {
+            Target::Thread { tid, began } => self.threads.look(tid).is_some_and(|now| now.began == began),
+            _ => true,
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! Modes of a request: each is a guarantee that its owner could do with, and what that is worth to him.
+
+use crate::wrong::Wrong;
+use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use tierce_guarantee::{show_time, whole, Exact, Guarantee, Kind};
+use tierce_plan::parse_time;
+
+/// Modes of a request, at most.
+pub const MODES_MAX: usize = 8;
+
+/// Values are numbers up to this, and from its opposite.
+pub const VALUE_MAX: i64 = 1_000_000_000;
+
+/// A guarantee and its value.
+///
+/// In JSON `{"budget": "2ms", "period": "10ms", "value": 5}`, which is `RESBS 2ms 10ms`, or with another `guarantee`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mode {
+    /// What is asked for.
+    pub guarantee: Guarantee,
+    /// To the owner; larger is better.
+    pub value: i64,
+}
+
+/// As it is written.
+#[derive(Serialize, Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+struct Written {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    guarantee: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    period: Option<String>,
+    value: i64,
+}
+
+impl Mode {
+    /// `budget` in every `period`.
+    pub fn budget(budget_ns: u64, period_ns: u64, value: i64) -> Result<Self, Wrong> {
+        let shown = |ns| show_time(&whole(ns));
+        if budget_ns == 0 || budget_ns > period_ns {
+            let message = format!("a budget of {} in a period of {}", shown(budget_ns), shown(period_ns));
+            return Err(Wrong::new("budget_must_fit_its_period", message));
+        }
+        let guarantee = Guarantee::reservation(Kind::Resbs, whole(budget_ns), whole(period_ns));
+        let guarantee =
+            guarantee.ok_or_else(|| Wrong::new("times_must_be_possible", "no such reservation"))?;
+        Self { guarantee, value }.checked()
+    }
+
+    /// As people write it: `2ms/10ms`, or a guarantee.
+    pub fn parse(text: &str, value: i64) -> Result<Self, Wrong> {
+        match text.split_once('/') {
+            Some((budget, period)) if !text.trim_start().starts_with(|c: char| c.is_ascii_alphabetic()) => {
+                Self::of_times(budget, period, value)
+            }
+            _ => Self::of_guarantee(text, value),
+        }
+    }
+
+    fn of_times(budget: &str, period: &str, value: i64) -> Result<Self, Wrong> {
+        let time = |text: &str| {
+            parse_time(text).map_err(|why| Wrong::new(why.rule(), format!("{text:?}: {}", why.message())))
+        };
+        Self::budget(time(budget)?, time(period)?, value)
+    }
+
+    fn of_guarantee(text: &str, value: i64) -> Result<Self, Wrong> {
+        let guarantee = Guarantee::parse(text)
+            .map_err(|why| Wrong::new("guarantee_must_be_known", format!("{text:?}: {why}")))?;
+        Self { guarantee, value }.checked()
+    }
+
+    fn checked(self) -> Result<Self, Wrong> {
+        if !(-VALUE_MAX..=VALUE_MAX).contains(&self.value) {
+            let message = format!("a value of {}, bound {VALUE_MAX} either way", self.value);
+            return Err(Wrong::new("value_must_fit", message));
+        }
+        Ok(self)
+    }
+
+    /// Share of one CPU in parts per million, rounded up.
+    pub fn ppm(&self) -> u64 {
+        ppm(&self.guarantee.share())
+    }
+
+    /// Budget and period, where they are numbers of ns.
+    pub fn budget_and_period_ns(&self) -> Option<(u64, u64)> {
+        let (budget, period) = self.guarantee.amount_and_period()?;
+        Some((number(budget)?, number(period)?))
+    }
+}
+
+/// Parts per million, rounded up.
+pub fn ppm(share: &Exact) -> u64 {
+    number(&(share * &whole(1_000_000)).ceil()).unwrap_or(u64::MAX)
+}
+
+/// Whole and not negative.
+pub fn number(exact: &Exact) -> Option<u64> {
+    exact.is_integer().then(|| exact.to_integer().to_string().parse().ok())?
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match (self.guarantee.kind(), self.guarantee.amount_and_period()) {
+            (Kind::Resbs, Some((budget, period))) => {
+                write!(f, "{} in {}", show_time(budget), show_time(period))
+            }
+            _ => write!(f, "{}", self.guarantee),
+        }
+    }
+}
+
+impl Serialize for Mode {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let mut written = Written { value: self.value, ..Written::default() };
+        match (self.guarantee.kind(), self.guarantee.amount_and_period()) {
+            (Kind::Resbs, Some((budget, period))) if budget.is_integer() && period.is_integer() => {
+                (written.budget, written.period) = (Some(show_time(budget)), Some(show_time(period)));
+            }
+            _ => written.guarantee = Some(self.guarantee.to_string()),
+        }
+        written.serialize(to)
+    }
+}
+
+impl<'de> Deserialize<'de> for Mode {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        let Written { guarantee, budget, period, value } = Written::deserialize(from)?;
+        let mode = match (guarantee, budget, period) {
+            (Some(guarantee), None, None) => Self::of_guarantee(&guarantee, value),
+            (None, Some(budget), Some(period)) => Self::of_times(&budget, &period, value),
+            _ => Err(Wrong::new("mode_must_be_clear", "a mode is `budget` and `period`, or `guarantee`")),
+        };
+        mode.map_err(de::Error::custom)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_read_as_they_are_written() {
+        for text in [
+            r#"{"budget":"2ms","period":"10ms","value":5}"#,
+            r#"{"guarantee":"PS 1/4","value":0}"#,
+            r#"{"guarantee":"RESCS 2ms 10ms","value":-1}"#,
+        ] {
+            let mode: Mode = serde_json::from_str(text).unwrap();
+            assert_eq!(serde_json::to_string(&mode).unwrap(), text);
+        }
+        let mode = Mode::parse("2ms/10ms", 0).unwrap();
+        assert_eq!((mode.ppm(), mode.to_string()), (200_000, "2ms in 10ms".into()));
+        assert_eq!(Mode::parse("PS 1/3", 0).unwrap().ppm(), 333_334);
+        assert_eq!(mode.budget_and_period_ns(), Some((2_000_000, 10_000_000)));
+    }
+
+    #[test]
+    fn what_is_no_mode_is_refused_by_name() {
+        for (text, rule) in [
+            (r#"{"value":5}"#, "mode_must_be_clear"),
+            (r#"{"budget":"2ms"}"#, "mode_must_be_clear"),
+            (r#"{"budget":"11ms","period":"10ms"}"#, "budget_must_fit_its_period"),
+            (r#"{"budget":"0ms","period":"10ms"}"#, "budget_must_fit_its_period"),
+            (r#"{"budget":"2","period":"10ms"}"#, "time_needs_a_unit"),
+            (r#"{"budget":"-2ms","period":"10ms"}"#, "time_must_be_a_number"),
+            (r#"{"guarantee":"RESBX 1ms 2ms"}"#, "guarantee_must_be_known"),
+            (r#"{"guarantee":"PS 11/10"}"#, "guarantee_must_be_known"),
+            (r#"{"guarantee":"PS 1/4","value":1000000001}"#, "value_must_fit"),
+            (r#"{"guarantee":"PS 1/4","values":1}"#, "unknown field"),
+        ] {
+            let error = serde_json::from_str::<Mode>(text).unwrap_err().to_string();
+            assert!(error.contains(rule), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,140 @@
+//! Principals: whose use of CPU time is controlled and accounted for. They are not hierarchical.
+
+use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
+
+/// A principal. Guarantees, rules and requests each have one as their owner.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Principal {
+    /// Owns the CPUs, and all that it has not given away.
+    System,
+    /// A user, by number.
+    User(u32),
+    /// A group of users, by number: each member may act for it.
+    Group(u32),
+    /// A systemd unit or container. Only the system acts for it.
+    Unit(String),
+}
+
+impl Principal {
+    /// The user that it is.
+    pub fn user(&self) -> Option<u32> {
+        match self {
+            Self::User(uid) => Some(*uid),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Principal {
+    fn fmt(&self, f: &mut fmt::Formatter) -> fmt::Result {
+        match self {
+            Self::System => write!(f, "system"),
+            Self::User(uid) => write!(f, "user:{uid}"),
+            Self::Group(gid) => write!(f, "group:{gid}"),
+            Self::Unit(name) => write!(f, "unit:{name}"),
+        }
+    }
+}
+
+/// Longest name of a unit, bytes: systemd's.
+const UNIT_MAX: usize = 255;
+
+impl FromStr for Principal {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text:?} is no principal: system, user:NUMBER, group:NUMBER or unit:NAME");
+        let number = |text: &str| text.parse().map_err(|_| wrong());
+        match text.split_once(':') {
+            None if text == "system" => Ok(Self::System),
+            Some(("user", uid)) => number(uid).map(Self::User),
+            Some(("group", gid)) => number(gid).map(Self::Group),
+            Some(("unit", name)) if !name.is_empty() && name.len() <= UNIT_MAX => {
+                Ok(Self::Unit(name.to_string()))
+            }
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl Serialize for Principal {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        to.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Principal {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        String::deserialize(from)?.parse().map_err(de::Error::custom)
+    }
+}
+
+/// Who asks, as the kernel says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Asker {
+    /// Effective user.
+    pub uid: u32,
+    /// All groups.
+    pub groups: Vec<u32>,
+}
+
+impl Asker {
+    /// Root, who is the system.
+    pub const SYSTEM: Asker = Asker { uid: 0, groups: Vec::new() };
+
+    /// A user without groups.
+    pub fn user(uid: u32) -> Self {
+        Self { uid, groups: Vec::new() }
+    }
+
+    /// May do everything.
+    pub fn is_system(&self) -> bool {
+        self.uid == 0
+    }
+
+    /// Whose requests these are unless another principal is named.
+    pub fn principal(&self) -> Principal {
+        if self.is_system() {
+            Principal::System
+        } else {
+            Principal::User(self.uid)
+        }
+    }
+
+    /// Whether what belongs to that principal may be seen and ended by this one.
+    pub fn acts_for(&self, principal: &Principal) -> bool {
+        self.is_system()
+            || match principal {
+                Principal::User(uid) => *uid == self.uid,
+                Principal::Group(gid) => self.groups.contains(gid),
+                Principal::System | Principal::Unit(_) => false,
+            }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn principals_are_read_as_they_are_written() {
+        for text in ["system", "user:0", "user:1000", "group:27", "unit:web.service"] {
+            assert_eq!(text.parse::<Principal>().unwrap().to_string(), text);
+        }
+        for text in ["", "root", "user:", "user:-1", "user:x", "unit:", "group:4294967296", "SYSTEM"] {
+            assert!(text.parse::<Principal>().unwrap_err().contains("is no principal"), "{text}");
+        }
+    }
+
+    #[test]
+    fn only_the_system_acts_for_all() {
+        let asker = Asker { uid: 1000, groups: vec![27] };
+        let may = |text: &str| asker.acts_for(&text.parse().unwrap());
+        assert!(may("user:1000") && may("group:27"));
+        assert!(!may("user:1001") && !may("user:0") && !may("group:28") && !may("system") && !may("unit:a"));
+        assert!(Asker::SYSTEM.acts_for(&Principal::Unit("a".into())));
+        assert_eq!(Asker::user(0).principal(), Principal::System);
+    }
+}

@@ -1,0 +1,88 @@
+//! Changes of books and plan that belong together: all of them happen in one transition, or none.
+
+use crate::books::{Books, Held, Request, Target};
+use crate::trial::{Promised, Trial};
+use crate::wrong::Wrong;
+use tierce_plan::{Below, Edit, Keys};
+
+/// What is to change.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Proposal {
+    /// Requests that lose what they have.
+    pub ends: Vec<u64>,
+    /// Requests that get another of their modes, by an edge with these parameters.
+    pub modes: Vec<(u64, usize, Keys)>,
+    /// What rules, or the owner of a scheduler, want to be done to the plan.
+    pub edits: Vec<Edit>,
+    /// Requests that get something.
+    pub grants: Vec<(u64, Held)>,
+}
+
+impl Proposal {
+    /// Nothing is to change.
+    pub fn is_empty(&self) -> bool {
+        self == &Self::default()
+    }
+
+    /// Somebody would have less than before.
+    pub fn takes(&self) -> bool {
+        !self.ends.is_empty() || !self.modes.is_empty()
+    }
+
+    /// The operations, those that make room first. What is below something comes before it: it was granted later.
+    pub fn operations(&self, books: &Books) -> Vec<Edit> {
+        let mut ends = self.ends.clone();
+        ends.sort_unstable_by(|a, b| b.cmp(a));
+        ends.dedup();
+        let held = |id: &u64| books.requests.get(id).filter(|request| request.held.is_some());
+        let gone = ends
+            .iter()
+            .filter_map(held)
+            .map(|request| Edit::Destroy { name: request.name(), below: Below::All });
+        let modes = self.modes.iter().filter(|(id, ..)| !ends.contains(id)).filter_map(|(id, _, keys)| {
+            let request = held(id)?;
+            let under = request.held.as_ref().map(|held| held.under.clone());
+            Some(Edit::Set { name: request.name(), under, keys: keys.clone(), who: Vec::new() })
+        });
+        let grants = self.grants.iter().flat_map(|(id, held)| {
+            let request = books.requests.get(id).map(|request| created(request, held));
+            request.into_iter()
+        });
+        gone.chain(modes).chain(self.edits.iter().cloned()).chain(grants).collect()
+    }
+
+    /// What everybody is to have afterwards.
+    pub fn promised(&self, books: &Books) -> Vec<Promised> {
+        let stays = books.granted().filter(|(request, _)| !self.ends.contains(&request.id));
+        let stays = stays.map(|(request, held)| {
+            let mode =
+                self.modes.iter().find(|(id, ..)| *id == request.id).map_or(held.mode, |(_, mode, _)| *mode);
+            (request, mode)
+        });
+        let new = self.grants.iter().filter_map(|(id, held)| Some((books.requests.get(id)?, held.mode)));
+        let promised = |(request, mode): (&Request, usize)| {
+            let guarantee = request.modes.get(mode)?.guarantee.clone();
+            Some(Promised { part: request.name(), guarantee })
+        };
+        stays.chain(new).filter_map(promised).collect()
+    }
+
+    /// Whether all that everybody is to have would hold.
+    pub fn tried(&self, trial: &Trial, books: &Books) -> Result<Trial, Wrong> {
+        trial.after(&self.operations(books), &self.promised(books))
+    }
+}
+
+/// The operation that grants a request.
+pub fn created(request: &Request, held: &Held) -> Edit {
+    let mut keys = held.keys.clone();
+    keys.extend(held.soft.iter().map(|node| ("soft".to_string(), node.clone())));
+    keys.extend(held.cpu.iter().map(|cpu| ("cpu".to_string(), cpu.to_string())));
+    let (policy, who) = match &request.target {
+        Target::Thread { tid, .. } => (None, vec![vec![("tid".to_string(), tid.to_string())]]),
+        Target::Match(who) => (Some(request.policy.clone().unwrap_or_else(|| "fair".into())), who.clone()),
+        Target::Scheduler => (request.policy.clone(), Vec::new()),
+    };
+    let cpus = Some(Vec::new());
+    Edit::Create { name: request.name(), policy, under: held.under.clone(), keys, who, cpus }
+}

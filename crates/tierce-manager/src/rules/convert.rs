@@ -1,0 +1,88 @@
+//! Between JSON and the values of rules.
+
+use rhai::{Array, Dynamic, Map};
+use serde_json::{Number, Value};
+
+/// Levels of values within values that a decision may have.
+const LEVELS: u32 = 8;
+
+/// For a rule. Numbers that are not whole are texts: rules have none.
+pub fn to_rule(value: &Value) -> Dynamic {
+    match value {
+        Value::Null => Dynamic::UNIT,
+        Value::Bool(yes) => (*yes).into(),
+        Value::Number(number) => of_number(number),
+        Value::String(text) => text.clone().into(),
+        Value::Array(list) => list.iter().map(to_rule).collect::<Array>().into(),
+        Value::Object(map) => {
+            map.iter().map(|(key, value)| (key.as_str().into(), to_rule(value))).collect::<Map>().into()
+        }
+    }
+}
+
+fn of_number(number: &Number) -> Dynamic {
+    match (number.as_i64(), number.as_u64()) {
+        (Some(number), _) => number.into(),
+        (_, Some(_)) => i64::MAX.into(),
+        _ => number.to_string().into(),
+    }
+}
+
+/// Of a rule. What is no data is an error.
+pub fn of_rule(value: Dynamic) -> Result<Value, String> {
+    of_level(value, LEVELS)
+}
+
+fn of_level(value: Dynamic, levels: u32) -> Result<Value, String> {
+    let Some(levels) = levels.checked_sub(1) else {
+        return Err(format!("values within values, more than {LEVELS} levels deep"));
+    };
+    if value.is_unit() {
+        return Ok(Value::Null);
+    }
+    if let Ok(yes) = value.as_bool() {
+        return Ok(yes.into());
+    }
+    if let Ok(number) = value.as_int() {
+        return Ok(number.into());
+    }
+    if value.is_string() {
+        return value.into_string().map(Value::String).map_err(str::to_string);
+    }
+    if value.is_array() {
+        let list = value.into_array().map_err(str::to_string)?;
+        return list.into_iter().map(|one| of_level(one, levels)).collect::<Result<_, _>>().map(Value::Array);
+    }
+    match value.type_name() {
+        "map" => {
+            let map = value.try_cast::<Map>().unwrap_or_default();
+            let pairs = map.into_iter().map(|(key, one)| Ok((key.to_string(), of_level(one, levels)?)));
+            pairs.collect::<Result<_, _>>().map(Value::Object)
+        }
+        other => Err(format!("a value of type {other}, which is no data")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn data_comes_back_as_it_went() {
+        let value = json!({ "a": [1, -2, true, null, "é"], "b": { "c": {} } });
+        assert_eq!(of_rule(to_rule(&value)), Ok(value));
+        assert_eq!(of_rule(to_rule(&json!(u64::MAX))), Ok(json!(i64::MAX)));
+        assert_eq!(of_rule(to_rule(&json!(1.5))), Ok(json!("1.5")));
+    }
+
+    #[test]
+    fn what_is_no_data_is_refused() {
+        assert!(of_rule(Dynamic::from('c')).unwrap_err().contains("char"));
+        let mut deep = Dynamic::from(1_i64);
+        for _ in 0..LEVELS {
+            deep = vec![deep].into();
+        }
+        assert!(of_rule(deep).unwrap_err().contains("levels deep"));
+    }
+}

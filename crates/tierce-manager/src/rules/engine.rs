@@ -1,0 +1,269 @@
+//! The engine that runs rules, within its bounds.
+
+use super::bounds::*;
+use super::convert::{of_rule, to_rule};
+use super::decision::Decision;
+use crate::ask::Said;
+use crate::principal::Principal;
+use crate::wrong::Wrong;
+use rhai::packages::{
+    BasicArrayPackage, BasicFnPackage, BasicIteratorPackage, BasicMapPackage, BasicMathPackage,
+    BasicStringPackage, LanguageCorePackage, LogicPackage, MoreStringPackage, Package,
+};
+use rhai::{Array, CallFnOptions, Dynamic, Engine, EvalAltResult, Map, Scope, AST};
+use serde_json::Value;
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeSet;
+use std::panic::{catch_unwind, AssertUnwindSafe};
+use std::rc::Rc;
+use std::time::Instant;
+
+/// Whether a request would be admitted: its number (0: the one that is asked for), without these others, on that CPU.
+pub type Fits = Rc<dyn Fn(u64, &[u64], Option<u32>) -> bool>;
+
+/// Rules, in the order in which they are asked.
+pub struct Rules {
+    engine: Engine,
+    list: Vec<Rule>,
+    running: Rc<Running>,
+}
+
+struct Rule {
+    name: String,
+    owner: Principal,
+    parameters: Dynamic,
+    program: AST,
+    /// The events that it has a function for.
+    events: BTreeSet<String>,
+    calls: u64,
+    failures: u64,
+}
+
+/// What functions of the engine need to know of the rule that runs.
+struct Running {
+    until: Cell<Instant>,
+    questions: Cell<u32>,
+    fits: RefCell<Option<Fits>>,
+}
+
+/// What all rules have said to an event.
+#[derive(Default)]
+pub struct Evaluated {
+    /// Each rule that had a function for it: its name, its owner, its decision.
+    pub decisions: Vec<(String, Principal, Decision)>,
+    /// The same in words, and of those that failed the reason.
+    pub said: Vec<Said>,
+    /// The last rule that failed and after which none has decided.
+    pub broken: Option<Wrong>,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Rules {
+    /// None.
+    pub fn new() -> Self {
+        let running = Rc::new(Running {
+            until: Cell::new(Instant::now()),
+            questions: Cell::new(0),
+            fits: RefCell::new(None),
+        });
+        Self { engine: engine(&running), list: Vec::new(), running }
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+
+    /// Whether any rule is about this event.
+    pub fn heeds(&self, event: &str) -> bool {
+        self.list.iter().any(|rule| rule.events.contains(event))
+    }
+
+    /// Add a rule, which is asked after those that are there.
+    pub fn add(&mut self, name: &str, owner: Principal, text: &str, parameters: &Value) -> Result<(), Wrong> {
+        let wrong = |message: String| Wrong::new("rule_must_be_sound", format!("{name}: {message}"));
+        if text.len() > TEXT {
+            return Err(wrong(format!("{} bytes, bound {TEXT}", text.len())));
+        }
+        if self.list.iter().any(|rule| rule.name == name) {
+            return Err(Wrong::new("rule_name_is_unique", format!("there is a rule `{name}` already")));
+        }
+        let program = catch_unwind(AssertUnwindSafe(|| self.engine.compile(text)));
+        let program = program.map_err(|_| wrong("its text cannot be read".into()))?;
+        let program = program.map_err(|error| wrong(error.to_string()))?;
+        let one = program.iter_functions().filter(|function| function.params.len() == 1);
+        let events: BTreeSet<String> = one.map(|function| function.name.to_string()).collect();
+        if events.is_empty() {
+            return Err(wrong("it has no function of one argument, such as `fn new_request(it)`".into()));
+        }
+        let (name, parameters) = (name.to_string(), to_rule(parameters));
+        self.list.push(Rule { name, owner, parameters, program, events, calls: 0, failures: 0 });
+        Ok(())
+    }
+
+    /// Ask every rule that is about this event: those of the system, and with an `owner` those of that principal. `it`: what is
+    /// known. `fits`: whom to ask whether a request would be admitted.
+    pub fn decide(
+        &mut self,
+        event: &str,
+        it: &Value,
+        owner: Option<&Principal>,
+        fits: Option<Fits>,
+    ) -> Evaluated {
+        let mut evaluated = Evaluated::default();
+        if !self.heeds(event) {
+            return evaluated;
+        }
+        let (it, ends) = (to_rule(it), Instant::now() + EVENT);
+        *self.running.fits.borrow_mut() = fits;
+        for at in 0..self.list.len() {
+            let rule = &self.list[at];
+            let is_asked = rule.owner == Principal::System || Some(&rule.owner) == owner;
+            if !is_asked || !rule.events.contains(event) {
+                continue;
+            }
+            self.running.until.set(ends.min(Instant::now() + RULE));
+            self.running.questions.set(QUESTIONS);
+            let decided = self.call(at, event, it.clone());
+            let rule = &mut self.list[at];
+            rule.calls += 1;
+            let (name, owner) = (rule.name.clone(), rule.owner.clone());
+            match decided {
+                Ok(decision) => {
+                    evaluated.said.push(Said { rule: name.clone(), said: decision.said() });
+                    let has_decided = decision.grant || decision.refuse.is_some() || decision.defer.is_some();
+                    evaluated.broken = evaluated.broken.filter(|_| !has_decided);
+                    let ends = decision.refuse.is_some();
+                    evaluated.decisions.push((name, owner, decision));
+                    if ends {
+                        break;
+                    }
+                }
+                Err(why) => {
+                    rule.failures += 1;
+                    evaluated.said.push(Said { rule: name.clone(), said: format!("failed: {why}") });
+                    evaluated.broken = Some(Wrong::new(
+                        "rule_failed",
+                        format!("the rule `{name}` has decided nothing: {why}"),
+                    ));
+                }
+            }
+        }
+        *self.running.fits.borrow_mut() = None;
+        evaluated
+    }
+
+    fn call(&self, at: usize, event: &str, mut it: Dynamic) -> Result<Decision, String> {
+        let rule = &self.list[at];
+        if let Some(mut map) = it.write_lock::<Map>() {
+            map.insert("parameters".into(), rule.parameters.clone());
+            map.insert("event".into(), event.to_string().into());
+        }
+        let options = CallFnOptions::new().eval_ast(false);
+        let called = catch_unwind(AssertUnwindSafe(|| {
+            let mut scope = Scope::new();
+            self.engine.call_fn_with_options::<Dynamic>(options, &mut scope, &rule.program, event, (it,))
+        }));
+        let returned = called.map_err(|_| "it panicked".to_string())?.map_err(|error| ended_by(&error))?;
+        Decision::of(of_rule(returned)?)
+    }
+
+    /// Each rule: its name, how often it was asked, and how often it failed.
+    pub fn shown(&self) -> Vec<Said> {
+        let said = |rule: &Rule| {
+            let events: Vec<_> = rule.events.iter().map(String::as_str).collect();
+            let Rule { owner, calls, failures, .. } = rule;
+            format!("of {owner}, {}: asked {calls} times, failed {failures} times", events.join(", "))
+        };
+        self.list.iter().map(|rule| Said { rule: rule.name.clone(), said: said(rule) }).collect()
+    }
+}
+
+/// The bound that ended a rule, by name, or what was wrong with it.
+fn ended_by(error: &EvalAltResult) -> String {
+    match error.unwrap_inner() {
+        EvalAltResult::ErrorTooManyOperations(_) => format!("operations, bound {OPERATIONS}"),
+        EvalAltResult::ErrorTerminated(..) => {
+            format!("time, bound {} ms, and {} ms for all rules", RULE.as_millis(), EVENT.as_millis())
+        }
+        EvalAltResult::ErrorStackOverflow(_) => format!("calls within calls, bound {DEPTH}"),
+        EvalAltResult::ErrorDataTooLarge(what, _) => {
+            format!("size of data ({what}), bound {STRING} bytes, {ARRAY} elements, {MAP} entries")
+        }
+        EvalAltResult::ErrorTooManyVariables(_) => format!("variables, bound {VARIABLES}"),
+        other => other.to_string(),
+    }
+}
+
+fn engine(running: &Rc<Running>) -> Engine {
+    let mut engine = Engine::new_raw();
+    LanguageCorePackage::new().register_into_engine(&mut engine);
+    LogicPackage::new().register_into_engine(&mut engine);
+    BasicMathPackage::new().register_into_engine(&mut engine);
+    BasicFnPackage::new().register_into_engine(&mut engine);
+    BasicIteratorPackage::new().register_into_engine(&mut engine);
+    BasicArrayPackage::new().register_into_engine(&mut engine);
+    BasicMapPackage::new().register_into_engine(&mut engine);
+    BasicStringPackage::new().register_into_engine(&mut engine);
+    MoreStringPackage::new().register_into_engine(&mut engine);
+    engine.disable_symbol("eval");
+    engine.on_print(|_| {});
+    engine.on_debug(|_, _, _| {});
+    engine.set_max_operations(OPERATIONS);
+    engine.set_max_call_levels(DEPTH);
+    engine.set_max_expr_depths(EXPRESSIONS, EXPRESSIONS);
+    engine.set_max_string_size(STRING);
+    engine.set_max_array_size(ARRAY);
+    engine.set_max_map_size(MAP);
+    engine.set_max_variables(VARIABLES);
+    engine.set_max_functions(FUNCTIONS);
+    let clock = running.clone();
+    engine.on_progress(move |_| (Instant::now() > clock.until.get()).then_some(Dynamic::UNIT));
+    register(&mut engine, running);
+    engine
+}
+
+/// What rules can ask.
+fn register(engine: &mut Engine, running: &Rc<Running>) {
+    let ask = |running: &Rc<Running>| {
+        let running = running.clone();
+        move |request: Map, without: Array, cpu: Option<u32>| fits(&running, &request, &without, cpu)
+    };
+    let one = ask(running);
+    engine.register_fn("fits", move |request: Map| one(request, Array::new(), None));
+    let one = ask(running);
+    engine.register_fn("fits", move |request: Map, without: Array| one(request, without, None));
+    let one = ask(running);
+    engine.register_fn("fits", move |request: Map, without: Array, cpu: i64| {
+        one(request, without, Some(u32::try_from(cpu).unwrap_or(u32::MAX)))
+    });
+    engine.register_fn("percent", |ppm: i64| {
+        let hundredths = (ppm.saturating_add(99)).div_euclid(100);
+        format!("{}.{:02} %", hundredths / 100, hundredths.rem_euclid(100))
+    });
+}
+
+fn fits(
+    running: &Running,
+    request: &Map,
+    without: &Array,
+    cpu: Option<u32>,
+) -> Result<bool, Box<EvalAltResult>> {
+    let left = running.questions.get().checked_sub(1);
+    let left = left.ok_or_else(|| format!("questions to admission, bound {QUESTIONS}"))?;
+    running.questions.set(left);
+    if Instant::now() > running.until.get() {
+        return Err(EvalAltResult::ErrorTerminated(Dynamic::UNIT, rhai::Position::NONE).into());
+    }
+    let number = |value: Option<&Dynamic>| value.and_then(|id| u64::try_from(id.as_int().ok()?).ok());
+    let id = number(request.get("id")).ok_or("`fits` is about a request")?;
+    let without: Option<Vec<u64>> = without.iter().map(|id| number(Some(id))).collect();
+    let without = without.ok_or("`fits` is without requests, by their numbers")?;
+    let ask = running.fits.borrow().clone();
+    Ok(ask.is_some_and(|ask| ask(id, &without, cpu)))
+}

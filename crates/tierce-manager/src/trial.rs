@@ -1,0 +1,141 @@
+//! What a plan would be after some operations, and whether all that was promised would still hold.
+//!
+//! The verdict is admission's. A plan in force may have faults of its own, which are nobody's business here: only what would be
+//! worse than before is refused.
+
+use crate::in_force::edited;
+use crate::wrong::Wrong;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+use tierce_admission::{Admission, PlanExt, Promise};
+use tierce_guarantee::{show, Free, Guarantee};
+use tierce_plan::{Edit, Plan};
+
+/// A plan, to try operations on.
+#[derive(Clone)]
+pub struct Trial {
+    plan: Rc<Plan>,
+    admission: Rc<Admission>,
+    /// It can be enforced.
+    is_runnable: bool,
+    /// What fails already.
+    failing: Rc<BTreeSet<(String, String)>>,
+}
+
+/// Something that was promised to a part of the plan.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Promised {
+    /// The task or node.
+    pub part: String,
+    /// What it is to have.
+    pub guarantee: Guarantee,
+}
+
+impl Trial {
+    /// Of this plan.
+    pub fn new(plan: Rc<Plan>) -> Self {
+        let admission = plan.admit();
+        let failing = failing(&plan, &admission);
+        let is_runnable = plan.check_runnable(plan.machine.cpus).is_ok();
+        Self { plan, admission: Rc::new(admission), is_runnable, failing: Rc::new(failing) }
+    }
+
+    /// The plan as it is.
+    pub fn plan(&self) -> &Rc<Plan> {
+        &self.plan
+    }
+
+    /// The verdict on it.
+    pub fn admission(&self) -> &Admission {
+        &self.admission
+    }
+
+    /// The plan after these operations, in which each of `promised` holds and nothing fails that did not before.
+    pub fn after(&self, edits: &[Edit], promised: &[Promised]) -> Result<Trial, Wrong> {
+        let after = Trial::new(Rc::new(edited(&self.plan, edits)?));
+        if self.is_runnable {
+            if let Err(faults) = after.plan.check_runnable(after.plan.machine.cpus) {
+                let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
+                return Err(Wrong::new(rule, faults.to_string()));
+            }
+        }
+        after.worse_than(self)?;
+        match promised.iter().find_map(|promised| after.broken(promised)) {
+            Some(wrong) => Err(wrong),
+            None => Ok(after),
+        }
+    }
+
+    /// What fails here and not there.
+    fn worse_than(&self, before: &Trial) -> Result<(), Wrong> {
+        let Some((part, rule)) = self.failing.difference(&before.failing).next() else { return Ok(()) };
+        let nodes = self.plan.nodes.iter().zip(&self.admission.nodes);
+        let mut failures = nodes
+            .map(|(node, verdict)| (&node.name, &verdict.failures))
+            .chain(
+                self.plan
+                    .tasks
+                    .iter()
+                    .zip(&self.admission.tasks)
+                    .map(|(task, it)| (&task.name, &it.failures)),
+            )
+            .filter(|(name, _)| *name == part)
+            .flat_map(|(_, failures)| failures);
+        let words = failures.find(|failure| failure.rule == rule).map(|failure| {
+            let message = failure.message.trim_end_matches('.');
+            format!("{part}: {message}: {}, bound {}", failure.value, failure.bound)
+        });
+        Err(Wrong::new(
+            rule,
+            words.unwrap_or_else(|| format!("`{part}` would lose a guarantee that it needs")),
+        ))
+    }
+
+    /// Why a promise does not hold.
+    pub fn broken(&self, promised: &Promised) -> Option<Wrong> {
+        let Promised { part, guarantee } = promised;
+        let Some(promises) = self.promises(part) else {
+            return Some(Wrong::new("part_must_exist", format!("`{part}` is not in the plan in force")));
+        };
+        let shows = |promise: &Promise| show(&promise.guarantee, guarantee, &Free::default()).is_ok();
+        if promises.iter().any(shows) {
+            return None;
+        }
+        let best = promises.first().map_or_else(|| "nothing".to_string(), |best| best.guarantee.to_string());
+        let message = format!("`{part}` would have {best}, from which {guarantee} does not follow");
+        Some(Wrong::new("guarantee_must_hold", message))
+    }
+
+    /// What a task or node is promised; `None`: there is none of that name.
+    pub fn promises(&self, part: &str) -> Option<&[Promise]> {
+        let node = self.plan.nodes.iter().position(|node| node.base == part);
+        if let Some(node) = node {
+            return Some(&self.admission.nodes[node].promises);
+        }
+        let task = self.plan.tasks.iter().position(|task| task.name == part)?;
+        Some(&self.admission.tasks[task].promises)
+    }
+}
+
+/// Parts of which a law does not hold, or something they need is not shown, each with the rule.
+fn failing(plan: &Plan, admission: &Admission) -> BTreeSet<(String, String)> {
+    let mut failing = BTreeSet::new();
+    let mut add = |name: &str, rule: &str| _ = failing.insert((name.to_string(), rule.to_string()));
+    for (node, verdict) in plan.nodes.iter().zip(&admission.nodes) {
+        verdict.failures.iter().for_each(|failure| add(&node.name, failure.rule));
+        verdict
+            .needs
+            .iter()
+            .filter(|proof| proof.is_err())
+            .for_each(|_| add(&node.name, "need_must_be_shown"));
+    }
+    for (task, verdict) in plan.tasks.iter().zip(&admission.tasks) {
+        verdict.failures.iter().for_each(|failure| add(&task.name, failure.rule));
+        verdict
+            .needs
+            .iter()
+            .filter(|proof| proof.is_err())
+            .for_each(|_| add(&task.name, "need_must_be_shown"));
+    }
+    failing
+}

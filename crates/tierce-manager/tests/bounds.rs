@@ -1,0 +1,206 @@
+//! A rule may be wrong, and it may be hostile: it ends by the name of a bound, and nobody else notices.
+
+mod common;
+use common::*;
+use serde_json::{json, Value};
+use std::time::{Duration, Instant};
+use tierce_manager::rules::{EVENT, STACK};
+use tierce_manager::{Principal, Rules, State, What};
+
+/// Rules run on a large stack, as they do in the manager.
+fn on_a_large_stack(test: impl FnOnce() + Send + 'static) {
+    let thread = std::thread::Builder::new().stack_size(STACK).spawn(test).unwrap();
+    thread.join().unwrap();
+}
+
+const HOSTILE: &[(&str, &str)] = &[
+    ("loop {}", "operations|time"),
+    ("let x = 0; while true { x += 1; }", "operations|time"),
+    ("fn f(n) { f(n + 1) } f(0)", "calls within calls|time"),
+    ("let a = []; loop { a.push(a); }", "size of data|time"),
+    ("let a = []; loop { a = [a]; }", "operations|time"),
+    ("let m = #{}; loop { m = #{ a: m }; }", "operations|time"),
+    ("let s = \"x\"; loop { s += s; }", "size of data|time"),
+    ("let a = [1]; loop { a += a; }", "size of data|time"),
+    ("let a = []; a.pad(1000000000, 1);", "size of data|time"),
+    ("let s = \"\"; s.pad(1000000000, 'x');", "size of data|time"),
+    ("let a = []; for i in 0..10000 { a.push(10000 - i); } loop { a.sort(); a.reverse(); }", ""),
+    ("let a = []; for i in 0..9999 { a.push(i); } loop { a.sort(|x, y| y - x); }", ""),
+    ("let x = 9223372036854775807; x + 1", "overflow"),
+    ("1 / 0", "zero"),
+    ("let a = []; a[7]", "index"),
+    ("throw \"no\"", "no"),
+    ("eval(\"1\")", ""),
+    ("import \"a\" as b;", ""),
+    ("it.requests[0].id", ""),
+    ("\"refuse\"", "no decision"),
+    ("#{ revoke: [99999999999] , grace_ms: -1 }", "no decision"),
+    ("#{ create: [#{ name: \"grant-7\", policy: \"fair\", under: \"rest\" }] }", "is no name"),
+    ("#{ create: [#{ name: \"a b\", policy: \"fair\", under: \"rest\" }] }", "is no name"),
+    ("#{ destroy: [\"rest\"] }", "no rule has made"),
+    ("#{ set: [#{ name: \"rt\", keys: #{} }] }", "no rule has made"),
+    ("for i in 0..1000 { fits(it.request); }", "questions to admission|time"),
+    ("fits(#{})", "about a request"),
+    ("timestamp()", ""),
+    ("|x| x", "no data"),
+];
+
+#[test]
+fn a_hostile_rule_ends_and_the_request_is_refused_by_its_name() {
+    on_a_large_stack(|| {
+        for (body, why) in HOSTILE {
+            // Functions stand at the top of a rule.
+            let (before, body) = body.split_once("} f(0)").map_or(("", *body), |(f, _)| (f, "f(0)"));
+            let before = if before.is_empty() { String::new() } else { format!("{before}}}") };
+            let text = format!("{before}\nfn new_request(it) {{ {body} }}");
+            let mut rules = Rules::new();
+            if let Err(wrong) = rules.add("hostile", Principal::System, &text, &Value::Null) {
+                assert_eq!(wrong.rule, "rule_must_be_sound", "{body}");
+                continue;
+            }
+            let mut manager = manager(ONE, &[("hostile".into(), text, Value::Null)]);
+            let begun = Instant::now();
+            let (wrong, _) = refused(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+            let took = begun.elapsed();
+            println!("{:6} us  {body}: {}", took.as_micros(), wrong.message);
+            let named = why.split('|').any(|why| wrong.message.contains(why));
+            assert!(wrong.rule == "rule_failed" && named, "{body}: {wrong}");
+            assert!(wrong.message.contains("`hostile`"), "{wrong}");
+            assert!(took < EVENT + Duration::from_secs(1), "{body}: {took:?}");
+            let notices = manager.take_notices();
+            assert!(notices.iter().all(|notice| notice.to == Principal::System), "{notices:?}");
+        }
+    });
+}
+
+#[test]
+fn the_rule_after_it_may_answer() {
+    on_a_large_stack(|| {
+        let broken = ("broken".to_string(), "fn new_request(it) { loop {} }".to_string(), Value::Null);
+        let grants = "fn new_request(it) { #{ grant: it.request.user == 1000 } }";
+        let grants = ("grants".to_string(), grants.to_string(), Value::Null);
+        let mut both = manager(ONE, &[broken.clone(), grants]);
+        granted(&mut both, 1000, 11, &[("1ms/10ms", 0)]);
+        refused(&mut both, 1001, 12, &[("1ms/10ms", 0)]);
+        // One that only has no objection is no answer.
+        let passes = ("passes".to_string(), "fn new_request(it) { }".to_string(), Value::Null);
+        let mut both = manager(ONE, &[broken, passes]);
+        refused(&mut both, 1000, 11, &[("1ms/10ms", 0)]);
+    });
+}
+
+#[test]
+fn all_rules_together_have_a_bound_too() {
+    on_a_large_stack(|| {
+        let slow = "fn new_request(it) { let a = []; for i in 0..5000 { a.push(i); } loop { a.sort(); } }";
+        let list: Vec<_> =
+            (0..40).map(|number| (format!("slow-{number}"), slow.to_string(), Value::Null)).collect();
+        let mut manager = manager(ONE, &list);
+        let begun = Instant::now();
+        refused(&mut manager, 1000, 11, &[("1ms/10ms", 0)]);
+        let took = begun.elapsed();
+        println!("40 rules that never end: {took:?}");
+        assert!(took < EVENT + Duration::from_secs(1));
+    });
+}
+
+#[test]
+fn what_is_no_rule_is_not_taken() {
+    let mut rules = Rules::new();
+    for (text, why) in [
+        ("", "no function of one argument"),
+        ("fn new_request() {}", "no function of one argument"),
+        ("fn new_request(it) { let }", "line 1"),
+        ("fn new_request(it) { while }", "line 1"),
+        (&*format!("fn f(it) {{ {}1{} }}", "(".repeat(500), ")".repeat(500)), ""),
+        (&*"x".repeat(1 << 17), "bound 65536"),
+    ] {
+        let wrong = rules.add("test", Principal::System, text, &Value::Null).unwrap_err();
+        assert!(wrong.rule == "rule_must_be_sound" && wrong.message.contains(why), "{wrong}");
+    }
+    rules.add("test", Principal::System, "fn a(it) {}", &Value::Null).unwrap();
+    let twice = rules.add("test", Principal::System, "fn a(it) {}", &Value::Null).unwrap_err();
+    assert_eq!(twice.rule, "rule_name_is_unique");
+}
+
+#[test]
+fn a_users_rule_decides_about_his_own_requests_alone() {
+    on_a_large_stack(|| {
+        let text = "fn new_request(it) { #{ revoke: it.requests.filter(|r| r.state == \"granted\").map(|r| r.id) } }";
+        let mut rules = Rules::new();
+        rules.add("his", Principal::User(1000), text, &Value::Null).unwrap();
+        let text = "fn new_request(it) { #{ destroy: [\"rest\"] } }";
+        rules.add("hers", Principal::User(1002), text, &Value::Null).unwrap();
+        let mut manager = tierce_manager::Manager::new(
+            tierce_manager::InMemory::new(plan(ONE)),
+            Pretended::default(),
+            tierce_manager::Books::new("test"),
+            rules,
+            tierce_manager::Limits::default(),
+        );
+        granted(&mut manager, 1001, 11, &[("1ms/10ms", 0)]);
+        let (why, _) = refused(&mut manager, 1000, 12, &[("1ms/10ms", 0)]);
+        assert!(why.message.contains("request 1 is not of user:1000"), "{why}");
+        let (why, _) = refused(&mut manager, 1002, 13, &[("1ms/10ms", 0)]);
+        assert!(why.message.contains("not for user:1002 to change"), "{why}");
+        assert_eq!(holders(&manager), [1]);
+    });
+}
+
+#[test]
+fn rules_signal_events_and_wait_for_them_and_never_without_end() {
+    on_a_large_stack(|| {
+        let text = r#"
+            fn user_enters(it) { #{ signal: ["one"], after: [#{ ms: 50, event: "two" }] } }
+            fn one(it) { #{ signal: ["one"], say: "again" } }
+            fn two(it) { #{ say: "later" } }
+            fn deadline_missed(it) { #{ say: it.request.id + " missed " + it.data.misses } }
+            fn calibrated(it) { #{ say: it.data.program } }
+        "#;
+        let mut manager = manager(ONE, &[("events".into(), text.into(), Value::Null)]);
+        manager.turn(NOW).unwrap();
+        manager.user_enters(1000, NOW);
+        let said = |manager: &mut InTest| {
+            let notices = manager.take_notices();
+            notices.into_iter().filter(|it| it.what == What::Said).map(|it| it.text).collect::<Vec<_>>()
+        };
+        assert_eq!(said(&mut manager), vec!["events: again"; 15], "sixteen events, then it is enough");
+        assert_eq!(manager.next_ns(), Some(NOW + 50 * MS));
+        manager.turn(NOW + 49 * MS).unwrap();
+        assert!(said(&mut manager).is_empty());
+        manager.turn(NOW + 50 * MS).unwrap();
+        assert_eq!(said(&mut manager), ["events: later"]);
+        let id = asked(&mut manager, 1000, 11, &[("1ms/10ms", 0)], State::Granted).about.unwrap().id;
+        manager.deadline_missed(id, 3, NOW);
+        manager.calibrated(&json!({ "program": "player" }), NOW);
+        assert_eq!(said(&mut manager), ["events: 1 missed 3", "events: player"]);
+    });
+}
+
+/// What there may be at most is not too much for a rule to look through.
+#[test]
+fn rules_can_look_at_all_that_there_can_be() {
+    on_a_large_stack(|| {
+        let mode = json!({ "guarantee": "RESBS 12345678ns 123456789ns", "value": 1_000_000, "ppm": 100_000,
+            "budget_us": 12_345, "period_us": 123_456 });
+        let request = |id: u32| {
+            json!({ "id": id, "owner": "user:1000", "user": 1000, "state": "granted", "value": id, "ppm": 1000,
+                "period_us": 10_000, "modes": vec![mode.clone(); 8], "mode": 0, "under": "rt", "cpu": null,
+                "scheduler": false, "ending": false, "label": "x".repeat(64), "about": { "text": "x".repeat(500) } })
+        };
+        let it = json!({ "requests": (0..256).map(request).collect::<Vec<_>>() });
+        let text = "fn look(it) { let all = it.requests.filter(|r| r.state == \"granted\"); all.sort(|a, b| b.value - a.value); \
+            #{ revoke: [all[0].id], say: all.map(|r| r.ppm).reduce(|sum, ppm| (sum ?? 0) + ppm).to_string() } }";
+        let mut rules = Rules::new();
+        rules.add("look", Principal::System, text, &Value::Null).unwrap();
+        // The bound is of the wall clock: on a machine that does a lot besides, not every try is in time.
+        let mut tries = (0..20).map(|_| {
+            let begun = Instant::now();
+            let evaluated = rules.decide("look", &it, None, None);
+            println!("{:?}: {:?}", begun.elapsed(), evaluated.said);
+            evaluated
+        });
+        let evaluated = tries.find(|evaluated| evaluated.broken.is_none()).expect("it is too much");
+        assert_eq!(evaluated.decisions[0].2.say.as_deref(), Some("256000"));
+    });
+}

@@ -1,0 +1,226 @@
+//! What belongs to whom: schedulers that their owners divide, and books that outlive the manager and the plan.
+
+mod common;
+use common::*;
+use serde_json::json;
+use tierce_manager::{
+    Answer, Ask, Asker, Books, Divide, InForce, InMemory, Limits, Manager, Mode, Principal, State, What,
+    Which, Wish, Wrong,
+};
+use tierce_plan::{Below, Edit, Keys};
+
+const OWNER: u32 = 1000;
+
+/// A scheduler of a user, with 20 % of the CPU.
+fn scheduler(manager: &mut InTest, policy: &str) -> u64 {
+    let modes = vec![Mode::parse("20ms/100ms", 0).unwrap()];
+    let wish = Wish { policy: Some(policy.into()), modes, ..Wish::default() };
+    let answer = ask(manager, OWNER, wish).unwrap();
+    assert_eq!(answer.state, State::Granted, "{}", json!(answer));
+    answer.about.unwrap().id
+}
+
+fn keys(list: &[(&str, &str)]) -> Keys {
+    list.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect()
+}
+
+fn create(name: &str, under: &str, list: &[(&str, &str)]) -> Edit {
+    let (name, under) = (name.to_string(), under.to_string());
+    Edit::Create { name, policy: Some("fair".into()), under, keys: keys(list), who: Vec::new(), cpus: None }
+}
+
+fn divided(manager: &mut InTest, uid: u32, id: u64, edits: Vec<Edit>) -> Result<Answer, Wrong> {
+    let divide = Ask::Divide(Divide { id, edits, dry_run: false });
+    let answer = manager.ask(&Asker::user(uid), divide, NOW);
+    checked(manager);
+    answer
+}
+
+fn nodes(manager: &mut InTest) -> Vec<String> {
+    let plan = manager.in_force().plan().unwrap();
+    plan.nodes.iter().map(|node| node.base.clone()).filter(|name| name.starts_with("grant-")).collect()
+}
+
+#[test]
+fn an_owner_divides_his_scheduler_and_never_exceeds_it() {
+    let mut manager = manager(ONE, &[rule("limit-per-user", json!({ "percent": 25, "requests": 1 }))]);
+    let id = scheduler(&mut manager, "reservation");
+    let half = [("budget", "50ms"), ("period", "500ms")];
+    let done =
+        divided(&mut manager, OWNER, id, vec![create("a", "", &half), create("b", "a", &[("weight", "7")])]);
+    let done = done.unwrap();
+    assert_eq!(done.state, State::Done, "{}", json!(done));
+    assert_eq!(nodes(&mut manager), ["grant-1", "grant-1-a", "grant-1-b"]);
+    // No rule is asked, which would say that one request is enough.
+    let wish = Wish { under: Some("grant-1".into()), ..wish(&mut manager, OWNER, 11, &[("25ms/500ms", 0)]) };
+    assert_eq!(ask(&mut manager, OWNER, wish.clone()).unwrap().state, State::Granted);
+    // 15 % of 20 % are given.
+    let more = [("budget", "30ms"), ("period", "500ms")];
+    let refused = divided(&mut manager, OWNER, id, vec![create("c", "", &more)]).unwrap();
+    assert_eq!(refused.state, State::Refused);
+    assert!(refused.reason.unwrap().rule.starts_with("budgets_"), "{:?}", nodes(&mut manager));
+    // It ends, and all below it.
+    manager.ask(&Asker::SYSTEM, Ask::Cancel(Which { id }), NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [0; 0]);
+    assert_eq!(told(&mut manager), [(2, What::Ended), (1, What::Ended)]);
+}
+
+#[test]
+fn nobody_reaches_beyond_his_own() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "fair");
+    granted(&mut manager, 1001, 21, &[("1ms/10ms", 0)]);
+    let before = manager.in_force().plan().unwrap().sources.0[0].text.clone();
+    let who = vec![keys(&[("uid", "1001")])];
+    let all = Below::All;
+    for (edit, rule) in [
+        (create("a", "rt", &[]), "name_must_exist"), // grant-1-rt
+        (create("a b", "", &[]), "name_must_be_plain"),
+        (create("", "", &[]), "name_must_be_plain"),
+        (create("a", "", &[("soft", "rest")]), "key_must_be_a_parameter"),
+        (create("a", "", &[("cpu", "0")]), "key_must_be_a_parameter"),
+        (create("a", "", &[("rank", "9")]), "key_must_be_a_parameter"),
+        (Edit::Destroy { name: "rest".into(), below: all }, "name_must_exist"),
+        (Edit::Destroy { name: "".into(), below: all }, "name_must_be_plain"),
+        (Edit::Default { name: "a".into(), keys: Keys::new() }, "default_node_is_the_systems"),
+        (
+            Edit::Set { name: "2".into(), under: None, keys: Keys::new(), who: Vec::new() },
+            "name_must_be_plain",
+        ),
+        (
+            Edit::Create {
+                name: "a".into(),
+                policy: None,
+                under: "".into(),
+                keys: Keys::new(),
+                who,
+                cpus: None,
+            },
+            "thread_must_be_the_askers",
+        ),
+    ] {
+        let answer = divided(&mut manager, OWNER, id, vec![edit.clone()]);
+        let found = answer.map(|answer| answer.reason.map(|reason| reason.rule));
+        let found = found.unwrap_or_else(|wrong| Some(wrong.rule));
+        let shape = ["edge_must_be_known", "parent_must_exist", "name_must_exist", "node_must_exist"];
+        let is_missing = rule == "name_must_exist" && found.as_deref().is_some_and(|it| shape.contains(&it));
+        assert!(found.as_deref() == Some(rule) || is_missing, "{edit:?}: {found:?}");
+    }
+    assert_eq!(manager.in_force().plan().unwrap().sources.0[0].text, before);
+    let other = divided(&mut manager, 1001, id, vec![create("a", "", &[])]).unwrap_err();
+    assert_eq!(other.rule, "request_must_exist");
+    let other = divided(&mut manager, 1001, 2, vec![create("a", "", &[])]).unwrap_err();
+    assert_eq!(other.rule, "request_must_have_a_scheduler");
+    let wish = Wish { under: Some("grant-1".into()), ..wish(&mut manager, 1001, 22, &[("NULL", 0)]) };
+    let answer = ask(&mut manager, 1001, wish).unwrap();
+    assert!(answer.reason.unwrap().message.contains("neither to the system nor to user:1001"));
+}
+
+#[test]
+fn a_group_owns_what_its_members_divide() {
+    let mut manager = manager(ONE, &[]);
+    let modes = vec![Mode::parse("20ms/100ms", 0).unwrap()];
+    let owner = Some(Principal::Group(27));
+    let wish = Wish { policy: Some("fair".into()), modes, owner, ..Wish::default() };
+    let root = Asker::SYSTEM;
+    manager.ask(&root, Ask::Request(Box::new(wish.clone())), NOW).unwrap();
+    let divide = || Ask::Divide(Divide { id: 1, edits: vec![create("a", "", &[])], dry_run: false });
+    assert_eq!(manager.ask(&Asker::user(1000), divide(), NOW).unwrap_err().rule, "request_must_exist");
+    let member = Asker { uid: 1000, groups: vec![27] };
+    assert_eq!(manager.ask(&member, divide(), NOW).unwrap().state, State::Done);
+    checked(&mut manager);
+    let stranger = manager.ask(&Asker::user(1001), Ask::Request(Box::new(wish)), NOW).unwrap_err();
+    assert_eq!(stranger.rule, "asker_must_act_for_the_owner");
+}
+
+/// The manager is killed: its books are what was written last.
+fn restarted(manager: &mut InTest) -> InTest {
+    let books = Books::read(&manager.books().written(), "test").unwrap();
+    let plan = manager.in_force().plan().unwrap().as_ref().clone();
+    let threads = std::mem::take(manager.threads());
+    Manager::new(InMemory::new(plan), threads, books, rules(&[]), Limits::default())
+}
+
+#[test]
+fn who_had_a_guarantee_has_it_after_a_restart() {
+    let mut first = manager(ONE, &[]);
+    granted(&mut first, OWNER, 11, &[("2ms/10ms", 0)]);
+    granted(&mut first, OWNER, 12, &[("1ms/10ms", 0)]);
+    let wish = Wish { wait: true, ..wish(&mut first, OWNER, 13, &[("9ms/10ms", 0)]) };
+    ask(&mut first, OWNER, wish).unwrap();
+    // While nobody looks, a thread ends, and a part that nobody was told of is left over.
+    let mut second = restarted(&mut first);
+    second.threads().0.remove(&12);
+    let stray = Edit::Create {
+        name: "grant-9".into(),
+        policy: None,
+        under: "rt".into(),
+        keys: keys(&[("budget", "1ms"), ("period", "10ms")]),
+        who: vec![keys(&[("tid", "99")])],
+        cpus: None,
+    };
+    second.in_force().apply(&[stray]).unwrap();
+    second.turn(NOW).unwrap();
+    checked(&mut second);
+    assert_eq!(holders(&second), [1]);
+    assert_eq!(told(&mut second), [(2, What::Ended)]);
+    assert_eq!(second.books().requests[&3].held, None);
+    assert_eq!(granted(&mut second, OWNER, 14, &[("1ms/10ms", 0)]), 4, "no number is used twice");
+}
+
+#[test]
+fn who_had_a_guarantee_has_it_in_another_plan_or_is_told() {
+    let mut manager = manager(ONE, &[]);
+    let id = scheduler(&mut manager, "reservation");
+    let half = [("budget", "50ms"), ("period", "500ms")];
+    let done = divided(&mut manager, OWNER, id, vec![create("a", "", &half)]).unwrap();
+    assert_eq!(done.state, State::Done, "{}", json!(done));
+    let inner = Wish { under: Some("grant-1".into()), ..wish(&mut manager, OWNER, 11, &[("25ms/500ms", 0)]) };
+    ask(&mut manager, OWNER, inner).unwrap();
+    granted(&mut manager, 1001, 21, &[("2ms/10ms", 5)]);
+    granted(&mut manager, 1001, 22, &[("3ms/10ms", 9)]);
+    let waits = Wish { wait: true, ..wish(&mut manager, 1001, 23, &[("1ms/10ms", 3)]) };
+    let answer = ask(&mut manager, 1001, waits).unwrap();
+    assert_eq!(answer.state, State::Granted, "{}", json!(answer));
+    // The same plan again: everything comes back.
+    manager.in_force().replace(plan(ONE));
+    manager.turn(NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [1, 2, 3, 4, 5]);
+    assert!(told(&mut manager).is_empty());
+    assert_eq!(nodes(&mut manager), ["grant-1", "grant-1-a"]);
+    // One with less room: the most valuable stay.
+    let full = format!(
+        "{ONE}\n[task.large]\nunder.rt = {{ budget = \"6ms\", period = \"10ms\" }}\nmatch = {{ comm = \"large\" }}\n"
+    );
+    manager.in_force().replace(plan(&full));
+    manager.turn(NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [4]);
+    let mut told = told(&mut manager);
+    told.sort();
+    assert_eq!(told, [(1, What::Revoked), (2, What::Revoked), (3, What::Revoked), (5, What::Revoked)]);
+    assert_eq!(manager.books().requests.keys().copied().collect::<Vec<_>>(), [4, 5], "5 waits");
+    // Another one that has no such node.
+    manager.in_force().replace(plan("[node.top]\npolicy = \"fair\"\ncpu = 0\n"));
+    manager.turn(NOW).unwrap();
+    assert_eq!(holders(&manager), [0; 0]);
+    manager.in_force().replace(plan(ONE));
+    manager.turn(NOW).unwrap();
+    manager.ask(&Asker::user(1001), Ask::List(Default::default()), NOW).unwrap();
+    checked(&mut manager);
+}
+
+#[test]
+fn a_part_that_others_have_changed_is_as_it_was_promised_again() {
+    let mut manager = manager(ONE, &[]);
+    let id = granted(&mut manager, OWNER, 11, &[("2ms/10ms", 0)]);
+    let less =
+        Edit::Set { name: "grant-1".into(), under: None, keys: keys(&[("budget", "1ms")]), who: Vec::new() };
+    manager.in_force().apply(&[less]).unwrap();
+    assert!(!manager.check().unwrap().is_empty(), "the checker sees it");
+    manager.turn(NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [id]);
+}

@@ -1,0 +1,170 @@
+//! Requests without rules: they are passed through to admission control.
+
+mod common;
+use common::*;
+use serde_json::json;
+use tierce_manager::{Ask, Asker, Change, List, Mode, News, Principal, State, What, Which, Wish};
+
+#[test]
+fn what_fits_is_granted_and_what_does_not_is_refused_with_what_would_be() {
+    let mut manager = manager(ONE, &[]);
+    let id = granted(&mut manager, 1000, 11, &[("2ms/10ms", 0)]);
+    let books = manager.books();
+    assert_eq!(
+        (books.requests[&id].name(), books.owner_of("grant-1")),
+        ("grant-1".into(), Principal::User(1000))
+    );
+    // 20 % are given, 5 % are the default node's, so 75 % are left.
+    let (why, nearest) = refused(&mut manager, 1000, 12, &[("9ms/10ms", 0)]);
+    assert_eq!(why.rule, "budgets_must_fit_the_cpu", "{why}");
+    let (budget, period) = nearest.unwrap().budget_and_period_ns().unwrap();
+    assert!((7_490_000..=7_500_000).contains(&budget) && period == 10_000_000, "{budget}");
+    assert_eq!(holders(&manager), [1]);
+    granted(&mut manager, 1000, 12, &[("7.49ms/10ms", 0)]);
+}
+
+#[test]
+fn of_several_modes_the_most_valuable_that_fits_is_chosen() {
+    let mut manager = manager(ONE, &[]);
+    granted(&mut manager, 1000, 11, &[("5ms/10ms", 0)]);
+    let id = granted(&mut manager, 1000, 12, &[("2ms/10ms", 1), ("6ms/10ms", 3), ("4ms/10ms", 2)]);
+    assert_eq!(manager.books().requests[&id].mode().unwrap().to_string(), "4ms in 10ms");
+}
+
+#[test]
+fn a_guarantee_of_another_kind_is_given_by_what_it_follows_from() {
+    for goal in ["RESCS 5ms 33ms", "PSBE 1/4 15ms", "PS 1/4", "RESBH 1ms 10ms"] {
+        let mut manager = manager(ONE, &[]);
+        let id = granted(&mut manager, 1000, 11, &[(goal, 0)]);
+        assert_eq!(manager.books().requests[&id].held.as_ref().unwrap().under, "rt", "{goal}");
+    }
+}
+
+#[test]
+fn what_is_cancelled_makes_room_for_those_who_wait() {
+    let mut manager = manager(ONE, &[]);
+    let first = granted(&mut manager, 1000, 11, &[("8ms/10ms", 0)]);
+    for (tid, value) in [(12, 1), (13, 2), (14, 3)] {
+        let wish = Wish { wait: true, ..wish(&mut manager, 1001, tid, &[("4ms/10ms", value)]) };
+        assert_eq!(ask(&mut manager, 1001, wish).unwrap().state, State::Pending);
+    }
+    assert!(manager.take_notices().is_empty());
+    let asker = Asker::user(1000);
+    manager.ask(&asker, Ask::Cancel(Which { id: first }), NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [3, 4], "the most valuable first");
+    assert_eq!(told(&mut manager), [(4, What::Granted), (3, What::Granted)]);
+}
+
+#[test]
+fn a_thread_that_ends_ends_its_request_and_its_number_is_nobody_elses() {
+    let mut manager = manager(ONE, &[]);
+    let id = granted(&mut manager, 1000, 11, &[("8ms/10ms", 0)]);
+    let other = Wish { wait: true, ..wish(&mut manager, 1001, 12, &[("4ms/10ms", 0)]) };
+    ask(&mut manager, 1001, other).unwrap();
+    manager.threads().0.get_mut(&11).unwrap().began += 1;
+    manager.turn(NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [2]);
+    assert_eq!(told(&mut manager), [(id, What::Ended), (2, What::Granted)]);
+}
+
+#[test]
+fn a_smaller_wish_is_always_allowed_and_a_larger_one_if_it_fits() {
+    let mut manager = manager(ONE, &[]);
+    let asker = Asker::user(1000);
+    let id = granted(&mut manager, 1000, 11, &[("8ms/10ms", 0)]);
+    let change = |manager: &mut InTest, text: &str| {
+        let modes = vec![Mode::parse(text, 0).unwrap()];
+        let answer = manager.ask(&asker, Ask::Change(Change { id, modes }), NOW).unwrap();
+        checked(manager);
+        answer.state
+    };
+    assert_eq!(change(&mut manager, "2ms/10ms"), State::Granted);
+    granted(&mut manager, 1000, 12, &[("5ms/10ms", 0)]);
+    assert_eq!(change(&mut manager, "6ms/10ms"), State::Refused);
+    assert_eq!(manager.books().requests[&id].mode().unwrap().to_string(), "2ms in 10ms");
+    assert_eq!(change(&mut manager, "8ms/20ms"), State::Granted);
+}
+
+#[test]
+fn who_may_ask_for_what() {
+    let mut manager = manager(ONE, &[]);
+    let theirs = wish(&mut manager, 1001, 11, &[("1ms/10ms", 0)]);
+    let own = wish(&mut manager, 1000, 12, &[("1ms/10ms", 0)]);
+    let rule = |manager: &mut InTest, wish: Wish| ask(manager, 1000, wish).unwrap_err().rule;
+    assert_eq!(rule(&mut manager, theirs), "thread_must_be_the_askers");
+    for (wish, expected) in [
+        (Wish { thread: Some(99), ..own.clone() }, "thread_must_be_there"),
+        (Wish { thread: None, ..own.clone() }, "target_must_be_clear"),
+        (Wish { policy: Some("fair".into()), ..own.clone() }, "target_must_be_clear"),
+        (Wish { policy: Some("fare".into()), thread: None, ..own.clone() }, "policy_must_exist"),
+        (Wish { owner: Some(Principal::System), ..own.clone() }, "asker_must_act_for_the_owner"),
+        (Wish { owner: Some(Principal::User(1001)), ..own.clone() }, "asker_must_act_for_the_owner"),
+        (Wish { modes: Vec::new(), ..own.clone() }, "modes_must_be_given"),
+        (Wish { modes: vec![own.modes[0].clone(); 9], ..own.clone() }, "modes_must_be_given"),
+        (Wish { label: Some("x".repeat(65)), ..own.clone() }, "label_must_be_a_word"),
+        (Wish { label: Some("a\nb".into()), ..own.clone() }, "label_must_be_a_word"),
+        (
+            Wish {
+                thread: None,
+                matches: vec![serde_json::from_value(json!({ "uid": 1001 })).unwrap()],
+                ..own.clone()
+            },
+            "thread_must_be_the_askers",
+        ),
+        (Wish { thread: None, matches: vec![serde_json::Map::new()], ..own.clone() }, "match_must_be_given"),
+    ] {
+        assert_eq!(rule(&mut manager, wish), expected);
+    }
+    let id = ask(&mut manager, 1000, own.clone()).unwrap().about.unwrap().id;
+    assert_eq!(rule(&mut manager, own), "thread_must_have_no_request");
+    // Others neither see it nor end it; root does.
+    let other = Asker::user(1001);
+    let seen = |manager: &mut InTest, asker: &Asker| {
+        manager.ask(asker, Ask::List(List {}), NOW).unwrap().requests.len()
+    };
+    assert_eq!((seen(&mut manager, &other), seen(&mut manager, &Asker::user(1000))), (0, 1));
+    let gone = manager.ask(&other, Ask::Cancel(Which { id }), NOW).unwrap_err();
+    assert_eq!(gone.rule, "request_must_exist");
+    manager.ask(&Asker::SYSTEM, Ask::Cancel(Which { id }), NOW).unwrap();
+    let news = manager.ask(&Asker::user(1000), Ask::News(News { after: 0 }), NOW).unwrap().news;
+    assert_eq!((news.len(), news[0].what), (1, What::Ended));
+    assert!(manager.ask(&other, Ask::News(News { after: 0 }), NOW).unwrap().news.is_empty());
+}
+
+#[test]
+fn threads_that_match_share_and_are_the_askers() {
+    let mut manager = manager(ONE, &[]);
+    let matches = vec![serde_json::from_value(json!({ "comm": "make*" })).unwrap()];
+    let modes = vec![Mode::parse("2ms/10ms", 0).unwrap()];
+    let wish = Wish { matches, modes, ..Wish::default() };
+    let answer = ask(&mut manager, 1000, wish).unwrap();
+    assert_eq!(answer.state, State::Granted, "{}", json!(answer));
+    let plan = tierce_manager::InForce::plan(manager.in_force()).unwrap();
+    let matcher = &plan.entries[0].any[0];
+    assert_eq!((matcher.comm.as_ref().unwrap().as_str(), matcher.uid), ("make*", Some(1000)));
+}
+
+#[test]
+fn one_principal_has_so_many_requests_and_no_more() {
+    let mut manager = manager(ONE, &[]);
+    for tid in 0..32 {
+        let wish = Wish { wait: true, ..wish(&mut manager, 1000, 100 + tid, &[("9ms/10ms", 0)]) };
+        ask(&mut manager, 1000, wish).unwrap();
+    }
+    let more = wish(&mut manager, 1000, 200, &[("1us/10ms", 0)]);
+    assert_eq!(ask(&mut manager, 1000, more).unwrap_err().rule, "too_many_requests_of_one");
+    granted(&mut manager, 1001, 201, &[("1us/10ms", 0)]);
+}
+
+#[test]
+fn a_dry_run_says_what_would_be_and_changes_nothing() {
+    let mut manager = manager(ONE, &[]);
+    let before = manager.books().written();
+    let wish = Wish { dry_run: true, ..wish(&mut manager, 1000, 11, &[("2ms/10ms", 0)]) };
+    let answer = ask(&mut manager, 1000, wish).unwrap();
+    assert_eq!((answer.state, answer.dry_run), (State::Granted, true));
+    assert_eq!(answer.about.unwrap().granted.unwrap().under, "rt");
+    assert_eq!(manager.books().written(), before);
+}
