@@ -193,14 +193,10 @@ fn rules_can_look_at_all_that_there_can_be() {
             #{ revoke: [all[0].id], say: all.map(|r| r.ppm).reduce(|sum, ppm| (sum ?? 0) + ppm).to_string() } }";
         let mut rules = Rules::new();
         rules.add("look", Principal::System, text, &Value::Null).unwrap();
-        // The bound is of the wall clock: on a machine that does a lot besides, not every try is in time.
-        let mut tries = (0..20).map(|_| {
-            let begun = Instant::now();
-            let evaluated = rules.decide("look", &it, None, None);
-            println!("{:?}: {:?}", begun.elapsed(), evaluated.said);
-            evaluated
-        });
-        let evaluated = tries.find(|evaluated| evaluated.broken.is_none()).expect("it is too much");
+        let begun = Instant::now();
+        let evaluated = rules.decide("look", &it, None, None);
+        println!("{:?}: {:?}", begun.elapsed(), evaluated.said);
+        assert!(evaluated.broken.is_none());
         assert_eq!(evaluated.decisions[0].2.say.as_deref(), Some("256000"));
     });
 }

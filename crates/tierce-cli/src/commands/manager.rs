@@ -88,7 +88,7 @@ extern "C" fn stop(_signal: libc::c_int) {
 /// Run `tierce manager`.
 pub fn run(args: Args) -> Result<ExitCode> {
     // Rules may build values within values, which are dropped one within the other.
-    let thread = std::thread::Builder::new().name("manager".into()).stack_size(STACK);
+    let thread = std::thread::Builder::new().name("tierce-manager".into()).stack_size(STACK);
     let done = thread.spawn(move || manage(&args))?.join();
     done.unwrap_or_else(|_| bail!("the manager panicked"))
 }

@@ -2,10 +2,11 @@
 
 use std::time::Duration;
 
-/// Wall-clock time of one rule for one event.
+/// CPU time of one rule for one event. A rule cannot sleep, so where nothing else wants the CPU this is time of the wall clock. Where the
+/// manager waits for its turn, the wall clock would end rules that have hardly run.
 pub const RULE: Duration = Duration::from_millis(20);
-/// Wall-clock time of all rules for one event. A question to admission that has begun ends first; so nobody waits longer than
-/// this and one such question.
+/// CPU time of all rules for one event. A question to admission that has begun ends first; so nobody waits longer than this and
+/// one such question.
 pub const EVENT: Duration = Duration::from_millis(40);
 /// Steps of one rule for one event.
 pub const OPERATIONS: u64 = 200_000;

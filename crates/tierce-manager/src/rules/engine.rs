@@ -16,7 +16,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
 use std::panic::{catch_unwind, AssertUnwindSafe};
 use std::rc::Rc;
-use std::time::Instant;
+use std::time::Duration;
 
 /// Whether a request would be admitted: its number (0: the one that is asked for), without these others, on that CPU.
 pub type Fits = Rc<dyn Fn(u64, &[u64], Option<u32>) -> bool>;
@@ -41,7 +41,8 @@ struct Rule {
 
 /// What functions of the engine need to know of the rule that runs.
 struct Running {
-    until: Cell<Instant>,
+    /// CPU time of this thread.
+    until: Cell<Duration>,
     questions: Cell<u32>,
     fits: RefCell<Option<Fits>>,
 }
@@ -67,7 +68,7 @@ impl Rules {
     /// None.
     pub fn new() -> Self {
         let running = Rc::new(Running {
-            until: Cell::new(Instant::now()),
+            until: Cell::new(Duration::ZERO),
             questions: Cell::new(0),
             fits: RefCell::new(None),
         });
@@ -119,7 +120,7 @@ impl Rules {
         if !self.heeds(event) {
             return evaluated;
         }
-        let (it, ends) = (to_rule(it), Instant::now() + EVENT);
+        let (it, ends) = (to_rule(it), cpu_time() + EVENT);
         *self.running.fits.borrow_mut() = fits;
         for at in 0..self.list.len() {
             let rule = &self.list[at];
@@ -127,7 +128,7 @@ impl Rules {
             if !is_asked || !rule.events.contains(event) {
                 continue;
             }
-            self.running.until.set(ends.min(Instant::now() + RULE));
+            self.running.until.set(ends.min(cpu_time() + RULE));
             self.running.questions.set(QUESTIONS);
             let decided = self.call(at, event, it.clone());
             let rule = &mut self.list[at];
@@ -184,12 +185,26 @@ impl Rules {
     }
 }
 
+/// Operations between two looks at the clock.
+const LOOK: u64 = 16;
+
+/// That this thread has had.
+fn cpu_time() -> Duration {
+    // SAFETY: an all-zero timespec is valid, and the call fills it.
+    let time = unsafe {
+        let mut time: libc::timespec = std::mem::zeroed();
+        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &mut time);
+        time
+    };
+    Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
+}
+
 /// The bound that ended a rule, by name, or what was wrong with it.
 fn ended_by(error: &EvalAltResult) -> String {
     match error.unwrap_inner() {
         EvalAltResult::ErrorTooManyOperations(_) => format!("operations, bound {OPERATIONS}"),
         EvalAltResult::ErrorTerminated(..) => {
-            format!("time, bound {} ms, and {} ms for all rules", RULE.as_millis(), EVENT.as_millis())
+            format!("CPU time, bound {} ms, and {} ms for all rules", RULE.as_millis(), EVENT.as_millis())
         }
         EvalAltResult::ErrorStackOverflow(_) => format!("calls within calls, bound {DEPTH}"),
         EvalAltResult::ErrorDataTooLarge(what, _) => {
@@ -223,7 +238,10 @@ fn engine(running: &Rc<Running>) -> Engine {
     engine.set_max_variables(VARIABLES);
     engine.set_max_functions(FUNCTIONS);
     let clock = running.clone();
-    engine.on_progress(move |_| (Instant::now() > clock.until.get()).then_some(Dynamic::UNIT));
+    engine.on_progress(move |count| {
+        let is_over = count % LOOK == 0 && cpu_time() > clock.until.get();
+        is_over.then_some(Dynamic::UNIT)
+    });
     register(&mut engine, running);
     engine
 }
@@ -257,7 +275,7 @@ fn fits(
     let left = running.questions.get().checked_sub(1);
     let left = left.ok_or_else(|| format!("questions to admission, bound {QUESTIONS}"))?;
     running.questions.set(left);
-    if Instant::now() > running.until.get() {
+    if cpu_time() > running.until.get() {
         return Err(EvalAltResult::ErrorTerminated(Dynamic::UNIT, rhai::Position::NONE).into());
     }
     let number = |value: Option<&Dynamic>| value.and_then(|id| u64::try_from(id.as_int().ok()?).ok());

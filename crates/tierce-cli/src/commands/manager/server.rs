@@ -333,3 +333,143 @@ fn peer(stream: &UnixStream) -> Option<Asker> {
     groups.push(who.gid);
     (code == 0 && who.uid != u32::MAX).then_some(Asker { uid: who.uid, groups })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tierce_manager::{Principal, State, What};
+
+    fn place(name: &str) -> PathBuf {
+        let path = std::env::temp_dir().join(format!("tierce-manager-{name}-{}", std::process::id()));
+        let _ = fs::remove_file(&path);
+        path
+    }
+
+    fn turns(server: &mut Server, count: usize) {
+        for _ in 0..count {
+            server.wait(Duration::from_millis(5));
+            server.turn(&mut |_, _| Ok(Answer::new(State::Done)));
+        }
+    }
+
+    /// What the server says to these bytes.
+    fn said(server: &mut Server, bytes: &[u8]) -> (UnixStream, String) {
+        let mut client = UnixStream::connect(&server.path).unwrap();
+        client.write_all(bytes).unwrap();
+        turns(server, 6);
+        client.set_nonblocking(true).unwrap();
+        let text = heard(&mut client);
+        (client, text)
+    }
+
+    fn heard(client: &mut UnixStream) -> String {
+        let mut block = vec![0; 1 << 16];
+        let length = client.read(&mut block).unwrap_or(0);
+        String::from_utf8_lossy(&block[..length]).into_owned()
+    }
+
+    const LIST: &[u8] = b"{\"version\":1,\"request\":\"list\"}\n";
+
+    #[test]
+    fn who_asks_is_answered_and_who_asks_badly_is_told() {
+        let path = place("asks");
+        let mut server = Server::bind(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
+        for (bytes, expected) in [
+            (LIST, "\"ok\":true"),
+            (b"garbage\n", "request_must_be_json"),
+            (b"[]\n", "request_must_be_json"),
+            (b"{\"request\":\"list\"}\n", "version_must_be_known"),
+            (b"{\"version\":2,\"request\":\"list\"}\n", "version_must_be_known"),
+            (b"{\"version\":1,\"request\":\"no\"}\n", "request_must_be_known"),
+            (b"{\"version\":1,\"request\":\"list\",\"more\":1}\n", "request_must_be_known"),
+            (b"{\"version\":1,\"request\":\"watch\",\"more\":1}\n", "request_must_be_known"),
+            (b"{\"version\":1,\"request\":\"request\",\"budgte\":1}\n", "request_must_be_known"),
+            (b"{\"version\":1,\"request\":\"cancel\",\"id\":-1}\n", "request_must_be_known"),
+            (b"{\"version\":1,", ""), // the rest never comes
+        ] {
+            let (_, text) = said(&mut server, bytes);
+            assert!(if expected.is_empty() { text.is_empty() } else { text.contains(expected) }, "{text}");
+        }
+        turns(&mut server, 3);
+        assert!(server.clients.is_empty(), "they have all gone");
+        // Three at once: an answer each.
+        let (_, text) = said(&mut server, &[LIST, LIST, LIST].concat());
+        assert_eq!(text.lines().count(), 3, "{text}");
+        let error = Server::bind(&path).err().unwrap().to_string();
+        assert!(error.contains("a manager is running already"), "{error}");
+        drop(server);
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn who_watches_is_told_what_is_for_him_until_he_does_not_read() {
+        let mut server = Server::bind(&place("watches")).unwrap();
+        let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n");
+        assert!(text.contains("\"ok\":true"), "{text}");
+        server.clients[0].asker = Asker::user(1000); // as the kernel would say of another process
+        let notice = |uid: u32, text: String| Notice {
+            number: 1,
+            to: Principal::User(uid),
+            id: Some(7),
+            what: What::Granted,
+            text,
+            within_ms: None,
+        };
+        server.tell(&[notice(1001, "no".into()), notice(1000, "yes".into())]);
+        let text = heard(&mut client);
+        assert!(text.contains("\"yes\"") && text.lines().count() == 1, "{text}");
+        for _ in 0..100 {
+            server.tell(&[notice(1000, "x".repeat(1 << 14))]);
+        }
+        turns(&mut server, 1);
+        assert!(server.clients.is_empty(), "nobody is waited for");
+    }
+
+    #[test]
+    fn each_user_has_so_many_connections_and_requests() {
+        let mut server = Server::bind(&place("many")).unwrap();
+        let path = server.path.clone();
+        let mut all: Vec<_> = (0..SYSTEM_MAX + 4).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        turns(&mut server, 2);
+        assert_eq!(server.clients.len(), SYSTEM_MAX);
+        let mut last = all.pop().unwrap();
+        assert!(heard(&mut last).contains("too_many_connections"));
+        // Who says nothing is hung up on, and so is who asks too often.
+        server.clients.iter_mut().for_each(|client| client.since -= SLOW);
+        turns(&mut server, 1);
+        assert!(server.clients.is_empty());
+        let mut client = UnixStream::connect(&path).unwrap();
+        turns(&mut server, 1);
+        server.clients[0].asker = Asker::user(1000);
+        client.write_all(&LIST.repeat(BURST as usize + 5)).unwrap();
+        client.set_nonblocking(true).unwrap();
+        let mut text = String::new();
+        for _ in 0..BURST as usize + 8 {
+            turns(&mut server, 1);
+            text += &heard(&mut client);
+        }
+        assert!(server.clients.is_empty() && text.contains("too_many_requests_per_second"), "{text}");
+        let answered = text.lines().filter(|line| line.contains("\"ok\":true")).count();
+        assert!((BURST as usize..BURST as usize + 5).contains(&answered), "{answered}");
+    }
+
+    #[test]
+    fn a_request_without_end_is_cut_off() {
+        let mut server = Server::bind(&place("endless")).unwrap();
+        let path = server.path.clone();
+        let client = std::thread::spawn(move || {
+            let mut client = UnixStream::connect(path).unwrap();
+            let mut sent = 0;
+            while sent < 4 << 20 && client.write_all(&[b'x'; 1 << 12]).is_ok() {
+                sent += 1 << 12;
+            }
+            sent
+        });
+        while !client.is_finished() {
+            turns(&mut server, 1);
+            assert!(server.clients.iter().all(|client| client.asked.len() <= REQUEST_MAX + (1 << 13)));
+        }
+        assert!(client.join().unwrap() < 4 << 20);
+    }
+}

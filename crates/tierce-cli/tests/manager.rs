@@ -1,0 +1,317 @@
+//! `tierce manager` and `tierce request`: requests played against a plan, and one boot of a throw-away machine with the real loader, the
+//! manager and users (tests/vm/manager.sh), time counted in instructions.
+
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
+use serde_json::{json, Value};
+use std::collections::HashMap;
+use std::io::{Read, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Requests played against a plan: exit code, what was printed, what was wrong.
+fn played(args: &[&str], lines: &str) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_tierce"));
+    command.arg("manager").args(args).current_dir(root());
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(lines.as_bytes()).unwrap();
+    let done = child.wait_with_output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    (done.status.code(), text(&done.stdout), text(&done.stderr))
+}
+
+const LINES: &str = r#"# a line that says nothing
+{"request":"request","user":1000,"thread":7,"modes":[{"budget":"2ms","period":"10ms","value":1}]}
+{"request":"request","user":1001,"thread":8,"modes":[{"budget":"9ms","period":"10ms","value":5}]}
+{"request":"request","user":1000,"thread":8,"modes":[{"budget":"2ms","period":"10ms","value":5}],"dry_run":true}
+{"request":"request","user":1000,"thread":8,"modes":[{"budget":"2ms","period":"10ms","value":5}]}
+{"after":"600ms","request":"list","user":1000}
+{"request":"cancel","id":3,"user":1001}
+{"enters":1002}
+"#;
+
+#[test]
+fn what_rules_would_do_is_played_against_a_plan() {
+    let args = ["--dry-run", "examples/desktop.toml", "--rule", "most-important-first"];
+    let (code, text, errors) = played(&args, LINES);
+    assert_eq!((code, &errors[..]), (Some(0), ""));
+    let expected = "\
+request 1 of user:1000 for thread 7: granted: 2ms in 10ms as grant-1 below rt
+refused: most_important_first: it does not fit, and what is less important leaves too little
+rule most-important-first: revokes 1
+would be request 2 of user:1000 for thread 8: granted: 2ms in 10ms as grant-2 below rt
+  request 1 ends
+request 2 of user:1000 for thread 8: pending: others_are_told: others have 500 ms to make room
+  request 1 ends
+  request 1 will end (in 500 ms): something more important needs the CPU: it will end; another wish (change) may still be granted
+  request 1 revoked: something more important needs the CPU; its threads are where they match without it, and it is over
+  request 2 granted: it has 2ms in 10ms
+request 2 of user:1000 for thread 8: granted: 2ms in 10ms as grant-2 below rt
+wrong: request_must_exist: no request 3 of yours
+";
+    assert_eq!(text, expected);
+    let page = std::fs::read_to_string(root().join("docs/manager.md")).unwrap();
+    let begin: String = expected.lines().take(1).collect();
+    assert!(page.contains(&begin), "docs/manager.md shows what this prints");
+    // The same for programs.
+    let (_, text, _) = played(&[&args[..], &["--json"]].concat(), LINES);
+    let first: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
+    assert_eq!(
+        first["answer"]["about"]["granted"]["mode"],
+        json!({ "budget": "2ms", "period": "10ms", "value": 1 })
+    );
+}
+
+#[test]
+fn what_is_wrong_is_said() {
+    let plan = ["--dry-run", "examples/desktop.toml"];
+    let folder = std::env::temp_dir().join(format!("tierce-manager-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let config = |text: &str| {
+        let path = folder.join("manager.toml");
+        std::fs::write(&path, text).unwrap();
+        path.to_str().unwrap().to_string()
+    };
+    for (text, why) in [
+        ("[[rule]]\nname = \"no-such\"", "rule_must_exist"),
+        ("[[rule]]\nowner = \"root\"\nname = \"cage\"", "is no principal"),
+        ("[[rule]]\n", "rule_must_be_given"),
+        ("[[rule]]\nfile = \"nowhere.rhai\"", "cannot read"),
+        ("[[rule]]\nname = \"cage\"\n[[rule]]\nname = \"cage\"", "rule_name_is_unique"),
+        ("[limits]\nrequest = 3", "unknown field"),
+    ] {
+        let path = config(text);
+        let (code, _, errors) = played(&[&plan[..], &["--config", &path]].concat(), "");
+        assert!(code == Some(2) && errors.contains(why), "{text}: {errors}");
+    }
+    let path = config("[limits]\nrequests_each = 0");
+    let (_, text, _) = played(&[&plan[..], &["--config", &path]].concat(), LINES);
+    assert!(text.starts_with("wrong: too_many_requests_of_one: user:1000 has 0 requests, bound 0"), "{text}");
+    for (line, why) in
+        [("x", "line 1"), ("{\"request\":\"no\"}", "line 1"), ("{\"after\":\"1\"}", "time_needs_a_unit")]
+    {
+        let (code, _, errors) = played(&plan, line);
+        assert!(code == Some(2) && errors.contains(why), "{line}: {errors}");
+    }
+    let tierce = |args: &[&str]| {
+        let done = Command::new(env!("CARGO_BIN_EXE_tierce")).arg("request").args(args).output().unwrap();
+        (done.status.code(), String::from_utf8_lossy(&done.stderr).into_owned())
+    };
+    let nobody = folder.join("nobody.sock");
+    for (args, why) in [
+        (&["--list", "--listen", nobody.to_str().unwrap()][..], "no manager answers"),
+        (&["--budget", "2ms"], "--period"),
+        (&["--modes", "2ms"], "guarantee_must_be_known"),
+        (&["--modes", "2ms/1ms=3"], "budget_must_fit_its_period"),
+        (&["--thread", "7", "--match", "comm=x"], "cannot be used with"),
+    ] {
+        let (code, errors) = tierce(args);
+        assert!(code == Some(2) && errors.contains(why), "{args:?}: {errors}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// CPU time from the node `parent` to a thread, between two looks, in parts per million of the time between them.
+fn share(before: &Value, after: &Value, parent: &str, tid: u64) -> u64 {
+    let supply = |graph: &Value| -> u64 {
+        let tasks = graph["tasks"].as_array().unwrap().iter().filter(|task| task["tid"] == tid);
+        let edges =
+            tasks.flat_map(|task| task["under"].as_array().unwrap()).filter(|edge| edge["parent"] == parent);
+        edges.map(|edge| edge["supply_ns"].as_u64().unwrap()).sum()
+    };
+    let elapsed = after["elapsed_ns"].as_u64().unwrap() - before["elapsed_ns"].as_u64().unwrap();
+    supply(after).saturating_sub(supply(before)) * 1_000_000 / elapsed
+}
+
+/// The one boot: users get what fits, the more important goes first after a notice, a rude client changes nothing for others, and what was
+/// granted outlives the manager and the loader.
+#[test]
+fn users_ask_and_get_what_they_are_promised() {
+    let folder = root().join("tests/vm");
+    let out = std::env::temp_dir().join(format!("tierce-manager-vm-{}", std::process::id()));
+    let _ = std::fs::remove_dir_all(&out);
+    let rude = format!("{}:/guest/rude", std::env::current_exe().unwrap().display());
+    let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
+    vm.args([
+        "vm",
+        "--deterministic",
+        "--limit",
+        "25m",
+        "--kernel",
+        "7.0.13",
+        "--cpus",
+        "1",
+        "--file",
+        &rude,
+    ]);
+    for file in ["lib.sh", "manager.toml", "manager-rules.toml", "endless.rhai"] {
+        vm.args(["--file", file]);
+    }
+    let done =
+        vm.arg("--out").arg(&out).args(["--", "sh", "manager.sh"]).current_dir(&folder).output().unwrap();
+    let text = String::from_utf8_lossy(&done.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    let file = |name: &str| std::fs::read_to_string(out.join(name)).unwrap_or_default();
+    let log = || format!("{text}\n{errors}\n{}\n{}", file("manager.err"), file("first.err"));
+    assert!(done.status.success(), "{}", log());
+    let mut said: HashMap<String, Value> = HashMap::new();
+    for line in text.lines() {
+        let value: Value =
+            serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{}", log()));
+        said.insert(value["scenario"].as_str().unwrap().to_string(), value["got"].clone());
+    }
+    let got = |scenario: &str| said.get(scenario).unwrap_or_else(|| panic!("{scenario}: nothing\n{}", log()));
+    let tid = |name: &str| got("threads")[name].as_u64().unwrap();
+    let near = |scenario: &str, parent: &str, name: &str, wanted: u64| {
+        let look = |when: &str| got(&format!("{scenario}-{when}"));
+        let is = share(look("before"), look("after"), parent, tid(name));
+        println!("{scenario}: {name} has {is} ppm of {wanted}");
+        assert!(is.abs_diff(wanted) <= 10_000, "{scenario}: {name} has {is} ppm, not {wanted}");
+    };
+    // Exit code, state, and the rule that is the reason.
+    let answered = |scenario: &str, code: u64, state: &str, rule: &str| {
+        let got = got(scenario);
+        let said = &got["said"];
+        assert_eq!(got["code"], code, "{scenario}: {got}\n{}", log());
+        if state.is_empty() {
+            assert_eq!(said["error"]["rule"], rule, "{scenario}: {got}");
+        } else {
+            assert_eq!(said["answer"]["state"], state, "{scenario}: {got}");
+            let reason = &said["answer"]["reason"]["rule"];
+            assert_eq!(reason.as_str().unwrap_or_default(), rule, "{scenario}: {got}");
+        }
+    };
+    answered("nobody", 2, "", "plan_must_be_in_force");
+    answered("dry", 0, "granted", "");
+    answered("grant", 0, "granted", "");
+    near("granted", "rt", "one", 300_000);
+    answered("refuse", 1, "refused", "most_important_first");
+    answered("foreign", 2, "", "thread_must_be_the_askers");
+    answered("twice", 2, "", "thread_must_have_no_request");
+    assert_eq!(got("bad")["code"], 2);
+    answered("not-his", 2, "", "request_must_exist");
+    answered("endless", 1, "refused", "rule_failed");
+    assert!(got("endless").to_string().contains("`endless`"), "{}", got("endless"));
+    let listed = |scenario: &str| -> Vec<(u64, String)> {
+        let list = got(scenario)["said"]["answer"]["requests"].as_array().cloned().unwrap_or_default();
+        list.iter()
+            .map(|it| (it["id"].as_u64().unwrap(), it["state"].as_str().unwrap().to_string()))
+            .collect()
+    };
+    let states =
+        |list: &[(u64, &str)]| list.iter().map(|(id, state)| (*id, state.to_string())).collect::<Vec<_>>();
+    assert_eq!((listed("list-alice"), listed("list-bob")), (states(&[(1, "granted")]), Vec::new()));
+
+    // Revoked with a notice, and back when there is room again.
+    answered("important", 0, "granted", "");
+    near("important", "rt", "two", 800_000);
+    assert_eq!(listed("listed"), states(&[(1, "pending")]));
+    answered("cancelled", 0, "ended", "");
+    assert_eq!(listed("back"), states(&[(1, "granted")]));
+    let told: Vec<&str> =
+        got("told").as_array().unwrap().iter().filter_map(|line| line["event"]["what"].as_str()).collect();
+    assert_eq!(told, ["will_end", "revoked", "granted"], "{}", got("told"));
+
+    // A scheduler of her own.
+    answered("scheduler", 0, "granted", "");
+    answered("inside", 0, "granted", "");
+    assert_eq!(got("too-much-inside")["code"], 1, "{}", got("too-much-inside"));
+    assert_eq!(got("inside-of-alices")["code"], 1, "{}", got("inside-of-alices"));
+    near("inside", "grant-3", "three", 100_000);
+
+    // One that is rude.
+    let rude = got("rude");
+    println!("rude: {rude}");
+    let number = |key: &str| rude[key].as_u64().unwrap();
+    assert!(number("sent") > 1000 && number("answered") < 1000 && number("refused") > 100, "{rude}");
+    for n in 1..=6 {
+        assert_eq!(got(&format!("meanwhile-{n}"))["code"], 0, "{}", log());
+        let ms = got(&format!("meanwhile-{n}-ms")).as_u64().unwrap();
+        println!("meanwhile, a list takes {ms} ms");
+        assert!(ms < 3000, "{ms}");
+    }
+    near("hostile", "rt", "one", 300_000);
+    assert_eq!(listed("after-rude"), states(&[(1, "granted"), (3, "granted"), (4, "granted")]));
+
+    // Killed, and back.
+    near("killed", "rt", "one", 300_000);
+    assert_eq!(
+        listed("again"),
+        states(&[(1, "granted"), (3, "granted")]),
+        "the thread of 4 has ended meanwhile"
+    );
+    answered("new", 0, "granted", "");
+    let id = got("new")["said"]["answer"]["about"]["id"].as_u64().unwrap();
+    assert!(id > 4, "no number is used twice: {id}");
+    assert_eq!(got("books")["requests"]["1"]["held"]["under"], "rt");
+
+    // The plan ends, and begins again.
+    answered("no-plan", 2, "", "plan_must_be_in_force");
+    assert_eq!(listed("regained"), states(&[(1, "granted"), (3, "granted")]));
+    near("regained", "rt", "one", 300_000);
+    assert_eq!(got("manager-end"), 0);
+    for run in ["first-end", "second-end"] {
+        assert_eq!(got(run), &json!({ "code": 0, "state": "disabled" }), "{}", log());
+    }
+    let _ = std::fs::remove_dir_all(&out);
+}
+
+/// What the machine runs this program for: a rude client, with many requests per second and many connections that say nothing. Writes how
+/// many it got through into the file that `RUDE` names; without it there is nothing to test here.
+#[test]
+fn rude_client() {
+    let Ok(file) = std::env::var("RUDE") else { return };
+    let path = "/run/tierce-manager.sock";
+    let (requests, seconds, silent) = (10_000, 10, 1_000);
+    let mut connections = Vec::new();
+    for _ in 0..silent {
+        if let Ok(stream) = UnixStream::connect(path) {
+            connections.push(stream);
+        }
+    }
+    let held = connections.len();
+    let (begun, gap) = (Instant::now(), Duration::from_secs(seconds) / requests);
+    let (mut sent, mut answered, mut refused, mut stream) = (0u64, 0u64, 0u64, None::<UnixStream>);
+    for number in 0..requests {
+        let due = gap * number;
+        std::thread::sleep(due.saturating_sub(begun.elapsed()));
+        if begun.elapsed() > Duration::from_secs(seconds * 3) {
+            break;
+        }
+        let mut to = match stream.take().map_or_else(|| UnixStream::connect(path), Ok) {
+            Ok(stream) => stream,
+            Err(_) => continue,
+        };
+        let _ = to.set_read_timeout(Some(Duration::from_millis(500)));
+        let modes = json!([{ "budget": "9ms", "period": "10ms" }]);
+        let request =
+            json!({ "version": 1, "request": "request", "thread": 1 + number % 300, "modes": modes });
+        let request = format!("{request}\n");
+        if to.write_all(request.as_bytes()).is_err() {
+            continue;
+        }
+        sent += 1;
+        let mut block = [0; 4096];
+        match to.read(&mut block) {
+            Ok(length) if length > 0 => {
+                let text = String::from_utf8_lossy(&block[..length]);
+                match text.contains("too_many") {
+                    true => refused += 1,
+                    false => (answered, stream) = (answered + 1, Some(to)),
+                }
+            }
+            _ => {}
+        }
+    }
+    let ms = begun.elapsed().as_millis();
+    let said =
+        json!({ "held": held, "sent": sent, "answered": answered, "refused": refused, "ms": ms as u64 });
+    std::fs::write(file, said.to_string()).unwrap();
+}

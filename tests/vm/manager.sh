@@ -1,0 +1,121 @@
+#!/bin/sh
+# A plan in force, the manager beside it, and users who ask for CPU time, one CPU, one boot. See crates/tierce-cli/tests/manager.rs.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+# ask NAME USER [ARGUMENT...]: the exit code, and what was answered
+ask() {
+	scenario=$1 user=$2
+	shift 2
+	su "$user" -c "exec timeout 60 tierce request $* --json" >"/out/$scenario.said" 2>"/out/$scenario.wrong"
+	code=$?
+	[ -s "/out/$scenario.said" ] || echo null >"/out/$scenario.said"
+	say "$scenario" "{\"code\":$code,\"said\":$(tail -n 1 "/out/$scenario.said")}"
+}
+# watch NAME: the graph, and again after half a second
+watch() {
+	say "$1-before" "$(tierce ctl list --json | tr -d '\n')"
+	sleep 0.5
+	say "$1-after" "$(tierce ctl list --json | tr -d '\n')"
+}
+# spin USER NAME: a thread of a user that never stops; its number is in $spun
+spin() {
+	su "$1" -c "exec meter spin --name $2 --time 200s" >/dev/null &
+	spun=$!
+}
+manager() {
+	tierce manager --config manager-rules.toml --books /out/books.json 2>>/out/manager.err &
+	manager=$!
+	for _ in 1 2 3 4 5 6 7 8 9; do
+		sleep 0.2
+		! tierce request --list >/dev/null 2>&1 || break
+	done
+}
+
+printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
+manager
+ask nobody alice --list
+begin first manager.toml || exit
+sleep 1
+spin alice one
+one=$spun meters=$spun
+spin bob two
+two=$spun meters="$meters $spun"
+spin alice three
+three=$spun meters="$meters $spun"
+sleep 0.5
+say threads "{\"one\":$one,\"two\":$two,\"three\":$three}"
+
+# Who asks gets what fits, for threads of his own.
+ask dry alice --thread "$one" --budget 3ms --period 10ms --dry-run
+ask grant alice --thread "$one" --budget 3ms --period 10ms --value 1 --wait
+watch granted
+ask refuse bob --thread "$two" --budget 9ms --period 10ms
+ask foreign bob --thread "$one" --budget 1ms --period 10ms
+ask twice alice --thread "$one" --budget 1ms --period 10ms
+ask bad bob --thread "$two" --budget 11ms --period 10ms
+ask list-alice alice --list
+ask list-bob bob --list
+ask not-his bob --cancel 1
+ask endless bob --thread "$two" --budget 1ms --period 10ms --label endless
+ask signal-of-bob bob --rules
+
+# The more important goes first, and the other is told before and after.
+su alice -c 'exec tierce request --watch --json' >/out/alice.told &
+watcher=$!
+sleep 0.3
+ask important bob --thread "$two" --budget 8ms --period 10ms --value 9 --wait
+watch important
+ask listed alice --list
+ask cancelled bob --cancel 2
+sleep 0.3
+ask back alice --list
+kill "$watcher"
+say told "[$(awk 'NR > 1 { printf "," } { printf "%s", $0 }' /out/alice.told)]"
+
+# A scheduler of her own, below which she asks nobody.
+ask scheduler alice --policy reservation --budget 2ms --period 10ms
+ask inside alice --thread "$three" --budget 10ms --period 100ms --under grant-3
+ask too-much-inside alice --match comm=none --budget 15ms --period 100ms --under grant-3
+ask inside-of-alices bob --thread "$two" --budget 100us --period 10ms --under grant-3
+watch inside
+
+# One who asks a thousand times a second, and a thousand who say nothing.
+su bob -c 'RUDE=/tmp/rude exec ./rude --exact rude_client' >/out/rude.log 2>&1 &
+rude=$!
+sleep 1
+for n in 1 2 3 4 5 6; do
+	from=$(now_ms)
+	ask "meanwhile-$n" alice --list
+	say "meanwhile-$n-ms" $(($(now_ms) - from))
+	sleep 0.5
+done
+watch hostile
+wait "$rude"
+say rude "$(cat /tmp/rude)"
+ask after-rude alice --list
+
+# The manager is killed, and comes back: what was granted stays, and goes on meanwhile.
+kill -9 "$manager"
+wait "$manager"
+watch killed
+kill "$three"
+manager
+ask again alice --list
+ask new bob --thread "$two" --budget 1ms --period 10ms
+say books "$(cat /out/books.json)"
+
+# The plan ends, and another run of it begins: who had a guarantee has it again.
+finish TERM
+sleep 1
+ask no-plan alice --list
+begin second manager.toml || exit
+sleep 1.5
+ask regained alice --list
+watch regained
+kill "$manager"
+wait "$manager"
+say manager-end $?
+# shellcheck disable=SC2086 # a list
+kill $meters
+finish TERM
