@@ -88,22 +88,19 @@ TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
 /* One task that waits on `cpu`, which is offline, as push_leaves returns it. */
 TIERCE_FN u64 refugee_leaves(u32 cpu, u64 now)
 {
-	u32 family, edge, to, task;
+	u32 family, to, task;
 	for (family = ZERO + 1; family < S.families && !cpu_at(cpu)->online && CAN_LOOP; family++) {
 		u32 replica = replica_on(family, cpu);
 		if (!replica || !replica_waits(replica))
 			continue;
-		task = TIERCE_NONE;
-		to = TIERCE_CPUS;
 		port_lock(cpu);
-		edge = spread_first(replica, TIERCE_CPUS);
-		if (edge)
-			to = graph_refuge(replica, allowed_of(edge_at(edge)->child));
-		if (to < TIERCE_CPUS && !task_departs(edge_at(edge)->child, cpu, to, now))
-			task = edge_at(edge)->child;
+		task = edge_at(spread_first(replica, TIERCE_CPUS))->child; /* of no edge: none */
+		to = task ? graph_refuge(replica, allowed_of(task)) : TIERCE_CPUS;
+		if (to < TIERCE_CPUS && task_departs(task, cpu, to, now))
+			to = TIERCE_CPUS;
 		cpu_settle(cpu, now);
 		unlock(cpu);
-		if (task)
+		if (to < TIERCE_CPUS)
 			return (u64)to << 32 | task;
 	}
 	return TIERCE_NONE;
