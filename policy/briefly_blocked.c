@@ -186,7 +186,6 @@ static inline u32 briefly_blocked_check(u32 edge, u32 rest)
 #define briefly_blocked_clock nothing_clock
 #define briefly_blocked_first nothing_first
 #define briefly_blocked_lose	   nothing_lose
-#define briefly_blocked_standing nothing_standing
 #define briefly_blocked_event	   nothing_event
 #define briefly_blocked_announce   nothing_announce
 #define briefly_blocked_deadline   nothing_deadline

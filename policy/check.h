@@ -57,9 +57,6 @@
 	  "the CPUs that reach a shared node are of the group whose shared domain it is in; a group is named by its lowest CPU, has " \
 	  "several CPUs only while it has shared nodes, which it counts, and their events are served by its lowest online CPU") \
 	I(41, events_at_home, "the events of a domain are all those of edges below its nodes") \
-	I(42, asked_counted, "a head counts the parent edges whose CPUs have yet to look, which are told, and those of shared nodes") \
-	I(43, untold_known, "a head knows each CPU that has an untold edge to it, and what its edges differ in") \
-	I(44, worst_known, "a shared node knows how the children that run stand, and which of them stands worst") \
 	TIERCE_ADDED_INVARIANTS(I)
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };

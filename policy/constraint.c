@@ -237,7 +237,6 @@ static inline void constraint_event(u32 edge, u64 now)
 #define constraint_clock nothing_clock
 #define constraint_first nothing_first
 #define constraint_lose	    nothing_lose
-#define constraint_standing nothing_standing
 #define constraint_announce nothing_announce
 #define constraint_deadline nothing_deadline
 #define constraint_check_node nothing_check_node

@@ -32,11 +32,6 @@ static inline u64 mask_of(u32 cpu)
 {
 	return 1ull << (cpu & 63);
 }
-/* The number of the lowest bit that is set, of which there is one. */
-static inline u32 bit_lowest(u64 bits)
-{
-	return (u32)__builtin_ctzll(bits);
-}
 static inline u32 cpus_words(void)
 {
 	return MANY ? (S.cpus + 63) >> 6 : 1;

@@ -14,7 +14,6 @@
 #define nothing_event(edge, now)	       ((void)0)
 #define nothing_announce(edge, deadline, now)  ((void)0)
 #define nothing_deadline(node, now)	       TIERCE_NEVER
-#define nothing_standing(edge)	       0
 #define nothing_check(edge, rest)	       TIERCE_HOLDS
 #define nothing_check_node(node)	       TIERCE_HOLDS
 #define nothing_depart(edge)		       ((void)0)

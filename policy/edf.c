@@ -18,7 +18,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_edf(P, V) \
-	P(3, edf, "edf", TIERCE_HEEDS_DEADLINES | TIERCE_STANDS, , \
+	P(3, edf, "edf", TIERCE_HEEDS_DEADLINES, , \
 	  V("deadline", TIME, 0, TIERCE_TIME_MAX, 0, \
 	    "deadline relative to each release; 0: use the deadlines that the child announces; one that announces none runs after all others"))
 
@@ -66,13 +66,6 @@ static inline bool edf_earlier(u32 a, u32 b)
 static inline bool edf_before(u32 a, u32 b, u64 now)
 {
 	return edf_earlier(a, b);
-}
-
-/* Who has no deadline is replaced by one with a lower id that has none. */
-static inline u64 edf_standing(u32 edge)
-{
-	u64 deadline_ns = edge_at(edge)->edf.deadline_ns;
-	return deadline_ns < TIERCE_NEVER ? deadline_ns : TIERCE_NEVER - 1;
 }
 
 static inline u32 edf_pick(u32 node, u32 first, u32 running, u64 now)

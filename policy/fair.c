@@ -66,7 +66,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_fair(P, V) \
-	P(5, fair, "fair", TIERCE_SPREADS | TIERCE_STANDS, \
+	P(5, fair, "fair", TIERCE_SPREADS, \
 	  V("quantum", TIME, 10000, TIERCE_PERIOD_MAX, 3000000, "a child keeps the CPU this long before another is chosen") \
 	  V("order", CHOICE, 0, 4, 0, "start-tag, eevdf, stride, lottery, surplus: which child is next") \
 	  V("seed", COUNT, 0, 65535, 0, "seed of the random numbers of order lottery") \
@@ -319,12 +319,6 @@ static inline bool fair_preempts(u32 first, u32 running)
 {
 	return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin &&
 	       !(fair_is_owed(edge_at(first)) && fair_is_owed(edge_at(running)));
-}
-
-/* Within a quantum. The end of one is found by the CPU itself. */
-static inline u64 fair_standing(u32 edge)
-{
-	return edge_at(edge)->fair.lead ? 0 : TIERCE_NEVER;
 }
 
 static inline u32 fair_pick(u32 node, u32 first, u32 running, u64 now)

@@ -17,7 +17,7 @@
 #ifndef TIERCE_POLICY_BODIES
 
 #define POLICY_fixed_priority(P, V) \
-	P(2, fixed_priority, "fixed-priority", TIERCE_SPREADS | TIERCE_STANDS, , \
+	P(2, fixed_priority, "fixed-priority", TIERCE_SPREADS, , \
 	  V("priority", COUNT, 0, 65535, 0, "larger runs first; equals run first come, first served"))
 
 #else
@@ -57,11 +57,6 @@ static inline void fixed_priority_release(u32 edge, u32 why, u64 now)
 static inline bool fixed_priority_before(u32 a, u32 b, u64 now)
 {
 	return edge_at(a)->queue.turn < edge_at(b)->queue.turn;
-}
-
-static inline u64 fixed_priority_standing(u32 edge)
-{
-	return edge_at(edge)->queue.turn;
 }
 
 static inline u32 fixed_priority_pick(u32 node, u32 first, u32 running, u64 now)

@@ -179,7 +179,6 @@ static inline bool i_plus_pi_charge(u32 edge, u64 ran_ns, u64 now)
 #define i_plus_pi_clock nothing_clock
 #define i_plus_pi_first nothing_first
 #define i_plus_pi_lose nothing_lose
-#define i_plus_pi_standing nothing_standing
 #define i_plus_pi_event				  nothing_event
 #define i_plus_pi_announce			  nothing_announce
 #define i_plus_pi_deadline			  nothing_deadline

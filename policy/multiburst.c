@@ -232,7 +232,6 @@ static inline bool multiburst_charge(u32 edge, u64 ran_ns, u64 now)
 #define multiburst_clock nothing_clock
 #define multiburst_first nothing_first
 #define multiburst_lose nothing_lose
-#define multiburst_standing nothing_standing
 #define multiburst_event			   nothing_event
 #define multiburst_announce			   nothing_announce
 #define multiburst_deadline			   nothing_deadline

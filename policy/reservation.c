@@ -333,7 +333,6 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 #define reservation_ahead nothing_ahead
 #define reservation_clock nothing_clock
 #define reservation_first nothing_first
-#define reservation_standing nothing_standing
 #define reservation_announce nothing_announce
 #define reservation_deadline nothing_deadline
 #define reservation_tell nothing_tell

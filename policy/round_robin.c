@@ -108,7 +108,6 @@ static inline u64 round_robin_until(u32 edge, u64 now)
 #define round_robin_detach   nothing_detach
 #define round_robin_first nothing_first
 #define round_robin_lose nothing_lose
-#define round_robin_standing nothing_standing
 #define round_robin_event    nothing_event
 #define round_robin_announce nothing_announce
 #define round_robin_deadline nothing_deadline

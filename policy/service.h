@@ -78,12 +78,6 @@ static inline row_t *row_at(u32 row, u32 cpu)
 #define ROW_PLACE(cpu)	     (TIERCE_WORDS > 1 ? (cpu) & 63 : (cpu))
 #define ROW(row, field, cpu) AT(row_at(row, cpu)->field, ROW_PLACE(cpu))
 
-/* What a head keeps for all its CPUs. */
-static inline row_t *head_row(u32 head)
-{
-	return row_at(node_at(head)->row, 0);
-}
-
 /* ---- orders ---- */
 
 TIERCE_FN u32 order_put(u32 root, u32 x, u64 key);

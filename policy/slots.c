@@ -164,7 +164,6 @@ TIERCE_FN int slots_event(u32 edge, u64 now)
 #define slots_clock nothing_clock
 #define slots_first nothing_first
 #define slots_lose nothing_lose
-#define slots_standing nothing_standing
 #define slots_announce	     nothing_announce
 #define slots_deadline	     nothing_deadline
 #define slots_tell nothing_tell

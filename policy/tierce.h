@@ -118,9 +118,8 @@ enum tierce_edge_state { TIERCE_WAITING, TIERCE_READY, TIERCE_GRANTED };
 #define EDGE_SPREAD	 4096u /* its child, a task, moves between the replicas of the spread node above it */
 #define EDGE_VARIANT	 2048u /* its policy treats it in one of its rarer ways */
 
-/* Whether a shared child asked to be requested through an edge (under the shared lock). ASKED: its CPU is expected to come, and has yet
- * to look. RESTORE: told after a claim. */
-enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD, TIERCE_ASKED };
+/* Whether a shared child asked to be requested through an edge (under the shared lock). RESTORE: told after a claim. */
+enum tierce_told { TIERCE_UNTOLD, TIERCE_TOLD };
 
 /* Membership in one heap; see engine/heap.c. An edge may be in two at a time. */
 struct tierce_link {
@@ -248,23 +247,6 @@ struct tierce_row {
 	u32 running[TIERCE_ROW_CPUS]; /* granted child edge */
 	u32 hold[TIERCE_ROW_CPUS];    /* heads: enum tierce_hold */
 	u32 edge[TIERCE_ROW_CPUS];    /* heads: parent edge that holds, valid unless free */
-	u64 stands[TIERCE_ROW_CPUS];  /* how the running child does (NAME_standing), 0: none, or it does not count */
-	u8 worst[TIERCE_ROW_CPUS];    /* a tournament of these: CPU whose child stands worst of all below; 1: the top */
-	u64 untold;		      /* heads: CPUs with a crossing edge that is untold; perhaps others, a bit each */
-	u64 moved;		      /* CPUs whose running child may stand differently by now */
-	u64 untimed;		      /* CPUs that set their timers when no other child waited; perhaps others, a bit each */
-	/* in the row of the first CPUs, for all of them */
-	u32 asked;  /* parent edges that are ASKED */
-	u32 inners; /* parent edges of shared nodes */
-	u32 some;   /* enum tierce_some */
-	u32 pad;
-};
-
-/* What some edges of a shared node are or were, so that all of them are looked at. */
-enum tierce_some {
-	TIERCE_SOME_LOCAL = 1,	 /* children that may not run everywhere */
-	TIERCE_SOME_BESIDE = 2,	 /* parent edges of one CPU */
-	TIERCE_SOME_HEEDING = 4, /* parents that heed deadlines */
 };
 
 struct tierce_cpu {
@@ -524,9 +506,6 @@ TIERCE_FN u32 graph_check(u32 rest);
  *                                      comes next, if only of 0
  *   u64  NAME_until(edge, now)         when budget or quantum of this running edge ends, or never
  *   bool NAME_before(a, b, now)        strict order of two edges
- *   u64  NAME_standing(edge)           with TIERCE_STANDS: the least goes first, of equals the lower id, READY or GRANTED. That of a
- *                                      GRANTED one changes by set and announce only. TIERCE_NEVER: it replaces nobody before the CPU of
- *                                      that one enters anyway; 0: ask pick
  *   void NAME_event(edge, now)         its event is due (it was taken out of the heap): replenish; idempotent
  *   void NAME_announce(edge, deadline_ns, now)   a child's deadline changed
  *   u64  NAME_deadline(node, now)      what the node announces itself

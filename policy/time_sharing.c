@@ -301,7 +301,6 @@ TIERCE_FN u64 time_sharing_ahead(u32 edge, u32 to, u64 now)
 }
 
 #define time_sharing_lose nothing_lose
-#define time_sharing_standing nothing_standing
 #define time_sharing_announce nothing_announce
 #define time_sharing_deadline nothing_deadline
 #define time_sharing_depart time_sharing_detach

@@ -457,7 +457,6 @@ TIERCE_FN int uniform_event(u32 edge, u64 now)
 #define uniform_init	 nothing_init
 #define uniform_grant	 nothing_grant
 #define uniform_lose	 nothing_lose
-#define uniform_standing nothing_standing
 #define uniform_tell nothing_tell
 
 static inline u32 uniform_check(u32 edge, u32 rest)

@@ -18,7 +18,7 @@ static inline int edge_cut(u32 edge, u32 cpu, u64 now)
 	edge_t *x = edge_at(edge);
 	node_t *child = node_at(x->child);
 	if (edge_is_head(x->flags))
-		edge_untell(edge);
+		x->told = TIERCE_UNTOLD;
 	edge_revoke(edge, TIERCE_BLOCKED, now);
 	if (x->flags & EDGE_COUNTED) {
 		x->flags &= ~EDGE_COUNTED;

@@ -68,9 +68,6 @@ static u32 check_edge(u32 edge)
 		u32 cpu = x->cpu;
 		if (x->told && (x->flags & EDGE_CROSSING))
 			HOLDS(told_known, x->state != TIERCE_WAITING || (S.inbox[cpu].bits >> x->bit & 1));
-		if (x->told == TIERCE_ASKED)
-			HOLDS(asked_counted, (x->flags & EDGE_CROSSING) && (S.inbox[cpu].bits >> x->bit & 1) &&
-						     S.cpu[cpu].online && !S.cpu[cpu].outside);
 		if (x->told && !(x->flags & EDGE_CROSSING))
 			HOLDS(told_known, x->state != TIERCE_WAITING);
 		if (!x->told)
@@ -91,39 +88,6 @@ static bool reach_is_of_group(u32 node)
 		if (cpus_has(reach_of(node), cpu) && shared_of(cpu) != S.node[node].domain)
 			return false;
 	return true;
-}
-
-/* What a shared node keeps so that it need not look at all its CPUs. */
-static u32 check_head(u32 node)
-{
-	row_t *row = head_row(node);
-	u32 row_id = S.node[node].row, edge, other, cpu, asked = 0, inners = 0;
-	for (edge = S.node[node].first_parent; edge; edge = S.edge[edge].next_parent) {
-		edge_t *x = edge_at(edge);
-		asked += x->told == TIERCE_ASKED;
-		inners += !(x->flags & EDGE_CROSSING);
-		HOLDS(untold_known, !policy_heeds_deadlines(x->kind) || (row->some & TIERCE_SOME_HEEDING));
-		if (!(x->flags & EDGE_CROSSING))
-			continue;
-		HOLDS(untold_known, x->told || (row_at(row_id, x->cpu)->untold & mask_of(x->cpu)));
-		for (other = x->next_parent; other; other = S.edge[other].next_parent)
-			HOLDS(untold_known, S.edge[other].cpu != x->cpu || !(S.edge[other].flags & EDGE_CROSSING) ||
-						    (row->some & TIERCE_SOME_BESIDE));
-	}
-	HOLDS(asked_counted, asked == row->asked && inners == row->inners);
-	for (cpu = 0; cpu < S.cpus; cpu++) {
-		u32 running = ROW(row_id, running, cpu);
-		u64 standing = running && policy_stands(S.node[node].kind) ? policy_standing(running) : 0;
-		row_t *own = row_at(row_id, cpu);
-		u32 worst = row_worst(own, 1);
-		if (standing && standing < TIERCE_NEVER && ROW(row_id, hold, cpu) == TIERCE_HOLD_EDGE &&
-		    !(own->moved & mask_of(cpu)))
-			HOLDS(worst_known, ROW(row_id, stands, cpu) == standing);
-		HOLDS(worst_known, own->stands[worst] >= ROW(row_id, stands, cpu));
-		HOLDS(worst_known, own->stands[worst] > ROW(row_id, stands, cpu) || own->running[worst] >= running || !ROW(row_id, stands, cpu));
-		HOLDS(untold_known, !ROW(row_id, order, cpu) || (row->some & TIERCE_SOME_LOCAL));
-	}
-	return TIERCE_HOLDS;
 }
 
 static u32 check_node(u32 node)
@@ -167,9 +131,6 @@ static u32 check_node(u32 node)
 	if (is_shared(n->domain))
 		HOLDS(groups, reach_is_of_group(node));
 	if (n->row) {
-		broken = check_head(node);
-		if (broken)
-			return broken;
 		HOLDS(holds_counted, holds == n->holds);
 		HOLDS(holds_counted, holds <= n->concurrency);
 	}

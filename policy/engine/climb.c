@@ -108,7 +108,7 @@ TIERCE_FN int settle_works(u32 domain, u64 now)
 		node_t *n = node_at(node);
 		bool able = node_is_able(node), head;
 		u32 asked = 0;
-		if (policy_heeds_deadlines(n->kind) && deadline_is_heeded(node) && n->deadline_ns != policy_deadline(node, now))
+		if (policy_heeds_deadlines(n->kind) && n->deadline_ns != policy_deadline(node, now))
 			deadline_spread(node, policy_deadline(node, now), now);
 		head = SHARES && n->row;
 		if (head)

@@ -127,7 +127,6 @@ TIERCE_FN int edge_set(u32 edge, u64 now)
 		edge_asks(edge, TIERCE_RESTORED, now);
 		edge_spent_changed(edge, now);
 	}
-	edge_moves(edge);
 	node_reordered(x->parent, now);
 	if (was != TIERCE_WAITING)
 		deadline_follow(edge, now);
@@ -196,10 +195,6 @@ static inline void edge_unlink(u32 edge, u64 now)
 			edge_at(other)->next_parent = x->next_parent;
 		other = edge_at(other)->next_parent;
 	}
-	if (edge_is_head(x->flags)) {
-		edge_looked(edge);
-		head_row(child)->inners -= !(x->flags & EDGE_CROSSING);
-	}
 	if (x->flags & EDGE_CROSSING) {
 		AT(cpu_at(x->cpu)->crossing, x->bit) = TIERCE_NONE;
 		cpu_at(x->cpu)->crossings--;
@@ -239,8 +234,7 @@ TIERCE_FN int edge_detach(u32 edge, u64 now)
 		return TIERCE_OK;
 	}
 	x->flags |= EDGE_SHUT;
-	if (edge_is_head(x->flags))
-		edge_untell(edge);
+	x->told = TIERCE_UNTOLD;
 	edge_release(edge, TIERCE_GONE, now);
 	kick(x->state == TIERCE_GRANTED ? x->on_cpu : x->cpu);
 	return TIERCE_E_still_running;
@@ -288,7 +282,6 @@ TIERCE_FN int edges_allow(u32 task, u64 now)
 		x->flags &= ~EDGE_LOCAL;
 		x->cpu = TIERCE_CPUS;
 		if (!cpus_within(reach, cpus)) {
-			head_row(x->parent)->some |= TIERCE_SOME_LOCAL;
 			x->flags |= EDGE_LOCAL;
 			x->cpu = cpus_lowest(cpus, reach);
 		}
@@ -363,8 +356,6 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	cpus_lock();
 	now = control_enter(cpu, now);
 	cpu_at(cpu)->online = online;
-	if (SHARES && !online)
-		cpu_excused(cpu);
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
 		if (AT(cpu_at(cpu)->crossing, bit))
 			work_push(edge_at(AT(cpu_at(cpu)->crossing, bit))->child);

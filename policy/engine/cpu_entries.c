@@ -232,11 +232,8 @@ TIERCE_FN int graph_outside(u32 cpu, u32 begins, u64 now)
 	if (cpu >= S.cpus)
 		return TIERCE_E_no_such_cpu;
 	now = cpu_enter(cpu, now, 0);
-	if (SHARES && cpu_at(cpu)->crossings)
-		shared_lock(cpu); /* others look: head_settle, uncharged_shared_ns */
+	path_lock(cpu); /* others look, see uncharged_shared_ns */
 	cpu_at(cpu)->outside = begins;
-	if (SHARES && begins && cpu_at(cpu)->crossings)
-		cpu_excused(cpu);
 	idle_tell(cpu);
 	if (SPREADS && begins && any_idle())
 		spread_passes(cpu);

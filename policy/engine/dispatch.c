@@ -153,13 +153,6 @@ static inline bool policy_spreads(u32 kind)
 	return false;
 }
 #undef FLAG
-#define FLAG TIERCE_STANDS
-static inline bool policy_stands(u32 kind)
-{
-	TIERCE_POLICY_LIST(P, )
-	return false;
-}
-#undef FLAG
 #undef P
 /* Does announce() matter to any? */
 #define P(number, prefix, name, flags, np, ep) \
@@ -197,19 +190,4 @@ TIERCE_FN u32 node_takes(u32 node, u32 first, u32 cpu, u64 now)
 TIERCE_FN int edge_owes(u32 edge, u64 ran_ns, u64 now)
 {
 	return policy_charge(edge, ran_ns, now);
-}
-
-/* Of a policy that tells so: how a child stands. */
-TIERCE_FN u64 policy_standing(u32 edge)
-{
-	u64 standing = 0;
-#define CALL(prefix) standing = prefix##_standing(edge)
-	DISPATCH(edge_at(edge)->kind);
-#undef CALL
-	return standing;
-}
-
-TIERCE_FN u64 edge_until(u32 edge, u64 now)
-{
-	return policy_until(edge, now);
 }

@@ -68,34 +68,18 @@ static inline u32 crossing_spare(u32 cpu)
 	return TIERCE_CROSSINGS;
 }
 
-/* Does an edge lead from the CPU's own tree to this head? */
-static inline bool cpu_crosses(u32 cpu, u32 head)
-{
-	u32 bit;
-	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
-		if (edge_at(AT(cpu_at(cpu)->crossing, bit))->child == head)
-			return true;
-	return false;
-}
-
-/* The edge's child becomes a head, or is one: the edge is told, over the inbox when the parent is in a CPU's own tree. */
+/* The edge's child is a head: it is told, over the inbox when the parent is in a CPU's own tree. */
 static inline void edge_to_head(u32 edge, u32 cpu)
 {
 	edge_t *x = edge_at(edge);
-	row_t *row = head_row(x->child);
 	x->flags |= EDGE_HEAD;
-	row->some |= policy_heeds_deadlines(x->kind) ? TIERCE_SOME_HEEDING : 0;
-	if (cpu >= TIERCE_CPUS) {
-		row->inners++;
-		return;
+	if (cpu < TIERCE_CPUS && !(x->flags & EDGE_CROSSING)) {
+		x->flags |= EDGE_CROSSING;
+		x->cpu = cpu;
+		x->bit = crossing_spare(cpu);
+		AT(cpu_at(cpu)->crossing, x->bit) = edge;
+		cpu_at(cpu)->crossings++;
 	}
-	row->some |= cpu_crosses(cpu, x->child) ? TIERCE_SOME_BESIDE : 0;
-	x->flags |= EDGE_CROSSING;
-	x->cpu = cpu;
-	x->bit = crossing_spare(cpu);
-	AT(cpu_at(cpu)->crossing, x->bit) = edge;
-	cpu_at(cpu)->crossings++;
-	row_at(node_at(x->child)->row, cpu)->untold |= mask_of(cpu);
 }
 
 /* The CPUs that it leads to. */
@@ -159,14 +143,7 @@ TIERCE_FN u32 row_new(void)
 		ROW(row, running, cpu) = TIERCE_NONE;
 		ROW(row, hold, cpu) = TIERCE_HOLD_FREE;
 		ROW(row, edge, cpu) = TIERCE_NONE;
-		row_rests(row, cpu);
-		row_at(row, cpu)->untold = 0;
-		row_at(row, cpu)->moved = 0;
-		row_at(row, cpu)->untimed = 0;
 	}
-	row_at(row, 0)->asked = 0;
-	row_at(row, 0)->inners = 0;
-	row_at(row, 0)->some = 0;
 	return row;
 }
 
@@ -245,8 +222,6 @@ TIERCE_FN int edge_link(u32 edge, u64 now)
 	else
 		n->first_parent = edge;
 	x->flags |= EDGE_ATTACHED | local;
-	if (local)
-		head_row(parent)->some |= TIERCE_SOME_LOCAL;
 	if (x->flags & EDGE_WHEN_SPENT)
 		n->conditional = 1;
 	if (level > n->level)

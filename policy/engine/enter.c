@@ -38,11 +38,10 @@ static inline void inbox_drain(u32 cpu, u64 now)
 	if (!bits)
 		return;
 	shared_lock(cpu); /* what the heads announce is read below */
-	for (bit = ZERO; bit < TIERCE_CROSSINGS && bits >> bit && CAN_LOOP; bit++) {
+	for (bit = ZERO; bits && bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		u32 edge = AT(cpu_at(cpu)->crossing, bit);
 		if (!(bits >> bit & 1) || !edge || !edge_at(edge)->told) /* meanwhile it may have been told off */
 			continue;
-		edge_looked(edge);
 		edge_request(edge, edge_at(edge)->restore ? TIERCE_RESTORED : TIERCE_WOKE, now);
 		edge_at(edge)->restore = 0;
 	}

@@ -1,25 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* Heads, nodes with parents in several domains: who holds a place, which CPUs are told of a child that waits. */
 
-/* The CPU is expected no more. */
-static inline void edge_looked(u32 edge)
-{
-	edge_t *x = edge_at(edge);
-	if (x->told != TIERCE_ASKED)
-		return;
-	x->told = TIERCE_TOLD;
-	head_row(x->child)->asked--;
-}
-/* The head has no use for the edge. */
-static inline void edge_untell(u32 edge)
-{
-	edge_t *x = edge_at(edge);
-	edge_looked(edge);
-	x->told = TIERCE_UNTOLD;
-	if (x->flags & EDGE_CROSSING)
-		row_at(node_at(x->child)->row, x->cpu)->untold |= mask_of(x->cpu);
-}
-
 /* Does the CPU hold a place of this head that nobody claims? */
 static inline bool head_keeps(u32 head, u32 cpu)
 {
@@ -118,80 +99,28 @@ static inline bool head_wins(u32 head, u32 edge)
 	return head_room(head, TIERCE_CPUS) > 0 && node_at(head)->servable;
 }
 
-/* The edge is told; its CPU is expected to come and look, unless something outside has it. */
-static inline void edge_tell(u32 edge)
-{
-	edge_t *x = edge_at(edge);
-	bool comes = cpu_at(x->cpu)->online && !cpu_at(x->cpu)->outside;
-	if (comes && x->told != TIERCE_ASKED)
-		head_row(x->child)->asked++;
-	x->told = comes ? TIERCE_ASKED : TIERCE_TOLD;
-	port_inbox_set(x->cpu, 1ull << x->bit);
-	kick(x->cpu);
-}
-
-/* Tell edges of this CPU that would win, and note the others. */
-TIERCE_FN int cpu_tell(u32 head, u32 cpu)
-{
-	u32 bit, edge;
-	row_at(node_at(head)->row, cpu)->untold &= ~mask_of(cpu);
-	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
-		edge = HIDDEN(AT(cpu_at(cpu)->crossing, bit));
-		if (edge_at(edge)->child != head)
-			continue;
-		if (!edge_at(edge)->told) {
-			if ((edge_at(edge)->flags & (EDGE_ATTACHED | EDGE_SHUT)) == EDGE_ATTACHED && head_wins(head, edge))
-				edge_tell(edge);
-			else
-				edge_untell(edge);
-		}
-		if (!(head_row(head)->some & TIERCE_SOME_BESIDE))
-			break;
-	}
-	return 0;
-}
-
-/* After every change to a head: tell parent edges that would win now; those of inner nodes are requested by the caller. As many CPUs are
- * asked to come as there are places for; when one has looked and taken none, the next. Where edges differ, all that would win. Under
- * the shared lock. Returns how many CPUs have yet to look, and HEAD_INNER if there are edges of inner nodes. */
+/* After every change to a head: tell each parent edge that would win now; those of inner nodes are requested by the caller. Under
+ * the shared lock. Returns how many CPUs were told and have yet to look, and HEAD_INNER if there are edges of inner nodes. */
 #define HEAD_INNER (1u << 31)
 TIERCE_FN u32 head_settle(u32 head)
 {
-	node_t *node = node_at(head);
-	row_t *first = head_row(head);
-	bool all = node->ranked || first->some & (TIERCE_SOME_LOCAL | TIERCE_SOME_BESIDE);
-	u32 cpu, edge;
-	s32 room = all ? (s32)TIERCE_CPUS : node->kind == TIERCE_TASK || node->order ? head_room(head, TIERCE_CPUS) : 0;
-	for (cpu = ZERO; cpu < STATE(cpus) && (s32)first->asked < room && CAN_LOOP; cpu++) {
-		u64 untold = row_at(node->row, cpu)->untold >> (cpu & 63);
-		if (!untold) {
-			cpu = HIDDEN(cpu | 63);
-			continue;
-		}
-		cpu = HIDDEN(cpu + bit_lowest(untold));
-		if (cpu < STATE(cpus))
-			cpu_tell(head, cpu);
-	}
-	for (edge = first->inners ? node->first_parent : TIERCE_NONE; edge && CAN_LOOP; edge = edge_at(edge)->next_parent) {
+	u32 edge = node_at(head)->first_parent, asked = ZERO;
+	while (edge && CAN_LOOP) {
 		edge_t *x = edge_at(edge);
-		if ((x->flags & (EDGE_ATTACHED | EDGE_SHUT | EDGE_CROSSING)) == EDGE_ATTACHED && !x->told && head_wins(head, edge))
+		if ((x->flags & (EDGE_ATTACHED | EDGE_SHUT)) == EDGE_ATTACHED && !x->told && head_wins(head, edge)) {
 			x->told = TIERCE_TOLD;
+			if (x->flags & EDGE_CROSSING) {
+				port_inbox_set(x->cpu, 1ull << x->bit);
+				kick(x->cpu);
+			}
+		}
+		if (!(x->flags & EDGE_CROSSING))
+			asked |= HEAD_INNER;
+		else if (AT(S.inbox, x->cpu).bits >> x->bit & 1)
+			asked++;
+		edge = x->next_parent;
 	}
-	return first->asked | (first->inners ? HEAD_INNER : 0);
-}
-
-/* The CPU does not come for now: others are asked in its place. */
-TIERCE_FN int cpu_excused(u32 cpu)
-{
-	u32 bit, edge;
-	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
-		edge = AT(cpu_at(cpu)->crossing, bit);
-		if (!edge || edge_at(edge)->told != TIERCE_ASKED)
-			continue;
-		edge_looked(edge);
-		work_push(edge_at(edge)->child);
-	}
-	return 0;
+	return asked;
 }
 
 /* The CPU gives its place back. */
@@ -206,8 +135,10 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 		u32 claimant = node->claim_edge;
 		if (head_room(head, edge_at(claimant)->cpu) > 0) {
 			node->claim_kept = 1;
+			edge_at(claimant)->told = TIERCE_TOLD;
 			edge_at(claimant)->restore = 1;
-			edge_tell(claimant);
+			port_inbox_set(edge_at(claimant)->cpu, 1ull << edge_at(claimant)->bit);
+			kick(edge_at(claimant)->cpu);
 		} else {
 			node->claim_edge = TIERCE_NONE;
 			cpu_at(edge_at(claimant)->cpu)->claims--; /* counted under the shared lock */
@@ -217,8 +148,8 @@ TIERCE_FN int head_free(u32 head, u32 cpu, u64 now)
 	return 0;
 }
 
-/* A child has come or was ordered anew: all CPUs that run one are looked at. */
-TIERCE_FN int head_compare(u32 head, u64 now)
+/* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
+TIERCE_FN int head_preempt(u32 head, u64 now)
 {
 	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS, next, cpu, running, local;
 	for (next = ZERO; next < STATE(cpus) && CAN_LOOP; next++) {
@@ -237,84 +168,6 @@ TIERCE_FN int head_compare(u32 head, u64 now)
 			victim = cpu;
 	}
 	if (victim != TIERCE_CPUS)
-		kick(victim);
-	return 0;
-}
-
-/* Children wait now: a CPU that set its timer when none did may have to set it earlier. */
-static inline void head_times(u32 row, u64 now)
-{
-	u32 cpu, running;
-	for (cpu = ZERO; cpu < STATE(cpus) && CAN_LOOP; cpu++) {
-		u64 untimed = row_at(row, cpu)->untimed >> (cpu & 63);
-		if (!untimed) {
-			cpu = HIDDEN(cpu | 63);
-			continue;
-		}
-		cpu = HIDDEN(cpu + bit_lowest(untimed));
-		if (cpu >= STATE(cpus))
-			break;
-		row_at(row, cpu)->untimed &= ~mask_of(cpu);
-		running = ROW(row, running, cpu);
-		if (running && ROW(row, hold, cpu) == TIERCE_HOLD_EDGE && edge_until(running, now) < cpu_at(cpu)->armed_ns)
-			kick(cpu);
-	}
-}
-
-/* Children that run may stand differently by now. */
-TIERCE_FN int head_moved(u32 row)
-{
-	u32 cpu;
-	for (cpu = ZERO; cpu < STATE(cpus) && CAN_LOOP; cpu++) {
-		u64 moved = row_at(row, cpu)->moved >> (cpu & 63);
-		if (!moved) {
-			cpu = HIDDEN(cpu | 63);
-			continue;
-		}
-		cpu = HIDDEN(cpu + bit_lowest(moved));
-		if (cpu >= STATE(cpus))
-			break;
-		row_at(row, cpu)->moved &= ~mask_of(cpu);
-		if (ROW(row, running, cpu))
-			edge_stands(ROW(row, running, cpu));
-	}
-	return 0;
-}
-
-/* The CPU whose running child stands worst, TIERCE_CPUS: none runs one. */
-static inline u32 head_worst(u32 row)
-{
-	u32 cpu, worst, found = TIERCE_CPUS;
-	for (cpu = ZERO; cpu < STATE(cpus) && CAN_LOOP;) {
-		worst = HIDDEN(cpu + row_worst(row_at(row, cpu), 1));
-		if (ROW(row, stands, worst) && ROW(row, hold, worst) != TIERCE_HOLD_EDGE) {
-			row_rests(row, worst); /* it is about to leave: the next one */
-			continue;
-		}
-		if (ROW(row, stands, worst) && (found == TIERCE_CPUS || ROW(row, stands, worst) > ROW(row, stands, found) ||
-						(ROW(row, stands, worst) == ROW(row, stands, found) &&
-						 ROW(row, running, worst) > ROW(row, running, found))))
-			found = worst;
-		cpu = HIDDEN(cpu + TIERCE_ROW_CPUS);
-	}
-	return found;
-}
-
-/* A shared child has come and nobody is asked to take it: the CPU whose running child it outranks most decides again. */
-TIERCE_FN int head_preempt(u32 head, u64 now)
-{
-	u32 row = node_at(head)->row, first = node_at(head)->order, victim = TIERCE_CPUS;
-	u64 standing = first ? policy_standing(first) : TIERCE_NEVER;
-	if (!policy_stands(node_at(head)->kind) || !standing || (head_row(head)->some & TIERCE_SOME_LOCAL))
-		return head_compare(head, now);
-	if (node_contended(head))
-		head_times(row, now);
-	if (standing < TIERCE_NEVER) {
-		head_moved(row);
-		victim = head_worst(row);
-	}
-	if (victim < TIERCE_CPUS && (standing < ROW(row, stands, victim) ||
-				     (standing == ROW(row, stands, victim) && first < ROW(row, running, victim))))
 		kick(victim);
 	return 0;
 }

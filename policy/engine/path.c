@@ -4,7 +4,7 @@
 /* The head has no use for this CPU now: told off, released in the tree above. */
 static inline void head_drop(u32 edge, u64 now)
 {
-	edge_untell(edge);
+	edge_at(edge)->told = TIERCE_UNTOLD;
 	edge_release_here(edge, TIERCE_NO_ROOM, now);
 }
 
@@ -121,8 +121,7 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 	u32 why = TIERCE_OUTRANKED, parent = x->parent, row;
 	if (!node_is_able(x->child)) {
 		why = TIERCE_BLOCKED;
-		if (edge_is_head(x->flags))
-			edge_untell(edge);
+		x->told = TIERCE_UNTOLD;
 	} else if (edge_is_head(x->flags) && !x->told) {
 		why = TIERCE_NO_ROOM;
 	} else if (x->flags & EDGE_SHUT) {
@@ -136,10 +135,8 @@ TIERCE_FN int edge_revoke(u32 edge, u32 forced, u64 now)
 	x->state = why == TIERCE_OUTRANKED || why == TIERCE_SPENT ? TIERCE_READY : TIERCE_WAITING;
 	if (parent) {
 		row = SHARES ? node_at(parent)->row : 0; /* the node may run another child by now */
-		if (row && ROW(row, running, x->on_cpu) == edge) {
-			row_rests(row, x->on_cpu);
+		if (row && ROW(row, running, x->on_cpu) == edge)
 			ROW(row, running, x->on_cpu) = TIERCE_NONE;
-		}
 		if (node_at(parent)->running == edge)
 			node_at(parent)->running = TIERCE_NONE;
 		policy_revoke(edge, why, now);
@@ -162,7 +159,6 @@ static inline void edge_grant(u32 edge, u32 cpu, u64 now)
 	row = SHARES ? n->row : 0;
 	if (row) {
 		ROW(row, running, cpu) = edge;
-		edge_stands(edge);
 		if (n->order)
 			work_push(parent); /* another child is first now: it may outrank what runs elsewhere */
 	} else {
@@ -343,7 +339,7 @@ PORT_ASIDE int descend(u32 cpu, u64 now)
 static inline void told_declined(u32 cpu)
 {
 	u32 bit, edge;
-	for (bit = ZERO; bit < TIERCE_CROSSINGS && cpu_at(cpu)->drained >> bit && CAN_LOOP; bit++) {
+	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++) {
 		edge = AT(cpu_at(cpu)->crossing, bit);
 		if ((cpu_at(cpu)->drained >> bit & 1) && edge)
 			work_push(edge_at(edge)->child);

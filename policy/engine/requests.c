@@ -40,57 +40,6 @@ static inline bool edge_is_servable(u32 edge)
 	return edge_is_head(x->flags) ? x->told : node_is_able(x->child);
 }
 
-/* The CPU of this row whose child stands worst: of the tournament's place `at`, which is a CPU itself in its second half. */
-static inline u32 row_worst(const row_t *row, u32 at)
-{
-	return at < TIERCE_ROW_CPUS ? AT(row->worst, at) : at - TIERCE_ROW_CPUS;
-}
-/* The child that the CPU runs below a shared node stands like this from now on. */
-TIERCE_FN int row_stands(u32 id, u32 cpu, u64 standing)
-{
-	row_t *row = row_at(id, cpu);
-	u32 place = ROW_PLACE(cpu), at, a, b, was;
-	AT(row->stands, place) = standing;
-	for (at = (TIERCE_ROW_CPUS + place) / 2; at && CAN_LOOP; at = HIDDEN(at / 2)) {
-		a = row_worst(row, 2 * at);
-		b = row_worst(row, 2 * at + 1);
-		if (AT(row->stands, b) > AT(row->stands, a) ||
-		    (AT(row->stands, b) == AT(row->stands, a) && AT(row->running, b) > AT(row->running, a)))
-			a = b;
-		was = AT(row->worst, at);
-		AT(row->worst, at) = (u8)a;
-		if (was == a && a != place)
-			break;
-	}
-	return 0;
-}
-/* It runs none, or none that counts. */
-static inline void row_rests(u32 row, u32 cpu)
-{
-	if (ROW(row, stands, cpu))
-		row_stands(row, cpu, 0);
-}
-/* The edge, if it runs below a shared node, may stand differently from now on; that is looked at when its node settles. */
-static inline void edge_moves(u32 edge)
-{
-	edge_t *x = edge_at(edge);
-	if (SHARES && x->state == TIERCE_GRANTED && parent_of(edge)->row)
-		row_at(parent_of(edge)->row, x->on_cpu)->moved |= mask_of(x->on_cpu);
-}
-/* It has begun to run, or may stand differently. */
-static inline void edge_stands(u32 edge)
-{
-	u32 row = parent_of(edge)->row, cpu = edge_at(edge)->on_cpu;
-	u64 standing;
-	if (!policy_stands(edge_at(edge)->kind) || ROW(row, running, cpu) != edge)
-		return;
-	standing = policy_standing(edge);
-	if (standing < TIERCE_NEVER)
-		row_stands(row, cpu, standing);
-	else
-		row_rests(row, cpu);
-}
-
 /* A child came or was ordered anew below a shared node that runs another one on a CPU: does that have to decide, or to set
  * its timer earlier? (In a CPU's own tree the comparison at the end of the entry finds out.) */
 static inline bool running_yields(u32 node, u32 first, u32 running, u32 cpu, u64 now)
@@ -139,13 +88,6 @@ TIERCE_FN int edge_count(u32 edge, u64 now)
 	return 0;
 }
 
-/* Has the node a parent that could heed its earliest deadline? Of many CPUs' children that is not found for nothing. */
-static inline bool deadline_is_heeded(u32 node)
-{
-	u32 row = SHARES ? node_at(node)->row : 0;
-	return !row || (row_at(row, 0)->some & TIERCE_SOME_HEEDING);
-}
-
 /* The node's earliest deadline may have changed: pass it upwards while somebody heeds it. */
 TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 {
@@ -159,9 +101,7 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 			/* a parent in another domain learns it with the next request */
 			if (policy_heeds_deadlines(x->kind) && node_at(parent)->domain == node_at(node)->domain) {
 				policy_announce(edge, deadline_ns, now);
-				edge_moves(edge);
-				if (x->state != TIERCE_WAITING)
-					node_reordered(parent, now);
+				node_reordered(parent, now);
 				if (!up)
 					up = parent;
 				else
@@ -169,7 +109,7 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 			}
 			edge = x->next_parent;
 		}
-		if (!up || !deadline_is_heeded(up))
+		if (!up)
 			return 0;
 		deadline_ns = policy_deadline(up, now);
 		if (deadline_ns == node_at(up)->deadline_ns)
@@ -182,10 +122,7 @@ TIERCE_FN int deadline_spread(u32 node, u64 deadline_ns, u64 now)
 /* After an edge of an edf node came, went or changed: does the node announce another deadline? */
 static PORT_APART bool deadline_moves(u32 node, u64 now)
 {
-	u64 deadline_ns;
-	if (!deadline_is_heeded(node))
-		return false;
-	deadline_ns = policy_deadline(node, now);
+	u64 deadline_ns = policy_deadline(node, now);
 	if (deadline_ns == node_at(node)->deadline_ns)
 		return false;
 	deadline_spread(node, deadline_ns, now);

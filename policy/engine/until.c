@@ -1,18 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* When a CPU has to be entered again, and whether it has to decide. */
 
-/* Shared nodes on its path for whose children nobody waits now note that the CPU looks at no such end. */
-TIERCE_FN int path_untimed(u32 cpu)
-{
-	u32 i, node;
-	for (i = 1; i < TIERCE_PATH && i < cpu_at(cpu)->path_length && CAN_LOOP; i++) {
-		node = edge_at(AT(cpu_at(cpu)->path, i))->parent;
-		if (node_at(node)->row && !node_contended(node))
-			row_at(node_at(node)->row, cpu)->untimed |= mask_of(cpu);
-	}
-	return 0;
-}
-
 /* When budget or quantum of what the CPU runs ends. */
 TIERCE_FN u64 path_until(u32 cpu, u64 now)
 {
@@ -23,8 +11,6 @@ TIERCE_FN u64 path_until(u32 cpu, u64 now)
 		at = policy_until(AT(cpu_at(cpu)->path, i), now);
 		until = at < until ? at : until;
 	}
-	if (SHARES && c->shares && !c->outside)
-		path_untimed(cpu);
 	return until;
 }
 

@@ -33,10 +33,7 @@ TIERCE_FN u64 fair_least_tag(u32 row, u64 now)
 static inline u64 fair_clock_now(u32 node, u64 now)
 {
 	node_t *n = node_at(node);
-	u64 least;
-	if (n->order && edge_at(n->order)->fair.tag <= n->clock)
-		return n->clock; /* and whatever runs, no later */
-	least = fair_least_tag(n->row, now);
+	u64 least = fair_least_tag(n->row, now);
 	if (n->order && edge_at(n->order)->fair.tag < least)
 		least = edge_at(n->order)->fair.tag;
 	if (least == TIERCE_NEVER)

@@ -99,8 +99,8 @@ const DEFECTS: &[Defect] = &[
     Defect {
         name: "a freed place is not settled",
         file: "engine/heads.c",
-        sound: "\twork_push(head);\n\treturn 0;\n}\n\n/* A child has come",
-        broken: "\treturn 0;\n}\n\n/* A child has come",
+        sound: "\twork_push(head);\n\treturn 0;\n}\n\n/* A shared child has come and nobody",
+        broken: "\treturn 0;\n}\n\n/* A shared child has come and nobody",
         configuration: "two_equal_1_1",
         says: "work_conserving",
     },

@@ -101,7 +101,6 @@ static inline u32 shortest_first_check(u32 edge, u32 rest)
 #define shortest_first_first	  nothing_first
 #define shortest_first_grant	  nothing_grant
 #define shortest_first_lose	  nothing_lose
-#define shortest_first_standing	  nothing_standing
 #define shortest_first_event	  nothing_event
 #define shortest_first_announce	  nothing_announce
 #define shortest_first_deadline	  nothing_deadline
