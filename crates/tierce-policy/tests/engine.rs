@@ -134,7 +134,7 @@ const DEFECTS: &[Defect] = &[
         sound: "\t\ttold_declined(cpu);",
         broken: "\t\t(void)told_declined;",
         configuration: "two_equal_2_2",
-        says: "work_conserving",
+        says: "decided_at_rest",
     },
     Defect {
         name: "an edge told off meanwhile is requested",

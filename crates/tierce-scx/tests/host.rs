@@ -29,7 +29,7 @@ impl Machine {
         let rest = "0 ".repeat(18);
         let stat =
             format!("{tid} ({comm}) S 1 1 1 0 -1 {flags} 0 0 0 0 1500 500 3 4 20 0 1 0 0 {rest}{class} 0\n");
-        self.write(&format!("proc/{tid}/stat"), &stat);
+        self.write(&format!("proc/{tid}/task/{tid}/stat"), &stat);
         self.write(&format!("proc/{tid}/task/{tid}/comm"), comm);
         let status =
             format!("Tgid:\t{tid}\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed:\t{cpus}\n");
