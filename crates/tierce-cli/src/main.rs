@@ -34,6 +34,8 @@ Start with an example:
   tierce apply changed.toml                            change the plan in force
   tierce ctl reserve 1234 --under rt --budget 2ms --period 10ms
                                                        change one thing of it, without a file
+  tierce request --thread 1234 --budget 2ms --period 10ms
+                                                       ask `tierce manager` for it, as an ordinary user
   tierce measure run.trace                             jitters and overheads of jobs
   tierce job --period 10ms --work 3ms                  a periodic thread, to try a plan with
   tierce calibrate -- player film.mkv                  periods and work of a program's threads (root)

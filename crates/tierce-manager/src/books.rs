@@ -191,6 +191,15 @@ impl Books {
         all
     }
 
+    /// How many schedulers of requests it is below.
+    pub fn depth(&self, id: u64) -> usize {
+        let outer = |id: u64| {
+            let held = self.requests.get(&id)?.held.as_ref()?;
+            self.request_of(&held.under).map(|outer| outer.id)
+        };
+        std::iter::successors(outer(id), |id| outer(*id)).take(self.requests.len()).count()
+    }
+
     /// Told to a principal, and kept.
     pub fn tell(&mut self, to: &Principal, id: Option<u64>, what: What, text: String) -> &mut Notice {
         let number = self.next_notice;

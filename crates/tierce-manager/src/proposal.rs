@@ -29,11 +29,12 @@ impl Proposal {
         !self.ends.is_empty() || !self.modes.is_empty()
     }
 
-    /// The operations, those that make room first. What is below something comes before it: it was granted later.
+    /// The operations, those that make room first. Of what ends, that comes first which is below the other.
     pub fn operations(&self, books: &Books) -> Vec<Edit> {
         let mut ends = self.ends.clone();
-        ends.sort_unstable_by(|a, b| b.cmp(a));
+        ends.sort_unstable();
         ends.dedup();
+        ends.sort_by_key(|id| std::cmp::Reverse(books.depth(*id)));
         let held = |id: &u64| books.requests.get(id).filter(|request| request.held.is_some());
         let gone = ends
             .iter()

@@ -224,3 +224,20 @@ fn a_part_that_others_have_changed_is_as_it_was_promised_again() {
     checked(&mut manager);
     assert_eq!(holders(&manager), [id]);
 }
+
+#[test]
+fn what_waited_longer_than_the_scheduler_that_it_is_below_ends_with_it() {
+    let mut manager = manager(ONE, &[]);
+    granted(&mut manager, 1001, 21, &[("7ms/10ms", 0)]);
+    let waits = Wish { wait: true, ..wish(&mut manager, OWNER, 11, &[("25ms/500ms", 0), ("9ms/10ms", 1)]) };
+    let waits = Wish { under: Some("grant-3".into()), ..waits };
+    assert_eq!(ask(&mut manager, OWNER, waits).unwrap().state, State::Pending);
+    let id = scheduler(&mut manager, "reservation");
+    assert_eq!(id, 3);
+    manager.ask(&Asker::user(1001), Ask::Cancel(Which { id: 1 }), NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [2, 3]);
+    manager.ask(&Asker::user(OWNER), Ask::Cancel(Which { id }), NOW).unwrap();
+    checked(&mut manager);
+    assert_eq!(holders(&manager), [0; 0]);
+}

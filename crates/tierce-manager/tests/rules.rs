@@ -261,3 +261,15 @@ fn when_nothing_comes_of_it_those_who_were_told_stay() {
     later(&mut manager, 500);
     assert_eq!(holders(&manager), [1]);
 }
+
+#[test]
+fn when_all_who_were_told_leave_by_themselves_there_is_no_need_to_wait() {
+    let mut manager = manager(ONE, &[rule("most-important-first", json!({ "grace_ms": 500 }))]);
+    granted(&mut manager, 1000, 11, &[("8ms/10ms", 1)]);
+    asked(&mut manager, 1000, 12, &[("5ms/10ms", 2)], State::Pending);
+    manager.take_notices();
+    manager.threads().0.remove(&11);
+    later(&mut manager, 1);
+    assert_eq!(told(&mut manager), [(1, What::Ended), (2, What::Granted)]);
+    assert_eq!(holders(&manager), [2]);
+}

@@ -1,6 +1,7 @@
 //! Something happens: time passes, users come and go, deadlines are missed, rules signal events.
 
 use super::grants::Guide;
+use super::settle::OTHERS_ARE_TOLD;
 use super::{Later, Manager, Threads};
 use crate::ask::What;
 use crate::books::Request;
@@ -187,12 +188,24 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
     }
 
+    /// Requests for which others were to make room, who have all left by themselves.
+    fn not_waited_for(&self) -> Vec<u64> {
+        let endings = self.books.requests.values().filter_map(|request| request.ending.as_ref());
+        let told: BTreeSet<u64> = endings.filter_map(|taken| taken.for_id).collect();
+        let waits = |request: &&Request| {
+            request.reason.as_ref().is_some_and(|why| why.rule == OTHERS_ARE_TOLD)
+                && !told.contains(&request.id)
+        };
+        self.books.requests.values().filter(waits).map(|request| request.id).collect()
+    }
+
     /// Those who were told that they lose something, and whose time is over.
     fn end_due(&mut self, now_ns: u64) {
         let due = |request: &&Request| request.ending.as_ref().is_some_and(|taken| taken.due_ns <= now_ns);
         let due: Vec<&Request> = self.books.requests.values().filter(due).collect();
         let endings = due.iter().filter_map(|request| request.ending.as_ref());
-        let for_ids: BTreeSet<u64> = endings.clone().filter_map(|taken| taken.for_id).collect();
+        let mut for_ids: BTreeSet<u64> = endings.clone().filter_map(|taken| taken.for_id).collect();
+        for_ids.extend(self.not_waited_for());
         let events: BTreeSet<String> =
             endings.filter(|taken| taken.for_id.is_none()).filter_map(|taken| taken.event.clone()).collect();
         let told: BTreeSet<u64> = due.iter().map(|request| request.id).collect();

@@ -3,13 +3,12 @@
 
 use super::{Manager, Threads};
 use crate::ask::What;
-use crate::books::PREFIX;
 use crate::check::{disagrees, strays};
 use crate::in_force::InForce;
 use crate::proposal::{created, Proposal};
 use crate::wrong::Wrong;
 use std::collections::BTreeSet;
-use tierce_plan::{Below, Edit};
+use tierce_plan::{Below, Edit, Plan};
 
 impl<P: InForce, T: Threads> Manager<P, T> {
     /// What is in the plan and in no books goes; what is in the books and not in the plan comes back, where there is room.
@@ -34,7 +33,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             return Ok(());
         }
         // All at once, if that is possible; else the most valuable first. A scheduler comes before what is below it.
-        lost.sort_by_key(|(value, id)| (self.depth(*id), *value, *id));
+        lost.sort_by_key(|(value, id)| (self.books.depth(*id), *value, *id));
         let ids: Vec<u64> = lost.iter().map(|(_, id)| *id).collect();
         if self.again(&ids).is_err() {
             for id in ids {
@@ -51,17 +50,6 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         Ok(())
     }
 
-    fn depth(&self, id: u64) -> usize {
-        let mut depth = 0;
-        let mut at = Some(id);
-        while let Some(id) = at.filter(|_| depth < self.books.requests.len()) {
-            let held = self.books.requests.get(&id).and_then(|request| request.held.as_ref());
-            at = held.and_then(|held| self.books.request_of(&held.under)).map(|outer| outer.id);
-            depth += 1;
-        }
-        depth
-    }
-
     /// These have in the plan what the books say, and nobody has less for it.
     fn again(&mut self, ids: &[u64]) -> Result<(), Wrong> {
         let trial = self.trial()?;
@@ -76,7 +64,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             let plan = trial.plan();
             let is_there = plan.nodes.iter().any(|node| node.base == name)
                 || plan.tasks.iter().any(|task| task.name == name);
-            if is_there {
+            // With the scheduler above it, it goes anyway.
+            let outer = self.books.request_of(&held.under).is_some_and(|outer| ids.contains(&outer.id));
+            if is_there && !outer {
                 edits.push(Edit::Destroy { name, below: Below::All });
             }
             edits.push(created(request, held));
@@ -117,14 +107,12 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let trial = self.trial()?;
         let plan = trial.plan();
         let names = strays(&self.books, plan);
-        // What is below one of them by its name goes with it; what else may be was granted later.
+        // What is below one of them by its name goes with it; what else is below goes first.
         let outer = |name: &&&str| {
             !names.iter().any(|other| name.strip_prefix(*other).is_some_and(|rest| rest.starts_with('-')))
         };
         let mut outer: Vec<&str> = names.iter().filter(outer).copied().collect();
-        outer.sort_by_key(|name| {
-            std::cmp::Reverse(name.strip_prefix(PREFIX).and_then(|id| id.parse::<u64>().ok()))
-        });
+        outer.sort_by_key(|name| std::cmp::Reverse(depth(plan, name)));
         let gone = |name: &str| Edit::Destroy { name: name.to_string(), below: Below::All };
         let edits: Vec<Edit> = outer.into_iter().map(gone).collect();
         match edits.is_empty() {
@@ -154,4 +142,14 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         }
         Ok(())
     }
+}
+
+/// Nodes above a part, by one of its ways.
+fn depth(plan: &Plan, name: &str) -> usize {
+    let above = |name: &str| {
+        let edge =
+            plan.edges.iter().find(|edge| plan.child_name(edge.child).split('@').next() == Some(name))?;
+        Some(plan.nodes[edge.parent].base.as_str())
+    };
+    std::iter::successors(above(name), |name| above(name)).take(plan.nodes.len()).count()
 }

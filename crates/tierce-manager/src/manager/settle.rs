@@ -14,6 +14,9 @@ use serde_json::Value;
 
 const MS: u64 = 1_000_000;
 
+/// Why a request is pending for which others have to make room.
+pub const OTHERS_ARE_TOLD: &str = "others_are_told";
+
 /// When a request is looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
@@ -51,7 +54,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
                 let done = if is_later {
                     self.announce(&proposal, &guide, Some(id), now_ns);
                     let words = format!("others have {} ms to make room", guide.grace_ms);
-                    self.with(id, |request| request.reason = Some(Wrong::new("others_are_told", words)));
+                    self.with(id, |request| request.reason = Some(Wrong::new(OTHERS_ARE_TOLD, words)));
                     Ok(())
                 } else {
                     self.carry_out(&proposal, &guide, now_ns)
