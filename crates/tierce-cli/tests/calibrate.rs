@@ -143,7 +143,7 @@ fn profiles_of_the_user() {
     let list = calibrate(&folder.0, &["--list"]);
     let said = String::from_utf8_lossy(&list.stderr);
     assert!(
-        said.contains("version_must_be_known: version 2, bound 1") && list.status.code() == Some(2),
+        said.contains("version_must_be_known: version: 2, bound 1") && list.status.code() == Some(2),
         "{said}"
     );
 }
