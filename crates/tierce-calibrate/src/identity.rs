@@ -1,6 +1,5 @@
 //! What works depend on: the program, its libraries, the kernel, the processor.
 
-use serde::Deserialize;
 use sha2::{Digest, Sha256};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,8 +7,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 /// A file and what was in it.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct File {
     /// Where it is.
     pub path: PathBuf,
@@ -42,8 +40,7 @@ pub struct Program {
 }
 
 /// The machine on which works were measured.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Machine {
     /// Release of the kernel.
     pub kernel: String,

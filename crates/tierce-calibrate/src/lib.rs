@@ -30,6 +30,7 @@ mod plan;
 mod poisson;
 mod profile;
 mod proposal;
+mod reading;
 mod search;
 mod spectrum;
 mod store;
@@ -40,6 +41,7 @@ pub use identity::{mapped_files, of_machine, of_program, Change, File, Machine, 
 pub use jobs::Work;
 pub use plan::plan;
 pub use poisson::Chance;
-pub use profile::{Calibration, Profile, ProfileError, Seen, Thread, Verdict};
+pub use profile::{Calibration, Profile, Seen, Thread, Verdict};
 pub use proposal::{propose, Importance, Margin, Reservation};
+pub use reading::ProfileError;
 pub use store::{Layer, Store, StoreError, Stored};

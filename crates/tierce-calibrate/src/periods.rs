@@ -5,6 +5,7 @@ use crate::comb::{Clock, Comb, Fit};
 use crate::logarithm::BIT;
 use crate::poisson::Chance;
 use crate::search::best_fit;
+use std::collections::HashSet;
 
 /// A period of a thread.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,19 +42,24 @@ pub fn rhythms(bursts: &[Burst], chance: &mut Chance) -> (Vec<Rhythm>, Option<u3
         let percent = chance.percent(of.len(), fit.gain);
         first_percent.get_or_insert(percent);
         let releases: Vec<usize> = fit.hits.iter().map(|hit| of[*hit]).collect();
-        if !counts(&fit, &releases, &left, bursts) || percent > 1 {
+        if !counts(&fit, &releases, &left, bursts) || !chance.is_exceeded(of.len(), fit.gain) {
             break;
         }
         left.retain(|at| releases.binary_search(at).is_err());
         let (clock, tolerance_ns, missed) = (fit.clock, fit.tolerance_ns, fit.missed);
         let new =
             Rhythm { clock, releases, in_step: Vec::new(), missed, tolerance_ns, chance_percent: percent };
-        match found.iter_mut().find(|rhythm| is_in_step(rhythm, &new, bursts)) {
-            Some(rhythm) => join(rhythm, new, bursts),
-            None => found.push(new),
+        if let Some(rhythm) = found.iter_mut().find(|rhythm| goes_on(rhythm, &new, bursts)) {
+            extend(rhythm, new, bursts);
+        } else if let Some(rhythm) = found.iter_mut().find(|rhythm| is_in_step(rhythm, &new, bursts)) {
+            join(rhythm, new, bursts);
+        } else {
+            found.push(new);
         }
     }
-    found.iter_mut().for_each(|rhythm| begin_after_longest_sleep(rhythm, bursts));
+    let mut released = vec![false; bursts.len()];
+    found.iter().flat_map(|rhythm| &rhythm.releases).for_each(|at| released[*at] = true);
+    found.iter_mut().for_each(|rhythm| begin_after_longest_sleep(rhythm, bursts, &released));
     (found, first_percent)
 }
 
@@ -87,6 +93,36 @@ fn counts(fit: &Fit, releases: &[usize], left: &[usize], bursts: &[Burst]) -> bo
     }
     let lasts = |list: &[usize]| bursts[list[list.len() - 1]].woke_ns - bursts[list[0]].woke_ns;
     releases.len() * 4 >= bursts.len() || lasts(releases) * 4 >= lasts(left)
+}
+
+/// Are the new releases at the times of the same clock? The thread paused in between, or many of its jobs were missing.
+fn goes_on(rhythm: &Rhythm, new: &Rhythm, bursts: &[Burst]) -> bool {
+    let Clock::Absolute(comb) = rhythm.clock else { return false };
+    let period_ns = comb.period_ns();
+    let mut errors: Vec<u64> =
+        new.releases.iter().map(|at| comb.error(bursts[*at].woke_ns as i64).unsigned_abs()).collect();
+    let middle = errors.len() / 2;
+    let error_ns = *errors.select_nth_unstable(middle).1;
+    error_ns <= rhythm.tolerance_ns.max(new.tolerance_ns)
+        && new.clock.period_ns().abs_diff(period_ns) < period_ns / 50
+}
+
+/// The new ones are releases, too, but where a release is already: those are within its job.
+fn extend(rhythm: &mut Rhythm, new: Rhythm, bursts: &[Burst]) {
+    let Clock::Absolute(comb) = rhythm.clock else { return };
+    let slot = |at: &usize| comb.slot(bursts[*at].woke_ns as i64);
+    let taken: HashSet<i64> = rhythm.releases.iter().map(slot).collect();
+    let (within, releases) = new.releases.into_iter().partition::<Vec<_>, _>(|at| taken.contains(&slot(at)));
+    // Where it filled slots that were counted as missed, they did come.
+    let is_between =
+        |at: &&usize| rhythm.releases[0] < **at && **at < rhythm.releases[rhythm.releases.len() - 1];
+    let filled = releases.iter().filter(is_between).count() as u64;
+    rhythm.missed = (rhythm.missed + new.missed).saturating_sub(filled);
+    rhythm.tolerance_ns = rhythm.tolerance_ns.max(new.tolerance_ns);
+    rhythm.releases.extend(releases);
+    rhythm.releases.sort_unstable();
+    rhythm.in_step.extend(within);
+    rhythm.in_step.sort_unstable();
 }
 
 /// Do both periods stay in step? One is a multiple of the other, so nearly that over the time of both they drift by less than a
@@ -124,14 +160,12 @@ fn join(rhythm: &mut Rhythm, new: Rhythm, bursts: &[Burst]) {
     rhythm.in_step = in_step;
 }
 
-/// Where wake-ups in step come shortly before a release, the job began with that one of them which follows the longest sleep.
-fn begin_after_longest_sleep(rhythm: &mut Rhythm, bursts: &[Burst]) {
+/// Where wake-ups that are no releases come shortly before one, the job began with that one of them which follows the longest sleep.
+fn begin_after_longest_sleep(rhythm: &mut Rhythm, bursts: &[Burst], released: &[bool]) {
     let most_ns = rhythm.clock.period_ns() / 4;
     for release in &mut rhythm.releases {
         let own = *release;
-        let is_in_job = |at: &usize| {
-            rhythm.in_step.binary_search(at).is_ok() && bursts[own].woke_ns - bursts[*at].woke_ns < most_ns
-        };
+        let is_in_job = |at: &usize| !released[*at] && bursts[own].woke_ns - bursts[*at].woke_ns < most_ns;
         let before = (0..own).rev().take_while(is_in_job).max_by_key(|at| slept_before(bursts, *at));
         if let Some(first) = before.filter(|first| slept_before(bursts, *first) > slept_before(bursts, own)) {
             *release = first;

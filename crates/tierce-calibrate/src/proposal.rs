@@ -75,7 +75,12 @@ const BUDGET_MIN_NS: u64 = 10_000;
 pub fn propose(periods: &[Period], importance: Importance, margin: Margin) -> Option<Reservation> {
     let shortest_ns = periods.iter().map(|period| period.period_ns).min()?;
     let period_ns = ((shortest_ns + GRAIN_NS / 2) / GRAIN_NS * GRAIN_NS).max(GRAIN_NS);
-    let work_ns: u64 = periods.iter().map(|period| importance.work_of(&period.work).0).sum();
+    let at_once = |one: &Period| {
+        let beside =
+            periods.iter().filter(|other| other.first_ns <= one.last_ns && one.first_ns <= other.last_ns);
+        beside.map(|period| importance.work_of(&period.work).0).sum::<u64>()
+    };
+    let work_ns = periods.iter().map(at_once).max()?;
     let with_margin = u128::from(work_ns) * u128::from(100 + margin.0);
     let budget_ns = with_margin.div_ceil(u128::from(100 * GRAIN_NS)) as u64 * GRAIN_NS;
     Some(Reservation { budget_ns: budget_ns.max(BUDGET_MIN_NS).min(period_ns), period_ns })
@@ -117,6 +122,10 @@ mod tests {
         let two = [period(25_000_000, &[3_000_000]), period(10_000_000, &[1_000_001])];
         let found = propose(&two, Importance::High, Margin(0)).unwrap();
         assert_eq!(found, Reservation { budget_ns: 4_001_000, period_ns: 10_000_000 });
+        let [mut early, mut late] = two.clone();
+        (early.last_ns, late.first_ns, late.last_ns) = (5, 6, 9);
+        let found = propose(&[early, late], Importance::High, Margin(0)).unwrap();
+        assert_eq!(found, Reservation { budget_ns: 3_000_000, period_ns: 10_000_000 });
         let full = propose(&[period(1_000_000, &[990_000])], Importance::Normal, Margin(50)).unwrap();
         assert_eq!(full.budget_ns, full.period_ns);
         let tiny = propose(&[period(1_000_000, &[50])], Importance::Normal, Margin(10)).unwrap();

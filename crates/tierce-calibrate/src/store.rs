@@ -1,6 +1,7 @@
 //! Where profiles are kept: four folders, of which a later one overrides an earlier one.
 
-use crate::profile::{Profile, ProfileError};
+use crate::profile::Profile;
+use crate::reading::ProfileError;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 use thiserror::Error;

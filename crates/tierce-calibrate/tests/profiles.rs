@@ -108,22 +108,41 @@ fn a_text_is_read_as_it_was_written() {
 fn texts_that_are_refused() {
     let text = player().to_string();
     for (from, to, expected) in [
-        ("version = 1", "version = 3", "version_must_be_known: version 3, bound 1"),
-        ("version = 1", "", "missing field `version`"),
-        ("kernel = ", "kernels = ", "unknown field `kernels`"),
-        ("\"2.2ms\"", "\"22ms\"", "budget_must_not_exceed_period: thread \"audio\": 22ms > 10ms"),
-        ("\"2.2ms\"", "\"2.2\"", "time_needs_a_unit: a time needs a unit: \"2.2\""),
-        ("\"2.2ms\"", "2", "invalid type: integer `2`, expected a string"),
+        ("version = 1", "version = 3", "version_must_be_known: version: 3, bound 1"),
+        ("version = 1", "", "key_must_be_given: version: missing"),
+        ("version = 1", "version", "profile_must_be_toml: TOML parse error"),
+        ("kernel = ", "kernels = ", "key_must_be_known: machine.kernels: "),
+        ("lost = 0", "lost = 0\nfound = 1", "key_must_be_known: calibration.found: "),
+        (
+            "lost = 0",
+            "lost = -1",
+            "value_must_be_a_whole_number: calibration.lost: Integer(-1), bound 0 or more",
+        ),
+        ("\"2.2ms\"", "\"22ms\"", "budget_must_not_exceed_period: thread[0].reservation.budget: 22ms > 10ms"),
+        (
+            "\"2.2ms\"",
+            "\"2.2\"",
+            "time_needs_a_unit: thread[0].reservation.budget: a time needs a unit: \"2.2\"",
+        ),
+        ("\"2.2ms\"", "2", "value_must_be_text: thread[0].reservation.budget: Integer(2)"),
         ("verdict = \"periodic\"", "verdict = \"odd\"", "\"odd\", bound periodic, aperiodic, rare, busy"),
         ("importance = \"normal\"", "importance = \"vital\"", "\"vital\", bound low, normal, high"),
-        ("clock = \"timer\"", "clock = \"sun\"", "\"sun\", bound timer, sleep"),
+        ("clock = \"timer\"", "clock = \"sun\"", "thread[0].period[0].clock: \"sun\", bound timer, sleep"),
         ("arrival = \"random\"", "arrival = \"late\"", "\"late\", bound even, random, clustered"),
+        ("jitter = {", "jitter = 1 #", "value_must_be_a_table: thread[0].period[0].jitter: Integer(1)"),
     ] {
         let changed = text.replacen(from, to, 1);
         assert_ne!(changed, text, "{from}");
         let error = changed.parse::<Profile>().unwrap_err().to_string();
         assert!(error.contains(expected), "{to}: {error}");
     }
+    let head = text.split("\n[[thread]]").next().unwrap();
+    let error = head
+        .replacen("version = 1", "version = 1\nthread = 3", 1)
+        .parse::<Profile>()
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("value_must_be_tables: thread: Integer(3)"), "{error}");
 }
 
 struct Folder(PathBuf);
@@ -182,7 +201,7 @@ fn what_is_wrong_in_a_folder() {
     let (all, wrong) = store.list();
     assert_eq!((all.len(), wrong.len()), (1, 2));
     let said: Vec<String> = wrong.iter().map(ToString::to_string).collect();
-    assert!(said[0].contains("broken.toml: profile_must_be_readable"), "{said:?}");
+    assert!(said[0].contains("broken.toml: profile_must_be_toml"), "{said:?}");
     assert!(said[1].starts_with("profile_must_lie_at_its_program: "), "{said:?}");
     assert!(matches!(store.find(Path::new("/usr/bin/impostor")), Err(StoreError::Misplaced { .. })));
     for path in ["player", "/", "/usr/../bin/x"] {

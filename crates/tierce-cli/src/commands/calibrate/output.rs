@@ -21,8 +21,9 @@ pub fn remarks(watching: &Watching, nameless: usize) -> Vec<String> {
         list.push("this kernel does not tell of all interrupts: their time is part of the work".into());
     }
     if nameless > 0 {
+        let s = if nameless == 1 { "" } else { "s" };
         list.push(format!(
-            "{nameless} threads were left out: their processes ended before their program could be looked at"
+            "{nameless} thread{s} left out: the process ended before its program could be looked at"
         ));
     }
     if let Some(ended) = &watching.ended {
