@@ -226,7 +226,10 @@ fn the_machine_at_hand_is_subtracted() {
         "proc/9/task/9/stat",
         &format!("9 (motor) S 1 1 1 0 -1 0 0 0 0 0 1 2 3 4 20 0 1 0 55 {zeros}6 0\n"),
     );
-    write("proc/9/status", "Tgid:\t9\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed:\t3\n");
+    write(
+        "proc/9/task/9/status",
+        "Tgid:\t9\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed:\t3\n",
+    );
     write("proc/9/task/9/comm", "motor");
     let host = format!("--host={}", root.display());
     let refused = tierce(&["check", &host, "examples/desktop.toml"]);

@@ -33,7 +33,7 @@ impl Machine {
         self.write(&format!("proc/{tid}/task/{tid}/comm"), comm);
         let status =
             format!("Tgid:\t{tid}\nPPid:\t1\nUid:\t0\t0\t0\t0\nGid:\t0\t0\t0\t0\nCpus_allowed:\t{cpus}\n");
-        self.write(&format!("proc/{tid}/status"), &status);
+        self.write(&format!("proc/{tid}/task/{tid}/status"), &status);
     }
 
     fn read(&self) -> Found {
