@@ -131,6 +131,10 @@ static inline bool thread_leaves(struct task_struct *p, u32 cpu)
 	return !thread_fits(p, cpu) && !thread_is_bound(p);
 }
 
+/* Plans with nodes that several CPUs reach, or several ways to a node, are left out: the verifier examines graph_decide anew for this
+ * program, and theirs is too large. */
+#define WAKES_FIRST (!PORT_HAS_PART(shared))
+
 /* Could a thread that a thread wakes on this CPU, its own, come in without a kick? An interrupt is charged when it ends: what it wakes
  * waits for that. */
 static inline bool wakes_here(u32 cpu, u32 leaf, u64 enq_flags)
@@ -140,9 +144,7 @@ static inline bool wakes_here(u32 cpu, u32 leaf, u64 enq_flags)
 		return false;
 	if (side->irq_ns || side->softirq_ns || side->decided_ns || side->blocked || cpu_is_frozen(cpu) || side->away || SIDE.overflows)
 		return false;
-	if (WANTED(throttle_at_user) || cpu_at(cpu)->outside || (PORT_HAS_PART(shared) && cpu_at(cpu)->leaves))
-		return false;
-	return true;
+	return !WANTED(throttle_at_user) && !cpu_at(cpu)->outside;
 }
 /* It is requested, and the CPU has to decide anew: if for this thread, it comes in at once. A kick would be an interrupt (irq_work) and
  * one entry more. The thread that ran until now comes to wait with us as usual. */
@@ -199,11 +201,11 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
 		idles = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
-		here = !idles && wakes_here(cpu, leaf, enq_flags);
+		here = WAKES_FIRST && !idles && wakes_here(cpu, leaf, enq_flags);
 		side_at(cpu)->blocking = idles ? KICKS_NEEDLESS : here ? KICKS_OWN : KICKS_SENT;
 		graph_request(leaf, TIERCE_WOKE, now);
 		side_at(cpu)->blocking = KICKS_SENT;
-		if (here && cpu_at(cpu)->kick_pending) {
+		if (WAKES_FIRST && here && cpu_at(cpu)->kick_pending) {
 			if (wakes_first(p, cpu, leaf, enq_flags, now))
 				return;
 			port_kick(cpu);
