@@ -174,9 +174,9 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	task = side_at(cpu)->blocked;
 	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
 		side_at(cpu)->blocked = TIERCE_NONE;
-		side_at(cpu)->blocking = KICKS_NEEDLESS;
+		side_at(cpu)->blocking = 1;
 		graph_release(task, TIERCE_BLOCKED, now_ns());
-		side_at(cpu)->blocking = KICKS_SENT;
+		side_at(cpu)->blocking = 0;
 	}
 	/* A CPU on its way out or in is left alone: kicks and timers are queued on the CPU itself, and would stay there. But
 	 * whoever uses up its slice alone is queued there by the kernel, which then looks at the queue no more. */

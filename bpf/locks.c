@@ -9,10 +9,8 @@
 
 static inline void port_kick(u32 cpu)
 {
-	u32 blocking = side_at(cpu)->blocking;
-	if (blocking && (blocking == KICKS_NEEDLESS || bpf_get_smp_processor_id() == cpu))
-		return;
-	scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
+	if (!side_at(cpu)->blocking)
+		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 
 /*

@@ -85,9 +85,9 @@ static inline bool cpu_overruns(u32 cpu, u32 leaf, struct task_struct *p, u64 no
 	} else if (cpu_at(cpu)->outside == 1 + leaf || (cpu_at(cpu)->task == leaf && !cpu_at(cpu)->outside)) {
 		bool beside = cpu_at(cpu)->outside;
 		if (beside || side->overrun || (until_ns && now >= until_ns)) { /* what it has used by now */
-			side->blocking = KICKS_NEEDLESS;
+			side->blocking = 1;
 			graph_event(cpu, now, 0);
-			side->blocking = KICKS_SENT;
+			side->blocking = 0;
 		}
 		goes_on = (beside ? leaf_is_spent(leaf, cpu) : path_is_spent(cpu)) && overrun_allowed(leaf, p);
 		side->overruns += goes_on && !beside && !side->overrun;

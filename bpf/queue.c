@@ -131,42 +131,10 @@ static inline bool thread_leaves(struct task_struct *p, u32 cpu)
 	return !thread_fits(p, cpu) && !thread_is_bound(p);
 }
 
-/* Plans with nodes that several CPUs reach, or several ways to a node, are left out: the verifier examines graph_decide anew for this
- * program, and theirs is too large. */
-#define WAKES_FIRST (!PORT_HAS_PART(shared))
-
-/* Could a thread that a thread wakes on this CPU, its own, come in without a kick? An interrupt is charged when it ends: what it wakes
- * waits for that. */
-static inline bool wakes_here(u32 cpu, u32 leaf, u64 enq_flags)
-{
-	struct tierce_cpu_side *side = side_at(cpu);
-	if (!(enq_flags & SCX_ENQ_WAKEUP) || node_at(leaf)->domain != cpu || bpf_get_smp_processor_id() != cpu)
-		return false;
-	if (side->irq_ns || side->softirq_ns || side->decided_ns || side->blocked || cpu_is_frozen(cpu) || side->away || SIDE.overflows)
-		return false;
-	return !WANTED(throttle_at_user) && !cpu_at(cpu)->outside;
-}
-/* It is requested, and the CPU has to decide anew: if for this thread, it comes in at once. A kick would be an interrupt (irq_work) and
- * one entry more. The thread that ran until now comes to wait with us as usual. */
-static inline bool wakes_first(struct task_struct *p, u32 cpu, u32 leaf, u64 enq_flags, u64 now)
-{
-	if (graph_decide(cpu, 0, now, 0) != leaf)
-		return false;
-	leaf_at(leaf)->custody = CUSTODY_NONE;
-	side_at(cpu)->awaits = TIERCE_NONE;
-	side_at(cpu)->strays = 0;
-	side_at(cpu)->decided_ns = now;
-	side_at(cpu)->wakes++;
-	arm(cpu, now, side_at(cpu)->switch_ns);
-	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_PREEMPT);
-	return true;
-}
-
 SEC("struct_ops/enqueue")
 void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 {
 	u32 cpu = cpu_of(p), leaf, runs;
-	bool idles, here;
 	struct thread *t;
 	u64 now;
 
@@ -200,16 +168,9 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
-		idles = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
-		here = WAKES_FIRST && !idles && wakes_here(cpu, leaf, enq_flags);
-		side_at(cpu)->blocking = idles ? KICKS_NEEDLESS : here ? KICKS_OWN : KICKS_SENT;
+		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
 		graph_request(leaf, TIERCE_WOKE, now);
-		side_at(cpu)->blocking = KICKS_SENT;
-		if (WAKES_FIRST && here && cpu_at(cpu)->kick_pending) {
-			if (wakes_first(p, cpu, leaf, enq_flags, now))
-				return;
-			port_kick(cpu);
-		}
+		side_at(cpu)->blocking = 0;
 		if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);
@@ -272,9 +233,9 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	if (sleeps)
 		job_end(leaf, now);
 	if (node_at(leaf)->servable) {
-		side_at(cpu)->blocking = cpu_at(cpu)->task == leaf && sleeps ? KICKS_NEEDLESS : KICKS_SENT;
+		side_at(cpu)->blocking = cpu_at(cpu)->task == leaf && sleeps;
 		graph_release(leaf, sleeps ? TIERCE_BLOCKED : TIERCE_MOVED, now);
-		side_at(cpu)->blocking = KICKS_SENT;
+		side_at(cpu)->blocking = 0;
 	}
 	if (sleeps && (p->__state & TASK_DEAD)) {
 		t = thread_of(p);

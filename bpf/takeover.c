@@ -19,10 +19,10 @@ static inline void cpu_thaws(u32 cpu, u64 now)
 		return;
 	side_at(cpu)->frozen = 0;
 	side_at(cpu)->thawed_ns = now;
-	side_at(cpu)->blocking = KICKS_NEEDLESS;
+	side_at(cpu)->blocking = 1;
 	graph_returned(cpu, now);
 	graph_outside(cpu, 0, now);
-	side_at(cpu)->blocking = KICKS_SENT;
+	side_at(cpu)->blocking = 0;
 }
 
 /* The loader tells the second object which leaf a thread has. */
