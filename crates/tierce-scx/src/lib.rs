@@ -8,6 +8,7 @@ pub mod dry_run;
 pub mod graph;
 pub mod host;
 pub mod kernel;
+pub mod listener;
 pub mod live;
 pub mod object;
 pub mod prune;

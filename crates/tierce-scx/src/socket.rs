@@ -5,17 +5,16 @@
 //! is never waited for: what it sends is read as it comes, up to [`REQUEST_MAX`]; who is too slow or says too much is
 //! hung up on.
 
-use anyhow::{bail, ensure, Context, Result};
+use crate::listener::{Listener, Words};
+use anyhow::{ensure, Context, Result};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{json, Value};
 use std::borrow::Cow;
-use std::fs;
 use std::io::{Error, ErrorKind, Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tierce_plan::Edit;
 
@@ -91,10 +90,7 @@ struct Client {
 
 /// The socket.
 pub struct Server {
-    listener: UnixListener,
-    path: PathBuf,
-    /// Device and inode of the socket, so that no other is removed.
-    id: (u64, u64),
+    listener: Listener,
     clients: Vec<Client>,
     /// What is read comes here first.
     block: Box<Block>,
@@ -107,30 +103,16 @@ pub struct Server {
 impl Server {
     /// Listen at `path`. A socket that nobody answers is replaced; one that somebody does is not.
     pub fn bind(path: &Path) -> Result<Server> {
-        let shown = path.display();
-        match fs::symlink_metadata(path) {
-            Ok(about) if !about.file_type().is_socket() => {
-                bail!("{shown}: there is something else than a socket")
-            }
-            Ok(_) if UnixStream::connect(path).is_ok() => {
-                bail!("{shown}: a plan is in force already (tierce apply changes it; --socket PATH for another)")
-            }
-            Ok(_) => fs::remove_file(path)
-                .with_context(|| format!("{shown}: replacing the socket of a dead run"))?,
-            Err(_) => {}
-        }
-        // SAFETY: sets the mask of this process; there is one thread, and it is set back at once.
-        let mask = unsafe { libc::umask(0o177) };
-        let listener = UnixListener::bind(path);
-        // SAFETY: as above.
-        unsafe { libc::umask(mask) };
-        let listener = listener.with_context(|| format!("{shown}: the control socket (--socket PATH)"))?;
-        listener.set_nonblocking(true)?;
-        let about = fs::symlink_metadata(path)?;
-        let (id, clients, block) = ((about.dev(), about.ino()), Vec::new(), Box::new([0; 1 << 10]));
+        let words = Words {
+            is_taken: "a plan is in force already (tierce apply changes it; --socket PATH for another)",
+            dead: "run",
+            what: "the control socket (--socket PATH)",
+        };
+        let listener = Listener::bind(path, 0o600, &words)?;
+        let (clients, block) = (Vec::new(), Box::new([0; 1 << 10]));
         // SAFETY: no arguments.
         let me = unsafe { libc::geteuid() };
-        Ok(Server { listener, path: path.into(), id, clients, block, knocked: false, me })
+        Ok(Server { listener, clients, block, knocked: false, me })
     }
 
     /// Sleep until somebody wants something, at most that long; whether somebody does.
@@ -168,29 +150,8 @@ impl Server {
 
     /// The next one who knocks: root, or who runs this; the file's mode says so, too.
     fn let_in(&self) -> Option<UnixStream> {
-        let flags = libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: nobody wants the address; a descriptor that comes is ours alone.
-        let stream = unsafe {
-            let listener = self.listener.as_raw_fd();
-            let stream = libc::accept4(listener, std::ptr::null_mut(), std::ptr::null_mut(), flags);
-            (stream >= 0).then(|| UnixStream::from_raw_fd(stream))?
-        };
-        let mut who = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-        let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-        // SAFETY: the structure has the length that is passed.
-        let code = unsafe {
-            let (fd, at) = (stream.as_raw_fd(), (&raw mut who).cast());
-            libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, at, &mut length)
-        };
-        (code == 0 && (who.uid == 0 || who.uid == self.me)).then_some(stream)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|about| (about.dev(), about.ino()) == self.id) {
-            let _ = fs::remove_file(&self.path);
-        }
+        let (stream, who) = self.listener.accept()?;
+        (who.uid == 0 || who.uid == self.me).then_some(stream)
     }
 }
 
@@ -416,7 +377,10 @@ pub fn ask_within(path: &Path, request: impl Serialize, patience: Duration) -> R
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
 
     fn place(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("tierce-socket-{name}-{}", std::process::id()));
@@ -441,7 +405,7 @@ mod tests {
 
     /// What the server says to these bytes.
     fn said(server: &mut Server, bytes: &[u8]) -> String {
-        let mut client = UnixStream::connect(&server.path).unwrap();
+        let mut client = UnixStream::connect(server.listener.path()).unwrap();
         client.write_all(bytes).unwrap();
         turns(server, 5);
         client.set_nonblocking(true).unwrap();

@@ -4,18 +4,17 @@
 //! Nobody is waited for. A client that leaves a request unfinished or an answer unread is hung up on, and so is one that says nothing.
 //! Each user has so many connections and so many requests per second; the system has room beside them.
 
-use anyhow::{bail, Context, Result};
+use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{json, Value};
 use std::collections::HashMap;
-use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
 use std::time::{Duration, Instant};
 use tierce_manager::{Answer, Ask, Asker, News, Notice, Wrong, VERSION};
+use tierce_scx::listener::{Listener, Words};
 
 /// Longest request, bytes.
 const REQUEST_MAX: usize = 1 << 16;
@@ -30,8 +29,10 @@ const SYSTEM_MAX: usize = 16;
 /// Let in per turn.
 const ACCEPTED_MAX: usize = 64;
 /// Requests per second of one user, and how many may come at once.
-const RATE: f64 = 10.0;
-const BURST: f64 = 20.0;
+const RATE: u32 = 10;
+const BURST: u32 = 20;
+/// The time in which a user gets one more.
+const EACH: Duration = Duration::from_millis(1000 / RATE as u64);
 /// Users whose rate is remembered.
 const RATES_MAX: usize = 4096;
 /// Until the first request; for the rest of one; for an answer to be read.
@@ -43,9 +44,7 @@ const IDLE: Duration = Duration::from_secs(60);
 pub type Serve<'s> = &'s mut dyn FnMut(&Asker, Ask) -> Result<Answer, Wrong>;
 
 pub struct Server {
-    listener: UnixListener,
-    path: PathBuf,
-    id: (u64, u64),
+    listener: Listener,
     clients: Vec<Client>,
     rates: HashMap<u32, Rate>,
 }
@@ -62,19 +61,19 @@ struct Client {
     open: bool,
 }
 
-/// What is left of a user's requests.
+/// What is left of a user's requests, as the time in which so many come.
 struct Rate {
-    left: f64,
+    left: Duration,
     at: Instant,
 }
 
 impl Rate {
     fn take(&mut self) -> bool {
         let now = Instant::now();
-        self.left = (self.left + now.duration_since(self.at).as_secs_f64() * RATE).min(BURST);
+        let left = (self.left + now.duration_since(self.at)).min(EACH * BURST);
         self.at = now;
-        let has = self.left >= 1.0;
-        self.left -= if has { 1.0 } else { 0.0 };
+        let has = left >= EACH;
+        self.left = if has { left - EACH } else { left };
         has
     }
 }
@@ -82,25 +81,13 @@ impl Rate {
 impl Server {
     /// Listen at `path`, for everybody. A socket that nobody answers is replaced.
     pub fn bind(path: &Path) -> Result<Server> {
-        let shown = path.display();
-        match fs::symlink_metadata(path) {
-            Ok(about) if !about.file_type().is_socket() => {
-                bail!("{shown}: there is something else than a socket")
-            }
-            Ok(_) if UnixStream::connect(path).is_ok() => {
-                bail!("{shown}: a manager is running already (--listen PATH for another)")
-            }
-            Ok(_) => fs::remove_file(path)
-                .with_context(|| format!("{shown}: replacing the socket of a dead manager"))?,
-            Err(_) => {}
-        }
-        let listener = UnixListener::bind(path)
-            .with_context(|| format!("{shown}: the manager's socket (--listen PATH)"))?;
-        fs::set_permissions(path, fs::Permissions::from_mode(0o666))?;
-        listener.set_nonblocking(true)?;
-        let about = fs::symlink_metadata(path)?;
-        let id = (about.dev(), about.ino());
-        Ok(Server { listener, path: path.into(), id, clients: Vec::new(), rates: HashMap::new() })
+        let words = Words {
+            is_taken: "a manager is running already (--listen PATH for another)",
+            dead: "manager",
+            what: "the manager's socket (--listen PATH)",
+        };
+        let listener = Listener::bind(path, 0o666, &words)?;
+        Ok(Server { listener, clients: Vec::new(), rates: HashMap::new() })
     }
 
     /// Sleep until somebody wants something, at most that long.
@@ -152,10 +139,11 @@ impl Server {
 
     fn let_in(&mut self) {
         for _ in 0..ACCEPTED_MAX {
-            let Ok((stream, _)) = self.listener.accept() else { return };
-            let Some(asker) = peer(&stream).filter(|_| stream.set_nonblocking(true).is_ok()) else {
+            let Some((stream, who)) = self.listener.accept() else { return };
+            if who.uid == u32::MAX {
                 continue;
-            };
+            }
+            let asker = Asker { uid: who.uid, groups: groups(&stream, who.gid) };
             let count =
                 |is: &dyn Fn(u32) -> bool| self.clients.iter().filter(|client| is(client.asker.uid)).count();
             let has_room = match asker.uid {
@@ -178,14 +166,6 @@ impl Server {
                 client.refuse("too_many_connections", &format!("a user has at most {EACH_MAX}"));
                 client.send(); // as far as that is possible; then it is dropped
             }
-        }
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        if fs::symlink_metadata(&self.path).is_ok_and(|about| (about.dev(), about.ino()) == self.id) {
-            let _ = fs::remove_file(&self.path);
         }
     }
 }
@@ -227,7 +207,7 @@ impl Client {
         let rest = self.asked.split_off(end + 1);
         let line = std::mem::replace(&mut self.asked, rest);
         (self.since, self.has_asked) = (Instant::now(), true);
-        let rate = rates.entry(self.asker.uid).or_insert(Rate { left: BURST, at: Instant::now() });
+        let rate = rates.entry(self.asker.uid).or_insert(Rate { left: EACH * BURST, at: Instant::now() });
         if self.asker.uid != 0 && !rate.take() {
             self.refuse("too_many_requests_per_second", &format!("a user has {RATE} per second"));
             self.send();
@@ -313,15 +293,8 @@ impl Client {
 /// Groups of a user, at most.
 const GROUPS_MAX: usize = 1 << 10;
 
-/// Who is at the other end, as the kernel says.
-fn peer(stream: &UnixStream) -> Option<Asker> {
-    let mut who = libc::ucred { pid: 0, uid: u32::MAX, gid: u32::MAX };
-    let mut length = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the structure has the length that is passed.
-    let code = unsafe {
-        let (fd, at) = (stream.as_raw_fd(), (&raw mut who).cast());
-        libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERCRED, at, &mut length)
-    };
+/// The groups of who is at the other end, as the kernel says.
+fn groups(stream: &UnixStream, own: u32) -> Vec<u32> {
     let mut groups = vec![0u32; GROUPS_MAX];
     let mut bytes = (GROUPS_MAX * size_of::<u32>()) as libc::socklen_t;
     // SAFETY: the array has the length that is passed.
@@ -330,13 +303,16 @@ fn peer(stream: &UnixStream) -> Option<Asker> {
         libc::getsockopt(fd, libc::SOL_SOCKET, libc::SO_PEERGROUPS, at, &mut bytes)
     };
     groups.truncate(if listed == 0 { bytes as usize / size_of::<u32>() } else { 0 });
-    groups.push(who.gid);
-    (code == 0 && who.uid != u32::MAX).then_some(Asker { uid: who.uid, groups })
+    groups.push(own);
+    groups
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
     use tierce_manager::{Principal, State, What};
 
     fn place(name: &str) -> PathBuf {
@@ -354,7 +330,7 @@ mod tests {
 
     /// What the server says to these bytes.
     fn said(server: &mut Server, bytes: &[u8]) -> (UnixStream, String) {
-        let mut client = UnixStream::connect(&server.path).unwrap();
+        let mut client = UnixStream::connect(server.listener.path()).unwrap();
         client.write_all(bytes).unwrap();
         turns(server, 6);
         client.set_nonblocking(true).unwrap();
@@ -429,7 +405,7 @@ mod tests {
     #[test]
     fn each_user_has_so_many_connections_and_requests() {
         let mut server = Server::bind(&place("many")).unwrap();
-        let path = server.path.clone();
+        let path = server.listener.path().to_path_buf();
         let mut all: Vec<_> = (0..SYSTEM_MAX + 4).map(|_| UnixStream::connect(&path).unwrap()).collect();
         turns(&mut server, 2);
         assert_eq!(server.clients.len(), SYSTEM_MAX);
@@ -457,7 +433,7 @@ mod tests {
     #[test]
     fn a_request_without_end_is_cut_off() {
         let mut server = Server::bind(&place("endless")).unwrap();
-        let path = server.path.clone();
+        let path = server.listener.path().to_path_buf();
         let client = std::thread::spawn(move || {
             let mut client = UnixStream::connect(path).unwrap();
             let mut sent = 0;
