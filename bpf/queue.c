@@ -56,9 +56,9 @@ static inline void leaf_offered(u32 leaf)
 		graph_offer(leaf);
 }
 
-/* Threads without a leaf, the pool or their user's share of it being used up, wait beside the graph: in a queue of the CPU on which they woke. A CPU runs
- * them while the graph leaves it idle, and takes them from other CPUs' queues then. Otherwise they get one turn, until the tick,
- * at most every BESIDE_EVERY_NS, so that they do not starve while the graph keeps the rest. */
+/* Threads without a leaf, the pool or their user's share of it being used up, wait beside the graph: in a queue of the CPU on which
+ * they woke. A CPU runs them while the graph leaves it idle, and takes them from other CPUs' queues then. Otherwise they get one
+ * turn, until the tick, at most every BESIDE_EVERY_NS, so that they do not starve while the graph keeps the rest. */
 #define BESIDE(cpu)	(1 + (u64)(cpu))
 #define BESIDE_SLICE_NS 1000000
 #define BESIDE_EVERY_NS 40000000
