@@ -4,9 +4,10 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
-# had PID: CPU time of a thread, in us
+# had PID: the CPU time of a thread, in us, and the times since boot before and after it was read, in ms
 had() {
-	awk '{ printf "%d", $1 / 1000 }' "/proc/$1/schedstat"
+	awk '{ printf "%s%d", FNR == NR ? "" : ",", $1 * (FILENAME ~ /uptime/ ? 1000 : 0.001) }' \
+		/proc/uptime "/proc/$1/schedstat" /proc/uptime
 }
 
 printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
@@ -20,8 +21,8 @@ waker=$!
 su bob -c 'exec trouble affinity 1000000' >/dev/null 2>&1 &
 mover=$!
 sleep 0.5
-from=$(now_ms) before=$(had $sure)
+before=$(had $sure)
 sleep 2
-say attack "{\"ms\":$(($(now_ms) - from)),\"had_us\":$(($(had $sure) - before))}"
+say attack "{\"before\":[$before],\"after\":[$(had $sure)]}"
 kill $storm $waker $mover $sure
 finish TERM
