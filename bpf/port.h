@@ -157,6 +157,7 @@ static inline bool bits_claimed(u64 *word, u64 bits)
 	u64 was = *(volatile u64 *)word;
 	return (was & bits) && __sync_val_compare_and_swap(word, was, was & ~bits) == was;
 }
+#define port_count(word, change)     __sync_fetch_and_add(word, (u64)(change))
 #define port_raise(word, was, value) ((void)__sync_val_compare_and_swap(word, was, value))
 
 /* Sets of kinds that are wanted, a bit each; constants when the object is loaded, so that what nobody wants is not even

@@ -280,7 +280,8 @@ struct tierce_cpu {
 
 struct tierce_inbox { /* alone on its cache line: set by others without our lock */
 	u64 bits;
-	u64 pad[7];
+	u64 pullers; /* CPUs that are about to take a task from it */
+	u64 pad[6];
 };
 
 /* A spread node: one replica on each of its CPUs. */
@@ -558,6 +559,7 @@ TIERCE_FN u32 graph_check(u32 rest);
  *   port_bits_set(word, bits), port_bits_clear(word, bits)   atomic
  *   port_bits_claim(word, bits)      the same as clear; 1: they were set, and nobody else has claimed them
  *   port_raise(word, was, value)     atomic: value if it still is `was`
+ *   port_count(word, change)         atomic: adds to it, returns what it was
  *   port_kick(cpu)                   make `cpu` call graph_decide soon
  *   port_trace(kind, cpu, a, b, value, now)              see events.h; may be empty
  *   port_record(op, a, b, value, now, result, drained)   see enum tierce_op; may be empty

@@ -98,6 +98,12 @@ static inline bool port_bits_claim(u64 *word, u64 bits)
 	return were;
 }
 #define port_raise(word, was, value) ((void)(*(word) == (was) ? *(word) = (value) : 0))
+static inline u64 port_count(u64 *word, u64 change)
+{
+	u64 was = *word;
+	*word += change;
+	return was;
+}
 static inline void port_kick(u32 cpu)
 {
 	tierce_native.kicks[cpu >> 6] |= 1ull << (cpu & 63);

@@ -76,10 +76,16 @@ SET_FN u32 set_source(u32 cpu, u32 tries)
 	return found;
 }
 
-/* A task that waits on `from` and may run on `cpu` leaves for there. */
+/* A task that waits on `from` and may run on `cpu` leaves for there. On a large machine many CPUs may be idle when one task begins to
+ * wait: no more than can have a task queue for the lock, and a few, since one may find only tasks that it may not run. */
+#define PULLERS_MORE 2
 static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 {
 	u32 family, edge, task = TIERCE_NONE;
+	if (port_count(&AT(S.inbox, from).pullers, 1) >= cpu_waits(from, cpu) + PULLERS_MORE) {
+		port_count(&AT(S.inbox, from).pullers, -1);
+		return TIERCE_NONE;
+	}
 	port_lock(from);
 	for (family = ZERO + 1; !task && family < S.families && CAN_LOOP; family++) {
 		if (!replica_on(family, from) || !cpu_takes(family, cpu))
@@ -90,6 +96,7 @@ static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 	}
 	cpu_settle(from, now);
 	unlock(from);
+	port_count(&AT(S.inbox, from).pullers, -1);
 	return task;
 }
 
