@@ -83,11 +83,16 @@ struct tierce_leaf {
 
 /* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */
 enum cpu_away { CPU_AWAY = 1, CPU_GOES, CPU_STAYS };
+/* Comes: a decision comes of itself, since its thread is about to sleep or it wakes from idle. Looks: it looks itself if one is due. */
+enum cpu_blocking { COMES = 1, LOOKS };
 struct tierce_cpu_side { /* written by its CPU only */
-	u64 timer_ns;	 /* what the timer is set to, or never */
+	u64 timer_ns;	 /* what the timer is set to, or never: no later than due_ns */
+	u64 due_ns;	 /* when the CPU has to be entered, or never */
 	u32 left;	 /* leaf whose thread has yet to come off the CPU, see graph_returned */
 	u32 strays;	 /* a thread that was not decided for ran, and a decision was asked for */
 	u64 dispatches, keeps, misses, arms, fires;
+	u64 early;	/* timers that fired when nothing was due yet */
+	u64 wakes;	/* threads that came in at once when a thread woke them */
 	u64 forgotten;	/* kicks that led to no decision and were repeated */
 	u64 away_at_ns; /* a thread of a higher class runs; if it still does then, the CPU is away. 0: none does */
 	u32 away;	/* enum cpu_away; 0: it is not */
@@ -103,7 +108,7 @@ struct tierce_cpu_side { /* written by its CPU only */
 	u32 awaits; /* leaf that was decided for and is not yet in custody, 0: none */
 	u64 fired_ns;
 	u64 way_out_ns;
-	u32 blocking;  /* a decision comes of itself, no kick is needed: its thread is about to sleep, or it wakes from idle */
+	u32 blocking;  /* enum cpu_blocking: it is not kicked */
 	u32 from_user; /* the last interrupt came in user mode */
 	u64 beside_ns; /* from then on threads without a leaf have a turn */
 	u32 overrun;   /* its thread runs on without a budget, up to user mode */

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
 /* A CPU arms its own timer; it goes when a higher class keeps it or when it is offline, and comes back. */
 
-/* While a decision is pending nothing is armed but a look whether it was forgotten: the decision arms the timer. What
- * ends the running thread's time, not an event, is `later_ns` later: so long until it runs. */
-static inline void arm(u32 cpu, u64 now, u64 later_ns)
+/* When the CPU has to be entered. While a decision is pending that is a look whether it was forgotten: the decision knows when else.
+ * What ends the running thread's time, not an event, is `later_ns` later: so long until it runs. */
+static inline u64 timer_due(u32 cpu, u64 now, u64 later_ns)
 {
-	struct timer *t;
 	u64 at = cpu_at(cpu)->armed_ns;
-	u32 event = domain_at(cpu)->events, key;
+	u32 event = domain_at(cpu)->events;
 	if (later_ns && at != TIERCE_NEVER &&
 	    !(SHARES && cpu_at(cpu)->serves && at == group_at(cpu_at(cpu)->serves)->until_ns) &&
 	    !(event && event_link(event)->key == at))
@@ -19,15 +18,28 @@ static inline void arm(u32 cpu, u64 now, u64 later_ns)
 	if (WANTED(throttle_at_user) && at > now + FORGOTTEN_NS &&
 	    (cpu_at(cpu)->outside ? cpu_at(cpu)->outside > 1 : side_at(cpu)->overrun))
 		at = now + FORGOTTEN_NS; /* it may have used up what it may overrun */
-	if (at == side_at(cpu)->timer_ns || at == TIERCE_NEVER)
+	return at;
+}
+static inline void timer_set(u32 cpu, u64 at)
+{
+	u32 key = cpu; /* the CPU itself need not be in memory */
+	struct timer *t = bpf_map_lookup_elem(&timers, &key);
+	if (t)
+		bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+}
+/* A timer that is set to an earlier time stays as it is: when it fires it is set anew. To set one costs an interrupt (irq_work), since
+ * interrupts are off here; so one is set per quantum or budget, not per switch. */
+static inline void arm(u32 cpu, u64 now, u64 later_ns)
+{
+	u64 at = timer_due(cpu, now, later_ns);
+	side_at(cpu)->due_ns = at;
+	if (at >= side_at(cpu)->timer_ns && now < side_at(cpu)->timer_ns)
 		return;
-	key = cpu; /* the CPU itself need not be in memory */
-	t = bpf_map_lookup_elem(&timers, &key);
-	if (!t)
+	if (at == TIERCE_NEVER)
 		return;
 	side_at(cpu)->timer_ns = at;
 	side_at(cpu)->arms++;
-	bpf_timer_start(&t->timer, at, BPF_F_TIMER_ABS | BPF_F_TIMER_CPU_PIN);
+	timer_set(cpu, at);
 }
 
 /* Has the last decision left this leaf by a shared edge, while its thread is still on the CPU? */

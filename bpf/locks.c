@@ -9,7 +9,7 @@
 
 static inline void port_kick(u32 cpu)
 {
-	if (!side_at(cpu)->blocking)
+	if (!__sync_val_compare_and_swap(&side_at(cpu)->blocking, 0, 0)) /* read after what was asked of it is written */
 		scx_bpf_kick_cpu((s32)cpu, SCX_KICK_PREEMPT);
 }
 

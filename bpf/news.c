@@ -16,7 +16,7 @@ static inline int tell(u32 kind, u32 id)
 {
 	struct tierce_news *item = news_of(kind, id);
 	if (item)
-		bpf_ringbuf_submit(item, 0);
+		bpf_ringbuf_submit(item, BPF_RB_NO_WAKEUP);
 	return 0;
 }
 static inline int tell_thread(u32 kind, struct task_struct *p)
@@ -26,7 +26,7 @@ static inline int tell_thread(u32 kind, struct task_struct *p)
 		item->pid = p->tgid;
 		item->is_kthread = (p->flags & PF_KTHREAD) != 0;
 		__builtin_memcpy(item->comm, p->comm, sizeof item->comm);
-		bpf_ringbuf_submit(item, 0);
+		bpf_ringbuf_submit(item, BPF_RB_NO_WAKEUP);
 	}
 	return 0;
 }

@@ -131,6 +131,42 @@ static inline bool thread_leaves(struct task_struct *p, u32 cpu)
 	return !thread_fits(p, cpu) && !thread_is_bound(p);
 }
 
+/* Could a thread that wakes come in without a kick? If a thread of its CPU wakes it. An interrupt is charged when it ends: what it wakes
+ * waits for that. A decision that leaves shared edges waits until the thread is off the CPU. */
+static inline bool wakes_here(u32 cpu)
+{
+	struct tierce_cpu_side *side = side_at(cpu);
+	if (bpf_get_smp_processor_id() != cpu)
+		return false;
+	if (side->irq_ns || side->softirq_ns || side->decided_ns || side->blocked || cpu_is_frozen(cpu) || side->away ||
+	    SIDE.overflows)
+		return false;
+	if (WANTED(throttle_at_user) || cpu_at(cpu)->outside || (PORT_HAS_PART(shared) && cpu_at(cpu)->crossings))
+		return false;
+	return true;
+}
+TIERCE_FN int wake_decided(u32 cpu, u64 now)
+{
+	struct tierce_cpu_side *side = side_at(cpu);
+	side->awaits = TIERCE_NONE;
+	side->strays = 0;
+	side->decided_ns = now;
+	side->wakes++;
+	arm(cpu, now, side->switch_ns);
+	return 0;
+}
+/* It is requested, and the CPU has to decide anew: if for this thread, it comes in at once. A kick would be an interrupt (irq_work) and
+ * one entry more. The thread that ran until now comes to wait with us as usual. */
+static inline bool wakes_first(struct task_struct *p, u32 cpu, u32 leaf, u64 now)
+{
+	if (graph_decide(cpu, 0, now, 0) != leaf)
+		return false;
+	leaf_at(leaf)->custody = CUSTODY_NONE;
+	wake_decided(cpu, now);
+	scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, SCX_ENQ_WAKEUP | SCX_ENQ_PREEMPT);
+	return true;
+}
+
 SEC("struct_ops/enqueue")
 void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 {
@@ -168,9 +204,15 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 		if (enq_flags & SCX_ENQ_WAKEUP)
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
-		side_at(cpu)->blocking = (enq_flags & SCX_ENQ_WAKEUP) && side_at(cpu)->idle && node_at(leaf)->domain == cpu;
+		if ((enq_flags & SCX_ENQ_WAKEUP) && node_at(leaf)->domain == cpu)
+			side_at(cpu)->blocking = side_at(cpu)->idle ? COMES : wakes_here(cpu) ? LOOKS : 0;
 		graph_request(leaf, TIERCE_WOKE, now);
-		side_at(cpu)->blocking = 0;
+		/* Whoever has asked for a decision and is not seen here has seen that it is not blocked, and kicks. */
+		if (__sync_lock_test_and_set(&side_at(cpu)->blocking, 0) == LOOKS && cpu_at(cpu)->kick_pending) {
+			if (wakes_first(p, cpu, leaf, now))
+				return;
+			port_kick(cpu);
+		}
 		if (WANTED(throttle_at_user) && leaf_overruns(leaf, cpu, p, enq_flags & SCX_ENQ_WAKEUP)) {
 			leaf_at(leaf)->custody = CUSTODY_NONE;
 			scx_bpf_dsq_insert(p, SCX_DSQ_LOCAL, SCX_SLICE_INF, enq_flags | SCX_ENQ_HEAD | SCX_ENQ_PREEMPT);

@@ -469,8 +469,8 @@ fn kernel_side(live: &Live) -> Value {
     let pool = |pool: tierce_scx::kernel::Pools| json!({ "nodes": pool.nodes, "edges": pool.edges });
     let cpu = |cpu: u32| {
         let (side, engine) = (live.kernel().cpu_side(cpu), live.kernel().cpu(cpu));
-        json!({ "dispatches": side.dispatches, "keeps": side.keeps, "misses": side.misses, "timers_set": side.arms,
-            "timers_fired": side.fires, "forgotten": side.forgotten, "aways": side.aways,
+        json!({ "dispatches": side.dispatches, "wakes": side.wakes, "keeps": side.keeps, "misses": side.misses, "timers_set": side.arms,
+            "timers_fired": side.fires, "timers_early": side.early, "forgotten": side.forgotten, "aways": side.aways,
             "pulls": engine.pulls, "pushes": engine.pushes })
     };
     let loaded = live.kernel().loaded();

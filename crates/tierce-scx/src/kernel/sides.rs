@@ -32,8 +32,10 @@ pub struct Leaf {
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuSide {
-    /// What the timer is set to.
+    /// What the timer is set to: no later than `due_ns`.
     pub timer_ns: u64,
+    /// When the CPU has to be entered.
+    pub due_ns: u64,
     /// Leaf whose thread has yet to come off the CPU.
     pub left: u32,
     /// A thread that was not decided for ran.
@@ -46,8 +48,12 @@ pub struct CpuSide {
     pub misses: u64,
     /// Times a timer was set.
     pub arms: u64,
-    /// Times a timer fired.
+    /// Times a timer fired when something was due.
     pub fires: u64,
+    /// Times a timer fired before anything was due.
+    pub early: u64,
+    /// Threads that came in at once when a thread of the same CPU woke them.
+    pub wakes: u64,
     /// Kicks that led to no decision and were repeated.
     pub forgotten: u64,
     pub(crate) away_at_ns: u64,
