@@ -6,18 +6,19 @@
 
 last=$(sed 's/.*-//' /sys/devices/system/cpu/online)
 begin many "$1" --contention || exit
-meter service --name audio --budget 2ms --time 4s >/out/audio.meter &
+at=$(in_ms 12000) # all are started and matched by then, also where the host has other work
+meter service --name audio --budget 2ms --start "$at" --time 4s >/out/audio.meter &
 meters=$!
-taskset -c 0 meter hogs --count 2 --time 4s >/out/first.meter &
+taskset -c 0 meter hogs --count 2 --start "$at" --time 4s >/out/first.meter &
 meters="$meters $!"
-taskset -c "$last" meter hogs --count 2 --time 4s >/out/last.meter &
+taskset -c "$last" meter hogs --count 2 --start "$at" --time 4s >/out/last.meter &
 meters="$meters $!"
-meter hogs --count 2 --time 4s >/out/free.meter &
+meter hogs --count 2 --start "$at" --time 4s >/out/free.meter &
 meters="$meters $!"
 tasks="audio first last free"
 for shared in pair couple; do
 	grep -q "tasks.$shared" "$1" || continue
-	meter hogs --name $shared --count 3 --time 4s >/out/$shared.meter &
+	meter hogs --name $shared --count 3 --start "$at" --time 4s >/out/$shared.meter &
 	meters="$meters $!"
 	tasks="$tasks $shared"
 done
