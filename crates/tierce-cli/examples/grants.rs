@@ -1,0 +1,339 @@
+//! Asks the manager for CPU time, many times, and compares its books with the plan in force, with what admission control proves of it, and
+//! with the kernel's graph. `bench/manager/run` starts it in a virtual machine.
+//!
+//!     grants churn BOOKS RATE SECONDS EVERY   so many grants and revocations per second; compared after each, or after so many
+//!     grants restarts BOOKS COUNT COMMAND...  the manager, which COMMAND starts, is killed so often at a random moment
+//!
+//! Prints one line of JSON; 1: something did not agree.
+
+use anyhow::{bail, ensure, Context, Result};
+use serde::Deserialize;
+use serde_json::{json, Value};
+use std::collections::BTreeMap;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
+use tierce_manager::{check, Books, Trial};
+use tierce_plan::{Options, Plan, Source, Sources, Standing};
+
+#[path = "../../../tests/draw.rs"]
+mod draw;
+use draw::Draw;
+
+const MANAGER: &str = "/run/tierce-manager.sock";
+const LOADER: &str = "/run/tierce.sock";
+const THREADS: usize = 24;
+
+/// A connection to the manager.
+struct Client {
+    to: UnixStream,
+    from: BufReader<UnixStream>,
+}
+
+impl Client {
+    fn open() -> Result<Client> {
+        let to = UnixStream::connect(MANAGER).context(MANAGER)?;
+        to.set_read_timeout(Some(Duration::from_secs(30)))?;
+        Ok(Client { from: BufReader::new(to.try_clone()?), to })
+    }
+
+    fn send(&mut self, request: &Value) -> Result<()> {
+        let mut request = request.clone();
+        request["version"] = json!(1);
+        Ok(self.to.write_all(format!("{request}\n").as_bytes())?)
+    }
+
+    /// The answer of the next request; the error it has is in it.
+    fn heard(&mut self) -> Result<Value> {
+        let mut line = String::new();
+        ensure!(self.from.read_line(&mut line)? > 0, "the manager has hung up");
+        Ok(serde_json::from_str(&line)?)
+    }
+
+    fn ask(&mut self, request: &Value) -> Result<Value> {
+        self.send(request)?;
+        self.heard()
+    }
+}
+
+/// Threads that sleep, for which is asked.
+fn sleepers() -> Vec<i32> {
+    let (tell, told) = std::sync::mpsc::channel();
+    for _ in 0..THREADS {
+        let tell = tell.clone();
+        std::thread::spawn(move || {
+            // SAFETY: takes nothing, and cannot fail.
+            let _ = tell.send(unsafe { libc::gettid() });
+            loop {
+                std::thread::sleep(Duration::from_secs(3600));
+            }
+        });
+    }
+    told.iter().take(THREADS).collect()
+}
+
+#[derive(Default, Deserialize)]
+struct InForce {
+    sources: Vec<Text>,
+    placed: BTreeMap<String, u32>,
+}
+
+#[derive(Default, Deserialize)]
+struct Text {
+    name: String,
+    text: String,
+}
+
+/// Compares the manager's books with the plan in force, its proof, and the kernel's graph.
+struct Checker {
+    books: PathBuf,
+    cpus: u32,
+    boot: String,
+    checks: u64,
+    wrong: Vec<String>,
+}
+
+impl Checker {
+    fn new(books: &str) -> Result<Checker> {
+        let status = asked(json!({ "request": "status" }))?;
+        let cpus = status["cpus"].as_u64().context("cpus")? as u32;
+        let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?.trim().to_string();
+        Ok(Checker { books: books.into(), cpus, boot, checks: 0, wrong: Vec::new() })
+    }
+
+    fn books(&self) -> Result<Books> {
+        let text = std::fs::read_to_string(&self.books)?;
+        Books::read(&text, &self.boot).map_err(anyhow::Error::msg)
+    }
+
+    fn compare(&mut self) -> Result<()> {
+        let books = self.books()?;
+        let in_force: InForce = serde_json::from_value(asked(json!({ "request": "plan" }))?)?;
+        let source = |it: &Text| Arc::new(Source::new(it.name.clone(), it.text.clone()));
+        let mut standing = Standing::default();
+        standing.placed = in_force.placed.into_iter().collect();
+        let sources = Sources(in_force.sources.iter().map(source).collect());
+        let plan = Plan::from_sources_after(&sources, Options { cpus: self.cpus }, &standing);
+        let trial = Trial::new(Rc::new(plan.map_err(|faults| anyhow::anyhow!("{faults}"))?));
+        self.wrong.extend(check(&books, &trial));
+        self.graph(&books)?;
+        self.checks += 1;
+        Ok(())
+    }
+
+    /// Each guarantee is an edge in the kernel, with its budget and period, and no other has the manager's name.
+    fn graph(&mut self, books: &Books) -> Result<()> {
+        let graph = asked(json!({ "request": "graph" }))?;
+        let mut edges = BTreeMap::new();
+        for part in ["nodes", "sets", "tasks"].iter().filter_map(|list| graph[*list].as_array()).flatten() {
+            let name = part["name"].as_str().unwrap_or_default();
+            if name.starts_with(tierce_manager::PREFIX) {
+                edges.insert(name.to_string(), part["under"].clone());
+            }
+        }
+        for (request, held) in books.granted() {
+            let Some(under) = edges.remove(&request.name()) else {
+                self.wrong.push(format!("{} is granted, and not in the kernel", request.name()));
+                continue;
+            };
+            for key in ["budget", "period"] {
+                let wanted = held.keys.iter().find(|(name, _)| name == key).map(|(_, value)| value);
+                let wanted_ns = wanted.and_then(|value| tierce_plan::parse_time(value).ok());
+                let found_ns = under[0]["params"][format!("{key}_ns")].as_u64();
+                if wanted_ns != found_ns {
+                    let name = request.name();
+                    self.wrong.push(format!("{name}: {key} {wanted_ns:?} in the books, {found_ns:?} in the kernel"));
+                }
+            }
+        }
+        self.wrong.extend(edges.into_keys().map(|name| format!("{name} is in the kernel, and nobody has it")));
+        Ok(())
+    }
+}
+
+/// What the loader answers.
+fn asked(request: Value) -> Result<Value> {
+    let served = tierce_scx::socket::ask(Path::new(LOADER), request)?;
+    served.map_err(|(rule, message)| anyhow::anyhow!("{rule}: {message}"))
+}
+
+/// Budgets of 0.5 to 5 % of a CPU, so that most fit and some do not.
+fn wish(draw: &mut Draw, tid: i32) -> Value {
+    let period_ms = [10, 20, 50][draw.below(3)];
+    let modes = json!([{ "budget": format!("{}us", period_ms * (5 + draw.below(50))), "period": format!("{period_ms}ms"),
+        "value": draw.below(9) }]);
+    let owner = format!("user:{}", 1001 + draw.below(3));
+    json!({ "request": "request", "thread": tid, "modes": modes, "owner": owner })
+}
+
+fn percentile(sorted: &[u128], percent: usize) -> u128 {
+    sorted.get((sorted.len() * percent / 100).min(sorted.len().saturating_sub(1))).copied().unwrap_or(0)
+}
+
+fn churn(books: &str, rate: u32, seconds: u64, every: u32) -> Result<ExitCode> {
+    let (mut client, mut checker, mut draw) = (Client::open()?, Checker::new(books)?, Draw::new(23));
+    let tids = sleepers();
+    let mut held: BTreeMap<i32, u64> = BTreeMap::new();
+    let (mut granted, mut refused, mut ended) = (0u64, 0u64, 0u64);
+    let mut took = Vec::new();
+    let (begun, gap) = (Instant::now(), Duration::from_secs(1) / rate);
+    let mut number = 0;
+    while begun.elapsed() < Duration::from_secs(seconds) {
+        std::thread::sleep((gap * number).saturating_sub(begun.elapsed()));
+        number += 1;
+        let tid = tids[draw.below(tids.len())];
+        let (request, ends) = match held.get(&tid) {
+            Some(id) => (json!({ "request": "cancel", "id": id }), true),
+            None => (wish(&mut draw, tid), false),
+        };
+        let before = Instant::now();
+        let answer = client.ask(&request)?;
+        match (ends, answer["answer"]["state"].as_str()) {
+            (true, Some("ended")) => {
+                held.remove(&tid);
+                ended += 1;
+            }
+            (false, Some("granted")) => {
+                took.push(before.elapsed().as_micros());
+                held.insert(tid, answer["answer"]["about"]["id"].as_u64().context("id")?);
+                granted += 1;
+            }
+            (false, Some("refused")) => refused += 1,
+            // A rule has revoked it meanwhile, and it was not to wait.
+            (true, None) if answer["error"]["rule"] == "request_must_exist" => {
+                held.remove(&tid);
+            }
+            _ => bail!("{request}: {answer}"),
+        }
+        if number % every == 0 {
+            checker.compare()?;
+        }
+    }
+    let lasted = begun.elapsed();
+    took.sort_unstable();
+    let per_second = u128::from(granted + ended) * 1_000 / lasted.as_millis().max(1);
+    println!(
+        "{}",
+        json!({ "granted": granted, "ended": ended, "refused": refused, "seconds": lasted.as_secs(), "per_second": per_second as u64,
+            "checks": checker.checks, "wrong": checker.wrong,
+            "request_to_grant_us": { "p50": percentile(&took, 50) as u64, "p99": percentile(&took, 99) as u64,
+                "max": took.last().copied().unwrap_or(0) as u64 } })
+    );
+    Ok(ExitCode::from(u8::from(!checker.wrong.is_empty())))
+}
+
+/// The manager, until it is killed.
+struct Manager {
+    command: Vec<String>,
+    child: Child,
+}
+
+impl Manager {
+    fn start(command: &[String]) -> Result<(Manager, Client)> {
+        let errors = std::fs::OpenOptions::new().append(true).create(true).open("/out/manager.err")?;
+        let child = Command::new(&command[0]).args(&command[1..]).stdin(Stdio::null()).stderr(errors).spawn();
+        let mut manager = Manager { command: command.to_vec(), child: child.context(command[0].clone())? };
+        let begun = Instant::now();
+        loop {
+            let listed = Client::open().and_then(|mut client| {
+                let answer = client.ask(&json!({ "request": "list" }))?;
+                ensure!(answer["ok"] == true, "{answer}");
+                Ok(client)
+            });
+            if let Ok(client) = listed {
+                return Ok((manager, client));
+            }
+            if let Some(status) = manager.child.try_wait()? {
+                bail!("{:?} has ended: {status}", manager.command);
+            }
+            ensure!(begun.elapsed() < Duration::from_secs(60), "the manager does not answer");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn kill(mut self) -> Result<Vec<String>> {
+        self.child.kill()?;
+        self.child.wait()?;
+        Ok(self.command)
+    }
+}
+
+fn restarts(books: &str, count: u64, command: &[String]) -> Result<ExitCode> {
+    let (mut manager, mut client) = Manager::start(command)?;
+    let (mut checker, mut draw) = (Checker::new(books)?, Draw::new(29));
+    let tids = sleepers();
+    // By what was answered. What was asked for when it was killed may have been done, or not.
+    let mut believed: BTreeMap<i32, u64> = BTreeMap::new();
+    let (mut lost, mut grants, mut cut) = (Vec::new(), 0u64, 0u64);
+    for round in 0..count {
+        let mut open = None;
+        for _ in 0..draw.below(6) {
+            let tid = tids[draw.below(tids.len())];
+            let answer = match believed.get(&tid) {
+                Some(id) => client.ask(&json!({ "request": "cancel", "id": id }))?,
+                None => client.ask(&wish(&mut draw, tid))?,
+            };
+            match answer["answer"]["state"].as_str() {
+                Some("granted") => {
+                    believed.insert(tid, answer["answer"]["about"]["id"].as_u64().context("id")?);
+                    grants += 1;
+                }
+                Some("ended") => _ = believed.remove(&tid),
+                _ => {}
+            }
+        }
+        if draw.below(4) > 0 {
+            let tid = tids[draw.below(tids.len())];
+            let request = match believed.get(&tid) {
+                Some(id) => json!({ "request": "cancel", "id": id }),
+                None => wish(&mut draw, tid),
+            };
+            client.send(&request)?;
+            open = Some(tid);
+            cut += 1;
+        }
+        std::thread::sleep(Duration::from_micros(draw.below(20_000) as u64));
+        let command = manager.kill()?;
+        (manager, client) = Manager::start(&command)?;
+        let list = client.ask(&json!({ "request": "list" }))?;
+        let list = list["answer"]["requests"].as_array().cloned().unwrap_or_default();
+        let now: BTreeMap<i32, u64> = list
+            .iter()
+            .filter(|it| it["state"] == "granted")
+            .filter_map(|it| Some((it["thread"].as_i64()? as i32, it["id"].as_u64()?)))
+            .collect();
+        for (tid, id) in &believed {
+            if open != Some(*tid) && now.get(tid) != Some(id) {
+                lost.push(format!("round {round}: request {id} was granted, and is not in the list"));
+            }
+        }
+        for (tid, id) in &now {
+            if open != Some(*tid) && believed.get(tid) != Some(id) {
+                lost.push(format!("round {round}: request {id} is granted, and nobody asked for it"));
+            }
+        }
+        believed = now;
+        checker.compare()?;
+    }
+    manager.kill()?;
+    println!(
+        "{}",
+        json!({ "kills": count, "during_a_request": cut, "granted": grants, "held_at_the_end": believed.len(), "checks": checker.checks,
+            "lost": lost, "wrong": checker.wrong })
+    );
+    Ok(ExitCode::from(u8::from(!lost.is_empty() || !checker.wrong.is_empty())))
+}
+
+fn main() -> Result<ExitCode> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["churn", books, rate, seconds, every] => churn(books, rate.parse()?, seconds.parse()?, every.parse()?),
+        ["restarts", books, count, _, ..] => restarts(books, count.parse()?, &words[3..]),
+        _ => bail!("usage: grants churn BOOKS RATE SECONDS EVERY | grants restarts BOOKS COUNT COMMAND..."),
+    }
+}
