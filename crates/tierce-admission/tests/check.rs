@@ -524,7 +524,7 @@ fn the_json_is_versioned_and_complete() {
     assert_eq!(json["tasks"][1]["name"], "b");
 }
 
-/// What `[machine] costs` take: the numbers are worked out in docs/analysis.md.
+/// What `[machine] costs` take: the numbers are worked out in docs/guarantees.md.
 #[test]
 fn costs_are_in_every_test() {
     let costs = "[machine]\ncosts = { switch = \"40us\", timer = \"5us\", level = \"5us\" }\n"; // 50us at depth 1
