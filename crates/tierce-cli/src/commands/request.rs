@@ -1,12 +1,10 @@
 //! `tierce request`: ask the manager for CPU time.
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use serde_json::{json, Map, Value};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use tierce_ask::Manager;
 use tierce_manager::words::{told, words};
 use tierce_manager::{
     Answer, Ask, Change, List, Mode, News, Notice, Principal, State, What, Which, Wish, Wrong, LISTEN,
@@ -117,12 +115,12 @@ fn about(text: &str) -> Result<(String, Value), String> {
 
 /// Run `tierce request`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut way = Way::open(&args.listen)?;
+    let mut manager = Manager::open(&args.listen)?;
     if args.watch {
-        return way.watch(args.json);
+        return watch(&mut manager, args.json);
     }
     let (ask, waits) = (args.ask()?, args.wait && !args.dry_run);
-    let mut answer = match way.ask(&ask)? {
+    let mut answer = match manager.ask(&ask)? {
         Ok(answer) => answer,
         Err(wrong) if args.json => {
             println!("{}", json!({ "version": VERSION, "ok": false, "error": wrong }));
@@ -132,7 +130,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     show(&answer, args.json);
     if let (State::Pending, Some(about), true) = (answer.state, &answer.about, waits) {
-        answer = way.wait_for(about.id)?;
+        answer = wait_for(&mut manager, about.id)?;
         show(&answer, args.json);
     }
     Ok(ExitCode::from(u8::from(answer.state == State::Refused)))
@@ -187,101 +185,48 @@ impl Args {
     }
 }
 
-/// The way to the manager.
-struct Way {
-    stream: BufReader<UnixStream>,
-    shown: String,
+/// Everything that the asker is told, until `each` has heard enough.
+fn told_all(manager: &mut Manager, mut each: impl FnMut(&Notice) -> bool) -> Result<()> {
+    let Ok(before) = manager.watch(0)? else { bail!("the manager does not let us watch") };
+    if before.news.iter().any(&mut each) {
+        return Ok(());
+    }
+    while let Some(notice) = manager.notice(None)? {
+        if each(&notice) {
+            break;
+        }
+    }
+    Ok(())
 }
 
-/// How long an answer may take: others may be asking, and the loader may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-impl Way {
-    fn open(path: &Path) -> Result<Self> {
-        let shown = path.display().to_string();
-        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
-                anyhow::anyhow!("no manager answers at {shown} (tierce manager)")
-            }
-            _ => anyhow::anyhow!("{shown}: {error}"),
-        })?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { stream: BufReader::new(stream), shown })
-    }
-
-    fn say(&mut self, mut request: Value) -> Result<()> {
-        request["version"] = VERSION.into();
-        self.stream.get_mut().write_all(format!("{request}\n").as_bytes()).with_context(|| self.shown.clone())
-    }
-
-    /// The next line; nothing: the manager has hung up.
-    fn line(&mut self) -> Result<Value> {
-        let mut line = String::new();
-        let length = self.stream.read_line(&mut line).with_context(|| self.shown.clone())?;
-        if length == 0 {
-            bail!("{}: the manager has hung up", self.shown);
+fn watch(manager: &mut Manager, as_json: bool) -> Result<ExitCode> {
+    told_all(manager, |notice| {
+        match as_json {
+            true => println!("{}", json!({ "version": VERSION, "event": notice })),
+            false => println!("{}", told(notice)),
         }
-        serde_json::from_str(&line).with_context(|| format!("{}: not an answer", self.shown))
-    }
+        false
+    })?;
+    Ok(ExitCode::SUCCESS)
+}
 
-    fn answer(&mut self) -> Result<Result<Answer, Wrong>> {
-        let mut line = self.line()?;
-        match line["ok"] == true {
-            true => Ok(Ok(serde_json::from_value(line["answer"].take())?)),
-            false => Ok(Err(serde_json::from_value(line["error"].take())?)),
+/// Until a pending request has a guarantee, or is over.
+fn wait_for(manager: &mut Manager, id: u64) -> Result<Answer> {
+    let mut answer = Answer::new(State::Refused);
+    told_all(manager, |notice| {
+        match (notice.id == Some(id)).then_some(notice.what) {
+            Some(What::Granted) => answer.state = State::Granted,
+            Some(What::Ended | What::Revoked) => {}
+            _ => return false,
+        }
+        answer.reason = Some(Wrong::new("it_was_waited_for", notice.text.clone()));
+        true
+    })?;
+    if answer.state == State::Granted {
+        answer.reason = None;
+        if let Ok(all) = manager.ask(&Ask::List(List {}))? {
+            answer.about = all.requests.into_iter().find(|request| request.id == id);
         }
     }
-
-    fn ask(&mut self, ask: &Ask) -> Result<Result<Answer, Wrong>> {
-        self.say(serde_json::to_value(ask)?)?;
-        self.answer()
-    }
-
-    /// Everything that the asker is told.
-    fn notices(&mut self, mut each: impl FnMut(&Notice) -> bool) -> Result<()> {
-        self.say(json!({ "request": "watch" }))?;
-        self.stream.get_ref().set_read_timeout(None)?;
-        let Ok(before) = self.answer()? else { bail!("{}: the manager does not let us watch", self.shown) };
-        if before.news.iter().any(&mut each) {
-            return Ok(());
-        }
-        loop {
-            let mut line = self.line()?;
-            if each(&serde_json::from_value(line["event"].take())?) {
-                return Ok(());
-            }
-        }
-    }
-
-    fn watch(&mut self, as_json: bool) -> Result<ExitCode> {
-        self.notices(|notice| {
-            match as_json {
-                true => println!("{}", json!({ "version": VERSION, "event": notice })),
-                false => println!("{}", told(notice)),
-            }
-            false
-        })?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// Until a pending request has a guarantee, or is over.
-    fn wait_for(&mut self, id: u64) -> Result<Answer> {
-        let mut answer = Answer::new(State::Refused);
-        self.notices(|notice| {
-            match (notice.id == Some(id)).then_some(notice.what) {
-                Some(What::Granted) => answer.state = State::Granted,
-                Some(What::Ended | What::Revoked) => {}
-                _ => return false,
-            }
-            answer.reason = Some(Wrong::new("it_was_waited_for", notice.text.clone()));
-            true
-        })?;
-        if answer.state == State::Granted {
-            answer.reason = None;
-            if let Ok(all) = self.ask(&Ask::List(List {}))? {
-                answer.about = all.requests.into_iter().find(|request| request.id == id);
-            }
-        }
-        Ok(answer)
-    }
+    Ok(answer)
 }
