@@ -7,6 +7,7 @@ mkdir -p /run/dbus /var
 ln -s /run /var/run
 dbus-daemon --system || exit
 begin plan pipewire.toml || exit
+: >/out/manager.err
 tierce-manager --rule most-important-first --books /out/books.json 2>/out/manager.err &
 manager=$!
 until grep -q 'answers as' /out/manager.err; do sleep 0.2; done
