@@ -1,18 +1,21 @@
 #!/bin/sh
-# Grants and revocations, and a manager that is killed. See bench/manager/run.
-# shellcheck source-path=SCRIPTDIR
+# In the machine: a bus, a plan in force, the manager with a rule, and one who asks. See run.
+# shellcheck source-path=SCRIPTDIR/../../tests/vm
 . ./lib.sh
-
-printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\ncarol:x:1003:1003::/:/bin/sh\n' >>/etc/passwd
-begin run plan.toml || exit
-tierce manager --books /out/books.json --rule limit-per-user --rule most-important-first 2>/out/manager.err &
+printf 'messagebus:x:100:100::/:/bin/false\n' >>/etc/passwd
+mkdir -p /run/dbus /var
+ln -s /run /var/run
+dbus-daemon --system || exit
+begin plan pipewire.toml || exit
+: >/out/manager.err
+tierce-manager --rule most-important-first --books /out/books.json 2>/out/manager.err &
 manager=$!
-sleep 2
-say each "$(TIERCE_SEED=1 ./grants churn /out/books.json 100 "$1" 1 | tail -n 1)"
-say churn "$(TIERCE_SEED=2 ./grants churn /out/books.json 100 "$1" 100 | tail -n 1)"
-kill $manager
-wait $manager
-rm -f /out/books.json
+until grep -q 'answers as' /out/manager.err; do sleep 0.2; done
+meter spin --name asked --time 1000s >/dev/null &
+asked=$!
 sleep 1
-say restarts "$(./grants restarts /out/books.json "$2" tierce manager --books /out/books.json --rule limit-per-user | tail -n 1)"
-finish TERM
+kill -STOP $asked # or what it gets would be part of the times
+./ask $asked "$ROUNDS" $manager
+kill -KILL $asked
+kill $manager
+finish TERM >/dev/null

@@ -13,6 +13,9 @@ use tierce_plan::Edit;
 /// Version of requests and answers.
 pub const VERSION: u64 = 1;
 
+/// Where the manager listens, unless it was told otherwise.
+pub const LISTEN: &str = "/run/tierce-manager.sock";
+
 /// A request, and what it may be about.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case")]

@@ -10,6 +10,7 @@
 //! - `rules`: scripts that decide, as data;
 //! - `proposal`: changes of books and plan that belong together;
 //! - `manager`: what happens when somebody asks, or something happens;
+//! - `words`: answers and notices, for people;
 //! - `check`: whether books, plan and verdict agree.
 
 mod ask;
@@ -23,11 +24,12 @@ mod principal;
 mod proposal;
 pub mod rules;
 mod trial;
+pub mod words;
 mod wrong;
 
 pub use ask::{
     Answer, Ask, Change, Divide, Ending, Granted, List, News, Notice, Said, Shown, Signal, State, What,
-    Which, Wish, VERSION,
+    Which, Wish, LISTEN, VERSION,
 };
 pub use books::{Books, Held, Request, Taken, Target, PREFIX};
 pub use check::check;

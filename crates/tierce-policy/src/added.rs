@@ -27,6 +27,9 @@ const STAMP: &str = "made-for";
 
 /// The engine for the kernel, compressed; not made before it is needed.
 pub const OBJECT: &str = "tierce.bpf.o.zst";
+/// The environment variable that names the folder.
+pub const VARIABLE: &str = "TIERCE_POLICY_DIR";
+
 /// The files that a machine needs that is to use what was built.
 pub const FILES: [&str; 3] = [LIBRARY, OBJECT, STAMP];
 

@@ -10,6 +10,7 @@ pub mod host;
 pub mod kernel;
 pub mod listener;
 pub mod live;
+pub mod notify;
 pub mod object;
 pub mod prune;
 pub mod reload;

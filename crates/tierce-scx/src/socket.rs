@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::io::{Error, ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tierce_plan::Edit;
 
@@ -37,6 +37,12 @@ pub const PATIENCE_RELOAD: Duration = Duration::from_secs(600);
 
 /// Where a plan in force listens.
 pub const PATH: &str = "/run/tierce.sock";
+
+/// The control socket: as given, else of the environment, else the usual one.
+pub fn path(given: Option<PathBuf>) -> PathBuf {
+    let named = || std::env::var_os("TIERCE_SOCKET").filter(|path| !path.is_empty()).map(PathBuf::from);
+    given.or_else(named).unwrap_or_else(|| PATH.into())
+}
 
 /// What a client hears: the answer, or what is wrong (a rule in snake_case, a sentence).
 pub type Served<T = Value> = Result<T, (String, String)>;

@@ -1,7 +1,6 @@
 //! `tierce apply`: another plan for the one in force.
 
 use super::progress;
-use super::run::socket_path;
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use std::path::PathBuf;
@@ -76,7 +75,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let request =
         json!({ "request": "apply", "dry_run": args.dry_run, "reload": args.reload, "sources": texts });
     let patience = progress::patience(args.reload);
-    match socket::ask_within(&socket_path(args.socket.clone()), request, patience)? {
+    match socket::ask_within(&socket::path(args.socket.clone()), request, patience)? {
         Ok(answer) => {
             if args.json {
                 println!("{}", serde_json::to_string_pretty(&answer)?);

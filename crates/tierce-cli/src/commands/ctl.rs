@@ -4,7 +4,6 @@ mod parameters;
 mod tree;
 
 use super::progress;
-use super::run::socket_path;
 use anyhow::{bail, Result};
 use clap::builder::PossibleValuesParser;
 pub use parameters::who;
@@ -258,7 +257,7 @@ fn is_number(text: &str) -> bool {
 
 /// Run `tierce ctl`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let (socket, json) = (socket_path(args.socket), args.json);
+    let (socket, json) = (socket::path(args.socket), args.json);
     let (edit, editing) = match args.operation {
         Operation::List(list) => return show(&socket, &list, json),
         Operation::Plan(_) => return print_plan(&socket, json),

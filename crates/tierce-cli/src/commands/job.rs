@@ -1,6 +1,5 @@
 //! `tierce job`: a periodic thread whose jobs are real.
 
-use super::run::socket_path;
 use super::time;
 use anyhow::{ensure, Context, Result};
 use serde_json::{json, Value};
@@ -90,7 +89,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         // SAFETY: the handler stores to an atomic and takes itself away.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    let socket = socket_path(args.socket.clone());
+    let socket = socket::path(args.socket.clone());
     let in_force = socket::ask(&socket, json!({ "request": "status" })).is_ok();
     let (says, hears) = mpsc::channel();
     let (ends, ended) = mpsc::channel::<()>();

@@ -1,6 +1,5 @@
 //! `tierce measure`: how far a schedule is from theory.
 
-use super::run::socket_path;
 use super::time;
 use crate::picture::{self, Anchor, Colour, Part, Picture, Text};
 use anyhow::{bail, Context, Result};
@@ -74,7 +73,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 }
 
 fn live(args: Args) -> Result<ExitCode> {
-    match socket::ask(&socket_path(args.socket), json!({ "request": "measure" }))? {
+    match socket::ask(&socket::path(args.socket), json!({ "request": "measure" }))? {
         Ok(answer) if args.json => println!("{}", serde_json::to_string_pretty(&answer["measure"])?),
         Ok(answer) => print!(
             "{}",

@@ -16,7 +16,6 @@ mod hartstone;
 mod job;
 mod manager;
 mod measure;
-mod notify;
 mod place;
 pub mod policy;
 mod progress;

@@ -51,11 +51,10 @@ enum Action {
     },
 }
 
-/// The option that names the folder, known before arguments are parsed, and the variable in its place.
+/// The option that names the folder, known before arguments are parsed.
 const OPTION: &str = "--policy-dir";
-pub const VARIABLE: &str = "TIERCE_POLICY_DIR";
 
-fn folder() -> Option<PathBuf> {
+pub fn folder() -> Option<PathBuf> {
     let mut words = env::args_os().skip(1).take_while(|word| word != "--");
     while let Some(word) = words.next() {
         if word == OPTION {
@@ -66,7 +65,7 @@ fn folder() -> Option<PathBuf> {
             return Some(given.into());
         }
     }
-    env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
+    env::var_os(added::VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from)
 }
 
 /// Use the policies of the folder that the arguments or the environment name.
@@ -188,7 +187,7 @@ fn quietly(what: &str, with: impl FnOnce(&mut Command)) -> Result<()> {
     let mut tierce = Command::new(env::current_exe().context("where is this program")?);
     with(&mut tierce);
     let folder = added().context("policies are loaded")?.from();
-    let output = tierce.env(VARIABLE, folder).stdin(Stdio::null()).output()?;
+    let output = tierce.env(added::VARIABLE, folder).stdin(Stdio::null()).output()?;
     if !output.status.success() {
         let said = [output.stdout, output.stderr].concat();
         bail!("policy_test_failed: {what}: {}\n{}", output.status, String::from_utf8_lossy(&said));

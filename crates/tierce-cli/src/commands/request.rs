@@ -1,14 +1,14 @@
 //! `tierce request`: ask the manager for CPU time.
 
-use anyhow::{bail, Context, Result};
+use anyhow::{bail, Result};
 use serde_json::{json, Map, Value};
-use std::io::{BufRead, BufReader, ErrorKind, Write};
-use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
+use tierce_ask::Manager;
+use tierce_manager::words::{told, words};
 use tierce_manager::{
-    Answer, Ask, Change, List, Mode, News, Notice, Principal, Shown, State, What, Which, Wish, Wrong, VERSION,
+    Answer, Ask, Change, List, Mode, News, Notice, Principal, State, What, Which, Wish, Wrong, LISTEN,
+    VERSION,
 };
 
 /// Ask the manager for a guarantee of CPU time, or about those that you have
@@ -86,9 +86,6 @@ pub struct Args {
     listen: PathBuf,
 }
 
-/// Where the manager listens.
-pub const LISTEN: &str = "/run/tierce-manager.sock";
-
 const EXAMPLES: &str = "\
 Examples:
   tierce request --thread 1234 --budget 2ms --period 10ms
@@ -118,12 +115,12 @@ fn about(text: &str) -> Result<(String, Value), String> {
 
 /// Run `tierce request`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let mut way = Way::open(&args.listen)?;
+    let mut manager = Manager::open(&args.listen)?;
     if args.watch {
-        return way.watch(args.json);
+        return watch(&mut manager, args.json);
     }
     let (ask, waits) = (args.ask()?, args.wait && !args.dry_run);
-    let mut answer = match way.ask(&ask)? {
+    let mut answer = match manager.ask(&ask)? {
         Ok(answer) => answer,
         Err(wrong) if args.json => {
             println!("{}", json!({ "version": VERSION, "ok": false, "error": wrong }));
@@ -133,7 +130,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     show(&answer, args.json);
     if let (State::Pending, Some(about), true) = (answer.state, &answer.about, waits) {
-        answer = way.wait_for(about.id)?;
+        answer = wait_for(&mut manager, about.id)?;
         show(&answer, args.json);
     }
     Ok(ExitCode::from(u8::from(answer.state == State::Refused)))
@@ -188,156 +185,48 @@ impl Args {
     }
 }
 
-/// The way to the manager.
-struct Way {
-    stream: BufReader<UnixStream>,
-    shown: String,
+/// Everything that the asker is told, until `each` has heard enough.
+fn told_all(manager: &mut Manager, mut each: impl FnMut(&Notice) -> bool) -> Result<()> {
+    let Ok(before) = manager.watch(0)? else { bail!("the manager does not let us watch") };
+    if before.news.iter().any(&mut each) {
+        return Ok(());
+    }
+    while let Some(notice) = manager.notice(None)? {
+        if each(&notice) {
+            break;
+        }
+    }
+    Ok(())
 }
 
-/// How long an answer may take: others may be asking, and the loader may be busy.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-impl Way {
-    fn open(path: &Path) -> Result<Self> {
-        let shown = path.display().to_string();
-        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
-            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
-                anyhow::anyhow!("no manager answers at {shown} (tierce manager)")
-            }
-            _ => anyhow::anyhow!("{shown}: {error}"),
-        })?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        Ok(Self { stream: BufReader::new(stream), shown })
-    }
-
-    fn say(&mut self, mut request: Value) -> Result<()> {
-        request["version"] = VERSION.into();
-        self.stream.get_mut().write_all(format!("{request}\n").as_bytes()).with_context(|| self.shown.clone())
-    }
-
-    /// The next line; nothing: the manager has hung up.
-    fn line(&mut self) -> Result<Value> {
-        let mut line = String::new();
-        let length = self.stream.read_line(&mut line).with_context(|| self.shown.clone())?;
-        if length == 0 {
-            bail!("{}: the manager has hung up", self.shown);
+fn watch(manager: &mut Manager, as_json: bool) -> Result<ExitCode> {
+    told_all(manager, |notice| {
+        match as_json {
+            true => println!("{}", json!({ "version": VERSION, "event": notice })),
+            false => println!("{}", told(notice)),
         }
-        serde_json::from_str(&line).with_context(|| format!("{}: not an answer", self.shown))
-    }
-
-    fn answer(&mut self) -> Result<Result<Answer, Wrong>> {
-        let mut line = self.line()?;
-        match line["ok"] == true {
-            true => Ok(Ok(serde_json::from_value(line["answer"].take())?)),
-            false => Ok(Err(serde_json::from_value(line["error"].take())?)),
-        }
-    }
-
-    fn ask(&mut self, ask: &Ask) -> Result<Result<Answer, Wrong>> {
-        self.say(serde_json::to_value(ask)?)?;
-        self.answer()
-    }
-
-    /// Everything that the asker is told.
-    fn notices(&mut self, mut each: impl FnMut(&Notice) -> bool) -> Result<()> {
-        self.say(json!({ "request": "watch" }))?;
-        self.stream.get_ref().set_read_timeout(None)?;
-        let Ok(before) = self.answer()? else { bail!("{}: the manager does not let us watch", self.shown) };
-        if before.news.iter().any(&mut each) {
-            return Ok(());
-        }
-        loop {
-            let mut line = self.line()?;
-            if each(&serde_json::from_value(line["event"].take())?) {
-                return Ok(());
-            }
-        }
-    }
-
-    fn watch(&mut self, as_json: bool) -> Result<ExitCode> {
-        self.notices(|notice| {
-            match as_json {
-                true => println!("{}", json!({ "version": VERSION, "event": notice })),
-                false => println!("{}", told(notice)),
-            }
-            false
-        })?;
-        Ok(ExitCode::SUCCESS)
-    }
-
-    /// Until a pending request has a guarantee, or is over.
-    fn wait_for(&mut self, id: u64) -> Result<Answer> {
-        let mut answer = Answer::new(State::Refused);
-        self.notices(|notice| {
-            match (notice.id == Some(id)).then_some(notice.what) {
-                Some(What::Granted) => answer.state = State::Granted,
-                Some(What::Ended | What::Revoked) => {}
-                _ => return false,
-            }
-            answer.reason = Some(Wrong::new("it_was_waited_for", notice.text.clone()));
-            true
-        })?;
-        if answer.state == State::Granted {
-            answer.reason = None;
-            if let Ok(all) = self.ask(&Ask::List(List {}))? {
-                answer.about = all.requests.into_iter().find(|request| request.id == id);
-            }
-        }
-        Ok(answer)
-    }
+        false
+    })?;
+    Ok(ExitCode::SUCCESS)
 }
 
-/// An answer, for people.
-pub fn words(answer: &Answer) -> String {
-    let mut lines = Vec::new();
-    let would = if answer.dry_run { "would be " } else { "" };
-    for said in &answer.rules {
-        lines.push(format!("rule {}: {}", said.rule, said.said));
-    }
-    match (answer.state, &answer.about) {
-        (State::Granted | State::Pending, Some(about)) => lines.push(format!("{would}{}", one(about))),
-        (State::Refused, _) => {
-            let why = answer.reason.as_ref().map(Wrong::to_string).unwrap_or_default();
-            lines.push(format!("{would}refused: {why}"));
+/// Until a pending request has a guarantee, or is over.
+fn wait_for(manager: &mut Manager, id: u64) -> Result<Answer> {
+    let mut answer = Answer::new(State::Refused);
+    told_all(manager, |notice| {
+        match (notice.id == Some(id)).then_some(notice.what) {
+            Some(What::Granted) => answer.state = State::Granted,
+            Some(What::Ended | What::Revoked) => {}
+            _ => return false,
         }
-        (State::Ended, Some(about)) => lines.push(format!("request {} has ended", about.id)),
-        _ => {}
-    }
-    answer.nearest.iter().for_each(|mode| lines.push(format!("{mode} would be granted")));
-    answer.changes.iter().for_each(|change| lines.push(format!("  {change}")));
-    lines.extend(answer.requests.iter().map(one));
-    lines.extend(answer.news.iter().map(told));
-    lines.iter().map(|line| format!("{line}\n")).collect()
-}
-
-fn one(about: &Shown) -> String {
-    let for_whom = match (about.thread, &about.matches[..]) {
-        (Some(tid), _) => format!("thread {tid}"),
-        (None, [_, ..]) => format!(
-            "match {}",
-            Value::from(about.matches.clone().into_iter().map(Value::Object).collect::<Vec<_>>())
-        ),
-        (None, []) => "a scheduler".to_string(),
-    };
-    let label = about.label.as_ref().map(|label| format!(" ({label})")).unwrap_or_default();
-    let has = match (&about.granted, &about.reason) {
-        (Some(granted), _) => {
-            let cpu = granted.cpu.map(|cpu| format!(" on CPU {cpu}")).unwrap_or_default();
-            format!("granted: {} as {} below {}{cpu}", granted.mode, granted.name, granted.under)
+        answer.reason = Some(Wrong::new("it_was_waited_for", notice.text.clone()));
+        true
+    })?;
+    if answer.state == State::Granted {
+        answer.reason = None;
+        if let Ok(all) = manager.ask(&Ask::List(List {}))? {
+            answer.about = all.requests.into_iter().find(|request| request.id == id);
         }
-        (None, Some(why)) => format!("pending: {why}"),
-        (None, None) => "pending".into(),
-    };
-    let ends =
-        about.ending.as_ref().map(|ending| format!(", and ends: {}", ending.reason)).unwrap_or_default();
-    format!("request {}{label} of {} for {for_whom}: {has}{ends}", about.id, about.owner)
-}
-
-/// A notice, for people.
-pub fn told(notice: &Notice) -> String {
-    let what = serde_json::to_value(notice.what).ok().and_then(|what| what.as_str().map(str::to_string));
-    let what = what.unwrap_or_default().replace('_', " ");
-    let id = notice.id.map(|id| format!("request {id} ")).unwrap_or_default();
-    let within = notice.within_ms.map(|ms| format!(" (in {ms} ms)")).unwrap_or_default();
-    format!("{id}{what}{within}: {}", notice.text)
+    }
+    Ok(answer)
 }

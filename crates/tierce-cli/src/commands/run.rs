@@ -3,7 +3,6 @@
 mod changes;
 mod kept;
 
-use super::notify::notify;
 use super::progress::Progress;
 use super::time;
 use anyhow::{bail, Result};
@@ -24,6 +23,7 @@ use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, LeftOut, Live};
+use tierce_scx::notify::notify;
 use tierce_scx::socket::{self, say, Asked, Said, Served, Server};
 use tierce_scx::threads::Proc;
 use tierce_trace::measure::{self, Measure};
@@ -117,12 +117,6 @@ fn parse_interval(text: &str) -> Result<u64, String> {
     Ok(ns)
 }
 
-/// The control socket: as given, else of the environment, else the usual one.
-pub fn socket_path(given: Option<PathBuf>) -> PathBuf {
-    let named = || std::env::var_os("TIERCE_SOCKET").filter(|path| !path.is_empty()).map(PathBuf::from);
-    given.or_else(named).unwrap_or_else(|| socket::PATH.into())
-}
-
 static STOP: AtomicBool = AtomicBool::new(false);
 
 extern "C" fn stop(_signal: libc::c_int) {
@@ -193,7 +187,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    let server = Server::bind(&socket_path(args.socket.clone()))?;
+    let server = Server::bind(&socket::path(args.socket.clone()))?;
     let progress = Progress::new();
     let live = Live::start(plan, options, &mut |program| progress.verifies(program));
     progress.end();

@@ -1,6 +1,5 @@
 //! `tierce status`: the plan in force.
 
-use super::run::socket_path;
 use anyhow::{bail, Context, Result};
 use serde_json::json;
 use std::path::PathBuf;
@@ -27,7 +26,7 @@ pub struct Args {
 /// Run `tierce status`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let request = if args.report { "report" } else { "status" };
-    let answer = match socket::ask(&socket_path(args.socket), json!({ "request": request }))? {
+    let answer = match socket::ask(&socket::path(args.socket), json!({ "request": request }))? {
         Ok(answer) => answer,
         Err((_, message)) => bail!("{message}"),
     };

@@ -14,7 +14,7 @@ use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Profile, Vm};
 /// Run a command in a temporary virtual machine with a sched_ext kernel
 ///
 /// Boots a Debian kernel in QEMU (without root and disk image; the kernel is fetched once and kept), runs COMMAND there as
-/// root, passes on its output, and ends with its exit code. The guest has this same `tierce`. A COMMAND of one word is a line for
+/// root, passes on its output, and ends with its exit code. The guest has this same `tierce` and `tierce-manager`. A COMMAND of one word is a line for
 /// the shell. Words that are relative paths of files are copied into the guest under the same path. The command starts in /guest;
 /// files that it leaves in /out are copied back with --out.
 #[derive(clap::Args)]
@@ -255,6 +255,8 @@ fn summary(outcome: &Outcome) -> serde_json::Value {
 
 fn machine(args: &Args) -> Result<Vm> {
     let myself = std::env::current_exe().context("where is this program")?;
+    let manager = Some(myself.with_file_name(super::manager::PROGRAM)).filter(|file| file.is_file());
+    let own = [Some(myself), manager].into_iter().flatten().map(|file| file.display().to_string());
     let mut vm = Vm {
         kernel: args.kernel.kernel.clone(),
         cpus: args.cpus,
@@ -266,7 +268,7 @@ fn machine(args: &Args) -> Result<Vm> {
             _ => Mode::Auto,
         },
         turns_ns: args.fine_turns.0,
-        programs: args.program.iter().cloned().chain([myself.display().to_string()]).collect(),
+        programs: args.program.iter().cloned().chain(own).collect(),
         limit: Duration::from_nanos(args.limit),
         kernel_arguments: args.kernel_argument.clone(),
         profile: args.profile.is_some(),
@@ -298,7 +300,7 @@ fn policies(vm: &mut Vm) -> Result<()> {
         let to = Path::new(GUEST_POLICIES).join(name);
         vm.copies.push(Copy { from: added.folder().join(name), to });
     }
-    vm.environment.push((super::policy::VARIABLE.into(), GUEST_POLICIES.into()));
+    vm.environment.push((tierce_policy::added::VARIABLE.into(), GUEST_POLICIES.into()));
     Ok(())
 }
 

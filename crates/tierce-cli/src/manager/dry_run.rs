@@ -1,10 +1,11 @@
 //! A manager without a kernel: requests are played against a plan, to see what rules would do.
 
-use super::config::Config;
+use crate::config::Config;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{json, Map, Value};
 use std::io::BufRead;
+use tierce_manager::words::{told, words};
 use tierce_manager::{Ask, Asker, Books, InMemory, Manager, ThreadInfo, Threads, Wrong};
 use tierce_plan::{parse_time, Plan};
 
@@ -58,7 +59,7 @@ pub fn play(plan: Plan, config: Config, lines: impl BufRead, as_json: bool) -> R
             match (answer, as_json) {
                 (Ok(answer), true) => println!("{}", json!({ "ok": true, "answer": answer })),
                 (Err(wrong), true) => println!("{}", json!({ "ok": false, "error": wrong })),
-                (Ok(answer), false) => print!("{}", crate::commands::request::words(&answer)),
+                (Ok(answer), false) => print!("{}", words(&answer)),
                 (Err(wrong), false) => println!("wrong: {wrong}"),
             }
         }
@@ -89,7 +90,7 @@ fn tell(manager: &mut Manager<InMemory, Pretended>, as_json: bool) {
     for notice in manager.take_notices() {
         match as_json {
             true => println!("{}", json!({ "event": notice })),
-            false => println!("  {}", crate::commands::request::told(&notice)),
+            false => println!("  {}", told(&notice)),
         }
     }
 }

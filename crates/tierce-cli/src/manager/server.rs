@@ -78,7 +78,21 @@ impl Rate {
     }
 }
 
+/// Whether that user may ask once more by now. Root may.
+fn may_ask(rates: &mut HashMap<u32, Rate>, uid: u32) -> Result<(), Wrong> {
+    let rate = rates.entry(uid).or_insert(Rate { left: EACH * BURST, at: Instant::now() });
+    match uid == 0 || rate.take() {
+        true => Ok(()),
+        false => Err(Wrong::new("too_many_requests_per_second", format!("a user has {RATE} per second"))),
+    }
+}
+
 impl Server {
+    /// Whether that user may ask once more by now, wherever he does.
+    pub fn may_ask(&mut self, uid: u32) -> Result<(), Wrong> {
+        may_ask(&mut self.rates, uid)
+    }
+
     /// Listen at `path`, for everybody. A socket that nobody answers is replaced.
     pub fn bind(path: &Path) -> Result<Server> {
         let words = Words {
@@ -90,10 +104,11 @@ impl Server {
         Ok(Server { listener, clients: Vec::new(), rates: HashMap::new() })
     }
 
-    /// Sleep until somebody wants something, at most that long.
-    pub fn wait(&self, most: Duration) {
+    /// Sleep until somebody wants something, here or where `others` are, at most that long.
+    pub fn wait(&self, others: Option<RawFd>, most: Duration) {
         let poll = |fd: RawFd, events| libc::pollfd { fd, events, revents: 0 };
         let mut list = vec![poll(self.listener.as_raw_fd(), libc::POLLIN)];
+        list.extend(others.map(|fd| poll(fd, libc::POLLIN)));
         list.extend(self.clients.iter().map(|client| {
             let events = if client.answer.is_empty() { libc::POLLIN } else { libc::POLLOUT };
             poll(client.stream.as_raw_fd(), events)
@@ -207,9 +222,8 @@ impl Client {
         let rest = self.asked.split_off(end + 1);
         let line = std::mem::replace(&mut self.asked, rest);
         (self.since, self.has_asked) = (Instant::now(), true);
-        let rate = rates.entry(self.asker.uid).or_insert(Rate { left: EACH * BURST, at: Instant::now() });
-        if self.asker.uid != 0 && !rate.take() {
-            self.refuse("too_many_requests_per_second", &format!("a user has {RATE} per second"));
+        if let Err(wrong) = may_ask(rates, self.asker.uid) {
+            self.refuse(&wrong.rule, &wrong.message);
             self.send();
             self.open = false;
             return;
@@ -323,7 +337,7 @@ mod tests {
 
     fn turns(server: &mut Server, count: usize) {
         for _ in 0..count {
-            server.wait(Duration::from_millis(5));
+            server.wait(None, Duration::from_millis(5));
             server.turn(&mut |_, _| Ok(Answer::new(State::Done)));
         }
     }

@@ -1,5 +1,6 @@
 //! Which rules there are, and how much one may have: the configuration of the manager.
 
+use crate::bus;
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};
@@ -14,6 +15,8 @@ use tierce_manager::{Limits, Principal, Rules};
 struct Written {
     limits: WrittenLimits,
     rule: Vec<WrittenRule>,
+    access: bus::Access,
+    realtimekit: bus::RealtimeKit,
 }
 
 #[derive(Default, Deserialize)]
@@ -40,6 +43,7 @@ struct WrittenRule {
 pub struct Config {
     pub rules: Rules,
     pub limits: Limits,
+    pub bus: bus::Config,
 }
 
 /// Of a file, if there is one, and of rules named on the command line, by name or file.
@@ -68,7 +72,8 @@ pub fn read(file: Option<&Path>, more: &[String]) -> Result<Config> {
         let (name, file) = if is_file { (None, Some(rule.into())) } else { (Some(rule.clone()), None) };
         add(&mut rules, name, file, Principal::System, Value::Object(Map::new()))?;
     }
-    Ok(Config { rules, limits })
+    let bus = bus::Config { access: written.access, realtime_kit: written.realtimekit };
+    Ok(Config { rules, limits, bus })
 }
 
 fn add(

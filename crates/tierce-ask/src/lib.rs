@@ -1,0 +1,285 @@
+//! Ask the resource manager for CPU time: the calls of `libtierce` in Rust.
+//!
+//! ```no_run
+//! use tierce_ask::{Mode, Reserved};
+//!
+//! let mode = Mode::parse("2ms/10ms", 1)?;
+//! let mut own = Reserved::new(tierce_ask::LISTEN.as_ref(), mode, false)?;
+//! loop {
+//!     own.wait(); // the job is done; until the next release
+//!     // ... the job's work ...
+//!     if let Some(notice) = own.told(Some(std::time::Duration::ZERO))? {
+//!         println!("{}", notice.text);
+//!     }
+//! #   break;
+//! }
+//! # Ok::<(), anyhow::Error>(())
+//! ```
+
+use anyhow::{bail, ensure, Context, Result};
+use serde_json::{json, Value};
+use std::collections::VecDeque;
+use std::io::{BufRead, BufReader, ErrorKind, Write};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+use tierce_job::{Begun, Ended, Periodic, Totals};
+use tierce_manager::{Answer, Ask, Change, Notice, State, Which, Wish, Wrong, VERSION};
+pub use tierce_manager::{Mode, LISTEN};
+
+/// How long an answer may take: others may be asking, and the loader may be busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// Notices that wait to be read; the oldest go first.
+const NOTICES_MAX: usize = 1024;
+
+/// A connection to the manager.
+pub struct Manager {
+    stream: BufReader<UnixStream>,
+    shown: String,
+    /// Of a line, what has come.
+    line: Vec<u8>,
+    told: VecDeque<Notice>,
+}
+
+impl Manager {
+    /// The one that listens at `path`, usually [`LISTEN`].
+    pub fn open(path: &Path) -> Result<Self> {
+        let shown = path.display().to_string();
+        let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                anyhow::anyhow!("no manager answers at {shown} (tierce manager)")
+            }
+            _ => anyhow::anyhow!("{shown}: {error}"),
+        })?;
+        Ok(Self { stream: BufReader::new(stream), shown, line: Vec::new(), told: VecDeque::new() })
+    }
+
+    /// Ask, and wait for the answer.
+    pub fn ask(&mut self, ask: &Ask) -> Result<Result<Answer, Wrong>> {
+        self.say(serde_json::to_value(ask)?)
+    }
+
+    /// Be told from now on, and what was told after that notice.
+    pub fn watch(&mut self, after: u64) -> Result<Result<Answer, Wrong>> {
+        self.say(json!({ "request": "watch", "after": after }))
+    }
+
+    /// The next notice, within that time; `None` as the time: for ever.
+    pub fn notice(&mut self, within: Option<Duration>) -> Result<Option<Notice>> {
+        if let Some(notice) = self.told.pop_front() {
+            return Ok(Some(notice));
+        }
+        let Some(mut line) = self.line(within)? else { return Ok(None) };
+        Ok(Some(serde_json::from_value(line["event"].take())?))
+    }
+
+    fn say(&mut self, mut request: Value) -> Result<Result<Answer, Wrong>> {
+        request["version"] = VERSION.into();
+        let stream = self.stream.get_mut();
+        stream.write_all(format!("{request}\n").as_bytes()).with_context(|| self.shown.clone())?;
+        loop {
+            let Some(mut line) = self.line(Some(PATIENCE))? else { bail!("{}: no answer", self.shown) };
+            if line.get("event").is_none() {
+                return Ok(match line["ok"] == true {
+                    true => Ok(serde_json::from_value(line["answer"].take())?),
+                    false => Err(serde_json::from_value(line["error"].take())?),
+                });
+            }
+            self.told.push_back(serde_json::from_value(line["event"].take())?);
+            if self.told.len() > NOTICES_MAX {
+                self.told.pop_front();
+            }
+        }
+    }
+
+    /// The next line, if it comes within that time.
+    fn line(&mut self, within: Option<Duration>) -> Result<Option<Value>> {
+        let until = within.map(|within| Instant::now() + within);
+        loop {
+            // No time at all would mean for ever.
+            let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+            let left = left.map(|left| left.max(Duration::from_micros(1)));
+            self.stream.get_ref().set_read_timeout(left)?;
+            match self.stream.read_until(b'\n', &mut self.line) {
+                Ok(_) if self.line.ends_with(b"\n") => break,
+                Ok(_) => bail!("{}: the manager has hung up", self.shown),
+                Err(error) if error.kind() == ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    if until.is_some_and(|until| Instant::now() >= until) {
+                        return Ok(None);
+                    }
+                }
+                Err(error) => return Err(error).with_context(|| self.shown.clone()),
+            }
+        }
+        let line = std::mem::take(&mut self.line);
+        Ok(Some(serde_json::from_slice(&line).with_context(|| format!("{}: not an answer", self.shown))?))
+    }
+}
+
+/// The guarantee of a thread, and its jobs.
+pub struct Reserved {
+    manager: Manager,
+    id: u64,
+    jobs: Periodic,
+}
+
+impl Reserved {
+    /// For the calling thread. Refused is an error, unless it `waits`: then [`Reserved::told`] says when it is granted.
+    pub fn new(path: &Path, mode: Mode, waits: bool) -> Result<Self> {
+        let jobs = jobs(&mode)?;
+        let mut manager = Manager::open(path)?;
+        manager.watch(u64::MAX)??;
+        // SAFETY: no arguments, cannot fail.
+        let tid = unsafe { libc::gettid() } as u32;
+        let wish = Wish { thread: Some(tid), modes: vec![mode], wait: waits, ..Wish::default() };
+        let answer = given(manager.ask(&Ask::Request(Box::new(wish)))??)?;
+        let id = answer.about.context("the answer is about no request")?.id;
+        Ok(Self { manager, id, jobs })
+    }
+
+    /// Another wish. Less is always granted.
+    pub fn change(&mut self, mode: Mode) -> Result<State> {
+        let jobs = jobs(&mode)?;
+        let change = Change { id: self.id, modes: vec![mode.clone()] };
+        let answer = given(self.manager.ask(&Ask::Change(change))??)?;
+        self.jobs = jobs;
+        Ok(answer.state)
+    }
+
+    /// The guarantee ends. Without this it does with the thread.
+    pub fn cancel(mut self) -> Result<()> {
+        self.manager.ask(&Ask::Cancel(Which { id: self.id }))??;
+        Ok(())
+    }
+
+    /// The job is done; until the next release.
+    pub fn wait(&mut self) -> Begun {
+        self.jobs.wait()
+    }
+
+    /// The job is done.
+    pub fn done(&mut self) -> Option<Ended> {
+        self.jobs.done()
+    }
+
+    /// All jobs since the last change.
+    pub fn totals(&self) -> Totals {
+        self.jobs.totals()
+    }
+
+    /// What the thread is told of its guarantee, within that time.
+    pub fn told(&mut self, within: Option<Duration>) -> Result<Option<Notice>> {
+        loop {
+            match self.manager.notice(within)? {
+                Some(notice) if notice.id != Some(self.id) => {} // of another one of this user
+                notice => return Ok(notice),
+            }
+        }
+    }
+}
+
+fn jobs(mode: &Mode) -> Result<Periodic> {
+    let (_, period_ns) = mode.budget_and_period_ns().context("a guarantee with a budget and a period")?;
+    Ok(Periodic::new(Duration::from_nanos(period_ns), Duration::ZERO))
+}
+
+fn given(answer: Answer) -> Result<Answer> {
+    let why = || answer.reason.as_ref().map(Wrong::to_string).unwrap_or_default();
+    ensure!(answer.state != State::Refused, "refused: {}", why());
+    Ok(answer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::net::UnixListener;
+
+    /// Who says these lines, one for each that is asked; what is asked comes back. An empty one hangs up.
+    fn says(
+        name: &str,
+        lines: &'static [&'static str],
+    ) -> (std::path::PathBuf, std::thread::JoinHandle<Vec<Value>>) {
+        let path = std::env::temp_dir().join(format!("tierce-ask-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let listener = UnixListener::bind(&path).unwrap();
+        let thread = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let asked = BufReader::new(stream.try_clone().unwrap());
+            let mut heard = Vec::new();
+            for (line, answer) in asked.lines().map_while(Result::ok).zip(lines) {
+                heard.push(serde_json::from_str(&line).unwrap());
+                if answer.is_empty() {
+                    break;
+                }
+                stream.write_all(answer.as_bytes()).unwrap();
+            }
+            heard
+        });
+        (path, thread)
+    }
+
+    const DONE: &str = "{\"version\":1,\"ok\":true,\"answer\":{\"state\":\"done\"}}\n";
+    const GRANTED: &str = "{\"version\":1,\"ok\":true,\"answer\":{\"state\":\"granted\",\"about\":{\"id\":7,\
+        \"state\":\"granted\",\"owner\":\"user:1\",\"modes\":[]}}}\n\
+        {\"version\":1,\"event\":{\"number\":1,\"to\":\"user:1\",\"id\":8,\"what\":\"ended\",\"text\":\"another one's\"}}\n";
+    const TOLD: &str =
+        "{\"version\":1,\"event\":{\"number\":2,\"to\":\"user:1\",\"id\":7,\"what\":\"will_end\",\
+        \"text\":\"soon\"}}\n{\"version\":1,\"ok\":true,\"answer\":{\"state\":\"granted\"}}\n";
+
+    fn mode(text: &str) -> Mode {
+        Mode::parse(text, 0).unwrap()
+    }
+
+    #[test]
+    fn a_thread_asks_does_jobs_and_is_told() {
+        let (path, manager) = says("jobs", &[DONE, GRANTED, TOLD, DONE]);
+        let mut own = Reserved::new(&path, mode("1ms/2ms"), false).unwrap();
+        for _ in 0..3 {
+            own.wait();
+        }
+        assert_eq!(own.totals().jobs, 2);
+        assert!(own.done().is_some() && own.done().is_none());
+        assert_eq!(own.change(mode("1ms/4ms")).unwrap(), State::Granted);
+        let notice = own.told(Some(Duration::from_secs(10))).unwrap().unwrap();
+        assert_eq!((notice.id, &notice.text[..]), (Some(7), "soon"));
+        assert!(own.told(Some(Duration::ZERO)).unwrap().is_none());
+        own.cancel().unwrap();
+        let heard = manager.join().unwrap();
+        // SAFETY: no arguments, cannot fail.
+        let tid = unsafe { libc::gettid() };
+        assert_eq!(
+            (&heard[1]["thread"], &heard[2]["id"], &heard[3]["id"]),
+            (&tid.into(), &7.into(), &7.into())
+        );
+        std::fs::remove_file(path).unwrap();
+    }
+
+    #[test]
+    fn whatever_is_wrong_is_said() {
+        let refused = "{\"ok\":true,\"answer\":{\"state\":\"refused\",\"reason\":{\"rule\":\"full\",\"message\":\"no\"}}}\n";
+        let lines: [(&'static [&'static str], &str); 5] = [
+            (&[""], "hung up"),
+            (&[DONE, "garbage\n"], "not an answer"),
+            (&[DONE, "{\"ok\":false,\"error\":{\"rule\":\"a_rule\",\"message\":\"no\"}}\n"], "a_rule: no"),
+            (&[DONE, "{}\n"], "invalid type"),
+            (&[DONE, "{\"ok\":true,\"answer\":{\"state\":\"granted\"}}\n"], "about no request"),
+        ];
+        for (lines, why) in lines {
+            let (path, manager) = says("wrong", lines);
+            let error = Reserved::new(&path, mode("1ms/2ms"), false).err().unwrap();
+            assert!(format!("{error:#}").contains(why), "{error:#}");
+            manager.join().unwrap();
+        }
+        assert!(given(
+            serde_json::from_value(serde_json::from_str::<Value>(refused).unwrap()["answer"].clone())
+                .unwrap()
+        )
+        .unwrap_err()
+        .to_string()
+        .contains("full: no"));
+        let error = Reserved::new(Path::new("/nowhere/at/all"), mode("1ms/2ms"), false).err().unwrap();
+        assert!(error.to_string().contains("no manager answers"));
+        assert!(Reserved::new(Path::new("/"), mode("PS 1/4"), false).is_err());
+    }
+}

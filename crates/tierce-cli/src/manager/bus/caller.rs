@@ -1,0 +1,171 @@
+//! Who calls, as the bus says, and whether he may, as polkit says. Where there is no polkit, the configuration does.
+
+use serde::Deserialize;
+use std::collections::HashMap;
+use std::sync::Mutex;
+use tierce_manager::{Asker, Principal, Wrong};
+use zbus::blocking::fdo::DBusProxy;
+use zbus::blocking::Connection;
+use zbus::message::Header;
+use zbus::names::{BusName, OwnedUniqueName};
+use zbus::zvariant::Value;
+
+/// Longest call, bytes: as over the socket.
+const CALL_MAX: usize = 1 << 16;
+/// Callers that are known. A name of the bus is never given twice, so what it has said stays true.
+const KNOWN_MAX: usize = 1024;
+
+/// Who may do what where there is no polkit. Nobody is named: everybody may, as over the socket.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
+pub struct Access {
+    request: Option<Vec<Principal>>,
+    real_time: Option<Vec<Principal>>,
+    high_priority: Option<Vec<Principal>>,
+}
+
+/// What polkit is asked about; its files are in `dist/org.tierce.Manager1.policy`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    Request,
+    RealTime,
+    HighPriority,
+}
+
+impl Action {
+    fn id(self) -> &'static str {
+        match self {
+            Self::Request => "org.tierce.Manager1.request",
+            Self::RealTime => "org.tierce.Manager1.real-time",
+            Self::HighPriority => "org.tierce.Manager1.high-priority",
+        }
+    }
+}
+
+/// Somebody on the bus.
+#[derive(Clone)]
+pub struct Caller {
+    pub name: OwnedUniqueName,
+    pub asker: Asker,
+    pub pid: Option<u32>,
+}
+
+/// All of them.
+pub struct Callers {
+    /// Not the one over which they call.
+    asking: Connection,
+    access: Access,
+    known: Mutex<HashMap<OwnedUniqueName, Caller>>,
+}
+
+impl Callers {
+    pub fn new(asking: Connection, access: Access) -> Self {
+        Self { asking, access, known: Mutex::default() }
+    }
+
+    /// For what is asked of the bus itself.
+    pub fn asking(&self) -> &Connection {
+        &self.asking
+    }
+
+    /// Who has sent this.
+    pub fn of(&self, header: &Header) -> Result<Caller, Wrong> {
+        let length = header.primary().body_len() as usize;
+        if length > CALL_MAX {
+            return Err(Wrong::new("request_too_long", format!("{length} bytes, bound {CALL_MAX}")));
+        }
+        let unknown = |why: String| Wrong::new("caller_must_be_known", why);
+        let name = header.sender().ok_or_else(|| unknown("the bus does not say who calls".into()))?;
+        let name = OwnedUniqueName::from(name.to_owned());
+        let mut known = self.known.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+        if let Some(caller) = known.get(&name) {
+            return Ok(caller.clone());
+        }
+        let bus = DBusProxy::new(&self.asking).map_err(|error| unknown(error.to_string()))?;
+        let who = bus.get_connection_credentials(BusName::from(name.as_ref()));
+        let who = who.map_err(|error| unknown(error.to_string()))?;
+        let uid = who.unix_user_id().ok_or_else(|| unknown("the bus does not know the user".into()))?;
+        let groups = who.unix_group_ids().cloned().unwrap_or_default();
+        let caller = Caller { name: name.clone(), asker: Asker { uid, groups }, pid: who.process_id() };
+        if known.len() >= KNOWN_MAX {
+            known.clear();
+        }
+        known.insert(name, caller.clone());
+        Ok(caller)
+    }
+
+    /// Whether he may. Root may.
+    pub fn check(&self, caller: &Caller, action: Action) -> Result<(), Wrong> {
+        if caller.asker.is_system() {
+            return Ok(());
+        }
+        let refused = |by: &str| {
+            let message = format!("user {} may not: {} ({by})", caller.asker.uid, action.id());
+            Err(Wrong::new("asker_must_be_authorized", message))
+        };
+        match self.polkit(caller, action) {
+            Ok(Some(true)) => Ok(()),
+            Ok(Some(false)) => refused("polkit"),
+            Ok(None) if self.access.allows(&caller.asker, action) => Ok(()),
+            Ok(None) => refused("the manager's configuration"),
+            Err(error) => Err(Wrong::new("polkit_must_answer", error.to_string())),
+        }
+    }
+
+    /// What polkit says; nothing: there is none.
+    fn polkit(&self, caller: &Caller, action: Action) -> zbus::Result<Option<bool>> {
+        let subject = ("system-bus-name", HashMap::from([("name", Value::from(caller.name.as_str()))]));
+        let details: HashMap<&str, &str> = HashMap::new();
+        let asked = self.asking.call_method(
+            Some("org.freedesktop.PolicyKit1"),
+            "/org/freedesktop/PolicyKit1/Authority",
+            Some("org.freedesktop.PolicyKit1.Authority"),
+            "CheckAuthorization",
+            &(subject, action.id(), details, 0u32, ""), // nobody is asked for a password
+        );
+        match asked {
+            Ok(answer) => {
+                let answer = answer.body();
+                let said: (bool, bool, HashMap<String, String>) = answer.deserialize()?;
+                Ok(Some(said.0))
+            }
+            Err(zbus::Error::MethodError(name, ..)) if is_nobody(name.as_str()) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+fn is_nobody(error: &str) -> bool {
+    ["ServiceUnknown", "NameHasNoOwner"]
+        .iter()
+        .any(|end| error == format!("org.freedesktop.DBus.Error.{end}"))
+}
+
+impl Access {
+    fn allows(&self, asker: &Asker, action: Action) -> bool {
+        let list = match action {
+            Action::Request => &self.request,
+            Action::RealTime => &self.real_time,
+            Action::HighPriority => &self.high_priority,
+        };
+        list.as_ref().is_none_or(|list| list.iter().any(|principal| asker.acts_for(principal)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn without_polkit_the_configuration_says_who_may() {
+        let access: Access = toml::from_str("request = []\nreal-time = [\"group:29\", \"user:7\"]").unwrap();
+        let one = Asker { uid: 1000, groups: vec![29] };
+        assert!(!access.allows(&one, Action::Request) && access.allows(&one, Action::RealTime));
+        assert!(
+            access.allows(&Asker::user(7), Action::RealTime)
+                && !access.allows(&Asker::user(8), Action::RealTime)
+        );
+        assert!(access.allows(&one, Action::HighPriority), "nobody is named");
+        assert!(toml::from_str::<Access>("realtime = []").is_err());
+    }
+}

@@ -1,0 +1,159 @@
+//! The manager on the system bus: `org.tierce.Manager1`, and `org.freedesktop.RealtimeKit1`, which audio programs call already.
+//!
+//! The same requests as over the socket ([`Ask`]), answered by the same loop: what comes over the bus is handed to it, one call after the
+//! other, and waited for. The bus says who calls. A second connection asks it, and polkit: their answers must not queue behind calls of
+//! others, of which so many are read ahead ([`AHEAD`]) and no more.
+//!
+//! In layers: `way` (to the loop), `values` (D-Bus values and JSON), `caller` (who calls, and whether he may), `manager1` and `realtime_kit` (the interfaces).
+
+mod caller;
+mod manager1;
+mod realtime_kit;
+mod values;
+mod way;
+
+pub use caller::Access;
+pub use realtime_kit::Config as RealtimeKit;
+pub use way::Asked;
+
+use anyhow::{Context, Result};
+use caller::Callers;
+use manager1::Manager1;
+use realtime_kit::RealtimeKit1;
+use std::os::fd::{AsRawFd, RawFd};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{channel, sync_channel, Receiver, RecvTimeoutError, SyncSender, TryRecvError};
+use std::sync::Arc;
+use std::time::Duration;
+use tierce_manager::Notice;
+use way::Way;
+use zbus::blocking::connection::Builder;
+use zbus::blocking::Connection;
+
+/// Calls that are read before they are answered. The bus keeps the rest, within its limits.
+const AHEAD: usize = 4;
+/// How long the bus or polkit may take to answer.
+const PATIENCE: Duration = Duration::from_secs(2);
+/// Between two looks for a bus.
+const AGAIN: Duration = Duration::from_secs(5);
+/// Lists of notices that wait for the bus; more are dropped, and can be asked for.
+const NOTICES_MAX: usize = 256;
+
+/// What is configured.
+#[derive(Clone, Default)]
+pub struct Config {
+    pub access: Access,
+    pub realtime_kit: RealtimeKit,
+}
+
+/// The bus, as the manager's loop sees it.
+pub struct Bus {
+    asked: Receiver<Asked>,
+    woken: UnixStream,
+    notices: SyncSender<Vec<Notice>>,
+}
+
+impl Bus {
+    /// Be there for callers, as soon as there is a bus and whenever there is one. `exit`: somebody who may ends the manager.
+    pub fn open(config: Config, exit: fn()) -> Result<Bus> {
+        let (asks, asked) = sync_channel(1);
+        let (wakes, woken) = UnixStream::pair()?;
+        wakes.set_nonblocking(true)?;
+        woken.set_nonblocking(true)?;
+        let (notices, told) = sync_channel(NOTICES_MAX);
+        let way = Way::new(asks, wakes);
+        let thread = std::thread::Builder::new().name("manager-bus".into());
+        thread.spawn(move || stay(&config, &way, &told, exit)).context("a thread for the bus")?;
+        Ok(Bus { asked, woken, notices })
+    }
+
+    /// The next request, if there is one.
+    pub fn next(&self) -> Option<Asked> {
+        let mut block = [0; 64];
+        while matches!(std::io::Read::read(&mut &self.woken, &mut block), Ok(1..)) {}
+        self.asked.try_recv().ok()
+    }
+
+    /// Who watches is told.
+    pub fn tell(&self, notices: &[Notice]) {
+        if !notices.is_empty() && self.notices.try_send(notices.to_vec()).is_err() {
+            eprintln!("tierce: the bus does not take notices; those who watch have to ask for them");
+        }
+    }
+}
+
+impl AsRawFd for Bus {
+    fn as_raw_fd(&self) -> RawFd {
+        self.woken.as_raw_fd()
+    }
+}
+
+/// On the bus, again after it was lost.
+fn stay(config: &Config, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) {
+    let mut before = String::new();
+    loop {
+        match serve(config, way, told, exit) {
+            Ok(()) => before.clear(),
+            Err(error) => {
+                let now = format!("{error:#}");
+                if now != before {
+                    eprintln!("tierce: not on D-Bus: {now}");
+                }
+                before = now;
+            }
+        }
+        std::thread::sleep(AGAIN);
+    }
+}
+
+fn serve(config: &Config, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) -> Result<()> {
+    let asking = Builder::system()?.method_timeout(PATIENCE).build()?;
+    let callers = Arc::new(Callers::new(asking, config.access.clone()));
+    let manager = Manager1::new(callers.clone(), way.clone());
+    let watchers = manager.watchers();
+    let wakes = way.clone();
+    let exit = move || {
+        exit();
+        wakes.wake();
+    };
+    let kit = RealtimeKit1::new(callers, way.clone(), config.realtime_kit.clone(), exit);
+    let connection = Builder::system()?
+        .max_queued(AHEAD)
+        .method_timeout(PATIENCE)
+        .serve_at(manager1::PATH, manager)?
+        .serve_at(realtime_kit::PATH, kit)?
+        .build()?;
+    connection.request_name(manager1::NAME)?;
+    eprintln!("tierce: the manager is {} on D-Bus", manager1::NAME);
+    if config.realtime_kit.enabled {
+        match connection.request_name(realtime_kit::NAME) {
+            Ok(()) => eprintln!("tierce: and answers as {}", realtime_kit::NAME),
+            Err(error) => eprintln!("tierce: another one is {}: {error}", realtime_kit::NAME),
+        }
+    }
+    let ended = ends(&connection)?;
+    loop {
+        match told.recv_timeout(AGAIN) {
+            Ok(notices) => watchers.tell(&connection, &notices),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return Ok(()),
+        }
+        if ended.try_recv().is_err_and(|error| error == TryRecvError::Disconnected) {
+            eprintln!("tierce: the bus has hung up");
+            return Ok(());
+        }
+    }
+}
+
+/// Hangs up when the bus does.
+fn ends(connection: &Connection) -> Result<Receiver<()>> {
+    let (lives, ended) = channel();
+    let connection = connection.clone();
+    let thread = std::thread::Builder::new().name("manager-bus-end".into());
+    thread.spawn(move || {
+        let _lives: std::sync::mpsc::Sender<()> = lives;
+        let messages = zbus::blocking::MessageIterator::from(connection);
+        messages.take_while(std::result::Result::is_ok).for_each(drop);
+    })?;
+    Ok(ended)
+}

@@ -1,0 +1,311 @@
+//! `tierce-manager`: who gets which guarantee, decided by rules and admission control.
+
+mod bus;
+mod config;
+mod control;
+mod dry_run;
+mod machine;
+mod server;
+
+use anyhow::{bail, Context, Result};
+use bus::Bus;
+use clap::Parser;
+use config::Config;
+use control::Control;
+use machine::{now_ns, Machine};
+use server::Server;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::Write;
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tierce_admission::PlanExt;
+use tierce_manager::rules::STACK;
+use tierce_manager::words::told;
+use tierce_manager::{Answer, Ask, Asker, Books, Notice, Principal, Wrong, LISTEN, PREFIX};
+use tierce_plan::{Options, Plan};
+use tierce_policy::added;
+use tierce_scx::notify::notify;
+use tierce_scx::socket;
+
+/// Answer requests for CPU time, beside a plan in force (root)
+///
+/// Programs ask for a guarantee (`tierce request`, or a line of JSON over the socket). Rules decide who counts more than whom, a scheduler
+/// of the plan is chosen that can give what is asked for, admission control proves that all guarantees hold, and the plan in force is
+/// changed in one transition. The books survive: after a crash or a restart, of the manager or of `tierce run`, who had a guarantee
+/// has it again, or is told.
+///
+/// Without rules every request is passed through to admission control.
+#[derive(Parser)]
+#[command(name = "tierce-manager", version, after_help = EXAMPLES)]
+struct Args {
+    /// Rules and limits [default: /etc/tierce/manager.toml, if it is there]
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// A rule after those of the configuration: the name of one that comes with tierce, or a file [several]
+    #[arg(long = "rule", value_name = "RULE")]
+    rules: Vec<String>,
+    /// Where programs ask
+    #[arg(long, value_name = "PATH", default_value = LISTEN)]
+    listen: PathBuf,
+    /// Where the books are kept
+    #[arg(long, value_name = "FILE", default_value = "/var/lib/tierce/manager.json")]
+    books: PathBuf,
+    /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
+    #[arg(long, value_name = "PATH")]
+    socket: Option<PathBuf>,
+    /// Do not answer on D-Bus
+    #[arg(long)]
+    no_bus: bool,
+    /// Change nothing: play requests, a line of JSON each from standard input, against this plan, and print the answers
+    #[arg(long, value_name = "PLAN", conflicts_with_all = ["listen", "books", "socket"])]
+    dry_run: Option<PathBuf>,
+    /// With --dry-run: assume this number of CPUs
+    #[arg(long, value_name = "N", requires = "dry_run", default_value_t = 1)]
+    cpus: u32,
+    /// With --dry-run: print JSON
+    #[arg(long, requires = "dry_run")]
+    json: bool,
+}
+
+/// Where rules are configured.
+const CONFIG: &str = "/etc/tierce/manager.toml";
+
+const EXAMPLES: &str = "\
+Examples:
+  tierce-manager                                     answer requests, until Ctrl-C
+  tierce-manager --rule most-important-first         with a rule that comes with tierce
+  echo '{\"request\":\"request\",\"user\":1000,\"thread\":7,\"modes\":[{\"budget\":\"2ms\",\"period\":\"10ms\"}]}' |
+      tierce-manager --dry-run examples/desktop.toml   what would be answered; no root, no kernel
+
+Exit codes: 0 ended as requested; 2 the configuration is wrong, or the socket cannot be opened.";
+
+/// Threads, users and missed deadlines are looked at so often.
+const LOOK: Duration = Duration::from_millis(500);
+
+static STOP: AtomicBool = AtomicBool::new(false);
+
+extern "C" fn stop(_signal: libc::c_int) {
+    STOP.store(true, Ordering::Relaxed);
+}
+
+/// Half of what a request takes in user mode is memory that comes and goes.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    run(args).unwrap_or_else(|error| {
+        eprintln!("tierce-manager: {error:#}");
+        ExitCode::from(2)
+    })
+}
+
+fn run(args: Args) -> Result<ExitCode> {
+    if let Some(folder) = std::env::var_os(added::VARIABLE).filter(|path| !path.is_empty()) {
+        added::load(Path::new(&folder))?;
+    }
+    // Rules may build values within values, which are dropped one within the other.
+    let thread = std::thread::Builder::new().name("tierce-manager".into()).stack_size(STACK);
+    let done = thread.spawn(move || manage(&args))?.join();
+    done.unwrap_or_else(|_| bail!("the manager panicked"))
+}
+
+fn manage(args: &Args) -> Result<ExitCode> {
+    let usual = Path::new(CONFIG);
+    let file = args.config.as_deref().or(usual.is_file().then_some(usual).filter(|_| args.dry_run.is_none()));
+    let config = config::read(file, &args.rules)?;
+    if let Some(plan) = &args.dry_run {
+        let plan = Plan::load_with(plan, Options { cpus: args.cpus });
+        let plan = plan.map_err(|faults| {
+            eprint!("{}", faults.report());
+            anyhow::anyhow!("the plan has faults")
+        })?;
+        dry_run::play(plan, config, std::io::stdin().lock(), args.json)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
+        // SAFETY: the handler only stores to an atomic.
+        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
+    }
+    // SAFETY: whoever hangs up is noticed by the error of the write.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+    let books = read_books(&args.books)?;
+    let mut server = Server::bind(&args.listen)?;
+    let exit = || STOP.store(true, Ordering::Relaxed);
+    let bus = if args.no_bus { None } else { Some(Bus::open(config.bus.clone(), exit)?) };
+    let mut daemon = Daemon::new(args, config, books);
+    daemon.look();
+    eprintln!("tierce: the manager listens at {}", args.listen.display());
+    notify("READY=1");
+    while !STOP.load(Ordering::Relaxed) {
+        server.wait(bus.as_ref().map(Bus::as_raw_fd), daemon.until_next());
+        server.turn(&mut |asker, ask| daemon.ask(asker, ask));
+        while let Some(asked) = bus.as_ref().and_then(Bus::next) {
+            let may = server.may_ask(asked.asker.uid);
+            let answer = may.and_then(|()| daemon.ask(&asked.asker, asked.ask.clone()));
+            asked.answer(answer);
+        }
+        if daemon.looked.elapsed() >= LOOK {
+            daemon.look_at_users(&server);
+            daemon.look();
+        } else if daemon.is_due() {
+            daemon.turn();
+        }
+        let notices = daemon.manager.take_notices();
+        notices.iter().for_each(log);
+        server.tell(&notices);
+        bus.iter().for_each(|bus| bus.tell(&notices));
+        daemon.save();
+    }
+    notify("STOPPING=1");
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What the system should know.
+fn log(notice: &Notice) {
+    if notice.to == Principal::System || notice.id.is_some() {
+        eprintln!("tierce: {}: {}", notice.to, told(notice));
+    }
+}
+
+struct Daemon<'a> {
+    args: &'a Args,
+    manager: tierce_manager::Manager<Control, Machine>,
+    saved: u64,
+    looked: Instant,
+    /// Why no plan can be asked, as it was last said.
+    away: Option<String>,
+    /// Deadlines missed by each task so far.
+    misses: BTreeMap<String, u64>,
+    users: BTreeSet<u32>,
+}
+
+impl<'a> Daemon<'a> {
+    fn new(args: &'a Args, config: Config, books: Books) -> Self {
+        let control = Control::new(socket::path(args.socket.clone()));
+        let users = books.users.clone();
+        let manager = tierce_manager::Manager::new(control, Machine, books, config.rules, config.limits);
+        // Another number than any: books that have just been read are written once.
+        let (saved, looked) = (u64::MAX, Instant::now());
+        Self { args, manager, saved, looked, away: None, misses: BTreeMap::new(), users }
+    }
+
+    fn ask(&mut self, asker: &Asker, ask: Ask) -> Result<Answer, Wrong> {
+        let answer = self.manager.ask(asker, ask, now_ns());
+        self.save(); // whoever hears of it may count on it
+        answer
+    }
+
+    fn turn(&mut self) {
+        let away = self.manager.turn(now_ns()).err().map(|wrong| wrong.to_string());
+        if away != self.away {
+            match &away {
+                Some(why) => eprintln!("tierce: {why}"),
+                None => eprintln!("tierce: a plan is in force"),
+            }
+            self.away = away;
+        }
+    }
+
+    /// What nobody tells the manager.
+    fn look(&mut self) {
+        self.looked = Instant::now();
+        self.turn();
+        if self.away.is_some() || !self.manager.heeds("deadline_missed") {
+            return;
+        }
+        let Ok(misses) = self.manager.in_force().misses() else { return };
+        for (name, count) in misses {
+            let Some(id) = name.strip_prefix(PREFIX).and_then(|id| id.parse().ok()) else { continue };
+            let before = self.misses.insert(name, count).unwrap_or(count);
+            if count > before {
+                self.manager.deadline_missed(id, count - before, now_ns());
+            }
+        }
+    }
+
+    /// Who has a session, a connection or a request is there.
+    fn look_at_users(&mut self, server: &Server) {
+        let mut users = machine::users();
+        users.extend(server.users());
+        users.extend(self.manager.books().requests.values().filter_map(|request| request.owner.user()));
+        if self.away.is_some() {
+            return;
+        }
+        users.difference(&self.users).for_each(|uid| self.manager.user_enters(*uid, now_ns()));
+        self.users.difference(&users).for_each(|uid| self.manager.user_leaves(*uid, now_ns()));
+        self.users = users;
+    }
+
+    fn until_next(&self) -> Duration {
+        let look = LOOK.saturating_sub(self.looked.elapsed());
+        let due = self.manager.next_ns().map(|due| Duration::from_nanos(due.saturating_sub(now_ns())));
+        due.map_or(look, |due| look.min(due))
+    }
+
+    fn is_due(&self) -> bool {
+        self.manager.next_ns().is_some_and(|due| due <= now_ns())
+    }
+
+    fn save(&mut self) {
+        let revision = self.manager.revision();
+        if revision != self.saved {
+            match write_books(&self.args.books, self.manager.books()) {
+                Ok(()) => self.saved = revision,
+                Err(error) => eprintln!("tierce: {error:#}"),
+            }
+        }
+    }
+}
+
+/// The books of the last run; if they cannot be read, new ones, with the old ones kept beside them.
+fn read_books(path: &Path) -> Result<Books> {
+    let boot = machine::boot();
+    let text = match fs::read_to_string(path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Books::new(boot)),
+        Err(error) => return Err(error).with_context(|| format!("cannot read {}", path.display())),
+    };
+    Books::read(&text, &boot).or_else(|why| {
+        let aside = path.with_extension("unreadable");
+        fs::rename(path, &aside).with_context(|| format!("{}: {why}", path.display()))?;
+        eprintln!("tierce: {}: {why}; it is {} now, and new books begin", path.display(), aside.display());
+        Ok(Books::new(boot))
+    })
+}
+
+/// As a whole or not at all, whenever this process ends.
+fn write_books(path: &Path, books: &Books) -> Result<()> {
+    let shown = || format!("cannot write the books: {}", path.display());
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).with_context(shown)?;
+    }
+    let new = path.with_extension("new");
+    let _ = fs::remove_file(&new); // of a run that was killed
+    let mut file =
+        fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).with_context(shown)?;
+    file.write_all(books.written().as_bytes()).with_context(shown)?;
+    fs::rename(&new, path).with_context(shown)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn books_that_cannot_be_read_are_kept_beside_new_ones() {
+        let folder = std::env::temp_dir().join(format!("tierce-books-{}", std::process::id()));
+        let path = folder.join("manager.json");
+        write_books(&path, &Books::new(machine::boot())).unwrap();
+        assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
+        fs::write(&path, "{").unwrap();
+        assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
+        assert_eq!(fs::read_to_string(folder.join("manager.unreadable")).unwrap(), "{");
+        fs::remove_dir_all(&folder).unwrap();
+    }
+}

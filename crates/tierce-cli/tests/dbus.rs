@@ -1,0 +1,298 @@
+//! `tierce-manager` on D-Bus: a bus of the test's own for what is refused, and one boot of a throw-away machine with Debian's dbus-daemon,
+//! PipeWire and RealtimeKit's test client (tests/vm/pipewire.sh), time counted in instructions.
+
+#![expect(clippy::too_many_lines, reason = "a test tells one story")]
+
+use serde_json::Value;
+use std::collections::HashMap;
+use std::fs;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A user who is not root.
+const NOBODY: u32 = 65534;
+
+/// A bus with a manager on it, and no plan in force.
+struct Bus {
+    folder: PathBuf,
+    children: Vec<Child>,
+}
+
+impl Bus {
+    fn new(name: &str, config: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("tierce-dbus-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let text = format!(
+            "<busconfig><type>system</type><listen>unix:path={}/bus</listen><auth>EXTERNAL</auth>\
+             <policy context='default'><allow user='*'/><allow own='*'/><allow send_type='method_call'/>\
+             <allow send_type='signal'/><allow send_requested_reply='true' send_type='method_return'/>\
+             <allow send_requested_reply='true' send_type='error'/><allow receive_sender='*'/></policy></busconfig>",
+            folder.display()
+        );
+        fs::write(folder.join("bus.conf"), text).unwrap();
+        fs::write(folder.join("manager.toml"), config).unwrap();
+        let mut bus = Self { folder, children: Vec::new() };
+        let mut daemon = Command::new("dbus-daemon");
+        daemon.arg("--nofork").arg(format!("--config-file={}/bus.conf", bus.folder.display()));
+        bus.children.push(daemon.spawn().expect("dbus-daemon"));
+        bus.wait_for("bus");
+        bus
+    }
+
+    fn manage(&mut self) {
+        let file = |name: &str| self.folder.join(name);
+        let mut manager = Command::new(env!("CARGO_BIN_EXE_tierce-manager"));
+        manager.arg("--config").arg(file("manager.toml")).arg("--listen").arg(file("manager.sock"));
+        manager.arg("--books").arg(file("books.json")).arg("--socket").arg(file("nobody.sock"));
+        manager.env("DBUS_SYSTEM_BUS_ADDRESS", self.address());
+        manager.stderr(fs::File::create(file("manager.err")).unwrap());
+        self.children.push(manager.spawn().unwrap());
+        self.wait_until("org.freedesktop.RealtimeKit1", |said| said.contains("answers as"));
+    }
+
+    fn address(&self) -> String {
+        format!("unix:path={}/bus", self.folder.display())
+    }
+
+    fn wait_for(&self, file: &str) {
+        let begun = Instant::now();
+        while !self.folder.join(file).exists() {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{file} is not there");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn wait_until(&self, what: &str, is: impl Fn(&str) -> bool) {
+        let begun = Instant::now();
+        loop {
+            let said = fs::read_to_string(self.folder.join("manager.err")).unwrap_or_default();
+            if is(&said) {
+                return;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(30), "{what}: {said}");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// What is answered, or the error. `before` runs gdbus; it is another user who asks, where that is possible.
+    fn call(&self, before: &[&str], interface: &str, method: &str, arguments: &[&str]) -> String {
+        let path = format!("/{}", interface.replace('.', "/"));
+        let address = self.address();
+        let mut words = before.to_vec();
+        words.extend(["gdbus", "call", "--address", &address, "--dest", interface, "--object-path", &path]);
+        let method = if method.contains('.') { method.to_string() } else { format!("{interface}.{method}") };
+        words.extend(["--method", &method, "--"]); // numbers may be negative
+        words.extend(arguments);
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]).stdin(Stdio::null());
+        // SAFETY: no arguments.
+        if unsafe { libc::geteuid() } == 0 && before != ROOT {
+            command.uid(NOBODY).gid(NOBODY);
+        }
+        let done = command.output().unwrap();
+        format!("{}{}", String::from_utf8_lossy(&done.stdout), String::from_utf8_lossy(&done.stderr))
+    }
+}
+
+impl Drop for Bus {
+    fn drop(&mut self) {
+        for child in self.children.iter_mut().rev() {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+const MANAGER: &str = "org.tierce.Manager1";
+const KIT: &str = "org.freedesktop.RealtimeKit1";
+/// So that root asks, if this is root.
+const ROOT: &[&str] = &["env"];
+/// A process that limits the time for which its real-time threads run without a wait.
+const LIMITED: &[&str] = &["prlimit", "--rttime=200000:200000"];
+
+#[test]
+fn what_may_not_be_asked_is_refused_by_name() {
+    let mut bus = Bus::new("refused", "");
+    bus.manage();
+    let mode = "{'thread': <uint32 7>, 'modes': <[{'budget': <'2ms'>, 'period': <'10ms'>}]>}";
+    for (method, arguments, error) in [
+        ("Request", &[mode][..], "org.tierce.Manager1.PlanMustBeInForce"),
+        ("Request", &["{'threat': <uint32 7>}"], "org.tierce.Manager1.RequestMustBeKnown"),
+        ("Request", &["{'thread': <0.5>}"], "org.tierce.Manager1.ValueMustBePlain"),
+        (
+            "Change",
+            &["1", "[{'budget': <'2ms'>, 'period': <'1ms'>}]"],
+            "org.tierce.Manager1.RequestMustBeKnown",
+        ),
+        ("Cancel", &["1"], "org.tierce.Manager1.PlanMustBeInForce"),
+        ("List", &[], "org.tierce.Manager1.PlanMustBeInForce"),
+        ("Watch", &["0"], "org.tierce.Manager1.PlanMustBeInForce"),
+        ("No", &[], "org.freedesktop.DBus.Error.UnknownMethod"),
+    ] {
+        let said = bus.call(ROOT, MANAGER, method, arguments);
+        assert!(said.contains(error), "{method} {arguments:?}: {said}");
+    }
+    let long = format!("{{'label': <'{}'>}}", "x".repeat(1 << 16));
+    assert!(bus.call(ROOT, MANAGER, "Request", &[&long]).contains("RequestTooLong"));
+    let wrong = zbus::blocking::connection::Builder::address(&bus.address()[..]).unwrap().build().unwrap();
+    let path = "/org/tierce/Manager1";
+    let error = wrong.call_method(Some(MANAGER), path, Some(MANAGER), "Request", &(7u32)).unwrap_err();
+    assert!(error.to_string().contains("InvalidArgs") || error.to_string().contains("Signature"), "{error}");
+    // RealtimeKit's errors: what makes no sense has failed, what is not allowed is denied.
+    let (failed, denied) = ("org.freedesktop.DBus.Error.Failed", "org.freedesktop.DBus.Error.AccessDenied");
+    let own = std::process::id().to_string();
+    for (before, method, arguments, error) in [
+        (&[][..], "MakeThreadRealtime", &["0", "0"][..], failed),
+        (&[], "MakeThreadRealtime", &["0", "100"], failed),
+        (&[], "MakeThreadRealtime", &["0", "21"], denied),
+        (&[], "MakeThreadRealtime", &[&own, "20"], failed),
+        (&[], "MakeThreadRealtime", &["18446744073709551615", "20"], failed),
+        (&[], "MakeThreadRealtimeWithPID", &["4294967295", "0", "20"], failed),
+        (&[], "MakeThreadRealtime", &["0", "20"], "RLIMIT_RTTIME"),
+        (LIMITED, "MakeThreadRealtime", &["0", "20"], "plan_must_be_in_force"),
+        (&[], "MakeThreadHighPriority", &["0", "20"], failed),
+        (&[], "MakeThreadHighPriority", &["0", "-16"], denied),
+        (&[], "MakeThreadHighPriorityWithPID", &["1", &own, "-5"], failed),
+    ] {
+        let said = bus.call(before, KIT, method, arguments);
+        assert!(said.contains(error), "{method} {arguments:?}: {said}");
+    }
+    for (property, value) in [
+        ("RTTimeUSecMax", "(<int64 200000>,)"),
+        ("MaxRealtimePriority", "(<20>,)"),
+        ("MinNiceLevel", "(<-15>,)"),
+    ] {
+        let said = bus.call(&[], KIT, "org.freedesktop.DBus.Properties.Get", &[KIT, property]);
+        assert_eq!(said.trim(), value, "{property}");
+    }
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } == 0 {
+        let said = bus.call(&[], KIT, "MakeThreadRealtimeWithPID", &[&own, &own, "20"]);
+        assert!(said.contains("another user's"), "{said}");
+        for method in ["ResetKnown", "ResetAll", "Exit"] {
+            let said = bus.call(&[], KIT, method, &[]);
+            assert!(said.contains(denied), "{method}: {said}");
+        }
+        // One who asks too often.
+        std::thread::sleep(Duration::from_secs(3));
+        let limited =
+            (0..60).any(|_| bus.call(&[], MANAGER, "List", &[]).contains("TooManyRequestsPerSecond"));
+        assert!(limited, "20 at once, and 10 per second");
+        assert!(bus.call(ROOT, KIT, "Exit", &[]).contains("()"));
+        assert!(bus.children[1].wait().unwrap().success(), "it ends as by SIGTERM");
+    }
+}
+
+/// Polkit, as far as it is asked: it allows one thing.
+struct Polkit;
+
+#[zbus::interface(name = "org.freedesktop.PolicyKit1.Authority")]
+impl Polkit {
+    fn check_authorization(
+        &self,
+        subject: (String, HashMap<String, zbus::zvariant::OwnedValue>),
+        action: String,
+        details: HashMap<String, String>,
+        flags: u32,
+        cancel: String,
+    ) -> (bool, bool, HashMap<String, String>) {
+        assert_eq!((&subject.0[..], details.len(), flags, &cancel[..]), ("system-bus-name", 0, 0, ""));
+        (action == "org.tierce.Manager1.request", false, HashMap::new())
+    }
+}
+
+#[test]
+fn polkit_says_who_may_and_without_it_the_configuration() {
+    // SAFETY: no arguments.
+    if unsafe { libc::geteuid() } != 0 {
+        return; // the manager's own user may do everything, and there is no other one
+    }
+    let mut bus = Bus::new("polkit", "[access]\nrequest = [\"user:1\"]\nreal-time = [\"group:65534\"]\n");
+    bus.manage();
+    let request = |bus: &Bus| bus.call(&[], MANAGER, "Request", &["{}"]);
+    let real_time = |bus: &Bus| bus.call(LIMITED, KIT, "MakeThreadRealtime", &["0", "20"]);
+    assert!(request(&bus).contains("AskerMustBeAuthorized") && request(&bus).contains("configuration"));
+    assert!(real_time(&bus).contains("plan_must_be_in_force"));
+    let polkit = zbus::blocking::connection::Builder::address(&bus.address()[..]).unwrap();
+    let polkit = polkit.serve_at("/org/freedesktop/PolicyKit1/Authority", Polkit).unwrap().build().unwrap();
+    polkit.request_name("org.freedesktop.PolicyKit1").unwrap();
+    assert!(request(&bus).contains("PlanMustBeInForce"));
+    assert!(real_time(&bus).contains("AccessDenied") && real_time(&bus).contains("polkit"));
+    assert!(bus.call(&[], KIT, "MakeThreadHighPriority", &["0", "-5"]).contains("AccessDenied"));
+    polkit.object_server().remove::<Polkit, _>("/org/freedesktop/PolicyKit1/Authority").unwrap();
+    assert!(request(&bus).contains("PolkitMustAnswer"), "{}", request(&bus));
+}
+
+#[test]
+fn a_bus_that_comes_back_is_found_again() {
+    let mut bus = Bus::new("again", "");
+    bus.manage();
+    let _ = (bus.children[0].kill(), bus.children[0].wait());
+    bus.wait_until("hung up", |said| said.contains("the bus has hung up"));
+    fs::remove_file(bus.folder.join("bus")).unwrap();
+    let mut daemon = Command::new("dbus-daemon");
+    daemon.arg("--nofork").arg(format!("--config-file={}/bus.conf", bus.folder.display()));
+    bus.children[0] = daemon.spawn().unwrap();
+    bus.wait_until("again", |said| said.matches("answers as").count() == 2);
+    assert!(bus.call(ROOT, MANAGER, "List", &[]).contains("PlanMustBeInForce"));
+}
+
+/// The one boot: PipeWire and its player ask by themselves, have what they asked for, and are never late beside hogs and a fork storm, which
+/// they are without the manager. RealtimeKit's own client gets what it asks for, and the guarantees end with their threads.
+#[test]
+fn pipewire_asks_by_itself_and_is_never_late() {
+    let out = std::env::temp_dir().join(format!("tierce-pipewire-{}", std::process::id()));
+    let mut run = Command::new(root().join("bench/pipewire/run"));
+    let done = run.arg("10").arg(&out).env("TIERCE", env!("CARGO_BIN_EXE_tierce")).output().unwrap();
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let file = |name: &str| fs::read_to_string(out.join(name)).unwrap_or_default();
+    let log = || {
+        let all = ["manager.err", "plan.err", "with.pipewire", "with.player", "rtkit-test"];
+        let all: Vec<String> = all.iter().map(|name| format!("== {name}\n{}", file(name))).collect();
+        format!("{}\n{}\n{}", text(&done.stdout), text(&done.stderr), all.join("\n"))
+    };
+    assert!(done.status.success(), "{}", log());
+    println!("{}", text(&done.stdout));
+    let mut got: HashMap<String, Value> = HashMap::new();
+    for line in file("said.json").lines() {
+        let value: Value =
+            serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{}", log()));
+        got.insert(value["scenario"].as_str().unwrap().to_string(), value["got"].clone());
+    }
+    // Both have asked, each for the one of its threads that has deadlines.
+    let requests = got["requests"]["answer"]["requests"].as_array().unwrap_or_else(|| panic!("{}", log()));
+    assert_eq!(requests.len(), 2, "{}", log());
+    let threads = file("threads");
+    let threads: Vec<&str> = threads.lines().filter(|line| !line.is_empty()).collect();
+    let status: Value = serde_json::from_str(&file("status.json")).unwrap_or_else(|_| panic!("{}", log()));
+    for request in requests {
+        assert_eq!((&request["state"], &request["label"]), (&"granted".into(), &"realtimekit".into()));
+        assert_eq!(request["granted"]["mode"]["budget"], "3ms");
+        let tid = request["thread"].to_string();
+        assert!(threads.contains(&&tid[..]), "{tid} is none of {threads:?}");
+        let name = request["granted"]["name"].as_str().unwrap();
+        assert!(status.to_string().contains(name), "{name} is in the status: {status}");
+    }
+    // Periods, ends, delays and the quantum of all cycles, in us.
+    let cycles = |part: &str| -> Vec<Vec<u64>> {
+        let text = file(&format!("{part}.cycles"));
+        let numbers = |line: &str| line.split_whitespace().filter_map(|word| word.parse().ok()).collect();
+        text.lines().map(numbers).filter(|line: &Vec<u64>| line.len() == 4).collect()
+    };
+    let late = |part: &str| cycles(part).iter().filter(|cycle| cycle[1] >= cycle[3]).count();
+    assert!(cycles("with").len() > 900 && cycles("without").len() > 100, "{}", log());
+    assert!(cycles("with").iter().all(|cycle| cycle[3] == 10_000), "a quantum of 10 ms");
+    assert_eq!((late("with"), &got["with"]["said_late"]), (0, &0.into()), "{}", log());
+    assert!(late("without") > 10, "the load is none: {}", log());
+    assert_eq!(got["rtkit-test"], "1", "{}", log());
+    assert_eq!(got["gone"]["answer"]["requests"], Value::Null, "they end with their threads: {}", log());
+    let _ = fs::remove_dir_all(&out);
+}

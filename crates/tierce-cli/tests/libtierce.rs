@@ -1,0 +1,116 @@
+//! `libtierce`: what it makes of a manager that says anything, and one boot of a throw-away machine with the manager and programs in C that
+//! ask it (tests/vm/libtierce.sh), time counted in instructions.
+
+use serde_json::{json, Value};
+use std::collections::HashMap;
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixListener;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A folder with an example program.
+fn built(name: &str, options: &[&str]) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("tierce-libtierce-{name}-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    for program in ["player", "exsched"] {
+        let mut gcc = Command::new("gcc");
+        gcc.args(["-std=gnu11", "-O2", "-Wall", "-Wextra", "-Werror", "-I", "libtierce"]).args(options);
+        gcc.arg(format!("examples/libtierce/{program}.c")).arg("libtierce/libtierce.c");
+        assert!(gcc.arg("-o").arg(folder.join(program)).current_dir(root()).status().unwrap().success());
+    }
+    folder
+}
+
+#[test]
+fn whatever_a_manager_says_is_an_answer_or_an_error() {
+    let folder = built("says", &["-g", "-fsanitize=address,undefined", "-fno-sanitize-recover"]);
+    let path = folder.join("socket");
+    let listener = UnixListener::bind(&path).unwrap();
+    let watching = r#"{"version":1,"ok":true,"answer":{"state":"done"}}"#;
+    let long = format!("{{\"error\":\"{}\"}}", "x".repeat(1 << 17));
+    let deep = "[".repeat(1 << 15);
+    for (first, second, why) in [
+        ("", "", "no manager answers"), // it hangs up
+        (watching, "", "manager_must_run"),
+        (
+            watching,
+            r#"{"ok":false,"error":{"rule":"a_rule","message":"a \"word\" \u00e9 \\ \n"}}"#,
+            r"a_rule: a ",
+        ),
+        (
+            watching,
+            r#"{"ok":true,"answer":{"state":"refused","reason":{"rule":"full","message":"no"}}}"#,
+            "full: no",
+        ),
+        (watching, "garbage", ": "),
+        (watching, r#"{"ok":false,"error":{"rule":"#, ": "),
+        (watching, r#"{"error":{"rule":"\"#, ": "),
+        (watching, r#"{"error":{"rule":"\u12","message":7}}"#, "?: "),
+        (watching, r#"{"error" : 1}"#, ": "),
+        (watching, &deep, ": "),
+        (watching, &long, "answer_too_long"),
+    ] {
+        let mut player = Command::new(folder.join("player"));
+        let player = player.arg("1").arg(&path).stdout(Stdio::piped()).spawn().unwrap();
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        for answer in [first, second] {
+            let Some(Ok(asked)) = lines.next() else { break };
+            assert!(serde_json::from_str::<Value>(&asked).is_ok(), "{asked}");
+            if answer.is_empty() || writeln!(stream, "{answer}").is_err() {
+                break;
+            }
+        }
+        drop((stream, lines));
+        let done = player.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&done.stdout);
+        assert!(done.status.code() == Some(1) && said.contains(why), "{second:.99}: {said}");
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
+/// The one boot: a program has what it asks for beside busy processes, keeps it when more is refused, and is told when it ends. A task of
+/// ExSched's calls likewise.
+#[test]
+fn programs_in_c_ask_and_are_told() {
+    let folder = built("vm", &["-static"]);
+    let out = folder.join("out");
+    let mut vm = Command::new(env!("CARGO_BIN_EXE_tierce"));
+    vm.args(["vm", "--deterministic", "--limit", "25m", "--kernel", "7.0.13", "--cpus", "1"]);
+    for file in ["lib.sh", "pipewire.toml"] {
+        vm.args(["--file", file]);
+    }
+    vm.arg("--file").arg(folder.join("player")).arg("--file").arg(folder.join("exsched"));
+    vm.arg("--out").arg(&out).args(["--", "sh", "libtierce.sh"]).current_dir(root().join("tests/vm"));
+    let done = vm.output().unwrap();
+    let said = String::from_utf8_lossy(&done.stdout).into_owned();
+    let errors = String::from_utf8_lossy(&done.stderr).into_owned();
+    let log =
+        format!("{said}\n{errors}\n{}", fs::read_to_string(out.join("manager.err")).unwrap_or_default());
+    assert!(done.status.success(), "{log}");
+    let mut got: HashMap<String, Value> = HashMap::new();
+    for line in said.lines() {
+        let value: Value = serde_json::from_str(line).unwrap_or_else(|why| panic!("{why}: {line}\n{log}"));
+        got.insert(value["scenario"].as_str().unwrap().to_string(), value["got"].clone());
+    }
+    assert_eq!(got["nobody"], json!({ "why": "no manager answers" }), "{log}");
+    let during = &got["during"]["answer"]["requests"][0];
+    assert_eq!(
+        (&during["owner"], &during["granted"]["mode"]["budget"]),
+        (&"user:1001".into(), &"1.5ms".into())
+    );
+    assert_eq!(
+        got["player"],
+        json!({ "jobs": 100, "misses": 0, "more": -1, "less": 0, "told": 1, "what": "ended",
+            "text": "it was ended by the system", "cancel": -1 }),
+        "{log}"
+    );
+    assert_eq!(got["exsched"], json!({ "jobs": 50, "misses": 0 }), "{log}");
+    assert_eq!(got["after"]["answer"]["requests"], Value::Null, "{log}");
+    fs::remove_dir_all(&folder).unwrap();
+}
