@@ -72,8 +72,14 @@ static inline void constraint_detach(u32 edge)
 
 static inline bool constraint_charge(u32 edge, u64 ran_ns, u64 now)
 {
+	edge_t *x = edge_at(edge);
+	if (promise_is_late(x, now))
+		promise_over(edge, ran_ns, 0, TIERCE_PERIOD_MAX, now);
 	parent_of(edge)->constraints.received_ns += ran_ns;
-	return round_robin_charge(edge, ran_ns, now);
+	round_robin_charge(edge, ran_ns, now);
+	if (x->promise.end_ns != TIERCE_NEVER && x->queue.turn >= CONSTRAINT_TURNS) /* its work is done */
+		promise_over(edge, 0, 0, TIERCE_PERIOD_MAX, now);
+	return false;
 }
 
 /* ---- what is accepted -------------------------------------------------------------------------------------------- */
@@ -199,6 +205,7 @@ static inline int constraint_begin(u32 edge, u64 now)
 	}
 	AT(n->constraints.edge, place) = edge;
 	constraint_turn(edge, deadline_ns, work_ns);
+	promise_begins(edge_at(edge), (s64)work_ns, deadline_ns);
 	event_set(edge, deadline_ns);
 	return TIERCE_OK;
 }
@@ -211,6 +218,7 @@ TIERCE_FN int constraint_tell(u32 edge, u32 kind, u64 now)
 		return TIERCE_E_not_understood;
 	if (!constraint_holds(edge_at(edge)->parent, edge, now))
 		return TIERCE_E_no_constraint;
+	promise_ends(edge_at(edge));
 	constraint_end(edge);
 	return TIERCE_OK;
 }
@@ -219,11 +227,21 @@ TIERCE_FN int constraint_tell(u32 edge, u32 kind, u64 now)
 static inline void constraint_event(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	if (x->state != TIERCE_WAITING && x->queue.turn <= now)
-		constraint_end(edge);
+	if (x->state == TIERCE_WAITING || x->queue.turn > now)
+		return;
+	if (x->promise.end_ns <= now)
+		promise_over(edge, 0, 0, TIERCE_PERIOD_MAX, now);
+	constraint_end(edge);
 }
 
-#define constraint_request  round_robin_request
+/* Who has slept has no time constraint any more. */
+static inline void constraint_request(u32 edge, u32 why, u64 now)
+{
+	if (why != TIERCE_RESTORED)
+		promise_ends(edge_at(edge));
+	round_robin_request(edge, why, now);
+}
+
 #define constraint_release  round_robin_release
 #define constraint_pick	    round_robin_pick
 #define constraint_before   round_robin_before
