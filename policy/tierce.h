@@ -177,6 +177,8 @@ struct tierce_edge {
 		struct {
 			u64 turn; /* position in the order of requests; constraint: or a deadline */
 			s64 quantum_ns;
+			u64 work_ns, due_ns; /* constraint: as it was asked for */
+			u32 asleep;	     /* constraint: and that while it slept */
 		} queue;
 		struct slots_edge slots;
 		struct {

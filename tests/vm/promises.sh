@@ -33,6 +33,16 @@ counted after
 meter spin --name above --policy fifo:10 --cpu 1 --time 45ms >/dev/null
 sleep 0.2
 counted above
+kill $right
+meter spin --name beside --time 300s >/dev/null &
+beside=$!
+trouble asks 20 600 &
+asker=$!
+sleep 1.5
+counted asked
+wait $asker
+say asker $?
+kill $beside
 tierce status --watch --times 2 >/out/watch.txt
-kill $kept $taken $sleeper $left $right
+kill $kept $taken $sleeper $left
 finish TERM

@@ -711,7 +711,9 @@ fn attack() {
 /// What is promised is counted where no record is lost.
 #[test]
 fn promises() {
-    let boot = Boot::run("promises.sh", 2, "7.0.13", Some("--deterministic"), &["promises.toml"]);
+    let trouble = trouble_program();
+    let programs = [trouble.to_str().unwrap()];
+    let boot = Boot::with("promises.sh", 2, "7.0.13", Some("--deterministic"), &["promises.toml"], &programs);
     let row = |scenario: &str, name: &str| {
         let rows = boot.got(scenario)["status"]["promises"].as_array().unwrap();
         rows.iter().find(|row| row["name"] == name).cloned().unwrap()
@@ -743,6 +745,13 @@ fn promises() {
     assert_eq!(count("above", "taken", "least_ns"), 0);
     let why = row("above", "taken")["promise"]["why"].clone();
     assert!(why == "stolen" || why == "cpu_away", "{why}");
+
+    // A thread asks, and sleeps while it waits for the answer: it has the 20 ms that it asked for.
+    assert_eq!(boot.got("asker"), &json!(0));
+    let asker = &row("asked", "asker")["promise"];
+    println!("{asker}");
+    assert_eq!(asker["windows"], 1);
+    assert_eq!((&asker["promised_ns"], &asker["not_kept"]), (&json!(20 * MS), &json!(0)));
 
     // The same in the report, and as a table.
     let task = report.tasks.iter().find(|task| task.name == "taken").unwrap();
