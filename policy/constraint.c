@@ -19,8 +19,10 @@
  *      node has received since `begin`, less the port's timer floor for each node above. `begin` is when the first of the time
  *      constraints that follow each other without a gap was accepted; it is set to now when a later one fits only from there.
  *   4. A time constraint ends when its work is used up, when its deadline is over, when the child says so, or when the child
- *      blocks, yields or is detached. What it may want further has turns, from the end of the order.
- *   5. Refused by name: more than 8 of a node, a second one of a child, a deadline that is over, a child that sleeps, and the end
+ *      blocks, yields or is detached. What it may want further has turns, from the end of the order. A child that asks while it sleeps
+ *      is told whether it would have it if it woke up now. It has it when it wakes up, if that still fits then; until then, or until the
+ *      deadline, its work counts for others who ask.
+ *   5. Refused by name: more than 8 of a node, a second one of a child, a deadline that is over, and the end
  *      of one that is not there. Work and the time until the deadline are at most an hour.
  *   6. Only tasks of one CPU are heard, and not through edges with a condition: those would be shut without asking.
  *   7. New parameters of the node hold for what is asked from then on, and nothing before counts then: `begin` is now.
@@ -72,17 +74,28 @@ static inline void constraint_detach(u32 edge)
 
 static inline bool constraint_charge(u32 edge, u64 ran_ns, u64 now)
 {
+	edge_t *x = edge_at(edge);
+	if (promise_is_late(x, now))
+		promise_over(edge, ran_ns, 0, TIERCE_PERIOD_MAX, now);
 	parent_of(edge)->constraints.received_ns += ran_ns;
-	return round_robin_charge(edge, ran_ns, now);
+	round_robin_charge(edge, ran_ns, now);
+	if (x->promise.end_ns != TIERCE_NEVER && x->queue.turn >= CONSTRAINT_TURNS) /* its work is done */
+		promise_over(edge, 0, 0, TIERCE_PERIOD_MAX, now);
+	return false;
 }
 
 /* ---- what is accepted -------------------------------------------------------------------------------------------- */
 
-/* Does this edge of the node's have one? */
-static inline bool constraint_holds(u32 node, u32 edge, u64 now)
+/* Until when has this edge of the node's one? 0: it has none. */
+static inline u64 constraint_until(u32 node, u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	return x->parent == node && x->state != TIERCE_WAITING && x->queue.turn < CONSTRAINT_TURNS && x->queue.turn > now;
+	u64 until_ns = x->queue.turn;
+	if (x->queue.asleep)
+		until_ns = x->queue.due_ns;
+	else if (x->state == TIERCE_WAITING || until_ns >= CONSTRAINT_TURNS)
+		return 0;
+	return x->parent == node && until_ns > now ? until_ns : 0;
 }
 
 /* A place in the node's list: the edge's last one, or one whose time constraint is over; TIERCE_CONSTRAINTS: none. */
@@ -91,7 +104,7 @@ TIERCE_FN u32 constraint_place(u32 node, u32 edge, u64 now)
 	u32 i, other, place = TIERCE_CONSTRAINTS;
 	for (i = ZERO; i < TIERCE_CONSTRAINTS && CAN_LOOP; i++) {
 		other = AT(node_at(node)->constraints.edge, i);
-		if (other == edge || (place == TIERCE_CONSTRAINTS && !constraint_holds(node, other, now)))
+		if (other == edge || (place == TIERCE_CONSTRAINTS && !constraint_until(node, other, now)))
 			place = i;
 		if (other == edge)
 			break;
@@ -102,14 +115,27 @@ TIERCE_FN u32 constraint_place(u32 node, u32 edge, u64 now)
 /* Work that is left and due by then. */
 TIERCE_FN u64 constraints_due(u32 node, u64 by_ns, u64 now)
 {
-	u64 due_ns = 0;
+	u64 due_ns = 0, until_ns;
 	u32 i, edge;
 	for (i = ZERO; i < TIERCE_CONSTRAINTS && CAN_LOOP; i++) {
 		edge = AT(node_at(node)->constraints.edge, i);
-		if (constraint_holds(node, edge, now) && edge_at(edge)->queue.turn <= by_ns)
-			due_ns += (u64)edge_at(edge)->queue.quantum_ns;
+		until_ns = constraint_until(node, edge, now);
+		if (until_ns && until_ns <= by_ns)
+			due_ns +=
+			    edge_at(edge)->queue.asleep ? edge_at(edge)->queue.work_ns : (u64)edge_at(edge)->queue.quantum_ns;
 	}
 	return due_ns;
+}
+
+/* Does a child with one want the CPU? */
+TIERCE_FN int constraints_awake(u32 node, u64 now)
+{
+	u32 i, edge, awake = 0;
+	for (i = ZERO; i < TIERCE_CONSTRAINTS && CAN_LOOP; i++) {
+		edge = AT(node_at(node)->constraints.edge, i);
+		awake |= !edge_at(edge)->queue.asleep && constraint_until(node, edge, now);
+	}
+	return awake != 0;
 }
 
 /* The least that the node's budget supplies in a window of that length: it may come at the very begin of the period before, and
@@ -127,31 +153,29 @@ static inline u64 constraint_supply(node_t *n, u64 window_ns)
 	return window_ns / period_ns * budget_ns + (within_ns > idle_ns ? within_ns - idle_ns : 0);
 }
 
-/* Is the node, which has received so much since `begin_ns`, sure to do all in time, with this one more? */
-TIERCE_FN int constraints_fit(u32 node, u64 begin_ns, u64 received_ns, u64 now)
+/* Is the node, which has received so much since `begin_ns`, sure to do all in time, with what this edge asks for? */
+TIERCE_FN int constraints_fit(u32 asks, u64 begin_ns, u64 received_ns, u64 now)
 {
+	u32 node = edge_at(asks)->parent, i, edge;
 	node_t *n = node_at(node);
-	u64 deadline_ns = AT(S.stage, CONSTRAINT_DEADLINE), by_ns = deadline_ns;
-	u64 used_ns = AT(S.stage, CONSTRAINT_WORK) + received_ns + (n->level - 1) * S.floor_ns;
-	u32 i, edge;
+	u64 deadline_ns = edge_at(asks)->queue.due_ns, by_ns = deadline_ns;
+	u64 used_ns = edge_at(asks)->queue.work_ns + received_ns + (n->level - 1) * S.floor_ns;
 	for (i = ZERO; i <= TIERCE_CONSTRAINTS && CAN_LOOP; i++) {
 		if (by_ns >= deadline_ns &&
 		    constraints_due(node, by_ns, now) + used_ns > constraint_supply(n, by_ns - begin_ns))
 			return false;
 		edge = i < TIERCE_CONSTRAINTS ? AT(n->constraints.edge, i) : TIERCE_NONE;
-		by_ns = constraint_holds(node, edge, now) ? edge_at(edge)->queue.turn : 0;
+		by_ns = constraint_until(node, edge, now);
 	}
 	return true;
 }
 
-/* The same since `begin`, if there is somebody since then, and as much was promised all the time. */
-static inline bool constraints_fit_since(u32 node, u64 now)
+/* Has there been somebody since `begin`, and as much promised all the time? */
+static inline bool constraints_go_on(u32 node, u64 now)
 {
 	node_t *n = node_at(node);
-	if (!constraints_due(node, TIERCE_NEVER, now) || n->constraints.budget_ns != n->param[CONSTRAINT_BUDGET] ||
-	    n->constraints.period_ns != n->param[CONSTRAINT_PERIOD])
-		return false;
-	return constraints_fit(node, n->constraints.begin_ns, n->constraints.received_ns, now);
+	return constraints_awake(node, now) && n->constraints.budget_ns == n->param[CONSTRAINT_BUDGET] &&
+	       n->constraints.period_ns == n->param[CONSTRAINT_PERIOD];
 }
 
 /* It has another turn from here on. */
@@ -174,32 +198,63 @@ static inline void constraint_end(u32 edge)
 	constraint_turn(edge, ++n->clock, n->param[CONSTRAINT_QUANTUM]);
 }
 
-static inline int constraint_begin(u32 edge, u64 now)
+/* Would it have what it asks for? 0: yes; 1: yes, if what is sure is counted from now on; else the error, negative. */
+static inline int constraint_answer(u32 edge, u64 now)
 {
-	u64 work_ns = AT(S.stage, CONSTRAINT_WORK), deadline_ns = AT(S.stage, CONSTRAINT_DEADLINE);
-	u32 node = edge_at(edge)->parent, place = constraint_place(node, edge, now);
-	node_t *n = node_at(node);
-	if (edge_at(edge)->state == TIERCE_WAITING)
-		return TIERCE_E_constraint_asleep;
-	if (constraint_holds(node, edge, now))
-		return TIERCE_E_constraint_already;
-	if (deadline_ns <= now)
-		return TIERCE_E_constraint_in_the_past;
-	if (!work_ns || work_ns > TIERCE_PERIOD_MAX || deadline_ns - now > TIERCE_PERIOD_MAX)
-		return TIERCE_E_parameter_out_of_range;
-	if (place == TIERCE_CONSTRAINTS)
-		return TIERCE_E_too_many_constraints;
-	if (!constraints_fit_since(node, now)) {
-		if (!constraints_fit(node, now, 0, now))
-			return TIERCE_E_constraint_not_feasible;
+	u32 node = edge_at(edge)->parent;
+	if (constraint_place(node, edge, now) >= TIERCE_CONSTRAINTS)
+		return -TIERCE_E_too_many_constraints;
+	if (constraints_go_on(node, now) &&
+	    constraints_fit(edge, node_at(node)->constraints.begin_ns,
+			    node_at(node)->constraints.received_ns + uncharged_ns(node_at(node), now), now))
+		return 0;
+	return constraints_fit(edge, now, 0, now) ? 1 : -TIERCE_E_constraint_not_feasible;
+}
+
+/* It has that; or from its wake-up on, if it sleeps. */
+TIERCE_FN int constraint_takes(u32 edge, u32 anew, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	node_t *n = node_at(x->parent);
+	AT(n->constraints.edge, constraint_place(x->parent, edge, now) & (TIERCE_CONSTRAINTS - 1)) = edge;
+	if (x->state == TIERCE_WAITING) {
+		x->queue.asleep = 1;
+		return 0;
+	}
+	if (anew) {
 		n->constraints.begin_ns = now;
 		n->constraints.received_ns = 0;
 		n->constraints.budget_ns = n->param[CONSTRAINT_BUDGET];
 		n->constraints.period_ns = n->param[CONSTRAINT_PERIOD];
 	}
-	AT(n->constraints.edge, place) = edge;
-	constraint_turn(edge, deadline_ns, work_ns);
-	event_set(edge, deadline_ns);
+	promise_begins(x, (s64)x->queue.work_ns, x->queue.due_ns);
+	event_set(edge, x->queue.due_ns);
+	return 0;
+}
+
+static inline int constraint_begin(u32 edge, u64 now)
+{
+	u64 work_ns = AT(S.stage, CONSTRAINT_WORK), deadline_ns = AT(S.stage, CONSTRAINT_DEADLINE);
+	edge_t *x = edge_at(edge);
+	int fits;
+	if (constraint_until(x->parent, edge, now))
+		return TIERCE_E_constraint_already;
+	if (deadline_ns <= now)
+		return TIERCE_E_constraint_in_the_past;
+	if (!work_ns || work_ns > TIERCE_PERIOD_MAX || deadline_ns - now > TIERCE_PERIOD_MAX)
+		return TIERCE_E_parameter_out_of_range;
+	x->queue.asleep = 0;
+	x->queue.work_ns = work_ns;
+	x->queue.due_ns = deadline_ns;
+	fits = constraint_answer(edge, now);
+	if (fits < 0) {
+		x->queue.work_ns = 0;
+		x->queue.due_ns = 0;
+		return -fits;
+	}
+	constraint_takes(edge, (u32)fits, now);
+	if (x->state != TIERCE_WAITING)
+		constraint_turn(edge, deadline_ns, work_ns);
 	return TIERCE_OK;
 }
 
@@ -209,9 +264,13 @@ TIERCE_FN int constraint_tell(u32 edge, u32 kind, u64 now)
 		return constraint_begin(edge, now);
 	if (kind != TIERCE_CONSTRAINT_END)
 		return TIERCE_E_not_understood;
-	if (!constraint_holds(edge_at(edge)->parent, edge, now))
+	if (!constraint_until(edge_at(edge)->parent, edge, now))
 		return TIERCE_E_no_constraint;
-	constraint_end(edge);
+	promise_ends(edge_at(edge));
+	if (edge_at(edge)->queue.asleep)
+		edge_at(edge)->queue.asleep = 0;
+	else
+		constraint_end(edge);
 	return TIERCE_OK;
 }
 
@@ -219,11 +278,35 @@ TIERCE_FN int constraint_tell(u32 edge, u32 kind, u64 now)
 static inline void constraint_event(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	if (x->state != TIERCE_WAITING && x->queue.turn <= now)
-		constraint_end(edge);
+	if (x->state == TIERCE_WAITING || x->queue.turn > now)
+		return;
+	if (x->promise.end_ns <= now)
+		promise_over(edge, 0, 0, TIERCE_PERIOD_MAX, now);
+	constraint_end(edge);
 }
 
-#define constraint_request  round_robin_request
+/* Who has slept has no time constraint any more, but one that it asked for while it slept, if that still fits. */
+static inline void constraint_request(u32 edge, u32 why, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	if (why != TIERCE_RESTORED) {
+		promise_ends(x);
+		round_robin_joins(edge, now);
+	}
+	if (x->queue.asleep) {
+		int fits = -1;
+		x->queue.asleep = 0;
+		if (x->queue.due_ns > now)
+			fits = constraint_answer(edge, now);
+		if (fits >= 0) {
+			constraint_takes(edge, (u32)fits, now);
+			x->queue.turn = x->queue.due_ns;
+			x->queue.quantum_ns = (s64)x->queue.work_ns;
+		}
+	}
+	order_insert(edge, x->queue.turn);
+}
+
 #define constraint_release  round_robin_release
 #define constraint_pick	    round_robin_pick
 #define constraint_before   round_robin_before

@@ -46,7 +46,7 @@
 	E(39, too_many_constraints, "8 time constraints of the node's children are active") \
 	E(40, constraint_already, "the task has a time constraint there") \
 	E(41, no_constraint, "the task has no time constraint") \
-	E(42, constraint_asleep, "only a runnable task can have a time constraint") \
+	E(42, part_is_left_out, "it needs a part of the engine that this port or object was made without") \
 	E(43, message_needs_one_cpu, "several CPUs reach the task, and none of them can answer for all") \
 	E(44, policy_cannot_spread, "children of a node of this policy cannot move between replicas") \
 	E(45, not_a_replica, "the node is not a replica of a spread node") \
@@ -54,7 +54,6 @@
 	E(47, replica_needs_one_cpu, "a replica of a spread node is in the tree of one CPU, and alone there") \
 	E(48, spread_task_has_one_parent, "a task that moves between replicas has no other parent") \
 	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already") \
-	E(50, replicas_differ, "all replicas of a spread node choose the same by name") \
-	E(51, part_is_left_out, "it needs a part of the engine that this port or object was made without")
+	E(50, replicas_differ, "all replicas of a spread node choose the same by name")
 
 #endif

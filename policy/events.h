@@ -32,7 +32,8 @@
 	E(22, resize, "edge", "child", "budget from its next replenishment on (ns)") \
 	E(23, tell, "task", "message (enum tierce_message)", "error, 0: yes") \
 	E(24, met, "task", "0", "deadline of the time constraint whose work is done (ns)") \
-	E(25, migrate, "task, now below the replica on this CPU", "CPU that it leaves", "bit 0: 1 it waits, 0 it sleeps; from bit 1 on: reason (enum tierce_migration)")
+	E(25, migrate, "task, now below the replica on this CPU", "CPU that it leaves", "bit 0: 1 it waits, 0 it sleeps; from bit 1 on: reason (enum tierce_migration)") \
+	E(26, unkept, "edge", "why (enum tierce_unkept)", "missing of what was promised (ns)")
 
 #define TIERCE_ENUM(number, name, a, b, value) TIERCE_EV_##name = number,
 enum tierce_event_kind { TIERCE_EVENT_LIST(TIERCE_ENUM) };

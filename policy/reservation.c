@@ -126,6 +126,7 @@ static inline void reservation_begin(u32 edge, u64 now)
 	x->reservation.deadline_ns = now + x->param[RESERVATION_DEADLINE];
 	x->reservation.replenish_ns = now + x->param[RESERVATION_PERIOD];
 	x->replenishments++;
+	server_promises(x);
 	port_trace(TIERCE_EV_replenish, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 }
 
@@ -166,6 +167,8 @@ static inline void reservation_cut(u32 edge, u64 now)
 static inline void reservation_request(u32 edge, u32 why, u64 now)
 {
 	edge_t *x = edge_at(edge);
+	if (why != TIERCE_RESTORED)
+		promise_ends(x);
 	if (x->flags & EDGE_SPENT)
 		return; /* its event puts it into the order */
 	if (reservation_is_variant(x)) {
@@ -231,12 +234,18 @@ static inline void reservation_revoke(u32 edge, u32 why, u64 now)
 		order_insert(edge, edge_at(edge)->reservation.deadline_ns);
 }
 
-/* Nothing usable is left. */
-TIERCE_FN int reservation_exhausted(u32 edge, u64 now)
+/* Nothing usable is left, or the period is over that it was promised in. */
+TIERCE_FN int reservation_exhausted(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	s64 debt_max = -(s64)x->param[RESERVATION_BUDGET];
 	u64 until_ns = x->reservation.replenish_ns;
+	if (x->promise.end_ns != TIERCE_NEVER)
+		server_is_over(edge, ran_ns, now);
+	if (x->reservation.remaining_ns > (s64)STATE(floor_ns)) {
+		port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
+		return false;
+	}
 	if (x->reservation.remaining_ns < debt_max) {
 		u64 excess = (u64)(debt_max - x->reservation.remaining_ns);
 		x->forgiven_ns += excess;
@@ -262,8 +271,8 @@ static inline bool reservation_charge(u32 edge, u64 ran_ns, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	x->reservation.remaining_ns -= (s64)ran_ns;
-	if (x->reservation.remaining_ns <= (s64)STATE(floor_ns))
-		return reservation_exhausted(edge, now);
+	if (x->reservation.remaining_ns <= (s64)STATE(floor_ns) || promise_is_late(x, now))
+		return reservation_exhausted(edge, ran_ns, now);
 	port_trace(TIERCE_EV_budget, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 	return false;
 }
@@ -315,6 +324,7 @@ TIERCE_FN int reservation_event(u32 edge, u64 now)
 	server_place(x, begin_ns + x->param[RESERVATION_DEADLINE]);
 	x->reservation.replenish_ns = begin_ns + period_ns;
 	x->replenishments++;
+	server_promises(x);
 	port_trace(TIERCE_EV_replenish, x->cpu, edge, x->child, (u64)x->reservation.remaining_ns, now);
 	if (x->reservation.remaining_ns <= (s64)STATE(floor_ns)) { /* still in debt */
 		event_set(edge, x->reservation.replenish_ns);

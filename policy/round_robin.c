@@ -40,20 +40,25 @@ static inline void round_robin_next(edge_t *x, u64 ran_ns)
 	x->queue.turn = ++node->clock;
 }
 
+/* It has a turn after all others. */
+static inline void round_robin_joins(u32 edge, u64 now)
+{
+	u32 running = parent_of(edge)->running;
+	if (running && !node_contended(edge_at(edge)->parent)) {
+		u64 ran_ns = uncharged_ns(parent_of(edge), now);
+		if (ran_ns && edge_at(running)->queue.quantum_ns <= (s64)ran_ns) {
+			round_robin_next(edge_at(running), ran_ns);
+			edge_at(running)->queue.quantum_ns += (s64)ran_ns; /* which the charge takes off */
+		}
+	}
+	edge_at(edge)->queue.turn = ++parent_of(edge)->clock;
+	edge_at(edge)->queue.quantum_ns = 0;
+}
+
 static inline void round_robin_request(u32 edge, u32 why, u64 now)
 {
-	if (why != TIERCE_RESTORED) {
-		u32 running = parent_of(edge)->running;
-		if (running && !node_contended(edge_at(edge)->parent)) {
-			u64 ran_ns = uncharged_ns(parent_of(edge), now);
-			if (ran_ns && edge_at(running)->queue.quantum_ns <= (s64)ran_ns) {
-				round_robin_next(edge_at(running), ran_ns);
-				edge_at(running)->queue.quantum_ns += (s64)ran_ns; /* which the charge takes off */
-			}
-		}
-		edge_at(edge)->queue.turn = ++parent_of(edge)->clock;
-		edge_at(edge)->queue.quantum_ns = 0;
-	}
+	if (why != TIERCE_RESTORED)
+		round_robin_joins(edge, now);
 	order_insert(edge, edge_at(edge)->queue.turn);
 }
 

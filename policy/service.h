@@ -213,6 +213,8 @@ static inline u64 quantum_rest(u64 quantum_ns, s64 rest_ns, u64 ran_ns)
 	return quantum_ns - (u64)((s64)ran_ns - rest_ns) % quantum_ns;
 }
 
+#include "promise.h"
+
 /* ---- spread nodes ---- */
 
 static inline u32 replica_on(u32 family, u32 cpu)

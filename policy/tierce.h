@@ -132,6 +132,26 @@ enum tierce_heap {
 	TIERCE_HEAPS
 };
 
+/* Why a promise was not kept. */
+enum tierce_unkept {
+	TIERCE_UNKEPT_OTHERS = 1, /* other threads of the plan had the CPU: more is promised than there is, or they overran */
+	TIERCE_UNKEPT_STOLEN,	  /* interrupts, higher scheduling classes, a hypervisor took at least as much as is missing */
+	TIERCE_UNKEPT_AWAY,	  /* its CPU was offline, or a higher scheduling class had it for long */
+};
+
+/* What an edge is promised, and whether it was kept (promise.h). */
+struct tierce_promise {
+	u64 end_ns;		      /* of the window under way; never: nothing is owed now */
+	s64 owed_ns;		      /* by then; what is no more than the floor is no promise */
+	u64 base_ns;		      /* of the edge's supply, when it began */
+	u64 stolen_ns;		      /* of the CPU, when it began */
+	u64 promised_ns, received_ns; /* of the windows that are counted */
+	u64 missing_ns;		      /* in those that were broken */
+	u64 least_ns;		      /* received in one of them; never: there was none */
+	u32 windows, broken;
+	u32 why, pad; /* the last one was broken, enum tierce_unkept */
+};
+
 struct tierce_edge {
 	u32 flags, state;  /* first, so that their addresses take no register of their own */
 	u32 parent, child; /* node ids; parent is TIERCE_NONE for a root edge */
@@ -149,6 +169,7 @@ struct tierce_edge {
 	struct tierce_link link[TIERCE_HEAPS];
 	u64 supply_ns;	 /* CPU time that went through this edge */
 	u64 forgiven_ns; /* debt beyond the cap that was written off, or budget cut by the waking rule */
+	struct tierce_promise promise;
 	union {
 		struct reservation_edge reservation;
 		struct fair_edge fair;
@@ -156,6 +177,8 @@ struct tierce_edge {
 		struct {
 			u64 turn; /* position in the order of requests; constraint: or a deadline */
 			s64 quantum_ns;
+			u64 work_ns, due_ns; /* constraint: as it was asked for */
+			u32 asleep;	     /* constraint: and that while it slept */
 		} queue;
 		struct slots_edge slots;
 		struct {
@@ -275,6 +298,7 @@ struct tierce_cpu {
 	u32 told_now;	   /* this entry has asked what was taken */
 	u64 balance_ns;	   /* when its waiting spread tasks are compared with other CPUs' next */
 	u64 pulls, pushes; /* tasks that it has taken from other CPUs, given to them */
+	u64 back_ns;	   /* when it came online last */
 	u32 crossing[TIERCE_CROSSINGS];
 };
 

@@ -356,6 +356,8 @@ TIERCE_FN int graph_online(u32 cpu, u32 online, u64 now)
 	cpus_lock();
 	now = control_enter(cpu, now);
 	cpu_at(cpu)->online = online;
+	if (online)
+		cpu_at(cpu)->back_ns = now;
 	for (bit = ZERO; bit < TIERCE_CROSSINGS && CAN_LOOP; bit++)
 		if (AT(cpu_at(cpu)->crossing, bit))
 			work_push(edge_at(AT(cpu_at(cpu)->crossing, bit))->child);

@@ -30,6 +30,17 @@ static inline u32 edge_take(u32 parent, u32 child, s32 rank, u32 flags)
 	x->variant = 0;
 	x->supply_ns = 0;
 	x->forgiven_ns = 0;
+	x->promise.end_ns = TIERCE_NEVER;
+	x->promise.owed_ns = 0;
+	x->promise.base_ns = 0;
+	x->promise.stolen_ns = 0;
+	x->promise.promised_ns = 0;
+	x->promise.received_ns = 0;
+	x->promise.missing_ns = 0;
+	x->promise.least_ns = TIERCE_NEVER;
+	x->promise.windows = 0;
+	x->promise.broken = 0;
+	x->promise.why = 0;
 	for (i = 0; i < TIERCE_PARAMS; i++)
 		x->param[i] = 0;
 	x->fair.tag = 0; /* the union's words, whatever the policy */

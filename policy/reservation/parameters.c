@@ -31,6 +31,20 @@ static inline void server_place(edge_t *x, u64 deadline_ns)
 	    x->variant & RESERVATION_BY_PRIORITY ? RESERVATION_PRIORITY_MAX - x->param[RESERVATION_PRIORITY] : deadline_ns;
 }
 
+/* A period has begun: the budget, less debt, is promised until its end. */
+static inline void server_promises(edge_t *x)
+{
+	promise_begins(x, x->reservation.remaining_ns, x->reservation.replenish_ns);
+}
+
+/* That period is over, or the budget used. What was carried over, and what feedback adds, was not promised. */
+static inline int server_is_over(u32 edge, u64 ran_ns, u64 now)
+{
+	edge_t *x = edge_at(edge);
+	u64 asked_ns = x->variant & RESERVATION_FED ? x->reservation.asked_ns : x->param[RESERVATION_BUDGET];
+	return promise_over(edge, ran_ns, x->param[RESERVATION_PERIOD], asked_ns, now);
+}
+
 TIERCE_FN int reservation_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
@@ -63,6 +77,7 @@ TIERCE_FN int reservation_set(u32 edge, u64 now)
 		return TIERCE_E_utilisation_above_one;
 	if (sum > reservation_cap(node) && share > x->reservation.share)
 		return TIERCE_E_utilisation_above_cap;
+	promise_ends(x);
 	node->sum = sum;
 	x->reservation.share = share;
 	x->reservation.density = reservation_share(budget_ns, deadline_ns);

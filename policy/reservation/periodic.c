@@ -20,4 +20,5 @@ static inline void server_next_period(u32 edge, u64 now)
 	x->reservation.replenish_ns = begin_ns + period_ns;
 	server_place(x, x->reservation.replenish_ns);
 	x->replenishments++;
+	server_promises(x);
 }

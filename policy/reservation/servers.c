@@ -105,6 +105,8 @@ static inline void server_event(u32 edge, u64 now)
 		x->flags &= ~EDGE_SPENT;
 		return;
 	}
+	if (x->promise.end_ns <= now)
+		server_is_over(edge, 0, now);
 	if (sporadic)
 		sporadic_stretch(edge, false, now);
 	else

@@ -16,6 +16,7 @@ static inline void server_begin(u32 edge, u64 from_ns, u64 now)
 	x->reservation.replenish_ns = server_ahead(from_ns + x->param[RESERVATION_PERIOD], now);
 	server_place(x, x->reservation.replenish_ns);
 	x->replenishments++;
+	server_promises(x);
 }
 
 /* Recharged as often as it takes, each time for a period more: with debt capped and budgets above the floor once or twice. */
@@ -29,4 +30,5 @@ static inline void server_recharge(u32 edge, u64 now)
 	x->reservation.replenish_ns = end_ns;
 	x->reservation.deadline_ns = end_ns;
 	x->replenishments++;
+	server_promises(x);
 }

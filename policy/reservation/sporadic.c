@@ -70,6 +70,7 @@ static inline void sporadic_stretch(u32 edge, bool wakes, u64 now)
 	x->reservation.first = pack_refill(first, first_ns, last_ns);
 	x->reservation.second = pack_refill(second, second_ns, last_ns);
 	server_place(x, last_ns);
+	server_promises(x);
 	if (back)
 		x->replenishments++;
 }

@@ -751,6 +751,8 @@ static void tidy(void)
 		struct tierce_edge *x = &S.edge[i];
 		x->throttles = x->replenishments = x->grants = 0;
 		x->supply_ns = x->forgiven_ns = 0;
+		memset(&x->promise, 0, sizeof x->promise);
+		x->promise.end_ns = TIERCE_NEVER;
 		if (x->state != TIERCE_GRANTED && !(x->flags & EDGE_PLAIN) && !S.node[x->parent].near)
 			x->on_cpu = TIERCE_CPUS;
 	}
@@ -782,6 +784,7 @@ static void tidy(void)
 			c->leave[used] = 0;
 		c->used_ns = c->idle_ns = c->stolen_ns = c->decisions = c->events = c->drained = 0;
 		c->pulls = c->pushes = c->balance_ns = c->ran = 0;
+		c->back_ns = 0;
 		if (c->offered && (S.node[c->offered].kind != TIERCE_TASK || S.node[c->offered].domain == cpu ||
 				   S.edge[S.node[c->offered].first_parent].state != TIERCE_READY))
 			c->offered = 0; /* it is of no use to anybody */

@@ -14,11 +14,13 @@
  *   trouble stop N               a busy child is stopped and continued N times
  *   trouble clock PERIOD_US N    a periodic thread; N periods
  *   trouble crowd N              N threads at once, which stay
+ *   trouble asks WORK_MS MS      asks for a time constraint of its own, waits for the answer, and computes for MS
  *   trouble others PID           all that the kernel refuses towards a process of another user
  */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -28,7 +30,9 @@
 #include <sys/prctl.h>
 #include <sys/ptrace.h>
 #include <sys/resource.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/un.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -278,6 +282,33 @@ static void clock_beat(long period_us, long n)
 	}
 }
 
+static void asks(long work_ms, long ms)
+{
+	struct sockaddr_un to = {.sun_family = AF_UNIX, .sun_path = "/run/tierce.sock"};
+	char text[256];
+	struct pollfd there = {.fd = socket(AF_UNIX, SOCK_STREAM, 0), .events = POLLIN};
+	struct timespec begun, now;
+	ssize_t length;
+	prctl(PR_SET_NAME, "asker");
+	sleep(1); /* it is found by its name */
+	if (connect(there.fd, (struct sockaddr *)&to, sizeof to))
+		die("connect");
+	length =
+	    snprintf(text, sizeof text,
+		     "{\"version\":1,\"request\":\"constrain\",\"tid\":%d,\"work_ns\":%ld000000,\"within_ns\":1000000000}\n",
+		     (int)getpid(), work_ms);
+	if (write(there.fd, text, (size_t)length) != length || poll(&there, 1, 10000) != 1)
+		die("asks");
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	do {
+		compute(1000);
+		clock_gettime(CLOCK_MONOTONIC, &now);
+	} while ((now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000 < ms);
+	length = read(there.fd, text, sizeof text - 1);
+	if (length <= 0 || !memmem(text, (size_t)length, "\"ok\":true", 9))
+		die("refused");
+}
+
 int main(int count, char **word)
 {
 	const char *what = count > 1 ? word[1] : "";
@@ -295,6 +326,8 @@ int main(int count, char **word)
 		threads(n);
 	else if (!strcmp(what, "crowd"))
 		crowd(n);
+	else if (!strcmp(what, "asks"))
+		asks(n, count > 3 ? atol(word[3]) : 100);
 	else if (!strcmp(what, "others"))
 		others((pid_t)n);
 	else if (!strcmp(what, "class"))

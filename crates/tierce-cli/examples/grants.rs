@@ -147,11 +147,14 @@ impl Checker {
                 let found_ns = under[0]["params"][format!("{key}_ns")].as_u64();
                 if wanted_ns != found_ns {
                     let name = request.name();
-                    self.wrong.push(format!("{name}: {key} {wanted_ns:?} in the books, {found_ns:?} in the kernel"));
+                    self.wrong.push(format!(
+                        "{name}: {key} {wanted_ns:?} in the books, {found_ns:?} in the kernel"
+                    ));
                 }
             }
         }
-        self.wrong.extend(edges.into_keys().map(|name| format!("{name} is in the kernel, and nobody has it")));
+        self.wrong
+            .extend(edges.into_keys().map(|name| format!("{name} is in the kernel, and nobody has it")));
         Ok(())
     }
 }
@@ -332,7 +335,9 @@ fn restarts(books: &str, count: u64, command: &[String]) -> Result<ExitCode> {
 fn main() -> Result<ExitCode> {
     let words: Vec<String> = std::env::args().skip(1).collect();
     match &words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["churn", books, rate, seconds, every] => churn(books, rate.parse()?, seconds.parse()?, every.parse()?),
+        ["churn", books, rate, seconds, every] => {
+            churn(books, rate.parse()?, seconds.parse()?, every.parse()?)
+        }
         ["restarts", books, count, _, ..] => restarts(books, count.parse()?, &words[3..]),
         _ => bail!("usage: grants churn BOOKS RATE SECONDS EVERY | grants restarts BOOKS COUNT COMMAND..."),
     }

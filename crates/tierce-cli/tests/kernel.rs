@@ -13,6 +13,7 @@ use tierce_trace::event::SCHEDULER;
 use tierce_trace::{Kind, Reader};
 
 const US: i64 = 1_000;
+const MS: u64 = 1_000_000;
 
 /// A machine that has run a script: what it said, by scenario, and the files it left.
 struct Boot {
@@ -712,6 +713,59 @@ fn attack() {
     let (least_us, most_us) = (0.2 * 1e3 * least_ms - 2_100.0, 1.05 * 0.2 * 1e3 * most_ms + 2_100.0);
     assert!(least_us <= had_us && had_us <= most_us, "{had_us} us of {least_ms} to {most_ms} ms");
     boot.assert_ended("attack");
+}
+
+/// What is promised is counted where no record is lost.
+#[test]
+fn promises() {
+    let trouble = trouble_program();
+    let programs = [trouble.to_str().unwrap()];
+    let boot = Boot::with("promises.sh", 2, "7.0.13", Some("--deterministic"), &["promises.toml"], &programs);
+    let row = |scenario: &str, name: &str| {
+        let rows = boot.got(scenario)["status"]["promises"].as_array().unwrap();
+        rows.iter().find(|row| row["name"] == name).cloned().unwrap()
+    };
+    let count =
+        |scenario: &str, name: &str, key: &str| row(scenario, name)["promise"][key].as_u64().unwrap_or(0);
+    let report = boot.report("promises");
+    println!("{} records were lost", report.lost);
+    assert!(report.lost > 10_000);
+
+    // As much as the kernel says, but for interrupts and the scheduler itself; and nothing is missing.
+    let ran_ns = boot.number("after", "/ran_ns") - boot.number("before", "/ran_ns");
+    let supply = |scenario: &str| row(scenario, "kept")["supply_ns"].as_f64().unwrap();
+    let supply_ns = supply("after") - supply("before");
+    println!("received {supply_ns} ns, the kernel says {ran_ns}");
+    assert!(supply_ns <= ran_ns && supply_ns > ran_ns * 0.97, "{supply_ns} instead of {ran_ns}");
+    let windows = count("after", "kept", "windows") - count("before", "kept", "windows");
+    let promised_ns = count("after", "kept", "promised_ns") - count("before", "kept", "promised_ns");
+    assert!((195..=206).contains(&windows), "{windows}");
+    assert!(promised_ns.abs_diff(windows * 2 * MS) < windows * 5_000, "{windows}: {promised_ns} ns"); // less small debts
+    assert_eq!(count("after", "kept", "not_kept"), 0, "{}", row("after", "kept"));
+    assert!(count("after", "kept", "least_ns").abs_diff(2 * MS) < 50 * US as u64, "{}", row("after", "kept"));
+    assert_eq!(row("above", "sleeper")["promise"], Value::Null);
+
+    // A thread of a real-time class takes the CPU for 45 ms.
+    let missed = count("above", "taken", "not_kept") - count("after", "taken", "not_kept");
+    println!("{}", row("above", "taken"));
+    assert!((3..=5).contains(&missed), "{}", row("above", "taken"));
+    assert_eq!(count("above", "taken", "least_ns"), 0);
+    let why = row("above", "taken")["promise"]["why"].clone();
+    assert!(why == "stolen" || why == "cpu_away", "{why}");
+
+    // A thread asks, and sleeps while it waits for the answer: it has the 20 ms that it asked for.
+    assert_eq!(boot.got("asker"), &json!(0));
+    let asker = &row("asked", "asker")["promise"];
+    println!("{asker}");
+    assert_eq!(asker["windows"], 1);
+    assert_eq!((&asker["promised_ns"], &asker["not_kept"]), (&json!(20 * MS), &json!(0)));
+
+    // The same in the report, and as a table.
+    let task = report.tasks.iter().find(|task| task.name == "taken").unwrap();
+    assert_eq!(task.under[0].promise.unwrap().not_kept, count("above", "taken", "not_kept"));
+    let table = std::fs::read_to_string(boot.out.join("watch.txt")).unwrap();
+    assert_eq!(table.lines().filter(|line| line.starts_with("kept ")).count(), 2, "{table}");
+    boot.assert_ended("promises");
 }
 
 /// Two CPUs that run at once: storms, moves, faults of the scheduler itself.

@@ -292,6 +292,8 @@ pub enum What {
     Revoked,
     /// It ended: its thread did, or what it was part of.
     Ended,
+    /// It did not get what it was promised.
+    PromiseNotKept,
     /// It is pending: nothing is there that it could have.
     Waits,
     /// A rule failed or ran into a bound.

@@ -34,7 +34,7 @@ pub use ask::{
 pub use books::{Books, Held, Request, Taken, Target, PREFIX};
 pub use check::check;
 pub use in_force::{InForce, InMemory};
-pub use manager::{Limits, Manager, ThreadInfo, Threads};
+pub use manager::{Limits, Manager, ThreadInfo, Threads, Unkept};
 pub use mode::{Mode, MODES_MAX, VALUE_MAX};
 pub use principal::{Asker, Principal};
 pub use rules::Rules;

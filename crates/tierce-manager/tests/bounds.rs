@@ -5,7 +5,7 @@ use common::*;
 use serde_json::{json, Value};
 use std::time::{Duration, Instant};
 use tierce_manager::rules::{EVENT, STACK};
-use tierce_manager::{Principal, Rules, State, What};
+use tierce_manager::{Principal, Rules, State, Unkept, What};
 
 /// Rules run on a large stack, as they do in the manager.
 fn on_a_large_stack(test: impl FnOnce() + Send + 'static) {
@@ -155,6 +155,7 @@ fn rules_signal_events_and_wait_for_them_and_never_without_end() {
             fn one(it) { #{ signal: ["one"], say: "again" } }
             fn two(it) { #{ say: "later" } }
             fn deadline_missed(it) { #{ say: it.request.id + " missed " + it.data.misses } }
+            fn promise_not_kept(it) { #{ say: it.data.windows + " of " + it.request.id + ": " + it.data.why } }
             fn calibrated(it) { #{ say: it.data.program } }
         "#;
         let mut manager = manager(ONE, &[("events".into(), text.into(), Value::Null)]);
@@ -174,6 +175,18 @@ fn rules_signal_events_and_wait_for_them_and_never_without_end() {
         manager.deadline_missed(id, 3, NOW);
         manager.calibrated(&json!({ "program": "player" }), NOW);
         assert_eq!(said(&mut manager), ["events: 1 missed 3", "events: player"]);
+        let unkept = Unkept { windows: 2, missing_ns: 1_234_567, why: "stolen".into() };
+        manager.promise_not_kept(id, &unkept, NOW);
+        manager.promise_not_kept(id + 1, &unkept, NOW); // nobody's
+        let notices = manager.take_notices();
+        let told: Vec<_> = notices.iter().map(|it| (it.what, it.to.to_string(), it.text.as_str())).collect();
+        assert_eq!(
+            told,
+            [
+                (What::PromiseNotKept, "user:1000".into(), "1.234 ms are missing in 2 periods: stolen"),
+                (What::Said, "system".into(), "events: 2 of 1: stolen")
+            ]
+        );
     });
 }
 

@@ -38,7 +38,27 @@ pub struct Edge {
     pub link: [Link; 2],
     pub supply_ns: u64,
     pub forgiven_ns: u64,
+    pub promise: Promise,
     pub policy: [u64; 6],
+}
+
+/// `struct tierce_promise`; see policy/tierce.h for each field.
+#[repr(C)]
+#[derive(Clone, Debug)]
+#[allow(missing_docs)]
+pub struct Promise {
+    pub end_ns: u64,
+    pub owed_ns: i64,
+    pub base_ns: u64,
+    pub stolen_ns: u64,
+    pub promised_ns: u64,
+    pub received_ns: u64,
+    pub missing_ns: u64,
+    pub least_ns: u64,
+    pub windows: u32,
+    pub broken: u32,
+    pub why: u32,
+    pub pad: u32,
 }
 
 /// `struct tierce_link`: membership in a heap.
@@ -185,6 +205,7 @@ pub struct Cpu {
     pub balance_ns: u64,
     pub pulls: u64,
     pub pushes: u64,
+    pub back_ns: u64,
     pub crossing: [u32; 64],
 }
 

@@ -610,13 +610,6 @@ fn no_constraint() {
 }
 
 #[test]
-fn constraint_asleep() {
-    let (mut w, _, [a, _]) = constraint();
-    w.sleep(a.task);
-    refused(&mut w, "constraint_asleep", |g| g.constrain(a.task, MS, 90 * MS, 2 * MS));
-}
-
-#[test]
 fn message_needs_one_cpu() {
     let (mut w, roots) = two();
     let a = task(&mut w, u64::MAX);

@@ -199,13 +199,59 @@ fn constraint_rule_4_four_ends() {
     assert_eq!((ends(&mut w, a), w.runs(0)), ("no_constraint", "c"));
 }
 
+/// Who blocks while it waits for the answer has what it asked for when it wakes up.
+#[test]
+fn constraint_rule_4_asked_for_while_asleep() {
+    let (mut w, top) = constraint(4);
+    let [a, b, c] = abc(&mut w, top);
+    w.run(MS);
+    w.sleep(a.task);
+    assert_eq!(asks(&mut w, a, 40, 36), "constraint_not_feasible");
+    assert_eq!((asks(&mut w, a, 5, 40), asks(&mut w, a, 1, 50)), ("", "constraint_already"));
+    // it counts for others, who are sure of 12 until 37
+    assert_eq!((asks(&mut w, b, 8, 40), asks(&mut w, b, 2, 45)), ("constraint_not_feasible", ""));
+    w.run(2 * MS);
+    w.wake(a.task);
+    assert_eq!((w.graph.edge(a.edge).policy[0], w.runs(0)), (40 * MS, "a"));
+    w.run(20 * MS);
+    assert_eq!(w.edge(a).promise.promised_ns, 5 * MS);
+    assert_eq!((w.edge(a).promise.windows, w.edge(a).promise.broken), (1, 0));
+    assert_eq!(ends(&mut w, a), "no_constraint");
+
+    // it wakes too late for it: it has turns, and the place is free
+    w.sleep(a.task);
+    assert_eq!(asks(&mut w, a, 4, 40), "");
+    w.run(35 * MS);
+    w.wake(a.task);
+    assert_eq!(ends(&mut w, a), "no_constraint");
+    assert_eq!(asks(&mut w, c, 4, 70), "");
+    w.run(60 * MS);
+
+    // it never wakes: until its deadline it counts, then no more
+    w.sleep(a.task);
+    assert_eq!(asks(&mut w, a, 8, 90), "");
+    assert_eq!(asks(&mut w, b, 8, 90), "constraint_not_feasible");
+    w.run(91 * MS);
+    assert_eq!(asks(&mut w, b, 8, 121), "");
+    w.wake(a.task);
+    assert_eq!(ends(&mut w, a), "no_constraint");
+
+    // and it may end it before it wakes
+    let (mut w, top) = constraint(4);
+    let [a, ..] = abc(&mut w, top);
+    w.sleep(a.task);
+    assert_eq!((asks(&mut w, a, 1, 40), ends(&mut w, a), ends(&mut w, a)), ("", "", "no_constraint"));
+    w.wake(a.task);
+    assert_eq!(ends(&mut w, a), "no_constraint");
+}
+
 #[test]
 fn constraint_rule_5_refusals() {
     let (mut w, top) = constraint(10);
     let leaves: Vec<_> = (0..10).map(|at| w.task(top, &format!("t{at}"), NONE)).collect();
     w.wake_all(&leaves[..9]);
     w.run(5 * MS);
-    assert_eq!(asks(&mut w, leaves[9], 1, 50), "constraint_asleep");
+    assert_eq!((asks(&mut w, leaves[9], 1, 50), ends(&mut w, leaves[9])), ("", ""));
     assert_eq!(ends(&mut w, leaves[9]), "no_constraint");
     for leaf in &leaves[1..9] {
         assert_eq!(asks(&mut w, *leaf, 1, 50), "");
@@ -252,7 +298,6 @@ fn constraint_rule_6_who_is_heard() {
     let a = w.free_task("a");
     let edges = [other, first, second].map(|node| w.under(node, a, NONE));
     let a = Leaf { task: a, edge: edges[1] };
-    assert_eq!(asks(&mut w, a, 1, 20), "constraint_asleep");
     w.wake(a.task);
     let deadlines = |w: &World| edges.map(|edge| w.graph.edge(edge).policy[0]).map(|turn| turn / MS);
     assert_eq!(asks(&mut w, a, 40, 20), "constraint_not_feasible");

@@ -4,9 +4,10 @@ use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
 use crate::threads::{self, Proc};
 use serde_json::{json, Map, Value};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use tierce_plan::show_time;
 use tierce_policy::{policies, raw, Param, PolicyRecord, TASK};
+use tierce_trace::promise::Promise;
 
 /// Version of [`Live::graph`].
 pub const GRAPH_VERSION: u32 = 1;
@@ -83,6 +84,41 @@ impl Live {
             "sets": sets.collect::<Vec<_>>(),
             "tasks": planned.chain(threads).collect::<Vec<_>>(),
         })
+    }
+
+    /// A row for each edge with a budget, or to which something else was promised: of nodes, then of tasks and of threads of sets.
+    pub fn promises(&self) -> Vec<Value> {
+        let (plan, ids, moment) = (self.plan(), self.ids(), Moment::of(self.kernel()));
+        let names: HashMap<u32, &str> =
+            ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..])).collect();
+        let nodes = ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..], None));
+        let tasks = ids.tasks.iter().zip(&plan.tasks).filter(|(id, _)| **id != 0);
+        let tasks = tasks.map(|(id, task)| {
+            (*id, &task.name[..], Some(self.kernel().leaf(*id).pid).filter(|tid| *tid != 0))
+        });
+        let in_tasks: HashSet<u32> = ids.tasks.iter().copied().collect();
+        let threads = self.bound().into_iter().filter_map(|(tid, name)| {
+            let leaf = self.leaf_of(tid).filter(|leaf| !in_tasks.contains(leaf))?;
+            (self.kernel().leaf(leaf).pid == tid).then_some((leaf, name, Some(tid)))
+        });
+        let rows = nodes.chain(tasks).chain(threads).flat_map(|(id, name, tid)| {
+            moment.under(id, &names).into_iter().filter_map(move |edge| {
+                let (budget, promise) = (&edge["params"]["budget_ns"], &edge["promise"]);
+                (!budget.is_null() || !promise.is_null()).then(|| {
+                    json!({
+                        "name": name,
+                        "tid": tid,
+                        "parent": edge["parent"],
+                        "budget_ns": budget,
+                        "period_ns": edge["params"]["period_ns"],
+                        "supply_ns": edge["supply_ns"],
+                        "throttles": edge["throttles"],
+                        "promise": promise,
+                    })
+                })
+            })
+        });
+        rows.collect()
     }
 
     fn graph_cpu(&self, cpu: u32, state: &raw::Cpu) -> Value {
@@ -185,6 +221,7 @@ impl Moment {
                 "throttles": about.throttles,
                 "replenishments": about.replenishments,
                 "forgiven_ns": about.forgiven_ns,
+                "promise": Promise::of(about, self.now_ns),
                 "spent": about.flags & raw::EDGE_SPENT != 0,
             }));
             edge = about.next_parent;

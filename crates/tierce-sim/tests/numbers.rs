@@ -111,6 +111,9 @@ fn exact_supply() {
     let supply = edge.supply_ns.unwrap();
     assert_eq!((supply.periods, supply.min, supply.max), (999, 2 * MS, 2 * MS));
     assert_eq!((run.task("reserved").cpu_ns, edge.throttles), (2000 * MS, 1000));
+    let promise = edge.promise.unwrap();
+    assert_eq!((promise.windows, promise.not_kept, promise.least_ns), (1000, 0, Some(2 * MS)));
+    assert_eq!((promise.promised_ns, promise.received_ns), (2000 * MS, 2000 * MS));
     for hog in 0..4 {
         assert!(run.task(&format!("hog[{hog}]")).cpu_ns.abs_diff(2000 * MS) <= 3 * MS);
     }

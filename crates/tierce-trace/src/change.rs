@@ -134,7 +134,7 @@ impl Renumber {
                 | Kind::Migrate
                 | Kind::Met,
             ) => Event { a: self.thing(a), ..*event },
-            Some(Kind::Revoke) => Event { a: self.edge(a), ..*event },
+            Some(Kind::Revoke | Kind::Unkept) => Event { a: self.edge(a), ..*event },
             Some(
                 Kind::Grant | Kind::Throttle | Kind::Replenish | Kind::Budget | Kind::Forgive | Kind::Resize,
             ) => Event { a: self.edge(a), b: self.thing(b), ..*event },

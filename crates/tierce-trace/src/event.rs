@@ -95,6 +95,8 @@ kinds! {
     /// A task below a spread node comes to the replica on this CPU. a: task; b: CPU that it leaves; value: see
     /// [`Event::migration`].
     25 Migrate "migrate",
+    /// A promise was not kept. a: edge; b: why ([`crate::promise::Unkept::of`]); value: what is missing (ns).
+    26 Unkept "unkept",
 }
 
 /// One record. Fields that a kind does not use are 0.

@@ -301,6 +301,7 @@ impl Measure {
             | Kind::Resize
             | Kind::Tell
             | Kind::Migrate
+            | Kind::Unkept
             | Kind::Met => {}
         }
     }

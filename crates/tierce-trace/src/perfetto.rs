@@ -346,6 +346,7 @@ impl<'a, W: Write> Writer<'a, W> {
             | Kind::Change
             | Kind::Resize
             | Kind::Tell
+            | Kind::Unkept
             | Kind::Met => Ok(()),
         }
     }

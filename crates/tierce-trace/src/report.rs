@@ -4,6 +4,7 @@ mod tables;
 
 use crate::header::Source;
 use crate::histogram::{Histogram, Summary};
+use crate::promise::Promise;
 use crate::stats::{EdgeStats, Stats, TaskStats};
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
@@ -243,6 +244,9 @@ pub struct EdgeReport {
     pub budget_ns: Option<u64>,
     /// CPU time per period, from one replenishment to the next; null before the second one.
     pub supply_ns: Option<Supply>,
+    /// What it is promised, and whether that was kept; missing if nothing was owed yet, and from a trace.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub promise: Option<Promise>,
 }
 
 /// Smallest, mean, 99th percentile (relative error at most 1/128) and largest.
@@ -450,6 +454,7 @@ fn edge_report(edge: u32, parent: String, stats: &EdgeStats) -> EdgeReport {
         forgiven_ns: stats.forgiven_ns,
         budget_ns: stats.budget_ns,
         supply_ns: supply(&stats.supply_ns, &stats.deviation_ns),
+        promise: stats.promise,
     }
 }
 

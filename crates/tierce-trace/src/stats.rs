@@ -15,6 +15,7 @@ use crate::change::PlanChange;
 use crate::event::{Event, Kind, ID_MAX};
 use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
 use crate::histogram::{Histogram, Summary};
+use crate::promise::Promise;
 use crate::work_conservation::WorkConservation;
 use std::collections::{BTreeMap, VecDeque};
 use tierce_policy::Migration;
@@ -99,6 +100,8 @@ pub struct EdgeStats {
     pub deviation_ns: Histogram,
     /// Its budget (ns).
     pub budget_ns: Option<u64>,
+    /// What it is promised, as the engine counts it.
+    pub promise: Option<Promise>,
     /// `cpu_ns` and budget at the last replenishment.
     period_began: Option<(u64, Option<u64>)>,
     /// CPU that runs its child through it.
@@ -276,6 +279,11 @@ impl Stats {
             (cpu_ns, grants, throttles, forgiven_ns);
     }
 
+    /// What the engine counted of the promise to an edge.
+    pub fn set_promise(&mut self, edge: u32, promise: Option<Promise>) {
+        at(&mut self.edges, edge).promise = promise;
+    }
+
     /// What the engine counted for a CPU.
     pub fn set_cpu_usage(&mut self, cpu: u32, used_ns: u64, idle_ns: u64, stolen_ns: u64, switches: u64) {
         if let Some(cpu) = self.cpus.get_mut(cpu as usize) {
@@ -374,12 +382,11 @@ impl Stats {
             Kind::Detach => self.forget_edge(a, now_ns),
             Kind::Resize => at(&mut self.edges, a).budget_ns = Some(value),
             Kind::Tell if b == ASKS => self.asked(a, value == 0),
-            Kind::Tell => {}
             Kind::Met => self.met(a),
-            Kind::Change => {} // taken in by Renumber
             Kind::Migrate => self.moved(event),
-            Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart | Kind::Outside | Kind::Control => {
-            }
+            // changes are taken in by Renumber
+            Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart => {}
+            Kind::Outside | Kind::Control | Kind::Tell | Kind::Change | Kind::Unkept => {}
         }
     }
 

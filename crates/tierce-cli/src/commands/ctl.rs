@@ -213,10 +213,10 @@ struct DefaultNode {
     editing: Editing,
 }
 
-/// Request a time constraint for a runnable thread: an amount of CPU time within a time from now
+/// Request a time constraint for a thread: an amount of CPU time within a time from now
 ///
 /// A node with the policy `constraint` above the thread answers: yes (exit code 0), or no with the name of the reason (1). A
-/// time constraint ends when the work is done, the time is over, or the thread blocks.
+/// time constraint ends when the work is done, the time is over, or the thread blocks. A thread that sleeps has it from its wake-up on.
 #[derive(clap::Args)]
 struct Constrain {
     /// Number of the thread

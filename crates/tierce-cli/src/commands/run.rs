@@ -347,6 +347,7 @@ fn status(live: &Live, service: &Service) -> Value {
         "cpus": live.kernel().options().cpus,
         "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
         "threads": live.bound().into_iter().map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
+        "promises": live.promises(),
         "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
         "match_left_out": times,
     })

@@ -1,21 +1,33 @@
 //! `tierce status`: the plan in force.
 
+mod promises;
+
 use anyhow::{bail, Context, Result};
 use serde_json::json;
+use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::Duration;
 use tierce_scx::socket;
 use tierce_trace::{units, Report};
 
 /// Show the plan in force: its name, since when, and the threads of each entry (root)
 ///
-/// Asks the `tierce run` that enforces it. `--report` shows CPU time, jobs and misses so far, as at the end of the run.
+/// Asks the `tierce run` that enforces it. `--report` shows CPU time, jobs and misses so far, as at the end of the run. `--watch` shows
+/// whether promises are kept: a line for each budget, with the periods in which its thread always wanted the CPU, what it was promised
+/// and received in these, the least of one period, and how often it was less than promised.
 #[derive(clap::Args)]
 pub struct Args {
     /// Show CPU time, jobs and misses of each task, node and CPU so far
     #[arg(long)]
     report: bool,
-    /// Write it as JSON
+    /// Show what is promised and whether it is kept, anew every second, until Ctrl-C
+    #[arg(long, conflicts_with = "report")]
+    watch: bool,
+    /// With --watch: how often it is shown; then the end
+    #[arg(long, value_name = "N", requires = "watch")]
+    times: Option<u64>,
+    /// Write it as JSON; with --watch as a line each time
     #[arg(long)]
     json: bool,
     /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
@@ -23,8 +35,43 @@ pub struct Args {
     socket: Option<PathBuf>,
 }
 
+/// How often promises are shown.
+const EACH: Duration = Duration::from_secs(1);
+
+/// On a terminal: to the top, all gone.
+const CLEAR: &str = "\x1b[H\x1b[2J";
+
+fn watch(args: &Args) -> Result<ExitCode> {
+    let path = socket::path(args.socket.clone());
+    let mut left = args.times.unwrap_or(u64::MAX);
+    while left > 0 {
+        let answer = match socket::ask(&path, json!({ "request": "status" }))? {
+            Ok(answer) => answer,
+            Err((_, message)) => bail!("{message}"),
+        };
+        let mut out = std::io::stdout();
+        if args.json {
+            writeln!(out, "{}", answer["promises"])?;
+        } else {
+            let clear = if out.is_terminal() { CLEAR } else { "" };
+            let (plan, since) =
+                (answer["plan"].as_str().unwrap_or("?"), answer["elapsed_ns"].as_u64().unwrap_or(0));
+            writeln!(out, "{clear}{plan} for {}\n\n{}", units::time(since), promises::table(&answer))?;
+        }
+        out.flush()?;
+        left -= 1;
+        if left > 0 {
+            std::thread::sleep(EACH);
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// Run `tierce status`.
 pub fn run(args: Args) -> Result<ExitCode> {
+    if args.watch {
+        return watch(&args);
+    }
     let request = if args.report { "report" } else { "status" };
     let answer = match socket::ask(&socket::path(args.socket), json!({ "request": request }))? {
         Ok(answer) => answer,

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_trace::promise::Unkept;
 use tierce_trace::SCHEDULER;
 use tierce_trace::{units, Event, Kind, Reader, Stats, Trace, TraceHeader, NO_DEADLINE};
 
@@ -159,6 +160,10 @@ fn text_line(header: &TraceHeader, event: &Event) -> String {
             None => format!("{} from cpu{b}, value {value}", thing(a)),
         },
         Some(Kind::Met) => format!("{} the time constraint until {}", thing(a), at(value)),
+        Some(Kind::Unkept) => {
+            let why = Unkept::of(b).map_or("?", Unkept::name);
+            format!("{} {} is missing: {why}", edge(a), units::time(value))
+        }
         Some(Kind::Resize) => format!("{} to {}", edge(a), units::time(value)),
         Some(Kind::Attach) => format!("edge {a}: {} > {}", thing(value as u32), thing(b)),
     };

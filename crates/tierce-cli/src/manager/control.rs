@@ -9,9 +9,10 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_manager::{InForce, Wrong};
+use tierce_manager::{InForce, Unkept, Wrong};
 use tierce_plan::{Edit, Options, Plan, Source, Sources, Standing};
 use tierce_scx::socket::{Connection, Served};
+use tierce_trace::promise::Promise;
 
 /// So old the plan may be that decisions are based on: the loader has the last word.
 const FRESH: Duration = Duration::from_millis(50);
@@ -48,6 +49,23 @@ struct Status {
     cpus: u32,
     #[serde(default)]
     threads: Vec<Thread>,
+    #[serde(default)]
+    promises: Vec<Promised>,
+}
+
+#[derive(Default, Deserialize)]
+struct Promised {
+    name: String,
+    promise: Option<Promise>,
+}
+
+/// What became of the requests' parts so far, by name.
+#[derive(Default)]
+pub struct Became {
+    /// Deadlines that were missed.
+    pub misses: BTreeMap<String, u64>,
+    /// Promises that were not kept.
+    pub unkept: BTreeMap<String, Unkept>,
 }
 
 #[derive(Default, Deserialize)]
@@ -84,10 +102,23 @@ impl Control {
         }
     }
 
-    /// Deadlines that each task has missed, by its name.
-    pub fn misses(&mut self) -> Result<Vec<(String, u64)>, Wrong> {
+    /// Deadlines that were missed and promises that were not kept. Threads of one set count together.
+    pub fn became(&mut self) -> Result<Became, Wrong> {
         let status: Status = self.asked(&json!({ "request": "status" }))?;
-        Ok(status.threads.into_iter().map(|thread| (thread.name, thread.misses)).collect())
+        let mut became = Became::default();
+        for Thread { name, misses } in status.threads {
+            *became.misses.entry(name).or_default() += misses;
+        }
+        for Promised { name, promise } in status.promises {
+            let unkept = became.unkept.entry(name).or_default();
+            if let Some(promise) = promise {
+                unkept.windows += promise.not_kept;
+                unkept.missing_ns = unkept.missing_ns.saturating_add(promise.missing_ns);
+                unkept.why =
+                    promise.why.map_or(std::mem::take(&mut unkept.why), |why| why.name().to_string());
+            }
+        }
+        Ok(became)
     }
 
     fn resolved(&self, answer: &Answer) -> Result<Plan, Wrong> {

@@ -11,10 +11,10 @@ use anyhow::{bail, Context, Result};
 use bus::Bus;
 use clap::Parser;
 use config::Config;
-use control::Control;
+use control::{Became, Control};
 use machine::{now_ns, Machine};
 use server::Server;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::Write;
 use std::os::fd::AsRawFd;
@@ -26,7 +26,7 @@ use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
-use tierce_manager::{Answer, Ask, Asker, Books, Notice, Principal, Wrong, LISTEN, PREFIX};
+use tierce_manager::{Answer, Ask, Asker, Books, Notice, Principal, Unkept, Wrong, LISTEN, PREFIX};
 use tierce_plan::{Options, Plan};
 use tierce_policy::added;
 use tierce_scx::notify::notify;
@@ -180,8 +180,8 @@ struct Daemon<'a> {
     looked: Instant,
     /// Why no plan can be asked, as it was last said.
     away: Option<String>,
-    /// Deadlines missed by each task so far.
-    misses: BTreeMap<String, u64>,
+    /// Deadlines missed, and promises not kept, so far.
+    became: Became,
     users: BTreeSet<u32>,
 }
 
@@ -192,7 +192,7 @@ impl<'a> Daemon<'a> {
         let manager = tierce_manager::Manager::new(control, Machine, books, config.rules, config.limits);
         // Another number than any: books that have just been read are written once.
         let (saved, looked) = (u64::MAX, Instant::now());
-        Self { args, manager, saved, looked, away: None, misses: BTreeMap::new(), users }
+        Self { args, manager, saved, looked, away: None, became: Became::default(), users }
     }
 
     fn ask(&mut self, asker: &Asker, ask: Ask) -> Result<Answer, Wrong> {
@@ -216,15 +216,25 @@ impl<'a> Daemon<'a> {
     fn look(&mut self) {
         self.looked = Instant::now();
         self.turn();
-        if self.away.is_some() || !self.manager.heeds("deadline_missed") {
+        if self.away.is_some() || self.manager.books().requests.is_empty() {
             return;
         }
-        let Ok(misses) = self.manager.in_force().misses() else { return };
-        for (name, count) in misses {
-            let Some(id) = name.strip_prefix(PREFIX).and_then(|id| id.parse().ok()) else { continue };
-            let before = self.misses.insert(name, count).unwrap_or(count);
+        let Ok(became) = self.manager.in_force().became() else { return };
+        let before = std::mem::replace(&mut self.became, became);
+        let id = |name: &str| name.strip_prefix(PREFIX).and_then(|id| id.parse().ok());
+        for (name, &count) in &self.became.misses {
+            let (Some(id), Some(&before)) = (id(name), before.misses.get(name)) else { continue };
             if count > before {
                 self.manager.deadline_missed(id, count - before, now_ns());
+            }
+        }
+        for (name, now) in &self.became.unkept {
+            let (Some(id), Some(before)) = (id(name), before.unkept.get(name)) else { continue };
+            if now.windows > before.windows {
+                let missing_ns = now.missing_ns.saturating_sub(before.missing_ns);
+                let unkept =
+                    Unkept { windows: now.windows - before.windows, missing_ns, why: now.why.clone() };
+                self.manager.promise_not_kept(id, &unkept, now_ns());
             }
         }
     }

@@ -13,6 +13,17 @@ use crate::wrong::Wrong;
 use serde_json::{json, Value};
 use std::collections::BTreeSet;
 
+/// What was missing of a promise since the last look.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unkept {
+    /// Periods.
+    pub windows: u64,
+    /// What was missing in them.
+    pub missing_ns: u64,
+    /// Why, in the last of them.
+    pub why: String,
+}
+
 const MS: u64 = 1_000_000;
 /// Events that one event may cause.
 const CAUSED_MAX: usize = 16;
@@ -68,6 +79,20 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         if let Some(request) = self.books.requests.get(&id).cloned() {
             self.signal_about("deadline_missed", &json!({ "misses": misses }), Some(&request), now_ns);
         }
+    }
+
+    /// In so many more periods the thread or scheduler of a request has received less than it was promised. Its owner is told.
+    pub fn promise_not_kept(&mut self, id: u64, unkept: &Unkept, now_ns: u64) {
+        let Some(request) = self.books.requests.get(&id).cloned() else { return };
+        let Unkept { windows, missing_ns, why } = unkept;
+        let text = format!(
+            "{}.{:03} ms are missing in {windows} periods: {why}",
+            missing_ns / MS,
+            missing_ns % MS / 1000
+        );
+        self.tell_owner(id, What::PromiseNotKept, text, None);
+        let data = json!({ "windows": windows, "missing_us": missing_ns / 1000, "why": why });
+        self.signal_about("promise_not_kept", &data, Some(&request), now_ns);
     }
 
     /// What a program needs has been measured; `data` says of which and what.

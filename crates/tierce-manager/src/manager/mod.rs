@@ -17,6 +17,7 @@ use crate::proposal::Proposal;
 use crate::rules::Rules;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
+pub use events::Unkept;
 use std::rc::Rc;
 
 /// How much one principal may have, and all together.

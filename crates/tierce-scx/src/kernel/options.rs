@@ -23,6 +23,7 @@ pub const STATS: u64 = COUNTS
         Kind::JobComplete,
         Kind::Miss,
         Kind::Migrate,
+        Kind::Unkept,
     ]);
 
 /// Kinds of events by which demand is measured, besides.

@@ -248,7 +248,22 @@ impl Live {
 
     /// Ask for a time constraint for a bound thread: so much work within so long. `None`: it is none.
     pub fn constrain(&self, tid: u32, work_ns: u64, within_ns: u64) -> Option<Result<(), Refusal>> {
-        Some(self.kernel.constrain(self.leaf_of(tid)?, work_ns, within_ns))
+        let leaf = self.leaf_of(tid)?;
+        let answer = self.kernel.constrain(leaf, work_ns, within_ns);
+        if answer.is_ok() && self.lost_constraint(leaf) {
+            return Some(self.kernel.constrain(leaf, work_ns, within_ns));
+        }
+        Some(answer)
+    }
+
+    /// Did the thread fall asleep just after it was given one, to wait for the answer?
+    fn lost_constraint(&self, leaf: u32) -> bool {
+        const PARENTS_MAX: usize = 64;
+        const ASLEEP: usize = 4; // of what the policy keeps: it has asked while it slept
+        let node = self.kernel.node(leaf);
+        let above = |id: u32| Some(self.kernel.edge(id)).filter(|_| id != 0);
+        let parents = std::iter::successors(above(node.first_parent), |edge| above(edge.next_parent));
+        node.servable == 0 && parents.take(PARENTS_MAX).all(|edge| edge.policy[ASLEEP] as u32 == 0)
     }
 
     /// End it.

@@ -4,7 +4,8 @@ use super::{now_ns, Held, Live};
 use crate::kernel::{LockSide, Pools};
 use crate::threads;
 use std::collections::BTreeSet;
-use tierce_policy::TASK;
+use tierce_policy::{raw, TASK};
+use tierce_trace::promise::Promise;
 use tierce_trace::report::{Contended, Contention, KickUse, LockUse};
 use tierce_trace::{Kind, Measure, Report, Stats};
 
@@ -35,6 +36,9 @@ impl Live {
         }
         if self.kernel.options().trace_kinds >> Kind::Decision as u16 & 1 == 0 {
             self.count(&mut stats);
+        }
+        for (id, edge) in self.edges() {
+            stats.set_promise(self.renumber.edge(id), Promise::of(&edge, now_ns()));
         }
         stats.finish(now_ns());
         Report { contention: self.contention(), ..stats.report() }
@@ -94,18 +98,15 @@ impl Live {
                 stats.set_task_usage(self.renumber.thing(id), node.ran_ns, switches, migrations);
             }
         }
-        for id in 1..self.kernel.edges_used() {
-            let edge = self.kernel.edge(id);
-            if edge.child != 0 {
-                let (grants, throttles) = (edge.grants.into(), edge.throttles.into());
-                stats.set_edge_usage(
-                    self.renumber.edge(id),
-                    edge.supply_ns,
-                    grants,
-                    throttles,
-                    edge.forgiven_ns,
-                );
-            }
+        for (id, edge) in self.edges() {
+            let (grants, throttles) = (edge.grants.into(), edge.throttles.into());
+            stats.set_edge_usage(self.renumber.edge(id), edge.supply_ns, grants, throttles, edge.forgiven_ns);
         }
+    }
+
+    /// The edges that there are.
+    fn edges(&self) -> impl Iterator<Item = (u32, raw::Edge)> + '_ {
+        let all = (1..self.kernel.edges_used()).map(|id| (id, self.kernel.edge(id)));
+        all.filter(|(_, edge)| edge.child != 0)
     }
 }

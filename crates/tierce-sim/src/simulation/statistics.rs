@@ -2,6 +2,7 @@
 
 use super::Simulation;
 use tierce_policy::NEVER;
+use tierce_trace::promise::Promise;
 use tierce_trace::{Report, Stats};
 
 impl Simulation {
@@ -59,6 +60,7 @@ impl Simulation {
                 u64::from(edge.throttles),
                 edge.forgiven_ns,
             );
+            stats.set_promise(id, Promise::of(edge, now));
         }
         stats.finish(now);
         stats

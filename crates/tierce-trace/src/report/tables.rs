@@ -3,6 +3,7 @@
 use super::{
     Constraints, Contended, Contention, IdleWhileWaiting, LongestGap, Moves, Report, Spread, Supply,
 };
+use crate::promise::Unkept;
 use crate::units::{percent, time};
 use comfy_table::{presets, CellAlignment, Table, TableComponent};
 use std::fmt;
@@ -18,6 +19,9 @@ impl Report {
             text += &format!("{}\n\n", self.constraint_table());
         }
         text += &format!("{}\n\n", self.node_table());
+        if let Some(table) = self.unkept_table() {
+            text += &format!("{table}\n\n");
+        }
         if self.moves.is_some_and(|moves| moves.total() > 0) {
             text += &format!("{}\n\n", self.moves_table());
         }
@@ -81,6 +85,39 @@ impl Report {
             }
         }
         right_align(table)
+    }
+
+    /// Promises that were not kept, if there are any.
+    fn unkept_table(&self) -> Option<Table> {
+        let mut table = table(&[
+            "promises not kept",
+            "under",
+            "windows",
+            "not kept",
+            "promised",
+            "received",
+            "least",
+            "why",
+        ]);
+        let tasks = self.tasks.iter().flat_map(|task| task.under.iter().map(|edge| (&task.name, edge)));
+        let nodes = self.nodes.iter().flat_map(|node| node.under.iter().map(|edge| (&node.name, edge)));
+        for (name, edge) in nodes.chain(tasks) {
+            let Some(promise) = edge.promise.filter(|promise| promise.not_kept > 0) else { continue };
+            table.add_row([
+                name.clone(),
+                edge.parent.clone(),
+                promise.windows.to_string(),
+                promise.not_kept.to_string(),
+                time(promise.promised_ns),
+                time(promise.received_ns),
+                promise.least_ns.map_or("-".into(), time),
+                promise.why.map_or("-", Unkept::name).to_string(),
+            ]);
+        }
+        let mut table = right_align(table);
+        left(&mut table, 1);
+        left(&mut table, 7);
+        (table.row_count() > 0).then_some(table)
     }
 
     fn moves_table(&self) -> Table {

@@ -1,0 +1,48 @@
+#!/bin/sh
+# What is promised is counted in the kernel, however many records are lost: two storms of switches, two CPUs, one boot. See `promises` in
+# crates/tierce-cli/tests/kernel.rs.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+# counted SCENARIO: what the kernel side has counted, and the CPU time of the thread `kept`, in ns, while it is stopped
+counted() {
+	kill -STOP $kept
+	sleep 0.05
+	tierce status --json >"/out/$1.status"
+	say "$1" "{\"ran_ns\":$(awk '{ print $1 }' /proc/$kept/schedstat),\"status\":$(tr -d '\n' <"/out/$1.status")}"
+	kill -CONT $kept
+}
+
+begin promises promises.toml || exit
+meter spin --name kept --time 300s >/dev/null &
+kept=$!
+meter spin --name taken --time 300s >/dev/null &
+taken=$!
+meter cyclic --name sleeper --interval 7ms --time 300s >/dev/null &
+sleeper=$!
+meter pingpong --cpu 0 --count 10000000 >/dev/null &
+left=$!
+meter pingpong --cpu 1 --count 10000000 >/dev/null &
+right=$!
+sleep 0.5
+counted before
+kill -STOP "$loader" # it reads nothing: the records of the storms are lost
+sleep 2
+kill -CONT "$loader"
+counted after
+meter spin --name above --policy fifo:10 --cpu 1 --time 45ms >/dev/null
+sleep 0.2
+counted above
+kill $right
+meter spin --name beside --time 300s >/dev/null &
+beside=$!
+trouble asks 20 600 &
+asker=$!
+sleep 1.5
+counted asked
+wait $asker
+say asker $?
+kill $beside
+tierce status --watch --times 2 >/out/watch.txt
+kill $kept $taken $sleeper $left
+finish TERM
