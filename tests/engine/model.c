@@ -967,6 +967,11 @@ static void canonical(void)
 			y->queue.turn = canonical_constraint(x) | among(x->parent, value[i], value);
 			if (!live)
 				y->queue.quantum_ns = 0;
+			/* What was asked for matters while the task sleeps on it, until then. */
+			y->queue.asleep = x->queue.asleep && x->queue.due_ns > now;
+			y->queue.due_ns = y->queue.asleep ? x->queue.due_ns - now : 0;
+			if (!y->queue.asleep)
+				y->queue.work_ns = 0;
 			break;
 		case TIERCE_briefly_blocked:
 			y->brief.turn = among(x->parent, value[i], value);
@@ -1013,7 +1018,7 @@ static void canonical(void)
 		if (S.node[i].kind == TIERCE_constraint) { /* the whole CPU: only what it has not received counts */
 			form.node[i].constraints.received_ns += S.node[i].constraints.begin_ns - now;
 			form.node[i].constraints.begin_ns = 0;
-			if (!constraints_due(i, TIERCE_NEVER, now))
+			if (!constraints_awake(i, now))
 				form.node[i].constraints.received_ns = 0;
 		}
 		if (S.node[i].kind == TIERCE_fair && is_by_clock(&S.node[i]))
