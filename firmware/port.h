@@ -74,9 +74,14 @@ extern struct tierce kernel_graph;
 #define port_bits_set(word, bits)	((void)(*(word) |= (bits)))
 #define port_bits_clear(word, bits)	((void)(*(word) &= ~(bits)))
 #define port_bits_claim(word, bits)	0
-#define port_count(word, change)	0
 #define port_raise(word, was, value)	((void)(*(word) = (value)))
 
+static inline u64 port_count(u64 *word, u64 change) /* nobody else is there */
+{
+	u64 was = *word;
+	*word += change;
+	return was;
+}
 static inline u64 port_take(u64 *bits)
 {
 	u64 taken = *bits;

@@ -14,15 +14,15 @@ tierce run apply-a.toml >/out/second 2>&1
 say second "{\"code\":$?,\"said\":\"$(tail -n 1 /out/second)\"}"
 
 at=$(in_ms 1000)
-meter service --name steady --budget 2ms --start "$at" --time 6s --segments /out/steady.csv >/out/steady.meter &
+meter service --name steady --budget 2ms --start "$at" --time 6500ms --segments /out/steady.csv >/out/steady.meter &
 meters=$!
-meter service --name grow --budget 2ms --period 20ms --start "$at" --time 6s >/out/grow.meter &
+meter service --name grow --budget 2ms --period 20ms --start "$at" --time 6500ms >/out/grow.meter &
 meters="$meters $!"
 for n in 1 2; do
-	meter spin --name extra --start "$at" --time 6s >/out/extra-$n.meter &
+	meter spin --name extra --start "$at" --time 6500ms >/out/extra-$n.meter &
 	meters="$meters $!"
 done
-meter hogs --name hogs --count 2 --start "$at" --time 6s >/out/hogs.meter &
+meter hogs --name hogs --count 2 --start "$at" --time 6500ms >/out/hogs.meter &
 meters="$meters $!"
 sleep 1.6
 

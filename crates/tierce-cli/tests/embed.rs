@@ -37,7 +37,8 @@ impl Folder {
     fn play(&self, ms: u64) {
         let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scripts/firmware");
         let played = Command::new(script).arg("play").arg(&self.0).arg(ms.to_string()).output().unwrap();
-        assert!(played.status.success(), "{}", String::from_utf8_lossy(&played.stdout));
+        let said = [played.stdout, played.stderr].concat();
+        assert!(played.status.success(), "{}", String::from_utf8_lossy(&said));
     }
     fn decided(&self, name: &str, end_ns: u64) -> Vec<(u64, u32)> {
         let file = File::open(self.0.join(format!("{name}.trace"))).unwrap();

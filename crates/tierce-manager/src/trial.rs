@@ -3,8 +3,9 @@
 //! The verdict is admission's. A plan in force may have faults of its own, which are nobody's business here: only what would be
 //! worse than before is refused.
 
-use crate::in_force::edited;
+use crate::in_force::{edited, stepped};
 use crate::wrong::Wrong;
+use std::cell::RefCell;
 use std::collections::BTreeSet;
 use std::rc::Rc;
 use tierce_admission::{Admission, PlanExt, Promise};
@@ -20,7 +21,15 @@ pub struct Trial {
     is_runnable: bool,
     /// What fails already.
     failing: Rc<BTreeSet<(String, String)>>,
+    /// The plan whose text is written, and the operations since, of which the text says nothing.
+    written: Rc<Plan>,
+    unwritten: Rc<Vec<Edit>>,
+    /// What came of operations that were tried. A rule asks whether something fits, and the request that it admits is tried again.
+    tried: Rc<RefCell<Vec<(Vec<Edit>, Trial)>>>,
 }
+
+/// So many are remembered, the last ones.
+const TRIED_MAX: usize = 8;
 
 /// Something that was promised to a part of the plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,10 +43,15 @@ pub struct Promised {
 impl Trial {
     /// Of this plan.
     pub fn new(plan: Rc<Plan>) -> Self {
+        Self::of(plan.clone(), plan, Vec::new())
+    }
+
+    fn of(plan: Rc<Plan>, written: Rc<Plan>, unwritten: Vec<Edit>) -> Self {
         let admission = plan.admit();
         let failing = failing(&plan, &admission);
         let is_runnable = plan.check_runnable(plan.machine.cpus).is_ok();
-        Self { plan, admission: Rc::new(admission), is_runnable, failing: Rc::new(failing) }
+        let (admission, failing, unwritten) = (Rc::new(admission), Rc::new(failing), Rc::new(unwritten));
+        Self { plan, admission, is_runnable, failing, written, unwritten, tried: Rc::default() }
     }
 
     /// The plan as it is.
@@ -52,7 +66,7 @@ impl Trial {
 
     /// The plan after these operations, in which each of `promised` holds and nothing fails that did not before.
     pub fn after(&self, edits: &[Edit], promised: &[Promised]) -> Result<Trial, Wrong> {
-        let after = Trial::new(Rc::new(edited(&self.plan, edits)?));
+        let after = self.edited(edits)?;
         if self.is_runnable {
             if let Err(faults) = after.plan.check_runnable(after.plan.machine.cpus) {
                 let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
@@ -64,6 +78,24 @@ impl Trial {
             Some(wrong) => Err(wrong),
             None => Ok(after),
         }
+    }
+
+    /// The plan after these operations, whatever they break.
+    fn edited(&self, edits: &[Edit]) -> Result<Trial, Wrong> {
+        if let Some((_, after)) = self.tried.borrow().iter().find(|(tried, _)| tried == edits) {
+            return Ok(after.clone());
+        }
+        let all = [&self.unwritten, edits].concat();
+        let after = match stepped(&self.plan, edits) {
+            Some(plan) => Trial::of(Rc::new(plan), self.written.clone(), all),
+            None => Trial::new(Rc::new(edited(&self.written, &all)?)),
+        };
+        let mut tried = self.tried.borrow_mut();
+        if tried.len() == TRIED_MAX {
+            tried.remove(0);
+        }
+        tried.push((edits.to_vec(), after.clone()));
+        Ok(after)
     }
 
     /// What fails here and not there.
