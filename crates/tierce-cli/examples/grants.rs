@@ -266,6 +266,14 @@ impl Manager {
     }
 }
 
+/// Threads that have a guarantee, and its number.
+fn granted(client: &mut Client) -> Result<BTreeMap<i32, u64>> {
+    let list = client.ask(&json!({ "request": "list" }))?;
+    let list = list["answer"]["requests"].as_array().cloned().unwrap_or_default();
+    let granted = list.iter().filter(|it| it["state"] == "granted");
+    Ok(granted.filter_map(|it| Some((it["thread"].as_i64()? as i32, it["id"].as_u64()?))).collect())
+}
+
 fn restarts(books: &str, count: u64, command: &[String]) -> Result<ExitCode> {
     let (mut manager, mut client) = Manager::start(command)?;
     let (mut checker, mut draw) = (Checker::new(books)?, Draw::new(29));
@@ -303,13 +311,7 @@ fn restarts(books: &str, count: u64, command: &[String]) -> Result<ExitCode> {
         std::thread::sleep(Duration::from_micros(draw.below(20_000) as u64));
         let command = manager.kill()?;
         (manager, client) = Manager::start(&command)?;
-        let list = client.ask(&json!({ "request": "list" }))?;
-        let list = list["answer"]["requests"].as_array().cloned().unwrap_or_default();
-        let now: BTreeMap<i32, u64> = list
-            .iter()
-            .filter(|it| it["state"] == "granted")
-            .filter_map(|it| Some((it["thread"].as_i64()? as i32, it["id"].as_u64()?)))
-            .collect();
+        let now = granted(&mut client)?;
         for (tid, id) in &believed {
             if open != Some(*tid) && now.get(tid) != Some(id) {
                 lost.push(format!("round {round}: request {id} was granted, and is not in the list"));
