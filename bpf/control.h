@@ -83,8 +83,8 @@ struct tierce_leaf {
 
 /* Away: the graph counts it as offline. Goes, stays: it will do so, or no longer, when it switches threads next. */
 enum cpu_away { CPU_AWAY = 1, CPU_GOES, CPU_STAYS };
-/* Comes: a decision comes of itself, since its thread is about to sleep or it wakes from idle. Looks: it looks itself if one is due. */
-enum cpu_blocking { COMES = 1, LOOKS };
+/* Why a CPU is not kicked: its thread is about to sleep or it wakes from idle; or an entry of its own is under way, and decides. */
+enum cpu_blocking { DECISION_COMES = 1, DECIDES_ITSELF };
 struct tierce_cpu_side { /* written by its CPU only */
 	u64 timer_ns;	 /* what the timer is set to, or never: no later than due_ns */
 	u64 due_ns;	 /* when the CPU has to be entered, or never */

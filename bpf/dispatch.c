@@ -174,7 +174,7 @@ int BPF_PROG(tierce_switch, bool preempt, struct task_struct *prev, struct task_
 	task = side_at(cpu)->blocked;
 	if (task) { /* and nobody was asked for a decision: somebody waited in the CPU's queue, or is in a class above */
 		side_at(cpu)->blocked = TIERCE_NONE;
-		side_at(cpu)->blocking = COMES;
+		side_at(cpu)->blocking = DECISION_COMES;
 		graph_release(task, TIERCE_BLOCKED, now_ns());
 		side_at(cpu)->blocking = 0;
 	}

@@ -85,7 +85,7 @@ static inline bool cpu_overruns(u32 cpu, u32 leaf, struct task_struct *p, u64 no
 	} else if (cpu_at(cpu)->outside == 1 + leaf || (cpu_at(cpu)->task == leaf && !cpu_at(cpu)->outside)) {
 		bool beside = cpu_at(cpu)->outside;
 		if (beside || side->overrun || (until_ns && now >= until_ns)) { /* what it has used by now */
-			side->blocking = COMES;
+			side->blocking = DECISION_COMES;
 			graph_event(cpu, now, 0);
 			side->blocking = 0;
 		}

@@ -205,10 +205,10 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
 		if ((enq_flags & SCX_ENQ_WAKEUP) && node_at(leaf)->domain == cpu)
-			side_at(cpu)->blocking = side_at(cpu)->idle ? COMES : wakes_here(cpu) ? LOOKS : 0;
+			side_at(cpu)->blocking = side_at(cpu)->idle ? DECISION_COMES : wakes_here(cpu) ? DECIDES_ITSELF : 0;
 		graph_request(leaf, TIERCE_WOKE, now);
 		/* Whoever has asked for a decision and is not seen here has seen that it is not blocked, and kicks. */
-		if (__sync_lock_test_and_set(&side_at(cpu)->blocking, 0) == LOOKS && cpu_at(cpu)->kick_pending) {
+		if (__sync_lock_test_and_set(&side_at(cpu)->blocking, 0) == DECIDES_ITSELF && cpu_at(cpu)->kick_pending) {
 			if (wakes_first(p, cpu, leaf, now))
 				return;
 			port_kick(cpu);

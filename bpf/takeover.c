@@ -19,7 +19,7 @@ static inline void cpu_thaws(u32 cpu, u64 now)
 		return;
 	side_at(cpu)->frozen = 0;
 	side_at(cpu)->thawed_ns = now;
-	side_at(cpu)->blocking = COMES;
+	side_at(cpu)->blocking = DECISION_COMES;
 	graph_returned(cpu, now);
 	graph_outside(cpu, 0, now);
 	side_at(cpu)->blocking = 0;
