@@ -497,6 +497,36 @@ fn budgets_find_their_cpu() {
     let threads = boot.got("status")["threads"].as_array().unwrap().clone();
     let fifths = threads.iter().filter(|thread| thread["name"] == "fifth").count();
     assert_eq!(fifths, 6, "{threads:?}");
+    containers_share_a_budget(&boot);
+}
+
+/// A container with another budget on each CPU, and two containers that have parts of these budgets.
+fn containers_share_a_budget(boot: &Boot) {
+    let changes = |scenario: &str| -> Vec<String> {
+        assert_eq!(boot.got(scenario)["code"], 0, "{}", boot.got(scenario));
+        let list = boot.got(scenario)["said"]["changes"].as_array().unwrap();
+        list.iter().map(|change| change["text"].as_str().unwrap().to_string()).collect()
+    };
+    assert_eq!(changes("pod")[0], "+ node pod: fair, below rt@0 (budget 20ms, period 100ms)");
+    let both = "below rt@0 (budget 20ms, period 100ms), below rt@1 (budget 5ms, period 50ms)";
+    assert!(changes("link")[0].ends_with(&format!("-> fair, {both}")), "{:?}", changes("link"));
+    let enclosed = format!("> node pod: fair, {both} -> fair, below pod-budget@0, below pod-budget@1");
+    assert!(changes("db").contains(&enclosed), "{:#?}", changes("db"));
+    assert_eq!(
+        changes("log"),
+        ["+ node log: fair, below pod-inner@0 (budget 8ms, period 400ms)", "+ set log-threads: below log"]
+    );
+    let root = boot.got("root");
+    assert_eq!((&root["code"], &root["said"]["error"]["rule"]), (&json!(1), &json!("edge_must_exist")));
+    let not_proved = &boot.got("inner-too-much")["said"]["not_proved"][0];
+    assert!(not_proved.as_str().unwrap().contains("budgets_are_not_proved: `pod-inner@1`"), "{not_proved}");
+    let share = |name: &str| boot.number(name, "/kernel_cpu_ns") / 4e9;
+    let (pod, db, log) = (share("pod-1") + share("pod-2"), share("db"), share("log"));
+    println!("pod {pod:.4}, db {db:.4}, log {log:.4}");
+    // Of 20 % of CPU 0 and 10 % of CPU 1 db has 2 and 1, log 2 and none. Each runs before its time begins, too.
+    for (what, is, wanted) in [("pod", pod, 0.25), ("db", db, 0.03), ("log", log, 0.02)] {
+        assert!(is > wanted * 0.98 && is < wanted * 1.04, "{what}: {is}, not {wanted}");
+    }
 }
 
 /// Plans that `tierce split` writes, by real processes: nobody late, the split tasks have their share, and whatever is split is

@@ -10,8 +10,9 @@ pub trait InForce {
     /// As it is now. An error: nobody enforces one, or cannot be asked.
     fn plan(&mut self) -> Result<Rc<Plan>, Wrong>;
 
-    /// Do all of these operations as one transition, or none of them.
-    fn apply(&mut self, edits: &[Edit]) -> Result<(), Wrong>;
+    /// Do all of these operations as one transition, or none of them. `after` is what the plan will be, if that is known; whoever
+    /// enforces the plan need not be asked for it then.
+    fn apply(&mut self, edits: &[Edit], after: Option<&Rc<Plan>>) -> Result<(), Wrong>;
 }
 
 /// A plan that nobody enforces: for tests, simulations and dry runs.
@@ -36,8 +37,11 @@ impl InForce for InMemory {
         Ok(self.plan.clone())
     }
 
-    fn apply(&mut self, edits: &[Edit]) -> Result<(), Wrong> {
-        self.plan = Rc::new(edited(&self.plan, edits)?);
+    fn apply(&mut self, edits: &[Edit], after: Option<&Rc<Plan>>) -> Result<(), Wrong> {
+        self.plan = match after {
+            Some(after) => after.clone(),
+            None => Rc::new(edited(&self.plan, edits)?),
+        };
         Ok(())
     }
 }

@@ -28,6 +28,9 @@ pub struct Trial {
     tried: Rc<RefCell<Vec<(Vec<Edit>, Trial)>>>,
 }
 
+/// So many operations may be unwritten. Then the plan is read again, with their text.
+const UNWRITTEN_MAX: usize = 32;
+
 /// So many are remembered, the last ones.
 const TRIED_MAX: usize = 8;
 
@@ -59,6 +62,11 @@ impl Trial {
         &self.plan
     }
 
+    /// The plan, if it was found without its text and may go on so.
+    pub fn stepped(&self) -> Option<&Rc<Plan>> {
+        (1..=UNWRITTEN_MAX).contains(&self.unwritten.len()).then_some(&self.plan)
+    }
+
     /// The verdict on it.
     pub fn admission(&self) -> &Admission {
         &self.admission
@@ -81,7 +89,7 @@ impl Trial {
     }
 
     /// The plan after these operations, whatever they break.
-    fn edited(&self, edits: &[Edit]) -> Result<Trial, Wrong> {
+    pub fn edited(&self, edits: &[Edit]) -> Result<Trial, Wrong> {
         if let Some((_, after)) = self.tried.borrow().iter().find(|(tried, _)| tried == edits) {
             return Ok(after.clone());
         }

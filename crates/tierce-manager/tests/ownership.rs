@@ -160,7 +160,7 @@ fn who_had_a_guarantee_has_it_after_a_restart() {
         who: vec![keys(&[("tid", "99")])],
         cpus: None,
     };
-    second.in_force().apply(&[stray]).unwrap();
+    second.in_force().apply(&[stray], None).unwrap();
     second.turn(NOW).unwrap();
     checked(&mut second);
     assert_eq!(holders(&second), [1]);
@@ -218,7 +218,7 @@ fn a_part_that_others_have_changed_is_as_it_was_promised_again() {
     let id = granted(&mut manager, OWNER, 11, &[("2ms/10ms", 0)]);
     let less =
         Edit::Set { name: "grant-1".into(), under: None, keys: keys(&[("budget", "1ms")]), who: Vec::new() };
-    manager.in_force().apply(&[less]).unwrap();
+    manager.in_force().apply(&[less], None).unwrap();
     assert!(!manager.check().unwrap().is_empty(), "the checker sees it");
     manager.turn(NOW).unwrap();
     checked(&mut manager);

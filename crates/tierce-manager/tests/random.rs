@@ -285,7 +285,7 @@ impl Game {
                 Edit::Set { name, under: None, keys, who: Vec::new() }
             }
         };
-        let _ = self.manager.in_force().apply(&[edit]); // a request without a guarantee has no part
+        let _ = self.manager.in_force().apply(&[edit], None); // a request without a guarantee has no part
         self.count("edited by others");
     }
 

@@ -455,6 +455,80 @@ under.rt = { cpu = 0, budget = "5ms", period = "10ms" }
     );
 }
 
+/// A second parent, and budgets on further CPUs.
+#[test]
+fn an_edge_more() {
+    let link = |name: &str, under: &str, given: &str| Edit::Link {
+        name: name.into(),
+        under: under.into(),
+        keys: keys(given),
+    };
+    let plan = edited(link("app", "rt", "budget=1ms period=50ms"));
+    assert_eq!(difference(&plan), ["+ under.rt = { budget = \"1ms\", period = \"50ms\" }"],);
+    assert!(refused(link("app", "nowhere", "")).contains("name_must_exist"));
+    assert!(refused(link("top", "rt", "")).contains("edge_must_exist"), "{}", refused(link("top", "rt", "")));
+    assert!(refused(link("app", "audio", "")).contains("part_must_be_a_node"));
+    let twice = edited(link("audio", "rt", "budget=1ms period=50ms"));
+    let list = "[{ budget = \"2ms\", period = \"10ms\" }, { budget = \"1ms\", period = \"50ms\" }]";
+    assert!(text(&twice).contains(&format!("under.rt = {list}")), "{}", text(&twice));
+    assert!(base().step(&link("app", "rt", "budget=1ms period=50ms")).is_none());
+}
+
+/// What a node has it shares with containers inside of it.
+#[test]
+fn a_node_is_enclosed() {
+    let enclose = |name: &str| Edit::Enclose { name: name.into() };
+    let rest = edited(enclose("rest"));
+    let under = |plan: &Plan, name: &str| -> Vec<String> {
+        let edges = plan.edges.iter().filter(|edge| plan.child_name(edge.child) == name);
+        edges.map(|edge| format!("{} {:?}", plan.nodes[edge.parent].name, &edge.params[..2])).collect()
+    };
+    assert_eq!(under(&rest, "rest-budget"), ["rt [1000000, 20000000]"]);
+    assert_eq!(under(&rest, "rest-inner"), ["rest-budget [1, 0]"]);
+    assert_eq!(under(&rest, "rest"), ["top [0, 0]", "rest-budget [0, 0]"], "its other parent stays");
+    assert_eq!(text(&rest.edited(&enclose("rest")).unwrap()), text(&rest), "once is enough");
+    // A node with a header for its edge, another budget on each CPU, and a replica on each CPU.
+    let hyper = r#"
+[node.top]
+policy = "reservation"
+per_cpu = true
+[node.a]
+policy = "fair"
+default = true
+[node.a.under.top]
+budget = "9ms"
+period = "10ms"
+[node.b]
+policy = "fair"
+under.top = [{ cpu = 0, budget = "1ms", period = "10ms" }, { cpu = 2, budget = "1ms", period = "20ms" }]
+[node.c]
+policy = "edf"
+per_cpu = [0, 1]
+under.top = { budget = "0.5ms", period = "50ms" }
+"#;
+    let hyper = Plan::parse_with(hyper, "plan.toml", Options { cpus: 3 }).unwrap();
+    let all = ["a", "b", "c"].into_iter().fold(hyper, |plan, name| {
+        plan.edited(&enclose(name)).unwrap_or_else(|faults| panic!("{name}: {faults}"))
+    });
+    let replicas = |name: &str| -> Vec<u32> {
+        all.nodes.iter().filter(|node| node.base == name).filter_map(|node| node.replica).collect()
+    };
+    assert_eq!(replicas("a-budget"), [0, 1, 2]);
+    assert_eq!((replicas("b-budget"), replicas("b-inner")), (vec![0, 2], vec![0, 2]));
+    assert_eq!((replicas("c-budget"), replicas("c")), (vec![0, 1], vec![0, 1]));
+    assert_eq!(under(&all, "b-budget@2"), ["top@2 [1000000, 20000000]"]);
+    assert_eq!(under(&all, "b"), ["b-budget@0 [0, 0]", "b-budget@2 [0, 0]"]);
+    for (name, rule) in [
+        ("top", "edge_must_exist"),
+        ("rt", "outer_node_needs_one_budget"),
+        ("app", "outer_node_needs_one_budget"),
+        ("audio", "part_must_be_a_node"),
+        ("nobody", "name_must_exist"),
+    ] {
+        assert!(refused(enclose(name)).contains(rule), "{name}: {}", refused(enclose(name)));
+    }
+}
+
 /// Beside a firm child no operation makes another of its priority, neither on the text nor, without one, on the model.
 #[test]
 fn a_firm_child_stays_the_last() {

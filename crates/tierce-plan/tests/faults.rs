@@ -97,7 +97,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 52] = [
+const ELSEWHERE: [&str; 53] = [
     "task_may_starve", // tests/limits.rs, no fault but a warning
     "default_node_may_starve",
     "text_must_fit",         // 4 GiB
@@ -145,6 +145,7 @@ const ELSEWHERE: [&str; 52] = [
     "tasks_must_exist",
     "node_must_be_empty",
     "edge_must_be_clear",
+    "outer_node_needs_one_budget",
     "edge_must_exist",
     "place_must_be_another",
     "name_must_exist",

@@ -7,7 +7,7 @@ use super::progress;
 use anyhow::{bail, Result};
 use clap::builder::PossibleValuesParser;
 pub use parameters::who;
-use parameters::Params;
+use parameters::{on, Params, ON};
 use serde_json::{json, Value};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -43,6 +43,10 @@ Example, with examples/desktop.toml in force:
   tierce ctl end tid-1234                                      it is where it was before
   tierce ctl create web --policy fair --under rt --budget 2ms --period 20ms --match cgroup=system.slice/web.service
                                                                all that is in this cgroup or below, now or later, shares 2 ms
+  tierce ctl create db --inside web --policy fair --budget 1ms --period 20ms --match cgroup=system.slice/db.service
+                                                               1 ms of the 2 ms that web has is for db
+  tierce ctl create pod --policy fair --under rt --on 0:100ms/1s --on 1:20ms/500ms --match cgroup=pod
+                                                               another budget on each of two CPUs
   tierce ctl destroy web --all                                 its threads go where else they match
   tierce ctl plan > changed.toml                               keep what has become of it
 
@@ -56,6 +60,7 @@ enum Operation {
     Create(Create),
     Destroy(Destroy),
     Set(Set),
+    Link(Link),
     Reserve(Reserve),
     End(End),
     Move(Move),
@@ -80,7 +85,7 @@ struct List {
 #[derive(clap::Args)]
 struct PlanText {}
 
-#[derive(clap::Args)]
+#[derive(clap::Args, Default)]
 struct Editing {
     /// Show what would change, and whether it is possible; change nothing
     #[arg(long)]
@@ -91,6 +96,9 @@ struct Editing {
 }
 
 /// Create a node below another; with --match, these threads share it
+///
+/// With --inside, the budget of the new node is taken from that of another node. The other node (WEB) keeps its threads, and its budget
+/// becomes that of a node WEB-budget, which first serves the reservation WEB-inner, with all nodes created inside of it, and then WEB.
 #[derive(clap::Args)]
 struct Create {
     /// Its name
@@ -99,11 +107,33 @@ struct Create {
     #[arg(long, value_parser = policy_names())]
     policy: String,
     /// The node above it
-    #[arg(long, value_name = "NODE")]
-    under: String,
+    #[arg(long, value_name = "NODE", required_unless_present = "inside")]
+    under: Option<String>,
+    /// The node from whose budget its budget is taken
+    #[arg(long, value_name = "NODE", conflicts_with = "under")]
+    inside: Option<String>,
+    /// A budget on one CPU, below a `per_cpu` node [several: one on each of these CPUs]
+    #[arg(long, value_name = "CPU:BUDGET/PERIOD[/DEADLINE]", value_parser = on)]
+    on: Vec<Keys>,
     /// Threads: KEY=VALUE[,KEY=VALUE] as in `match` of a plan; a cgroup includes all cgroups below it [several: any of them]
     #[arg(long = "match", value_name = "WHO", value_parser = who)]
     who: Vec<Keys>,
+    #[command(flatten)]
+    keys: Params,
+    #[command(flatten)]
+    editing: Editing,
+}
+
+/// Add an edge: another parent for a node, task or set, or another replica of the same parent
+///
+/// A second parent gives time beyond a budget (`tierce ctl link web --under rest --weight 50`).
+#[derive(clap::Args)]
+struct Link {
+    /// The node, task or set
+    name: String,
+    /// The node above
+    #[arg(long, value_name = "NODE")]
+    under: String,
     #[command(flatten)]
     keys: Params,
     #[command(flatten)]
@@ -268,8 +298,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Operation::Unconstrain(Unconstrain { tid }) => {
             return tell(&socket, json!({ "request": "unconstrain", "tid": tid }), json);
         }
-        Operation::Create(Create { name, policy, under, who, keys, editing }) => {
-            (Edit::Create { name, policy: Some(policy), under, keys: keys.0, who, cpus: None }, editing)
+        Operation::Create(mut create) => {
+            let editing = std::mem::take(&mut create.editing);
+            return change(&socket, &create.edits()?, &editing, json);
+        }
+        Operation::Link(Link { name, under, keys, editing }) => {
+            (Edit::Link { name, under, keys: keys.0 }, editing)
         }
         Operation::Destroy(Destroy { name, all, editing }) => {
             (Edit::Destroy { name, below: if all { Below::All } else { Below::Nothing } }, editing)
@@ -282,7 +316,26 @@ pub fn run(args: Args) -> Result<ExitCode> {
             (Edit::Default { name: node, keys: keys.0 }, editing)
         }
     };
-    change(&socket, &edit, &editing, json)
+    change(&socket, &[edit], &editing, json)
+}
+
+impl Create {
+    /// The node, with its first edge; before it, what makes room for it inside of another; then its other edges.
+    fn edits(self) -> Result<Vec<Edit>> {
+        let Self { name, policy, under, inside, on, who, keys: Params(mut keys), editing: _ } = self;
+        if let Some((key, _)) = keys.iter().find(|(key, _)| !on.is_empty() && ON.contains(&key.as_str())) {
+            bail!("--{key} beside --on: --on CPU:BUDGET/PERIOD says it for each CPU");
+        }
+        let enclosed = inside.map(|outer| (Edit::Enclose { name: outer.clone() }, format!("{outer}-inner")));
+        let (enclose, inner) = enclosed.unzip();
+        let under = under.or(inner).unwrap_or_default(); // one of them is required
+        let mut on = on.into_iter();
+        keys.extend(on.next().into_iter().flatten());
+        let links: Vec<Edit> =
+            on.map(|keys| Edit::Link { name: name.clone(), under: under.clone(), keys }).collect();
+        let create = Edit::Create { name, policy: Some(policy), under, keys, who, cpus: None };
+        Ok(enclose.into_iter().chain([create]).chain(links).collect())
+    }
 }
 
 impl Set {
@@ -321,9 +374,12 @@ impl Move {
 }
 
 /// Have the plan in force changed, and print what that changes.
-fn change(socket: &Path, edit: &Edit, editing: &Editing, json: bool) -> Result<ExitCode> {
-    let request =
-        json!({ "request": "edit", "dry_run": editing.dry_run, "reload": editing.reload, "edit": edit });
+fn change(socket: &Path, edits: &[Edit], editing: &Editing, json: bool) -> Result<ExitCode> {
+    let (dry_run, reload) = (editing.dry_run, editing.reload);
+    let request = match edits {
+        [edit] => json!({ "request": "edit", "dry_run": dry_run, "reload": reload, "edit": edit }),
+        edits => json!({ "request": "edits", "dry_run": dry_run, "reload": reload, "edits": edits }),
+    };
     match socket::ask_within(socket, request, progress::patience(editing.reload))? {
         Ok(answer) if json => println!("{}", serde_json::to_string_pretty(&answer)?),
         Ok(answer) => {

@@ -65,6 +65,8 @@ pub fn reloaded(it: &Reloaded) -> String {
 
 /// What the run in force says of it.
 pub fn print(answer: &Value) {
+    let not_proved = answer["not_proved"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    not_proved.for_each(|fault| println!("warning: {fault}"));
     if let Some(text) = answer["reloaded"]["text"].as_str() {
         println!("{text}");
     } else if answer["needs_reload"] == true {

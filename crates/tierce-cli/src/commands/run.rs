@@ -319,14 +319,7 @@ fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: 
         "graph" => Ok(live.graph()),
         "jobs" => jobs(live, &asked.value()),
         "measure" => measured(live),
-        "plan" => {
-            written(live)?;
-            let source = |source: &Arc<Source>| json!({ "name": source.name, "text": source.text });
-            let sources: Vec<Value> = live.plan().sources.0.iter().map(source).collect();
-            let placed: serde_json::Map<String, Value> =
-                live.plan().placed().into_iter().map(|(name, cpu)| (name.to_string(), cpu.into())).collect();
-            Ok(json!({ "edited": service.edited, "sources": sources, "placed": placed }))
-        }
+        "plan" => plan(live, &asked.value(), service),
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
         "status" => Ok(status(live, service)),
         other => Err((
@@ -335,6 +328,20 @@ fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: 
         )),
     };
     say(&answer?, out)
+}
+
+/// The text of the plan in force; only its revision, if that is the one that the asker knows.
+fn plan(live: &mut Live, request: &Value, service: &Service) -> Served {
+    let revision = live.revision();
+    if request["unless"] == revision {
+        return Ok(json!({ "revision": revision }));
+    }
+    written(live)?;
+    let source = |source: &Arc<Source>| json!({ "name": source.name, "text": source.text });
+    let sources: Vec<Value> = live.plan().sources.0.iter().map(source).collect();
+    let placed: serde_json::Map<String, Value> =
+        live.plan().placed().into_iter().map(|(name, cpu)| (name.to_string(), cpu.into())).collect();
+    Ok(json!({ "revision": revision, "edited": service.edited, "sources": sources, "placed": placed }))
 }
 
 fn status(live: &Live, service: &Service) -> Value {

@@ -27,17 +27,27 @@ pub struct Control {
 }
 
 struct Seen {
-    answer: Answer,
+    revision: u64,
     plan: Rc<Plan>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// The plan in force: only the revision, if it is the one that was seen.
+#[derive(Default, Deserialize)]
 struct Answer {
+    revision: u64,
+    #[serde(default)]
     sources: Vec<Text>,
+    #[serde(default)]
     placed: BTreeMap<String, u32>,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+/// What a change is answered with.
+#[derive(Default, Deserialize)]
+struct Applied {
+    revision: u64,
+}
+
+#[derive(Default, Deserialize)]
 struct Text {
     name: String,
     text: String,
@@ -138,19 +148,27 @@ impl InForce for Control {
         if let Some(seen) = self.seen.as_ref().filter(|_| is_fresh) {
             return Ok(seen.plan.clone());
         }
-        let answer: Answer = self.asked(&json!({ "request": "plan" }))?;
+        let seen = self.seen.as_ref().map(|seen| seen.revision);
+        let answer: Answer = self.asked(&json!({ "request": "plan", "unless": seen }))?;
         self.seen_at = Some(Instant::now());
-        if let Some(seen) = self.seen.as_ref().filter(|seen| seen.answer == answer) {
+        if let Some(seen) = self.seen.as_ref().filter(|seen| seen.revision == answer.revision) {
             return Ok(seen.plan.clone());
         }
         let plan = Rc::new(self.resolved(&answer)?);
-        self.seen = Some(Seen { answer, plan: plan.clone() });
+        self.seen = Some(Seen { revision: answer.revision, plan: plan.clone() });
         Ok(plan)
     }
 
-    fn apply(&mut self, edits: &[Edit]) -> Result<(), Wrong> {
+    fn apply(&mut self, edits: &[Edit], after: Option<&Rc<Plan>>) -> Result<(), Wrong> {
         self.seen_at = None;
-        let _: serde_json::Value = self.asked(&json!({ "request": "edits", "edits": edits }))?;
+        let applied: Applied = self.asked(&json!({ "request": "edits", "edits": edits }))?;
+        let seen = self.seen.take();
+        // One more than it was: nobody else has changed it.
+        let is_after = seen.is_some_and(|seen| seen.revision + 1 == applied.revision);
+        if let Some(plan) = after.filter(|_| is_after) {
+            self.seen = Some(Seen { revision: applied.revision, plan: plan.clone() });
+            self.seen_at = Some(Instant::now());
+        }
         Ok(())
     }
 }

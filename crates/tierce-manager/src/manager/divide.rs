@@ -112,6 +112,10 @@ impl Inside<'_> {
                 under: self.above(under)?,
                 keys: keys.clone(),
             },
+            Edit::Link { name, under, keys } => {
+                Edit::Link { name: self.name(name)?, under: self.above(under)?, keys: keys.clone() }
+            }
+            Edit::Enclose { name } => Edit::Enclose { name: self.name(name)? },
             Edit::Default { .. } => {
                 return Err(Wrong::new("default_node_is_the_systems", "only root chooses the default node"));
             }
@@ -139,7 +143,7 @@ impl Inside<'_> {
     fn knows(&self, plan: &Plan, edit: &Edit) -> Result<(), Wrong> {
         let (keys, policy, above) = match edit {
             Edit::Create { keys, policy, under, .. } => (keys, policy.as_deref(), under.clone()),
-            Edit::Move { keys, under, .. } => (keys, None, under.clone()),
+            Edit::Move { keys, under, .. } | Edit::Link { keys, under, .. } => (keys, None, under.clone()),
             Edit::Set { name, keys, .. } => {
                 let own = plan.nodes.iter().find(|node| node.base == *name);
                 let own = own.and_then(|node| policies::by_number(node.policy)).map(|policy| policy.name);
@@ -149,7 +153,7 @@ impl Inside<'_> {
                     .find(|edge| plan.child_name(edge.child).split('@').next() == Some(name));
                 (keys, own, above.map(|edge| plan.nodes[edge.parent].base.clone()).unwrap_or_default())
             }
-            Edit::Destroy { .. } | Edit::Default { .. } => return Ok(()),
+            Edit::Destroy { .. } | Edit::Enclose { .. } | Edit::Default { .. } => return Ok(()),
         };
         let own = policy.and_then(policies::by_name);
         let above = plan.nodes.iter().find(|node| node.base == above);

@@ -176,8 +176,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     fn commit(&mut self, proposal: &Proposal) -> Result<(), Wrong> {
         let operations = proposal.operations(&self.books);
         if !operations.is_empty() {
-            self.in_force.apply(&operations)?;
-            self.trial = Some(Trial::new(self.in_force.plan()?));
+            let after = self.trial()?.edited(&operations)?;
+            self.in_force.apply(&operations, after.stepped())?;
+            let plan = self.in_force.plan()?;
+            let is_after = Rc::ptr_eq(after.plan(), &plan);
+            self.trial = Some(if is_after { after } else { Trial::new(plan) });
         }
         for id in &proposal.ends {
             if let Some(request) = self.books.requests.get_mut(id) {

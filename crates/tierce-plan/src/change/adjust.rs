@@ -4,7 +4,8 @@
 //! [`Plan::edited`] would make of the text, to the byte and with every place in it; or nothing, and the text is read as a
 //! whole. So whatever is unusual, and all that is refused, is left to that: there are no messages here.
 
-use super::edit::{own_key, Edit, Keys};
+use super::edit::{Edit, Keys};
+use super::editor::own_key;
 use super::toml::value;
 use crate::model::{Child, Edge, Plan};
 use crate::policies::{self, PolicyRecord};

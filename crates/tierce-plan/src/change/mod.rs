@@ -3,6 +3,8 @@
 mod adjust;
 pub mod difference;
 pub mod edit;
+mod editor;
+mod parents;
 pub mod step;
 mod toml;
 pub mod transition;

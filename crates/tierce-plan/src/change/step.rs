@@ -10,7 +10,8 @@
 //!
 //! Example: below `rt`, a reservation on CPU 0, `set audio budget=3ms` is the step "edge 2 has the parameters 3ms, 10ms, 10ms".
 
-use super::edit::{own_key, Edit, Keys};
+use super::edit::{Edit, Keys};
+use super::editor::own_key;
 use crate::build::Ids;
 use crate::change::difference::{below, edge_name, on, steps, Difference, Verb};
 use crate::model::{Child, Edge, MatchEntry, Matcher, Node, Plan, Task, NODE_PARAMS};

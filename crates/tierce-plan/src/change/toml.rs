@@ -1,6 +1,6 @@
 //! Pieces of TOML, written as people write them.
 
-use toml_edit::{Array, InlineTable, Item, Table, TableLike};
+use toml_edit::{Array, InlineTable, Item, Table, TableLike, Value};
 
 /// Keys of a table of the plan and their values: `budget`, `2ms`.
 pub type Keys = Vec<(String, String)>;
@@ -31,8 +31,16 @@ pub fn inline(keys: &Keys) -> InlineTable {
     table
 }
 
-/// `under.PARENT = { … }`.
-pub fn dotted(parent: &str, edge: InlineTable) -> Table {
+/// A table on one line, whatever it was.
+pub fn copied(table: &dyn TableLike) -> InlineTable {
+    let values = table.iter().filter_map(|(key, item)| Some((key, item.as_value()?.clone())));
+    let mut table: InlineTable = values.collect();
+    table.fmt();
+    table
+}
+
+/// `under.PARENT = { … }`, or a list of edges.
+pub fn dotted(parent: &str, edge: impl Into<Value>) -> Table {
     let mut under = Table::new();
     under.set_dotted(true);
     under.insert(parent, Item::Value(edge.into()));

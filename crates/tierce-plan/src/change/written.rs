@@ -3,7 +3,8 @@
 
 #![allow(clippy::result_large_err)] // one per text
 
-use super::edit::{Edit, Editor};
+use super::edit::Edit;
+use super::editor::Editor;
 use crate::model::any_cpu::{Placer, Standing};
 use crate::model::{Options, Plan};
 use crate::resolve::documents;
@@ -81,6 +82,8 @@ impl Edit {
             | Edit::Destroy { name, .. }
             | Edit::Set { name, .. }
             | Edit::Move { name, .. }
+            | Edit::Link { name, .. }
+            | Edit::Enclose { name }
             | Edit::Default { name, .. } => name,
         }
     }
@@ -88,10 +91,10 @@ impl Edit {
     /// It names this as what is above.
     fn speaks_of(&self, other: &str) -> bool {
         match self {
-            Edit::Create { under, .. } => under == other,
+            Edit::Create { under, .. } | Edit::Link { under, .. } => under == other,
             Edit::Set { under, .. } => under.as_deref() == Some(other),
             Edit::Move { from, under, .. } => under == other || from.as_deref() == Some(other),
-            Edit::Destroy { .. } | Edit::Default { .. } => false,
+            Edit::Destroy { .. } | Edit::Enclose { .. } | Edit::Default { .. } => false,
         }
     }
 }

@@ -76,7 +76,7 @@ impl Faults {
     }
 
     /// The fault as one line.
-    fn line(&self, fault: &Fault) -> String {
+    pub fn line(&self, fault: &Fault) -> String {
         let mut line = format!("{}: {}: {}", self.sources.place(fault.spot), fault.rule, fault.message);
         match (&fault.value, &fault.bound) {
             (Some(value), Some(bound)) => line += &format!(": {value}, bound {bound}"),

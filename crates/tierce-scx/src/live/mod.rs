@@ -84,6 +84,8 @@ pub struct Jobs {
 /// A running plan.
 pub struct Live {
     plan: Rc<Plan>,
+    /// One more with each change of the plan in force; another number than any of another run.
+    revision: u64,
     ids: Ids,
     pub(crate) bound: HashMap<u32, Bound>,
     /// By thread.
@@ -154,6 +156,7 @@ impl Live {
         let renumber = Renumber::new(&header);
         let mut live = Live {
             plan: Rc::new(plan),
+            revision: start_ns,
             ids,
             bound: HashMap::new(),
             left_out: HashMap::new(),
@@ -185,6 +188,11 @@ impl Live {
     /// The plan.
     pub fn plan(&self) -> &Rc<Plan> {
         &self.plan
+    }
+
+    /// Another number means that the plan in force has changed.
+    pub fn revision(&self) -> u64 {
+        self.revision
     }
 
     /// What a thread outside the graph had run before this plan was in force.
@@ -305,6 +313,7 @@ impl Live {
     pub(crate) fn replace(&mut self, plan: Rc<Plan>, ids: Ids, entries: &HashMap<String, usize>) -> Vec<u32> {
         self.unwritten = None;
         let old = std::mem::replace(&mut self.plan, plan);
+        self.revision += 1;
         self.ids = ids;
         self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
         let mut orphans = Vec::new();

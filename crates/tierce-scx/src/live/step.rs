@@ -97,6 +97,7 @@ impl Live {
     fn took(&mut self, step: Step, child: u32, edge: u32) {
         self.ids.take(&step, child, edge);
         Rc::make_mut(&mut self.plan).take(step);
+        self.revision += 1;
     }
 
     fn step_numbers(&mut self, step: Step) -> bool {

@@ -19,6 +19,19 @@ pub fn who(text: &str) -> Result<Keys, String> {
     text.split(',').map(pair).collect()
 }
 
+/// Keys of an edge with a budget on one CPU.
+pub const ON: [&str; 4] = ["cpu", "budget", "period", "deadline"];
+
+/// `CPU:BUDGET/PERIOD`, or `CPU:BUDGET/PERIOD/DEADLINE`.
+pub fn on(text: &str) -> Result<Keys, String> {
+    let words: Option<Vec<&str>> =
+        text.split_once(':').map(|(cpu, times)| [cpu].into_iter().chain(times.split('/')).collect());
+    let words =
+        words.filter(|words| (3..=ON.len()).contains(&words.len()) && words.iter().all(|it| !it.is_empty()));
+    let words = words.ok_or("CPU:BUDGET/PERIOD, as in 0:2ms/10ms, or CPU:BUDGET/PERIOD/DEADLINE")?;
+    Ok(ON.iter().zip(words).map(|(key, word)| (key.to_string(), word.to_string())).collect())
+}
+
 /// Keys of nodes and edges that belong to no policy.
 const OTHER_KEYS: [(&str, &str, &str); 5] = [
     ("concurrency", "NUMBER", "CPUs that may run the node at once"),

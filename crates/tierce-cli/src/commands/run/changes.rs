@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_plan::{Below, Difference, Edit, Faults, Plan};
+use tierce_plan::{Below, Difference, Edit, Fault, Faults, Plan};
 use tierce_scx::apply;
 use tierce_scx::live::Live;
 use tierce_scx::reload::Hears;
@@ -89,7 +89,12 @@ struct Applied<'a> {
     version: u32,
     plan: &'a str,
     applied: bool,
+    /// That of the plan in force, afterwards.
+    revision: u64,
     changes: Vec<Changed<'a>>,
+    /// What held before, as `tierce check` proves it, and does not hold with this.
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    not_proved: &'a [String],
     /// Another kernel object has taken over.
     #[serde(skip_serializing_if = "Option::is_none")]
     reloaded: Option<Value>,
@@ -107,7 +112,7 @@ struct Changed<'a> {
 }
 
 impl Applied<'_> {
-    fn new<'a>(plan: &'a Plan, applied: bool, differences: &'a [Difference]) -> Applied<'a> {
+    fn new<'a>(plan: &'a Plan, applied: bool, revision: u64, differences: &'a [Difference]) -> Applied<'a> {
         let one = |it: &'a Difference| Changed {
             change: it.verb.name(),
             part: &it.part,
@@ -115,7 +120,16 @@ impl Applied<'_> {
             text: it.to_string(),
         };
         let changes = differences.iter().map(one).collect();
-        Applied { version: 1, plan: &plan.name, applied, changes, reloaded: None, needs_reload: false }
+        Applied {
+            version: 1,
+            plan: &plan.name,
+            applied,
+            revision,
+            changes,
+            not_proved: &[],
+            reloaded: None,
+            needs_reload: false,
+        }
     }
 }
 
@@ -212,7 +226,7 @@ fn change(
         match live.step(edit) {
             Ok(Some(differences)) => {
                 service.stepped = Some(Instant::now());
-                let applied = Applied::new(live.plan(), true, &differences);
+                let applied = Applied::new(live.plan(), true, live.revision(), &differences);
                 for change in &applied.changes {
                     service.said.extend(["tierce: ", &change.text, "\n"]);
                 }
@@ -271,6 +285,16 @@ pub fn end_reservations(live: &mut Live, service: &mut Service) {
     }
 }
 
+/// What of the new plan admission control cannot prove, of which that was not so before. The engine refuses only what cannot be.
+fn not_proved(old: &Plan, new: &Plan) -> Vec<String> {
+    let known = old.admit().faults(old);
+    let is_new = |fault: &&Fault| {
+        !known.faults.iter().any(|other| (other.rule, &other.message) == (fault.rule, &fault.message))
+    };
+    let faults = new.admit().faults(new);
+    faults.faults.iter().filter(is_new).map(|fault| faults.line(fault)).collect()
+}
+
 /// Change the plan in force, or try it.
 pub fn put_into_force(
     live: &mut Live,
@@ -284,6 +308,7 @@ pub fn put_into_force(
     let (plan, progress) = (Rc::new(plan), Progress::new());
     let mut hears = Hears { step: &mut |step| progress.step(step), keep };
     let would_reload = reload && !live.not_loaded(&plan).is_empty();
+    let not_proved = not_proved(live.plan(), &plan);
     let applied = match dry_run {
         true => live.try_apply(&plan, reload).map(|tried| {
             tried.map(|it| apply::Applied { differences: it.differences().to_vec(), reloaded: None })
@@ -297,13 +322,16 @@ pub fn put_into_force(
         Ok(Ok(apply::Applied { differences, reloaded })) => {
             if !dry_run {
                 let again = reloaded.iter().map(progress::reloaded);
+                let warnings = not_proved.iter().map(|fault| format!("warning: {fault}"));
                 let lines: String = again
                     .chain(differences.iter().map(|it| it.to_string()))
+                    .chain(warnings)
                     .map(|it| format!("tierce: {it}\n"))
                     .collect();
                 eprint!("{lines}"); // one write
             }
-            let mut applied = Applied::new(&plan, !dry_run, &differences);
+            let mut applied = Applied::new(&plan, !dry_run, live.revision(), &differences);
+            applied.not_proved = &not_proved;
             applied.needs_reload = would_reload && dry_run;
             applied.reloaded = reloaded.as_ref().map(progress::to_json);
             return serde_json::to_value(applied).map_err(|error| ("answer".into(), error.to_string()));
