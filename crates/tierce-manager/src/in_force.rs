@@ -18,17 +18,25 @@ pub trait InForce {
 /// A plan that nobody enforces: for tests, simulations and dry runs.
 pub struct InMemory {
     plan: Rc<Plan>,
+    /// The same, with its text.
+    written: Rc<Plan>,
 }
 
 impl InMemory {
     /// Begin with that plan.
     pub fn new(plan: Plan) -> Self {
-        Self { plan: Rc::new(plan) }
+        let plan = Rc::new(plan);
+        Self { written: plan.clone(), plan }
     }
 
     /// Another plan, as by `tierce apply`.
     pub fn replace(&mut self, plan: Plan) {
-        self.plan = Rc::new(plan);
+        *self = Self::new(plan);
+    }
+
+    /// The plan, with its text.
+    pub fn written(&self) -> &Rc<Plan> {
+        &self.written
     }
 }
 
@@ -38,10 +46,8 @@ impl InForce for InMemory {
     }
 
     fn apply(&mut self, edits: &[Edit], after: Option<&Rc<Plan>>) -> Result<(), Wrong> {
-        self.plan = match after {
-            Some(after) => after.clone(),
-            None => Rc::new(edited(&self.plan, edits)?),
-        };
+        self.written = Rc::new(edited(&self.written, edits)?);
+        self.plan = after.unwrap_or(&self.written).clone();
         Ok(())
     }
 }

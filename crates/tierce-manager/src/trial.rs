@@ -17,8 +17,8 @@ use tierce_plan::{Edit, Plan};
 pub struct Trial {
     plan: Rc<Plan>,
     admission: Rc<Admission>,
-    /// It can be enforced.
-    is_runnable: bool,
+    /// Why it cannot be enforced, if it cannot.
+    not_runnable: Rc<Option<Wrong>>,
     /// What fails already.
     failing: Rc<BTreeSet<(String, String)>>,
     /// The plan whose text is written, and the operations since, of which the text says nothing.
@@ -52,9 +52,13 @@ impl Trial {
     fn of(plan: Rc<Plan>, written: Rc<Plan>, unwritten: Vec<Edit>) -> Self {
         let admission = plan.admit();
         let failing = failing(&plan, &admission);
-        let is_runnable = plan.check_runnable(plan.machine.cpus).is_ok();
+        let not_runnable = plan.check_runnable(plan.machine.cpus).err().map(|faults| {
+            let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
+            Wrong::new(rule, faults.to_string())
+        });
         let (admission, failing, unwritten) = (Rc::new(admission), Rc::new(failing), Rc::new(unwritten));
-        Self { plan, admission, is_runnable, failing, written, unwritten, tried: Rc::default() }
+        let not_runnable = Rc::new(not_runnable);
+        Self { plan, admission, not_runnable, failing, written, unwritten, tried: Rc::default() }
     }
 
     /// The plan as it is.
@@ -75,11 +79,8 @@ impl Trial {
     /// The plan after these operations, in which each of `promised` holds and nothing fails that did not before.
     pub fn after(&self, edits: &[Edit], promised: &[Promised]) -> Result<Trial, Wrong> {
         let after = self.edited(edits)?;
-        if self.is_runnable {
-            if let Err(faults) = after.plan.check_runnable(after.plan.machine.cpus) {
-                let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
-                return Err(Wrong::new(rule, faults.to_string()));
-            }
+        if let (None, Some(wrong)) = (&*self.not_runnable, &*after.not_runnable) {
+            return Err(wrong.clone());
         }
         after.worse_than(self)?;
         match promised.iter().find_map(|promised| after.broken(promised)) {

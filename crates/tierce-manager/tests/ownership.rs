@@ -71,7 +71,7 @@ fn nobody_reaches_beyond_his_own() {
     let mut manager = manager(ONE, &[]);
     let id = scheduler(&mut manager, "fair");
     granted(&mut manager, 1001, 21, &[("1ms/10ms", 0)]);
-    let before = manager.in_force().plan().unwrap().sources.0[0].text.clone();
+    let before = manager.in_force().written().sources.0[0].text.clone();
     let who = vec![keys(&[("uid", "1001")])];
     let all = Below::All;
     for (edit, rule) in [
@@ -107,7 +107,7 @@ fn nobody_reaches_beyond_his_own() {
         let is_missing = rule == "name_must_exist" && found.as_deref().is_some_and(|it| shape.contains(&it));
         assert!(found.as_deref() == Some(rule) || is_missing, "{edit:?}: {found:?}");
     }
-    assert_eq!(manager.in_force().plan().unwrap().sources.0[0].text, before);
+    assert_eq!(manager.in_force().written().sources.0[0].text, before);
     let other = divided(&mut manager, 1001, id, vec![create("a", "", &[])]).unwrap_err();
     assert_eq!(other.rule, "request_must_exist");
     let other = divided(&mut manager, 1001, 2, vec![create("a", "", &[])]).unwrap_err();
@@ -137,7 +137,7 @@ fn a_group_owns_what_its_members_divide() {
 /// The manager is killed: its books are what was written last.
 fn restarted(manager: &mut InTest) -> InTest {
     let books = Books::read(&manager.books().written(), "test").unwrap();
-    let plan = manager.in_force().plan().unwrap().as_ref().clone();
+    let plan = manager.in_force().written().as_ref().clone();
     let threads = std::mem::take(manager.threads());
     Manager::new(InMemory::new(plan), threads, books, rules(&[]), Limits::default())
 }

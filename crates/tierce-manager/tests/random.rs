@@ -14,7 +14,7 @@ use tierce_manager::{
     Ask, Asker, Books, Change, Divide, InForce, InMemory, Limits, Manager, Mode, Signal, State, Target,
     ThreadInfo, What, Which, Wish,
 };
-use tierce_plan::{Below, Edit};
+use tierce_plan::{Below, Change as PlanChange, Edit};
 
 const STEPS: usize = 400;
 
@@ -117,6 +117,9 @@ impl Game {
             _ => self.signal(),
         }
         self.manager.turn(self.now).unwrap();
+        if self.draw.below(8) == 0 {
+            self.is_as_written();
+        }
         self.believe();
         let wrong = self.manager.check().unwrap();
         assert!(wrong.is_empty(), "{wrong:#?}");
@@ -289,10 +292,18 @@ impl Game {
         self.count("edited by others");
     }
 
+    /// The plan that the manager has tried, and goes on with, means what the operations make of the text.
+    fn is_as_written(&mut self) {
+        let plan = self.manager.in_force().plan().unwrap();
+        let change = PlanChange::between(&plan, self.manager.in_force().written()).unwrap();
+        let differences = change.differences();
+        assert!(differences.is_empty(), "{differences:#?}");
+    }
+
     /// The manager is killed and comes back; the plan is as it was, and the books are as they were written.
     fn restart(&mut self) {
         let books = Books::read(&self.manager.books().written(), "test").unwrap();
-        let plan = self.manager.in_force().plan().unwrap().as_ref().clone();
+        let plan = self.manager.in_force().written().as_ref().clone();
         let threads = std::mem::take(self.manager.threads());
         self.manager =
             Manager::new(InMemory::new(plan), threads, books, rules(&self.rules), Limits::default());

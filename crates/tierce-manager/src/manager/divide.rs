@@ -35,13 +35,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         answer.dry_run = divide.dry_run;
         let proposal = Proposal { edits: edits.clone(), ..Proposal::default() };
         // One after the other, so that what one makes is known to the next.
-        let mut plan = trial.plan().as_ref().clone();
+        let mut before = trial.clone();
         for edit in &edits {
-            let next = inside
-                .knows(&plan, edit)
-                .and_then(|()| crate::in_force::edited(&plan, std::slice::from_ref(edit)));
-            match next {
-                Ok(next) => plan = next,
+            let next = inside.knows(before.plan(), edit);
+            match next.and_then(|()| before.edited(std::slice::from_ref(edit))) {
+                Ok(after) => before = after,
                 Err(wrong) => {
                     answer.reason = Some(wrong);
                     return Ok(answer);
