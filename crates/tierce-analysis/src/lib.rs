@@ -5,6 +5,7 @@
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
 //! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
+//! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
@@ -15,6 +16,7 @@
 
 mod edf;
 mod fixed_priority;
+mod forced_forward;
 pub mod generate;
 pub mod global;
 mod mpr;
@@ -28,6 +30,7 @@ pub mod several_budgets;
 pub mod split;
 mod supply;
 mod table;
+mod tardiness;
 mod task;
 
 pub use edf::{Demand, Edf};
@@ -35,5 +38,6 @@ pub use fixed_priority::FixedPriority;
 pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
 pub use table::{parse, parse_time, Entry, Fault};
+pub use tardiness::tardiness;
 pub use task::{utilisation, Response, Task};
 pub use tierce_guarantee::TIME_MAX_NS;

@@ -146,6 +146,27 @@ fn any_cpu_for_any_task() {
     assert!(said.contains("The demand is larger than the supply") && said.contains("No order"), "{said}");
 }
 
+/// Where deadlines are not shown to be met, by how much they may be missed, for deadlines of any length.
+#[test]
+fn late_by_at_most() {
+    let table = Table::new("late", "name,work,period\na,2ms,3ms\nb,2ms,3ms\nc,2ms,3ms\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert_eq!(column(&value, "tardiness_ns"), [2_000_000; 3]);
+    let said = text(&table.analyse(&["--policy", "edf", "--cpus", "2"]).stdout);
+    assert!(said.contains("late up to  shown by") && said.contains("             2ms\n"), "{said}");
+    let table = Table::new("in-time", "name,work,period\na,1,10\nb,1,10\n");
+    assert_eq!(column(&table.json(&["--policy", "edf", "--cpus", "2"], 0), "tardiness_ns"), [0, 0]);
+    assert_eq!(table.json(&["--policy", "fp", "--cpus", "2"], 0)["tasks"][0].get("tardiness_ns"), None);
+    let table = Table::new("too-much", "name,work,period\na,4,3\nb,1,10\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert!(value["tasks"][1]["tardiness_ns"].is_null(), "{value}");
+    assert!(text(&table.analyse(&["--policy", "edf", "--cpus", "2"]).stdout).contains("no bound"));
+    let table = Table::new("beyond", "name,work,period,deadline\na,2,3,4\nb,2,3,3\nc,2,3,9\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert!(column(&value, "tardiness_ns").iter().all(|late| *late >= 0), "{value}");
+    assert!(value["remarks"][0].as_str().unwrap().contains("beyond periods"), "{value}");
+}
+
 #[test]
 fn several_cpus_together() {
     let table = Table::new("together", "name,work,period\na,2ms,20ms\nb,3ms,20ms\nc,4ms,40ms\n");
@@ -228,7 +249,8 @@ fn bad_input_is_2() {
     for (table, arguments, expected) in [
         (&bytes, &["--policy", "edf"][..], ".csv:2:7: table_must_be_utf_8: this byte is not UTF-8"),
         (&torn, &["--policy", "edf"], ".csv:2:1: quotes_must_end_the_cell"),
-        (&long, &["--policy", "edf", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
+        (&long, &["--policy", "dkc", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
+        (&long, &["--policy", "edf", "--supply", "6ms/5ms@2"], "deadlines_are_at_most_periods: long "),
         (&long, &["--policy", "audsley", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
         (&blocked, &["--policy", "fp", "--cpus", "2"], "tasks_are_not_blocked: a "),
         (&table, &["--policy", "edf", "--cpus", "2", "--supply", "1ms/2ms"], "supply_is_of_one_cpu"),

@@ -18,7 +18,8 @@ use tierce_guarantee::Guarantee;
 /// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
 /// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
 /// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
-/// deadlines of at most the period, and no blocking.
+/// deadlines of at most the period, and no blocking. Where global EDF is not shown to meet all deadlines, the table says by how much they
+/// can be missed at most, also for deadlines beyond the period.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
