@@ -8,6 +8,7 @@
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
+//! - [`job_sets`]: given jobs without preemption, all schedules at once.
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
@@ -19,6 +20,7 @@ mod fixed_priority;
 mod forced_forward;
 pub mod generate;
 pub mod global;
+pub mod job_sets;
 mod mpr;
 pub mod partition;
 pub mod priorities;

@@ -301,3 +301,47 @@ fn a_table_without_end_is_2() {
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("table_must_fit: the table is larger, bound 64 MiB"), "{said}");
 }
+
+/// A job set is known by its header, and needs no policy.
+#[test]
+fn jobs_without_preemption() {
+    let header = "Task ID, Job ID, Arrival min, Arrival max, Cost min, Cost max, Deadline, Priority";
+    let rows = "1, 1, 0, 1, 1, 2, 5, 1\n2, 7, 0, 0, 3, 3, 4, 2";
+    let table = Table::new("jobs", format!("{header}\n{rows}\n"));
+    let value = table.json(&[], 1);
+    assert_eq!((&value["exact"], &value["states"]), (&true.into(), &4.into()));
+    let both = |name| [0, 1].map(|index| value["jobs"][index][name].as_i64().unwrap());
+    assert_eq!((both("bcct_ns"), both("wcct_ns"), both("slack_ns")), ([1, 3], [5, 5], [0, -1]));
+    assert_eq!((both("task"), both("job"), both("wcrt_ns")), ([1, 2], [1, 7], [5, 5]));
+    assert_eq!(table.json(&["--policy", "fp"], 1), value);
+    assert_eq!(table.json(&["--cpus", "2"], 0)["exact"], false);
+    assert_eq!(table.json(&["--policy", "edf"], 0)["jobs"][0]["bcct_ns"], 4);
+    let said = text(&table.analyse(&[]).stdout);
+    assert!(
+        said.contains("       2         7             3ns             5ns             4ns            -1ns"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with(
+            "Not schedulable: 2 jobs without preemption on a whole CPU, 1 may be late; 4 states.\n"
+        ),
+        "{said}"
+    );
+    let bad = Table::new("bad-jobs", format!("{header}\n1,1,2,1,1,1,1,1\n"));
+    let row = |id| format!("0,{id},0,1000,1,{},1000000,{id}", id + 1);
+    let rows: Vec<_> = (0..40).map(row).collect();
+    let wide = Table::new("wide-jobs", format!("{header}\n{}\n", rows.join("\n")));
+    let tasks = Table::new("tasks", MEDIA_PLAYER);
+    for (table, arguments, expected) in [
+        (&table, &["--policy", "rm"][..], "job_sets_have_priorities"),
+        (&table, &["--supply", "1ms/2ms"], "job_sets_run_on_whole_cpus"),
+        (&table, &["--sensitivity"], "job_sets_run_on_whole_cpus"),
+        (&bad, &[], "bad-jobs.csv:2:7: range_must_not_be_empty"),
+        (&wide, &[], "states_must_fit"),
+        (&tasks, &[], "policy_must_be_given"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}

@@ -13,7 +13,8 @@ use tierce_guarantee::Guarantee;
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
 /// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
 /// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher). Times have a
-/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
+/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
+/// np-schedulability-analysis (Task ID, Job ID, …): jobs that cannot be preempted, when each is done at the earliest and the latest.
 ///
 /// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
 /// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
@@ -26,9 +27,9 @@ pub struct Args {
     /// The table (CSV)
     #[arg(value_name = "TASKS.csv")]
     pub tasks: PathBuf,
-    /// Scheduling policy
+    /// Scheduling policy; a job set needs none
     #[arg(long)]
-    pub policy: Policy,
+    pub policy: Option<Policy>,
     /// Supply of each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee; or of several CPUs together:
     /// BUDGET/PERIOD@CPUS (a multiprocessor periodic resource, for edf)
     #[arg(long, value_name = "SUPPLY", value_parser = supply, allow_hyphen_values = true)]
@@ -66,6 +67,7 @@ Examples:
   tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
+  tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
 Exit codes: 0 schedulable, 1 not, 2 bad input.";
 
@@ -180,28 +182,38 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
 
 /// The same, and where the file is of ReTAS its rows.
 pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
+    parse_set(path, &read_text(path)?)
+}
+
+fn parse_set(path: &Path, text: &str) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
+    if !retas::is_retas(text) {
+        return Ok((tierce_analysis::parse(text).map_err(|faults| in_file(path, &faults))?, None));
+    }
+    let rows = retas::parse(text).map_err(|faults| in_file(path, &faults))?;
+    Ok((rows.iter().map(Row::entry).collect(), Some(rows)))
+}
+
+/// A table's faults, each with its place.
+pub fn in_file(path: &Path, faults: &[Fault]) -> anyhow::Error {
+    let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
+    let s = if faults.len() == 1 { "" } else { "s" };
+    anyhow!("{} fault{s} in the table\n{}", faults.len(), lines.join("\n"))
+}
+
+/// A table.
+pub fn read_text(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).with_context(|| format!("{}", path.display()))?;
     file.take(TABLE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("{}", path.display()))?;
     if bytes.len() as u64 > TABLE_MAX {
         bail!("{}: table_must_fit: the table is larger, bound {} MiB", path.display(), TABLE_MAX >> 20);
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         let (line, column) =
             (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or("").chars().count() + 1);
         anyhow!("{}:{line}:{column}: table_must_be_utf_8: this byte is not UTF-8", path.display())
-    })?;
-    let shown = |faults: Vec<Fault>| {
-        let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
-        let s = if faults.len() == 1 { "" } else { "s" };
-        anyhow!("{} fault{s} in the table\n{}", faults.len(), lines.join("\n"))
-    };
-    if !retas::is_retas(&text) {
-        return Ok((tierce_analysis::parse(&text).map_err(shown)?, None));
-    }
-    let rows = retas::parse(&text).map_err(shown)?;
-    Ok((rows.iter().map(Row::entry).collect(), Some(rows)))
+    })
 }
 
 /// What is asked.
@@ -217,12 +229,15 @@ pub struct Question {
 }
 
 impl Question {
-    pub fn new(args: &Args) -> Result<Self> {
-        let entries = read(&args.tasks)?;
+    pub fn new(args: &Args, text: &str) -> Result<Self> {
+        let Some(policy) = args.policy else {
+            bail!("policy_must_be_given: say with --policy by which policy the tasks are scheduled");
+        };
+        let (entries, _) = parse_set(&args.tasks, text)?;
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = args.supply.clone().unwrap_or_else(whole);
         let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
-        if args.policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
+        if policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
             let rule = "priorities_are_complete";
             bail!(
                 "{rule}: {with_priority} of {} tasks have a priority; give all of them one, or none",
@@ -239,7 +254,7 @@ impl Question {
                 if args.partition.is_some() {
                     bail!("supply_is_of_several_cpus: with --partition each CPU has a supply of its own; give a supply without @");
                 }
-                if args.policy != Policy::Edf {
+                if policy != Policy::Edf {
                     bail!(
                         "supply_is_for_edf: a supply of several CPUs (@) can be tested with --policy edf only"
                     );
@@ -254,7 +269,7 @@ impl Question {
             );
         }
         let tasks = entries.iter().map(|entry| entry.task).collect();
-        let Args { policy, partition, sensitivity, .. } = *args;
+        let Args { partition, sensitivity, .. } = *args;
         if cpus > 1 && partition.is_none() && sensitivity {
             bail!("sensitivity_needs_an_exact_test: on several CPUs --sensitivity needs --partition");
         }
