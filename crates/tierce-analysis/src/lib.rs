@@ -8,6 +8,7 @@
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
+//! - [`criticality`]: tasks of two criticalities, whose critical ones may work longer than usual.
 //! - [`job_sets`]: given jobs without preemption, all schedules at once.
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
@@ -15,6 +16,7 @@
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
 //! here does any I/O.
 
+pub mod criticality;
 mod edf;
 mod fixed_priority;
 mod forced_forward;
@@ -39,7 +41,7 @@ pub use edf::{Demand, Edf};
 pub use fixed_priority::FixedPriority;
 pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
-pub use table::{parse, parse_time, Entry, Fault};
+pub use table::{parse, parse_time, Criticality, Entry, Fault};
 pub use tardiness::tardiness;
 pub use task::{utilisation, Response, Task};
 pub use tierce_guarantee::TIME_MAX_NS;

@@ -302,6 +302,51 @@ fn a_table_without_end_is_2() {
     assert!(said.contains("table_must_fit: the table is larger, bound 64 MiB"), "{said}");
 }
 
+/// Columns for two criticalities, and the policies for them.
+#[test]
+fn two_criticalities() {
+    let rows = "a,1,2,lo,\nb,1,10,hi,5\nc,20,100,hi,\n";
+    let table = Table::new("mixed", format!("name,work,period,criticality,work_hi\n{rows}"));
+    let value = table.json(&["--policy", "amc"], 0);
+    assert_eq!(column(&value, "wcrt_ns"), [1, 6, 90]);
+    assert_eq!(column(&value, "wcrt_usual_ns"), [1, 2, 50]);
+    assert_eq!((column(&value, "rank"), column(&value, "slack_ns")), (vec![0, 1, 2], vec![1, 4, 10]));
+    let said = text(&table.analyse(&["--policy", "amc"]).stdout);
+    assert!(
+        said.contains("\nc       hi            50ns            90ns               2           100ns\n"),
+        "{said}"
+    );
+    for policy in ["smc", "vestal"] {
+        let value = table.json(&["--policy", policy], 1);
+        assert!(value["remarks"][0].as_str().unwrap().starts_with("No order of priorities"), "{value}");
+    }
+    let table = Table::new("virtual", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,5\n");
+    let value = table.json(&["--policy", "edf-vd"], 0);
+    assert_eq!((column(&value, "virtual_deadline_ns"), &value["virtual_part"]), (vec![5, 5], &"1/2".into()));
+    assert!(text(&table.analyse(&["--policy", "edf-vd"]).stdout)
+        .contains("hi jobs are due after 1/2 of their periods"));
+    let full = Table::new("full-mixed", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,8\n");
+    assert_eq!(full.json(&["--policy", "edf-vd"], 1)["virtual_part"], serde_json::Value::Null);
+    let given = "name,work,period,criticality,work_hi,priority\nl,3,5,lo,,1\nh,2,10,hi,5,2\n";
+    let given = Table::new("given", given);
+    assert_eq!(column(&given.json(&["--policy", "amc"], 0), "rank"), [1, 0]);
+    let below = Table::new("below", "name,work,period,criticality,work_hi\nl,3,5,hi,2\n");
+    let plain = Table::new("plain", MEDIA_PLAYER);
+    let short = Table::new("short", "name,work,period,deadline,criticality\nl,3,5,4,hi\n");
+    for (table, arguments, expected) in [
+        (&table, &["--policy", "edf"][..], "criticality_needs_its_policy"),
+        (&plain, &["--policy", "amc"], "criticality_must_be_given"),
+        (&table, &["--policy", "amc", "--cpus", "2"], "criticality_is_for_one_cpu"),
+        (&table, &["--policy", "smc", "--supply", "1ms/2ms"], "criticality_is_for_one_cpu"),
+        (&below, &["--policy", "amc"], "work_hi_is_at_least_work: l has a work_hi below its work"),
+        (&short, &["--policy", "edf-vd"], "deadlines_are_periods: l "),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
 /// A job set is known by its header, and needs no policy.
 #[test]
 fn jobs_without_preemption() {

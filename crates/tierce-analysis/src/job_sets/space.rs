@@ -15,7 +15,7 @@ pub struct Explored {
     pub starts: u64,
 }
 
-/// There are more states than asked for, or times that are too large.
+/// There are more starts than asked for, or times that are too large.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TooLarge {
     /// Jobs that have been started in every state, when it was given up.
@@ -83,11 +83,11 @@ impl Hasher for Words {
 /// States that have started as many jobs: for each set of these, the CPUs of each state one after the other.
 type Level = HashMap<Started, Vec<Free>, BuildHasherDefault<Words>>;
 
-/// All schedules of `jobs` on `cpus`; given up beyond `states_max` states.
+/// All schedules of `jobs` on `cpus`; given up beyond `starts_max` starts of jobs in different states.
 ///
 /// # Panics
 /// Without a CPU.
-pub fn explore(jobs: &[Job], cpus: usize, states_max: u64) -> Result<Explored, TooLarge> {
+pub fn explore(jobs: &[Job], cpus: usize, starts_max: u64) -> Result<Explored, TooLarge> {
     assert!(cpus > 0, "there is a CPU");
     let latest = jobs.iter().map(|job| u128::from(job.ready_ns.1)).max().unwrap_or(0);
     let work: u128 = jobs.iter().map(|job| u128::from(job.work_ns.1)).sum();
@@ -106,7 +106,7 @@ pub fn explore(jobs: &[Job], cpus: usize, states_max: u64) -> Result<Explored, T
         for (before, free) in &level {
             for free in free.chunks_exact(cpus) {
                 states += space.start_each(before, free, &mut next);
-                if states > states_max {
+                if space.starts > starts_max {
                     return Err(TooLarge { started });
                 }
             }

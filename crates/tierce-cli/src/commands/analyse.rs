@@ -1,5 +1,6 @@
 //! `tierce analyse`: do the tasks of a table meet their deadlines under one policy?
 
+mod criticality;
 mod jobs;
 mod output;
 mod question;
@@ -22,6 +23,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return jobs::run(&args, &text);
     }
     let asked = Question::new(&args, &text)?;
+    if let Some(policy) = asked.policy.mixed() {
+        return criticality::run(&asked, &policy, args.json);
+    }
     let outcome = if asked.is_global() { anywhere(&asked)? } else { in_parts(&asked) };
     if args.json {
         println!("{}", serde_json::to_string_pretty(&in_json(&asked, &outcome))?);

@@ -10,8 +10,8 @@ use tierce_plan::show_time;
 /// Version of the JSON that is written for job sets.
 const VERSION: u32 = 1;
 
-/// States after which it is given up.
-const STATES_MAX: u64 = 5_000_000;
+/// Starts of jobs, each from another state, after which it is given up.
+const STARTS_MAX: u64 = 10_000_000;
 
 pub fn run(args: &Args, text: &str) -> Result<ExitCode> {
     let mut jobs = parse(text).map_err(|faults| in_file(&args.tasks, &faults))?;
@@ -26,10 +26,10 @@ pub fn run(args: &Args, text: &str) -> Result<ExitCode> {
         ),
     }
     let cpus = args.cpus.unwrap_or(1);
-    let Ok(found) = explore(&jobs, cpus as usize, STATES_MAX) else {
+    let Ok(found) = explore(&jobs, cpus as usize, STARTS_MAX) else {
         bail!(
-            "states_must_fit: there are more states than can be looked at, bound {STATES_MAX}, or times too large; narrower ranges or \
-             fewer jobs at once have fewer states"
+            "states_must_fit: the states to look at are too many, bound {STARTS_MAX} starts of jobs in them, or times are too large; narrower \
+             ranges or fewer jobs at once have fewer states"
         );
     };
     let late = late(&jobs, &found);

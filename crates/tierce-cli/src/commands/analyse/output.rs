@@ -145,7 +145,7 @@ fn print_sensitivity(asked: &Question, found: &Sensitivity) {
     }
 }
 
-fn policy_name(policy: Policy) -> String {
+pub fn policy_name(policy: Policy) -> String {
     policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
 }
 

@@ -4,6 +4,7 @@ use anyhow::{anyhow, bail, Context, Result};
 use clap::ValueEnum;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tierce_analysis::criticality::Scheme;
 use tierce_analysis::retas::Row;
 use tierce_analysis::{retas, Entry, Fault, Mpr, Supply, Task};
 use tierce_guarantee::Guarantee;
@@ -12,7 +13,8 @@ use tierce_guarantee::Guarantee;
 ///
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
 /// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
-/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher). Times have a
+/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher), criticality (lo or
+/// hi) and work_hi (at the worst). Times have a
 /// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
 /// np-schedulability-analysis (Task ID, Job ID, …): jobs that cannot be preempted, when each is done at the earliest and the latest.
 ///
@@ -67,6 +69,7 @@ Examples:
   tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
+  tierce analyse --policy amc tasks.csv                          columns criticality, work_hi: two modes
   tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
 Exit codes: 0 schedulable, 1 not, 2 bad input.";
@@ -88,6 +91,32 @@ pub enum Policy {
     Audsley,
     /// Earliest deadline first
     Edf,
+    /// Two criticalities, fixed priorities: as soon as a job works longer than its work, only `hi` tasks are released (AMC-rtb)
+    Amc,
+    /// The same, but all tasks are released for ever, and only `lo` ones are held to their work
+    Smc,
+    /// The same, but nothing is held to its work: at the worst all tasks need their work_hi (Vestal)
+    Vestal,
+    /// Two criticalities, earliest deadline first: `hi` tasks are due earlier until a job works longer than its work
+    EdfVd,
+}
+
+impl Policy {
+    /// How tasks of two criticalities are scheduled by it.
+    pub fn mixed(self) -> Option<MixedPolicy> {
+        match self {
+            Self::Amc => Some(MixedPolicy::Fixed(Scheme::Amc)),
+            Self::Smc => Some(MixedPolicy::Fixed(Scheme::Smc)),
+            Self::Vestal => Some(MixedPolicy::Fixed(Scheme::Vestal)),
+            Self::EdfVd => Some(MixedPolicy::VirtualDeadlines),
+            _ => None,
+        }
+    }
+}
+
+pub enum MixedPolicy {
+    Fixed(Scheme),
+    VirtualDeadlines,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -182,7 +211,24 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
 
 /// The same, and where the file is of ReTAS its rows.
 pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
-    parse_set(path, &read_text(path)?)
+    let set = parse_set(path, &read_text(path)?)?;
+    check_criticality(&set.0, false)?;
+    Ok(set)
+}
+
+/// Tasks of two criticalities are analysed as such, and no others.
+fn check_criticality(entries: &[Entry], mixed: bool) -> Result<()> {
+    let has = entries.iter().any(|entry| entry.criticality.is_some());
+    if has && !mixed {
+        bail!(
+            "criticality_needs_its_policy: the columns criticality and work_hi are for `tierce analyse` with --policy amc, smc, vestal or \
+             edf-vd"
+        );
+    }
+    if mixed && !has {
+        bail!("criticality_must_be_given: this policy needs a column criticality (lo or hi), and work_hi");
+    }
+    Ok(())
 }
 
 fn parse_set(path: &Path, text: &str) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
@@ -234,6 +280,13 @@ impl Question {
             bail!("policy_must_be_given: say with --policy by which policy the tasks are scheduled");
         };
         let (entries, _) = parse_set(&args.tasks, text)?;
+        check_criticality(&entries, policy.mixed().is_some())?;
+        let alone = args.cpus.unwrap_or(1) == 1 && args.supply.is_none() && !args.sensitivity;
+        if policy.mixed().is_some() && !alone {
+            bail!(
+                "criticality_is_for_one_cpu: leave out --supply and --sensitivity, and --cpus unless it is 1"
+            );
+        }
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = args.supply.clone().unwrap_or_else(whole);
         let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();

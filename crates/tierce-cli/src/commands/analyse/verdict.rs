@@ -210,14 +210,14 @@ fn with_tardiness_alone(asked: &Question) -> Outcome {
 }
 
 /// The rank of each task, the smallest first.
-fn ranks(order: &[usize]) -> Vec<u32> {
+pub fn ranks(order: &[usize]) -> Vec<u32> {
     let mut ranks = vec![0; order.len()];
     (0..).zip(order).for_each(|(rank, index)| ranks[*index] = rank);
     ranks
 }
 
 /// The level of each task: the smaller, the higher its priority.
-fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
+pub fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
     let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
     match policy {
         Policy::Rm => ranks(&priorities::rate_monotonic(&tasks)),
