@@ -10,6 +10,7 @@
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
 //! - [`criticality`]: tasks of two criticalities, whose critical ones may work longer than usual.
 //! - [`job_sets`]: given jobs without preemption, all schedules at once.
+//! - [`zero_laxity`]: tasks to CPUs by EDF, some in parts one after the other (C=D).
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
@@ -36,6 +37,7 @@ mod supply;
 mod table;
 mod tardiness;
 mod task;
+pub mod zero_laxity;
 
 pub use edf::{Demand, Edf};
 pub use fixed_priority::FixedPriority;

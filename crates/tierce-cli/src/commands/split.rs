@@ -1,6 +1,7 @@
 //! `tierce split`: tasks to CPUs, some of them split over two, as a plan.
 
 mod drawing;
+mod zero_laxity;
 
 use super::analyse::{read_set, short, time};
 use crate::picture;
@@ -104,6 +105,7 @@ Examples:
   tierce sim plan.toml --for 10s
   tierce split --algorithm nps-f --cpus 4 --delta 8 --switch 2us --timer 1us --interrupts 1us/1ms tasks.csv
   tierce split --algorithm c-nps-f --cpus 24 --cluster 6 tasks.csv -o plan.toml
+  tierce split --algorithm c=d --cpus 2 tasks.csv
   tierce split --algorithm s-ekg --cpus 2 --rest others --reserve-jitter 50us tasks.csv -o plan.toml   for tierce run
 
 Exit codes: 0 assigned, 1 it cannot be (with the bound, and the nearest N or M that works), 2 bad input.";
@@ -116,6 +118,9 @@ enum Name {
     NpsF,
     /// The same within clusters of CPUs
     CNpsF,
+    /// Single tasks, by EDF: a part without laxity on one CPU, then the rest on another (Burns et al. 2012); no plan is written
+    #[value(name = "c=d")]
+    CEqualsD,
 }
 
 /// `1us/1ms`.
@@ -144,6 +149,9 @@ struct Outcome {
 pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(path) = args.picture.as_ref().filter(|path| !picture::is_known(path)) {
         bail!("plot_is_svg_or_png: a picture is SVG or PNG: {}, bound .svg or .png", path.display());
+    }
+    if args.algorithm == Name::CEqualsD {
+        return zero_laxity::run(&args);
     }
     let outcome = Outcome::new(args)?;
     if outcome.args.json {
@@ -237,6 +245,7 @@ impl Outcome {
         let name = match self.args.algorithm {
             Name::SEkg => "S-EKG".into(),
             Name::NpsF => "NPS-F".into(),
+            Name::CEqualsD => "C=D".into(),
             Name::CNpsF => format!("NPS-F in clusters of {}", self.args.cluster.unwrap_or(0)),
         };
         let s = |count: usize| if count == 1 { "" } else { "s" };
