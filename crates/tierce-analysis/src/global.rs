@@ -72,6 +72,8 @@ pub enum Test {
     /// Asked only where the tests above do not show all deadlines. Baruah, Bonifaci, Marchetti-Spaccamela & Stiller, "Improved
     /// multiprocessor global schedulability analysis", Real-Time Systems 46(1), 2010, Theorem 1.
     FfDbf,
+    /// Pfair scheduling by PD², all tasks at once (see `pfair.rs`).
+    Pd2,
 }
 
 impl Test {
@@ -85,6 +87,7 @@ impl Test {
             Self::Rta => "rta",
             Self::RtaLc => "rta-lc",
             Self::FfDbf => "ff-dbf",
+            Self::Pd2 => "pd2",
         }
     }
 }

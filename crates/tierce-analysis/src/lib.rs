@@ -11,6 +11,7 @@
 //! - [`criticality`]: tasks of two criticalities, whose critical ones may work longer than usual.
 //! - [`job_sets`]: given jobs without preemption, all schedules at once.
 //! - [`zero_laxity`]: tasks to CPUs by EDF, some in parts one after the other (C=D).
+//! - [`pfair`]: several CPUs, quantum by quantum (PD²).
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
@@ -26,6 +27,7 @@ pub mod global;
 pub mod job_sets;
 mod mpr;
 pub mod partition;
+pub mod pfair;
 pub mod priorities;
 mod quotient;
 pub mod retas;

@@ -302,6 +302,28 @@ fn a_table_without_end_is_2() {
     assert!(said.contains("table_must_fit: the table is larger, bound 64 MiB"), "{said}");
 }
 
+/// Pfair: nearly all of the CPUs, for a quantum of each period.
+#[test]
+fn quantum_by_quantum() {
+    let table = Table::new("pfair", "name,work,period\na,20ms,40ms\nb,20ms,40ms\nc,20ms,40ms\n");
+    let pd2 = |quantum| ["--policy", "pd2", "--cpus", "2", "--quantum", quantum];
+    let value = table.json(&pd2("10ms"), 0);
+    assert_eq!(column(&value, "wcrt_ns"), [39_999_999; 3]);
+    assert_eq!(value["tasks"][0]["shown_by"], serde_json::json!(["pd2"]));
+    let said = text(&table.analyse(&pd2("20ms")).stdout);
+    assert!(said.contains("In whole quanta the tasks need more than the CPUs have"), "{said}");
+    for (arguments, rule) in [
+        (&["--policy", "pd2", "--cpus", "2"][..], "quantum_must_be_given"),
+        (&["--policy", "pd2", "--quantum", "1ms"], "pd2_is_for_several_cpus"),
+        (&["--policy", "edf", "--quantum", "1ms"], "quantum_is_of_pd2"),
+        (&pd2("0ms"), "quantum_is_above_zero"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(rule), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
 /// Columns for two criticalities, and the policies for them.
 #[test]
 fn two_criticalities() {

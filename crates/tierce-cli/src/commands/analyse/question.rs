@@ -42,6 +42,9 @@ pub struct Args {
     /// Partitioned scheduling: each task on one CPU; in which order CPUs are tried
     #[arg(long, value_name = "FIT")]
     pub partition: Option<FitName>,
+    /// With pd2: for how long a CPU is given at once
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub quantum: Option<u64>,
     /// Also show how far each work, period, deadline and the budget can change alone, and all works together
     #[arg(long)]
     pub sensitivity: bool,
@@ -69,6 +72,7 @@ Examples:
   tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
+  tierce analyse --policy pd2 --quantum 1ms --cpus 4 tasks.csv   Pfair
   tierce analyse --policy amc tasks.csv                          columns criticality, work_hi: two modes
   tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
@@ -99,6 +103,8 @@ pub enum Policy {
     Vestal,
     /// Two criticalities, earliest deadline first: `hi` tasks are due earlier until a job works longer than its work
     EdfVd,
+    /// Pfair on several CPUs (PD²): in each --quantum the subtasks that are due first, a fair share for each task at any time
+    Pd2,
 }
 
 impl Policy {
@@ -272,6 +278,8 @@ pub struct Question {
     /// `None`: any CPU may run any task, if there are several.
     pub partition: Option<FitName>,
     pub sensitivity: bool,
+    /// Of pd2, in ns.
+    pub quantum: Option<u64>,
 }
 
 impl Question {
@@ -289,6 +297,7 @@ impl Question {
         }
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = args.supply.clone().unwrap_or_else(whole);
+        check_quantum(args, policy)?;
         let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
         if policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
             let rule = "priorities_are_complete";
@@ -322,15 +331,29 @@ impl Question {
             );
         }
         let tasks = entries.iter().map(|entry| entry.task).collect();
-        let Args { partition, sensitivity, .. } = *args;
+        let Args { partition, sensitivity, quantum, .. } = *args;
         if cpus > 1 && partition.is_none() && sensitivity {
             bail!("sensitivity_needs_an_exact_test: on several CPUs --sensitivity needs --partition");
         }
-        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity })
+        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity, quantum })
     }
 
     pub fn is_global(&self) -> bool {
         self.cpus > 1 && self.partition.is_none()
+    }
+}
+
+/// PD² has a quantum and several CPUs, and nothing else has.
+fn check_quantum(args: &Args, policy: Policy) -> Result<()> {
+    let is_pd2 = policy == Policy::Pd2;
+    if is_pd2 && (args.cpus.unwrap_or(1) < 2 || args.partition.is_some() || args.supply.is_some()) {
+        bail!("pd2_is_for_several_cpus: give --cpus of at least 2, and leave out --partition and --supply");
+    }
+    match args.quantum {
+        None if is_pd2 => bail!("quantum_must_be_given: pd2 needs --quantum"),
+        Some(0) => bail!("quantum_is_above_zero: --quantum 0ns, bound 1ns"),
+        Some(_) if !is_pd2 => bail!("quantum_is_of_pd2: --quantum is an option of --policy pd2 only"),
+        _ => Ok(()),
     }
 }
 

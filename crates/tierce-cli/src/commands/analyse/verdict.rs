@@ -6,7 +6,9 @@ use tierce_analysis::global::{self, Shown};
 use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::sensitivity::{limits, work_scale, Limits};
 use tierce_analysis::server::smallest_budget;
-use tierce_analysis::{priorities, tardiness, Demand, Edf, Entry, FixedPriority, Response, Supply, Task};
+use tierce_analysis::{
+    pfair, priorities, tardiness, Demand, Edf, Entry, FixedPriority, Response, Supply, Task,
+};
 use tierce_plan::show_time;
 
 /// The verdict on some tasks, on one CPU or several.
@@ -150,6 +152,7 @@ pub fn anywhere(asked: &Question) -> Result<Outcome> {
     let found = match (policy, asked.given.supply) {
         (Policy::Edf, Supplied::Together(supply)) => global::earliest_deadline_in(tasks, &supply),
         (Policy::Edf, _) => global::earliest_deadline(tasks, *cpus),
+        (Policy::Pd2, _) => pfair::pd2(tasks, *cpus, asked.quantum.unwrap_or(1)),
         _ => {
             let mut order = None;
             if *policy == Policy::Audsley {
@@ -190,6 +193,9 @@ fn why_not_shown(asked: &Question, found: &global::Verdict) -> String {
     if global::overloaded(&asked.tasks, &rate) {
         return "The demand is larger than the supply: in the long run, or of one task until its deadline."
             .to_string();
+    }
+    if asked.policy == Policy::Pd2 {
+        return "In whole quanta the tasks need more than the CPUs have, or one does not fit into its deadline.".to_string();
     }
     let missing = found.tasks.iter().zip(&asked.entries).filter(|(shown, _)| shown.by.is_empty());
     let missing: Vec<_> = missing.map(|(_, entry)| entry.name.as_str()).collect();
