@@ -12,6 +12,7 @@
 //! - [`job_sets`]: given jobs without preemption, all schedules at once.
 //! - [`zero_laxity`]: tasks to CPUs by EDF, some in parts one after the other (C=D).
 //! - [`pfair`]: several CPUs, quantum by quantum (PD²).
+//! - [`federated`]: parallel tasks with CPUs of their own.
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
@@ -20,6 +21,7 @@
 
 pub mod criticality;
 mod edf;
+pub mod federated;
 mod fixed_priority;
 mod forced_forward;
 pub mod generate;

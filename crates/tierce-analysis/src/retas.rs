@@ -55,7 +55,7 @@ impl Row {
     pub fn entry(&self) -> Entry {
         let task = Task { deadline_ns: self.deadline_ns, ..Task::new(self.work_ns.1, self.period_ns.0) };
         let name = format!("t{}", self.id);
-        Entry { name, task, offset_ns: self.offset_ns.0, priority: None, criticality: None }
+        Entry { name, task, offset_ns: self.offset_ns.0, priority: None, criticality: None, span_ns: None }
     }
 }
 

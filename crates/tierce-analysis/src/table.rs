@@ -2,7 +2,8 @@
 //!
 //! Columns: `name`, `work`, `period`, and optionally `deadline` (default: the period), `jitter`, `blocking`, `offset` (the
 //! analyses take any phases, so it is checked and then of no effect), `priority` (a whole number, larger is higher),
-//! `criticality` (`lo`, the default, or `hi`), `work_hi` (the worst of a task that usually needs `work`, its default). Times
+//! `criticality` (`lo`, the default, or `hi`), `work_hi` (the worst of a task that usually needs `work`, its default),
+//! `span` (the longest chain of work that cannot run at once; default: the work). Times
 //! have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is the
 //! default. A cell may stand in double quotes; what is between them is taken as it is, `""` is one quote.
 
@@ -23,6 +24,8 @@ pub struct Entry {
     pub priority: Option<i64>,
     /// Where the table has a column for one of them.
     pub criticality: Option<Criticality>,
+    /// The longest chain of its work, where the table has a column for it.
+    pub span_ns: Option<u64>,
 }
 
 /// What a task may need at the worst, and whether it counts then.
@@ -55,7 +58,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-const COLUMNS: [&str; 10] = [
+const COLUMNS: [&str; 11] = [
     "name",
     "work",
     "period",
@@ -66,6 +69,7 @@ const COLUMNS: [&str; 10] = [
     "priority",
     "criticality",
     "work_hi",
+    "span",
 ];
 
 /// The index of a column.
@@ -241,6 +245,7 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let task = Task { work_ns, period_ns, deadline_ns, jitter_ns: time(4, 0, 0), blocking_ns: time(5, 0, 0) };
     let offset_ns = time(6, 0, 0);
     let work_hi_ns = time(named("work_hi"), 1, work_ns);
+    let span_ns = time(named("span"), 1, work_ns);
     for (needed, column) in COLUMNS.iter().enumerate().take(3) {
         if cell(needed).is_none() {
             let at = columns.iter().position(|column| *column == needed).unwrap_or(0);
@@ -269,9 +274,10 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     };
     let has = |name: &str| columns.contains(&named(name));
     let criticality = (has("criticality") || has("work_hi")).then_some(Criticality { hi, work_hi_ns });
+    let span_ns = has("span").then_some(span_ns);
     if faults.is_empty() {
         let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
-        Ok(Entry { name, task, offset_ns, priority, criticality })
+        Ok(Entry { name, task, offset_ns, priority, criticality, span_ns })
     } else {
         faults.sort_by_key(|fault| fault.column);
         Err(faults)

@@ -14,7 +14,7 @@ fn a_table() {
 }
 
 #[test]
-fn criticalities() {
+fn criticalities_and_spans() {
     let text = "name,work,period,criticality,work_hi\na,1,10,hi,4\nb,2,10,lo,\nc,2,10,,3\n";
     let found: Vec<_> = parse(text).unwrap().iter().map(|entry| entry.criticality.unwrap()).collect();
     assert_eq!(
@@ -22,6 +22,12 @@ fn criticalities() {
         [(true, 4), (false, 2), (false, 3)]
     );
     assert_eq!(parse("name,work,period\na,1,10").unwrap()[0].criticality, None);
+    let spans: Vec<_> = parse("name,work,period,span\na,3,10,2\nb,3,10,")
+        .unwrap()
+        .iter()
+        .map(|entry| entry.span_ns)
+        .collect();
+    assert_eq!(spans, [Some(2), Some(3)]);
     let fault = &parse("name,work,period,criticality\na,1,10,high").unwrap_err()[0];
     assert_eq!((fault.rule, fault.column), ("criticality_must_be_known", 8));
 }

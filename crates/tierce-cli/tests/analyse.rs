@@ -324,6 +324,36 @@ fn quantum_by_quantum() {
     }
 }
 
+/// Parallel tasks: a column for the span, and CPUs of their own.
+#[test]
+fn parallel_tasks() {
+    let rows = "heavy,20,10,6\na,2,4,1\nb,3,6,\nc,1,4,";
+    let table = Table::new("parallel", format!("name,work,period,span\n{rows}\n"));
+    let value = table.json(&["--policy", "federated", "--cpus", "6"], 0);
+    assert_eq!(value["tasks"][0]["cpus"], serde_json::json!([0, 1, 2, 3]));
+    assert_eq!((&value["tasks"][0]["own"], &value["tasks"][1]["own"]), (&true.into(), &false.into()));
+    assert_eq!((column(&value, "wcrt_ns")[0], column(&value, "slack_ns")[0]), (10, 0));
+    let said = text(&table.analyse(&["--policy", "federated", "--cpus", "6"]).stdout);
+    assert!(said.contains("\nheavy        0 to 3            10ns            10ns\n"), "{said}");
+    let said = text(&table.analyse(&["--policy", "federated", "--cpus", "5"]).stdout);
+    assert!(said.starts_with("There is no room for c on the 5 CPUs"), "{said}");
+    assert_eq!(table.json(&["--policy", "federated", "--cpus", "3"], 1)["tasks"], serde_json::json!([]));
+    let long = Table::new("long-span", "name,work,period,span\na,2,4,3\n");
+    for (table, arguments, rule) in [
+        (&table, &["--policy", "edf", "--cpus", "8"][..], "span_needs_its_policy"),
+        (
+            &table,
+            &["--policy", "federated", "--cpus", "8", "--partition", "best"],
+            "federated_is_for_whole_cpus",
+        ),
+        (&long, &["--policy", "federated"], "span_is_at_most_work: a"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(rule), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
 /// Columns for two criticalities, and the policies for them.
 #[test]
 fn two_criticalities() {
@@ -395,7 +425,8 @@ fn jobs_without_preemption() {
         "{said}"
     );
     let bad = Table::new("bad-jobs", format!("{header}\n1,1,2,1,1,1,1,1\n"));
-    let row = |id| format!("0,{id},0,1000,1,{},1000000,{id}", id + 1);
+    // Too many states take a while; too large times are refused alike.
+    let row = |id| format!("0,{id},0,1000,1,{},1000000,{id}", 1_u64 << 59);
     let rows: Vec<_> = (0..40).map(row).collect();
     let wide = Table::new("wide-jobs", format!("{header}\n{}\n", rows.join("\n")));
     let tasks = Table::new("tasks", MEDIA_PLAYER);

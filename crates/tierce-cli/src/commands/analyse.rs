@@ -1,6 +1,7 @@
 //! `tierce analyse`: do the tasks of a table meet their deadlines under one policy?
 
 mod criticality;
+mod federated;
 mod jobs;
 mod output;
 mod question;
@@ -25,6 +26,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let asked = Question::new(&args, &text)?;
     if let Some(policy) = asked.policy.mixed() {
         return criticality::run(&asked, &policy, args.json);
+    }
+    if asked.policy == question::Policy::Federated {
+        return federated::run(&asked, args.json);
     }
     let outcome = if asked.is_global() { anywhere(&asked)? } else { in_parts(&asked) };
     if args.json {

@@ -14,8 +14,7 @@ use tierce_guarantee::Guarantee;
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
 /// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
 /// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher), criticality (lo or
-/// hi) and work_hi (at the worst). Times have a
-/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
+/// hi) and work_hi (at the worst), span (longest chain of a parallel job's work). Times have a unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
 /// np-schedulability-analysis (Task ID, Job ID, …): jobs that cannot be preempted, when each is done at the earliest and the latest.
 ///
 /// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
@@ -73,6 +72,7 @@ Examples:
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
   tierce analyse --policy pd2 --quantum 1ms --cpus 4 tasks.csv   Pfair
+  tierce analyse --policy federated --cpus 8 tasks.csv           column span: parallel tasks
   tierce analyse --policy amc tasks.csv                          columns criticality, work_hi: two modes
   tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
@@ -105,6 +105,8 @@ pub enum Policy {
     EdfVd,
     /// Pfair on several CPUs (PD²): in each --quantum the subtasks that are due first, a fair share for each task at any time
     Pd2,
+    /// Parallel tasks (column span) on several CPUs: each that needs more than one has some of its own, the others share one by EDF
+    Federated,
 }
 
 impl Policy {
@@ -218,12 +220,13 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
 /// The same, and where the file is of ReTAS its rows.
 pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
     let set = parse_set(path, &read_text(path)?)?;
-    check_criticality(&set.0, false)?;
+    check_columns(&set.0, None)?;
     Ok(set)
 }
 
-/// Tasks of two criticalities are analysed as such, and no others.
-fn check_criticality(entries: &[Entry], mixed: bool) -> Result<()> {
+/// Tasks of two criticalities, and parallel ones, are analysed as such, and no others.
+fn check_columns(entries: &[Entry], policy: Option<Policy>) -> Result<()> {
+    let mixed = policy.is_some_and(|policy| policy.mixed().is_some());
     let has = entries.iter().any(|entry| entry.criticality.is_some());
     if has && !mixed {
         bail!(
@@ -233,6 +236,9 @@ fn check_criticality(entries: &[Entry], mixed: bool) -> Result<()> {
     }
     if mixed && !has {
         bail!("criticality_must_be_given: this policy needs a column criticality (lo or hi), and work_hi");
+    }
+    if policy != Some(Policy::Federated) && entries.iter().any(|entry| entry.span_ns.is_some()) {
+        bail!("span_needs_its_policy: the column span is for `tierce analyse` with --policy federated");
     }
     Ok(())
 }
@@ -288,7 +294,7 @@ impl Question {
             bail!("policy_must_be_given: say with --policy by which policy the tasks are scheduled");
         };
         let (entries, _) = parse_set(&args.tasks, text)?;
-        check_criticality(&entries, policy.mixed().is_some())?;
+        check_columns(&entries, Some(policy))?;
         let alone = args.cpus.unwrap_or(1) == 1 && args.supply.is_none() && !args.sensitivity;
         if policy.mixed().is_some() && !alone {
             bail!(
@@ -298,6 +304,11 @@ impl Question {
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = args.supply.clone().unwrap_or_else(whole);
         check_quantum(args, policy)?;
+        if policy == Policy::Federated
+            && (args.partition.is_some() || args.supply.is_some() || args.sensitivity)
+        {
+            bail!("federated_is_for_whole_cpus: leave out --partition, --supply and --sensitivity");
+        }
         let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
         if policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
             let rule = "priorities_are_complete";
