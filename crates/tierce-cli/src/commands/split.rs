@@ -89,6 +89,24 @@ pub struct Args {
     interrupts: Vec<Interrupt>,
 }
 
+impl Args {
+    /// What C=D does not have.
+    fn check_parts(&self) -> Result<()> {
+        if self.output.is_some() || self.picture.is_some() || self.rest.is_some() || self.cluster.is_some() {
+            bail!(
+                "c_d_is_an_analysis: leave out --output, --picture, --rest and --cluster: in a plan a task can use the budgets of two \
+                 parents, but not one after the other"
+            );
+        }
+        let costs = [self.switch, self.timer, self.migration, self.level, self.release_jitter];
+        if costs.iter().any(|cost| *cost > 0) || self.reserve_jitter.is_some() || !self.interrupts.is_empty()
+        {
+            bail!("c_d_has_no_costs: leave out costs, interrupts and jitters of the machine; the table may have a column jitter");
+        }
+        Ok(())
+    }
+}
+
 const CPUS_MAX: i64 = tierce_policy::CPUS_MAX as i64;
 /// What the policy takes.
 const SLOT_MIN_NS: u64 = 10_000;
@@ -151,7 +169,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
         bail!("plot_is_svg_or_png: a picture is SVG or PNG: {}, bound .svg or .png", path.display());
     }
     if args.algorithm == Name::CEqualsD {
-        return zero_laxity::run(&args);
+        args.check_parts()?;
+        return zero_laxity::run(&args.tasks, args.cpus, args.json);
     }
     let outcome = Outcome::new(args)?;
     if outcome.args.json {

@@ -73,7 +73,7 @@ Examples:
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
   tierce analyse --policy pd2 --quantum 1ms --cpus 4 tasks.csv   Pfair
   tierce analyse --policy federated --cpus 8 tasks.csv           column span: parallel tasks
-  tierce analyse --policy amc tasks.csv                          columns criticality, work_hi: two modes
+  tierce analyse --policy amc tasks.csv                          columns criticality, work_hi
   tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
 Exit codes: 0 schedulable, 1 not, 2 bad input.";

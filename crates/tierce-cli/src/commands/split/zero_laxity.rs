@@ -1,29 +1,22 @@
 //! `tierce split --algorithm c=d`: tasks to CPUs by EDF, some in parts that run one after the other.
 
 use super::super::analyse::{read_set, short};
-use super::Args;
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
+use std::path::Path;
 use std::process::ExitCode;
 use tierce_analysis::zero_laxity::{assign, Assigned};
 use tierce_analysis::{utilisation, Entry, Task};
 use tierce_guarantee::{whole, Exact};
 use tierce_plan::show_time;
 
-pub fn run(args: &Args) -> Result<ExitCode> {
-    if args.output.is_some() || args.picture.is_some() || args.rest.is_some() || args.cluster.is_some() {
-        bail!(
-            "c_d_is_an_analysis: leave out --output, --picture, --rest and --cluster: in a plan a task can use the budgets of two \
-             parents, but not one after the other"
-        );
-    }
-    let costs = [args.switch, args.timer, args.migration, args.level, args.release_jitter];
-    if costs.iter().any(|cost| *cost > 0) || args.reserve_jitter.is_some() || !args.interrupts.is_empty() {
-        bail!("c_d_has_no_costs: leave out costs, interrupts and jitters of the machine; the table may have a column jitter");
-    }
-    let (entries, _) = read_set(&args.tasks)?;
+/// Version of the JSON that is written for parts.
+const VERSION: u32 = 1;
+
+pub fn run(table: &Path, cpus: u32, json: bool) -> Result<ExitCode> {
+    let (entries, _) = read_set(table)?;
     let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
-    let found = match assign(&tasks, args.cpus) {
+    let found = match assign(&tasks, cpus) {
         Ok(found) => found,
         Err(fault) => bail!(
             "{}: {}; C=D needs deadlines of at most the period, and no blocking",
@@ -31,21 +24,21 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             entries[fault.task].name
         ),
     };
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&in_json(args, &entries, &tasks, &found))?);
+    if json {
+        println!("{}", serde_json::to_string_pretty(&in_json(cpus, &entries, &tasks, &found))?);
     } else {
-        print(args, &entries, &tasks, &found);
+        print(cpus, &entries, &tasks, &found);
     }
     Ok(ExitCode::from(u8::from(found.is_err())))
 }
 
-fn used(args: &Args, tasks: &[Task]) -> Exact {
-    utilisation(tasks) / whole(args.cpus.into())
+fn used(cpus: u32, tasks: &[Task]) -> Exact {
+    utilisation(tasks) / whole(cpus.into())
 }
 
-fn in_json(args: &Args, entries: &[Entry], tasks: &[Task], found: &Assigned) -> Value {
+fn in_json(cpus: u32, entries: &[Entry], tasks: &[Task], found: &Assigned) -> Value {
     let mut value = json!({
-        "version": super::VERSION, "algorithm": "c=d", "cpus": args.cpus, "utilisation_per_cpu": short(&used(args, tasks)),
+        "version": VERSION, "algorithm": "c=d", "cpus": cpus, "utilisation_per_cpu": short(&used(cpus, tasks)),
         "assigned": found.is_ok()
     });
     match found {
@@ -69,7 +62,7 @@ fn reason(name: &str) -> String {
     format!("{name} fits on no CPU, neither as a whole nor in parts, after the tasks of higher utilisation")
 }
 
-fn print(args: &Args, entries: &[Entry], tasks: &[Task], found: &Assigned) {
+fn print(cpus: u32, entries: &[Entry], tasks: &[Task], found: &Assigned) {
     let parts = match found {
         Ok(parts) => parts,
         Err(task) => {
@@ -88,6 +81,6 @@ fn print(args: &Args, entries: &[Entry], tasks: &[Task], found: &Assigned) {
     let s = if split == 1 { "" } else { "s" };
     println!(
         "\nAssigned: utilisation {} of each CPU, {split} task{s} in parts.",
-        tierce_admission::percent(&used(args, tasks))
+        tierce_admission::percent(&used(cpus, tasks))
     );
 }
