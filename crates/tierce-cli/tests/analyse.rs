@@ -164,7 +164,13 @@ fn late_by_at_most() {
     let table = Table::new("beyond", "name,work,period,deadline\na,2,3,4\nb,2,3,3\nc,2,3,9\n");
     let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
     assert!(column(&value, "tardiness_ns").iter().all(|late| *late >= 0), "{value}");
-    assert!(value["remarks"][0].as_str().unwrap().contains("beyond periods"), "{value}");
+    assert!(
+        value["remarks"][0].as_str().unwrap().ends_with("but how late jobs can be is bounded."),
+        "{value}"
+    );
+    let table = Table::new("beyond-full", "name,work,period,deadline\na,3,3,4\nb,3,3,3\nc,1,3,9\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert!(value["remarks"][0].as_str().unwrap().contains("there is no bound"), "{value}");
 }
 
 #[test]
@@ -244,6 +250,7 @@ fn bad_input_is_2() {
     let partly = Table::new("partly", "name,work,period,priority\na,1,2,1\nb,1,2,\n");
     let long = Table::new("long", "name,work,period,deadline,blocking\nshort,1,2,,\nlong,1,2,3,\n");
     let blocked = Table::new("blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
+    let both = Table::new("both", "name,work,period,deadline,blocking\nb,1,2,3,1\n");
     let bytes = Table::new("bytes", b"name,work,period\na,1ms,\xff2ms\n");
     let torn = Table::new("torn", "name,work,period\n\"a,1ms,2ms\n");
     for (table, arguments, expected) in [
@@ -253,6 +260,7 @@ fn bad_input_is_2() {
         (&long, &["--policy", "edf", "--supply", "6ms/5ms@2"], "deadlines_are_at_most_periods: long "),
         (&long, &["--policy", "audsley", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
         (&blocked, &["--policy", "fp", "--cpus", "2"], "tasks_are_not_blocked: a "),
+        (&both, &["--policy", "edf", "--cpus", "2"], "deadlines_are_at_most_periods: b "),
         (&table, &["--policy", "edf", "--cpus", "2", "--supply", "1ms/2ms"], "supply_is_of_one_cpu"),
         (&table, &["--policy", "edf", "--cpus", "2", "--partition", "tight"], "invalid value 'tight'"),
         (&table, &["--policy", "fp", "--cpus", "2", "--sensitivity"], "sensitivity_needs_an_exact_test"),

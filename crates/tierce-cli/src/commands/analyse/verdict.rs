@@ -133,7 +133,9 @@ fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity
 pub fn anywhere(asked: &Question) -> Result<Outcome> {
     let Question { policy, entries, tasks, cpus, .. } = asked;
     let whole_cpus = matches!(asked.given.supply, Supplied::Each(_));
-    if *policy == Policy::Edf && whole_cpus && tasks.iter().any(|task| task.deadline_ns > task.period_ns) {
+    let beyond = tasks.iter().any(|task| task.deadline_ns > task.period_ns);
+    let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
+    if *policy == Policy::Edf && whole_cpus && beyond && !blocked {
         return Ok(with_tardiness_alone(asked));
     }
     let unsupported = |fault: global::Unsupported| {
@@ -206,11 +208,17 @@ fn why_not_shown(asked: &Question, found: &global::Verdict) -> String {
 /// Deadlines beyond periods, which no test of global EDF covers.
 fn with_tardiness_alone(asked: &Question) -> Outcome {
     let tasks = &asked.tasks;
+    let tardiness = tardiness(tasks, asked.cpus);
+    let bounded = if tardiness.contains(&None) {
+        "and there is no bound on how late jobs can be"
+    } else {
+        "but how late jobs can be is bounded"
+    };
     Outcome {
-        remarks: vec!["No test of global EDF covers deadlines beyond periods; how late jobs can be is bounded all the same.".to_string()],
+        remarks: vec![format!("No test of global EDF covers deadlines beyond periods, {bounded}.")],
         responses: vec![Response::TooLong; tasks.len()],
         shown: vec![Shown::default(); tasks.len()],
-        tardiness: Some(tardiness(tasks, asked.cpus)),
+        tardiness: Some(tardiness),
         ..Outcome::default()
     }
 }
