@@ -28,6 +28,7 @@
 //! Example, two CPUs, EDF: 9 in 10 and three times 1 in 10. GFB refuses: 1.2 > 2 − 0.9. But the 9 is held up for at most 1
 //! (1 + 1 + 1 ≥ 2·1, not ≥ 2·2), and each 1 for at most 2 (2 + 1 + 1 ≥ 2·2): responses 10, 3, 3, 3.
 
+use crate::forced_forward;
 use crate::mpr::{self, Mpr};
 use crate::task::{utilisation, Task};
 use tierce_guarantee::{whole, Exact};
@@ -67,6 +68,12 @@ pub enum Test {
     /// priority assignment for global fixed priority pre-emptive scheduling in multiprocessor real-time systems", Real-Time
     /// Systems 47(1), 2011. Not among equal priorities, where an earlier job of the task itself may occupy that CPU.
     RtaLc,
+    /// EDF, all tasks at once, any window that ends with a deadline: demand that is forced forward (see `forced_forward.rs`).
+    /// Asked only where the tests above do not show all deadlines. Baruah, Bonifaci, Marchetti-Spaccamela & Stiller, "Improved
+    /// multiprocessor global schedulability analysis", Real-Time Systems 46(1), 2010, Theorem 1.
+    FfDbf,
+    /// Pfair scheduling by PD², all tasks at once (see `pfair.rs`).
+    Pd2,
 }
 
 impl Test {
@@ -79,6 +86,8 @@ impl Test {
             Self::Bcl => "bcl",
             Self::Rta => "rta",
             Self::RtaLc => "rta-lc",
+            Self::FfDbf => "ff-dbf",
+            Self::Pd2 => "pd2",
         }
     }
 }
@@ -313,6 +322,10 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
     });
     for (by, _) in by.iter_mut().zip(&shown).filter(|(_, shown)| **shown) {
         by.push(Test::Rta);
+    }
+    let with_room = tasks.iter().all(|task| room(task).is_some());
+    if by.iter().any(Vec::is_empty) && with_room && forced_forward::shown(tasks, cpus) {
+        by.iter_mut().for_each(|by| by.push(Test::FfDbf));
     }
     Ok(verdict(by, &ends))
 }

@@ -5,20 +5,31 @@
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
 //! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
+//! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
+//! - [`criticality`]: tasks of two criticalities, whose critical ones may work longer than usual.
+//! - [`job_sets`]: given jobs without preemption, all schedules at once.
+//! - [`zero_laxity`]: tasks to CPUs by EDF, some in parts one after the other (C=D).
+//! - [`pfair`]: several CPUs, quantum by quantum (PD²).
+//! - [`federated`]: parallel tasks with CPUs of their own.
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
 //! here does any I/O.
 
+pub mod criticality;
 mod edf;
+pub mod federated;
 mod fixed_priority;
+mod forced_forward;
 pub mod generate;
 pub mod global;
+pub mod job_sets;
 mod mpr;
 pub mod partition;
+pub mod pfair;
 pub mod priorities;
 mod quotient;
 pub mod retas;
@@ -28,12 +39,15 @@ pub mod several_budgets;
 pub mod split;
 mod supply;
 mod table;
+mod tardiness;
 mod task;
+pub mod zero_laxity;
 
 pub use edf::{Demand, Edf};
 pub use fixed_priority::FixedPriority;
 pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
-pub use table::{parse, parse_time, Entry, Fault};
+pub use table::{parse, parse_time, Criticality, Entry, Fault};
+pub use tardiness::tardiness;
 pub use task::{utilisation, Response, Task};
 pub use tierce_guarantee::TIME_MAX_NS;

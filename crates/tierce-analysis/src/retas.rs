@@ -54,7 +54,8 @@ impl Row {
     /// At its most: the longest work, the shortest period.
     pub fn entry(&self) -> Entry {
         let task = Task { deadline_ns: self.deadline_ns, ..Task::new(self.work_ns.1, self.period_ns.0) };
-        Entry { name: format!("t{}", self.id), task, offset_ns: self.offset_ns.0, priority: None }
+        let name = format!("t{}", self.id);
+        Entry { name, task, offset_ns: self.offset_ns.0, priority: None, criticality: None, span_ns: None }
     }
 }
 

@@ -1,7 +1,9 @@
 //! Tables of tasks as text: lines of cells, the first with the names of the columns.
 //!
 //! Columns: `name`, `work`, `period`, and optionally `deadline` (default: the period), `jitter`, `blocking`, `offset` (the
-//! analyses take any phases, so it is checked and then of no effect), `priority` (a whole number, larger is higher). Times
+//! analyses take any phases, so it is checked and then of no effect), `priority` (a whole number, larger is higher),
+//! `criticality` (`lo`, the default, or `hi`), `work_hi` (the worst of a task that usually needs `work`, its default),
+//! `span` (the longest chain of work that cannot run at once; default: the work). Times
 //! have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is the
 //! default. A cell may stand in double quotes; what is between them is taken as it is, `""` is one quote.
 
@@ -20,6 +22,19 @@ pub struct Entry {
     pub offset_ns: u64,
     /// Larger is higher.
     pub priority: Option<i64>,
+    /// Where the table has a column for one of them.
+    pub criticality: Option<Criticality>,
+    /// The longest chain of its work, where the table has a column for it.
+    pub span_ns: Option<u64>,
+}
+
+/// What a task may need at the worst, and whether it counts then.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Criticality {
+    /// `hi`: deadlines are to be met even then.
+    pub hi: bool,
+    /// The work of its jobs then.
+    pub work_hi_ns: u64,
 }
 
 /// What is wrong with a table.
@@ -43,7 +58,24 @@ impl std::fmt::Display for Fault {
     }
 }
 
-const COLUMNS: [&str; 8] = ["name", "work", "period", "deadline", "jitter", "blocking", "offset", "priority"];
+const COLUMNS: [&str; 11] = [
+    "name",
+    "work",
+    "period",
+    "deadline",
+    "jitter",
+    "blocking",
+    "offset",
+    "priority",
+    "criticality",
+    "work_hi",
+    "span",
+];
+
+/// The index of a column.
+fn named(name: &str) -> usize {
+    COLUMNS.iter().position(|column| *column == name).unwrap_or(COLUMNS.len())
+}
 
 /// Faults after which no more are looked for.
 pub(crate) const FAULTS_MAX: usize = 100;
@@ -212,6 +244,8 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let deadline_ns = time(3, 1, period_ns);
     let task = Task { work_ns, period_ns, deadline_ns, jitter_ns: time(4, 0, 0), blocking_ns: time(5, 0, 0) };
     let offset_ns = time(6, 0, 0);
+    let work_hi_ns = time(named("work_hi"), 1, work_ns);
+    let span_ns = time(named("span"), 1, work_ns);
     for (needed, column) in COLUMNS.iter().enumerate().take(3) {
         if cell(needed).is_none() {
             let at = columns.iter().position(|column| *column == needed).unwrap_or(0);
@@ -227,9 +261,23 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
             None
         }
     });
+    let hi = match cell(named("criticality")) {
+        None => false,
+        Some(cell) => {
+            matches!(&*cell.text, "hi") || {
+                if cell.text != "lo" {
+                    faults.push(cell.fault("criticality_must_be_known", "a criticality is lo or hi"));
+                }
+                false
+            }
+        }
+    };
+    let has = |name: &str| columns.contains(&named(name));
+    let criticality = (has("criticality") || has("work_hi")).then_some(Criticality { hi, work_hi_ns });
+    let span_ns = has("span").then_some(span_ns);
     if faults.is_empty() {
         let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
-        Ok(Entry { name, task, offset_ns, priority })
+        Ok(Entry { name, task, offset_ns, priority, criticality, span_ns })
     } else {
         faults.sort_by_key(|fault| fault.column);
         Err(faults)

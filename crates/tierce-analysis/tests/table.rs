@@ -14,6 +14,25 @@ fn a_table() {
 }
 
 #[test]
+fn criticalities_and_spans() {
+    let text = "name,work,period,criticality,work_hi\na,1,10,hi,4\nb,2,10,lo,\nc,2,10,,3\n";
+    let found: Vec<_> = parse(text).unwrap().iter().map(|entry| entry.criticality.unwrap()).collect();
+    assert_eq!(
+        found.iter().map(|found| (found.hi, found.work_hi_ns)).collect::<Vec<_>>(),
+        [(true, 4), (false, 2), (false, 3)]
+    );
+    assert_eq!(parse("name,work,period\na,1,10").unwrap()[0].criticality, None);
+    let spans: Vec<_> = parse("name,work,period,span\na,3,10,2\nb,3,10,")
+        .unwrap()
+        .iter()
+        .map(|entry| entry.span_ns)
+        .collect();
+    assert_eq!(spans, [Some(2), Some(3)]);
+    let fault = &parse("name,work,period,criticality\na,1,10,high").unwrap_err()[0];
+    assert_eq!((fault.rule, fault.column), ("criticality_must_be_known", 8));
+}
+
+#[test]
 fn cells_in_quotes() {
     let text = "\"name\",work,\"period\"\n\"a, the first\", \"1ms\" ,2ms\n\"say \"\"b\"\"\",1ms,\"2ms\"\nfive\" disk,1ms,2ms\n\"\"\"\",1ms,2ms\n";
     let names: Vec<_> = parse(text).unwrap().into_iter().map(|entry| entry.name).collect();

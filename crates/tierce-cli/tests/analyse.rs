@@ -146,6 +146,33 @@ fn any_cpu_for_any_task() {
     assert!(said.contains("The demand is larger than the supply") && said.contains("No order"), "{said}");
 }
 
+/// Where deadlines are not shown to be met, by how much they may be missed, for deadlines of any length.
+#[test]
+fn late_by_at_most() {
+    let table = Table::new("late", "name,work,period\na,2ms,3ms\nb,2ms,3ms\nc,2ms,3ms\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert_eq!(column(&value, "tardiness_ns"), [2_000_000; 3]);
+    let said = text(&table.analyse(&["--policy", "edf", "--cpus", "2"]).stdout);
+    assert!(said.contains("late up to  shown by") && said.contains("             2ms\n"), "{said}");
+    let table = Table::new("in-time", "name,work,period\na,1,10\nb,1,10\n");
+    assert_eq!(column(&table.json(&["--policy", "edf", "--cpus", "2"], 0), "tardiness_ns"), [0, 0]);
+    assert_eq!(table.json(&["--policy", "fp", "--cpus", "2"], 0)["tasks"][0].get("tardiness_ns"), None);
+    let table = Table::new("too-much", "name,work,period\na,4,3\nb,1,10\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert!(value["tasks"][1]["tardiness_ns"].is_null(), "{value}");
+    assert!(text(&table.analyse(&["--policy", "edf", "--cpus", "2"]).stdout).contains("no bound"));
+    let table = Table::new("beyond", "name,work,period,deadline\na,2,3,4\nb,2,3,3\nc,2,3,9\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert!(column(&value, "tardiness_ns").iter().all(|late| *late >= 0), "{value}");
+    assert!(
+        value["remarks"][0].as_str().unwrap().ends_with("but how late jobs can be is bounded."),
+        "{value}"
+    );
+    let table = Table::new("beyond-full", "name,work,period,deadline\na,3,3,4\nb,3,3,3\nc,1,3,9\n");
+    let value = table.json(&["--policy", "edf", "--cpus", "2"], 1);
+    assert!(value["remarks"][0].as_str().unwrap().contains("there is no bound"), "{value}");
+}
+
 #[test]
 fn several_cpus_together() {
     let table = Table::new("together", "name,work,period\na,2ms,20ms\nb,3ms,20ms\nc,4ms,40ms\n");
@@ -223,14 +250,17 @@ fn bad_input_is_2() {
     let partly = Table::new("partly", "name,work,period,priority\na,1,2,1\nb,1,2,\n");
     let long = Table::new("long", "name,work,period,deadline,blocking\nshort,1,2,,\nlong,1,2,3,\n");
     let blocked = Table::new("blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
+    let both = Table::new("both", "name,work,period,deadline,blocking\nb,1,2,3,1\n");
     let bytes = Table::new("bytes", b"name,work,period\na,1ms,\xff2ms\n");
     let torn = Table::new("torn", "name,work,period\n\"a,1ms,2ms\n");
     for (table, arguments, expected) in [
         (&bytes, &["--policy", "edf"][..], ".csv:2:7: table_must_be_utf_8: this byte is not UTF-8"),
         (&torn, &["--policy", "edf"], ".csv:2:1: quotes_must_end_the_cell"),
-        (&long, &["--policy", "edf", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
+        (&long, &["--policy", "dkc", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
+        (&long, &["--policy", "edf", "--supply", "6ms/5ms@2"], "deadlines_are_at_most_periods: long "),
         (&long, &["--policy", "audsley", "--cpus", "2"], "deadlines_are_at_most_periods: long "),
         (&blocked, &["--policy", "fp", "--cpus", "2"], "tasks_are_not_blocked: a "),
+        (&both, &["--policy", "edf", "--cpus", "2"], "deadlines_are_at_most_periods: b "),
         (&table, &["--policy", "edf", "--cpus", "2", "--supply", "1ms/2ms"], "supply_is_of_one_cpu"),
         (&table, &["--policy", "edf", "--cpus", "2", "--partition", "tight"], "invalid value 'tight'"),
         (&table, &["--policy", "fp", "--cpus", "2", "--sensitivity"], "sensitivity_needs_an_exact_test"),
@@ -278,4 +308,146 @@ fn a_table_without_end_is_2() {
     assert_eq!(output.status.code(), Some(2));
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(said.contains("table_must_fit: the table is larger, bound 64 MiB"), "{said}");
+}
+
+/// Pfair: nearly all of the CPUs, for a quantum of each period.
+#[test]
+fn quantum_by_quantum() {
+    let table = Table::new("pfair", "name,work,period\na,20ms,40ms\nb,20ms,40ms\nc,20ms,40ms\n");
+    let pd2 = |quantum| ["--policy", "pd2", "--cpus", "2", "--quantum", quantum];
+    let value = table.json(&pd2("10ms"), 0);
+    assert_eq!(column(&value, "wcrt_ns"), [39_999_999; 3]);
+    assert_eq!(value["tasks"][0]["shown_by"], serde_json::json!(["pd2"]));
+    let said = text(&table.analyse(&pd2("20ms")).stdout);
+    assert!(said.contains("In whole quanta the tasks need more than the CPUs have"), "{said}");
+    for (arguments, rule) in [
+        (&["--policy", "pd2", "--cpus", "2"][..], "quantum_must_be_given"),
+        (&["--policy", "pd2", "--quantum", "1ms"], "pd2_is_for_several_cpus"),
+        (&["--policy", "edf", "--quantum", "1ms"], "quantum_is_of_pd2"),
+        (&pd2("0ms"), "quantum_is_above_zero"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(rule), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+/// Parallel tasks: a column for the span, and CPUs of their own.
+#[test]
+fn parallel_tasks() {
+    let rows = "heavy,20,10,6\na,2,4,1\nb,3,6,\nc,1,4,";
+    let table = Table::new("parallel", format!("name,work,period,span\n{rows}\n"));
+    let value = table.json(&["--policy", "federated", "--cpus", "6"], 0);
+    assert_eq!(value["tasks"][0]["cpus"], serde_json::json!([0, 1, 2, 3]));
+    assert_eq!((&value["tasks"][0]["own"], &value["tasks"][1]["own"]), (&true.into(), &false.into()));
+    assert_eq!((column(&value, "wcrt_ns")[0], column(&value, "slack_ns")[0]), (10, 0));
+    let said = text(&table.analyse(&["--policy", "federated", "--cpus", "6"]).stdout);
+    assert!(said.contains("\nheavy        0 to 3            10ns            10ns\n"), "{said}");
+    let said = text(&table.analyse(&["--policy", "federated", "--cpus", "5"]).stdout);
+    assert!(said.starts_with("There is no room for c on the 5 CPUs"), "{said}");
+    assert_eq!(table.json(&["--policy", "federated", "--cpus", "3"], 1)["tasks"], serde_json::json!([]));
+    let long = Table::new("long-span", "name,work,period,span\na,2,4,3\n");
+    for (table, arguments, rule) in [
+        (&table, &["--policy", "edf", "--cpus", "8"][..], "span_needs_its_policy"),
+        (
+            &table,
+            &["--policy", "federated", "--cpus", "8", "--partition", "best"],
+            "federated_is_for_whole_cpus",
+        ),
+        (&long, &["--policy", "federated"], "span_is_at_most_work: a"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(rule), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+/// Columns for two criticalities, and the policies for them.
+#[test]
+fn two_criticalities() {
+    let rows = "a,1,2,lo,\nb,1,10,hi,5\nc,20,100,hi,\n";
+    let table = Table::new("mixed", format!("name,work,period,criticality,work_hi\n{rows}"));
+    let value = table.json(&["--policy", "amc"], 0);
+    assert_eq!(column(&value, "wcrt_ns"), [1, 6, 90]);
+    assert_eq!(column(&value, "wcrt_usual_ns"), [1, 2, 50]);
+    assert_eq!((column(&value, "rank"), column(&value, "slack_ns")), (vec![0, 1, 2], vec![1, 4, 10]));
+    let said = text(&table.analyse(&["--policy", "amc"]).stdout);
+    assert!(
+        said.contains("\nc       hi            50ns            90ns               2           100ns\n"),
+        "{said}"
+    );
+    for policy in ["smc", "vestal"] {
+        let value = table.json(&["--policy", policy], 1);
+        assert!(value["remarks"][0].as_str().unwrap().starts_with("No order of priorities"), "{value}");
+    }
+    let table = Table::new("virtual", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,5\n");
+    let value = table.json(&["--policy", "edf-vd"], 0);
+    assert_eq!((column(&value, "virtual_deadline_ns"), &value["virtual_part"]), (vec![5, 5], &"1/2".into()));
+    assert!(text(&table.analyse(&["--policy", "edf-vd"]).stdout)
+        .contains("hi jobs are due after 1/2 of their periods"));
+    let full = Table::new("full-mixed", "name,work,period,criticality,work_hi\nl,3,5,lo,\nh,2,10,hi,8\n");
+    assert_eq!(full.json(&["--policy", "edf-vd"], 1)["virtual_part"], serde_json::Value::Null);
+    let given = "name,work,period,criticality,work_hi,priority\nl,3,5,lo,,1\nh,2,10,hi,5,2\n";
+    let given = Table::new("given", given);
+    assert_eq!(column(&given.json(&["--policy", "amc"], 0), "rank"), [1, 0]);
+    let below = Table::new("below", "name,work,period,criticality,work_hi\nl,3,5,hi,2\n");
+    let plain = Table::new("plain", MEDIA_PLAYER);
+    let short = Table::new("short", "name,work,period,deadline,criticality\nl,3,5,4,hi\n");
+    for (table, arguments, expected) in [
+        (&table, &["--policy", "edf"][..], "criticality_needs_its_policy"),
+        (&plain, &["--policy", "amc"], "criticality_must_be_given"),
+        (&table, &["--policy", "amc", "--cpus", "2"], "criticality_is_for_one_cpu"),
+        (&table, &["--policy", "smc", "--supply", "1ms/2ms"], "criticality_is_for_one_cpu"),
+        (&below, &["--policy", "amc"], "work_hi_is_at_least_work: l has a work_hi below its work"),
+        (&short, &["--policy", "edf-vd"], "deadlines_are_periods: l "),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+/// A job set is known by its header, and needs no policy.
+#[test]
+fn jobs_without_preemption() {
+    let header = "Task ID, Job ID, Arrival min, Arrival max, Cost min, Cost max, Deadline, Priority";
+    let rows = "1, 1, 0, 1, 1, 2, 5, 1\n2, 7, 0, 0, 3, 3, 4, 2";
+    let table = Table::new("jobs", format!("{header}\n{rows}\n"));
+    let value = table.json(&[], 1);
+    assert_eq!((&value["exact"], &value["states"]), (&true.into(), &4.into()));
+    let both = |name| [0, 1].map(|index| value["jobs"][index][name].as_i64().unwrap());
+    assert_eq!((both("bcct_ns"), both("wcct_ns"), both("slack_ns")), ([1, 3], [5, 5], [0, -1]));
+    assert_eq!((both("task"), both("job"), both("wcrt_ns")), ([1, 2], [1, 7], [5, 5]));
+    assert_eq!(table.json(&["--policy", "fp"], 1), value);
+    assert_eq!(table.json(&["--cpus", "2"], 0)["exact"], false);
+    assert_eq!(table.json(&["--policy", "edf"], 0)["jobs"][0]["bcct_ns"], 4);
+    let said = text(&table.analyse(&[]).stdout);
+    assert!(
+        said.contains("       2         7             3ns             5ns             4ns            -1ns"),
+        "{said}"
+    );
+    assert!(
+        said.ends_with(
+            "Not schedulable: 2 jobs without preemption on a whole CPU, 1 may be late; 4 states.\n"
+        ),
+        "{said}"
+    );
+    let bad = Table::new("bad-jobs", format!("{header}\n1,1,2,1,1,1,1,1\n"));
+    // Too many states take a while; too large times are refused alike.
+    let row = |id| format!("0,{id},0,1000,1,{},1000000,{id}", 1_u64 << 59);
+    let rows: Vec<_> = (0..40).map(row).collect();
+    let wide = Table::new("wide-jobs", format!("{header}\n{}\n", rows.join("\n")));
+    let tasks = Table::new("tasks", MEDIA_PLAYER);
+    for (table, arguments, expected) in [
+        (&table, &["--policy", "rm"][..], "job_sets_have_priorities"),
+        (&table, &["--supply", "1ms/2ms"], "job_sets_run_on_whole_cpus"),
+        (&table, &["--sensitivity"], "job_sets_run_on_whole_cpus"),
+        (&bad, &[], "bad-jobs.csv:2:7: range_must_not_be_empty"),
+        (&wide, &[], "states_must_fit"),
+        (&tasks, &[], "policy_must_be_given"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
 }

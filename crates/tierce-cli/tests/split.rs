@@ -303,3 +303,40 @@ fn sets() {
         "{late}"
     );
 }
+
+/// Parts that run one after the other, as a table and as JSON, and every refusal.
+#[test]
+fn parts_without_laxity() {
+    let folder = Folder::new("parts");
+    let set = folder.with("set.csv", "name,work,period\na,2ms,3ms\nb,2ms,3ms\nc,2ms,3ms\n");
+    let shown = done(&tierce("split --algorithm c=d --cpus 2", &[&set]));
+    assert!(
+        shown.contains("\n  0  c                           0ns             1ms             1ms\n"),
+        "{shown}"
+    );
+    assert!(
+        shown.contains("\n  1  c                           1ms             1ms             2ms\n"),
+        "{shown}"
+    );
+    assert!(shown.ends_with("\nAssigned: utilisation 100 % of each CPU, 1 task in parts.\n"), "{shown}");
+    let value = json(&tierce("split --algorithm c=d --cpus 2 --json", &[&set]));
+    assert_eq!((&value["assigned"], &value["utilisation_per_cpu"]), (&true.into(), &"1".into()));
+    let last = serde_json::json!({ "task": "c", "cpu": 1, "after_ns": 1_000_000, "work_ns": 1_000_000, "deadline_ns": 2_000_000 });
+    assert_eq!(value["parts"][3], last);
+    let one = tierce("split --algorithm c=d --cpus 1 --json", &[&set]);
+    assert_eq!((one.status.code(), &json(&one)["refusal"]["task"]), (Some(1), &"b".into()));
+    assert!(text(&tierce("split --algorithm c=d --cpus 1", &[&set]).stdout)
+        .starts_with("Cannot be assigned: tasks_fit_on_the_cpus: b "));
+    let long = folder.with("long.csv", "name,work,period,deadline\na,2ms,3ms,4ms\n");
+    for (arguments, set, rule) in [
+        ("-o x.toml", &set, "c_d_is_an_analysis"),
+        ("--cluster 2", &set, "c_d_is_an_analysis"),
+        ("--switch 1us", &set, "c_d_has_no_costs"),
+        ("--interrupts 1us/1ms", &set, "c_d_has_no_costs"),
+        ("", &long, "deadlines_are_at_most_periods: a"),
+    ] {
+        let refused = tierce(&format!("split --algorithm c=d --cpus 2 {arguments}"), &[set]);
+        assert_eq!(refused.status.code(), Some(2), "{arguments}");
+        assert!(text(&refused.stderr).contains(rule), "{arguments}: {}", text(&refused.stderr));
+    }
+}

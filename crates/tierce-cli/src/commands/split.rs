@@ -1,6 +1,7 @@
 //! `tierce split`: tasks to CPUs, some of them split over two, as a plan.
 
 mod drawing;
+mod zero_laxity;
 
 use super::analyse::{read_set, short, time};
 use crate::picture;
@@ -88,6 +89,24 @@ pub struct Args {
     interrupts: Vec<Interrupt>,
 }
 
+impl Args {
+    /// What C=D does not have.
+    fn check_parts(&self) -> Result<()> {
+        if self.output.is_some() || self.picture.is_some() || self.rest.is_some() || self.cluster.is_some() {
+            bail!(
+                "c_d_is_an_analysis: leave out --output, --picture, --rest and --cluster: in a plan a task can use the budgets of two \
+                 parents, but not one after the other"
+            );
+        }
+        let costs = [self.switch, self.timer, self.migration, self.level, self.release_jitter];
+        if costs.iter().any(|cost| *cost > 0) || self.reserve_jitter.is_some() || !self.interrupts.is_empty()
+        {
+            bail!("c_d_has_no_costs: leave out costs, interrupts and jitters of the machine; the table may have a column jitter");
+        }
+        Ok(())
+    }
+}
+
 const CPUS_MAX: i64 = tierce_policy::CPUS_MAX as i64;
 /// What the policy takes.
 const SLOT_MIN_NS: u64 = 10_000;
@@ -104,6 +123,7 @@ Examples:
   tierce sim plan.toml --for 10s
   tierce split --algorithm nps-f --cpus 4 --delta 8 --switch 2us --timer 1us --interrupts 1us/1ms tasks.csv
   tierce split --algorithm c-nps-f --cpus 24 --cluster 6 tasks.csv -o plan.toml
+  tierce split --algorithm c=d --cpus 2 tasks.csv
   tierce split --algorithm s-ekg --cpus 2 --rest others --reserve-jitter 50us tasks.csv -o plan.toml   for tierce run
 
 Exit codes: 0 assigned, 1 it cannot be (with the bound, and the nearest N or M that works), 2 bad input.";
@@ -116,6 +136,9 @@ enum Name {
     NpsF,
     /// The same within clusters of CPUs
     CNpsF,
+    /// Single tasks, by EDF: a part without laxity on one CPU, then the rest on another (Burns et al. 2012); no plan is written
+    #[value(name = "c=d")]
+    CEqualsD,
 }
 
 /// `1us/1ms`.
@@ -144,6 +167,10 @@ struct Outcome {
 pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(path) = args.picture.as_ref().filter(|path| !picture::is_known(path)) {
         bail!("plot_is_svg_or_png: a picture is SVG or PNG: {}, bound .svg or .png", path.display());
+    }
+    if args.algorithm == Name::CEqualsD {
+        args.check_parts()?;
+        return zero_laxity::run(&args.tasks, args.cpus, args.json);
     }
     let outcome = Outcome::new(args)?;
     if outcome.args.json {
@@ -237,6 +264,7 @@ impl Outcome {
         let name = match self.args.algorithm {
             Name::SEkg => "S-EKG".into(),
             Name::NpsF => "NPS-F".into(),
+            Name::CEqualsD => "C=D".into(),
             Name::CNpsF => format!("NPS-F in clusters of {}", self.args.cluster.unwrap_or(0)),
         };
         let s = |count: usize| if count == 1 { "" } else { "s" };

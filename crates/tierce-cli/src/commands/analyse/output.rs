@@ -22,6 +22,9 @@ pub fn in_json(asked: &Question, outcome: &Outcome) -> Value {
         let mut value = json!({
             "name": entry.name, "wcrt_ns": response.ns(), "deadline_ns": deadline, "slack_ns": slack
         });
+        if let Some(tardiness) = &outcome.tardiness {
+            value["tardiness_ns"] = json!(tardiness[index]);
+        }
         if is_global {
             value["shown_by"] = json!(names(&outcome.shown[index]));
         } else {
@@ -79,14 +82,19 @@ fn print_table(asked: &Question, outcome: &Outcome) {
     let is_global = asked.is_global();
     let several = asked.cpus > 1 && !is_global;
     let cpu = |text: String| if several { format!("  {text:>3}") } else { String::new() };
-    let line = |name: &str, on: String, cells: [String; 3], by: String| {
+    let tardiness = outcome.tardiness.as_ref().filter(|_| !outcome.schedulable);
+    let late = |text: &str| tardiness.map_or(String::new(), |_| format!("  {text:>14}"));
+    let line = |name: &str, on: String, cells: [String; 3], late: String, by: String| {
         let [response, deadline, slack] = cells;
-        let text =
-            format!("{name:<name_width$}{}  {response:>14}  {deadline:>14}  {slack:>14}  {by}", cpu(on));
+        let text = format!(
+            "{name:<name_width$}{}  {response:>14}  {deadline:>14}  {slack:>14}{late}  {by}",
+            cpu(on)
+        );
         println!("{}", text.trim_end());
     };
     let (response, by) = if is_global { ("response up to", "shown by") } else { ("response", "") };
-    line("task", "cpu".into(), [response.into(), "deadline".into(), "slack".into()], by.into());
+    let titles = [response.into(), "deadline".into(), "slack".into()];
+    line("task", "cpu".into(), titles, late("late up to"), by.into());
     for (index, entry) in asked.entries.iter().enumerate() {
         let deadline = entry.task.deadline_ns;
         let (took, slack) = match outcome.responses[index] {
@@ -98,7 +106,9 @@ fn print_table(asked: &Question, outcome: &Outcome) {
         };
         let on = outcome.cpus.get(index).map_or(String::new(), usize::to_string);
         let by = outcome.shown.get(index).map_or(String::new(), |shown| names(shown).join(", "));
-        line(&entry.name, on, [took, show_time(deadline), slack], by);
+        let bound = tardiness.and_then(|tardiness| tardiness[index]);
+        let late = late(&bound.map_or("no bound".to_string(), show_time));
+        line(&entry.name, on, [took, show_time(deadline), slack], late, by);
     }
 }
 
@@ -135,7 +145,7 @@ fn print_sensitivity(asked: &Question, found: &Sensitivity) {
     }
 }
 
-fn policy_name(policy: Policy) -> String {
+pub fn policy_name(policy: Policy) -> String {
     policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
 }
 

@@ -4,6 +4,7 @@ use anyhow::{anyhow, bail, Context, Result};
 use clap::ValueEnum;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
+use tierce_analysis::criticality::Scheme;
 use tierce_analysis::retas::Row;
 use tierce_analysis::{retas, Entry, Fault, Mpr, Supply, Task};
 use tierce_guarantee::Guarantee;
@@ -12,22 +13,24 @@ use tierce_guarantee::Guarantee;
 ///
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
 /// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
-/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher). Times have a
-/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
+/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher), criticality (lo or
+/// hi) and work_hi (at the worst), span (longest chain of a parallel job's work). Times have a unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
+/// np-schedulability-analysis (Task ID, Job ID, …): jobs that cannot be preempted, when each is done at the earliest and the latest.
 ///
 /// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
 /// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
 /// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
-/// deadlines of at most the period, and no blocking.
+/// deadlines of at most the period, and no blocking. Where global EDF is not shown to meet all deadlines, the table says by how much they
+/// can be missed at most, also for deadlines beyond the period.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
     /// The table (CSV)
     #[arg(value_name = "TASKS.csv")]
     pub tasks: PathBuf,
-    /// Scheduling policy
+    /// Scheduling policy; a job set needs none
     #[arg(long)]
-    pub policy: Policy,
+    pub policy: Option<Policy>,
     /// Supply of each CPU: BUDGET/PERIOD[/DEADLINE] (a periodic resource) or a guarantee; or of several CPUs together:
     /// BUDGET/PERIOD@CPUS (a multiprocessor periodic resource, for edf)
     #[arg(long, value_name = "SUPPLY", value_parser = supply, allow_hyphen_values = true)]
@@ -38,6 +41,9 @@ pub struct Args {
     /// Partitioned scheduling: each task on one CPU; in which order CPUs are tried
     #[arg(long, value_name = "FIT")]
     pub partition: Option<FitName>,
+    /// With pd2: for how long a CPU is given at once
+    #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
+    pub quantum: Option<u64>,
     /// Also show how far each work, period, deadline and the budget can change alone, and all works together
     #[arg(long)]
     pub sensitivity: bool,
@@ -65,6 +71,10 @@ Examples:
   tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
+  tierce analyse --policy pd2 --quantum 1ms --cpus 4 tasks.csv   Pfair
+  tierce analyse --policy federated --cpus 8 tasks.csv           column span: parallel tasks
+  tierce analyse --policy amc tasks.csv                          columns criticality, work_hi
+  tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
 Exit codes: 0 schedulable, 1 not, 2 bad input.";
 
@@ -85,6 +95,36 @@ pub enum Policy {
     Audsley,
     /// Earliest deadline first
     Edf,
+    /// Two criticalities, fixed priorities: as soon as a job works longer than its work, only `hi` tasks are released (AMC-rtb)
+    Amc,
+    /// The same, but all tasks are released for ever, and only `lo` ones are held to their work
+    Smc,
+    /// The same, but nothing is held to its work: at the worst all tasks need their work_hi (Vestal)
+    Vestal,
+    /// Two criticalities, earliest deadline first: `hi` tasks are due earlier until a job works longer than its work
+    EdfVd,
+    /// Pfair on several CPUs (PD²): in each --quantum the subtasks that are due first, a fair share for each task at any time
+    Pd2,
+    /// Parallel tasks (column span) on several CPUs: each that needs more than one has some of its own, the others share one by EDF
+    Federated,
+}
+
+impl Policy {
+    /// How tasks of two criticalities are scheduled by it.
+    pub fn mixed(self) -> Option<MixedPolicy> {
+        match self {
+            Self::Amc => Some(MixedPolicy::Fixed(Scheme::Amc)),
+            Self::Smc => Some(MixedPolicy::Fixed(Scheme::Smc)),
+            Self::Vestal => Some(MixedPolicy::Fixed(Scheme::Vestal)),
+            Self::EdfVd => Some(MixedPolicy::VirtualDeadlines),
+            _ => None,
+        }
+    }
+}
+
+pub enum MixedPolicy {
+    Fixed(Scheme),
+    VirtualDeadlines,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -179,28 +219,59 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
 
 /// The same, and where the file is of ReTAS its rows.
 pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
+    let set = parse_set(path, &read_text(path)?)?;
+    check_columns(&set.0, None)?;
+    Ok(set)
+}
+
+/// Tasks of two criticalities, and parallel ones, are analysed as such, and no others.
+fn check_columns(entries: &[Entry], policy: Option<Policy>) -> Result<()> {
+    let mixed = policy.is_some_and(|policy| policy.mixed().is_some());
+    let has = entries.iter().any(|entry| entry.criticality.is_some());
+    if has && !mixed {
+        bail!(
+            "criticality_needs_its_policy: the columns criticality and work_hi are for `tierce analyse` with --policy amc, smc, vestal or \
+             edf-vd"
+        );
+    }
+    if mixed && !has {
+        bail!("criticality_must_be_given: this policy needs a column criticality (lo or hi), and work_hi");
+    }
+    if policy != Some(Policy::Federated) && entries.iter().any(|entry| entry.span_ns.is_some()) {
+        bail!("span_needs_its_policy: the column span is for `tierce analyse` with --policy federated");
+    }
+    Ok(())
+}
+
+fn parse_set(path: &Path, text: &str) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
+    if !retas::is_retas(text) {
+        return Ok((tierce_analysis::parse(text).map_err(|faults| in_file(path, &faults))?, None));
+    }
+    let rows = retas::parse(text).map_err(|faults| in_file(path, &faults))?;
+    Ok((rows.iter().map(Row::entry).collect(), Some(rows)))
+}
+
+/// A table's faults, each with its place.
+pub fn in_file(path: &Path, faults: &[Fault]) -> anyhow::Error {
+    let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
+    let s = if faults.len() == 1 { "" } else { "s" };
+    anyhow!("{} fault{s} in the table\n{}", faults.len(), lines.join("\n"))
+}
+
+/// A table.
+pub fn read_text(path: &Path) -> Result<String> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).with_context(|| format!("{}", path.display()))?;
     file.take(TABLE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("{}", path.display()))?;
     if bytes.len() as u64 > TABLE_MAX {
         bail!("{}: table_must_fit: the table is larger, bound {} MiB", path.display(), TABLE_MAX >> 20);
     }
-    let text = String::from_utf8(bytes).map_err(|error| {
+    String::from_utf8(bytes).map_err(|error| {
         let before = String::from_utf8_lossy(&error.as_bytes()[..error.utf8_error().valid_up_to()]);
         let (line, column) =
             (before.matches('\n').count() + 1, before.rsplit('\n').next().unwrap_or("").chars().count() + 1);
         anyhow!("{}:{line}:{column}: table_must_be_utf_8: this byte is not UTF-8", path.display())
-    })?;
-    let shown = |faults: Vec<Fault>| {
-        let lines: Vec<_> = faults.iter().map(|fault| format!("{}:{fault}", path.display())).collect();
-        let s = if faults.len() == 1 { "" } else { "s" };
-        anyhow!("{} fault{s} in the table\n{}", faults.len(), lines.join("\n"))
-    };
-    if !retas::is_retas(&text) {
-        return Ok((tierce_analysis::parse(&text).map_err(shown)?, None));
-    }
-    let rows = retas::parse(&text).map_err(shown)?;
-    Ok((rows.iter().map(Row::entry).collect(), Some(rows)))
+    })
 }
 
 /// What is asked.
@@ -213,15 +284,33 @@ pub struct Question {
     /// `None`: any CPU may run any task, if there are several.
     pub partition: Option<FitName>,
     pub sensitivity: bool,
+    /// Of pd2, in ns.
+    pub quantum: Option<u64>,
 }
 
 impl Question {
-    pub fn new(args: &Args) -> Result<Self> {
-        let entries = read(&args.tasks)?;
+    pub fn new(args: &Args, text: &str) -> Result<Self> {
+        let Some(policy) = args.policy else {
+            bail!("policy_must_be_given: say with --policy by which policy the tasks are scheduled");
+        };
+        let (entries, _) = parse_set(&args.tasks, text)?;
+        check_columns(&entries, Some(policy))?;
+        let alone = args.cpus.unwrap_or(1) == 1 && args.supply.is_none() && !args.sensitivity;
+        if policy.mixed().is_some() && !alone {
+            bail!(
+                "criticality_is_for_one_cpu: leave out --supply and --sensitivity, and --cpus unless it is 1"
+            );
+        }
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = args.supply.clone().unwrap_or_else(whole);
+        check_quantum(args, policy)?;
+        if policy == Policy::Federated
+            && (args.partition.is_some() || args.supply.is_some() || args.sensitivity)
+        {
+            bail!("federated_is_for_whole_cpus: leave out --partition, --supply and --sensitivity");
+        }
         let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
-        if args.policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
+        if policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
             let rule = "priorities_are_complete";
             bail!(
                 "{rule}: {with_priority} of {} tasks have a priority; give all of them one, or none",
@@ -238,7 +327,7 @@ impl Question {
                 if args.partition.is_some() {
                     bail!("supply_is_of_several_cpus: with --partition each CPU has a supply of its own; give a supply without @");
                 }
-                if args.policy != Policy::Edf {
+                if policy != Policy::Edf {
                     bail!(
                         "supply_is_for_edf: a supply of several CPUs (@) can be tested with --policy edf only"
                     );
@@ -253,15 +342,29 @@ impl Question {
             );
         }
         let tasks = entries.iter().map(|entry| entry.task).collect();
-        let Args { policy, partition, sensitivity, .. } = *args;
+        let Args { partition, sensitivity, quantum, .. } = *args;
         if cpus > 1 && partition.is_none() && sensitivity {
             bail!("sensitivity_needs_an_exact_test: on several CPUs --sensitivity needs --partition");
         }
-        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity })
+        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity, quantum })
     }
 
     pub fn is_global(&self) -> bool {
         self.cpus > 1 && self.partition.is_none()
+    }
+}
+
+/// PD² has a quantum and several CPUs, and nothing else has.
+fn check_quantum(args: &Args, policy: Policy) -> Result<()> {
+    let is_pd2 = policy == Policy::Pd2;
+    if is_pd2 && (args.cpus.unwrap_or(1) < 2 || args.partition.is_some() || args.supply.is_some()) {
+        bail!("pd2_is_for_several_cpus: give --cpus of at least 2, and leave out --partition and --supply");
+    }
+    match args.quantum {
+        None if is_pd2 => bail!("quantum_must_be_given: pd2 needs --quantum"),
+        Some(0) => bail!("quantum_is_above_zero: --quantum 0ns, bound 1ns"),
+        Some(_) if !is_pd2 => bail!("quantum_is_of_pd2: --quantum is an option of --policy pd2 only"),
+        _ => Ok(()),
     }
 }
 

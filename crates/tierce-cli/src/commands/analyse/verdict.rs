@@ -6,7 +6,9 @@ use tierce_analysis::global::{self, Shown};
 use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::sensitivity::{limits, work_scale, Limits};
 use tierce_analysis::server::smallest_budget;
-use tierce_analysis::{priorities, Demand, Edf, Entry, FixedPriority, Response, Supply, Task};
+use tierce_analysis::{
+    pfair, priorities, tardiness, Demand, Edf, Entry, FixedPriority, Response, Supply, Task,
+};
 use tierce_plan::show_time;
 
 /// The verdict on some tasks, on one CPU or several.
@@ -29,6 +31,8 @@ pub struct Outcome {
     pub cpus: Vec<usize>,
     /// Of each task: what shows that it meets its deadlines where any CPU may run it.
     pub shown: Vec<Shown>,
+    /// Of each task, under global EDF: by how much it can miss its deadlines, where that is bounded.
+    pub tardiness: Option<Vec<Option<u64>>>,
     pub sensitivity: Option<Sensitivity>,
 }
 
@@ -128,6 +132,12 @@ fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity
 /// Any CPU may run any task.
 pub fn anywhere(asked: &Question) -> Result<Outcome> {
     let Question { policy, entries, tasks, cpus, .. } = asked;
+    let whole_cpus = matches!(asked.given.supply, Supplied::Each(_));
+    let beyond = tasks.iter().any(|task| task.deadline_ns > task.period_ns);
+    let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
+    if *policy == Policy::Edf && whole_cpus && beyond && !blocked {
+        return Ok(with_tardiness_alone(asked));
+    }
     let unsupported = |fault: global::Unsupported| {
         let why = match fault.rule {
             "deadlines_are_at_most_periods" => "has a deadline beyond its period",
@@ -144,6 +154,7 @@ pub fn anywhere(asked: &Question) -> Result<Outcome> {
     let found = match (policy, asked.given.supply) {
         (Policy::Edf, Supplied::Together(supply)) => global::earliest_deadline_in(tasks, &supply),
         (Policy::Edf, _) => global::earliest_deadline(tasks, *cpus),
+        (Policy::Pd2, _) => pfair::pd2(tasks, *cpus, asked.quantum.unwrap_or(1)),
         _ => {
             let mut order = None;
             if *policy == Policy::Audsley {
@@ -163,34 +174,64 @@ pub fn anywhere(asked: &Question) -> Result<Outcome> {
     };
     let found = found.map_err(unsupported)?;
     if !found.schedulable {
-        let rate = match asked.given.supply {
-            Supplied::Together(supply) => supply.rate(),
-            Supplied::Each(_) => tierce_guarantee::whole((*cpus).into()),
-        };
-        remarks.push(if global::overloaded(tasks, &rate) {
-            "The demand is larger than the supply: in the long run, or of one task until its deadline.".to_string()
-        } else {
-            let missing = found.tasks.iter().zip(entries).filter(|(shown, _)| shown.by.is_empty());
-            let missing: Vec<_> = missing.map(|(_, entry)| entry.name.as_str()).collect();
-            let missing = missing.join(", ");
-            format!("No test proves the deadlines of these tasks: {missing}. The tests are sufficient only: they may be met all the same.")
-        });
+        remarks.push(why_not_shown(asked, &found));
     }
     let response = |shown: &Shown| shown.response_ns.map_or(Response::TooLong, Response::Within);
     let responses = found.tasks.iter().map(response).collect();
     let (schedulable, shown) = (found.schedulable, found.tasks);
-    Ok(Outcome { schedulable, remarks, responses, shown, ..Outcome::default() })
+    let tardiness = (*policy == Policy::Edf && whole_cpus).then(|| match schedulable {
+        true => vec![Some(0); tasks.len()],
+        false => tardiness(tasks, *cpus),
+    });
+    Ok(Outcome { schedulable, remarks, responses, shown, tardiness, ..Outcome::default() })
+}
+
+/// The demand is too large, or which tasks no test accepts.
+fn why_not_shown(asked: &Question, found: &global::Verdict) -> String {
+    let rate = match asked.given.supply {
+        Supplied::Together(supply) => supply.rate(),
+        Supplied::Each(_) => tierce_guarantee::whole(asked.cpus.into()),
+    };
+    if global::overloaded(&asked.tasks, &rate) {
+        return "The demand is larger than the supply: in the long run, or of one task until its deadline."
+            .to_string();
+    }
+    if asked.policy == Policy::Pd2 {
+        return "In whole quanta the tasks need more than the CPUs have, or one does not fit into its deadline.".to_string();
+    }
+    let missing = found.tasks.iter().zip(&asked.entries).filter(|(shown, _)| shown.by.is_empty());
+    let missing: Vec<_> = missing.map(|(_, entry)| entry.name.as_str()).collect();
+    let missing = missing.join(", ");
+    format!("No test proves the deadlines of these tasks: {missing}. The tests are sufficient only: they may be met all the same.")
+}
+
+/// Deadlines beyond periods, which no test of global EDF covers.
+fn with_tardiness_alone(asked: &Question) -> Outcome {
+    let tasks = &asked.tasks;
+    let tardiness = tardiness(tasks, asked.cpus);
+    let bounded = if tardiness.contains(&None) {
+        "and there is no bound on how late jobs can be"
+    } else {
+        "but how late jobs can be is bounded"
+    };
+    Outcome {
+        remarks: vec![format!("No test of global EDF covers deadlines beyond periods, {bounded}.")],
+        responses: vec![Response::TooLong; tasks.len()],
+        shown: vec![Shown::default(); tasks.len()],
+        tardiness: Some(tardiness),
+        ..Outcome::default()
+    }
 }
 
 /// The rank of each task, the smallest first.
-fn ranks(order: &[usize]) -> Vec<u32> {
+pub fn ranks(order: &[usize]) -> Vec<u32> {
     let mut ranks = vec![0; order.len()];
     (0..).zip(order).for_each(|(rank, index)| ranks[*index] = rank);
     ranks
 }
 
 /// The level of each task: the smaller, the higher its priority.
-fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
+pub fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
     let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
     match policy {
         Policy::Rm => ranks(&priorities::rate_monotonic(&tasks)),
