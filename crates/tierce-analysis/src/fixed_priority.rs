@@ -212,7 +212,7 @@ fn bounded_prefix<S: TimeFor>(tasks: &[Task], supply: &S) -> usize {
     (0..valid).find(|count| !is_bounded(&tasks[..count + 1], supply)).unwrap_or(valid)
 }
 
-fn is_bounded<S: TimeFor>(tasks: &[Task], supply: &S) -> bool {
+pub(crate) fn is_bounded<S: TimeFor>(tasks: &[Task], supply: &S) -> bool {
     let punctual = || {
         let blocked = tasks.last().is_some_and(|task| task.blocking_ns > 0);
         supply.first_wait_ns() == 0 && !blocked && tasks.iter().all(|task| task.jitter_ns == 0)

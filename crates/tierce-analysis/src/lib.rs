@@ -3,7 +3,9 @@
 //! - [`FixedPriority`]: exact response times under preemptive fixed priorities, with release jitter, blocking, any
 //!   deadlines; orders of priorities in [`priorities`].
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
-//! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
+//! - [`sections`]: both where jobs have regions without preemption; [`suspension`]: where they suspend themselves; [`fifo`]: in
+//!   order of arrival; [`offsets`]: exact where phases are known.
+//! - [`Supply`]: all on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
@@ -14,19 +16,23 @@
 //! here does any I/O.
 
 mod edf;
+pub mod fifo;
 mod fixed_priority;
 pub mod generate;
 pub mod global;
 mod mpr;
+pub mod offsets;
 pub mod partition;
 pub mod priorities;
 mod quotient;
 pub mod retas;
+pub mod sections;
 pub mod sensitivity;
 pub mod server;
 pub mod several_budgets;
 pub mod split;
 mod supply;
+pub mod suspension;
 mod table;
 mod task;
 
@@ -35,5 +41,5 @@ pub use fixed_priority::FixedPriority;
 pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
 pub use table::{parse, parse_time, Entry, Fault};
-pub use task::{utilisation, Response, Task};
+pub use task::{utilisation, Response, Sections, Task};
 pub use tierce_guarantee::TIME_MAX_NS;

@@ -1,11 +1,12 @@
 //! Tables of tasks as text: lines of cells, the first with the names of the columns.
 //!
 //! Columns: `name`, `work`, `period`, and optionally `deadline` (default: the period), `jitter`, `blocking`, `offset` (the
-//! analyses take any phases, so it is checked and then of no effect), `priority` (a whole number, larger is higher). Times
-//! have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is the
-//! default. A cell may stand in double quotes; what is between them is taken as it is, `""` is one quote.
+//! analyses take any phases unless told otherwise), `priority` (a whole number, larger is higher), `suspension` (longest time for
+//! which a job suspends itself, in all), `section` (its longest region without preemption), `last_section` (that with which it
+//! ends). Times have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is
+//! the default. A cell may stand in double quotes; what is between them is taken as it is, `""` is one quote.
 
-use crate::task::Task;
+use crate::task::{Sections, Task};
 use std::borrow::Cow;
 use tierce_guarantee::{NumberError, Parameter};
 
@@ -20,6 +21,10 @@ pub struct Entry {
     pub offset_ns: u64,
     /// Larger is higher.
     pub priority: Option<i64>,
+    /// How long a job suspends itself, in all and at most.
+    pub suspension_ns: u64,
+    /// Its regions without preemption.
+    pub sections: Sections,
 }
 
 /// What is wrong with a table.
@@ -43,7 +48,19 @@ impl std::fmt::Display for Fault {
     }
 }
 
-const COLUMNS: [&str; 8] = ["name", "work", "period", "deadline", "jitter", "blocking", "offset", "priority"];
+const COLUMNS: [&str; 11] = [
+    "name",
+    "work",
+    "period",
+    "deadline",
+    "jitter",
+    "blocking",
+    "offset",
+    "priority",
+    "suspension",
+    "section",
+    "last_section",
+];
 
 /// Faults after which no more are looked for.
 pub(crate) const FAULTS_MAX: usize = 100;
@@ -211,7 +228,8 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let (work_ns, period_ns) = (time(1, 1, 0), time(2, 1, 0));
     let deadline_ns = time(3, 1, period_ns);
     let task = Task { work_ns, period_ns, deadline_ns, jitter_ns: time(4, 0, 0), blocking_ns: time(5, 0, 0) };
-    let offset_ns = time(6, 0, 0);
+    let (offset_ns, suspension_ns, last_ns) = (time(6, 0, 0), time(8, 0, 0), time(10, 0, 0));
+    let sections = Sections { longest_ns: time(9, 0, last_ns), last_ns };
     for (needed, column) in COLUMNS.iter().enumerate().take(3) {
         if cell(needed).is_none() {
             let at = columns.iter().position(|column| *column == needed).unwrap_or(0);
@@ -228,10 +246,32 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
         }
     });
     if faults.is_empty() {
+        faults.extend(sections_fault(work_ns, sections).map(|(wanted, rule, message)| {
+            let at = cell(wanted).unwrap_or(&cells[0]);
+            at.fault(rule, message)
+        }));
+    }
+    if faults.is_empty() {
         let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
-        Ok(Entry { name, task, offset_ns, priority })
+        Ok(Entry { name, task, offset_ns, priority, suspension_ns, sections })
     } else {
         faults.sort_by_key(|fault| fault.column);
         Err(faults)
     }
+}
+
+/// The column, rule and words where regions without preemption do not fit a job.
+fn sections_fault(work_ns: u64, sections: Sections) -> Option<(usize, &'static str, String)> {
+    let Sections { longest_ns, last_ns } = sections;
+    if last_ns > work_ns {
+        let message = format!("at most the work, {work_ns} ns");
+        return Some((10, "sections_are_within_the_work", message));
+    }
+    if longest_ns < last_ns {
+        let message = format!("the longest region is no shorter than the last, {last_ns} ns");
+        return Some((9, "section_is_the_longest", message));
+    }
+    let room_ns = if longest_ns > last_ns { work_ns - last_ns } else { work_ns };
+    let message = format!("at most {room_ns} ns, the work without the last region");
+    (longest_ns > room_ns).then_some((9, "sections_are_within_the_work", message))
 }

@@ -1,5 +1,6 @@
 //! `tierce analyse`: do the tasks of a table meet their deadlines under one policy?
 
+mod one_cpu;
 mod output;
 mod question;
 mod verdict;

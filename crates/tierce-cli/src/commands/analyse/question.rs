@@ -5,18 +5,21 @@ use clap::ValueEnum;
 use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tierce_analysis::retas::Row;
-use tierce_analysis::{retas, Entry, Fault, Mpr, Supply, Task};
+use tierce_analysis::{retas, Entry, Fault, Mpr, Sections, Supply, Task};
 use tierce_guarantee::Guarantee;
 
 /// Test whether the tasks of a table are schedulable, and compute their worst-case response times
 ///
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
 /// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
-/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher). Times have a
-/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too.
+/// (of the first job; of effect with --offsets known), priority (larger is higher; default: a shorter deadline is higher),
+/// suspension (longest time for which a job suspends itself), section (its longest region without preemption), last_section
+/// (that with which it ends). Times have a unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are
+/// read, too.
 ///
 /// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
-/// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
+/// the nominal release, own jitter included. With blocking they are upper bounds; with suspension, and in some cases with regions
+/// without preemption, the verdict is only sufficient, too (a remark and the JSON say so). With --cpus and without --partition any CPU may
 /// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
 /// deadlines of at most the period, and no blocking.
 #[derive(clap::Args)]
@@ -38,6 +41,12 @@ pub struct Args {
     /// Partitioned scheduling: each task on one CPU; in which order CPUs are tried
     #[arg(long, value_name = "FIT")]
     pub partition: Option<FitName>,
+    /// Where jobs may be preempted; default: as the columns section and last_section say
+    #[arg(long, value_name = "WHERE")]
+    pub preemption: Option<Preemption>,
+    /// Known: strictly periodic tasks, whose first jobs come at the offsets of the table
+    #[arg(long, value_name = "WHICH", default_value = "unknown")]
+    pub offsets: Offsets,
     /// Also show how far each work, period, deadline and the budget can change alone, and all works together
     #[arg(long)]
     pub sensitivity: bool,
@@ -62,6 +71,8 @@ Examples:
   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  within the supply of a guarantee
   tierce analyse --policy dm --sensitivity tasks.csv             how far numbers can change
+  tierce analyse --policy fp --preemption none tasks.csv         whole jobs, as messages on a bus
+  tierce analyse --policy edf --offsets known tasks.csv          the phases of the table, not all
   tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
@@ -85,6 +96,28 @@ pub enum Policy {
     Audsley,
     /// Earliest deadline first
     Edf,
+    /// First in, first out: in the order in which jobs become ready, each to its end
+    Fifo,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preemption {
+    /// At any time; section and last_section have no effect
+    Full,
+    /// Not at all: a job that has begun goes on to its end
+    None,
+    /// Not in regions of up to section, nor in the last one of last_section
+    Limited,
+    /// Not in regions of up to section, at any place or at none
+    Floating,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Offsets {
+    /// All phases are considered
+    Unknown,
+    /// The first job of each task comes at its offset, the others exactly a period apart
+    Known,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -110,7 +143,7 @@ pub struct Given {
     pub supply: Supplied,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Supplied {
     /// Each CPU gives that.
     Each(Supply),
@@ -172,13 +205,28 @@ pub fn time_within(text: &str, least: &str) -> Result<u64, String> {
     })
 }
 
-/// The tasks of a table, or all of its faults with their places.
+/// The tasks of a table, or all of its faults with their places: for what assumes that jobs can be preempted anywhere and do not
+/// suspend themselves.
 pub fn read(path: &Path) -> Result<Vec<Entry>> {
     Ok(read_set(path)?.0)
 }
 
 /// The same, and where the file is of ReTAS its rows.
 pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
+    let (entries, rows) = read_any(path)?;
+    let is_plain = |entry: &Entry| entry.suspension_ns == 0 && entry.sections == Sections::default();
+    if let Some(entry) = entries.iter().find(|entry| !is_plain(entry)) {
+        bail!(
+            "jobs_are_preempted_anywhere: {} has a suspension or a region without preemption, which only tierce analyse \
+             includes; leave the columns suspension, section and last_section out",
+            entry.name
+        );
+    }
+    Ok((entries, rows))
+}
+
+/// Any table.
+fn read_any(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
     let mut bytes = Vec::new();
     let file = std::fs::File::open(path).with_context(|| format!("{}", path.display()))?;
     file.take(TABLE_MAX + 1).read_to_end(&mut bytes).with_context(|| format!("{}", path.display()))?;
@@ -213,11 +261,13 @@ pub struct Question {
     /// `None`: any CPU may run any task, if there are several.
     pub partition: Option<FitName>,
     pub sensitivity: bool,
+    pub offsets_known: bool,
 }
 
 impl Question {
     pub fn new(args: &Args) -> Result<Self> {
-        let entries = read(&args.tasks)?;
+        let mut entries = read_any(&args.tasks)?.0;
+        preempt(&mut entries, args.preemption, args.policy);
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = args.supply.clone().unwrap_or_else(whole);
         let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
@@ -257,11 +307,84 @@ impl Question {
         if cpus > 1 && partition.is_none() && sensitivity {
             bail!("sensitivity_needs_an_exact_test: on several CPUs --sensitivity needs --partition");
         }
-        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity })
+        let offsets_known = args.offsets == Offsets::Known;
+        let asked = Self { policy, entries, tasks, given, cpus, partition, sensitivity, offsets_known };
+        asked.check()?;
+        Ok(asked)
+    }
+
+    /// What goes together with suspensions, regions without preemption, known offsets and arrival order.
+    fn check(&self) -> Result<()> {
+        let suspending = self.entries.iter().find(|entry| entry.suspension_ns > 0);
+        let keeping = self.entries.iter().find(|entry| entry.sections != Sections::default());
+        if self.is_global() {
+            if self.policy == Policy::Fifo {
+                bail!("order_of_arrival_is_for_one_cpu: fifo on several CPUs needs --partition, so that each task is on one");
+            }
+            if self.offsets_known {
+                bail!("offsets_are_for_one_cpu: --offsets known on several CPUs needs --partition, so that each task is on one");
+            }
+            if let Some(entry) = suspending.or(keeping) {
+                bail!(
+                    "jobs_are_preempted_anywhere: {} has a suspension or a region without preemption; the global tests for \
+                     several CPUs do not cover that, but those with --partition do",
+                    entry.name
+                );
+            }
+        }
+        if let Some(entry) = suspending {
+            let name = &entry.name;
+            if self.policy == Policy::Fifo {
+                bail!("suspension_is_not_for_fifo: {name} suspends itself, and then others overtake it; use another policy");
+            }
+            if let Some(other) = keeping {
+                bail!(
+                    "suspension_needs_full_preemption: {name} suspends itself, and {} has a region without preemption, which may \
+                     begin each time; use --preemption full",
+                    other.name
+                );
+            }
+            if let Some(other) = self.entries.iter().find(|entry| entry.task.blocking_ns > 0) {
+                bail!("suspension_is_not_for_blocked_tasks: {name} suspends itself, and {} may be blocked, each time", other.name);
+            }
+            if self.given.supply != Supplied::Each(Supply::WHOLE) {
+                bail!("suspension_needs_a_whole_cpu: {name} suspends itself, and a supply is sure only while it is asked for");
+            }
+        }
+        if let Some(entry) = self.entries.iter().find(|entry| entry.task.blocking_ns > 0) {
+            if self.policy == Policy::Fifo {
+                bail!(
+                    "fifo_has_no_blocking: {} has a blocking time, but nothing is less urgent; bound 0",
+                    entry.name
+                );
+            }
+        }
+        if self.sensitivity && (suspending.or(keeping).is_some() || self.offsets_known) {
+            bail!(
+                "sensitivity_needs_plain_tasks: with suspensions, regions without preemption or --offsets known there is no --sensitivity"
+            );
+        }
+        Ok(())
     }
 
     pub fn is_global(&self) -> bool {
         self.cpus > 1 && self.partition.is_none()
+    }
+}
+
+/// Regions of jobs as was asked for, or as the columns say: with `last_section` those at fixed places, else floating ones.
+fn preempt(entries: &mut [Entry], asked: Option<Preemption>, policy: Policy) {
+    for entry in entries {
+        let Sections { longest_ns, last_ns } = entry.sections;
+        entry.sections = match asked {
+            _ if policy == Policy::Fifo => Sections::default(), // it never preempts
+            Some(Preemption::Full) => Sections::default(),
+            Some(Preemption::None) => {
+                Sections { longest_ns: entry.task.work_ns, last_ns: entry.task.work_ns }
+            }
+            Some(Preemption::Floating) => Sections { longest_ns, last_ns: 0 },
+            Some(Preemption::Limited) | None => Sections { longest_ns, last_ns },
+        };
     }
 }
 
