@@ -352,8 +352,10 @@ fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, responses: &mut Vec<Res
     for (index, task) in tasks.iter().enumerate() {
         let (mut steps, mut done) = (STEPS_MAX, 0);
         let found = longest_response(tasks, index, busy, |release| {
+            let deadline = release + signed(task.deadline_ns);
+            let blocking = if blocking > 0 { blocking_within(tasks, deadline.max(0) as u64) } else { 0 };
             // The later it comes, the later it is done.
-            done = completion(tasks, task, supply, release, done, blocking > 0, &mut steps)?;
+            done = completion(tasks, task, supply, release, blocking, 0, done, &mut steps)?.0;
             Some(done)
         });
         responses.push(found.map_or(Response::TooLong, Response::Within));
@@ -422,21 +424,22 @@ pub(crate) fn longest_response(
     u64::try_from(worst).ok()
 }
 
-/// When the job with that nominal release is done, all others being released at the begin of the busy period; not before
-/// `least`. `blocked`: some task may be.
-fn completion<S: TimeFor>(
+/// When all of the job with that nominal release is done but `rest`, and the work until then; all others are released at the begin
+/// of the busy period, which begins with the blocking. Not before `least`.
+#[expect(clippy::too_many_arguments, reason = "each is a number of the equation")]
+pub(crate) fn completion<S: TimeFor>(
     tasks: &[Task],
     task: &Task,
     supply: &S,
     release: i64,
+    blocking: u64,
+    rest: u64,
     least: u64,
-    blocked: bool,
     steps: &mut u32,
-) -> Option<u64> {
+) -> Option<(u64, u64)> {
     let deadline = release + signed(task.deadline_ns);
     let own = (release + signed(task.jitter_ns)) / signed(task.period_ns) + 1;
-    let blocking = if blocked { blocking_within(tasks, deadline.max(0) as u64) } else { 0 };
-    let own = (own as u64).saturating_mul(task.work_ns).saturating_add(blocking);
+    let own = (own as u64).saturating_mul(task.work_ns).saturating_add(blocking) - rest;
     let mut window = supply.time_for(own).max(least);
     loop {
         if *steps == 0 || window > WINDOW_MAX_NS {
@@ -455,7 +458,7 @@ fn completion<S: TimeFor>(
         }
         let next = supply.time_for(demand);
         if next <= window {
-            return Some(window);
+            return Some((window, demand));
         }
         window = next;
     }

@@ -10,7 +10,8 @@
 //!
 //! Both can happen at once, so this is exact for sporadic tasks. Between two places at which some count grows the response
 //! only falls, so these places are all there is to look at, up to the end of the longest busy period, or to a common multiple of
-//! all periods, after which everything repeats itself.
+//! all periods, after which everything repeats itself. What comes up to a is no more than a line, so a response that is above that line
+//! where it has come down to it is the longest: without jitter that of a = 0, the sum of all works.
 //!
 //! Example: 1 in 4, 2 in 6, 3 in 12: each may come just before the others have gone: response 6 for all.
 //!
@@ -66,6 +67,7 @@ struct Counted {
     /// The same of its own jobs, all of which are as late as jitter allows.
     own: u64,
     own_next_ns: u64,
+    /// The longest time from when one of its jobs became ready.
     longest_ns: u64,
 }
 
@@ -81,13 +83,20 @@ fn longest_in<S: TimeFor>(tasks: &[Task], supply: &S, window: u64) -> Option<Vec
         .zip(&counted)
         .try_fold(0u64, |sum, (task, counted)| sum.checked_add(counted.come.checked_mul(task.work_ns)?))?;
     let (mut place, mut steps) = (0, STEPS_MAX);
-    while place < window {
+    let line = line_above(tasks, supply);
+    // Of each task more than its jitter.
+    let mut shortest = 0;
+    while place < window && line(place) > shortest as f64 {
         steps = steps.checked_sub(1)?;
-        for (task, counted) in tasks.iter().zip(&mut counted) {
-            // Its own early jobs cannot have come as late as this one.
-            let own_work = work - (counted.come - counted.own) * task.work_ns;
-            let response = supply.time_for(own_work).saturating_sub(place).saturating_add(task.jitter_ns);
-            counted.longest_ns = counted.longest_ns.max(response);
+        if supply.time_for(work).saturating_sub(place) > shortest {
+            shortest = u64::MAX;
+            for (task, counted) in tasks.iter().zip(&mut counted) {
+                // Its own early jobs cannot have come as late as this one.
+                let own_work = work - (counted.come - counted.own) * task.work_ns;
+                let took = supply.time_for(own_work).saturating_sub(place);
+                counted.longest_ns = counted.longest_ns.max(took);
+                shortest = shortest.min(counted.longest_ns);
+            }
         }
         place = counted.iter().map(|counted| counted.next_ns.min(counted.own_next_ns)).min()?;
         for (task, counted) in tasks.iter().zip(&mut counted) {
@@ -102,5 +111,21 @@ fn longest_in<S: TimeFor>(tasks: &[Task], supply: &S, window: u64) -> Option<Vec
             }
         }
     }
-    Some(counted.into_iter().map(|counted| counted.longest_ns).collect())
+    let response = |(task, counted): (&Task, &Counted)| counted.longest_ns.saturating_add(task.jitter_ns);
+    Some(tasks.iter().zip(&counted).map(response).collect())
+}
+
+/// More than the time from a place until all that has come up to it is done, whatever is rounded; infinite where the supply has nothing
+/// to spare.
+fn line_above<S: TimeFor>(tasks: &[Task], supply: &S) -> impl Fn(u64) -> f64 {
+    let rate = supply.rate().0 as f64 / supply.rate().1 as f64;
+    let (mut used, mut first) = (0.0, 0.0);
+    for task in tasks {
+        let share = task.work_ns as f64 / task.period_ns as f64;
+        used += share;
+        first += task.work_ns as f64 + share * task.jitter_ns as f64;
+    }
+    let slack = (1.0 - used / rate) * (1.0 - 1e-6);
+    let first = (first / rate + supply.first_wait_ns() as f64) * (1.0 + 1e-9) + 3.0;
+    move |place| if slack > 1e-6 { first - slack * place as f64 } else { f64::INFINITY }
 }
