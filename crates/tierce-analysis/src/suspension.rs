@@ -83,24 +83,35 @@ pub fn fixed_priority(tasks: &[Task], suspensions: &[u64], levels: &[u32]) -> Ve
 fn best_choice(tasks: &[Task], suspensions: &[u64], lateness: &[u64]) -> Option<u64> {
     // Without suspension there is nothing to choose: as jitter of 0.
     let suspending: Vec<_> = (0..lateness.len()).filter(|at| suspensions[*at] > 0).collect();
-    let bound_of = |choice: &dyn Fn(usize) -> bool| {
-        let mut choices = vec![true; lateness.len()];
+    let mut choices = vec![true; lateness.len()];
+    let mut best = None;
+    let mut choose = |choice: &dyn Fn(usize) -> bool| {
         suspending.iter().enumerate().for_each(|(bit, at)| choices[*at] = choice(bit));
-        bound(tasks, suspensions, lateness, &choices)
+        let limit_ns = best.map_or(tasks[lateness.len()].period_ns, |best: u64| best - 1);
+        best = bound(tasks, suspensions, lateness, &choices, limit_ns).or(best);
     };
     if suspending.len() <= CHOICES_OF_MAX {
-        let all = 0..1u32 << suspending.len();
-        return all.filter_map(|bits| bound_of(&|bit| bits >> bit & 1 == 1)).min();
+        (0..1u32 << suspending.len()).for_each(|bits| choose(&|bit| bits >> bit & 1 == 1));
+        return best;
     }
-    // All, none, or those whose suspension is less than so many ns, for each that there is.
-    let below = |most: u64| move |at: usize| suspensions[at] <= most;
-    let thresholds = suspending.iter().map(|at| suspensions[*at]).chain([0]);
-    let by_length = thresholds.map(|most| (0..lateness.len()).map(below(most)).collect::<Vec<_>>());
-    by_length.filter_map(|choices| bound(tasks, suspensions, lateness, &choices)).min()
+    // None, all, or those whose suspension is not above that of some.
+    let mut lengths: Vec<_> = suspending.iter().map(|at| suspensions[*at]).collect();
+    lengths.sort_unstable();
+    choose(&|_| false);
+    for longest in lengths.iter().rev().step_by(lengths.len().div_ceil(CHOICES_OF_MAX)) {
+        choose(&|bit| suspensions[suspending[bit]] <= *longest);
+    }
+    best
 }
 
-/// The bound of the last of `tasks` for one choice.
-fn bound(tasks: &[Task], suspensions: &[u64], lateness: &[u64], choices: &[bool]) -> Option<u64> {
+/// The bound of the last of `tasks` for one choice, if it is not above `limit_ns`.
+fn bound(
+    tasks: &[Task],
+    suspensions: &[u64],
+    lateness: &[u64],
+    choices: &[bool],
+    limit_ns: u64,
+) -> Option<u64> {
     let (task, above) = tasks.split_last()?;
     let own = task.work_ns.checked_add(*suspensions.last()?)?;
     let mut early = vec![0u64; above.len()];
@@ -111,7 +122,7 @@ fn bound(tasks: &[Task], suspensions: &[u64], lateness: &[u64], choices: &[bool]
     }
     let mut window = own;
     for _ in 0..STEPS_MAX {
-        if window > task.period_ns {
+        if window > limit_ns {
             return None;
         }
         let work = above.iter().zip(&early).fold(own, |sum, (other, early)| {
