@@ -1,4 +1,5 @@
-//! Task sets per second: exact response times under fixed priorities and EDF, the demand test of EDF, global tests.
+//! Task sets per second: exact response times under fixed priorities and EDF, also without preemption, and in order of arrival; the
+//! demand test of EDF, global tests.
 //!
 //! Sets: n tasks, periods log-uniform from 1 ms to 1 s in whole ns, utilisations by UUniFast with a sum uniform from 0.7 to
 //! 0.95, rate-monotonic order. Fixed priorities: deadline = period, all response times, also of sets that miss. EDF:
@@ -8,10 +9,10 @@
 //!
 //! usage: bench-analysis [SECONDS per figure, default 2]
 
-use response_time_analysis::{arrival, demand, edf, fixed_priority, time, wcet};
+use response_time_analysis::{arrival, demand, edf, fifo as peer_fifo, fixed_priority, time, wcet};
 use std::hint::black_box;
 use std::time::Duration;
-use tierce_analysis::{global, Demand, Edf, FixedPriority, Response, Supply, Task};
+use tierce_analysis::{fifo, global, sections, Demand, Edf, FixedPriority, Response, Sections, Supply, Task};
 
 const SEED: u64 = 2001;
 
@@ -100,6 +101,94 @@ fn peer(tasks: &[Task], by_deadline: bool, found: &mut Vec<u64>) {
     }
 }
 
+/// How jobs are kept from preemption, or that they run in order of arrival.
+#[derive(Clone, Copy, PartialEq)]
+enum How {
+    FixedPriorityWhole,
+    /// The last third of a job is a region.
+    FixedPriorityLimited,
+    EdfWhole,
+    Arrival,
+}
+
+impl How {
+    fn sections(self, tasks: &[Task]) -> Vec<Sections> {
+        let part = if self == Self::FixedPriorityLimited { 3 } else { 1 };
+        let region = |task: &Task| task.work_ns.div_ceil(part);
+        let of = |task: &Task| Sections { longest_ns: region(task), last_ns: region(task) };
+        tasks.iter().map(of).collect()
+    }
+
+    fn ours(self, tasks: &[Task]) -> Vec<Response> {
+        if self == Self::Arrival {
+            return fifo::responses(tasks, &Supply::WHOLE);
+        }
+        let of = self.sections(tasks);
+        if self == Self::EdfWhole {
+            return sections::earliest_deadline(tasks, &of, &Supply::WHOLE).1;
+        }
+        let levels: Vec<_> = (0..).take(tasks.len()).collect();
+        sections::fixed_priority(tasks, &of, &levels, &Supply::WHOLE)
+    }
+
+    /// Response times by the crate, 0 where it finds none below a minute.
+    fn peer(self, tasks: &[Task]) -> Vec<u64> {
+        let arrivals: Vec<_> = tasks
+            .iter()
+            .map(|task| arrival::Sporadic::new_zero_jitter(time::Duration::from(task.period_ns)))
+            .collect();
+        let cost = |task: &Task| wcet::Scalar::new(time::Service::from(task.work_ns));
+        let bounds: Vec<_> = tasks
+            .iter()
+            .zip(&arrivals)
+            .map(|(task, arrival)| demand::RBF::new(arrival, cost(task)))
+            .collect();
+        let limit = time::Duration::from(60_000_000_000);
+        if self == Self::Arrival {
+            let response = peer_fifo::dedicated_uniproc_rta(&demand::Slice::of(&bounds), limit);
+            return vec![response.map_or(0, u64::from); tasks.len()];
+        }
+        let of = self.sections(tasks);
+        let with_deadline = |at: usize| edf::fully_nonpreemptive::Task {
+            wcet: cost(&tasks[at]),
+            arrivals: &arrivals[at],
+            deadline: time::Duration::from(tasks[at].deadline_ns),
+        };
+        let one = |index: usize| {
+            let longest = of[index + 1..].iter().map(|section| section.longest_ns - 1).max().unwrap_or(0);
+            let (arrivals, blocking_bound) = (&arrivals[index], time::Service::from(longest));
+            let (wcet, above) = (cost(&tasks[index]), &bounds[..index]);
+            let response = match self {
+                Self::EdfWhole => {
+                    let others: Vec<_> =
+                        (0..tasks.len()).filter(|other| *other != index).map(with_deadline).collect();
+                    edf::fully_nonpreemptive::dedicated_uniproc_rta(&with_deadline(index), &others, limit)
+                }
+                Self::FixedPriorityLimited => {
+                    let last_np_segment = time::Service::from(of[index].last_ns);
+                    let task = fixed_priority::limited_preemptive::TaskUnderAnalysis {
+                        wcet,
+                        arrivals,
+                        last_np_segment,
+                        blocking_bound,
+                    };
+                    fixed_priority::limited_preemptive::dedicated_uniproc_rta(&task, above, limit)
+                }
+                _ => {
+                    let task = fixed_priority::fully_nonpreemptive::TaskUnderAnalysis {
+                        wcet,
+                        arrivals,
+                        blocking_bound,
+                    };
+                    fixed_priority::fully_nonpreemptive::dedicated_uniproc_rta(&task, above, limit)
+                }
+            };
+            response.map_or(0, u64::from)
+        };
+        (0..tasks.len()).map(one).collect()
+    }
+}
+
 /// The same result wherever the peer has one.
 fn compare(ours: &[Response], peer: &[u64], set: &[Task]) {
     for (ours, peer) in ours.iter().zip(peer) {
@@ -116,7 +205,36 @@ fn main() {
         edf_demand(least, from, text);
     }
     edf_responses(least);
+    without_preemption(least);
     global(least);
+}
+
+fn without_preemption(least: Duration) {
+    println!("\nwithout preemption, all response times    n     tierce       peer   ratio   equal responses");
+    for (how, name, counts) in [
+        (How::FixedPriorityWhole, "fixed priorities, whole jobs", &[10, 50][..]),
+        (How::FixedPriorityLimited, "fixed priorities, last third", &[10, 50]),
+        (How::Arrival, "order of arrival", &[10, 50]),
+        (How::EdfWhole, "EDF, whole jobs", &[5]),
+    ] {
+        for count in counts {
+            let mut draw = Draw(SEED);
+            let sets: Vec<_> = (0..200).map(|_| draw.set(*count, Some(0.5))).collect();
+            let mut equal = 0;
+            for set in &sets {
+                let found = how.peer(set);
+                compare(&how.ours(set), &found, set);
+                equal += found.iter().filter(|found| **found > 0).count();
+            }
+            let ours = rate(&sets, least, |set| {
+                black_box(how.ours(set));
+            });
+            let theirs = rate(&sets, least, |set| {
+                black_box(how.peer(set));
+            });
+            println!("{name:>32} {count:>10} {ours:>10.0} {theirs:>10.0} {:>7.1} {equal:>17}", ours / theirs);
+        }
+    }
 }
 
 fn fixed_priorities(least: Duration) {

@@ -1122,3 +1122,34 @@ fn what_budgets_above_leave_depends_on_how_they_come_back() {
     assert_eq!(below("periodic"), "PSBE 4/5 3.2ms");
     assert_eq!([below("soft"), below("total-bandwidth")], ["NULL", "NULL"]);
 }
+
+/// Jobs that suspend themselves: bounded below fixed priorities with a whole CPU, and what says why not elsewhere.
+#[test]
+fn jobs_that_suspend_themselves() {
+    let plan = |above: &str, phases: &str| {
+        format!(
+            "{above}[task.a]\nunder.app = {{ priority = 2 }}\nload = {{ phases = [{phases}], deadline = \"4ms\" }}\n\
+             [task.b]\nunder.app = {{ priority = 1 }}\nload = {{ period = \"8ms\", work = \"2ms\" }}\n"
+        )
+    };
+    let whole = "[node.app]\npolicy = \"fixed-priority\"\ncpu = 0\n";
+    let suspends =
+        "{ run = \"1ms\" }, { suspend = \"1.5ms\" }, { run = [\"0.5ms\", \"0.2ms\"] }, { timer = \"4ms\" }";
+    let (_, found) = admit(&plan(whole, suspends));
+    assert!(found.holds);
+    let bounds: Vec<_> = found.tasks.iter().map(|task| task.response.and_then(|bound| bound.ns())).collect();
+    assert_eq!(bounds, [Some(3_000_000), Some(5_000_000)]);
+    let reserved = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n[node.app]\npolicy = \"fixed-priority\"\n\
+                    under.top = { budget = \"9ms\", period = \"10ms\" }\n";
+    let costs = format!("machine.costs = {{ switch = \"1us\" }}\n{whole}");
+    let ends_suspended = "{ run = \"1ms\" }, { suspend = \"1ms\" }, { timer = \"4ms\" }";
+    for (text, why) in [
+        (plan(reserved, suspends), "it suspends itself within its jobs, and only directly below"),
+        (plan(&costs, suspends), "it suspends itself within its jobs, and only directly below"),
+        (plan(whole, ends_suspended), "how often its jobs come is not bounded by its load"),
+    ] {
+        let (_, found) = admit(&text);
+        assert!(!found.holds && found.tasks[0].deadlines != Deadlines::Met, "{text}");
+        assert!(found.tasks[0].failures[0].message.contains(why), "{}", found.tasks[0].failures[0].message);
+    }
+}

@@ -42,7 +42,7 @@ const FEW_WINDOWS: u32 = 2_000;
 const BUSY_STEPS_MAX: u32 = 20_000;
 
 /// Steps of the search for one task's response, each a pass over all tasks.
-const STEPS_MAX: u32 = 2_000_000;
+pub(crate) const STEPS_MAX: u32 = 2_000_000;
 
 /// What the demand test found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -263,7 +263,7 @@ fn excess_within(tasks: &[Task], supply: &Supply, windows: u32) -> Option<(u64, 
     None
 }
 
-fn gcd(a: u64, b: u64) -> u64 {
+pub(crate) fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 {
         a
     } else {
@@ -305,7 +305,7 @@ fn descend<S: TimeFor, const QUICK: bool>(
 }
 
 /// How long work that is due after a window may delay what is due within it.
-fn blocking_within(tasks: &[Task], window: u64) -> u64 {
+pub(crate) fn blocking_within(tasks: &[Task], window: u64) -> u64 {
     let longest = tasks.iter().map(|task| task.deadline_ns).filter(|deadline| *deadline <= window).max();
     let due = |task: &&Task| task.deadline_ns.saturating_sub(task.jitter_ns) <= window;
     let blocked = tasks.iter().filter(due).filter(|task| Some(task.deadline_ns) >= longest);
@@ -349,15 +349,26 @@ fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, responses: &mut Vec<Res
     let Some(busy) = busy_window(tasks, supply, blocking, &mut steps) else {
         return responses.resize(tasks.len(), Response::TooLong);
     };
-    for task in tasks {
-        let mut steps = STEPS_MAX;
-        let found = response(tasks, task, supply, busy, blocking > 0, &mut steps);
+    for (index, task) in tasks.iter().enumerate() {
+        let (mut steps, mut done) = (STEPS_MAX, 0);
+        let found = longest_response(tasks, index, busy, |release| {
+            let deadline = release + signed(task.deadline_ns);
+            let blocking = if blocking > 0 { blocking_within(tasks, deadline.max(0) as u64) } else { 0 };
+            // The later it comes, the later it is done.
+            done = completion(tasks, task, supply, release, blocking, 0, done, &mut steps)?.0;
+            Some(done)
+        });
         responses.push(found.map_or(Response::TooLong, Response::Within));
     }
 }
 
 /// The longest time in which the node always has work.
-fn busy_window<S: TimeFor>(tasks: &[Task], supply: &S, blocking: u64, steps: &mut u32) -> Option<u64> {
+pub(crate) fn busy_window<S: TimeFor>(
+    tasks: &[Task],
+    supply: &S,
+    blocking: u64,
+    steps: &mut u32,
+) -> Option<u64> {
     let mut window = 1;
     loop {
         let released =
@@ -376,20 +387,19 @@ fn busy_window<S: TimeFor>(tasks: &[Task], supply: &S, blocking: u64, steps: &mu
 }
 
 /// Windows and times are far below 2^63.
-fn signed(ns: u64) -> i64 {
+pub(crate) fn signed(ns: u64) -> i64 {
     ns as i64
 }
 
-/// The longest response of `task` among `tasks`. Times are counted from the begin of the busy period; the nominal release
-/// of the job in question is at `release`, which may be up to the jitter before it.
-fn response<S: TimeFor>(
+/// The longest response of a task, from when each job in question is done. Times are counted from the begin of the busy period;
+/// the nominal release of the job is what `completion` is told, which may be up to the jitter before it.
+pub(crate) fn longest_response(
     tasks: &[Task],
-    task: &Task,
-    supply: &S,
+    index: usize,
     busy: u64,
-    blocked: bool,
-    steps: &mut u32,
+    mut completion: impl FnMut(i64) -> Option<u64>,
 ) -> Option<u64> {
+    let task = &tasks[index];
     // The job's deadline coincides with one of another task: release + D = k·T' − J' + D', for every k for which the job is
     // ready within the busy period.
     let mut releases: Vec<_> = tasks
@@ -401,14 +411,12 @@ fn response<S: TimeFor>(
             offset + (from + period - 1) / period * period
         })
         .collect();
-    let (mut worst, mut done) = (0, 0);
+    let mut worst = 0;
     while let Some(release) = releases.iter().min().copied() {
         if release + signed(task.jitter_ns) >= signed(busy) {
             break;
         }
-        // The later it comes, the later it is done.
-        done = completion(tasks, task, supply, release, done, blocked, steps)?;
-        worst = worst.max(signed(done) - release);
+        worst = worst.max(signed(completion(release)?) - release);
         for (next, other) in releases.iter_mut().zip(tasks).filter(|(next, _)| **next == release) {
             *next += signed(other.period_ns);
         }
@@ -416,21 +424,22 @@ fn response<S: TimeFor>(
     u64::try_from(worst).ok()
 }
 
-/// When the job with that nominal release is done, all others being released at the begin of the busy period; not before
-/// `least`. `blocked`: some task may be.
-fn completion<S: TimeFor>(
+/// When all of the job with that nominal release is done but `rest`, and the work until then; all others are released at the begin
+/// of the busy period, which begins with the blocking. Not before `least`.
+#[expect(clippy::too_many_arguments, reason = "each is a number of the equation")]
+pub(crate) fn completion<S: TimeFor>(
     tasks: &[Task],
     task: &Task,
     supply: &S,
     release: i64,
+    blocking: u64,
+    rest: u64,
     least: u64,
-    blocked: bool,
     steps: &mut u32,
-) -> Option<u64> {
+) -> Option<(u64, u64)> {
     let deadline = release + signed(task.deadline_ns);
     let own = (release + signed(task.jitter_ns)) / signed(task.period_ns) + 1;
-    let blocking = if blocked { blocking_within(tasks, deadline.max(0) as u64) } else { 0 };
-    let own = (own as u64).saturating_mul(task.work_ns).saturating_add(blocking);
+    let own = (own as u64).saturating_mul(task.work_ns).saturating_add(blocking) - rest;
     let mut window = supply.time_for(own).max(least);
     loop {
         if *steps == 0 || window > WINDOW_MAX_NS {
@@ -449,7 +458,7 @@ fn completion<S: TimeFor>(
         }
         let next = supply.time_for(demand);
         if next <= window {
-            return Some(window);
+            return Some((window, demand));
         }
         window = next;
     }

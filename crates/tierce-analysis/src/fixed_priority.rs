@@ -84,7 +84,7 @@ impl FixedPriority {
     /// Longest responses of `tasks`, of which the first has the highest priority. A task that is not valid (work or period
     /// 0, a time above [`crate::TIME_MAX_NS`]) makes those from it on unbounded.
     pub fn responses(&mut self, tasks: &[Task], supply: &Supply) -> &[Response] {
-        self.sweep(tasks, None, supply, false);
+        self.sweep(tasks, None, &[], supply, false);
         &self.responses
     }
 
@@ -95,13 +95,25 @@ impl FixedPriority {
     /// When there is not one level per task.
     pub fn responses_by_level(&mut self, tasks: &[Task], levels: &[u32], supply: &Supply) -> &[Response] {
         assert_eq!(tasks.len(), levels.len(), "one level per task");
-        self.sweep(tasks, Some(levels), supply, false);
+        self.sweep(tasks, Some(levels), &[], supply, false);
+        &self.responses
+    }
+
+    /// The same where jobs end with regions without preemption of these lengths; that others do so is part of each blocking.
+    pub(crate) fn responses_to_last_regions(
+        &mut self,
+        tasks: &[Task],
+        levels: &[u32],
+        last_ns: &[u64],
+        supply: &Supply,
+    ) -> &[Response] {
+        self.sweep(tasks, Some(levels), last_ns, supply, false);
         &self.responses
     }
 
     /// Whether all of `tasks`, the highest priority first, meet their deadlines. Stops at the first that does not.
     pub fn schedulable(&mut self, tasks: &[Task], supply: &Supply) -> bool {
-        self.sweep(tasks, None, supply, true)
+        self.sweep(tasks, None, &[], supply, true)
     }
 
     /// The same with levels as in [`Self::responses_by_level`].
@@ -110,15 +122,25 @@ impl FixedPriority {
     /// When there is not one level per task.
     pub fn schedulable_by_level(&mut self, tasks: &[Task], levels: &[u32], supply: &Supply) -> bool {
         assert_eq!(tasks.len(), levels.len(), "one level per task");
-        self.sweep(tasks, Some(levels), supply, true)
+        self.sweep(tasks, Some(levels), &[], supply, true)
     }
 
     /// The longest response of the last of `tasks` below all others, in whatever order those are.
     pub fn last_response(&mut self, tasks: &[Task], supply: &Supply) -> Response {
-        with_supply!(supply, supply => self.last_response_in(tasks, supply))
+        self.last_response_to_last_region(tasks, 0, supply)
     }
 
-    fn last_response_in<S: TimeFor>(&mut self, tasks: &[Task], supply: &S) -> Response {
+    /// The same where its jobs end with a region without preemption of that length.
+    pub(crate) fn last_response_to_last_region(
+        &mut self,
+        tasks: &[Task],
+        last_ns: u64,
+        supply: &Supply,
+    ) -> Response {
+        with_supply!(supply, supply => self.last_response_in(tasks, last_ns, supply))
+    }
+
+    fn last_response_in<S: TimeFor>(&mut self, tasks: &[Task], last_ns: u64, supply: &S) -> Response {
         let Some((task, others)) = tasks.split_last() else { return Response::Unbounded };
         if !is_bounded(tasks, supply) {
             return Response::Unbounded;
@@ -126,7 +148,7 @@ impl FixedPriority {
         self.count(tasks);
         let mut search =
             Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX, stop: false };
-        let found = search.response(task, task.blocking_ns, others.len(), 0..0, 0);
+        let found = search.response(task, task.blocking_ns, last_ns, others.len(), 0..0, 0);
         found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
     }
 
@@ -147,14 +169,22 @@ impl FixedPriority {
         }
     }
 
-    fn sweep(&mut self, tasks: &[Task], levels: Option<&[u32]>, supply: &Supply, stop: bool) -> bool {
-        with_supply!(supply, supply => self.sweep_in(tasks, levels, supply, stop))
+    fn sweep(
+        &mut self,
+        tasks: &[Task],
+        levels: Option<&[u32]>,
+        last_ns: &[u64],
+        supply: &Supply,
+        stop: bool,
+    ) -> bool {
+        with_supply!(supply, supply => self.sweep_in(tasks, levels, last_ns, supply, stop))
     }
 
     fn sweep_in<S: TimeFor>(
         &mut self,
         tasks: &[Task],
         levels: Option<&[u32]>,
+        last_ns: &[u64],
         supply: &S,
         stop: bool,
     ) -> bool {
@@ -179,7 +209,8 @@ impl FixedPriority {
                 let response = if last > bounded {
                     Response::Unbounded
                 } else {
-                    match search.response(task, blocking_ns, index, index + 1..last, busy) {
+                    let last_ns = last_ns.get(index).copied().unwrap_or(0);
+                    match search.response(task, blocking_ns, last_ns, index, index + 1..last, busy) {
                         Ok((response, work)) => {
                             if alone && blocking_ns == 0 {
                                 busy = work;
@@ -236,55 +267,100 @@ struct Search<'t, S> {
 }
 
 impl<S: TimeFor> Search<'_, S> {
-    /// The longest response of `task` below the first `above` tasks, whose busy period has the work `busy` at least, and those
-    /// `beside`; and the work in its own busy period.
+    /// The longest response of `task`, which ends with a region of `last_ns`, below the first `above` tasks, whose busy period has
+    /// the work `busy` at least, and those `beside`; and the work in its own busy period.
     #[inline]
     fn response(
         &mut self,
         task: &Task,
         blocking_ns: u64,
+        last_ns: u64,
         above: usize,
         beside: std::ops::Range<usize>,
         busy: u64,
     ) -> Result<(u64, u64), TooFar> {
-        let (above, beside, sums) = (&self.all[..above], &self.all[beside], self.sums[above]);
-        let sums = beside.iter().fold(sums, |sums, task| sums.with(task));
-        let quick_upto = quick_upto(sums.shortest_ns, sums.longest_ns).saturating_sub(sums.latest_ns);
-        let slack = self.supply.rate().0 as f64 / self.supply.rate().1 as f64 - sums.used;
+        let others = Others::new(&self.all[..above], &self.all[beside], &self.sums[above], self.supply);
+        // When its last region has begun, by 1 ns, nothing goes before the rest of it.
+        let rest = last_ns.min(task.work_ns).saturating_sub(1);
         let mut own = blocking_ns;
-        let mut end = self.supply.time_for(busy.saturating_add(task.work_ns));
+        let mut end = self.supply.time_for(busy.saturating_add(task.work_ns - rest));
         let mut work;
         let (mut worst, mut next_ns) = (0, 0u64);
         loop {
             own = own.saturating_add(task.work_ns);
-            // Below the solution, whatever was rounded: slack is wrong by less than 1e-12.
-            let smooth = if slack > 1e-3 { (own as f64 + sums.early) / slack * (1.0 - 1e-6) } else { 0.0 };
-            end = end.max(smooth as u64);
-            loop {
-                if self.windows == 0 || end > WINDOW_MAX_NS {
-                    return Err(TooFar);
-                }
-                self.windows -= 1;
-                work = if end <= quick_upto {
-                    released::<true>(above, end, released::<true>(beside, end, own))
-                } else {
-                    released::<false>(above, end, released::<false>(beside, end, own))
-                };
-                let done = self.supply.time_for(work);
-                if done <= end {
-                    break;
-                }
-                end = done;
-                if self.stop && end > next_ns.saturating_add(task.deadline_ns) {
-                    return Ok((u64::MAX, work));
-                }
+            let late = if self.stop { next_ns.saturating_add(task.deadline_ns) } else { u64::MAX };
+            (end, work) = self.done(&others, own - rest, end, late)?;
+            if end > late {
+                return Ok((u64::MAX, work));
             }
-            let since_nominal = end + task.jitter_ns;
-            worst = worst.max(since_nominal - next_ns);
+            let mut until = end;
+            if rest > 0 {
+                until = self.supply.time_for(work.saturating_add(rest));
+            }
+            worst = worst.max(until + task.jitter_ns - next_ns);
             next_ns += task.period_ns;
-            if since_nominal <= next_ns || self.stop && worst > task.deadline_ns {
+            if rest > 0 && until + task.jitter_ns <= next_ns {
+                // What came during the region may keep the CPU busy until the next job comes.
+                (until, work) = self.done(&others, own, until, next_ns - task.jitter_ns)?;
+            }
+            if until + task.jitter_ns <= next_ns || self.stop && worst > task.deadline_ns {
                 return Ok((worst, work));
             }
+        }
+    }
+
+    /// When `own` and all that others release until then is done, from `end` on, and that work; or a time above `late`.
+    #[inline]
+    fn done(&mut self, others: &Others, own: u64, mut end: u64, late: u64) -> Result<(u64, u64), TooFar> {
+        // Below the solution, whatever was rounded: slack is wrong by less than 1e-12.
+        let slack = others.slack;
+        let smooth = if slack > 1e-3 { (own as f64 + others.early) / slack * (1.0 - 1e-6) } else { 0.0 };
+        end = end.max(smooth as u64);
+        loop {
+            if self.windows == 0 || end > WINDOW_MAX_NS {
+                return Err(TooFar);
+            }
+            self.windows -= 1;
+            let work = others.released(end, own);
+            let done = self.supply.time_for(work);
+            if done <= end {
+                return Ok((end, work));
+            }
+            end = done;
+            if end > late {
+                return Ok((end, work));
+            }
+        }
+    }
+}
+
+/// What goes before a task.
+struct Others<'t> {
+    above: &'t [Counted],
+    beside: &'t [Counted],
+    /// Windows up to that may be divided quickly.
+    quick_upto: u64,
+    /// What they leave of the supply, in the long run.
+    slack: f64,
+    early: f64,
+}
+
+impl<'t> Others<'t> {
+    #[inline]
+    fn new<S: TimeFor>(above: &'t [Counted], beside: &'t [Counted], sums: &Sums, supply: &S) -> Self {
+        let sums = beside.iter().fold(*sums, |sums, task| sums.with(task));
+        let quick_upto = quick_upto(sums.shortest_ns, sums.longest_ns).saturating_sub(sums.latest_ns);
+        let slack = supply.rate().0 as f64 / supply.rate().1 as f64 - sums.used;
+        Self { above, beside, quick_upto, slack, early: sums.early }
+    }
+
+    /// `own`, and the work of all jobs that become ready in a window.
+    #[inline]
+    fn released(&self, window: u64, own: u64) -> u64 {
+        if window <= self.quick_upto {
+            released::<true>(self.above, window, released::<true>(self.beside, window, own))
+        } else {
+            released::<false>(self.above, window, released::<false>(self.beside, window, own))
         }
     }
 }

@@ -3,7 +3,9 @@
 //! - [`FixedPriority`]: exact response times under preemptive fixed priorities, with release jitter, blocking, any
 //!   deadlines; orders of priorities in [`priorities`].
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
-//! - [`Supply`]: both on a whole CPU or inside whatever a guarantee is sure to give.
+//! - [`sections`]: both where jobs have regions without preemption; [`suspension`]: where they suspend themselves; [`fifo`]: in
+//!   order of arrival; [`offsets`]: exact where phases are known.
+//! - [`Supply`]: all on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
@@ -22,22 +24,26 @@
 pub mod criticality;
 mod edf;
 pub mod federated;
+pub mod fifo;
 mod fixed_priority;
 mod forced_forward;
 pub mod generate;
 pub mod global;
 pub mod job_sets;
 mod mpr;
+pub mod offsets;
 pub mod partition;
 pub mod pfair;
 pub mod priorities;
 mod quotient;
 pub mod retas;
+pub mod sections;
 pub mod sensitivity;
 pub mod server;
 pub mod several_budgets;
 pub mod split;
 mod supply;
+pub mod suspension;
 mod table;
 mod tardiness;
 mod task;
@@ -49,5 +55,5 @@ pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
 pub use table::{parse, parse_time, Criticality, Entry, Fault};
 pub use tardiness::tardiness;
-pub use task::{utilisation, Response, Task};
+pub use task::{utilisation, Response, Sections, Task};
 pub use tierce_guarantee::TIME_MAX_NS;

@@ -25,22 +25,32 @@ fn by_key(tasks: &[Task], key: impl Fn(&Task) -> u64) -> Vec<usize> {
 /// deadlines, jitter and blocking, as long as a task's blocking does not depend on the order.
 pub fn audsley(tasks: &[Task], supply: &Supply) -> Option<Vec<usize>> {
     let mut analysis = FixedPriority::new();
+    let mut set = Vec::with_capacity(tasks.len());
+    lowest_first(tasks, |index, above, _| {
+        set.clear();
+        set.extend(above.iter().map(|index| tasks[*index]));
+        set.push(tasks[index]);
+        analysis.last_response(&set, supply).meets(tasks[index].deadline_ns)
+    })
+}
+
+/// The same with any test of a task, those above it and those below it that does not depend on their orders.
+pub(crate) fn lowest_first(
+    tasks: &[Task],
+    mut can_be_there: impl FnMut(usize, &[usize], &[usize]) -> bool,
+) -> Option<Vec<usize>> {
     // The longest deadline first has the best chance to be last.
     let mut left = deadline_monotonic(tasks);
-    let (mut order, mut set) = (Vec::with_capacity(tasks.len()), Vec::with_capacity(tasks.len()));
+    let mut below = Vec::with_capacity(tasks.len()); // the lowest first
+    let mut above = Vec::with_capacity(tasks.len());
     while !left.is_empty() {
-        let mut can_be_last = |at: &usize| {
-            let task = tasks[left[*at]];
-            set.clear();
-            set.extend(
-                left.iter().enumerate().filter(|(other, _)| other != at).map(|(_, index)| tasks[*index]),
-            );
-            set.push(task);
-            analysis.last_response(&set, supply).meets(task.deadline_ns)
-        };
-        let last = (0..left.len()).rev().find(|at| can_be_last(at))?;
-        order.push(left.remove(last));
+        let last = (0..left.len()).rev().find(|at| {
+            above.clear();
+            above.extend(left.iter().enumerate().filter(|(other, _)| other != at).map(|(_, index)| *index));
+            can_be_there(left[*at], &above, &below)
+        })?;
+        below.push(left.remove(last));
     }
-    order.reverse();
-    Some(order)
+    below.reverse();
+    Some(below)
 }

@@ -1,13 +1,14 @@
 //! Tables of tasks as text: lines of cells, the first with the names of the columns.
 //!
 //! Columns: `name`, `work`, `period`, and optionally `deadline` (default: the period), `jitter`, `blocking`, `offset` (the
-//! analyses take any phases, so it is checked and then of no effect), `priority` (a whole number, larger is higher),
-//! `criticality` (`lo`, the default, or `hi`), `work_hi` (the worst of a task that usually needs `work`, its default),
-//! `span` (the longest chain of work that cannot run at once; default: the work). Times
-//! have a unit, a bare whole number is ns. Empty lines and lines that begin with `#` are skipped; an empty cell is the
-//! default. A cell may stand in double quotes; what is between them is taken as it is, `""` is one quote.
+//! analyses take any phases unless told otherwise), `priority` (a whole number, larger is higher), `criticality` (`lo`, the default, or
+//! `hi`), `work_hi` (the worst of a task that usually needs `work`, its default), `span` (the longest chain of work that cannot run at
+//! once; default: the work), `suspension` (longest time for which a job suspends itself, in all), `section` (its longest region without
+//! preemption), `last_section` (that with which it ends). Times have a unit, a bare whole number is ns. Empty lines and lines that
+//! begin with `#` are skipped; an empty cell is the default. A cell may stand in double quotes; what is between them is taken as it is,
+//! `""` is one quote.
 
-use crate::task::Task;
+use crate::task::{Sections, Task};
 use std::borrow::Cow;
 use tierce_guarantee::{NumberError, Parameter};
 
@@ -26,6 +27,10 @@ pub struct Entry {
     pub criticality: Option<Criticality>,
     /// The longest chain of its work, where the table has a column for it.
     pub span_ns: Option<u64>,
+    /// How long a job suspends itself, in all and at most.
+    pub suspension_ns: u64,
+    /// Its regions without preemption.
+    pub sections: Sections,
 }
 
 /// What a task may need at the worst, and whether it counts then.
@@ -58,7 +63,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-const COLUMNS: [&str; 11] = [
+const COLUMNS: [&str; 14] = [
     "name",
     "work",
     "period",
@@ -70,6 +75,9 @@ const COLUMNS: [&str; 11] = [
     "criticality",
     "work_hi",
     "span",
+    "suspension",
+    "section",
+    "last_section",
 ];
 
 /// The index of a column.
@@ -243,9 +251,11 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let (work_ns, period_ns) = (time(1, 1, 0), time(2, 1, 0));
     let deadline_ns = time(3, 1, period_ns);
     let task = Task { work_ns, period_ns, deadline_ns, jitter_ns: time(4, 0, 0), blocking_ns: time(5, 0, 0) };
-    let offset_ns = time(6, 0, 0);
+    let (offset_ns, suspension_ns) = (time(6, 0, 0), time(named("suspension"), 0, 0));
     let work_hi_ns = time(named("work_hi"), 1, work_ns);
     let span_ns = time(named("span"), 1, work_ns);
+    let last_ns = time(named("last_section"), 0, 0);
+    let sections = Sections { longest_ns: time(named("section"), 0, last_ns), last_ns };
     for (needed, column) in COLUMNS.iter().enumerate().take(3) {
         if cell(needed).is_none() {
             let at = columns.iter().position(|column| *column == needed).unwrap_or(0);
@@ -276,10 +286,32 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let criticality = (has("criticality") || has("work_hi")).then_some(Criticality { hi, work_hi_ns });
     let span_ns = has("span").then_some(span_ns);
     if faults.is_empty() {
+        faults.extend(sections_fault(work_ns, sections).map(|(wanted, rule, message)| {
+            let at = cell(named(wanted)).unwrap_or(&cells[0]);
+            at.fault(rule, message)
+        }));
+    }
+    if faults.is_empty() {
         let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
-        Ok(Entry { name, task, offset_ns, priority, criticality, span_ns })
+        Ok(Entry { name, task, offset_ns, priority, criticality, span_ns, suspension_ns, sections })
     } else {
         faults.sort_by_key(|fault| fault.column);
         Err(faults)
     }
+}
+
+/// The column, rule and words where regions without preemption do not fit a job.
+fn sections_fault(work_ns: u64, sections: Sections) -> Option<(&'static str, &'static str, String)> {
+    let Sections { longest_ns, last_ns } = sections;
+    if last_ns > work_ns {
+        let message = format!("at most the work, {work_ns} ns");
+        return Some(("last_section", "sections_are_within_the_work", message));
+    }
+    if longest_ns < last_ns {
+        let message = format!("the longest region is no shorter than the last, {last_ns} ns");
+        return Some(("section", "section_is_the_longest", message));
+    }
+    let room_ns = if longest_ns > last_ns { work_ns - last_ns } else { work_ns };
+    let message = format!("at most {room_ns} ns, the work without the last region");
+    (longest_ns > room_ns).then_some(("section", "sections_are_within_the_work", message))
 }

@@ -34,6 +34,15 @@ impl Task {
     }
 }
 
+/// Regions of a job without preemption by other tasks; in whole ns, so a region of 1 is as preemptive as none.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sections {
+    /// The longest, anywhere in a job: how long a more urgent one may have to wait, less the ns in which it began.
+    pub longest_ns: u64,
+    /// That with which each job ends: no more than the work less this comes before it. 0: it need not end with one.
+    pub last_ns: u64,
+}
+
 /// The longest response of any job of a task: from its nominal release to its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {

@@ -1,6 +1,6 @@
 //! Tables of tasks: defaults, and every refusal.
 
-use tierce_analysis::{parse, Task};
+use tierce_analysis::{parse, Sections, Task};
 
 #[test]
 fn a_table() {
@@ -30,6 +30,16 @@ fn criticalities_and_spans() {
     assert_eq!(spans, [Some(2), Some(3)]);
     let fault = &parse("name,work,period,criticality\na,1,10,high").unwrap_err()[0];
     assert_eq!((fault.rule, fault.column), ("criticality_must_be_known", 8));
+}
+
+#[test]
+fn regions_and_suspensions() {
+    let text = "name,work,period,suspension,section,last_section\na,9,20,4,3,\nb,9,20,,,2\nc,9,20,,7,2\nd,9,20,,9,9\n";
+    let entries = parse(text).unwrap();
+    assert_eq!((entries[0].suspension_ns, entries[1].suspension_ns), (4, 0));
+    let sections: Vec<_> = entries.iter().map(|entry| entry.sections).collect();
+    let section = |longest_ns, last_ns| Sections { longest_ns, last_ns };
+    assert_eq!(sections, [section(3, 0), section(2, 2), section(7, 2), section(9, 9)]);
 }
 
 #[test]
@@ -69,6 +79,10 @@ fn refusals() {
         ("name,work,period\na, \"1\"ms,2ms", &[(2, 4, "quotes_must_end_the_cell")]),
         ("name,\"work,period\na,1ms,2ms", &[(1, 6, "quotes_must_end_the_cell")]),
         ("name,work,period,priority\na,1ms,2ms,high", &[(2, 11, "priority_must_be_whole")]),
+        ("name,work,period,section\na,9,20,10", &[(2, 8, "sections_are_within_the_work")]),
+        ("name,work,period,last_section\na,9,20,10", &[(2, 8, "sections_are_within_the_work")]),
+        ("name,work,period,section,last_section\na,9,20,8,2", &[(2, 8, "sections_are_within_the_work")]),
+        ("name,work,period,section,last_section\na,9,20,1,2", &[(2, 8, "section_is_the_longest")]),
     ] {
         let found: Vec<_> =
             parse(text).unwrap_err().iter().map(|fault| (fault.line, fault.column, fault.rule)).collect();

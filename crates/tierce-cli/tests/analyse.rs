@@ -242,6 +242,81 @@ fn sensitivity() {
     assert_eq!(column(&value, "period_min_ns"), [6, 8, 6]);
 }
 
+/// The messages of Davis et al. 2007, without preemption and in other ways.
+#[test]
+fn jobs_without_preemption() {
+    let rows = "a,1ms,2.5ms,\nb,1ms,3.5ms,3.25ms\nc,1ms,3.5ms,3.25ms\n";
+    let table = Table::new("can", format!("name,work,period,deadline\n{rows}"));
+    let value = table.json(&["--policy", "fp", "--preemption", "none"], 1);
+    assert_eq!(
+        (column(&value, "wcrt_ns"), &value["exact"]),
+        (vec![1_999_999, 2_999_999, 3_500_000], &true.into())
+    );
+    let value = table.json(&["--policy", "edf", "--preemption", "none"], 0);
+    assert_eq!(
+        (column(&value, "wcrt_ns"), &value["exact"]),
+        (vec![2_250_000, 3_000_000, 3_000_000], &true.into())
+    );
+    let value = table.json(&["--policy", "fifo"], 1);
+    assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![3_000_000; 3], &true.into()));
+    assert_eq!(table.json(&["--policy", "fifo", "--preemption", "none"], 1)["tasks"], value["tasks"]);
+    let value = table.json(&["--policy", "audsley", "--preemption", "none"], 1);
+    assert!(value["remarks"][0].as_str().unwrap().starts_with("No order of fixed priorities"));
+    // Two in 5 due within 4, and four in 7: preempted nowhere or anywhere one of them is late, but not if it may be before the last 3.
+    let table =
+        Table::new("limited", "name,work,period,deadline,section,last_section\na,2,5,4,,\nb,4,7,,3,3\n");
+    for (how, code, responses) in
+        [("full", 1, [2, 8]), ("none", 1, [5, 6]), ("limited", 0, [4, 6]), ("floating", 1, [4, 8])]
+    {
+        let value = table.json(&["--policy", "fp", "--preemption", how], code);
+        assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (responses.to_vec(), &true.into()), "{how}");
+    }
+    assert_eq!(column(&table.json(&["--policy", "fp"], 0), "wcrt_ns"), [4, 6]);
+    assert_eq!(table.json(&["--policy", "edf"], 0)["exact"], false);
+    let arguments = ["--policy", "fp", "--cpus", "2", "--partition", "worst", "--preemption", "none"];
+    assert_eq!(column(&table.json(&arguments, 0), "wcrt_ns"), [2, 4]);
+}
+
+#[test]
+fn phases_that_are_known() {
+    let table = Table::new("known", "name,work,period,deadline,offset,jitter\na,2,4,2,0,\nb,2,4,2,2,\n");
+    for policy in ["fp", "rm", "audsley", "edf", "fifo"] {
+        let value = table.json(&["--policy", policy, "--offsets", "known"], 0);
+        assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![2, 2], &true.into()));
+        table.json(&["--policy", policy], 1);
+    }
+    for (arguments, why) in [
+        (&["--supply", "9ms/9.1ms"][..], "when the supply comes is not known"),
+        (&["--preemption", "none"], "a has a region without preemption"),
+    ] {
+        let value = table.json(&[&["--policy", "edf", "--offsets", "known"], arguments].concat(), 1);
+        assert_eq!(value["exact"], false);
+        assert!(value["remarks"].to_string().contains(&format!("no effect: {why}")), "{value}");
+    }
+    let late = Table::new("late", "name,work,period,offset,jitter\na,1,4,0,\nb,1,4,2,1\n");
+    let value = late.json(&["--policy", "edf", "--offsets", "known"], 0);
+    assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![2, 2], &false.into()));
+    let apart = Table::new("apart", "name,work,period\na,1,1000000007\nb,1,998244353\n");
+    let said = text(&apart.analyse(&["--policy", "fp", "--offsets", "known"]).stdout);
+    assert!(said.contains("too many jobs come until the schedule repeats itself"), "{said}");
+}
+
+#[test]
+fn jobs_that_suspend_themselves() {
+    let table = Table::new("suspension", "name,work,period,suspension\na,1,4,2\nb,2,8,\n");
+    for policy in ["fp", "audsley", "edf"] {
+        let value = table.json(&["--policy", policy], 0);
+        assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![3, 4], &false.into()), "{policy}");
+        assert!(value["remarks"][0].as_str().unwrap().starts_with("With suspension the results are bounds"));
+    }
+    let output = Command::new(env!("CARGO_BIN_EXE_tierce"))
+        .args(["design", "server", "--policy", "rm"])
+        .arg(&table.0)
+        .output()
+        .unwrap();
+    assert!(text(&output.stderr).contains("jobs_are_preempted_anywhere: a has"), "{}", text(&output.stderr));
+}
+
 /// Every refusal, with exit code 2 and its words.
 #[test]
 fn bad_input_is_2() {
@@ -291,8 +366,51 @@ fn bad_input_is_2() {
         (&table, &["--policy", "edf", "--cpus", "-3"], "-3 is not in 1..=1024"),
         (&table, &["--policy", "edf", "--supply", "PS 1/2"], "supply_must_be_bounded"),
         (&table, &["--policy", "edf", "--supply", "RESBS 3ms 2ms"], "amount_must_not_exceed_period"),
-        (&table, &["--policy", "fifo"], "invalid value 'fifo'"),
+        (&table, &["--policy", "lifo"], "invalid value 'lifo'"),
         (&table, &["--policy", "edf", "--cpus", "0"], "0 is not in 1..=1024"),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(text(&output.stderr).contains(expected), "{arguments:?}: {}", text(&output.stderr));
+    }
+}
+
+/// The same where columns, policies and options do not go together.
+#[test]
+fn what_does_not_go_together_is_2() {
+    let table = Table::new("plain", MEDIA_PLAYER);
+    let blocked = Table::new("may-be-blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
+    let suspended = Table::new("suspended", "name,work,period,suspension,section\na,1,4,2,\nb,2,8,,2\n");
+    let waiting = Table::new("waiting", "name,work,period,suspension,blocking\na,1,4,2,\nb,2,8,,2\n");
+    for (table, arguments, expected) in [
+        (&table, &["--policy", "fifo", "--cpus", "2"][..], "order_of_arrival_is_for_one_cpu"),
+        (&blocked, &["--policy", "fifo"], "fifo_has_no_blocking: a "),
+        (&table, &["--policy", "edf", "--cpus", "2", "--offsets", "known"], "offsets_are_for_one_cpu"),
+        (
+            &table,
+            &["--policy", "edf", "--cpus", "2", "--preemption", "none"],
+            "jobs_are_preempted_anywhere: t1 ",
+        ),
+        (&suspended, &["--policy", "edf", "--cpus", "2"], "jobs_are_preempted_anywhere: a "),
+        (&suspended, &["--policy", "fifo"], "suspension_is_not_for_fifo: a "),
+        (&suspended, &["--policy", "fp"], "suspension_needs_full_preemption: a suspends itself, and b "),
+        (
+            &suspended,
+            &["--policy", "fp", "--preemption", "full", "--supply", "1ms/2ms"],
+            "suspension_needs_a_whole_cpu: a ",
+        ),
+        (&waiting, &["--policy", "edf"], "suspension_is_not_for_blocked_tasks: a suspends itself, and b "),
+        (
+            &suspended,
+            &["--policy", "fp", "--preemption", "full", "--sensitivity"],
+            "sensitivity_needs_plain_tasks",
+        ),
+        (
+            &table,
+            &["--policy", "fp", "--preemption", "none", "--sensitivity"],
+            "sensitivity_needs_plain_tasks",
+        ),
+        (&table, &["--policy", "fp", "--offsets", "known", "--sensitivity"], "sensitivity_needs_plain_tasks"),
     ] {
         let output = table.analyse(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}");

@@ -59,8 +59,9 @@ const GUARANTEES: [&str; 14] = [
     "PSBE ? ?",
 ];
 
-const TABLES: [&str; 3] = [
+const TABLES: [&str; 4] = [
     "name,work,period\na,1ms,10ms\nb,2ms,20ms\nc,5ms,100ms\n",
+    "name,work,period,suspension,section,last_section\nx,1500,10000,8000,,\ny,2us,33us,,1us,5\n",
     "name,work,period,deadline,jitter,blocking,offset,priority\nx,1500,10000,8000,200,,,3\ny,2us,33us,,,1us,5,-2\n",
     "# media\nperiod , name, work\n100ms,one,1ms\n40ms,two,8ms\n",
 ];

@@ -62,6 +62,13 @@ impl Maker {
             2 => format!(
                 "{{ phases = [{{ run = {work_text} }}, {{ timer = \"{period}us\" }}], deadline = \"{deadline}us\" }}"
             ),
+            // Suspends itself once within each job.
+            3 if self.between(0, 1) == 0 => format!(
+                "{{ phases = [{{ run = {work_text} }}, {{ suspend = {{ min = \"1us\", max = \"{}us\" }} }}, \
+                 {{ run = \"{}us\" }}, {{ timer = \"{period}us\" }}], deadline = \"{period}us\" }}",
+                self.between(1, period / 3),
+                self.between(1, work),
+            ),
             3 | 4 => format!(
                 "{{ separation = \"{period}us\", extra = \"{}us\", work = {work_text}, deadline = \"{deadline}us\" }}",
                 self.between(0, period)

@@ -12,7 +12,7 @@
 use crate::bounds::adjacent_reserves;
 use crate::bounds::response::{shorter, Bound, Refusal};
 use crate::composition::promises::Promises;
-use crate::demand::jobs::{budgets_of_its_own, job};
+use crate::demand::jobs::{budgets_of_its_own, job, job_and_suspension};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::until_deadlines;
 use crate::share::{fraction, percent, percent_given, Share};
@@ -176,7 +176,12 @@ impl Found<'_> {
     /// Why there is no bound.
     fn why(&self, task: usize, load: &Load) -> String {
         let Some(job) = job(load, 0) else {
-            return "how often its jobs come is not bounded by its load".into();
+            return match job_and_suspension(load, 0) {
+                Some(_) => "it suspends itself within its jobs, and only directly below `fixed-priority` with a whole CPU and \
+                            without `[machine] costs` is that bounded"
+                    .into(),
+                None => "how often its jobs come is not bounded by its load".into(),
+            };
         };
         let promises = &self.promises.tasks[task];
         if let Some(promise) = promises.iter().find(|promise| promise.guarantee.kind() != Kind::Null) {

@@ -51,29 +51,46 @@ pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
     idle || own_ns == 0 && !announces
 }
 
-/// The jobs of a load, where they are bounded. Deadlines are the shorter of those of the load and of the edge (`deadline_ns`, 0
-/// when it gives none), far away where neither has any.
+/// The jobs of a load, where they are bounded and do not suspend themselves. Deadlines are the shorter of those of the load and of
+/// the edge (`deadline_ns`, 0 when it gives none), far away where neither has any.
 pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
-    let (work_ns, period_ns, jitter_ns) = match load {
-        Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns),
-        Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0),
-        Load::Phases(load) => (steps(load)?.0, steps(load)?.1, 0),
+    job_and_suspension(load, deadline_ns).filter(|(_, suspension_ns)| *suspension_ns == 0).map(|(job, _)| job)
+}
+
+/// The same also where they suspend themselves, and for how long each does in all.
+pub fn job_and_suspension(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> {
+    let (work_ns, period_ns, jitter_ns, suspension_ns) = match load {
+        Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns, 0),
+        Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0, 0),
+        Load::Phases(load) => {
+            let (work_ns, suspension_ns, period_ns) = steps(load)?;
+            (work_ns, period_ns, 0, suspension_ns)
+        }
         Load::Busy | Load::Stages(_) => return None,
     };
     let edge = Some(deadline_ns).filter(|ns| *ns > 0);
     let deadline_ns = edge.into_iter().chain(load.deadline_ns()).min().unwrap_or(TIME_MAX_NS);
-    Some(Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 })
+    Some((Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 }, suspension_ns))
 }
 
-/// Work and least distance of the jobs of a list that works once and then waits: for a timer, which after a late job expires at
-/// once or later than it would have, or for some time, which begins when the job is done.
-fn steps(load: &Phases) -> Option<(u64, u64)> {
-    let (last, runs) = load.phases.split_last()?;
-    let (mut least_ns, mut most_ns) = (0u64, 0u64);
-    for run in runs {
-        let Phase::Run { work, .. } = run else { return None };
-        least_ns = least_ns.saturating_add(work.min_ns());
-        most_ns = most_ns.saturating_add(work.max_ns());
+/// Work, suspension and least distance of the jobs of a list that works, perhaps with suspensions between, and then waits: for a
+/// timer, which after a late job expires at once or later than it would have, or for some time, which begins when the job is done.
+fn steps(load: &Phases) -> Option<(u64, u64, u64)> {
+    let (last, steps) = load.phases.split_last()?;
+    // A job begins and ends with work.
+    let ends = [steps.first()?, steps.last()?];
+    if !ends.iter().all(|step| matches!(step, Phase::Run { .. })) {
+        return None;
+    }
+    let (mut least_ns, mut most_ns, mut suspension_ns) = (0u64, 0u64, 0u64);
+    for step in steps {
+        let (time, sum_ns) = match step {
+            Phase::Run { work, .. } => (work, &mut most_ns),
+            Phase::Suspend(time) => (time, &mut suspension_ns),
+            _ => return None,
+        };
+        least_ns = least_ns.saturating_add(time.min_ns());
+        *sum_ns = sum_ns.saturating_add(time.max_ns());
     }
     let period_ns = match last {
         Phase::Timer { period_ns, .. } => *period_ns,
@@ -82,12 +99,12 @@ fn steps(load: &Phases) -> Option<(u64, u64)> {
     };
     // The deadline of a job that the timer released late would count from there.
     let in_time = load.deadline_ns.is_none_or(|deadline| deadline <= period_ns);
-    (most_ns > 0 && period_ns > 0 && in_time).then_some((most_ns, period_ns))
+    (most_ns > 0 && period_ns > 0 && in_time).then_some((most_ns, suspension_ns, period_ns))
 }
 
 /// work/period of a load, where it has one.
 pub fn utilisation(load: &Load) -> Option<Share> {
-    job(load, 0).map(|job| ratio(job.work_ns, job.period_ns))
+    job_and_suspension(load, 0).map(|(job, _)| ratio(job.work_ns, job.period_ns))
 }
 
 /// How many budgets each job of a task takes, if each job begins a period of its own.

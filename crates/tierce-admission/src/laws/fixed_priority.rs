@@ -7,7 +7,7 @@
 
 use crate::bounds::leftover_supply::Taken;
 use crate::bounds::response::Bound;
-use crate::demand::jobs::{has_other_parents, job};
+use crate::demand::jobs::{has_other_parents, job_and_suspension};
 use crate::demand::overheads::Overheads;
 use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
 use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
@@ -24,6 +24,10 @@ const RESPONSES_MAX: usize = 64;
 
 /// A test.
 const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1990)";
+
+/// The same where some suspend themselves.
+const WITH_SUSPENSION: &str =
+    "response times under fixed priorities with self-suspension (Chen, Nelissen & Huang 2016)";
 
 /// The rule of what those of higher priority leave.
 pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
@@ -192,21 +196,33 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let mut order = edges.to_vec();
     order.sort_by_key(|edge| std::cmp::Reverse(priority(edge)));
-    let (mut members, mut set, mut levels) = (Vec::new(), Vec::new(), Vec::new());
+    // Where jobs suspend themselves: a supply is sure only while it is asked for, and each return costs a switch.
+    let may_suspend = overheads.is_none() && supplies(received).any(|(_, supply)| supply == Supply::WHOLE);
+    let (mut members, mut set, mut levels, mut suspensions) =
+        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
         let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
         let jobs = equals.iter().map(|edge| bounded(plan, shape, *edge, overheads));
         let Some(jobs) = jobs.collect::<Option<Vec<_>>>().filter(|_| !crowded) else {
             break; // whoever is of this level or below may wait for ever
         };
-        for (task, job) in jobs.into_iter().flatten() {
+        if !may_suspend && jobs.iter().flatten().any(|(.., suspension_ns)| *suspension_ns > 0) {
+            break;
+        }
+        for (task, job, suspension_ns) in jobs.into_iter().flatten() {
             members.push(task);
             set.push(overheads.job(index, job));
             levels.push(level as u32);
+            suspensions.push(suspension_ns);
         }
     }
     if set.is_empty() || set.len() > RESPONSES_MAX {
         return Vec::new();
+    }
+    if suspensions.iter().any(|suspension_ns| *suspension_ns > 0) {
+        let found = tierce_analysis::suspension::fixed_priority(&set, &suspensions, &levels);
+        let bound = |response| Bound { response, test: WITH_SUSPENSION, exact: false };
+        return members.into_iter().zip(found.into_iter().map(bound)).collect();
     }
     // Timers go off in the middle of everybody.
     let timers = overheads.timers_as_jobs(edges);
@@ -231,13 +247,19 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     members.into_iter().zip(bounds).collect()
 }
 
-/// The task below an edge and its jobs, `Some(None)` without a load; `None`: how much comes through the edge is not bounded.
-fn bounded(plan: &Plan, shape: &Shape, edge: usize, overheads: &Overheads) -> Option<Option<(usize, Task)>> {
+/// The task below an edge, its jobs and how long each suspends itself, `Some(None)` without a load; `None`: how much comes through the
+/// edge is not bounded.
+fn bounded(
+    plan: &Plan,
+    shape: &Shape,
+    edge: usize,
+    overheads: &Overheads,
+) -> Option<Option<(usize, Task, u64)>> {
     let Child::Task(task) = plan.edges[edge].child else { return None };
     let Some(load) = &plan.tasks[task].load else { return Some(None) };
     let conditional = plan.edges[edge].when_spent;
     let stays = !conditional && !shape.moves(plan, edge); // else it may come with work that has waited elsewhere
-    let job =
-        job(load, 0).filter(|_| stays && (overheads.is_none() || !has_other_parents(plan, shape, edge)))?;
-    Some(Some((task, job)))
+    let (job, suspension_ns) = job_and_suspension(load, 0)
+        .filter(|_| stays && (overheads.is_none() || !has_other_parents(plan, shape, edge)))?;
+    Some(Some((task, job, suspension_ns)))
 }

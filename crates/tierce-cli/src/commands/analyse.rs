@@ -3,6 +3,7 @@
 mod criticality;
 mod federated;
 mod jobs;
+mod one_cpu;
 mod output;
 mod question;
 mod verdict;

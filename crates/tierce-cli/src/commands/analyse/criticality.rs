@@ -1,8 +1,8 @@
 //! `tierce analyse` for tasks of two criticalities.
 
+use super::one_cpu::{levels_of, ranks};
 use super::output::{policy_name, short};
 use super::question::{MixedPolicy, Question};
-use super::verdict::{levels_of, ranks};
 use anyhow::{anyhow, Result};
 use serde_json::{json, Value};
 use std::process::ExitCode;

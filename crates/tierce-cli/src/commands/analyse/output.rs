@@ -40,7 +40,7 @@ pub fn in_json(asked: &Question, outcome: &Outcome) -> Value {
     };
     let mut value = json!({
         "version": VERSION, "policy": policy_name(asked.policy), "supply": asked.given.text, "cpus": asked.cpus,
-        "scheduling": if is_global { "global" } else { "partitioned" }, "exact": !is_global,
+        "scheduling": if is_global { "global" } else { "partitioned" }, "exact": outcome.exact,
         "utilisation": short(&utilisation(&asked.tasks)), "schedulable": outcome.schedulable,
         "remarks": outcome.remarks, "tasks": (0..outcome.responses.len()).map(task).collect::<Vec<_>>(),
     });

@@ -6,19 +6,22 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use tierce_analysis::criticality::Scheme;
 use tierce_analysis::retas::Row;
-use tierce_analysis::{retas, Entry, Fault, Mpr, Supply, Task};
+use tierce_analysis::{retas, Entry, Fault, Mpr, Sections, Supply, Task};
 use tierce_guarantee::Guarantee;
 
 /// Test whether the tasks of a table are schedulable, and compute their worst-case response times
 ///
 /// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
 /// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
-/// (no effect: all phases are considered), priority (larger is higher; default: a shorter deadline is higher), criticality (lo or
-/// hi) and work_hi (at the worst), span (longest chain of a parallel job's work). Times have a unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
+/// (of the first job; of effect with --offsets known), priority (larger is higher; default: a shorter deadline is higher),
+/// suspension (longest time for which a job suspends itself), section (its longest region without preemption), last_section (that
+/// with which it ends), criticality (lo or hi) and work_hi (at the worst), span (longest chain of a parallel job's work). Times have a
+/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
 /// np-schedulability-analysis (Task ID, Job ID, …): jobs that cannot be preempted, when each is done at the earliest and the latest.
 ///
 /// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
-/// the nominal release, own jitter included. With blocking they are upper bounds. With --cpus and without --partition any CPU may
+/// the nominal release, own jitter included. With blocking they are upper bounds; with suspension, and in some cases with regions
+/// without preemption, the verdict is only sufficient, too (a remark and the JSON say so). With --cpus and without --partition any CPU may
 /// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
 /// deadlines of at most the period, and no blocking. Where global EDF is not shown to meet all deadlines, the table says by how much they
 /// can be missed at most, also for deadlines beyond the period.
@@ -44,6 +47,12 @@ pub struct Args {
     /// With pd2: for how long a CPU is given at once
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub quantum: Option<u64>,
+    /// Where jobs may be preempted; default: as the columns section and last_section say
+    #[arg(long, value_name = "WHERE")]
+    pub preemption: Option<Preemption>,
+    /// Known: strictly periodic tasks, whose first jobs come at the offsets of the table
+    #[arg(long, value_name = "WHICH", default_value = "unknown")]
+    pub offsets: Offsets,
     /// Also show how far each work, period, deadline and the budget can change alone, and all works together
     #[arg(long)]
     pub sensitivity: bool,
@@ -68,6 +77,8 @@ Examples:
   tierce analyse --policy edf --supply 1.5ms/6ms tasks.csv       in a reservation
   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  within the supply of a guarantee
   tierce analyse --policy dm --sensitivity tasks.csv             how far numbers can change
+  tierce analyse --policy fp --preemption none tasks.csv         whole jobs, as messages on a bus
+  tierce analyse --policy edf --offsets known tasks.csv          the phases of the table, not all
   tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
   tierce analyse --policy edf --cpus 4 --partition worst tasks.csv   each task on one of four CPUs
@@ -95,6 +106,8 @@ pub enum Policy {
     Audsley,
     /// Earliest deadline first
     Edf,
+    /// First in, first out: in the order in which jobs become ready, each to its end
+    Fifo,
     /// Two criticalities, fixed priorities: as soon as a job works longer than its work, only `hi` tasks are released (AMC-rtb)
     Amc,
     /// The same, but all tasks are released for ever, and only `lo` ones are held to their work
@@ -127,6 +140,26 @@ pub enum MixedPolicy {
     VirtualDeadlines,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Preemption {
+    /// At any time; section and last_section have no effect
+    Full,
+    /// Not at all: a job that has begun goes on to its end
+    None,
+    /// Not in regions of up to section, nor in the last one of last_section
+    Limited,
+    /// Not in regions of up to section, at any place or at none
+    Floating,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum Offsets {
+    /// All phases are considered
+    Unknown,
+    /// The first job of each task comes at its offset, the others exactly a period apart
+    Known,
+}
+
 #[derive(Clone, Copy, ValueEnum)]
 pub enum FitName {
     /// The lowest CPU first, tasks by decreasing utilisation
@@ -150,7 +183,7 @@ pub struct Given {
     pub supply: Supplied,
 }
 
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub enum Supplied {
     /// Each CPU gives that.
     Each(Supply),
@@ -212,7 +245,8 @@ pub fn time_within(text: &str, least: &str) -> Result<u64, String> {
     })
 }
 
-/// The tasks of a table, or all of its faults with their places.
+/// The tasks of a table, or all of its faults with their places: for what assumes that jobs can be preempted anywhere and do not
+/// suspend themselves.
 pub fn read(path: &Path) -> Result<Vec<Entry>> {
     Ok(read_set(path)?.0)
 }
@@ -221,6 +255,14 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
 pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
     let set = parse_set(path, &read_text(path)?)?;
     check_columns(&set.0, None)?;
+    let is_plain = |entry: &Entry| entry.suspension_ns == 0 && entry.sections == Sections::default();
+    if let Some(entry) = set.0.iter().find(|entry| !is_plain(entry)) {
+        bail!(
+            "jobs_are_preempted_anywhere: {} has a suspension or a region without preemption, which only tierce analyse \
+             includes; leave the columns suspension, section and last_section out",
+            entry.name
+        );
+    }
     Ok(set)
 }
 
@@ -286,6 +328,7 @@ pub struct Question {
     pub sensitivity: bool,
     /// Of pd2, in ns.
     pub quantum: Option<u64>,
+    pub offsets_known: bool,
 }
 
 impl Question {
@@ -293,8 +336,9 @@ impl Question {
         let Some(policy) = args.policy else {
             bail!("policy_must_be_given: say with --policy by which policy the tasks are scheduled");
         };
-        let (entries, _) = parse_set(&args.tasks, text)?;
+        let mut entries = parse_set(&args.tasks, text)?.0;
         check_columns(&entries, Some(policy))?;
+        preempt(&mut entries, args.preemption, policy);
         let alone = args.cpus.unwrap_or(1) == 1 && args.supply.is_none() && !args.sensitivity;
         if policy.mixed().is_some() && !alone {
             bail!(
@@ -346,7 +390,71 @@ impl Question {
         if cpus > 1 && partition.is_none() && sensitivity {
             bail!("sensitivity_needs_an_exact_test: on several CPUs --sensitivity needs --partition");
         }
-        Ok(Self { policy, entries, tasks, given, cpus, partition, sensitivity, quantum })
+        let offsets_known = args.offsets == Offsets::Known;
+        let asked =
+            Self { policy, entries, tasks, given, cpus, partition, sensitivity, quantum, offsets_known };
+        asked.check()?;
+        Ok(asked)
+    }
+
+    /// What goes together with suspensions, regions without preemption, known offsets and arrival order.
+    fn check(&self) -> Result<()> {
+        let suspending = self.entries.iter().find(|entry| entry.suspension_ns > 0);
+        let keeping = self.entries.iter().find(|entry| entry.sections != Sections::default());
+        let is_special = self.policy.mixed().is_some() || self.policy == Policy::Federated;
+        if is_special && (suspending.or(keeping).is_some() || self.offsets_known) {
+            bail!(
+                "jobs_are_preempted_anywhere: this policy is analysed without suspensions, regions without preemption and known offsets"
+            );
+        }
+        if self.is_global() {
+            if self.policy == Policy::Fifo {
+                bail!("order_of_arrival_is_for_one_cpu: fifo on several CPUs needs --partition, so that each task is on one");
+            }
+            if self.offsets_known {
+                bail!("offsets_are_for_one_cpu: --offsets known on several CPUs needs --partition, so that each task is on one");
+            }
+            if let Some(entry) = suspending.or(keeping) {
+                bail!(
+                    "jobs_are_preempted_anywhere: {} has a suspension or a region without preemption; the global tests for \
+                     several CPUs do not cover that, but those with --partition do",
+                    entry.name
+                );
+            }
+        }
+        if let Some(entry) = suspending {
+            let name = &entry.name;
+            if self.policy == Policy::Fifo {
+                bail!("suspension_is_not_for_fifo: {name} suspends itself, and then others overtake it; use another policy");
+            }
+            if let Some(other) = keeping {
+                bail!(
+                    "suspension_needs_full_preemption: {name} suspends itself, and {} has a region without preemption, which may \
+                     begin each time; use --preemption full",
+                    other.name
+                );
+            }
+            if let Some(other) = self.entries.iter().find(|entry| entry.task.blocking_ns > 0) {
+                bail!("suspension_is_not_for_blocked_tasks: {name} suspends itself, and {} may be blocked, each time", other.name);
+            }
+            if self.given.supply != Supplied::Each(Supply::WHOLE) {
+                bail!("suspension_needs_a_whole_cpu: {name} suspends itself, and a supply is sure only while it is asked for");
+            }
+        }
+        if let Some(entry) = self.entries.iter().find(|entry| entry.task.blocking_ns > 0) {
+            if self.policy == Policy::Fifo {
+                bail!(
+                    "fifo_has_no_blocking: {} has a blocking time, but nothing is less urgent; bound 0",
+                    entry.name
+                );
+            }
+        }
+        if self.sensitivity && (suspending.or(keeping).is_some() || self.offsets_known) {
+            bail!(
+                "sensitivity_needs_plain_tasks: with suspensions, regions without preemption or --offsets known there is no --sensitivity"
+            );
+        }
+        Ok(())
     }
 
     pub fn is_global(&self) -> bool {
@@ -365,6 +473,22 @@ fn check_quantum(args: &Args, policy: Policy) -> Result<()> {
         Some(0) => bail!("quantum_is_above_zero: --quantum 0ns, bound 1ns"),
         Some(_) if !is_pd2 => bail!("quantum_is_of_pd2: --quantum is an option of --policy pd2 only"),
         _ => Ok(()),
+    }
+}
+
+/// Regions of jobs as was asked for, or as the columns say: with `last_section` those at fixed places, else floating ones.
+fn preempt(entries: &mut [Entry], asked: Option<Preemption>, policy: Policy) {
+    for entry in entries {
+        let Sections { longest_ns, last_ns } = entry.sections;
+        entry.sections = match asked {
+            _ if policy == Policy::Fifo => Sections::default(), // it never preempts
+            Some(Preemption::Full) => Sections::default(),
+            Some(Preemption::None) => {
+                Sections { longest_ns: entry.task.work_ns, last_ns: entry.task.work_ns }
+            }
+            Some(Preemption::Floating) => Sections { longest_ns, last_ns: 0 },
+            Some(Preemption::Limited) | None => Sections { longest_ns, last_ns },
+        };
     }
 }
 

@@ -1,29 +1,20 @@
 //! The verdict on a question: on one CPU or several, parted or global, and how far numbers can change.
 
+use super::one_cpu::{levels_of, ranks, verdict};
 use super::question::{FitName, Policy, Question, Supplied};
 use anyhow::{anyhow, Result};
 use tierce_analysis::global::{self, Shown};
 use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::sensitivity::{limits, work_scale, Limits};
 use tierce_analysis::server::smallest_budget;
-use tierce_analysis::{
-    pfair, priorities, tardiness, Demand, Edf, Entry, FixedPriority, Response, Supply, Task,
-};
-use tierce_plan::show_time;
-
-/// The verdict on some tasks, on one CPU or several.
-struct Verdict {
-    schedulable: bool,
-    /// Where it could not be decided, or why it fails beyond single tasks.
-    remark: Option<String>,
-    /// As the tasks were given.
-    responses: Vec<Response>,
-}
+use tierce_analysis::{fifo, pfair, priorities, tardiness, Edf, FixedPriority, Response, Supply, Task};
 
 /// The verdict on all.
 #[derive(Default)]
 pub struct Outcome {
     pub schedulable: bool,
+    /// That it is not schedulable, too, is shown.
+    pub exact: bool,
     pub remarks: Vec<String>,
     /// Of each task, or of none where one fits on no CPU.
     pub responses: Vec<Response>,
@@ -48,9 +39,10 @@ pub struct Sensitivity {
 
 /// Each task on one CPU; no responses if one fits on none.
 pub fn in_parts(asked: &Question) -> Outcome {
-    let Question { policy, entries, tasks, .. } = asked;
+    let Question { entries, tasks, .. } = asked;
     let Supplied::Each(supply) = asked.given.supply else { return Outcome::default() };
     let some = |members: &[usize]| members.iter().map(|index| entries[*index].clone()).collect::<Vec<_>>();
+    let mut exact = true;
     let fit = match asked.partition {
         Some(FitName::First) | None => Fit::First,
         Some(FitName::Best) => Fit::Best,
@@ -62,7 +54,11 @@ pub fn in_parts(asked: &Question) -> Outcome {
     let cpus = if asked.cpus == 1 {
         vec![0; tasks.len()]
     } else {
-        let holds = |members: &[usize]| verdict(*policy, &some(members), &supply).schedulable;
+        let holds = |members: &[usize]| {
+            let found = verdict(asked, &some(members), &supply);
+            exact &= found.exact;
+            found.schedulable
+        };
         match partition(tasks, asked.cpus as usize, fit, holds) {
             Partition::Fits(cpus) => cpus,
             Partition::Fails(index) => {
@@ -70,23 +66,29 @@ pub fn in_parts(asked: &Question) -> Outcome {
                 let remark = format!(
                     "{name} fits on none of the {cpus} CPUs, after the tasks that were placed before it."
                 );
-                return Outcome { remarks: vec![remark], ..Outcome::default() };
+                return Outcome { exact, remarks: vec![remark], ..Outcome::default() };
             }
         }
     };
     let mut responses = vec![Response::Unbounded; tasks.len()];
-    let (mut schedulable, mut remarks) = (true, Vec::new());
+    let (mut schedulable, mut remarks) = (true, Vec::<String>::new());
+    exact = true; // of where the tasks are
     for cpu in 0..asked.cpus as usize {
         let members: Vec<_> = (0..tasks.len()).filter(|index| cpus[*index] == cpu).collect();
-        let found = verdict(*policy, &some(&members), &supply);
+        let found = verdict(asked, &some(&members), &supply);
         schedulable &= found.schedulable;
-        remarks.extend(found.remark);
+        exact &= found.exact;
+        for remark in found.remarks {
+            if !remarks.contains(&remark) {
+                remarks.push(remark);
+            }
+        }
         for (index, response) in members.iter().zip(found.responses) {
             responses[*index] = response;
         }
     }
     let sensitivity = asked.sensitivity.then(|| sensitivity(asked, &cpus, &supply));
-    Outcome { schedulable, remarks, responses, cpus, sensitivity, ..Outcome::default() }
+    Outcome { schedulable, exact, remarks, responses, cpus, sensitivity, ..Outcome::default() }
 }
 
 fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity {
@@ -110,8 +112,10 @@ fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity
         let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
         let (mut fixed, mut edf) = (FixedPriority::new(), Edf::new());
         let mut holds = |changed: &[Task], supply: &Supply| {
-            if asked.policy == Policy::Edf {
-                return edf.schedulable_quickly(changed, supply);
+            match asked.policy {
+                Policy::Edf => return edf.schedulable_quickly(changed, supply),
+                Policy::Fifo => return fifo::schedulable(changed, supply),
+                _ => {}
             }
             let ordered: Vec<_> = order.iter().map(|index| changed[*index]).collect();
             fixed.schedulable_by_level(&ordered, &sorted, supply)
@@ -221,86 +225,4 @@ fn with_tardiness_alone(asked: &Question) -> Outcome {
         tardiness: Some(tardiness),
         ..Outcome::default()
     }
-}
-
-/// The rank of each task, the smallest first.
-pub fn ranks(order: &[usize]) -> Vec<u32> {
-    let mut ranks = vec![0; order.len()];
-    (0..).zip(order).for_each(|(rank, index)| ranks[*index] = rank);
-    ranks
-}
-
-/// The level of each task: the smaller, the higher its priority.
-pub fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
-    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
-    match policy {
-        Policy::Rm => ranks(&priorities::rate_monotonic(&tasks)),
-        Policy::Dkc | Policy::Audsley => ranks(&global::d_minus_kc(&tasks, cpus)),
-        Policy::Fp if entries.iter().any(|entry| entry.priority.is_some()) => {
-            let mut all: Vec<_> = entries.iter().map(|entry| std::cmp::Reverse(entry.priority)).collect();
-            all.sort();
-            all.dedup();
-            let level = |entry: &Entry| all.partition_point(|other| other.0 > entry.priority);
-            entries.iter().map(|entry| u32::try_from(level(entry)).unwrap_or(u32::MAX)).collect()
-        }
-        _ => ranks(&priorities::deadline_monotonic(&tasks)),
-    }
-}
-
-fn verdict(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict {
-    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
-    if policy == Policy::Edf {
-        return earliest_deadline(&tasks, supply);
-    }
-    let levels = match policy {
-        Policy::Audsley => match priorities::audsley(&tasks, supply) {
-            Some(order) => ranks(&order),
-            None => {
-                let mut found = by_priority(&tasks, &levels_of(Policy::Dm, entries, 1), supply);
-                let remark =
-                    "No order of fixed priorities meets all deadlines; the results are for deadline-monotonic priorities.";
-                found.remark = Some(remark.to_string());
-                return found;
-            }
-        },
-        _ => levels_of(policy, entries, 1),
-    };
-    by_priority(&tasks, &levels, supply)
-}
-
-fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply) -> Verdict {
-    let mut analysis = FixedPriority::new();
-    let mut order: Vec<_> = (0..tasks.len()).collect();
-    order.sort_by_key(|index| levels[*index]);
-    let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
-    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
-    let found = analysis.responses_by_level(&ordered, &sorted, supply);
-    let mut responses = vec![Response::Unbounded; tasks.len()];
-    for (index, response) in order.iter().zip(found) {
-        responses[*index] = *response;
-    }
-    let schedulable = tasks.iter().zip(&responses).all(|(task, response)| response.meets(task.deadline_ns));
-    let undecided = responses.contains(&Response::TooLong);
-    Verdict { schedulable, remark: undecided.then(|| too_long("a busy period")), responses }
-}
-
-fn too_long(what: &str) -> String {
-    format!("Not decided: {what} is too long to examine, because utilisation and supply are nearly equal.")
-}
-
-fn earliest_deadline(tasks: &[Task], supply: &Supply) -> Verdict {
-    let mut edf = Edf::new();
-    let demand = edf.demand(tasks, supply);
-    let responses = edf.responses(tasks, supply).to_vec();
-    let remark = match demand {
-        Demand::Met => None,
-        Demand::Exceeds { window_ns, due_ns } => {
-            let (window_ns, due_ns) = edf.shortest_excess(tasks, supply).unwrap_or((window_ns, due_ns));
-            let (due, window) = (show_time(due_ns), show_time(window_ns));
-            Some(format!("In a window of {window} the demand can be {due}, more than the guaranteed supply."))
-        }
-        Demand::Overload => Some("The demand is larger than the supply in the long run.".to_string()),
-        Demand::TooLong => Some(too_long("a window")),
-    };
-    Verdict { schedulable: demand == Demand::Met, remark, responses }
 }

@@ -1,0 +1,246 @@
+//! The verdict on tasks of one CPU.
+
+use super::question::{Policy, Question};
+use tierce_analysis::offsets::{self, Order};
+use tierce_analysis::{
+    fifo, global, priorities, sections, suspension, Demand, Edf, Entry, FixedPriority, Response, Sections,
+    Supply, Task,
+};
+use tierce_plan::show_time;
+
+/// What is found of some tasks on one CPU.
+pub struct Verdict {
+    pub schedulable: bool,
+    /// That it is not schedulable, too, is shown.
+    pub exact: bool,
+    /// Where it could not be decided, why it fails beyond single tasks, what it is a bound for.
+    pub remarks: Vec<String>,
+    /// As the tasks were given.
+    pub responses: Vec<Response>,
+}
+
+impl Verdict {
+    /// All responses are within the deadlines.
+    fn of(tasks: &[Task], responses: Vec<Response>, exact: bool) -> Self {
+        let met = |(task, response): (&Task, &Response)| response.meets(task.deadline_ns);
+        let schedulable = tasks.iter().zip(&responses).all(met);
+        let undecided = responses.contains(&Response::TooLong);
+        let remarks = undecided.then(|| too_long("a busy period")).into_iter().collect();
+        Self { schedulable, exact, remarks, responses }
+    }
+
+    fn with(mut self, remark: impl Into<String>) -> Self {
+        self.remarks.push(remark.into());
+        self
+    }
+}
+
+const NO_ORDER: &str =
+    "No order of fixed priorities meets all deadlines; the results are for deadline-monotonic priorities.";
+
+pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply) -> Verdict {
+    let policy = asked.policy;
+    if !asked.offsets_known {
+        return for_all_phases(policy, entries, supply);
+    }
+    match at_offsets(policy, entries, supply) {
+        Ok(found) => found,
+        Err(why) => {
+            let found = for_all_phases(policy, entries, supply);
+            let remark = format!("The offsets are of no effect: {why}; the results are for all phases.");
+            Verdict { exact: false, ..found }.with(remark)
+        }
+    }
+}
+
+/// By playing the schedule, or why that shows nothing.
+fn at_offsets(policy: Policy, entries: &[Entry], supply: &Supply) -> Result<Verdict, String> {
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+    let offsets: Vec<_> = entries.iter().map(|entry| entry.offset_ns).collect();
+    if *supply != Supply::WHOLE {
+        return Err("when the supply comes is not known".into());
+    }
+    for entry in entries {
+        let why = match entry {
+            _ if entry.sections != Sections::default() => {
+                "has a region without preemption, and then a shorter job can make others later"
+            }
+            _ if entry.suspension_ns > 0 => "suspends itself",
+            _ if entry.task.jitter_ns > 0 => "has jitter",
+            _ if entry.task.blocking_ns > 0 => "may be blocked",
+            _ => continue,
+        };
+        return Err(format!("{} {why}", entry.name));
+    }
+    let by = |order: Order| -> Result<Verdict, String> {
+        let responses = offsets::responses(&tasks, &offsets, order);
+        if responses.contains(&Response::TooLong) {
+            return Err("too many jobs come until the schedule repeats itself".into());
+        }
+        Ok(Verdict::of(&tasks, responses, true))
+    };
+    match policy {
+        Policy::Edf => by(Order::EarliestDeadline),
+        Policy::Fifo => by(Order::FirstComeFirst),
+        Policy::Audsley => {
+            let found = by(Order::FixedPriority(&levels_of(Policy::Dm, entries, 1)))?;
+            match offsets::audsley(&tasks, &offsets) {
+                Some(order) => by(Order::FixedPriority(&ranks(&order))),
+                None => Ok(found.with(NO_ORDER)),
+            }
+        }
+        _ => by(Order::FixedPriority(&levels_of(policy, entries, 1))),
+    }
+}
+
+fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict {
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+    if policy == Policy::Fifo {
+        return Verdict::of(&tasks, fifo::responses(&tasks, supply), is_in_whole_ns(supply));
+    }
+    if entries.iter().any(|entry| entry.suspension_ns > 0) {
+        return suspending(policy, entries, &tasks);
+    }
+    if entries.iter().any(|entry| entry.sections != Sections::default()) {
+        return in_regions(policy, entries, &tasks, supply);
+    }
+    if policy == Policy::Edf {
+        let mut edf = Edf::new();
+        let demand = edf.demand(&tasks, supply);
+        return by_demand(demand, edf.responses(&tasks, supply).to_vec(), &tasks, supply);
+    }
+    let levels = match policy {
+        Policy::Audsley => match priorities::audsley(&tasks, supply) {
+            Some(order) => ranks(&order),
+            None => return by_priority(&tasks, &levels_of(Policy::Dm, entries, 1), supply).with(NO_ORDER),
+        },
+        _ => levels_of(policy, entries, 1),
+    };
+    by_priority(&tasks, &levels, supply)
+}
+
+/// A region begins, and a job of an order of arrival is done, at a whole ns of what is supplied.
+fn is_in_whole_ns(supply: &Supply) -> bool {
+    !matches!(supply, Supply::Linear(_))
+}
+
+fn suspending(policy: Policy, entries: &[Entry], tasks: &[Task]) -> Verdict {
+    const BOUND: &str =
+        "With suspension the results are bounds: what they do not show to be met may be met all the same.";
+    let suspensions: Vec<_> = entries.iter().map(|entry| entry.suspension_ns).collect();
+    if policy == Policy::Edf {
+        let (schedulable, responses) = suspension::earliest_deadline(tasks, &suspensions);
+        return Verdict { schedulable, exact: false, remarks: vec![BOUND.into()], responses };
+    }
+    let mut remark = None;
+    let levels = match policy {
+        Policy::Audsley => {
+            let working = suspension::as_work(tasks, &suspensions);
+            let order = priorities::audsley(&working, &Supply::WHOLE);
+            if order.is_none() {
+                remark = Some("No order of fixed priorities was found that meets all deadlines; the results are for deadline-monotonic priorities.");
+            }
+            order.map_or_else(|| levels_of(Policy::Dm, entries, 1), |order| ranks(&order))
+        }
+        _ => levels_of(policy, entries, 1),
+    };
+    let mut order: Vec<_> = (0..tasks.len()).collect();
+    order.sort_by_key(|index| levels[*index]);
+    let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
+    let suspended: Vec<_> = order.iter().map(|index| suspensions[*index]).collect();
+    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
+    let found = suspension::fixed_priority(&ordered, &suspended, &sorted);
+    let mut responses = vec![Response::Unbounded; tasks.len()];
+    order.iter().zip(found).for_each(|(index, response)| responses[*index] = response);
+    let found = Verdict::of(tasks, responses, false).with(BOUND);
+    match remark {
+        Some(remark) => found.with(remark),
+        None => found,
+    }
+}
+
+fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply) -> Verdict {
+    let regions: Vec<_> = entries.iter().map(|entry| entry.sections).collect();
+    let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
+    if policy == Policy::Edf {
+        let (demand, responses) = sections::earliest_deadline(tasks, &regions, supply);
+        let exact = sections::earliest_deadline_is_exact(tasks, &regions) && is_in_whole_ns(supply);
+        let found = by_demand(demand, responses, &sections::blocked(tasks, &regions), supply);
+        return Verdict { exact, ..found };
+    }
+    let (levels, remark) = match policy {
+        Policy::Audsley => match sections::audsley(tasks, &regions, supply) {
+            Some(order) => (ranks(&order), None),
+            None => (levels_of(Policy::Dm, entries, 1), Some(NO_ORDER)),
+        },
+        _ => (levels_of(policy, entries, 1), None),
+    };
+    let mut all = levels.clone();
+    all.sort_unstable();
+    let one_order = all.windows(2).all(|pair| pair[0] < pair[1]);
+    let exact = one_order && !blocked && is_in_whole_ns(supply);
+    let found = Verdict::of(tasks, sections::fixed_priority(tasks, &regions, &levels, supply), exact);
+    match remark {
+        Some(remark) => found.with(remark),
+        None => found,
+    }
+}
+
+/// The rank of each task, the smallest first.
+pub fn ranks(order: &[usize]) -> Vec<u32> {
+    let mut ranks = vec![0; order.len()];
+    (0..).zip(order).for_each(|(rank, index)| ranks[*index] = rank);
+    ranks
+}
+
+/// The level of each task: the smaller, the higher its priority.
+pub fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+    match policy {
+        Policy::Rm => ranks(&priorities::rate_monotonic(&tasks)),
+        Policy::Dkc | Policy::Audsley => ranks(&global::d_minus_kc(&tasks, cpus)),
+        Policy::Fp if entries.iter().any(|entry| entry.priority.is_some()) => {
+            let mut all: Vec<_> = entries.iter().map(|entry| std::cmp::Reverse(entry.priority)).collect();
+            all.sort();
+            all.dedup();
+            let level = |entry: &Entry| all.partition_point(|other| other.0 > entry.priority);
+            entries.iter().map(|entry| u32::try_from(level(entry)).unwrap_or(u32::MAX)).collect()
+        }
+        _ => ranks(&priorities::deadline_monotonic(&tasks)),
+    }
+}
+
+fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply) -> Verdict {
+    let mut analysis = FixedPriority::new();
+    let mut order: Vec<_> = (0..tasks.len()).collect();
+    order.sort_by_key(|index| levels[*index]);
+    let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
+    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
+    let found = analysis.responses_by_level(&ordered, &sorted, supply);
+    let mut responses = vec![Response::Unbounded; tasks.len()];
+    for (index, response) in order.iter().zip(found) {
+        responses[*index] = *response;
+    }
+    Verdict::of(tasks, responses, true)
+}
+
+fn too_long(what: &str) -> String {
+    format!("Not decided: {what} is too long to examine, because utilisation and supply are nearly equal.")
+}
+
+/// `tasks` are blocked as they are in the demand.
+fn by_demand(demand: Demand, responses: Vec<Response>, tasks: &[Task], supply: &Supply) -> Verdict {
+    let remark = match demand {
+        Demand::Met => None,
+        Demand::Exceeds { window_ns, due_ns } => {
+            let shortest = Edf::new().shortest_excess(tasks, supply);
+            let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
+            let (due, window) = (show_time(due_ns), show_time(window_ns));
+            Some(format!("In a window of {window} the demand can be {due}, more than the guaranteed supply."))
+        }
+        Demand::Overload => Some("The demand is larger than the supply in the long run.".to_string()),
+        Demand::TooLong => Some(too_long("a window")),
+    };
+    let schedulable = demand == Demand::Met;
+    Verdict { schedulable, exact: true, remarks: remark.into_iter().collect(), responses }
+}
