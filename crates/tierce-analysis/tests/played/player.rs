@@ -42,6 +42,12 @@ impl Shape {
         self
     }
 
+    /// The longest work, with no region but the last one.
+    pub fn preempted(task: &Task, sections: &Sections) -> Self {
+        let last = sections.last_ns.min(task.work_ns);
+        Self::new(task.work_ns).with_region(task.work_ns - last, last)
+    }
+
     /// The longest work, with the longest region first and the last one last.
     pub fn longest(task: &Task, sections: &Sections) -> Self {
         let last = sections.last_ns.min(task.work_ns);

@@ -165,10 +165,9 @@ fn all_phases_of_small_sets() {
             };
             for last in 0..3 {
                 let mut jobs = jobs.clone();
-                if regions == Regions::Floating {
-                    // The one that is looked at need not have its region.
-                    jobs.iter_mut().filter(|job| job.task == last).for_each(|job| job.shape.kept.fill(false));
-                }
+                // The one that is looked at need not have its longest region.
+                let shape = Shape::preempted(&tasks[last], &of[last]);
+                jobs.iter_mut().filter(|job| job.task == last).for_each(|job| job.shape = shape.clone());
                 let played = play(3, &jobs, 70, |_| true, |job| job.task);
                 see(0, last, &played);
                 let played = play(3, &jobs, 70, |_| true, |job| (due(&tasks, job), job.task == last));
@@ -191,6 +190,74 @@ fn all_phases_of_small_sets() {
             assert_eq!(late, demand != Demand::Met, "{tasks:?} {of:?}");
         }
         counts[regions as usize] += 1;
+    }
+}
+
+/// Jobs of a task from `begin` on, the first one late by its jitter; all of them, or the next ones as soon as possible.
+fn late_jobs(task: &Task, index: usize, begin: u64, all: bool, shape: &Shape) -> Vec<Job> {
+    let job = |job: u64| {
+        let release = (begin + job * task.period_ns) as i64 - task.jitter_ns as i64;
+        let ready = if all { begin + job * task.period_ns } else { release.max(begin as i64) as u64 };
+        Job { ready, release, task: index, shape: shape.clone() }
+    };
+    (0..200 / task.period_ns).map(job).collect()
+}
+
+/// With jitter and supplies: what the theory says is the worst takes as long as computed. Regions: one begins in the last slot that is
+/// supplied before a wait. Arrival: each task comes at all places of its period.
+#[test]
+fn the_worst_with_jitter_and_supplies() {
+    let mut draw = Draw::new(23);
+    let (mut regions, mut arrivals) = (0, 0);
+    while regions < 600 || arrivals < 600 {
+        let tasks: Vec<_> = (0..3).map(|_| draw.task(&[6, 8, 10, 12, 15, 20], true)).collect();
+        let tasks: Vec<_> =
+            tasks.into_iter().map(|task| Task { work_ns: task.work_ns.div_ceil(3), ..task }).collect();
+        let kind = [Regions::Whole, Regions::Limited][draw.below(2)];
+        let of: Vec<_> = tasks.iter().map(|task| draw_sections(&mut draw, kind, task.work_ns)).collect();
+        let supply =
+            [Supply::WHOLE, Supply::periodic(4, 5).unwrap(), Supply::edp(3, 5, 4).unwrap()][draw.below(3)];
+        let given = |slot: u64| match supply {
+            Supply::Chunks(chunks) => {
+                let since = slot.checked_sub(1 + chunks.first_wait_ns);
+                slot == 0 || since.is_some_and(|since| since % chunks.period_ns < chunks.budget_ns)
+            }
+            _ => true,
+        };
+        let fixed = sections::fixed_priority(&tasks, &of, &[0, 1, 2], &supply);
+        let queue = fifo::responses(&tasks, &supply);
+        let shape = |index: usize| Shape::longest(&tasks[index], &of[index]);
+        let together = |members: &mut dyn Iterator<Item = usize>| -> Vec<Job> {
+            members.flat_map(|at| late_jobs(&tasks[at], at, 1, false, &shape(at))).collect()
+        };
+        for index in 0..3 {
+            if let Some(bound) = fixed[index].ns().filter(|ns| *ns < 80) {
+                let own = Shape::preempted(&tasks[index], &of[index]);
+                let mut jobs = together(&mut (0..index));
+                jobs.extend(late_jobs(&tasks[index], index, 1, false, &own));
+                let blocker = (index + 1..3).max_by_key(|at| of[*at].longest_ns);
+                let blocker = blocker.filter(|at| of[*at].longest_ns > 1);
+                jobs.extend(blocker.map(|at| {
+                    let length = of[at].longest_ns;
+                    Job { ready: 0, release: 0, task: at, shape: Shape::new(length).with_region(0, length) }
+                }));
+                let played = play(3, &jobs, 200, given, |job| job.task);
+                assert_eq!(played[index] as u64, bound, "{index} of {tasks:?} {of:?} {supply:?}");
+                regions += 1;
+            }
+            if let Some(bound) = queue[index].ns().filter(|ns| *ns < 80) {
+                let others = together(&mut (0..3).filter(|at| *at != index));
+                let plain = |job: Job| Job { shape: Shape::new(tasks[job.task].work_ns), ..job };
+                let at_place = |place: u64| {
+                    let own = late_jobs(&tasks[index], index, 1 + place, true, &shape(index));
+                    let jobs: Vec<_> = others.iter().cloned().chain(own).map(plain).collect();
+                    play(3, &jobs, 200, given, |job| (job.ready, job.task == index))[index] as u64
+                };
+                let longest = (0..tasks[index].period_ns).map(at_place).max();
+                assert_eq!(longest, Some(bound), "arrival, {index} of {tasks:?} {supply:?}");
+                arrivals += 1;
+            }
+        }
     }
 }
 

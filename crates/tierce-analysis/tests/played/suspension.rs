@@ -60,9 +60,9 @@ fn responses_are_bounds() {
         let (holds, earliest) = suspension::earliest_deadline(&tasks, &suspended);
         let working = suspension::as_work(&tasks, &suspended);
         let as_work = FixedPriority::new().responses_by_level(&working, levels, &Supply::WHOLE).to_vec();
-        better += u32::from(fixed != as_work);
+        better += u64::from(fixed != as_work);
         met += u32::from(holds);
-        met_by_more += u32::from(holds && !tierce_analysis::Edf::new().schedulable(&working, &Supply::WHOLE));
+        met_by_more += u64::from(holds && !tierce_analysis::Edf::new().schedulable(&working, &Supply::WHOLE));
         let mut longest = vec![vec![0; tasks.len()]; 2];
         for _ in 0..8 {
             let shape = |draw: &mut Draw, index: usize| random_shape(draw, &tasks[index], suspended[index]);
@@ -83,7 +83,7 @@ fn responses_are_bounds() {
     println!("{better} better than as work; {met} met by earliest deadline, {met_by_more} not as work");
     let equal = [fixed_seen.equal("fixed priorities"), earliest_seen.equal("earliest deadline")];
     assert!(equal.iter().all(|equal| u64::from(*equal) > rounds / 10), "{equal:?}");
-    assert!(better > 100 && met_by_more > 20, "{better} {met_by_more}");
+    assert!(better > rounds / 20 && met_by_more > rounds / 300, "{better} {met_by_more}");
 }
 
 /// Many tasks that suspend themselves: not all choices are tried, and each is a bound.

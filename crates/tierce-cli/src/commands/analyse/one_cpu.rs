@@ -160,13 +160,15 @@ fn suspending(policy: Policy, entries: &[Entry], tasks: &[Task]) -> Verdict {
 }
 
 fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply) -> Verdict {
+    const BOUND: &str = "The results are bounds: what they do not show to be met may be met all the same.";
     let regions: Vec<_> = entries.iter().map(|entry| entry.sections).collect();
     let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
     if policy == Policy::Edf {
         let (demand, responses) = sections::earliest_deadline(tasks, &regions, supply);
         let exact = sections::earliest_deadline_is_exact(tasks, &regions) && is_in_whole_ns(supply);
         let found = by_demand(demand, responses, &sections::blocked(tasks, &regions), supply);
-        return Verdict { exact, ..found };
+        let found = Verdict { exact, ..found };
+        return if exact { found } else { found.with(BOUND) };
     }
     let (levels, remark) = match policy {
         Policy::Audsley => match sections::audsley(tasks, &regions, supply) {
@@ -179,11 +181,9 @@ fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply
     all.sort_unstable();
     let one_order = all.windows(2).all(|pair| pair[0] < pair[1]);
     let exact = one_order && !blocked && is_in_whole_ns(supply);
-    let found = Verdict::of(tasks, sections::fixed_priority(tasks, &regions, &levels, supply), exact);
-    match remark {
-        Some(remark) => found.with(remark),
-        None => found,
-    }
+    let mut found = Verdict::of(tasks, sections::fixed_priority(tasks, &regions, &levels, supply), exact);
+    found.remarks.extend(remark.into_iter().chain((!exact).then_some(BOUND)).map(String::from));
+    found
 }
 
 /// The rank of each task, the smallest first.
