@@ -509,7 +509,7 @@ fn two_criticalities() {
     let given = Table::new("given", given);
     assert_eq!(column(&given.json(&["--policy", "amc"], 0), "rank"), [1, 0]);
     let below = Table::new("below", "name,work,period,criticality,work_hi\nl,3,5,hi,2\n");
-    let plain = Table::new("plain", MEDIA_PLAYER);
+    let plain = Table::new("plain-tasks", MEDIA_PLAYER);
     let short = Table::new("short", "name,work,period,deadline,criticality\nl,3,5,4,hi\n");
     for (table, arguments, expected) in [
         (&table, &["--policy", "edf"][..], "criticality_needs_its_policy"),
@@ -527,7 +527,7 @@ fn two_criticalities() {
 
 /// A job set is known by its header, and needs no policy.
 #[test]
-fn jobs_without_preemption() {
+fn job_sets_without_preemption() {
     let header = "Task ID, Job ID, Arrival min, Arrival max, Cost min, Cost max, Deadline, Priority";
     let rows = "1, 1, 0, 1, 1, 2, 5, 1\n2, 7, 0, 0, 3, 3, 4, 2";
     let table = Table::new("jobs", format!("{header}\n{rows}\n"));
