@@ -293,7 +293,7 @@ fn phases_that_are_known() {
         assert_eq!(value["exact"], false);
         assert!(value["remarks"].to_string().contains(&format!("no effect: {why}")), "{value}");
     }
-    let late = Table::new("late", "name,work,period,offset,jitter\na,1,4,0,\nb,1,4,2,1\n");
+    let late = Table::new("late-job", "name,work,period,offset,jitter\na,1,4,0,\nb,1,4,2,1\n");
     let value = late.json(&["--policy", "edf", "--offsets", "known"], 0);
     assert_eq!((column(&value, "wcrt_ns"), &value["exact"]), (vec![2, 2], &false.into()));
     let apart = Table::new("apart", "name,work,period\na,1,1000000007\nb,1,998244353\n");

@@ -11,20 +11,11 @@ use tierce_guarantee::Guarantee;
 
 /// Test whether the tasks of a table are schedulable, and compute their worst-case response times
 ///
-/// The table has a line of column names and a line per task: name, work, period, and optionally deadline (default: the
-/// period), jitter (how late a job may become ready), blocking (longest time it may be blocked by less urgent tasks), offset
-/// (of the first job; of effect with --offsets known), priority (larger is higher; default: a shorter deadline is higher),
-/// suspension (longest time for which a job suspends itself), section (its longest region without preemption), last_section (that
-/// with which it ends), criticality (lo or hi) and work_hi (at the worst), span (longest chain of a parallel job's work). Times have a
-/// unit (1.5ms); a bare whole number is ns. Task sets of ReTAS (eight numbers a line) are read, too. So are job sets of
-/// np-schedulability-analysis (Task ID, Job ID, …): jobs that cannot be preempted, when each is done at the earliest and the latest.
-///
-/// On one CPU, and with --partition on each of several CPUs, the verdict is exact, and response times are the worst case, from
-/// the nominal release, own jitter included. With blocking they are upper bounds; with suspension, and in some cases with regions
-/// without preemption, the verdict is only sufficient, too (a remark and the JSON say so). With --cpus and without --partition any CPU may
-/// run any task (global scheduling): the tests are sufficient only, and response times are upper bounds. Global scheduling needs
-/// deadlines of at most the period, and no blocking. Where global EDF is not shown to meet all deadlines, the table says by how much they
-/// can be missed at most, also for deadlines beyond the period.
+/// The table has a line of column names and a line per task; its columns say what a task is (below). On one CPU, and with
+/// --partition on each of several CPUs, the verdict is exact and response times are the worst case, from the nominal release,
+/// unless a remark says that they are bounds. With --cpus and without --partition any CPU may run any task (global scheduling): the
+/// tests are sufficient, and response times are upper bounds. Where global EDF is not shown to meet all deadlines, the table says by
+/// how much they can be missed. Methods and sources: docs/analysis.md.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -71,6 +62,20 @@ A table:
   name,work,period,deadline
   audio,1ms,10ms,
   video,8ms,33ms,20ms
+
+Columns (times have a unit; a bare whole number is ns; an empty cell is the default):
+  name, work, period       needed
+  deadline                 from the release [default: the period]
+  jitter                   how late a job may become ready
+  priority                 larger is higher [default: a shorter deadline is higher]
+  blocking                 longest time for which less urgent tasks may block it
+  section, last_section    longest region without preemption; the region with which a job ends
+  suspension               longest time for which a job suspends itself
+  offset                   of the first job; of effect with --offsets known
+  criticality, work_hi     lo or hi; the work at the worst (amc, smc, vestal, edf-vd)
+  span                     longest chain of a parallel job's work (federated)
+Two other forms are known by their first line: task sets of ReTAS (eight numbers a line), and job sets of
+np-schedulability-analysis (Task ID, Job ID, ...), for which the table says when each job is done at the earliest and the latest.
 
 Examples:
   tierce analyse --policy fp tasks.csv
