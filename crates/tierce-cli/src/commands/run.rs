@@ -363,12 +363,16 @@ fn status(live: &Live, service: &Service) -> Value {
 /// A bound thread, and its jobs as the kernel side counts them, once it is where it belongs.
 fn thread(live: &Live, tid: u32, name: &str) -> Value {
     let by = live.matched_by(tid);
-    match live.jobs(tid) {
+    let mut thread = match live.jobs(tid) {
         Some(Jobs { begun, misses, deadline_ns }) => {
             json!({ "tid": tid, "name": name, "by": by, "jobs": begun, "misses": misses, "deadline_ns": deadline_ns })
         }
         None => json!({ "tid": tid, "name": name, "by": by }),
+    };
+    if let Some(class) = live.class_before(tid) {
+        thread["class"] = class.to_string().into();
     }
+    thread
 }
 
 /// The number of the thread that is asked for.

@@ -54,7 +54,8 @@ impl Plan {
         if self.edges.iter().any(placed) || self.sets.iter().flat_map(|set| &set.under).any(placed) {
             return None;
         }
-        let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && !edge.spread)?;
+        let alike = |edge: &&Edge| !edge.spread && edge.priority_of_thread.is_none();
+        let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && alike(edge))?;
         let policy = policies::by_number(self.nodes[edge.parent].policy)?;
         let is_node = under.is_none() && matches!(edge.child, Child::Node(_));
         let own = self.nodes.iter().find(|node| is_node && node.name == *name);

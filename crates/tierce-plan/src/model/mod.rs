@@ -15,11 +15,13 @@
 pub mod any_cpu;
 pub mod glob;
 pub mod load;
+pub mod realtime;
 pub mod shape;
 pub mod topology;
 mod trust;
 
 pub use load::*;
+pub use realtime::{Class, MatchClass, RealTime};
 
 use crate::model::topology::{Distance, Topology};
 use crate::text::source::{Sources, Spot};
@@ -367,6 +369,8 @@ pub struct Edge {
     pub placed: bool,
     /// `cpu = "all"`: one of several edges, each with a budget of its own, and that is meant.
     pub on_each: bool,
+    /// `priority = "rt_priority"`: this parameter is that of the thread, see [`Plan::params_for`]. Only of sets.
+    pub priority_of_thread: Option<usize>,
     /// It comes from `firm`: no other child of the parent may have its priority, the lowest.
     pub firm: bool,
     /// Which parameters the text gives, a bit each; the others are presets, some of them by the value of another one.
@@ -388,6 +392,7 @@ impl Edge {
             spread,
             placed: false,
             on_each: false,
+            priority_of_thread: None,
             firm: false,
             given: 0,
             spot,
@@ -469,6 +474,8 @@ pub struct Matcher {
     pub ppid: Option<u32>,
     /// Nice value, both ends included.
     pub nice: Option<std::ops::RangeInclusive<i32>>,
+    /// Its scheduling class is a real-time one. Fits no kernel thread.
+    pub class: Option<MatchClass>,
     /// Whether it is a kernel thread.
     pub is_kthread: Option<bool>,
     /// Whether it is the first thread of its process.

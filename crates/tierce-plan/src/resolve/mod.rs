@@ -10,6 +10,7 @@ pub mod matching;
 mod names;
 pub mod params;
 mod places;
+mod realtime;
 mod rt_app;
 mod state;
 pub mod structure;
@@ -25,7 +26,7 @@ use crate::text::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Va
 use crate::text::units::show_time;
 use first_replica::Begun;
 use names::{cpu_list, cpu_number, find_policy, Declared, Item, ItemKind};
-use params::Owner;
+use params::{OfThread, Owner};
 use places::Places;
 use state::{Below, Resolver};
 use std::collections::{BTreeMap, HashMap};
@@ -366,7 +367,8 @@ impl Resolver {
         let mut fields = Fields::new("`each`", table);
         let owner = Owner { policy, params: &policy.edge_params, spot: value.spot };
         let mut nice = None;
-        let params = self.params(&owner, &mut fields, Some(&mut nice));
+        let own = OfThread { name: "weight", word: "nice", otherwise: None, at: &mut nice };
+        let params = self.params(&owner, &mut fields, Some(own));
         fields.finish(&mut self.collector);
         if let Some(params) = params {
             self.plan.each = Some(Each { params, nice, spot: value.spot });
