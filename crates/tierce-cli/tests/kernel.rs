@@ -518,9 +518,12 @@ fn containers_share_a_budget(boot: &Boot) {
     );
     let root = boot.got("root");
     assert_eq!((&root["code"], &root["said"]["error"]["rule"]), (&json!(1), &json!("edge_must_exist")));
-    let not_proved = &boot.got("inner-too-much")["said"]["not_proved"][0];
-    assert!(not_proved.as_str().unwrap().contains("budgets_are_not_proved: `pod-inner@1`"), "{not_proved}");
-    let share = |name: &str| boot.number(name, "/kernel_cpu_ns") / 4e9;
+    for (scenario, node) in [("inner-too-much", "pod-inner@1"), ("more", "pod-inner@0")] {
+        let not_proved = &boot.got(scenario)["said"]["not_proved"][0];
+        let rule = format!("budgets_are_not_proved: `{node}`");
+        assert!(not_proved.as_str().is_some_and(|text| text.contains(&rule)), "{}", boot.got(scenario));
+    }
+    let share = |name: &str| boot.number(&format!("{name}-meter"), "/kernel_cpu_ns") / 4e9;
     let (pod, db, log) = (share("pod-1") + share("pod-2"), share("db"), share("log"));
     println!("pod {pod:.4}, db {db:.4}, log {log:.4}");
     // Of 20 % of CPU 0 and 10 % of CPU 1 db has 2 and 1, log 2 and none. Each runs before its time begins, too.
