@@ -3,8 +3,8 @@
 //! - [`FixedPriority`]: exact response times under preemptive fixed priorities, with release jitter, blocking, any
 //!   deadlines; orders of priorities in [`priorities`].
 //! - [`Edf`]: the processor-demand test of earliest deadline first (QPA), and its response times.
-//! - [`sections`]: both where jobs have regions without preemption; [`suspension`]: where they suspend themselves; [`fifo`]: in
-//!   order of arrival; [`offsets`]: exact where phases are known.
+//! - [`sections`]: both where jobs have regions without preemption; [`suspension`]: where they suspend themselves; [`locks`]: where
+//!   they hold locks; [`fifo`]: in order of arrival; [`offsets`]: exact where phases are known.
 //! - [`Supply`]: all on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
@@ -32,6 +32,7 @@ mod forced_forward;
 pub mod generate;
 pub mod global;
 pub mod job_sets;
+pub mod locks;
 mod mpr;
 pub mod offsets;
 pub mod partition;

@@ -1,6 +1,7 @@
-//! Jobs with regions without preemption, in order of arrival, with suspensions, and with known phases, against schedules that
+//! Jobs with regions without preemption, in order of arrival, with suspensions, locks, and with known phases, against schedules that
 //! are played slot by slot.
 
+mod locks;
 mod offsets;
 mod player;
 mod sections;
