@@ -159,6 +159,8 @@ pub struct TaskVerdict {
     pub soft: bool,
     /// A bound on the response of its jobs, where there is one.
     pub response: Option<Response>,
+    /// How long its jobs wait for locks that others hold, where a lock concerns it and that is known; tasks and locks by their index.
+    pub blocking: Option<tierce_analysis::locks::Blocking>,
     /// Why deadlines that have to be met are not shown to be.
     pub failures: Vec<Failure>,
     /// What it is promised, the strongest first; at least NULL.

@@ -26,6 +26,7 @@ pub fn schema() -> Value {
             "node": named("schedulers", node()),
             "task": named("tasks: one leaf each", leaf(Map::new())),
             "tasks": named("sets of tasks: a leaf per member", leaf(set_keys())),
+            "lock": named("locks that sections of loads hold", lock()),
         },
         "$defs": {
             "time": {
@@ -51,6 +52,7 @@ pub fn schema() -> Value {
                 "additionalProperties": one_or_more(edge()),
             },
             "load": load(),
+            "sections": sections(),
             "matcher": matcher(),
             "name": { "type": "string", "pattern": "^[A-Za-z][A-Za-z0-9_-]*$" },
         },
@@ -295,10 +297,11 @@ fn load() -> Value {
         "description": "what it does in the simulator",
         "anyOf": [
             { "const": "busy", "description": "always wants a CPU" },
-            object("a job every period", common(vec![("period", time()), ("work", amount()), ("jitter", time())]),
-                &["period", "work"]),
+            object("a job every period", common(vec![("period", time()), ("work", amount()), ("jitter", time()),
+                ("sections", reference("sections"))]), &["period", "work"]),
             object("jobs at least `separation` apart, plus a draw up to `extra`",
-                common(vec![("separation", time()), ("extra", time()), ("work", amount())]), &["separation", "work"]),
+                common(vec![("separation", time()), ("extra", time()), ("work", amount()),
+                    ("sections", reference("sections"))]), &["separation", "work"]),
             object("steps, over and over", common(vec![
                 ("phases", json!({ "type": "array", "items": phase, "minItems": 1 })),
                 ("repeat", whole("passes through the list; default: for ever", 1, i64::MAX)),
@@ -310,6 +313,34 @@ fn load() -> Value {
                 common(vec![("rt_app", text("the file")), ("thread", text("name of the thread there"))]), &["rt_app"]),
         ],
     })
+}
+
+fn lock() -> Value {
+    let protocol = json!({
+        "enum": crate::model::Protocol::NAMES.map(|(name, _)| name),
+        "description": "what happens when a job requests it while another one has it",
+    });
+    object("a lock", [("protocol", protocol)], &["protocol"])
+}
+
+fn sections() -> Value {
+    let section = object(
+        "a part of each job that holds a lock",
+        [
+            ("lock", text("name of the lock")),
+            (
+                "at",
+                json!({ "$ref": "#/$defs/time", "description": "CPU time since the job, or the section around it, began; default: after the one before" }),
+            ),
+            (
+                "length",
+                json!({ "$ref": "#/$defs/time", "description": "CPU time, with that of sections within" }),
+            ),
+            ("sections", reference("sections")),
+        ],
+        &["lock", "length"],
+    );
+    json!({ "type": "array", "items": section, "description": "one after the other" })
 }
 
 fn matcher() -> Value {

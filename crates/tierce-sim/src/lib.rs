@@ -27,6 +27,7 @@
 
 mod draw;
 mod earliest;
+mod locks;
 mod marks;
 mod program;
 mod queue;

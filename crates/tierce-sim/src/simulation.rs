@@ -18,11 +18,13 @@
 mod decide;
 mod events;
 mod instant;
+mod locks;
 mod setup;
 mod statistics;
 
 use crate::draw::Stream;
 use crate::earliest::Earliest;
+use crate::locks::{Locks, Script};
 use crate::marks::Marks;
 use crate::program::{Job, Program};
 use crate::queue::Queue;
@@ -75,12 +77,18 @@ struct Task {
     started: bool,
     announces: bool,
     last_cpu: u32,
+    /// Where its jobs request and leave locks.
+    script: Option<Box<Script>>,
+    /// Since when it waits for a lock, NEVER: it does not.
+    waits_from_ns: u64,
 }
 
 #[derive(Debug)]
 struct Cpu {
     /// Id of the task it runs, 0: none.
     task: u32,
+    /// Id of the task that makes progress: that one, or who holds a lock for which it waits.
+    worker: u32,
     /// Progress of the task is accounted for until here; when in the future, the CPU is busy with itself until then.
     from_ns: u64,
     /// When its task's run ends.
@@ -132,6 +140,7 @@ pub struct Simulation {
     /// Tasks move between the replicas of spread nodes.
     spreads: bool,
     interrupts: Vec<Interrupts>,
+    locks: Option<Locks>,
     /// Tasks by index, then interrupts.
     queue: Queue,
     costs: Costs,

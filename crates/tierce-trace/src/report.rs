@@ -188,6 +188,9 @@ pub struct TaskReport {
     /// Time constraints; missing if it asked for none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub constraints: Option<Constraints>,
+    /// Waits for locks; missing if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock_waits: Option<LockWaits>,
     /// Its edges, one per parent.
     pub under: Vec<EdgeReport>,
 }
@@ -201,6 +204,15 @@ pub struct Constraints {
     pub accepted: u64,
     /// Of those, the ones whose work was done by the deadline.
     pub met: u64,
+}
+
+/// Waits of a task for locks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockWaits {
+    /// How often it waited.
+    pub count: u64,
+    /// The longest of these waits.
+    pub max_ns: u64,
 }
 
 /// One node.
@@ -439,6 +451,8 @@ fn task_report(id: u32, name: String, stats: &TaskStats, under: Vec<EdgeReport>)
         migrations: stats.migrations,
         moves: Some(Moves::of(&stats.moves)).filter(|moves| moves.total() > 0),
         constraints: (asked > 0).then_some(Constraints { asked, accepted, met }),
+        lock_waits: (stats.lock_waits > 0)
+            .then_some(LockWaits { count: stats.lock_waits, max_ns: stats.lock_wait_max_ns }),
         under,
     }
 }

@@ -45,6 +45,10 @@ pub struct TaskStats {
     pub accepted: u64,
     /// Of those, the ones whose work was done by the deadline.
     pub met: u64,
+    /// Times it waited for a lock.
+    pub lock_waits: u64,
+    /// The longest of these waits (ns).
+    pub lock_wait_max_ns: u64,
     /// CPU time received (ns).
     pub cpu_ns: u64,
     /// Times it got a CPU.
@@ -70,6 +74,8 @@ impl TaskStats {
         self.asked += other.asked;
         self.accepted += other.accepted;
         self.met += other.met;
+        self.lock_waits += other.lock_waits;
+        self.lock_wait_max_ns = self.lock_wait_max_ns.max(other.lock_wait_max_ns);
         self.cpu_ns += other.cpu_ns;
         self.switches += other.switches;
         self.migrations += other.migrations;
@@ -249,6 +255,13 @@ impl Stats {
     /// The work of one that was accepted is done by its deadline.
     pub fn met(&mut self, task: u32) {
         at(&mut self.tasks, task).met += 1;
+    }
+
+    /// A task has waited for a lock.
+    pub fn lock_wait(&mut self, task: u32, waited_ns: u64) {
+        let task = at(&mut self.tasks, task);
+        task.lock_waits += 1;
+        task.lock_wait_max_ns = task.lock_wait_max_ns.max(waited_ns);
     }
 
     /// An edge is replenished when `supply_ns` of CPU time has gone through it in its life. The supply of a period

@@ -7,7 +7,7 @@ use crate::bounds::response::Bound;
 use crate::composition::deadlines::{self, Found};
 use crate::composition::long_run_rates::{Rates, Trust};
 use crate::composition::promises::Promises;
-use crate::demand::jobs::job;
+use crate::demand::jobs::job_and_suspension;
 use crate::demand::overheads::Overheads;
 use crate::laws;
 use crate::laws::policy::Tested;
@@ -126,7 +126,8 @@ fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<B
             let above = &shape.task_parents[index];
             let supply = rates.total(plan, shape, above, 1);
             let above_it = above.first().map_or(0, |edge| plan.edges[*edge].parent);
-            let job = task.load.as_ref().and_then(|load| job(load, 0));
+            let job = task.load.as_ref().and_then(|load| job_and_suspension(load, 0));
+            let job = job.filter(|(_, suspension_ns)| *suspension_ns == 0).map(|(job, _)| job);
             let asked =
                 job.map(|job| overheads.job(above_it, job)).map(|job| ratio(job.work_ns, job.period_ns));
             let bound = found.bound(index, bound);
@@ -143,6 +144,7 @@ fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<B
                 deadlines,
                 soft,
                 response,
+                blocking: overheads.locks.of_task(index),
                 failures,
                 promises: promised.clone(),
                 needs,

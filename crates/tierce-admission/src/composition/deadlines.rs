@@ -13,6 +13,7 @@ use crate::bounds::adjacent_reserves;
 use crate::bounds::response::{shorter, Bound, Refusal};
 use crate::composition::promises::Promises;
 use crate::demand::jobs::{budgets_of_its_own, job, job_and_suspension};
+use crate::demand::locks::{held_words, Waiting};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::until_deadlines;
 use crate::share::{fraction, percent, percent_given, Share};
@@ -51,7 +52,8 @@ impl Found<'_> {
         let (plan, above) = (self.plan, &self.shape.task_parents[task]);
         let Some(job) = plan.tasks[task].load.as_ref().and_then(|load| job(load, 0)) else { return known };
         let shared = adjacent_reserves::task_at_once(plan, self.shape, task);
-        if shared || (!self.overheads.is_none() && above.len() > 1) {
+        let waits = self.overheads.locks.most_ns(task) != Some(0);
+        if shared || waits || (!self.overheads.is_none() && above.len() > 1) {
             return known;
         }
         let plain = above.iter().copied().filter(|edge| !plan.edges[*edge].when_spent);
@@ -86,7 +88,9 @@ impl Found<'_> {
         let Some(deadline_ns) = self.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns) else {
             return Deadlines::None;
         };
-        let overload = matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply);
+        // How much others take while they hold locks is not known either.
+        let known = self.overheads.locks.most_ns(task).is_some();
+        let overload = known && matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply);
         match bound {
             Some(bound) if bound.response.meets(deadline_ns) => Deadlines::Met,
             Some(bound) if bound.exact || overload => Deadlines::MayMiss,
@@ -119,10 +123,11 @@ impl Found<'_> {
         let deadline = show_time(deadline_ns);
         if let Some((ns, test)) = bound.and_then(|bound| Some((bound.response.ns()?, bound.test))) {
             let response = show_time(ns);
+            let waits = self.waits(task);
             let message = if bound.is_some_and(|bound| bound.exact) {
                 format!("Its response time can be {response}, longer than its deadline, {deadline}.")
             } else {
-                format!("The bound on its response time is {response}, longer than its deadline, {deadline}.")
+                format!("The bound on its response time is {response}, longer than its deadline, {deadline}.{waits}")
             };
             let excess = excess(test.into(), Some(ns.saturating_sub(deadline_ns)), None);
             return Some(failure(message, show_time(ns), deadline, excess));
@@ -146,6 +151,17 @@ impl Found<'_> {
         Some(failure(message, "no bound".into(), deadline, excess))
     }
 
+    /// " Of it up to 2ms are waits for locks: `bus`, which `low` has for 2ms."
+    fn waits(&self, task: usize) -> String {
+        let Waiting::For(blocking) = self.overheads.locks.waiting(task) else { return String::new() };
+        let Some(most_ns) = blocking.most_ns.filter(|ns| *ns > 0) else { return String::new() };
+        let held = held_words(self.plan, blocking);
+        format!(
+            " Of it up to {} are waits for locks: {held}; shorter sections there make it shorter.",
+            show_time(most_ns)
+        )
+    }
+
     /// " (1.01ms in every 10ms: 1ms of work and 10us of `[machine] costs`)".
     fn in_each_period(&self, task: usize, load: &Load) -> String {
         let above = self.shape.task_parents[task].first();
@@ -159,6 +175,12 @@ impl Found<'_> {
             }
         };
         format!(" ({} in every {}{costs})", show_time(all.work_ns), show_time(all.period_ns))
+    }
+
+    /// What a task with locks needs.
+    fn not_there(&self, task: usize) -> String {
+        let why = self.promises.tasks[task].first().map(|promise| promise.because.clone());
+        why.unwrap_or_else(|| "nothing is guaranteed to it".into())
     }
 
     /// Its law is about deadlines.
@@ -175,8 +197,12 @@ impl Found<'_> {
 
     /// Why there is no bound.
     fn why(&self, task: usize, load: &Load) -> String {
+        if let Some(why) = self.overheads.locks.why(self.plan, task) {
+            return why;
+        }
         let Some(job) = job(load, 0) else {
             return match job_and_suspension(load, 0) {
+                Some(_) if !load.sections().is_empty() => self.not_there(task),
                 Some(_) => "it suspends itself within its jobs, and only directly below `fixed-priority` with a whole CPU and \
                             without `[machine] costs` is that bounded"
                     .into(),

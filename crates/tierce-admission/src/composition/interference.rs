@@ -1,13 +1,15 @@
 //! What comes through each edge takes of the CPU at most, where that is bounded: from the tasks up.
 
 use crate::bounds::leftover_supply::Taken;
-use crate::demand::jobs::job;
+use crate::demand::jobs::job_with_locks;
+use crate::demand::locks::Locks;
 use crate::laws;
 use crate::laws::policy::Takes;
 use tierce_plan::{policies, Child, Plan, Shape};
 
 /// Of each edge; `None`: that is not bounded.
 pub fn taken(plan: &Plan, shape: &Shape) -> Vec<Option<Taken>> {
+    let locks = Locks::of(plan, shape);
     let mut nodes: Vec<Option<Taken>> = vec![None; plan.nodes.len()];
     let mut crowded: Vec<_> = plan.nodes.iter().map(|node| node.default).collect();
     for entry in &plan.entries {
@@ -24,15 +26,15 @@ pub fn taken(plan: &Plan, shape: &Shape) -> Vec<Option<Taken>> {
     for node in shape.order.iter().rev().filter(|node| !crowded[**node]) {
         let mut sum = Some(Taken::nothing());
         for edge in &shape.children[*node] {
-            sum = sum.and_then(|sum| Some(sum.and(&through(plan, shape, &nodes, *edge)?)));
+            sum = sum.and_then(|sum| Some(sum.and(&through(plan, shape, &nodes, &locks, *edge)?)));
         }
         nodes[*node] = sum;
     }
-    (0..plan.edges.len()).map(|edge| through(plan, shape, &nodes, edge)).collect()
+    (0..plan.edges.len()).map(|edge| through(plan, shape, &nodes, &locks, edge)).collect()
 }
 
 /// What comes through an edge takes; `nodes`: what the children of each node take together.
-fn through(plan: &Plan, shape: &Shape, nodes: &[Option<Taken>], edge: usize) -> Option<Taken> {
+fn through(plan: &Plan, shape: &Shape, nodes: &[Option<Taken>], locks: &Locks, edge: usize) -> Option<Taken> {
     let about = &plan.edges[edge];
     let policy = policies::by_number(plan.nodes[about.parent].policy)?;
     if let Takes::Limited(taken) = laws::of(policy).takes(plan, shape, edge) {
@@ -42,8 +44,9 @@ fn through(plan: &Plan, shape: &Shape, nodes: &[Option<Taken>], edge: usize) -> 
         _ if about.when_spent => None,        // with all that could not be done before
         _ if shape.moves(plan, edge) => None, // with all that could not be done elsewhere
         Child::Task(task) => {
-            let job = job(plan.tasks[task].load.as_ref()?, 0)?;
-            Some(Taken::bounded(job.work_ns, job.period_ns, job.jitter_ns))
+            let job = job_with_locks(plan, locks, task, 0)?;
+            // Who has the lock runs in its place.
+            Some(Taken::bounded(job.work_ns.saturating_add(job.blocking_ns), job.period_ns, job.jitter_ns))
         }
         Child::Node(node) if !shape.shared(node) => nodes[node].clone(),
         Child::Node(_) | Child::Set(_) => None,

@@ -4,6 +4,7 @@
 use crate::bounds::adjacent_reserves;
 use crate::bounds::max_min_shares::{self, Claims};
 use crate::demand::jobs::{utilisation, BudgetParams};
+use crate::demand::locks::Locks;
 use crate::demand::uncounted_threads::{live_sets, of_crowd};
 use crate::laws;
 use crate::laws::policy::Rated;
@@ -188,8 +189,9 @@ struct Asks {
 
 impl Asks {
     fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
+        let locks = Locks::of(plan, shape);
         let task = |index: usize| match (&plan.tasks[index].load, trust) {
-            (Some(load), Trust::Loads) => utilisation(load).unwrap_or_else(share::one),
+            (Some(_), Trust::Loads) => utilisation(plan, &locks, index).unwrap_or_else(share::one),
             (None, Trust::Loads) => share::zero(),
             (_, Trust::Nobody | Trust::NobodyAnyNumber) => share::one(),
         };

@@ -1,5 +1,6 @@
 //! What children ask for: the jobs of their loads, the budgets of their edges, and whether they ever stop asking.
 
+use crate::demand::locks::Locks;
 use crate::share::{ratio, Share};
 use tierce_analysis::Task;
 use tierce_guarantee::TIME_MAX_NS;
@@ -51,13 +52,23 @@ pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
     idle || own_ns == 0 && !announces
 }
 
-/// The jobs of a load, where they are bounded and do not suspend themselves. Deadlines are the shorter of those of the load and of
+/// The jobs of a load, where they are bounded, do not suspend themselves and have no sections with locks. Deadlines are the shorter of those of the load and of
 /// the edge (`deadline_ns`, 0 when it gives none), far away where neither has any.
 pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
-    job_and_suspension(load, deadline_ns).filter(|(_, suspension_ns)| *suspension_ns == 0).map(|(job, _)| job)
+    let alone = load.sections().is_empty();
+    job_and_suspension(load, deadline_ns)
+        .filter(|(_, suspension_ns)| alone && *suspension_ns == 0)
+        .map(|(job, _)| job)
 }
 
-/// The same also where they suspend themselves, and for how long each does in all.
+/// The jobs of a task that may wait for locks, where all of that is bounded.
+pub fn job_with_locks(plan: &Plan, locks: &Locks, task: usize, deadline_ns: u64) -> Option<Task> {
+    let (job, suspension_ns) = job_and_suspension(plan.tasks[task].load.as_ref()?, deadline_ns)?;
+    let blocking_ns = locks.most_ns(task)?;
+    (suspension_ns == 0).then_some(Task { blocking_ns, ..job })
+}
+
+/// The same also where they suspend themselves, and for how long each does in all; without their waits for locks.
 pub fn job_and_suspension(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> {
     let (work_ns, period_ns, jitter_ns, suspension_ns) = match load {
         Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns, 0),
@@ -102,9 +113,10 @@ fn steps(load: &Phases) -> Option<(u64, u64, u64)> {
     (most_ns > 0 && period_ns > 0 && in_time).then_some((most_ns, suspension_ns, period_ns))
 }
 
-/// work/period of a load, where it has one.
-pub fn utilisation(load: &Load) -> Option<Share> {
-    job_and_suspension(load, 0).map(|(job, _)| ratio(job.work_ns, job.period_ns))
+/// work/period of a task's load, where it has one; holders of locks may run in its place.
+pub fn utilisation(plan: &Plan, locks: &Locks, task: usize) -> Option<Share> {
+    let (job, _) = job_and_suspension(plan.tasks[task].load.as_ref()?, 0)?;
+    Some(ratio(job.work_ns.saturating_add(locks.most_ns(task)?), job.period_ns))
 }
 
 /// How many budgets each job of a task takes, if each job begins a period of its own.

@@ -1,5 +1,6 @@
-//! What is asked for: jobs, budgets, threads that nobody counted, the costs of scheduling.
+//! What is asked for: jobs, their waits for locks, budgets, threads that nobody counted, the costs of scheduling.
 
 pub mod jobs;
+pub mod locks;
 pub mod overheads;
 pub mod uncounted_threads;

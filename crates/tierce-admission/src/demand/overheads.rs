@@ -14,6 +14,7 @@
 //! When others may come between is known from their loads (arrivals, ends of waits) and budgets (one replenishment per
 //! period). Where it is not known nothing is promised. What the owner of a guarantee causes himself, by waking up, is his own.
 
+use crate::demand::locks::Locks;
 use crate::demand::uncounted_threads::is_live;
 use crate::share;
 use std::collections::BTreeMap;
@@ -186,6 +187,8 @@ fn rounded(share: Exact) -> Exact {
 pub struct Overheads<'a> {
     plan: &'a Plan,
     shape: &'a Shape,
+    /// How long tasks wait for locks.
+    pub locks: Locks,
     /// The most that one decision can cost, by CPU.
     switches_ns: Vec<u64>,
     /// Events at which what is below each edge may begin to want the CPU, or to have it again.
@@ -201,6 +204,7 @@ impl<'a> Overheads<'a> {
         let mut overheads = Self {
             plan,
             shape,
+            locks: Locks::of(plan, shape),
             switches_ns: Vec::new(),
             ready: Vec::new(),
             all_ready: Vec::new(),
@@ -420,6 +424,10 @@ impl<'a> Overheads<'a> {
                     ));
                 }
                 if let Some(load) = &self.plan.tasks[task].load {
+                    if !load.sections().is_empty() {
+                        let name = &self.plan.tasks[task].name;
+                        return Err(format!("how often `{name}` waits for a lock is not known"));
+                    }
                     wakes_of(load, &mut events);
                 }
             }

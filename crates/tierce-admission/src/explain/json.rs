@@ -7,6 +7,7 @@ use crate::share::{fraction, fraction_given, Share};
 use crate::verdict::{Admission, Failure, Law, Part, Promise, Proof, CHECK_VERSION};
 use serde::{Serialize, Serializer};
 use serde_json::{json, Map, Value};
+use tierce_analysis::locks::{Blocking, Held};
 use tierce_analysis::Response;
 use tierce_plan::policies;
 use tierce_plan::Faults;
@@ -139,8 +140,24 @@ struct TaskJson<'a> {
     may_miss: bool,
     failures: Vec<Value>,
     wcrt_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocking: Option<BlockingJson<'a>>,
     guarantees: Vec<PromiseJson<'a>>,
     needs: Vec<NeedJson<'a>>,
+}
+
+/// Waits for locks.
+#[derive(Serialize)]
+struct BlockingJson<'a> {
+    most_ns: Option<u64>,
+    held: Vec<HeldJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct HeldJson<'a> {
+    lock: &'a str,
+    task: &'a str,
+    length_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -219,9 +236,19 @@ impl<'a> Json<'a> {
             may_miss: verdict.deadlines.is_open(),
             failures: self.failures(task.spot, &verdict.failures),
             wcrt_ns: verdict.response.and_then(Response::ns),
+            blocking: verdict.blocking.as_ref().map(|blocking| self.blocking(blocking)),
             guarantees: self.promised(Part::Task(*index), &verdict.promises),
             needs: self.needs(Part::Task(*index), &task.needs, &verdict.needs),
         }
+    }
+
+    fn blocking(self, blocking: &Blocking) -> BlockingJson<'a> {
+        let held = |held: &Held| HeldJson {
+            lock: &self.plan.locks[held.lock].name,
+            task: &self.plan.tasks[held.task].name,
+            length_ns: held.length_ns,
+        };
+        BlockingJson { most_ns: blocking.most_ns, held: blocking.held.iter().map(held).collect() }
     }
 
     fn broken(self, broken: &Broken) -> Value {

@@ -1,5 +1,6 @@
 //! What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs.
 
+use crate::demand::locks::held_words;
 use crate::explain::remedies::Broken;
 use crate::explain::words::{self, count};
 use crate::verdict::{Admission, Failure, Part, Proof};
@@ -83,6 +84,11 @@ impl About<'_> {
         if let (Some(response), Some(deadline)) = (response, deadline) {
             let (response, deadline) = (show_time(response), show_time(deadline));
             self.line(&format!("  jobs      response at most {response}, deadline {deadline}"));
+        }
+        if let Some(blocking) = found.blocking.as_ref().filter(|blocking| !blocking.held.is_empty()) {
+            let most =
+                blocking.most_ns.map_or("without a bound".into(), |ns| format!("up to {}", show_time(ns)));
+            self.line(&format!("  locks     it waits {most}: {}", held_words(self.plan, blocking)));
         }
         self.failed(&found.failures);
         let open = found.deadlines.is_open() && !found.soft || found.needs.iter().any(Result::is_err);

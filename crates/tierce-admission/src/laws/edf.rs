@@ -8,7 +8,8 @@
 
 use crate::bounds::response::Bound;
 use crate::bounds::smallest_reduction::mend_by_bisection;
-use crate::demand::jobs::{comes_last, has_other_parents, job};
+use crate::demand::jobs::{comes_last, has_other_parents, job_with_locks};
+use crate::demand::overheads::Overheads;
 use crate::laws::node::{supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
 use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
@@ -17,7 +18,7 @@ use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
 use tierce_analysis::{Demand, Response, Supply, Task};
 use tierce_guarantee::{whole, TIME_MAX_NS};
 use tierce_plan::policies::{self};
-use tierce_plan::{show_time, Child, Edge, Load};
+use tierce_plan::{show_time, Child, Edge, Load, Plan};
 
 /// Sets that are larger are tested, but responses are not computed one by one.
 const RESPONSES_MAX: usize = 64;
@@ -72,7 +73,7 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
         let name = plan.child_name(edge.child);
         let own_ns = at.map_or(0, |at| edge.params[at]);
         let demand = match edge.child {
-            Child::Task(task) => plan.tasks[task].load.as_ref().and_then(|load| demand(load, own_ns)),
+            Child::Task(task) => demand(plan, overheads, task, own_ns),
             _ => None,
         };
         match (demand, edge.child) {
@@ -89,7 +90,8 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
     }
     let asked = share::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
     let switch_ns = overheads.switch_ns(node);
-    let early = switch_ns > 0 || demands.iter().any(|demand| demand.deadline_ns < demand.period_ns);
+    let early = |demand: &Task| demand.deadline_ns < demand.period_ns || demand.blocking_ns > 0;
+    let early = switch_ns > 0 || demands.iter().any(early);
     verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
     let extra_ns = switch_ns.saturating_mul(2);
     let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1, switch_ns, extra_ns };
@@ -110,9 +112,10 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
     verdict.asked = Some(asked);
 }
 
-/// What a load with deadlines asks for; `deadline_ns`: of the edge, 0 when it gives none.
-fn demand(load: &Load, deadline_ns: u64) -> Option<Task> {
-    let job = job(load, deadline_ns).filter(|job| job.deadline_ns < TIME_MAX_NS)?;
+/// What a task with deadlines asks for; `deadline_ns`: of the edge, 0 when it gives none.
+fn demand(plan: &Plan, overheads: &Overheads, task: usize, deadline_ns: u64) -> Option<Task> {
+    let job = job_with_locks(plan, &overheads.locks, task, deadline_ns)
+        .filter(|job| job.deadline_ns < TIME_MAX_NS)?;
     // A late release leaves less time until the same deadline.
     let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
     Some(Task { deadline_ns, jitter_ns: 0, ..job })
@@ -172,7 +175,7 @@ impl Jobs {
             if about.when_spent {
                 return None;
             }
-            let found = plan.tasks[task].load.as_ref().and_then(|load| job(load, own_ns))?;
+            let found = job_with_locks(plan, &overheads.locks, task, own_ns)?;
             jobs.edges.push(*edge);
             jobs.tasks.push(task);
             jobs.set.push(overheads.job(index, found));

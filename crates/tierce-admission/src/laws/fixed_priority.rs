@@ -245,7 +245,10 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_)));
     let precise =
         supply == Supply::WHOLE && overheads.is_none() && members.iter().all(|task| punctual(*task));
-    let alone = |at: usize| levels.iter().filter(|level| **level == levels[at]).count() == 1;
+    let alone = |at: usize| {
+        levels.iter().filter(|level| **level == levels[at]).count() == 1
+            && overheads.locks.most_ns(members[at]) == Some(0)
+    };
     let bound = |(at, response)| Bound { response, test: BY_PRIORITY, exact: precise && alone(at) };
     let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();
     members.into_iter().zip(bounds).collect()
@@ -265,5 +268,6 @@ fn bounded(
     let stays = !conditional && !shape.moves(plan, edge); // else it may come with work that has waited elsewhere
     let (job, suspension_ns) = job_and_suspension(load, 0)
         .filter(|_| stays && (overheads.is_none() || !has_other_parents(plan, shape, edge)))?;
-    Some(Some((task, job, suspension_ns)))
+    let blocking_ns = overheads.locks.most_ns(task)?;
+    Some(Some((task, Task { blocking_ns, ..job }, suspension_ns)))
 }

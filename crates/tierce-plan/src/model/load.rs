@@ -1,5 +1,7 @@
 //! What a task does: jobs, stages of jobs, or a list of steps.
 
+use super::lock::Section;
+
 /// What a task does in the simulator.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Load {
@@ -34,6 +36,15 @@ impl Load {
             Self::Periodic(load) => Some(load.period_ns),
             Self::Sporadic(load) => Some(load.separation_ns),
             Self::Stages(load) => load.jobs().map(|jobs| jobs.period_ns).min(),
+        }
+    }
+
+    /// Parts of each of its jobs that hold locks, in their order.
+    pub fn sections(&self) -> &[Section] {
+        match self {
+            Self::Periodic(load) => &load.sections,
+            Self::Sporadic(load) => &load.sections,
+            Self::Busy | Self::Phases(_) | Self::Stages(_) => &[],
         }
     }
 
@@ -73,6 +84,8 @@ pub struct Periodic {
     pub jitter_ns: u64,
     /// Misses are by design: check need not show that there are none.
     pub soft: bool,
+    /// Parts of each job that hold locks, in their order.
+    pub sections: Vec<Section>,
 }
 
 /// The next job is released `separation` plus a draw from 0 to `extra` after the last release.
@@ -90,6 +103,8 @@ pub struct Sporadic {
     pub phase_ns: u64,
     /// Misses are by design: check need not show that there are none.
     pub soft: bool,
+    /// Parts of each job that hold locks, in their order.
+    pub sections: Vec<Section>,
 }
 
 /// A list of phases, repeated. A job begins with the first `run` after a `sleep`, a `timer` or the start of the list,

@@ -15,12 +15,14 @@
 pub mod any_cpu;
 pub mod glob;
 pub mod load;
+pub mod lock;
 pub mod realtime;
 pub mod shape;
 pub mod topology;
 mod trust;
 
 pub use load::*;
+pub use lock::{Lock, Protocol, Section};
 pub use realtime::{Class, MatchClass, RealTime};
 
 use crate::model::topology::{Distance, Topology};
@@ -64,6 +66,8 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// Sets of tasks, in the order of the text.
     pub sets: Vec<TaskSet>,
+    /// What sections of loads hold, in the order of the text.
+    pub locks: Vec<Lock>,
     /// Edges to nodes and tasks, in the order of the text. Edges from a CPU to its root are not among them: see
     /// [`Node::roots`].
     pub edges: Vec<Edge>,

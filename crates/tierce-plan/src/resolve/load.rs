@@ -1,7 +1,8 @@
 //! What tasks do in the simulator: `load = …`.
 
+use super::locks;
 use super::rt_app::{self, timer_id};
-use crate::model::{Load, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Work};
+use crate::model::{Load, Lock, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Work};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Table, Value};
 
@@ -9,12 +10,18 @@ use crate::text::tree::{Collector, Fields, Kind, Table, Value};
 pub type ReadFile<'a> = &'a mut dyn FnMut(&mut Collector, &Value, &str) -> Option<String>;
 
 /// `load` of `owner` ("task `audio`").
-pub fn read(owner: &str, value: &Value, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {
+pub fn read(
+    owner: &str,
+    value: &Value,
+    locks: &[Lock],
+    collector: &mut Collector,
+    read_file: ReadFile,
+) -> Option<Load> {
     match &value.kind {
         Kind::Text(text) if text == "busy" => Some(Load::Busy),
         Kind::Table(table) => {
             let mut fields = Fields::new(format!("`load` of {owner}"), table);
-            let load = shape(&mut fields, table, value, collector, read_file);
+            let load = shape(&mut fields, table, value, locks, collector, read_file);
             fields.finish(collector);
             load
         }
@@ -42,6 +49,7 @@ fn shape(
     fields: &mut Fields,
     table: &Table,
     value: &Value,
+    locks: &[Lock],
     collector: &mut Collector,
     read_file: ReadFile,
 ) -> Option<Load> {
@@ -53,9 +61,9 @@ fn shape(
     } else if has("stages") {
         stages(fields, collector)
     } else if has("separation") {
-        sporadic(fields, value, collector)
+        sporadic(fields, value, locks, collector)
     } else if has("period") {
-        periodic(fields, value, collector)
+        periodic(fields, value, locks, collector)
     } else {
         for name in KEYS {
             fields.key(name);
@@ -69,8 +77,19 @@ fn shape(
 }
 
 /// Of all shapes.
-const KEYS: [&str; 10] =
-    ["period", "separation", "phases", "stages", "rt_app", "work", "deadline", "phase", "jitter", "soft"];
+const KEYS: [&str; 11] = [
+    "period",
+    "separation",
+    "phases",
+    "stages",
+    "rt_app",
+    "work",
+    "deadline",
+    "phase",
+    "jitter",
+    "soft",
+    "sections",
+];
 
 fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {
     let (file, thread) = (fields.take("rt_app")?, fields.text("thread", collector));
@@ -90,22 +109,25 @@ fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFi
     }
 }
 
-fn sporadic(fields: &mut Fields, value: &Value, collector: &mut Collector) -> Option<Load> {
+fn sporadic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut Collector) -> Option<Load> {
     let separation_ns = fields.duration("separation", collector);
     let extra_ns = fields.time("extra", collector).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
+    let sections = locks::sections(fields, work.as_ref(), locks, collector);
     let separation_ns = separation_ns?;
     let deadline_ns =
         deadline(&fields.what("deadline"), deadline_ns, (separation_ns, "separation"), collector);
     let soft = soft(fields, Some(deadline_ns), collector);
-    Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work: work?, deadline_ns, phase_ns, soft }))
+    let (work, sections) = (work?, sections?);
+    Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work, deadline_ns, phase_ns, soft, sections }))
 }
 
-fn periodic(fields: &mut Fields, value: &Value, collector: &mut Collector) -> Option<Load> {
+fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut Collector) -> Option<Load> {
     let period_ns = fields.duration("period", collector);
     let jitter = fields.take("jitter");
     let jitter_ns = jitter.and_then(|value| collector.time("`jitter`", value)).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
+    let sections = locks::sections(fields, work.as_ref(), locks, collector);
     let period_ns = period_ns?;
     if let Some(jitter) = jitter.filter(|_| jitter_ns >= period_ns) {
         let message = "a release later than the next one would change their order";
@@ -114,7 +136,8 @@ fn periodic(fields: &mut Fields, value: &Value, collector: &mut Collector) -> Op
     }
     let deadline_ns = deadline(&fields.what("deadline"), deadline_ns, (period_ns, "period"), collector);
     let soft = soft(fields, Some(deadline_ns), collector);
-    Some(Load::Periodic(Periodic { period_ns, work: work?, deadline_ns, phase_ns, jitter_ns, soft }))
+    let (work, sections) = (work?, sections?);
+    Some(Load::Periodic(Periodic { period_ns, work, deadline_ns, phase_ns, jitter_ns, soft, sections }))
 }
 
 /// Keys that periodic and sporadic jobs share: work, deadline with its place, phase.

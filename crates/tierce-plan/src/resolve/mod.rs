@@ -5,6 +5,7 @@ pub mod documents;
 mod edges;
 mod first_replica;
 mod load;
+mod locks;
 mod machine;
 pub mod matching;
 mod names;
@@ -25,7 +26,7 @@ use crate::text::source::{Sources, Spot};
 use crate::text::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Value};
 use crate::text::units::show_time;
 use first_replica::Begun;
-use names::{cpu_list, cpu_number, find_policy, Declared, Item, ItemKind};
+use names::{cpu_list, cpu_number, find_policy, is_plain, Declared, Item, ItemKind};
 use params::{OfThread, Owner};
 use places::Places;
 use state::{Below, Resolver};
@@ -77,6 +78,7 @@ impl Resolver {
             nodes: Vec::new(),
             tasks: Vec::new(),
             sets: Vec::new(),
+            locks: Vec::new(),
             edges: Vec::new(),
             entries: Vec::new(),
             default_node: None,
@@ -128,6 +130,11 @@ impl Resolver {
                     }
                 }
             }
+            if let Some(value) = fields.take("lock") {
+                if let Some(table) = self.collector.table("`lock`", value) {
+                    self.locks(table);
+                }
+            }
             found.sort_by_key(|item| item.key.spot);
             items.extend(found);
             fields.finish(&mut self.collector);
@@ -153,15 +160,7 @@ impl Resolver {
     /// Enter the name; nodes also get their place in the plan. False when the name cannot be used.
     fn declare(&mut self, item: &Item) -> bool {
         let (name, spot) = (&item.key.text, item.key.spot);
-        let mut bytes = name.bytes();
-        let good = bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
-            && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
-        if !good {
-            self.collector.add(
-                Fault::new("name_must_be_plain", spot, "this is not a name")
-                    .value(format!("\"{name}\""))
-                    .bound("[A-Za-z][A-Za-z0-9_-]*"),
-            );
+        if !is_plain(item.key, &mut self.collector) {
             return false;
         }
         if let Some(first) = self.names.get(name) {

@@ -39,6 +39,18 @@ impl Declared {
     }
 }
 
+/// Whether a name can be used; the fault is reported.
+pub fn is_plain(key: &Key, collector: &mut Collector) -> bool {
+    let mut bytes = key.text.bytes();
+    let good = bytes.next().is_some_and(|b| b.is_ascii_alphabetic())
+        && bytes.all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-');
+    if !good {
+        let fault = Fault::new("name_must_be_plain", key.spot, "this is not a name");
+        collector.add(fault.value(format!("\"{}\"", key.text)).bound("[A-Za-z][A-Za-z0-9_-]*"));
+    }
+    good
+}
+
 /// The policy by which one of another name can be had, and with what.
 fn synonym(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name.to_lowercase().as_str() {

@@ -26,6 +26,7 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     slots::faults(plan, &shape, &mut faults);
     reservation::faults(plan, &mut faults);
     firm(plan, &mut faults);
+    super::locks::faults(plan, &shape, &mut faults);
     faults
 }
 

@@ -64,7 +64,7 @@ impl Resolver {
 
     fn load(&mut self, owner: &str, value: &Value) -> Option<Load> {
         let Self { files, collector, plan, .. } = self;
-        let sources = &mut plan.sources;
+        let (sources, locks) = (&mut plan.sources, &plan.locks);
         let from = value.spot.source;
         let mut read = |collector: &mut Collector, at: &Value, name: &str| {
             let path = relative(sources, from, name);
@@ -81,7 +81,7 @@ impl Resolver {
                 }
             }
         };
-        crate::resolve::load::read(owner, value, collector, &mut read)
+        crate::resolve::load::read(owner, value, locks, collector, &mut read)
     }
 
     fn entry(&mut self, owner: &str, target: Child, matches: Option<&Value>, trusts_names: bool) {

@@ -56,7 +56,7 @@ impl Simulation {
         c.task = task;
         c.from_ns = now;
         if task == 0 {
-            c.end_ns = NEVER;
+            (c.worker, c.end_ns) = (0, NEVER);
         } else {
             let index = task - self.first_task;
             let t = &mut self.tasks[index as usize];
@@ -71,9 +71,10 @@ impl Simulation {
                 }
             }
             c.from_ns = now.saturating_add(cost_ns);
-            c.end_ns = c.from_ns.saturating_add(t.left_ns);
-            if changed && !t.started {
-                self.start(cpu, index, now);
+            self.choose_worker(cpu, now);
+            let worker = self.cpus[cpu as usize].worker;
+            if changed && worker != 0 && !self.tasks[(worker - self.first_task) as usize].started {
+                self.start(cpu, worker - self.first_task, now);
             }
             if cost_ns > 0 && self.watch.is_some() {
                 self.cpus[cpu as usize].scheduling = true;

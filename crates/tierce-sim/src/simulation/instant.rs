@@ -72,8 +72,8 @@ impl Simulation {
     pub(super) fn progress(&mut self, cpu: u32, now: u64) {
         let c = &mut self.cpus[cpu as usize];
         if c.from_ns < now {
-            if c.task != 0 {
-                self.tasks[(c.task - self.first_task) as usize].left_ns -= now - c.from_ns;
+            if c.worker != 0 {
+                self.tasks[(c.worker - self.first_task) as usize].left_ns -= now - c.from_ns;
             }
             c.from_ns = now;
         }
@@ -81,8 +81,12 @@ impl Simulation {
 
     /// The run of the task on this CPU is over: it goes on with the next one, or blocks.
     fn run_over(&mut self, cpu: u32, now: u64) {
-        let id = self.cpus[cpu as usize].task;
+        let id = self.cpus[cpu as usize].worker;
         let index = id - self.first_task;
+        if self.leave_locks(index, now) {
+            return self.go_on(cpu, now);
+        }
+        let in_place_of_another = id != self.cpus[cpu as usize].task;
         let task = &mut self.tasks[index as usize];
         let deadline_ns = std::mem::take(&mut task.constrained_ns);
         if deadline_ns > 0 && now <= deadline_ns {
@@ -110,18 +114,26 @@ impl Simulation {
             Next::Run { work_ns, begins, within_ns } => {
                 self.begin(index, work_ns, begins, now);
                 self.constrain(index, work_ns, within_ns, now);
-                let c = &mut self.cpus[cpu as usize];
-                c.end_ns = c.from_ns.saturating_add(work_ns);
-                self.start(cpu, index, now);
-                return;
+                return self.go_on(cpu, now);
             }
             Next::Wait(at_ns) => self.queue.push(at_ns.saturating_add(self.late_ns), index),
             Next::End => {}
         }
         self.graph.release(id, now);
+        if in_place_of_another {
+            return self.go_on(cpu, now);
+        }
         let c = &mut self.cpus[cpu as usize];
-        c.task = 0;
-        c.end_ns = NEVER;
+        (c.task, c.worker, c.end_ns) = (0, 0, NEVER);
+    }
+
+    /// The CPU still runs the same task.
+    fn go_on(&mut self, cpu: u32, now: u64) {
+        self.choose_worker(cpu, now);
+        let worker = self.cpus[cpu as usize].worker;
+        if worker != 0 {
+            self.start(cpu, worker - self.first_task, now);
+        }
     }
 
     /// The wait of a task is over.
@@ -144,7 +156,7 @@ impl Simulation {
     fn begin(&mut self, index: u32, work_ns: u64, begins: Option<Job>, now: u64) {
         let id = self.first_task + index;
         let task = &mut self.tasks[index as usize];
-        task.left_ns = work_ns;
+        task.left_ns = task.script.as_mut().map_or(work_ns, |script| script.begin(work_ns));
         let Some(job) = begins else { return };
         task.job = job;
         task.begun += 1;

@@ -3,6 +3,7 @@
 use super::{Cpu, Interrupts, Options, Simulation, Task};
 use crate::draw::Stream;
 use crate::earliest::Earliest;
+use crate::locks::Locks;
 use crate::marks::Marks;
 use crate::program::{Job, Program};
 use crate::queue::Queue;
@@ -48,6 +49,7 @@ impl Simulation {
             ids,
             tasks,
             interrupts,
+            locks: Locks::of(plan),
             queue,
             header,
             stats,
@@ -60,6 +62,7 @@ impl Cpu {
     fn idle() -> Cpu {
         Cpu {
             task: 0,
+            worker: 0,
             from_ns: 0,
             end_ns: NEVER,
             until_ns: NEVER,
@@ -102,6 +105,8 @@ fn tasks_of(plan: &Plan, options: &Options, queue: &mut Queue) -> Vec<Task> {
                 started: true,
                 announces: false,
                 last_cpu: u32::MAX,
+                script: Locks::script(plan, index),
+                waits_from_ns: NEVER,
             }
         })
         .collect();

@@ -1,7 +1,8 @@
 //! A report as tables.
 
 use super::{
-    Constraints, Contended, Contention, IdleWhileWaiting, LongestGap, Moves, Report, Spread, Supply,
+    Constraints, Contended, Contention, IdleWhileWaiting, LockWaits, LongestGap, Moves, Report, Spread,
+    Supply,
 };
 use crate::promise::Unkept;
 use crate::units::{percent, time};
@@ -17,6 +18,9 @@ impl Report {
         text += &format!("{}\n\n", self.task_table());
         if self.tasks.iter().any(|task| task.constraints.is_some()) {
             text += &format!("{}\n\n", self.constraint_table());
+        }
+        if self.tasks.iter().any(|task| task.lock_waits.is_some()) {
+            text += &format!("{}\n\n", self.lock_wait_table());
         }
         text += &format!("{}\n\n", self.node_table());
         if let Some(table) = self.unkept_table() {
@@ -82,6 +86,17 @@ impl Report {
             if let Some(Constraints { asked, accepted, met }) = task.constraints {
                 let name = named(&task.name, task.id == 0 || task.gone);
                 table.add_row([name, asked.to_string(), accepted.to_string(), met.to_string()]);
+            }
+        }
+        right_align(table)
+    }
+
+    fn lock_wait_table(&self) -> Table {
+        let mut table = table(&["waits for locks", "how often", "longest"]);
+        for task in &self.tasks {
+            if let Some(LockWaits { count, max_ns }) = task.lock_waits {
+                let name = named(&task.name, task.id == 0 || task.gone);
+                table.add_row([name, count.to_string(), time(max_ns)]);
             }
         }
         right_align(table)

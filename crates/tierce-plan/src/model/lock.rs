@@ -1,0 +1,63 @@
+//! Locks, and the parts of jobs that hold them.
+
+use crate::text::source::Spot;
+
+/// `[lock.NAME]`.
+#[derive(Clone, Debug)]
+pub struct Lock {
+    /// Unique among locks.
+    pub name: String,
+    /// What happens when a job requests it while another one has it.
+    pub protocol: Protocol,
+    /// Where it is defined.
+    pub spot: Spot,
+}
+
+/// How a lock is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Protocol {
+    /// Who requests it sleeps until it is free.
+    None,
+    /// The holder runs in place of its most urgent waiter.
+    Inheritance,
+    /// The same; and no job gets a lock unless it is more urgent than all users of all locks that others hold.
+    Ceiling,
+    /// No job begins unless it is more urgent than all users of all locks that others hold.
+    ImmediateCeiling,
+    /// The same by deadlines: the stack resource policy.
+    Srp,
+}
+
+impl Protocol {
+    /// As in plans.
+    pub const NAMES: [(&'static str, Self); 5] = [
+        ("none", Self::None),
+        ("inheritance", Self::Inheritance),
+        ("ceiling", Self::Ceiling),
+        ("immediate-ceiling", Self::ImmediateCeiling),
+        ("srp", Self::Srp),
+    ];
+
+    /// As in plans.
+    pub fn name(self) -> &'static str {
+        Self::NAMES.iter().find(|(_, protocol)| *protocol == self).map_or("", |(name, _)| name)
+    }
+
+    /// It keeps jobs from requests or from their begin by who uses which locks.
+    pub fn has_ceilings(self) -> bool {
+        matches!(self, Self::Ceiling | Self::ImmediateCeiling | Self::Srp)
+    }
+}
+
+/// A part of a job in which it holds a lock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Section {
+    /// Index into [`Plan::locks`](crate::Plan::locks).
+    pub lock: usize,
+    /// Where it begins: CPU time since the begin of the job, or of the section around it.
+    pub at_ns: u64,
+    /// CPU time, with that of the sections within.
+    pub length_ns: u64,
+    /// Sections within this one, in their order.
+    pub sections: Vec<Section>,
+}

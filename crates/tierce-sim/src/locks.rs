@@ -1,0 +1,153 @@
+//! Who has which lock, and where jobs request and leave them. How that decides who runs is in `simulation/locks.rs`.
+
+use tierce_plan::{Plan, Protocol, Section, Shape};
+
+/// At this place of a job.
+#[derive(Clone, Copy, Debug)]
+enum Op {
+    Lock(usize),
+    Unlock(usize),
+}
+
+/// The places of a job at which locks are requested and left.
+#[derive(Clone, Debug)]
+pub struct Script {
+    ops: Vec<(u64, Op)>,
+    at: usize,
+    /// Work done up to the last place, and in all.
+    done_ns: u64,
+    work_ns: u64,
+}
+
+impl Script {
+    /// A job of that work begins: how much until its first place.
+    pub fn begin(&mut self, work_ns: u64) -> u64 {
+        (self.at, self.done_ns, self.work_ns) = (0, 0, work_ns);
+        self.left_ns()
+    }
+
+    /// Work until the next place.
+    pub fn left_ns(&self) -> u64 {
+        self.ops.get(self.at).map_or(self.work_ns, |op| op.0) - self.done_ns
+    }
+
+    /// Nothing is left of the job.
+    pub fn is_done(&self) -> bool {
+        self.at == self.ops.len() && self.left_ns() == 0
+    }
+}
+
+/// What is known of a lock.
+#[derive(Debug)]
+struct Lock {
+    protocol: Protocol,
+    /// Index of the task that has it.
+    holder: Option<u32>,
+    /// The node whose tasks it keeps from beginning, and the urgency of the most urgent user; with ceilings.
+    ceiling: Option<(usize, u64)>,
+    /// Those that sleep until it is free.
+    sleeping: Vec<u32>,
+}
+
+/// All locks of a plan.
+#[derive(Debug)]
+pub struct Locks {
+    locks: Vec<Lock>,
+    /// Of each task: its node and how urgent it is there.
+    urgencies: Vec<Option<(usize, u64)>>,
+}
+
+impl Locks {
+    /// Nobody has one yet; `None`: there are none.
+    pub fn of(plan: &Plan) -> Option<Locks> {
+        if plan.locks.is_empty() {
+            return None;
+        }
+        let shape = Shape::new(plan);
+        let urgency = |task: usize| {
+            let edge = shape.task_parents[task].first()?;
+            Some((plan.edges[*edge].parent, plan.urgency(&shape, task)?))
+        };
+        let urgencies: Vec<_> = (0..plan.tasks.len()).map(urgency).collect();
+        let locks = plan.locks.iter().enumerate().map(|(index, lock)| {
+            let users = (0..plan.tasks.len()).filter(|task| plan.locks_of(*task).contains(&index));
+            let ceiling = users.filter_map(|task| urgencies[task]).min_by_key(|(_, urgency)| *urgency);
+            let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
+            Lock { protocol: lock.protocol, holder: None, ceiling, sleeping: Vec::new() }
+        });
+        Some(Locks { locks: locks.collect(), urgencies })
+    }
+
+    /// Of a task, if it has sections.
+    pub fn script(plan: &Plan, task: usize) -> Option<Box<Script>> {
+        let sections = plan.tasks[task].load.as_ref()?.sections();
+        let mut ops = Vec::new();
+        places(sections, 0, &mut ops);
+        (!ops.is_empty()).then(|| Box::new(Script { ops, at: 0, done_ns: 0, work_ns: 0 }))
+    }
+
+    /// Who has what a task needs to go on, and the lock; where that is nobody, it now has what it needs. `begins`: its job has not run.
+    pub fn request(&mut self, task: u32, begins: bool, script: Option<&mut Script>) -> Option<(u32, usize)> {
+        if let Some(found) = self.above(task, false).filter(|_| begins) {
+            return Some(found);
+        }
+        let script = script?;
+        while let Some((at_ns, Op::Lock(lock))) = script.ops.get(script.at).copied() {
+            if at_ns > script.done_ns {
+                break;
+            }
+            let asks = self.locks[lock].protocol == Protocol::Ceiling;
+            let above = || self.above(task, true).filter(|_| asks);
+            if let Some(found) = self.locks[lock].holder.map(|holder| (holder, lock)).or_else(above) {
+                return Some(found);
+            }
+            self.locks[lock].holder = Some(task);
+            script.at += 1;
+        }
+        None
+    }
+
+    /// A task sleeps until the lock is free, if that is the lock's protocol.
+    pub fn sleeps(&mut self, task: u32, lock: usize) -> bool {
+        let sleeps = self.locks[lock].protocol == Protocol::None;
+        if sleeps {
+            self.locks[lock].sleeping.push(task);
+        }
+        sleeps
+    }
+
+    /// The next place of a job has come: its locks are left, and who sleeps for one of them is to be woken. `None`: no place is left.
+    pub fn leave(&mut self, script: &mut Script) -> Option<Vec<u32>> {
+        script.done_ns = script.ops.get(script.at)?.0;
+        let mut awake = Vec::new();
+        let here = |script: &Script| script.ops.get(script.at).filter(|op| op.0 == script.done_ns).copied();
+        while let Some((_, Op::Unlock(lock))) = here(script) {
+            self.locks[lock].holder = None;
+            awake.append(&mut self.locks[lock].sleeping);
+            script.at += 1;
+        }
+        Some(awake)
+    }
+
+    /// Of the locks that ask at a `request`, or at the begin of a job, the one with the highest ceiling that is not below this task; and
+    /// who has it.
+    fn above(&self, task: u32, request: bool) -> Option<(u32, usize)> {
+        let (node, urgency) = self.urgencies[task as usize]?;
+        let asks = |(_, lock): &(usize, &Lock)| (lock.protocol == Protocol::Ceiling) == request;
+        let held = self.locks.iter().enumerate().filter(asks).filter_map(|(index, lock)| {
+            let holder = lock.holder.filter(|holder| *holder != task)?;
+            let ceiling = lock.ceiling.filter(|ceiling| ceiling.0 == node && ceiling.1 <= urgency)?;
+            Some((ceiling.1, holder, index))
+        });
+        held.min().map(|(_, holder, index)| (holder, index))
+    }
+}
+
+fn places(sections: &[Section], from_ns: u64, ops: &mut Vec<(u64, Op)>) {
+    for section in sections {
+        let at_ns = from_ns + section.at_ns;
+        ops.push((at_ns, Op::Lock(section.lock)));
+        places(&section.sections, at_ns, ops);
+        ops.push((at_ns + section.length_ns, Op::Unlock(section.lock)));
+    }
+}

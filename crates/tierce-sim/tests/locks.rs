@@ -1,0 +1,278 @@
+//! Locks: the three tasks of every textbook with each protocol, and random plans, which never take longer than `tierce check` says.
+//!
+//! TIERCE_SEEDS=FROM..TO plays other plans than the usual ones.
+
+mod common;
+
+use common::{parse, Maker, MS};
+use std::fmt::Write;
+use tierce_admission::{Deadlines, PlanExt};
+use tierce_plan::Plan;
+use tierce_sim::{Options, Simulation};
+use tierce_trace::Report;
+
+fn run(plan: &Plan, seed: u64, until_ns: u64) -> Report {
+    let mut simulation = Simulation::new(plan, Options { seed, check: true, ..Options::default() }).unwrap();
+    simulation.run_until(until_ns).unwrap();
+    simulation.report()
+}
+
+/// Low has the lock for 2 ms from 0 on; high comes at 1 ms and wants it after 0.5 ms; so does middle, for 5 ms, without a lock.
+fn inversion(policy: &str, protocol: &str) -> Plan {
+    let under = |priority: u32, deadline: &str| match policy {
+        "edf" => format!("under.top = {{ deadline = \"{deadline}\" }}"),
+        _ => format!("under.top = {{ priority = {priority} }}"),
+    };
+    parse(&format!(
+        r#"
+        [lock.bus]
+        protocol = "{protocol}"
+        [node.top]
+        policy = "{policy}"
+        cpu = 0
+        [task.high]
+        {}
+        load = {{ period = "10ms", phase = "1ms", work = "2ms", sections = [{{ lock = "bus", at = "500us", length = "1ms" }}] }}
+        [task.middle]
+        {}
+        load = {{ period = "20ms", phase = "1ms", work = "5ms" }}
+        [task.low]
+        {}
+        load = {{ period = "40ms", work = "4ms", sections = [{{ lock = "bus", length = "2ms" }}] }}
+        "#,
+        under(3, "10ms"),
+        under(2, "20ms"),
+        under(1, "40ms")
+    ))
+}
+
+/// Longest responses in us, of high, middle and low, and how long high waited.
+fn played(policy: &str, protocol: &str) -> [u64; 4] {
+    let report = run(&inversion(policy, protocol), 1, 11 * MS + 1);
+    let worst = |task: usize| report.tasks[task].response_ns.as_ref().unwrap().max / 1000;
+    [worst(0), worst(1), worst(2), report.tasks[0].lock_waits.map_or(0, |waits| waits.max_ns / 1000)]
+}
+
+#[test]
+fn the_inversion_of_three_tasks() {
+    // Until 6.5 ms the middle one runs, then low leaves the lock at 7.5 ms.
+    assert_eq!(played("fixed-priority", "none"), [8_000, 5_500, 11_000, 6_000]);
+    // Low runs in place of high from 1.5 to 2.5 ms.
+    assert_eq!(played("fixed-priority", "inheritance"), [3_000, 8_000, 11_000, 1_000]);
+    assert_eq!(played("fixed-priority", "ceiling"), [3_000, 8_000, 11_000, 1_000]);
+    // High begins when low has left the lock.
+    assert_eq!(played("fixed-priority", "immediate-ceiling"), [3_000, 8_000, 11_000, 1_000]);
+    assert_eq!(played("edf", "inheritance"), [3_000, 8_000, 11_000, 1_000]);
+    assert_eq!(played("edf", "srp"), [3_000, 8_000, 11_000, 1_000]);
+}
+
+#[test]
+fn check_says_how_long_each_may_wait() {
+    for protocol in ["inheritance", "ceiling", "immediate-ceiling"] {
+        let plan = inversion("fixed-priority", protocol);
+        let verdict = plan.admit();
+        assert!(verdict.holds, "{}", verdict.faults(&plan));
+        let bounds: Vec<_> =
+            verdict.tasks.iter().map(|task| task.response.and_then(|found| found.ns())).collect();
+        assert_eq!(bounds, [Some(4 * MS), Some(9 * MS), Some(13 * MS)]);
+        let json = verdict.to_json(&plan);
+        let blocking = &json["tasks"][1]["blocking"];
+        assert_eq!(blocking["most_ns"], 2 * MS);
+        assert_eq!(blocking["held"][0]["lock"], "bus");
+        assert_eq!(blocking["held"][0]["task"], "low");
+    }
+    let plan = inversion("fixed-priority", "none");
+    let verdict = plan.admit();
+    assert_eq!(verdict.tasks[0].deadlines, Deadlines::NotShown);
+    let why = verdict.faults(&plan).to_string();
+    assert!(why.contains("it can wait for lock `bus` while `low` has it"), "{why}");
+}
+
+/// Why nothing is known of the deadlines below a node.
+#[test]
+fn where_check_says_nothing() {
+    let sections = "sections = [{ lock = \"bus\", length = \"1ms\" }]";
+    let why = |policy: &str, machine: &str, other: &str, third: &str| {
+        let plan = parse(&format!(
+            "{machine}\n[lock.bus]\nprotocol = \"inheritance\"\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [node.set]\npolicy = \"{policy}\"\nunder.top = {{ priority = 2 }}\n\
+             [task.a]\nunder.set = {{}}\nload = {{ period = \"10ms\", work = \"2ms\", {sections} }}\n\
+             [task.b]\n{other}\nload = {{ period = \"20ms\", work = \"2ms\", {sections} }}\n\
+             [task.c]\nunder.set = {{}}\nload = {third}\n"
+        ));
+        let verdict = plan.admit();
+        assert!(!verdict.holds);
+        assert_eq!(verdict.tasks[0].deadlines, Deadlines::NotShown);
+        verdict.faults(&plan).to_string()
+    };
+    let plain = "{ period = \"30ms\", work = \"1ms\" }";
+    let found = why("fixed-priority", "", "under.top = { priority = 1 }", plain);
+    assert!(found.contains("lock `bus` has users that are not directly below `set`"), "{found}");
+    let found = why("fair", "", "under.set = {}", plain);
+    assert!(found.contains("`set` orders neither by priority nor by deadline"), "{found}");
+    let found = why("edf", "", "under.set = {}", "{ period = \"30ms\", work = \"1ms\", jitter = \"1ms\" }");
+    assert!(found.contains("jobs of `c` are released late"), "{found}");
+    let suspends = "{ phases = [{ run = \"1ms\" }, { suspend = \"1ms\" }, { run = \"1ms\" }, { timer = \"30ms\" }], deadline = \"30ms\" }";
+    let found = why("fixed-priority", "", "under.set = {}", suspends);
+    assert!(found.contains("`c` suspends itself: others may get locks meanwhile"), "{found}");
+    let found = why("fixed-priority", "machine.costs = { switch = \"1us\" }", "under.set = {}", plain);
+    assert!(found.contains("`[machine] costs` is not known"), "{found}");
+}
+
+impl Maker {
+    /// Sections within `length` us of work; a lock only after those of lower numbers.
+    fn sections(&mut self, length: u64, held: u64, locks: u64) -> String {
+        let (mut list, mut at) = (Vec::new(), 0);
+        while at + 50 < length && list.len() < 3 && held < locks {
+            let from = self.between(at, length - 50) / 50 * 50;
+            let own = self.between(50, length - from) / 50 * 50;
+            let lock = self.between(held, locks - 1);
+            let inner =
+                if self.between(0, 1) == 0 { self.sections(own, lock + 1, locks) } else { String::new() };
+            list.push(format!("{{ lock = \"l{lock}\", at = \"{from}us\", length = \"{own}us\"{inner} }}"));
+            at = from + own;
+        }
+        if list.is_empty() {
+            String::new()
+        } else {
+            format!(", sections = [{}]", list.join(", "))
+        }
+    }
+
+    fn locked(&mut self) -> Plan {
+        let deadlines = self.between(0, 2) == 0;
+        let locks = self.between(1, 3);
+        let protocols: &[&str] = if deadlines {
+            &["inheritance", "srp"]
+        } else {
+            &["inheritance", "ceiling", "immediate-ceiling"]
+        };
+        let protocol = protocols[self.between(0, protocols.len() as u64 - 1) as usize];
+        for lock in 0..locks {
+            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
+        }
+        let policy = if deadlines { "edf" } else { "fixed-priority" };
+        let inside = self.between(0, 3) == 0;
+        let place = if inside {
+            self.text += "[node.top]\npolicy = \"reservation\"\ncpu = 0\n";
+            self.text +=
+                "[task.other]\nunder.top = { budget = \"1ms\", period = \"4ms\" }\nload = \"busy\"\n";
+            "under.top = { budget = \"3500us\", period = \"5ms\" }"
+        } else {
+            "cpu = 0"
+        };
+        let _ = writeln!(self.text, "[node.set]\npolicy = \"{policy}\"\n{place}");
+        let tasks = self.between(2, 5);
+        for task in 0..tasks {
+            let period = self.between(4, 60) * 500;
+            let work = (period * self.between(20, 100) / 100 / (tasks + 1) / 50 * 50).max(100);
+            let deadline = if self.between(0, 2) == 0 { self.between(period / 2, period) } else { period };
+            let sections = self.sections(work, 0, locks);
+            let phase = self.between(0, 40) * 50;
+            let edge = match deadlines {
+                true => String::new(),
+                false => format!("priority = {}", if self.between(0, 5) == 0 { 3 } else { 9 - task }),
+            };
+            let release = match self.between(0, 3) {
+                0 => format!("separation = \"{period}us\", extra = \"500us\""),
+                1 if !deadlines => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
+                _ => format!("period = \"{period}us\""),
+            };
+            let load = format!(
+                "{release}, work = \"{work}us\", deadline = \"{deadline}us\", phase = \"{phase}us\"{sections}"
+            );
+            let _ = writeln!(self.text, "[task.t{task}]\nunder.set = {{ {edge} }}\nload = {{ {load} }}");
+        }
+        parse(&self.text)
+    }
+}
+
+/// In tenths of its bound, how long the longest response of each task was.
+#[test]
+fn nothing_takes_longer_than_check_says() {
+    let seeds = std::env::var("TIERCE_SEEDS").ok();
+    let seeds = seeds.as_deref().and_then(|range| range.split_once(".."));
+    let range = seeds.map_or(0..300, |(from, to)| from.parse().unwrap()..to.parse().unwrap());
+    let (mut tenths, mut waited, mut met) = ([0; 11], 0, 0);
+    for seed in range {
+        let plan = Maker::new(seed, "locks").locked();
+        let verdict = plan.admit();
+        for round in 0..3 {
+            let report = run(&plan, seed ^ round << 32, 400 * MS);
+            for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
+                let seen = report.tasks.iter().find(|seen| seen.name == task.name).unwrap();
+                waited += seen.lock_waits.map_or(0, |waits| waits.count);
+                let shown = verdict.deadlines == Deadlines::Met;
+                met += u64::from(shown);
+                assert!(
+                    !shown || seen.misses == 0,
+                    "seed {seed}: {} misses\n{}",
+                    task.name,
+                    plan_text(&plan)
+                );
+                let bound = verdict.response.and_then(|response| response.ns());
+                let longest = seen.response_ns.as_ref().map(|response| response.max);
+                if let (Some(bound), Some(longest)) = (bound, longest) {
+                    // Responses count from the release, the bound from before its jitter.
+                    assert!(
+                        longest <= bound,
+                        "seed {seed}: {} {longest} > {bound}\n{}",
+                        task.name,
+                        plan_text(&plan)
+                    );
+                    tenths[(longest * 10 / bound) as usize] += 1;
+                }
+            }
+        }
+    }
+    println!(
+        "longest seen / bound in tenths, the last of them equal: {tenths:?}; {waited} waits, {met} shown"
+    );
+    assert!(tenths[10] > 100 && waited > 1_000 && met > 500, "{tenths:?} {waited} {met}");
+}
+
+fn plan_text(plan: &Plan) -> &str {
+    &plan.sources.0[0].text
+}
+
+/// More work than time, late releases, any protocol: jobs of all tasks go on being done, each as long as it works.
+#[test]
+fn overload_is_no_deadlock() {
+    for seed in 0..150 {
+        let mut maker = Maker::new(seed, "overload");
+        let deadlines = maker.between(0, 1) == 0;
+        let protocols: &[&str] = if deadlines {
+            &["none", "inheritance", "srp"]
+        } else {
+            &["none", "inheritance", "ceiling", "immediate-ceiling"]
+        };
+        let protocol = protocols[maker.between(0, protocols.len() as u64 - 1) as usize];
+        for lock in 0..3 {
+            let _ = writeln!(maker.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
+        }
+        let policy = if deadlines { "edf" } else { "fixed-priority" };
+        let _ = writeln!(maker.text, "[node.set]\npolicy = \"{policy}\"\ncpu = 0");
+        for task in 0..5 {
+            let period = maker.between(4, 40) * 500;
+            let (work, jitter) = ((period / 4 / 50 * 50).max(100), maker.between(0, period - 1));
+            let sections = maker.sections(work, 0, 3);
+            let edge = if deadlines { String::new() } else { format!("priority = {}", 9 - task) };
+            let _ = writeln!(
+                maker.text,
+                "[task.t{task}]\nunder.set = {{ {edge} }}\nload = {{ period = \"{period}us\", work = \"{work}us\", \
+                 jitter = \"{jitter}us\"{sections} }}"
+            );
+        }
+        let plan = parse(&maker.text);
+        let report = run(&plan, seed, 500 * MS);
+        let idle_ns = report.cpus[0].idle_ns;
+        assert!(idle_ns < 100 * MS, "seed {seed}: {}\n{}", report.tables(), maker.text);
+        let work: u64 = report.tasks.iter().map(|task| task.cpu_ns).sum();
+        let done = plan.tasks.iter().zip(&report.tasks).map(|(task, seen)| {
+            let work = task.load.as_ref().and_then(|load| load.clone().work_mut().map(|work| work.max_ns()));
+            work.unwrap() * seen.jobs
+        });
+        let done: u64 = done.sum();
+        assert!(done <= work && work <= done + 5 * 5 * MS, "seed {seed}: {done} of {work}");
+    }
+}
