@@ -13,12 +13,15 @@
 //! and uses [`TaskSet::under`] for each new member instead.
 
 pub mod any_cpu;
+pub mod chain;
 pub mod glob;
 pub mod load;
 pub mod shape;
 pub mod topology;
+mod triggers;
 mod trust;
 
+pub use chain::{Chain, Latency, Link, Within};
 pub use load::*;
 
 use crate::model::topology::{Distance, Topology};
@@ -62,6 +65,8 @@ pub struct Plan {
     pub tasks: Vec<Task>,
     /// Sets of tasks, in the order of the text.
     pub sets: Vec<TaskSet>,
+    /// Tasks that follow each other, in the order of the text.
+    pub chains: Vec<Chain>,
     /// Edges to nodes and tasks, in the order of the text. Edges from a CPU to its root are not among them: see
     /// [`Node::roots`].
     pub edges: Vec<Edge>,
