@@ -344,8 +344,8 @@ fn two_on_two_cpus() {
     assert_eq!(times[1].done, Span { least_ns: 2, most_ns: 6 });
 }
 
-/// `examples/spp_test.py` of pyCPA 1.x: two streams over two CPUs. Its responses count from when a task is triggered, ours from the
-/// head's nominal release, so those of the heads are longer by their jitter.
+/// The system of `examples/spp_test.py` of pyCPA 1.x, two streams over two CPUs, worked out by hand. pyCPA counts responses from when a
+/// task is triggered; here they count from the head's nominal release, so those of the heads are longer by their jitter.
 #[test]
 fn streams_of_pycpa() {
     let task = |least_work_ns, work, period, cpu, level, release| Placed {

@@ -27,6 +27,7 @@ pub fn schema() -> Value {
             "task": named("tasks: one leaf each", leaf(Map::new())),
             "tasks": named("sets of tasks: a leaf per member", leaf(set_keys())),
             "lock": named("locks that sections of loads hold", lock()),
+            "chain": named("tasks that follow each other", chain()),
         },
         "$defs": {
             "time": {
@@ -261,6 +262,23 @@ fn leaf(mut more: Map<String, Value>) -> Value {
     json!({ "type": "object", "additionalProperties": false, "properties": more })
 }
 
+fn chain() -> Value {
+    let names = json!({
+        "type": "array", "items": reference("name"), "minItems": 2, "uniqueItems": true,
+        "description": "tasks from first to last; one with `load = { work = … }` is released by the end of the one before it, any other \
+                        reads what that wrote last",
+    });
+    let delay = json!({
+        "type": "object", "propertyNames": reference("name"), "additionalProperties": time(),
+        "description": "by task: what comes from the one before it comes so much later",
+    });
+    let needs = json!({
+        "type": "string", "pattern": r"^\s*((response|reaction|age)\s+)?within\s+\S",
+        "description": "how long it may take: within 30ms, reaction within 80ms, age within 60ms",
+    });
+    object("a chain", [("tasks", names), ("delay", delay), ("needs", one_or_more(needs))], &["tasks"])
+}
+
 fn trust() -> Value {
     json!({ "const": "names", "description": "threads may be known by what their owners can choose: no warning" })
 }
@@ -302,6 +320,7 @@ fn load() -> Value {
             object("jobs at least `separation` apart, plus a draw up to `extra`",
                 common(vec![("separation", time()), ("extra", time()), ("work", amount()),
                     ("sections", reference("sections"))]), &["separation", "work"]),
+            object("a job when the tasks before it in its chains have ended theirs", [("work", amount())], &["work"]),
             object("steps, over and over", common(vec![
                 ("phases", json!({ "type": "array", "items": phase, "minItems": 1 })),
                 ("repeat", whole("passes through the list; default: for ever", 1, i64::MAX)),

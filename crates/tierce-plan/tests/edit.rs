@@ -363,7 +363,7 @@ fn names_and_matches_that_cannot_be() {
     let fair = |name: &str, who: &[&str]| create(name, Some("fair"), "rest", "", who);
     assert_eq!(
         refused(fair("worker", &[])),
-        "plan.toml:25:8: name_is_unique: the name `worker` is taken: nodes, tasks and sets share their names"
+        "plan.toml:25:8: name_is_unique: the name `worker` is taken: nodes, tasks, sets and chains share their names"
     );
     assert!(refused(fair("9", &[])).contains("name_must_be_plain"));
     assert!(refused(create("x", Some("fare"), "rest", "", &[])).contains("policy_must_exist"));

@@ -73,6 +73,8 @@ pub fn job_and_suspension(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> 
     let (work_ns, period_ns, jitter_ns, suspension_ns) = match load {
         Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns, 0),
         Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0, 0),
+        // As if what releases it came with this jitter; only admission knows how much that is.
+        Load::Triggered(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns?, 0),
         Load::Phases(load) => {
             let (work_ns, suspension_ns, period_ns) = steps(load)?;
             (work_ns, period_ns, 0, suspension_ns)
@@ -115,8 +117,13 @@ fn steps(load: &Phases) -> Option<(u64, u64, u64)> {
 
 /// work/period of a task's load, where it has one; holders of locks may run in its place.
 pub fn utilisation(plan: &Plan, locks: &Locks, task: usize) -> Option<Share> {
-    let (job, _) = job_and_suspension(plan.tasks[task].load.as_ref()?, 0)?;
-    Some(ratio(job.work_ns.saturating_add(locks.most_ns(task)?), job.period_ns))
+    let load = plan.tasks[task].load.as_ref()?;
+    let blocking_ns = locks.most_ns(task)?;
+    if let Load::Triggered(load) = load {
+        return Some(ratio(load.work.max_ns().saturating_add(blocking_ns), load.period_ns));
+    }
+    let (job, _) = job_and_suspension(load, 0)?;
+    Some(ratio(job.work_ns.saturating_add(blocking_ns), job.period_ns))
 }
 
 /// How many budgets each job of a task takes, if each job begins a period of its own.
@@ -165,7 +172,7 @@ pub fn endless(load: &Load) -> bool {
             load.repeat == 0
                 && load.phases.iter().all(|phase| matches!(phase, tierce_plan::Phase::Run { .. }))
         }
-        Load::Periodic(_) | Load::Sporadic(_) | Load::Stages(_) => false,
+        Load::Periodic(_) | Load::Sporadic(_) | Load::Triggered(_) | Load::Stages(_) => false,
     }
 }
 

@@ -130,7 +130,10 @@ fn below_node(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize]) -> Resul
     if let Some(task) = tasks.iter().find(suspends) {
         return Err(format!("`{}` suspends itself: others may get locks meanwhile", plan.tasks[*task].name));
     }
-    let late = |task: &&usize| matches!(load(task), Some(Load::Periodic(load)) if load.jitter_ns > 0);
+    let late = |task: &&usize| match load(task) {
+        Some(Load::Periodic(load)) => load.jitter_ns > 0,
+        load => matches!(load, Some(Load::Triggered(_))),
+    };
     if let Some(task) = tasks.iter().find(late).filter(|_| policy == "edf") {
         let name = &plan.tasks[*task].name;
         return Err(format!(

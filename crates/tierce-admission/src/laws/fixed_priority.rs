@@ -242,7 +242,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
             found.iter().zip(&set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
         });
     let Some((supply, best)) = best else { return Vec::new() };
-    let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_)));
+    let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_) | Load::Triggered(_)));
     let precise =
         supply == Supply::WHOLE && overheads.is_none() && members.iter().all(|task| punctual(*task));
     let alone = |at: usize| {

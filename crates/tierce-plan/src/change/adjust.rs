@@ -120,7 +120,7 @@ impl Plan {
 
     /// All places in the texts that it knows.
     fn each_spot(&mut self, with: &mut dyn FnMut(&mut Spot)) {
-        let Plan { machine, nodes, tasks, sets, edges, entries, each, .. } = self;
+        let Plan { machine, nodes, tasks, sets, chains, edges, entries, each, .. } = self;
         machine.interrupts.iter_mut().for_each(|interrupt| with(&mut interrupt.spot));
         for (spot, needs) in nodes
             .iter_mut()
@@ -134,6 +134,10 @@ impl Plan {
             with(&mut set.spot);
             set.needs.iter_mut().for_each(|need| with(&mut need.spot));
             set.under.iter_mut().for_each(|edge| with(&mut edge.spot));
+        }
+        for chain in chains {
+            with(&mut chain.spot);
+            chain.needs.iter_mut().for_each(|need| with(&mut need.spot));
         }
         edges.iter_mut().for_each(|edge| with(&mut edge.spot));
         entries.iter_mut().for_each(|entry| with(&mut entry.spot));

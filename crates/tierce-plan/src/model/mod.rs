@@ -13,14 +13,17 @@
 //! and uses [`TaskSet::under`] for each new member instead.
 
 pub mod any_cpu;
+pub mod chain;
 pub mod glob;
 pub mod load;
 pub mod lock;
 pub mod realtime;
 pub mod shape;
 pub mod topology;
+mod triggers;
 mod trust;
 
+pub use chain::{Chain, Latency, Link, Within};
 pub use load::*;
 pub use lock::{Lock, Protocol, Section};
 pub use realtime::{Class, MatchClass, RealTime};
@@ -68,6 +71,8 @@ pub struct Plan {
     pub sets: Vec<TaskSet>,
     /// What sections of loads hold, in the order of the text.
     pub locks: Vec<Lock>,
+    /// Tasks that follow each other, in the order of the text.
+    pub chains: Vec<Chain>,
     /// Edges to nodes and tasks, in the order of the text. Edges from a CPU to its root are not among them: see
     /// [`Node::roots`].
     pub edges: Vec<Edge>,

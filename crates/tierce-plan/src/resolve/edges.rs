@@ -168,7 +168,11 @@ impl Resolver {
             return None;
         };
         if parent.kind != ItemKind::Node {
-            let kind = if parent.kind == ItemKind::Set { "set of tasks" } else { "task" };
+            let kind = match parent.kind {
+                ItemKind::Set => "set of tasks",
+                ItemKind::Chain => "chain",
+                ItemKind::Task | ItemKind::Node => "task",
+            };
             let message = format!("{owner} is under `{}`, which is a {kind}", key.text);
             let fault = Fault::new("task_cannot_be_parent", key.spot, message);
             self.collector.add(fault.other(parent.spot, "defined here"));

@@ -1,5 +1,6 @@
 //! From trees to [`Plan`]: declare every name, then resolve everything that refers to names.
 
+mod chains;
 mod csv;
 pub mod documents;
 mod edges;
@@ -79,6 +80,7 @@ impl Resolver {
             tasks: Vec::new(),
             sets: Vec::new(),
             locks: Vec::new(),
+            chains: Vec::new(),
             edges: Vec::new(),
             entries: Vec::new(),
             default_node: None,
@@ -93,6 +95,7 @@ impl Resolver {
             places: Places::new(),
             begun: Begun::default(),
             broken: Vec::new(),
+            unread: Vec::new(),
             units: Vec::new(),
             placed,
         }
@@ -120,8 +123,12 @@ impl Resolver {
                 }
             }
             let mut found = Vec::new();
-            for (name, kind) in [("node", ItemKind::Node), ("task", ItemKind::Task), ("tasks", ItemKind::Set)]
-            {
+            for (name, kind) in [
+                ("node", ItemKind::Node),
+                ("task", ItemKind::Task),
+                ("tasks", ItemKind::Set),
+                ("chain", ItemKind::Chain),
+            ] {
                 let Some(value) = fields.take(name) else { continue };
                 let Some(table) = self.collector.table(&format!("`{name}`"), value) else { continue };
                 for (key, value) in &table.entries {
@@ -151,8 +158,11 @@ impl Resolver {
                 ItemKind::Node => self.node(item),
                 ItemKind::Task => self.task(item),
                 ItemKind::Set => self.set(item),
+                ItemKind::Chain => {}
             }
         }
+        items.iter().filter(|item| item.kind == ItemKind::Chain).for_each(|item| self.chain(item));
+        self.triggered();
     }
 
     // ---- names ------------------------------------------------------------------------------------------------
@@ -164,7 +174,8 @@ impl Resolver {
             return false;
         }
         if let Some(first) = self.names.get(name) {
-            let message = format!("the name `{name}` is taken: nodes, tasks and sets share their names");
+            let message =
+                format!("the name `{name}` is taken: nodes, tasks, sets and chains share their names");
             self.collector.add(Fault::new("name_is_unique", spot, message).other(first.spot, "first here"));
             return false;
         }
