@@ -137,11 +137,8 @@ impl Resolver {
                     }
                 }
             }
-            if let Some(value) = fields.take("lock") {
-                if let Some(table) = self.collector.table("`lock`", value) {
-                    self.locks(table);
-                }
-            }
+            let locks = fields.take("lock").and_then(|value| self.collector.table("`lock`", value));
+            locks.into_iter().for_each(|table| self.locks(table));
             found.sort_by_key(|item| item.key.spot);
             items.extend(found);
             fields.finish(&mut self.collector);
