@@ -270,10 +270,6 @@ impl Program {
 
     /// Jobs that have arrived until `now_ns` and did not begin: how many, and how many are past their deadline.
     pub fn backlog(&self, now_ns: u64) -> (u64, u64) {
-        if let Kind::Triggered { due, .. } = &self.kind {
-            let begun = usize::from(self.in_job);
-            return (due.iter().skip(begun).filter(|due_ns| **due_ns < now_ns).count() as u64, 0);
-        }
         let Some((mut job, mut arrivals)) = self.arrivals() else { return (0, 0) };
         if self.in_job {
             job = arrivals.next();
