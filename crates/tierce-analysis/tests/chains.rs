@@ -323,16 +323,14 @@ impl std::fmt::Display for Near {
     }
 }
 
+/// A task of whose jobs little is sure to be worked.
+fn task(work: u64, period: u64, cpu: usize, level: u32, release: Release) -> Placed {
+    Placed { task: Task::new(work, period), least_work_ns: 1, cpu, level, release }
+}
+
 /// The example at the head of the module.
 #[test]
 fn two_on_two_cpus() {
-    let task = |work, period, cpu, level, release| Placed {
-        task: Task::new(work, period),
-        least_work_ns: 1,
-        cpu,
-        level,
-        release,
-    };
     let own = Release::Own { jitter_ns: 0, sporadic: false };
     let tasks = [
         task(2, 10, 0, 0, own.clone()),
@@ -401,13 +399,6 @@ fn sampling_of_pycpa() {
 /// On CPUs with too much work what comes last has no bound, nor has what follows it or is below that. The others are not concerned.
 #[test]
 fn what_has_no_bound() {
-    let task = |work, period, cpu, level, release| Placed {
-        task: Task::new(work, period),
-        least_work_ns: 1,
-        cpu,
-        level,
-        release,
-    };
     let own = || Release::Own { jitter_ns: 0, sporadic: true };
     let tasks = [
         task(51, 100, 0, 1, own()),

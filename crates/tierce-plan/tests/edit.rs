@@ -529,6 +529,24 @@ under.top = { budget = "0.5ms", period = "50ms" }
     }
 }
 
+/// Of operations that are remembered, one that is undone is forgotten; not so where what it has left behind stays.
+#[test]
+fn what_is_undone_is_forgotten() {
+    let made = create("web", Some("fair"), "rt", "budget=1ms period=50ms", &[]);
+    let (enclosed, gone) = (Edit::Enclose { name: "web".into() }, destroy("web", Below::All));
+    let remembered = |edits: &[&Edit]| {
+        edits.iter().fold(Vec::new(), |mut list, edit| {
+            edit.add_to(&mut list);
+            list
+        })
+    };
+    assert!(remembered(&[&made, &gone]).is_empty());
+    let list = remembered(&[&made, &enclosed, &gone]);
+    assert_eq!(list, [made, enclosed, gone]);
+    let plan = list.iter().fold(base(), |plan, edit| plan.edited(edit).unwrap());
+    assert!(plan.nodes.iter().any(|node| node.name == "web-inner"), "{}", text(&plan));
+}
+
 /// Beside a firm child no operation makes another of its priority, neither on the text nor, without one, on the model.
 #[test]
 fn a_firm_child_stays_the_last() {
