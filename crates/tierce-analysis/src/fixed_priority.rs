@@ -286,6 +286,10 @@ impl<S: TimeFor> Search<'_, S> {
         let mut end = self.supply.time_for(busy.saturating_add(task.work_ns - rest));
         let mut work;
         let (mut worst, mut next_ns) = (0, 0u64);
+        if !self.stop && others.jobs_at_least(task) > f64::from(self.windows) {
+            self.windows = 0; // as many as the search would need at least
+            return Err(TooFar);
+        }
         loop {
             own = own.saturating_add(task.work_ns);
             let late = if self.stop { next_ns.saturating_add(task.deadline_ns) } else { u64::MAX };
@@ -342,6 +346,7 @@ struct Others<'t> {
     quick_upto: u64,
     /// What they leave of the supply, in the long run.
     slack: f64,
+    /// What comes at once, and what the supply stays behind its rate.
     early: f64,
 }
 
@@ -351,7 +356,19 @@ impl<'t> Others<'t> {
         let sums = beside.iter().fold(*sums, |sums, task| sums.with(task));
         let quick_upto = quick_upto(sums.shortest_ns, sums.longest_ns).saturating_sub(sums.latest_ns);
         let slack = supply.rate().0 as f64 / supply.rate().1 as f64 - sums.used;
-        Self { above, beside, quick_upto, slack, early: sums.early }
+        Self { above, beside, quick_upto, slack, early: sums.early + supply.behind_ns() }
+    }
+
+    /// Jobs of a task in its busy period, no more than there are: the q-th ends at ((q − 1)·C + early)/slack or later, and the
+    /// period ends with the first that ends by q·T − J. 0 where too little is left of the supply to compute that with floats.
+    #[inline]
+    fn jobs_at_least(&self, task: &Task) -> f64 {
+        let (work_ns, period_ns) = (task.work_ns as f64, task.period_ns as f64);
+        let spare_ns = period_ns - work_ns / self.slack;
+        if self.slack < 1e-3 || spare_ns < 1e-3 * period_ns {
+            return 0.0;
+        }
+        ((self.early - work_ns) / self.slack + task.jitter_ns as f64) / spare_ns * (1.0 - 1e-4)
     }
 
     /// `own`, and the work of all jobs that become ready in a window.

@@ -20,6 +20,8 @@ pub trait TimeFor: Copy {
     fn rate(&self) -> (u64, u64);
     /// The longest time without any.
     fn first_wait_ns(&self) -> u64;
+    /// By how much CPU time it stays behind its rate at least: `time_for(work)` is (work + that)/rate or longer.
+    fn behind_ns(&self) -> f64;
 }
 
 /// A whole CPU.
@@ -82,6 +84,10 @@ impl TimeFor for Whole {
     fn first_wait_ns(&self) -> u64 {
         0
     }
+
+    fn behind_ns(&self) -> f64 {
+        0.0
+    }
 }
 
 impl TimeFor for Chunks {
@@ -102,6 +108,11 @@ impl TimeFor for Chunks {
     fn first_wait_ns(&self) -> u64 {
         self.first_wait_ns
     }
+
+    fn behind_ns(&self) -> f64 {
+        let late_ns = self.first_wait_ns.saturating_sub(self.period_ns - self.budget_ns);
+        late_ns as f64 * (self.budget_ns as f64 / self.period_ns as f64)
+    }
 }
 
 impl TimeFor for Linear {
@@ -121,6 +132,10 @@ impl TimeFor for Linear {
 
     fn first_wait_ns(&self) -> u64 {
         self.time_for(1).saturating_sub(1)
+    }
+
+    fn behind_ns(&self) -> f64 {
+        self.error_ns as f64
     }
 }
 
