@@ -61,12 +61,11 @@ impl<'a> Flat<'a> {
             let spot = plan.tasks.first().map(|task| task.spot).unwrap_or_default();
             return Err(no_such_thing(plan, spot, message));
         }
-        flat.schedulers_in_use();
         Ok(flat)
     }
 
-    /// Only schedulers that have tasks.
-    fn schedulers_in_use(&mut self) {
+    /// Forgets schedulers that have no tasks, for formats that have not all of them.
+    pub fn keep_those_in_use(&mut self) {
         let mut place = vec![None; self.schedulers.len()];
         for member in &self.members {
             place[member.scheduler] = Some(0);

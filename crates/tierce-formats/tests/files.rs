@@ -3,8 +3,10 @@
 
 #[path = "../../../tests/draw.rs"]
 mod draw;
+mod essence;
 
 use draw::Draw;
+use essence::essence;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
@@ -27,32 +29,6 @@ fn files() -> Vec<(String, String, Format)> {
         (name, text, format)
     };
     paths.into_iter().map(read).collect()
-}
-
-/// What the simulator and check see of a plan, without places.
-fn essence(plan: &Plan) -> String {
-    let nodes =
-        plan.nodes.iter().map(|node| (&node.base, node.policy, node.params, &node.roots, node.replica));
-    let tasks = plan.tasks.iter().map(|task| (&task.name, &task.load));
-    let edges = plan.edges.iter().map(|edge| (edge.parent, edge.child, edge.params));
-    let locks = plan.locks.iter().map(|lock| (&lock.name, lock.protocol));
-    let chains = plan.chains.iter().map(|chain| {
-        (
-            &chain.name,
-            &chain.links,
-            chain.needs.iter().map(|need| (need.latency, need.most_ns)).collect::<Vec<_>>(),
-        )
-    });
-    format!(
-        "{} CPUs, {:?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}\n{:#?}",
-        plan.machine.cpus,
-        plan.machine.costs,
-        nodes.collect::<Vec<_>>(),
-        tasks.collect::<Vec<_>>(),
-        edges.collect::<Vec<_>>(),
-        locks.collect::<Vec<_>>(),
-        chains.collect::<Vec<_>>()
-    )
 }
 
 fn listed(left_out: &[LeftOut]) -> String {
@@ -188,7 +164,7 @@ fn mutated_files_are_plans_or_faults() {
         }
         assert!(began.elapsed() < Duration::from_secs(60), "round {round}: {text}");
     }
-    println!("{plans} plans, {refused} refused");
+    println!("{plans} plans, {refused} refused, of {count}");
     assert!(plans > count / 10 && refused > count / 10, "{plans} {refused}");
 }
 

@@ -352,7 +352,7 @@ impl Flows<'_> {
         };
         let server: &Server = self.platform.servers.get(&lower(server_word)).ok_or_else(unknown)?;
         let operation = activity.need("activity_operation", self.text)?;
-        let mut job = self.operations.job(operation, server.unit)?;
+        let mut job = self.operations.job(operation, server.unit, server.bit)?;
         draft.left_out.append(&mut job.left_out);
         let too_long =
             || self.text.fault("time_must_fit", operation.at.clone(), "a burst of these works too long");

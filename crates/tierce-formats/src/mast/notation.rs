@@ -41,7 +41,7 @@ impl Parser<'_> {
         }
     }
 
-    fn fault(&mut self, wanted: &str) -> Refusal {
+    fn expected(&mut self, wanted: &str) -> Refusal {
         let found = self.next();
         let end = self.at + found.map_or(0, char::len_utf8);
         let fault = self.text.fault("mast_syntax", self.at..end, format!("here must be {wanted}"));
@@ -58,14 +58,14 @@ impl Parser<'_> {
         if self.takes(letter) {
             return Ok(());
         }
-        Err(self.fault(&format!("`{letter}`")))
+        Err(self.expected(&format!("`{letter}`")))
     }
 
     fn word(&mut self, wanted: &str) -> Result<Word, Refusal> {
         if self.takes('"') {
             let begin = self.at;
             let Some(length) = self.all[begin..].find(['"', '\n']) else {
-                return Err(self.fault("a second `\"`"));
+                return Err(self.expected("a second `\"`"));
             };
             self.at = begin + length;
             let text = self.all[begin..self.at].to_string();
@@ -74,7 +74,7 @@ impl Parser<'_> {
         }
         let begin = match self.next() {
             Some(_) => self.at,
-            None => return Err(self.fault(wanted)),
+            None => return Err(self.expected(wanted)),
         };
         let rest = &self.all[begin..];
         let end = rest.find(|letter: char| letter.is_whitespace() || "(),;=\"".contains(letter));
@@ -83,7 +83,7 @@ impl Parser<'_> {
             length = comment;
         }
         if length == 0 {
-            return Err(self.fault(wanted));
+            return Err(self.expected(wanted));
         }
         self.at += length;
         Ok(Word { text: rest[..length].to_string(), at: begin..begin + length })
@@ -104,7 +104,7 @@ impl Parser<'_> {
     fn after_arrow(&mut self, depth: usize) -> Result<Value, Refusal> {
         self.next();
         if !self.all[self.at..].starts_with("=>") {
-            return Err(self.fault("`=>`"));
+            return Err(self.expected("`=>`"));
         }
         self.at += 2;
         self.value(depth)

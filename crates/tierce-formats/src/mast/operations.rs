@@ -43,10 +43,10 @@ struct Building {
 }
 
 impl Operations<'_> {
-    /// What the operation `name` does, on a processor where one unit of its times is `unit`.
-    pub fn job(&self, name: &Word, unit: Decimal) -> Result<Job, Refusal> {
+    /// What the operation `name` does, on a processor where one unit of its times is `unit`, and one bit of a message `bit`.
+    pub fn job(&self, name: &Word, unit: Decimal, bit: Option<Decimal>) -> Result<Job, Refusal> {
         let mut building = Building { job: Job::default(), steps: Vec::new() };
-        self.add(name, unit, 0, &mut building)?;
+        self.add(name, (unit, bit), 0, &mut building)?;
         let Building { mut job, steps, .. } = building;
         match nested(&steps) {
             Some(sections) => job.sections = sections,
@@ -80,7 +80,36 @@ impl Operations<'_> {
         Ok(job)
     }
 
-    fn add(&self, name: &Word, unit: Decimal, depth: usize, building: &mut Building) -> Result<(), Refusal> {
+    /// The most and the least time that an operation takes itself; of a message by its size.
+    fn times(
+        &self,
+        operation: &Group,
+        name: &Word,
+        (unit, bit): (Decimal, Option<Decimal>),
+    ) -> Result<(u64, u64), Refusal> {
+        let (most, least, unit) = match (&operation.kind()[..], bit) {
+            ("message_transmission", Some(bit)) => ("max_message_size", "min_message_size", bit),
+            ("message_transmission", None) => {
+                let words = "this message takes no time: it is on no network with a `Throughput`";
+                let refusal = self.text.fault("message_must_take_time", name.at.clone(), words);
+                return Err(refusal.value(&name.text));
+            }
+            _ => ("worst_case_execution_time", "best_case_execution_time", unit),
+        };
+        let time = |key: &str, round| match operation.get(key) {
+            Some(word) => self.text.amount(word, unit, round),
+            None => Ok(0),
+        };
+        Ok((time(most, Round::Up)?, time(least, Round::Down)?))
+    }
+
+    fn add(
+        &self,
+        name: &Word,
+        units: (Decimal, Option<Decimal>),
+        depth: usize,
+        building: &mut Building,
+    ) -> Result<(), Refusal> {
         let unknown =
             || self.text.fault("operation_must_exist", name.at.clone(), "there is no operation of this name");
         let operation =
@@ -102,15 +131,10 @@ impl Operations<'_> {
                 why,
             ));
         }
-        let time = |key: &str, round| match operation.get(key) {
-            Some(word) => self.text.amount(word, unit, round),
-            None => Ok(0),
-        };
-        let own_ns = time("worst_case_execution_time", Round::Up)?;
-        let best_ns = time("best_case_execution_time", Round::Down)?;
+        let (own_ns, best_ns) = self.times(operation, name, units)?;
         let began_ns = building.job.work_ns;
         match &operation.kind()[..] {
-            "simple" | "" => {
+            "simple" | "message_transmission" | "" => {
                 for key in ["shared_resources_list", "shared_resources_to_lock"] {
                     self.lock(operation, key, began_ns, true, building)?;
                 }
@@ -123,7 +147,7 @@ impl Operations<'_> {
             }
             kind @ ("composite" | "enclosing") => {
                 for part in operation.words("composite_operation_list") {
-                    self.add(part, unit, depth + 1, building)?;
+                    self.add(part, units, depth + 1, building)?;
                 }
                 if kind == "enclosing" {
                     // Where in it the others are is not said: at its begin.
@@ -131,10 +155,10 @@ impl Operations<'_> {
                     building.job.least_ns = building.job.least_ns.max(best_ns);
                 }
             }
-            _ => {
-                let message = "messages have no length in time here";
-                let fault = self.text.fault("operation_must_take_time", name.at.clone(), message);
-                return Err(fault.value(operation.kind()).bound("Simple, Composite or Enclosing"));
+            other => {
+                let words = "there is no such operation";
+                let fault = self.text.fault("operation_must_be_known", name.at.clone(), words);
+                return Err(fault.value(other).bound("Simple, Composite, Enclosing or Message_Transmission"));
             }
         }
         if building.job.work_ns > tierce_plan::TIME_MAX_NS {

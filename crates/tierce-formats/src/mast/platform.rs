@@ -18,6 +18,8 @@ struct Cpu {
     number: usize,
     /// One unit of its execution times in ns.
     unit: Decimal,
+    /// Of a network: one bit in ns.
+    bit: Option<Decimal>,
 }
 
 /// A node of the plan.
@@ -41,6 +43,8 @@ pub struct Server {
     pub cpu: usize,
     /// One unit of execution times in ns.
     pub unit: Decimal,
+    /// Of a network: one bit in ns.
+    pub bit: Option<Decimal>,
     level: usize,
 }
 
@@ -158,7 +162,9 @@ impl<'a> Platform<'a> {
                 "a processor of this speed never does anything",
             )
         })?;
-        let cpu = Cpu { number: draft.cpus, unit };
+        let throughput = group.get("throughput").map(|word| self.text.number(word)).transpose()?;
+        let bit = throughput.and_then(|throughput| unit.by(throughput));
+        let cpu = Cpu { number: draft.cpus, unit, bit };
         if draft.cpus >= tierce_policy::CPUS_MAX as usize {
             let fault =
                 self.text.fault("too_many_processors", name.at.clone(), "there are too many processors");
@@ -330,7 +336,7 @@ impl<'a> Platform<'a> {
             return Ok(false);
         };
         let order = self.order(group, draft)?;
-        let cpu = Cpu { number: server.cpu, unit: server.unit };
+        let cpu = Cpu { number: server.cpu, unit: server.unit, bit: server.bit };
         let scheduler = Scheduler { node: String::new(), order, cpu, level: server.level + 1 };
         if scheduler.level > LEVELS_MAX {
             return Ok(false);
@@ -352,8 +358,16 @@ impl<'a> Platform<'a> {
         };
         let Scheduler { node, order, cpu, level } = scheduler;
         let (name, at) = (name.text.clone(), name.at.clone());
-        let mut server =
-            Server { name, node, edge: Vec::new(), order, cpu: cpu.number, unit: cpu.unit, level };
+        let mut server = Server {
+            name,
+            node,
+            edge: Vec::new(),
+            order,
+            cpu: cpu.number,
+            unit: cpu.unit,
+            bit: cpu.bit,
+            level,
+        };
         let none = Group { at: group.at.clone(), fields: Vec::new() };
         let parameters = group.parts("server_sched_parameters").first().unwrap_or(&none);
         self.parameters(&mut server, parameters, draft)?;

@@ -191,8 +191,8 @@ impl Writer<'_> {
             let (most, least) = (self.time(most_ns), self.time(least_ns));
             let operation = self.add("operation", "simple", &name);
             operation.put("worst_case_execution_time", most);
-            // 0 is the preset.
-            if ranged && least_ns > 1 {
+            // 0 is the preset, and 1 ns in plans.
+            if least_ns > 1 {
                 operation.put("best_case_execution_time", least);
             }
             return;

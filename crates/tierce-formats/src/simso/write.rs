@@ -18,6 +18,7 @@ const LONGEST_NS: u64 = 10_000_000_000;
 /// `plan` as a file of SimSo.
 pub fn write(plan: &Plan) -> Result<(String, Vec<LeftOut>), Faults> {
     let mut flat = Flat::new(plan)?;
+    flat.keep_those_in_use();
     let (class, field) = class(&flat)?;
     let members = std::mem::take(&mut flat.members);
     let duration_ns = duration(&members);

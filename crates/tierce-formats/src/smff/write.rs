@@ -1,7 +1,7 @@
 //! From a plan to a system of SMFF.
 
 use crate::decimal::Round;
-use crate::flat::{no_such_thing, work, Flat, Member, Order};
+use crate::flat::{no_such_thing, work, Flat, Member, Order, Scheduler};
 use crate::text::LeftOut;
 use crate::xml::escaped;
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -19,9 +19,12 @@ struct Writer<'a> {
 /// `plan` as a file; one unit of its times is `unit_ns`.
 pub fn write(plan: &Plan, unit_ns: u64) -> Result<(String, Vec<LeftOut>), Faults> {
     let mut flat = Flat::new(plan)?;
+    let unknown = |one: &Scheduler| one.order == Order::Deadline || one.cpus.len() > 1;
+    if flat.schedulers.iter().any(unknown) {
+        flat.keep_those_in_use();
+    }
     let members = std::mem::take(&mut flat.members);
-    if let Some(other) = flat.schedulers.iter().find(|one| one.order == Order::Deadline || one.cpus.len() > 1)
-    {
+    if let Some(other) = flat.schedulers.iter().find(|one| unknown(one)) {
         let message = "SMFF has schedulers by priority, one for each CPU";
         return Err(no_such_thing(plan, other.node.spot, message));
     }
