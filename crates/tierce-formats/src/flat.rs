@@ -38,13 +38,17 @@ pub struct Flat<'a> {
     pub plan: &'a Plan,
     pub schedulers: Vec<Scheduler<'a>>,
     pub members: Vec<Member<'a>>,
+    /// Of each task of the plan: those that release it, each with the delay after it ([`Plan::triggers`]).
+    pub triggers: Vec<Vec<(usize, u64)>>,
     pub left_out: Vec<LeftOut>,
 }
 
 impl<'a> Flat<'a> {
     /// The part of `plan` that other tools have, and a list of the rest.
     pub fn new(plan: &'a Plan) -> Result<Self, Faults> {
-        let mut flat = Self { plan, schedulers: Vec::new(), members: Vec::new(), left_out: Vec::new() };
+        let triggers = triggers(plan);
+        let (schedulers, members, left_out) = (Vec::new(), Vec::new(), Vec::new());
+        let mut flat = Self { plan, schedulers, members, triggers, left_out };
         let place: Vec<_> = plan.nodes.iter().map(|node| flat.scheduler(node)).collect();
         let mut edges: Vec<Vec<&Edge>> = vec![Vec::new(); plan.tasks.len()];
         for edge in &plan.edges {
@@ -55,6 +59,7 @@ impl<'a> Flat<'a> {
         for (index, task) in plan.tasks.iter().enumerate() {
             flat.member(index, task, &edges[index], &place);
         }
+        flat.without_the_unreleased();
         flat.machine();
         if flat.members.is_empty() {
             let message = "no task of the plan can be said in this format";
@@ -62,6 +67,27 @@ impl<'a> Flat<'a> {
             return Err(no_such_thing(plan, spot, message));
         }
         Ok(flat)
+    }
+
+    /// Leaves out what is released by a task that is left out.
+    fn without_the_unreleased(&mut self) {
+        let mut there = vec![false; self.plan.tasks.len()];
+        self.members.iter().for_each(|member| there[member.index] = true);
+        let mut nexts = vec![Vec::new(); there.len()];
+        for (task, triggers) in self.triggers.iter().enumerate() {
+            triggers.iter().for_each(|(from, _)| nexts[*from].push(task));
+        }
+        let mut open: Vec<usize> = (0..there.len()).filter(|task| !there[*task]).collect();
+        while let Some(gone) = open.pop() {
+            for next in std::mem::take(&mut nexts[gone]) {
+                if std::mem::take(&mut there[next]) {
+                    let task = &self.plan.tasks[next];
+                    self.leave(task.spot, format!("task `{}`", task.name), "what releases it is left out");
+                    open.push(next);
+                }
+            }
+        }
+        self.members.retain(|member| there[member.index]);
     }
 
     /// Forgets schedulers that have no tasks, for formats that have not all of them.
@@ -164,6 +190,19 @@ impl<'a> Flat<'a> {
             self.leave(spot, what, "there are no tasks but those that are listed");
         }
     }
+}
+
+/// What releases each task.
+fn triggers(plan: &Plan) -> Vec<Vec<(usize, u64)>> {
+    let mut all = vec![Vec::new(); plan.tasks.len()];
+    for pair in plan.chains.iter().flat_map(|chain| chain.links.windows(2)) {
+        let (task, trigger) = (pair[1].task, (pair[0].task, pair[1].delay_ns));
+        let triggered = matches!(plan.tasks[task].load, Some(Load::Triggered(_)));
+        if triggered && !all[task].contains(&trigger) {
+            all[task].push(trigger);
+        }
+    }
+    all
 }
 
 /// A plan of which a format can say nothing useful.

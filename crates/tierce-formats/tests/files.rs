@@ -168,6 +168,27 @@ fn mutated_files_are_plans_or_faults() {
     assert!(plans > count / 10 && refused > count / 10, "{plans} {refused}");
 }
 
+/// What is released by a task that is left out has no jobs, and is left out as well.
+#[test]
+fn what_nothing_releases_is_left_out() {
+    let text = "[machine]\ncpus = 1\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+        [node.rt]\npolicy = \"reservation\"\nunder.top = { priority = 9 }\n\
+        [task.a]\nunder.rt = { budget = \"1ms\", period = \"10ms\" }\nload = { period = \"10ms\", work = \"1ms\" }\n\
+        [task.b]\nunder.top = { priority = 2 }\nload = { work = \"1ms\" }\n\
+        [task.c]\nunder.top = { priority = 1 }\nload = { work = \"1ms\" }\n\
+        [task.d]\nunder.top = { priority = 0 }\nload = { period = \"10ms\", work = \"1ms\" }\n\
+        [chain.all]\ntasks = [\"a\", \"b\", \"c\"]\n";
+    for format in [Format::Mast, Format::MastXml, Format::Simso, Format::Pycpa] {
+        let file = export(&plan("p", text), format, Unit::Ms).unwrap();
+        let lines: Vec<_> = file.left_out.iter().map(|left| (left.line, &left.what[..])).collect();
+        for expected in [(6, "node `rt`"), (9, "task `a`"), (12, "task `b`"), (15, "task `c`")] {
+            assert!(lines.contains(&expected), "{format:?}: {lines:?}");
+        }
+        let back = plan("back", &import("back", &file.text, format, Unit::Ms).unwrap().text);
+        assert_eq!(back.tasks.iter().map(|task| &task.name).collect::<Vec<_>>(), ["d"]);
+    }
+}
+
 /// What is wrong with a file is said with its place.
 #[test]
 fn faults_have_their_place() {
@@ -180,6 +201,9 @@ fn faults_have_their_place() {
         ("hello".to_string(), "f:1:1: format_must_be_known"),
         ("<a>\n<b></a>".into(), "f:2:4: xml_syntax"),
         ("<a/>".into(), "f:1:1: format_must_be_known"),
+        ("\u{feff}-- a model\nModel (Model_Name => a);".into(), "f:1:1: processor_must_be_given"),
+        ("Model (Model_Name => );".into(), "f:1:22: mast_syntax"),
+        ("Model (\n  Model_Name => (a => (b, c), d => e)".into(), "f:2:38: mast_syntax"),
         ("<a>".repeat(65), "f:1:193: elements_must_be_few"),
         ("<simulation/>".into(), "f:1:1: element_must_be_given"),
         (simso("<task/>"), "f:3:8: attribute_must_be_given"),

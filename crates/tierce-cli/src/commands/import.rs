@@ -97,7 +97,10 @@ impl From<Unit> for tierce_formats::Unit {
 pub fn run(args: Args) -> Result<ExitCode> {
     let name = args.file.display().to_string();
     let bytes = std::fs::read(&args.file).with_context(|| format!("cannot read {name}"))?;
-    let text = String::from_utf8(bytes).map_err(|_| anyhow!("file_must_be_utf8: {name} is no UTF-8 text"))?;
+    let text = String::from_utf8(bytes).map_err(|_| {
+        let help = "convert it first, for example: iconv -f ISO-8859-1 -t UTF-8";
+        anyhow!("file_must_be_utf8: {name} is no UTF-8 text; {help}")
+    })?;
     let imported = match args.format {
         Some(format) => Ok(format.into()),
         None => tierce_formats::Format::guess(&name, &text),

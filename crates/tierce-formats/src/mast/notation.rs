@@ -15,7 +15,10 @@ struct Parser<'a> {
 
 /// The sections of a text.
 pub fn parse(text: &Text) -> Result<Vec<Section>, Refusal> {
-    let mut parser = Parser { text, all: text.all(), at: 0 };
+    let all = text.all();
+    // Editors of some systems begin files with a mark.
+    let at = if all.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
+    let mut parser = Parser { text, all, at };
     let mut sections = Vec::new();
     while parser.next().is_some() {
         let kind = parser.word("a section, for example `Operation`")?;

@@ -236,7 +236,7 @@ impl Writer<'_> {
         let mut before: BTreeMap<usize, Vec<(usize, u64)>> = BTreeMap::new();
         let mut nexts: HashMap<usize, Vec<usize>> = HashMap::new();
         for member in members {
-            let triggers = plan.triggers(member.index);
+            let triggers = self.flat.triggers[member.index].clone();
             for (from, _) in &triggers {
                 nexts.entry(*from).or_default().push(member.index);
             }

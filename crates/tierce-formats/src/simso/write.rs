@@ -102,7 +102,7 @@ fn followers(flat: &mut Flat, members: &[Member]) -> HashMap<usize, usize> {
     let mut followers = HashMap::new();
     for member in members {
         let what = format!("what releases `{}`", member.task.name);
-        match &flat.plan.triggers(member.index)[..] {
+        match &flat.triggers[member.index].clone()[..] {
             [] => {}
             [(before, delay_ns)] => {
                 if *delay_ns > 0 {

@@ -70,7 +70,7 @@ impl Writer<'_> {
         let mut before: BTreeMap<usize, Vec<(usize, u64)>> = BTreeMap::new();
         let mut nexts: HashMap<usize, Vec<usize>> = HashMap::new();
         for member in members {
-            let triggers = plan.triggers(member.index);
+            let triggers = self.flat.triggers[member.index].clone();
             if let Some((first, _)) = triggers.first() {
                 nexts.entry(*first).or_default().push(member.index);
             }
