@@ -2,7 +2,8 @@
 
 use crate::draft::one_line;
 use crate::text::LeftOut;
-use tierce_plan::{show_time, Child, Edge, Fault, Faults, Load, Node, Plan, Spot, Task, Work};
+use std::collections::HashMap;
+use tierce_plan::{show_time, Chain, Child, Edge, Fault, Faults, Load, Node, Plan, Spot, Task, Work};
 
 /// What a scheduler goes by.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,6 +41,8 @@ pub struct Flat<'a> {
     pub members: Vec<Member<'a>>,
     /// Of each task of the plan: those that release it, each with the delay after it ([`Plan::triggers`]).
     pub triggers: Vec<Vec<(usize, u64)>>,
+    /// Chains by their first task.
+    pub chains: HashMap<usize, Vec<&'a Chain>>,
     pub left_out: Vec<LeftOut>,
 }
 
@@ -48,7 +51,11 @@ impl<'a> Flat<'a> {
     pub fn new(plan: &'a Plan) -> Result<Self, Faults> {
         let triggers = triggers(plan);
         let (schedulers, members, left_out) = (Vec::new(), Vec::new(), Vec::new());
-        let mut flat = Self { plan, schedulers, members, triggers, left_out };
+        let mut chains: HashMap<usize, Vec<&Chain>> = HashMap::new();
+        for chain in &plan.chains {
+            chains.entry(chain.links[0].task).or_default().push(chain);
+        }
+        let mut flat = Self { plan, schedulers, members, triggers, chains, left_out };
         let place: Vec<_> = plan.nodes.iter().map(|node| flat.scheduler(node)).collect();
         let mut edges: Vec<Vec<&Edge>> = vec![Vec::new(); plan.tasks.len()];
         for edge in &plan.edges {
@@ -102,6 +109,11 @@ impl<'a> Flat<'a> {
         for member in &mut self.members {
             member.scheduler = place[member.scheduler].unwrap_or(0);
         }
+    }
+
+    /// Chains that begin with a task.
+    pub fn chains_from(&self, task: usize) -> &[&'a Chain] {
+        self.chains.get(&task).map_or(&[], |chains| chains)
     }
 
     /// One more thing that is left out.

@@ -13,8 +13,12 @@ use tierce_admission::PlanExt;
 use tierce_formats::{export, import, Format, LeftOut, Unit};
 use tierce_plan::Plan;
 
+fn folder_of(name: &str) -> PathBuf {
+    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../..").join(name)
+}
+
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats")
+    folder_of("tests/formats")
 }
 
 /// Files of other tools: name, text, format.
@@ -166,6 +170,32 @@ fn mutated_files_are_plans_or_faults() {
     }
     println!("{plans} plans, {refused} refused, of {count}");
     assert!(plans > count / 10 && refused > count / 10, "{plans} {refused}");
+}
+
+/// Whatever a plan has, it is exported and that is imported, or it is refused.
+#[test]
+fn all_plans_are_exported_or_refused() {
+    let mut exported = 0;
+    for folder in ["examples", "tests/verdicts", "tests/scenarios"] {
+        for entry in std::fs::read_dir(folder_of(folder)).unwrap() {
+            let path = entry.unwrap().path();
+            let Ok(plan_there) = Plan::load(&path) else { continue };
+            for format in [Format::Mast, Format::MastXml, Format::Simso, Format::Pycpa] {
+                match export(&plan_there, format, Unit::Us) {
+                    Err(faults) => assert_eq!(faults.faults[0].rule, "format_must_have_it"),
+                    Ok(file) => {
+                        let back = import("back", &file.text, format, Unit::Us);
+                        let back = back.unwrap_or_else(|faults| panic!("{}: {faults}", path.display()));
+                        let back = plan("back", &back.text);
+                        assert!(!back.tasks.is_empty() && back.tasks.len() <= plan_there.tasks.len());
+                        exported += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(exported > 10, "{exported}");
+    println!("{exported} exported");
 }
 
 /// What is released by a task that is left out has no jobs, and is left out as well.

@@ -45,6 +45,7 @@ struct Writer<'a> {
     /// Of tasks, by index.
     tasks: HashMap<usize, String>,
     locks: Vec<String>,
+    schedulers: Vec<String>,
 }
 
 fn sections(plan: &Plan, unit_ns: u64) -> Result<(Vec<Section>, Vec<LeftOut>), Faults> {
@@ -57,7 +58,8 @@ fn sections(plan: &Plan, unit_ns: u64) -> Result<(Vec<Section>, Vec<LeftOut>), F
     let mut names = Names::default();
     let tasks = members.iter().map(|member| (member.index, names.give(&member.task.name))).collect();
     let locks = plan.locks.iter().map(|lock| names.give(&lock.name)).collect();
-    let mut writer = Writer { flat, unit_ns, sections: Vec::new(), names, tasks, locks };
+    let mut writer =
+        Writer { flat, unit_ns, sections: Vec::new(), names, tasks, locks, schedulers: Vec::new() };
     writer.platform();
     for member in &members {
         writer.server(member);
@@ -102,6 +104,7 @@ impl Writer<'_> {
             self.flat.schedulers.iter().map(|one| (one.node, one.order, one.cpus[0])).collect();
         for (node, order, cpu) in schedulers {
             let name = self.names.give(&node.name);
+            self.schedulers.push(name.clone());
             let mut policy =
                 Group::new(Word::default(), if order == Order::Priority { "fixed_priority" } else { "edf" });
             if costs.switch_ns > 0 {
@@ -163,12 +166,7 @@ impl Writer<'_> {
         };
         let mut parameters = parameters;
         parameters.put("preassigned", "YES");
-        let node = self.flat.schedulers[member.scheduler].node;
-        // Schedulers got their names in the order in which they are.
-        let all = self.sections.iter().filter(|section| section.kind == "scheduler");
-        let scheduler =
-            all.map(|section| &section.group).nth(member.scheduler).and_then(|group| group.get("name"));
-        let scheduler = scheduler.map_or(node.name.clone(), |name| name.text.clone());
+        let scheduler = self.schedulers[member.scheduler].clone();
         let name = self.tasks[&member.index].clone();
         let server = self.add("scheduling_server", "regular", &name);
         server.groups("server_sched_parameters", vec![parameters]);
@@ -272,7 +270,7 @@ impl Writer<'_> {
 
     /// Name of the transaction that begins with a task: that of its chain.
     fn transaction_name(&mut self, head: &Member) -> String {
-        let chain = self.flat.plan.chains.iter().find(|chain| chain.links[0].task == head.index);
+        let chain = self.flat.chains_from(head.index).first();
         let wanted = match chain {
             // Several ways through one transaction are numbered.
             Some(chain) => match chain.name.rsplit_once('_') {
@@ -294,11 +292,11 @@ impl Writer<'_> {
         let begin = format!("{}_in", self.tasks[&head.index]);
         let (mut internal, mut handlers) = (Vec::new(), Vec::new());
         // In the order in which all that releases a task is there.
-        let (mut order, mut at) = (vec![head.index], 0);
+        let (mut order, mut at, mut there) = (vec![head.index], 0, HashSet::from([head.index]));
         while at < order.len() {
             for next in nexts.get(&order[at]).into_iter().flatten() {
-                let ready = before[next].iter().all(|(from, _)| order.contains(from));
-                if ready && !order.contains(next) {
+                let ready = before[next].iter().all(|(from, _)| there.contains(from));
+                if ready && there.insert(*next) {
                     order.push(*next);
                 }
             }

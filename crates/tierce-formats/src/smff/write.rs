@@ -114,7 +114,7 @@ impl Writer<'_> {
 
     /// That of its chain, if it was made from an application.
     fn application_id(&self, head: &Member, taken: &mut HashSet<u64>) -> u64 {
-        let chain = self.flat.plan.chains.iter().find(|chain| chain.links[0].task == head.index);
+        let chain = self.flat.chains_from(head.index).first();
         let number = chain.and_then(|chain| chain.name.strip_prefix("app_"));
         let number = number.and_then(|number| number.split('_').next()?.parse().ok());
         let id = number.filter(|id| !taken.contains(id)).or_else(|| (0..).find(|id| !taken.contains(id)));
@@ -146,8 +146,7 @@ impl Writer<'_> {
             links += 1;
         }
         let _ = write!(self.text, "      <Mapping>\n{maps}      </Mapping>\n      <Constraints>\n");
-        let plan = self.flat.plan;
-        for chain in plan.chains.iter().filter(|chain| chain.links[0].task == tasks[0].index) {
+        for chain in self.flat.chains_from(tasks[0].index) {
             let last = chain.links[chain.links.len() - 1].task;
             let Some(end) = ids.get(&last) else { continue };
             for need in chain.needs.iter().filter(|need| need.latency == Latency::Response) {
