@@ -40,6 +40,7 @@ Start with an example:
   tierce job --period 10ms --work 3ms                  a periodic thread, to try a plan with
   tierce calibrate -- player film.mkv                  periods and work of a program's threads (root)
   tierce policy new mine/lucky.c                       a scheduling policy of your own
+  tierce import model.xml -o plan.toml                 a plan from a file of MAST, SimSo or pyCPA
 
 Without a plan:
   tierce guarantee convert 'RESCS 10ms 20ms' PSBE      convert a guarantee of CPU time

@@ -10,9 +10,11 @@ mod demo_table;
 mod design;
 mod doctor;
 mod embed;
+mod export;
 mod gen;
 mod guarantee;
 mod hartstone;
+mod import;
 mod job;
 mod manager;
 mod measure;
@@ -58,6 +60,8 @@ pub enum Command {
     Place(place::Args),
     Gen(gen::Args),
     Hartstone(hartstone::Args),
+    Import(import::Args),
+    Export(export::Args),
     Embed(embed::Args),
     Policy(policy::Args),
     Schema(schema::Args),
@@ -92,6 +96,8 @@ pub fn run(command: Command) -> ExitCode {
         Command::Place(args) => place::run(args),
         Command::Gen(args) => gen::run(args),
         Command::Hartstone(args) => hartstone::run(args),
+        Command::Import(args) => import::run(args),
+        Command::Export(args) => export::run(args),
         Command::Embed(args) => embed::run(args),
         Command::Policy(args) => policy::run(args),
         Command::Schema(args) => schema::run(args),
