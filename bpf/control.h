@@ -44,6 +44,8 @@ struct tierce_news {
 	/* Of a thread, as it is now: most threads match nothing, and that need not be looked up. */
 	u32 pid, is_kthread;
 	char comm[16];
+	u32 policy; /* SCHED_… */
+	u32 from;   /* if it is new: the thread that has started it */
 };
 
 struct tierce_command {

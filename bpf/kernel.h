@@ -57,7 +57,7 @@ struct cred {
 };
 struct task_struct {
 	struct thread_info thread_info;
-	unsigned int flags, __state;
+	unsigned int flags, __state, policy, rt_priority;
 	int on_cpu, on_rq, pid, tgid, prio, static_prio, nr_cpus_allowed;
 	unsigned short migration_disabled;
 	const struct cpumask *cpus_ptr;
@@ -145,6 +145,7 @@ extern void bpf_iter_num_destroy(struct bpf_iter_num *it) __attribute__((weak, s
 #define PF_EXITING		       0x00000004u
 #define PF_KTHREAD		       0x00200000u
 #define PF_NO_SETAFFINITY	       0x04000000u
+#define SCHED_FIFO		       1u
 #define TASK_DEAD		       0x80u
 #define MAX_RT_PRIO		       100
 #define ENOENT			       2

@@ -29,6 +29,7 @@ struct thread {	    /* of every thread, in its task storage */
 	u32 next;   /* the task it becomes as soon as it is off the CPU, 0: none; or COMMAND_TO_DEFAULT */
 	u32 lost;   /* it has not the place that the plan has for it: it left our class, or may not run there */
 	u32 beside; /* no leaf was left for it, or for its user; counted once */
+	u32 class;  /* its policy and real-time priority, as the loader was told last */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

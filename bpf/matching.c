@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* What may change the match of a thread is told to the loader: it is new, has another program, name or cgroup. */
+/* What may change the match of a thread is told to the loader: it is new, has another program, name, class or cgroup. */
 
 /* Who comes from a member of a set is one, too, before anybody has looked: nearly always it matches the same. */
 SEC("tp_btf/task_newtask")
@@ -19,7 +19,7 @@ int BPF_PROG(tierce_newtask, struct task_struct *p, u64 clone_flags)
 		}
 		bpf_local_irq_restore(&flags);
 	}
-	return tell_thread(NEWS_THREAD | leaf << 8, p);
+	return tell_thread_as(NEWS_THREAD | leaf << 8, p, p->policy, parent->pid);
 }
 SEC("tp_btf/sched_process_exec")
 int BPF_PROG(tierce_exec, struct task_struct *p)
@@ -34,6 +34,18 @@ int BPF_PROG(tierce_rename, struct task_struct *p)
 	if (t && t->leaf && leaf_at(t->leaf)->own != LEAF_PLAN)
 		name_write(t->leaf, p, now_ns());
 	return tell_thread(NEWS_NAME, p);
+}
+
+/* Somebody has set its class or its real-time priority; what the loader does to have a thread pass through here changes neither. */
+SEC("fexit/__sched_setscheduler")
+int BPF_PROG(tierce_class, struct task_struct *p)
+{
+	struct thread *t = thread_of(p);
+	u32 class = p->policy << 8 | p->rt_priority;
+	if (!t || t->class == class)
+		return 0;
+	t->class = class;
+	return tell_thread(NEWS_THREAD, p);
 }
 
 /* After it has moved; a whole process, if it is one. */

@@ -90,7 +90,7 @@ void BPF_PROG(tierce_disable, struct task_struct *p)
 	}
 	if (thread_drop(t)) {
 		t->lost = 1;
-		tell_thread(NEWS_THREAD, p);
+		tell_thread_as(NEWS_THREAD, p, SCHED_FIFO, 0); /* or another higher one: p->policy is still the old one */
 	}
 }
 /* A thread of a higher class has no leaf, but may have been given one that it never took. */

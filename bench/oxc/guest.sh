@@ -13,7 +13,8 @@ for n in $NUMBERS; do
 	begin=$(awk -v n="$n" 'NR == 1 { printf "%d", ($1 + 1.5 + n * 0.012) * 1000 }' /proc/uptime)
 	meters='' i=0
 	while [ "$i" -lt "$n" ]; do
-		meter spin --name "c$i" --start "$((begin * 1000 + i * 200))us" --time 3s >/dev/null &
+		# shellcheck disable=SC2086 # a command, or nothing
+		$AS meter spin --name "c$i" --start "$((begin * 1000 + i * 200))us" --time 3s >/dev/null &
 		meters="$meters $!"
 		i=$((i + 1))
 	done

@@ -58,6 +58,7 @@ tierce ctl plan >/out/enclosed.toml
 # shellcheck disable=SC2086 # a list
 wait $meters
 for one in pod-1 pod-2 db log; do
-	say $one "$(cat /out/$one.meter)"
+	say $one-meter "$(cat /out/$one.meter)"
 done
+ctl more set log --budget 70ms
 finish TERM

@@ -48,6 +48,6 @@ pub use plan::PlanExt;
 pub use rules::{ProofRule, PROOF_RULES};
 pub use share::{percent, percent_given, Share};
 pub use verdict::{
-    Admission, Deadlines, EdgeVerdict, Excess, Failure, Law, Mend, NodeVerdict, Origin, Part, Promise, Proof,
-    Shown, Step, TaskVerdict, CHECK_VERSION,
+    Admission, ChainVerdict, Deadlines, EdgeVerdict, Excess, Failure, Law, LinkVerdict, Mend, NodeVerdict,
+    Origin, Part, Promise, Proof, Shown, Step, TaskVerdict, CHECK_VERSION,
 };

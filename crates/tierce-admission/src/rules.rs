@@ -16,7 +16,7 @@ const fn rule(name: &'static str, compared: &'static str, helps: &'static str) -
 }
 
 /// All of them, in the order in which the page has them (docs/plan-language.md).
-pub const PROOF_RULES: [ProofRule; 17] = [
+pub const PROOF_RULES: [ProofRule; 18] = [
     rule(
         "budgets_must_fit_the_cpu",
         "the sum of budget/period of a node's children with one CPU",
@@ -96,6 +96,11 @@ pub const PROOF_RULES: [ProofRule; 17] = [
         "deadline_is_not_proved",
         "the best bound on the response time of a task with its deadline; there may be none",
         "a reservation for the task, a larger budget, a shorter period of the budget, or `soft = true` in its load",
+    ),
+    rule(
+        "latency_is_not_proved",
+        "the bound on the response, reaction or age of a chain with what the chain `needs`; there may be none",
+        "more time or less work for the task that takes most of it, a shorter period of a task that reads, or to be released by the task before it",
     ),
     rule(
         "needs_must_follow",

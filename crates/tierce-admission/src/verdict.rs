@@ -1,6 +1,7 @@
 //! What is said of a plan: of each node, edge and task what was tested, what it is guaranteed, why, and what fails.
 
 use crate::share::Share;
+use tierce_analysis::chains::Bounds;
 use tierce_analysis::Response;
 use tierce_guarantee::Guarantee;
 
@@ -18,6 +19,8 @@ pub struct Admission {
     pub edges: Vec<EdgeVerdict>,
     /// One per task, in the order of [`Plan::tasks`](tierce_plan::Plan::tasks).
     pub tasks: Vec<TaskVerdict>,
+    /// One per chain, in the order of [`Plan::chains`](tierce_plan::Plan::chains).
+    pub chains: Vec<ChainVerdict>,
 }
 
 /// The verdict on a node.
@@ -169,6 +172,32 @@ pub struct TaskVerdict {
     pub needs: Vec<Proof>,
 }
 
+/// How long a chain takes.
+#[derive(Clone, Debug)]
+pub struct ChainVerdict {
+    /// At least and at most.
+    pub bounds: Bounds,
+    /// What each of its tasks takes of the response.
+    pub links: Vec<LinkVerdict>,
+    /// For each of its `needs` why it is not shown; `None`: it is.
+    pub failures: Vec<Option<Failure>>,
+}
+
+/// What one task takes of the response of its chain.
+#[derive(Clone, Copy, Debug)]
+pub struct LinkVerdict {
+    /// Index into [`Plan::tasks`](tierce_plan::Plan::tasks).
+    pub task: usize,
+    /// The one before it releases it; otherwise it reads what that wrote last.
+    pub triggered: bool,
+    /// What it gets comes so much later.
+    pub delay_ns: u64,
+    /// And is looked at so much later, at most; `None`: there is no bound.
+    pub wait_ns: Option<u64>,
+    /// And is passed on so much later, at most; `None`: there is no bound.
+    pub takes_ns: Option<u64>,
+}
+
 /// What is known of the deadlines of a task.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deadlines {
@@ -289,6 +318,8 @@ pub enum Part {
     Edge(usize),
     /// A task.
     Task(usize),
+    /// A chain, to which nothing is promised.
+    Chain(usize),
 }
 
 impl Part {
@@ -297,7 +328,7 @@ impl Part {
         match self {
             Self::Node(node) => &shape.parents[node],
             Self::Task(task) => &shape.task_parents[task],
-            Self::Edge(_) => &[],
+            Self::Edge(_) | Self::Chain(_) => &[],
         }
     }
 }
@@ -309,6 +340,7 @@ impl Admission {
             Part::Node(node) => &self.nodes[node].promises,
             Part::Edge(edge) => &self.edges[edge].promises,
             Part::Task(task) => &self.tasks[task].promises,
+            Part::Chain(_) => &[],
         }
     }
 }

@@ -165,7 +165,9 @@ fn the_texts_of_a_plan_are_enough() {
 }
 
 /// Examples for which a machine of 1, 2, 4 or 8 CPUs does not do, and why.
-const NOT_EVERYWHERE: [(&str, &[u32], &str); 10] = [
+const NOT_EVERYWHERE: [(&str, &[u32], &str); 11] = [
+    // Its tasks are on two CPUs.
+    ("chain", &[1], "root_cpu_must_be_online"),
     // Deadlines order all threads: none of the policies that can be spread.
     ("edf", &[2, 4, 8], "other_cpus_need_a_spread_default"),
     // They are about two CPUs. The first has one root for all that it names, and the default node is below that.

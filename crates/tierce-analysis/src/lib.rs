@@ -13,6 +13,7 @@
 //! - [`criticality`]: tasks of two criticalities, whose critical ones may work longer than usual.
 //! - [`job_sets`]: given jobs without preemption, all schedules at once.
 //! - [`zero_laxity`]: tasks to CPUs by EDF, some in parts one after the other (C=D).
+//! - [`chains`]: tasks that trigger each other on several CPUs, or read what others wrote.
 //! - [`pfair`]: several CPUs, quantum by quantum (PD²).
 //! - [`federated`]: parallel tasks with CPUs of their own.
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
@@ -21,6 +22,7 @@
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
 //! here does any I/O.
 
+pub mod chains;
 pub mod criticality;
 mod edf;
 pub mod federated;

@@ -271,17 +271,14 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
             None
         }
     });
-    let hi = match cell(named("criticality")) {
-        None => false,
-        Some(cell) => {
-            matches!(&*cell.text, "hi") || {
-                if cell.text != "lo" {
-                    faults.push(cell.fault("criticality_must_be_known", "a criticality is lo or hi"));
-                }
-                false
-            }
+    let hi = cell(named("criticality")).is_some_and(|cell| match &*cell.text {
+        "hi" => true,
+        text => {
+            let message = "a criticality is lo or hi";
+            faults.extend((text != "lo").then(|| cell.fault("criticality_must_be_known", message)));
+            false
         }
-    };
+    });
     let has = |name: &str| columns.contains(&named(name));
     let criticality = (has("criticality") || has("work_hi")).then_some(Criticality { hi, work_hi_ns });
     let span_ns = has("span").then_some(span_ns);

@@ -247,3 +247,32 @@ fn the_machine_at_hand_is_subtracted() {
     assert!(said.contains("audio"), "{said}");
     assert_eq!(tierce(&["check", "--host", "--cpus", "2", "examples/desktop.toml"]).status.code(), Some(2));
 }
+
+/// What each task of a chain takes, for people and for tools, and the exit code.
+#[test]
+fn chains() {
+    let said = text(&tierce(&["check", "examples/chain.toml"]).stdout);
+    assert!(said.contains("✓ response ≤ 51.5ms, reaction ≤ 84.5ms, age ≤ 64.5ms\n"), "{said}");
+    let output = tierce(&["check", "--explain", "see", "examples/chain.toml"]);
+    let said = text(&output.stdout);
+    assert!(
+        said.contains("\n├─ plan: reads what the one before wrote: 20ms until it looks + 8.5ms\n"),
+        "{said}"
+    );
+    let output = tierce(&["check", "--json", "tests/verdicts/chain.toml"]);
+    let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((output.status.code(), &json["holds"]), (Some(1), &false.into()));
+    let act = &json["chains"][0];
+    let times = ["least_ns", "response_ns", "reaction_ns", "age_ns"]
+        .map(|time| act[time].as_u64().unwrap() / 1_000_000);
+    // The sensor comes before the controller, so what is read is at most the rest of a period of that old.
+    assert_eq!(times, [6, 21, 26, 16]);
+    let links = act["links"].as_array().unwrap();
+    let sum = |link: &serde_json::Value| -> u64 {
+        ["delay_ns", "wait_ns", "takes_ns"].iter().filter_map(|part| link[part].as_u64()).sum()
+    };
+    assert_eq!(links.iter().map(sum).sum::<u64>(), 21_000_000);
+    assert_eq!((&links[1]["by"], &links[2]["by"]), (&"sample".into(), &"trigger".into()));
+    let said = text(&tierce(&["check", "--short", "tests/verdicts/chain.toml"]).stdout);
+    assert!(said.contains(": latency_is_not_proved: `act`: "), "{said}");
+}

@@ -518,9 +518,12 @@ fn containers_share_a_budget(boot: &Boot) {
     );
     let root = boot.got("root");
     assert_eq!((&root["code"], &root["said"]["error"]["rule"]), (&json!(1), &json!("edge_must_exist")));
-    let not_proved = &boot.got("inner-too-much")["said"]["not_proved"][0];
-    assert!(not_proved.as_str().unwrap().contains("budgets_are_not_proved: `pod-inner@1`"), "{not_proved}");
-    let share = |name: &str| boot.number(name, "/kernel_cpu_ns") / 4e9;
+    for (scenario, node) in [("inner-too-much", "pod-inner@1"), ("more", "pod-inner@0")] {
+        let not_proved = &boot.got(scenario)["said"]["not_proved"][0];
+        let rule = format!("budgets_are_not_proved: `{node}`");
+        assert!(not_proved.as_str().is_some_and(|text| text.contains(&rule)), "{}", boot.got(scenario));
+    }
+    let share = |name: &str| boot.number(&format!("{name}-meter"), "/kernel_cpu_ns") / 4e9;
     let (pod, db, log) = (share("pod-1") + share("pod-2"), share("db"), share("log"));
     println!("pod {pod:.4}, db {db:.4}, log {log:.4}");
     // Of 20 % of CPU 0 and 10 % of CPU 1 db has 2 and 1, log 2 and none. Each runs before its time begins, too.
@@ -723,6 +726,82 @@ fn security() {
     assert!(number("crowd", "late_ms") > 200, "{}", number("crowd", "late_ms"));
     assert!(kernel("after", "threads") < 200);
     boot.assert_ended("security");
+}
+
+/// Threads of SCHED_FIFO and SCHED_RR below 4 ms in 10 ms: by priority, in turns, and what they were before when it is over.
+#[test]
+fn classes() {
+    let files = ["classes.toml", "no-classes.toml"];
+    let boot = Boot::run("classes.sh", 1, "7.0.13", Some("--deterministic"), &files);
+    // The CPU time of each thread, as a share of that time.
+    let shares = |scenario: &str| -> Vec<f64> {
+        let got = boot.got(scenario);
+        let list = |key: &str| {
+            got[key].as_array().unwrap().iter().map(|us| us.as_f64().unwrap()).collect::<Vec<_>>()
+        };
+        let ms = boot.number(scenario, "/ms");
+        let shares: Vec<_> = list("after")
+            .iter()
+            .zip(list("before"))
+            .map(|(after, before)| (after - before) / (ms * 1e3))
+            .collect();
+        println!("{scenario}: {shares:.3?}");
+        shares
+    };
+    let near =
+        |share: f64, wanted: f64| assert!((share - wanted).abs() < 0.015, "{share} instead of {wanted}");
+
+    // It never stops, and has its budget in each period, not more.
+    println!("seen after {} ms", boot.got("seen"));
+    near(shares("contained")[0], 0.4);
+    let [from_ns, to_ns] = ["window-begin", "window-end"].map(|at| boot.got(at).as_u64().unwrap() * MS);
+    let (list, budget_ns) = periods(&boot.out.join("classes.trace"), "classes", from_ns, to_ns);
+    let bar = Precision {
+        periods: 150,
+        all_within_ns: 20 * US,
+        most_within_ns: 5 * US,
+        most: 0.99,
+        drift_ns: 25 * US,
+    };
+    assert_precise("classes", &list, budget_ns, &bar);
+    assert_eq!(boot.got("ext"), &json!([0, 7]), "what it sees itself");
+    let (threads, out) = (&boot.got("status")["threads"], boot.got("status")["left_out"].as_array().unwrap());
+    assert!(out.iter().any(|out| out["why"] == "the loader and its guardian keep their class"), "{out:?}");
+    let thread = &threads[0];
+    assert_eq!((&thread["class"], &thread["by"]), (&json!("SCHED_FIFO 50"), &json!("class = \"realtime\"")));
+
+    let [high, low] = shares("priority")[..] else { panic!() };
+    near(high, 0.4);
+    near(low, 0.0);
+    let [first, later] = shares("equals")[..] else { panic!() };
+    near(first, 0.4);
+    near(later, 0.0);
+    shares("turns").into_iter().for_each(|share| near(share, 0.2));
+    let [raised, other] = shares("raised")[..] else { panic!() };
+    near(raised, 0.4);
+    near(other, 0.0);
+    // Two ordinary threads share what the one of SCHED_RR leaves.
+    let newer = shares("newer");
+    near(newer[1], 0.4);
+    assert!((newer[0] - newer[2]).abs() < 0.02 && newer[0] > 0.25, "{newer:?}");
+    assert_eq!(boot.got("newer-class"), &json!([0, 0]));
+
+    println!("seen after {} ms", boot.got("rescued"));
+    assert!(boot.got("seen").as_u64() < Some(500) && boot.got("rescued").as_u64() < Some(500));
+    let threads = boot.got("later-class")["threads"].as_array().unwrap();
+    assert!(threads.iter().any(|thread| thread["class"] == "SCHED_FIFO 70"), "{threads:?}");
+    assert_eq!(boot.got("child"), &json!([0, 7]));
+    assert_eq!(boot.got("reset"), &json!([[0, 7], [0, 0]]));
+    let were = json!([[10, 1], [70, 1], [30, 1]]);
+    assert_eq!(boot.got("without")["code"], 0);
+    assert_eq!(boot.got("without-class"), &were);
+    assert_eq!(boot.got("with")["code"], 0);
+    assert_eq!(boot.got("with-class"), &json!([[0, 7], [0, 7], [0, 7]]));
+    boot.assert_ended("classes");
+    boot.assert_no_leak("classes");
+    assert_eq!(boot.got("end-class"), &json!([[10, 1], [70, 1], [30, 1], [0, 0]]));
+    assert_eq!(boot.got("killed"), &json!({ "state": "disabled", "classes": were }));
+    assert_eq!(boot.got("ejected"), &json!({ "code": 1, "classes": were }));
 }
 
 /// Forks, wake-ups and moves of another user beside 2 ms in 10 ms.

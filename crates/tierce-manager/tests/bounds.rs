@@ -207,7 +207,7 @@ fn rules_can_look_at_all_that_there_can_be() {
         let mut rules = Rules::new();
         rules.add("look", Principal::System, text, &Value::Null).unwrap();
         let begun = Instant::now();
-        let evaluated = rules.decide("look", &it, None, None);
+        let evaluated = rules.decide("look", tierce_manager::rules::to_rule(&it), None, None);
         println!("{:?}: {:?}", begun.elapsed(), evaluated.said);
         assert!(evaluated.broken.is_none());
         assert_eq!(evaluated.decisions[0].2.say.as_deref(), Some("256000"));

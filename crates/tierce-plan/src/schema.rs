@@ -1,5 +1,6 @@
 //! The JSON Schema of plans, generated from the records of the policies.
 
+use crate::model::MatchClass;
 use crate::policies::{all, names, policies, Param, ParamKind};
 use crate::text::units::show_time;
 use serde_json::{json, Map, Value};
@@ -19,13 +20,14 @@ pub fn schema() -> Value {
                 "values that stand in for presets, by policy",
                 policies().iter().map(|policy| {
                     let params = policy.node_params.iter().chain(&policy.edge_params);
-                    (policy.name, closed(policy.name, params.map(|param| (param.name, parameter(param, false)))))
+                    (policy.name, closed(policy.name, params.map(|param| (param.name, parameter(param, None)))))
                 }),
             ),
             "node": named("schedulers", node()),
             "task": named("tasks: one leaf each", leaf(Map::new())),
             "tasks": named("sets of tasks: a leaf per member", leaf(set_keys())),
             "lock": named("locks that sections of loads hold", lock()),
+            "chain": named("tasks that follow each other", chain()),
         },
         "$defs": {
             "time": {
@@ -107,8 +109,8 @@ fn named(description: &str, item: Value) -> Value {
     })
 }
 
-/// One parameter. `each`: where a weight may follow nice.
-fn parameter(param: &Param, each: bool) -> Value {
+/// One parameter; `of_thread`: its name and what the text may say where it is its thread's own.
+fn parameter(param: &Param, of_thread: Option<(&str, &str)>) -> Value {
     let preset = match (param.kind, param.preset) {
         (ParamKind::DurationOf(_), _) => "; default: the period".to_string(),
         (_, None) => "; required".to_string(),
@@ -126,8 +128,8 @@ fn parameter(param: &Param, each: bool) -> Value {
     if param.kind == ParamKind::Count {
         let number = json!({ "type": "integer", "minimum": param.least, "maximum": param.most });
         let description = format!("{}; {} to {}{preset}", param.meaning, param.least, param.most);
-        if each && param.name == "weight" {
-            return json!({ "description": description, "anyOf": [number, { "const": "nice" }] });
+        if let Some((_, word)) = of_thread.filter(|(name, _)| *name == param.name) {
+            return json!({ "description": description, "anyOf": [number, { "const": word }] });
         }
         let mut number = number;
         number["description"] = description.into();
@@ -161,7 +163,11 @@ fn merged(lists: impl Iterator<Item = Vec<(&'static str, Value)>>) -> Map<String
 /// An edge may be below any policy: the schema cannot know which.
 fn edge() -> Value {
     let mut keys = merged(policies().iter().map(|policy| {
-        policy.edge_params.iter().map(|param| (param.name, parameter(param, false))).collect()
+        policy
+            .edge_params
+            .iter()
+            .map(|param| (param.name, parameter(param, Some(("priority", "rt_priority")))))
+            .collect()
     }));
     for (name, value) in [
         (
@@ -231,11 +237,12 @@ fn node() -> Value {
     ];
     let one = policies().iter().map(|policy| {
         let mut keys = common.clone();
-        let each = policy.edge_params.iter().map(|param| (param.name, parameter(param, true)));
+        let each =
+            policy.edge_params.iter().map(|param| (param.name, parameter(param, Some(("weight", "nice")))));
         let each = closed("edge of each thread that matches nothing", each);
         keys.push(("policy", json!({ "const": policy.name })));
         keys.push(("each", each));
-        keys.extend(policy.node_params.iter().map(|param| (param.name, parameter(param, false))));
+        keys.extend(policy.node_params.iter().map(|param| (param.name, parameter(param, None))));
         object(policy.name, keys, &["policy"])
     });
     json!({ "oneOf": one.collect::<Vec<_>>() })
@@ -253,6 +260,23 @@ fn leaf(mut more: Map<String, Value>) -> Value {
         more.insert(name.into(), value);
     }
     json!({ "type": "object", "additionalProperties": false, "properties": more })
+}
+
+fn chain() -> Value {
+    let names = json!({
+        "type": "array", "items": reference("name"), "minItems": 2, "uniqueItems": true,
+        "description": "tasks from first to last; one with `load = { work = … }` is released by the end of the one before it, any other \
+                        reads what that wrote last",
+    });
+    let delay = json!({
+        "type": "object", "propertyNames": reference("name"), "additionalProperties": time(),
+        "description": "by task: what comes from the one before it comes so much later",
+    });
+    let needs = json!({
+        "type": "string", "pattern": r"^\s*((response|reaction|age)\s+)?within\s+\S",
+        "description": "how long it may take: within 30ms, reaction within 80ms, age within 60ms",
+    });
+    object("a chain", [("tasks", names), ("delay", delay), ("needs", one_or_more(needs))], &["tasks"])
 }
 
 fn trust() -> Value {
@@ -296,6 +320,7 @@ fn load() -> Value {
             object("jobs at least `separation` apart, plus a draw up to `extra`",
                 common(vec![("separation", time()), ("extra", time()), ("work", amount()),
                     ("sections", reference("sections"))]), &["separation", "work"]),
+            object("a job when the tasks before it in its chains have ended theirs", [("work", amount())], &["work"]),
             object("steps, over and over", common(vec![
                 ("phases", json!({ "type": "array", "items": phase, "minItems": 1 })),
                 ("repeat", whole("passes through the list; default: for ever", 1, i64::MAX)),
@@ -358,6 +383,11 @@ fn matcher() -> Value {
             ("tid", id("thread id")),
             ("ppid", id("process id of the parent")),
             ("nice", nice),
+            (
+                "class",
+                json!({ "enum": MatchClass::ALL.map(MatchClass::name),
+                "description": "real-time scheduling class: the thread leaves it while it has its place" }),
+            ),
             ("is_kthread", yes_or_no("kernel threads, or only others")),
             ("is_group_leader", yes_or_no("first threads of processes, or only others")),
         ],

@@ -363,7 +363,7 @@ fn names_and_matches_that_cannot_be() {
     let fair = |name: &str, who: &[&str]| create(name, Some("fair"), "rest", "", who);
     assert_eq!(
         refused(fair("worker", &[])),
-        "plan.toml:25:8: name_is_unique: the name `worker` is taken: nodes, tasks and sets share their names"
+        "plan.toml:25:8: name_is_unique: the name `worker` is taken: nodes, tasks, sets and chains share their names"
     );
     assert!(refused(fair("9", &[])).contains("name_must_be_plain"));
     assert!(refused(create("x", Some("fare"), "rest", "", &[])).contains("policy_must_exist"));
@@ -527,6 +527,24 @@ under.top = { budget = "0.5ms", period = "50ms" }
     ] {
         assert!(refused(enclose(name)).contains(rule), "{name}: {}", refused(enclose(name)));
     }
+}
+
+/// Of operations that are remembered, one that is undone is forgotten; not so where what it has left behind stays.
+#[test]
+fn what_is_undone_is_forgotten() {
+    let made = create("web", Some("fair"), "rt", "budget=1ms period=50ms", &[]);
+    let (enclosed, gone) = (Edit::Enclose { name: "web".into() }, destroy("web", Below::All));
+    let remembered = |edits: &[&Edit]| {
+        edits.iter().fold(Vec::new(), |mut list, edit| {
+            edit.add_to(&mut list);
+            list
+        })
+    };
+    assert!(remembered(&[&made, &gone]).is_empty());
+    let list = remembered(&[&made, &enclosed, &gone]);
+    assert_eq!(list, [made, enclosed, gone]);
+    let plan = list.iter().fold(base(), |plan, edit| plan.edited(edit).unwrap());
+    assert!(plan.nodes.iter().any(|node| node.name == "web-inner"), "{}", text(&plan));
 }
 
 /// Beside a firm child no operation makes another of its priority, neither on the text nor, without one, on the model.

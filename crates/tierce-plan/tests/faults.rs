@@ -97,7 +97,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 53] = [
+const ELSEWHERE: [&str; 54] = [
     "task_may_starve", // tests/limits.rs, no fault but a warning
     "default_node_may_starve",
     "text_must_fit",         // 4 GiB
@@ -120,6 +120,7 @@ const ELSEWHERE: [&str; 53] = [
     "budgets_must_fit_the_supply",
     "budgets_must_fit_every_window",
     "budget_must_pay_for_a_switch",
+    "latency_is_not_proved",         // tests/verdicts
     "budgets_are_not_proved",        // tests/verdicts
     "budgets_must_fit_what_is_left", // tests/above.rs
     "shares_must_fit_the_cpu",       // tests/check.rs

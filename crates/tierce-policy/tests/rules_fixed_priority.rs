@@ -66,7 +66,7 @@ fn fixed_priority_rule_2_equals_first_requested_first() {
         w.run(at * MS);
         w.wake(leaf.task);
     }
-    w.run(100 * MS); // no time slices
+    w.run(100 * MS); // no quantum
     assert_eq!(w.schedule(), "0 b");
     w.sleep(b.task);
     w.wake(b.task); // behind all others now
@@ -101,4 +101,37 @@ fn fixed_priority_rule_3_outranked_keeps_its_place() {
     w.rest();
     w.sleep(a.task);
     assert_eq!((w.runs(0), w.graph.node(c.task).ran_ns), ("b", 0));
+}
+
+#[test]
+fn fixed_priority_rule_4_a_used_quantum_is_followed_by_those_of_equals() {
+    let quantum = |priority: u64, ms: u64| [priority, ms * MS, 0, 0];
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, quantum(1, 3)));
+    let endless = w.task(top, "endless", priority(1));
+    let high = w.task(top, "high", quantum(2, 1));
+    let low = w.task(top, "low", quantum(0, 1));
+    w.wake_all(&[a, b, low]);
+    w.run(7 * MS); // 1 ms of the second quantum of a
+    w.wake(high.task);
+    w.run(9 * MS); // its own ends without equals
+    w.sleep(high.task);
+    w.run(13 * MS); // 2 ms of b
+    w.sleep(b.task);
+    w.wake(b.task); // gives up the rest, and is behind a
+    w.run(18 * MS);
+    w.sleep(b.task);
+    w.run(19 * MS);
+    assert_eq!(w.schedule(), "0 a, 3 b, 6 a, 7 high, 9 a, 11 b, 13 a, 16 b, 18 a");
+    // one without a quantum keeps the CPU once it has it
+    w.wake(endless.task);
+    w.run(100 * MS);
+    assert!(w.schedule().ends_with("18 a, 21 endless"), "{}", w.schedule());
+    // a quantum that is too short counts as 10 us
+    let (mut w, top) = World::one("fixed-priority", NONE);
+    let [a, b] = ["a", "b"].map(|name| w.task(top, name, [1, 1, 0, 0]));
+    w.wake_all(&[a, b]);
+    w.run(MS);
+    assert_eq!([a, b].map(|leaf| w.supply(leaf.edge)), [MS / 2; 2]);
+    assert_eq!(w.schedule().matches("a").count(), 51, "the last turn has just begun");
 }

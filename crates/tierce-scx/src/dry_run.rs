@@ -10,7 +10,7 @@ mod shown;
 use crate::threads::Live;
 use anyhow::{Context, Result};
 use tierce_admission::PlanExt;
-use tierce_plan::{nice_weight, Child, Cpus, Edge, Fit, Ids, Members, Plan};
+use tierce_plan::{nice_weight, Child, Cpus, Edge, Fit, Ids, Members, Plan, RealTime};
 use tierce_policy::{Graph, KERNEL, TASK};
 
 /// A thread, as far as it is shown.
@@ -24,6 +24,8 @@ pub struct Shown {
     pub comm: String,
     /// The CPU that was chosen for it (`cpu = "any"`).
     pub cpu: Option<u32>,
+    /// The class that it would leave for its place.
+    pub class: Option<RealTime>,
     /// By which keys and values of the plan it matches; empty if it does not.
     pub by: String,
 }
@@ -35,6 +37,7 @@ impl Shown {
             pid: live.thread.pid,
             comm: live.thread.comm.clone(),
             cpu: None,
+            class: live.thread.realtime,
             by: String::new(),
         }
     }
@@ -122,7 +125,8 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
     for (entry, fit, live) in in_order(plan, threads) {
         let by = fit.zip(entry).map(|(fit, entry)| plan.entries[entry].any[fit.at].to_string());
         let shown = Shown { by: by.unwrap_or_default(), ..Shown::of(live) };
-        match (entry, outside(live)) {
+        let why = outside(live).filter(|_| !entry.is_some_and(|entry| plan.contains(entry, &live.thread)));
+        match (entry, why) {
             (Some(entry), Some(why)) => {
                 result.entries[entry].refused.push(Refused { thread: shown, why });
                 continue;
@@ -267,8 +271,9 @@ impl<'a> Trial<'a> {
         let leaf = leaf.ok_or("the pool of nodes is used up")?;
         let mut attached = Vec::with_capacity(under.len());
         for edge in under {
+            let params = self.plan.params_for(edge, &live.thread);
             let result =
-                self.graph.attach(self.ids.nodes[edge.parent], leaf, edge.params, edge.rank, edge.way(), NOW);
+                self.graph.attach(self.ids.nodes[edge.parent], leaf, params, edge.rank, edge.way(), NOW);
             match result {
                 Ok(id) => attached.push(id),
                 Err(error) => {
@@ -416,6 +421,44 @@ mod tests {
         assert_eq!(json["entries"][1]["bound"][1]["by"], "comm = \"worker\"");
         assert_eq!(json["entries"][0]["refused"][0]["why"], audio.refused[0].why.as_str());
         assert_eq!(json["entries"][0]["kind"], "task");
+    }
+
+    #[test]
+    fn threads_of_real_time_classes_need_a_match_by_class() {
+        let text = r#"
+            node.top = { policy = "fixed-priority", cpu = 0 }
+            node.rest = { policy = "fair", default = true, under.top = {} }
+            [tasks.first]
+            under.rest = {}
+            match = [{ comm = "first" }, { comm = "second", class = "rr" }]
+            [tasks.realtime]
+            under.top = { priority = "rt_priority" }
+            match = { class = "realtime" }
+        "#;
+        let plan = Plan::parse_with(text, "plan.toml", Options { cpus: 1 });
+        let plan = plan.unwrap_or_else(|faults| panic!("{faults}"));
+        let thread = |tid: u32, comm: &str, class: Class| {
+            let mut live = Live { class, allowed: Cpus::only(0), ..live(tid, comm) };
+            live.thread.realtime = class.realtime(9);
+            live
+        };
+        let mut kernels = thread(6, "migration/0", Class::Fifo);
+        kernels.thread.is_kthread = true;
+        let threads = [
+            thread(1, "first", Class::Fifo),
+            thread(2, "second", Class::RoundRobin),
+            thread(3, "other", Class::Fifo),
+            thread(4, "other", Class::Deadline),
+            thread(5, "other", Class::Other),
+            kernels,
+        ];
+        let result = dry_run(&plan, &threads, Pools::default()).unwrap();
+        assert_eq!(ids(&result.entries[0].bound), [2]);
+        assert!(result.entries[0].refused[0].why.starts_with("SCHED_FIFO runs before"), "{result}");
+        assert_eq!(ids(&result.entries[1].bound), [3]);
+        assert_eq!((ids(&result.above), ids(&result.default)), (vec![4, 6], vec![5]));
+        assert_eq!(result.to_json()["entries"][1]["bound"][0]["class"], "SCHED_FIFO 9");
+        assert!(result.to_string().contains("other  (3)  class = \"realtime\" (SCHED_FIFO 9)"), "{result}");
     }
 
     /// Who fits by what nobody can choose, then by what comes first, then who is older.

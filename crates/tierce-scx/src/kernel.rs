@@ -461,7 +461,7 @@ impl Kernel {
 
     /// What it hears of beside the scheduler's operations.
     pub(crate) fn attach_tracepoints(&mut self) -> Result<()> {
-        let traced = ["switch", "newtask", "exec", "rename", "cgroup", "cpu_steps", "cpu_stays"];
+        let traced = ["switch", "newtask", "exec", "rename", "class", "cgroup", "cpu_steps", "cpu_stays"];
         for program in traced.map(|name| format!("tierce_{name}")) {
             let link = self.object.attach(&program)?;
             self.links.push(link);

@@ -3,6 +3,7 @@
 mod added;
 pub mod apply;
 pub mod btf;
+mod classes;
 pub mod doctor;
 pub mod dry_run;
 pub mod graph;

@@ -67,10 +67,27 @@ pub struct Asked<'a> {
 pub struct EditAsked {
     /// What is to be done.
     pub edit: Edit,
+    /// How.
+    pub manner: Manner,
+}
+
+/// How a change is asked for.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Manner {
     /// Try it only.
     pub dry_run: bool,
     /// Another kernel object may take over, should this one lack something.
     pub reload: bool,
+    /// Say what is not proved any more.
+    pub prove: bool,
+}
+
+impl Manner {
+    /// As a request says.
+    pub fn of(request: &Value) -> Manner {
+        let is = |key: &str| request[key] == true;
+        Manner { dry_run: is("dry_run"), reload: is("reload"), prove: is("prove") }
+    }
 }
 
 impl Asked<'_> {
@@ -242,13 +259,16 @@ struct Line<'a> {
     dry_run: bool,
     #[serde(default)]
     reload: bool,
+    #[serde(default)]
+    prove: bool,
 }
 
 /// Serve a request; `out`, which is empty, gets the line to answer.
 fn answer(line: &[u8], serve: Serve, out: &mut Vec<u8>) {
     let asked = match serde_json::from_slice::<Line>(line) {
-        Ok(Line { version: VERSION, request, edit, dry_run, reload }) => {
-            Asked { request, edit: edit.map(|edit| EditAsked { edit, dry_run, reload }), line }
+        Ok(Line { version: VERSION, request, edit, dry_run, reload, prove }) => {
+            let manner = Manner { dry_run, reload, prove };
+            Asked { request, edit: edit.map(|edit| EditAsked { edit, manner }), line }
         }
         _ => {
             let request: Value = match serde_json::from_slice(line) {

@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{Error, Read, Result};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use tierce_plan::{Cpus, Thread};
+use tierce_plan::{Class as RealTimeClass, Cpus, RealTime, Thread};
 
 /// Which of the kernel's scheduling classes a thread is in, by its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -47,7 +47,17 @@ impl Class {
         matches!(self, Class::Fifo | Class::RoundRobin | Class::Deadline)
     }
 
-    fn from_number(number: u64) -> Class {
+    /// As a plan sees it, if its threads have a priority there.
+    pub fn realtime(self, priority: u32) -> Option<RealTime> {
+        let class = match self {
+            Class::Fifo => RealTimeClass::Fifo,
+            Class::RoundRobin => RealTimeClass::RoundRobin,
+            _ => return None,
+        };
+        Some(RealTime { class, priority })
+    }
+
+    pub(crate) fn from_number(number: u64) -> Class {
         match number {
             1 => Class::Fifo,
             2 => Class::RoundRobin,
@@ -161,6 +171,7 @@ impl Proc {
                 tid,
                 ppid: number("PPid:", 0)?,
                 nice: stat.nice,
+                realtime: stat.class.realtime(stat.priority),
                 is_kthread: stat.flags & PF_KTHREAD != 0,
                 started: stat.started,
             },
@@ -205,6 +216,8 @@ struct Stat {
     flags: u64,
     nice: i32,
     started: u64,
+    /// Of a real-time class.
+    priority: u32,
     class: Class,
 }
 
@@ -219,6 +232,7 @@ impl Stat {
             flags: number(9)? as u64,
             nice: number(19)? as i32,
             started: number(22)? as u64,
+            priority: number(40).unwrap_or(0) as u32,
             class: Class::from_number(number(41).unwrap_or(0) as u64),
         })
     }
@@ -289,19 +303,33 @@ pub fn name(tid: u32) -> Option<String> {
     Some(String::from_utf8_lossy(&name).trim_end_matches('\n').to_string())
 }
 
+/// When it began, since the boot of the machine, in ticks.
+pub(crate) fn started(tid: u32) -> Option<u64> {
+    let text = contents(&Path::new("/proc").join(format!("{tid}/task/{tid}/stat"))).ok()?;
+    Some(Stat::parse(&text)?.started)
+}
+
 /// CPU time that it has had since it began.
 pub fn ran_ns(tid: u32) -> Option<u64> {
     fs::read_to_string(format!("/proc/{tid}/schedstat")).ok()?.split_whitespace().next()?.parse().ok()
 }
 
+/// SCHED_EXT.
+pub(crate) const EXT: u32 = 7;
+/// SCHED_OTHER.
+pub(crate) const OTHER: u32 = 0;
+/// Of [`Attributes::flags`]: children begin in the default class.
+pub(crate) const RESET_ON_FORK: u64 = 1;
+
+/// `struct sched_attr`, version 0.
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
-struct Attributes {
+pub(crate) struct Attributes {
     size: u32,
-    policy: u32,
-    flags: u64,
-    nice: i32,
-    priority: u32,
+    pub(crate) policy: u32,
+    pub(crate) flags: u64,
+    pub(crate) nice: i32,
+    pub(crate) priority: u32,
     runtime_ns: u64,
     deadline_ns: u64,
     period_ns: u64,
@@ -310,20 +338,38 @@ struct Attributes {
 /// Take the thread off its queue and put it back: the kernel does that when its scheduling attributes are set. Only its
 /// EEVDF slice is touched, and set back to what it was.
 pub fn requeue(tid: u32) -> Result<()> {
-    let size = size_of::<Attributes>() as u32;
-    let mut attributes = Attributes { size, ..Default::default() };
-    let check = |code: libc::c_long| if code < 0 { Err(Error::last_os_error()) } else { Ok(()) };
-    // SAFETY: the structure has the size that is passed, in the kernel's layout (struct sched_attr, version 0).
-    let get = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &mut attributes, size, 0) };
-    check(get)?;
+    let mut attributes = attributes(tid)?;
     let slice_ns = attributes.runtime_ns;
-    attributes.flags = 0;
     for runtime_ns in [slice_ns + 1, slice_ns] {
         attributes.runtime_ns = runtime_ns;
-        // SAFETY: as above.
-        check(unsafe { libc::syscall(libc::SYS_sched_setattr, tid, &attributes, 0) })?;
+        set_attributes(tid, &attributes)?;
     }
     Ok(())
+}
+
+/// What sched_getattr(2) says of a thread.
+pub(crate) fn attributes(tid: u32) -> Result<Attributes> {
+    let size = size_of::<Attributes>() as u32;
+    let mut attributes = Attributes { size, ..Default::default() };
+    // SAFETY: the structure has the size that is passed, in the kernel's layout.
+    let code = unsafe { libc::syscall(libc::SYS_sched_getattr, tid, &mut attributes, size, 0) };
+    attributes.flags &= RESET_ON_FORK; // others cannot be given back
+    if code < 0 {
+        Err(Error::last_os_error())
+    } else {
+        Ok(attributes)
+    }
+}
+
+/// Set them.
+pub(crate) fn set_attributes(tid: u32, attributes: &Attributes) -> Result<()> {
+    // SAFETY: as above.
+    let code = unsafe { libc::syscall(libc::SYS_sched_setattr, tid, attributes, 0) };
+    if code < 0 {
+        Err(Error::last_os_error())
+    } else {
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -409,6 +455,7 @@ mod tests {
             tid: 71,
             ppid: 1,
             nice: -5,
+            realtime: Some(RealTime { class: RealTimeClass::Fifo, priority: 9 }),
             is_kthread: false,
             started: 1234,
         };

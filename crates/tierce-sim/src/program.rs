@@ -5,6 +5,7 @@
 //! job begins at once. So its memory does not grow with simulated time.
 
 use crate::draw::Stream;
+use std::collections::VecDeque;
 use std::sync::Arc;
 use tierce_plan::{Load, Periodic, Phase, Phases, Plan, Sporadic, Stages, Work};
 
@@ -149,7 +150,7 @@ pub enum Next {
     },
     /// Wait until then.
     Wait(u64),
-    /// Nothing, for ever.
+    /// Nothing until it is released, or for ever.
     End,
 }
 
@@ -194,6 +195,12 @@ enum Kind {
         due: Job,
         work: Box<[Amounts]>,
     },
+    /// Jobs that others release: when, from the current one on or the one that is waited for.
+    Triggered {
+        due: VecDeque<u64>,
+        waits: bool,
+        work: Amounts,
+    },
     Phases(Box<PhaseList>),
 }
 
@@ -235,6 +242,10 @@ impl Program {
             Some(Load::Sporadic(load)) => {
                 jobs(Arrivals::sporadic(load, epoch_ns, stream(1)), one(&load.work))
             }
+            Some(Load::Triggered(load)) => {
+                let due = VecDeque::new();
+                (Kind::Triggered { due, waits: false, work: amounts(&load.work) }, NEVER)
+            }
             Some(Load::Phases(load)) => {
                 let begin_ns = epoch_ns.saturating_add(load.phase_ns);
                 (Kind::Phases(Box::new(PhaseList::new(load, begin_ns))), begin_ns)
@@ -272,6 +283,15 @@ impl Program {
         (arrived, late)
     }
 
+    /// A job is released at that time; whether the task, which waits for nothing else, is to be woken then.
+    pub fn released(&mut self, at_ns: u64) -> bool {
+        let Kind::Triggered { due, waits, .. } = &mut self.kind else { return false };
+        due.push_back(at_ns);
+        let sleeps = !self.in_job && !*waits;
+        *waits |= sleeps;
+        sleeps
+    }
+
     /// The wait or the run is over.
     #[inline]
     pub fn step(&mut self, now_ns: u64) -> Step {
@@ -296,6 +316,26 @@ impl Program {
                 self.in_job = true;
                 let work_ns = work[arrivals.last_stage].next(&mut self.draws);
                 Step { completes, next: Next::Run { work_ns, begins: Some(*due), within_ns: None } }
+            }
+            Kind::Triggered { due, waits, work } => {
+                let completes = std::mem::take(&mut self.in_job);
+                if completes {
+                    due.pop_front();
+                }
+                let woken = std::mem::take(waits);
+                match due.front() {
+                    None => Step { completes, next: Next::End },
+                    Some(at_ns) if !woken && *at_ns >= now_ns => {
+                        *waits = true;
+                        Step { completes, next: Next::Wait(*at_ns) }
+                    }
+                    Some(at_ns) => {
+                        self.in_job = true;
+                        let begins = Some(Job { release_ns: *at_ns, deadline_ns: NEVER });
+                        let work_ns = work.next(&mut self.draws);
+                        Step { completes, next: Next::Run { work_ns, begins, within_ns: None } }
+                    }
+                }
             }
             Kind::Phases(list) => list.step(now_ns, &mut self.in_job, &mut self.draws),
         }

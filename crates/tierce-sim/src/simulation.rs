@@ -15,6 +15,7 @@
 //! Here are the state and what others ask of it; `setup` makes it, `instant` and `decide` move it on, `events` and `statistics`
 //! tell of it.
 
+mod chains;
 mod decide;
 mod events;
 mod instant;
@@ -29,6 +30,7 @@ use crate::marks::Marks;
 use crate::program::{Job, Program};
 use crate::queue::Queue;
 use crate::watch::Watch;
+use chains::Chains;
 use std::fmt;
 use tierce_plan::{Costs, Ids, Topology, Work};
 use tierce_policy::{Graph, NEVER};
@@ -143,6 +145,7 @@ pub struct Simulation {
     locks: Option<Locks>,
     /// Tasks by index, then interrupts.
     queue: Queue,
+    chains: Option<Box<Chains>>,
     costs: Costs,
     topology: Topology,
     late_ns: u64,

@@ -281,7 +281,7 @@ fn shifted(plan: &Plan, seed: u64) -> Plan {
             Load::Periodic(load) => load.phase_ns = phase_ns,
             Load::Sporadic(load) => load.phase_ns = phase_ns,
             Load::Phases(load) => load.phase_ns = phase_ns,
-            Load::Busy | Load::Stages(_) => {}
+            Load::Busy | Load::Triggered(_) | Load::Stages(_) => {}
         }
     }
     plan

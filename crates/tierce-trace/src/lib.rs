@@ -36,6 +36,6 @@ pub use header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
 pub use histogram::{Histogram, Summary};
 pub use measure::Measure;
 pub use promise::{Promise, Unkept};
-pub use report::Report;
+pub use report::{ChainReport, Report, Spread};
 pub use stats::Stats;
 pub use work_conservation::WorkConservation;

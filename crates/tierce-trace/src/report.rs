@@ -28,6 +28,9 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Per node, in the order of the plan.
     pub nodes: Vec<NodeReport>,
+    /// Per chain of the plan, in its order; missing without chains, and from a trace.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ChainReport>,
     /// Migrations of all tasks below spread nodes; missing without spread nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub moves: Option<Moves>,
@@ -274,6 +277,27 @@ pub struct Spread {
     pub max: u64,
 }
 
+impl Spread {
+    /// Of these values; `None` without any.
+    pub fn of(histogram: &Histogram) -> Option<Self> {
+        let Summary { min, max, .. } = *histogram.summary();
+        Some(Self { min, avg: histogram.summary().avg()?, p99: histogram.percentile(99)?, max })
+    }
+}
+
+/// How long a chain took; each null where nothing came through it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChainReport {
+    /// Its name.
+    pub name: String,
+    /// From the nominal release of a job of the first task to the end of a job of the last that knew of it, or of a later one.
+    pub response_ns: Option<Spread>,
+    /// From when the job before had looked to the same end: for an event that came just after.
+    pub reaction_ns: Option<Spread>,
+    /// From the nominal release of the job of the first task that a job of the last knew of to the end of that.
+    pub age_ns: Option<Spread>,
+}
+
 /// How late jobs were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Tardiness {
@@ -316,6 +340,7 @@ impl Stats {
             cpus: self.cpu_reports(spread),
             tasks: self.task_reports(&mut under),
             nodes,
+            chains: Vec::new(),
             moves,
             idle_while_waiting: spread.then(|| self.idle_while_waiting()),
             contention: None,
@@ -445,7 +470,7 @@ fn task_report(id: u32, name: String, stats: &TaskStats, under: Vec<EdgeReport>)
         released: stats.released,
         jobs: stats.jobs(),
         misses: stats.misses,
-        response_ns: spread(&stats.response_ns),
+        response_ns: Spread::of(&stats.response_ns),
         tardiness_ns: Tardiness { avg, max: stats.tardiness_max_ns },
         switches: stats.switches,
         migrations: stats.migrations,
@@ -470,11 +495,6 @@ fn edge_report(edge: u32, parent: String, stats: &EdgeStats) -> EdgeReport {
         supply_ns: supply(&stats.supply_ns, &stats.deviation_ns),
         promise: stats.promise,
     }
-}
-
-fn spread(histogram: &Histogram) -> Option<Spread> {
-    let Summary { min, max, .. } = *histogram.summary();
-    Some(Spread { min, avg: histogram.summary().avg()?, p99: histogram.percentile(99)?, max })
 }
 
 fn supply(supply: &Summary, deviation: &Histogram) -> Option<Supply> {

@@ -4,6 +4,7 @@
 //! What is promised of every edge, and whether that includes what is asked for with `needs`, is in `promises.rs`.
 
 use crate::bounds::response::Bound;
+use crate::composition::chains;
 use crate::composition::deadlines::{self, Found};
 use crate::composition::long_run_rates::{Rates, Trust};
 use crate::composition::promises::Promises;
@@ -21,8 +22,16 @@ use tierce_plan::{Edge, Load, Need, Plan};
 use tierce_plan::{Fault, Faults};
 
 impl Admission {
-    /// Test every node's law.
+    /// Test every node's law, and what the tasks of chains make of each other.
     pub fn of(plan: &Plan) -> Admission {
+        if plan.chains.is_empty() {
+            return Self::of_tasks(plan);
+        }
+        chains::admit(plan, Self::of_tasks)
+    }
+
+    /// Each task by itself; of a triggered one the jitter is given.
+    fn of_tasks(plan: &Plan) -> Admission {
         let shape = Shape::new(plan);
         let rates = Rates::new(plan, &shape, Trust::Loads);
         let overheads = Overheads::new(plan, &shape);
@@ -63,7 +72,7 @@ impl Admission {
             |failures: &[Failure], needs: &[Proof]| failures.is_empty() && needs.iter().all(Result::is_ok);
         let holds = nodes.iter().all(|node| proved(&node.failures, &node.needs))
             && tasks.iter().all(|task| proved(&task.failures, &task.needs));
-        Admission { holds, nodes, edges, tasks }
+        Admission { holds, nodes, edges, tasks, chains: Vec::new() }
     }
 }
 
@@ -178,7 +187,14 @@ impl Admission {
         let nodes = nodes.map(|(node, verdict)| (&node.name, node.spot, &verdict.failures));
         let tasks = plan.tasks.iter().zip(&self.tasks);
         let tasks = tasks.map(|(task, verdict)| (&task.name, task.spot, &verdict.failures));
-        for (name, spot, failures) in nodes.chain(tasks) {
+        let chains = plan.chains.iter().zip(&self.chains);
+        let chains = chains.flat_map(|(chain, verdict)| {
+            chain.needs.iter().zip(&verdict.failures).map(|(need, failure)| (&chain.name, need.spot, failure))
+        });
+        let nodes = nodes.chain(tasks).map(|(name, spot, failures)| (name, spot, failures.as_slice()));
+        for (name, spot, failures) in
+            nodes.chain(chains.map(|(name, spot, failure)| (name, spot, failure.as_slice())))
+        {
             for failure in failures {
                 let message = format!("`{name}`: {}", failure.message.trim_end_matches('.'));
                 let fault = Fault::new(failure.rule, spot, message);

@@ -95,7 +95,7 @@ impl Several<'_> {
         let reach = self.shape.reach[self.index];
         let anywhere = about.affinity.is_none_or(|affinity| reach.are_within(affinity));
         let single = self.shape.task_parents[task].len() == 1;
-        let mut job = job(about.load.as_ref()?, own_ns).filter(|_| anywhere && single)?;
+        let mut job = one_by_one(about.load.as_ref()?, own_ns).filter(|_| anywhere && single)?;
         job.deadline_ns = job.deadline_ns.min(job.period_ns);
         Some((task, job))
     }
@@ -232,9 +232,14 @@ pub fn alone(
     if shape.task_parents[task].len() < 2 || !task_at_once(plan, shape, task) {
         return None;
     }
-    let mut job = job(plan.tasks[task].load.as_ref()?, 0)?;
+    let mut job = one_by_one(plan.tasks[task].load.as_ref()?, 0)?;
     job.deadline_ns = job.deadline_ns.min(job.period_ns);
     let budgets = several_budgets::alone(promises, plan, shape, task, overheads).ok()?;
     let ns = budgets.fixed_priority(&[job], &[0], Others::Known).ok()?[0]?;
     Some(Bound { response: Response::Within(ns), test: BUDGETS_BY_PRIORITY, exact: false })
+}
+
+/// The jobs of a load of which each comes after the one before it was due; triggered ones may come at once.
+fn one_by_one(load: &Load, deadline_ns: u64) -> Option<Task> {
+    job(load, deadline_ns).filter(|_| !matches!(load, Load::Triggered(_)))
 }

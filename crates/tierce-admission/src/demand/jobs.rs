@@ -68,6 +68,8 @@ pub fn job_and_suspension(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> 
     let (work_ns, period_ns, jitter_ns, suspension_ns) = match load {
         Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns, 0),
         Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0, 0),
+        // As if what releases it came with this jitter; only admission knows how much that is.
+        Load::Triggered(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns?, 0),
         Load::Phases(load) => {
             let (work_ns, suspension_ns, period_ns) = steps(load)?;
             (work_ns, period_ns, 0, suspension_ns)
@@ -154,7 +156,7 @@ pub fn endless(load: &Load) -> bool {
             load.repeat == 0
                 && load.phases.iter().all(|phase| matches!(phase, tierce_plan::Phase::Run { .. }))
         }
-        Load::Periodic(_) | Load::Sporadic(_) | Load::Stages(_) => false,
+        Load::Periodic(_) | Load::Sporadic(_) | Load::Triggered(_) | Load::Stages(_) => false,
     }
 }
 

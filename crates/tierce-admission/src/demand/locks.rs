@@ -114,8 +114,13 @@ impl Locks {
 
     /// work/period of a task, where it has that; holders of locks may run in its place.
     pub fn utilisation(&self, plan: &Plan, task: usize) -> Option<Share> {
-        let (job, _) = job_and_suspension(plan.tasks[task].load.as_ref()?, 0)?;
-        Some(ratio(job.work_ns.saturating_add(self.most_ns(task)?), job.period_ns))
+        let (load, blocking_ns) = (plan.tasks[task].load.as_ref()?, self.most_ns(task)?);
+        let (work_ns, period_ns) = match load {
+            // Whatever its jitter is.
+            Load::Triggered(load) => (load.work.max_ns(), load.period_ns),
+            _ => job_and_suspension(load, 0).map(|(job, _)| (job.work_ns, job.period_ns))?,
+        };
+        Some(ratio(work_ns.saturating_add(blocking_ns), period_ns))
     }
 
     /// What a job of the task works with what it pays for others; `None`: it waits for locks, and that is no part of its work.
@@ -217,15 +222,16 @@ fn below_node(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize]) -> Resul
         return Err(format!("`{name}` orders neither by priority nor by deadline"));
     }
     if plan.machine.costs != Default::default() {
-        return Err(
-            "how often tasks that wait for locks are switched with `[machine] costs` is not known".into()
-        );
+        return Err(COSTS.into());
     }
     let suspends = |task: &&usize| matches!(load(task), Some(Load::Phases(load)) if load.phases.iter().any(|phase| matches!(phase, Phase::Suspend(_))));
     if let Some(task) = tasks.iter().find(suspends) {
         return Err(format!("`{}` suspends itself: others may get locks meanwhile", plan.tasks[*task].name));
     }
-    let late = |task: &&usize| matches!(load(task), Some(Load::Periodic(load)) if load.jitter_ns > 0);
+    let late = |task: &&usize| match load(task) {
+        Some(Load::Periodic(load)) => load.jitter_ns > 0,
+        load => matches!(load, Some(Load::Triggered(_))),
+    };
     if let Some(task) = tasks.iter().find(late).filter(|_| policy == "edf") {
         let name = &plan.tasks[*task].name;
         return Err(format!(

@@ -20,7 +20,7 @@ use crate::share;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use tierce_analysis::Task;
-use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter};
+use tierce_guarantee::{whole, Exact, Guarantee, Kind, Parameter, TIME_MAX_NS};
 use tierce_plan::policies::reservation::{Replenishment, ServerRules};
 use tierce_plan::policies::slots::Reserve;
 use tierce_plan::policies::{self, fair, PolicyRecord};
@@ -474,6 +474,7 @@ fn wakes_of(load: &Load, events: &mut Events) {
         Load::Busy => events.add(1, ONCE, 0),
         Load::Periodic(load) => events.add(1, load.period_ns, load.jitter_ns),
         Load::Sporadic(load) => events.add(1, load.separation_ns, 0),
+        Load::Triggered(load) => events.add(1, load.period_ns, load.jitter_ns.unwrap_or(TIME_MAX_NS)),
         Load::Phases(load) => {
             events.add(1, ONCE, 0);
             // The same wait comes again after a pass at the earliest, a timer after its period.

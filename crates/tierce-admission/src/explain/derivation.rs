@@ -79,6 +79,7 @@ impl<'a> Walk<'a> {
         let (parent, child, own) = match part {
             Part::Node(node) => (None, &*plan.nodes[node].name, plan.nodes[node].spot),
             Part::Task(task) => (None, &*plan.tasks[task].name, plan.tasks[task].spot),
+            Part::Chain(chain) => (None, &*plan.chains[chain].name, plan.chains[chain].spot),
             Part::Edge(edge) => {
                 let edge = &plan.edges[edge];
                 (Some(&*plan.nodes[edge.parent].name), plan.child_name(edge.child), edge.spot)

@@ -32,6 +32,7 @@ impl Admission {
         findings.laws();
         findings.deadlines();
         findings.needs();
+        findings.chains();
         findings.unexplained();
         for warning in self.warnings(plan) {
             findings.warning(&warning);
@@ -55,11 +56,20 @@ impl Admission {
         });
         let met = self.tasks.iter().filter(|task| task.deadlines == Deadlines::Met).count();
         let late = self.tasks.iter().filter(|task| !task.failures.is_empty()).count();
-        let kept = match met {
+        let slow = || self.chains.iter().flat_map(|chain| &chain.failures);
+        let late = late + slow().flatten().count();
+        let within = self.chains.iter().filter(|chain| !chain.failures.is_empty()).count();
+        let mut kept = match met {
             0 => String::new(),
             1 => ", 1 task meets its deadlines".into(),
             _ => format!(", {met} tasks meet their deadlines"),
         };
+        kept += &match within {
+            0 => String::new(),
+            1 => ", 1 chain takes no longer than it may".into(),
+            _ => format!(", {within} chains take no longer than they may"),
+        };
+        let met = met + within;
         match (failed, tested, unshown, late) {
             (0, 0, 0, 0) if met == 0 => "Holds: there is nothing to prove.".into(),
             (0, 0, 0, 0) => format!("Holds: {}.", kept.trim_start_matches(", ")),
@@ -86,6 +96,10 @@ impl Admission {
         }
         if rules().count() > can {
             words.push(format!("deadlines of {} not proved", count(rules().count() - can, "task")));
+        }
+        let slow = self.chains.iter().filter(|chain| chain.failures.iter().any(Option::is_some)).count();
+        if slow > 0 {
+            words.push(format!("latency of {} not proved", count(slow, "chain")));
         }
         words.join(", ")
     }
@@ -132,6 +146,17 @@ impl Findings<'_> {
         }
         for (task, verdict) in self.plan.tasks.iter().zip(&self.admission.tasks) {
             self.needs_of(&task.name, task.needs.iter().zip(&verdict.needs));
+        }
+    }
+
+    fn chains(&mut self) {
+        for (chain, verdict) in self.plan.chains.iter().zip(&self.admission.chains) {
+            for (need, failure) in chain.needs.iter().zip(&verdict.failures) {
+                let Some(failure) = failure else { continue };
+                let place = self.plan.sources.place(need.spot);
+                self.line(&format!("✗ {} ({place}): {}: {}", chain.name, failure.rule, failure.message));
+                self.explain((&chain.name, Some(&need.text)), None);
+            }
         }
     }
 

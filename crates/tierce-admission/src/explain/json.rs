@@ -1,5 +1,6 @@
 //! The verdict for tools: docs/plan-language.md, "JSON". Each part is made when it is written: of a large plan there is much.
 
+use crate::explain::chains;
 use crate::explain::derivation::{Derived, DerivedJson};
 use crate::explain::part::named;
 use crate::explain::remedies::Broken;
@@ -29,6 +30,7 @@ impl Admission {
             nodes: all.each(0..plan.nodes.len(), Json::node),
             edges: all.each(0..plan.edges.len(), Json::edge),
             tasks: all.each(0..plan.tasks.len(), Json::task),
+            chains: all.each(0..plan.chains.len(), Json::chain),
             broken: all.each(self.broken(plan), Json::broken),
             warnings: Some(warnings),
         }
@@ -44,13 +46,17 @@ impl Admission {
     pub fn explain_json<'a>(&'a self, plan: &'a Plan, name: &'a str) -> Result<Written<'a>, Option<&'a str>> {
         let (all, shape) = (Json { plan, admission: self }, Shape::new(plan));
         let (nodes, tasks) = named(plan, name)?;
+        let chains: Vec<_> =
+            (0..plan.chains.len()).filter(|chain| plan.chains[*chain].name == name).collect();
         let above = nodes.iter().flat_map(|node| &shape.parents[*node]);
         let below = nodes.iter().flat_map(|node| &shape.children[*node]);
         let edges = above.chain(below).chain(tasks.iter().flat_map(|task| &shape.task_parents[*task]));
         let edges = edges.copied().collect::<std::collections::BTreeSet<_>>();
         let names = nodes.iter().map(|node| &plan.nodes[*node].name);
-        let names: std::collections::BTreeSet<_> =
-            names.chain(tasks.iter().map(|task| &plan.tasks[*task].name)).collect();
+        let names: std::collections::BTreeSet<_> = names
+            .chain(tasks.iter().map(|task| &plan.tasks[*task].name))
+            .chain(chains.iter().map(|chain| &plan.chains[*chain].name))
+            .collect();
         let mut broken = self.broken(plan);
         broken.retain(|broken| names.contains(&broken.name));
         Ok(Written {
@@ -62,6 +68,7 @@ impl Admission {
             nodes: all.each(nodes, Json::node),
             edges: all.each(edges, Json::edge),
             tasks: all.each(tasks, Json::task),
+            chains: all.each(chains, Json::chain),
             broken: all.each(broken, Json::broken),
             warnings: None,
         })
@@ -81,6 +88,7 @@ pub struct Written<'a> {
     nodes: Each<'a, usize, NodeJson<'a>>,
     edges: Each<'a, usize, EdgeJson<'a>>,
     tasks: Each<'a, usize, TaskJson<'a>>,
+    chains: Each<'a, usize, Value>,
     broken: Each<'a, Broken, Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     warnings: Option<Value>,
@@ -249,6 +257,10 @@ impl<'a> Json<'a> {
             length_ns: held.length_ns,
         };
         BlockingJson { most_ns: blocking.most_ns, held: blocking.held.iter().map(held).collect() }
+    }
+
+    fn chain(self, index: &usize) -> Value {
+        chains::to_json(self.plan, &self.plan.chains[*index], &self.admission.chains[*index])
     }
 
     fn broken(self, broken: &Broken) -> Value {

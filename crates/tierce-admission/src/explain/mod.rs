@@ -1,5 +1,6 @@
 //! The verdict for people and tools: as a tree, as JSON, step by step, with remedies.
 
+mod chains;
 mod computed;
 pub mod derivation;
 mod findings;

@@ -3,6 +3,7 @@
 use crate::composition::long_run_rates::{Rates, Trust};
 use crate::composition::placement::{placement, ranges};
 use crate::demand::uncounted_threads::{live_sets, with_busy_threads};
+use crate::explain::chains;
 use crate::explain::words::{count, wrapped};
 use crate::share::{percent, percent_given, percents, Share};
 use crate::verdict::{Admission, Deadlines, NodeVerdict, Promise, TaskVerdict};
@@ -29,6 +30,7 @@ impl Admission {
         };
         outline.cpus();
         outline.spread();
+        outline.chains();
         let mut text = format!(
             "{}: {}, {} on {}\n\n",
             plan.name,
@@ -100,6 +102,12 @@ impl Outline<'_> {
                 }
                 self.rows.push(row);
             }
+        }
+    }
+
+    fn chains(&mut self) {
+        for (chain, verdict) in self.plan.chains.iter().zip(&self.admission.chains) {
+            self.rows.extend(chains::rows(self.plan, chain, verdict));
         }
     }
 

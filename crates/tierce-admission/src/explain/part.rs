@@ -1,6 +1,7 @@
 //! What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs.
 
 use crate::demand::locks::held_words;
+use crate::explain::chains;
 use crate::explain::remedies::Broken;
 use crate::explain::words::{self, count};
 use crate::verdict::{Admission, Failure, Part, Proof};
@@ -16,13 +17,17 @@ pub fn named<'p>(plan: &'p Plan, name: &str) -> Result<(Vec<usize>, Vec<usize>),
     let set = plan.sets.iter().find(|set| set.name == name);
     let tasks: Vec<_> = match set {
         Some(set) => set.members.clone().collect(),
-        None => plan.tasks.iter().position(|task| task.name == name).into_iter().collect(),
+        None => match plan.chains.iter().find(|chain| chain.name == name) {
+            Some(chain) => chain.links.iter().map(|link| link.task).collect(),
+            None => plan.tasks.iter().position(|task| task.name == name).into_iter().collect(),
+        },
     };
     if nodes.is_empty() && tasks.is_empty() && set.is_none() {
         let nodes = plan.nodes.iter().map(|node| &node.base);
         let names = nodes
             .chain(plan.tasks.iter().map(|task| &task.name))
-            .chain(plan.sets.iter().map(|set| &set.name));
+            .chain(plan.sets.iter().map(|set| &set.name))
+            .chain(plan.chains.iter().map(|chain| &chain.name));
         return Err(closest(name, names.map(String::as_str)));
     }
     Ok((nodes, tasks))
@@ -39,7 +44,9 @@ impl Admission {
         let asked = waiting.clone();
         let broken = self.broken(plan);
         let mut about = About { admission: self, plan, shape: &shape, broken, text: String::new() };
-        if let Some(task) = tasks.first() {
+        if let Some(chain) = plan.chains.iter().position(|chain| chain.name == name) {
+            about.chain(chain);
+        } else if let Some(task) = tasks.first() {
             let each = set.map(|set| format!("each of {}", count(set.members.len(), "task")));
             about.task(*task, name, &each.unwrap_or("task".into()));
             waiting.extend(shape.task_parents[*task].iter().map(|edge| plan.edges[*edge].parent));
@@ -104,6 +111,15 @@ impl About<'_> {
             }
         }
         self.explanations(Part::Task(index), &[], true);
+    }
+
+    fn chain(&mut self, index: usize) {
+        for [name, what, found] in
+            chains::rows(self.plan, &self.plan.chains[index], &self.admission.chains[index])
+        {
+            self.line(&format!("{name}: {what}: {}", found.trim()));
+        }
+        self.explanations(Part::Chain(index), &[], true);
     }
 
     /// `asked`: it is the part in question, not one above it.

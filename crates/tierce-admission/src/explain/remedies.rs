@@ -72,6 +72,8 @@ pub(super) enum Problem {
     NodeNeed(usize, usize),
     TaskNeed(usize, usize),
     Deadline(usize),
+    /// One of its needs.
+    Chain(usize, usize),
 }
 
 impl Broken {
@@ -80,6 +82,7 @@ impl Broken {
         match self.problem {
             Problem::Law(node, _) | Problem::NodeNeed(node, _) => Part::Node(node),
             Problem::TaskNeed(task, _) | Problem::Deadline(task) => Part::Task(task),
+            Problem::Chain(chain, _) => Part::Chain(chain),
         }
     }
 
@@ -106,8 +109,10 @@ impl Broken {
             (need, share, ns) => {
                 let by = share.into_iter().chain(ns).collect::<Vec<_>>().join(" or ");
                 match need {
-                    Some(_) => (format!("It falls short by {by}"), "at"),
-                    None => (format!("It exceeds by {by}"), "first at"),
+                    Some(_) if !matches!(self.problem, Problem::Chain(..)) => {
+                        (format!("It falls short by {by}"), "at")
+                    }
+                    _ => (format!("It exceeds by {by}"), "first at"),
                 }
             }
         };

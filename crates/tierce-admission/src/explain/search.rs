@@ -76,6 +76,13 @@ impl Admission {
                 }
             }
         }
+        for (index, (chain, verdict)) in plan.chains.iter().zip(&self.chains).enumerate() {
+            for (at, failure) in verdict.failures.iter().enumerate() {
+                let Some(failure) = failure else { continue };
+                let need = Some(chain.needs[at].text.clone());
+                broken.push(Broken { need, ..failed(&chain.name, failure, Problem::Chain(index, at)) });
+            }
+        }
         for one in &mut broken {
             one.explanation = one.paragraph(plan, shape, self);
         }
@@ -163,6 +170,10 @@ fn problems(admission: &Admission) -> Vec<Problem> {
         found.extend(needs.map(|(at, _)| Problem::TaskNeed(index, at)));
         found.extend(task.failures.iter().map(|_| Problem::Deadline(index)));
     }
+    for (index, chain) in admission.chains.iter().enumerate() {
+        let failures = chain.failures.iter().enumerate().filter(|(_, failure)| failure.is_some());
+        found.extend(failures.map(|(at, _)| Problem::Chain(index, at)));
+    }
     found
 }
 
@@ -193,11 +204,25 @@ impl Search<'_> {
     /// less, or go elsewhere.
     fn remedies(mut self) -> Vec<Remedy> {
         let shape = self.shape;
+        let of_chain: Vec<_>;
         let (parents, children): (&[usize], &[usize]) = match self.problem {
             Problem::Law(node, _) => (&shape.parents[*node], &shape.children[*node]),
             Problem::NodeNeed(node, _) => (&shape.parents[*node], &[]),
             Problem::TaskNeed(task, _) | Problem::Deadline(task) => (&shape.task_parents[*task], &[]),
+            Problem::Chain(chain, _) => {
+                let links = self.plan.chains[*chain].links.iter();
+                of_chain = links.flat_map(|link| shape.task_parents[link.task].iter().copied()).collect();
+                (&of_chain, &[])
+            }
         };
+        if let Problem::Chain(chain, _) = self.problem {
+            for link in &self.plan.chains[*chain].links {
+                shape.task_parents[link.task]
+                    .first()
+                    .into_iter()
+                    .for_each(|edge| self.less_work(link.task, *edge));
+            }
+        }
         if let (Problem::Deadline(task), [edge, ..]) = (self.problem, parents) {
             self.less_work(*task, *edge);
         }

@@ -412,6 +412,7 @@ fn wakes(load: &Load) -> Share {
         Load::Busy => share::zero(),
         Load::Periodic(load) => ratio(SECOND_NS, load.period_ns.max(1)),
         Load::Sporadic(load) => ratio(SECOND_NS, load.separation_ns.saturating_add(load.extra_ns / 2).max(1)),
+        Load::Triggered(load) => ratio(SECOND_NS, load.period_ns.max(1)),
         Load::Phases(load) => {
             let waits = load.phases.iter().filter(|phase| !matches!(phase, Phase::Run { .. })).count();
             let pass = load.phases.iter().map(|phase| match phase {

@@ -2,7 +2,8 @@
 //! not hold.
 
 use crate::demand::uncounted_threads::live_sets;
-use crate::explain::remedies::Broken;
+use crate::explain::chains;
+use crate::explain::remedies::{Broken, Problem};
 use crate::laws::reservation::servers;
 use crate::share::{percent, percent_given};
 use crate::verdict::{Admission, NodeVerdict, Part, Promise};
@@ -64,6 +65,10 @@ impl Broken {
     /// In plain words what does not hold: who promises what to whom, in which units, what it demands, what happens on overrun.
     pub(crate) fn paragraph(&self, plan: &Plan, shape: &Shape, admission: &Admission) -> String {
         match (&self.need, self.part()) {
+            (_, Part::Chain(_)) => match self.problem {
+                Problem::Chain(chain, need) => chains::paragraph(plan, admission, chain, need),
+                _ => String::new(),
+            },
             (Some(need), part) => {
                 let throttled = is_throttled(plan, shape, part.above(shape));
                 self.of_need(admission.promises_to(part).first(), need, throttled)

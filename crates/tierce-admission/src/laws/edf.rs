@@ -199,7 +199,9 @@ impl Jobs {
             let response = if all_met { within(response.ns().unwrap_or(u64::MAX)) } else { response };
             (task, Bound { response, test: BY_DEADLINE, exact: false })
         };
-        jobs().zip(found).map(bound).collect()
+        // Deadlines of triggered jobs count from when they come, which is not what the bounds count from.
+        let triggered = |task: usize| matches!(node.plan.tasks[task].load, Some(Load::Triggered(_)));
+        jobs().zip(found).map(bound).filter(|(task, _)| !triggered(*task)).collect()
     }
 
     /// Why not all deadlines are met, and the smallest reduction that would help.

@@ -202,6 +202,10 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
         let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
+        // How often equals with a quantum switch is not counted.
+        let takes_turns =
+            |edge: &usize| node.edge_param("quantum").is_some_and(|at| plan.edges[*edge].params[at] > 0);
+        let crowded = crowded || (!overheads.is_none() && equals.len() > 1 && equals.iter().any(takes_turns));
         let jobs = equals.iter().map(|edge| bounded(plan, shape, *edge, overheads));
         let Some(jobs) = jobs.collect::<Option<Vec<_>>>().filter(|_| !crowded) else {
             break; // whoever is of this level or below may wait for ever
@@ -238,7 +242,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
             found.iter().zip(&set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
         });
     let Some((supply, best)) = best else { return Vec::new() };
-    let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_)));
+    let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_) | Load::Triggered(_)));
     let precise =
         supply == Supply::WHOLE && overheads.is_none() && members.iter().all(|task| punctual(*task));
     let alone = |at: usize| {

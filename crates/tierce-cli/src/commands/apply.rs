@@ -72,8 +72,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     // The texts, not the path: what was checked here is what is applied, wherever the plan in force looks for files.
     let texts: Vec<Value> =
         sources.0.iter().map(|source| json!({ "name": source.name, "text": source.text })).collect();
-    let request =
-        json!({ "request": "apply", "dry_run": args.dry_run, "reload": args.reload, "sources": texts });
+    let request = json!({ "request": "apply", "dry_run": args.dry_run, "reload": args.reload, "prove": true, "sources": texts });
     let patience = progress::patience(args.reload);
     match socket::ask_within(&socket::path(args.socket.clone()), request, patience)? {
         Ok(answer) => {

@@ -37,7 +37,7 @@ pub struct Args {
     /// Write the verdict as JSON (documented in docs/plan-language.md)
     #[arg(long)]
     json: bool,
-    /// Explain the guarantee of one node, task or set, step by step from its CPUs; with --json, only its part of the verdict
+    /// Explain the guarantee of one node, task or set, step by step from its CPUs, or what a chain's tasks take; with --json, only its part of the verdict
     #[arg(long, value_name = "NAME")]
     explain: Option<String>,
     /// Write each fault and each failed guarantee as one line, for editors: FILE:LINE:COLUMN: RULE: MESSAGE
@@ -106,6 +106,7 @@ fn explain(plan: &Plan, admission: &Admission, name: &str, json: bool) -> Result
         let nodes = plan.nodes.iter().map(|node| &node.base);
         let tasks = plan.tasks.iter().filter(|task| task.set.is_none()).map(|task| &task.name);
         let mut names: Vec<_> = nodes.chain(tasks).chain(plan.sets.iter().map(|set| &set.name)).collect();
+        names.extend(plan.chains.iter().map(|chain| &chain.name));
         names.dedup();
         names.truncate(NAMES_MAX);
         let names: Vec<_> = names.iter().map(|name| format!("`{name}`")).collect();
@@ -113,7 +114,7 @@ fn explain(plan: &Plan, admission: &Admission, name: &str, json: bool) -> Result
             Some(close) => format!("did you mean `{close}`?"),
             None => format!("there are {}", names.join(", ")),
         };
-        anyhow!("name_must_be_known: the plan has no node, task or set `{name}`; {hint}")
+        anyhow!("name_must_be_known: the plan has no node, chain, task or set `{name}`; {hint}")
     };
     if json {
         print_json(&admission.explain_json(plan, name).map_err(unknown)?)?;

@@ -375,11 +375,11 @@ impl Move {
 
 /// Have the plan in force changed, and print what that changes.
 fn change(socket: &Path, edits: &[Edit], editing: &Editing, json: bool) -> Result<ExitCode> {
-    let (dry_run, reload) = (editing.dry_run, editing.reload);
-    let request = match edits {
-        [edit] => json!({ "request": "edit", "dry_run": dry_run, "reload": reload, "edit": edit }),
-        edits => json!({ "request": "edits", "dry_run": dry_run, "reload": reload, "edits": edits }),
-    };
+    let mut request = json!({ "dry_run": editing.dry_run, "reload": editing.reload, "prove": true });
+    match edits {
+        [edit] => (request["request"], request["edit"]) = ("edit".into(), json!(edit)),
+        edits => (request["request"], request["edits"]) = ("edits".into(), json!(edits)),
+    }
     match socket::ask_within(socket, request, progress::patience(editing.reload))? {
         Ok(answer) if json => println!("{}", serde_json::to_string_pretty(&answer)?),
         Ok(answer) => {

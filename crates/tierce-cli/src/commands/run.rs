@@ -6,7 +6,7 @@ mod kept;
 use super::progress::Progress;
 use super::time;
 use anyhow::{bail, Result};
-use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Manner, Service};
+use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Service};
 use kept::Kept;
 use serde_json::{json, Value};
 use std::io::Write;
@@ -24,7 +24,7 @@ use tierce_scx::dry_run::{self, Pools};
 use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, LeftOut, Live};
 use tierce_scx::notify::notify;
-use tierce_scx::socket::{self, say, Asked, Said, Served, Server};
+use tierce_scx::socket::{self, say, Asked, Manner, Said, Served, Server};
 use tierce_scx::threads::Proc;
 use tierce_trace::measure::{self, Measure};
 use tierce_trace::Report;
@@ -363,12 +363,16 @@ fn status(live: &Live, service: &Service) -> Value {
 /// A bound thread, and its jobs as the kernel side counts them, once it is where it belongs.
 fn thread(live: &Live, tid: u32, name: &str) -> Value {
     let by = live.matched_by(tid);
-    match live.jobs(tid) {
+    let mut thread = match live.jobs(tid) {
         Some(Jobs { begun, misses, deadline_ns }) => {
             json!({ "tid": tid, "name": name, "by": by, "jobs": begun, "misses": misses, "deadline_ns": deadline_ns })
         }
         None => json!({ "tid": tid, "name": name, "by": by }),
+    };
+    if let Some(class) = live.class_before(tid) {
+        thread["class"] = class.to_string().into();
     }
+    thread
 }
 
 /// The number of the thread that is asked for.
@@ -432,7 +436,7 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) ->
     let plan = Plan::from_sources_after(&sources, tierce_plan::Options { cpus }, &live.standing());
     let plan = plan.and_then(|plan| plan.check_runnable(cpus).map(|()| plan));
     let plan = plan.map_err(|faults| ("plan_has_faults".to_string(), faults.to_string()))?;
-    let manner = Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true };
+    let manner = Manner::of(request);
     let answer = put_into_force(live, plan, manner, service, keep)?;
     if !manner.dry_run {
         eprintln!("tierce: {} is in force", live.plan().name);

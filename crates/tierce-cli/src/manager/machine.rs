@@ -15,6 +15,10 @@ impl Threads for Machine {
         // Another thread may have got the number in between.
         (began == self::began(&read("stat")?)?).then_some(ThreadInfo { uid: uid(&status), began })
     }
+
+    fn began(&self, tid: u32) -> Option<u64> {
+        began(&fs::read_to_string(format!("/proc/{tid}/stat")).ok()?)
+    }
 }
 
 /// The user of a thread, if all its identities (real, effective, saved, file system) are that one.

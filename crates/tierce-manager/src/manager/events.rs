@@ -130,7 +130,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let Ok(trial) = self.trial() else { return Evaluated::default() };
         let it = self.view(&trial, request, data, now_ns);
         let fits = self.questions(&trial, request.map_or(0, |request| request.id));
-        self.rules.decide(event, &it, request.map(|request| &request.owner), Some(fits))
+        self.rules.decide(event, it, request.map(|request| &request.owner), Some(fits))
     }
 
     /// Do what rules have decided about an event. `told`: those who know of it, and nobody else loses anything now.

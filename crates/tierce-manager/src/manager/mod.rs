@@ -50,6 +50,11 @@ pub struct ThreadInfo {
 pub trait Threads {
     /// A thread by its number; `None`: there is none.
     fn look(&self, tid: u32) -> Option<ThreadInfo>;
+
+    /// When it began, as in [`ThreadInfo`].
+    fn began(&self, tid: u32) -> Option<u64> {
+        self.look(tid).map(|thread| thread.began)
+    }
 }
 
 /// An event that is signalled later.
@@ -219,7 +224,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     /// The thread of a request is there, and is still the same.
     fn is_there(&self, request: &Request) -> bool {
         match request.target {
-            Target::Thread { tid, began } => self.threads.look(tid).is_some_and(|now| now.began == began),
+            Target::Thread { tid, began } => self.threads.began(tid) == Some(began),
             _ => true,
         }
     }

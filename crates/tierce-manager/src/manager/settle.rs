@@ -205,7 +205,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let Ok(trial) = self.trial() else { return Evaluated::default() };
         let it = self.view(&trial, Some(&request), &Value::Null, now_ns);
         let fits = self.questions(&trial, id);
-        self.rules.decide("new_request", &it, Some(&request.owner), Some(fits))
+        self.rules.decide("new_request", it, Some(&request.owner), Some(fits))
     }
 
     fn verdict(&mut self, id: u64, when: When, now_ns: u64) -> (Verdict, Evaluated) {

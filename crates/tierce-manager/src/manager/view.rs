@@ -1,11 +1,12 @@
 //! What rules get to see: all that the manager knows, as data.
 
 use super::{Manager, Threads};
-use crate::books::Request;
+use crate::books::{Request, Target};
 use crate::in_force::InForce;
 use crate::mode::{ppm, Mode};
+use crate::rules::{list, map, number, text, to_rule, Data};
 use crate::trial::Trial;
-use serde_json::{json, Value};
+use serde_json::Value;
 use std::collections::BTreeMap;
 use tierce_guarantee::ratio;
 use tierce_plan::policies;
@@ -16,75 +17,78 @@ const US: u64 = 1_000;
 
 impl<P: InForce, T: Threads> Manager<P, T> {
     /// `it`: what a rule's function is given. `request`: the one that the event is about; `data`: what came with it.
-    pub(super) fn view(&self, trial: &Trial, request: Option<&Request>, data: &Value, now_ns: u64) -> Value {
+    pub(super) fn view(&self, trial: &Trial, request: Option<&Request>, data: &Value, now_ns: u64) -> Data {
         let books = &self.books;
         let plan = trial.plan();
         let mut seen = Vec::new();
         let mut nodes = Vec::new();
-        for node in plan.nodes.iter().filter(|node| !seen.contains(&node.base.as_str())).collect::<Vec<_>>() {
+        for node in &plan.nodes {
             if seen.contains(&node.base.as_str()) {
                 continue;
             }
             seen.push(node.base.as_str());
             let policy = policies::by_number(node.policy).map_or("?", |policy| policy.name);
-            nodes.push(json!({ "name": node.base, "policy": policy, "owner": books.owner_of(&node.base) }));
+            nodes.push(map([
+                ("name", text(&node.base)),
+                ("policy", text(policy)),
+                ("owner", text(books.owner_of(&node.base))),
+            ]));
         }
-        let requests: Vec<Value> = books.requests.values().map(shown).collect();
         let granted: u64 = books.granted().filter_map(|(request, _)| request.mode()).map(Mode::ppm).sum();
         let cpus = plan.machine.cpus;
-        json!({
-            "now_ms": now_ns / MS,
-            "cpus": cpus,
-            "capacity_ppm": u64::from(cpus) * 1_000_000,
-            "granted_ppm": granted,
-            "cpu": given_by_cpu(plan),
-            "users": books.users,
-            "request": request.map(shown),
-            "requests": requests,
-            "nodes": nodes,
-            "made": books.parts.keys().collect::<Vec<_>>(),
-            "data": data,
-        })
+        map([
+            ("now_ms", number(now_ns / MS)),
+            ("cpus", number(cpus)),
+            ("capacity_ppm", number(u64::from(cpus) * 1_000_000)),
+            ("granted_ppm", number(granted)),
+            ("cpu", given_by_cpu(plan)),
+            ("users", list(books.users.iter().map(|user| number(*user)))),
+            ("request", request.map_or(Data::UNIT, shown)),
+            ("requests", list(books.requests.values().map(shown))),
+            ("nodes", list(nodes)),
+            ("made", list(books.parts.keys().map(text))),
+            ("data", to_rule(data)),
+        ])
     }
 }
 
 /// A request, as rules see it.
-pub fn shown(request: &Request) -> Value {
+fn shown(request: &Request) -> Data {
     let best = request.mode().or(request.modes.first());
     let period_us = best.and_then(Mode::budget_and_period_ns).map_or(0, |(_, period)| period / US);
     let held = request.held.as_ref();
-    json!({
-        "id": request.id,
-        "owner": request.owner,
-        "user": request.owner.user().map_or(-1, i64::from),
-        "state": if held.is_some() { "granted" } else { "pending" },
-        "value": request.value(),
-        "ppm": best.map_or(0, Mode::ppm),
-        "period_us": period_us,
-        "modes": request.modes.iter().map(mode).collect::<Vec<_>>(),
-        "mode": held.map(|held| held.mode),
-        "under": held.map(|held| &held.under),
-        "cpu": held.and_then(|held| held.cpu),
-        "scheduler": request.target == crate::books::Target::Scheduler,
-        "ending": request.ending.is_some(),
-        "label": request.label,
-        "about": request.about,
-    })
+    map([
+        ("id", number(request.id)),
+        ("owner", text(&request.owner)),
+        ("user", request.owner.user().map_or(number(-1), number)),
+        ("state", text(if held.is_some() { "granted" } else { "pending" })),
+        ("value", number(request.value())),
+        ("ppm", number(best.map_or(0, Mode::ppm))),
+        ("period_us", number(period_us)),
+        ("modes", list(request.modes.iter().map(mode))),
+        ("mode", held.map_or(Data::UNIT, |held| number(held.mode as u64))),
+        ("under", held.map_or(Data::UNIT, |held| text(&held.under))),
+        ("cpu", held.and_then(|held| held.cpu).map_or(Data::UNIT, number)),
+        ("scheduler", (request.target == Target::Scheduler).into()),
+        ("ending", request.ending.is_some().into()),
+        ("label", request.label.as_ref().map_or(Data::UNIT, text)),
+        ("about", map(request.about.iter().map(|(key, value)| (key.as_str(), to_rule(value))))),
+    ])
 }
 
-fn mode(mode: &Mode) -> Value {
+fn mode(mode: &Mode) -> Data {
     let (budget, period) = mode.budget_and_period_ns().unwrap_or_default();
-    json!({
-        "guarantee": mode.guarantee.to_string(),
-        "value": mode.value,
-        "ppm": mode.ppm(),
-        "budget_us": budget / US,
-        "period_us": period / US,
-    })
+    map([
+        ("guarantee", text(&mode.guarantee)),
+        ("value", number(mode.value)),
+        ("ppm", number(mode.ppm())),
+        ("budget_us", number(budget / US)),
+        ("period_us", number(period / US)),
+    ])
 }
 
 /// What reservations give on each CPU, and their periods: only those that are in the tree of one CPU.
-fn given_by_cpu(plan: &Plan) -> Vec<Value> {
+fn given_by_cpu(plan: &Plan) -> Data {
     let mut by_cpu: BTreeMap<u32, (u64, Vec<u64>)> =
         (0..plan.machine.cpus).map(|cpu| (cpu, (0, Vec::new()))).collect();
     // What all others share says nothing of any program.
@@ -110,6 +114,8 @@ fn given_by_cpu(plan: &Plan) -> Vec<Value> {
             }
         }
     }
-    let one = |(cpu, (given, periods)): (u32, (u64, Vec<u64>))| json!({ "cpu": cpu, "ppm": given, "periods_us": periods });
-    by_cpu.into_iter().map(one).collect()
+    list(by_cpu.into_iter().map(|(cpu, (given, periods))| {
+        let periods = list(periods.into_iter().map(number));
+        map([("cpu", number(cpu)), ("ppm", number(given)), ("periods_us", periods)])
+    }))
 }

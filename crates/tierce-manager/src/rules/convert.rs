@@ -1,7 +1,30 @@
-//! Between JSON and the values of rules.
+//! The values of rules, made directly and from JSON, and back to it.
 
 use rhai::{Array, Dynamic, Map};
 use serde_json::{Number, Value};
+
+/// A value of a rule.
+pub type Data = Dynamic;
+
+/// A table.
+pub fn map<'k>(pairs: impl IntoIterator<Item = (&'k str, Data)>) -> Data {
+    pairs.into_iter().map(|(key, value)| (key.into(), value)).collect::<Map>().into()
+}
+
+/// A list.
+pub fn list(values: impl IntoIterator<Item = Data>) -> Data {
+    values.into_iter().collect::<Array>().into()
+}
+
+/// A text.
+pub fn text(text: impl ToString) -> Data {
+    text.to_string().into()
+}
+
+/// A whole number; one that is too large is the largest.
+pub fn number(number: impl TryInto<i64>) -> Data {
+    number.try_into().unwrap_or(i64::MAX).into()
+}
 
 /// Levels of values within values that a decision may have.
 const LEVELS: u32 = 8;
@@ -13,10 +36,8 @@ pub fn to_rule(value: &Value) -> Dynamic {
         Value::Bool(yes) => (*yes).into(),
         Value::Number(number) => of_number(number),
         Value::String(text) => text.clone().into(),
-        Value::Array(list) => list.iter().map(to_rule).collect::<Array>().into(),
-        Value::Object(map) => {
-            map.iter().map(|(key, value)| (key.as_str().into(), to_rule(value))).collect::<Map>().into()
-        }
+        Value::Array(values) => list(values.iter().map(to_rule)),
+        Value::Object(pairs) => map(pairs.iter().map(|(key, value)| (key.as_str(), to_rule(value)))),
     }
 }
 

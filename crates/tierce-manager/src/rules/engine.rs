@@ -1,7 +1,7 @@
 //! The engine that runs rules, within its bounds.
 
 use super::bounds::*;
-use super::convert::{of_rule, to_rule};
+use super::convert::{of_rule, to_rule, Data};
 use super::decision::Decision;
 use crate::ask::Said;
 use crate::principal::Principal;
@@ -112,7 +112,7 @@ impl Rules {
     pub fn decide(
         &mut self,
         event: &str,
-        it: &Value,
+        mut it: Data,
         owner: Option<&Principal>,
         fits: Option<Fits>,
     ) -> Evaluated {
@@ -120,17 +120,17 @@ impl Rules {
         if !self.heeds(event) {
             return evaluated;
         }
-        let (it, ends) = (to_rule(it), cpu_time() + EVENT);
+        let ends = cpu_time() + EVENT;
         *self.running.fits.borrow_mut() = fits;
-        for at in 0..self.list.len() {
-            let rule = &self.list[at];
-            let is_asked = rule.owner == Principal::System || Some(&rule.owner) == owner;
-            if !is_asked || !rule.events.contains(event) {
-                continue;
-            }
+        let is_asked = |rule: &Rule| {
+            rule.events.contains(event) && (rule.owner == Principal::System || Some(&rule.owner) == owner)
+        };
+        let asked: Vec<usize> = (0..self.list.len()).filter(|at| is_asked(&self.list[*at])).collect();
+        for &at in &asked {
+            let it = if asked.last() == Some(&at) { std::mem::take(&mut it) } else { it.clone() };
             self.running.until.set(ends.min(cpu_time() + RULE));
             self.running.questions.set(QUESTIONS);
-            let decided = self.call(at, event, it.clone());
+            let decided = self.call(at, event, it);
             let rule = &mut self.list[at];
             rule.calls += 1;
             let (name, owner) = (rule.name.clone(), rule.owner.clone());

@@ -11,6 +11,7 @@ mod engine;
 mod shipped;
 
 pub use bounds::*;
+pub use convert::{list, map, number, text, to_rule, Data};
 pub use decision::{keys, Create, Decision, SetKeys, Timer, To};
 pub use engine::{Evaluated, Fits, Rules};
 pub use shipped::{shipped, SHIPPED};

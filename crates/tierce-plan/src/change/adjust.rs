@@ -54,7 +54,8 @@ impl Plan {
         if self.edges.iter().any(placed) || self.sets.iter().flat_map(|set| &set.under).any(placed) {
             return None;
         }
-        let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && !edge.spread)?;
+        let alike = |edge: &&Edge| !edge.spread && edge.priority_of_thread.is_none();
+        let edge = self.written_edge(name, under.as_deref()).filter(|edge| who.is_empty() && alike(edge))?;
         let policy = policies::by_number(self.nodes[edge.parent].policy)?;
         let is_node = under.is_none() && matches!(edge.child, Child::Node(_));
         let own = self.nodes.iter().find(|node| is_node && node.name == *name);
@@ -119,7 +120,7 @@ impl Plan {
 
     /// All places in the texts that it knows.
     fn each_spot(&mut self, with: &mut dyn FnMut(&mut Spot)) {
-        let Plan { machine, nodes, tasks, sets, edges, entries, each, .. } = self;
+        let Plan { machine, nodes, tasks, sets, chains, edges, entries, each, .. } = self;
         machine.interrupts.iter_mut().for_each(|interrupt| with(&mut interrupt.spot));
         for (spot, needs) in nodes
             .iter_mut()
@@ -133,6 +134,10 @@ impl Plan {
             with(&mut set.spot);
             set.needs.iter_mut().for_each(|need| with(&mut need.spot));
             set.under.iter_mut().for_each(|edge| with(&mut edge.spot));
+        }
+        for chain in chains {
+            with(&mut chain.spot);
+            chain.needs.iter_mut().for_each(|need| with(&mut need.spot));
         }
         edges.iter_mut().for_each(|edge| with(&mut edge.spot));
         entries.iter_mut().for_each(|entry| with(&mut entry.spot));

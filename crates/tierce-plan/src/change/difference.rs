@@ -235,7 +235,9 @@ impl Change {
             Some(is) if old.spread => plan.nodes[is].family == plan.nodes[new.parent].family,
             is => is == Some(new.parent),
         };
-        let about = |edge: &Edge| (edge.rank, edge.when_spent, edge.spread);
+        // What threads have there is their own: they are placed anew if anything of it changes.
+        let own = |edge: &Edge| edge.priority_of_thread.map(|at| (at, edge.params));
+        let about = |edge: &Edge| (edge.rank, edge.when_spent, edge.spread, own(edge));
         same_parent && about(old) == about(new)
     }
 

@@ -148,7 +148,8 @@ impl Editor<'_> {
         who: &[Keys],
     ) -> Result<(), Fault> {
         if let Some(taken) = self.parts().into_iter().find(|part| part.name == name) {
-            let message = format!("the name `{name}` is taken: nodes, tasks and sets share their names");
+            let message =
+                format!("the name `{name}` is taken: nodes, tasks, sets and chains share their names");
             return Err(Fault::new("name_is_unique", taken.spot, message));
         }
         let Some(policy) = policy else {

@@ -72,6 +72,10 @@ fn unwritten(source: u32) -> Spot {
 impl Plan {
     /// The operation as a step, if it is one.
     pub fn step(&self, edit: &Edit) -> Option<Step> {
+        // Tasks of chains are known by their places.
+        if !self.chains.is_empty() {
+            return None;
+        }
         match edit {
             Edit::Set { name, under, keys, who } if who.is_empty() => {
                 self.numbers(name, under.as_deref(), keys)

@@ -50,7 +50,8 @@ impl Edit {
             Edit::Destroy { name, .. } => {
                 let made = |edit: &Edit| matches!(edit, Edit::Create { name: made, .. } if made == name);
                 if let Some(at) = list.iter().rposition(made) {
-                    let is_needed = |edit: &Edit| edit.name() != name && edit.speaks_of(name);
+                    let stays = |edit: &Edit| matches!(edit, Edit::Enclose { .. }) && edit.name() == name;
+                    let is_needed = |edit: &Edit| edit.name() != name && edit.speaks_of(name) || stays(edit);
                     if !list[at..].iter().any(is_needed) {
                         let mut place = 0..;
                         list.retain(|edit| place.next() < Some(at) || edit.name() != name);

@@ -11,6 +11,8 @@ pub enum Load {
     Periodic(Periodic),
     /// Jobs at least some time apart.
     Sporadic(Sporadic),
+    /// A job whenever the tasks before it in its chains have ended theirs.
+    Triggered(Triggered),
     /// A list of things to do, over and over.
     Phases(Phases),
     /// Periodic jobs whose numbers change at given times.
@@ -24,6 +26,7 @@ impl Load {
             Self::Busy => None,
             Self::Periodic(load) => Some(load.deadline_ns),
             Self::Sporadic(load) => Some(load.deadline_ns),
+            Self::Triggered(_) => None,
             Self::Phases(load) => load.deadline_ns,
             Self::Stages(load) => load.jobs().map(|jobs| jobs.deadline_ns).min(),
         }
@@ -35,6 +38,7 @@ impl Load {
             Self::Busy | Self::Phases(_) => None,
             Self::Periodic(load) => Some(load.period_ns),
             Self::Sporadic(load) => Some(load.separation_ns),
+            Self::Triggered(load) => Some(load.period_ns),
             Self::Stages(load) => load.jobs().map(|jobs| jobs.period_ns).min(),
         }
     }
@@ -44,7 +48,7 @@ impl Load {
         match self {
             Self::Periodic(load) => &load.sections,
             Self::Sporadic(load) => &load.sections,
-            Self::Busy | Self::Phases(_) | Self::Stages(_) => &[],
+            Self::Busy | Self::Phases(_) | Self::Stages(_) | Self::Triggered(_) => &[],
         }
     }
 
@@ -53,6 +57,7 @@ impl Load {
         match self {
             Self::Periodic(load) => Some(&mut load.work),
             Self::Sporadic(load) => Some(&mut load.work),
+            Self::Triggered(load) => Some(&mut load.work),
             Self::Busy | Self::Phases(_) | Self::Stages(_) => None,
         }
     }
@@ -60,7 +65,7 @@ impl Load {
     /// Misses are counted, but nothing needs to be shown.
     pub fn is_soft(&self) -> bool {
         match self {
-            Self::Busy => false,
+            Self::Busy | Self::Triggered(_) => false,
             Self::Periodic(load) => load.soft,
             Self::Sporadic(load) => load.soft,
             Self::Phases(load) => load.soft,
@@ -105,6 +110,19 @@ pub struct Sporadic {
     pub soft: bool,
     /// Parts of each job that hold locks, in their order.
     pub sections: Vec<Section>,
+}
+
+/// Each job is released by the end of one job of every task before it in the chains of the plan ([`crate::Plan::triggers`]).
+#[derive(Clone, Debug, PartialEq)]
+pub struct Triggered {
+    /// CPU time of each job.
+    pub work: Work,
+    /// Least distance of the jobs that release it in the end: of the first task of its chains.
+    pub period_ns: u64,
+    /// That task may come later than its period.
+    pub sporadic: bool,
+    /// How much later than at the earliest a job may be released, where check has found that.
+    pub jitter_ns: Option<u64>,
 }
 
 /// A list of phases, repeated. A job begins with the first `run` after a `sleep`, a `timer` or the start of the list,

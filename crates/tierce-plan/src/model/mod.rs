@@ -13,15 +13,20 @@
 //! and uses [`TaskSet::under`] for each new member instead.
 
 pub mod any_cpu;
+pub mod chain;
 pub mod glob;
 pub mod load;
 pub mod lock;
+pub mod realtime;
 pub mod shape;
 pub mod topology;
+mod triggers;
 mod trust;
 
+pub use chain::{Chain, Latency, Link, Within};
 pub use load::*;
 pub use lock::{Lock, Protocol, Section};
+pub use realtime::{Class, MatchClass, RealTime};
 
 use crate::model::topology::{Distance, Topology};
 use crate::text::source::{Sources, Spot};
@@ -66,6 +71,8 @@ pub struct Plan {
     pub sets: Vec<TaskSet>,
     /// What sections of loads hold, in the order of the text.
     pub locks: Vec<Lock>,
+    /// Tasks that follow each other, in the order of the text.
+    pub chains: Vec<Chain>,
     /// Edges to nodes and tasks, in the order of the text. Edges from a CPU to its root are not among them: see
     /// [`Node::roots`].
     pub edges: Vec<Edge>,
@@ -371,6 +378,8 @@ pub struct Edge {
     pub placed: bool,
     /// `cpu = "all"`: one of several edges, each with a budget of its own, and that is meant.
     pub on_each: bool,
+    /// `priority = "rt_priority"`: this parameter is that of the thread, see [`Plan::params_for`]. Only of sets.
+    pub priority_of_thread: Option<usize>,
     /// It comes from `firm`: no other child of the parent may have its priority, the lowest.
     pub firm: bool,
     /// Which parameters the text gives, a bit each; the others are presets, some of them by the value of another one.
@@ -392,6 +401,7 @@ impl Edge {
             spread,
             placed: false,
             on_each: false,
+            priority_of_thread: None,
             firm: false,
             given: 0,
             spot,
@@ -473,6 +483,8 @@ pub struct Matcher {
     pub ppid: Option<u32>,
     /// Nice value, both ends included.
     pub nice: Option<std::ops::RangeInclusive<i32>>,
+    /// Its scheduling class is a real-time one. Fits no kernel thread.
+    pub class: Option<MatchClass>,
     /// Whether it is a kernel thread.
     pub is_kthread: Option<bool>,
     /// Whether it is the first thread of its process.

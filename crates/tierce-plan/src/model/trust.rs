@@ -1,7 +1,8 @@
 //! What of a match the owner of a thread can choose.
 //!
 //! A thread can take any name, any user may start any program, and may put his threads into cgroups below his part of
-//! `user.slice`. Nobody but root can take another user's id, or put threads into a cgroup that root has made.
+//! `user.slice`. Nobody but root can take another user's id, or put threads into a cgroup that root has made. Who may have a real-time
+//! class, root says (CAP_SYS_NICE, RLIMIT_RTPRIO).
 
 use super::Matcher;
 use crate::Glob;
@@ -13,7 +14,8 @@ impl Matcher {
         let program = self.exe.is_some() && self.exe_owner.is_some();
         let ids = [self.uid, self.gid, self.pid, self.tid];
         let cgroup = self.cgroup.as_ref().is_some_and(|cgroup| is_guarded(cgroup.as_str()));
-        !(program || cgroup || self.is_kthread == Some(true) || ids.iter().any(Option::is_some))
+        let sure = program || cgroup || self.class.is_some() || self.is_kthread == Some(true);
+        !(sure || ids.iter().any(Option::is_some))
     }
 }
 
@@ -54,6 +56,7 @@ impl fmt::Display for Matcher {
             ("tid", id(self.tid)),
             ("ppid", id(self.ppid)),
             ("nice", nice),
+            ("class", self.class.map(|class| format!("{:?}", class.name()))),
             ("is_kthread", flag(self.is_kthread)),
             ("is_group_leader", flag(self.is_group_leader)),
         ];
@@ -65,6 +68,7 @@ impl fmt::Display for Matcher {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::model::MatchClass;
 
     fn glob(text: &str) -> Option<Glob> {
         Some(Glob::new(text).unwrap())
@@ -89,6 +93,7 @@ mod tests {
             Matcher { pid: Some(7), ..names.clone() },
             Matcher { tid: Some(7), ..names.clone() },
             Matcher { is_kthread: Some(true), ..names.clone() },
+            Matcher { class: Some(MatchClass::Fifo), ..names.clone() },
             Matcher { exe: glob("/usr/bin/audio"), exe_owner: Some(0), ..names.clone() },
         ] {
             assert!(!sure.is_names_only(), "{sure}");
@@ -124,10 +129,11 @@ mod tests {
             comm: glob("audio*"),
             uid: Some(1000),
             nice: Some(-20..=-1),
+            class: Some(MatchClass::RealTime),
             is_group_leader: Some(true),
             ..Default::default()
         };
-        let text = "comm = \"audio*\", uid = 1000, nice = { min = -20, max = -1 }, is_group_leader = true";
+        let text = "comm = \"audio*\", uid = 1000, nice = { min = -20, max = -1 }, class = \"realtime\", is_group_leader = true";
         assert_eq!(matcher.to_string(), text);
         assert_eq!(Matcher { nice: Some(5..=5), ..Default::default() }.to_string(), "nice = 5");
     }

@@ -1,10 +1,11 @@
 //! `under.PARENT`: which replica leads to which child, and with what.
 
 use super::names::{cpu_number, is_all, is_any, Declared, ItemKind};
-use super::params::{self, Owner};
+use super::params::{self, OfThread, Owner};
 use super::places::elsewhere_of;
 use super::state::{Below, Resolver};
 use crate::model::any_cpu::Unit;
+use crate::model::realtime::PRIORITY_MIN;
 use crate::model::shape::cpus;
 use crate::model::{Child, Edge};
 use crate::policies::{self, PolicyRecord};
@@ -167,7 +168,11 @@ impl Resolver {
             return None;
         };
         if parent.kind != ItemKind::Node {
-            let kind = if parent.kind == ItemKind::Set { "set of tasks" } else { "task" };
+            let kind = match parent.kind {
+                ItemKind::Set => "set of tasks",
+                ItemKind::Chain => "chain",
+                ItemKind::Task | ItemKind::Node => "task",
+            };
             let message = format!("{owner} is under `{}`, which is a {kind}", key.text);
             let fault = Fault::new("task_cannot_be_parent", key.spot, message);
             self.collector.add(fault.other(parent.spot, "defined here"));
@@ -201,7 +206,15 @@ impl Resolver {
         // The place of an edge is its table; of one that is a header of its own, the header.
         let spot = if value.spot.len == 0 { key.spot } else { value.spot };
         let edge_owner = Owner { policy, params: &policy.edge_params, spot };
-        let params = self.params(&edge_owner, &mut fields, None).unwrap_or_default();
+        let mut priority_of_thread = None;
+        let is_set = below.children.iter().all(|(child, _)| matches!(child, Child::Set(_)));
+        let own = is_set.then_some(OfThread {
+            name: "priority",
+            word: "rt_priority",
+            otherwise: Some(PRIORITY_MIN),
+            at: &mut priority_of_thread,
+        });
+        let params = self.params(&edge_owner, &mut fields, own).unwrap_or_default();
         let given = params::given(&policy.edge_params, table);
         fields.finish_with(&mut self.collector, |name| of_another_policy(&key.text, policy, name));
         let (placed, on_each) = (any.is_some(), cpu.is_some_and(|(_, value)| is_all(value)));
@@ -215,6 +228,7 @@ impl Resolver {
             spread: false,
             placed,
             on_each,
+            priority_of_thread,
             firm: under.firm,
             given,
             spot,

@@ -2,7 +2,9 @@
 
 use super::locks;
 use super::rt_app::{self, timer_id};
-use crate::model::{Load, Lock, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Work};
+use crate::model::{
+    Load, Lock, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Triggered, Work,
+};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Table, Value};
 
@@ -41,8 +43,8 @@ pub fn read(
 }
 
 const SHAPES: &str =
-    "\"busy\", { period = …, work = … }, { separation = …, work = … }, { phases = [ … ] }, { stages = [ … ] } or \
-                      { rt_app = \"file.json\", thread = \"name\" }";
+    "\"busy\", { period = …, work = … }, { separation = …, work = … }, { work = … } in a chain, { phases = [ … ] }, \
+     { stages = [ … ] } or { rt_app = \"file.json\", thread = \"name\" }";
 
 /// Which of the shapes it is, told by the key that only it has.
 fn shape(
@@ -64,6 +66,9 @@ fn shape(
         sporadic(fields, value, locks, collector)
     } else if has("period") {
         periodic(fields, value, locks, collector)
+    } else if has("work") && table.entries.len() == 1 {
+        let (work, ..) = job(fields, value, collector);
+        work.map(|work| Load::Triggered(Triggered { work, period_ns: 1, sporadic: false, jitter_ns: None }))
     } else {
         for name in KEYS {
             fields.key(name);

@@ -1,6 +1,7 @@
 //! Which live threads belong to a task: `match = …`.
 
 use crate::model::glob::Glob;
+use crate::model::realtime::{MatchClass, RealTime};
 use crate::model::{Child, MatchEntry, Matcher, Plan};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Value};
@@ -53,11 +54,32 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         tid: id("tid", &mut fields, collector),
         ppid: id("ppid", &mut fields, collector),
         nice: nice(&mut fields, collector),
+        class: class(&mut fields, collector),
         is_kthread: fields.bool("is_kthread", collector),
         is_group_leader: fields.bool("is_group_leader", collector),
     };
     fields.finish(collector);
+    if let (Some(_), Some(true)) = (matcher.class, matcher.is_kthread) {
+        let message = format!("`class` of `match` of {owner} fits no kernel thread");
+        let fault = Fault::new("class_is_of_user_threads", value.spot, message);
+        collector.add(fault.hint("kernel threads keep their class: leave out `class`, or `is_kthread`"));
+    }
     Some(matcher)
+}
+
+fn class(fields: &mut Fields, collector: &mut Collector) -> Option<MatchClass> {
+    let value = fields.take("class")?;
+    let text = collector.text(&fields.what("class"), value)?;
+    let known = MatchClass::ALL.into_iter().find(|class| class.name() == text);
+    if known.is_none() {
+        let fault = Fault::new("class_must_be_known", value.spot, "no such scheduling class").value(text);
+        collector.add(
+            fault
+                .bound("\"fifo\", \"rr\" or \"realtime\"")
+                .hint("threads of other classes need no `class`; those of SCHED_DEADLINE keep theirs"),
+        );
+    }
+    known
 }
 
 /// A pattern; one without wildcards that is longer than the kernel keeps can never fit.
@@ -137,6 +159,8 @@ pub struct Thread {
     pub ppid: u32,
     /// Nice value.
     pub nice: i32,
+    /// Its real-time class and priority, if it has one: that which it had when a plan took it out of it.
+    pub realtime: Option<RealTime>,
     /// Whether it is a kernel thread.
     pub is_kthread: bool,
     /// When it began, since the boot of the machine, in ticks.
@@ -170,6 +194,8 @@ pub struct Glimpse<'a> {
     pub tid: u32,
     /// Process id.
     pub pid: u32,
+    /// Whether it is of a real-time class.
+    pub is_realtime: Option<bool>,
     /// Whether it is a kernel thread.
     pub is_kthread: bool,
 }
@@ -194,8 +220,10 @@ impl Matcher {
             cgroup: Some(&thread.cgroup),
             tid: thread.tid,
             pid: thread.pid,
+            is_realtime: Some(thread.realtime.is_some()),
             is_kthread: thread.is_kthread,
-        }) && id(self.uid, thread.uid)
+        }) && self.class.is_none_or(|class| thread.realtime.is_some_and(|is| class.fits(is.class)))
+            && id(self.uid, thread.uid)
             && id(self.uid, thread.real_uid)
             && id(self.gid, thread.gid)
             && id(self.gid, thread.real_gid)
@@ -219,6 +247,7 @@ impl Matcher {
             && self.unit.as_ref().is_none_or(|unit| seen.cgroup.is_none_or(|cgroup| is_unit(unit, cgroup)))
             && id(self.pid, seen.pid)
             && id(self.tid, seen.tid)
+            && (self.class.is_none() || (seen.is_realtime != Some(false) && !seen.is_kthread))
             && self.is_kthread.is_none_or(|is| is == seen.is_kthread)
             && self.is_group_leader.is_none_or(|is| is == (seen.pid == seen.tid))
     }
@@ -248,6 +277,7 @@ impl Matcher {
             && self.nice.as_ref().is_none_or(|own| {
                 other.nice.as_ref().is_some_and(|nice| own.contains(nice.start()) && own.contains(nice.end()))
             })
+            && self.class.is_none_or(|own| other.class.is_some_and(|class| own.covers(class)))
             && flag(self.is_kthread, other.is_kthread)
             && flag(self.is_group_leader, other.is_group_leader)
     }
@@ -334,6 +364,7 @@ impl MatchEntry {
 mod tests {
     use super::*;
     use crate::model::any_cpu::unplaced;
+    use crate::model::realtime::Class;
 
     fn plan(text: &str) -> Result<Plan, crate::Faults> {
         Plan::of_text(text, "match.toml", Default::default(), unplaced)
@@ -363,6 +394,7 @@ mod tests {
             tid: 71,
             ppid: 1,
             nice: -5,
+            realtime: Some(RealTime { class: Class::Fifo, priority: 50 }),
             is_kthread: false,
             started: 5,
         }
@@ -437,9 +469,14 @@ mod tests {
             ("{ is_kthread = true }", false, false),
             ("{ is_group_leader = true }", false, false),
             ("{ gid = 0, ppid = 3, nice = 7 }", true, true),
+            (r#"{ class = "rr" }"#, true, true),
         ] {
             assert_eq!((may(matches, &named), may(matches, &known)), (by_name, by_all), "{matches}");
         }
+        let fifo = r#"{ class = "fifo" }"#;
+        assert!(may(fifo, &Glimpse { is_realtime: Some(true), ..named }));
+        assert!(!may(fifo, &Glimpse { is_realtime: Some(false), ..named }));
+        assert!(!may(fifo, &Glimpse { is_kthread: true, ..named }), "no kernel thread, whatever its class");
     }
 
     #[test]
@@ -469,6 +506,9 @@ mod tests {
             ("{ nice = -5 }", true),
             ("{ nice = { max = -1 } }", true),
             ("{ nice = { min = 0 } }", false),
+            (r#"{ class = "fifo" }"#, true),
+            (r#"{ class = "realtime" }"#, true),
+            (r#"{ class = "rr" }"#, false),
             ("{ is_kthread = false }", true),
             ("{ is_kthread = true }", false),
             ("{ is_group_leader = false }", true),
@@ -495,6 +535,9 @@ mod tests {
             ("{ uid = 1 }", "{ uid = 1, gid = 2 }", true),
             ("{ nice = { min = -5, max = 5 } }", "{ nice = 5 }", true),
             ("{ nice = 5 }", "{ nice = { min = 5, max = 6 } }", false),
+            (r#"{ class = "realtime" }"#, r#"{ class = "rr" }"#, true),
+            (r#"{ class = "rr" }"#, r#"{ class = "realtime" }"#, false),
+            (r#"{ class = "rr" }"#, r#"{ comm = "x" }"#, false),
             ("{ is_kthread = true }", "{ is_kthread = false }", false),
             (r#"[{ comm = "a" }, { comm = "b" }]"#, r#"[{ comm = "b" }, { comm = "a" }]"#, true),
             (r#"{ comm = "a" }"#, r#"[{ comm = "b" }, { comm = "a" }]"#, false),

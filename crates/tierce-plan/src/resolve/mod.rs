@@ -1,5 +1,6 @@
 //! From trees to [`Plan`]: declare every name, then resolve everything that refers to names.
 
+mod chains;
 mod csv;
 pub mod documents;
 mod edges;
@@ -11,6 +12,7 @@ pub mod matching;
 mod names;
 pub mod params;
 mod places;
+mod realtime;
 mod rt_app;
 mod state;
 pub mod structure;
@@ -26,7 +28,7 @@ use crate::text::tree::{closest, listed, Collector, Fields, Key, Kind, Table, Va
 use crate::text::units::show_time;
 use first_replica::Begun;
 use names::{cpu_list, cpu_number, find_policy, is_plain, Declared, Item, ItemKind};
-use params::Owner;
+use params::{OfThread, Owner};
 use places::Places;
 use state::{Below, Resolver};
 use std::collections::{BTreeMap, HashMap};
@@ -78,6 +80,7 @@ impl Resolver {
             tasks: Vec::new(),
             sets: Vec::new(),
             locks: Vec::new(),
+            chains: Vec::new(),
             edges: Vec::new(),
             entries: Vec::new(),
             default_node: None,
@@ -92,6 +95,7 @@ impl Resolver {
             places: Places::new(),
             begun: Begun::default(),
             broken: Vec::new(),
+            unread: Vec::new(),
             units: Vec::new(),
             placed,
         }
@@ -119,8 +123,12 @@ impl Resolver {
                 }
             }
             let mut found = Vec::new();
-            for (name, kind) in [("node", ItemKind::Node), ("task", ItemKind::Task), ("tasks", ItemKind::Set)]
-            {
+            for (name, kind) in [
+                ("node", ItemKind::Node),
+                ("task", ItemKind::Task),
+                ("tasks", ItemKind::Set),
+                ("chain", ItemKind::Chain),
+            ] {
                 let Some(value) = fields.take(name) else { continue };
                 let Some(table) = self.collector.table(&format!("`{name}`"), value) else { continue };
                 for (key, value) in &table.entries {
@@ -129,11 +137,8 @@ impl Resolver {
                     }
                 }
             }
-            if let Some(value) = fields.take("lock") {
-                if let Some(table) = self.collector.table("`lock`", value) {
-                    self.locks(table);
-                }
-            }
+            let locks = fields.take("lock").and_then(|value| self.collector.table("`lock`", value));
+            locks.into_iter().for_each(|table| self.locks(table));
             found.sort_by_key(|item| item.key.spot);
             items.extend(found);
             fields.finish(&mut self.collector);
@@ -150,8 +155,11 @@ impl Resolver {
                 ItemKind::Node => self.node(item),
                 ItemKind::Task => self.task(item),
                 ItemKind::Set => self.set(item),
+                ItemKind::Chain => {}
             }
         }
+        items.iter().filter(|item| item.kind == ItemKind::Chain).for_each(|item| self.chain(item));
+        self.triggered();
     }
 
     // ---- names ------------------------------------------------------------------------------------------------
@@ -163,7 +171,8 @@ impl Resolver {
             return false;
         }
         if let Some(first) = self.names.get(name) {
-            let message = format!("the name `{name}` is taken: nodes, tasks and sets share their names");
+            let message =
+                format!("the name `{name}` is taken: nodes, tasks, sets and chains share their names");
             self.collector.add(Fault::new("name_is_unique", spot, message).other(first.spot, "first here"));
             return false;
         }
@@ -365,7 +374,8 @@ impl Resolver {
         let mut fields = Fields::new("`each`", table);
         let owner = Owner { policy, params: &policy.edge_params, spot: value.spot };
         let mut nice = None;
-        let params = self.params(&owner, &mut fields, Some(&mut nice));
+        let own = OfThread { name: "weight", word: "nice", otherwise: None, at: &mut nice };
+        let params = self.params(&owner, &mut fields, Some(own));
         fields.finish(&mut self.collector);
         if let Some(params) = params {
             self.plan.each = Some(Each { params, nice, spot: value.spot });

@@ -5,7 +5,7 @@ use crate::text::faults::Fault;
 use crate::text::source::Spot;
 use crate::text::tree::{closest, listed, wrong_kind, Collector, Key, Kind, Table, Value};
 
-/// `[node.N]`, `[task.N]` or `[tasks.N]`.
+/// `[node.N]`, `[task.N]`, `[tasks.N]` or `[chain.N]`.
 pub struct Item<'d> {
     pub kind: ItemKind,
     pub key: &'d Key,
@@ -17,6 +17,7 @@ pub enum ItemKind {
     Node,
     Task,
     Set,
+    Chain,
 }
 
 /// A name: what it is and where it was given.

@@ -23,9 +23,9 @@ impl Resolver {
         &mut self,
         owner: &Owner,
         fields: &mut Fields,
-        nice: Option<&mut Option<usize>>,
+        of_thread: Option<OfThread>,
     ) -> Option<[u64; N]> {
-        read(&self.plan.defaults, &mut self.collector, owner, fields, nice)
+        read(&self.plan.defaults, &mut self.collector, owner, fields, of_thread)
     }
 }
 
@@ -99,14 +99,32 @@ pub fn with_keys<const N: usize>(
     sound.then(|| (values.map(Option::unwrap_or_default), given))
 }
 
-/// The parameters of a node or edge: given, default or preset. `nice`: where to note `weight = "nice"`; `None`
-/// where that is not possible. Returns `None` when one is missing or wrong.
+/// What a parameter may be instead of a number: as its thread has it.
+pub struct OfThread<'a> {
+    /// Which parameter.
+    pub name: &'static str,
+    /// The word that the text has for it.
+    pub word: &'static str,
+    /// Where there is no thread to ask.
+    pub otherwise: Option<u64>,
+    /// The place of the parameter, if the text has that word.
+    pub at: &'a mut Option<usize>,
+}
+
+/// What can be said of no other parameters.
+const OF_THREADS: [(&str, &str, &str); 2] = [
+    ("nice", "nice_is_for_each_weight", "only the weight of unmatched threads can follow their nice value"),
+    ("rt_priority", "rt_priority_is_for_sets", "only the priority of a set's threads can be their own"),
+];
+
+/// The parameters of a node or edge: given, default or preset. `of_thread`: what the text may leave to the thread. Returns `None` when
+/// one is missing or wrong.
 pub fn read<const N: usize>(
     defaults: &Defaults,
     collector: &mut Collector,
     owner: &Owner,
     fields: &mut Fields,
-    mut nice: Option<&mut Option<usize>>,
+    mut of_thread: Option<OfThread>,
 ) -> Option<[u64; N]> {
     let mut values = [None; N];
     let mut given: [Option<Spot>; N] = [None; N];
@@ -120,16 +138,23 @@ pub fn read<const N: usize>(
         };
         values[at] = match written {
             Some(Value { kind: Kind::Text(text), spot })
-                if text == "nice" && param.kind == ParamKind::Count =>
+                if param.kind == ParamKind::Count && OF_THREADS.iter().any(|(word, ..)| word == text) =>
             {
-                match nice.as_deref_mut() {
-                    Some(nice) if param.name == "weight" => *nice = Some(at),
+                let mut otherwise = None;
+                match &mut of_thread {
+                    Some(own) if own.name == param.name && own.word == text => {
+                        *own.at = Some(at);
+                        otherwise = own.otherwise;
+                    }
                     _ => {
-                        let message = "only the weight of unmatched threads can follow their nice value";
-                        collector.add(Fault::new("nice_is_for_each_weight", *spot, message));
+                        let about = OF_THREADS.iter().find(|(word, ..)| word == text);
+                        collector.add(about.map_or_else(
+                            || Fault::new("value_must_be_of_its_kind", *spot, "a word"),
+                            |(_, rule, message)| Fault::new(rule, *spot, *message),
+                        ));
                     }
                 }
-                preset.or(Some(param.least))
+                otherwise.or(preset).or(Some(param.least))
             }
             Some(value) => param_value(&fields.what(param.name), param, value, collector),
             None => defaults.get(&(owner.policy.name, param.name)).copied().or(preset),

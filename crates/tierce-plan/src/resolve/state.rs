@@ -53,6 +53,8 @@ pub struct Resolver {
     pub begun: Begun,
     /// Nodes and tasks with a fault in their edges: that they lead nowhere is not worth a second message.
     pub broken: Vec<Child>,
+    /// Tasks whose loads have faults.
+    pub unread: Vec<usize>,
     /// What has `cpu = "any"`.
     pub units: Vec<Unit>,
     /// Their CPUs; empty as long as none are chosen.

@@ -40,7 +40,11 @@ impl Resolver {
             self.broken.push(child);
         }
         fields.finish(&mut self.collector);
+        let given = load.is_some();
         let load = load.and_then(|value| self.load(&owner, value));
+        if given && load.is_none() {
+            self.unread.push(self.plan.tasks.len());
+        }
         let (name, spot) = (item.key.text.clone(), item.key.spot);
         self.plan.tasks.push(Task { name, set: None, load, affinity, needs, spot });
         if let Some(value) = under {

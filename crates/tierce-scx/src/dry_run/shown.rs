@@ -7,13 +7,16 @@ use std::fmt;
 
 impl DryRun {
     /// For programs: `version` 1, `entries[]` (`name`, `kind`, `place`, `bound[]`, `refused[]`), `default_node`, `default[]`,
-    /// `overflow[]`, `above[]`, `pinned[]`, `placed[]` (`name`, `cpu`: what the plan chose for tasks and nodes). Threads have `tid`, `pid`, `comm`, `by` (which keys and values of the plan they match), `cpu` where the plan chose one (`cpu = "any"`), and
+    /// `overflow[]`, `above[]`, `pinned[]`, `placed[]` (`name`, `cpu`: what the plan chose for tasks and nodes). Threads have `tid`, `pid`, `comm`, `by` (which keys and values of the plan they match), `class` if that is a real-time one, `cpu` where the plan chose one (`cpu = "any"`), and
     /// `why` where they are refused.
     pub fn to_json(&self) -> serde_json::Value {
         let shown = |thread: &Shown| {
             let mut value = json!({ "tid": thread.tid, "pid": thread.pid, "comm": thread.comm });
             if !thread.by.is_empty() {
                 value["by"] = thread.by.clone().into();
+            }
+            if let Some(class) = thread.class {
+                value["class"] = class.to_string().into();
             }
             if let Some(cpu) = thread.cpu {
                 value["cpu"] = cpu.into();
@@ -114,11 +117,13 @@ fn by_cpu(threads: &[Shown]) -> Vec<Vec<Shown>> {
     groups.into_values().collect()
 }
 
-/// By name and what they match: `(811)`, or `×12 (900, 901, 902, …)`.
-fn by_name(threads: &[Shown]) -> Vec<((&str, &str), String)> {
-    let mut names: Vec<((&str, &str), Vec<u32>)> = Vec::new();
+/// By name, what they match and their real-time class: `(811)`, or `×12 (900, 901, 902, …)`.
+fn by_name(threads: &[Shown]) -> Vec<((&str, String), String)> {
+    let mut names: Vec<((&str, String), Vec<u32>)> = Vec::new();
     for thread in threads {
-        let name = (&*thread.comm, &*thread.by);
+        let class = thread.class.filter(|_| !thread.by.is_empty());
+        let class = class.map_or(String::new(), |class| format!(" ({class})"));
+        let name = (&*thread.comm, format!("{}{class}", thread.by));
         match names.iter_mut().find(|(other, _)| *other == name) {
             Some((_, tids)) => tids.push(thread.tid),
             None => names.push((name, vec![thread.tid])),

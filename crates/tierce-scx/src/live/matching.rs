@@ -4,7 +4,7 @@ use super::news::News;
 use super::placing::{taken, GONE};
 use super::{Bound, LeftOut, Live, Out};
 use crate::dry_run;
-use crate::threads::{self, Proc};
+use crate::threads::{self, Class, Proc};
 use anyhow::Result;
 use std::collections::BTreeMap;
 use tierce_plan::{Child, Cpus, Fit, Glimpse, Plan, Thread};
@@ -15,6 +15,7 @@ const LEFT_OUT_MAX: usize = 4096;
 impl Live {
     /// Look at those whose place may be another than under the old plan: each look is some ten system calls.
     pub(crate) fn match_again(&mut self, old: &Plan) -> Result<()> {
+        self.guard_classes()?;
         let mut again = std::mem::take(&mut self.homeless);
         let all = std::mem::take(&mut self.forgotten);
         let new = self.plan.new_entries(old).filter(|_| !all);
@@ -43,7 +44,8 @@ impl Live {
     /// The thread may not run where its place is. It is in the default node until that changes.
     pub(super) fn lost_place(&mut self, tid: u32, error: tierce_policy::Error) {
         self.bound.remove(&tid);
-        let live = Proc::default().look(tid);
+        self.classes.give_back(tid);
+        let live = self.look(tid);
         if let Some((entry, live)) = live.and_then(|live| Some((self.plan.entry_of(&live.thread)?, live))) {
             self.leave_out(&live.thread, entry, dry_run::may_run(&live, error), false);
         }
@@ -89,14 +91,21 @@ impl Live {
 
     /// Look at a thread again: it is new, or its name, program, class, … changed.
     pub(super) fn match_thread(&mut self, tid: u32) -> Result<()> {
-        let looked = self.looked.take().filter(|live| live.thread.tid == tid);
-        let Some(live) = looked.or_else(|| Proc::default().look(tid)) else {
+        let Some(live) = self.look(tid) else {
             self.bound.remove(&tid);
             self.left_out.remove(&tid);
             return Ok(());
         };
         let Some(entry) = self.plan.entry_of(&live.thread) else { return self.unbind(tid) };
-        if let Some(why) = dry_run::outside(&live) {
+        let is_contained = self.class_before(tid).is_some();
+        if is_contained && !self.plan.contains(entry, &live.thread) {
+            self.classes.give_back(tid);
+            return self.match_thread(tid);
+        }
+        if live.class.above() {
+            self.bound.remove(&tid);
+        }
+        if let Some(why) = self.why_outside(&live, entry) {
             self.bound.remove(&tid);
             self.leave_out(&live.thread, entry, why, false);
             return Ok(());
@@ -107,7 +116,10 @@ impl Live {
             return Ok(());
         }
         let is_task = matches!(self.plan.entries[entry].target, Child::Task(_));
-        let place = self.place(&live, entry)?;
+        let place = match self.place(&live, entry)? {
+            Ok(leaf) => self.contain(&live)?.map(|()| leaf),
+            refused => refused,
+        };
         let thread = live.thread;
         match place {
             Ok(leaf) => {
@@ -125,8 +137,9 @@ impl Live {
 
     /// A thread has begun with a leaf like its parent's: it stays there if that is what it matches.
     pub(super) fn match_born(&mut self, tid: u32, leaf: u32) -> Result<()> {
-        let Some(live) = Proc::default().look(tid) else { return Ok(()) };
+        let Some(live) = self.look(tid) else { return Ok(()) };
         let Some(entry) = self.plan.entry_of(&live.thread) else {
+            self.classes.give_back(tid);
             self.kernel.bind(tid, 0, false)?;
             let _ = threads::requeue(tid);
             return Ok(());
@@ -148,8 +161,10 @@ impl Live {
         // Kernel threads have longer names in /proc.
         let comm = (!news.is_kthread).then_some(&*comm);
         let (tid, pid, is_kthread) = (news.id, news.pid, news.is_kthread);
+        let is_realtime = Class::from_number(news.policy.into()).above() || self.class_before(tid).is_some();
         let pcomm = comm.filter(|_| pid == tid);
-        let mut seen = Glimpse { comm, pcomm, exe: None, cgroup: None, tid, pid, is_kthread };
+        let is_realtime = Some(is_realtime);
+        let mut seen = Glimpse { comm, pcomm, exe: None, cgroup: None, tid, pid, is_realtime, is_kthread };
         if !self.plan.may_match(&seen) {
             return false;
         }
@@ -164,20 +179,21 @@ impl Live {
     /// The thread matches nothing.
     pub(super) fn unbind(&mut self, tid: u32) -> Result<()> {
         self.left_out.remove(&tid);
+        self.classes.give_back(tid);
         if self.bound.remove(&tid).is_some() && self.kernel.bind(tid, 0, false)? {
             let _ = threads::requeue(tid);
         }
         Ok(())
     }
 
+    /// It is where it was bound to.
+    pub(super) fn is_in_place(&self, tid: u32) -> bool {
+        self.bound.get(&tid).is_some_and(|bound| self.kernel.leaf(bound.leaf).pid == tid)
+    }
+
     /// Threads that are not where they were bound to.
     pub(super) fn match_lost(&mut self) -> Result<()> {
-        let lost: Vec<u32> = self
-            .bound
-            .iter()
-            .filter(|(tid, bound)| self.kernel.leaf(bound.leaf).pid != **tid)
-            .map(|(tid, _)| *tid)
-            .collect();
+        let lost: Vec<u32> = self.bound.keys().copied().filter(|tid| !self.is_in_place(*tid)).collect();
         for tid in lost {
             self.bound.remove(&tid);
             self.match_thread(tid)?;

@@ -1,5 +1,6 @@
 //! A plan, enforced: its graph in the kernel, its threads bound to it.
 
+mod contained;
 mod matching;
 pub(crate) mod news;
 mod placing;
@@ -9,6 +10,7 @@ mod rings;
 mod step;
 mod unwritten;
 
+use crate::classes::Classes;
 use crate::host;
 use crate::kernel::{Kernel, Options, Pools};
 use crate::object::Ring;
@@ -96,6 +98,8 @@ pub struct Live {
     homeless: BTreeSet<u32>,
     /// Not all who found no place are known any more.
     forgotten: bool,
+    /// Threads that have left their real-time class for their place.
+    classes: Classes,
     /// A thread that was looked at since the last turn: what changes of it is news of the next.
     looked: Option<threads::Live>,
     /// What was done to the plan and is not in its text yet.
@@ -163,6 +167,7 @@ impl Live {
             times_left_out: 0,
             homeless: BTreeSet::new(),
             forgotten: false,
+            classes: Classes::default(),
             looked: None,
             unwritten: None,
             notices: Vec::new(),
@@ -181,6 +186,7 @@ impl Live {
             ran_before,
             kernel,
         };
+        live.guard_classes()?;
         live.match_all()?;
         Ok(live)
     }
@@ -339,12 +345,14 @@ impl Live {
     /// Back to the default scheduler; the kernel side is empty again, for another plan.
     pub fn release(mut self) -> Result<Kernel> {
         self.kernel.reset()?;
+        self.classes.give_all_back();
         Ok(self.kernel)
     }
 
     /// Back to the default scheduler; what was there is still to be looked at.
     pub fn stop(&mut self) {
         self.kernel.detach();
+        self.classes.give_all_back();
     }
 }
 

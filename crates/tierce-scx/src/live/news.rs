@@ -8,6 +8,8 @@ pub const NEWS_EXEC: u32 = 2;
 pub const NEWS_NAME: u32 = 3;
 /// NEWS_CPU: a CPU came or went.
 pub const NEWS_CPU: u32 = 4;
+/// NEWS_BACK: a thread may have its place again.
+pub const NEWS_BACK: u32 = 5;
 /// NEWS_LOST: a thread may not run where its place is.
 pub const NEWS_LOST: u32 = 6;
 /// NEWS_PROCESS: a process is in another cgroup.
@@ -23,12 +25,16 @@ pub struct News {
     pub pid: u32,
     pub is_kthread: bool,
     pub comm: [u8; 16],
+    pub policy: u32,
+    /// The thread that has started it, if it is new.
+    pub from: u32,
 }
 
 impl News {
     pub fn from_bytes(bytes: &[u8]) -> Option<News> {
         let word = |at| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
         let comm = bytes.get(16..32)?.try_into().ok()?;
-        Some(News { kind: word(0)?, id: word(4)?, pid: word(8)?, is_kthread: word(12)? != 0, comm })
+        let (kind, id, pid, is_kthread) = (word(0)?, word(4)?, word(8)?, word(12)? != 0);
+        Some(News { kind, id, pid, is_kthread, comm, policy: word(32)?, from: word(36)? })
     }
 }

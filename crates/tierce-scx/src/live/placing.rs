@@ -5,7 +5,7 @@ use crate::{dry_run, threads};
 use anyhow::Result;
 use tierce_admission::PlanExt;
 use tierce_plan::{Child, Cpus, Edge, Thread};
-use tierce_policy::{raw, Control, TASK};
+use tierce_policy::{raw, Control, Params, TASK};
 
 /// Why a thread has not the place of a task.
 pub(super) fn taken(other: u32) -> String {
@@ -30,7 +30,7 @@ impl Live {
             let moved =
                 wanted.spread && has.flags & raw::EDGE_SPREAD != 0 && family(has.parent) == family(parent);
             let same = (has.parent == parent || moved)
-                && has.param == wanted.params
+                && wanted.may_have(&has.param)
                 && has.rank == wanted.rank
                 && (has.flags & raw::EDGE_WHEN_SPENT != 0) == wanted.when_spent;
             if edge == 0 || !same {
@@ -51,12 +51,13 @@ impl Live {
     /// Whether the plan prefers the thread to who has the place: then that one goes to the default node. Among equals who has it keeps
     /// it.
     fn gives_way(&mut self, other: u32, thread: &Thread, entry: usize) -> Result<bool> {
-        let Some(holder) = threads::look(other) else { return Ok(true) };
+        let Some(holder) = self.look(other).map(|live| live.thread) else { return Ok(true) };
         let fit = |thread| self.plan.fit(entry, thread);
         if fit(&holder).is_none_or(|its| fit(thread).is_none_or(|fit| fit >= its)) {
             return Ok(false);
         }
         self.bound.remove(&other);
+        self.classes.give_back(other);
         self.kernel.bind(other, 0, false)?;
         let _ = threads::requeue(other);
         self.leave_out(&holder, entry, taken(thread.tid), true);
@@ -82,7 +83,7 @@ impl Live {
                 Ok(Ok(leaf))
             }
             Child::Set(set) => {
-                let leaf = match self.member(set, live.allowed)? {
+                let leaf = match self.member(set, live)? {
                     Ok(leaf) => leaf,
                     Err(why) => return Ok(Err(why)),
                 };
@@ -99,7 +100,7 @@ impl Live {
     }
 
     /// A leaf with the edges of a set: of several ways that of which least is used, or the next one that admits it.
-    fn member(&mut self, set: usize, allowed: Cpus) -> Result<Result<u32, String>> {
+    fn member(&mut self, set: usize, live: &threads::Live) -> Result<Result<u32, String>> {
         let plan = self.plan.clone();
         let affinity = plan.sets[set].affinity.unwrap_or(Cpus::ALL);
         let below = |node: usize| {
@@ -107,7 +108,7 @@ impl Live {
             let edges = (1..kernel.edges_used()).map(|edge| kernel.edge(edge));
             edges.filter(move |edge| edge.parent == parent && edge.child != 0).map(|edge| edge.param)
         };
-        let ways = dry_run::where_it_may_run(&plan, plan.ways(set, below), allowed);
+        let ways = dry_run::where_it_may_run(&plan, plan.ways(set, below), live.allowed);
         let mut refused = None;
         for under in ways {
             let leaf = match (&self.kernel).node_new(TASK, 1, affinity, Default::default()) {
@@ -116,7 +117,7 @@ impl Live {
             };
             let mut why = None;
             for edge in under {
-                why = self.attach(leaf, edge)?.err();
+                why = self.attach(leaf, edge, plan.params_for(edge, &live.thread))?.err();
                 if why.is_some() {
                     break;
                 }
@@ -130,13 +131,13 @@ impl Live {
         Ok(Err(refused.unwrap_or_default()))
     }
 
-    fn attach(&mut self, leaf: u32, edge: &tierce_plan::Edge) -> Result<Result<u32, String>> {
+    fn attach(&mut self, leaf: u32, edge: &Edge, params: Params) -> Result<Result<u32, String>> {
         let parent = self.ids.nodes[edge.parent];
         let mut kernel = &self.kernel;
         let Ok(id) = kernel.edge_new(parent, leaf, edge.rank, edge.way()) else {
             return Ok(Err("the pool of edges is used up".to_string()));
         };
-        if let Err(refusal) = kernel.attach(id, edge.params) {
+        if let Err(refusal) = kernel.attach(id, params) {
             let _ = kernel.detach(id);
             let parent = &self.plan.nodes[edge.parent];
             let name = if edge.spread { &parent.base } else { &parent.name };

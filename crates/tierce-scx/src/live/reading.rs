@@ -1,6 +1,6 @@
 //! News, events and entries from the kernel side.
 
-use super::news::{News, NEWS_CPU, NEWS_EXEC, NEWS_LOST, NEWS_NAME, NEWS_PROCESS, NEWS_THREAD};
+use super::news::{News, NEWS_BACK, NEWS_CPU, NEWS_EXEC, NEWS_LOST, NEWS_NAME, NEWS_PROCESS, NEWS_THREAD};
 use super::rings::rings;
 use super::{now_ns, Live};
 use crate::kernel::Kernel;
@@ -18,6 +18,7 @@ impl Live {
     /// events, 32 bytes each, then the recorded entries, 48 bytes each.
     pub fn turn(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         self.looked = None;
+        self.classes.turn();
         self.read(READ_MAX, keep)?;
         let all = self.hear_all()?;
         self.read(READ_MAX, keep)?;
@@ -56,6 +57,7 @@ impl Live {
 
     /// News, in the order in which they were told. Of what changed of one thread the last counts.
     fn hear(&mut self, news: &[News]) -> Result<()> {
+        self.hear_of_children(news);
         let (mut changed, mut born, mut other) = (BTreeMap::new(), BTreeMap::new(), BTreeSet::new());
         for item in news {
             match item.kind & 0xff {
@@ -80,6 +82,7 @@ impl Live {
             match kind & 0xff {
                 NEWS_CPU => cpus = true,
                 NEWS_PROCESS => threads::of(id).into_iter().try_for_each(|tid| self.match_thread(tid))?,
+                NEWS_BACK if self.is_in_place(id) => {}
                 NEWS_LOST if kind >> 8 != 0 => self.lost_place(id, tierce_policy::Error(kind >> 8)),
                 _ => {
                     self.bound.remove(&id);

@@ -109,6 +109,7 @@ impl Simulation {
                 let number = self.tasks[index as usize].done;
                 self.tell(now, Kind::JobComplete, cpu, id, number, response_ns);
             }
+            self.pass_on(index, now);
         }
         match next {
             Next::Run { work_ns, begins, within_ns } => {
@@ -133,6 +134,17 @@ impl Simulation {
         let worker = self.cpus[cpu as usize].worker;
         if worker != 0 {
             self.start(cpu, worker - self.first_task, now);
+        }
+    }
+
+    /// A job of the task is done: others that wait for it are released.
+    fn pass_on(&mut self, index: u32, now: u64) {
+        let Some(chains) = &mut self.chains else { return };
+        for (task, at_ns) in chains.ended(index as usize, now) {
+            if self.tasks[task].program.released(at_ns) {
+                // What comes from another machine is no timer of this one, and no later than it says.
+                self.queue.push(at_ns, task as u32);
+            }
         }
     }
 
@@ -190,6 +202,9 @@ impl Simulation {
         let task = &mut self.tasks[index as usize];
         if !task.started {
             task.started = true;
+            if let Some(chains) = &mut self.chains {
+                chains.begun(index as usize, task.job.deadline_ns, now);
+            }
             if self.watch.is_some() {
                 let number = task.begun;
                 self.tell(now, Kind::JobStart, cpu, self.first_task + index, number, 0);

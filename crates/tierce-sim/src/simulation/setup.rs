@@ -1,5 +1,6 @@
 //! A plan at time 0: its graph, its tasks asleep, its interrupts to come.
 
+use super::chains::Chains;
 use super::{Cpu, Interrupts, Options, Simulation, Task};
 use crate::draw::Stream;
 use crate::earliest::Earliest;
@@ -51,6 +52,7 @@ impl Simulation {
             interrupts,
             locks: Locks::of(plan),
             queue,
+            chains: Chains::of(plan),
             header,
             stats,
             watch,

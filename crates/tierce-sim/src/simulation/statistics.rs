@@ -8,7 +8,8 @@ use tierce_trace::{Report, Stats};
 impl Simulation {
     /// Statistics as of now. The simulation can go on afterwards.
     pub fn report(&self) -> Report {
-        self.stats().report()
+        let chains = self.chains.as_ref().map_or_else(Vec::new, |chains| chains.report());
+        Report { chains, ..self.stats().report() }
     }
 
     /// Statistics as of now; see [`Self::report`].

@@ -22,6 +22,9 @@ impl Report {
         if self.tasks.iter().any(|task| task.lock_waits.is_some()) {
             text += &format!("{}\n\n", self.lock_wait_table());
         }
+        if !self.chains.is_empty() {
+            text += &format!("{}\n\n", self.chain_table());
+        }
         text += &format!("{}\n\n", self.node_table());
         if let Some(table) = self.unkept_table() {
             text += &format!("{table}\n\n");
@@ -78,6 +81,23 @@ impl Report {
             ]);
         }
         right_align(table)
+    }
+
+    fn chain_table(&self) -> Table {
+        let mut table = table(&["chain", "of", "min", "avg", "p99", "max"]);
+        for chain in &self.chains {
+            let times =
+                [("response", &chain.response_ns), ("reaction", &chain.reaction_ns), ("age", &chain.age_ns)];
+            for (of, spread) in times {
+                let cells = spread.map_or([(); 4].map(|()| "-".to_string()), |spread| {
+                    [spread.min, spread.avg, spread.p99, spread.max].map(time)
+                });
+                table.add_row([chain.name.clone(), of.to_string()].into_iter().chain(cells));
+            }
+        }
+        let mut table = right_align(table);
+        left(&mut table, 1);
+        table
     }
 
     fn constraint_table(&self) -> Table {

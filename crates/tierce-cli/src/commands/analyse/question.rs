@@ -344,20 +344,9 @@ impl Question {
         let mut entries = parse_set(&args.tasks, text)?.0;
         check_columns(&entries, Some(policy))?;
         preempt(&mut entries, args.preemption, policy);
-        let alone = args.cpus.unwrap_or(1) == 1 && args.supply.is_none() && !args.sensitivity;
-        if policy.mixed().is_some() && !alone {
-            bail!(
-                "criticality_is_for_one_cpu: leave out --supply and --sensitivity, and --cpus unless it is 1"
-            );
-        }
+        check_options(args, policy)?;
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = args.supply.clone().unwrap_or_else(whole);
-        check_quantum(args, policy)?;
-        if policy == Policy::Federated
-            && (args.partition.is_some() || args.supply.is_some() || args.sensitivity)
-        {
-            bail!("federated_is_for_whole_cpus: leave out --partition, --supply and --sensitivity");
-        }
         let with_priority = entries.iter().filter(|entry| entry.priority.is_some()).count();
         if policy == Policy::Fp && with_priority != 0 && with_priority != entries.len() {
             let rule = "priorities_are_complete";
@@ -465,6 +454,18 @@ impl Question {
     pub fn is_global(&self) -> bool {
         self.cpus > 1 && self.partition.is_none()
     }
+}
+
+/// Options that the policy cannot have.
+fn check_options(args: &Args, policy: Policy) -> Result<()> {
+    let plain = args.supply.is_none() && !args.sensitivity;
+    if policy.mixed().is_some() && !(plain && args.cpus.unwrap_or(1) == 1) {
+        bail!("criticality_is_for_one_cpu: leave out --supply and --sensitivity, and --cpus unless it is 1");
+    }
+    if policy == Policy::Federated && !(plain && args.partition.is_none()) {
+        bail!("federated_is_for_whole_cpus: leave out --partition, --supply and --sensitivity");
+    }
+    check_quantum(args, policy)
 }
 
 /// PD² has a quantum and several CPUs, and nothing else has.

@@ -11,7 +11,7 @@ use tierce_plan::{Below, Difference, Edit, Fault, Faults, Plan};
 use tierce_scx::apply;
 use tierce_scx::live::Live;
 use tierce_scx::reload::Hears;
-use tierce_scx::socket::{say, Asked, EditAsked, Said, Served};
+use tierce_scx::socket::{say, Asked, EditAsked, Manner, Said, Served};
 use tierce_scx::threads;
 
 /// The text of the plan in force is written when nothing has changed for so long.
@@ -69,15 +69,6 @@ impl Service {
 /// The text of the plan in force is as the plan is, from here on.
 pub fn written(live: &mut Live) -> Result<(), (String, String)> {
     live.write().map_err(|why| ("plan_must_be_written".to_string(), why))
-}
-
-/// How a change is asked for.
-#[derive(Clone, Copy, Default)]
-pub struct Manner {
-    /// Try it only.
-    pub dry_run: bool,
-    /// Another kernel object may take over, should this one lack something.
-    pub reload: bool,
 }
 
 /// Where events and recorded entries go, as [`Live::turn`] has it.
@@ -144,13 +135,12 @@ fn single(keys: &tierce_plan::Keys) -> Option<u32> {
 /// One operation on the plan in force.
 pub fn edit(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
     let (mut edit, manner) = match asked.edit {
-        Some(EditAsked { edit, dry_run, reload }) => (edit, Manner { dry_run, reload }),
+        Some(EditAsked { edit, manner }) => (edit, manner),
         None => {
             let request = asked.value();
             let edit = Edit::deserialize(&request["edit"])
                 .map_err(|error| ("edit_must_be_known".to_string(), error.to_string()))?;
-            let manner = Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true };
-            (edit, manner)
+            (edit, Manner::of(&request))
         }
     };
     find_threads(live, &mut edit)?;
@@ -166,7 +156,7 @@ pub fn edits(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, o
     let request = asked.value();
     let edits = Vec::<Edit>::deserialize(&request["edits"]);
     let mut edits = edits.map_err(|error| ("edits_must_be_known".to_string(), error.to_string()))?;
-    let manner = Manner { dry_run: request["dry_run"] == true, reload: request["reload"] == true };
+    let manner = Manner::of(&request);
     edits.iter_mut().try_for_each(|edit| find_threads(live, edit))?;
     if let [edit] = &edits[..] {
         change(live, edit, manner, service, keep, out)?;
@@ -223,13 +213,17 @@ fn change(
     out: &mut Vec<u8>,
 ) -> Said {
     if !manner.dry_run {
+        let before = manner.prove.then(|| live.plan().clone());
         match live.step(edit) {
             Ok(Some(differences)) => {
                 service.stepped = Some(Instant::now());
-                let applied = Applied::new(live.plan(), true, live.revision(), &differences);
+                let not_proved = before.map_or(Vec::new(), |before| not_proved(&before, live.plan()));
+                let mut applied = Applied::new(live.plan(), true, live.revision(), &differences);
+                applied.not_proved = &not_proved;
                 for change in &applied.changes {
                     service.said.extend(["tierce: ", &change.text, "\n"]);
                 }
+                not_proved.iter().for_each(|fault| service.said.extend(["tierce: warning: ", fault, "\n"]));
                 return say(&applied, out);
             }
             Ok(None) => {}
@@ -299,7 +293,7 @@ fn not_proved(old: &Plan, new: &Plan) -> Vec<String> {
 pub fn put_into_force(
     live: &mut Live,
     mut plan: Plan,
-    Manner { dry_run, reload }: Manner,
+    Manner { dry_run, reload, prove }: Manner,
     service: &mut Service,
     keep: Keep,
 ) -> Served {
@@ -308,7 +302,7 @@ pub fn put_into_force(
     let (plan, progress) = (Rc::new(plan), Progress::new());
     let mut hears = Hears { step: &mut |step| progress.step(step), keep };
     let would_reload = reload && !live.not_loaded(&plan).is_empty();
-    let not_proved = not_proved(live.plan(), &plan);
+    let not_proved = if prove { not_proved(live.plan(), &plan) } else { Vec::new() };
     let applied = match dry_run {
         true => live.try_apply(&plan, reload).map(|tried| {
             tried.map(|it| apply::Applied { differences: it.differences().to_vec(), reloaded: None })

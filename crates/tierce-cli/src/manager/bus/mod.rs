@@ -34,6 +34,8 @@ use zbus::blocking::Connection;
 const AHEAD: usize = 4;
 /// How long the bus or polkit may take to answer.
 const PATIENCE: Duration = Duration::from_secs(2);
+/// By then an answer has left.
+const ANSWERED: Duration = Duration::from_millis(100);
 /// Between two looks for a bus.
 const AGAIN: Duration = Duration::from_secs(5);
 /// Lists of notices that wait for the bus; more are dropped, and can be asked for.
@@ -112,9 +114,14 @@ fn serve(config: &Config, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) -
     let manager = Manager1::new(callers.clone(), way.clone());
     let watchers = manager.watchers();
     let wakes = way.clone();
+    // Who asks for it has the answer first.
     let exit = move || {
-        exit();
-        wakes.wake();
+        let wakes = wakes.clone();
+        std::thread::spawn(move || {
+            std::thread::sleep(ANSWERED);
+            exit();
+            wakes.wake();
+        });
     };
     let kit = RealtimeKit1::new(callers, way.clone(), config.realtime_kit.clone(), exit);
     let connection = Builder::system()?
