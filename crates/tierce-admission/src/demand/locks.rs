@@ -5,11 +5,17 @@
 //! said then of any task below it. Nor where jobs suspend themselves, since less urgent ones may get new locks meanwhile; nor of
 //! earliest deadline with jitter, where a job of a longer deadline may be the more urgent one.
 //!
-//! **Budgets** (bandwidth inheritance: Lamastra, Lipari & Abeni, RTSS 2001). Directly below a reservation the holder runs on the budget of who waits.
-//! Let each budget of a user of locks cover its work and its waits, with a deadline equal to its period, and let each job begin a
-//! period of its own. Then no budget ends before its job, and while a job has not ended, who has a later deadline runs only in place
-//! of others, for a lock that it has already. So a job waits for locks that others had when it came; these came before it and have
-//! later deadlines, so longer periods. That is inheritance with periods for priorities, and whoever uses no lock does not notice.
+//! **Budgets** (bandwidth inheritance: Lamastra, Lipari & Abeni, RTSS 2001). Directly below a reservation the holder runs on the
+//! budget of who waits. Let each budget of a user of locks cover its work and its waits, with a deadline equal to its period, and
+//! let each job begin a period of its own. Then
+//!
+//! 1. no budget ends before its job: while a job has not ended, who has a later deadline runs only in place of others whose
+//!    deadlines are no later, for a lock that it has already;
+//! 2. so a job waits for locks that others had when it came, and for each of these others once;
+//! 3. these others came earlier and have later deadlines, so longer periods.
+//!
+//! That is inheritance with periods for priorities, and whoever uses no lock does not notice. Without a protocol who waits sleeps, and
+//! no step holds: the holder may have a shorter period, and no budget left.
 
 use crate::demand::jobs::{budgets_of_its_own, job_and_suspension, BudgetParams};
 use crate::share::{ratio, Share};
@@ -145,8 +151,8 @@ impl Locks {
             Waiting::For(blocking) | Waiting::Paid(blocking) => {
                 let held = blocking.held.first()?;
                 Some(format!(
-                    "it can wait for lock `{}` while `{}` has it and others keep that from running, which protocol \"none\" does not \
-                     bound; with \"inheritance\" it would",
+                    "it can wait for lock `{}` while `{}` has it and does not run, which protocol \"none\" does not bound; with \
+                     \"inheritance\" it would",
                     plan.locks[held.lock].name, plan.tasks[held.task].name
                 ))
             }
@@ -176,12 +182,15 @@ fn budgets_cover(plan: &Plan, shape: &Shape, node: usize, users: &[usize]) -> Re
     let Some(params) = BudgetParams::of_node(plan, node) else { return Err(String::new()) };
     let server = |task: usize| params.demand(&plan.edges[shape.task_parents[task][0]]);
     let levels = |task: &usize| server(*task).period_ns;
-    let found = blocking_by(plan, users, &users.iter().map(levels).collect::<Vec<_>>());
-    for (task, blocking) in users.iter().zip(&found) {
+    let mut found = blocking_by(plan, users, &users.iter().map(levels).collect::<Vec<_>>());
+    for (task, blocking) in users.iter().zip(&mut found) {
+        if let Some(other) = unprotected_from(plan, *task, users) {
+            *blocking = blocking_by(plan, &[*task, other], &[0, 1]).swap_remove(0);
+        }
         let (server, about) = (server(*task), &plan.tasks[*task]);
         let Some(waits_ns) = blocking.most_ns else { continue };
         let Some((job, _)) = about.load.as_ref().and_then(|load| job_and_suspension(load, 0)) else {
-            continue;
+            return Err(format!("how often jobs of `{}` come is not known", about.name));
         };
         let job = Task { work_ns: job.work_ns.saturating_add(waits_ns), ..job };
         if server.deadline_ns != server.period_ns || budgets_of_its_own(&job, &server) != Some(1) {
@@ -196,6 +205,14 @@ fn budgets_cover(plan: &Plan, shape: &Shape, node: usize, users: &[usize]) -> Re
         }
     }
     Ok(found)
+}
+
+/// One of the users that has a lock with the protocol `none` in common with a task.
+fn unprotected_from(plan: &Plan, task: usize, users: &[usize]) -> Option<usize> {
+    let mut locks = plan.locks_of(task);
+    locks.retain(|lock| plan.locks[*lock].protocol == Protocol::None);
+    let shares = |other: &usize| *other != task && !locks.is_disjoint(&plan.locks_of(*other));
+    users.iter().copied().filter(|_| !locks.is_empty()).find(shares)
 }
 
 /// Why nothing is known with `[machine] costs`.

@@ -34,6 +34,25 @@ impl Maker {
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
         self.draws.between(least, most)
     }
+
+    /// Sections within `length` us of work; a lock only after those of lower numbers.
+    pub fn sections(&mut self, length: u64, held: u64, locks: u64) -> String {
+        let (mut list, mut at) = (Vec::new(), 0);
+        while at + 50 < length && list.len() < 3 && held < locks {
+            let from = self.between(at, length - 50) / 50 * 50;
+            let own = self.between(50, length - from) / 50 * 50;
+            let lock = self.between(held, locks - 1);
+            let inner =
+                if self.between(0, 1) == 0 { self.sections(own, lock + 1, locks) } else { String::new() };
+            list.push(format!("{{ lock = \"l{lock}\", at = \"{from}us\", length = \"{own}us\"{inner} }}"));
+            at = from + own;
+        }
+        if list.is_empty() {
+            String::new()
+        } else {
+            format!(", sections = [{}]", list.join(", "))
+        }
+    }
 }
 
 /// `cpus 1; edf; A 2/10; B 3/15 phase 1; H busy; 20`: machine, policy of the root (and its quantum), tasks, and for how
