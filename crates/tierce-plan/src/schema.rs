@@ -320,7 +320,8 @@ fn load() -> Value {
             object("jobs at least `separation` apart, plus a draw up to `extra`",
                 common(vec![("separation", time()), ("extra", time()), ("work", amount()),
                     ("sections", reference("sections"))]), &["separation", "work"]),
-            object("a job when the tasks before it in its chains have ended theirs", [("work", amount())], &["work"]),
+            object("a job when the tasks before it in its chains have ended theirs",
+                [("work", amount()), ("sections", reference("sections"))], &["work"]),
             object("steps, over and over", common(vec![
                 ("phases", json!({ "type": "array", "items": phase, "minItems": 1 })),
                 ("repeat", whole("passes through the list; default: for ever", 1, i64::MAX)),

@@ -69,8 +69,9 @@ impl Locks {
             Some((plan.edges[*edge].parent, plan.urgency(&shape, task)?))
         };
         let urgencies: Vec<_> = (0..plan.tasks.len()).map(urgency).collect();
+        let used: Vec<_> = (0..plan.tasks.len()).map(|task| plan.locks_of(task)).collect();
         let locks = plan.locks.iter().enumerate().map(|(index, lock)| {
-            let users = (0..plan.tasks.len()).filter(|task| plan.locks_of(*task).contains(&index));
+            let users = (0..plan.tasks.len()).filter(|task| used[*task].contains(&index));
             let ceiling = users.filter_map(|task| urgencies[task]).min_by_key(|(_, urgency)| *urgency);
             let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
             Lock { protocol: lock.protocol, holder: None, ceiling, sleeping: Vec::new() }

@@ -1,5 +1,5 @@
 //! Chains: what check bounds, the simulator keeps, in random plans of several CPUs with tasks that trigger each other, read what others
-//! wrote, and stand below priorities, budgets and deadlines.
+//! wrote, and stand below priorities, budgets and deadlines; also where they have locks.
 //!
 //! TIERCE_SEEDS=FROM..TO plays others than the usual ones.
 
@@ -17,9 +17,24 @@ use tierce_trace::{ChainReport, Spread};
 const END_NS: u64 = 400 * MS;
 const RUNS: u64 = 3;
 
-/// Two or three tasks with periods, others that follow them, and chains through both.
-fn plan(seed: u64) -> String {
-    let mut maker = Maker::new(seed, "chains");
+/// Nodes of each CPU: priorities, budgets, deadlines.
+const NODES: u64 = 3;
+
+/// Locks of the tasks directly below one node.
+const LOCKS: u64 = 2;
+
+/// Of the locks there.
+fn protocols(node: u64) -> &'static [&'static str] {
+    match node {
+        0 => &["inheritance", "inheritance", "ceiling", "immediate-ceiling", "none"],
+        1 => &["inheritance"],
+        _ => &["inheritance", "srp"],
+    }
+}
+
+/// Up to three tasks with periods, others that follow them, and chains through both.
+fn plan(seed: u64, locks: bool) -> String {
+    let mut maker = Maker::new(seed, if locks { "locks and chains" } else { "chains" });
     let cpus = maker.between(1, 3);
     let _ = writeln!(
         maker.text,
@@ -27,6 +42,13 @@ fn plan(seed: u64) -> String {
          [node.rt]\npolicy = \"reservation\"\nper_cpu = true\nunder.top = {{ priority = 50 }}\n\
          [node.due]\npolicy = \"edf\"\nper_cpu = true\nunder.top = {{ priority = 20 }}"
     );
+    for node in 0..if locks { cpus * NODES } else { 0 } {
+        let protocols = protocols(node % NODES);
+        let protocol = protocols[maker.between(0, protocols.len() as u64 - 1) as usize];
+        for lock in node * LOCKS..(node + 1) * LOCKS {
+            let _ = writeln!(maker.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
+        }
+    }
     let (heads, others) = (maker.between(1, 3), maker.between(1, 5));
     let mut periods = Vec::new();
     // For each task what releases it, with the delay; none of those with periods.
@@ -56,7 +78,17 @@ fn plan(seed: u64) -> String {
         let work = (period * maker.between(2, 25) / 100).max(50);
         let least = maker.between(work / 4, work);
         let cpu = maker.between(0, cpus - 1);
-        let under = match maker.between(0, 5) {
+        let (place, mut node) = (maker.between(0, 5), 0);
+        let under = match place {
+            0 if locks => {
+                // Of each budget one job, perhaps with what it pays for others.
+                node = 1;
+                let budget_period = period * maker.between(40, 100) / 100;
+                let budget = (work * maker.between(100, 400) / 100).clamp(10, budget_period / 2);
+                format!(
+                    "under.rt = {{ cpu = {cpu}, budget = \"{budget}us\", period = \"{budget_period}us\" }}"
+                )
+            }
             0 => {
                 let budget_period = period / maker.between(1, 3);
                 let budget = (work * maker.between(100, 300) / 100 * budget_period / period)
@@ -65,11 +97,20 @@ fn plan(seed: u64) -> String {
                     "under.rt = {{ cpu = {cpu}, budget = \"{budget}us\", period = \"{budget_period}us\" }}"
                 )
             }
-            1 if task < heads => format!("under.due = {{ cpu = {cpu} }}"),
-            1 => format!("under.due = {{ cpu = {cpu}, deadline = \"{period}us\" }}"),
+            1 => {
+                node = 2;
+                let own = if task < heads { String::new() } else { format!(", deadline = \"{period}us\"") };
+                format!("under.due = {{ cpu = {cpu}{own} }}")
+            }
             _ => format!("under.top = {{ cpu = {cpu}, priority = {} }}", maker.between(1, 100)),
         };
-        let work = format!("work = {{ min = \"{least}us\", max = \"{work}us\" }}");
+        let first = (cpu * NODES + node) * LOCKS;
+        let sections = if locks && maker.between(0, 3) > 0 {
+            maker.sections(least, first, first + LOCKS)
+        } else {
+            String::new()
+        };
+        let work = format!("work = {{ min = \"{least}us\", max = \"{work}us\" }}{sections}");
         let load = match maker.between(0, 3) {
             _ if task >= heads => format!("{{ {work} }}"),
             0 => format!(
@@ -170,13 +211,23 @@ impl Count {
 
 #[test]
 fn nothing_takes_longer_than_its_bound() {
+    attack(false);
+}
+
+#[test]
+fn nor_where_tasks_of_chains_have_locks() {
+    attack(true);
+}
+
+fn attack(locks: bool) {
     let seeds = std::env::var("TIERCE_SEEDS").unwrap_or_else(|_| "0..400".into());
     let (from, to) = seeds.split_once("..").expect("FROM..TO");
     println!("TIERCE_SEEDS={seeds}");
     let (mut tasks, mut responses, mut reactions, mut ages) =
         (Count::default(), Count::default(), Count::default(), Count::default());
+    let (mut waits, mut blocked) = (0, 0);
     for seed in from.parse().unwrap()..to.parse().unwrap() {
-        let text = plan(seed);
+        let text = plan(seed, locks);
         let first = parse(&text);
         let admission = first.admit();
         for run in 0..RUNS {
@@ -188,7 +239,11 @@ fn nothing_takes_longer_than_its_bound() {
             for (found, verdict) in report.tasks.iter().zip(&admission.tasks) {
                 let about = || format!("seed {seed}, run {run}, {}\n{text}", found.name);
                 assert!(found.misses == 0 || verdict.deadlines != Deadlines::Met, "missed; {}", about());
-                tasks.see(found.response_ns, verdict.response.and_then(|response| response.ns()), &about);
+                let bound_ns = verdict.response.and_then(|response| response.ns());
+                tasks.see(found.response_ns, bound_ns, &about);
+                waits += found.lock_waits.map_or(0, |waits| waits.count);
+                let blocking = verdict.blocking.as_ref().filter(|_| bound_ns.is_some());
+                blocked += u64::from(blocking.is_some_and(|blocking| blocking.most_ns > Some(0)));
             }
             for (found, verdict) in report.chains.iter().zip(&admission.chains) {
                 let ChainReport { name, response_ns, reaction_ns, age_ns } = found;
@@ -201,8 +256,9 @@ fn nothing_takes_longer_than_its_bound() {
             }
         }
     }
-    println!("tasks: {tasks:?}, responses: {responses:?}, reactions: {reactions:?}, ages: {ages:?}");
+    println!("tasks: {tasks:?}, responses: {responses:?}, reactions: {reactions:?}, ages: {ages:?}; {waits} waits, {blocked} with blocking");
     if seeds == "0..400" {
+        assert!(!locks || waits > 1_000 && blocked > 300, "{waits} {blocked}");
         for count in [tasks, responses, reactions, ages] {
             assert!(count.bounds > 500 && count.near > 20, "{count:?}");
         }

@@ -17,6 +17,13 @@ fn run(plan: &Plan, seed: u64, until_ns: u64) -> Report {
     simulation.report()
 }
 
+/// Of random plans.
+fn seeds() -> std::ops::Range<u64> {
+    let seeds = std::env::var("TIERCE_SEEDS").ok();
+    let seeds = seeds.as_deref().and_then(|range| range.split_once(".."));
+    seeds.map_or(0..300, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
+}
+
 /// Low has the lock for 2 ms from 0 on; high comes at 1 ms and wants it after 0.5 ms; so does middle, for 5 ms, without a lock.
 fn inversion(policy: &str, protocol: &str) -> Plan {
     let under = |priority: u32, deadline: &str| match policy {
@@ -88,6 +95,61 @@ fn check_says_how_long_each_may_wait() {
     assert!(why.contains("it can wait for lock `bus` while `low` has it"), "{why}");
 }
 
+/// Each with a budget: who has the lock runs on that of who waits.
+#[test]
+fn a_budget_that_ends_within_a_section() {
+    let example = include_str!("../../../examples/locks.toml");
+    let plan = parse(example);
+    let verdict = plan.admit();
+    assert!(verdict.holds, "{}", verdict.faults(&plan));
+    assert_eq!(verdict.tasks[0].response.and_then(|found| found.ns()), Some(10 * MS));
+    assert_eq!(verdict.tasks[0].blocking.as_ref().unwrap().most_ns, Some(1_500_000));
+    assert!(verdict.tasks[1].blocking.is_none(), "it pays for nobody");
+    // With a budget of 1.5 ms low has used all of it 0.5 ms after it got the lock.
+    let ends =
+        example.replace("budget = \"4ms\", period = \"40ms\"", "budget = \"1500us\", period = \"15ms\"");
+    let worst = |text: &str| {
+        let plan = parse(text);
+        let report = run(&plan, 1, 40 * MS);
+        let why = plan.admit().faults(&plan).to_string();
+        (report.tasks[0].response_ns.as_ref().unwrap().max, report.tasks[0].misses, why)
+    };
+    let (none, inherited) = (worst(&ends.replace("\"inheritance\"", "\"none\"")), worst(&ends));
+    assert_eq!((none.0, none.1), (15_500_000, 1));
+    assert_eq!((inherited.0, inherited.1), (3 * MS, 0));
+    assert!(
+        inherited.2.contains("a budget may end within a section: that of `low`, 1.5ms in 15ms"),
+        "{}",
+        inherited.2
+    );
+}
+
+/// The budget of the one with the shorter period ends within a section: the other one waits for many of its budgets.
+#[test]
+fn no_protocol_bounds_no_wait_for_a_budget() {
+    let plan = parse(
+        r#"
+        [lock.bus]
+        protocol = "none"
+        [node.top]
+        policy = "reservation"
+        cpu = 0
+        [task.short]
+        under.top = { budget = "1ms", period = "10ms" }
+        load = { period = "100ms", work = "6ms", sections = [{ lock = "bus", at = "500us", length = "5ms" }] }
+        [task.long]
+        under.top = { budget = "2ms", period = "40ms" }
+        load = { period = "40ms", phase = "1ms", work = "2ms", sections = [{ lock = "bus", length = "1ms" }] }
+        "#,
+    );
+    let report = run(&plan, 1, 200 * MS);
+    assert!(report.tasks[1].misses > 0);
+    let verdict = plan.admit();
+    assert!(verdict.tasks.iter().all(|task| task.deadlines == Deadlines::NotShown));
+    let why = verdict.faults(&plan).to_string();
+    assert!(why.contains("it can wait for lock `bus` while `short` has it and does not run"), "{why}");
+}
+
 /// Why nothing is known of the deadlines below a node.
 #[test]
 fn where_check_says_nothing() {
@@ -120,25 +182,6 @@ fn where_check_says_nothing() {
 }
 
 impl Maker {
-    /// Sections within `length` us of work; a lock only after those of lower numbers.
-    fn sections(&mut self, length: u64, held: u64, locks: u64) -> String {
-        let (mut list, mut at) = (Vec::new(), 0);
-        while at + 50 < length && list.len() < 3 && held < locks {
-            let from = self.between(at, length - 50) / 50 * 50;
-            let own = self.between(50, length - from) / 50 * 50;
-            let lock = self.between(held, locks - 1);
-            let inner =
-                if self.between(0, 1) == 0 { self.sections(own, lock + 1, locks) } else { String::new() };
-            list.push(format!("{{ lock = \"l{lock}\", at = \"{from}us\", length = \"{own}us\"{inner} }}"));
-            at = from + own;
-        }
-        if list.is_empty() {
-            String::new()
-        } else {
-            format!(", sections = [{}]", list.join(", "))
-        }
-    }
-
     fn locked(&mut self) -> Plan {
         let deadlines = self.between(0, 2) == 0;
         let locks = self.between(1, 3);
@@ -187,16 +230,74 @@ impl Maker {
     }
 }
 
+impl Maker {
+    /// Tasks with a budget each, which covers their work and their waits, and something to spare; some have no sections. Without a
+    /// protocol a job may take several budgets.
+    fn budgets(&mut self, spare_us: i64) -> Plan {
+        let locks = self.between(1, 3);
+        let protocol = if self.between(0, 3) == 0 { "none" } else { "inheritance" };
+        for lock in 0..locks {
+            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
+        }
+        let place = if self.between(0, 2) == 0 {
+            self.text += "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+                          [task.first]\nunder.top = { priority = 9 }\nload = { period = \"2ms\", work = \"400us\" }\n";
+            "under.top = { priority = 5 }"
+        } else {
+            "cpu = 0"
+        };
+        let _ = writeln!(self.text, "[node.set]\npolicy = \"reservation\"\n{place}");
+        let tasks = self.between(2, 5);
+        let mut loads = Vec::new();
+        for task in 0..tasks {
+            let server = self.between(4, 60) * 500;
+            let many = if protocol == "none" { self.between(1, 6) } else { 1 };
+            let work = (server * many * self.between(20, 100) / 100 / tasks / 50 * 50).max(100);
+            let period = server * many + if self.between(0, 1) == 0 { 0 } else { self.between(0, 20) * 100 };
+            let sections =
+                if self.between(0, 4) == 0 { String::new() } else { self.sections(work, 0, locks) };
+            let phase = self.between(0, 40) * 50;
+            let release = match self.between(0, 2) {
+                0 => format!("separation = \"{period}us\", extra = \"500us\""),
+                1 if many == 1 => format!("period = \"{period}us\", jitter = \"{}us\"", period - server),
+                _ => format!("period = \"{period}us\""),
+            };
+            let load = format!("{release}, work = \"{work}us\", phase = \"{phase}us\"{sections}");
+            let _ = writeln!(
+                self.text,
+                "[task.t{task}]\nunder.set = {{ budget = \"<{task}>us\", period = \"{server}us\" }}\nload = {{ {load} }}"
+            );
+            loads.push((work.div_ceil(many), server));
+        }
+        let with = |budgets: &mut dyn Iterator<Item = u64>| {
+            let replace =
+                |text: String, (at, budget)| text.replace(&format!("<{at}>"), &u64::to_string(&budget));
+            parse(&budgets.enumerate().fold(self.text.clone(), replace))
+        };
+        // How long each waits does not depend on budgets that cover everything.
+        let first = with(&mut loads.iter().map(|(_, server)| *server));
+        let found = first.admit().tasks;
+        let found = first.tasks.iter().zip(&found).filter(|(task, _)| task.name != "first");
+        let waits =
+            found.map(|(_, task)| task.blocking.as_ref().and_then(|found| found.most_ns).unwrap_or(0));
+        let all = |((work, server), ns): (&(u64, u64), u64)| {
+            (work + ns / 1000).saturating_add_signed(spare_us).min(*server)
+        };
+        with(&mut loads.iter().zip(waits).map(all))
+    }
+}
+
 /// In tenths of its bound, how long the longest response of each task was.
 #[test]
 fn nothing_takes_longer_than_check_says() {
-    let seeds = std::env::var("TIERCE_SEEDS").ok();
-    let seeds = seeds.as_deref().and_then(|range| range.split_once(".."));
-    let range = seeds.map_or(0..300, |(from, to)| from.parse().unwrap()..to.parse().unwrap());
-    let (mut tenths, mut waited, mut met) = ([0; 11], 0, 0);
-    for seed in range {
-        let plan = Maker::new(seed, "locks").locked();
+    let (mut tenths, mut waited, mut met, mut paid) = ([0; 11], 0, 0, 0);
+    for seed in seeds() {
+        let mut maker = Maker::new(seed, "locks");
+        let plan = if seed % 3 == 0 { maker.budgets(0) } else { maker.locked() };
         let verdict = plan.admit();
+        if Simulation::new(&plan, Options::default()).is_err() {
+            continue; // budgets above a CPU
+        }
         for round in 0..3 {
             let report = run(&plan, seed ^ round << 32, 400 * MS);
             for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
@@ -204,6 +305,7 @@ fn nothing_takes_longer_than_check_says() {
                 waited += seen.lock_waits.map_or(0, |waits| waits.count);
                 let shown = verdict.deadlines == Deadlines::Met;
                 met += u64::from(shown);
+                paid += u64::from(shown && seed % 3 == 0 && seen.lock_waits.is_some());
                 assert!(
                     !shown || seen.misses == 0,
                     "seed {seed}: {} misses\n{}",
@@ -226,9 +328,37 @@ fn nothing_takes_longer_than_check_says() {
         }
     }
     println!(
-        "longest seen / bound in tenths, the last of them equal: {tenths:?}; {waited} waits, {met} shown"
+        "longest seen / bound in tenths, the last of them equal: {tenths:?}; {waited} waits, {met} shown, {paid} on budgets"
     );
-    assert!(tenths[10] > 100 && waited > 1_000 && met > 500, "{tenths:?} {waited} {met}");
+    let enough = tenths[10] > 100 && waited > 1_000 && met > 500 && paid > 20;
+    assert!(enough, "{tenths:?} {waited} {met} {paid}");
+}
+
+/// What a task pays for others on its own budget: never more than check says, and some almost as much.
+#[test]
+fn no_budget_ends_before_its_job() {
+    let (mut covered, mut near) = (0, 0);
+    for seed in seeds() {
+        let with = |spare_us| Maker::new(seed, "budgets").budgets(spare_us);
+        let plan = with(10);
+        let verdict = plan.admit();
+        if !verdict.nodes.iter().all(|node| node.failures.is_empty()) {
+            continue;
+        }
+        let pays =
+            |at: &usize| verdict.tasks[*at].blocking.as_ref().is_some_and(|found| found.most_ns > Some(0));
+        let payers: Vec<_> = (0..plan.tasks.len()).filter(pays).collect();
+        let used_up = |plan: &Plan| {
+            let report = run(plan, seed, 400 * MS);
+            payers.iter().filter(|at| report.tasks[**at].under[0].throttles > 0).count()
+        };
+        assert_eq!(used_up(&plan), 0, "seed {seed}\n{}", plan_text(&plan));
+        covered += payers.len();
+        // All times but these 10 us are multiples of 50 us: within one of them.
+        near += used_up(&with(-60));
+    }
+    println!("{covered} tasks pay for others, {near} of them at most 50 us less than they may");
+    assert!(covered > 50 && near > 10, "{covered} {near}");
 }
 
 fn plan_text(plan: &Plan) -> &str {

@@ -50,10 +50,9 @@ impl Found<'_> {
     /// The best bound on the response of a task; `known`: what the node above it says.
     pub fn bound(&self, task: usize, known: Option<Bound>) -> Option<Bound> {
         let (plan, above) = (self.plan, &self.shape.task_parents[task]);
-        let Some(job) = plan.tasks[task].load.as_ref().and_then(|load| job(load, 0)) else { return known };
+        let Some(job) = self.overheads.locks.alone(plan, task) else { return known };
         let shared = adjacent_reserves::task_at_once(plan, self.shape, task);
-        let waits = self.overheads.locks.most_ns(task) != Some(0);
-        if shared || waits || (!self.overheads.is_none() && above.len() > 1) {
+        if shared || (!self.overheads.is_none() && above.len() > 1) {
             return known;
         }
         let plain = above.iter().copied().filter(|edge| !plan.edges[*edge].when_spent);
@@ -153,7 +152,9 @@ impl Found<'_> {
 
     /// " Of it up to 2ms are waits for locks: `bus`, which `low` has for 2ms."
     fn waits(&self, task: usize) -> String {
-        let Waiting::For(blocking) = self.overheads.locks.waiting(task) else { return String::new() };
+        let (Waiting::For(blocking) | Waiting::Paid(blocking)) = self.overheads.locks.waiting(task) else {
+            return String::new();
+        };
         let Some(most_ns) = blocking.most_ns.filter(|ns| *ns > 0) else { return String::new() };
         let held = held_words(self.plan, blocking);
         format!(

@@ -1,7 +1,6 @@
 //! What comes through each edge takes of the CPU at most, where that is bounded: from the tasks up.
 
 use crate::bounds::leftover_supply::Taken;
-use crate::demand::jobs::job_with_locks;
 use crate::demand::locks::Locks;
 use crate::laws;
 use crate::laws::policy::Takes;
@@ -44,7 +43,7 @@ fn through(plan: &Plan, shape: &Shape, nodes: &[Option<Taken>], locks: &Locks, e
         _ if about.when_spent => None,        // with all that could not be done before
         _ if shape.moves(plan, edge) => None, // with all that could not be done elsewhere
         Child::Task(task) => {
-            let job = job_with_locks(plan, locks, task, 0)?;
+            let job = locks.job(plan, task, 0)?;
             // Who has the lock runs in its place.
             Some(Taken::bounded(job.work_ns.saturating_add(job.blocking_ns), job.period_ns, job.jitter_ns))
         }

@@ -3,7 +3,7 @@
 
 use crate::bounds::adjacent_reserves;
 use crate::bounds::max_min_shares::{self, Claims};
-use crate::demand::jobs::{utilisation, BudgetParams};
+use crate::demand::jobs::BudgetParams;
 use crate::demand::locks::Locks;
 use crate::demand::uncounted_threads::{live_sets, of_crowd};
 use crate::laws;
@@ -191,7 +191,7 @@ impl Asks {
     fn new(plan: &Plan, shape: &Shape, trust: Trust) -> Self {
         let locks = Locks::of(plan, shape);
         let task = |index: usize| match (&plan.tasks[index].load, trust) {
-            (Some(_), Trust::Loads) => utilisation(plan, &locks, index).unwrap_or_else(share::one),
+            (Some(_), Trust::Loads) => locks.utilisation(plan, index).unwrap_or_else(share::one),
             (None, Trust::Loads) => share::zero(),
             (_, Trust::Nobody | Trust::NobodyAnyNumber) => share::one(),
         };

@@ -1,7 +1,5 @@
 //! What children ask for: the jobs of their loads, the budgets of their edges, and whether they ever stop asking.
 
-use crate::demand::locks::Locks;
-use crate::share::{ratio, Share};
 use tierce_analysis::Task;
 use tierce_guarantee::TIME_MAX_NS;
 use tierce_plan::policies::{self, PolicyRecord};
@@ -21,6 +19,10 @@ impl BudgetParams {
         let (budget, period) = policies::budget_and_period(policy)?;
         let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
         Some(Self { budget, period, deadline, least_ns: policy.edge_params[budget].least })
+    }
+    /// Of the edges below a node, if they have budgets.
+    pub fn of_node(plan: &Plan, node: usize) -> Option<Self> {
+        policies::by_number(plan.nodes[node].policy).and_then(Self::of)
     }
     pub fn budget(&self, edge: &Edge) -> u64 {
         edge.params[self.budget]
@@ -59,13 +61,6 @@ pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
     job_and_suspension(load, deadline_ns)
         .filter(|(_, suspension_ns)| alone && *suspension_ns == 0)
         .map(|(job, _)| job)
-}
-
-/// The jobs of a task that may wait for locks, where all of that is bounded.
-pub fn job_with_locks(plan: &Plan, locks: &Locks, task: usize, deadline_ns: u64) -> Option<Task> {
-    let (job, suspension_ns) = job_and_suspension(plan.tasks[task].load.as_ref()?, deadline_ns)?;
-    let blocking_ns = locks.most_ns(task)?;
-    (suspension_ns == 0).then_some(Task { blocking_ns, ..job })
 }
 
 /// The same also where they suspend themselves, and for how long each does in all; without their waits for locks.
@@ -113,17 +108,6 @@ fn steps(load: &Phases) -> Option<(u64, u64, u64)> {
     // The deadline of a job that the timer released late would count from there.
     let in_time = load.deadline_ns.is_none_or(|deadline| deadline <= period_ns);
     (most_ns > 0 && period_ns > 0 && in_time).then_some((most_ns, suspension_ns, period_ns))
-}
-
-/// work/period of a task's load, where it has one; holders of locks may run in its place.
-pub fn utilisation(plan: &Plan, locks: &Locks, task: usize) -> Option<Share> {
-    let load = plan.tasks[task].load.as_ref()?;
-    let blocking_ns = locks.most_ns(task)?;
-    if let Load::Triggered(load) = load {
-        return Some(ratio(load.work.max_ns().saturating_add(blocking_ns), load.period_ns));
-    }
-    let (job, _) = job_and_suspension(load, 0)?;
-    Some(ratio(job.work_ns.saturating_add(blocking_ns), job.period_ns))
 }
 
 /// How many budgets each job of a task takes, if each job begins a period of its own.

@@ -4,8 +4,24 @@
 //! Where a lock has users elsewhere, its holder may run in place of a task here, for work that this node does not know: nothing is
 //! said then of any task below it. Nor where jobs suspend themselves, since less urgent ones may get new locks meanwhile; nor of
 //! earliest deadline with jitter, where a job of a longer deadline may be the more urgent one.
+//!
+//! **Budgets** (bandwidth inheritance: Lamastra, Lipari & Abeni, RTSS 2001). Directly below a reservation the holder runs on the
+//! budget of who waits. Let each budget of a user of locks cover its work and its waits, with a deadline equal to its period, and
+//! let each job begin a period of its own. Then
+//!
+//! 1. no budget ends before its job: while a job has not ended, who has a later deadline runs only in place of others whose
+//!    deadlines are no later, for a lock that it has already;
+//! 2. so a job waits for locks that others had when it came, and for each of these others once;
+//! 3. these others came earlier and have later deadlines, so longer periods.
+//!
+//! That is inheritance with periods for priorities, and whoever uses no lock does not notice. Without a protocol who waits sleeps, and
+//! no step holds: the holder may have a shorter period, and no budget left.
 
+use crate::demand::jobs::{budgets_of_its_own, job_and_suspension, BudgetParams};
+use crate::share::{ratio, Share};
 use tierce_analysis::locks::{blocking, Blocking, Held, Protocol as Known};
+use tierce_analysis::Task;
+use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::{policies, show_time, Child, Load, Phase, Plan, Protocol, Shape};
 
 /// What is known of a task.
@@ -15,6 +31,8 @@ pub enum Waiting {
     Never,
     /// At most that, perhaps without a bound.
     For(Blocking),
+    /// At most that, on its own budget.
+    Paid(Blocking),
     /// Why nothing is known.
     Unknown(String),
 }
@@ -54,6 +72,11 @@ impl Locks {
                     "lock `{}` has users that are not directly below `{}`",
                     plan.locks[*lock].name, plan.nodes[below].name
                 )),
+                None if policy_of(plan, below) == "reservation" => {
+                    let users: Vec<_> = tasks.into_iter().filter(|task| !used[*task].is_empty()).collect();
+                    below_reservation(plan, shape, below, &users, &mut waiting);
+                    continue;
+                }
                 None => below_node(plan, shape, below, &tasks),
             };
             for (at, task) in tasks.iter().enumerate() {
@@ -73,7 +96,7 @@ impl Locks {
 
     pub fn of_task(&self, task: usize) -> Option<Blocking> {
         match self.waiting(task) {
-            Waiting::For(blocking) => Some(blocking.clone()),
+            Waiting::For(blocking) | Waiting::Paid(blocking) => Some(blocking.clone()),
             Waiting::Never | Waiting::Unknown(_) => None,
         }
     }
@@ -82,9 +105,41 @@ impl Locks {
     pub fn most_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
             Waiting::Never => Some(0),
-            Waiting::For(blocking) => blocking.most_ns,
+            Waiting::For(blocking) | Waiting::Paid(blocking) => blocking.most_ns,
             Waiting::Unknown(_) => None,
         }
+    }
+
+    /// The jobs of a task with their waits as blocking, where all of that is bounded and they do not suspend themselves; `deadline_ns` as
+    /// for [`job_and_suspension`].
+    pub fn job(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<Task> {
+        let (job, suspension_ns) = job_and_suspension(plan.tasks[task].load.as_ref()?, deadline_ns)?;
+        let blocking_ns = self.most_ns(task)?;
+        (suspension_ns == 0).then_some(Task { blocking_ns, ..job })
+    }
+
+    /// work/period of a task, where it has that; holders of locks may run in its place.
+    pub fn utilisation(&self, plan: &Plan, task: usize) -> Option<Share> {
+        let (load, blocking_ns) = (plan.tasks[task].load.as_ref()?, self.most_ns(task)?);
+        let (work_ns, period_ns) = match load {
+            // Whatever its jitter is.
+            Load::Triggered(load) => (load.work.max_ns(), load.period_ns),
+            _ => job_and_suspension(load, 0).map(|(job, _)| (job.work_ns, job.period_ns))?,
+        };
+        Some(ratio(work_ns.saturating_add(blocking_ns), period_ns))
+    }
+
+    /// What a job of the task works with what it pays for others; `None`: it waits for locks, and that is no part of its work.
+    pub fn alone(&self, plan: &Plan, task: usize) -> Option<Task> {
+        let (job, suspension_ns) = job_and_suspension(plan.tasks[task].load.as_ref()?, 0)?;
+        let paid_ns = match self.waiting(task) {
+            Waiting::Never => 0,
+            Waiting::Paid(blocking) => blocking.most_ns?,
+            Waiting::For(blocking) if blocking.most_ns == Some(0) => 0,
+            Waiting::For(_) | Waiting::Unknown(_) => return None,
+        };
+        let work_ns = job.work_ns.saturating_add(paid_ns);
+        (suspension_ns == 0).then_some(Task { work_ns, ..job })
     }
 
     /// Why there is no bound.
@@ -92,18 +147,76 @@ impl Locks {
         match self.waiting(task) {
             Waiting::Never => None,
             Waiting::Unknown(why) => Some(why.clone()),
-            Waiting::For(blocking) if blocking.most_ns.is_some() => None,
-            Waiting::For(blocking) => {
+            Waiting::For(blocking) | Waiting::Paid(blocking) if blocking.most_ns.is_some() => None,
+            Waiting::For(blocking) | Waiting::Paid(blocking) => {
                 let held = blocking.held.first()?;
                 Some(format!(
-                    "it can wait for lock `{}` while `{}` has it and others keep that from running, which protocol \"none\" does not \
-                     bound; with \"inheritance\" it would",
+                    "it can wait for lock `{}` while `{}` has it and does not run, which protocol \"none\" does not bound; with \
+                     \"inheritance\" it would",
                     plan.locks[held.lock].name, plan.tasks[held.task].name
                 ))
             }
         }
     }
 }
+
+/// The users of locks directly below a reservation, of which each has a budget.
+fn below_reservation(plan: &Plan, shape: &Shape, node: usize, users: &[usize], waiting: &mut [Waiting]) {
+    let found = budgets_cover(plan, shape, node, users);
+    for (at, task) in users.iter().enumerate() {
+        waiting[*task] = match &found {
+            Ok(found) => Waiting::Paid(found[at].clone()),
+            Err(why) => Waiting::Unknown(why.clone()),
+        };
+    }
+}
+
+fn budgets_cover(plan: &Plan, shape: &Shape, node: usize, users: &[usize]) -> Result<Vec<Blocking>, String> {
+    let (name, rules) = (&plan.nodes[node].name, ServerRules::of(plan, node));
+    if !rules.is_usual() || rules.grows || rules.wall_time {
+        return Err(format!("`{name}` has other budgets than hard ones in the order of their deadlines"));
+    }
+    if plan.machine.costs != Default::default() {
+        return Err(COSTS.into());
+    }
+    let Some(params) = BudgetParams::of_node(plan, node) else { return Err(String::new()) };
+    let server = |task: usize| params.demand(&plan.edges[shape.task_parents[task][0]]);
+    let levels = |task: &usize| server(*task).period_ns;
+    let mut found = blocking_by(plan, users, &users.iter().map(levels).collect::<Vec<_>>());
+    for (task, blocking) in users.iter().zip(&mut found) {
+        if let Some(other) = unprotected_from(plan, *task, users) {
+            *blocking = blocking_by(plan, &[*task, other], &[0, 1]).swap_remove(0);
+        }
+        let (server, about) = (server(*task), &plan.tasks[*task]);
+        let Some(waits_ns) = blocking.most_ns else { continue };
+        let Some((job, _)) = about.load.as_ref().and_then(|load| job_and_suspension(load, 0)) else {
+            return Err(format!("how often jobs of `{}` come is not known", about.name));
+        };
+        let job = Task { work_ns: job.work_ns.saturating_add(waits_ns), ..job };
+        if server.deadline_ns != server.period_ns || budgets_of_its_own(&job, &server) != Some(1) {
+            return Err(format!(
+                "a budget may end within a section: that of `{}`, {} in {}, is not one for each job with its waits for locks, {} in {}",
+                about.name,
+                show_time(server.work_ns),
+                show_time(server.period_ns),
+                show_time(job.work_ns),
+                show_time(job.period_ns)
+            ));
+        }
+    }
+    Ok(found)
+}
+
+/// One of the users that has a lock with the protocol `none` in common with a task.
+fn unprotected_from(plan: &Plan, task: usize, users: &[usize]) -> Option<usize> {
+    let mut locks = plan.locks_of(task);
+    locks.retain(|lock| plan.locks[*lock].protocol == Protocol::None);
+    let shares = |other: &usize| *other != task && !locks.is_disjoint(&plan.locks_of(*other));
+    users.iter().copied().filter(|_| !locks.is_empty()).find(shares)
+}
+
+/// Why nothing is known with `[machine] costs`.
+const COSTS: &str = "how often tasks that wait for locks are switched with `[machine] costs` is not known";
 
 /// "`bus`, which `low` has for 2ms".
 pub fn held_words(plan: &Plan, blocking: &Blocking) -> String {
@@ -114,17 +227,19 @@ pub fn held_words(plan: &Plan, blocking: &Blocking) -> String {
     blocking.held.iter().map(words).collect::<Vec<_>>().join("; ")
 }
 
+fn policy_of(plan: &Plan, node: usize) -> &'static str {
+    policies::by_number(plan.nodes[node].policy).map_or("", |policy| policy.name)
+}
+
 fn below_node(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize]) -> Result<Vec<Blocking>, String> {
     let name = &plan.nodes[node].name;
-    let policy = policies::by_number(plan.nodes[node].policy).map_or("", |policy| policy.name);
+    let policy = policy_of(plan, node);
     let load = |task: &usize| plan.tasks[*task].load.as_ref();
     if !["fixed-priority", "edf"].contains(&policy) {
         return Err(format!("`{name}` orders neither by priority nor by deadline"));
     }
     if plan.machine.costs != Default::default() {
-        return Err(
-            "how often tasks that wait for locks are switched with `[machine] costs` is not known".into()
-        );
+        return Err(COSTS.into());
     }
     let suspends = |task: &&usize| matches!(load(task), Some(Load::Phases(load)) if load.phases.iter().any(|phase| matches!(phase, Phase::Suspend(_))));
     if let Some(task) = tasks.iter().find(suspends) {
@@ -142,13 +257,18 @@ fn below_node(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize]) -> Resul
     }
     // Without a deadline it comes last.
     let urgencies: Vec<_> = tasks.iter().map(|task| plan.urgency(shape, *task).unwrap_or(u64::MAX)).collect();
-    let mut ranks = urgencies.clone();
+    Ok(blocking_by(plan, tasks, &urgencies))
+}
+
+/// Of tasks that preempt each other by how urgent they are, less is more.
+fn blocking_by(plan: &Plan, tasks: &[usize], urgencies: &[u64]) -> Vec<Blocking> {
+    let mut ranks = urgencies.to_vec();
     ranks.sort_unstable();
     ranks.dedup();
     let levels: Vec<_> =
         urgencies.iter().map(|one| ranks.partition_point(|rank| rank < one) as u32).collect();
     let sections = |task: &usize| {
-        let sections = load(task).map_or(&[][..], |load| load.sections());
+        let sections = plan.tasks[*task].load.as_ref().map_or(&[][..], |load| load.sections());
         sections.iter().map(|section| section.critical()).collect::<Vec<_>>()
     };
     let sections: Vec<_> = tasks.iter().map(sections).collect();
@@ -159,5 +279,5 @@ fn below_node(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize]) -> Resul
     });
     let mut found = blocking(&sections, &levels, &protocols.collect::<Vec<_>>());
     found.iter_mut().flat_map(|blocking| &mut blocking.held).for_each(|held| held.task = tasks[held.task]);
-    Ok(found)
+    found
 }

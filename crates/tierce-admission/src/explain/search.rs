@@ -248,9 +248,10 @@ impl Search<'_> {
     }
 
     fn less_work(&mut self, task: usize, edge: usize) {
-        let load = self.plan.tasks[task].load.clone();
-        if let Some(from) = load.and_then(|mut load| Some(load.work_mut()?.max_ns())) {
-            self.nearest(from, 1, &|to| Remedy::Work { edge, from, to });
+        let Some(mut load) = self.plan.tasks[task].load.clone() else { return };
+        let sections_ns = load.sections().last().map_or(1, |section| section.at_ns + section.length_ns);
+        if let Some(from) = load.work_mut().map(|work| work.max_ns()) {
+            self.nearest(from, sections_ns, &|to| Remedy::Work { edge, from, to });
         }
     }
 

@@ -8,7 +8,7 @@
 
 use crate::bounds::response::Bound;
 use crate::bounds::smallest_reduction::mend_by_bisection;
-use crate::demand::jobs::{comes_last, has_other_parents, job_with_locks};
+use crate::demand::jobs::{comes_last, has_other_parents};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::{supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
@@ -114,8 +114,7 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
 
 /// What a task with deadlines asks for; `deadline_ns`: of the edge, 0 when it gives none.
 fn demand(plan: &Plan, overheads: &Overheads, task: usize, deadline_ns: u64) -> Option<Task> {
-    let job = job_with_locks(plan, &overheads.locks, task, deadline_ns)
-        .filter(|job| job.deadline_ns < TIME_MAX_NS)?;
+    let job = overheads.locks.job(plan, task, deadline_ns).filter(|job| job.deadline_ns < TIME_MAX_NS)?;
     // A late release leaves less time until the same deadline.
     let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
     Some(Task { deadline_ns, jitter_ns: 0, ..job })
@@ -175,7 +174,7 @@ impl Jobs {
             if about.when_spent {
                 return None;
             }
-            let found = job_with_locks(plan, &overheads.locks, task, own_ns)?;
+            let found = overheads.locks.job(plan, task, own_ns)?;
             jobs.edges.push(*edge);
             jobs.tasks.push(task);
             jobs.set.push(overheads.job(index, found));

@@ -225,7 +225,10 @@ impl Player<'_> {
             self.under[chosen].begun = true;
             match self.under[chosen].job.ops[self.under[chosen].at] {
                 Op::Run => return Ok(Some(chosen)),
-                _ => self.go_on(chosen),
+                _ => {
+                    self.go_on(chosen);
+                    waits.fill(None); // a section without work may be over
+                }
             }
         }
     }

@@ -5,4 +5,5 @@ mod locks;
 mod offsets;
 mod player;
 mod sections;
+mod spin_locks;
 mod suspension;

@@ -48,7 +48,8 @@ impl Load {
         match self {
             Self::Periodic(load) => &load.sections,
             Self::Sporadic(load) => &load.sections,
-            Self::Busy | Self::Phases(_) | Self::Stages(_) | Self::Triggered(_) => &[],
+            Self::Triggered(load) => &load.sections,
+            Self::Busy | Self::Phases(_) | Self::Stages(_) => &[],
         }
     }
 
@@ -123,6 +124,8 @@ pub struct Triggered {
     pub sporadic: bool,
     /// How much later than at the earliest a job may be released, where check has found that.
     pub jitter_ns: Option<u64>,
+    /// Parts of each job that hold locks, in their order.
+    pub sections: Vec<Section>,
 }
 
 /// A list of phases, repeated. A job begins with the first `run` after a `sleep`, a `timer` or the start of the list,

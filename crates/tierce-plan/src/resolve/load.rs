@@ -66,9 +66,12 @@ fn shape(
         sporadic(fields, value, locks, collector)
     } else if has("period") {
         periodic(fields, value, locks, collector)
-    } else if has("work") && table.entries.len() == 1 {
+    } else if has("work") && table.entries.len() == 1 + usize::from(has("sections")) {
         let (work, ..) = job(fields, value, collector);
-        work.map(|work| Load::Triggered(Triggered { work, period_ns: 1, sporadic: false, jitter_ns: None }))
+        let sections = locks::sections(fields, work.as_ref(), locks, collector);
+        let (work, sections) = (work?, sections?);
+        let (period_ns, sporadic, jitter_ns) = (1, false, None); // its chains tell
+        Some(Load::Triggered(Triggered { work, period_ns, sporadic, jitter_ns, sections }))
     } else {
         for name in KEYS {
             fields.key(name);

@@ -34,6 +34,25 @@ impl Maker {
     pub fn between(&mut self, least: u64, most: u64) -> u64 {
         self.draws.between(least, most)
     }
+
+    /// Sections within `length` us of work; a lock only after those of lower numbers.
+    pub fn sections(&mut self, length: u64, held: u64, locks: u64) -> String {
+        let (mut list, mut at) = (Vec::new(), 0);
+        while at + 50 < length && list.len() < 3 && held < locks {
+            let from = self.between(at, length - 50) / 50 * 50;
+            let own = self.between(50, length - from) / 50 * 50;
+            let lock = self.between(held, locks - 1);
+            let inner =
+                if self.between(0, 1) == 0 { self.sections(own, lock + 1, locks) } else { String::new() };
+            list.push(format!("{{ lock = \"l{lock}\", at = \"{from}us\", length = \"{own}us\"{inner} }}"));
+            at = from + own;
+        }
+        if list.is_empty() {
+            String::new()
+        } else {
+            format!(", sections = [{}]", list.join(", "))
+        }
+    }
 }
 
 /// `cpus 1; edf; A 2/10; B 3/15 phase 1; H busy; 20`: machine, policy of the root (and its quantum), tasks, and for how
@@ -120,7 +139,7 @@ pub fn run_with(plan: &Plan, for_ns: u64, options: Options) -> Run {
     run.events.iter().chain(&run.closing).for_each(|event| stats.event(event));
     stats.finish(for_ns);
     assert_eq!(stats.unusable, 0);
-    same(&stats.report(), &without_promises(&run.report), "from events and counted");
+    same(&stats.report(), &told_by_events(&run.report), "from events and counted");
     promises_are_told(&run);
     let plain = once(plan, for_ns, Options { trace: false, check: false, ..traced.clone() });
     assert!(plain.events.is_empty());
@@ -130,9 +149,10 @@ pub fn run_with(plan: &Plan, for_ns: u64, options: Options) -> Run {
     run
 }
 
-/// Only the engine counts promises.
-fn without_promises(report: &Report) -> Report {
+/// No event tells of waits for locks, nor of what was promised.
+fn told_by_events(report: &Report) -> Report {
     let mut report = report.clone();
+    report.tasks.iter_mut().for_each(|task| task.lock_waits = None);
     let nodes = report.nodes.iter_mut().flat_map(|node| &mut node.under);
     let tasks = report.tasks.iter_mut().flat_map(|task| &mut task.under);
     nodes.chain(tasks).for_each(|edge| edge.promise = None);
