@@ -232,6 +232,30 @@ fn polkit_says_who_may_and_without_it_the_configuration() {
 }
 
 #[test]
+fn who_calls_too_often_is_refused() {
+    let mut bus = Bus::new("often", "");
+    bus.manage();
+    let folder = bus.folder.clone();
+    let calls = std::thread::spawn(move || {
+        // SAFETY: no arguments but numbers. The system call changes the user of this thread alone, which ends with it.
+        let is_other = unsafe {
+            libc::geteuid() != 0 || libc::syscall(libc::SYS_setresuid, NOBODY, NOBODY, NOBODY) == 0
+        };
+        assert!(is_other);
+        let stream = std::os::unix::net::UnixStream::connect(folder.join("bus")).unwrap();
+        let bus = zbus::blocking::connection::Builder::unix_stream(stream).build().unwrap();
+        let list = || bus.call_method(Some(MANAGER), "/org/tierce/Manager1", Some(MANAGER), "List", &());
+        (0..200).map(|_| list().unwrap_err().to_string()).collect::<Vec<_>>()
+    });
+    let said = calls.join().unwrap();
+    let refused = said.iter().filter(|error| error.contains("TooManyRequestsPerSecond")).count();
+    println!("{refused} of 200 calls are refused");
+    assert!(said[..20].iter().all(|error| error.contains("PlanMustBeInForce")), "{:?}", &said[..20]);
+    assert!(refused > 50, "{refused}: {:?}", said.last());
+    assert!(bus.call(ROOT, MANAGER, "List", &[]).contains("PlanMustBeInForce"));
+}
+
+#[test]
 fn a_bus_that_comes_back_is_found_again() {
     let mut bus = Bus::new("again", "");
     bus.manage();

@@ -7,6 +7,9 @@ use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
+/// Those who have knocked and wait; one more waits outside. Few: whoever comes next is let in after them.
+pub const BACKLOG: libc::c_int = 128;
+
 /// What people are told when the socket cannot be had.
 pub struct Words<'a> {
     /// Somebody answers there.
@@ -46,6 +49,8 @@ impl Listener {
         unsafe { libc::umask(mask) };
         let socket = socket.with_context(|| format!("{shown}: {}", words.what))?;
         socket.set_nonblocking(true)?;
+        // SAFETY: a descriptor of ours, which listens already; only the length of its queue changes.
+        unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) };
         let about = fs::symlink_metadata(path)?;
         Ok(Listener { socket, path: path.into(), id: (about.dev(), about.ino()) })
     }

@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod dry_run;
 mod machine;
+mod rates;
 mod server;
 
 use anyhow::{bail, Context, Result};
@@ -13,6 +14,7 @@ use clap::Parser;
 use config::Config;
 use control::{Became, Control};
 use machine::{now_ns, Machine};
+use rates::Rates;
 use server::Server;
 use std::collections::BTreeSet;
 use std::fs;
@@ -135,9 +137,10 @@ fn manage(args: &Args) -> Result<ExitCode> {
     // SAFETY: whoever hangs up is noticed by the error of the write.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     let books = read_books(&args.books)?;
-    let mut server = Server::bind(&args.listen)?;
+    let rates = Rates::default();
+    let mut server = Server::bind(&args.listen, rates.clone())?;
     let exit = || STOP.store(true, Ordering::Relaxed);
-    let bus = if args.no_bus { None } else { Some(Bus::open(config.bus.clone(), exit)?) };
+    let bus = if args.no_bus { None } else { Some(Bus::open(config.bus.clone(), rates, exit)?) };
     let mut daemon = Daemon::new(args, config, books);
     daemon.look();
     eprintln!("tierce: the manager listens at {}", args.listen.display());
@@ -145,9 +148,9 @@ fn manage(args: &Args) -> Result<ExitCode> {
     while !STOP.load(Ordering::Relaxed) {
         server.wait(bus.as_ref().map(Bus::as_raw_fd), daemon.until_next());
         server.turn(&mut |asker, ask| daemon.ask(asker, ask));
-        while let Some(asked) = bus.as_ref().and_then(Bus::next) {
-            let may = server.may_ask(asked.asker.uid);
-            let answer = may.and_then(|()| daemon.ask(&asked.asker, asked.ask.clone()));
+        // One at a time: those who ask over the socket have their turn before the next.
+        if let Some(asked) = bus.as_ref().and_then(Bus::next) {
+            let answer = daemon.ask(&asked.asker, asked.ask.clone());
             asked.answer(answer);
         }
         if daemon.looked.elapsed() >= LOOK {

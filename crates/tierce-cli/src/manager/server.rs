@@ -4,17 +4,18 @@
 //! Nobody is waited for. A client that leaves a request unfinished or an answer unread is hung up on, and so is one that says nothing.
 //! Each user has so many connections and so many requests per second; the system has room beside them.
 
+use crate::rates::Rates;
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{json, Value};
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::io::{ErrorKind, Read, Write};
 use std::os::fd::{AsRawFd, RawFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 use tierce_manager::{Answer, Ask, Asker, News, Notice, Wrong, VERSION};
-use tierce_scx::listener::{Listener, Words};
+use tierce_scx::listener::{Listener, Words, BACKLOG};
 
 /// Longest request, bytes.
 const REQUEST_MAX: usize = 1 << 16;
@@ -26,15 +27,8 @@ const EACH_MAX: usize = 8;
 const USERS_MAX: usize = 240;
 /// Connections of the system beside them.
 const SYSTEM_MAX: usize = 16;
-/// Let in per turn.
-const ACCEPTED_MAX: usize = 64;
-/// Requests per second of one user, and how many may come at once.
-const RATE: u32 = 10;
-const BURST: u32 = 20;
-/// The time in which a user gets one more.
-const EACH: Duration = Duration::from_millis(1000 / RATE as u64);
-/// Users whose rate is remembered.
-const RATES_MAX: usize = 4096;
+/// Let in per turn: all who have knocked by then.
+const ACCEPTED_MAX: usize = BACKLOG as usize;
 /// Until the first request; for the rest of one; for an answer to be read.
 const SLOW: Duration = Duration::from_secs(5);
 /// Between two requests.
@@ -46,7 +40,7 @@ pub type Serve<'s> = &'s mut dyn FnMut(&Asker, Ask) -> Result<Answer, Wrong>;
 pub struct Server {
     listener: Listener,
     clients: Vec<Client>,
-    rates: HashMap<u32, Rate>,
+    rates: Rates,
 }
 
 struct Client {
@@ -61,47 +55,16 @@ struct Client {
     open: bool,
 }
 
-/// What is left of a user's requests, as the time in which so many come.
-struct Rate {
-    left: Duration,
-    at: Instant,
-}
-
-impl Rate {
-    fn take(&mut self) -> bool {
-        let now = Instant::now();
-        let left = (self.left + now.duration_since(self.at)).min(EACH * BURST);
-        self.at = now;
-        let has = left >= EACH;
-        self.left = if has { left - EACH } else { left };
-        has
-    }
-}
-
-/// Whether that user may ask once more by now. Root may.
-fn may_ask(rates: &mut HashMap<u32, Rate>, uid: u32) -> Result<(), Wrong> {
-    let rate = rates.entry(uid).or_insert(Rate { left: EACH * BURST, at: Instant::now() });
-    match uid == 0 || rate.take() {
-        true => Ok(()),
-        false => Err(Wrong::new("too_many_requests_per_second", format!("a user has {RATE} per second"))),
-    }
-}
-
 impl Server {
-    /// Whether that user may ask once more by now, wherever he does.
-    pub fn may_ask(&mut self, uid: u32) -> Result<(), Wrong> {
-        may_ask(&mut self.rates, uid)
-    }
-
     /// Listen at `path`, for everybody. A socket that nobody answers is replaced.
-    pub fn bind(path: &Path) -> Result<Server> {
+    pub fn bind(path: &Path, rates: Rates) -> Result<Server> {
         let words = Words {
             is_taken: "a manager is running already (--listen PATH for another)",
             dead: "manager",
             what: "the manager's socket (--listen PATH)",
         };
         let listener = Listener::bind(path, 0o666, &words)?;
-        Ok(Server { listener, clients: Vec::new(), rates: HashMap::new() })
+        Ok(Server { listener, clients: Vec::new(), rates })
     }
 
     /// Sleep until somebody wants something, here or where `others` are, at most that long.
@@ -120,16 +83,19 @@ impl Server {
         unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, most_ms) };
     }
 
-    /// Serve who has asked.
+    /// Serve who has asked: one request of each user, however many connections he has.
     pub fn turn(&mut self, serve: Serve) {
         self.let_in();
-        for client in &mut self.clients {
-            client.turn(serve, &mut self.rates);
+        let mut users = HashSet::new();
+        let (mut clients, mut served) = (Vec::new(), Vec::new());
+        for mut client in std::mem::take(&mut self.clients) {
+            let is_served = client.turn(serve, &self.rates, &mut users);
+            if client.open {
+                if is_served { &mut served } else { &mut clients }.push(client);
+            }
         }
-        self.clients.retain(|client| client.open);
-        if self.rates.len() > RATES_MAX {
-            self.rates.retain(|_, rate| rate.at.elapsed() < IDLE);
-        }
+        clients.append(&mut served); // next time after the others
+        self.clients = clients;
     }
 
     /// Who watches is told.
@@ -158,16 +124,16 @@ impl Server {
             if who.uid == u32::MAX {
                 continue;
             }
-            let asker = Asker { uid: who.uid, groups: groups(&stream, who.gid) };
             let count =
                 |is: &dyn Fn(u32) -> bool| self.clients.iter().filter(|client| is(client.asker.uid)).count();
-            let has_room = match asker.uid {
+            let has_room = match who.uid {
                 0 => count(&|uid| uid == 0) < SYSTEM_MAX,
                 own => count(&|uid| uid == own) < EACH_MAX && count(&|uid| uid != 0) < USERS_MAX,
             };
+            let groups = if has_room { groups(&stream, who.gid) } else { Vec::new() };
             let mut client = Client {
                 stream,
-                asker,
+                asker: Asker { uid: who.uid, groups },
                 asked: Vec::new(),
                 answer: Vec::new(),
                 since: Instant::now(),
@@ -194,10 +160,12 @@ struct Watch {
 }
 
 impl Client {
-    fn turn(&mut self, serve: Serve, rates: &mut HashMap<u32, Rate>) {
+    /// What has come is read, what is left is sent, and a request is served, unless one of these users has; whether it was.
+    fn turn(&mut self, serve: Serve, rates: &Rates, users: &mut HashSet<u32>) -> bool {
         self.send();
         let ended = self.open && self.answer.len() < UNREAD_MAX && self.read();
-        if self.has_line() && self.open {
+        let is_served = self.has_line() && self.open && users.insert(self.asker.uid);
+        if is_served {
             self.serve(serve, rates);
         }
         if self.asked.len() > REQUEST_MAX {
@@ -209,6 +177,7 @@ impl Client {
         let patience = if owes { SLOW } else { IDLE };
         let is_late = self.since.elapsed() > patience && (owes || !self.watches);
         self.open &= (self.has_line() || !ended) && !is_late;
+        is_served
     }
 
     /// A whole request, and nothing of an answer is left to be read.
@@ -217,12 +186,12 @@ impl Client {
     }
 
     /// One request: others have their turn before the next.
-    fn serve(&mut self, serve: Serve, rates: &mut HashMap<u32, Rate>) {
+    fn serve(&mut self, serve: Serve, rates: &Rates) {
         let end = self.asked.iter().position(|&byte| byte == b'\n').unwrap_or(0);
         let rest = self.asked.split_off(end + 1);
         let line = std::mem::replace(&mut self.asked, rest);
         (self.since, self.has_asked) = (Instant::now(), true);
-        if let Err(wrong) = may_ask(rates, self.asker.uid) {
+        if let Err(wrong) = rates.may_ask(self.asker.uid) {
             self.refuse(&wrong.rule, &wrong.message);
             self.send();
             self.open = false;
@@ -324,6 +293,7 @@ fn groups(stream: &UnixStream, own: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rates::BURST;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
@@ -363,7 +333,7 @@ mod tests {
     #[test]
     fn who_asks_is_answered_and_who_asks_badly_is_told() {
         let path = place("asks");
-        let mut server = Server::bind(&path).unwrap();
+        let mut server = Server::bind(&path, Rates::default()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
         for (bytes, expected) in [
             (LIST, "\"ok\":true"),
@@ -386,7 +356,7 @@ mod tests {
         // Three at once: an answer each.
         let (_, text) = said(&mut server, &[LIST, LIST, LIST].concat());
         assert_eq!(text.lines().count(), 3, "{text}");
-        let error = Server::bind(&path).err().unwrap().to_string();
+        let error = Server::bind(&path, Rates::default()).err().unwrap().to_string();
         assert!(error.contains("a manager is running already"), "{error}");
         drop(server);
         assert!(!path.exists());
@@ -394,7 +364,7 @@ mod tests {
 
     #[test]
     fn who_watches_is_told_what_is_for_him_until_he_does_not_read() {
-        let mut server = Server::bind(&place("watches")).unwrap();
+        let mut server = Server::bind(&place("watches"), Rates::default()).unwrap();
         let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n");
         assert!(text.contains("\"ok\":true"), "{text}");
         server.clients[0].asker = Asker::user(1000); // as the kernel would say of another process
@@ -418,7 +388,7 @@ mod tests {
 
     #[test]
     fn each_user_has_so_many_connections_and_requests() {
-        let mut server = Server::bind(&place("many")).unwrap();
+        let mut server = Server::bind(&place("many"), Rates::default()).unwrap();
         let path = server.listener.path().to_path_buf();
         let mut all: Vec<_> = (0..SYSTEM_MAX + 4).map(|_| UnixStream::connect(&path).unwrap()).collect();
         turns(&mut server, 2);
@@ -445,8 +415,32 @@ mod tests {
     }
 
     #[test]
+    fn requests_of_one_user_stand_before_those_of_another_one_at_a_time() {
+        let mut server = Server::bind(&place("turns"), Rates::default()).unwrap();
+        let path = server.listener.path().to_path_buf();
+        let mut all: Vec<_> = (0..EACH_MAX + 1).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        turns(&mut server, 1);
+        let users: Vec<u32> = std::iter::repeat_n(1001, EACH_MAX).chain([1002]).collect();
+        for (client, uid) in server.clients.iter_mut().zip(users) {
+            client.asker = Asker::user(uid); // as the kernel would say of other processes
+        }
+        all.iter_mut().for_each(|client| client.write_all(&LIST.repeat(2)).unwrap());
+        let mut asked = Vec::new();
+        for _ in 0..2 * EACH_MAX {
+            server.turn(&mut |asker, _| {
+                asked.push(asker.uid);
+                Ok(Answer::new(State::Done))
+            });
+        }
+        assert_eq!(asked[..4], [1001, 1002, 1001, 1002]);
+        assert_eq!(asked.len(), 2 * (EACH_MAX + 1));
+        // Connections of one user take turns, too.
+        all.iter_mut().for_each(|client| assert_eq!(heard(client).lines().count(), 2));
+    }
+
+    #[test]
     fn a_request_without_end_is_cut_off() {
-        let mut server = Server::bind(&place("endless")).unwrap();
+        let mut server = Server::bind(&place("endless"), Rates::default()).unwrap();
         let path = server.listener.path().to_path_buf();
         let client = std::thread::spawn(move || {
             let mut client = UnixStream::connect(path).unwrap();

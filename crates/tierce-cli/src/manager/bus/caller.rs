@@ -1,5 +1,6 @@
 //! Who calls, as the bus says, and whether he may, as polkit says. Where there is no polkit, the configuration does.
 
+use crate::rates::Rates;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::Mutex;
@@ -55,12 +56,13 @@ pub struct Callers {
     /// Not the one over which they call.
     asking: Connection,
     access: Access,
+    rates: Rates,
     known: Mutex<HashMap<OwnedUniqueName, Caller>>,
 }
 
 impl Callers {
-    pub fn new(asking: Connection, access: Access) -> Self {
-        Self { asking, access, known: Mutex::default() }
+    pub fn new(asking: Connection, access: Access, rates: Rates) -> Self {
+        Self { asking, access, rates, known: Mutex::default() }
     }
 
     /// For what is asked of the bus itself.
@@ -68,8 +70,14 @@ impl Callers {
         &self.asking
     }
 
-    /// Who has sent this.
+    /// Who has sent this, if that user may ask once more by now: nobody else is asked about what is too much.
     pub fn of(&self, header: &Header) -> Result<Caller, Wrong> {
+        let caller = self.sender(header)?;
+        self.rates.may_ask(caller.asker.uid)?;
+        Ok(caller)
+    }
+
+    fn sender(&self, header: &Header) -> Result<Caller, Wrong> {
         let length = header.primary().body_len() as usize;
         if length > CALL_MAX {
             return Err(Wrong::new("request_too_long", format!("{length} bytes, bound {CALL_MAX}")));

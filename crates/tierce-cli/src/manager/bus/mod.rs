@@ -16,6 +16,7 @@ pub use caller::Access;
 pub use realtime_kit::Config as RealtimeKit;
 pub use way::Asked;
 
+use crate::rates::Rates;
 use anyhow::{Context, Result};
 use caller::Callers;
 use manager1::Manager1;
@@ -57,7 +58,7 @@ pub struct Bus {
 
 impl Bus {
     /// Be there for callers, as soon as there is a bus and whenever there is one. `exit`: somebody who may ends the manager.
-    pub fn open(config: Config, exit: fn()) -> Result<Bus> {
+    pub fn open(config: Config, rates: Rates, exit: fn()) -> Result<Bus> {
         let (asks, asked) = sync_channel(1);
         let (wakes, woken) = UnixStream::pair()?;
         wakes.set_nonblocking(true)?;
@@ -65,7 +66,7 @@ impl Bus {
         let (notices, told) = sync_channel(NOTICES_MAX);
         let way = Way::new(asks, wakes);
         let thread = std::thread::Builder::new().name("manager-bus".into());
-        thread.spawn(move || stay(&config, &way, &told, exit)).context("a thread for the bus")?;
+        thread.spawn(move || stay(&config, &rates, &way, &told, exit)).context("a thread for the bus")?;
         Ok(Bus { asked, woken, notices })
     }
 
@@ -91,10 +92,10 @@ impl AsRawFd for Bus {
 }
 
 /// On the bus, again after it was lost.
-fn stay(config: &Config, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) {
+fn stay(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) {
     let mut before = String::new();
     loop {
-        match serve(config, way, told, exit) {
+        match serve(config, rates, way, told, exit) {
             Ok(()) => before.clear(),
             Err(error) => {
                 let now = format!("{error:#}");
@@ -108,9 +109,9 @@ fn stay(config: &Config, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) {
     }
 }
 
-fn serve(config: &Config, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) -> Result<()> {
+fn serve(config: &Config, rates: &Rates, way: &Way, told: &Receiver<Vec<Notice>>, exit: fn()) -> Result<()> {
     let asking = Builder::system()?.method_timeout(PATIENCE).build()?;
-    let callers = Arc::new(Callers::new(asking, config.access.clone()));
+    let callers = Arc::new(Callers::new(asking, config.access.clone(), rates.clone()));
     let manager = Manager1::new(callers.clone(), way.clone());
     let watchers = manager.watchers();
     let wakes = way.clone();
