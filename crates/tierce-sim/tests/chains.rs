@@ -20,7 +20,7 @@ const RUNS: u64 = 3;
 /// Nodes of each CPU: priorities, budgets, deadlines.
 const NODES: u64 = 3;
 
-/// Locks of the tasks directly below one node.
+/// Locks of the tasks directly below one node, in most plans.
 const LOCKS: u64 = 2;
 
 /// Of the locks there.
@@ -42,8 +42,10 @@ fn plan(seed: u64, locks: bool) -> String {
          [node.rt]\npolicy = \"reservation\"\nper_cpu = true\nunder.top = {{ priority = 50 }}\n\
          [node.due]\npolicy = \"edf\"\nper_cpu = true\nunder.top = {{ priority = 20 }}"
     );
+    // In some plans also with tasks elsewhere on the CPU: their holders run in place of each other.
+    let anywhere = locks && maker.between(0, 4) == 0;
     for node in 0..if locks { cpus * NODES } else { 0 } {
-        let protocols = protocols(node % NODES);
+        let protocols = if anywhere { &["inheritance"] } else { protocols(node % NODES) };
         let protocol = protocols[maker.between(0, protocols.len() as u64 - 1) as usize];
         for lock in node * LOCKS..(node + 1) * LOCKS {
             let _ = writeln!(maker.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
@@ -104,6 +106,7 @@ fn plan(seed: u64, locks: bool) -> String {
             }
             _ => format!("under.top = {{ cpu = {cpu}, priority = {} }}", maker.between(1, 100)),
         };
+        let node = if anywhere { maker.between(0, NODES - 1) } else { node };
         let first = (cpu * NODES + node) * LOCKS;
         let sections = if locks && maker.between(0, 3) > 0 {
             maker.sections(least, first, first + LOCKS)
