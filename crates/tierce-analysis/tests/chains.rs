@@ -462,3 +462,19 @@ fn nothing_exceeds_its_bound() {
         assert!(near.bounds > 1_000 && near.near * 50 > near.bounds, "{near}");
     }
 }
+
+/// A head has no bound beside a triggered task that may come at any time, and a bound without one.
+#[test]
+fn responses_that_get_shorter_by_jitter_end() {
+    let releases = [Release::Own { jitter_ns: 0, sporadic: false }, Release::After(vec![(0, 0)])];
+    let mut rounds = 0;
+    let times = propagate(&releases, &[1, 1], |ready| {
+        rounds += 1;
+        assert!(rounds < 1_000, "it does not end");
+        let head_ns = if ready[1].jitter_ns() == u64::MAX { 5 } else { u64::MAX };
+        vec![head_ns, 7]
+    });
+    let done: Vec<_> = times.iter().map(|times| times.done.most_ns).collect();
+    assert_eq!(done, [5, u64::MAX]);
+    assert_eq!(times[1].ready, Span { least_ns: 1, most_ns: u64::MAX });
+}

@@ -78,8 +78,7 @@ pub struct Times {
 }
 
 /// Times of all tasks. `least_work_ns`: of a job of each. `responses` is given when jobs are ready, and returns for each task the longest
-/// time from the earliest such time to its end (so jitter counts), [`u64::MAX`] where there is no bound; more jitter makes
-/// none shorter.
+/// time from the earliest such time to its end (so jitter counts), [`u64::MAX`] where there is no bound.
 ///
 /// # Panics
 /// When there is not one of each per task, or tasks trigger each other in a circle.
@@ -101,6 +100,8 @@ pub fn propagate(
                     span.max(times[*before].done.plus(*delay_ns))
                 }),
             };
+            // Never less than before: so this ends even where more jitter somewhere makes a response shorter.
+            ready[task].most_ns = ready[task].most_ns.max(times[task].ready.most_ns);
             let least_ns = ready[task].least_ns;
             times[task].done = Span {
                 least_ns: least_ns.saturating_add(least_work_ns[task]),
