@@ -1153,3 +1153,24 @@ fn jobs_that_suspend_themselves() {
         assert!(found.tasks[0].failures[0].message.contains(why), "{}", found.tasks[0].failures[0].message);
     }
 }
+
+/// Many tasks below one node: the last of them waits for all others, and for the longest section of a lock below it.
+#[test]
+fn a_thousand_tasks_have_response_times() {
+    const TASKS: u64 = 1000;
+    let mut text =
+        "[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n[lock.bus]\nprotocol = \"immediate-ceiling\"\n"
+            .to_string();
+    for task in 0..TASKS {
+        let priority = TASKS - task;
+        text += &format!("[task.t{task}]\nunder.top = {{ priority = {priority} }}\n");
+        let section = "sections = [{ lock = \"bus\", length = \"20us\" }]";
+        text += &format!("load = {{ period = \"{}ms\", work = \"100us\", {section} }}\n", 1000 + task);
+    }
+    let (_, found) = admit(&text);
+    assert!(found.holds);
+    let response = |task: usize| found.tasks[task].response.and_then(|bound| bound.ns());
+    assert_eq!(response(0), Some(120_000));
+    assert_eq!(response(998), Some(999 * 100_000 + 20_000));
+    assert_eq!(response(999), Some(1000 * 100_000));
+}

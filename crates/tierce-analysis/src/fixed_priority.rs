@@ -23,8 +23,15 @@ use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
 use std::cmp::Ordering;
 
-/// Windows that one analysis looks at.
+/// Windows that one analysis looks at, where it has up to [`TASKS_USUAL`] tasks; with more of them fewer, each takes longer.
 const WINDOWS_MAX: u32 = 4_000_000;
+
+/// See [`WINDOWS_MAX`].
+const TASKS_USUAL: usize = 64;
+
+fn windows_of(tasks: &[Task]) -> u32 {
+    WINDOWS_MAX / u32::try_from(tasks.len() / TASKS_USUAL).unwrap_or(WINDOWS_MAX).max(1)
+}
 
 /// The analysis, with its memory: use one for many sets.
 #[derive(Debug, Default)]
@@ -147,7 +154,7 @@ impl FixedPriority {
         }
         self.count(tasks);
         let mut search =
-            Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX, stop: false };
+            Search { all: &self.all, sums: &self.sums, supply, windows: windows_of(tasks), stop: false };
         let found = search.response(task, task.blocking_ns, last_ns, others.len(), 0..0, 0);
         found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
     }
@@ -195,7 +202,8 @@ impl FixedPriority {
         let light = self.all.len() == tasks.len() && self.sums[tasks.len()].used < rate * (1.0 - 1e-9);
         let bounded = if light { tasks.len() } else { bounded_prefix(tasks, supply) };
         let same = |a: usize, b: usize| levels.is_some_and(|levels| levels[a] == levels[b]);
-        let mut search = Search { all: &self.all, sums: &self.sums, supply, windows: WINDOWS_MAX, stop };
+        let mut search =
+            Search { all: &self.all, sums: &self.sums, supply, windows: windows_of(tasks), stop };
         let mut busy = 0; // work in the longest time in which those so far always have some
         let mut all_meet = true;
         let mut first = 0;

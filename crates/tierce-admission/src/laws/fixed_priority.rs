@@ -20,7 +20,7 @@ use tierce_plan::policies::{self};
 use tierce_plan::{Child, Load, Plan, Shape};
 
 /// Sets that are larger are tested, but responses are not computed one by one.
-const RESPONSES_MAX: usize = 64;
+const RESPONSES_MAX: usize = 1024;
 
 /// A test.
 const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1990)";
