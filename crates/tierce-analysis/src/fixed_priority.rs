@@ -23,12 +23,11 @@ use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
 use std::cmp::Ordering;
 
-/// Windows that one analysis looks at, where it has up to [`TASKS_USUAL`] tasks; with more of them fewer, each takes longer.
+/// Windows that one analysis of up to [`TASKS_USUAL`] tasks looks at.
 const WINDOWS_MAX: u32 = 4_000_000;
-
-/// See [`WINDOWS_MAX`].
 const TASKS_USUAL: usize = 64;
 
+/// The fewer the more tasks there are, since each window takes longer.
 fn windows_of(tasks: &[Task]) -> u32 {
     WINDOWS_MAX / u32::try_from(tasks.len() / TASKS_USUAL).unwrap_or(WINDOWS_MAX).max(1)
 }

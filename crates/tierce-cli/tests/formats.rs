@@ -145,6 +145,10 @@ fn bad_files_are_refused_with_their_place() {
     std::fs::write(&latin, b"-- Descripci\xf3n").unwrap();
     let said = tierce(&format!("import {}", latin.display()));
     assert!(text(&said.stderr).contains("file_must_be_utf8"), "{}", text(&said.stderr));
+    let said = tierce("export README.md --format simso --json");
+    assert_eq!(said.status.code(), Some(2));
+    let refused: serde_json::Value = serde_json::from_slice(&said.stdout).unwrap();
+    assert!(refused["faults"][0]["line"].is_u64() && said.stderr.is_empty(), "{refused}");
     let said = tierce("import README.md --format simso --json");
     assert_eq!(said.status.code(), Some(2));
     assert!(text(&said.stdout).contains("\"rule\": \"xml_syntax\""), "{}", text(&said.stdout));

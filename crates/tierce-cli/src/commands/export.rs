@@ -1,6 +1,6 @@
 //! `tierce export`: a plan as a file of another tool.
 
-use super::import::{deliver, Format, Unit};
+use super::import::{deliver, refused, Format, Unit};
 use anyhow::Result;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,9 +50,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
             deliver(&name, &found, "text", args.output.as_deref(), args.json)?;
             Ok(ExitCode::from(u8::from(args.strict && !found.left_out.is_empty())))
         }
-        Err(faults) => {
-            eprint!("{}", faults.report());
-            Ok(ExitCode::from(2))
-        }
+        Err(faults) => refused(&faults, args.json),
     }
 }

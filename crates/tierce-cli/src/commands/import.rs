@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_admission::PlanExt;
 use tierce_formats::{LeftOut, Translated};
-use tierce_plan::Plan;
+use tierce_plan::{Faults, Plan};
 
 /// Version of the JSON that this command and `tierce export` write.
 const VERSION: u32 = 1;
@@ -108,17 +108,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let imported = imported.and_then(|format| tierce_formats::import(&name, &text, format, args.unit.into()));
     let imported = match imported {
         Ok(imported) => imported,
-        Err(faults) if args.json => {
-            println!(
-                "{}",
-                serde_json::to_string_pretty(&json!({ "version": VERSION, "faults": faults.to_json() }))?
-            );
-            return Ok(ExitCode::from(2));
-        }
-        Err(faults) => {
-            eprint!("{}", faults.report());
-            return Ok(ExitCode::from(2));
-        }
+        Err(faults) => return refused(&faults, args.json),
     };
     let plan = args.output.as_ref().map_or("PLAN.toml".into(), |path| path.display().to_string());
     deliver(&name, &imported, "plan", args.output.as_deref(), args.json)?;
@@ -128,6 +118,17 @@ pub fn run(args: Args) -> Result<ExitCode> {
         bail!("the plan has faults: mend them there, or in {name}");
     }
     Ok(ExitCode::from(u8::from(args.strict && !imported.left_out.is_empty())))
+}
+
+/// Say why nothing was translated.
+pub fn refused(faults: &Faults, json: bool) -> Result<ExitCode> {
+    if json {
+        let value = json!({ "version": VERSION, "faults": faults.to_json() });
+        println!("{}", serde_json::to_string_pretty(&value)?);
+    } else {
+        eprint!("{}", faults.report());
+    }
+    Ok(ExitCode::from(2))
 }
 
 /// Write a text where it is wanted, and what it does not have of `name`.

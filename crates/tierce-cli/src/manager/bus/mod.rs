@@ -59,6 +59,7 @@ pub struct Bus {
 impl Bus {
     /// Be there for callers, as soon as there is a bus and whenever there is one. `exit`: somebody who may ends the manager.
     pub fn open(config: Config, rates: Rates, exit: fn()) -> Result<Bus> {
+        // One at a time: so a byte that wakes never belongs to a request beyond the one that `next` takes.
         let (asks, asked) = sync_channel(1);
         let (wakes, woken) = UnixStream::pair()?;
         wakes.set_nonblocking(true)?;
