@@ -304,7 +304,7 @@ struct tierce_cpu {
 
 struct tierce_inbox { /* alone on its cache line: set by others without our lock */
 	u64 bits;
-	u64 pullers; /* CPUs that are about to take a task from it */
+	u64 pullers; /* CPUs that are about to take a task from it, and those that were turned away (pull.c) */
 	u64 pad[6];
 };
 

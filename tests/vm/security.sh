@@ -18,7 +18,7 @@ refused() {
 	say "$1" $?
 }
 
-printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
+printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\ncarol:x:1003:1003::/:/bin/sh\n' >>/etc/passwd
 mkdir -p /opt /tmp && chmod 1777 /tmp
 cp "$(command -v meter)" /opt/program
 cp "$(command -v meter)" /opt/sure-program
@@ -78,15 +78,47 @@ refused socket 'tierce ctl reserve $$ --under rt --budget 1ms --period 10ms'
 refused fifo 'chrt -f 1 true'
 refused nice 'nice -n -5 true'
 
+# threads_of PID: how many it has
+threads_of() {
+	awk '/^Threads:/ { print $2 }' "/proc/$1/status"
+}
+
 # had PID: CPU time of a thread, in ms
 had() {
 	awk '{ printf "%d", $1 / 1000000 }' "/proc/$1/schedstat"
 }
 
-# threads_of PID: how many it has
-threads_of() {
-	awk '/^Threads:/ { print $2 }' "/proc/$1/status"
-}
+# A copy of a node for each user: alice's two threads beside four of bob's, and none for carol until alice has gone.
+each=
+for user in alice alice bob bob bob bob; do
+	spin $user each-$user
+	each="$each $!"
+done
+sleep 1
+alices=0 bobs=0 at=0
+for tid in $each; do
+	at=$((at + 1))
+	[ $at -le 2 ] && alices=$((alices - $(had "$tid"))) || bobs=$((bobs - $(had "$tid")))
+done
+sleep 4
+at=0
+for tid in $each; do
+	at=$((at + 1))
+	[ $at -le 2 ] && alices=$((alices + $(had "$tid"))) || bobs=$((bobs + $(had "$tid")))
+done
+say shares "{\"alice_ms\":$alices,\"bob_ms\":$bobs}"
+spin carol each-carol
+carol=$!
+status each
+at=0
+for tid in $each; do
+	at=$((at + 1))
+	[ $at -gt 2 ] || kill "$tid"
+done
+status each-again
+# shellcheck disable=SC2086 # several numbers
+kill $carol $each 2>/dev/null
+say carol $carol
 
 # More threads than one user may have leaves.
 echo 60000 >/proc/sys/kernel/threads-max

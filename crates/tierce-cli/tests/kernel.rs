@@ -716,6 +716,25 @@ fn security() {
         assert_ne!(boot.got(what), 0, "{what}");
     }
 
+    // A copy of a node for each of two users; a third one waits for a free copy. (Shares: the simulator's tests. Here virtual CPUs take
+    // turns.)
+    let (alice, bob) = (number("shares", "alice_ms"), number("shares", "bob_ms"));
+    println!("two threads of alice had {alice} ms beside four of bob's with {bob} ms");
+    let copies = |status: &str| boot.got(status)["copies"].clone();
+    assert_eq!(
+        copies("each"),
+        json!([{ "node": "user#0", "uid": "1001" }, { "node": "user#1", "uid": "1002" }])
+    );
+    let carol = boot.got("carol");
+    let out = &boot.got("each")["left_out"][0];
+    assert_eq!((&out["tid"], &out["name"]), (carol, &json!("each#0")));
+    assert!(out["why"].as_str().unwrap().contains("for 2 users"), "{out}");
+    assert_eq!(
+        copies("each-again"),
+        json!([{ "node": "user#0", "uid": "1003" }, { "node": "user#1", "uid": "1002" }])
+    );
+    assert_eq!(bound("each-again", "each#0"), [carol.as_u64().unwrap()]);
+
     // Leaves: of ten thousand threads of one user at most half of what there is has one, and others still find theirs.
     let kernel = |report: &str, key: &str| boot.json(report)["kernel"][key].as_u64().unwrap();
     assert!(number("crowd", "threads") > 10_000);

@@ -143,7 +143,7 @@ fn threads_that_match_share_and_are_the_askers() {
     assert_eq!(answer.state, State::Granted, "{}", json!(answer));
     let plan = tierce_manager::InForce::plan(manager.in_force()).unwrap();
     let matcher = &plan.entries[0].any[0];
-    assert_eq!((matcher.comm.as_ref().unwrap().as_str(), matcher.uid), ("make*", Some(1000)));
+    assert_eq!((matcher.comm.as_ref().unwrap().as_str(), matcher.uid.clone()), ("make*", Some(1000..=1000)));
 }
 
 #[test]

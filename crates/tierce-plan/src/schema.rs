@@ -1,6 +1,7 @@
 //! The JSON Schema of plans, generated from the records of the policies.
 
-use crate::model::MatchClass;
+use crate::model::for_each::{COPIES_MAX, COPIES_PRESET};
+use crate::model::{By, MatchClass};
 use crate::policies::{all, names, policies, Param, ParamKind};
 use crate::text::units::show_time;
 use serde_json::{json, Map, Value};
@@ -231,6 +232,11 @@ fn node() -> Value {
                 crate::policies::limits().cpus.into(),
             ),
         ),
+        (
+            "for_each",
+            json!({ "enum": By::ALL.map(By::name), "description": "a copy, with what is below it, for each of these that has a thread there" }),
+        ),
+        ("most", whole(&format!("copies that there are; default {COPIES_PRESET}"), 1, COPIES_MAX.into())),
         ("default", yes_or_no("threads that match nothing belong here")),
         ("needs", reference("needs")),
         ("under", reference("under")),
@@ -365,10 +371,12 @@ fn sections() -> Value {
 
 fn matcher() -> Value {
     let id = |what: &str| whole(what, 0, u32::MAX.into());
-    let nice = json!({ "description": "nice value or range", "anyOf": [
-        { "type": "integer", "minimum": -20, "maximum": 19 },
-        closed("range, both ends included", [("min", whole("least", -20, 19)), ("max", whole("most", -20, 19))]),
-    ] });
+    let range = |what: &str, least: i64, most: i64| {
+        let ends = [("min", whole("least", least, most)), ("max", whole("most", least, most))];
+        let one = json!({ "type": "integer", "minimum": least, "maximum": most });
+        json!({ "description": what, "anyOf": [one, closed("range, both ends included", ends)] })
+    };
+    let ids = |what: &str| range(what, 0, u32::MAX.into());
     let mut value = closed(
         "which threads; all keys must fit",
         [
@@ -378,12 +386,12 @@ fn matcher() -> Value {
             ("exe_owner", id("user who owns the executable")),
             ("cgroup", text("path of the cgroup (glob; ** crosses /)")),
             ("unit", text("systemd unit (glob)")),
-            ("uid", id("user id, real and effective")),
-            ("gid", id("group id, real and effective")),
+            ("uid", ids("user id or range, real and effective")),
+            ("gid", ids("group id or range, real and effective")),
             ("pid", id("process id")),
             ("tid", id("thread id")),
             ("ppid", id("process id of the parent")),
-            ("nice", nice),
+            ("nice", range("nice value or range", -20, 19)),
             (
                 "class",
                 json!({ "enum": MatchClass::ALL.map(MatchClass::name),

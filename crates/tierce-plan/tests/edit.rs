@@ -563,3 +563,51 @@ fn a_firm_child_stays_the_last() {
     let above = create("new", Some("fair"), "top", "priority=1", &[]);
     assert!(firm.edited(&above).is_ok());
 }
+
+const COPIES: &str = r#"[node.top]
+policy = "fair"
+cpu = 0
+default = true
+
+[node.user]                       # one for each
+policy = "fair"
+for_each = "uid"
+most = 2
+under.top = { weight = 100 }
+
+[tasks.session]
+under.user = { weight = 10 }
+match = { uid = { min = 1000, max = 59999 } }
+"#;
+
+#[test]
+fn what_there_are_copies_of_is_changed_as_one() {
+    let base = Plan::parse(COPIES, "plan.toml").unwrap();
+    let weights = |plan: &Plan| plan.edges.iter().map(|edge| edge.params[0]).collect::<Vec<_>>();
+    assert_eq!(weights(&base), [100, 100]);
+    let heavier = base.edited(&set("user", None, "weight=200")).unwrap();
+    assert_eq!(weights(&heavier), [200, 200]);
+    assert_eq!(text(&heavier), COPIES.replace("weight = 100", "weight = 200"), "and nothing else");
+    let sessions = base.edited(&set("session", None, "weight=20")).unwrap();
+    assert!(sessions.sets.iter().all(|set| set.under[0].params[0] == 20));
+    let more = base.edited(&create("other", Some("fair"), "top", "weight=7", &["comm=x"])).unwrap();
+    assert_eq!(entry(&more, &thread("x", 7, "")), "other-threads", "before the match of the copies");
+    let gone = base.edited(&destroy("user", Below::All)).unwrap();
+    assert_eq!((gone.nodes.len(), gone.sets.len(), gone.for_each.len()), (1, 0, 0));
+}
+
+#[test]
+fn one_copy_alone_is_not_in_the_text() {
+    let base = Plan::parse(COPIES, "plan.toml").unwrap();
+    for edit in [
+        set("user#0", None, "weight=200"),
+        set("session#1", None, "weight=2"),
+        destroy("user#1", Below::All),
+        place("session#0", None, "top", ""),
+    ] {
+        let faults = base.edited(&edit).expect_err("it is refused").to_string();
+        assert!(faults.contains("name_must_exist"), "{faults}");
+    }
+    let faults = base.edited(&create("one", None, "user", "", &["tid=7"])).expect_err("a task").to_string();
+    assert!(faults.contains("for_each_takes_sets"), "{faults}");
+}

@@ -7,8 +7,10 @@
 
 mod shown;
 
+use crate::copies::Copies;
 use crate::threads::Live;
 use anyhow::{Context, Result};
+use std::collections::HashSet;
 use tierce_admission::PlanExt;
 use tierce_plan::{nice_weight, Child, Cpus, Edge, Fit, Ids, Members, Plan, RealTime};
 use tierce_policy::{Graph, KERNEL, TASK};
@@ -122,10 +124,17 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
         default_node: plan.nodes[trial.default].base.clone(),
         ..Default::default()
     };
+    let (mut copies, mut used) = (Copies::default(), HashSet::new());
     for (entry, fit, live) in in_order(plan, threads) {
         let by = fit.zip(entry).map(|(fit, entry)| plan.entries[entry].any[fit.at].to_string());
         let shown = Shown { by: by.unwrap_or_default(), ..Shown::of(live) };
         let why = outside(live).filter(|_| !entry.is_some_and(|entry| plan.contains(entry, &live.thread)));
+        let mut copy = |entry| copies.entry(plan, entry, &live.thread, |copy| used.contains(&copy));
+        let (entry, why) = match (entry.map(|entry| (entry, copy(entry))), why) {
+            (Some((_, Ok(entry))), why) => (Some(entry), why),
+            (Some((entry, Err(why))), _) => (Some(entry), Some(why)),
+            (None, why) => (None, why),
+        };
         match (entry, why) {
             (Some(entry), Some(why)) => {
                 result.entries[entry].refused.push(Refused { thread: shown, why });
@@ -138,6 +147,7 @@ pub fn dry_run(plan: &Plan, threads: &[Live], pools: Pools) -> Result<DryRun> {
             }
             (Some(entry), None) => match trial.place(entry, live) {
                 Ok(cpu) => {
+                    used.extend(plan.entries[entry].copy);
                     result.entries[entry].bound.push(Shown { cpu, ..shown });
                     continue;
                 }

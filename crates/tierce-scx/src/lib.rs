@@ -4,6 +4,7 @@ mod added;
 pub mod apply;
 pub mod btf;
 mod classes;
+mod copies;
 pub mod doctor;
 pub mod dry_run;
 pub mod graph;

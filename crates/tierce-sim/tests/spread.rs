@@ -146,8 +146,10 @@ fn migrations_are_counted_by_reason() {
     let run = run(&parse(&plan), 60 * MS, 1);
     expect![[r#"
         9000 d 1>0 waiting, pull
-        23000 a 0>1 waiting, balance
-        33000 c 0>1 waiting, balance
+        21209 d 0>1 waiting, balance
+        27000 b 1>0 waiting, pull
+        54937 b 0>1 waiting, balance
+        57000 b 1>0 waiting, pull
     "#]]
     .assert_eq(&moves(&run));
     let counted = |why: Migration| {
@@ -275,4 +277,32 @@ fn who_may_not_move_waits_for_the_budget() {
     let run = run_with(&parse(text), 100 * MS, Options { floor_ns: 2_000, ..Options::default() });
     assert_eq!(run.task("a").cpu_ns, 40 * MS);
     assert_eq!(run.report.idle_while_waiting.unwrap().total_ns, 0);
+}
+
+/// Two threads of one user beside four of another, with a copy of a node for each; one budget on each CPU has the period in which tasks
+/// are given to other CPUs. Sources of other tasks make CPUs idle at times.
+#[test]
+fn users_share_equally_whatever_their_threads() {
+    const PLAN: &str = "machine.cpus = 2\n[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n\
+        [node.rt]\npolicy = \"reservation\"\nper_cpu = true\nunder.top = { priority = 1 }\n\
+        [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = { priority = 0 }\n\
+        [node.alice]\npolicy = \"fair\"\nunder.rest = { weight = 400 }\n\
+        [node.bob]\npolicy = \"fair\"\nunder.rest = { weight = 400 }\n\
+        [task.sure]\nunder.rt = { cpu = 0, budget = \"2ms\", period = \"10ms\" }\nload = \"busy\"\n\
+        [task.service]\nunder.rt = { cpu = 1, budget = \"1ms\", period = \"10ms\" }\nload = \"busy\"\n";
+    let thread = |user: &str, at_ms: u64| {
+        let load = format!("{{ phases = [{{ run = \"100s\" }}], phase = \"{at_ms}ms\" }}");
+        format!("[task.{user}-{at_ms}]\nunder.{user} = {{}}\nload = {load}\n")
+    };
+    let threads: String = [10, 20].map(|at| thread("alice", at)).concat()
+        + &[130, 140, 150, 160].map(|at| thread("bob", at)).concat();
+    for noise in ["", "[tasks.noise]\ncount = 4\nunder.rest = {}\nload = { separation = \"7ms\", extra = \"9ms\", work = \"200us\" }\n"] {
+        let report = report(&parse(&format!("{PLAN}{threads}{noise}")), 10_000);
+        let of = |user: &str| -> u64 {
+            report.tasks.iter().filter(|task| task.name.starts_with(user)).map(|task| task.cpu_ns).sum()
+        };
+        let (alice, bob) = (of("alice"), of("bob"));
+        assert!(alice * 100 > (alice + bob) * 47, "{alice} {bob}");
+        assert!(alice * 100 < (alice + bob) * 53, "{alice} {bob}");
+    }
 }

@@ -203,15 +203,22 @@ TIERCE_FN int heap_offers(u32 x)
 	return 0;
 }
 
+/* Is the CPU idle, and takes the task if that still waits? */
+static inline bool cpu_awaits(u32 cpu, u32 task)
+{
+	u32 edge = node_at(task)->first_parent;
+	return !cpu_at(cpu)->task && edge_at(edge)->flags & EDGE_SPREAD && cpu_takes(parent_of(edge)->family, cpu);
+}
+
 /* Under the lock of the CPU. Tasks that began to wait while it was about to decide were not offered: those that it does not run
- * are offered now. So is the task for which it was claimed, if it runs another one. */
+ * are offered now. So is the task for which it was claimed, if it runs another one, or a budget above it has ended meanwhile. */
 TIERCE_FN int spread_passes(u32 cpu)
 {
 	cpu_t *c = cpu_at(cpu);
 	u32 family, task = c->offered;
-	if (c->task && task) {
+	if (task && task < TIERCE_NODES && !cpu_awaits(cpu, task)) {
 		c->offered = TIERCE_NONE;
-		if (task < TIERCE_NODES && task != c->task)
+		if (task != c->task)
 			graph_offer(task);
 	}
 	for (family = ZERO + 1; family < S.families && any_idle() && CAN_LOOP; family++) {

@@ -76,16 +76,40 @@ SET_FN u32 set_source(u32 cpu, u32 tries)
 	return found;
 }
 
-/* A task that waits on `from` and may run on `cpu` leaves for there. On a large machine many CPUs may be idle when one task begins to
- * wait: no more than can have a task queue for the lock, and a few, since one may find only tasks that it may not run. */
+/* On a large machine many CPUs may be idle when one task begins to wait: no more than can have a task queue for the lock, and a
+ * few, since one may find only tasks that it may not run. The others are turned away: the last one in the queue offers what still
+ * waits when it leaves (puller_leaves). */
 #define PULLERS_MORE 2
+#define TURNED_AWAY  (1ull << 32) /* in `pullers`, for each; how many queue is in the lower half */
+
+static inline bool puller_comes(u32 from, u32 cpu)
+{
+	u64 *pullers = &AT(S.inbox, from).pullers;
+	if ((u32)port_count(pullers, 1) < cpu_waits(from, cpu) + PULLERS_MORE)
+		return true;
+	if ((u32)port_count(pullers, TURNED_AWAY - 1) > 1)
+		return false;
+	port_count(pullers, 1); /* nobody is left who would offer it */
+	return true;
+}
+
+/* Under the lock of `from`. */
+static inline void puller_leaves(u32 from)
+{
+	u64 *pullers = &AT(S.inbox, from).pullers;
+	u64 others = port_count(pullers, -1) - 1;
+	if ((u32)others || !others)
+		return;
+	port_count(pullers, -others);
+	spread_passes(from);
+}
+
+/* A task that waits on `from` and may run on `cpu` leaves for there. */
 static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 {
 	u32 family, edge, task = TIERCE_NONE;
-	if (port_count(&AT(S.inbox, from).pullers, 1) >= cpu_waits(from, cpu) + PULLERS_MORE) {
-		port_count(&AT(S.inbox, from).pullers, -1);
+	if (!puller_comes(from, cpu))
 		return TIERCE_NONE;
-	}
 	port_lock(from);
 	for (family = ZERO + 1; !task && family < S.families && CAN_LOOP; family++) {
 		if (!replica_on(family, from) || !cpu_takes(family, cpu))
@@ -95,8 +119,8 @@ static inline u32 pull_leaves(u32 from, u32 cpu, u64 now)
 			task = edge_at(edge)->child;
 	}
 	cpu_settle(from, now);
+	puller_leaves(from);
 	unlock(from);
-	port_count(&AT(S.inbox, from).pullers, -1);
 	return task;
 }
 

@@ -17,7 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
-use tierce_plan::{policies, Cpus, Plan, Refused, Source, Sources, ThrottleAt};
+use tierce_plan::{policies, By, Cpus, Plan, Refused, Source, Sources, ThrottleAt};
 use tierce_policy::{Refusal, CPUS_MAX};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
@@ -347,6 +347,7 @@ fn plan(live: &mut Live, request: &Value, service: &Service) -> Served {
 fn status(live: &Live, service: &Service) -> Value {
     let (left_out, times) = live.left_out();
     let out = |out: &LeftOut| json!({ "tid": out.tid, "comm": out.comm, "name": out.target, "by": out.by, "why": out.why });
+    let copy = |(node, by, whose): (String, By, String)| json!({ "node": node, by.name(): whose });
     json!({
         "plan": live.plan().name,
         "edited": service.edited,
@@ -355,6 +356,7 @@ fn status(live: &Live, service: &Service) -> Value {
         "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
         "threads": live.bound().into_iter().map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
         "promises": live.promises(),
+        "copies": live.copies().into_iter().map(copy).collect::<Vec<_>>(),
         "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
         "match_left_out": times,
     })

@@ -102,6 +102,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
             let by = thread["by"].as_str().map_or(String::new(), |by| format!("  {by}"));
             println!("  {} {}{by}{jobs}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
         }
+        for copy in answer["copies"].as_array().map(Vec::as_slice).unwrap_or_default() {
+            let whose = ["uid", "cgroup"].into_iter().find_map(|by| Some((by, copy[by].as_str()?)));
+            let (by, whose) = whose.unwrap_or(("?", "?"));
+            println!("  {} is for {by} {whose}", copy["node"].as_str().unwrap_or("?"));
+        }
         for out in answer["left_out"].as_array().map(Vec::as_slice).unwrap_or_default() {
             let text = |key: &str| out[key].as_str().unwrap_or("?");
             println!(

@@ -7,6 +7,7 @@
 use super::edit::{Edit, Keys};
 use super::editor::own_key;
 use super::toml::value;
+use crate::model::for_each::text_name;
 use crate::model::{Child, Edge, Plan};
 use crate::policies::{self, PolicyRecord};
 use crate::resolve::params::{self, Owner};
@@ -105,6 +106,9 @@ impl Plan {
 
     /// The edge above a part that has one, or one from this parent: one in the text, which may stand for several to replicas.
     fn written_edge(&self, name: &str, under: Option<&str>) -> Option<&Edge> {
+        if text_name(name) != name {
+            return None; // a copy: the text has one node for all of them
+        }
         let node = || self.nodes.iter().position(|node| node.name == name && node.replica.is_none());
         let task = || self.tasks.iter().position(|task| task.name == name && task.set.is_none());
         let set = || self.sets.iter().position(|set| set.name == name && set.members.is_empty());
@@ -120,7 +124,8 @@ impl Plan {
 
     /// All places in the texts that it knows.
     fn each_spot(&mut self, with: &mut dyn FnMut(&mut Spot)) {
-        let Plan { machine, nodes, tasks, sets, chains, edges, entries, each, .. } = self;
+        let Plan { machine, nodes, tasks, sets, chains, edges, entries, for_each, each, .. } = self;
+        for_each.iter_mut().for_each(|of| with(&mut of.spot));
         machine.interrupts.iter_mut().for_each(|interrupt| with(&mut interrupt.spot));
         for (spot, needs) in nodes
             .iter_mut()

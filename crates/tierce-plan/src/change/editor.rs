@@ -9,6 +9,7 @@
 use super::edit::{Below, Edit};
 use super::toml::{copied, dotted, implicit, inline, matchers, put, value, Keys};
 use crate::model::any_cpu::{Placer, Standing};
+use crate::model::for_each::text_name;
 use crate::model::{Child, Edge, Options, Plan};
 use crate::policies;
 use crate::resolve::documents;
@@ -50,7 +51,7 @@ impl Plan {
         }
         let plan = documents::from_sources(&sources, Options { cpus: self.machine.cpus }, standing, placer)?;
         if let Edit::Create { name, who, .. } = edit {
-            let first = plan.entries.first().map_or("", |entry| plan.child_name(entry.target));
+            let first = plan.entries.first().map_or("", |entry| text_name(plan.child_name(entry.target)));
             if !who.is_empty() && first != name && first != threads_of(name) {
                 let message = format!("`{first}` is written so that nothing can come before its match");
                 let fault = Fault::new("match_must_come_first", plan.entries[0].spot, message);
@@ -159,7 +160,7 @@ impl Editor<'_> {
         };
         let owns = |key: &str| own_key(policies::by_name(policy), key);
         // What both have, both get: a node that counts on a budget, below one that gives it.
-        let above = self.plan.nodes.iter().find(|node| node.base == under);
+        let above = self.plan.nodes.iter().find(|node| text_name(&node.base) == under);
         let above = above.and_then(|node| policies::by_number(node.policy));
         let gives =
             |key: &str| above.is_some_and(|above| policies::position(&above.edge_params, key).is_some());
@@ -180,7 +181,9 @@ impl Editor<'_> {
     /// It has a replica on each CPU, and tasks below it stay on theirs.
     pub(super) fn is_per_cpu(&self, name: &str) -> bool {
         let nodes = &self.plan.nodes;
-        nodes.iter().any(|node| node.base == name && node.replica.is_some() && node.family.is_none())
+        nodes
+            .iter()
+            .any(|node| text_name(&node.base) == name && node.replica.is_some() && node.family.is_none())
     }
 
     /// A new task or set may run on these CPUs only.
@@ -210,7 +213,7 @@ impl Editor<'_> {
         table.insert("match", matchers(who));
         let mut source = 0;
         if let Some(entry) = self.plan.entries.first() {
-            let first = self.part(self.plan.child_name(entry.target))?;
+            let first = self.part(text_name(self.plan.child_name(entry.target)))?;
             source = entry.spot.source as usize;
             let tables = self.tables(source, first.kind)?;
             let place = tables.get(&first.name).and_then(Item::as_table).and_then(Table::position);
@@ -245,7 +248,8 @@ impl Editor<'_> {
 
     fn set(&mut self, name: &str, under: Option<&str>, keys: &Keys, who: &[Keys]) -> Result<(), Fault> {
         let part = self.part(name)?;
-        let policy = self.plan.nodes.iter().find(|node| part.kind == Kind::Node && node.base == name);
+        let policy =
+            self.plan.nodes.iter().find(|node| part.kind == Kind::Node && text_name(&node.base) == name);
         let policy = policy.and_then(|node| policies::by_number(node.policy));
         let owns = |key: &str| under.is_none() && part.kind == Kind::Node && own_key(policy, key);
         let (own, mut above): (Keys, Keys) = keys.iter().cloned().partition(|(key, _)| owns(key));
@@ -303,7 +307,7 @@ impl Editor<'_> {
                 Child::Task(task) => &plan.tasks[task].name,
                 Child::Set(set) => &plan.sets[set].name,
             };
-            plan.nodes[edge.parent].base == parent && *name == part.name
+            text_name(&plan.nodes[edge.parent].base) == parent && text_name(name) == part.name
         };
         edges.filter(to_part).filter_map(|edge| plan.nodes[edge.parent].replica).collect()
     }
@@ -320,7 +324,8 @@ impl Editor<'_> {
             let fault = Fault::new("place_must_be_another", part.spot, message);
             return Err(fault.hint("tierce ctl set changes the edge"));
         }
-        let policy = |name: &str| Some(self.plan.nodes.iter().find(|node| node.base == name)?.policy);
+        let policy =
+            |name: &str| Some(self.plan.nodes.iter().find(|node| text_name(&node.base) == name)?.policy);
         let alike = from.len() == 1 && policy(&from[0]) == policy(to);
         let under = self.under(part)?;
         let mut old = None;
@@ -340,11 +345,12 @@ impl Editor<'_> {
         let plan = self.plan;
         let mut each = None;
         if let Some(old) = plan.default_node.map(|node| &plan.nodes[node]) {
-            let part = self.part(&old.base)?;
+            let part = self.part(text_name(&old.base))?;
             let table = self.table(&part)?;
             table.remove("default");
             each = table.remove("each");
-            let alike = |node: &&crate::model::Node| node.base == name && node.policy == old.policy;
+            let alike =
+                |node: &&crate::model::Node| text_name(&node.base) == name && node.policy == old.policy;
             each = each.filter(|_| plan.nodes.iter().any(|node| alike(&node)));
         }
         if !keys.is_empty() {
@@ -361,10 +367,10 @@ impl Editor<'_> {
     pub(super) fn parts(&self) -> Vec<Part> {
         let plan = self.plan;
         let part = |kind, name: &str, spot| Part { kind, name: name.to_string(), spot };
-        let nodes = plan.nodes.iter().map(|node| part(Kind::Node, &node.base, node.spot));
+        let nodes = plan.nodes.iter().map(|node| part(Kind::Node, text_name(&node.base), node.spot));
         let tasks = plan.tasks.iter().filter(|task| task.set.is_none());
         let tasks = tasks.map(|task| part(Kind::Task, &task.name, task.spot));
-        let sets = plan.sets.iter().map(|set| part(Kind::Set, &set.name, set.spot));
+        let sets = plan.sets.iter().map(|set| part(Kind::Set, text_name(&set.name), set.spot));
         nodes.chain(tasks).chain(sets).collect()
     }
 
@@ -392,7 +398,8 @@ impl Editor<'_> {
     /// What is directly below a part, each once.
     fn children(&self, part: &Part) -> Vec<Part> {
         let plan = self.plan;
-        let is_below = |edge: &&Edge| part.kind == Kind::Node && plan.nodes[edge.parent].base == part.name;
+        let is_below =
+            |edge: &&Edge| part.kind == Kind::Node && text_name(&plan.nodes[edge.parent].base) == part.name;
         let edges = plan.edges.iter().chain(plan.sets.iter().flat_map(|set| &set.under)).filter(is_below);
         let name = |child| match child {
             Child::Node(node) => &plan.nodes[node].base,
@@ -401,8 +408,8 @@ impl Editor<'_> {
             }
             Child::Set(set) => &plan.sets[set].name,
         };
-        let names: Vec<&String> = edges.map(|edge| name(edge.child)).collect();
-        self.parts().into_iter().filter(|part| names.contains(&&part.name)).fold(
+        let names: Vec<&str> = edges.map(|edge| text_name(name(edge.child))).collect();
+        self.parts().into_iter().filter(|part| names.contains(&part.name.as_str())).fold(
             Vec::new(),
             |mut list, part| {
                 if list.iter().all(|other: &Part| other.name != part.name) {

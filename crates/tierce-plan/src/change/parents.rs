@@ -4,6 +4,7 @@
 
 use super::editor::{lost, Editor, Kind};
 use super::toml::{copied, dotted, implicit, inline, Keys};
+use crate::model::for_each::text_name;
 use crate::policies;
 use crate::text::faults::Fault;
 use crate::text::tree::listed;
@@ -36,7 +37,7 @@ impl Editor<'_> {
         }
         let parents = self.parents(&part)?;
         let gives_budgets = |parent: &&String| {
-            let node = self.plan.nodes.iter().find(|node| node.base == **parent);
+            let node = self.plan.nodes.iter().find(|node| text_name(&node.base) == **parent);
             let policy = node.and_then(|node| policies::by_number(node.policy));
             policy.is_some_and(|policy| policies::budget_and_period(policy).is_some())
         };

@@ -14,6 +14,7 @@ use super::edit::{Edit, Keys};
 use super::editor::own_key;
 use crate::build::Ids;
 use crate::change::difference::{below, edge_name, on, steps, Difference, Verb};
+use crate::model::for_each::text_name;
 use crate::model::{Child, Edge, MatchEntry, Matcher, Node, Plan, Task, NODE_PARAMS};
 use crate::policies::{self, PolicyRecord, KERNEL};
 use crate::resolve::params::with_keys;
@@ -164,7 +165,8 @@ impl Plan {
         let spot = unwritten(source);
         let task = Task { name: name.into(), set: None, load: None, affinity: None, needs: Vec::new(), spot };
         let any = vec![Matcher { tid: Some(tid), ..Matcher::default() }];
-        let entry = MatchEntry { target: Child::Task(self.tasks.len()), any, trusts_names: false, spot };
+        let entry =
+            MatchEntry { target: Child::Task(self.tasks.len()), any, trusts_names: false, copy: None, spot };
         Some(Step::Task { task, edge, entry, tid })
     }
 
@@ -267,7 +269,10 @@ impl Plan {
 
     /// A node or task of that name, which is one thing in the text and in the model.
     fn single(&self, name: &str) -> Option<Child> {
-        let node = self.nodes.iter().position(|node| node.name == name && node.base == name);
+        let node = self
+            .nodes
+            .iter()
+            .position(|node| node.name == name && node.base == name && text_name(name) == name);
         let task = || self.tasks.iter().position(|task| task.name == name && task.set.is_none());
         node.map(Child::Node).or_else(|| task().map(Child::Task))
     }
@@ -282,7 +287,7 @@ impl Plan {
 
     /// A node of that name that one CPU reaches, by one way.
     fn simple_node(&self, name: &str) -> Option<usize> {
-        let at = self.nodes.iter().position(|node| node.base == name)?;
+        let at = self.nodes.iter().position(|node| node.base == name && text_name(name) == name)?;
         let mut above = at;
         for _ in 0..=policies::limits().depth {
             let node = &self.nodes[above];
@@ -336,9 +341,9 @@ impl Plan {
         let mut bytes = name.bytes();
         bytes.next().is_some_and(|byte| byte.is_ascii_alphabetic())
             && bytes.all(|byte| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'-')
-            && self.nodes.iter().all(|node| node.base != name)
+            && self.nodes.iter().all(|node| text_name(&node.base) != name)
             && self.tasks.iter().all(|task| task.name != name || task.set.is_some())
-            && self.sets.iter().all(|set| set.name != name)
+            && self.sets.iter().all(|set| text_name(&set.name) != name)
     }
 
     /// For one part more, whatever the others need.

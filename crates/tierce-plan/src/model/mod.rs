@@ -14,6 +14,7 @@
 
 pub mod any_cpu;
 pub mod chain;
+pub mod for_each;
 pub mod glob;
 pub mod load;
 pub mod lock;
@@ -24,6 +25,7 @@ mod triggers;
 mod trust;
 
 pub use chain::{Chain, Latency, Link, Within};
+pub use for_each::{By, Copied, ForEach};
 pub use load::*;
 pub use lock::{Lock, Protocol, Section};
 pub use realtime::{Class, MatchClass, RealTime};
@@ -78,6 +80,8 @@ pub struct Plan {
     pub edges: Vec<Edge>,
     /// Which live threads belong to which task or set, in the order of the text; the first entry that matches wins.
     pub entries: Vec<MatchEntry>,
+    /// Nodes of which there are copies, in the order of the text.
+    pub for_each: Vec<ForEach>,
     /// Index of the node for threads that match nothing. The first replica when the node is replicated.
     pub default_node: Option<usize>,
     /// Parameters of the edge that each unmatched thread gets below the default node.
@@ -451,6 +455,8 @@ pub struct MatchEntry {
     pub any: Vec<Matcher>,
     /// `trust = "names"`: what the owner of a thread can choose may decide who it is.
     pub trusts_names: bool,
+    /// Of a set that there is once for each copy of a node: which copy. All have the same match; the first stands for all of them.
+    pub copy: Option<Copied>,
     /// Where it is written.
     pub spot: Spot,
 }
@@ -471,10 +477,10 @@ pub struct Matcher {
     pub cgroup: Option<crate::Glob>,
     /// Its systemd unit: the last component of the cgroup path that names one.
     pub unit: Option<crate::Glob>,
-    /// User id, real and effective.
-    pub uid: Option<u32>,
+    /// User id, real and effective: from the first to the last of these.
+    pub uid: Option<std::ops::RangeInclusive<u32>>,
     /// Group id, real and effective.
-    pub gid: Option<u32>,
+    pub gid: Option<std::ops::RangeInclusive<u32>>,
     /// Process id (thread group id).
     pub pid: Option<u32>,
     /// Thread id.

@@ -7,15 +7,16 @@
 use super::Matcher;
 use crate::Glob;
 use std::fmt;
+use std::ops::RangeInclusive;
 
 impl Matcher {
     /// Whether it fits by what the owner of a thread can choose alone: any user can make a thread that fits.
     pub fn is_names_only(&self) -> bool {
         let program = self.exe.is_some() && self.exe_owner.is_some();
-        let ids = [self.uid, self.gid, self.pid, self.tid];
+        let ids = [self.uid.is_some(), self.gid.is_some(), self.pid.is_some(), self.tid.is_some()];
         let cgroup = self.cgroup.as_ref().is_some_and(|cgroup| is_guarded(cgroup.as_str()));
         let sure = program || cgroup || self.class.is_some() || self.is_kthread == Some(true);
-        !(sure || ids.iter().any(Option::is_some))
+        !(sure || ids.contains(&true))
     }
 }
 
@@ -33,16 +34,19 @@ fn is_guarded(pattern: &str) -> bool {
     }
 }
 
+fn range<T: PartialEq + fmt::Display>(range: &Option<RangeInclusive<T>>) -> Option<String> {
+    range.as_ref().map(|range| match (range.start(), range.end()) {
+        (least, most) if least == most => least.to_string(),
+        (least, most) => format!("{{ min = {least}, max = {most} }}"),
+    })
+}
+
 /// As in a plan: `comm = "audio*", uid = 1000`.
 impl fmt::Display for Matcher {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = |text: &Option<Glob>| text.as_ref().map(|glob| format!("{:?}", glob.as_str()));
         let id = |id: Option<u32>| id.map(|id| id.to_string());
         let flag = |flag: Option<bool>| flag.map(|flag| flag.to_string());
-        let nice = self.nice.as_ref().map(|nice| match (nice.start(), nice.end()) {
-            (least, most) if least == most => least.to_string(),
-            (least, most) => format!("{{ min = {least}, max = {most} }}"),
-        });
         let keys = [
             ("comm", text(&self.comm)),
             ("pcomm", text(&self.pcomm)),
@@ -50,12 +54,12 @@ impl fmt::Display for Matcher {
             ("exe_owner", id(self.exe_owner)),
             ("cgroup", text(&self.cgroup)),
             ("unit", text(&self.unit)),
-            ("uid", id(self.uid)),
-            ("gid", id(self.gid)),
+            ("uid", range(&self.uid)),
+            ("gid", range(&self.gid)),
             ("pid", id(self.pid)),
             ("tid", id(self.tid)),
             ("ppid", id(self.ppid)),
-            ("nice", nice),
+            ("nice", range(&self.nice)),
             ("class", self.class.map(|class| format!("{:?}", class.name()))),
             ("is_kthread", flag(self.is_kthread)),
             ("is_group_leader", flag(self.is_group_leader)),
@@ -88,8 +92,8 @@ mod tests {
             assert!(forged.is_names_only(), "{forged}");
         }
         for sure in [
-            Matcher { uid: Some(0), ..names.clone() },
-            Matcher { gid: Some(0), ..names.clone() },
+            Matcher { uid: Some(0..=0), ..names.clone() },
+            Matcher { gid: Some(0..=0), ..names.clone() },
             Matcher { pid: Some(7), ..names.clone() },
             Matcher { tid: Some(7), ..names.clone() },
             Matcher { is_kthread: Some(true), ..names.clone() },
@@ -127,7 +131,7 @@ mod tests {
     fn shown_as_it_is_written() {
         let matcher = Matcher {
             comm: glob("audio*"),
-            uid: Some(1000),
+            uid: Some(1000..=1000),
             nice: Some(-20..=-1),
             class: Some(MatchClass::RealTime),
             is_group_leader: Some(true),

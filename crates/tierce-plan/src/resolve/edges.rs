@@ -155,6 +155,12 @@ impl Resolver {
     }
 
     fn parent(&mut self, owner: &str, key: &Key) -> Option<Declared> {
+        if let Some(first) = self.copied.get(&key.text).filter(|_| !self.names.contains_key(&key.text)) {
+            let message = format!("{owner} would be below one of several copies of `{}`", key.text);
+            let fault = Fault::new("for_each_is_several", key.spot, message).other(*first, "defined here");
+            self.collector.add(fault.hint("a node that is there once"));
+            return None;
+        }
         let Some(parent) = self.names.get(&key.text) else {
             let nodes = || self.names.iter().filter(|(_, declared)| declared.kind == ItemKind::Node);
             let mut names: Vec<_> = nodes().map(|(name, _)| name.as_str()).collect();

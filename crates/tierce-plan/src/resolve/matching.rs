@@ -2,10 +2,11 @@
 
 use crate::model::glob::Glob;
 use crate::model::realtime::{MatchClass, RealTime};
-use crate::model::{Child, MatchEntry, Matcher, Plan};
+use crate::model::{By, Child, MatchEntry, Matcher, Plan};
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Value};
 use std::collections::HashSet;
+use std::ops::RangeInclusive;
 
 /// Entries that are compared with each other.
 const ENTRIES_MAX: usize = 1000;
@@ -48,8 +49,8 @@ fn matcher(owner: &str, value: &Value, collector: &mut Collector) -> Option<Matc
         exe_owner: id("exe_owner", &mut fields, collector),
         cgroup: glob("cgroup", usize::MAX, &mut fields, collector),
         unit: glob("unit", usize::MAX, &mut fields, collector),
-        uid: id("uid", &mut fields, collector),
-        gid: id("gid", &mut fields, collector),
+        uid: ids("uid", &mut fields, collector),
+        gid: ids("gid", &mut fields, collector),
         pid: id("pid", &mut fields, collector),
         tid: id("tid", &mut fields, collector),
         ppid: id("ppid", &mut fields, collector),
@@ -111,19 +112,35 @@ fn id(name: &'static str, fields: &mut Fields, collector: &mut Collector) -> Opt
     fields.whole(name, 0, i64::from(u32::MAX), collector).map(|id| id as u32)
 }
 
+fn ids(name: &'static str, fields: &mut Fields, collector: &mut Collector) -> Option<RangeInclusive<u32>> {
+    let range = range(name, 0..=i64::from(u32::MAX), fields, collector)?;
+    Some(*range.start() as u32..=*range.end() as u32)
+}
+
+fn nice(fields: &mut Fields, collector: &mut Collector) -> Option<RangeInclusive<i32>> {
+    let range = range("nice", -20..=19, fields, collector)?;
+    Some(*range.start() as i32..=*range.end() as i32)
+}
+
 /// `nice = 5` or `nice = { min = -20, max = -1 }`.
-fn nice(fields: &mut Fields, collector: &mut Collector) -> Option<std::ops::RangeInclusive<i32>> {
-    let value = fields.take("nice")?;
+fn range(
+    name: &'static str,
+    all: RangeInclusive<i64>,
+    fields: &mut Fields,
+    collector: &mut Collector,
+) -> Option<RangeInclusive<i64>> {
+    let value = fields.take(name)?;
+    let (least, most, what) = (*all.start(), *all.end(), fields.what(name));
     let Kind::Table(table) = &value.kind else {
-        let nice = collector.whole("`nice`", value, -20, 19)? as i32;
-        return Some(nice..=nice);
+        let only = collector.whole(&what, value, least, most)?;
+        return Some(only..=only);
     };
-    let mut fields = Fields::new("`nice`", table);
-    let min = fields.whole("min", -20, 19, collector).unwrap_or(-20) as i32;
-    let max = fields.whole("max", -20, 19, collector).unwrap_or(19) as i32;
+    let mut fields = Fields::new(&what, table);
+    let min = fields.whole("min", least, most, collector).unwrap_or(least);
+    let max = fields.whole("max", least, most, collector).unwrap_or(most);
     fields.finish(collector);
     if min > max {
-        let fault = Fault::new("min_must_not_exceed_max", value.spot, "`nice` is an empty range");
+        let fault = Fault::new("min_must_not_exceed_max", value.spot, format!("{what} is an empty range"));
         collector.add(fault.value(min).bound(max));
         return None;
     }
@@ -223,13 +240,13 @@ impl Matcher {
             is_realtime: Some(thread.realtime.is_some()),
             is_kthread: thread.is_kthread,
         }) && self.class.is_none_or(|class| thread.realtime.is_some_and(|is| class.fits(is.class)))
-            && id(self.uid, thread.uid)
-            && id(self.uid, thread.real_uid)
-            && id(self.gid, thread.gid)
-            && id(self.gid, thread.real_gid)
+            && among(&self.uid, thread.uid)
+            && among(&self.uid, thread.real_uid)
+            && among(&self.gid, thread.gid)
+            && among(&self.gid, thread.real_gid)
             && self.exe_owner.is_none_or(|wanted| thread.exe_owner == Some(wanted))
             && id(self.ppid, thread.ppid)
-            && self.nice.as_ref().is_none_or(|nice| nice.contains(&thread.nice))
+            && among(&self.nice, thread.nice)
     }
 
     /// Whether nothing of what is known keeps it from fitting.
@@ -253,6 +270,36 @@ impl Matcher {
     }
 }
 
+impl By {
+    /// Whose copy a thread belongs to, which matches by this pattern for its cgroup, if by one: its real user id, or the begin of the path
+    /// of its cgroup, with as many parts as the pattern has before `**`. Without these the whole path.
+    pub fn whose(self, thread: &Thread, pattern: Option<&Glob>) -> String {
+        if self == By::Uid {
+            return thread.real_uid.to_string();
+        }
+        let parts = pattern.map_or(0, |glob| {
+            glob.as_str().trim_start_matches('/').split('/').take_while(|part| !part.contains("**")).count()
+        });
+        let path = thread.cgroup.trim_start_matches('/');
+        match parts {
+            0 => path.to_string(),
+            parts => path.split('/').take(parts).collect::<Vec<_>>().join("/"),
+        }
+    }
+}
+
+/// Whether a number is in the range, if one is given.
+fn among<T: PartialOrd>(range: &Option<RangeInclusive<T>>, number: T) -> bool {
+    range.as_ref().is_none_or(|range| range.contains(&number))
+}
+
+/// Whether every number of the other range is in it.
+fn holds<T: PartialOrd>(own: &Option<RangeInclusive<T>>, other: &Option<RangeInclusive<T>>) -> bool {
+    own.as_ref().is_none_or(|own| {
+        other.as_ref().is_some_and(|other| own.contains(other.start()) && own.contains(other.end()))
+    })
+}
+
 impl Matcher {
     /// Whether it fits every thread that the other fits, as far as that is plain to see.
     fn covers(&self, other: &Matcher) -> bool {
@@ -269,14 +316,12 @@ impl Matcher {
             && glob(&self.cgroup, &other.cgroup)
             && glob(&self.unit, &other.unit)
             && id(self.exe_owner, other.exe_owner)
-            && id(self.uid, other.uid)
-            && id(self.gid, other.gid)
+            && holds(&self.uid, &other.uid)
+            && holds(&self.gid, &other.gid)
             && id(self.pid, other.pid)
             && id(self.tid, other.tid)
             && id(self.ppid, other.ppid)
-            && self.nice.as_ref().is_none_or(|own| {
-                other.nice.as_ref().is_some_and(|nice| own.contains(nice.start()) && own.contains(nice.end()))
-            })
+            && holds(&self.nice, &other.nice)
             && self.class.is_none_or(|own| other.class.is_some_and(|class| own.covers(class)))
             && flag(self.is_kthread, other.is_kthread)
             && flag(self.is_group_leader, other.is_group_leader)
@@ -284,18 +329,20 @@ impl Matcher {
 }
 
 impl Plan {
-    /// Entries that no thread can belong to, each with the earlier one that takes all that it would fit.
+    /// Entries that no thread can belong to, each with the earlier one that takes all that it would fit. Of copies the first stands for
+    /// all.
     pub fn shadowed(&self) -> Vec<(&MatchEntry, &MatchEntry)> {
-        let entries = &self.entries[..self.entries.len().min(ENTRIES_MAX)];
-        let shadow = |(at, entry): (usize, &'_ MatchEntry)| {
-            let takes = |earlier: &&MatchEntry| {
+        let is_first = |entry: &&MatchEntry| entry.copy.is_none_or(|copy| copy.index == 0);
+        let entries: Vec<_> = self.entries.iter().filter(is_first).take(ENTRIES_MAX).collect();
+        let shadow = |(at, entry): (usize, &MatchEntry)| {
+            let takes = |earlier: &MatchEntry| {
                 let covered = |matcher: &Matcher| earlier.any.iter().any(|own| own.covers(matcher));
                 entry.any.iter().all(covered)
             };
-            entries[..at].iter().position(|earlier| takes(&earlier))
+            entries[..at].iter().position(|earlier| takes(earlier))
         };
-        let found = entries.iter().enumerate();
-        let found = found.filter_map(|(at, entry)| Some((entry, &entries[shadow((at, entry))?])));
+        let found = entries.iter().copied().enumerate();
+        let found = found.filter_map(|(at, entry)| Some((entry, entries[shadow((at, entry))?])));
         found.collect()
     }
 
@@ -305,7 +352,8 @@ impl Plan {
         fits.map(|(at, matcher)| Fit { by_names: matcher.is_names_only(), at }).min()
     }
 
-    /// The first entry of [`Plan::entries`] that fits a live thread; `None`: it belongs to the default node.
+    /// The first entry of [`Plan::entries`] that fits a live thread; `None`: it belongs to the default node. Of copies it is the first,
+    /// whichever of them the thread belongs to: they follow it.
     pub fn entry_of(&self, thread: &Thread) -> Option<usize> {
         self.entries.iter().position(|entry| entry.any.iter().any(|matcher| matcher.fits(thread)))
     }
@@ -547,6 +595,23 @@ mod tests {
                  [tasks.b]\nunder.top = {{}}\nmatch = {second}\n"
             );
             assert_eq!(plan(&text).unwrap().shadowed().len(), usize::from(shadowed), "{first} {second}");
+        }
+    }
+
+    #[test]
+    fn whose_copy_it_is() {
+        let cgroup = "/machine.slice/shop.scope/payload/web".to_string();
+        let thread = Thread { cgroup, uid: 0, real_uid: 1000, ..Thread::default() };
+        assert_eq!(By::Uid.whose(&thread, None), "1000", "also in a program with its owner's rights");
+        for (pattern, whose) in [
+            (Some("machine.slice/*"), "machine.slice/shop.scope"),
+            (Some("/machine.slice/*/**"), "machine.slice/shop.scope"),
+            (Some("machine.slice/**"), "machine.slice"),
+            (Some("**/web"), "machine.slice/shop.scope/payload/web"),
+            (None, "machine.slice/shop.scope/payload/web"),
+        ] {
+            let glob = pattern.map(|pattern| Glob::new(pattern).unwrap());
+            assert_eq!(By::Cgroup.whose(&thread, glob.as_ref()), whose, "{pattern:?}");
         }
     }
 

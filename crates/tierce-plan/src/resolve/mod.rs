@@ -5,6 +5,7 @@ mod csv;
 pub mod documents;
 mod edges;
 mod first_replica;
+mod for_each;
 mod load;
 mod locks;
 mod machine;
@@ -54,6 +55,7 @@ impl Resolver {
             let Self { plan, collector, broken, units, .. } = resolver;
             let mut faults = collector.faults;
             faults.extend(crate::resolve::structure::faults(&plan, &broken));
+            for_each::once(&plan, &mut faults);
             (plan, faults, units)
         };
         let (plan, faults, units) = resolve(Placed::new());
@@ -83,6 +85,7 @@ impl Resolver {
             chains: Vec::new(),
             edges: Vec::new(),
             entries: Vec::new(),
+            for_each: Vec::new(),
             default_node: None,
             each: None,
             defaults: Defaults::new(),
@@ -98,6 +101,7 @@ impl Resolver {
             unread: Vec::new(),
             units: Vec::new(),
             placed,
+            copied: HashMap::new(),
         }
     }
 
@@ -133,7 +137,7 @@ impl Resolver {
                 let Some(table) = self.collector.table(&format!("`{name}`"), value) else { continue };
                 for (key, value) in &table.entries {
                     if let Some(table) = self.collector.table(&format!("{name} `{}`", key.text), value) {
-                        found.push(Item { kind, key, table });
+                        found.push(Item { kind, key, table, copy: None });
                     }
                 }
             }
@@ -146,6 +150,8 @@ impl Resolver {
         machines.into_iter().for_each(|table| self.machine(table));
         runs.into_iter().for_each(|table| self.run_options(table));
         defaults.into_iter().for_each(|table| self.preset(table));
+        let copies = self.copies(&items);
+        let mut items = for_each::with_copies(items, &copies);
         let machine = &self.plan.machine;
         let cpus = (machine.named, machine.cpus);
         self.places = places::find(&items, cpus, self.plan.run.other_cpus, &self.placed);
@@ -167,13 +173,15 @@ impl Resolver {
     /// Enter the name; nodes also get their place in the plan. False when the name cannot be used.
     fn declare(&mut self, item: &Item) -> bool {
         let (name, spot) = (&item.key.text, item.key.spot);
-        if !is_plain(item.key, &mut self.collector) {
+        if item.copy.is_none() && !is_plain(item.key, &mut self.collector) {
             return false;
         }
-        if let Some(first) = self.names.get(name) {
+        let first = self.names.get(name).map(|first| first.spot);
+        let first = first.or_else(|| self.copied.get(name).copied().filter(|_| item.copy.is_none()));
+        if let Some(first) = first {
             let message =
                 format!("the name `{name}` is taken: nodes, tasks, sets and chains share their names");
-            self.collector.add(Fault::new("name_is_unique", spot, message).other(first.spot, "first here"));
+            self.collector.add(Fault::new("name_is_unique", spot, message).other(first, "first here"));
             return false;
         }
         let mut declared = Declared {

@@ -1,5 +1,6 @@
 //! Names of a text, what they were given to, and CPUs that are named.
 
+use crate::model::Copied;
 use crate::policies::{self, PolicyRecord};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
@@ -10,6 +11,8 @@ pub struct Item<'d> {
     pub kind: ItemKind,
     pub key: &'d Key,
     pub table: &'d Table,
+    /// Which copy of what the text has (`for_each`).
+    pub copy: Option<Copied>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

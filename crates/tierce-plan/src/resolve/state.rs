@@ -6,6 +6,7 @@ use super::places::Places;
 use crate::model::any_cpu::{Placed, Unit};
 use crate::model::{Child, Plan};
 use crate::text::files::Files;
+use crate::text::source::Spot;
 use crate::text::tree::Collector;
 use std::collections::HashMap;
 use tierce_policy::Cpus;
@@ -59,4 +60,6 @@ pub struct Resolver {
     pub units: Vec<Unit>,
     /// Their CPUs; empty as long as none are chosen.
     pub placed: Placed,
+    /// What there are copies of, by the name that the text has, and where it is.
+    pub copied: HashMap<String, Spot>,
 }

@@ -50,7 +50,7 @@ impl Resolver {
         if let Some(value) = under {
             self.under(&owner, &item.key.text, value, &Below::leaf(&[(child, None)], affinity));
         }
-        self.entry(&owner, child, matches, trusts_names);
+        self.entry(&owner, child, matches, (trusts_names, None));
     }
 
     fn leaf<'v>(&mut self, owner: &str, fields: &mut Fields<'v>) -> Leaf<'v> {
@@ -88,10 +88,16 @@ impl Resolver {
         crate::resolve::load::read(owner, value, locks, collector, &mut read)
     }
 
-    fn entry(&mut self, owner: &str, target: Child, matches: Option<&Value>, trusts_names: bool) {
+    fn entry(
+        &mut self,
+        owner: &str,
+        target: Child,
+        matches: Option<&Value>,
+        (trusts_names, copy): (bool, Option<Copied>),
+    ) {
         let Some(value) = matches else { return };
         let any = matching::read(owner, value, &mut self.collector);
-        self.plan.entries.push(MatchEntry { target, any, trusts_names, spot: value.spot });
+        self.plan.entries.push(MatchEntry { target, any, trusts_names, copy, spot: value.spot });
     }
 
     pub(super) fn set(&mut self, item: &Item) {
@@ -120,7 +126,7 @@ impl Resolver {
         set.members.end = self.plan.tasks.len();
         set.elsewhere = ways.others();
         self.plan.sets.push(set);
-        self.entry(&owner, child, matches, trusts_names);
+        self.entry(&owner, child, matches, (trusts_names, item.copy));
     }
 
     /// As many as `count` says, a row of `csv` each, or one that does what `load` says.

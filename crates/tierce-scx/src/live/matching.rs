@@ -6,8 +6,8 @@ use super::{Bound, LeftOut, Live, Out};
 use crate::dry_run;
 use crate::threads::{self, Class, Proc};
 use anyhow::Result;
-use std::collections::BTreeMap;
-use tierce_plan::{Child, Cpus, Fit, Glimpse, Plan, Thread};
+use std::collections::{BTreeMap, BTreeSet};
+use tierce_plan::{Child, Copied, Cpus, Fit, Glimpse, Plan, Thread};
 
 /// Threads that are left out and known. A user can start any number.
 const LEFT_OUT_MAX: usize = 4096;
@@ -69,8 +69,42 @@ impl Live {
         }
     }
 
+    /// The entry of the copy that the thread belongs to, if it fits the entry of copies; why there is none.
+    fn copy_for(&mut self, entry: usize, thread: &Thread) -> Result<usize, String> {
+        let mut copies = std::mem::take(&mut self.copies);
+        let found = copies.entry(&self.plan, entry, thread, |copy| self.is_used(copy));
+        self.copies = copies;
+        found
+    }
+
+    /// Whether a thread is below that copy.
+    fn is_used(&self, copy: Copied) -> bool {
+        let is_its = |bound: &Bound| self.plan.entries[bound.entry].copy == Some(copy);
+        self.bound.iter().any(|(tid, bound)| is_its(bound) && threads::exists(*tid))
+    }
+
+    /// Who waits for a copy of a node gets one when it has no threads any more, the oldest thread first.
+    fn fill_copies(&mut self) -> Result<()> {
+        let mut waiting: BTreeMap<usize, BTreeSet<(u64, u32)>> = BTreeMap::new();
+        for (tid, out) in &self.left_out {
+            if let (Some(copy), Some((_, started))) = (self.plan.entries[out.entry].copy, out.waits) {
+                waiting.entry(copy.of).or_default().insert((started, *tid));
+            }
+        }
+        for (of, threads) in waiting {
+            let is_free = |index| !self.is_used(Copied { of, index });
+            if (0..self.plan.for_each[of].most).any(is_free) {
+                threads.into_iter().try_for_each(|(_, tid)| self.match_thread(tid))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Who waits for the place of a task gets it when nobody has it any more: who fits best, then the oldest.
     pub(super) fn fill_places(&mut self) -> Result<()> {
+        if !self.plan.for_each.is_empty() {
+            self.fill_copies()?;
+        }
         let mut first: BTreeMap<usize, (Fit, u64, u32)> = BTreeMap::new();
         for (tid, out) in &self.left_out {
             let Some((fit, started)) = out.waits else { continue };
@@ -97,6 +131,14 @@ impl Live {
             return Ok(());
         };
         let Some(entry) = self.plan.entry_of(&live.thread) else { return self.unbind(tid) };
+        let entry = match self.copy_for(entry, &live.thread) {
+            Ok(entry) => entry,
+            Err(why) => {
+                self.unbind(tid)?;
+                self.leave_out(&live.thread, entry, why, true);
+                return Ok(());
+            }
+        };
         let is_contained = self.class_before(tid).is_some();
         if is_contained && !self.plan.contains(entry, &live.thread) {
             self.classes.give_back(tid);
@@ -144,6 +186,7 @@ impl Live {
             let _ = threads::requeue(tid);
             return Ok(());
         };
+        let Ok(entry) = self.copy_for(entry, &live.thread) else { return self.match_thread(tid) };
         let has_it = [0, tid].contains(&self.kernel.leaf(leaf).pid);
         if has_it && self.way_of(leaf, self.plan.entries[entry].target).is_some() {
             self.bound.retain(|_, bound| bound.leaf != leaf); // of a thread that is gone

@@ -11,6 +11,7 @@ mod step;
 mod unwritten;
 
 use crate::classes::Classes;
+use crate::copies::Copies;
 use crate::host;
 use crate::kernel::{Kernel, Options, Pools};
 use crate::object::Ring;
@@ -21,7 +22,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 use std::rc::Rc;
-use tierce_plan::{Child, Fit, Ids, Members, Plan, Standing};
+use tierce_plan::{By, Child, Fit, Ids, Members, Plan, Standing};
 use tierce_policy::Refusal;
 use tierce_trace::{Measure, Renumber, Source, Stats, TraceHeader};
 
@@ -100,6 +101,8 @@ pub struct Live {
     forgotten: bool,
     /// Threads that have left their real-time class for their place.
     classes: Classes,
+    /// Who has which copy of what the plan has for each user or cgroup.
+    copies: Copies,
     /// A thread that was looked at since the last turn: what changes of it is news of the next.
     looked: Option<threads::Live>,
     /// What was done to the plan and is not in its text yet.
@@ -168,6 +171,7 @@ impl Live {
             homeless: BTreeSet::new(),
             forgotten: false,
             classes: Classes::default(),
+            copies: Copies::default(),
             looked: None,
             unwritten: None,
             notices: Vec::new(),
@@ -241,6 +245,11 @@ impl Live {
     pub fn matched_by(&self, tid: u32) -> Option<String> {
         let bound = self.bound.get(&tid)?;
         Some(self.plan.entries[bound.entry].any.get(bound.by)?.to_string())
+    }
+
+    /// Copies of nodes that belong to a user or a cgroup: the name, what it is for, and whose it is.
+    pub fn copies(&self) -> Vec<(String, By, String)> {
+        self.copies.owned(&self.plan)
     }
 
     /// Threads that match and are not where the plan wants them; and how often that has happened to any.
@@ -321,6 +330,7 @@ impl Live {
         let old = std::mem::replace(&mut self.plan, plan);
         self.revision += 1;
         self.ids = ids;
+        self.copies.keep(&self.plan);
         self.homeless.extend(self.left_out.drain().map(|(tid, _)| tid));
         let mut orphans = Vec::new();
         self.bound.retain(|tid, bound| {

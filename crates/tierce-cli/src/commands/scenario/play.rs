@@ -132,6 +132,7 @@ fn matched(mut plan: Plan) -> Plan {
         plan.entries.push(MatchEntry {
             target: Child::Task(index),
             any,
+            copy: None,
             trusts_names: true,
             spot: Spot::default(),
         });
