@@ -97,7 +97,7 @@ mod tests {
     fn each_user_has_one_and_a_free_one_goes_to_the_next() {
         let plan = plan(PLAN);
         let (mut copies, mut used) = (Copies::default(), HashSet::new());
-        let mut ask = |copies: &mut Copies, used: &HashSet<u32>, uid| {
+        let ask = |copies: &mut Copies, used: &HashSet<u32>, uid| {
             let entry = plan.entry_of(&user(uid)).unwrap();
             copies.entry(&plan, entry, &user(uid), |copy| used.contains(&copy.index))
         };
