@@ -2,7 +2,7 @@
 
 TIERCE := target/release/tierce
 
-.PHONY: help demo check test bench hartstone-board build docs setup lint tidy format
+.PHONY: help demo check test bench hartstone-board build manual install deb test-deb docs setup lint tidy format
 
 help:
 	@printf '%s\n' \
@@ -15,6 +15,8 @@ help:
 	'  make hartstone-board   Hartstone under five schedulers on the emulated board, five minutes' \
 	'' \
 	'  make build   $(TIERCE), then try: $(TIERCE) check examples/desktop.toml' \
+	'  make manual  man pages and completions, target/manual;  make install PREFIX=/usr/local DESTDIR=: installs both' \
+	'  make deb     Debian packages, target/deb;  make test-deb: installed, used, removed and purged in a clean machine (root)' \
 	'  make docs    the pages as a site with search, target/docs/index.html' \
 	'  make setup   install what all of the above need (they call it themselves)' \
 	'  make lint    formats and warnings;  make tidy: pages and sources agree;  make format: apply the formats' \
@@ -39,6 +41,18 @@ hartstone-board:
 
 build:
 	@scripts/build
+
+manual:
+	@cargo run --release --quiet --package tierce-manual -- target/manual
+
+install:
+	@PREFIX=$(PREFIX) DESTDIR=$(DESTDIR) LIBDIR=$(LIBDIR) scripts/install
+
+deb:
+	@scripts/deb
+
+test-deb:
+	@scripts/deb-test
 
 docs:
 	@scripts/docs

@@ -272,6 +272,10 @@ fn call(error: anyhow::Error) -> Refusal {
 }
 
 impl Host for Live {
+    fn control(&mut self) -> &mut dyn Control {
+        self
+    }
+
     fn appear(&mut self, plan: &Plan, ids: &Ids, before: &Ids) -> Result<(), Refusal> {
         if (&ids.nodes, &ids.tasks, &ids.edges) == (&before.nodes, &before.tasks, &before.edges) {
             return Ok(());

@@ -107,6 +107,10 @@ impl Control for Trial {
 }
 
 impl Host for Trial {
+    fn control(&mut self) -> &mut dyn Control {
+        self
+    }
+
     fn appear(&mut self, _plan: &Plan, _ids: &Ids, _before: &Ids) -> Result<(), Refusal> {
         Ok(())
     }

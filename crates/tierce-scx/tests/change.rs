@@ -199,6 +199,10 @@ impl Control for Machine {
 }
 
 impl Host for Machine {
+    fn control(&mut self) -> &mut dyn Control {
+        self
+    }
+
     fn appear(&mut self, _plan: &Plan, _ids: &Ids, _before: &Ids) -> Result<(), Refusal> {
         self.step()
     }

@@ -15,7 +15,7 @@ fn roots() -> Vec<(String, PathBuf)> {
         let all = std::fs::read_dir(top.join(folder)).unwrap().map(|entry| entry.unwrap().path());
         for folder in all {
             let name = folder.file_name().unwrap().to_string_lossy().into_owned();
-            let roots = ["src/lib.rs", "src/main.rs", "src/manager/main.rs"].map(|file| folder.join(file));
+            let roots = ["src/lib.rs", "src/main.rs"].map(|file| folder.join(file));
             found.extend(roots.into_iter().filter(|root| root.is_file()).map(|root| (name.clone(), root)));
         }
     }

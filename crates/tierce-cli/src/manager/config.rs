@@ -1,6 +1,6 @@
 //! Which rules there are, and how much one may have: the configuration of the manager.
 
-use crate::bus;
+use crate::manager::bus;
 use anyhow::{bail, Context, Result};
 use serde::Deserialize;
 use serde_json::{Map, Value};

@@ -1,6 +1,6 @@
 //! A manager without a kernel: requests are played against a plan, to see what rules would do.
 
-use crate::config::Config;
+use crate::manager::config::Config;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 use serde_json::{json, Map, Value};

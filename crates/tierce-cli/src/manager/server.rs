@@ -4,7 +4,7 @@
 //! Nobody is waited for. A client that leaves a request unfinished or an answer unread is hung up on, and so is one that says nothing.
 //! Each user has so many connections and so many requests per second; the system has room beside them.
 
-use crate::rates::Rates;
+use crate::manager::rates::Rates;
 use anyhow::Result;
 use serde::Deserialize;
 use serde_json::{json, Value};
@@ -293,7 +293,7 @@ fn groups(stream: &UnixStream, own: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rates::BURST;
+    use crate::manager::rates::BURST;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;

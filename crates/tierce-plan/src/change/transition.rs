@@ -29,6 +29,8 @@ impl Leaving<'_> {
 
 /// A graph that has threads.
 pub trait Host: Control {
+    /// The graph alone.
+    fn control(&mut self) -> &mut dyn Control;
     /// These parts are in the graph from now on, those in `before` were.
     fn appear(&mut self, plan: &Plan, ids: &Ids, before: &Ids) -> Result<(), Refusal>;
     /// These nodes and tasks have no edges any more and are freed next.
@@ -96,13 +98,13 @@ impl Transition {
         let to = self.to.clone();
         let all = |what: &str, why| Refused { place: None, what: what.to_string(), why };
         let before = self.to_ids.clone();
-        to.make(host, &mut self.to_ids, Members::Live)?;
+        to.make(host.control(), &mut self.to_ids, Members::Live)?;
         host.appear(&to, &self.to_ids, &before).map_err(|why| all("the trace", why))?;
         self.set(host, Less)?;
         let default =
             to.default_node.ok_or_else(|| all("plan", Refusal::Call("there is no default node".into())))?;
         let way = to.edges_above(default);
-        to.attach(host, &mut self.to_ids, &|edge| way.contains(&edge))?;
+        to.attach(host.control(), &mut self.to_ids, &|edge| way.contains(&edge))?;
         if self.change.default {
             let (params, nice) = to.default_params();
             let set = host.set_default(self.to_ids.nodes[default], params, nice);
@@ -111,7 +113,7 @@ impl Transition {
         let from = self.from.clone();
         host.evacuate(&self.leaving(&from)).map_err(|why| all("threads", why))?;
         self.take_out(host)?;
-        to.attach(host, &mut self.to_ids, &|_| true)?;
+        to.attach(host.control(), &mut self.to_ids, &|_| true)?;
         self.set(host, Other)?;
         for (at, is) in
             pairs(&self.change.nodes).filter(|(at, is)| from.nodes[*at].params != to.nodes[*is].params)

@@ -1,6 +1,6 @@
 //! Who calls, as the bus says, and whether he may, as polkit says. Where there is no polkit, the configuration does.
 
-use crate::rates::Rates;
+use crate::manager::rates::Rates;
 use serde::Deserialize;
 use std::collections::HashMap;
 use std::sync::Mutex;

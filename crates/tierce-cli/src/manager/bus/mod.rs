@@ -16,7 +16,7 @@ pub use caller::Access;
 pub use realtime_kit::Config as RealtimeKit;
 pub use way::Asked;
 
-use crate::rates::Rates;
+use crate::manager::rates::Rates;
 use anyhow::{Context, Result};
 use caller::Callers;
 use manager1::Manager1;

@@ -7,7 +7,7 @@
 
 use super::caller::{Action, Caller, Callers};
 use super::way::Way;
-use crate::machine::Machine;
+use crate::manager::machine::Machine;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;

@@ -10,7 +10,7 @@ mod server;
 
 use anyhow::{bail, Context, Result};
 use bus::Bus;
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use config::Config;
 use control::{Became, Control};
 use machine::{now_ns, Machine};
@@ -95,11 +95,13 @@ extern "C" fn stop(_signal: libc::c_int) {
     STOP.store(true, Ordering::Relaxed);
 }
 
-/// Half of what a request takes in user mode is memory that comes and goes.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+/// The arguments of `tierce-manager`.
+pub fn command() -> clap::Command {
+    Args::command()
+}
 
-fn main() -> ExitCode {
+/// The program `tierce-manager`.
+pub fn main() -> ExitCode {
     let args = Args::parse();
     run(args).unwrap_or_else(|error| {
         eprintln!("tierce-manager: {error:#}");

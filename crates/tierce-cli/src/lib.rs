@@ -1,16 +1,13 @@
-//! The `tierce` command: one plan, checked, simulated, enforced.
+//! The programs `tierce` (one plan, checked, simulated, enforced) and `tierce-manager`: src/bin has a file for each.
 
 mod commands;
+pub mod manager;
 mod picture;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-
-/// Half of what a request takes in user mode is memory that comes and goes.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// Hierarchical real-time CPU scheduling from one plan file.
 #[derive(Parser)]
@@ -52,9 +49,16 @@ Without a plan:
   tierce hartstone --extended                          the Hartstone benchmark under five schedulers
 
 Exit codes: 0 schedulable / done, 1 not schedulable / refused, 2 bad input or environment.
+
 Tutorials and reference: README.md and docs/ of the sources (make docs).";
 
-fn main() -> ExitCode {
+/// The arguments of `tierce`, with those of its commands.
+pub fn command() -> clap::Command {
+    Cli::command()
+}
+
+/// The program `tierce`.
+pub fn main() -> ExitCode {
     // `tierce sim PLAN | head` ends when head has seen enough, like every other command.
     // SAFETY: no other thread yet, and the default action is no handler of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
