@@ -1,12 +1,13 @@
 //! The verdict on tasks of one CPU.
 
-use super::question::{Policy, Question};
-use tierce_analysis::offsets::{self, Order};
-use tierce_analysis::{
+use super::asked::Question;
+use super::names::Policy;
+use crate::offsets::{self, Order};
+use crate::{
     fifo, global, priorities, sections, suspension, Demand, Edf, Entry, FixedPriority, Response, Sections,
     Supply, Task,
 };
-use tierce_plan::show_time;
+use tierce_guarantee::show_ns;
 
 /// What is found of some tasks on one CPU.
 pub struct Verdict {
@@ -235,7 +236,7 @@ fn by_demand(demand: Demand, responses: Vec<Response>, tasks: &[Task], supply: &
         Demand::Exceeds { window_ns, due_ns } => {
             let shortest = Edf::new().shortest_excess(tasks, supply);
             let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
-            let (due, window) = (show_time(due_ns), show_time(window_ns));
+            let (due, window) = (show_ns(due_ns), show_ns(window_ns));
             Some(format!("In a window of {window} the demand can be {due}, more than the guaranteed supply."))
         }
         Demand::Overload => Some("The demand is larger than the supply in the long run.".to_string()),
