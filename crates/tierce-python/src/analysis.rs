@@ -173,8 +173,7 @@ impl Work {
         while !self.stopped.load(Ordering::Relaxed) {
             let at = self.next.fetch_add(1, Ordering::Relaxed);
             let Some(entries) = self.sets.get(at) else { break };
-            let found = answer(entries, &self.options);
-            let found = found.map(|(_, answer)| (answer.schedulable(), is_exact(&answer)));
+            let found = Question::new(entries.to_vec(), &self.options).and_then(|asked| asked.verdict());
             lines.push((at, Line { tasks: entries.len(), utilisation: share(entries), found }));
         }
         lines
@@ -224,11 +223,6 @@ fn on_threads(py: Python<'_>, work: Work, threads: usize, mut progress: Progress
     }
     lines.sort_unstable_by_key(|(at, _)| *at);
     Ok(lines.into_iter().map(|(_, line)| line).collect())
-}
-
-/// That deadlines are not met is shown, too.
-fn is_exact(answer: &Answer) -> bool {
-    matches!(answer, Answer::Tasks(outcome) if outcome.exact)
 }
 
 /// The answer of `analyse`: true as a condition if all deadlines are met. As an Arrow table it is `tasks`.
@@ -328,7 +322,7 @@ impl Analysis {
     /// If not schedulable, that is shown, too; and response times are the worst case, not bounds.
     #[getter]
     fn exact(&self) -> bool {
-        is_exact(&self.answer)
+        self.answer.is_exact()
     }
 
     /// By which policy.

@@ -8,13 +8,13 @@ use tierce_guarantee::{derive, weakest, Exact, Faults, Free, Parameter, Wanted};
 fn unreadable(py: Python<'_>, text: &str, found: &Faults) -> PyErr {
     let one = |fault: &tierce_guarantee::Fault| Fault {
         rule: fault.rule.into(),
-        message: fault.message.clone().into(),
+        message: fault.message.clone(),
         file: Some(text.into()),
         line: Some(1),
         column: Some(fault.column),
         value: Some(fault.value.clone()),
-        bound: fault.bound.clone().map(Into::into),
-        help: fault.hint.clone().map(Into::into),
+        bound: fault.bound.clone(),
+        help: fault.hint.clone(),
     };
     error(py, Kind::Guarantee, &found.0.iter().map(one).collect::<Vec<_>>(), None)
 }

@@ -96,39 +96,7 @@ impl Question {
                 entries.len()
             );
         }
-        let cpus = match given.supply {
-            Supplied::Each(_) => options.cpus.unwrap_or(1),
-            Supplied::Together(supply) => {
-                let cpus = supply.cpus();
-                if options.cpus.is_some_and(|asked| asked != cpus) {
-                    refuse!(
-                        "cpus_are_those_of_the_supply",
-                        "the supply {} is for {cpus} CPUs; leave out --cpus, or give the same number",
-                        given.text
-                    );
-                }
-                if options.partition.is_some() {
-                    refuse!(
-                        "supply_is_of_several_cpus",
-                        "with --partition each CPU has a supply of its own; give a supply without @"
-                    );
-                }
-                if policy != Policy::Edf {
-                    refuse!(
-                        "supply_is_for_edf",
-                        "a supply of several CPUs (@) can be tested with --policy edf only"
-                    );
-                }
-                cpus
-            }
-        };
-        if cpus > 1 && options.partition.is_none() && options.supply.is_some() && !is_together(&given) {
-            refuse!(
-                "supply_is_of_one_cpu",
-                "several CPUs with a supply each need --partition, so that each task is on one; \
-                 what they give together is BUDGET/PERIOD@CPUS"
-            );
-        }
+        let cpus = cpus_of(&given, options, policy)?;
         let tasks = entries.iter().map(|entry| entry.task).collect();
         let Options { partition, sensitivity, quantum, .. } = *options;
         if cpus > 1 && partition.is_none() && sensitivity {
@@ -175,34 +143,7 @@ impl Question {
             }
         }
         if let Some(entry) = suspending {
-            let name = &entry.name;
-            if self.policy == Policy::Fifo {
-                refuse!(
-                    "suspension_is_not_for_fifo",
-                    "{name} suspends itself, and then others overtake it; use another policy"
-                );
-            }
-            if let Some(other) = keeping {
-                refuse!(
-                    "suspension_needs_full_preemption",
-                    "{name} suspends itself, and {} has a region without preemption, which may \
-                     begin each time; use --preemption full",
-                    other.name
-                );
-            }
-            if let Some(other) = self.entries.iter().find(|entry| entry.task.blocking_ns > 0) {
-                refuse!(
-                    "suspension_is_not_for_blocked_tasks",
-                    "{name} suspends itself, and {} may be blocked, each time",
-                    other.name
-                );
-            }
-            if self.given.supply != Supplied::Each(Supply::WHOLE) {
-                refuse!(
-                    "suspension_needs_a_whole_cpu",
-                    "{name} suspends itself, and a supply is sure only while it is asked for"
-                );
-            }
+            self.check_suspension(entry, keeping)?;
         }
         if let Some(entry) = self.entries.iter().find(|entry| entry.task.blocking_ns > 0) {
             if self.policy == Policy::Fifo {
@@ -222,10 +163,81 @@ impl Question {
         Ok(())
     }
 
+    /// Of a task that suspends itself; `keeping` is one with a region without preemption.
+    fn check_suspension(&self, entry: &Entry, keeping: Option<&Entry>) -> Result<(), Refused> {
+        let name = &entry.name;
+        if self.policy == Policy::Fifo {
+            refuse!(
+                "suspension_is_not_for_fifo",
+                "{name} suspends itself, and then others overtake it; use another policy"
+            );
+        }
+        if let Some(other) = keeping {
+            refuse!(
+                "suspension_needs_full_preemption",
+                "{name} suspends itself, and {} has a region without preemption, which may \
+                 begin each time; use --preemption full",
+                other.name
+            );
+        }
+        if let Some(other) = self.entries.iter().find(|entry| entry.task.blocking_ns > 0) {
+            refuse!(
+                "suspension_is_not_for_blocked_tasks",
+                "{name} suspends itself, and {} may be blocked, each time",
+                other.name
+            );
+        }
+        if self.given.supply != Supplied::Each(Supply::WHOLE) {
+            refuse!(
+                "suspension_needs_a_whole_cpu",
+                "{name} suspends itself, and a supply is sure only while it is asked for"
+            );
+        }
+        Ok(())
+    }
+
     /// Any CPU may run any task.
     pub fn is_global(&self) -> bool {
         self.cpus > 1 && self.partition.is_none()
     }
+}
+
+/// As many as were asked for, or as the supply has.
+fn cpus_of(given: &Given, options: &Options, policy: Policy) -> Result<u32, Refused> {
+    let cpus = match given.supply {
+        Supplied::Each(_) => options.cpus.unwrap_or(1),
+        Supplied::Together(supply) => {
+            let cpus = supply.cpus();
+            if options.cpus.is_some_and(|asked| asked != cpus) {
+                refuse!(
+                    "cpus_are_those_of_the_supply",
+                    "the supply {} is for {cpus} CPUs; leave out --cpus, or give the same number",
+                    given.text
+                );
+            }
+            if options.partition.is_some() {
+                refuse!(
+                    "supply_is_of_several_cpus",
+                    "with --partition each CPU has a supply of its own; give a supply without @"
+                );
+            }
+            if policy != Policy::Edf {
+                refuse!(
+                    "supply_is_for_edf",
+                    "a supply of several CPUs (@) can be tested with --policy edf only"
+                );
+            }
+            cpus
+        }
+    };
+    if cpus > 1 && options.partition.is_none() && options.supply.is_some() && !is_together(given) {
+        refuse!(
+            "supply_is_of_one_cpu",
+            "several CPUs with a supply each need --partition, so that each task is on one; \
+             what they give together is BUDGET/PERIOD@CPUS"
+        );
+    }
+    Ok(cpus)
 }
 
 /// Options that the policy cannot have.

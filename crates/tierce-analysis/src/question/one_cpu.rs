@@ -54,6 +54,18 @@ pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply) -> Verdict 
     }
 }
 
+/// All deadlines are met; and that they are not is shown, too. As [`verdict`] says, but without response times where they take
+/// longer than that.
+pub fn holds(asked: &Question, entries: &[Entry], supply: &Supply) -> (bool, bool) {
+    let is_plain = |entry: &Entry| entry.suspension_ns == 0 && entry.sections == Sections::default();
+    if asked.policy == Policy::Edf && !asked.offsets_known && entries.iter().all(is_plain) {
+        let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+        return (Edf::new().schedulable(&tasks, supply), true);
+    }
+    let found = verdict(asked, entries, supply);
+    (found.schedulable, found.exact)
+}
+
 /// By playing the schedule, or why that shows nothing.
 fn at_offsets(policy: Policy, entries: &[Entry], supply: &Supply) -> Result<Verdict, String> {
     let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();

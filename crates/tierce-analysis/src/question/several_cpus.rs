@@ -2,14 +2,14 @@
 
 use super::asked::Question;
 use super::names::Policy;
-use super::one_cpu::{levels_of, ranks, verdict};
+use super::one_cpu::{holds, levels_of, ranks, verdict};
 use super::refused::Refused;
 use super::supplied::Supplied;
 use crate::global::{self, Shown};
 use crate::partition::{partition, Fit, Partition};
 use crate::sensitivity::{limits, work_scale, Limits};
 use crate::server::smallest_budget;
-use crate::{fifo, pfair, priorities, tardiness, Edf, FixedPriority, Response, Supply, Task};
+use crate::{fifo, pfair, priorities, tardiness, Edf, Entry, FixedPriority, Response, Supply, Task};
 
 /// The verdict on all.
 #[derive(Clone, Debug, Default)]
@@ -43,38 +43,55 @@ pub struct Sensitivity {
     pub budget_min_ns: Option<u64>,
 }
 
+/// The CPU of each task, or the first task that fits on none; and whether all that was tried is exact.
+fn placed(asked: &Question, supply: &Supply) -> (Partition, bool) {
+    if asked.cpus == 1 {
+        return (Partition::Fits(vec![0; asked.tasks.len()]), true);
+    }
+    let mut exact = true;
+    let fit = asked.partition.unwrap_or(Fit::First);
+    let places = partition(&asked.tasks, asked.cpus as usize, fit, |members| {
+        let (schedulable, is_exact) = holds(asked, &some(asked, members), supply);
+        exact &= is_exact;
+        schedulable
+    });
+    (places, exact)
+}
+
+fn some(asked: &Question, members: &[usize]) -> Vec<Entry> {
+    members.iter().map(|index| asked.entries[*index].clone()).collect()
+}
+
+/// Each task on one CPU: all deadlines are met; and that they are not is shown, too.
+pub fn holds_in_parts(asked: &Question) -> (bool, bool) {
+    let Supplied::Each(supply) = asked.given.supply else { return (false, false) };
+    match placed(asked, &supply) {
+        (Partition::Fits(_), _) if asked.cpus == 1 => holds(asked, &asked.entries, &supply),
+        (Partition::Fits(_), exact) => (true, exact),
+        (Partition::Fails(_), exact) => (false, exact),
+    }
+}
+
 /// Each task on one CPU; no responses if one fits on none.
 pub fn in_parts(asked: &Question) -> Outcome {
     let Question { entries, tasks, .. } = asked;
     let Supplied::Each(supply) = asked.given.supply else { return Outcome::default() };
-    let some = |members: &[usize]| members.iter().map(|index| entries[*index].clone()).collect::<Vec<_>>();
-    let mut exact = true;
-    let fit = asked.partition.unwrap_or(Fit::First);
-    let cpus = if asked.cpus == 1 {
-        vec![0; tasks.len()]
-    } else {
-        let holds = |members: &[usize]| {
-            let found = verdict(asked, &some(members), &supply);
-            exact &= found.exact;
-            found.schedulable
-        };
-        match partition(tasks, asked.cpus as usize, fit, holds) {
-            Partition::Fits(cpus) => cpus,
-            Partition::Fails(index) => {
-                let (name, cpus) = (&entries[index].name, asked.cpus);
-                let remark = format!(
-                    "{name} fits on none of the {cpus} CPUs, after the tasks that were placed before it."
-                );
-                return Outcome { exact, remarks: vec![remark], ..Outcome::default() };
-            }
+    let cpus = match placed(asked, &supply) {
+        (Partition::Fits(cpus), _) => cpus,
+        (Partition::Fails(index), exact) => {
+            let (name, cpus) = (&entries[index].name, asked.cpus);
+            let remark = format!(
+                "{name} fits on none of the {cpus} CPUs, after the tasks that were placed before it."
+            );
+            return Outcome { exact, remarks: vec![remark], ..Outcome::default() };
         }
     };
     let mut responses = vec![Response::Unbounded; tasks.len()];
     let (mut schedulable, mut remarks) = (true, Vec::<String>::new());
-    exact = true; // of where the tasks are
+    let mut exact = true; // of where the tasks are
     for cpu in 0..asked.cpus as usize {
         let members: Vec<_> = (0..tasks.len()).filter(|index| cpus[*index] == cpu).collect();
-        let found = verdict(asked, &some(&members), &supply);
+        let found = verdict(asked, &some(asked, &members), &supply);
         schedulable &= found.schedulable;
         exact &= found.exact;
         for remark in found.remarks {
