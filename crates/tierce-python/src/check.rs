@@ -2,7 +2,7 @@
 
 use crate::errors::{faults, of_plan, refused, Fault, Kind};
 use crate::json::to_python;
-use crate::table::{escape, Columns, Table};
+use crate::table::{preformatted, Columns, Table};
 use pyo3::prelude::*;
 use pyo3::types::PyList;
 use std::sync::Arc;
@@ -108,6 +108,6 @@ impl Check {
     }
 
     fn _repr_html_(&self) -> String {
-        format!("<pre>{}</pre>", escape(&self.text()))
+        preformatted(&self.text())
     }
 }

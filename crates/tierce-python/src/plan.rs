@@ -5,7 +5,7 @@ use crate::errors::{plan_error, refused, Fault, Kind};
 use crate::interruptible::interruptible;
 use crate::report::Report;
 use crate::simulation::{simulate, Asked};
-use crate::table::escape;
+use crate::table::preformatted;
 use crate::time::{duration_ns, time_ns};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
@@ -168,6 +168,6 @@ impl Plan {
     }
 
     fn _repr_html_(&self, py: Python<'_>) -> PyResult<String> {
-        Ok(format!("<pre>{}</pre>", escape(&self.check(py)?.text())))
+        Ok(preformatted(&self.check(py)?.text()))
     }
 }

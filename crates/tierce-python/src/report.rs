@@ -3,7 +3,7 @@
 use crate::errors::{refused, Fault, Kind};
 use crate::interruptible::interruptible;
 use crate::json::to_python;
-use crate::table::{escape, Columns, Table};
+use crate::table::{preformatted, Columns, Table};
 use crate::trace::Trace;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -180,6 +180,6 @@ impl Report {
     }
 
     fn _repr_html_(&self) -> String {
-        format!("<pre>{}</pre>", escape(&self.text()))
+        preformatted(&self.text())
     }
 }

@@ -145,6 +145,12 @@ impl Table {
     }
 }
 
+/// Text in columns as HTML, whatever the notebook makes of such text.
+pub fn preformatted(text: &str) -> String {
+    let style = "font-family: monospace; white-space: pre; overflow-x: auto";
+    format!("<pre style=\"{style}\">{}</pre>", escape(text))
+}
+
 impl Table {
     /// Any schema may be asked for; what comes is the table's own, as the interface allows.
     pub fn stream<'py>(

@@ -191,5 +191,5 @@ def test_notebooks_show_plans_and_verdicts(root):
     plan = tierce.Plan.from_file("examples/desktop.toml")
     for shown in [plan, plan.check(), plan.simulate("100ms")]:
         html = shown._repr_html_()
-        assert html.startswith("<pre>") and "audio" in html
+        assert html.startswith("<pre ") and "audio" in html
     assert "<script" not in tierce.Plan.from_dict(EDF, "<script>.toml")._repr_html_()
