@@ -17,6 +17,7 @@
 //! - [`pfair`]: several CPUs, quantum by quantum (PD²).
 //! - [`federated`]: parallel tasks with CPUs of their own.
 //! - [`generate`]: random task sets; [`retas`]: a form in which such are written.
+//! - [`question`]: which of them answers a question about a set of tasks.
 //! - [`sensitivity`]: how far a number may change until one of the exact tests fails.
 //!
 //! Times are whole nanoseconds. Floating point is used for bounds that may be too large, never for a verdict. Nothing
@@ -38,6 +39,7 @@ pub mod offsets;
 pub mod partition;
 pub mod pfair;
 pub mod priorities;
+pub mod question;
 mod quotient;
 pub mod retas;
 pub mod sections;
@@ -59,5 +61,5 @@ pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
 pub use table::{parse, parse_time, Criticality, Entry, Fault};
 pub use tardiness::tardiness;
-pub use task::{utilisation, Response, Sections, Task};
+pub use task::{short_fraction, utilisation, Response, Sections, Task};
 pub use tierce_guarantee::TIME_MAX_NS;

@@ -5,8 +5,10 @@
 //! some period the longest gap, 2(period − budget), eats the slack of the shortest deadline, and the budget rises by half of
 //! what the period does. The bandwidth along the frontier is not monotone: some periods divide those of the tasks better.
 
+use crate::priorities::{deadline_monotonic, rate_monotonic};
 use crate::supply::Supply;
 use crate::task::{utilisation, Task};
+use crate::{Edf, FixedPriority};
 use tierce_guarantee::{ratio, whole, Exact};
 
 /// A point of the frontier.
@@ -81,6 +83,37 @@ pub fn frontier(
     let near = (0..servers.len()).filter(|index| servers[*index].bandwidth() <= allowed);
     let knee = near.max_by_key(|index| servers[*index].period_ns);
     Some(Frontier { servers, best, knee })
+}
+
+/// How the tasks are ordered inside a server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Order {
+    /// The shorter the period, the higher the priority.
+    RateMonotonic,
+    /// The shorter the deadline, the higher the priority.
+    DeadlineMonotonic,
+    /// The earliest deadline first.
+    EarliestDeadline,
+}
+
+/// The frontier of tasks in that order, by the exact test.
+pub fn frontier_of(
+    order: Order,
+    tasks: &[Task],
+    periods_ns: &[u64],
+    switch_cost_ns: u64,
+) -> Option<Frontier> {
+    let ranked = match order {
+        Order::RateMonotonic => rate_monotonic(tasks),
+        _ => deadline_monotonic(tasks),
+    };
+    let ranked: Vec<_> = ranked.iter().map(|index| tasks[*index]).collect();
+    let (mut fixed, mut edf) = (FixedPriority::new(), Edf::new());
+    let holds = |supply: &Supply| match order {
+        Order::EarliestDeadline => edf.schedulable(&ranked, supply),
+        _ => fixed.schedulable(&ranked, supply),
+    };
+    frontier(tasks, periods_ns, switch_cost_ns, holds)
 }
 
 /// Periods to look at where nobody says which: a hundred, up to the shortest deadline.

@@ -33,6 +33,25 @@ pub struct Entry {
     pub sections: Sections,
 }
 
+impl Entry {
+    /// What a table refuses in a line, as column, rule and words. The entries of a table have nothing of that.
+    pub fn fault(&self) -> Option<(&'static str, &'static str, String)> {
+        let Task { work_ns, period_ns, deadline_ns, .. } = self.task;
+        let work_hi_ns = self.criticality.map_or(1, |criticality| criticality.work_hi_ns);
+        let span_ns = self.span_ns.unwrap_or(1);
+        let positive = [
+            ("work", work_ns),
+            ("period", period_ns),
+            ("deadline", deadline_ns),
+            ("work_hi", work_hi_ns),
+            ("span", span_ns),
+        ];
+        let zero = positive.into_iter().find(|(_, ns)| *ns == 0);
+        let zero = zero.map(|(column, _)| (column, "time_must_be_positive", "at least 1 ns".to_string()));
+        zero.or_else(|| sections_fault(work_ns, self.sections))
+    }
+}
+
 /// What a task may need at the worst, and whether it counts then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Criticality {

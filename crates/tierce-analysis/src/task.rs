@@ -93,3 +93,19 @@ pub fn utilisation(tasks: &[Task]) -> Exact {
         }
     }
 }
+
+/// A fraction, or where nobody could read that, a decimal marked with ~.
+pub fn short_fraction(share: &Exact) -> String {
+    let text = share.to_string();
+    if text.len() <= 40 {
+        text
+    } else {
+        format!("~{:.9}", float(share))
+    }
+}
+
+/// For the eye only.
+fn float(share: &Exact) -> f64 {
+    let scaled = (share * whole(1_000_000_000)).round().to_integer();
+    scaled.to_string().parse::<f64>().unwrap_or(f64::NAN) / 1e9
+}

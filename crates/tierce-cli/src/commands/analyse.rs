@@ -3,20 +3,17 @@
 mod criticality;
 mod federated;
 mod jobs;
-mod one_cpu;
 mod output;
 mod question;
-mod verdict;
 
-pub use output::short;
-pub use question::{read, read_set, time, time_within, Args};
+pub use question::{read, read_set, Args};
+pub use tierce_analysis::question::{time, time_within};
 
 use anyhow::Result;
 use output::{in_json, print};
-use question::Question;
 use std::process::ExitCode;
 use tierce_analysis::job_sets;
-use verdict::{anywhere, in_parts};
+use tierce_analysis::question::{Answer, Question};
 
 /// Run `tierce analyse`.
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -24,18 +21,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if job_sets::is_job_set(&text) {
         return jobs::run(&args, &text);
     }
-    let asked = Question::new(&args, &text)?;
-    if let Some(policy) = asked.policy.mixed() {
-        return criticality::run(&asked, &policy, args.json);
+    let asked = Question::new(question::parse_set(&args.tasks, &text)?.0, &args.options())?;
+    let answer = asked.answer()?;
+    match &answer {
+        Answer::Criticalities(found) => criticality::run(&asked, found, args.json)?,
+        Answer::Federated(found) => federated::run(&asked, found, args.json)?,
+        Answer::Tasks(outcome) if args.json => {
+            println!("{}", serde_json::to_string_pretty(&in_json(&asked, outcome))?);
+        }
+        Answer::Tasks(outcome) => print(&asked, outcome),
     }
-    if asked.policy == question::Policy::Federated {
-        return federated::run(&asked, args.json);
-    }
-    let outcome = if asked.is_global() { anywhere(&asked)? } else { in_parts(&asked) };
-    if args.json {
-        println!("{}", serde_json::to_string_pretty(&in_json(&asked, &outcome))?);
-    } else {
-        print(&asked, &outcome);
-    }
-    Ok(ExitCode::from(u8::from(!outcome.schedulable)))
+    Ok(ExitCode::from(u8::from(!answer.schedulable())))
 }

@@ -10,8 +10,8 @@ use drawing::drawn;
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
-use tierce_analysis::server::{frontier, usual_periods, Frontier, Server};
-use tierce_analysis::{priorities, utilisation, Edf, FixedPriority, Supply, Task};
+use tierce_analysis::server::{frontier_of, usual_periods, Frontier, Order, Server};
+use tierce_analysis::{utilisation, Task};
 use tierce_guarantee::{whole, Exact};
 use tierce_plan::show_time;
 
@@ -80,6 +80,16 @@ enum Policy {
     Edf,
 }
 
+impl Policy {
+    fn order(self) -> Order {
+        match self {
+            Self::Rm => Order::RateMonotonic,
+            Self::Dm => Order::DeadlineMonotonic,
+            Self::Edf => Order::EarliestDeadline,
+        }
+    }
+}
+
 /// A time above 0.
 fn period(text: &str) -> Result<u64, String> {
     let ns = time_within(text, "above 0")?;
@@ -101,7 +111,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let mut periods = if args.periods.is_empty() { usual_periods(&tasks) } else { args.periods.clone() };
     periods.sort_unstable();
     periods.dedup();
-    let Some(found) = design(args.policy, &tasks, &periods, args.switch_cost) else {
+    let Some(found) = frontier_of(args.policy.order(), &tasks, &periods, args.switch_cost) else {
         if args.json {
             println!(
                 "{}",
@@ -121,20 +131,6 @@ pub fn run(args: Args) -> Result<ExitCode> {
         picture(&args, &tasks, &found).write(path)?;
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn design(policy: Policy, tasks: &[Task], periods: &[u64], switch_cost_ns: u64) -> Option<Frontier> {
-    let order = match policy {
-        Policy::Rm => priorities::rate_monotonic(tasks),
-        _ => priorities::deadline_monotonic(tasks),
-    };
-    let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
-    let (mut fixed, mut edf) = (FixedPriority::new(), Edf::new());
-    let holds = |supply: &Supply| match policy {
-        Policy::Edf => edf.schedulable(&ordered, supply),
-        _ => fixed.schedulable(&ordered, supply),
-    };
-    frontier(tasks, periods, switch_cost_ns, holds)
 }
 
 /// What is asked for, rounded up.
@@ -214,7 +210,7 @@ mod tests {
                 let (plot, switch_cost) = (None, 5_000);
                 let args =
                     ServerArgs { tasks: PathBuf::new(), policy, periods, switch_cost, json: false, plot };
-                let found = design(policy, tasks, &args.periods, switch_cost).unwrap();
+                let found = frontier_of(policy.order(), tasks, &args.periods, switch_cost).unwrap();
                 let parts = picture(&args, tasks, &found).parts;
                 let texts: Vec<_> = parts
                     .iter()

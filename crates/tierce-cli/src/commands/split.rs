@@ -3,7 +3,7 @@
 mod drawing;
 mod zero_laxity;
 
-use super::analyse::{read_set, short, time};
+use super::analyse::{read_set, time};
 use crate::picture;
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
@@ -17,7 +17,7 @@ use tierce_analysis::split::{
     assign, bound, remedy, slot_ns, Algorithm, Assignment, Costs, Interrupt, Piece, Question, Refusal,
     Remedy, Server,
 };
-use tierce_analysis::{utilisation, Entry};
+use tierce_analysis::{short_fraction, utilisation, Entry};
 use tierce_guarantee::{ratio, whole, Exact};
 use tierce_plan::show_time;
 
@@ -390,8 +390,8 @@ impl Outcome {
         let piece = |piece: &Piece| json!({ "cpu": piece.cpu, "offset_ns": piece.offset_ns, "length_ns": piece.length_ns });
         let mut value = json!({
             "version": VERSION, "algorithm": algorithm, "cpus": self.args.cpus, "delta": self.args.delta,
-            "cluster": self.args.cluster, "utilisation_per_cpu": short(&asked),
-            "bound_per_cpu": bound.as_ref().map(short), "assigned": self.found.is_ok(),
+            "cluster": self.args.cluster, "utilisation_per_cpu": short_fraction(&asked),
+            "bound_per_cpu": bound.as_ref().map(short_fraction), "assigned": self.found.is_ok(),
         });
         match &self.found {
             Ok(found) => {
@@ -399,7 +399,7 @@ impl Outcome {
                 let server = |(server, name): (&Server, &String)| {
                     let tasks: Vec<_> = server.tasks.iter().map(|task| &self.entries[*task].name).collect();
                     json!({
-                        "name": name, "tasks": tasks, "utilisation": short(&self.used(found, server)),
+                        "name": name, "tasks": tasks, "utilisation": short_fraction(&self.used(found, server)),
                         "needs_ns": server.needs_ns, "fills": server.fills,
                         "pieces": server.pieces.iter().map(piece).collect::<Vec<_>>(),
                     })

@@ -1,32 +1,22 @@
 //! `tierce analyse` for parallel tasks.
 
-use super::output::short;
-use super::question::Question;
-use anyhow::{anyhow, Result};
+use anyhow::Result;
 use serde_json::{json, Value};
-use std::process::ExitCode;
-use tierce_analysis::federated::{assign, Assigned, Parallel, Place};
-use tierce_analysis::utilisation;
+use tierce_analysis::federated::{Assigned, Place};
+use tierce_analysis::question::Question;
+use tierce_analysis::{short_fraction, utilisation};
 use tierce_plan::show_time;
 
 /// Version of the JSON that is written for parallel tasks.
 const VERSION: u32 = 1;
 
-pub fn run(asked: &Question, in_json: bool) -> Result<ExitCode> {
-    let parallel = asked
-        .entries
-        .iter()
-        .map(|entry| Parallel { task: entry.task, span_ns: entry.span_ns.unwrap_or(entry.task.work_ns) });
-    let found = assign(&parallel.collect::<Vec<_>>(), asked.cpus).map_err(|fault| {
-        let name = &asked.entries[fault.task].name;
-        anyhow!("{}: {name}; parallel tasks need deadlines of at most the period, spans of at most the work, and no blocking", fault.rule)
-    })?;
+pub fn run(asked: &Question, found: &Assigned, in_json: bool) -> Result<()> {
     if in_json {
-        println!("{}", serde_json::to_string_pretty(&to_json(asked, &found))?);
+        println!("{}", serde_json::to_string_pretty(&to_json(asked, found))?);
     } else {
-        print(asked, &found);
+        print(asked, found);
     }
-    Ok(ExitCode::from(u8::from(found.is_err())))
+    Ok(())
 }
 
 fn remark(asked: &Question, found: &Assigned) -> Option<String> {
@@ -52,7 +42,7 @@ fn to_json(asked: &Question, found: &Assigned) -> Value {
     };
     json!({
         "version": VERSION, "policy": "federated", "scheduling": "federated", "cpus": asked.cpus, "exact": false,
-        "utilisation": short(&utilisation(&asked.tasks)), "schedulable": found.is_ok(),
+        "utilisation": short_fraction(&utilisation(&asked.tasks)), "schedulable": found.is_ok(),
         "remarks": remark(asked, found).into_iter().collect::<Vec<_>>(),
         "tasks": found.as_ref().map_or(Vec::new(), |places| places.iter().enumerate().map(task).collect())
     })

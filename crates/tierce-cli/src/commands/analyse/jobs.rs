@@ -1,10 +1,11 @@
 //! `tierce analyse` for given jobs without preemption: when is each done, at the earliest and at the latest?
 
-use super::question::{in_file, Args, Policy};
+use super::question::{in_file, Args};
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use std::process::ExitCode;
 use tierce_analysis::job_sets::{explore, parse, Explored, Job};
+use tierce_analysis::question::Policy;
 use tierce_plan::show_time;
 
 /// Version of the JSON that is written for job sets.

@@ -1,12 +1,10 @@
 //! A verdict for people and for tools.
 
-use super::question::{is_together, Policy, Question};
-use super::verdict::{Outcome, Sensitivity};
-use clap::ValueEnum;
 use serde_json::{json, Value};
 use tierce_analysis::global::Shown;
+use tierce_analysis::question::{is_together, Named as _, Outcome, Question, Sensitivity};
 use tierce_analysis::sensitivity::SCALE_ONE;
-use tierce_analysis::{utilisation, Response};
+use tierce_analysis::{short_fraction, utilisation, Response};
 use tierce_plan::show_time;
 
 /// Version of the JSON that this command writes.
@@ -39,9 +37,9 @@ pub fn in_json(asked: &Question, outcome: &Outcome) -> Value {
         value
     };
     let mut value = json!({
-        "version": VERSION, "policy": policy_name(asked.policy), "supply": asked.given.text, "cpus": asked.cpus,
+        "version": VERSION, "policy": asked.policy.name(), "supply": asked.given.text, "cpus": asked.cpus,
         "scheduling": if is_global { "global" } else { "partitioned" }, "exact": outcome.exact,
-        "utilisation": short(&utilisation(&asked.tasks)), "schedulable": outcome.schedulable,
+        "utilisation": short_fraction(&utilisation(&asked.tasks)), "schedulable": outcome.schedulable,
         "remarks": outcome.remarks, "tasks": (0..outcome.responses.len()).map(task).collect::<Vec<_>>(),
     });
     if let Some(found) = &outcome.sensitivity {
@@ -73,7 +71,7 @@ pub fn print(asked: &Question, outcome: &Outcome) {
         cpus => format!("{cpus} CPUs, each {}", asked.given.text),
     };
     let load = tierce_admission::percent(&utilisation(&asked.tasks));
-    println!("\n{verdict}: {}, utilisation {load}, supplied with {places}.", policy_name(asked.policy));
+    println!("\n{verdict}: {}, utilisation {load}, supplied with {places}.", asked.policy.name());
 }
 
 fn print_table(asked: &Question, outcome: &Outcome) {
@@ -143,24 +141,4 @@ fn print_sensitivity(asked: &Question, found: &Sensitivity) {
     if let Some(budget) = found.budget_min_ns {
         println!("The budget can shrink to {}.", show_time(budget));
     }
-}
-
-pub fn policy_name(policy: Policy) -> String {
-    policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_string())
-}
-
-/// A fraction, or where nobody could read that, a decimal marked with ~.
-pub fn short(share: &tierce_guarantee::Exact) -> String {
-    let text = share.to_string();
-    if text.len() <= 40 {
-        text
-    } else {
-        format!("~{:.9}", float(share))
-    }
-}
-
-/// For the eye only.
-fn float(share: &tierce_guarantee::Exact) -> f64 {
-    let scaled = (share * tierce_guarantee::whole(1_000_000_000)).round().to_integer();
-    scaled.to_string().parse::<f64>().unwrap_or(f64::NAN) / 1e9
 }

@@ -1,12 +1,12 @@
 //! `tierce split --algorithm c=d`: tasks to CPUs by EDF, some in parts that run one after the other.
 
-use super::super::analyse::{read_set, short};
+use super::super::analyse::read_set;
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use std::path::Path;
 use std::process::ExitCode;
 use tierce_analysis::zero_laxity::{assign, Assigned};
-use tierce_analysis::{utilisation, Entry, Task};
+use tierce_analysis::{short_fraction, utilisation, Entry, Task};
 use tierce_guarantee::{whole, Exact};
 use tierce_plan::show_time;
 
@@ -38,7 +38,7 @@ fn used(cpus: u32, tasks: &[Task]) -> Exact {
 
 fn in_json(cpus: u32, entries: &[Entry], tasks: &[Task], found: &Assigned) -> Value {
     let mut value = json!({
-        "version": VERSION, "algorithm": "c=d", "cpus": cpus, "utilisation_per_cpu": short(&used(cpus, tasks)),
+        "version": VERSION, "algorithm": "c=d", "cpus": cpus, "utilisation_per_cpu": short_fraction(&used(cpus, tasks)),
         "assigned": found.is_ok()
     });
     match found {

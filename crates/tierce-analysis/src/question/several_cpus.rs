@@ -1,20 +1,24 @@
 //! The verdict on a question: on one CPU or several, parted or global, and how far numbers can change.
 
-use super::one_cpu::{levels_of, ranks, verdict};
-use super::question::{FitName, Policy, Question, Supplied};
-use anyhow::{anyhow, Result};
-use tierce_analysis::global::{self, Shown};
-use tierce_analysis::partition::{partition, Fit, Partition};
-use tierce_analysis::sensitivity::{limits, work_scale, Limits};
-use tierce_analysis::server::smallest_budget;
-use tierce_analysis::{fifo, pfair, priorities, tardiness, Edf, FixedPriority, Response, Supply, Task};
+use super::asked::Question;
+use super::names::Policy;
+use super::one_cpu::{holds, levels_of, ranks, verdict};
+use super::refused::Refused;
+use super::supplied::Supplied;
+use crate::global::{self, Shown};
+use crate::partition::{partition, Fit, Partition};
+use crate::sensitivity::{limits, work_scale, Limits};
+use crate::server::smallest_budget;
+use crate::{fifo, pfair, priorities, tardiness, Edf, Entry, FixedPriority, Response, Supply, Task};
 
 /// The verdict on all.
-#[derive(Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Outcome {
+    /// All deadlines are shown to be met.
     pub schedulable: bool,
     /// That it is not schedulable, too, is shown.
     pub exact: bool,
+    /// In plain words.
     pub remarks: Vec<String>,
     /// Of each task, or of none where one fits on no CPU.
     pub responses: Vec<Response>,
@@ -24,10 +28,12 @@ pub struct Outcome {
     pub shown: Vec<Shown>,
     /// Of each task, under global EDF: by how much it can miss its deadlines, where that is bounded.
     pub tardiness: Option<Vec<Option<u64>>>,
+    /// If it was asked for.
     pub sensitivity: Option<Sensitivity>,
 }
 
 /// How far numbers can change, tasks staying on their CPUs and priorities as they are.
+#[derive(Clone, Debug)]
 pub struct Sensitivity {
     /// Of each task.
     pub limits: Vec<Limits>,
@@ -37,45 +43,55 @@ pub struct Sensitivity {
     pub budget_min_ns: Option<u64>,
 }
 
+/// The CPU of each task, or the first task that fits on none; and whether all that was tried is exact.
+fn placed(asked: &Question, supply: &Supply) -> (Partition, bool) {
+    if asked.cpus == 1 {
+        return (Partition::Fits(vec![0; asked.tasks.len()]), true);
+    }
+    let mut exact = true;
+    let fit = asked.partition.unwrap_or(Fit::First);
+    let places = partition(&asked.tasks, asked.cpus as usize, fit, |members| {
+        let (schedulable, is_exact) = holds(asked, &some(asked, members), supply);
+        exact &= is_exact;
+        schedulable
+    });
+    (places, exact)
+}
+
+fn some(asked: &Question, members: &[usize]) -> Vec<Entry> {
+    members.iter().map(|index| asked.entries[*index].clone()).collect()
+}
+
+/// Each task on one CPU: all deadlines are met; and that they are not is shown, too.
+pub fn holds_in_parts(asked: &Question) -> (bool, bool) {
+    let Supplied::Each(supply) = asked.given.supply else { return (false, false) };
+    match placed(asked, &supply) {
+        (Partition::Fits(_), _) if asked.cpus == 1 => holds(asked, &asked.entries, &supply),
+        (Partition::Fits(_), exact) => (true, exact),
+        (Partition::Fails(_), exact) => (false, exact),
+    }
+}
+
 /// Each task on one CPU; no responses if one fits on none.
 pub fn in_parts(asked: &Question) -> Outcome {
     let Question { entries, tasks, .. } = asked;
     let Supplied::Each(supply) = asked.given.supply else { return Outcome::default() };
-    let some = |members: &[usize]| members.iter().map(|index| entries[*index].clone()).collect::<Vec<_>>();
-    let mut exact = true;
-    let fit = match asked.partition {
-        Some(FitName::First) | None => Fit::First,
-        Some(FitName::Best) => Fit::Best,
-        Some(FitName::Worst) => Fit::Worst,
-        Some(FitName::Next) => Fit::Next,
-        Some(FitName::Period) => Fit::Period,
-        Some(FitName::Mixed) => Fit::Mixed,
-    };
-    let cpus = if asked.cpus == 1 {
-        vec![0; tasks.len()]
-    } else {
-        let holds = |members: &[usize]| {
-            let found = verdict(asked, &some(members), &supply);
-            exact &= found.exact;
-            found.schedulable
-        };
-        match partition(tasks, asked.cpus as usize, fit, holds) {
-            Partition::Fits(cpus) => cpus,
-            Partition::Fails(index) => {
-                let (name, cpus) = (&entries[index].name, asked.cpus);
-                let remark = format!(
-                    "{name} fits on none of the {cpus} CPUs, after the tasks that were placed before it."
-                );
-                return Outcome { exact, remarks: vec![remark], ..Outcome::default() };
-            }
+    let cpus = match placed(asked, &supply) {
+        (Partition::Fits(cpus), _) => cpus,
+        (Partition::Fails(index), exact) => {
+            let (name, cpus) = (&entries[index].name, asked.cpus);
+            let remark = format!(
+                "{name} fits on none of the {cpus} CPUs, after the tasks that were placed before it."
+            );
+            return Outcome { exact, remarks: vec![remark], ..Outcome::default() };
         }
     };
     let mut responses = vec![Response::Unbounded; tasks.len()];
     let (mut schedulable, mut remarks) = (true, Vec::<String>::new());
-    exact = true; // of where the tasks are
+    let mut exact = true; // of where the tasks are
     for cpu in 0..asked.cpus as usize {
         let members: Vec<_> = (0..tasks.len()).filter(|index| cpus[*index] == cpu).collect();
-        let found = verdict(asked, &some(&members), &supply);
+        let found = verdict(asked, &some(asked, &members), &supply);
         schedulable &= found.schedulable;
         exact &= found.exact;
         for remark in found.remarks {
@@ -134,7 +150,7 @@ fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity
 }
 
 /// Any CPU may run any task.
-pub fn anywhere(asked: &Question) -> Result<Outcome> {
+pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
     let Question { policy, entries, tasks, cpus, .. } = asked;
     let whole_cpus = matches!(asked.given.supply, Supplied::Each(_));
     let beyond = tasks.iter().any(|task| task.deadline_ns > task.period_ns);
@@ -149,10 +165,10 @@ pub fn anywhere(asked: &Question) -> Result<Outcome> {
             _ => "has a time out of range",
         };
         let name = &entries[fault.task].name;
-        anyhow!(
-            "{}: {name} {why}; the global tests for several CPUs do not cover that, but those with --partition do",
-            fault.rule
-        )
+        let message = format!(
+            "{name} {why}; the global tests for several CPUs do not cover that, but those with --partition do"
+        );
+        Refused::new(fault.rule, message)
     };
     let mut remarks = Vec::new();
     let found = match (policy, asked.given.supply) {

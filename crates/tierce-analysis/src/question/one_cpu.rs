@@ -1,12 +1,13 @@
 //! The verdict on tasks of one CPU.
 
-use super::question::{Policy, Question};
-use tierce_analysis::offsets::{self, Order};
-use tierce_analysis::{
+use super::asked::Question;
+use super::names::Policy;
+use crate::offsets::{self, Order};
+use crate::{
     fifo, global, priorities, sections, suspension, Demand, Edf, Entry, FixedPriority, Response, Sections,
     Supply, Task,
 };
-use tierce_plan::show_time;
+use tierce_guarantee::show_ns;
 
 /// What is found of some tasks on one CPU.
 pub struct Verdict {
@@ -51,6 +52,18 @@ pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply) -> Verdict 
             Verdict { exact: false, ..found }.with(remark)
         }
     }
+}
+
+/// All deadlines are met; and that they are not is shown, too. As [`verdict`] says, but without response times where they take
+/// longer than that.
+pub fn holds(asked: &Question, entries: &[Entry], supply: &Supply) -> (bool, bool) {
+    let is_plain = |entry: &Entry| entry.suspension_ns == 0 && entry.sections == Sections::default();
+    if asked.policy == Policy::Edf && !asked.offsets_known && entries.iter().all(is_plain) {
+        let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+        return (Edf::new().schedulable(&tasks, supply), true);
+    }
+    let found = verdict(asked, entries, supply);
+    (found.schedulable, found.exact)
 }
 
 /// By playing the schedule, or why that shows nothing.
@@ -235,7 +248,7 @@ fn by_demand(demand: Demand, responses: Vec<Response>, tasks: &[Task], supply: &
         Demand::Exceeds { window_ns, due_ns } => {
             let shortest = Edf::new().shortest_excess(tasks, supply);
             let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
-            let (due, window) = (show_time(due_ns), show_time(window_ns));
+            let (due, window) = (show_ns(due_ns), show_ns(window_ns));
             Some(format!("In a window of {window} the demand can be {due}, more than the guaranteed supply."))
         }
         Demand::Overload => Some("The demand is larger than the supply in the long run.".to_string()),
