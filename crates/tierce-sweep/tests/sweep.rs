@@ -26,7 +26,7 @@ preemption = ["full", "none"]
 [[analyse]]
 name = "in a server"
 policy = "rm"
-supply = "4ms/5ms"
+supply = "4.7ms/5ms"
 responses = true
 
 [[figure]]
