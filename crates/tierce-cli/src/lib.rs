@@ -46,6 +46,7 @@ Without a plan:
   tierce split --algorithm s-ekg --cpus 4 tasks.csv    assign tasks to CPUs, some split over two
   tierce place --cpus 2 --strategy period servers.csv  assign servers to CPUs
   tierce gen --method emberson --help                  random task sets
+  tierce sweep study.toml                              analyse and simulate very many of them
   tierce hartstone --extended                          the Hartstone benchmark under five schedulers
 
 Exit codes: 0 schedulable / done, 1 not schedulable / refused, 2 bad input or environment.

@@ -49,10 +49,16 @@ pub use resolve::matching::{Fit, Glimpse, Thread};
 pub use schema::schema;
 pub use text::faults::{Fault, Faults};
 pub use text::source::{Place, Source, Sources, Spot};
-pub use text::tree::closest;
 pub use text::units::{parse_time, show_time, TimeError};
 pub use tierce_guarantee::TIME_MAX_NS;
 pub use tierce_policy::Cpus;
+
+/// Reading TOML with all of its faults, each with its place: as plans are read, for other texts in their style.
+pub mod reading {
+    pub use crate::text::tree::{listed, parse, wrong_kind, Collector, Fields, Key, Kind, Table, Value};
+}
+
+pub use text::tree::closest;
 
 use resolve::documents;
 

@@ -1,9 +1,9 @@
-//! `tierce manager`: the manager is a program of its own, which takes this one's place.
+//! `tierce manager`: the manager is a program of its own.
 
-use anyhow::{Context, Result};
+use super::beside;
+use anyhow::Result;
 use std::ffi::OsString;
-use std::os::unix::process::CommandExt;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 
 /// Answer requests for CPU time, beside a plan in force (root): runs `tierce-manager`
 #[derive(clap::Args)]
@@ -14,18 +14,10 @@ pub struct Args {
     arguments: Vec<OsString>,
 }
 
-/// The program, beside this one or where programs are.
+/// Its name.
 pub const PROGRAM: &str = "tierce-manager";
 
 /// Run `tierce manager`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let beside = std::env::current_exe().context("where is this program")?.with_file_name(PROGRAM);
-    let program = if beside.is_file() { beside } else { PROGRAM.into() };
-    let mut command = Command::new(&program);
-    command.args(args.arguments);
-    if let Some(folder) = super::policy::folder() {
-        command.env(tierce_policy::added::VARIABLE, folder);
-    }
-    // This returns only if it fails.
-    Err(command.exec()).with_context(|| format!("{} cannot be run", program.display()))
+    beside::run(PROGRAM, &args.arguments)
 }

@@ -3,6 +3,7 @@
 
 mod analyse;
 mod apply;
+mod beside;
 mod calibrate;
 mod check;
 mod ctl;
@@ -28,6 +29,7 @@ mod schema;
 mod sim;
 mod split;
 mod status;
+mod sweep;
 mod time;
 mod timeline;
 mod trace;
@@ -59,6 +61,7 @@ pub enum Command {
     Split(split::Args),
     Place(place::Args),
     Gen(gen::Args),
+    Sweep(sweep::Args),
     Hartstone(hartstone::Args),
     Import(import::Args),
     Export(export::Args),
@@ -95,6 +98,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Split(args) => split::run(args),
         Command::Place(args) => place::run(args),
         Command::Gen(args) => gen::run(args),
+        Command::Sweep(args) => sweep::run(args),
         Command::Hartstone(args) => hartstone::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),

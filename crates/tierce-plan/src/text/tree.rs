@@ -1,4 +1,4 @@
-//! The plan's text as a tree whose every part knows its place, and reading of tables that reports every fault.
+//! A text of TOML, a plan's or another, as a tree whose every part knows its place, and reading of tables that reports every fault.
 
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
@@ -7,23 +7,33 @@ use crate::text::units::{parse_time, show_time, TimeError};
 /// A key or value of the text.
 #[derive(Clone, Debug)]
 pub struct Value {
+    /// Where it stands.
     pub spot: Spot,
+    /// What it is.
     pub kind: Kind,
 }
 
+/// What a value is.
 #[derive(Clone, Debug)]
 pub enum Kind {
+    /// A text in quotes.
     Text(String),
     /// As written, base 10; `None` when it does not fit.
     Whole(Option<i64>),
+    /// A number with a point or an exponent, as written.
     Float(String),
+    /// True or false.
     Bool(bool),
+    /// A date or a time of day: nothing has one.
     Date,
+    /// In their order.
     List(Vec<Value>),
+    /// Keys and values.
     Table(Table),
 }
 
 impl Kind {
+    /// In words, for messages.
     pub fn describe(&self) -> &'static str {
         match self {
             Self::Text(_) => "a text",
@@ -40,6 +50,7 @@ impl Kind {
 /// A table, in the order of the text.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
+    /// Each key once.
     pub entries: Vec<(Key, Value)>,
 }
 
@@ -55,9 +66,12 @@ impl Table {
     }
 }
 
+/// A key of a table.
 #[derive(Clone, Debug)]
 pub struct Key {
+    /// As written, without quotes.
     pub text: String,
+    /// Where it stands.
     pub spot: Spot,
 }
 
@@ -231,10 +245,12 @@ const SYNONYMS: [(&str, &str); 33] = [
 /// All faults found so far.
 #[derive(Clone, Default)]
 pub struct Collector {
+    /// In the order in which they were found.
     pub faults: Vec<Fault>,
 }
 
 impl Collector {
+    /// One more.
     pub fn add(&mut self, fault: Fault) {
         self.faults.push(fault);
     }
@@ -243,6 +259,7 @@ impl Collector {
         self.add(wrong_kind(what, value, wanted));
     }
 
+    /// A time with its unit, in ns.
     pub fn time(&mut self, what: &str, value: &Value) -> Option<u64> {
         let example =
             |number: &str| format!("write it with its unit: \"{number}us\", \"{number}ms\" or \"{number}s\"");
@@ -322,6 +339,7 @@ impl Collector {
         None
     }
 
+    /// True or false.
     pub fn bool(&mut self, what: &str, value: &Value) -> Option<bool> {
         match value.kind {
             Kind::Bool(yes) => return Some(yes),
@@ -330,6 +348,7 @@ impl Collector {
         None
     }
 
+    /// A text in quotes.
     pub fn text<'v>(&mut self, what: &str, value: &'v Value) -> Option<&'v str> {
         match &value.kind {
             Kind::Text(text) => return Some(text),
@@ -338,6 +357,7 @@ impl Collector {
         None
     }
 
+    /// A table.
     pub fn table<'v>(&mut self, what: &str, value: &'v Value) -> Option<&'v Table> {
         self.table_or(what, value, |_| None)
     }
@@ -359,6 +379,7 @@ impl Collector {
         None
     }
 
+    /// A list.
     pub fn list<'v>(&mut self, what: &str, value: &'v Value) -> Option<&'v [Value]> {
         match &value.kind {
             Kind::List(list) => return Some(list),
@@ -389,30 +410,36 @@ impl<'v> Fields<'v> {
         Self { what: what.into(), entries: table.entries.iter().map(Some).collect(), known: Vec::new() }
     }
 
+    /// A key of that name, with its value, if it is there.
     pub fn key(&mut self, name: &'static str) -> Option<&'v (Key, Value)> {
         self.known.push(name);
         let at = self.entries.iter().position(|entry| entry.is_some_and(|(key, _)| key.text == name))?;
         self.entries[at].take()
     }
 
+    /// The value of the key of that name, if it is there.
     pub fn take(&mut self, name: &'static str) -> Option<&'v Value> {
         self.key(name).map(|(_, value)| value)
     }
 
+    /// A key of it as it appears in messages.
     pub fn what(&self, name: &str) -> String {
         format!("`{name}` of {}", self.what)
     }
 
+    /// [`Collector::time`] of a key.
     pub fn time(&mut self, name: &'static str, collector: &mut Collector) -> Option<u64> {
         let value = self.take(name)?;
         collector.time(&self.what(name), value)
     }
 
+    /// [`Collector::duration`] of a key.
     pub fn duration(&mut self, name: &'static str, collector: &mut Collector) -> Option<u64> {
         let value = self.take(name)?;
         collector.duration(&self.what(name), value)
     }
 
+    /// [`Collector::whole`] of a key.
     pub fn whole(
         &mut self,
         name: &'static str,
@@ -424,11 +451,13 @@ impl<'v> Fields<'v> {
         collector.whole(&self.what(name), value, least, most)
     }
 
+    /// [`Collector::bool`] of a key.
     pub fn bool(&mut self, name: &'static str, collector: &mut Collector) -> Option<bool> {
         let value = self.take(name)?;
         collector.bool(&self.what(name), value)
     }
 
+    /// [`Collector::text`] of a key.
     pub fn text(&mut self, name: &'static str, collector: &mut Collector) -> Option<&'v str> {
         let value = self.take(name)?;
         collector.text(&self.what(name), value)

@@ -1,0 +1,19 @@
+//! Programs of their own, which take this one's place.
+
+use anyhow::{Context, Result};
+use std::ffi::OsString;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+/// Run the program of that name: the one beside this one, or where programs are.
+pub fn run(name: &str, arguments: &[OsString]) -> Result<ExitCode> {
+    let beside = std::env::current_exe().context("where is this program")?.with_file_name(name);
+    let program = if beside.is_file() { beside } else { name.into() };
+    let mut command = Command::new(&program);
+    command.args(arguments);
+    if let Some(folder) = super::policy::folder() {
+        command.env(tierce_policy::added::VARIABLE, folder);
+    }
+    // This returns only if it fails.
+    Err(command.exec()).with_context(|| format!("{} cannot be run", program.display()))
+}

@@ -1,0 +1,47 @@
+//! The figures of a study whose rows are all there: NAME.svg, and their numbers as NAME.csv.
+
+use crate::drawing::svg;
+use crate::figures::{Gathering, Table};
+use crate::folder::{write_whole, Folder, Refused};
+use crate::study::Study;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+/// Draw them into a folder; which files were written.
+pub fn draw(study: &Study, folder: &Folder, path: &Path) -> Result<Vec<PathBuf>, Refused> {
+    if study.figures.is_empty() {
+        return Ok(Vec::new());
+    }
+    let mut gatherings: Vec<_> = study.figures.iter().map(|figure| Gathering::new(study, figure)).collect();
+    for chunk in 0..study.chunks() {
+        let rows = folder.rows(study, chunk)?;
+        gatherings.iter_mut().for_each(|gathering| gathering.take(&rows));
+    }
+    let mut written = Vec::new();
+    for (figure, gathering) in study.figures.iter().zip(gatherings) {
+        let table = gathering.table();
+        if table.lines.is_empty() {
+            let message = format!("{}.svg: no row is of this figure", figure.file);
+            return Err(Refused { rule: "figure_has_rows", message });
+        }
+        let drawn =
+            svg(figure, &table).map_err(|message| Refused { rule: "figure_must_be_drawn", message })?;
+        let file = path.join(format!("{}.svg", figure.file));
+        write_whole(&file, drawn.as_bytes())?;
+        write_whole(&file.with_extension("csv"), csv(&figure.line, &figure.x, &table).as_bytes())?;
+        written.push(file);
+    }
+    Ok(written)
+}
+
+fn csv(line: &str, x: &str, table: &Table) -> String {
+    let mut text = format!("{line},{x},estimate,low,high,rows\n");
+    for line in &table.lines {
+        let name = line.name.replace('"', "\"\"");
+        for spot in &line.spots {
+            let _ =
+                writeln!(text, "\"{name}\",{},{},{},{},{}", spot.x, spot.y, spot.low, spot.high, spot.count);
+        }
+    }
+    text
+}
