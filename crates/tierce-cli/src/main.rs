@@ -36,6 +36,7 @@ Start with an example:
                                                        change one thing of it, without a file
   tierce request --thread 1234 --budget 2ms --period 10ms
                                                        ask `tierce manager` for it, as an ordinary user
+  tierce top                                           what each part receives, live
   tierce measure run.trace                             jitters and overheads of jobs
   tierce job --period 10ms --work 3ms                  a periodic thread, to try a plan with
   tierce calibrate -- player film.mkv                  periods and work of a program's threads (root)

@@ -19,10 +19,15 @@ pub const PROGRAM: &str = "tierce-manager";
 
 /// Run `tierce manager`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let beside = std::env::current_exe().context("where is this program")?.with_file_name(PROGRAM);
-    let program = if beside.is_file() { beside } else { PROGRAM.into() };
+    become_program(PROGRAM, args.arguments)
+}
+
+/// Another program of this project takes this one's place: the one beside it, else the one where programs are.
+pub fn become_program(name: &str, arguments: Vec<OsString>) -> Result<ExitCode> {
+    let beside = std::env::current_exe().context("where is this program")?.with_file_name(name);
+    let program = if beside.is_file() { beside } else { name.into() };
     let mut command = Command::new(&program);
-    command.args(args.arguments);
+    command.args(arguments);
     if let Some(folder) = super::policy::folder() {
         command.env(tierce_policy::added::VARIABLE, folder);
     }

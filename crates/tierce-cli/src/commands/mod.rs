@@ -30,6 +30,7 @@ mod split;
 mod status;
 mod time;
 mod timeline;
+mod top;
 mod trace;
 mod vm;
 
@@ -46,6 +47,7 @@ pub enum Command {
     Manager(manager::Args),
     Request(request::Args),
     Status(status::Args),
+    Top(top::Args),
     Doctor(doctor::Args),
     Vm(vm::Args),
     Trace(trace::Args),
@@ -82,6 +84,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Manager(args) => manager::run(args),
         Command::Request(args) => request::run(args),
         Command::Status(args) => status::run(args),
+        Command::Top(args) => top::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Vm(args) => vm::run(args),
         Command::Trace(args) => trace::run(args),

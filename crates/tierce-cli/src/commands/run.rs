@@ -321,10 +321,14 @@ fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: 
         "measure" => measured(live),
         "plan" => plan(live, &asked.value(), service),
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
+        "snapshot" => {
+            let threads = asked.value()["threads"].as_u64().unwrap_or(0);
+            return say(&live.snapshot(threads as usize), out);
+        }
         "status" => Ok(status(live, service)),
         other => Err((
             "request_must_be_known".into(),
-            format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, measure, plan, report, status, unconstrain"),
+            format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, measure, plan, report, snapshot, status, unconstrain"),
         )),
     };
     say(&answer?, out)
