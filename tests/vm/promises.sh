@@ -13,7 +13,7 @@ counted() {
 	kill -CONT $kept
 }
 
-begin promises promises.toml || exit
+begin promises promises.toml --metrics 9464 --metrics-threads 50 || exit
 meter spin --name kept --time 300s >/dev/null &
 kept=$!
 meter spin --name taken --time 300s >/dev/null &
@@ -44,5 +44,8 @@ wait $asker
 say asker $?
 kill $beside
 tierce status --watch --times 2 >/out/watch.txt
+wget -q -O /out/metrics.txt http://127.0.0.1:9464/metrics
+tierce status --metrics /out/metrics.prom
+tierce top --json --interval 500ms --times 3 --threads >/out/top.jsonl
 kill $kept $taken $sleeper $left
 finish TERM

@@ -1,8 +1,9 @@
-//! The programs `tierce` (one plan, checked, simulated, enforced) and `tierce-manager`: src/bin has a file for each.
+//! The programs `tierce` (one plan, checked, simulated, enforced), `tierce-manager` and `tierce-top`: src/bin has a file for each.
 
 mod commands;
 pub mod manager;
 mod picture;
+pub mod top;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser};
@@ -33,6 +34,7 @@ Start with an example:
                                                        change one thing of it, without a file
   tierce request --thread 1234 --budget 2ms --period 10ms
                                                        ask `tierce manager` for it, as an ordinary user
+  tierce top                                           what each part receives, live
   tierce measure run.trace                             jitters and overheads of jobs
   tierce job --period 10ms --work 3ms                  a periodic thread, to try a plan with
   tierce calibrate -- player film.mkv                  periods and work of a program's threads (root)

@@ -893,6 +893,51 @@ fn promises() {
     assert_eq!(task.under[0].promise.unwrap().not_kept, count("above", "taken", "not_kept"));
     let table = std::fs::read_to_string(boot.out.join("watch.txt")).unwrap();
     assert_eq!(table.lines().filter(|line| line.starts_with("kept ")).count(), 2, "{table}");
+
+    // What `tierce top` shows: `kept` received what it was promised, no time is lost, and threads without a name are one row.
+    let lines = std::fs::read_to_string(boot.out.join("top.jsonl")).unwrap();
+    let views: Vec<Value> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(views.len(), 3, "{lines}");
+    let of = |view: &Value, key: &str| view[key].as_u64().unwrap();
+    for view in &views {
+        let window_ns = of(view, "window_ns");
+        println!("{window_ns} ns: {}", view["cpus"]);
+        assert!(window_ns.abs_diff(500 * MS) < 100 * MS, "{window_ns}");
+        for cpu in view["cpus"].as_array().unwrap() {
+            let sum_ns = of(cpu, "used_ns") + of(cpu, "idle_ns") + of(cpu, "stolen_ns");
+            assert!(sum_ns.abs_diff(window_ns) < 20 * MS, "{cpu}");
+        }
+        let rows = view["parts"].as_array().unwrap();
+        let row = |name: &str| rows.iter().find(|row| row["name"] == name).unwrap();
+        let received_ns = row("kept")["window"]["supply_ns"].as_u64().unwrap();
+        assert!(received_ns.abs_diff(window_ns / 5) < 3 * MS, "{received_ns} of {window_ns}");
+        assert_eq!(row("kept")["window"]["promise"]["not_kept"], 0, "{}", row("kept"));
+        assert_eq!(row("kept")["parent"], "rt@0");
+        assert!(row("others")["threads"].as_u64().unwrap() > 5, "{}", row("others"));
+        assert!(rows.iter().any(|row| row["kind"] == "thread" && row["name"] == "sh"), "{view}");
+    }
+
+    // The same numbers as metrics, over HTTP and as a file.
+    let metrics = std::fs::read_to_string(boot.out.join("metrics.txt")).unwrap();
+    let number = |text: &str, series: &str| -> f64 {
+        let line = text.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        line.unwrap_or_else(|| panic!("no {series} in {text}")).parse().unwrap()
+    };
+    let received =
+        number(&metrics, r#"tierce_received_seconds_total{part="kept",kind="task",parent="rt@0"}"#);
+    let then = supply("asked") / 1e9;
+    assert!(received >= then && received < then + 10.0, "{received} s, {then} s before");
+    assert_eq!(
+        number(&metrics, r#"tierce_promises_not_kept_total{part="kept",kind="task",parent="rt@0"}"#),
+        0.0
+    );
+    let lost = number(&metrics, "tierce_lost_records_total");
+    assert!(lost > 10_000.0 && lost <= report.lost as f64, "{lost}");
+    assert!(metrics.contains(r#"{part="sh",kind="thread""#) && metrics.ends_with("# EOF\n"), "{metrics}");
+    let file = std::fs::read_to_string(boot.out.join("metrics.prom")).unwrap();
+    assert!(
+        number(&file, r#"tierce_received_seconds_total{part="kept",kind="task",parent="rt@0"}"#) >= received
+    );
     boot.assert_ended("promises");
 }
 

@@ -18,7 +18,7 @@ const OWN_DEFAULT: u16 = 1;
 /// Edges above one node that are looked at, should the list be changed meanwhile.
 const PARENTS_MAX: usize = 64;
 
-fn policy(number: u32) -> Option<&'static PolicyRecord> {
+pub(crate) fn policy(number: u32) -> Option<&'static PolicyRecord> {
     policies().iter().find(|policy| policy.number == number)
 }
 
@@ -179,15 +179,15 @@ impl Live {
 }
 
 /// The engine's state, copied in one go: what is said of it belongs together, however long the rest takes.
-struct Moment {
-    now_ns: u64,
+pub(crate) struct Moment {
+    pub(crate) now_ns: u64,
     nodes: Vec<raw::Node>,
     edges: Vec<raw::Edge>,
-    cpus: Vec<raw::Cpu>,
+    pub(crate) cpus: Vec<raw::Cpu>,
 }
 
 impl Moment {
-    fn of(kernel: &Kernel) -> Moment {
+    pub(crate) fn of(kernel: &Kernel) -> Moment {
         let nodes = (0..kernel.nodes_used()).map(|id| kernel.node(id)).collect();
         let edges = (0..kernel.edges_used()).map(|id| kernel.edge(id)).collect();
         let cpus = (0..kernel.options().cpus).map(|cpu| kernel.cpu(cpu)).collect();
@@ -195,7 +195,7 @@ impl Moment {
     }
 
     /// Of one that was made later, the first, which is nobody's.
-    fn node(&self, id: u32) -> &raw::Node {
+    pub(crate) fn node(&self, id: u32) -> &raw::Node {
         self.nodes.get(id as usize).unwrap_or(&self.nodes[0])
     }
 
@@ -203,11 +203,22 @@ impl Moment {
         self.edges.get(id as usize).unwrap_or(&self.edges[0])
     }
 
-    /// Edges above a node or task.
+    /// One more than the largest id of a node or task.
+    pub(crate) fn nodes_len(&self) -> u32 {
+        self.nodes.len() as u32
+    }
+
+    /// Edges above a node or task, each with its number.
+    pub(crate) fn edges_above(&self, id: u32) -> impl Iterator<Item = (u32, &raw::Edge)> {
+        let next = |edge: u32| (edge != 0).then(|| (edge, self.edge(edge)));
+        let first = next(self.node(id).first_parent);
+        std::iter::successors(first, move |(_, edge)| next(edge.next_parent)).take(PARENTS_MAX)
+    }
+
+    /// The same for JSON.
     fn under(&self, id: u32, names: &HashMap<u32, &str>) -> Vec<Value> {
-        let (mut list, mut edge) = (Vec::new(), self.node(id).first_parent);
-        while edge != 0 && list.len() < PARENTS_MAX {
-            let about = self.edge(edge);
+        let mut list = Vec::new();
+        for (_, about) in self.edges_above(id) {
             let parent =
                 names.get(&about.parent).map_or(format!("cpu{}", about.cpu), |name| name.to_string());
             let record = policy(self.node(about.parent).kind).filter(|_| about.parent != 0);
@@ -224,7 +235,6 @@ impl Moment {
                 "promise": Promise::of(about, self.now_ns),
                 "spent": about.flags & raw::EDGE_SPENT != 0,
             }));
-            edge = about.next_parent;
         }
         list
     }

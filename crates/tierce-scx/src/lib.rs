@@ -16,6 +16,7 @@ pub mod notify;
 pub mod object;
 pub mod prune;
 pub mod reload;
+mod snapshot;
 pub mod socket;
 pub mod threads;
 pub mod topology;

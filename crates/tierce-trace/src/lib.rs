@@ -25,7 +25,9 @@ pub mod perfetto;
 mod plan;
 pub mod promise;
 pub mod report;
+pub mod snapshot;
 pub mod stats;
+pub mod tally;
 pub mod units;
 pub mod work_conservation;
 
@@ -37,5 +39,7 @@ pub use histogram::{Histogram, Summary};
 pub use measure::Measure;
 pub use promise::{Promise, Unkept};
 pub use report::{ChainReport, Report, Spread};
+pub use snapshot::Snapshot;
 pub use stats::Stats;
+pub use tally::Tally;
 pub use work_conservation::WorkConservation;

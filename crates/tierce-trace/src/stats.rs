@@ -220,6 +220,11 @@ impl Stats {
         self.cpus.get(cpu as usize)
     }
 
+    /// The task that each CPU runs, as events say; 0: none.
+    pub fn running(&self) -> Vec<u32> {
+        self.cpus.iter().map(|cpu| cpu.task).collect()
+    }
+
     // ---- directly --------------------------------------------------------------------------------------------------
 
     /// A job arrived.

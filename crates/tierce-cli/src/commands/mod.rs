@@ -30,8 +30,9 @@ mod sim;
 mod split;
 mod status;
 mod sweep;
-mod time;
+pub mod time;
 mod timeline;
+mod top;
 mod trace;
 mod vm;
 
@@ -48,6 +49,7 @@ pub enum Command {
     Manager(manager::Args),
     Request(request::Args),
     Status(status::Args),
+    Top(top::Args),
     Doctor(doctor::Args),
     Vm(vm::Args),
     Trace(trace::Args),
@@ -85,6 +87,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Manager(args) => manager::run(args),
         Command::Request(args) => request::run(args),
         Command::Status(args) => status::run(args),
+        Command::Top(args) => top::run(args),
         Command::Doctor(args) => doctor::run(args),
         Command::Vm(args) => vm::run(args),
         Command::Trace(args) => trace::run(args),

@@ -2,14 +2,17 @@
 
 mod changes;
 mod kept;
+pub mod metrics;
 
 use super::progress::Progress;
 use super::time;
 use anyhow::{bail, Result};
 use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Service};
 use kept::Kept;
+use metrics::{Exporter, Totals};
 use serde_json::{json, Value};
 use std::io::Write;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::slice;
@@ -79,6 +82,15 @@ pub struct Args {
     /// With --measure: time since boot at which the releases of periodic jobs begin (`tierce job --epoch`)
     #[arg(long, value_name = "TIME", value_parser = time::time, requires = "measure")]
     epoch: Option<u64>,
+    /// Offer metrics for Prometheus at http://ADDRESS/metrics; a port alone is one of 127.0.0.1
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics::parse_address, conflicts_with = "dry_run")]
+    metrics: Option<SocketAddr>,
+    /// Write metrics to this file every 5 s, for the textfile collector of node_exporter; its name should end in `.prom`
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    metrics_file: Option<PathBuf>,
+    /// Threads without a name in the plan that have metrics of their own, beside those of their pool
+    #[arg(long, value_name = "N", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=i64::from(metrics::THREADS_MAX)))]
+    metrics_threads: u32,
     /// Record every call of the scheduler; `tierce sim --replay FILE` repeats its decisions, bit for bit
     #[arg(long, value_name = "FILE")]
     record: Option<PathBuf>,
@@ -187,7 +199,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         // SAFETY: the handler only stores to an atomic.
         unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
     }
-    let server = Server::bind(&socket::path(args.socket.clone()))?;
+    let path = socket::path(args.socket.clone());
+    let server = Server::bind(&path)?;
+    let mut exporter = Exporter::open(args.metrics, args.metrics_file.clone())?;
     let progress = Progress::new();
     let live = Live::start(plan, options, &mut |program| progress.verifies(program));
     progress.end();
@@ -198,11 +212,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let mut kept = Kept::create(args.trace.as_deref(), live.header(), args.record.as_deref(), floor_ns)?;
     eprintln!("tierce: {} is in force", args.plan.display());
     notify("READY=1");
+    exporter.start(&path)?;
     let ended = watch(&mut live, server, &args, &mut |events, entries| kept.write(events, entries))?;
     for line in remarks(&live) {
         eprintln!("tierce: {line}");
     }
     let last = so_far(&live);
+    drop(exporter);
     notify("STOPPING=1");
     live.stop();
     live.drain(&mut |events: &[u8], entries: &[u8]| kept.write(events, entries))?;
@@ -219,11 +235,15 @@ pub fn run(args: Args) -> Result<ExitCode> {
 fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result<Option<Exit>> {
     let begun = Instant::now();
     let mut service = Service::new(begun, args.policies.unwrap_or(0));
+    if args.metrics.is_some() || args.metrics_file.is_some() {
+        service.totals = Some(Totals::new(args.metrics_threads as usize));
+    }
     let interval = args.stats_every.map(Duration::from_nanos);
     let (mut shown, mut beside) = (begun, false);
     loop {
         live.turn(keep)?;
         service.rest(live);
+        service.look(live);
         tell_left_out(&live.take_left_out());
         if !beside && live.kernel().side().overflows > 0 {
             beside = true;
@@ -311,6 +331,18 @@ const TURN: Duration = Duration::from_millis(20);
 
 /// Answer a request of the control socket.
 fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
+    let changes = matches!(&*asked.request, "edit" | "edits" | "apply");
+    if changes {
+        service.observe(live);
+    }
+    let said = answer(live, asked, service, keep, out);
+    if changes {
+        service.observe(live);
+    }
+    said
+}
+
+fn answer(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: &mut Vec<u8>) -> Said {
     let answer = match &*asked.request {
         "edit" => return edit(live, asked, service, keep, out),
         "edits" => return edits(live, asked, service, keep, out),
@@ -319,12 +351,17 @@ fn serve(live: &mut Live, asked: Asked, service: &mut Service, keep: Keep, out: 
         "graph" => Ok(live.graph()),
         "jobs" => jobs(live, &asked.value()),
         "measure" => measured(live),
+        "metrics" => Ok(metrics(live, &asked.value(), service)),
         "plan" => plan(live, &asked.value(), service),
         "report" => to_json(&so_far(live)).map_err(|error| ("report".into(), error.to_string())),
+        "snapshot" => {
+            let threads = asked.value()["threads"].as_u64().unwrap_or(0);
+            return say(&live.snapshot(threads as usize), out);
+        }
         "status" => Ok(status(live, service)),
         other => Err((
             "request_must_be_known".into(),
-            format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, measure, plan, report, status, unconstrain"),
+            format!("{other:?} is none of apply, constrain, edit, edits, graph, jobs, measure, metrics, plan, report, snapshot, status, unconstrain"),
         )),
     };
     say(&answer?, out)
@@ -411,6 +448,14 @@ fn constrain(live: &Live, request: &Value) -> Served {
         Err(Refusal::Engine(error)) => Err((error.name().into(), error.to_string())),
         Err(other) => Err(("kernel".into(), other.to_string())),
     }
+}
+
+/// As of now; without `--metrics` of this plan alone, however it was before.
+fn metrics(live: &mut Live, request: &Value, service: &mut Service) -> Value {
+    let mut fresh = Totals::new(0);
+    let totals = service.totals.as_mut().unwrap_or(&mut fresh);
+    totals.observe(live.snapshot(totals.threads_max));
+    metrics::answer(totals, request)
 }
 
 fn measured(live: &Live) -> Served {

@@ -2,6 +2,7 @@
 
 mod promises;
 
+use super::run::metrics::{self, Form};
 use anyhow::{bail, Context, Result};
 use serde_json::json;
 use std::io::{IsTerminal, Write};
@@ -27,6 +28,9 @@ pub struct Args {
     /// With --watch: how often it is shown; then the end
     #[arg(long, value_name = "N", requires = "watch")]
     times: Option<u64>,
+    /// Write metrics, as `tierce run --metrics-file` does, to this file; `-`: print them
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["report", "watch", "json"])]
+    metrics: Option<PathBuf>,
     /// Write it as JSON; with --watch as a line each time
     #[arg(long)]
     json: bool,
@@ -71,6 +75,14 @@ fn watch(args: &Args) -> Result<ExitCode> {
 pub fn run(args: Args) -> Result<ExitCode> {
     if args.watch {
         return watch(&args);
+    }
+    if let Some(file) = &args.metrics {
+        let text = metrics::fetch(&socket::path(args.socket), Form::Classic)?;
+        match file.as_os_str() == "-" {
+            true => print!("{text}"),
+            false => metrics::write_file(file, &text)?,
+        }
+        return Ok(ExitCode::SUCCESS);
     }
     let request = if args.report { "report" } else { "status" };
     let answer = match socket::ask(&socket::path(args.socket), json!({ "request": request }))? {

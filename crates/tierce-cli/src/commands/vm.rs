@@ -14,7 +14,7 @@ use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Profile, Vm};
 /// Run a command in a temporary virtual machine with a sched_ext kernel
 ///
 /// Boots a Debian kernel in QEMU (without root and disk image; the kernel is fetched once and kept), runs COMMAND there as
-/// root, passes on its output, and ends with its exit code. The guest has this same `tierce` and `tierce-manager`. A COMMAND of one word is a line for
+/// root, passes on its output, and ends with its exit code. The guest has this same `tierce`, `tierce-manager` and `tierce-top`. A COMMAND of one word is a line for
 /// the shell. Words that are relative paths of files are copied into the guest under the same path. The command starts in /guest;
 /// files that it leaves in /out are copied back with --out.
 #[derive(clap::Args)]
@@ -255,8 +255,9 @@ fn summary(outcome: &Outcome) -> serde_json::Value {
 
 fn machine(args: &Args) -> Result<Vm> {
     let myself = std::env::current_exe().context("where is this program")?;
-    let manager = Some(myself.with_file_name(super::manager::PROGRAM)).filter(|file| file.is_file());
-    let own = [Some(myself), manager].into_iter().flatten().map(|file| file.display().to_string());
+    let beside = [super::manager::PROGRAM, super::top::PROGRAM].map(|name| myself.with_file_name(name));
+    let beside = beside.into_iter().filter(|file| file.is_file());
+    let own = std::iter::once(myself.clone()).chain(beside).map(|file| file.display().to_string());
     let mut vm = Vm {
         kernel: args.kernel.kernel.clone(),
         cpus: args.cpus,

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::rc::Rc;
 use tierce_plan::{By, Child, Fit, Ids, Members, Plan, Standing};
 use tierce_policy::Refusal;
-use tierce_trace::{Measure, Renumber, Source, Stats, TraceHeader};
+use tierce_trace::{Measure, Renumber, Source, Stats, Tally, TraceHeader};
 
 /// What a thread was bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,6 +124,8 @@ pub struct Live {
     start_ns: u64,
     /// What threads outside the graph had run before, by their number.
     ran_before: HashMap<u32, u64>,
+    /// Of the snapshots.
+    pub(crate) tally: Tally,
     pub(crate) kernel: Kernel,
 }
 
@@ -188,6 +190,7 @@ impl Live {
             dead: 0,
             start_ns,
             ran_before,
+            tally: Tally::default(),
             kernel,
         };
         live.guard_classes()?;
@@ -345,6 +348,11 @@ impl Live {
     /// When it began, CLOCK_MONOTONIC.
     pub fn start_ns(&self) -> u64 {
         self.start_ns
+    }
+
+    /// Records lost so far.
+    pub fn lost(&self) -> u64 {
+        self.lost
     }
 
     /// Why the kernel ended it, if it did.

@@ -1,5 +1,6 @@
 //! What requests do to the plan in force.
 
+use super::metrics::Totals;
 use crate::commands::progress::{self, Progress};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,9 @@ use tierce_scx::threads;
 /// The text of the plan in force is written when nothing has changed for so long.
 const REST: Duration = Duration::from_secs(1);
 
+/// How often parts and threads are looked at, for metrics.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// What requests leave behind.
 pub struct Service {
     pub begun: Instant,
@@ -32,6 +36,9 @@ pub struct Service {
     room: u64,
     /// When the plan was changed and not written.
     stepped: Option<Instant>,
+    /// Of metrics, if somebody wants them.
+    pub totals: Option<Totals>,
+    observed: Instant,
 }
 
 impl Service {
@@ -44,6 +51,8 @@ impl Service {
             said: String::new(),
             room,
             stepped: None,
+            totals: None,
+            observed: begun,
         }
     }
 
@@ -51,6 +60,21 @@ impl Service {
     pub fn flush(&mut self) {
         if !self.said.is_empty() {
             eprint!("{}", std::mem::take(&mut self.said)); // one write
+        }
+    }
+
+    /// What parts have counted, before one is taken out, and after one has come.
+    pub fn observe(&mut self, live: &mut Live) {
+        if let Some(totals) = &mut self.totals {
+            totals.observe(live.snapshot(totals.threads_max));
+            self.observed = Instant::now();
+        }
+    }
+
+    /// The same now and then, for threads that come and go.
+    pub fn look(&mut self, live: &mut Live) {
+        if self.observed.elapsed() >= LOOK {
+            self.observe(live);
         }
     }
 
