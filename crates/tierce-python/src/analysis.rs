@@ -40,8 +40,13 @@ pub fn named_or<T: Copy>(py: Python<'_>, what: &str, name: &str, all: &[(&str, T
 }
 
 fn named<T: Named>(py: Python<'_>, what: &str, name: &str) -> PyResult<T> {
-    let all: Vec<_> = T::ALL.iter().map(|(value, name, _)| (*name, *value)).collect();
-    named_or(py, what, name, &all)
+    T::named(name).map_or_else(
+        || {
+            let all: Vec<_> = T::ALL.iter().map(|(value, name, _)| (*name, *value)).collect();
+            named_or(py, what, name, &all)
+        },
+        Ok,
+    )
 }
 
 impl Given<'_, '_> {

@@ -8,11 +8,10 @@ use tierce_plan::TIME_MAX_NS;
 /// `10ms`, or a whole number of ns. `what` is the argument's name.
 pub fn time_ns(given: &Bound<'_, PyAny>, what: &str) -> PyResult<u64> {
     let py = given.py();
-    let bound = format!("0 to {TIME_MAX_NS} ns");
     if given.is_instance_of::<PyInt>() && !given.is_instance_of::<PyBool>() {
         return given.extract::<u64>().ok().filter(|ns| *ns <= TIME_MAX_NS).ok_or_else(|| {
             let fault = Fault::new("time_must_fit", format!("`{what}` is a time in whole ns"));
-            refused(py, Kind::Argument, fault.value(given).bound(bound))
+            refused(py, Kind::Argument, fault.value(given).bound(format!("0 to {TIME_MAX_NS} ns")))
         });
     }
     if let Ok(text) = given.cast::<PyString>() {
