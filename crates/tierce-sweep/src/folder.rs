@@ -32,7 +32,7 @@ impl Folder {
         folder.refuse_others()?;
         let kept = path.join("study.toml");
         if fs::read_to_string(&kept).ok().as_deref() != Some(text) {
-            write_whole(&kept, text.as_bytes())?;
+            write(&kept, text)?;
         }
         Ok(folder)
     }
@@ -107,8 +107,13 @@ fn unusable(path: &Path, why: &dyn std::fmt::Display) -> Refused {
     Refused { rule: "folder_must_be_usable", message: format!("{}: {why}", path.display()) }
 }
 
+/// What the next run writes again if this one is killed in between.
+pub fn write(path: &Path, text: &str) -> Result<(), Refused> {
+    fs::write(path, text).map_err(|error| unusable(path, &error))
+}
+
 /// As a whole or not at all, whenever this process or the machine ends.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Refused> {
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), Refused> {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let new = path.with_file_name(format!(".{name}.{}", std::process::id()));
     let write = || {

@@ -2,7 +2,7 @@
 
 use crate::drawing::svg;
 use crate::figures::{Gathering, Table};
-use crate::folder::{write_whole, Folder, Refused};
+use crate::folder::{write, Folder, Refused};
 use crate::study::Study;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -27,8 +27,8 @@ pub fn draw(study: &Study, folder: &Folder, path: &Path) -> Result<Vec<PathBuf>,
         let drawn =
             svg(figure, &table).map_err(|message| Refused { rule: "figure_must_be_drawn", message })?;
         let file = path.join(format!("{}.svg", figure.file));
-        write_whole(&file, drawn.as_bytes())?;
-        write_whole(&file.with_extension("csv"), csv(&figure.line, &figure.x, &table).as_bytes())?;
+        write(&file, &drawn)?;
+        write(&file.with_extension("csv"), &csv(&figure.line, &figure.x, &table))?;
         written.push(file);
     }
     Ok(written)
