@@ -12,7 +12,12 @@ const CHANGELOG: &str = include_str!("../../../CHANGELOG.md");
 
 /// The programs that users install. `tierce manager` runs `tierce-manager`, whose page is the one of that name.
 pub fn programs() -> Vec<Command> {
-    vec![tierce_cli::command(), tierce_cli::manager::command(), tierce_cli::top::command(), tierce_sweep::command()]
+    vec![
+        tierce_cli::command(),
+        tierce_cli::manager::command(),
+        tierce_cli::top::command(),
+        tierce_sweep::command(),
+    ]
 }
 
 /// Write `man/PAGE.1`, `bash/PROGRAM`, `zsh/_PROGRAM` and `fish/PROGRAM.fish` into a folder.

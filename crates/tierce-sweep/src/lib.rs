@@ -15,6 +15,7 @@ mod figures;
 mod folder;
 mod job;
 mod output;
+pub mod program;
 mod read;
 mod rows;
 mod run;
