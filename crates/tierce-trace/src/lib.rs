@@ -26,6 +26,7 @@ mod plan;
 pub mod promise;
 pub mod report;
 pub mod snapshot;
+mod snapshot_of_stats;
 pub mod stats;
 pub mod tally;
 pub mod units;

@@ -9,6 +9,7 @@ mod prometheus;
 mod text;
 mod totals;
 
+pub use text::Form;
 pub use totals::Totals;
 
 use anyhow::{bail, Context, Result};
@@ -28,15 +29,6 @@ pub const THREADS_MAX: u32 = 5_000;
 pub fn parse_address(text: &str) -> Result<SocketAddr, String> {
     let port = text.parse::<u16>().map(|port| SocketAddr::from(([127, 0, 0, 1], port)));
     port.or_else(|_| text.parse()).map_err(|_| "a port, or ADDRESS:PORT".into())
-}
-
-/// The forms of the text.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub enum Form {
-    /// OpenMetrics 1.0.
-    OpenMetrics,
-    /// What Prometheus had before it, and node_exporter reads.
-    Classic,
 }
 
 /// Metrics as text, from who listens at the control socket.

@@ -1,7 +1,7 @@
 //! A Prometheus that scrapes a simulated plan, as it would a plan in force: the queries of the page, the dashboard and the alerts.
 
 use super::totals::Totals;
-use super::{http, text, Form};
+use super::{http, text};
 use serde_json::Value;
 use std::cell::RefCell;
 use std::io::{Read, Write};
@@ -32,7 +32,7 @@ fn offer() -> SocketAddr {
             let (simulation, tally, totals) = &mut *state.borrow_mut();
             simulation.run_until(simulation.now_ns() + 100_000_000)?;
             totals.observe(Snapshot::of(&simulation.stats(), &[], tally));
-            Ok(text::of(totals, Form::OpenMetrics))
+            Ok(text::of(totals, text::Form::OpenMetrics))
         });
     });
     address

@@ -1,7 +1,6 @@
 //! Metrics as text. Names, units and labels are documented in docs/metrics.md.
 
 use super::totals::{Key, Sum, Totals};
-use super::Form;
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{text, DescriptorEncoder, EncodeMetric, MetricEncoder};
 use prometheus_client::metrics::counter::ConstCounter;
@@ -11,6 +10,15 @@ use std::collections::BTreeSet;
 use std::fmt;
 use tierce_trace::snapshot::{Counts, Kind};
 use tierce_trace::Promise;
+
+/// The forms of the text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// OpenMetrics 1.0.
+    OpenMetrics,
+    /// What Prometheus had before it, and node_exporter reads.
+    Classic,
+}
 
 type Labels = Vec<(&'static str, String)>;
 
