@@ -4,7 +4,7 @@ mod promises;
 
 use super::run::metrics::{self, Form};
 use anyhow::{bail, Context, Result};
-use serde_json::json;
+use serde_json::{json, Value};
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -96,44 +96,44 @@ pub fn run(args: Args) -> Result<ExitCode> {
             .context("the report has an unknown format; are `tierce` and the run of the same version?")?;
         print!("{}", report.tables());
     } else {
-        let text = |key: &str| answer[key].as_str().unwrap_or("?");
-        let number = |key: &str| answer[key].as_u64().unwrap_or(0);
-        let since = units::time(number("elapsed_ns"));
-        let edited = if answer["edited"] == true { ", changed by tierce ctl," } else { "" };
-        println!(
-            "{}{edited} on {} CPUs for {since}, by process {}",
-            text("plan"),
-            number("cpus"),
-            number("pid")
-        );
-        for thread in answer["threads"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            let jobs = match (thread["jobs"].as_u64(), thread["deadline_ns"].as_u64()) {
-                (Some(jobs), Some(_)) => format!(": {jobs} jobs, {} misses", thread["misses"]),
-                _ => String::new(),
-            };
-            let by = thread["by"].as_str().map_or(String::new(), |by| format!("  {by}"));
-            println!("  {} {}{by}{jobs}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
-        }
-        for copy in answer["copies"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            let whose = ["uid", "cgroup"].into_iter().find_map(|by| Some((by, copy[by].as_str()?)));
-            let (by, whose) = whose.unwrap_or(("?", "?"));
-            println!("  {} is for {by} {whose}", copy["node"].as_str().unwrap_or("?"));
-        }
-        for out in answer["left_out"].as_array().map(Vec::as_slice).unwrap_or_default() {
-            let text = |key: &str| out[key].as_str().unwrap_or("?");
-            println!(
-                "  match_left_out: {} ({}) matches {}  {}: {}",
-                out["tid"],
-                text("comm"),
-                text("name"),
-                text("by"),
-                text("why")
-            );
-        }
-        match answer["match_left_out"].as_u64() {
-            None | Some(0) => {}
-            Some(times) => println!("match_left_out: {times} times since the plan is in force"),
-        }
+        show(&answer);
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// For people: the plan, who is where, whose the copies are, and who was left out.
+fn show(answer: &Value) {
+    let text = |key: &str| answer[key].as_str().unwrap_or("?");
+    let number = |key: &str| answer[key].as_u64().unwrap_or(0);
+    let since = units::time(number("elapsed_ns"));
+    let edited = if answer["edited"] == true { ", changed by tierce ctl," } else { "" };
+    println!("{}{edited} on {} CPUs for {since}, by process {}", text("plan"), number("cpus"), number("pid"));
+    for thread in answer["threads"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let jobs = match (thread["jobs"].as_u64(), thread["deadline_ns"].as_u64()) {
+            (Some(jobs), Some(_)) => format!(": {jobs} jobs, {} misses", thread["misses"]),
+            _ => String::new(),
+        };
+        let by = thread["by"].as_str().map_or(String::new(), |by| format!("  {by}"));
+        println!("  {} {}{by}{jobs}", thread["name"].as_str().unwrap_or("?"), thread["tid"]);
+    }
+    for copy in answer["copies"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let whose = ["uid", "cgroup"].into_iter().find_map(|by| Some((by, copy[by].as_str()?)));
+        let (by, whose) = whose.unwrap_or(("?", "?"));
+        println!("  {} is for {by} {whose}", copy["node"].as_str().unwrap_or("?"));
+    }
+    for out in answer["left_out"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        let text = |key: &str| out[key].as_str().unwrap_or("?");
+        println!(
+            "  match_left_out: {} ({}) matches {}  {}: {}",
+            out["tid"],
+            text("comm"),
+            text("name"),
+            text("by"),
+            text("why")
+        );
+    }
+    match answer["match_left_out"].as_u64() {
+        None | Some(0) => {}
+        Some(times) => println!("match_left_out: {times} times since the plan is in force"),
+    }
 }
