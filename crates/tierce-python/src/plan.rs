@@ -75,8 +75,10 @@ impl Plan {
 
     /// Make a plan of nested dictionaries, one for each table of the plan language:
     ///
-    ///     Plan.from_dict({"node": {"top": {"policy": "edf", "cpu": 0}},
-    ///                     "task": {"a": {"under": {"top": {}}, "load": {"period": "10ms", "work": "2ms"}}}})
+    /// ```text
+    /// Plan.from_dict({"node": {"top": {"policy": "edf", "cpu": 0}},
+    ///                 "task": {"a": {"under": {"top": {}}, "load": {"period": "10ms", "work": "2ms"}}}})
+    /// ```
     ///
     /// Their order is that of the text, which breaks ties. What is `None` is left out. `plan.text` is the text. Raises `ArgumentError`
     /// for what no plan can have, and `PlanError`.

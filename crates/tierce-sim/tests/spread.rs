@@ -146,10 +146,8 @@ fn migrations_are_counted_by_reason() {
     let run = run(&parse(&plan), 60 * MS, 1);
     expect![[r#"
         9000 d 1>0 waiting, pull
-        21209 d 0>1 waiting, balance
-        27000 b 1>0 waiting, pull
-        54937 b 0>1 waiting, balance
-        57000 b 1>0 waiting, pull
+        23000 a 0>1 waiting, balance
+        33000 c 0>1 waiting, balance
     "#]]
     .assert_eq(&moves(&run));
     let counted = |why: Migration| {

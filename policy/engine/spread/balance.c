@@ -61,21 +61,28 @@ static inline u64 spread_give(u32 family, u32 cpu, u64 now)
 	return task ? (u64)to << 32 | task : 0;
 }
 
-/* When to look again: up to 2 ms before SPREAD_BALANCE_NS have passed, each time another moment. A budget with the same period
- * would otherwise be running on the other CPU at each look. */
-static inline u64 balance_next(u64 now)
+/* When to look again. Where a spread node is below another one, each time at another moment, up to 2 ms earlier: a budget with the
+ * same period would otherwise be running on the other CPU at each look (replica_has_place). */
+static inline u64 balance_next(u32 cpu, u64 now)
 {
-	return now + SPREAD_BALANCE_NS - (now * 0x9e3779b97f4a7c15 >> 43);
+	u32 family, replica;
+	for (family = ZERO + 1; family < S.families && CAN_LOOP; family++) {
+		replica = replica_on(family, cpu);
+		if (replica && replica_waits(replica) && node_at(edge_at(node_at(replica)->first_parent)->parent)->family)
+			return now + SPREAD_BALANCE_NS - (now * 0x9e3779b97f4a7c15 >> 43);
+	}
+	return now + SPREAD_BALANCE_NS;
 }
 
 /* The task, which is in transit then, and 2^32 * the CPU to which it is given. */
 TIERCE_FN u64 push_leaves(u32 cpu, u64 now)
 {
-	u64 next = balance_next(now);
 	u32 family;
+	u64 next;
 	if (!S.families || now < cpu_at(cpu)->balance_ns)
 		return TIERCE_NONE;
 	port_lock(cpu); /* timers are set by it: a replay has to know */
+	next = balance_next(cpu, now);
 	cpu_at(cpu)->balance_ns = next;
 	port_record(TIERCE_OP_balance, cpu, 0, next, now, 0, 0);
 	port_unlock(cpu);

@@ -28,7 +28,7 @@ use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, MEASURED, STATS};
 use tierce_scx::live::{Jobs, LeftOut, Live};
 use tierce_scx::notify::notify;
 use tierce_scx::socket::{self, say, Asked, Manner, Said, Served, Server};
-use tierce_scx::threads::Proc;
+use tierce_scx::threads::{self, Proc};
 use tierce_trace::measure::{self, Measure};
 use tierce_trace::Report;
 
@@ -384,6 +384,7 @@ fn plan(live: &mut Live, request: &Value, service: &Service) -> Served {
 fn status(live: &Live, service: &Service) -> Value {
     let (left_out, times) = live.left_out();
     let out = |out: &LeftOut| json!({ "tid": out.tid, "comm": out.comm, "name": out.target, "by": out.by, "why": out.why });
+    let there = live.bound().into_iter().filter(|(tid, _)| threads::exists(*tid));
     let copy = |(node, by, whose): (String, By, String)| json!({ "node": node, by.name(): whose });
     json!({
         "plan": live.plan().name,
@@ -391,7 +392,7 @@ fn status(live: &Live, service: &Service) -> Value {
         "pid": std::process::id(),
         "cpus": live.kernel().options().cpus,
         "elapsed_ns": service.begun.elapsed().as_nanos() as u64,
-        "threads": live.bound().into_iter().map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
+        "threads": there.map(|(tid, name)| thread(live, tid, name)).collect::<Vec<_>>(),
         "promises": live.promises(),
         "copies": live.copies().into_iter().map(copy).collect::<Vec<_>>(),
         "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
