@@ -294,7 +294,10 @@ fn named(name: &str, gone: bool) -> String {
 
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_style(TableComponent::HeaderLines, '─').set_header(header);
+    table.load_preset(presets::NOTHING).set_header(header);
+    table
+        .set_style(TableComponent::HeaderLines, '─')
+        .set_style(TableComponent::MiddleHeaderIntersections, '─');
     table
 }
 
