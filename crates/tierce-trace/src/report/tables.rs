@@ -6,7 +6,7 @@ use super::{
 };
 use crate::promise::Unkept;
 use crate::units::{percent, time};
-use comfy_table::{presets, CellAlignment, Table, TableComponent};
+use comfy_table::{presets, CellAlignment, Table};
 use std::fmt;
 
 impl Report {
@@ -15,29 +15,30 @@ impl Report {
         let seed = self.seed.map(|seed| format!(", seed {seed}")).unwrap_or_default();
         let plan = if self.plan.is_empty() { "(no plan)" } else { &self.plan };
         let mut text = format!("{plan}: {} {}{seed}\n\n", time(self.elapsed_ns), self.source);
-        text += &format!("{}\n\n", self.task_table());
+        text += &format!("{}\n\n", ruled(&self.task_table()));
         if self.tasks.iter().any(|task| task.constraints.is_some()) {
-            text += &format!("{}\n\n", self.constraint_table());
+            text += &format!("{}\n\n", ruled(&self.constraint_table()));
         }
         if self.tasks.iter().any(|task| task.lock_waits.is_some()) {
-            text += &format!("{}\n\n", self.lock_wait_table());
+            text += &format!("{}\n\n", ruled(&self.lock_wait_table()));
         }
         if !self.chains.is_empty() {
-            text += &format!("{}\n\n", self.chain_table());
+            text += &format!("{}\n\n", ruled(&self.chain_table()));
         }
-        text += &format!("{}\n\n", self.node_table());
+        text += &format!("{}\n\n", ruled(&self.node_table()));
         if let Some(table) = self.unkept_table() {
-            text += &format!("{table}\n\n");
+            text += &format!("{}\n\n", ruled(&table));
         }
         if self.moves.is_some_and(|moves| moves.total() > 0) {
-            text += &format!("{}\n\n", self.moves_table());
+            text += &format!("{}\n\n", ruled(&self.moves_table()));
         }
-        text += &format!("{}\n", self.cpu_table());
+        text += &format!("{}\n", ruled(&self.cpu_table()));
         if let Some(found) = &self.idle_while_waiting {
             text += &format!("\n{found}\n");
         }
         if let Some(contention) = &self.contention {
-            text += &format!("\n{}\n\n{}\n", contention.lock_table(), contention.kick_table());
+            text +=
+                &format!("\n{}\n\n{}\n", ruled(&contention.lock_table()), ruled(&contention.kick_table()));
         }
         if self.lost > 0 {
             text +=
@@ -292,12 +293,16 @@ fn named(name: &str, gone: bool) -> String {
     format!("{name}{}", if gone { " (gone)" } else { "" })
 }
 
+/// The table with a line below its header.
+fn ruled(table: &Table) -> String {
+    let text = table.to_string();
+    let (header, rows) = text.split_once('\n').unwrap_or((&text, ""));
+    format!("{header}\n{}\n{rows}", "─".repeat(header.chars().count()))
+}
+
 fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
-    table
-        .set_style(TableComponent::HeaderLines, '─')
-        .set_style(TableComponent::MiddleHeaderIntersections, '─');
     table
 }
 
