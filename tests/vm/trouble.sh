@@ -12,7 +12,7 @@ report() {
 is_bound() {
 	tries=0
 	while
-		bound=$(tierce status --json | sed -n '/"threads": \[/,/^  \]/p' | grep -c '"name": "left"')
+		bound=$(tierce status --json | sed -n '/"threads": \[$/,/^  \]/p' | grep -c '"name": "left"')
 		[ "$bound" != "$2" ] && [ $tries -lt 50 ]
 	do
 		tries=$((tries + 1))
