@@ -94,19 +94,7 @@ for user in alice alice bob bob bob bob; do
 	spin $user each-$user
 	each="$each $!"
 done
-sleep 1
-alices=0 bobs=0 at=0
-for tid in $each; do
-	at=$((at + 1))
-	[ $at -le 2 ] && alices=$((alices - $(had "$tid"))) || bobs=$((bobs - $(had "$tid")))
-done
-sleep 4
-at=0
-for tid in $each; do
-	at=$((at + 1))
-	[ $at -le 2 ] && alices=$((alices + $(had "$tid"))) || bobs=$((bobs + $(had "$tid")))
-done
-say shares "{\"alice_ms\":$alices,\"bob_ms\":$bobs}"
+sleep 2
 spin carol each-carol
 carol=$!
 status each

@@ -718,8 +718,6 @@ fn security() {
 
     // A copy of a node for each of two users; a third one waits for a free copy. (Shares: the simulator's tests. Here virtual CPUs take
     // turns.)
-    let (alice, bob) = (number("shares", "alice_ms"), number("shares", "bob_ms"));
-    println!("two threads of alice had {alice} ms beside four of bob's with {bob} ms");
     let copies = |status: &str| boot.got(status)["copies"].clone();
     assert_eq!(
         copies("each"),

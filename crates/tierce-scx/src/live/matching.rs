@@ -6,7 +6,8 @@ use super::{Bound, LeftOut, Live, Out};
 use crate::dry_run;
 use crate::threads::{self, Class, Proc};
 use anyhow::Result;
-use std::collections::{BTreeMap, BTreeSet};
+use std::cell::OnceCell;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use tierce_plan::{Child, Copied, Cpus, Fit, Glimpse, Plan, Thread};
 
 /// Threads that are left out and known. A user can start any number.
@@ -72,15 +73,24 @@ impl Live {
     /// The entry of the copy that the thread belongs to, if it fits the entry of copies; why there is none.
     fn copy_for(&mut self, entry: usize, thread: &Thread) -> Result<usize, String> {
         let mut copies = std::mem::take(&mut self.copies);
-        let found = copies.entry(&self.plan, entry, thread, |copy| self.is_used(copy));
+        let used = OnceCell::new(); // seldom asked for
+        let is_used = |copy| used.get_or_init(|| self.used_copies()).contains(&copy);
+        let found = copies.entry(&self.plan, entry, thread, is_used);
         self.copies = copies;
         found
     }
 
-    /// Whether a thread is below that copy.
-    fn is_used(&self, copy: Copied) -> bool {
-        let is_its = |bound: &Bound| self.plan.entries[bound.entry].copy == Some(copy);
-        self.bound.iter().any(|(tid, bound)| is_its(bound) && threads::exists(*tid))
+    /// Copies that have a thread.
+    fn used_copies(&self) -> HashSet<Copied> {
+        let mut used = HashSet::new();
+        for (tid, bound) in &self.bound {
+            if let Some(copy) = self.plan.entries[bound.entry].copy.filter(|copy| !used.contains(copy)) {
+                if threads::exists(*tid) {
+                    used.insert(copy);
+                }
+            }
+        }
+        used
     }
 
     /// Who waits for a copy of a node gets one when it has no threads any more, the oldest thread first.
@@ -91,9 +101,12 @@ impl Live {
                 waiting.entry(copy.of).or_default().insert((started, *tid));
             }
         }
+        if waiting.is_empty() {
+            return Ok(());
+        }
+        let used = self.used_copies();
         for (of, threads) in waiting {
-            let is_free = |index| !self.is_used(Copied { of, index });
-            if (0..self.plan.for_each[of].most).any(is_free) {
+            if (0..self.plan.for_each[of].most).any(|index| !used.contains(&Copied { of, index })) {
                 threads.into_iter().try_for_each(|(_, tid)| self.match_thread(tid))?;
             }
         }
