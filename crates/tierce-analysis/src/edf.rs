@@ -28,6 +28,7 @@
 use crate::quotient::{quick_upto, quotient, reciprocal};
 use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, utilisation, Response, Task, WINDOW_MAX_NS};
+use crate::watch::Watch;
 use num_bigint::BigInt;
 use std::cmp::Ordering;
 use tierce_guarantee::{ratio, Exact};
@@ -229,9 +230,14 @@ impl Edf {
 
     /// Longest responses of `tasks`, from the nominal release.
     pub fn responses(&mut self, tasks: &[Task], supply: &Supply) -> &[Response] {
+        self.responses_while(tasks, supply, &Watch::default())
+    }
+
+    /// The same. Those that are not done when it is ended are [`Response::TooLong`].
+    pub fn responses_while(&mut self, tasks: &[Task], supply: &Supply, watch: &Watch) -> &[Response] {
         self.responses.clear();
         let responses = &mut self.responses;
-        with_supply!(supply, supply => all_responses(tasks, supply, responses));
+        with_supply!(supply, supply => all_responses(tasks, supply, watch, responses));
         &self.responses
     }
 }
@@ -332,7 +338,7 @@ fn last_deadline_before(due: &[Due], window: u64) -> u64 {
     before.map(|task| window - 1 - (window - 1 - task.first_ns) % task.period_ns).max().unwrap_or(0)
 }
 
-fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, responses: &mut Vec<Response>) {
+fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, watch: &Watch, responses: &mut Vec<Response>) {
     let valid = tasks.iter().all(Task::is_valid);
     let late = tasks.iter().any(|task| task.jitter_ns > 0 || task.blocking_ns > 0);
     let bounded = valid
@@ -352,6 +358,9 @@ fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, responses: &mut Vec<Res
     for (index, task) in tasks.iter().enumerate() {
         let (mut steps, mut done) = (STEPS_MAX, 0);
         let found = longest_response(tasks, index, busy, |release| {
+            if watch.is_ended() {
+                return None;
+            }
             let deadline = release + signed(task.deadline_ns);
             let blocking = if blocking > 0 { blocking_within(tasks, deadline.max(0) as u64) } else { 0 };
             // The later it comes, the later it is done.
@@ -359,6 +368,9 @@ fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, responses: &mut Vec<Res
             Some(done)
         });
         responses.push(found.map_or(Response::TooLong, Response::Within));
+        if found.is_some() || !watch.is_ended() {
+            watch.one_is_done();
+        }
     }
 }
 

@@ -53,6 +53,7 @@ pub mod suspension;
 mod table;
 mod tardiness;
 mod task;
+mod watch;
 pub mod zero_laxity;
 
 pub use edf::{Demand, Edf};
@@ -63,3 +64,4 @@ pub use table::{parse, parse_time, Criticality, Entry, Fault};
 pub use tardiness::tardiness;
 pub use task::{short_fraction, utilisation, Response, Sections, Task};
 pub use tierce_guarantee::TIME_MAX_NS;
+pub use watch::Watch;

@@ -31,6 +31,7 @@ use crate::fixed_priority::FixedPriority;
 use crate::priorities::lowest_first;
 use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, Response, Sections, Task};
+use crate::watch::Watch;
 use std::cmp::Ordering;
 
 /// Longest responses by fixed priorities. `levels` has one number per task, the smaller the more urgent; equal ones wait for each
@@ -108,9 +109,22 @@ pub fn earliest_deadline_is_exact(tasks: &[Task], sections: &[Sections]) -> bool
 /// # Panics
 /// When there are not as many sections as tasks.
 pub fn earliest_deadline(tasks: &[Task], sections: &[Sections], supply: &Supply) -> (Demand, Vec<Response>) {
+    earliest_deadline_while(tasks, sections, supply, &Watch::default())
+}
+
+/// The same. Responses that are not known when it is ended are [`Response::TooLong`].
+///
+/// # Panics
+/// When there are not as many sections as tasks.
+pub fn earliest_deadline_while(
+    tasks: &[Task],
+    sections: &[Sections],
+    supply: &Supply,
+    watch: &Watch,
+) -> (Demand, Vec<Response>) {
     let blocked = blocked(tasks, sections);
     let demand = Edf::new().demand(&blocked, supply);
-    (demand, with_supply!(supply, supply => all_responses(tasks, sections, supply)))
+    (demand, with_supply!(supply, supply => all_responses(tasks, sections, supply, watch)))
 }
 
 /// The tasks, each blocked by whoever can be in a region and is due later. One due no later than the window ends is counted
@@ -130,7 +144,12 @@ pub fn blocked(tasks: &[Task], sections: &[Sections]) -> Vec<Task> {
     tasks.iter().enumerate().map(blocked).collect()
 }
 
-fn all_responses<S: TimeFor>(tasks: &[Task], sections: &[Sections], supply: &S) -> Vec<Response> {
+fn all_responses<S: TimeFor>(
+    tasks: &[Task],
+    sections: &[Sections],
+    supply: &S,
+    watch: &Watch,
+) -> Vec<Response> {
     let valid = tasks.iter().all(Task::is_valid);
     if !valid || compare_utilisation(tasks, supply.rate()) == Ordering::Greater {
         return vec![Response::Unbounded; tasks.len()];
@@ -148,6 +167,9 @@ fn all_responses<S: TimeFor>(tasks: &[Task], sections: &[Sections], supply: &S) 
         // When its last region has begun, by 1 ns, nothing goes before the rest of it.
         let rest = sections[index].last_ns.min(task.work_ns).saturating_sub(1);
         let found = longest_response(tasks, index, busy, |release| {
+            if watch.is_ended() {
+                return None;
+            }
             let deadline = release + signed(task.deadline_ns);
             let later = |(at, other): &(usize, &Task)| *at != index && signed(other.deadline_ns) > deadline;
             let regions = tasks.iter().enumerate().filter(later).map(|(at, _)| &sections[at]);
@@ -159,6 +181,9 @@ fn all_responses<S: TimeFor>(tasks: &[Task], sections: &[Sections], supply: &S) 
             begun = first_done;
             Some(if rest > 0 { supply.time_for(work.saturating_add(rest)) } else { first_done })
         });
+        if found.is_some() || !watch.is_ended() {
+            watch.one_is_done();
+        }
         found.map_or(Response::TooLong, Response::Within)
     };
     tasks.iter().enumerate().map(one).collect()

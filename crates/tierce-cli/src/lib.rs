@@ -1,6 +1,7 @@
 //! The programs `tierce` (one plan, checked, simulated, enforced), `tierce-manager` and `tierce-top`: src/bin has a file for each.
 
 mod commands;
+mod journal;
 pub mod manager;
 mod picture;
 pub mod top;

@@ -26,7 +26,7 @@
 mod space;
 mod text;
 
-pub use space::{explore, Explored, TooLarge};
+pub use space::{explore, explore_while, Explored, TooLarge};
 pub use text::{is_job_set, parse};
 
 /// A job.

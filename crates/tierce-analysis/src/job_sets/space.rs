@@ -1,6 +1,7 @@
 //! All schedules of a job set, job by job.
 
 use super::Job;
+use crate::Watch;
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
@@ -88,6 +89,19 @@ type Level = HashMap<Started, Vec<Free>, BuildHasherDefault<Words>>;
 /// # Panics
 /// Without a CPU.
 pub fn explore(jobs: &[Job], cpus: usize, starts_max: u64) -> Result<Explored, TooLarge> {
+    explore_while(jobs, cpus, starts_max, &Watch::default())
+}
+
+/// The same; given up, too, when it is ended.
+///
+/// # Panics
+/// Without a CPU.
+pub fn explore_while(
+    jobs: &[Job],
+    cpus: usize,
+    starts_max: u64,
+    watch: &Watch,
+) -> Result<Explored, TooLarge> {
     assert!(cpus > 0, "there is a CPU");
     let latest = jobs.iter().map(|job| u128::from(job.ready_ns.1)).max().unwrap_or(0);
     let work: u128 = jobs.iter().map(|job| u128::from(job.work_ns.1)).sum();
@@ -101,17 +115,19 @@ pub fn explore(jobs: &[Job], cpus: usize, starts_max: u64) -> Result<Explored, T
         Space { jobs: &sorted, cpus, done: vec![(u64::MAX, 0); jobs.len()], near: Vec::new(), starts: 0 };
     let mut level = Level::from_iter([(Started::default(), vec![(0, 0); cpus])]);
     let mut states = 1;
+    watch.begins(jobs.len());
     for started in 0..jobs.len() {
         let mut next = Level::with_capacity_and_hasher(level.len(), BuildHasherDefault::default());
         for (before, free) in &level {
             for free in free.chunks_exact(cpus) {
                 states += space.start_each(before, free, &mut next);
-                if space.starts > starts_max {
+                if space.starts > starts_max || watch.is_ended() {
                     return Err(TooLarge { started });
                 }
             }
         }
         level = next;
+        watch.one_is_done();
     }
     let mut done_ns = vec![(0, 0); jobs.len()];
     by_ready.iter().zip(&space.done).for_each(|(index, done)| done_ns[*index] = *done);

@@ -26,6 +26,7 @@ pub use supplied::{is_together, supply, time, time_within, Given, Supplied, CPUS
 pub use two_criticalities::Criticalities;
 
 use crate::federated::Assigned;
+use crate::Watch;
 
 /// What comes of a question.
 #[derive(Clone, Debug)]
@@ -68,6 +69,12 @@ impl Question {
 
     /// By the test for it.
     pub fn answer(&self) -> Result<Answer, Refused> {
+        self.answer_while(&Watch::default())
+    }
+
+    /// The same. What is ended early has the response times that are known by then, if it can have a verdict; the others
+    /// are [`crate::Response::TooLong`].
+    pub fn answer_while(&self, watch: &Watch) -> Result<Answer, Refused> {
         if let Some(policy) = self.policy.mixed() {
             return two_criticalities::answer(self, policy).map(Answer::Criticalities);
         }
@@ -77,7 +84,7 @@ impl Question {
         if self.is_global() {
             return several_cpus::anywhere(self).map(Answer::Tasks);
         }
-        Ok(Answer::Tasks(several_cpus::in_parts(self)))
+        Ok(Answer::Tasks(several_cpus::in_parts(self, watch)))
     }
 }
 

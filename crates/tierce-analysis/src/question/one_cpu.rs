@@ -5,7 +5,7 @@ use super::names::Policy;
 use crate::offsets::{self, Order};
 use crate::{
     fifo, global, priorities, sections, suspension, Demand, Edf, Entry, FixedPriority, Response, Sections,
-    Supply, Task,
+    Supply, Task, Watch,
 };
 use tierce_guarantee::show_ns;
 
@@ -39,15 +39,16 @@ impl Verdict {
 const NO_ORDER: &str =
     "No order of fixed priorities meets all deadlines; the results are for deadline-monotonic priorities.";
 
-pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply) -> Verdict {
+/// Response times under EDF are those that are known when it is ended.
+pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply, watch: &Watch) -> Verdict {
     let policy = asked.policy;
     if !asked.offsets_known {
-        return for_all_phases(policy, entries, supply);
+        return for_all_phases(policy, entries, supply, watch);
     }
     match at_offsets(policy, entries, supply) {
         Ok(found) => found,
         Err(why) => {
-            let found = for_all_phases(policy, entries, supply);
+            let found = for_all_phases(policy, entries, supply, watch);
             let remark = format!("The offsets are of no effect: {why}; the results are for all phases.");
             Verdict { exact: false, ..found }.with(remark)
         }
@@ -62,7 +63,7 @@ pub fn holds(asked: &Question, entries: &[Entry], supply: &Supply) -> (bool, boo
         let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
         return (Edf::new().schedulable(&tasks, supply), true);
     }
-    let found = verdict(asked, entries, supply);
+    let found = verdict(asked, entries, supply, &Watch::default());
     (found.schedulable, found.exact)
 }
 
@@ -106,7 +107,7 @@ fn at_offsets(policy: Policy, entries: &[Entry], supply: &Supply) -> Result<Verd
     }
 }
 
-fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict {
+fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply, watch: &Watch) -> Verdict {
     let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
     if policy == Policy::Fifo {
         return Verdict::of(&tasks, fifo::responses(&tasks, supply), is_in_whole_ns(supply));
@@ -115,12 +116,13 @@ fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply) -> Verdict
         return suspending(policy, entries, &tasks);
     }
     if entries.iter().any(|entry| entry.sections != Sections::default()) {
-        return in_regions(policy, entries, &tasks, supply);
+        return in_regions(policy, entries, &tasks, supply, watch);
     }
     if policy == Policy::Edf {
         let mut edf = Edf::new();
         let demand = edf.demand(&tasks, supply);
-        return by_demand(demand, edf.responses(&tasks, supply).to_vec(), &tasks, supply);
+        let responses = edf.responses_while(&tasks, supply, watch).to_vec();
+        return by_demand(demand, responses, &tasks, supply);
     }
     let levels = match policy {
         Policy::Audsley => match priorities::audsley(&tasks, supply) {
@@ -172,12 +174,12 @@ fn suspending(policy: Policy, entries: &[Entry], tasks: &[Task]) -> Verdict {
     }
 }
 
-fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply) -> Verdict {
+fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply, watch: &Watch) -> Verdict {
     const BOUND: &str = "The results are bounds: what they do not show to be met may be met all the same.";
     let regions: Vec<_> = entries.iter().map(|entry| entry.sections).collect();
     let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
     if policy == Policy::Edf {
-        let (demand, responses) = sections::earliest_deadline(tasks, &regions, supply);
+        let (demand, responses) = sections::earliest_deadline_while(tasks, &regions, supply, watch);
         let exact = sections::earliest_deadline_is_exact(tasks, &regions) && is_in_whole_ns(supply);
         let found = by_demand(demand, responses, &sections::blocked(tasks, &regions), supply);
         let found = Verdict { exact, ..found };

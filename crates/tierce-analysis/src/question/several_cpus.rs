@@ -9,7 +9,7 @@ use crate::global::{self, Shown};
 use crate::partition::{partition, Fit, Partition};
 use crate::sensitivity::{limits, work_scale, Limits};
 use crate::server::smallest_budget;
-use crate::{fifo, pfair, priorities, tardiness, Edf, Entry, FixedPriority, Response, Supply, Task};
+use crate::{fifo, pfair, priorities, tardiness, Edf, Entry, FixedPriority, Response, Supply, Task, Watch};
 
 /// The verdict on all.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +73,7 @@ pub fn holds_in_parts(asked: &Question) -> (bool, bool) {
 }
 
 /// Each task on one CPU; no responses if one fits on none.
-pub fn in_parts(asked: &Question) -> Outcome {
+pub fn in_parts(asked: &Question, watch: &Watch) -> Outcome {
     let Question { entries, tasks, .. } = asked;
     let Supplied::Each(supply) = asked.given.supply else { return Outcome::default() };
     let cpus = match placed(asked, &supply) {
@@ -86,12 +86,15 @@ pub fn in_parts(asked: &Question) -> Outcome {
             return Outcome { exact, remarks: vec![remark], ..Outcome::default() };
         }
     };
+    if asked.policy == Policy::Edf {
+        watch.begins(tasks.len());
+    }
     let mut responses = vec![Response::Unbounded; tasks.len()];
     let (mut schedulable, mut remarks) = (true, Vec::<String>::new());
     let mut exact = true; // of where the tasks are
     for cpu in 0..asked.cpus as usize {
         let members: Vec<_> = (0..tasks.len()).filter(|index| cpus[*index] == cpu).collect();
-        let found = verdict(asked, &some(asked, &members), &supply);
+        let found = verdict(asked, &some(asked, &members), &supply, watch);
         schedulable &= found.schedulable;
         exact &= found.exact;
         for remark in found.remarks {
@@ -102,6 +105,10 @@ pub fn in_parts(asked: &Question) -> Outcome {
         for (index, response) in members.iter().zip(found.responses) {
             responses[*index] = response;
         }
+    }
+    let unknown = watch.progress().map_or(0, |(done, all)| all - done);
+    if watch.is_ended() && unknown > 0 {
+        remarks.push(format!("Ended early: the response times of {unknown} tasks are not known."));
     }
     let sensitivity = asked.sensitivity.then(|| sensitivity(asked, &cpus, &supply));
     Outcome { schedulable, exact, remarks, responses, cpus, sensitivity, ..Outcome::default() }

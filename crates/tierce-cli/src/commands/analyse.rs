@@ -12,8 +12,11 @@ pub use tierce_analysis::question::{time, time_within};
 use anyhow::Result;
 use output::{in_json, print};
 use std::process::ExitCode;
+use std::sync::Arc;
 use tierce_analysis::job_sets;
 use tierce_analysis::question::{Answer, Question};
+use tierce_analysis::Watch;
+use tierce_terminal::{watched, Watched};
 
 /// Run `tierce analyse`.
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -21,8 +24,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if job_sets::is_job_set(&text) {
         return jobs::run(&args, &text);
     }
-    let asked = Question::new(question::parse_set(&args.tasks, &text)?.0, &args.options())?;
-    let answer = asked.answer()?;
+    let asked = Arc::new(Question::new(question::parse_set(&args.tasks, &text)?.0, &args.options())?);
+    let worker = Arc::clone(&asked);
+    let (answer, early) = match beside("tasks", move |watch| worker.answer_while(watch)) {
+        Watched::Done(answer) => (answer?, false),
+        Watched::Early(answer) => (answer?, true),
+        Watched::Nothing => return Ok(ended_with_nothing()),
+    };
     match &answer {
         Answer::Criticalities(found) => criticality::run(&asked, found, args.json)?,
         Answer::Federated(found) => federated::run(&asked, found, args.json)?,
@@ -31,5 +39,21 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         Answer::Tasks(outcome) => print(&asked, outcome),
     }
-    Ok(ExitCode::from(u8::from(!answer.schedulable())))
+    Ok(ExitCode::from(u8::from(early || !answer.schedulable())))
+}
+
+/// Work on a thread of its own, with progress, until it is done or ended by Ctrl-C.
+fn beside<T: Send + 'static>(
+    things: &'static str,
+    work: impl FnOnce(&Watch) -> T + Send + 'static,
+) -> Watched<T> {
+    let watch = Arc::new(Watch::default());
+    let shared = Arc::clone(&watch);
+    let progress = || watch.progress().map(|(done, all)| (done as u64, all as u64));
+    watched("analysing", things, progress, || watch.end(), move || work(&shared))
+}
+
+fn ended_with_nothing() -> ExitCode {
+    eprintln!("tierce analyse: ended early; nothing was found by then");
+    ExitCode::from(1)
 }

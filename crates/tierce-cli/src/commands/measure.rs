@@ -1,6 +1,7 @@
 //! `tierce measure`: how far a schedule is from theory.
 
 use super::time;
+use super::trace::ENDED_EARLY;
 use crate::picture::{self, Anchor, Colour, Part, Picture, Text};
 use anyhow::{bail, Context, Result};
 use serde_json::json;
@@ -9,6 +10,7 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_scx::socket;
+use tierce_terminal::{Reading, Stop};
 use tierce_trace::measure::{rows, tables, to_json, Measure, Row};
 use tierce_trace::units;
 
@@ -50,7 +52,9 @@ Examples:
   tierce measure --tasks --plot jitter.png a.trace b.trace
   tierce measure --live
 
-Exit codes: 0 measured; 2 bad input or environment.";
+Ctrl-C ends the reading: what was read by then is measured.
+
+Exit codes: 0 measured; 1 ended early; 2 bad input or environment.";
 
 /// Run `tierce measure`.
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -60,7 +64,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.live {
         return live(args);
     }
-    let of: Vec<_> = args.traces.iter().map(|path| read(path, args.epoch)).collect::<Result<_>>()?;
+    let stop = Stop::watch();
+    let of: Vec<_> = args.traces.iter().map(|path| read(path, args.epoch, &stop)).collect::<Result<_>>()?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&to_json(&of))?);
     } else {
@@ -69,7 +74,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(path) = &args.plot {
         drawn(&rows(&of)).write(path)?;
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(stop.asked())))
 }
 
 fn live(args: Args) -> Result<ExitCode> {
@@ -86,14 +91,16 @@ fn live(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn read(path: &Path, epoch_ns: Option<u64>) -> Result<Measure> {
+fn read(path: &Path, epoch_ns: Option<u64>, stop: &Stop) -> Result<Measure> {
     let shown = path.display();
     let input: Box<dyn Read> = match path == Path::new("-") {
-        true => Box::new(io::stdin().lock()),
-        false => Box::new(File::open(path).with_context(|| shown.to_string())?),
+        true => Box::new(Reading::stream(io::stdin().lock(), stop)),
+        false => Box::new(Reading::file(File::open(path).with_context(|| shown.to_string())?, stop)),
     };
     let (measure, fault) = Measure::read(input, epoch_ns).with_context(|| shown.to_string())?;
-    if let Some(fault) = fault {
+    if stop.asked() {
+        eprintln!("tierce: {shown}: {ENDED_EARLY}");
+    } else if let Some(fault) = fault {
         eprintln!("tierce: {shown}: {fault}; only the records before it are used");
     }
     Ok(measure)

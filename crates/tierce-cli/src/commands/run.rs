@@ -3,9 +3,11 @@
 mod changes;
 mod kept;
 pub mod metrics;
+mod unkept;
 
 use super::progress::Progress;
 use super::time;
+use crate::journal::{report, Level};
 use anyhow::{bail, Result};
 use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Service};
 use kept::Kept;
@@ -31,6 +33,7 @@ use tierce_scx::socket::{self, say, Asked, Manner, Said, Served, Server};
 use tierce_scx::threads::{self, Proc};
 use tierce_trace::measure::{self, Measure};
 use tierce_trace::Report;
+use unkept::Unkept;
 
 /// Enforce a plan on this machine (root)
 ///
@@ -210,12 +213,12 @@ pub fn run(args: Args) -> Result<ExitCode> {
         live.measure(args.epoch);
     }
     let mut kept = Kept::create(args.trace.as_deref(), live.header(), args.record.as_deref(), floor_ns)?;
-    eprintln!("tierce: {} is in force", args.plan.display());
+    tell_in_force(&args.plan.display().to_string());
     notify("READY=1");
     exporter.start(&path)?;
     let ended = watch(&mut live, server, &args, &mut |events, entries| kept.write(events, entries))?;
     for line in remarks(&live) {
-        eprintln!("tierce: {line}");
+        report(Level::Warn, "remark", &line, &[]);
     }
     let last = so_far(&live);
     drop(exporter);
@@ -225,7 +228,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     kept.finish()?;
     print(&last, args.json, args.stats_every.is_some())?;
     if let Some(exit) = ended {
-        eprintln!("tierce: the kernel ended the plan: {} {} ({})", exit.reason, exit.message, exit.code);
+        let message = format!("the kernel ended the plan: {} {} ({})", exit.reason, exit.message, exit.code);
+        report(Level::Error, "plan_ended_by_kernel", &message, &[("reason", (&*exit.reason).into())]);
         return Ok(ExitCode::from(1));
     }
     Ok(ExitCode::SUCCESS)
@@ -239,11 +243,12 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
         service.totals = Some(Totals::new(args.metrics_threads as usize));
     }
     let interval = args.stats_every.map(Duration::from_nanos);
-    let (mut shown, mut beside) = (begun, false);
+    let (mut shown, mut beside, mut unkept) = (begun, false, Unkept::new(begun));
     loop {
         live.turn(keep)?;
         service.rest(live);
         service.look(live);
+        unkept.look(live);
         tell_left_out(&live.take_left_out());
         if !beside && live.kernel().side().overflows > 0 {
             beside = true;
@@ -251,7 +256,7 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
                 0 => "the pool of nodes and threads is used up",
                 _ => "a user has as many threads as there is room for others",
             };
-            eprintln!("tierce: {used_up}; {BESIDE}");
+            report(Level::Warn, "pool_used_up", &format!("{used_up}; {BESIDE}"), &[]);
         }
         let ended = live.ended();
         let over = args.duration_ns.is_some_and(|limit| begun.elapsed() >= Duration::from_nanos(limit));
@@ -277,15 +282,22 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
     }
 }
 
+fn tell_in_force(plan: &str) {
+    report(Level::Info, "plan_in_force", &format!("{plan} is in force"), &[("plan", plan.into())]);
+}
+
 /// Threads that are named in one turn: a user can start any number that match.
 const NAMED_MAX: usize = 20;
 
 fn tell_left_out(list: &[LeftOut]) {
     for LeftOut { tid, comm, target, why, .. } in list.iter().take(NAMED_MAX) {
-        eprintln!("tierce: match_left_out: thread {tid} ({comm}) matches {target}: {why}");
+        let message = format!("match_left_out: thread {tid} ({comm}) matches {target}: {why}");
+        let fields = [("tid", (*tid).into()), ("comm", (&**comm).into()), ("part", (&**target).into())];
+        report(Level::Warn, "match_left_out", &message, &fields);
     }
     if list.len() > NAMED_MAX {
-        eprintln!("tierce: match_left_out: {} threads more (tierce status)", list.len() - NAMED_MAX);
+        let message = format!("match_left_out: {} threads more (tierce status)", list.len() - NAMED_MAX);
+        report(Level::Warn, "match_left_out", &message, &[]);
     }
 }
 
@@ -487,7 +499,7 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) ->
     let manner = Manner::of(request);
     let answer = put_into_force(live, plan, manner, service, keep)?;
     if !manner.dry_run {
-        eprintln!("tierce: {} is in force", live.plan().name);
+        tell_in_force(&live.plan().name);
         service.edited = false;
         service.reserved.retain(|made| is_made_for(live.plan(), made));
     }

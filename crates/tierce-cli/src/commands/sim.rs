@@ -2,9 +2,8 @@
 
 use super::time;
 use anyhow::{bail, Context, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::fs::File;
-use std::io::{BufReader, BufWriter, IsTerminal};
+use std::io::{BufReader, BufWriter};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_admission::PlanExt;
@@ -12,6 +11,7 @@ use tierce_plan::{show_time, Plan};
 use tierce_policy::recording::{self, ReplayError, Replayed};
 use tierce_policy::CPUS_MAX;
 use tierce_sim::{Options, Simulation};
+use tierce_terminal::{Progress, Stop, Unit};
 use tierce_trace::{html, perfetto, Event, Report, Trace, Writer};
 
 /// Simulated time between two looks at events and progress bar.
@@ -26,6 +26,8 @@ const SLICE_NS: u64 = 10_000_000;
 /// A job arrives at its release (with its jitter); its response time counts from there, its deadline from the release
 /// without jitter. A job that arrives while the one before it runs waits for it. A miss is a job that was not complete at
 /// its deadline, whether it completed later or never.
+///
+/// Ctrl-C ends it early: all results are then of the time until there.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -77,8 +79,8 @@ Examples:
   tierce sim --replay run.rec
 
 Exit codes: 0 simulated, whatever came out; 1 a deadline was missed and --expect-no-misses was
-given, a replayed decision differs, or the scheduler broke one of its own rules (a bug of tierce);
-2 bad input or environment.";
+given, it was ended early, a replayed decision differs, or the scheduler broke one of its own rules
+(a bug of tierce); 2 bad input or environment.";
 
 /// Run `tierce sim`.
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -107,10 +109,13 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let played = play(&args, &mut simulation, &mut recorder);
     recorder.take(&mut simulation.closing_events())?;
     recorder.finish(&args)?;
-    if let Err(broken) = played? {
-        eprintln!("tierce sim: a bug of tierce: {broken}");
-        return Ok(ExitCode::from(1));
-    }
+    let ended = match played? {
+        Ok(ended) => ended,
+        Err(broken) => {
+            eprintln!("tierce sim: a bug of tierce: {broken}");
+            return Ok(ExitCode::from(1));
+        }
+    };
     let report = simulation.report();
     if args.json {
         println!("{}", serde_json::to_string_pretty(&report)?);
@@ -121,6 +126,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
         print!("{}", report.tables());
         print!("\n{}", verdict(&report));
     }
+    if ended == Ended::Early {
+        let (at, all) = (show_time(simulation.now_ns()), show_time(args.duration_ns));
+        eprintln!("tierce sim: ended early: all results are of the first {at} of {all}");
+        return Ok(ExitCode::from(1));
+    }
     let missed = report.tasks.iter().any(|task| task.misses > 0);
     Ok(ExitCode::from(u8::from(args.expect_no_misses && missed)))
 }
@@ -129,7 +139,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
 fn replay(path: &Path, json: bool) -> Result<ExitCode> {
     let file = File::open(path).with_context(|| path.display().to_string())?;
     let entries = file.metadata()?.len().saturating_sub(24) / 48;
-    let progress = Progress::new(entries);
+    let progress = Progress::new(entries, Unit::Things("entries"));
     let replayed = recording::replay(BufReader::new(file), |entry| {
         if entry % 65_536 == 0 {
             progress.at(entry);
@@ -160,23 +170,32 @@ fn replay(path: &Path, json: bool) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The whole time, in slices; the inner error is a bug of the engine.
+#[derive(PartialEq, Eq)]
+enum Ended {
+    AtTheEnd,
+    Early,
+}
+
+/// The whole time, or until Ctrl-C, in slices; the inner error is a bug of the engine.
 fn play(
     args: &Args,
     simulation: &mut Simulation,
     recorder: &mut Recorder,
-) -> Result<Result<(), tierce_sim::Violation>> {
-    let progress = Progress::new(args.duration_ns);
+) -> Result<Result<Ended, tierce_sim::Violation>> {
+    let (progress, stop) = (Progress::new(args.duration_ns, Unit::Share), Stop::watch());
     while simulation.now_ns() < args.duration_ns {
         let until_ns = (simulation.now_ns() + SLICE_NS).min(args.duration_ns);
         let played = simulation.run_until(until_ns);
         recorder.take(simulation.events_mut())?;
-        if played.is_err() {
-            return Ok(played);
+        if let Err(broken) = played {
+            return Ok(Err(broken));
+        }
+        if stop.asked() {
+            return Ok(Ok(Ended::Early));
         }
         progress.at(until_ns);
     }
-    Ok(Ok(()))
+    Ok(Ok(Ended::AtTheEnd))
 }
 
 fn verdict(report: &Report) -> String {
@@ -250,35 +269,6 @@ fn parse_floor(text: &str) -> Result<u64, String> {
     match time::time(text)? {
         ns @ 0..=1_000_000 => Ok(ns),
         _ => Err("at most 1ms".into()),
-    }
-}
-
-/// A bar on a terminal, for runs that take a while.
-struct Progress(Option<ProgressBar>);
-
-impl Progress {
-    fn new(duration_ns: u64) -> Progress {
-        if !std::io::stderr().is_terminal() {
-            return Progress(None);
-        }
-        let bar = ProgressBar::with_draw_target(Some(duration_ns), ProgressDrawTarget::stderr_with_hz(5));
-        let style = ProgressStyle::with_template("[{bar:40}] {percent} %, {eta} left");
-        bar.set_style(style.expect("a fixed template"));
-        Progress(Some(bar))
-    }
-
-    fn at(&self, now_ns: u64) {
-        if let Some(bar) = self.0.as_ref().filter(|bar| bar.elapsed().as_millis() > 300) {
-            bar.set_position(now_ns);
-        }
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.0 {
-            bar.finish_and_clear();
-        }
     }
 }
 

@@ -8,6 +8,7 @@ use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_plan::show_time;
+use tierce_terminal::Stop;
 use tierce_trace::browser::Browser;
 use tierce_trace::{grasp, html, perfetto, Trace};
 
@@ -50,7 +51,8 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             anyhow::bail!("{option} takes one trace, but {} were given", args.traces.len());
         }
     }
-    let traces = args.traces.iter().map(|path| load(path)).collect::<anyhow::Result<Vec<_>>>()?;
+    let stop = Stop::watch();
+    let traces = args.traces.iter().map(|path| load(path, &stop)).collect::<anyhow::Result<Vec<_>>>()?;
     let traces: Vec<&Trace> = traces.iter().collect();
     if let Some(path) = &args.perfetto {
         let out = BufWriter::new(create(path)?);
@@ -83,7 +85,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         made.with_context(|| png.display().to_string())?;
         println!("{}", png.display());
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(stop.asked())))
 }
 
 fn create(path: &Path) -> anyhow::Result<File> {

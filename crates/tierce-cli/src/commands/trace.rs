@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_terminal::{Reading, Stop};
 use tierce_trace::promise::Unkept;
 use tierce_trace::SCHEDULER;
 use tierce_trace::{units, Event, Kind, Reader, Stats, Trace, TraceHeader, NO_DEADLINE};
@@ -38,10 +39,10 @@ enum What {
 
 /// Print what was asked for.
 pub fn run(args: Args) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(io::stdout().lock());
+    let (stop, mut out) = (Stop::watch(), BufWriter::new(io::stdout().lock()));
     let done = match args.what {
-        What::Stats { trace, json } => stats(&trace, json, &mut out),
-        What::Dump { trace, json } => dump(&trace, json, &mut out),
+        What::Stats { trace, json } => stats(&trace, json, &stop, &mut out),
+        What::Dump { trace, json } => dump(&trace, json, &stop, &mut out),
     };
     match done.and_then(|()| Ok(out.flush()?)) {
         // The reader of a pipe may have seen enough.
@@ -49,24 +50,30 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
             if error.downcast_ref().is_some_and(|e: &io::Error| e.kind() == io::ErrorKind::BrokenPipe) => {}
         other => other?,
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(stop.asked())))
 }
 
-/// A whole trace. One that is cut off or damaged is used up to that place, with a warning.
-pub fn load(path: &Path) -> anyhow::Result<Trace> {
-    let (trace, fault) = Trace::read(open(path)?).with_context(|| path.display().to_string())?;
-    if let Some(fault) = fault {
+/// A whole trace. One that is cut off or damaged is used up to that place, with a warning, and so is one whose reading `stop` ends.
+pub fn load(path: &Path, stop: &Stop) -> anyhow::Result<Trace> {
+    let input = Reading::file(open(path)?, stop);
+    let (trace, fault) = Trace::read(input).with_context(|| path.display().to_string())?;
+    if stop.asked() {
+        eprintln!("tierce: {}: {ENDED_EARLY}", path.display());
+    } else if let Some(fault) = fault {
         eprintln!("tierce: {}: {fault}; only the records before it are used", path.display());
     }
     Ok(trace)
 }
 
+/// What is said of a file that was not read to its end.
+pub const ENDED_EARLY: &str = "ended early: only the records that were read by then are used";
+
 fn open(path: &Path) -> anyhow::Result<File> {
     File::open(path).with_context(|| path.display().to_string())
 }
 
-fn stats(path: &Path, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
-    let trace = load(path)?;
+fn stats(path: &Path, json: bool, stop: &Stop, out: &mut impl Write) -> anyhow::Result<()> {
+    let trace = load(path, stop)?;
     let mut stats = Stats::new(&trace.header);
     trace.events.iter().for_each(|event| stats.event(event));
     stats.finish(trace.end_ns());
@@ -80,8 +87,9 @@ fn stats(path: &Path, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn dump(path: &Path, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
-    let reader = Reader::new(open(path)?).with_context(|| path.display().to_string())?;
+fn dump(path: &Path, json: bool, stop: &Stop, out: &mut impl Write) -> anyhow::Result<()> {
+    let reader =
+        Reader::new(Reading::stream(open(path)?, stop)).with_context(|| path.display().to_string())?;
     let header = reader.header().clone();
     if json {
         writeln!(out, "{}", serde_json::to_string(&header)?)?;
@@ -89,6 +97,7 @@ fn dump(path: &Path, json: bool, out: &mut impl Write) -> anyhow::Result<()> {
     for event in reader {
         let event = match event {
             Ok(event) => event,
+            Err(_) if stop.asked() => break,
             Err(fault) => anyhow::bail!("{}: {fault}", path.display()),
         };
         let line = if json { json_line(&event) } else { text_line(&header, &event) };

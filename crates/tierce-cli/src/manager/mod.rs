@@ -8,6 +8,7 @@ mod machine;
 mod rates;
 mod server;
 
+use crate::journal::{report, Level};
 use anyhow::{bail, Context, Result};
 use bus::Bus;
 use clap::{CommandFactory, Parser};
@@ -145,7 +146,7 @@ fn manage(args: &Args) -> Result<ExitCode> {
     let bus = if args.no_bus { None } else { Some(Bus::open(config.bus.clone(), rates, exit)?) };
     let mut daemon = Daemon::new(args, config, books);
     daemon.look();
-    eprintln!("tierce: the manager listens at {}", args.listen.display());
+    report(Level::Info, "manager_listens", &format!("the manager listens at {}", args.listen.display()), &[]);
     notify("READY=1");
     while !STOP.load(Ordering::Relaxed) {
         server.wait(bus.as_ref().map(Bus::as_raw_fd), daemon.until_next());
@@ -174,7 +175,12 @@ fn manage(args: &Args) -> Result<ExitCode> {
 /// What the system should know.
 fn log(notice: &Notice) {
     if notice.to == Principal::System || notice.id.is_some() {
-        eprintln!("tierce: {}: {}", notice.to, told(notice));
+        let what = serde_json::to_value(notice.what).unwrap_or_default();
+        let event = format!("request_{}", what.as_str().unwrap_or("noticed"));
+        let to = notice.to.to_string();
+        let id = notice.id.map_or_else(String::new, |id| id.to_string());
+        let fields = [("principal", (&*to).into()), ("request", (&*id).into())];
+        report(Level::Info, &event, &format!("{to}: {}", told(notice)), &fields);
     }
 }
 
@@ -210,8 +216,8 @@ impl<'a> Daemon<'a> {
         let away = self.manager.turn(now_ns()).err().map(|wrong| wrong.to_string());
         if away != self.away {
             match &away {
-                Some(why) => eprintln!("tierce: {why}"),
-                None => eprintln!("tierce: a plan is in force"),
+                Some(why) => report(Level::Warn, "no_plan_in_force", why, &[]),
+                None => report(Level::Info, "plan_in_force", "a plan is in force", &[]),
             }
             self.away = away;
         }
@@ -272,7 +278,7 @@ impl<'a> Daemon<'a> {
         if revision != self.saved {
             match write_books(&self.args.books, self.manager.books()) {
                 Ok(()) => self.saved = revision,
-                Err(error) => eprintln!("tierce: {error:#}"),
+                Err(error) => report(Level::Error, "books_not_written", &format!("{error:#}"), &[]),
             }
         }
     }
@@ -289,7 +295,9 @@ fn read_books(path: &Path) -> Result<Books> {
     Books::read(&text, &boot).or_else(|why| {
         let aside = path.with_extension("unreadable");
         fs::rename(path, &aside).with_context(|| format!("{}: {why}", path.display()))?;
-        eprintln!("tierce: {}: {why}; it is {} now, and new books begin", path.display(), aside.display());
+        let message =
+            format!("{}: {why}; it is {} now, and new books begin", path.display(), aside.display());
+        report(Level::Warn, "books_unreadable", &message, &[]);
         Ok(Books::new(boot))
     })
 }

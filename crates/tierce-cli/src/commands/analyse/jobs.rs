@@ -1,12 +1,15 @@
 //! `tierce analyse` for given jobs without preemption: when is each done, at the earliest and at the latest?
 
 use super::question::{in_file, Args};
+use super::{beside, ended_with_nothing};
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use std::process::ExitCode;
-use tierce_analysis::job_sets::{explore, parse, Explored, Job};
+use std::sync::Arc;
+use tierce_analysis::job_sets::{explore_while, parse, Explored, Job};
 use tierce_analysis::question::Policy;
 use tierce_plan::show_time;
+use tierce_terminal::Watched;
 
 /// Version of the JSON that is written for job sets.
 const VERSION: u32 = 1;
@@ -27,7 +30,14 @@ pub fn run(args: &Args, text: &str) -> Result<ExitCode> {
         ),
     }
     let cpus = args.cpus.unwrap_or(1);
-    let Ok(found) = explore(&jobs, cpus as usize, STARTS_MAX) else {
+    let jobs = Arc::new(jobs);
+    let worker = Arc::clone(&jobs);
+    let found = beside("jobs", move |watch| explore_while(&worker, cpus as usize, STARTS_MAX, watch));
+    let found = match found {
+        Watched::Done(found) => found,
+        Watched::Early(_) | Watched::Nothing => return Ok(ended_with_nothing()),
+    };
+    let Ok(found) = found else {
         bail!(
             "states_must_fit: the states to look at are too many, bound {STARTS_MAX} starts of jobs in them, or times are too large; narrower \
              ranges or fewer jobs at once have fewer states"

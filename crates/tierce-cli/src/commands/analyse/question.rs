@@ -92,7 +92,9 @@ Examples:
   tierce analyse --policy amc tasks.csv                          columns criticality, work_hi
   tierce analyse --cpus 2 jobs.csv                               given jobs without preemption
 
-Exit codes: 0 schedulable, 1 not, 2 bad input.";
+Ctrl-C ends it with the response times that are known by then.
+
+Exit codes: 0 schedulable; 1 not, or ended early; 2 bad input.";
 
 /// Long names of some policies.
 const ALIASES: [(&str, &str); 3] =

@@ -2,6 +2,7 @@
 
 use super::metrics::Totals;
 use crate::commands::progress::{self, Progress};
+use crate::journal::{report, Level};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -84,7 +85,7 @@ impl Service {
         if self.stepped.is_some_and(|at| at.elapsed() >= REST) {
             self.stepped = None;
             if let Err(why) = live.write() {
-                eprintln!("tierce: {why}");
+                report(Level::Error, "plan_not_written", &why, &[]);
             }
         }
     }
@@ -369,7 +370,8 @@ pub fn put_into_force(
         }
     }
     if !dry_run {
-        eprintln!("tierce: refused, the plan in force goes on: {message}");
+        let message = format!("refused, the plan in force goes on: {message}");
+        report(Level::Warn, "plan_refused", &message, &[("rule", refused.rule().into())]);
     }
     Err((refused.rule().into(), message))
 }

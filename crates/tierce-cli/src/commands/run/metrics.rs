@@ -12,6 +12,7 @@ mod totals;
 pub use text::Form;
 pub use totals::Totals;
 
+use crate::journal::{report, Level};
 use anyhow::{bail, Context, Result};
 use serde_json::{json, Value};
 use std::net::{SocketAddr, TcpListener};
@@ -84,7 +85,7 @@ impl Exporter {
             let socket = socket.to_path_buf();
             thread().spawn(move || loop {
                 if let Err(error) = fetch(&socket, Form::Classic).and_then(|text| write_file(&path, &text)) {
-                    eprintln!("tierce: metrics: {error:#}");
+                    report(Level::Error, "metrics_not_written", &format!("metrics: {error:#}"), &[]);
                 }
                 std::thread::sleep(FILE_EVERY);
             })?;

@@ -1,0 +1,39 @@
+//! Long work that another thread watches.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// How far an analysis has come, and whether it goes on: one thread works, others look.
+#[derive(Debug, Default)]
+pub struct Watch {
+    done: AtomicUsize,
+    all: AtomicUsize,
+    ended: AtomicBool,
+}
+
+impl Watch {
+    /// The analysis ends soon, with what it has found by then.
+    pub fn end(&self) {
+        self.ended.store(true, Ordering::Relaxed);
+    }
+
+    /// It is to end.
+    pub fn is_ended(&self) -> bool {
+        self.ended.load(Ordering::Relaxed)
+    }
+
+    /// How many tasks or jobs are done, and of how many; `None` where the analysis does not say.
+    pub fn progress(&self) -> Option<(usize, usize)> {
+        let all = self.all.load(Ordering::Relaxed);
+        (all > 0).then(|| (self.done.load(Ordering::Relaxed), all))
+    }
+
+    /// There are so many.
+    pub(crate) fn begins(&self, all: usize) {
+        self.all.store(all, Ordering::Relaxed);
+    }
+
+    /// One more is done.
+    pub(crate) fn one_is_done(&self) {
+        self.done.fetch_add(1, Ordering::Relaxed);
+    }
+}

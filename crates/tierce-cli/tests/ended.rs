@@ -1,0 +1,145 @@
+//! Long work shows progress on a terminal, and Ctrl-C ends it with what there is by then.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::FromRawFd;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+const TIERCE: &str = env!("CARGO_BIN_EXE_tierce");
+
+/// What another process does is waited for, but not for ever.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn example(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples").join(name)
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("ended");
+    std::fs::create_dir_all(&folder).unwrap();
+    folder.join(name)
+}
+
+fn start(arguments: &[&str]) -> Child {
+    let piped = || Stdio::piped();
+    Command::new(TIERCE).args(arguments).stdin(piped()).stdout(piped()).stderr(piped()).spawn().unwrap()
+}
+
+fn wait_until(what: &str, holds: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what} did not come");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+fn ctrl_c(child: &Child) {
+    // SAFETY: the process is ours, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+fn tierce(arguments: &[&str]) -> Output {
+    Command::new(TIERCE).args(arguments).output().unwrap()
+}
+
+/// A terminal: what the program writes to, and what is seen.
+fn terminal() -> (Stdio, File) {
+    let (mut seen, mut written) = (0, 0);
+    let size = libc::winsize { ws_row: 24, ws_col: 100, ws_xpixel: 0, ws_ypixel: 0 };
+    let none = std::ptr::null_mut();
+    // SAFETY: the numbers and the size live until the call has ended.
+    let status = unsafe { libc::openpty(&mut seen, &mut written, none, std::ptr::null(), &size) };
+    assert_eq!(status, 0, "no terminal can be had");
+    // SAFETY: both are open, and nobody else has them.
+    unsafe { (Stdio::from_raw_fd(written), File::from_raw_fd(seen)) }
+}
+
+/// All that a terminal shows until a text is there.
+fn seen_until(terminal: &mut File, wanted: &str) -> String {
+    let (mut all, mut part) = (String::new(), [0; 4096]);
+    while !all.contains(wanted) {
+        let read = terminal.read(&mut part).unwrap_or_else(|error| panic!("{error}: {all:?}"));
+        assert!(read > 0, "{all:?}");
+        all += &text(&part[..read]);
+    }
+    all
+}
+
+#[test]
+fn a_simulation_ends_with_the_results_until_there() {
+    let (plan, trace) = (example("desktop.toml"), scratch("early.trace"));
+    let (plan, file) = (plan.to_str().unwrap(), trace.to_str().unwrap());
+    let _ = std::fs::remove_file(&trace);
+    let child = start(&["sim", plan, "--for", "1000000s", "--trace", file, "--json"]);
+    wait_until("a trace", || std::fs::metadata(&trace).is_ok_and(|data| data.len() > 100_000));
+    ctrl_c(&child);
+    let output = child.wait_with_output().unwrap();
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("ended early: all results are of the first"), "{said}");
+    assert!(!said.contains('['), "a pipe has no bar: {said}");
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let released = report["tasks"][0]["released"].as_u64().unwrap();
+    assert!(released > 0, "{report}");
+    let stats = tierce(&["trace", "stats", "--json", file]);
+    assert!(stats.status.success(), "{}", text(&stats.stderr));
+    let again: serde_json::Value = serde_json::from_slice(&stats.stdout).unwrap();
+    assert_eq!(again["tasks"][0]["released"], released);
+    assert_eq!(again["length_ns"], report["length_ns"]);
+}
+
+#[test]
+fn an_analysis_shows_how_far_it_is_and_ends_with_the_responses_that_are_known() {
+    let table = scratch("many.csv");
+    let table = table.to_str().unwrap();
+    let gen =
+        ["gen", "--method", "emberson", "--tasks", "1000", "--utilisation", "0.97", "--periods", "1ms..1s"];
+    let made = tierce(&[&gen[..], &["-o", table]].concat());
+    assert!(made.status.success(), "{}", text(&made.stderr));
+    let (writes, mut seen) = terminal();
+    let child = Command::new(TIERCE)
+        .args(["analyse", "--policy", "edf", "--json", table])
+        .stdout(Stdio::piped())
+        .stderr(writes)
+        .spawn()
+        .unwrap();
+    let bar = seen_until(&mut seen, "of 1000 tasks");
+    assert!(bar.contains('['), "{bar:?}");
+    ctrl_c(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((answer["schedulable"].as_bool(), answer["exact"].as_bool()), (Some(true), Some(true)));
+    let remark = answer["remarks"][0].as_str().unwrap();
+    assert!(remark.starts_with("Ended early: the response times of "), "{remark}");
+    let tasks = answer["tasks"].as_array().unwrap();
+    let unknown = tasks.iter().filter(|task| task["wcrt_ns"].is_null()).count();
+    assert!(unknown > 0 && remark.contains(&format!(" {unknown} tasks")), "{unknown}: {remark}");
+}
+
+#[test]
+fn who_reads_a_pipe_that_goes_on_ends_with_what_it_has() {
+    let (plan, trace) = (example("edf.toml"), scratch("piped.trace"));
+    let (plan, file) = (plan.to_str().unwrap(), trace.to_str().unwrap());
+    assert!(tierce(&["sim", plan, "--for", "1s", "--trace", file]).status.success());
+    let bytes = std::fs::read(&trace).unwrap();
+    let mut child = start(&["measure", "--json", "-"]);
+    let mut pipe = child.stdin.take().unwrap();
+    pipe.write_all(&bytes[..bytes.len() - 5]).unwrap();
+    // It waits for more, with or without all of this read.
+    std::thread::sleep(Duration::from_millis(300));
+    ctrl_c(&child);
+    let output = child.wait_with_output().unwrap();
+    drop(pipe);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert!(said.contains("ended early: only the records that were read by then are used"), "{said}");
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(found.is_object() || found.is_array(), "{found}");
+}
