@@ -14,6 +14,7 @@ mod plan;
 mod report;
 mod servers;
 mod simulation;
+mod sweep;
 mod table;
 mod task_set;
 mod time;
@@ -36,6 +37,8 @@ mod _native {
     use crate::report::Report;
     #[pymodule_export]
     use crate::servers::{design_server, split};
+    #[pymodule_export]
+    use crate::sweep::{Results, Study};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

@@ -22,6 +22,7 @@ from ._errors import (
     Fault,
     GuaranteeError,
     PlanError,
+    StudyError,
     TraceError,
 )
 from ._guarantee import Derivation, Refusal, convert_guarantee
@@ -30,6 +31,8 @@ from ._native import (
     Check,
     Plan,
     Report,
+    Results,
+    Study,
     Table,
     TaskSet,
     Trace,
@@ -41,6 +44,7 @@ from ._native import (
     show_time,
     split,
 )
+from ._sweep import sweep
 from ._task import Task
 
 __all__ = [
@@ -57,6 +61,9 @@ __all__ = [
     "PlanError",
     "Refusal",
     "Report",
+    "Results",
+    "Study",
+    "StudyError",
     "Table",
     "Task",
     "TaskSet",
@@ -70,4 +77,5 @@ __all__ = [
     "parse_time",
     "show_time",
     "split",
+    "sweep",
 ]
