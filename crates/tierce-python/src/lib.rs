@@ -10,6 +10,7 @@ mod errors;
 mod guarantee;
 mod interruptible;
 mod json;
+mod place;
 mod plan;
 mod report;
 mod servers;
@@ -31,6 +32,8 @@ mod _native {
     use crate::check::Check;
     #[pymodule_export]
     use crate::guarantee::convert_guarantee;
+    #[pymodule_export]
+    use crate::place::{place, Placement};
     #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]

@@ -65,7 +65,7 @@ def test_ctrl_c_ends_it_and_keeps_what_is_done(tmp_path):
             timer.append(threading.Timer(0, lambda: os.kill(os.getpid(), signal.SIGINT)))
             timer[0].start()
 
-    timer, asked = [], study(tmp_path, sets=100_000)
+    timer, asked = [], study(tmp_path, sets=10_000)
     with pytest.raises(KeyboardInterrupt):
         tierce.sweep(asked, tmp_path / "out", threads=2, progress=interrupt)
     timer[0].join()

@@ -178,4 +178,15 @@ fn plans_with_parameters() {
     let numbers = fs::read_to_string(scratch.0.join("out/size.csv")).unwrap();
     let shares: Vec<&str> = numbers.lines().skip(1).map(|line| line.split(',').nth(2).unwrap()).collect();
     assert_eq!(shares, ["0", "1"], "{numbers}");
+    // What a plan includes decides rows, too.
+    fs::write(scratch.0.join("top.toml"), plan.replace("${budget}", "${size}us")).unwrap();
+    fs::write(scratch.0.join("plan.toml"), "include = \"top.toml\"\n").unwrap();
+    scratch.done("included", &[]);
+    let read = |output: &str| fs::read(scratch.0.join(output).join("size.csv")).unwrap();
+    assert_eq!(read("included"), read("out"));
+    fs::write(scratch.0.join("top.toml"), plan.replace("${budget}", "${size}us").replace("1ms", "2ms"))
+        .unwrap();
+    let refused = scratch.run("included", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("folder_is_of_one_study"));
 }

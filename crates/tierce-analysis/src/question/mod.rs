@@ -20,6 +20,7 @@ mod two_criticalities;
 pub use asked::{check_columns, Options, Question};
 pub use names::{MixedPolicy, Named, Offsets, Policy, Preemption};
 pub use one_cpu::levels_of;
+pub(crate) use refused::refuse;
 pub use refused::Refused;
 pub use several_cpus::{Outcome, Sensitivity};
 pub use supplied::{is_together, supply, time, time_within, Given, Supplied, CPUS_MAX};

@@ -29,6 +29,7 @@ from ._guarantee import Derivation, Refusal, convert_guarantee
 from ._native import (
     Analysis,
     Check,
+    Placement,
     Plan,
     Report,
     Results,
@@ -41,6 +42,7 @@ from ._native import (
     design_server,
     generate,
     parse_time,
+    place,
     show_time,
     split,
 )
@@ -57,6 +59,7 @@ __all__ = [
     "Error",
     "Fault",
     "GuaranteeError",
+    "Placement",
     "Plan",
     "PlanError",
     "Refusal",
@@ -75,6 +78,7 @@ __all__ = [
     "design_server",
     "generate",
     "parse_time",
+    "place",
     "show_time",
     "split",
     "sweep",
