@@ -43,9 +43,11 @@ def dask(workers):
 @contextlib.contextmanager
 def rays(workers):
     os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
-    ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, object_store_memory=80 << 20, _node_ip_address="127.0.0.1")
-    yield ray
-    ray.shutdown()
+    with tempfile.TemporaryDirectory(prefix="ray-", ignore_cleanup_errors=True) as folder:
+        here = {"_node_ip_address": "127.0.0.1", "_temp_dir": folder}
+        ray.init(num_cpus=workers, include_dashboard=False, log_to_driver=False, object_store_memory=80 << 20, **here)
+        yield ray
+        ray.shutdown()
 
 
 def took_s(cluster, workers, folder):

@@ -3,9 +3,11 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 
 import pytest
 from studies import files, study
@@ -47,6 +49,7 @@ class Ray:
 
     def __init__(self, folder):
         self.client = pytest.importorskip("ray")
+        self.folder = tempfile.mkdtemp(prefix="ray-")  # short, for names of sockets
         os.environ["RAY_USAGE_STATS_ENABLED"] = "0"
         self.client.init(
             num_cpus=2,
@@ -54,7 +57,7 @@ class Ray:
             log_to_driver=False,
             object_store_memory=80 << 20,
             _node_ip_address="127.0.0.1",
-            _temp_dir="/tmp/ray-of-tierce-%d" % os.getpid(),  # short, for names of sockets
+            _temp_dir=self.folder,
         )
 
     def busy(self):
@@ -67,6 +70,7 @@ class Ray:
 
     def end(self):
         self.client.shutdown()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def parent(pid):
