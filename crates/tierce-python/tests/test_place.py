@@ -27,7 +27,7 @@ def test_a_placement_is_a_plan_that_holds():
     assert placed.servers["cpu"] == [1, 1, 0, 0] and placed.servers["response_ns"] == [2_000_000, 8_000_000, 3_000_000, 4_000_000]
     plan = placed.plan()
     assert plan.cpus == 2 and plan.tasks == ["t1", "t2", "t3", "t4"] and plan.check()
-    assert "4 servers on 2 CPUs, 8" in repr(placed) and "<table>" in placed._repr_html_()
+    assert "4 servers on 2 CPUs, 640.0 switches/s" in repr(placed) and "<table>" in placed._repr_html_()
     assert tierce.place(SERVERS, "first", cpus=2, order="edf").servers["response_ns"] == [None] * 4
 
 

@@ -179,14 +179,15 @@ fn plans_with_parameters() {
     let shares: Vec<&str> = numbers.lines().skip(1).map(|line| line.split(',').nth(2).unwrap()).collect();
     assert_eq!(shares, ["0", "1"], "{numbers}");
     // What a plan includes decides rows, too.
-    fs::write(scratch.0.join("top.toml"), plan.replace("${budget}", "${size}us")).unwrap();
-    fs::write(scratch.0.join("plan.toml"), "include = \"top.toml\"\n").unwrap();
+    let (top, server) = plan.split_once("\n\n").unwrap();
+    fs::write(scratch.0.join("top.toml"), top).unwrap();
+    let including = format!("include = \"top.toml\"\n{}", server.replace("${budget}", "${size}us"));
+    fs::write(scratch.0.join("plan.toml"), including).unwrap();
     scratch.done("included", &[]);
-    let read = |output: &str| fs::read(scratch.0.join(output).join("size.csv")).unwrap();
-    assert_eq!(read("included"), read("out"));
-    fs::write(scratch.0.join("top.toml"), plan.replace("${budget}", "${size}us").replace("1ms", "2ms"))
-        .unwrap();
+    assert_eq!(fs::read_to_string(scratch.0.join("included/size.csv")).unwrap(), numbers);
+    fs::write(scratch.0.join("top.toml"), format!("# Another text.\n{top}\n")).unwrap();
     let refused = scratch.run("included", &[]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("folder_is_of_one_study"));
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(words.contains("folder_is_of_one_study"), "{words}");
 }
