@@ -7,7 +7,8 @@
 //! - `bounds`: what no single policy owns: left-over supply, higher scheduling classes, reserves on several CPUs;
 //! - `laws`: one file a policy, as in `policy/`: what it tests, guarantees, passes on and takes;
 //! - `composition`: from the laws of single nodes to the verdict on a plan; where `cpu = "any"` fits;
-//! - `explain`: the verdict for people and tools, and remedies.
+//! - `explain`: the verdict for people and tools, and remedies;
+//! - [`servers`]: the plan of servers that were placed.
 //!
 //! ```
 //! use tierce_admission::PlanExt;
@@ -36,6 +37,7 @@ mod explain;
 mod laws;
 mod plan;
 mod rules;
+pub mod servers;
 mod share;
 mod verdict;
 

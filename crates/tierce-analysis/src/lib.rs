@@ -9,6 +9,7 @@
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
+//! - [`placement`]: servers to CPUs, each on one, with few switches.
 //! - [`split`]: tasks to CPUs where some are split over two (S-EKG, NPS-F).
 //! - [`criticality`]: tasks of two criticalities, whose critical ones may work longer than usual.
 //! - [`job_sets`]: given jobs without preemption, all schedules at once.
@@ -38,6 +39,7 @@ mod mpr;
 pub mod offsets;
 pub mod partition;
 pub mod pfair;
+pub mod placement;
 pub mod priorities;
 pub mod question;
 mod quotient;

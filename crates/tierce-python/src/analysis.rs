@@ -39,7 +39,7 @@ pub fn named_or<T: Copy>(py: Python<'_>, what: &str, name: &str, all: &[(&str, T
     })
 }
 
-fn named<T: Named>(py: Python<'_>, what: &str, name: &str) -> PyResult<T> {
+pub fn named<T: Named>(py: Python<'_>, what: &str, name: &str) -> PyResult<T> {
     T::named(name).map_or_else(
         || {
             let all: Vec<_> = T::ALL.iter().map(|(value, name, _)| (*name, *value)).collect();

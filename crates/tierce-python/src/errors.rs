@@ -54,6 +54,7 @@ pub enum Kind {
     Analysis,
     Guarantee,
     Trace,
+    Study,
     Engine,
 }
 
@@ -65,6 +66,7 @@ impl Kind {
             Self::Analysis => "AnalysisError",
             Self::Guarantee => "GuaranteeError",
             Self::Trace => "TraceError",
+            Self::Study => "StudyError",
             Self::Engine => "EngineError",
         }
     }

@@ -13,6 +13,15 @@ pub fn interruptible<T: Send + 'static>(
     py: Python<'_>,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> PyResult<T> {
+    watched(py, work, &mut |py| py.check_signals())
+}
+
+/// The same, with a look every [`SLICE`]; once that fails, the work is waited for no longer.
+pub fn watched<T: Send + 'static>(
+    py: Python<'_>,
+    work: impl FnOnce() -> T + Send + 'static,
+    look: &mut dyn FnMut(Python<'_>) -> PyResult<()>,
+) -> PyResult<T> {
     let (sender, receiver) = mpsc::sync_channel(1);
     let thread = std::thread::Builder::new().name("tierce".into()).spawn(move || {
         let _ = sender.send(work());
@@ -27,7 +36,7 @@ pub fn interruptible<T: Send + 'static>(
         receiver = back;
         match found {
             Ok(found) => return Ok(found),
-            Err(mpsc::RecvTimeoutError::Timeout) => py.check_signals()?,
+            Err(mpsc::RecvTimeoutError::Timeout) => look(py)?,
             Err(mpsc::RecvTimeoutError::Disconnected) => {
                 let fault = Fault::new("work_must_end", "a bug of tierce: the work ended without a result");
                 return Err(refused(py, Kind::Engine, fault));

@@ -10,10 +10,12 @@ mod errors;
 mod guarantee;
 mod interruptible;
 mod json;
+mod place;
 mod plan;
 mod report;
 mod servers;
 mod simulation;
+mod sweep;
 mod table;
 mod task_set;
 mod time;
@@ -31,11 +33,15 @@ mod _native {
     #[pymodule_export]
     use crate::guarantee::convert_guarantee;
     #[pymodule_export]
+    use crate::place::{place, Placement};
+    #[pymodule_export]
     use crate::plan::Plan;
     #[pymodule_export]
     use crate::report::Report;
     #[pymodule_export]
     use crate::servers::{design_server, split};
+    #[pymodule_export]
+    use crate::sweep::{Results, Study};
     #[pymodule_export]
     use crate::table::Table;
     #[pymodule_export]

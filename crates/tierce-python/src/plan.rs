@@ -58,7 +58,7 @@ impl Plan {
     /// Raises `PlanError` with every fault: rule, file, line, column, value, bound, help.
     #[staticmethod]
     #[pyo3(signature = (text, name = "plan.toml", *, cpus = 1))]
-    fn from_text(py: Python<'_>, text: String, name: &str, cpus: u32) -> PyResult<Self> {
+    pub fn from_text(py: Python<'_>, text: String, name: &str, cpus: u32) -> PyResult<Self> {
         let options = options(py, cpus)?;
         text_fault(py, &text)?;
         let name = name.to_string();

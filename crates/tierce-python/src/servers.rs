@@ -7,12 +7,13 @@ use crate::table::{Columns, Table};
 use crate::task_set::entries;
 use crate::time::{duration_ns, time_ns};
 use pyo3::prelude::*;
+use std::sync::Arc;
 use tierce_analysis::server::{frontier_of, usual_periods, Order};
 use tierce_analysis::split::{assign, Algorithm, Costs, Question, Refusal};
 use tierce_analysis::{Entry, Task};
 
 /// Whole jobs with preemption, without what only an analysis includes.
-fn plain(given: &Bound<'_, PyAny>) -> PyResult<(Vec<String>, Vec<Task>)> {
+pub fn plain_entries(given: &Bound<'_, PyAny>) -> PyResult<Arc<Vec<Entry>>> {
     let entries = entries(given)?;
     let is_plain = |entry: &Entry| {
         entry.suspension_ns == 0
@@ -28,6 +29,11 @@ fn plain(given: &Bound<'_, PyAny>) -> PyResult<(Vec<String>, Vec<Task>)> {
             Fault::new("jobs_are_preempted_anywhere", message).value(&entry.name),
         ));
     }
+    Ok(entries)
+}
+
+fn plain(given: &Bound<'_, PyAny>) -> PyResult<(Vec<String>, Vec<Task>)> {
+    let entries = plain_entries(given)?;
     let names = entries.iter().map(|entry| entry.name.clone());
     Ok((names.collect(), entries.iter().map(|entry| entry.task).collect()))
 }

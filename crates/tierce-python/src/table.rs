@@ -4,6 +4,7 @@ use crate::errors::{refused, Fault, Kind};
 use arrow_array::ffi_stream::FFI_ArrowArrayStream;
 use arrow_array::{
     Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, RecordBatchIterator, StringArray,
+    UInt64Array,
 };
 use arrow_schema::{DataType, Field, Schema};
 use pyo3::ffi::c_str;
@@ -19,7 +20,7 @@ const SHOWN: usize = 20;
 /// Results as columns.
 ///
 /// `polars.DataFrame(table)`, `pyarrow.table(table)` and `pandas.DataFrame.from_arrow(table)` take them without copies, by Arrow's
-/// PyCapsule interface. `table["name"]` is a column as a list, `len(table)` the number of rows. Whole numbers are int64, text is
+/// PyCapsule interface. `table["name"]` is a column as a list, `len(table)` the number of rows. Whole numbers are int64 (seeds uint64), text is
 /// utf8; any of them may be null.
 #[pyclass(frozen, module = "tierce")]
 pub struct Table(RecordBatch);
@@ -48,6 +49,11 @@ impl Columns {
 
     pub fn signed(self, name: &str, values: impl IntoIterator<Item = Option<i64>>) -> Self {
         self.with(name, Arc::new(Int64Array::from_iter(values)))
+    }
+
+    /// Of 64 bits.
+    pub fn unsigned(self, name: &str, values: impl IntoIterator<Item = Option<u64>>) -> Self {
+        self.with(name, Arc::new(UInt64Array::from_iter(values)))
     }
 
     pub fn float(self, name: &str, values: impl IntoIterator<Item = Option<f64>>) -> Self {
@@ -83,6 +89,7 @@ fn cell<'py>(py: Python<'py>, column: &dyn Array, row: usize) -> PyResult<Bound<
     }
     match column.data_type() {
         DataType::Int64 => any.downcast_ref::<Int64Array>().map(|all| all.value(row)).into_bound_py_any(py),
+        DataType::UInt64 => any.downcast_ref::<UInt64Array>().map(|all| all.value(row)).into_bound_py_any(py),
         DataType::Float64 => {
             any.downcast_ref::<Float64Array>().map(|all| all.value(row)).into_bound_py_any(py)
         }
@@ -106,6 +113,9 @@ fn shown(column: &dyn Array, name: &str, row: usize) -> String {
             return format!("{sign}{}", tierce_plan::show_time(value.unsigned_abs()));
         }
         return value.to_string();
+    }
+    if let Some(all) = any.downcast_ref::<UInt64Array>() {
+        return all.value(row).to_string();
     }
     if let Some(all) = any.downcast_ref::<Float64Array>() {
         return format!("{:.6}", all.value(row));

@@ -3,6 +3,7 @@
 use crate::rows::{decode, encode, origin, Row};
 use crate::seeds::identity;
 use crate::study::Study;
+use bytes::Bytes;
 use std::fs::{self, File};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -72,10 +73,12 @@ impl Folder {
 
     /// Whether a chunk is there, with all of its rows. One that cannot be read is not.
     pub fn has(&self, study: &Study, chunk: u64) -> bool {
-        let jobs = study.jobs_of(chunk);
-        let wanted = (jobs.end - jobs.start) * study.tests.len() as u64;
         let found = File::open(self.path(chunk)).ok().and_then(|file| origin(file).ok());
-        found.is_some_and(|(study, rows)| study == self.identity && rows == wanted)
+        found.is_some_and(|found| self.is_whole(study, chunk, &found))
+    }
+
+    fn is_whole(&self, study: &Study, chunk: u64, (origin, rows): &(String, u64)) -> bool {
+        *origin == self.identity && *rows == study.rows_of(chunk)
     }
 
     /// Keep the rows of a chunk.
@@ -83,6 +86,20 @@ impl Folder {
         let path = self.path(chunk);
         let bytes = encode(study, &self.identity, rows).map_err(|error| unusable(&path, &error))?;
         write_whole(&path, &bytes)
+    }
+
+    /// Keep a chunk that was done elsewhere: the bytes of its file.
+    pub fn keep_file(&self, study: &Study, chunk: u64, bytes: &[u8]) -> Result<(), Refused> {
+        let file = Bytes::copy_from_slice(bytes);
+        let first = decode(study, file.clone()).ok().and_then(|rows| Some(rows.first()?.job(study)));
+        let found = origin(file).ok().filter(|_| first == Some(study.jobs_of(chunk).start));
+        if !found.is_some_and(|found| self.is_whole(study, chunk, &found)) {
+            let message =
+                format!("what was done elsewhere is not chunk {chunk} of this study: another version?");
+            return Err(Refused { rule: "chunk_is_of_this_study", message });
+        }
+        self.tidy(chunk);
+        write_whole(&self.path(chunk), bytes)
     }
 
     /// The rows of a chunk that is there.

@@ -25,9 +25,9 @@ mod study;
 
 pub use figures::{points, Line, Spot, Table};
 pub use folder::{Folder, Refused};
-pub use output::draw;
-pub use read::read;
-pub use rows::{columns, to_json, Cell, Row};
-pub use run::{run, Ended, Part};
+pub use output::{draw, figures_of};
+pub use read::{read, read_with};
+pub use rows::{cell, columns, to_json, types, Cell, Row, Type};
+pub use run::{file_of, run, Ended, Part};
 pub use seeds::{identity, seed};
 pub use study::Study;

@@ -7,6 +7,11 @@ use crate::study::Study;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+/// Names of the figures of a study, without the ending.
+pub fn figures_of(study: &Study) -> impl Iterator<Item = &str> {
+    study.figures.iter().map(|figure| &*figure.file)
+}
+
 /// Draw them into a folder; which files were written.
 pub fn draw(study: &Study, folder: &Folder, path: &Path) -> Result<Vec<PathBuf>, Refused> {
     if study.figures.is_empty() {

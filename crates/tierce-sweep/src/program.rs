@@ -108,8 +108,7 @@ fn sweep(args: &Args) -> Result<ExitCode> {
     if args.json {
         print_rows(&study, &folder, &there)?;
     }
-    let rows: u64 =
-        there.iter().map(|chunk| study.jobs_of(*chunk).count() as u64 * study.tests.len() as u64).sum();
+    let rows: u64 = there.iter().map(|chunk| study.rows_of(*chunk)).sum();
     let whole = there.len() as u64 == study.chunks();
     let of = if whole { String::new() } else { format!(" of {}", study.jobs() * study.tests.len() as u64) };
     let say = |words: String| if args.json { eprintln!("{words}") } else { println!("{words}") };

@@ -48,6 +48,13 @@ pub struct Row {
     pub misses: Option<u64>,
 }
 
+impl Row {
+    /// Number of the set, over all points.
+    pub fn job(&self, study: &Study) -> u64 {
+        u64::from(self.point) * u64::from(study.sets) + u64::from(self.set)
+    }
+}
+
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
@@ -65,11 +72,16 @@ pub enum Cell {
 
 /// The type of a column, as the schema has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Type {
+pub enum Type {
+    /// Whole numbers, below 2^63.
     Whole,
+    /// Whole numbers of 64 bits.
     Seed,
+    /// Any numbers.
     Real,
+    /// Texts.
     Text,
+    /// True or false.
     Bool,
 }
 
@@ -101,8 +113,8 @@ pub fn reserved() -> impl Iterator<Item = &'static str> {
     RESULTS.iter().chain(&DRAWN).map(|(name, ..)| *name)
 }
 
-/// Names, types, and whether there is always a value.
-fn typed(study: &Study) -> Vec<(&str, Type, bool)> {
+/// Names, types, and whether there is always a value: of all columns, in their order.
+pub fn types(study: &Study) -> Vec<(&str, Type, bool)> {
     let has_sets = study.points.iter().any(|point| point.drawn.is_some());
     let drawn = DRAWN.iter().filter(|_| has_sets);
     let number =
@@ -116,12 +128,12 @@ fn typed(study: &Study) -> Vec<(&str, Type, bool)> {
 
 /// Names of the columns, in their order.
 pub fn columns(study: &Study) -> Vec<&str> {
-    typed(study).into_iter().map(|(name, ..)| name).collect()
+    types(study).into_iter().map(|(name, ..)| name).collect()
 }
 
 /// Whether the values of a column are numbers.
 pub fn is_number(study: &Study, column: &str) -> bool {
-    let kind = typed(study).into_iter().find(|(name, ..)| *name == column).map(|(_, kind, _)| kind);
+    let kind = types(study).into_iter().find(|(name, ..)| *name == column).map(|(_, kind, _)| kind);
     matches!(kind, Some(Type::Whole | Type::Seed | Type::Real))
 }
 
@@ -176,7 +188,7 @@ pub const STUDY: &str = "tierce.study";
 
 /// A file of rows. The same rows give the same bytes.
 pub fn encode(study: &Study, identity: &str, rows: &[Row]) -> Result<Vec<u8>> {
-    let typed = typed(study);
+    let types = types(study);
     let field = |(name, kind, always): &(&str, Type, bool)| {
         let kind = match kind {
             Type::Whole => ("int64", ""),
@@ -187,7 +199,7 @@ pub fn encode(study: &Study, identity: &str, rows: &[Row]) -> Result<Vec<u8>> {
         };
         format!("{} {} {name}{};", if *always { "required" } else { "optional" }, kind.0, kind.1)
     };
-    let schema = format!("message rows {{ {} }}", typed.iter().map(field).collect::<String>());
+    let schema = format!("message rows {{ {} }}", types.iter().map(field).collect::<String>());
     let note = |key: &str, value: String| KeyValue::new(key.to_string(), value);
     let version = env!("CARGO_PKG_VERSION");
     let properties = WriterProperties::builder()
@@ -203,7 +215,7 @@ pub fn encode(study: &Study, identity: &str, rows: &[Row]) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let mut file = SerializedFileWriter::new(&mut bytes, schema, Arc::new(properties.build()))?;
     let mut group = file.next_row_group()?;
-    for (name, _, always) in typed {
+    for (name, _, always) in types {
         let cells: Vec<_> = rows.iter().map(|row| cell(study, row, name)).collect();
         let Some(mut column) = group.next_column()? else { break };
         write(column.untyped(), &cells, always)?;

@@ -1,7 +1,9 @@
 //! What is missing in a folder, done by some threads.
 
 use crate::folder::{Folder, Refused};
-use crate::job::Worker;
+use crate::job::rows_of;
+use crate::rows::{encode, Row};
+use crate::seeds::identity;
 use crate::study::Study;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::Mutex;
@@ -14,6 +16,13 @@ pub struct Part {
     pub number: u64,
     /// How many there are.
     pub of: u64,
+}
+
+impl Part {
+    /// Its chunks.
+    pub fn chunks(self, study: &Study) -> impl Iterator<Item = u64> {
+        (0..study.chunks()).filter(move |chunk| chunk % self.of == self.number - 1)
+    }
 }
 
 /// How a run ended.
@@ -36,8 +45,7 @@ pub fn run(
     watch: &mut dyn FnMut(u64, u64),
 ) -> Result<Ended, Refused> {
     let length = |chunk: u64| study.jobs_of(chunk).count() as u64;
-    let chunks = (0..study.chunks()).filter(|chunk| chunk % part.of == part.number - 1);
-    let (there, missing): (Vec<_>, Vec<_>) = chunks.partition(|chunk| folder.has(study, *chunk));
+    let (there, missing): (Vec<_>, Vec<_>) = part.chunks(study).partition(|chunk| folder.has(study, *chunk));
     let before: u64 = there.iter().copied().map(length).sum();
     let total = before + missing.iter().copied().map(length).sum::<u64>();
     watch(before, total);
@@ -54,10 +62,9 @@ pub fn run(
             let (missing, next, done, left, stops) = (&missing, &next, &done, &left, &stops);
             let (ends, fault) = (&ends, &fault);
             scope.spawn(move || {
-                let mut worker = Worker::default();
                 while let Some(chunk) = missing.get(next.fetch_add(1, Ordering::Relaxed)).filter(|_| !stops())
                 {
-                    if let Err(refused) = one(study, folder, &mut worker, *chunk, done, stops) {
+                    if let Err(refused) = one(study, folder, *chunk, done, stops) {
                         ends.store(true, Ordering::Relaxed);
                         fault.lock().unwrap_or_else(|error| error.into_inner()).get_or_insert(refused);
                     }
@@ -82,7 +89,6 @@ pub fn run(
 fn one(
     study: &Study,
     folder: &Folder,
-    worker: &mut Worker,
     chunk: u64,
     done: &AtomicU64,
     stops: &dyn Fn() -> bool,
@@ -93,9 +99,23 @@ fn one(
             done.fetch_sub(before, Ordering::Relaxed);
             return Ok(());
         }
-        let found = worker.rows(study, job, &mut rows);
-        found.map_err(|message| Refused { rule: "set_must_be_testable", message })?;
+        add(study, job, &mut rows)?;
         done.fetch_add(1, Ordering::Relaxed);
     }
     folder.keep(study, chunk, &rows)
+}
+
+fn add(study: &Study, job: u64, rows: &mut Vec<Row>) -> Result<(), Refused> {
+    rows_of(study, job, rows).map_err(|message| Refused { rule: "set_must_be_testable", message })
+}
+
+/// A chunk done here, for a folder elsewhere: the bytes of its file.
+pub fn file_of(study: &Study, chunk: u64) -> Result<Vec<u8>, Refused> {
+    let mut rows = Vec::new();
+    study.jobs_of(chunk).try_for_each(|job| add(study, job, &mut rows))?;
+    let unwritten = |error: parquet::errors::ParquetError| Refused {
+        rule: "rows_must_be_written",
+        message: error.to_string(),
+    };
+    encode(study, &identity(study), &rows).map_err(unwritten)
 }

@@ -35,7 +35,7 @@ pub fn seed(base: u64, drawn: Option<&Drawn>, set: u32) -> u64 {
 
 /// What the rows of a study follow from, as 64 hexadecimal digits: all but its figures, and which version of this program it was.
 pub fn identity(study: &Study) -> String {
-    let Study { seed, sets, chunk, parameters, points, tests, figures: _ } = study;
+    let Study { seed, sets, chunk, parameters, points, tests, figures: _, files: _ } = study;
     let version = env!("CARGO_PKG_VERSION");
     let text = format!("{FORMAT} {version} {seed} {sets} {chunk} {parameters:?} {points:?} {tests:?}");
     Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()

@@ -1,11 +1,11 @@
 //! A set in the simulator, below one scheduler or in a plan of the user's.
 
-use crate::analysis::{levels, order};
-use crate::study::{Parameter, Policy, Simulation, Template, Under};
+use crate::study::{Parameter, Simulation, Template, Under};
 use std::fmt::Write as _;
+use std::sync::Arc;
 use tierce_admission::PlanExt as _;
-use tierce_analysis::Task;
-use tierce_plan::{show_time, Plan};
+use tierce_analysis::{priorities, Task};
+use tierce_plan::{show_time, Plan, Source, Sources};
 use tierce_sim::Options;
 
 /// What came out.
@@ -27,7 +27,12 @@ pub fn play(
     seed: u64,
 ) -> Result<Played, String> {
     let (text, name) = text(&asked.plan, tasks, parameters);
-    let plan = Plan::parse(&text, &name).map_err(|faults| faults.to_string())?;
+    let mut sources = vec![Arc::new(Source::new(&*name, text))];
+    if let Template::Text { others, .. } = &asked.plan {
+        sources.extend(others.iter().cloned());
+    }
+    let plan = Plan::from_sources(&Sources(sources), tierce_plan::Options::default());
+    let plan = plan.map_err(|faults| faults.to_string())?;
     let options = Options { seed, ..Options::default() };
     let mut simulation =
         tierce_sim::Simulation::new(&plan, options).map_err(|error| format!("{name}: {error}"))?;
@@ -60,7 +65,7 @@ pub fn text(template: &Template, tasks: &[Task], parameters: &[(&str, &Parameter
     match template {
         Template::Edf => alone("edf", false),
         Template::FixedPriority => alone("fixed-priority", true),
-        Template::Text { text, name, under } => {
+        Template::Text { text, name, under, .. } => {
             let text = parameters.iter().fold(text.clone(), |text, (name, value)| {
                 text.replace(&format!("${{{name}}}"), &value.to_string())
             });
@@ -70,10 +75,11 @@ pub fn text(template: &Template, tasks: &[Task], parameters: &[(&str, &Parameter
 }
 
 fn below(under: &Under, tasks: &[Task]) -> String {
-    let levels = levels(&order(Policy::Dm, tasks, 1));
+    let mut priorities = vec![0; tasks.len()];
+    let lowest_first = priorities::deadline_monotonic(tasks).into_iter().rev();
+    lowest_first.zip(1..).for_each(|(index, priority)| priorities[index] = priority);
     let mut text = String::new();
-    for ((task, level), number) in tasks.iter().zip(levels).zip(1..) {
-        let priority = tasks.len() - level as usize;
+    for ((task, priority), number) in tasks.iter().zip(priorities).zip(1..) {
         let edge = if under.by_priority { format!("{{ priority = {priority} }}") } else { "{}".into() };
         let (period, work) = (show_time(task.period_ns), show_time(task.work_ns));
         let _ = write!(

@@ -1,9 +1,10 @@
 //! What a study is.
 
 use crate::decimal::Decimal;
+use std::sync::Arc;
 use tierce_analysis::generate::{Periods, Shares};
-use tierce_analysis::partition::Fit;
-use tierce_analysis::Supply;
+use tierce_analysis::question::Options;
+use tierce_plan::Source;
 
 /// A study. What decides its results are `seed`, `sets`, `chunk`, `points`, `tests` and `parameters`.
 #[derive(Debug)]
@@ -22,6 +23,8 @@ pub struct Study {
     pub tests: Vec<Test>,
     /// What is drawn of it.
     pub figures: Vec<Figure>,
+    /// The plans that it names and what they include, each once: with its text all that it is made of.
+    pub files: Vec<Arc<Source>>,
 }
 
 impl Study {
@@ -39,6 +42,12 @@ impl Study {
     pub fn jobs_of(&self, chunk: u64) -> std::ops::Range<u64> {
         let first = chunk * u64::from(self.chunk);
         first..(first + u64::from(self.chunk)).min(self.jobs())
+    }
+
+    /// How many rows it has.
+    pub fn rows_of(&self, chunk: u64) -> u64 {
+        let jobs = self.jobs_of(chunk);
+        (jobs.end - jobs.start) * self.tests.len() as u64
     }
 }
 
@@ -148,43 +157,10 @@ pub enum Kind {
 /// A test of schedulability.
 #[derive(Clone, Debug)]
 pub struct Analysis {
-    pub policy: Policy,
-    /// Of each CPU.
-    pub supply: Supply,
-    /// Of each task a CPU; otherwise, on several, any CPU may run any task.
-    pub partition: Option<Fit>,
-    /// A job that has begun goes on to its end.
-    pub whole_jobs: bool,
-    /// Of [`Policy::Pd2`].
-    pub quantum_ns: u64,
+    /// As `tierce analyse` has them; how many CPUs, the point says.
+    pub options: Options,
     /// Response times are wanted, not the verdict alone.
     pub responses: bool,
-}
-
-/// Policies as `tierce analyse` has them, of those that generated sets can have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Policy {
-    Rm,
-    Dm,
-    Dkc,
-    Audsley,
-    Edf,
-    Fifo,
-    Pd2,
-}
-
-impl Policy {
-    /// All, by their names; a generated set has no priorities, so `fp` is deadline monotonic.
-    pub const ALL: [(&'static str, Self); 8] = [
-        ("fp", Self::Dm),
-        ("rm", Self::Rm),
-        ("dm", Self::Dm),
-        ("dkc", Self::Dkc),
-        ("audsley", Self::Audsley),
-        ("edf", Self::Edf),
-        ("fifo", Self::Fifo),
-        ("pd2", Self::Pd2),
-    ];
 }
 
 /// A run of the simulator.
@@ -205,6 +181,8 @@ pub enum Template {
         text: String,
         name: String,
         under: Option<Under>,
+        /// What the plan includes.
+        others: Vec<Arc<Source>>,
     },
 }
 

@@ -178,4 +178,16 @@ fn plans_with_parameters() {
     let numbers = fs::read_to_string(scratch.0.join("out/size.csv")).unwrap();
     let shares: Vec<&str> = numbers.lines().skip(1).map(|line| line.split(',').nth(2).unwrap()).collect();
     assert_eq!(shares, ["0", "1"], "{numbers}");
+    // What a plan includes decides rows, too.
+    let (top, server) = plan.split_once("\n\n").unwrap();
+    fs::write(scratch.0.join("top.toml"), top).unwrap();
+    let including = format!("include = \"top.toml\"\n{}", server.replace("${budget}", "${size}us"));
+    fs::write(scratch.0.join("plan.toml"), including).unwrap();
+    scratch.done("included", &[]);
+    assert_eq!(fs::read_to_string(scratch.0.join("included/size.csv")).unwrap(), numbers);
+    fs::write(scratch.0.join("top.toml"), format!("# Another text.\n{top}\n")).unwrap();
+    let refused = scratch.run("included", &[]);
+    assert_eq!(refused.status.code(), Some(2));
+    let words = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(words.contains("folder_is_of_one_study"), "{words}");
 }

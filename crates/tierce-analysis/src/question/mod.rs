@@ -20,6 +20,7 @@ mod two_criticalities;
 pub use asked::{check_columns, Options, Question};
 pub use names::{MixedPolicy, Named, Offsets, Policy, Preemption};
 pub use one_cpu::levels_of;
+pub(crate) use refused::refuse;
 pub use refused::Refused;
 pub use several_cpus::{Outcome, Sensitivity};
 pub use supplied::{is_together, supply, time, time_within, Given, Supplied, CPUS_MAX};
@@ -60,8 +61,10 @@ impl Question {
     /// times where they take longer than that.
     pub fn verdict(&self) -> Result<(bool, bool), Refused> {
         let is_special = self.policy.mixed().is_some() || self.policy == Policy::Federated;
-        if !is_special && !self.is_global() {
-            return Ok(several_cpus::holds_in_parts(self));
+        match self.is_global() {
+            _ if is_special => {}
+            true => return Ok((several_cpus::holds_anywhere(self)?, false)),
+            false => return Ok(several_cpus::holds_in_parts(self)),
         }
         let answer = self.answer()?;
         Ok((answer.schedulable(), answer.is_exact()))
@@ -110,11 +113,16 @@ mod tests {
             };
             let lines: Vec<_> = set.iter().enumerate().map(line).collect();
             let entries = parse(&format!("name,work,period,deadline\n{}", lines.join("\n"))).unwrap();
-            for policy in [Policy::Edf, Policy::Dm, Policy::Fifo, Policy::Audsley] {
-                for preemption in [None, Some(Preemption::None)] {
-                    let (policy, cpus, partition) = (Some(policy), Some(cpus), Some(Fit::Worst));
+            for policy in [Policy::Edf, Policy::Dm, Policy::Dkc, Policy::Fifo, Policy::Audsley] {
+                for (partition, preemption) in
+                    [(Some(Fit::Worst), None), (Some(Fit::Worst), Some(Preemption::None)), (None, None)]
+                {
+                    let (policy, cpus) = (Some(policy), Some(cpus));
                     let options = Options { policy, cpus, partition, preemption, ..Options::default() };
-                    let asked = Question::new(entries.clone(), &options).unwrap();
+                    let Ok(asked) = Question::new(entries.clone(), &options) else {
+                        assert_eq!((policy, partition), (Some(Policy::Fifo), None));
+                        continue;
+                    };
                     let answer = asked.answer().unwrap();
                     let verdict = asked.verdict().unwrap();
                     assert_eq!(verdict.0, answer.schedulable(), "{options:?} {lines:?}");
@@ -125,6 +133,6 @@ mod tests {
                 }
             }
         }
-        assert_eq!(seen.len(), 2, "{seen:?}");
+        assert_eq!(seen.len(), 4, "{seen:?}");
     }
 }

@@ -58,13 +58,30 @@ pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply, watch: &Wat
 /// All deadlines are met; and that they are not is shown, too. As [`verdict`] says, but without response times where they take
 /// longer than that.
 pub fn holds(asked: &Question, entries: &[Entry], supply: &Supply) -> (bool, bool) {
-    let is_plain = |entry: &Entry| entry.suspension_ns == 0 && entry.sections == Sections::default();
-    if asked.policy == Policy::Edf && !asked.offsets_known && entries.iter().all(is_plain) {
-        let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
-        return (Edf::new().schedulable(&tasks, supply), true);
+    if asked.offsets_known || entries.iter().any(|entry| entry.suspension_ns > 0) {
+        let found = verdict(asked, entries, supply, &Watch::default());
+        return (found.schedulable, found.exact);
     }
-    let found = verdict(asked, entries, supply, &Watch::default());
-    (found.schedulable, found.exact)
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+    let regions: Vec<_> = entries.iter().map(|entry| entry.sections).collect();
+    let whole = regions.iter().any(|sections| *sections != Sections::default());
+    match asked.policy {
+        Policy::Fifo => (fifo::schedulable(&tasks, supply), is_in_whole_ns(supply)),
+        Policy::Edf if whole => {
+            let exact = sections::earliest_deadline_is_exact(&tasks, &regions) && is_in_whole_ns(supply);
+            (Edf::new().schedulable(&sections::blocked(&tasks, &regions), supply), exact)
+        }
+        Policy::Edf => (Edf::new().schedulable(&tasks, supply), true),
+        policy if whole => {
+            let found = in_regions(policy, entries, &tasks, supply, &Watch::default());
+            (found.schedulable, found.exact)
+        }
+        Policy::Audsley => (priorities::audsley(&tasks, supply).is_some(), true),
+        policy => {
+            let (ordered, sorted, _) = by_level(&tasks, &levels_of(policy, entries, 1));
+            (FixedPriority::new().schedulable_by_level(&ordered, &sorted, supply), true)
+        }
+    }
 }
 
 /// By playing the schedule, or why that shows nothing.
@@ -159,11 +176,8 @@ fn suspending(policy: Policy, entries: &[Entry], tasks: &[Task]) -> Verdict {
         }
         _ => levels_of(policy, entries, 1),
     };
-    let mut order: Vec<_> = (0..tasks.len()).collect();
-    order.sort_by_key(|index| levels[*index]);
-    let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
+    let (ordered, sorted, order) = by_level(tasks, &levels);
     let suspended: Vec<_> = order.iter().map(|index| suspensions[*index]).collect();
-    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
     let found = suspension::fixed_priority(&ordered, &suspended, &sorted);
     let mut responses = vec![Response::Unbounded; tasks.len()];
     order.iter().zip(found).for_each(|(index, response)| responses[*index] = response);
@@ -225,12 +239,18 @@ pub fn levels_of(policy: Policy, entries: &[Entry], cpus: u32) -> Vec<u32> {
     }
 }
 
-fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply) -> Verdict {
-    let mut analysis = FixedPriority::new();
+/// The tasks by decreasing priority, their levels, and where each of them was.
+fn by_level(tasks: &[Task], levels: &[u32]) -> (Vec<Task>, Vec<u32>, Vec<usize>) {
     let mut order: Vec<_> = (0..tasks.len()).collect();
     order.sort_by_key(|index| levels[*index]);
-    let ordered: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
-    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
+    let ordered = order.iter().map(|index| tasks[*index]).collect();
+    let sorted = order.iter().map(|index| levels[*index]).collect();
+    (ordered, sorted, order)
+}
+
+fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply) -> Verdict {
+    let mut analysis = FixedPriority::new();
+    let (ordered, sorted, order) = by_level(tasks, levels);
     let found = analysis.responses_by_level(&ordered, &sorted, supply);
     let mut responses = vec![Response::Unbounded; tasks.len()];
     for (index, response) in order.iter().zip(found) {

@@ -10,7 +10,7 @@ pub struct Refused {
 }
 
 impl Refused {
-    pub(super) fn new(rule: &'static str, message: impl Into<String>) -> Self {
+    pub(crate) fn new(rule: &'static str, message: impl Into<String>) -> Self {
         Self { rule, message: message.into() }
     }
 }
@@ -26,7 +26,7 @@ impl std::error::Error for Refused {}
 /// Return with a rule and its message.
 macro_rules! refuse {
     ($rule:literal, $($message:tt)*) => {
-        return Err($crate::question::refused::Refused::new($rule, format!($($message)*)))
+        return Err($crate::question::Refused::new($rule, format!($($message)*)))
     };
 }
-pub(super) use refuse;
+pub(crate) use refuse;

@@ -158,13 +158,46 @@ fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity
 
 /// Any CPU may run any task.
 pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
-    let Question { policy, entries, tasks, cpus, .. } = asked;
+    let Question { policy, tasks, cpus, .. } = asked;
     let whole_cpus = matches!(asked.given.supply, Supplied::Each(_));
-    let beyond = tasks.iter().any(|task| task.deadline_ns > task.period_ns);
-    let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
-    if *policy == Policy::Edf && whole_cpus && beyond && !blocked {
+    if is_late(asked) {
         return Ok(with_tardiness_alone(asked));
     }
+    let (found, has_order) = shown(asked)?;
+    let mut remarks = Vec::new();
+    if !has_order {
+        remarks.push(
+            "No order of priorities was found in which all deadlines are met; the results are for the order by deadline - k work.".to_string(),
+        );
+    }
+    if !found.schedulable {
+        remarks.push(why_not_shown(asked, &found));
+    }
+    let response = |shown: &Shown| shown.response_ns.map_or(Response::TooLong, Response::Within);
+    let responses = found.tasks.iter().map(response).collect();
+    let (schedulable, shown) = (found.schedulable, found.tasks);
+    let tardiness = (*policy == Policy::Edf && whole_cpus).then(|| match schedulable {
+        true => vec![Some(0); tasks.len()],
+        false => tardiness(tasks, *cpus),
+    });
+    Ok(Outcome { schedulable, remarks, responses, shown, tardiness, ..Outcome::default() })
+}
+
+/// The same, without what only explains it: all deadlines are shown to be met.
+pub fn holds_anywhere(asked: &Question) -> Result<bool, Refused> {
+    Ok(!is_late(asked) && shown(asked)?.0.schedulable)
+}
+
+/// Deadlines beyond periods, which no test of global EDF covers.
+fn is_late(asked: &Question) -> bool {
+    let beyond = asked.tasks.iter().any(|task| task.deadline_ns > task.period_ns);
+    let blocked = asked.tasks.iter().any(|task| task.blocking_ns > 0);
+    asked.policy == Policy::Edf && matches!(asked.given.supply, Supplied::Each(_)) && beyond && !blocked
+}
+
+/// By the test for it, and whether there is an order of priorities in which all deadlines are met, if one was looked for.
+fn shown(asked: &Question) -> Result<(global::Verdict, bool), Refused> {
+    let Question { policy, entries, tasks, cpus, .. } = asked;
     let unsupported = |fault: global::Unsupported| {
         let why = match fault.rule {
             "deadlines_are_at_most_periods" => "has a deadline beyond its period",
@@ -177,7 +210,7 @@ pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
         );
         Refused::new(fault.rule, message)
     };
-    let mut remarks = Vec::new();
+    let mut has_order = true;
     let found = match (policy, asked.given.supply) {
         (Policy::Edf, Supplied::Together(supply)) => global::earliest_deadline_in(tasks, &supply),
         (Policy::Edf, _) => global::earliest_deadline(tasks, *cpus),
@@ -186,11 +219,7 @@ pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
             let mut order = None;
             if *policy == Policy::Audsley {
                 order = global::audsley(tasks, *cpus).map_err(unsupported)?;
-                if order.is_none() {
-                    remarks.push(
-                        "No order of priorities was found in which all deadlines are met; the results are for the order by deadline - k work.".to_string(),
-                    );
-                }
+                has_order = order.is_some();
             }
             let levels = match order {
                 Some(order) => ranks(&order),
@@ -199,18 +228,7 @@ pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
             global::fixed_priority(tasks, &levels, *cpus)
         }
     };
-    let found = found.map_err(unsupported)?;
-    if !found.schedulable {
-        remarks.push(why_not_shown(asked, &found));
-    }
-    let response = |shown: &Shown| shown.response_ns.map_or(Response::TooLong, Response::Within);
-    let responses = found.tasks.iter().map(response).collect();
-    let (schedulable, shown) = (found.schedulable, found.tasks);
-    let tardiness = (*policy == Policy::Edf && whole_cpus).then(|| match schedulable {
-        true => vec![Some(0); tasks.len()],
-        false => tardiness(tasks, *cpus),
-    });
-    Ok(Outcome { schedulable, remarks, responses, shown, tardiness, ..Outcome::default() })
+    Ok((found.map_err(unsupported)?, has_order))
 }
 
 /// The demand is too large, or which tasks no test accepts.
@@ -232,7 +250,7 @@ fn why_not_shown(asked: &Question, found: &global::Verdict) -> String {
     format!("No test proves the deadlines of these tasks: {missing}. The tests are sufficient only: they may be met all the same.")
 }
 
-/// Deadlines beyond periods, which no test of global EDF covers.
+/// How late jobs can be is bounded, if anything is.
 fn with_tardiness_alone(asked: &Question) -> Outcome {
     let tasks = &asked.tasks;
     let tardiness = tardiness(tasks, asked.cpus);

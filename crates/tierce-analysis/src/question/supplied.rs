@@ -7,7 +7,7 @@ use tierce_guarantee::Guarantee;
 pub const CPUS_MAX: u32 = 1024;
 
 /// A supply and how it was written.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
     /// As it was written.
     pub text: String,

@@ -6,7 +6,7 @@ mod jobs;
 mod output;
 mod question;
 
-pub use question::{read, read_set, Args};
+pub use question::{one_of, read, read_set, Args};
 pub use tierce_analysis::question::{time, time_within};
 
 use anyhow::Result;

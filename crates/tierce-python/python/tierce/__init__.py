@@ -22,14 +22,18 @@ from ._errors import (
     Fault,
     GuaranteeError,
     PlanError,
+    StudyError,
     TraceError,
 )
 from ._guarantee import Derivation, Refusal, convert_guarantee
 from ._native import (
     Analysis,
     Check,
+    Placement,
     Plan,
     Report,
+    Results,
+    Study,
     Table,
     TaskSet,
     Trace,
@@ -38,9 +42,11 @@ from ._native import (
     design_server,
     generate,
     parse_time,
+    place,
     show_time,
     split,
 )
+from ._sweep import sweep
 from ._task import Task
 
 __all__ = [
@@ -53,10 +59,14 @@ __all__ = [
     "Error",
     "Fault",
     "GuaranteeError",
+    "Placement",
     "Plan",
     "PlanError",
     "Refusal",
     "Report",
+    "Results",
+    "Study",
+    "StudyError",
     "Table",
     "Task",
     "TaskSet",
@@ -68,6 +78,8 @@ __all__ = [
     "design_server",
     "generate",
     "parse_time",
+    "place",
     "show_time",
     "split",
+    "sweep",
 ]

@@ -85,5 +85,9 @@ class TraceError(Error):
     """A trace cannot be read or written."""
 
 
+class StudyError(Error, ValueError):
+    """A study has faults: all of them, each with its place. Or its folder cannot be used, or a set cannot be drawn."""
+
+
 class EngineError(Error, RuntimeError):
     """The engine broke one of its own rules: a bug of tierce."""

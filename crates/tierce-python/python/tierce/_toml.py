@@ -12,15 +12,18 @@ from ._errors import ArgumentError, Fault
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def to_toml(parts: Mapping[str, Any]) -> str:
-    """The text of a plan. The order of the dictionaries is that of the text, which matters: it breaks ties."""
+def to_toml(parts: Mapping[str, Any], what: str = "a plan") -> str:
+    """The text of a plan or a study. The order of the dictionaries is that of the text, which matters: it breaks ties."""
     if not isinstance(parts, Mapping):
-        raise ArgumentError([Fault("plan_is_a_dictionary", "a plan is a dictionary of its tables", value=str(type(parts)))])
+        raise ArgumentError([Fault("plan_is_a_dictionary", f"{what} is a dictionary of its tables", value=str(type(parts)))])
     lines = []
     for name, value in parts.items():  # keys without a table come first
-        if not isinstance(value, Mapping):
+        if not isinstance(value, Mapping) and not _is_tables(value):
             lines.append(f"{_key(name)} = {_value(value)}")
     for name, value in parts.items():
+        if _is_tables(value):
+            for table in value:
+                lines.extend(_table(f"[{_key(name)}]", table))
         if not isinstance(value, Mapping):
             continue
         if name in ("node", "task", "tasks", "chain", "lock", "defaults"):
@@ -29,6 +32,10 @@ def to_toml(parts: Mapping[str, Any]) -> str:
         else:
             lines.extend(_table(_key(name), value))
     return "\n".join(lines).lstrip("\n") + "\n"
+
+
+def _is_tables(value: Any) -> bool:
+    return isinstance(value, (list, tuple)) and bool(value) and all(isinstance(each, Mapping) for each in value)
 
 
 def _table(title: str, table: Any) -> "list[str]":

@@ -1,29 +1,33 @@
 //! `[[analyse]]`: tests of schedulability, with the rules that `tierce analyse` has for its options.
 
 use super::values::Reader;
-use crate::study::{Analysis, Kind as TestKind, Policy, Test};
+use crate::study::{Analysis, Kind as TestKind, Test};
 use tierce_analysis::partition::Fit;
+use tierce_analysis::question::{Given, Named as _, Options, Policy, Preemption, Supplied};
 use tierce_analysis::Supply;
 use tierce_guarantee::Guarantee;
 use tierce_plan::reading::{Fields, Value};
 use tierce_plan::{parse_time, Fault};
 
-const FITS: [(&str, Fit); 6] = [
-    ("first", Fit::First),
-    ("best", Fit::Best),
-    ("worst", Fit::Worst),
-    ("next", Fit::Next),
-    ("period", Fit::Period),
-    ("mixed", Fit::Mixed),
+/// Those that generated sets can have.
+const POLICIES: [Policy; 8] = [
+    Policy::Fp,
+    Policy::Rm,
+    Policy::Dm,
+    Policy::Dkc,
+    Policy::Audsley,
+    Policy::Edf,
+    Policy::Fifo,
+    Policy::Pd2,
 ];
 
 /// Each of these with each of the values, whose words are added to its name.
 fn combined<T>(
-    variants: &[(String, Analysis)],
+    variants: &[(String, Options)],
     values: &[(String, T)],
-    set: impl Fn(&mut Analysis, &T),
-) -> Vec<(String, Analysis)> {
-    let with = |(name, asked): &(String, Analysis), (words, value): &(String, T)| {
+    set: impl Fn(&mut Options, &T),
+) -> Vec<(String, Options)> {
+    let with = |(name, asked): &(String, Options), (words, value): &(String, T)| {
         let mut asked = asked.clone();
         set(&mut asked, value);
         (format!("{name}{words}"), asked)
@@ -49,56 +53,55 @@ impl Reader<'_> {
             self.fault("name_is_of_one_test", value, message);
             return None;
         }
-        for (words, asked) in variants {
-            let asked = Analysis { quantum_ns: quantum.unwrap_or(1), responses, ..asked };
-            if self.can_be_asked(value, &asked, quantum.is_some(), cpus) {
-                self.add_test(value, name.clone().unwrap_or(words), TestKind::Analyse(asked), tests);
+        for (words, options) in variants {
+            let options = Options { quantum, ..options };
+            if self.can_be_asked(value, &options, cpus) {
+                let asked = TestKind::Analyse(Analysis { options, responses });
+                self.add_test(value, name.clone().unwrap_or(words), asked, tests);
             }
         }
         Some(())
     }
 
     /// All combinations of values of the keys that may have several, each with its name.
-    fn variants(&mut self, given: [Option<&Value>; 4]) -> Option<Vec<(String, Analysis)>> {
+    fn variants(&mut self, given: [Option<&Value>; 4]) -> Option<Vec<(String, Options)>> {
         let [policy, partition, preemption, supply] = given;
-        let policies = self.values("`policy`", policy?, |reader, what, value| {
-            Some((reader.collector.text(what, value)?.to_string(), reader.choice(what, value, &Policy::ALL)?))
-        })?;
-        let first = |(name, policy): (String, Policy)| {
-            let (supply, partition, whole_jobs) = (Supply::WHOLE, None, false);
-            let asked = Analysis { policy, supply, partition, whole_jobs, quantum_ns: 1, responses: false };
-            (name, asked)
+        let names = POLICIES.map(|policy| (policy.name(), policy));
+        let policies =
+            self.values("`policy`", policy?, |reader, what, value| reader.choice(what, value, &names))?;
+        let first = |policy: Policy| {
+            (policy.name().to_string(), Options { policy: Some(policy), ..Options::default() })
         };
         let mut variants: Vec<_> = policies.into_iter().map(first).collect();
         if let Some(value) = partition {
-            let names = FITS.map(|(name, _)| (name, name));
+            let names: Vec<_> = Fit::ALL.iter().map(|(fit, name, _)| (*name, *fit)).collect();
             let fits =
                 self.values("`partition`", value, |reader, what, value| reader.choice(what, value, &names))?;
-            let fits = FITS.iter().filter(|(name, _)| fits.contains(name));
-            let fits: Vec<_> = fits.map(|(name, fit)| (format!(", partition {name}"), *fit)).collect();
+            let fits: Vec<_> =
+                fits.into_iter().map(|fit| (format!(", partition {}", fit.name()), fit)).collect();
             variants = combined(&variants, &fits, |asked, fit| asked.partition = Some(*fit));
         }
         if let Some(value) = preemption {
-            let names = [("full", (false, "")), ("none", (true, ", not preempted"))];
+            let names = [("full", (None, "")), ("none", (Some(Preemption::None), ", not preempted"))];
             let modes =
                 self.values("`preemption`", value, |reader, what, value| reader.choice(what, value, &names))?;
             let modes: Vec<_> = modes.into_iter().map(|(mode, words)| (words.to_string(), mode)).collect();
-            variants = combined(&variants, &modes, |asked, mode| asked.whole_jobs = *mode);
+            variants = combined(&variants, &modes, |asked, mode| asked.preemption = *mode);
         }
         if let Some(value) = supply {
             let supplies =
                 self.values("`supply`", value, |reader, what, value| reader.supply(what, value))?;
-            variants = combined(&variants, &supplies, |asked, supply| asked.supply = *supply);
+            variants = combined(&variants, &supplies, |asked, supply| asked.supply = Some(supply.clone()));
         }
         Some(variants)
     }
 
     /// The rules that `tierce analyse` has for its options.
-    pub fn can_be_asked(&mut self, place: &Value, asked: &Analysis, quantum: bool, cpus: &[u32]) -> bool {
+    pub fn can_be_asked(&mut self, place: &Value, asked: &Options, cpus: &[u32]) -> bool {
         let several = cpus.iter().any(|cpus| *cpus > 1);
         let global = several && asked.partition.is_none();
-        let is_pd2 = asked.policy == Policy::Pd2;
-        let plain = asked.supply == Supply::WHOLE;
+        let is_pd2 = asked.policy == Some(Policy::Pd2);
+        let (plain, quantum) = (asked.supply.is_none(), asked.quantum.is_some());
         let (rule, message) = if is_pd2 && (cpus.contains(&1) || asked.partition.is_some() || !plain) {
             (
                 "pd2_is_for_several_cpus",
@@ -110,9 +113,9 @@ impl Reader<'_> {
             ("quantum_is_of_pd2", "`quantum` is for `pd2` only")
         } else if global && !plain {
             ("supply_is_of_one_cpu", "several CPUs with a `supply` each need a `partition`")
-        } else if global && asked.policy == Policy::Fifo {
+        } else if global && asked.policy == Some(Policy::Fifo) {
             ("fifo_is_of_one_cpu", "`fifo` on several CPUs needs a `partition`")
-        } else if global && asked.whole_jobs {
+        } else if global && asked.preemption.is_some() {
             (
                 "jobs_are_preempted_anywhere",
                 "the global tests need full preemption; those with a `partition` do not",
@@ -125,7 +128,7 @@ impl Reader<'_> {
     }
 
     /// `"1.5ms/6ms"`, `"1.5ms/6ms/4ms"` or a guarantee.
-    pub fn supply(&mut self, what: &str, value: &Value) -> Option<(String, Supply)> {
+    pub fn supply(&mut self, what: &str, value: &Value) -> Option<(String, Given)> {
         let text = self.collector.text(what, value)?;
         let found = if text.trim_start().starts_with(|first: char| first.is_ascii_digit()) {
             let times: Vec<_> = text.split('/').map(parse_time).collect::<Result<_, _>>().unwrap_or_default();
@@ -142,7 +145,8 @@ impl Reader<'_> {
             let bound = "BUDGET/PERIOD[/DEADLINE] with 0 < budget <= deadline <= period, or a guarantee";
             self.collector.add(fault.value(format!("\"{text}\"")).bound(bound));
         }
-        found.map(|supply| (format!(", supply {text}"), supply))
+        let given = |supply| Given { text: text.to_string(), supply: Supplied::Each(supply) };
+        found.map(|supply| (format!(", supply {text}"), given(supply)))
     }
 
     pub fn add_test(&mut self, place: &Value, name: String, kind: TestKind, tests: &mut Vec<Test>) {

@@ -21,9 +21,14 @@ const CHUNK_SIMULATED: u32 = 20;
 
 /// A study of its text; `name` is its path, for messages and for the plans that it names.
 pub fn read(text: &str, name: &str) -> Result<Study, Faults> {
+    read_with(text, name, &[])
+}
+
+/// The same from what another process has read: `files` are its [`Study::files`]. No file is read, unless none is given.
+pub fn read_with(text: &str, name: &str, files: &[Arc<Source>]) -> Result<Study, Faults> {
     let sources = Sources(vec![Arc::new(Source::new(name, text))]);
     let table = parse(text, 0).map_err(|faults| Faults::new(faults, sources.clone()))?;
-    let mut reader = Reader { collector: Collector::default(), name };
+    let mut reader = Reader { collector: Collector::default(), name, given: files, files: Vec::new() };
     let study = reader.study(&table);
     match study.filter(|_| reader.collector.faults.is_empty()) {
         Some(study) => Ok(study),
@@ -42,6 +47,7 @@ impl Reader<'_> {
             points: Vec::new(),
             tests: Vec::new(),
             figures: Vec::new(),
+            files: Vec::new(),
         };
         let whole = Value { spot: Default::default(), kind: Kind::Table(Table::default()) };
         let head = fields.take("study").unwrap_or(&whole);
@@ -83,6 +89,7 @@ impl Reader<'_> {
         for entry in figures.map_or(&[][..], |value| self.tables("figure", value)) {
             self.figure(entry, &mut study);
         }
+        study.files = std::mem::take(&mut self.files);
         Some(study)
     }
 

@@ -3,9 +3,10 @@
 use super::values::Reader;
 use crate::study::{Kind as TestKind, Parameter, Simulation, Template, Test, Under};
 use std::path::Path;
+use std::sync::Arc;
 use tierce_admission::PlanExt as _;
 use tierce_plan::reading::{listed, Fields, Value};
-use tierce_plan::{Fault, Plan};
+use tierce_plan::{Fault, Faults, Options, Plan, Source, Sources};
 
 impl Reader<'_> {
     pub fn simulate(
@@ -78,7 +79,7 @@ impl Reader<'_> {
         let file = self.collector.text("`plan`", value)?;
         let path = Path::new(self.name).parent().unwrap_or(Path::new("")).join(file);
         let name = path.display().to_string();
-        let text = match std::fs::read_to_string(&path) {
+        let text = match self.text_of(&path, &name) {
             Ok(text) => text,
             Err(error) => {
                 self.fault("file_must_be_readable", value, format!("cannot read {name}: {error}"));
@@ -88,7 +89,7 @@ impl Reader<'_> {
         let first = axes.iter().fold(text.clone(), |text, (parameter, values)| {
             text.replace(&format!("${{{parameter}}}"), &values[0].to_string())
         });
-        let plan = match Plan::parse(&first, &name) {
+        let plan = match self.plan(first, &name) {
             Ok(plan) => plan,
             Err(faults) => {
                 let fault = Fault::new("plan_must_be_right", value.spot, format!("{name} has faults"));
@@ -96,6 +97,13 @@ impl Reader<'_> {
                 return None;
             }
         };
+        let others = plan.sources.0[1..].to_vec();
+        let itself = Arc::new(Source::new(&*name, &*text));
+        for source in [&itself].into_iter().chain(&others) {
+            if !self.files.iter().any(|known| known.name == source.name) {
+                self.files.push(source.clone());
+            }
+        }
         let under = match under {
             None => None,
             Some(value) => {
@@ -115,6 +123,23 @@ impl Reader<'_> {
                 })
             }
         };
-        Some(Template::Text { text, name, under })
+        Some(Template::Text { text, name, under, others })
+    }
+
+    fn text_of(&self, path: &Path, name: &str) -> std::io::Result<String> {
+        match self.given.iter().find(|given| given.name == name) {
+            Some(given) => Ok(given.text.clone()),
+            None => std::fs::read_to_string(path),
+        }
+    }
+
+    /// With what it includes.
+    fn plan(&self, text: String, name: &str) -> Result<Plan, Faults> {
+        if self.given.is_empty() {
+            return Plan::parse(&text, name);
+        }
+        let others = self.given.iter().filter(|given| given.name != name).cloned();
+        let sources = [Arc::new(Source::new(name, text))].into_iter().chain(others).collect();
+        Plan::from_sources(&Sources(sources), Options::default())
     }
 }

@@ -1,8 +1,9 @@
 //! Single values of a study, each with its faults.
 
 use crate::decimal::Decimal;
+use std::sync::Arc;
 use tierce_plan::reading::{listed, wrong_kind, Collector, Fields, Kind, Table, Value};
-use tierce_plan::{closest, parse_time, Fault};
+use tierce_plan::{closest, parse_time, Fault, Source};
 
 /// Points of the grid.
 pub const POINTS_MAX: u64 = 1_000_000;
@@ -14,6 +15,10 @@ pub struct Reader<'t> {
     pub collector: Collector,
     /// Path of the study.
     pub name: &'t str,
+    /// Texts of plans that are not to be read from files.
+    pub given: &'t [Arc<Source>],
+    /// Plans that were read, and what they include.
+    pub files: Vec<Arc<Source>>,
 }
 
 impl Reader<'_> {

@@ -101,14 +101,16 @@ const ALIASES: [(&str, &str); 3] =
     [("fp", "fixed-priority"), ("rm", "rate-monotonic"), ("dm", "deadline-monotonic")];
 
 /// By name, as help lists them.
-fn one_of<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
+pub fn one_of<T: Named + Send + Sync>() -> impl TypedValueParser<Value = T> {
     let alias = |name: &str| ALIASES.iter().find(|(short, _)| *short == name).map(|(_, long)| *long);
     let value = move |(_, name, help): &(T, &'static str, &'static str)| {
         PossibleValue::new(*name).help(*help).aliases(alias(name))
     };
     let short = |text: &str| ALIASES.iter().find(|(_, long)| *long == text).map(|(short, _)| *short);
-    PossibleValuesParser::new(T::ALL.iter().map(value))
-        .try_map(move |text| T::named(short(&text).unwrap_or(&text)).ok_or("there is no such name"))
+    PossibleValuesParser::new(T::ALL.iter().map(value)).try_map(move |text| {
+        let other = || short(&text).and_then(T::named);
+        T::named(&text).or_else(other).ok_or("there is no such name")
+    })
 }
 
 impl Args {
