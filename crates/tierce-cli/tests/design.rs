@@ -83,12 +83,9 @@ fn bad_input_is_2() {
         (&["--policy", "rm", "--periods", "1ms,2x"], "unit_must_exist"),
         (
             &["--policy", "rm", "--plot", "frontier.bmp"],
-            "plot_is_svg_or_png: a picture is SVG or PNG: frontier.bmp, bound .svg or .png",
+            "picture_is_svg_pdf_or_png: frontier.bmp, bound .svg, .pdf or .png",
         ),
-        (
-            &["--policy", "rm", "--plot", "frontier"],
-            "plot_is_svg_or_png: a picture is SVG or PNG: frontier, bound",
-        ),
+        (&["--policy", "rm", "--plot", "frontier"], "picture_is_svg_pdf_or_png: frontier, bound"),
         (
             &["--policy", "rm", "--plot", "no/such/folder/frontier.png"],
             "cannot write no/such/folder/frontier.png",
