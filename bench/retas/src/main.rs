@@ -171,7 +171,7 @@ fn panel(name: &str, first: usize, found: &[Found], percent: Percent) -> Panel {
     let y = Axis::every("accepted (%)", 0.0, 100.0, 20.0);
     let deltas = (0..4).map(|at| (format!("δ = {}", DELTAS[at]), Look::Number(at), first + at));
     let others = [
-        ("partitioned, first fit".to_string(), Look::Number(5), 8),
+        ("partitioned, first fit".to_string(), Look::Number(4), 8),
         ("global EDF".to_string(), Look::Reference, 9),
     ];
     let lines: Vec<_> = deltas.chain(others).collect();

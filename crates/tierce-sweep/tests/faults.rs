@@ -7,7 +7,7 @@ const GENERATE: &str =
 const ANALYSE: &str = "[[analyse]]\npolicy = \"edf\"\n";
 
 /// Rule, what is in the place of [generate], what comes after it.
-const REFUSED: [(&str, &str, &str); 48] = [
+const REFUSED: [(&str, &str, &str); 50] = [
     ("toml_syntax", GENERATE, "[[analyse]\n"),
     ("key_must_exist", GENERATE, "[[analyse]]\npolicy = \"edf\"\nsuply = \"1ms/2ms\"\n"),
     ("value_must_be_of_its_kind", GENERATE, "[analyse]\npolicy = \"edf\"\n"),

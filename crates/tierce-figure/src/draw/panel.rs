@@ -196,7 +196,7 @@ pub fn bar(canvas: &Canvas, place: Rect, look: Look, with_words: bool) -> Outcom
         canvas.rect(place, look.behind_words())?;
         return canvas.border(place, INK, 0.6);
     }
-    canvas.rect(place, look.colour())?;
+    canvas.rect(place, look.filled())?;
     if place.right - place.left < HATCHING_GAP || place.bottom - place.top < HATCHING_GAP {
         return Ok(());
     }

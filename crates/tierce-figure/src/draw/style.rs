@@ -50,6 +50,7 @@ pub const MARKER_GAP: f64 = 22.0;
 /// Lengths of dash and gap; the first is solid.
 const DASHES: [(f64, f64); 5] = [(0.0, 0.0), (9.0, 4.0), (4.0, 3.0), (14.0, 3.0), (2.0, 2.5)];
 pub const DOTS: (f64, f64) = (2.0, 3.0);
+const REFERENCE_DASH: (f64, f64) = (1.5, 1.5);
 
 /// Corners from the middle.
 const MARKERS: [&[(f64, f64)]; 5] = [
@@ -72,6 +73,10 @@ const MARKERS: [&[(f64, f64)]; 5] = [
         (-1.5, -1.5),
     ],
 ];
+
+/// Nearly a circle.
+const REFERENCE_MARKER: &[(f64, f64)] =
+    &[(-1.5, -3.6), (1.5, -3.6), (3.6, -1.5), (3.6, 1.5), (1.5, 3.6), (-1.5, 3.6), (-3.6, 1.5), (-3.6, -1.5)];
 
 /// Lines across a bar: their direction, to the right and downwards. The first bar has none.
 const HATCHINGS: [&[(f64, f64)]; 5] =
@@ -96,17 +101,26 @@ impl Look {
     }
 
     pub(super) fn dash(self) -> (f64, f64) {
-        self.number().map_or(DASHES[0], |number| DASHES[number % DASHES.len()])
+        self.number().map_or(REFERENCE_DASH, |number| DASHES[number % DASHES.len()])
     }
 
     pub(super) fn marker(self) -> &'static [(f64, f64)] {
-        MARKERS[self.number().unwrap_or(0) % MARKERS.len()]
+        self.number().map_or(REFERENCE_MARKER, |number| MARKERS[number % MARKERS.len()])
     }
 
     pub(super) fn hatching(self) -> &'static [(f64, f64)] {
         match self {
             Self::Number(number) => HATCHINGS[number % HATCHINGS.len()],
             Self::Pale(_) | Self::Reference => &[],
+        }
+    }
+
+    /// Of a box without words: a reference is paler than all others.
+    pub(super) fn filled(self) -> RGBColor {
+        if self == Self::Reference {
+            tint(REFERENCE, 0.5)
+        } else {
+            self.colour()
         }
     }
 

@@ -14,7 +14,7 @@ fn look(scheduler: Scheduler) -> Look {
         Scheduler::Edf => Look::Number(0),
         Scheduler::Multiburst => Look::Number(1),
         Scheduler::Priority => Look::Number(2),
-        Scheduler::IPlusPi => Look::Number(5),
+        Scheduler::IPlusPi => Look::Number(4),
     }
 }
 
