@@ -6,7 +6,7 @@
 #   usage                                the comment at its beginning, and the exit code 2
 #   needs PROGRAM...                     with --here: is the machine fit, and has it these? If not: all that is missing, exit code 2
 #   build PROGRAM...                     tierce, examples of tierce-scx
-#   draw NAME ARGUMENT...                the program of bench/draw
+#   draw NAME ARGUMENT...                the example bench-NAME of tierce-figure: figures.rs of a bench's folder
 #   machine CPUS [OPTION...] -- COMMAND...  in the current folder. What the command says is in said.json, what it leaves in /out is in out/
 #
 # With --here the machine has only its first CPUS CPUs for so long, the others are offline. The command sees the current folder as
@@ -86,9 +86,9 @@ build() {
 
 draw() {
 	if command -v cargo >/dev/null; then
-		CARGO_TARGET_DIR=$target/bench-draw cargo build --release --quiet --locked --manifest-path "$project/bench/draw/Cargo.toml"
+		(cd "$project" && cargo build --release --quiet --locked -p tierce-figure --example "bench-$1")
 	fi
-	"$target/bench-draw/release/$1" "${@:2}"
+	"$target/release/examples/bench-$1" "${@:2}"
 }
 
 machine() {

@@ -6,22 +6,15 @@
 //!
 //! usage: bench-multiburst FOLDER
 
-#[allow(dead_code)]
-#[path = "../../../crates/tierce-cli/src/picture.rs"]
-mod picture;
-
 use anyhow::{ensure, Context, Result};
-use picture::{Anchor, Colour, Part, Picture, Text};
 use std::path::Path;
 use tierce_admission::PlanExt;
+use tierce_figure::{Axis, Block, Figure, Legend, Look, Panel, Point, Shape};
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation};
 use tierce_trace::{Event, Kind};
 
 const MS: u64 = 1_000_000;
-const INK: Colour = [40, 40, 40];
-const GRID: Colour = [215, 215, 215];
-const COLOURS: [Colour; 4] = [[55, 114, 176], [221, 150, 60], [183, 58, 72], [106, 153, 78]];
 
 fn main() -> Result<()> {
     let folder = std::env::args().nth(1).context("usage: bench-multiburst FOLDER")?;
@@ -146,106 +139,49 @@ fn print(rounds: &[Round]) {
     println!("thread 3 wakes up in rounds {woken:?}; {off} of {ROUNDS} rounds are more than 1 us off 3 ms\n");
 }
 
-fn text(at: (f32, f32), size: f32, anchor: Anchor, words: impl Into<String>) -> Part {
-    Part::Text(Text { at, size, anchor, colour: INK, turned: false, words: words.into() })
-}
-
-fn line(points: Vec<(f32, f32)>, width: f32, colour: Colour, dashed: bool) -> Part {
-    Part::Line { points, width, colour, dashed }
-}
-
-/// One value for each round, above each other as steps; times in ns.
-struct Panel<'a> {
-    title: &'a str,
-    least: i64,
-    most: i64,
-    every: i64,
-    lines: Vec<(&'a str, Colour, bool, Vec<i64>)>,
-}
-
-const LEFT: f32 = 60.0;
-const WIDE: f32 = 720.0;
-
-impl Panel<'_> {
-    fn draw(&self, top: f32, high: f32, parts: &mut Vec<Part>) {
-        let bottom = top + high;
-        let y = |ns: i64| {
-            bottom
-                - (ns.clamp(self.least, self.most) - self.least) as f32 / (self.most - self.least) as f32
-                    * high
-        };
-        let x = |round: usize| LEFT + round as f32 / ROUNDS as f32 * WIDE;
-        parts.push(text((LEFT, top - 10.0), 13.0, Anchor::Start, self.title));
-        let mut at = self.least;
-        while at <= self.most {
-            parts.push(line(vec![(LEFT, y(at)), (LEFT + WIDE, y(at))], 1.0, GRID, false));
-            parts.push(text((LEFT - 6.0, y(at) + 4.0), 11.0, Anchor::End, format!("{}", at as f64 / 1e6)));
-            at += self.every;
-        }
-        for round in (0..=ROUNDS).step_by(10) {
-            parts.push(text((x(round), bottom + 16.0), 11.0, Anchor::Middle, format!("{round}")));
-        }
-        let mut key = LEFT + WIDE - 130.0 * self.lines.len() as f32;
-        for (name, colour, dashed, values) in &self.lines {
-            let points =
-                values.iter().enumerate().flat_map(|(at, ns)| [(x(at), y(*ns)), (x(at + 1), y(*ns))]);
-            parts.push(line(points.collect(), 1.6, *colour, *dashed));
-            parts.push(line(vec![(key, top - 14.0), (key + 18.0, top - 14.0)], 2.0, *colour, *dashed));
-            parts.push(text((key + 24.0, top - 10.0), 12.0, Anchor::Start, *name));
-            key += 130.0;
-        }
-    }
-}
-
-fn panels(all: &[Panel], high: f32) -> Picture {
-    let mut parts = Vec::new();
-    let mut top = 34.0;
-    for panel in all {
-        panel.draw(top, high, &mut parts);
-        top += high + 58.0;
-    }
-    parts.push(text((LEFT + WIDE / 2.0, top - 24.0), 12.0, Anchor::Middle, "round"));
-    Picture { width: LEFT + WIDE + 20.0, height: top - 12.0, parts }
-}
-
-fn drawn_rounds(rounds: &[Round]) -> Picture {
-    let lengths = rounds.iter().map(|round| round.length_ns as i64).collect();
-    let corrections = rounds.iter().map(|round| round.correction_ns).collect();
-    let ms = MS as i64;
-    let of = |title, least, most, line| Panel { title, least, most, every: ms, lines: vec![line] };
-    panels(
-        &[
-            of("Round duration (ms)", 0, 5 * ms, ("duration", COLOURS[0], false, lengths)),
-            of("Burst correction (ms)", -2 * ms, 3 * ms, ("correction", COLOURS[2], false, corrections)),
-        ],
-        150.0,
-    )
-}
-
-fn drawn_bursts(rounds: &[Round]) -> Picture {
-    let titles = ["Thread 1 (ms)", "Thread 2 (ms)", "Thread 3, 10 ms of work and 20 ms of sleep (ms)"];
-    let ms = MS as i64;
-    let panel = |task: usize| Panel {
-        title: titles[task],
-        least: 0,
-        most: 3 * ms,
-        every: ms / 2,
-        lines: vec![
-            (
-                "desired",
-                [150, 150, 150],
-                true,
-                rounds.iter().map(|round| round.desired_ns[task] as i64).collect(),
-            ),
-            (
-                "actual",
-                COLOURS[task],
-                false,
-                rounds.iter().map(|round| round.actual_ns[task] as i64).collect(),
-            ),
-        ],
+/// One value for each round, as steps; times in ns.
+fn steps(values: impl Iterator<Item = i64>) -> Shape {
+    let step = |(round, ns): (u32, i64)| -> [Point; 2] {
+        let (from, ms) = (f64::from(round), ns as f64 / MS as f64);
+        [[from, ms], [from + 1.0, ms]]
     };
-    panels(&[panel(0), panel(1), panel(2)], 110.0)
+    Shape::Plain((0..).zip(values).flat_map(step).collect())
+}
+
+fn panel(title: &str, height: f64, (least, most, every): (f64, f64, f64)) -> Panel {
+    let x = Axis::every("", 0.0, ROUNDS as f64, 10.0);
+    Panel::new(height, x, Axis::every("ms", least, most, every)).titled(title)
+}
+
+/// Below each other, with the name of what they have in common.
+fn stacked(mut panels: Vec<Panel>) -> Figure {
+    if let Some(last) = panels.last_mut() {
+        last.x.label = "round".into();
+    }
+    Figure::stack("", panels)
+}
+
+fn drawn_rounds(rounds: &[Round]) -> Figure {
+    let lengths = steps(rounds.iter().map(|round| round.length_ns as i64));
+    let corrections = steps(rounds.iter().map(|round| round.correction_ns));
+    stacked(vec![
+        panel("Round duration", 150.0, (0.0, 5.0, 1.0)).with("", Look::Number(0), lengths),
+        panel("Burst correction", 150.0, (-2.0, 3.0, 1.0)).with("", Look::Number(0), corrections),
+    ])
+}
+
+fn drawn_bursts(rounds: &[Round]) -> Figure {
+    let titles = ["Thread 1", "Thread 2", "Thread 3, 10 ms of work and 20 ms of sleep"];
+    let of = |task: usize| {
+        let desired = steps(rounds.iter().map(|round| round.desired_ns[task] as i64));
+        let actual = steps(rounds.iter().map(|round| round.actual_ns[task] as i64));
+        panel(titles[task], 110.0, (0.0, 3.0, 0.5)).with("actual", Look::Number(0), actual).with(
+            "desired",
+            Look::Number(1),
+            desired,
+        )
+    };
+    stacked((0..3).map(of).collect())
 }
 
 // ---- figures 3.8 and 3.9 ---------------------------------------------------------------------------------------------
@@ -335,34 +271,20 @@ fn example(of: &Example) -> Result<Shown> {
 /// The part that is drawn.
 const SHOWN_NS: (u64, u64) = (0, 24 * MS);
 
-fn drawn_example(all: &[Shown]) -> Picture {
-    let (row, mut top, mut parts) = (16.0, 34.0, Vec::new());
-    let x = |ns: u64| {
-        LEFT + (ns.clamp(SHOWN_NS.0, SHOWN_NS.1) - SHOWN_NS.0) as f32 / (SHOWN_NS.1 - SHOWN_NS.0) as f32
-            * WIDE
-    };
-    for shown in all {
-        parts.push(text((LEFT, top - 10.0), 13.0, Anchor::Start, shown.title.clone()));
+fn drawn_example(all: &[Shown]) -> Figure {
+    let ms = |ns: u64| ns.clamp(SHOWN_NS.0, SHOWN_NS.1) as f64 / MS as f64;
+    let of = |shown: &Shown| {
+        let x = Axis::every("ms", ms(SHOWN_NS.0), ms(SHOWN_NS.1), 2.0);
+        let mut panel =
+            Panel::new(72.0, x, Axis::rows((1..=4).map(|task| format!("task {task}")))).titled(&shown.title);
         for task in 0..4 {
-            let y = top + task as f32 * row;
-            parts.push(text((LEFT - 8.0, y + 11.0), 11.0, Anchor::End, format!("task {}", task + 1)));
-            parts.push(line(vec![(LEFT, y + row - 2.0), (LEFT + WIDE, y + row - 2.0)], 1.0, GRID, false));
+            let row = f64::from(task);
+            let mine = shown.runs.iter().filter(|run| run.0 == task as usize && run.2 > SHOWN_NS.0);
+            let blocks = mine.map(|run| Block::new([ms(run.1), ms(run.2)], [row + 0.1, row + 0.9]));
+            panel = panel.with("", Look::Number(0), Shape::Boxes(blocks.collect()));
         }
-        for (task, from, until) in shown.runs.iter().filter(|run| run.2 > SHOWN_NS.0) {
-            let (left, y) = (x(*from), top + *task as f32 * row);
-            let right = x(*until).max(left + 1.2);
-            let points = vec![(left, y), (right, y), (right, y + row - 4.0), (left, y + row - 4.0)];
-            parts.push(Part::Area { points, colour: COLOURS[*task] });
-        }
-        let foot = top + 4.0 * row;
-        for wake in shown.wakes.iter().filter(|at| (SHOWN_NS.0..SHOWN_NS.1).contains(at)) {
-            parts.push(line(vec![(x(*wake), top - 4.0), (x(*wake), foot)], 1.0, COLOURS[2], true));
-        }
-        for ms in (SHOWN_NS.0 / MS..=SHOWN_NS.1 / MS).step_by(2) {
-            parts.push(text((x(ms * MS), foot + 12.0), 11.0, Anchor::Middle, format!("{ms} ms")));
-        }
-        top = foot + 52.0;
-    }
-    parts.push(text((LEFT, top - 22.0), 12.0, Anchor::Start, "dashed: the third task wakes up"));
-    Picture { width: LEFT + WIDE + 20.0, height: top - 8.0, parts }
+        let wakes = shown.wakes.iter().filter(|at| (SHOWN_NS.0..SHOWN_NS.1).contains(at));
+        panel.with("task 3 wakes up", Look::Number(1), Shape::Rules(wakes.map(|at| ms(*at)).collect()))
+    };
+    Figure::stack("", all.iter().map(of).collect()).legend(Legend::Below)
 }

@@ -8,12 +8,7 @@
 //!
 //! usage: bench-retas SETS FOLDER
 
-#[allow(dead_code)]
-#[path = "../../../crates/tierce-cli/src/picture.rs"]
-mod picture;
-
 use anyhow::{bail, ensure, Context, Result};
-use picture::{Anchor, Colour, Part, Picture, Text};
 use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,6 +16,7 @@ use tierce_analysis::generate::{tasks, Draw, Periods, Shares};
 use tierce_analysis::partition::{partition, Fit, Partition};
 use tierce_analysis::split::{assign, bound, Algorithm, Costs, Question, Refusal};
 use tierce_analysis::{global, utilisation, Task};
+use tierce_figure::{Axis, Figure, Legend, Look, Panel, Shape};
 use tierce_guarantee::whole;
 
 const SEED: u64 = 2001;
@@ -152,126 +148,49 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-const INK: Colour = [0x33, 0x33, 0x33];
-const GRID: Colour = [0xe4, 0xe4, 0xe4];
-const COLOURS: [Colour; 4] = [[0x1f, 0x4e, 0x9c], [0x2e, 0x8b, 0x57], [0xb3, 0x54, 0x1e], [0x8e, 0x3a, 0x9e]];
-const PARTITIONED: Colour = [0x55, 0x55, 0x55];
-const GLOBAL: Colour = [0xa8, 0xa8, 0xa8];
-const WIDTH: f32 = 1120.0;
-const HEIGHT: f32 = 470.0;
-const TOP: f32 = 74.0;
-const FLOOR: f32 = HEIGHT - 100.0;
-const PANEL: f32 = 480.0;
-
 /// A point of the curves: utilisation of each CPU in hundredths, and how many sets each test accepts.
 type Found = (u32, [usize; COLUMNS]);
 type Percent<'a> = &'a dyn Fn((usize, usize)) -> f64;
 
-/// Two panels: the one algorithm and the other, both beside partitioned and global EDF. Dashed: the bounds.
-fn drawn(found: &[Found], percent: Percent) -> Picture {
+/// Two panels: the one algorithm and the other, both beside partitioned and global EDF. Dotted: the bounds.
+fn drawn(found: &[Found], percent: Percent) -> Figure {
     let title = format!(
         "Share of random task sets that are accepted: {CPUS} CPUs, {} to {} tasks, periods 5 to 50 ms",
         TASKS.0, TASKS.1
     );
-    let mut parts = vec![text((64.0, 26.0), 15.0, Anchor::Start, title)];
-    for (index, algorithm) in ["S-EKG", "NPS-F"].into_iter().enumerate() {
-        let mut panel = Panel { left: 64.0 + index as f32 * (PANEL + 56.0), parts: Vec::new() };
-        panel.grid(algorithm);
-        let mut keys = vec![
-            ("partitioned, first fit".to_string(), PARTITIONED, 8),
-            ("global EDF".to_string(), GLOBAL, 9),
-        ];
-        keys.extend(
-            (0..4).map(|delta| (format!("delta {}", DELTAS[delta]), COLOURS[delta], index * 4 + delta)),
-        );
-        for (_, colour, column) in keys.iter().filter(|(.., column)| *column < 8) {
-            panel.bound(*column, *colour);
-        }
-        for (_, colour, column) in &keys {
-            panel.curve(*column, *colour, found, percent);
-        }
-        // The four first, then what they stand beside.
-        keys.rotate_left(2);
-        panel.keys(keys.into_iter().map(|(words, colour, _)| (words, colour)));
-        parts.append(&mut panel.parts);
-    }
-    let share = Text {
-        at: (20.0, (TOP + FLOOR) / 2.0),
-        size: 12.0,
-        anchor: Anchor::Middle,
-        colour: INK,
-        turned: true,
-        words: "accepted (%)".into(),
-    };
-    parts.push(Part::Text(share));
-    Picture { width: WIDTH, height: HEIGHT, parts }
+    let panels = [("S-EKG", 0), ("NPS-F", 4)].map(|(name, first)| panel(name, first, found, percent));
+    let mut figure = Figure::stack(title, Vec::new()).wide(1120.0).legend(Legend::Below);
+    figure.rows.push(panels.into());
+    figure
 }
 
-fn text(at: (f32, f32), size: f32, anchor: Anchor, words: String) -> Part {
-    Part::Text(Text { at, size, anchor, colour: INK, turned: false, words })
+/// The curves of these columns, and of the two that they are compared with.
+fn panel(name: &str, first: usize, found: &[Found], percent: Percent) -> Panel {
+    let [from, to] = [*POINTS.start(), *POINTS.end()].map(f64::from);
+    let x = Axis::every("utilisation of each CPU (%); dotted: what always fits", from, to, 10.0);
+    let y = Axis::every("accepted (%)", 0.0, 100.0, 20.0);
+    let deltas = (0..4).map(|at| (format!("δ = {}", DELTAS[at]), Look::Number(at), first + at));
+    let others = [
+        ("partitioned, first fit".to_string(), Look::Number(4), 8),
+        ("global EDF".to_string(), Look::Reference, 9),
+    ];
+    let lines: Vec<_> = deltas.chain(others).collect();
+    let mut panel = Panel::new(300.0, x, y).titled(name);
+    for (_, look, column) in lines.iter().filter(|(.., column)| *column < 8) {
+        panel = panel.with("", *look, Shape::Rules(vec![always(*column)]));
+    }
+    for (name, look, column) in lines {
+        let at =
+            |(hundredths, accepted): &Found| [f64::from(*hundredths), percent((column, accepted[column]))];
+        panel = panel.with(name, look, Shape::Line(found.iter().map(at).collect()));
+    }
+    panel
 }
 
-fn line(points: Vec<(f32, f32)>, width: f32, colour: Colour, dashed: bool) -> Part {
-    Part::Line { points, width, colour, dashed }
-}
-
-struct Panel {
-    left: f32,
-    parts: Vec<Part>,
-}
-
-impl Panel {
-    fn x(&self, hundredths: f32) -> f32 {
-        let (first, last) = (*POINTS.start() as f32, *POINTS.end() as f32);
-        self.left + (hundredths - first) / (last - first) * PANEL
-    }
-
-    fn grid(&mut self, title: &str) {
-        let left = self.left;
-        self.parts.push(text((left + PANEL / 2.0, 56.0), 13.0, Anchor::Middle, title.into()));
-        for tick in (50..=100).step_by(10) {
-            let at = self.x(tick as f32);
-            self.parts.push(line(vec![(at, TOP), (at, FLOOR)], 1.0, GRID, false));
-            self.parts.push(text((at, FLOOR + 18.0), 12.0, Anchor::Middle, tick.to_string()));
-        }
-        for share in (0..=100).step_by(20) {
-            let at = y(f64::from(share));
-            self.parts.push(line(vec![(left, at), (left + PANEL, at)], 1.0, GRID, false));
-            self.parts.push(text((left - 8.0, at + 4.0), 12.0, Anchor::End, share.to_string()));
-        }
-        let (middle, words) =
-            ((left + PANEL / 2.0, FLOOR + 38.0), "utilisation of each CPU (%); dashed: what always fits");
-        self.parts.push(text(middle, 12.0, Anchor::Middle, words.into()));
-    }
-
-    /// Up to where every set is accepted.
-    fn bound(&mut self, column: usize, colour: Colour) {
-        let long = Task::new(1, 1 << 50);
-        let bound = bound(&[long], &question(column)).unwrap_or_else(|_| whole(0));
-        let bound: f32 = (bound * whole(100_000)).round().to_integer().to_string().parse().unwrap_or(0.0);
-        let at = self.x(bound / 1000.0);
-        self.parts.push(line(vec![(at, TOP), (at, FLOOR)], 1.2, colour, true));
-    }
-
-    fn curve(&mut self, column: usize, colour: Colour, found: &[Found], percent: Percent) {
-        let at = |(hundredths, accepted): &Found| {
-            (self.x(*hundredths as f32), y(percent((column, accepted[column]))))
-        };
-        let curve = found.iter().map(at).collect();
-        self.parts.push(line(curve, 2.2, colour, false));
-    }
-
-    fn keys(&mut self, keys: impl Iterator<Item = (String, Colour)>) {
-        for (at, (words, colour)) in keys.enumerate() {
-            let (right, down) =
-                ([0.0, 90.0, 180.0, 270.0, 0.0, 180.0][at], FLOOR + if at < 4 { 62.0 } else { 84.0 });
-            let begin = self.left + right;
-            self.parts.push(line(vec![(begin, down - 4.0), (begin + 20.0, down - 4.0)], 2.6, colour, false));
-            self.parts.push(text((begin + 26.0, down), 12.0, Anchor::Start, words));
-        }
-    }
-}
-
-fn y(share: f64) -> f32 {
-    FLOOR - (share / 100.0) as f32 * (FLOOR - TOP)
+/// Up to where every set is accepted, in hundredths.
+fn always(column: usize) -> f64 {
+    let long = Task::new(1, 1 << 50);
+    let bound = bound(&[long], &question(column)).unwrap_or_else(|_| whole(0));
+    let bound: f64 = (bound * whole(100_000)).round().to_integer().to_string().parse().unwrap_or(0.0);
+    bound / 1000.0
 }

@@ -1,9 +1,9 @@
-//! The programs `tierce` (one plan, checked, simulated, enforced), `tierce-manager` and `tierce-top`: src/bin has a file for each.
+//! The programs `tierce` (one plan, checked, simulated, enforced), `tierce-manager`, `tierce-top` and `tierce-draw`: src/bin has a file for each.
 
 mod commands;
+pub mod draw;
 mod journal;
 pub mod manager;
-mod picture;
 pub mod top;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};

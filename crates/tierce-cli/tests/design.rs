@@ -60,7 +60,7 @@ fn a_table_and_a_picture() {
     let png = std::fs::read(&picture).unwrap();
     std::fs::remove_file(&picture).unwrap();
     assert!(png.starts_with(b"\x89PNG\r\n\x1a\n") && png.len() > 10_000, "{}", png.len());
-    assert_eq!(png[16..24], [0, 0, 5, 160, 0, 0, 3, 112], "1440 x 880");
+    assert_eq!(png[16..20], [0, 0, 5, 240], "1520 wide");
 }
 
 #[test]
@@ -83,12 +83,9 @@ fn bad_input_is_2() {
         (&["--policy", "rm", "--periods", "1ms,2x"], "unit_must_exist"),
         (
             &["--policy", "rm", "--plot", "frontier.bmp"],
-            "plot_is_svg_or_png: a picture is SVG or PNG: frontier.bmp, bound .svg or .png",
+            "picture_is_svg_pdf_or_png: frontier.bmp, bound .svg, .pdf or .png",
         ),
-        (
-            &["--policy", "rm", "--plot", "frontier"],
-            "plot_is_svg_or_png: a picture is SVG or PNG: frontier, bound",
-        ),
+        (&["--policy", "rm", "--plot", "frontier"], "picture_is_svg_pdf_or_png: frontier, bound"),
         (
             &["--policy", "rm", "--plot", "no/such/folder/frontier.png"],
             "cannot write no/such/folder/frontier.png",

@@ -74,7 +74,7 @@ fn tables_json_and_pictures() {
         (&["measure"][..], "required"),
         (&["measure", "missing.trace"], "missing.trace"),
         (&["measure", "plan.toml"], "not a trace"),
-        (&["measure", "sim.trace", "--plot", "a.pdf"], "a picture is .svg or .png"),
+        (&["measure", "sim.trace", "--plot", "a.gif"], "picture_is_svg_pdf_or_png: a.gif, bound"),
         (&["measure", "sim.trace", "--epoch", "5"], "needs a unit"),
         (&["measure", "--live"], "no plan is in force"),
         (&["measure", "--live", "sim.trace"], "cannot be used with"),

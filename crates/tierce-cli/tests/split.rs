@@ -154,12 +154,12 @@ fn a_plan() {
 fn pictures() {
     let folder = Folder::new("pictures");
     let set = folder.with("set.csv", SET);
-    for (name, begin) in [("p.svg", &b"<svg "[..]), ("p.PNG", b"\x89PNG")] {
+    for (name, begin) in [("p.svg", &b"<svg "[..]), ("p.PNG", b"\x89PNG"), ("p.pdf", b"%PDF-")] {
         done(&tierce("split --algorithm s-ekg --cpus 2 --delta 8 --picture", &[&folder.at(name), &set]));
         assert!(std::fs::read(folder.at(name)).unwrap().starts_with(begin));
     }
     let svg = std::fs::read_to_string(folder.at("p.svg")).unwrap();
-    for words in [">local0  N = ", ">b  y = ", ">b  x = ", ">1.25ms<", ">CPU 1<"] {
+    for words in [">local0: N = ", ">b: y = ", ">b: x = ", ">1.25ms<", ">CPU 1<"] {
         assert!(svg.contains(words), "{words}: {svg}");
     }
 }
@@ -211,7 +211,7 @@ fn refusals() {
         ("split --algorithm nps-f --cpus 4 --cluster 2", &set, "cluster_is_of_c_nps_f"),
         ("split --algorithm s-ekg --cpus 0", &set, "--cpus"),
         ("split --algorithm s-ekg --cpus 2 --delta 0", &set, "--delta"),
-        ("split --algorithm s-ekg --cpus 2 --picture p.gif", &set, "plot_is_svg_or_png"),
+        ("split --algorithm s-ekg --cpus 2 --picture p.gif", &set, "picture_is_svg_pdf_or_png"),
         ("split --algorithm s-ekg --cpus 2 --delta 1001", &set, "slot_within_range"),
         ("split --algorithm s-ekg --cpus 2 --delta 100000000", &set, "slot_within_range"),
         ("split --algorithm s-ekg --cpus 2 --interrupts 1us", &set, "interrupt_must_have_its_times"),

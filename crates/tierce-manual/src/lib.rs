@@ -16,6 +16,7 @@ pub fn programs() -> Vec<Command> {
         tierce_cli::command(),
         tierce_cli::manager::command(),
         tierce_cli::top::command(),
+        tierce_cli::draw::command(),
         tierce_sweep::program::command(),
     ]
 }

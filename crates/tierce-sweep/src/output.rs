@@ -1,6 +1,6 @@
-//! The figures of a study whose rows are all there: NAME.svg, and their numbers as NAME.csv.
+//! The figures of a study whose rows are all there: pictures, and their numbers as NAME.csv.
 
-use crate::drawing::svg;
+use crate::drawing::described;
 use crate::figures::{Gathering, Table};
 use crate::folder::{write, Folder, Refused};
 use crate::study::Study;
@@ -26,13 +26,13 @@ pub fn draw(study: &Study, folder: &Folder, path: &Path) -> Result<Vec<PathBuf>,
     for (figure, gathering) in study.figures.iter().zip(gatherings) {
         let table = gathering.table();
         if table.lines.is_empty() {
-            let message = format!("{}.svg: no row is of this figure", figure.file);
+            let message = format!("{}: no row is of this figure", figure.file);
             return Err(Refused { rule: "figure_has_rows", message });
         }
-        let drawn =
-            svg(figure, &table).map_err(|message| Refused { rule: "figure_must_be_drawn", message })?;
-        let file = path.join(format!("{}.svg", figure.file));
-        write(&file, &drawn)?;
+        let file = path.join(&figure.file);
+        described(figure, &table)
+            .write(&file)
+            .map_err(|error| Refused { rule: "figure_must_be_drawn", message: format!("{error:#}") })?;
         write(&file.with_extension("csv"), &csv(&figure.line, &figure.x, &table))?;
         written.push(file);
     }

@@ -12,7 +12,7 @@ use tierce_policy::added;
 
 /// Do a study: random task sets at each point of a grid, each analysed and simulated in several ways
 ///
-/// The study is a file (docs/sweep.md). Its rows are Parquet files in a folder, its figures SVG. A sweep that was ended, by Ctrl-C or a
+/// The study is a file (docs/sweep.md). Its rows are Parquet files in a folder, its figures SVG, PDF or PNG. A sweep that was ended, by Ctrl-C or a
 /// crash, goes on where it was when it is started again, and the rows are the same as if it had not been ended. They do not depend on
 /// the number of threads or parts, either.
 #[derive(Parser)]

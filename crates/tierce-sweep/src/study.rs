@@ -197,7 +197,7 @@ pub struct Under {
 /// Something to be drawn.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Without the ending.
+    /// A name in the folder, with the ending of its form.
     pub file: String,
     pub title: Option<String>,
     pub x: String,

@@ -7,7 +7,7 @@ const GENERATE: &str =
 const ANALYSE: &str = "[[analyse]]\npolicy = \"edf\"\n";
 
 /// Rule, what is in the place of [generate], what comes after it.
-const REFUSED: [(&str, &str, &str); 48] = [
+const REFUSED: [(&str, &str, &str); 50] = [
     ("toml_syntax", GENERATE, "[[analyse]\n"),
     ("key_must_exist", GENERATE, "[[analyse]]\npolicy = \"edf\"\nsuply = \"1ms/2ms\"\n"),
     ("value_must_be_of_its_kind", GENERATE, "[analyse]\npolicy = \"edf\"\n"),
@@ -51,7 +51,9 @@ const REFUSED: [(&str, &str, &str); 48] = [
     ("under_needs_sets", "", "[[simulate]]\nplan = \"right.toml\"\nunder = \"top\"\nfor = \"1s\"\n"),
     ("quantile_is_a_part", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"a.svg\"\ny = \"ratio\"\nquantile = 2\n"),
     ("file_must_be_given", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\ny = \"ratio\"\n"),
-    ("figure_is_svg", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"../a.svg\"\n"),
+    ("name_is_unique", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"a.svg\"\n[[figure]]\nfile = \"a.pdf\"\n"),
+    ("picture_is_svg_pdf_or_png", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"a.gif\"\n"),
+    ("picture_is_svg_pdf_or_png", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"../a.svg\"\n"),
     ("column_must_exist", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"a.svg\"\nx = \"utilization\"\n"),
     ("column_must_exist", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"a.svg\"\nwhere = { taks = 5 }\n"),
     ("x_is_a_number", GENERATE, "[[analyse]]\npolicy = \"edf\"\n[[figure]]\nfile = \"a.svg\"\nx = \"method\"\n"),

@@ -141,10 +141,15 @@ fn another_study_is_refused_and_other_figures_are_not() {
     assert_eq!(refused.status.code(), Some(2));
     let words = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(words.contains("folder_is_of_one_study: out/rows/chunk-000000.parquet"), "{words}");
-    let figure = STUDY.replace("sets = 400", "sets = 2").replace("all.svg", "new.svg");
+    let figure = STUDY
+        .replace("sets = 400", "sets = 2")
+        .replace("all.svg", "new.pdf")
+        .replace("ratio.svg", "ratio.png");
     fs::write(scratch.0.join("study.toml"), figure).unwrap();
     scratch.done("out", &[]);
-    assert!(scratch.0.join("out/new.svg").exists());
+    for (name, begin) in [("new.pdf", &b"%PDF-"[..]), ("ratio.png", b"\x89PNG")] {
+        assert!(fs::read(scratch.0.join("out").join(name)).unwrap().starts_with(begin), "{name}");
+    }
 }
 
 #[test]

@@ -1,14 +1,20 @@
-//! Programs of their own, which take this one's place.
+//! Programs of their own, most of which take this one's place.
 
 use anyhow::{Context, Result};
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
 use std::process::{Command, ExitCode};
+
+/// Where it is.
+pub fn program(name: &str) -> Result<PathBuf> {
+    let beside = std::env::current_exe().context("where is this program")?.with_file_name(name);
+    Ok(if beside.is_file() { beside } else { name.into() })
+}
 
 /// Run the program of that name: the one beside this one, or where programs are.
 pub fn run(name: &str, arguments: &[OsString]) -> Result<ExitCode> {
-    let beside = std::env::current_exe().context("where is this program")?.with_file_name(name);
-    let program = if beside.is_file() { beside } else { name.into() };
+    let program = program(name)?;
     let mut command = Command::new(&program);
     command.args(arguments);
     if let Some(folder) = super::policy::folder() {

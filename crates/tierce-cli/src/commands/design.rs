@@ -3,8 +3,8 @@
 mod drawing;
 
 use super::analyse::{read, time, time_within};
-use crate::picture::{self, Picture};
-use anyhow::{bail, Result};
+use super::picture;
+use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use drawing::drawn;
 use serde_json::{json, Value};
@@ -12,6 +12,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_analysis::server::{frontier_of, usual_periods, Frontier, Order, Server};
 use tierce_analysis::{utilisation, Task};
+use tierce_figure::Figure;
 use tierce_guarantee::{whole, Exact};
 use tierce_plan::show_time;
 
@@ -63,8 +64,8 @@ struct ServerArgs {
     /// Write JSON (documented in docs/analysis.md)
     #[arg(long)]
     json: bool,
-    /// Draw the frontier: as SVG or PNG, by the ending of the name
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    /// Draw the frontier: as .svg, .pdf or .png, by the ending of the name
+    #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
 
@@ -102,11 +103,7 @@ fn period(text: &str) -> Result<u64, String> {
 /// Run `tierce design`.
 pub fn run(args: Args) -> Result<ExitCode> {
     let What::Server(args) = args.what;
-    if let Some(path) = &args.plot {
-        if !picture::is_known(path) {
-            bail!("plot_is_svg_or_png: a picture is SVG or PNG: {}, bound .svg or .png", path.display());
-        }
-    }
+    picture::check(args.plot.as_deref())?;
     let tasks: Vec<_> = read(&args.tasks)?.iter().map(|entry| entry.task).collect();
     let mut periods = if args.periods.is_empty() { usual_periods(&tasks) } else { args.periods.clone() };
     periods.sort_unstable();
@@ -128,7 +125,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         print_frontier(&args, &tasks, &found);
     }
     if let Some(path) = &args.plot {
-        picture(&args, &tasks, &found).write(path)?;
+        picture::write(&figure(&args, &tasks, &found), path)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -179,7 +176,7 @@ fn print_frontier(args: &ServerArgs, tasks: &[Task], found: &Frontier) {
     println!("\nThe tasks need {load}. Best at {cost} per switch: {best}.");
 }
 
-fn picture(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> Picture {
+fn figure(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> Figure {
     let policy =
         args.policy.to_possible_value().map_or(String::new(), |value| value.get_name().to_uppercase());
     let load = utilisation(tasks);
@@ -194,7 +191,8 @@ fn picture(args: &ServerArgs, tasks: &[Task], found: &Frontier) -> Picture {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::picture::Part;
+    use tierce_figure::draw::texts;
+    use tierce_figure::Shape;
 
     #[test]
     fn words_do_not_stand_on_each_other() {
@@ -211,18 +209,15 @@ mod tests {
                 let args =
                     ServerArgs { tasks: PathBuf::new(), policy, periods, switch_cost, json: false, plot };
                 let found = frontier_of(policy.order(), tasks, &args.periods, switch_cost).unwrap();
-                let parts = picture(&args, tasks, &found).parts;
-                let texts: Vec<_> = parts
-                    .iter()
-                    .filter_map(|part| match part {
-                        Part::Text(text) if !text.turned => Some(text),
-                        _ => None,
-                    })
-                    .collect();
-                assert!(texts.iter().any(|text| text.words.starts_with("best")));
-                for (at, text) in texts.iter().enumerate() {
-                    for other in &texts[..at] {
-                        assert!(!text.place().meets(&other.place()), "{} and {}", text.words, other.words);
+                let drawn = figure(&args, tasks, &found);
+                let computed: Vec<_> = found.servers.iter().map(drawing::point).collect();
+                let curves = drawn.rows[0][0].series.iter().map(|series| &series.shape);
+                assert!(curves.into_iter().any(|shape| *shape == Shape::Plain(computed.clone())));
+                let texts = texts(&drawn.svg().unwrap()).unwrap();
+                assert!(texts.iter().any(|(words, _)| words.starts_with("best")));
+                for (at, (words, place)) in texts.iter().enumerate() {
+                    for (other, there) in &texts[..at] {
+                        assert!(!place.meets(there), "{words} and {other}");
                     }
                 }
             }

@@ -1,14 +1,14 @@
 //! `tierce measure`: how far a schedule is from theory.
 
-use super::time;
 use super::trace::ENDED_EARLY;
-use crate::picture::{self, Anchor, Colour, Part, Picture, Text};
+use super::{picture, time};
 use anyhow::{bail, Context, Result};
 use serde_json::json;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use tierce_figure::{Axis, Block, Figure, Look, Panel, Scale, Shape, Tick};
 use tierce_scx::socket;
 use tierce_terminal::{Reading, Stop};
 use tierce_trace::measure::{rows, tables, to_json, Measure, Row};
@@ -37,7 +37,7 @@ pub struct Args {
     /// Write the result as JSON, with histograms
     #[arg(long)]
     json: bool,
-    /// Draw the histograms, as .svg or .png
+    /// Draw the histograms, as .svg, .pdf or .png
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
     /// Socket of the plan in force [default: $TIERCE_SOCKET or /run/tierce.sock]
@@ -58,9 +58,7 @@ Exit codes: 0 measured; 1 ended early; 2 bad input or environment.";
 
 /// Run `tierce measure`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    if let Some(path) = args.plot.as_ref().filter(|path| !picture::is_known(path)) {
-        bail!("{}: a picture is .svg or .png", path.display());
-    }
+    picture::check(args.plot.as_deref())?;
     if args.live {
         return live(args);
     }
@@ -72,7 +70,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         print!("{}", tables(&of, args.tasks));
     }
     if let Some(path) = &args.plot {
-        drawn(&rows(&of)).write(path)?;
+        picture::write(&drawn(&rows(&of)), path)?;
     }
     Ok(ExitCode::from(u8::from(stop.asked())))
 }
@@ -106,79 +104,56 @@ fn read(path: &Path, epoch_ns: Option<u64>, stop: &Stop) -> Result<Measure> {
     Ok(measure)
 }
 
-// ---- histograms as a picture ---------------------------------------------------------------------------------------
-
-const WIDTH: f32 = 720.0;
-const PANEL: f32 = 150.0;
-const LEFT: f32 = 70.0;
-const RIGHT: f32 = 24.0;
-const INK: Colour = [0x2b, 0x32, 0x3d];
-const GRID: Colour = [0xe2, 0xe6, 0xec];
-const BAR: Colour = [0x2f, 0x6f, 0xb5];
+// ---- histograms as a figure -----------------------------------------------------------------------------------------
 
 /// Bars per doubling.
-const BARS: f32 = 8.0;
+const BARS: f64 = 8.0;
 
 /// Where a time is on the axis, in doublings; 0 ns is beside 1 ns.
-fn doublings(ns: u64) -> f32 {
+fn doublings(ns: u64) -> f64 {
     if ns == 0 {
         -1.0
     } else {
-        (ns as f64).log2() as f32
+        (ns as f64).log2()
     }
 }
 
 /// A panel per quantity that has values: time to the right, how many upwards, both logarithmic.
-fn drawn(rows: &[Row]) -> Picture {
+fn drawn(rows: &[Row]) -> Figure {
     let rows: Vec<_> = rows.iter().filter(|row| row.all.summary().count > 0).collect();
-    let text = |at: (f32, f32), size: f32, anchor: Anchor, words: String| {
-        Part::Text(Text { at, size, anchor, colour: INK, turned: false, words })
-    };
-    let line = |from: (f32, f32), to: (f32, f32)| Part::Line {
-        points: vec![from, to],
-        width: 1.0,
-        colour: GRID,
-        dashed: false,
-    };
-    let least = rows.iter().map(|row| doublings(row.all.summary().min).floor()).fold(f32::MAX, f32::min);
-    let most = rows.iter().map(|row| doublings(row.all.summary().max).floor() + 1.0).fold(0.0, f32::max);
-    let x = |at: f32| LEFT + (at - least) / (most - least).max(1.0) * (WIDTH - LEFT - RIGHT);
-    let mut parts = Vec::new();
-    for (panel, row) in rows.iter().enumerate() {
-        let (top, floor) = (panel as f32 * PANEL + 34.0, panel as f32 * PANEL + PANEL - 22.0);
-        let mut bars: Vec<(f32, u64)> = Vec::new();
-        for (from, _, count) in row.all.buckets() {
-            let at = (doublings(from) * BARS).floor() / BARS;
-            match bars.last_mut().filter(|bar| bar.0 == at) {
-                Some(bar) => bar.1 += count,
-                None => bars.push((at, count)),
-            }
-        }
-        let highest = bars.iter().map(|bar| bar.1).max().unwrap_or(1) as f32;
-        let y = |count: f32| floor - (1.0 + count.log10()) / (1.0 + highest.log10()) * (floor - top);
-        for (power, count) in (0..=highest.log10() as u32).map(|power| (power, 10f32.powi(power as i32))) {
-            parts.push(line((LEFT, y(count)), (WIDTH - RIGHT, y(count))));
-            if power % 2 == 0 {
-                parts.push(text((LEFT - 6.0, y(count) + 3.0), 10.0, Anchor::End, format!("{count}")));
-            }
-        }
-        for (begin, ns) in [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000]
-            .map(|ns| (doublings(ns), ns))
-            .into_iter()
-            .filter(|(begin, _)| (least..=most).contains(begin))
-        {
-            parts.push(line((x(begin), top), (x(begin), floor)));
-            parts.push(text((x(begin), floor + 13.0), 10.0, Anchor::Middle, units::time(ns)));
-        }
-        for (begin, count) in bars {
-            let (left, right, high) = (x(begin), x(begin + 1.0 / BARS), y(count as f32));
-            let points = vec![(left, floor), (left, high), (right - 0.5, high), (right - 0.5, floor)];
-            parts.push(Part::Area { points, colour: BAR });
-        }
-        let words = format!("{}: {}", row.quantity.name(), row.quantity.meaning());
-        parts.push(text((LEFT, top - 10.0), 13.0, Anchor::Start, words));
+    let least = rows.iter().map(|row| doublings(row.all.summary().min).floor()).fold(63.0, f64::min);
+    let most =
+        rows.iter().map(|row| doublings(row.all.summary().max).floor() + 1.0).fold(least + 1.0, f64::max);
+    let ticks = [0, 1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000]
+        .map(|ns| Tick { at: doublings(ns), words: units::time(ns) });
+    let ticks: Vec<_> = ticks.into_iter().filter(|tick| (least..=most).contains(&tick.at)).collect();
+    let x = Axis { label: String::new(), scale: Scale::Linear, from: least, to: most, ticks, grid: true };
+    let mut panels: Vec<_> = rows.iter().map(|row| panel(row, &x)).collect();
+    if panels.is_empty() {
+        panels.push(Panel::new(100.0, x, Axis::log("count", &[1.0, 10.0])).titled("no values"));
     }
-    Picture { width: WIDTH, height: (rows.len() as f32 * PANEL).max(PANEL), parts }
+    Figure::stack("", panels)
+}
+
+fn panel(row: &Row, x: &Axis) -> Panel {
+    let mut bars: Vec<(f64, u64)> = Vec::new();
+    for (from, _, count) in row.all.buckets() {
+        let at = (doublings(from) * BARS).floor() / BARS;
+        match bars.last_mut().filter(|bar| bar.0 == at) {
+            Some(bar) => bar.1 += count,
+            None => bars.push((at, count)),
+        }
+    }
+    let highest = bars.iter().map(|bar| bar.1).max().unwrap_or(1) as f64;
+    let powers = (0..=19).map(|power| 10f64.powi(power)).take_while(|count| *count <= highest);
+    let ticks = powers.step_by(if highest > 1e4 { 2 } else { 1 }).map(Tick::number).collect();
+    // One of a kind is seen, too: the axis begins below 1.
+    let y =
+        Axis { label: "count".into(), scale: Scale::Log, from: 0.5, to: highest * 1.2, ticks, grid: true };
+    let blocks =
+        bars.into_iter().map(|(begin, count)| Block::new([begin, begin + 1.0 / BARS], [0.5, count as f64]));
+    let words = format!("{}: {}", row.quantity.name(), row.quantity.meaning());
+    Panel::new(100.0, x.clone(), y).titled(words).with("", Look::Number(0), Shape::Boxes(blocks.collect()))
 }
 
 #[cfg(test)]
@@ -197,13 +172,15 @@ mod tests {
             row(Quantity::RelJ, &all),
             row(Quantity::IntO, &all),
         ]);
-        assert_eq!(picture.height, 2.0 * PANEL);
-        let svg = picture.to_svg();
+        assert_eq!(picture.rows.len(), 2);
+        let svg = picture.svg().unwrap();
         assert!(
             svg.contains("RelJ: release jitter") && svg.contains("IntO") && !svg.contains("ResJ"),
             "{svg}"
         );
-        assert!(!svg.contains("NaN") && !svg.contains("inf"), "{svg}");
-        assert!(!drawn(&[]).to_svg().contains("NaN"));
+        // Six values: one, one, three that are close to each other, one.
+        let Shape::Boxes(bars) = &picture.rows[0][0].series[0].shape else { panic!("bars") };
+        assert_eq!(bars.iter().map(|bar| bar.y[1]).collect::<Vec<_>>(), [1.0, 1.0, 1.0, 2.0, 1.0]);
+        assert!(drawn(&[]).svg().unwrap().contains("no values"));
     }
 }

@@ -19,6 +19,7 @@ mod import;
 mod job;
 mod manager;
 mod measure;
+mod picture;
 mod place;
 pub mod policy;
 mod progress;

@@ -4,7 +4,7 @@ mod drawing;
 mod zero_laxity;
 
 use super::analyse::{read_set, time};
-use crate::picture;
+use super::picture;
 use anyhow::{bail, Context, Result};
 use clap::ValueEnum;
 use serde_json::{json, Value};
@@ -54,8 +54,8 @@ pub struct Args {
     /// Write the plan
     #[arg(short, long, value_name = "PLAN.toml")]
     output: Option<PathBuf>,
-    /// Draw two slots of each CPU: as SVG or PNG, by the ending of the name
-    #[arg(long, value_name = "FILE.svg|FILE.png")]
+    /// Draw two slots of each CPU: as .svg, .pdf or .png, by the ending of the name
+    #[arg(long, value_name = "FILE")]
     picture: Option<PathBuf>,
     /// A default node of that name for all other threads, as `tierce run` wants it: a reserve on each CPU, and what the others leave
     #[arg(long, value_name = "NAME")]
@@ -165,9 +165,7 @@ struct Outcome {
 
 /// Run `tierce split`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    if let Some(path) = args.picture.as_ref().filter(|path| !picture::is_known(path)) {
-        bail!("plot_is_svg_or_png: a picture is SVG or PNG: {}, bound .svg or .png", path.display());
-    }
+    picture::check(args.picture.as_deref())?;
     if args.algorithm == Name::CEqualsD {
         args.check_parts()?;
         return zero_laxity::run(&args.tasks, args.cpus, args.json);
@@ -184,7 +182,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
             .with_context(|| format!("cannot write {}", path.display()))?;
     }
     if let Some(path) = &outcome.args.picture {
-        outcome.drawn(found).write(path)?;
+        picture::write(&outcome.drawn(found), path)?;
     }
     Ok(ExitCode::SUCCESS)
 }

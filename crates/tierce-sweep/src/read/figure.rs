@@ -3,6 +3,8 @@
 use super::values::Reader;
 use crate::rows::{columns, is_number};
 use crate::study::{Figure, Measure, Study};
+use std::path::Path;
+use tierce_figure::Format;
 use tierce_plan::reading::{listed, Fields, Kind, Value};
 use tierce_plan::{closest, Fault};
 
@@ -43,7 +45,11 @@ impl Reader<'_> {
         };
         let only = only.map_or(Some(Vec::new()), |value| self.only(value, &names));
         let (file, x, line, y, only) = (file?, x?, line?, y?, only?);
-        if study.figures.iter().any(|figure| figure.file == file) {
+        if study
+            .figures
+            .iter()
+            .any(|figure| Path::new(&figure.file).file_stem() == Path::new(&file).file_stem())
+        {
             self.fault("name_is_unique", value, format!("a second figure `{file}`"));
         }
         let label = match (y, part) {
@@ -64,20 +70,24 @@ impl Reader<'_> {
         Some(())
     }
 
-    /// `NAME` of `NAME.svg`.
+    /// `NAME.svg`, `NAME.pdf` or `NAME.png`.
     pub fn file_name(&mut self, place: &Value, value: Option<&Value>) -> Option<String> {
         let Some(value) = value else {
-            self.fault("file_must_be_given", place, "`file` is missing: \"NAME.svg\"");
+            self.fault(
+                "file_must_be_given",
+                place,
+                "`file` is missing: \"NAME.svg\", \"NAME.pdf\" or \"NAME.png\"",
+            );
             return None;
         };
         let text = self.collector.text("`file`", value)?;
-        let name = text.strip_suffix(".svg").filter(|name| !name.is_empty() && !name.contains(['/', '\\']));
-        if name.is_none() {
-            let fault =
-                Fault::new("figure_is_svg", value.spot, "`file` is a name that ends in .svg, in the folder");
+        if text.contains(['/', '\\']) || Format::of(Path::new(text)).is_err() {
+            let message = "`file` is a name that ends in .svg, .pdf or .png, in the folder";
+            let fault = Fault::new("picture_is_svg_pdf_or_png", value.spot, message);
             self.collector.add(fault.value(format!("\"{text}\"")));
+            return None;
         }
-        name.map(String::from)
+        Some(text.into())
     }
 
     /// One of the columns.

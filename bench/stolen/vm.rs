@@ -1,13 +1,15 @@
 //! Figures 11.3 and 11.4 of Regehr's thesis (HLS, 2001) in Linux, of what the guests of ../stolen/vm said.
-//!
-//! usage: stolen_vm FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES
+
+#[path = "../figures.rs"]
+mod figures;
 
 use anyhow::{Context, Result};
-use bench_draw::{number, stack, Chart, COLOURS};
+use figures::{axis, chart, folders, number};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
+use tierce_figure::{Figure, Look};
 
 const WAYS: [(&str, &str); 3] = [("rez", "Rez"), ("rez-c", "Rez-C"), ("rez-fb", "Rez-FB")];
 /// A deadline is missed by more than 1 % of 4 ms.
@@ -18,11 +20,7 @@ const REPLENISH: u16 = 7;
 const STOLEN: u16 = 13;
 
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    let (Some(run), Some(folder)) = (args.next(), args.next()) else {
-        anyhow::bail!("usage: stolen_vm FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES")
-    };
-    let (run, folder) = (Path::new(&run), Path::new(&folder));
+    let (run, folder) = folders()?;
     for (thief, who) in [("thread", "a thread of a higher class"), ("network", "the network")] {
         let out = run.join(thief).join("out");
         println!("\n{who}");
@@ -49,7 +47,7 @@ fn misses(out: &Path, trace: &Trace, who: &str, picture: &Path) -> Result<()> {
     let text = fs::read_to_string(out.join("points.json"))?;
     let points: Vec<Value> = text.lines().map(serde_json::from_str).collect::<Result<_, _>>()?;
     let mut lines = Vec::new();
-    for (colour, (line, name)) in [("idle", "Rez, idle")].iter().chain(&WAYS).enumerate() {
+    for (number_of_line, (line, name)) in [("idle", "Rez, idle")].iter().chain(&WAYS).enumerate() {
         let mine = || points.iter().filter(|point| point["line"] == *line);
         let sum = |key: &str| mine().map(|point| number(&point[key])).sum::<f64>();
         let of_cpu = |key: &str| 100.0 * sum(key) / sum("elapsed_ns");
@@ -59,26 +57,21 @@ fn misses(out: &Path, trace: &Trace, who: &str, picture: &Path) -> Result<()> {
             let segments = out.join(format!("{line}-{}.csv", point["over"]));
             let periods = trace.periods(way, &segments)?;
             let late = periods.iter().filter(|period| period.given_ns < LEAST_NS).count();
-            missed.push((number(&point["over"]), 100.0 * late as f64 / periods.len() as f64));
+            missed.push([number(&point["over"]), 100.0 * late as f64 / periods.len() as f64]);
         }
         println!(
             "{name:10} stolen by interrupts {:.1} % of CPU 0, by threads {:.1} %; missed:{}",
             of_cpu("interrupts_ns"),
             of_cpu("threads_ns"),
-            missed.iter().map(|(over, share)| format!("  {over} %: {share:.0} %")).collect::<String>()
+            missed.iter().map(|[over, share]| format!("  {over} %: {share:.0} %")).collect::<String>()
         );
-        if *line != "idle" {
-            lines.push((name.to_string(), COLOURS[colour], missed));
+        if let Some(look) = number_of_line.checked_sub(1) {
+            lines.push((name.to_string(), Look::Number(look), missed));
         }
     }
-    Chart {
-        title: &format!("Deadlines missed (%), in Linux: {who} steals"),
-        x: ("reserved beyond 4 ms (%)", 0.0, 28.0, 4.0),
-        y: ("", 0.0, 100.0, 20.0),
-        lines,
-        dots: true,
-    }
-    .draw(200.0, picture)
+    let (x, y) = (axis(("reserved beyond 4 ms (%)", 0.0, 28.0, 4.0)), axis(("", 0.0, 100.0, 20.0)));
+    let title = format!("Deadlines missed (%), in Linux: {who} steals");
+    Figure::new(title, chart(200.0, x, y, lines, true)).write(picture)
 }
 
 /// Figure 11.4. What a task has seen means nothing where a CPU stands still while another has its turn.
@@ -103,28 +96,27 @@ fn burst(out: &Path, trace: &Trace, who: &str, seen: bool, picture: &Path) -> Re
         ways.push(periods);
     }
     let title = format!("Stolen in each period (% of 4 ms), in Linux, in the second second by {who}");
-    let chart = |title, (least, most, step), value: fn(&Period) -> f64| {
+    let panel = |title: &str, (least, most, step), value: fn(&Period) -> f64| {
         let of = |((_, name), periods): (&(&str, &str), &Vec<Period>)| {
-            (name.to_string(), periods.iter().map(|period| (period.at_ms, value(period))).collect())
+            (name.to_string(), periods.iter().map(|period| [period.at_ms, value(period)]).collect())
         };
-        let lines = WAYS.iter().zip(&ways).map(of).zip(&COLOURS[1..]);
-        Chart {
-            title,
-            x: ("ms", 0.0, 3000.0, 500.0),
-            y: ("", least, most, step),
-            lines: lines.map(|((name, points), colour)| (name, *colour, points)).collect(),
-            dots: false,
-        }
+        let lines = WAYS.iter().zip(&ways).map(of).zip(0..);
+        let lines = lines.map(|((name, points), look)| (name, Look::Number(look), points)).collect();
+        let (x, y) = (axis(("", 0.0, 3000.0, 500.0)), axis(("", least, most, step)));
+        chart(120.0, x, y, lines, false).titled(title)
     };
     let ms = (3.0, 5.0, 0.5);
-    let charts = [
-        chart(&title, (0.0, 40.0, 10.0), |period| period.stolen_ns as f64 / 4e4),
-        chart("C: the budget of each period (ms)", ms, |period| period.budget_ns as f64 / 1e6),
-        chart("P: what the task is given of it (ms)", ms, |period| period.given_ns as f64 / 1e6),
-        chart("What the task sees of it (ms)", ms, |period| period.seen_ns as f64 / 1e6),
+    let mut panels = vec![
+        panel(&title, (0.0, 40.0, 10.0), |period| period.stolen_ns as f64 / 4e4),
+        panel("C: the budget of each period (ms)", ms, |period| period.budget_ns as f64 / 1e6),
+        panel("P: what the task is given of it (ms)", ms, |period| period.given_ns as f64 / 1e6),
+        panel("What the task sees of it (ms)", ms, |period| period.seen_ns as f64 / 1e6),
     ];
-    let shown = if seen { &charts[..] } else { &charts[..3] };
-    stack(&shown.iter().map(|chart| (chart, 120.0)).collect::<Vec<_>>(), picture)
+    panels.truncate(if seen { 4 } else { 3 });
+    if let Some(last) = panels.last_mut() {
+        last.x.label = "ms".into();
+    }
+    Figure::stack("", panels).write(picture)
 }
 
 /// A trace file, of which docs/events.md says what is in it.

@@ -1,23 +1,21 @@
 //! Tables and figures of chapter 10 of Regehr's thesis (HLS, 2001), of what the guest of ./run said.
-//!
-//! usage: hls FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES
+
+#[path = "../figures.rs"]
+mod figures;
 
 use anyhow::Result;
-use bench_draw::{number, said, Chart, Said, COLOURS};
+use figures::{axis, chart, folders, number, said, Said};
 use std::fs;
 use std::path::Path;
+use tierce_figure::{Figure, Look, Shape};
 
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    let (Some(run), Some(folder)) = (args.next(), args.next()) else {
-        anyhow::bail!("usage: hls FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES")
-    };
-    let (run, folder) = (Path::new(&run), Path::new(&folder));
+    let (run, folder) = folders()?;
     let said = said(&run.join("said.json"))?;
     operations(&said);
-    switches(&said, run, folder)?;
-    depths(&said, folder)?;
-    working_sets(&said, folder)?;
+    switches(&said, &run, &folder)?;
+    depths(&said, &folder)?;
+    working_sets(&said, &folder)?;
     events(&said);
     isolation(&said);
     frames(&said);
@@ -67,27 +65,29 @@ fn switches(said: &Said, run: &Path, folder: &Path) -> Result<()> {
         curves.push((name.to_string(), counts));
     }
     let most = curves.iter().flat_map(|curve| curve.1.iter().copied()).fold(0.0, f64::max);
-    let chart = Chart {
-        title: "Time from one process to the next, % of all switches in bins of 0.1 µs",
-        x: ("µs", from_ns / 1e3, (from_ns + BIN_NS * BINS as f64) / 1e3, 1.0),
-        y: ("", 0.0, (most / 10.0).ceil() * 10.0, 10.0),
-        lines: curves
-            .iter()
-            .enumerate()
-            .map(|(at, (name, counts))| {
-                let some = |share: &f64| *share > 0.0;
-                let first = counts.iter().position(some).map_or(0, |bin| bin.saturating_sub(1));
-                let last = counts.iter().rposition(some).map_or(BINS, |bin| (bin + 2).min(BINS));
-                let points = (first..last).zip(&counts[first..last]).flat_map(|(bin, share)| {
-                    let edge = |bin: usize| (from_ns + bin as f64 * BIN_NS) / 1e3;
-                    [(edge(bin), *share), (edge(bin + 1), *share)]
-                });
-                (name.clone(), COLOURS[at % COLOURS.len()], points.collect())
-            })
-            .collect(),
-        dots: false,
-    };
-    chart.draw(320.0, &folder.join("hls-switches.png"))
+    let lines = curves
+        .iter()
+        .enumerate()
+        .map(|(at, (name, counts))| {
+            let some = |share: &f64| *share > 0.0;
+            let first = counts.iter().position(some).map_or(0, |bin| bin.saturating_sub(1));
+            let last = counts.iter().rposition(some).map_or(BINS, |bin| (bin + 2).min(BINS));
+            let points = (first..last).zip(&counts[first..last]).flat_map(|(bin, share)| {
+                let edge = |bin: usize| (from_ns + bin as f64 * BIN_NS) / 1e3;
+                [[edge(bin), *share], [edge(bin + 1), *share]]
+            });
+            (name.clone(), look(at), points.collect())
+        })
+        .collect();
+    let x = axis(("µs", from_ns / 1e3, (from_ns + BIN_NS * BINS as f64) / 1e3, 1.0));
+    let y = axis(("", 0.0, (most / 10.0).ceil() * 10.0, 10.0));
+    let title = "Time from one process to the next, % of all switches in bins of 0.1 µs";
+    Figure::new(title, chart(320.0, x, y, lines, false)).write(&folder.join("hls-switches.png"))
+}
+
+/// The first is what the others are compared with.
+fn look(at: usize) -> Look {
+    at.checked_sub(1).map_or(Look::Reference, Look::Number)
 }
 
 /// Where the picture begins: in the virtual machine nothing is faster. On a faster one it begins with 0.
@@ -102,34 +102,34 @@ fn depths(said: &Said, folder: &Path) -> Result<()> {
     for depth in 1..=8 {
         let us = number(&said[&format!("depth-{depth}")]["ns_per_switch"]) / 1e3;
         println!("  depth {depth} {us:7.2}");
-        points.push((f64::from(depth), us));
+        points.push([f64::from(depth), us]);
     }
     let n = points.len() as f64;
-    let (sx, sy) = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point.0, sum.1 + point.1));
-    let sxy: f64 = points.iter().map(|(x, y)| (x - sx / n) * (y - sy / n)).sum();
-    let sxx: f64 = points.iter().map(|(x, _)| (x - sx / n).powi(2)).sum();
+    let (sx, sy) = points.iter().fold((0.0, 0.0), |sum, point| (sum.0 + point[0], sum.1 + point[1]));
+    let sxy: f64 = points.iter().map(|[x, y]| (x - sx / n) * (y - sy / n)).sum();
+    let sxx: f64 = points.iter().map(|[x, _]| (x - sx / n).powi(2)).sum();
     let slope = sxy / sxx;
     println!("  {:.0} ns per level (best fit)", slope * 1e3);
-    let fit = |x: f64| (x, sy / n + slope * (x - sx / n));
-    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let chart = Chart {
-        title: "A switch between two branches, pipe included (µs)",
-        x: ("levels of schedulers", 0.0, 9.0, 1.0),
-        y: ("", 0.0, (most / 5.0).ceil() * 5.0, 5.0),
-        lines: vec![
-            ("measured".into(), COLOURS[1], points.clone()),
-            (format!("{:.0} ns per level", slope * 1e3), COLOURS[0], vec![fit(0.0), fit(9.0)]),
-        ],
-        dots: true,
-    };
-    chart.draw(280.0, &folder.join("hls-depth.png"))
+    let fit = |x: f64| [x, sy / n + slope * (x - sx / n)];
+    let most = points.iter().map(|point| point[1]).fold(0.0, f64::max);
+    let measured = chart(
+        280.0,
+        axis(("levels of schedulers", 0.0, 9.0, 1.0)),
+        axis(("", 0.0, (most / 5.0).ceil() * 5.0, 5.0)),
+        vec![("measured".into(), Look::Number(0), points.clone())],
+        true,
+    );
+    let fitted = Shape::Plain(vec![fit(0.0), fit(9.0)]);
+    let panel = measured.with(format!("{:.0} ns per level", slope * 1e3), Look::Reference, fitted);
+    Figure::new("A switch between two branches, pipe included (µs)", panel)
+        .write(&folder.join("hls-depth.png"))
 }
 
 /// Figure 10.4 by equation 10.1: what a switch takes from the work of ten processes.
 fn working_sets(said: &Said, folder: &Path) -> Result<()> {
     println!("Figure 10.4: working set (KB), us per switch: EEVDF, fair; switches of ten in 2 s");
     let mut lines = Vec::new();
-    for (name, colour) in [("EEVDF", COLOURS[0]), ("fair", COLOURS[1])] {
+    for (name, look) in [("EEVDF", Look::Reference), ("fair", Look::Number(0))] {
         let of = |kb: u32, n: u32, key: &str| number(&said[&format!("work-{name}-{kb}-{n}")][key]);
         let mut points = Vec::new();
         for kb in [0, 64, 128, 256, 384, 512, 768, 1024] {
@@ -137,19 +137,15 @@ fn working_sets(said: &Said, folder: &Path) -> Result<()> {
             let switches = of(kb, 10, "switches");
             let us = of(kb, 10, "wall_ns") / 1e3 * (one - ten) / (one * switches);
             println!("  {name:6} {kb:5} {us:8.2} {switches:6}");
-            points.push((f64::from(kb), us));
+            points.push([f64::from(kb), us]);
         }
-        lines.push((name.to_string(), colour, points));
+        lines.push((name.to_string(), look, points));
     }
-    let most = lines.iter().flat_map(|line| line.2.iter().map(|point| point.1)).fold(0.0, f64::max);
-    let chart = Chart {
-        title: "Work lost per switch (µs)",
-        x: ("KB that each process goes through", 0.0, 1024.0, 128.0),
-        y: ("", 0.0, (most / 5.0).ceil() * 5.0, 5.0),
-        lines,
-        dots: true,
-    };
-    chart.draw(240.0, &folder.join("hls-working-set.png"))
+    let most = lines.iter().flat_map(|line| line.2.iter().map(|point| point[1])).fold(0.0, f64::max);
+    let x = axis(("KB that each process goes through", 0.0, 1024.0, 128.0));
+    let y = axis(("", 0.0, (most / 5.0).ceil() * 5.0, 5.0));
+    Figure::new("Work lost per switch (µs)", chart(240.0, x, y, lines, true))
+        .write(&folder.join("hls-working-set.png"))
 }
 
 /// Table 10.3's tickless counterpart.

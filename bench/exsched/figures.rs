@@ -1,21 +1,19 @@
 //! Tables 1 and 3, figure 7 of Åsberg, Nolte & Kato 2013 (ExSched), of what the simulator and the guest of ./run said.
-//!
-//! usage: exsched FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES
+
+#[path = "../figures.rs"]
+mod figures;
 
 use anyhow::{Context, Result};
-use bench_draw::{number, said, Chart, Said, COLOURS};
+use figures::{axis, chart, folders, number, said, Said};
 use serde_json::Value;
 use std::path::Path;
+use tierce_figure::{Figure, Look};
 
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    let (Some(run), Some(folder)) = (args.next(), args.next()) else {
-        anyhow::bail!("usage: exsched FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES")
-    };
-    let (run, folder) = (Path::new(&run), Path::new(&folder));
+    let (run, folder) = folders()?;
     println!("tierce place: switches to servers per second, estimated");
     for strategy in ["period", "mixed", "switches"] {
-        let placed = json(run, &format!("placed-{strategy}"))?;
+        let placed = json(&run, &format!("placed-{strategy}"))?;
         println!("  {strategy:10} {:6.1}", number(&placed["micro_switches_per_second"]) / 1e6);
     }
     let said = said(&run.join("said.json"))?;
@@ -29,30 +27,29 @@ fn main() -> Result<()> {
         ("preemption test, one CPU", &["unequal-2"]),
         ("preemption test, two CPUs", &["unequal-of-0", "unequal-of-1"]),
     ] {
-        println!("  {title:26} {}", Counted::of(run, &said, list)?.text());
+        println!("  {title:26} {}", Counted::of(&run, &said, list)?.text());
     }
     println!("\nFigure 7, in 2 s: servers; the same, on one CPU | on two");
     let (mut one, mut two) = (Vec::new(), Vec::new());
     for n in 2..=10 {
         let name = format!("random-{n}");
-        let alone = Counted::of(run, &said, &[&name])?;
-        let split = Counted::of(run, &said, &[&format!("{name}-of-0"), &format!("{name}-of-1")])?;
+        let alone = Counted::of(&run, &said, &[&name])?;
+        let split = Counted::of(&run, &said, &[&format!("{name}-of-0"), &format!("{name}-of-1")])?;
         println!("  {n:2} {} | {}", alone.text(), split.text());
-        one.push((f64::from(n), alone.lost_us / 1e3));
-        two.push((f64::from(n), split.lost_us / 1e3));
+        one.push([f64::from(n), alone.lost_us / 1e3]);
+        two.push([f64::from(n), split.lost_us / 1e3]);
     }
-    let most = one.iter().chain(&two).map(|point| point.1).fold(0.0, f64::max);
-    Chart {
-        title: "CPU time taken by scheduling in 2 s (ms)",
-        x: ("servers", 1.0, 11.0, 1.0),
-        y: ("", 0.0, (most / 2.0).ceil() * 2.0, 2.0),
-        lines: vec![
-            ("one CPU (hsf-fp)".into(), COLOURS[1], one),
-            ("two CPUs (partitioned)".into(), COLOURS[2], two),
-        ],
-        dots: true,
-    }
-    .draw(260.0, &folder.join("exsched-servers.png"))
+    let most = one.iter().chain(&two).map(|point| point[1]).fold(0.0, f64::max);
+    let lines = vec![
+        ("one CPU (hsf-fp)".into(), Look::Number(0), one),
+        ("two CPUs (partitioned)".into(), Look::Number(1), two),
+    ];
+    let y = axis(("", 0.0, (most / 2.0).ceil() * 2.0, 2.0));
+    Figure::new(
+        "CPU time taken by scheduling in 2 s (ms)",
+        chart(260.0, axis(("servers", 1.0, 11.0, 1.0)), y, lines, true),
+    )
+    .write(&folder.join("exsched-servers.png"))
 }
 
 fn json(run: &Path, name: &str) -> Result<Value> {

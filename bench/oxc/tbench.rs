@@ -1,10 +1,11 @@
 //! Experiment B of Sun's thesis (OXC 2012), of what the guest of ../oxc/tbench said.
-//!
-//! usage: tbench FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES
+
+#[path = "../figures.rs"]
+mod figures;
 
 use anyhow::Result;
-use bench_draw::{number, said, Chart, Said, COLOURS};
-use std::path::Path;
+use figures::{axis, chart, folders, number, said, Said};
+use tierce_figure::{Figure, Look};
 
 const SHARES: [u32; 6] = [5, 10, 20, 40, 60, 80];
 const WAYS: [(&str, &str); 5] = [
@@ -16,11 +17,8 @@ const WAYS: [(&str, &str); 5] = [
 ];
 
 fn main() -> Result<()> {
-    let mut args = std::env::args().skip(1);
-    let (Some(run), Some(folder)) = (args.next(), args.next()) else {
-        anyhow::bail!("usage: tbench FOLDER_OF_THE_RUN FOLDER_OF_THE_PICTURES")
-    };
-    let said = said(&Path::new(&run).join("said.json"))?;
+    let (run, folder) = folders()?;
+    let said = said(&run.join("said.json"))?;
     let all = rate(&said, "EEVDF-100");
     println!(
         "All of two CPUs under EEVDF: {all:.1} MB/s; below a plan: {:.1}",
@@ -32,19 +30,17 @@ fn main() -> Result<()> {
         let cells = rates.map(|rate| format!("{rate:14.2} {:7.1} %", 100.0 * rate / all));
         println!("{share:6} %{}", cells.concat());
     }
-    let of = |(way, name): (&str, &str), colour: usize| {
+    let of = |(way, name): (&str, &str), look: Look| {
         let points =
-            SHARES.map(|share| (f64::from(share), 100.0 * rate(&said, &format!("{way}-{share}")) / all));
-        (name.to_string(), COLOURS[colour], points.to_vec())
+            SHARES.map(|share| [f64::from(share), 100.0 * rate(&said, &format!("{way}-{share}")) / all]);
+        (name.to_string(), look, points.to_vec())
     };
-    Chart {
-        title: "Throughput of two connections (% of what they have alone, under EEVDF)",
-        x: ("reserved of each CPU (%)", 0.0, 100.0, 20.0),
-        y: ("", 0.0, 100.0, 20.0),
-        lines: WAYS.iter().zip(0..).map(|(way, colour)| of(*way, colour)).collect(),
-        dots: true,
-    }
-    .draw(260.0, &Path::new(&folder).join("oxc-tbench.png"))
+    let looks = [Look::Reference].into_iter().chain((0..).map(Look::Number));
+    let lines = WAYS.iter().zip(looks).map(|(way, look)| of(*way, look)).collect();
+    let x = axis(("reserved of each CPU (%)", 0.0, 100.0, 20.0));
+    let title = "Throughput of two connections (% of what they have alone, under EEVDF)";
+    Figure::new(title, chart(260.0, x, axis(("", 0.0, 100.0, 20.0)), lines, true))
+        .write(&folder.join("oxc-tbench.png"))
 }
 
 /// Of both connections.
