@@ -17,6 +17,7 @@ pub fn programs() -> Vec<Command> {
         tierce_cli::manager::command(),
         tierce_cli::top::command(),
         tierce_sweep::program::command(),
+        tierce_recording::program::command(),
     ]
 }
 

@@ -3,6 +3,7 @@
 mod drawing;
 
 use super::analyse::{read, time, time_within};
+use super::recording;
 use crate::picture::{self, Picture};
 use anyhow::{bail, Result};
 use clap::{Subcommand, ValueEnum};
@@ -18,7 +19,7 @@ use tierce_plan::show_time;
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;
 
-/// Design a server (reservation) for a set of tasks
+/// Design a server (reservation) for a set of tasks, or a plan for what was recorded
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -28,6 +29,7 @@ pub struct Args {
 #[derive(Subcommand)]
 enum What {
     Server(ServerArgs),
+    Plan(recording::PlanArgs),
 }
 
 const EXAMPLES: &str = "\
@@ -101,7 +103,13 @@ fn period(text: &str) -> Result<u64, String> {
 
 /// Run `tierce design`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let What::Server(args) = args.what;
+    match args.what {
+        What::Server(args) => server(args),
+        What::Plan(args) => recording::plan(args),
+    }
+}
+
+fn server(args: ServerArgs) -> Result<ExitCode> {
     if let Some(path) = &args.plot {
         if !picture::is_known(path) {
             bail!("plot_is_svg_or_png: a picture is SVG or PNG: {}, bound .svg or .png", path.display());

@@ -22,6 +22,7 @@ mod measure;
 mod place;
 pub mod policy;
 mod progress;
+mod recording;
 mod request;
 mod run;
 mod scenario;
@@ -64,6 +65,7 @@ pub enum Command {
     Place(place::Args),
     Gen(gen::Args),
     Sweep(sweep::Args),
+    Recording(recording::Args),
     Hartstone(hartstone::Args),
     Import(import::Args),
     Export(export::Args),
@@ -102,6 +104,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Place(args) => place::run(args),
         Command::Gen(args) => gen::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Recording(args) => recording::run(args),
         Command::Hartstone(args) => hartstone::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),
