@@ -42,8 +42,12 @@ fn text(out: &Output) -> String {
 fn a_recording_becomes_a_plan_a_timeline_and_statistics() {
     let folder = Folder::new("whole");
     let json = folder.tierce(&["recording", "threads", "trace.dat", "--json"]);
-    let said: Value = serde_json::from_slice(&json.stdout).unwrap_or_else(|why| panic!("{why}: {}", text(&json)));
-    assert_eq!((&said["version"], &said["tool"], &said["cpus"]), (&1.into(), &"trace-cmd 7".into(), &2.into()));
+    let said: Value =
+        serde_json::from_slice(&json.stdout).unwrap_or_else(|why| panic!("{why}: {}", text(&json)));
+    assert_eq!(
+        (&said["version"], &said["tool"], &said["cpus"]),
+        (&1.into(), &"trace-cmd 7".into(), &2.into())
+    );
     let audio = said["threads"].as_array().unwrap().iter().find(|thread| thread["name"] == "audio").unwrap();
     assert_eq!(audio["latency_ns"]["count"], 303);
     let shown = folder.tierce(&["recording", "threads", "trace.dat", "--most", "100"]);
@@ -52,13 +56,18 @@ fn a_recording_becomes_a_plan_a_timeline_and_statistics() {
     let words = ["--from", "trace.dat", "--thread", "audio", "--thread", "video", "-o", "plan.toml"];
     let plan = folder.tierce(&[&["design", "plan"], &words[..]].concat());
     assert_eq!(plan.status.code(), Some(0), "{}", text(&plan));
-    assert!(text(&plan).contains("The proposed plan, simulated, meets what the recording met."), "{}", text(&plan));
+    assert!(
+        text(&plan).contains("The proposed plan, simulated, meets what the recording met."),
+        "{}",
+        text(&plan)
+    );
     let check = folder.tierce(&["check", "--run", "plan.toml"]);
     assert_eq!(check.status.code(), Some(0), "{}", text(&check));
     let sim = folder.tierce(&["sim", "plan.toml", "--for", "1s", "--json"]);
     assert_eq!(sim.status.code(), Some(0), "{}", text(&sim));
     let json = folder.tierce(&["design", "plan", "--from", "trace.dat", "--thread", "audio", "--json"]);
-    let said: Value = serde_json::from_slice(&json.stdout).unwrap_or_else(|why| panic!("{why}: {}", text(&json)));
+    let said: Value =
+        serde_json::from_slice(&json.stdout).unwrap_or_else(|why| panic!("{why}: {}", text(&json)));
     assert_eq!((&said["met"], &said["planned"][0]["period_ns"]), (&true.into(), &10_000_000.into()));
     let none = folder.tierce(&["design", "plan", "--from", "trace.dat", "--thread", "nobody"]);
     assert_eq!(none.status.code(), Some(1));
@@ -70,7 +79,8 @@ fn a_recording_becomes_a_plan_a_timeline_and_statistics() {
     let stats: Value = serde_json::from_slice(&stats.stdout).unwrap();
     let task = stats["tasks"].as_array().unwrap().iter().find(|task| task["name"] == "audio").unwrap();
     assert_eq!(task["cpu_ns"], audio["cpu_ns"]);
-    let drawn = folder.tierce(&["timeline", "run.trace", "--html", "page.html", "--perfetto", "trace.pftrace"]);
+    let drawn =
+        folder.tierce(&["timeline", "run.trace", "--html", "page.html", "--perfetto", "trace.pftrace"]);
     assert_eq!(drawn.status.code(), Some(0), "{}", text(&drawn));
     let back = folder.tierce(&["recording", "write", "run.trace", "-o", "again.dat"]);
     assert_eq!(back.status.code(), Some(0), "{}", text(&back));

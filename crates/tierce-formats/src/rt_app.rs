@@ -70,7 +70,11 @@ impl Writer<'_> {
             self.leave(interrupt.spot, "interrupts".into(), "the machine has its own");
         }
         for chain in &self.plan.chains {
-            self.leave(chain.spot, format!("chain `{}`", chain.name), "each thread is released by its own timer");
+            self.leave(
+                chain.spot,
+                format!("chain `{}`", chain.name),
+                "each thread is released by its own timer",
+            );
         }
     }
 
@@ -90,7 +94,11 @@ impl Writer<'_> {
             }
             Load::Sporadic(load) => {
                 if load.extra_ns > 0 {
-                    self.leave(task.spot, format!("`extra` of `{name}`"), "its jobs come as early as they may");
+                    self.leave(
+                        task.spot,
+                        format!("`extra` of `{name}`"),
+                        "its jobs come as early as they may",
+                    );
                 }
                 Some(self.jobs(task, &name, &load.work, load.separation_ns, load.phase_ns))
             }
@@ -130,7 +138,11 @@ impl Writer<'_> {
             let event = match phase {
                 Phase::Run { work, within_ns } => {
                     if within_ns.is_some() {
-                        self.leave(task.spot, format!("`within` of `{name}`"), "it asks for no time constraint");
+                        self.leave(
+                            task.spot,
+                            format!("`within` of `{name}`"),
+                            "it asks for no time constraint",
+                        );
                     }
                     format!("\"run\": {}", self.longest(task, name, work))
                 }

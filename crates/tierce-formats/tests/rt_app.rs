@@ -85,7 +85,8 @@ fn nothing_to_play_is_refused() {
 fn rt_app_runs_it() {
     let plan = Plan::parse(PLAN, "plan.toml").unwrap();
     let text = export_rt_app(&plan).unwrap().text;
-    let text = text.replace("\"duration\": 10, \"calibration\": \"CPU0\"", "\"duration\": 1, \"calibration\": 50");
+    let text =
+        text.replace("\"duration\": 10, \"calibration\": \"CPU0\"", "\"duration\": 1, \"calibration\": 50");
     let folder = std::env::temp_dir().join(format!("tierce-rt-app-run-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     std::fs::write(folder.join("threads.json"), text).unwrap();
@@ -96,7 +97,8 @@ fn rt_app_runs_it() {
     for name in ["audio", "video", "steps", "hog-0", "hog-1", "drawn"] {
         let logs = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path());
         let prefix = format!("rt-app-{name}-");
-        let log = logs.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&prefix)).count();
+        let log =
+            logs.filter(|path| path.file_name().unwrap().to_string_lossy().starts_with(&prefix)).count();
         assert_eq!(log, 1, "{name}: {said}");
     }
     let _ = std::fs::remove_dir_all(&folder);

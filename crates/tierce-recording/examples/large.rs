@@ -13,7 +13,8 @@ fn main() {
     let mut arguments = std::env::args().skip(1);
     let path = arguments.next().expect("usage: large FILE [SECONDS]");
     let seconds: u64 = arguments.next().map_or(60, |text| text.parse().expect("seconds"));
-    let mut text = String::from("[machine]\ncpus = 4\n[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n");
+    let mut text =
+        String::from("[machine]\ncpus = 4\n[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n");
     for at in 0..160u64 {
         let (cpu, period_us) = (at % 4, 1_000 + (at / 4) * 617);
         let (least_us, most_us) = (period_us / 110, period_us / 55);
@@ -26,15 +27,22 @@ fn main() {
         );
     }
     for at in 0..8 {
-        let _ = write!(text, "[task.hog-{at}]\nunder.top = {{ cpu = {}, priority = 1 }}\nload = \"busy\"\n", at % 4);
+        let _ = write!(
+            text,
+            "[task.hog-{at}]\nunder.top = {{ cpu = {}, priority = 1 }}\nload = \"busy\"\n",
+            at % 4
+        );
     }
     let plan = Plan::parse(&text, "large").unwrap_or_else(|faults| panic!("{faults}"));
-    let mut simulation = Simulation::new(&plan, Options { trace: true, seed: 1, ..Options::default() }).unwrap();
+    let mut simulation =
+        Simulation::new(&plan, Options { trace: true, seed: 1, ..Options::default() }).unwrap();
     let mut trace = Trace { header: simulation.header(), events: Vec::new() };
     for step in 1..=seconds * 10 {
         simulation.run_until(step * 100_000_000).unwrap();
         let kept = [Kind::Decision, Kind::Request, Kind::Release].map(Some);
-        trace.events.extend(simulation.take_events().into_iter().filter(|event| kept.contains(&event.kind())));
+        trace
+            .events
+            .extend(simulation.take_events().into_iter().filter(|event| kept.contains(&event.kind())));
     }
     let mut out = BufWriter::new(File::create(&path).expect("a file that can be written"));
     let records = tierce_recording::write_trace_dat(&trace, &mut out).unwrap();

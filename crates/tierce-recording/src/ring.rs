@@ -185,3 +185,67 @@ impl Walk {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER_PAGE: &str = "\tfield: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;\n\tfield: local_t commit;\toffset:8;\tsize:8;\tsigned:1;\n\
+        \tfield: char data;\toffset:16;\tsize:4080;\tsigned:1;\n";
+
+    /// A page with these words as its data.
+    fn page(time: u64, flags: u64, words: &[u32]) -> Vec<u8> {
+        let mut page = time.to_le_bytes().to_vec();
+        page.extend((words.len() as u64 * 4 | flags).to_le_bytes());
+        words.iter().for_each(|word| page.extend(word.to_le_bytes()));
+        page
+    }
+
+    #[test]
+    fn every_kind_of_entry() {
+        let head = |kind: u32, delta: u32| kind | delta << 5;
+        let words = [
+            head(1, 5), // a record of one word, at 105
+            11,
+            head(30, 2), // 3 · 2^27 + 2 later
+            3,
+            head(29, 4), // taken back: 8 bytes follow its head
+            8,
+            0,
+            head(0, 1), // a record with its length in front
+            12,
+            21,
+            22,
+            head(31, 9), // from here on it is 2^27 + 9
+            1,
+            head(2, 0),
+            31,
+            32,
+            head(29, 0), // nothing more
+            99,
+        ];
+        let bytes = page(100, 0, &words);
+        let (page, how) = (Page::parse(HEADER_PAGE, 0).unwrap(), Entries::default());
+        let mut walk = Walk::begin(&page, &bytes, 0).unwrap();
+        let mut found = Vec::new();
+        while let Some((time, record)) = walk.next(&how, &bytes, 0).unwrap() {
+            found.push((time, record.len() / 4, number(&bytes[record.start..][..4])));
+        }
+        let later = 105 + (3 << 27) + 2 + 4 + 1;
+        assert_eq!(found, [(105, 1, 11), (later, 2, 21), ((1 << 27) + 9, 2, 31)]);
+        assert_eq!(walk.lost, None);
+    }
+
+    #[test]
+    fn what_was_lost_before_a_page() {
+        let page_of = Page::parse(HEADER_PAGE, 0).unwrap();
+        let lost = |flags: u64, behind: &[u8]| {
+            let bytes = [page(1, flags, &[]), behind.to_vec()].concat();
+            Walk::begin(&page_of, &bytes, 0).unwrap().lost
+        };
+        assert_eq!(lost(0, &[]), None);
+        assert_eq!(lost(MISSED, &[]), Some(0));
+        assert_eq!(lost(MISSED | MISSED_STORED, &7u64.to_le_bytes()), Some(7));
+        assert_eq!(lost(MISSED | MISSED_STORED, &[1]), Some(0));
+    }
+}

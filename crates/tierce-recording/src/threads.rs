@@ -70,9 +70,17 @@ pub struct Threads {
     /// What was read.
     pub records: u64,
     by_pid: HashMap<i32, usize>,
-    /// Whose turn it is on each CPU; `None`: not known.
-    current: Vec<Option<i32>>,
+    on_cpus: Vec<OnCpu>,
     began: bool,
+}
+
+/// Whose turn it is on a CPU.
+#[derive(Clone, Copy, Debug)]
+enum OnCpu {
+    /// This thread's.
+    Known(i32),
+    /// It is not known, since then.
+    Unknown(u64),
 }
 
 /// What [`Threads::take`] has changed, for who draws it.
@@ -191,32 +199,23 @@ impl Threads {
 
     fn switch(&mut self, now: u64, cpu: u32, from: Who, leaves: Leaves, to: Who) -> Change {
         let number = cpu as usize;
-        if self.current.len() <= number {
-            self.current.resize(number + 1, None);
+        if self.on_cpus.len() <= number {
+            self.on_cpus.resize(number + 1, OnCpu::Unknown(self.from_ns));
         }
-        let before = self.current[number].replace(to.pid);
-        if before.is_some_and(|pid| pid != from.pid) {
+        if matches!(self.on_cpus[number], OnCpu::Known(pid) if pid != from.pid) {
             self.gaps += 1;
-            self.current[number] = before;
             self.forget(now, cpu);
-            self.current[number] = Some(to.pid);
         }
+        let before = std::mem::replace(&mut self.on_cpus[number], OnCpu::Known(to.pid));
         let from_index = self.thread(from);
         let mut slept = None;
         if let Some(index) = from_index {
-            let began_ns = self.from_ns;
             let thread = &mut self.all[index];
-            match thread.state {
-                State::Runs { cpu: on, .. } if on == cpu => {}
-                _ if before.is_none() => {
-                    // It ran when the recording began.
-                    thread.begin_in_the_middle(began_ns);
-                    thread.state = State::Runs { cpu, since_ns: began_ns };
-                }
-                _ => {
-                    thread.begin_in_the_middle(now);
-                    thread.state = State::Runs { cpu, since_ns: now };
-                }
+            if !matches!(thread.state, State::Runs { cpu: on, .. } if on == cpu) {
+                // It ran when the recording began, or since records were lost.
+                let since_ns = if let OnCpu::Unknown(since_ns) = before { since_ns } else { now };
+                thread.begin_in_the_middle(since_ns);
+                thread.state = State::Runs { cpu, since_ns };
             }
             thread.stop(now);
             if leaves != Leaves::Ready {
@@ -236,9 +235,10 @@ impl Threads {
 
     /// What goes on there is not known any more; a CPU that there is not: anywhere.
     fn forget(&mut self, now: u64, cpu: u32) {
-        let cpus = if cpu == u32::MAX { 0..self.current.len() } else { cpu as usize..cpu as usize + 1 };
+        let cpus = if cpu == u32::MAX { 0..self.on_cpus.len() } else { cpu as usize..cpu as usize + 1 };
         for number in cpus {
-            let Some(pid) = self.current.get_mut(number).and_then(Option::take) else { continue };
+            let Some(on_cpu) = self.on_cpus.get_mut(number) else { continue };
+            let OnCpu::Known(pid) = std::mem::replace(on_cpu, OnCpu::Unknown(now)) else { continue };
             let Some(index) = self.by_pid.get(&pid) else { continue };
             let thread = &mut self.all[*index];
             if let State::Runs { cpu, .. } = thread.state {
@@ -322,5 +322,94 @@ impl Thread {
     fn part(&mut self, now: u64) {
         self.parts.push(self.burst(now));
         (self.whole, self.ran_ns) = (false, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn who(pid: i32) -> Who {
+        Who { pid, comm: Comm::new(format!("t{pid}").as_bytes()), prio: 120 }
+    }
+
+    fn switch(time_ns: u64, cpu: u32, from: i32, leaves: Leaves, to: i32) -> Sched {
+        Sched { time_ns, cpu, what: What::Switch { from: who(from), leaves, to: who(to) } }
+    }
+
+    fn threads(events: &[Sched]) -> Threads {
+        Threads::of(events.iter().map(|event| Ok::<_, ()>(*event))).unwrap()
+    }
+
+    fn bursts(threads: &Threads, pid: i32) -> Vec<(u64, u64, u64)> {
+        let thread = threads.all.iter().find(|thread| thread.pid == pid).unwrap();
+        thread.watched.bursts.iter().map(|burst| (burst.woke_ns, burst.slept_ns, burst.ran_ns)).collect()
+    }
+
+    use Leaves::{Ends, Ready, Sleeps};
+
+    #[test]
+    fn a_burst_with_a_preemption_and_a_migration() {
+        let at = |time_ns, what| Sched { time_ns, cpu: 1, what };
+        let found = threads(&[
+            switch(0, 0, 0, Ready, 9),
+            at(100, What::Waking(who(5))),
+            at(110, What::Woken(who(5))),
+            switch(130, 0, 9, Ready, 5),
+            switch(200, 0, 5, Ready, 9),
+            // It was woken while it waited: that is nothing new.
+            at(210, What::Woken(who(5))),
+            switch(250, 1, 0, Ready, 5),
+            switch(300, 1, 5, Sleeps, 0),
+            switch(400, 0, 9, Ends, 0),
+        ]);
+        assert_eq!(bursts(&found, 5), [(100, 300, 120)]);
+        let thread = &found.all[1];
+        assert_eq!((thread.switches, thread.migrations, thread.latency_ns.summary().max), (2, 1, 30));
+        assert_eq!(thread.response_ns.summary().max, 200);
+        // The other one was awake when the recording began: no burst, but CPU time.
+        assert_eq!((bursts(&found, 9), found.all[0].watched.ran_ns), (vec![], 330));
+        assert_eq!((found.gaps, found.lost), (0, 0));
+    }
+
+    #[test]
+    fn without_sched_wakeup_the_waking_counts() {
+        let found = threads(&[
+            Sched { time_ns: 10, cpu: 0, what: What::Waking(who(5)) },
+            switch(15, 0, 0, Ready, 5),
+            switch(20, 0, 5, Sleeps, 0),
+            // It runs again without any word of a wake-up: not a whole burst.
+            switch(30, 0, 0, Ready, 5),
+            switch(40, 0, 5, Sleeps, 0),
+        ]);
+        assert_eq!(bursts(&found, 5), [(10, 20, 5)]);
+        assert_eq!((found.all[0].watched.ran_ns, found.all[0].parts.len()), (15, 1));
+    }
+
+    #[test]
+    fn lost_records_and_gaps_make_no_bursts() {
+        let found = threads(&[
+            Sched { time_ns: 10, cpu: 0, what: What::Woken(who(5)) },
+            switch(15, 0, 0, Ready, 5),
+            Sched { time_ns: 20, cpu: 0, what: What::Lost(3) },
+            switch(50, 0, 5, Sleeps, 6),
+            // Who leaves is not who came.
+            switch(60, 0, 7, Sleeps, 0),
+        ]);
+        assert_eq!((found.lost, found.gaps), (3, 1));
+        assert!(found.all.iter().all(|thread| thread.watched.bursts.is_empty()), "{found:?}");
+        // Until records were lost, and from then on, as far as is known.
+        assert_eq!(found.all[0].watched.ran_ns, 5 + 30);
+    }
+
+    #[test]
+    fn a_number_that_is_given_again_is_another_thread() {
+        let found = threads(&[
+            switch(0, 0, 0, Ready, 5),
+            switch(10, 0, 5, Ends, 0),
+            Sched { time_ns: 20, cpu: 0, what: What::Named(5, Comm::new(b"new")) },
+            switch(30, 0, 0, Ready, 5),
+        ]);
+        assert_eq!(found.all.iter().filter(|thread| thread.pid == 5).count(), 2);
     }
 }
