@@ -39,7 +39,7 @@ pub use burst::{Burst, Watched};
 pub use finding::{analyse, Arrival, Finding, Kind, Period};
 pub use identity::{mapped_files, of_machine, of_program, Change, File, Machine, Program};
 pub use jobs::Work;
-pub use plan::plan;
+pub use plan::{plan, plan_of, Planned, Watching};
 pub use poisson::Chance;
 pub use profile::{Calibration, Profile, Seen, Thread, Verdict};
 pub use proposal::{propose, Importance, Margin, Reservation};

@@ -109,18 +109,7 @@ pub struct Seen {
 impl Profile {
     /// Of these threads, those that are the same together, with a reservation for each that is periodic.
     pub fn new(program: Program, machine: Machine, calibration: Calibration, seen: &[Seen]) -> Profile {
-        let mut threads: Vec<Thread> = Vec::new();
-        for one in seen {
-            let new = thread(one, calibration);
-            match threads.iter_mut().find(|thread| thread.is_like(&new)) {
-                Some(thread) => thread.join(new),
-                None => threads.push(new),
-            }
-        }
-        for thread in &mut threads {
-            thread.reservation = propose(&thread.periods, calibration.importance, calibration.margin);
-        }
-        Profile { program, machine, calibration, threads }
+        Profile { program, machine, calibration, threads: Thread::all(calibration, seen) }
     }
 
     /// The same with other budgets.
@@ -179,6 +168,22 @@ fn thread(seen: &Seen, calibration: Calibration) -> Thread {
 }
 
 impl Thread {
+    /// Those that are the same are one, with a reservation for each that is periodic.
+    pub fn all(calibration: Calibration, seen: &[Seen]) -> Vec<Thread> {
+        let mut threads: Vec<Thread> = Vec::new();
+        for one in seen {
+            let new = thread(one, calibration);
+            match threads.iter_mut().find(|thread| thread.is_like(&new)) {
+                Some(thread) => thread.join(new),
+                None => threads.push(new),
+            }
+        }
+        for thread in &mut threads {
+            thread.reservation = propose(&thread.periods, calibration.importance, calibration.margin);
+        }
+        threads
+    }
+
     /// Of one name, kind, and, within 1 %, with the same periods.
     fn is_like(&self, other: &Thread) -> bool {
         let near = |(a, b): (&Period, &Period)| a.period_ns.abs_diff(b.period_ns) <= a.period_ns / 100;

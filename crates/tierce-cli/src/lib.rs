@@ -46,6 +46,7 @@ Without a plan:
   tierce guarantee convert 'RESCS 10ms 20ms' PSBE      convert a guarantee of CPU time
   tierce analyse --policy edf tasks.csv                are these tasks schedulable?
   tierce design server --policy rm tasks.csv           the smallest reservation in which they are
+  tierce design plan --from trace.dat                  a plan for what trace-cmd or perf has recorded
   tierce split --algorithm s-ekg --cpus 4 tasks.csv    assign tasks to CPUs, some split over two
   tierce place --cpus 2 --strategy period servers.csv  assign servers to CPUs
   tierce gen --method emberson --help                  random task sets

@@ -17,6 +17,7 @@ mod decimal;
 mod draft;
 mod flat;
 mod mast;
+mod rt_app;
 mod simso;
 mod smff;
 mod text;
@@ -130,5 +131,11 @@ pub fn export(plan: &Plan, format: Format, unit: Unit) -> Result<Translated, Fau
         Format::MastXml => mast::write_xml(plan, unit.ns())?,
         Format::Pycpa => smff::write(plan, unit.ns())?,
     };
+    Ok(Translated { text, left_out })
+}
+
+/// The tasks of a plan as a file of rt-app, which real threads play. (Loads of plans read such files: `load = { rt_app = … }`.)
+pub fn export_rt_app(plan: &Plan) -> Result<Translated, Faults> {
+    let (text, left_out) = rt_app::write(plan)?;
     Ok(Translated { text, left_out })
 }

@@ -18,6 +18,7 @@ pub fn programs() -> Vec<Command> {
         tierce_cli::top::command(),
         tierce_cli::draw::command(),
         tierce_sweep::program::command(),
+        tierce_recording::program::command(),
     ]
 }
 

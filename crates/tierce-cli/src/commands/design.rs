@@ -3,7 +3,7 @@
 mod drawing;
 
 use super::analyse::{read, time, time_within};
-use super::picture;
+use super::{picture, recording};
 use anyhow::Result;
 use clap::{Subcommand, ValueEnum};
 use drawing::drawn;
@@ -19,7 +19,7 @@ use tierce_plan::show_time;
 /// Version of the JSON that this command writes.
 const VERSION: u32 = 1;
 
-/// Design a server (reservation) for a set of tasks
+/// Design a server (reservation) for a set of tasks, or a plan for what was recorded
 #[derive(clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -29,6 +29,7 @@ pub struct Args {
 #[derive(Subcommand)]
 enum What {
     Server(ServerArgs),
+    Plan(recording::PlanArgs),
 }
 
 const EXAMPLES: &str = "\
@@ -102,7 +103,13 @@ fn period(text: &str) -> Result<u64, String> {
 
 /// Run `tierce design`.
 pub fn run(args: Args) -> Result<ExitCode> {
-    let What::Server(args) = args.what;
+    match args.what {
+        What::Server(args) => server(args),
+        What::Plan(args) => recording::plan(args),
+    }
+}
+
+fn server(args: ServerArgs) -> Result<ExitCode> {
     picture::check(args.plot.as_deref())?;
     let tasks: Vec<_> = read(&args.tasks)?.iter().map(|entry| entry.task).collect();
     let mut periods = if args.periods.is_empty() { usual_periods(&tasks) } else { args.periods.clone() };

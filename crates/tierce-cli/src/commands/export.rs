@@ -2,14 +2,16 @@
 
 use super::import::{deliver, refused, Format, Unit};
 use anyhow::Result;
+use clap::ValueEnum;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_admission::PlanExt;
 use tierce_plan::Plan;
 
-/// Write a plan as a file of MAST, SimSo or pyCPA
+/// Write a plan as a file of MAST, SimSo, pyCPA or rt-app
 ///
-/// These tools have schedulers of whole CPUs, by priority or by deadline, with tasks directly below. All else of the plan is listed
+/// With `--format rt-app` the tasks become threads of rt-app, which real machines run: what their loads say, and nothing of how they are
+/// scheduled. The other tools have schedulers of whole CPUs, by priority or by deadline, with tasks directly below. All else of the plan is listed
 /// on standard error with its line: budgets, groups of tasks, other policies. docs/formats.md has what becomes of what.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -18,8 +20,8 @@ pub struct Args {
     plan: PathBuf,
     /// What to write
     #[arg(long)]
-    format: Format,
-    /// What one unit of time is in the file. SimSo has milliseconds
+    format: Target,
+    /// What one unit of time is in the file. SimSo has milliseconds, rt-app microseconds
     #[arg(long, default_value = "ms")]
     unit: Unit,
     /// Write to this file
@@ -33,10 +35,39 @@ pub struct Args {
     json: bool,
 }
 
+/// Formats that are written.
+#[derive(Clone, Copy, ValueEnum)]
+enum Target {
+    /// SimSo's XML
+    Simso,
+    /// MAST's text
+    Mast,
+    /// MAST's XML
+    MastXml,
+    /// SMFF's XML, which pyCPA reads
+    Pycpa,
+    /// rt-app's JSON
+    RtApp,
+}
+
+impl Target {
+    /// A format that is read, too.
+    fn model(self) -> Option<Format> {
+        match self {
+            Target::Simso => Some(Format::Simso),
+            Target::Mast => Some(Format::Mast),
+            Target::MastXml => Some(Format::MastXml),
+            Target::Pycpa => Some(Format::Pycpa),
+            Target::RtApp => None,
+        }
+    }
+}
+
 const EXAMPLES: &str = "\
 Examples:
   tierce export plan.toml --format simso -o simulation.xml
   tierce export plan.toml --format simso --strict --json
+  tierce export plan.toml --format rt-app -o threads.json && rt-app threads.json
 
 Exit codes: 0 exported, 1 something was left out (--strict), 2 bad input, or nothing of the plan can be said.";
 
@@ -44,7 +75,10 @@ Exit codes: 0 exported, 1 something was left out (--strict), 2 bad input, or not
 pub fn run(args: Args) -> Result<ExitCode> {
     let name = args.plan.display().to_string();
     let plan = Plan::load(&args.plan);
-    let found = plan.and_then(|plan| tierce_formats::export(&plan, args.format.into(), args.unit.into()));
+    let found = plan.and_then(|plan| match args.format.model() {
+        Some(format) => tierce_formats::export(&plan, format.into(), args.unit.into()),
+        None => tierce_formats::export_rt_app(&plan),
+    });
     match found {
         Ok(found) => {
             deliver(&name, &found, "text", args.output.as_deref(), args.json)?;

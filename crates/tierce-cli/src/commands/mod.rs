@@ -23,6 +23,7 @@ mod picture;
 mod place;
 pub mod policy;
 mod progress;
+mod recording;
 mod request;
 mod run;
 mod scenario;
@@ -65,6 +66,7 @@ pub enum Command {
     Place(place::Args),
     Gen(gen::Args),
     Sweep(sweep::Args),
+    Recording(recording::Args),
     Hartstone(hartstone::Args),
     Import(import::Args),
     Export(export::Args),
@@ -103,6 +105,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Place(args) => place::run(args),
         Command::Gen(args) => gen::run(args),
         Command::Sweep(args) => sweep::run(args),
+        Command::Recording(args) => recording::run(args),
         Command::Hartstone(args) => hartstone::run(args),
         Command::Import(args) => import::run(args),
         Command::Export(args) => export::run(args),

@@ -1,0 +1,7 @@
+//! The program `tierce-recording`.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    tierce_recording::program::main()
+}
