@@ -4,13 +4,25 @@
 #   journal.sh PLAN TOO_MUCH      a plan to enforce, and one that is refused
 set -eu
 plan=$1 too_much=$2
+
+soon() { # COMMAND...: is it so within 60 s?
+	tries=600
+	until "$@" >/dev/null 2>&1; do
+		tries=$((tries - 1))
+		[ "$tries" -gt 0 ] || { echo "not so: $*" >&2; exit 1; }
+		sleep 0.1
+	done
+}
+
 mkdir -p /run/systemd/journal /run/log/journal /etc
 echo 0123456789abcdef0123456789abcdef >/etc/machine-id
 systemd-journald &
-until [ -S /run/systemd/journal/stdout ]; do sleep 0.1; done
-systemd-cat --identifier=unit tierce run "$plan" --for 4s >/dev/null &
-until tierce status >/dev/null 2>&1; do sleep 0.1; done
+soon test -S /run/systemd/journal/stdout
+systemd-cat --identifier=unit "$(command -v tierce)" run "$plan" >/dev/null &
+loader=$!
+soon tierce status
 if tierce apply "$too_much" 2>/dev/null; then exit 1; fi
-wait %2 || wait
-journalctl --no-pager --output=json --sync >/dev/null 2>&1 || true
+kill -INT $loader
+wait $loader
+journalctl --sync
 journalctl --no-pager --output=json

@@ -9,9 +9,13 @@ const PLAN: &str = r#"
 policy = "fixed-priority"
 cpu = 0
 
-[node.server]
-policy = "fair"
-under.top = { priority = 2, budget = "2ms", period = "10ms" }
+[node.rt]
+policy = "reservation"
+under.top = { priority = 2 }
+
+[task.audio]
+under.rt = { budget = "2ms", period = "10ms" }
+match = { comm = "audio" }
 
 [node.rest]
 policy = "fair"
@@ -19,13 +23,19 @@ default = true
 under.top = { priority = 1 }
 "#;
 
+/// Together with `audio` more than a CPU.
+const MORE: &str = r#"
+[task.video]
+under.rt = { budget = "9ms", period = "10ms" }
+match = { comm = "video" }
+"#;
+
 #[test]
 fn events_are_entries_with_fields() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("journal");
     std::fs::create_dir_all(&folder).unwrap();
-    let too_much = PLAN.replace("[node.rest]", "needs = \"PS 9/10\"\n[node.rest]");
     std::fs::write(folder.join("plan.toml"), PLAN).unwrap();
-    std::fs::write(folder.join("too-much.toml"), too_much).unwrap();
+    std::fs::write(folder.join("too-much.toml"), format!("{PLAN}{MORE}")).unwrap();
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/vm/journal.sh");
     let done = Command::new(env!("CARGO_BIN_EXE_tierce"))
         .args(["vm", "--kernel", "7.0.13", "--memory", "1G", "--limit", "10m"])

@@ -3,12 +3,11 @@
 use crate::{read, run, Ended, Folder, Part, Study};
 use anyhow::{bail, Context, Result};
 use clap::{CommandFactory, Parser};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
-use std::io::{BufWriter, IsTerminal, Write};
+use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::sync::atomic::{AtomicBool, Ordering};
 use tierce_policy::added;
+use tierce_terminal::{Progress, Stop, Unit};
 
 /// Do a study: random task sets at each point of a grid, each analysed and simulated in several ways
 ///
@@ -46,15 +45,6 @@ Then, in Python: polars.read_parquet(\"results/rows/*.parquet\").
 
 Exit codes: 0 done; 1 ended before, and what is done is kept; 2 the study has faults, or the folder cannot be used.";
 
-static STOP: AtomicBool = AtomicBool::new(false);
-
-/// The second time is not waited for.
-extern "C" fn stop(signal: libc::c_int) {
-    STOP.store(true, Ordering::Relaxed);
-    // SAFETY: signal() may be called by a handler.
-    unsafe { libc::signal(signal, libc::SIG_DFL) };
-}
-
 fn part(text: &str) -> Result<Part, String> {
     let numbers =
         text.split_once('/').and_then(|(number, of)| Some((number.parse().ok()?, of.parse().ok()?)));
@@ -73,10 +63,6 @@ pub fn command() -> clap::Command {
 pub fn main() -> ExitCode {
     // SAFETY: no other thread yet, and the default action is no handler of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    for signal in [libc::SIGINT, libc::SIGTERM] {
-        // SAFETY: the handler only stores to an atomic.
-        unsafe { libc::signal(signal, stop as *const () as libc::sighandler_t) };
-    }
     sweep(&Args::parse()).unwrap_or_else(|error| {
         eprintln!("tierce sweep: {error:#}");
         ExitCode::from(2)
@@ -101,8 +87,10 @@ fn sweep(args: &Args) -> Result<ExitCode> {
     let threads =
         args.jobs.map_or_else(|| std::thread::available_parallelism().map_or(1, usize::from), usize::from);
     let part = args.part.unwrap_or(Part { number: 1, of: 1 });
-    let mut progress = Progress::default();
-    let ended = run(&study, &folder, threads, part, &STOP, &mut |done, total| progress.at(done, total))?;
+    let (stop, mut progress) = (Stop::watch(), None);
+    let ended = run(&study, &folder, threads, part, stop.flag(), &mut |done, total| {
+        progress.get_or_insert_with(|| Progress::from(done, total, Unit::Things("sets"))).at(done);
+    })?;
     drop(progress);
     let there = (0..study.chunks()).filter(|chunk| folder.has(&study, *chunk)).collect::<Vec<_>>();
     if args.json {
@@ -135,34 +123,4 @@ fn print_rows(study: &Study, folder: &Folder, chunks: &[u64]) -> Result<()> {
         }
     }
     Ok(out.flush()?)
-}
-
-/// A bar on a terminal, for runs that take a while.
-#[derive(Default)]
-struct Progress {
-    bar: Option<ProgressBar>,
-}
-
-impl Progress {
-    fn at(&mut self, done: u64, total: u64) {
-        if !std::io::stderr().is_terminal() {
-            return;
-        }
-        let bar = self.bar.get_or_insert_with(|| {
-            let bar = ProgressBar::with_draw_target(Some(total), ProgressDrawTarget::stderr_with_hz(5));
-            let style =
-                ProgressStyle::with_template("[{bar:40}] {percent} %, {pos} of {len} sets, {eta} left");
-            // What was there before this run says nothing of its pace.
-            bar.with_style(style.expect("a fixed template")).with_position(done)
-        });
-        bar.set_position(done);
-    }
-}
-
-impl Drop for Progress {
-    fn drop(&mut self) {
-        if let Some(bar) = &self.bar {
-            bar.finish_and_clear();
-        }
-    }
 }
