@@ -1,7 +1,5 @@
 //! What is drawn is what was computed; words do not stand on each other; each form of file is what it says.
 
-#![expect(clippy::too_many_lines, reason = "a test tells one story")]
-
 use std::fmt::Write as _;
 use tierce_figure::draw::{texts, Rect};
 use tierce_figure::{Axis, Block, Figure, Format, Legend, Look, Panel, Place, Shape};

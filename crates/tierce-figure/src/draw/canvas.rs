@@ -1,7 +1,7 @@
 //! Lines, areas and words in pixels, for the parts of a figure that are not an axis.
 
-use super::letters;
-use super::style::{self, stroke, width, INK, UNIT};
+use super::letters::{self, width};
+use super::style::{self, stroke, INK, UNIT};
 use plotters::coord::Shift;
 use plotters::element::DashedPathElement;
 use plotters::prelude::*;

@@ -2,7 +2,7 @@
 
 use super::canvas::{Canvas, Outcome, Rect};
 use super::legend::Keys;
-use super::letters::wrapped;
+use super::letters::{width, wrapped};
 use super::panel::{self, Frame};
 use super::style::*;
 use crate::{Axis, Figure, Legend, Panel};

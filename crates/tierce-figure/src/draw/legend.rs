@@ -1,7 +1,7 @@
 //! The names of the series, each beside a key that looks like it.
 
 use super::canvas::{Canvas, Outcome, Rect, Spot, Words};
-use super::letters::wrapped;
+use super::letters::{width, wrapped};
 use super::panel::{bar, has_words};
 use super::style::*;
 use crate::{Figure, Legend, Look, Shape};

@@ -1,26 +1,30 @@
 //! The font: how wide words are, and where they have to be broken.
 
-use super::style::width;
 use std::sync::OnceLock;
 use ttf_parser::Face;
 
 /// Latin and Greek letters, digits and signs of DejaVu Sans.
 pub const FONT: &[u8] = include_bytes!("../../font/sans.ttf");
 
-pub struct Letters(Face<'static>);
+struct Letters(Face<'static>);
 
 impl Letters {
-    pub fn of_figures() -> &'static Self {
+    fn of_figures() -> &'static Self {
         static LETTERS: OnceLock<Letters> = OnceLock::new();
         LETTERS.get_or_init(|| Self(Face::parse(FONT, 0).expect("the font is part of the program")))
     }
 
     /// A letter that the font has not is as wide as its sign for that.
-    pub fn width(&self, words: &str, size: f64) -> f64 {
+    fn width(&self, words: &str, size: f64) -> f64 {
         let glyphs = words.chars().map(|letter| self.0.glyph_index(letter).unwrap_or_default());
         let units: f64 = glyphs.map(|glyph| f64::from(self.0.glyph_hor_advance(glyph).unwrap_or(0))).sum();
         units * size / f64::from(self.0.units_per_em())
     }
+}
+
+/// As wide as these words, which are of that size.
+pub fn width(words: &str, size: f64) -> f64 {
+    Letters::of_figures().width(words, size)
 }
 
 /// Lines of at most that width; one word alone may be longer.

@@ -1,6 +1,7 @@
 //! Axes, and what is between them.
 
 use super::canvas::{text_style, Canvas, Outcome, Rect, Spot, Words};
+use super::letters::width;
 use super::notes::Free;
 use super::style::*;
 use crate::{Axis, Block, Look, Panel, Place, Point, Series, Shape};

@@ -3,7 +3,6 @@
 //! The colours are those of Okabe & Ito (Color Universal Design, 2008), which colour-blind people tell apart; without the yellow, which is
 //! hardly seen on white. Each line has a dash and a marker of its own as well, each bar a hatching, so that they are known in grey, too.
 
-use super::letters::Letters;
 use crate::Look;
 use plotters::style::{Color, RGBColor, ShapeStyle};
 
@@ -143,9 +142,4 @@ pub fn tint(RGBColor(red, green, blue): RGBColor, part: f64) -> RGBColor {
 /// A line of that width.
 pub fn stroke(colour: RGBColor, width: f64) -> ShapeStyle {
     colour.stroke_width((width * UNIT).round() as u32)
-}
-
-/// As wide as these words, which are of that size.
-pub fn width(words: &str, size: f64) -> f64 {
-    Letters::of_figures().width(words, size)
 }
