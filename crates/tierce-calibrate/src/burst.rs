@@ -39,8 +39,26 @@ pub struct Watched {
     pub ran_ns: u64,
 }
 
-/// Whether it was awake then; bursts are in the order of time.
-pub(crate) fn awake_at(bursts: &[Burst], time_ns: u64) -> bool {
-    let after = bursts.partition_point(|burst| burst.woke_ns <= time_ns);
-    after > 0 && bursts[after - 1].covers(time_ns)
+/// Whether a thread was awake, asked for times that never go back; bursts are in the order of time.
+pub(crate) struct Awake<'a> {
+    bursts: &'a [Burst],
+    /// Bursts that began by then; `None`: not asked yet.
+    begun: Option<usize>,
+}
+
+impl<'a> Awake<'a> {
+    pub fn new(bursts: &'a [Burst]) -> Awake<'a> {
+        Awake { bursts, begun: None }
+    }
+
+    pub fn at(&mut self, time_ns: u64) -> bool {
+        let begins = |burst: &Burst| burst.woke_ns <= time_ns;
+        let begun = match self.begun {
+            // The next one is near, the first may be anywhere.
+            Some(begun) => begun + self.bursts[begun..].iter().take_while(|burst| begins(burst)).count(),
+            None => self.bursts.partition_point(begins),
+        };
+        self.begun = Some(begun);
+        begun > 0 && self.bursts[begun - 1].covers(time_ns)
+    }
 }

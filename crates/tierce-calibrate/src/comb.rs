@@ -1,6 +1,6 @@
 //! Times at equal distances, and how well wake-ups keep to them.
 
-use crate::burst::{awake_at, Burst};
+use crate::burst::{Awake, Burst};
 use crate::logarithm::{log2_of, BIT};
 
 /// Times at equal distances: `origin + k · span / count`. The distance is a fraction, so that nothing drifts.
@@ -241,13 +241,15 @@ pub fn measure(times: &[i64], bursts: &[Burst], comb: Comb) -> Option<Fit> {
         let comb = comb.moved_to_densest(&errors, 2 * tolerance);
         let near = comb.nearest(times, tolerance);
         let (mut next, mut slots) = (0, Vec::new());
+        let (mut index, mut awake) = (0, Awake::new(bursts));
         for slot in comb.slot(first)..=comb.slot(last) {
             slots.push(match near.get(next) {
                 Some((at, hit)) if *at == slot => {
                     next += 1;
-                    Slot::Hit(times.partition_point(|time| time < hit))
+                    index += times[index..].iter().take_while(|time| *time < hit).count();
+                    Slot::Hit(index)
                 }
-                _ if awake_at(bursts, comb.time(slot).max(0) as u64) => Slot::Awake,
+                _ if awake.at(comb.time(slot).max(0) as u64) => Slot::Awake,
                 _ => Slot::Missed,
             });
         }
