@@ -18,11 +18,13 @@ mkdir -p /run/systemd/journal /run/log/journal /etc
 echo 0123456789abcdef0123456789abcdef >/etc/machine-id
 systemd-journald &
 soon test -S /run/systemd/journal/stdout
-systemd-cat --identifier=unit "$(command -v tierce)" run "$plan" >/dev/null &
+# As systemd does for a unit.
+# shellcheck disable=SC2016 # for the shell there
+systemd-cat sh -c 'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/$$/fd/2) exec tierce run "$1" >/dev/null' sh "$plan" &
 loader=$!
 soon tierce status
 if tierce apply "$too_much" 2>/dev/null; then exit 1; fi
 kill -INT $loader
 wait $loader
 journalctl --sync
-journalctl --no-pager --output=json
+journalctl --no-pager --output=json _COMM=tierce

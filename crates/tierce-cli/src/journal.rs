@@ -28,6 +28,15 @@ pub fn report(level: Level, event: &str, message: &str, fields: &[(&str, Value<'
     }
 }
 
+/// Several events of one kind, in one write where they are lines.
+pub fn report_all(level: Level, event: &str, messages: &[String]) {
+    if is_connected() {
+        return messages.iter().for_each(|message| report(level, event, message, &[]));
+    }
+    let lines: String = messages.iter().map(|message| format!("tierce: {message}\n")).collect();
+    eprint!("{lines}");
+}
+
 fn send(
     journal: &JournalLog,
     level: Level,

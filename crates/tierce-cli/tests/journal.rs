@@ -20,7 +20,7 @@ match = { comm = "audio" }
 [node.rest]
 policy = "fair"
 default = true
-under.top = { priority = 1 }
+under.rt = { budget = "7ms", period = "10ms" }
 "#;
 
 /// Together with `audio` more than a CPU.
@@ -56,7 +56,7 @@ fn events_are_entries_with_fields() {
     };
     let begun = one("plan_in_force");
     assert_eq!(begun["MESSAGE"], "plan.toml is in force");
-    assert_eq!((&begun["TIERCE_PLAN"], &begun["PRIORITY"]), (&"plan.toml".into(), &"6".into()), "{begun}");
+    assert_eq!((&begun["TIERCE_PLAN"], &begun["PRIORITY"]), (&"plan.toml".into(), &"5".into()), "{begun}");
     assert_eq!(begun["SYSLOG_IDENTIFIER"], "tierce", "{begun}");
     let refused = one("plan_refused");
     assert_eq!(refused["PRIORITY"], "4", "{refused}");

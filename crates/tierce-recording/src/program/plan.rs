@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let mut said = remarks(&threads);
         said += &verdict(&threads, &proposal, &replayed);
         match &args.output {
-            Some(path) => print!("{said}Plan: {}\n", path.display()),
+            Some(path) => println!("{said}Plan: {}", path.display()),
             None => {
                 print!("{}", proposal.text);
                 eprint!("{said}");

@@ -2,7 +2,7 @@
 
 use super::metrics::Totals;
 use crate::commands::progress::{self, Progress};
-use crate::journal::{report, Level};
+use crate::journal::{report, report_all, Level};
 use anyhow::Result;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -32,7 +32,7 @@ pub struct Service {
     /// Tasks made for one thread each: name, thread.
     pub reserved: Vec<(String, u32)>,
     /// What has been changed, for the user; said after the answer.
-    said: String,
+    said: Vec<String>,
     /// Policies that are always loaded: `--policies`.
     room: u64,
     /// When the plan was changed and not written.
@@ -49,7 +49,7 @@ impl Service {
             broken: Ok(()),
             edited: false,
             reserved: Vec::new(),
-            said: String::new(),
+            said: Vec::new(),
             room,
             stepped: None,
             totals: None,
@@ -60,7 +60,7 @@ impl Service {
     /// Say what is to be said.
     pub fn flush(&mut self) {
         if !self.said.is_empty() {
-            eprint!("{}", std::mem::take(&mut self.said)); // one write
+            report_all(Level::Info, "plan_changed", &std::mem::take(&mut self.said));
         }
     }
 
@@ -245,10 +245,8 @@ fn change(
                 let not_proved = before.map_or(Vec::new(), |before| not_proved(&before, live.plan()));
                 let mut applied = Applied::new(live.plan(), true, live.revision(), &differences);
                 applied.not_proved = &not_proved;
-                for change in &applied.changes {
-                    service.said.extend(["tierce: ", &change.text, "\n"]);
-                }
-                not_proved.iter().for_each(|fault| service.said.extend(["tierce: warning: ", fault, "\n"]));
+                service.said.extend(applied.changes.iter().map(|change| change.text.to_string()));
+                service.said.extend(not_proved.iter().map(|fault| format!("warning: {fault}")));
                 return say(&applied, out);
             }
             Ok(None) => {}
@@ -342,12 +340,9 @@ pub fn put_into_force(
             if !dry_run {
                 let again = reloaded.iter().map(progress::reloaded);
                 let warnings = not_proved.iter().map(|fault| format!("warning: {fault}"));
-                let lines: String = again
-                    .chain(differences.iter().map(|it| it.to_string()))
-                    .chain(warnings)
-                    .map(|it| format!("tierce: {it}\n"))
-                    .collect();
-                eprint!("{lines}"); // one write
+                let changes: Vec<_> =
+                    again.chain(differences.iter().map(|it| it.to_string())).chain(warnings).collect();
+                report_all(Level::Info, "plan_changed", &changes);
             }
             let mut applied = Applied::new(&plan, !dry_run, live.revision(), &differences);
             applied.not_proved = &not_proved;

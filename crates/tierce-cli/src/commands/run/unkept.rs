@@ -114,8 +114,7 @@ mod tests {
             why: None,
         });
         let counts = EdgeCounts { promise, ..EdgeCounts::default() };
-        let under =
-            ["one", "two"].map(|parent| Edge { parent: parent.into(), counts: counts.clone() }).to_vec();
+        let under = ["one", "two"].map(|parent| Edge { parent: parent.into(), counts }).to_vec();
         let counts = Counts { misses, ..Counts::default() };
         let audio = Part { name: "audio".into(), counts, under, ..Part::default() };
         Snapshot { plan: "p.toml".into(), lost, parts: vec![audio], ..Snapshot::default() }
