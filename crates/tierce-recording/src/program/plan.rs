@@ -1,6 +1,6 @@
 //! `plan`: a plan that would have given each thread what it needs, simulated against the recording.
 
-use super::read;
+use super::reading::read;
 use super::table::{aligned, remarks, VERSION};
 use crate::replay::Impossible;
 use crate::{propose, replay, Compared, Proposal, Replayed, Threads, Wishes};
@@ -99,7 +99,7 @@ pub fn run(args: &Args) -> Result<ExitCode> {
         let mut said = remarks(&threads);
         said += &verdict(&threads, &proposal, &replayed);
         match &args.output {
-            Some(path) => print!("{said}Plan: {}\n", path.display()),
+            Some(path) => println!("{said}Plan: {}", path.display()),
             None => {
                 print!("{}", proposal.text);
                 eprint!("{said}");
