@@ -322,7 +322,7 @@ impl Results {
     /// Files of the figures that are there (SVG; the numbers are beside each, as CSV).
     #[getter]
     fn figures(&self) -> Vec<PathBuf> {
-        let file = |figure: &str| self.path.join(format!("{figure}.svg"));
+        let file = |figure: &str| self.path.join(figure);
         tierce_sweep::figures_of(&self.study).map(file).filter(|path| path.exists()).collect()
     }
 

@@ -7,7 +7,7 @@ use crate::bytes::{Cursor, Source};
 use crate::metadata::{events, headers, initial, skip_ftrace};
 use crate::refusal::{refused, Result};
 use crate::sched::{Comm, Decoder, Sched, What};
-use crate::trace_dat::CPUS_MAX;
+use crate::trace_dat::how::CPUS_MAX;
 use std::collections::{HashMap, VecDeque};
 
 /// First bytes.

@@ -1,14 +1,16 @@
 //! `tierce-recording`: what recordings of trace-cmd and perf say, and plans that suit them.
 
 mod plan;
+mod reading;
 mod table;
 
-use crate::{header, write_stream, write_trace_dat, Recording, RecordingError, Threads};
-use anyhow::{bail, Context, Result};
+use crate::{header, write_stream, write_trace_dat, Recording, RecordingError};
+use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
+use reading::read;
 use std::fs::File;
 use std::io::BufWriter;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 use tierce_trace::Trace;
 
@@ -95,25 +97,6 @@ pub fn main() -> ExitCode {
         ExitCode::from(2)
     })
 }
-
-/// A recording, and what its threads did.
-fn read(path: &Path) -> Result<(Recording, Threads)> {
-    let shown = || path.display().to_string();
-    let mut recording = Recording::open(path).with_context(shown)?;
-    let threads = Threads::of(recording.by_ref()).with_context(shown)?;
-    if threads.all.is_empty() {
-        bail!("{}: threads_must_be_recorded: no switch and no wake-up of a thread is in it", shown());
-    }
-    let length_ns = threads.to_ns - threads.from_ns;
-    if length_ns > LENGTH_MAX_NS {
-        let length = tierce_trace::units::time(length_ns);
-        bail!("{}: recording_must_be_short: it is {length} long, bound one day", shown());
-    }
-    Ok((recording, threads))
-}
-
-/// One day: what is longer has times that are no times.
-const LENGTH_MAX_NS: u64 = 86_400_000_000_000;
 
 fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
     let (recording, threads) = read(&args.recording)?;

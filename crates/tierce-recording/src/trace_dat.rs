@@ -4,76 +4,23 @@
 //! sections that options point to, and may have compressed them. Records of all CPUs come out in the order of time.
 
 mod cpu;
+pub mod how;
 mod sections;
 
 use crate::bytes::{Cursor, Source};
 use crate::metadata::{events, headers, initial, skip_ftrace};
 use crate::refusal::{refused, Result};
-use crate::ring::{Entries, Page};
 use crate::sched::{Decoder, Sched};
 use cpu::CpuRecords;
+use how::{chosen, clock_of, option, How, Opened, Part, CPUS_MAX};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-
-/// Most CPUs that a recording may have: as many as a trace of Tierce.
-pub const CPUS_MAX: u32 = tierce_trace::file::CPUS_MAX;
 
 /// How much of a file of version 6 may come before its pages.
 const HEAD_MAX: u64 = 1 << 26;
 
 /// How much of the pages of all CPUs is in memory at once.
 const PAGES_MAX: u64 = 1 << 30;
-
-/// How to read pages, and what is in their records.
-pub(crate) struct How {
-    page: Page,
-    entries: Entries,
-    decoder: Decoder,
-    page_size: u64,
-    /// Bytes of one CPU's pages in memory at once, at most.
-    at_once: u64,
-    clock: Clock,
-}
-
-/// From the file's times to ns.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Clock {
-    Ns,
-    /// ns = time · mult / 2^shift + offset.
-    Cycles {
-        mult: u32,
-        shift: u32,
-        offset: u64,
-    },
-}
-
-impl Clock {
-    fn ns(self, time: u64) -> u64 {
-        match self {
-            Clock::Ns => time,
-            Clock::Cycles { mult, shift, offset } => {
-                ((u128::from(time) * u128::from(mult)) >> shift).wrapping_add(offset.into()) as u64
-            }
-        }
-    }
-}
-
-/// Where the pages of a CPU are.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Part {
-    cpu: u32,
-    offset: u64,
-    size: u64,
-    /// How it is compressed.
-    packed: Option<Packing>,
-}
-
-/// How sections are compressed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Packing {
-    Zstd,
-    Zlib,
-}
 
 /// A `trace.dat`: all records in the order of time.
 pub struct TraceDat {
@@ -163,13 +110,6 @@ impl Iterator for TraceDat {
     }
 }
 
-pub(crate) struct Opened {
-    how: How,
-    parts: Vec<Part>,
-    cpus: u32,
-    clock: String,
-}
-
 /// Version 6, after its first words.
 fn version_6(cursor: &mut Cursor, page_size: u32) -> Result<Opened> {
     let (page, entries) = headers(cursor)?;
@@ -226,48 +166,4 @@ fn cpus(cursor: &mut Cursor) -> Result<u32> {
         return refused("cpus_must_be_few", at, format!("{cpus} CPUs, bound 1 to {CPUS_MAX}"));
     }
     Ok(cpus)
-}
-
-const TRACECLOCK: u16 = 4;
-const TSC2NSEC: u16 = 14;
-
-/// An option that says how to read times; all others are left alone.
-fn option(id: u16, cursor: &mut Cursor, clock: &mut String, tsc: &mut Option<Clock>) -> Result<()> {
-    match id {
-        TRACECLOCK => {
-            *clock = String::from_utf8_lossy(cursor.take(cursor.left() as u64, "the clocks")?).into_owned();
-        }
-        TSC2NSEC => {
-            let (mult, shift) = (cursor.u32("a factor")?, cursor.u32("a shift")?);
-            let at = cursor.offset();
-            if shift > 63 {
-                return refused(
-                    "shift_must_be_possible",
-                    at,
-                    format!("times are shifted by {shift} bits, bound 63"),
-                );
-            }
-            *tsc = Some(Clock::Cycles { mult, shift, offset: cursor.u64("an offset")? });
-        }
-        _ => {}
-    }
-    Ok(())
-}
-
-/// The one in brackets of `[local] global counter`, or the only one.
-fn chosen(clocks: &str) -> &str {
-    let inside = clocks.split_once('[').and_then(|(_, rest)| rest.split_once(']'));
-    inside.map_or(clocks, |(name, _)| name).trim_matches(['\0', ' ', '\n'])
-}
-
-fn clock_of(clocks: &str, tsc: Option<Clock>, offset: u64) -> Result<Clock> {
-    match (chosen(clocks), tsc) {
-        ("x86-tsc", Some(cycles)) => Ok(cycles),
-        (name @ ("x86-tsc" | "counter" | "uptime" | "ppc-tb"), _) => {
-            let message =
-                format!("times are of the clock `{name}`, bound one of ns: local, global, mono, boot, perf");
-            refused("clock_must_be_of_ns", offset, message)
-        }
-        _ => Ok(Clock::Ns),
-    }
 }

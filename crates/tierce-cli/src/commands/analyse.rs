@@ -1,6 +1,7 @@
 //! `tierce analyse`: do the tasks of a table meet their deadlines under one policy?
 
 mod criticality;
+mod early;
 mod federated;
 mod jobs;
 mod output;
@@ -10,13 +11,13 @@ pub use question::{one_of, read, read_set, Args};
 pub use tierce_analysis::question::{time, time_within};
 
 use anyhow::Result;
+use early::{beside, ended_with_nothing};
 use output::{in_json, print};
 use std::process::ExitCode;
 use std::sync::Arc;
 use tierce_analysis::job_sets;
 use tierce_analysis::question::{Answer, Question};
-use tierce_analysis::Watch;
-use tierce_terminal::{watched, Watched};
+use tierce_terminal::Watched;
 
 /// Run `tierce analyse`.
 pub fn run(args: Args) -> Result<ExitCode> {
@@ -40,20 +41,4 @@ pub fn run(args: Args) -> Result<ExitCode> {
         Answer::Tasks(outcome) => print(&asked, outcome),
     }
     Ok(ExitCode::from(u8::from(early || !answer.schedulable())))
-}
-
-/// Work on a thread of its own, with progress, until it is done or ended by Ctrl-C.
-fn beside<T: Send + 'static>(
-    things: &'static str,
-    work: impl FnOnce(&Watch) -> T + Send + 'static,
-) -> Watched<T> {
-    let watch = Arc::new(Watch::default());
-    let shared = Arc::clone(&watch);
-    let progress = || watch.progress().map(|(done, all)| (done as u64, all as u64));
-    watched("analysing", things, progress, || watch.end(), move || work(&shared))
-}
-
-fn ended_with_nothing() -> ExitCode {
-    eprintln!("tierce analyse: ended early; nothing was found by then");
-    ExitCode::from(1)
 }

@@ -1,6 +1,6 @@
 //! `plan`: a plan that would have given each thread what it needs, simulated against the recording.
 
-use super::read;
+use super::reading::read;
 use super::table::{aligned, remarks, VERSION};
 use crate::replay::Impossible;
 use crate::{propose, replay, Compared, Proposal, Replayed, Threads, Wishes};

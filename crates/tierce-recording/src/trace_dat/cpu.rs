@@ -1,7 +1,7 @@
 //! The records of one CPU, page by page.
 
+use super::how::{How, Part};
 use super::sections::unpack;
-use super::{How, Part};
 use crate::bytes::{Cursor, Source};
 use crate::refusal::{refused, Result};
 use crate::ring::Walk;

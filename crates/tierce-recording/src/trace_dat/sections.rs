@@ -1,7 +1,6 @@
 //! The sections of version 7, and the options that say where they are.
 
-use super::{chosen, clock_of, option, Opened, Packing, Part, CPUS_MAX};
-use super::{How, TRACECLOCK};
+use super::how::{chosen, clock_of, option, Clock, How, Opened, Packing, Part, CPUS_MAX, TRACECLOCK};
 use crate::bytes::{Cursor, Source};
 use crate::metadata::{events, headers};
 use crate::refusal::{refused, Result};
@@ -26,7 +25,7 @@ struct Found {
     formats: Option<u64>,
     cpus: u32,
     clock: String,
-    tsc: Option<super::Clock>,
+    tsc: Option<Clock>,
     buffer: Option<(u64, u64, Vec<(u32, u64, u64)>)>,
 }
 

@@ -1,7 +1,7 @@
 //! `tierce analyse` for given jobs without preemption: when is each done, at the earliest and at the latest?
 
+use super::early::{beside, ended_with_nothing};
 use super::question::{in_file, Args};
-use super::{beside, ended_with_nothing};
 use anyhow::{bail, Result};
 use serde_json::{json, Value};
 use std::process::ExitCode;

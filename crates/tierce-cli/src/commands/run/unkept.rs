@@ -145,6 +145,6 @@ mod tests {
         );
         assert_eq!(told(snapshot(3, 2, 1_500_000, 1)), Vec::<String>::new());
         // Taken out of the plan, and back.
-        assert_eq!(told(snapshot(3, 1, 1_000, 1)).len(), 2);
+        assert_eq!(told(snapshot(3, 1, 1_000, 1)).len(), 3);
     }
 }
