@@ -196,12 +196,7 @@ mod tests {
     /// A page with these words as its data.
     fn page(time: u64, flags: u64, words: &[u32]) -> Vec<u8> {
         let mut page = time.to_le_bytes().to_vec();
-<<<<<<< HEAD
         page.extend(((words.len() as u64 * 4) | flags).to_le_bytes());
-=======
-        let used = words.len() as u64 * 4;
-        page.extend((used | flags).to_le_bytes());
->>>>>>> 9684224
         words.iter().for_each(|word| page.extend(word.to_le_bytes()));
         page
     }
