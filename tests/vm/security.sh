@@ -88,13 +88,24 @@ had() {
 	awk '{ printf "%d", $1 / 1000000 }' "/proc/$1/schedstat"
 }
 
-# A copy of a node for each user: alice's two threads beside four of bob's, and none for carol until alice has gone.
+# has_copy UID: waits until that user has one
+has_copy() {
+	tries=0
+	until tierce status --json | tr -d ' \n' | grep -q "\"uid\":\"$1\"" || [ $tries -ge 300 ]; do
+		tries=$((tries + 1))
+		sleep 0.1
+	done
+}
+
+# A copy of a node for each user, in the order in which they come: alice's two threads beside four of bob's, and none for carol until
+# alice has gone.
 each=
 for user in alice alice bob bob bob bob; do
+	[ "$user" = alice ] || has_copy 1001
 	spin $user each-$user
 	each="$each $!"
 done
-sleep 2
+has_copy 1002
 spin carol each-carol
 carol=$!
 status each
