@@ -319,7 +319,7 @@ impl Results {
         self.there().count() as u64 == self.study.chunks()
     }
 
-    /// Files of the figures that are there (SVG; the numbers are beside each, as CSV).
+    /// Files of the figures that are there; the numbers are beside each, as CSV.
     #[getter]
     fn figures(&self) -> Vec<PathBuf> {
         let file = |figure: &str| self.path.join(figure);
