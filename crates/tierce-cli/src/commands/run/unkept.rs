@@ -50,6 +50,8 @@ impl Unkept {
             report("records_lost", &message, &[("plan", (&*now.plan).into()), ("lost_records", lost.into())]);
         }
         self.lost = now.lost;
+        // Parts that are gone are forgotten: a manager makes new ones for ever.
+        let mut known = std::mem::take(&mut self.counted);
         let parts = now.parts.iter();
         for (part, at, edge) in
             parts.flat_map(|part| (0..).zip(&part.under).map(move |(at, edge)| (part, at, edge)))
@@ -60,7 +62,8 @@ impl Unkept {
             let misses = if at == 0 { part.counts.misses } else { 0 };
             let counted = Counted { not_kept, missing_ns, misses };
             let key = (part.name.clone(), edge.parent.clone());
-            let before = self.counted.insert(key, counted).unwrap_or_default();
+            let before = known.remove(&key).unwrap_or_default();
+            self.counted.insert(key, counted);
             // A part that has come again counts from 0.
             let before = if before.not_kept > counted.not_kept { Counted::default() } else { before };
             tell(now, part, edge, before, counted, report);
@@ -146,5 +149,7 @@ mod tests {
         assert_eq!(told(snapshot(3, 2, 1_500_000, 1)), Vec::<String>::new());
         // Taken out of the plan, and back.
         assert_eq!(told(snapshot(3, 1, 1_000, 1)).len(), 3);
+        told(Snapshot::default());
+        assert!(unkept.counted.is_empty(), "what is gone is forgotten");
     }
 }
