@@ -44,29 +44,37 @@ static inline u64 command_adopt(struct tierce_command *c)
 	bpf_task_release(p);
 	return t ? 0 : COMMAND_NO_THREAD;
 }
+/* The leaf has this thread no more if that died between two objects, when nobody was told. Its number is no sign: a thread that is
+ * about to die loses that first, and may have to wait for a CPU before it is dead. */
 static inline u64 command_bury(struct tierce_command *c)
 {
-	struct task_struct *p = bpf_task_from_pid((s32)c->pid);
+	u32 leaf = c->a;
+	struct slot *slot = leaf < TIERCE_NODES ? bpf_map_lookup_elem(&slots, &leaf) : 0;
+	struct task_struct *p;
 	struct thread *t;
-	bool dead = !p;
+	bool dead = true; /* this object was never told of it */
 	unsigned long flags;
 	u64 now;
-	if (p) {
+	if (!slot || leaf >= TIERCE_NODES)
+		return 0;
+	bpf_rcu_read_lock();
+	p = slot->task;
+	if (p && (u32)p->pid == c->pid) {
 		dead = (p->__state & TASK_DEAD) && !p->on_cpu; /* nobody calls us for it any more, but to free it */
-		t = thread_of(p);
-		if (dead && t)
-			t->leaf = TIERCE_NONE;
-		bpf_task_release(p);
+		t = dead ? thread_of(p) : 0;
+		if (t)
+			dead = __sync_val_compare_and_swap(&t->leaf, leaf, TIERCE_NONE) == leaf;
 	}
-	if (!dead || c->a >= TIERCE_NODES)
+	bpf_rcu_read_unlock();
+	if (!dead)
 		return 0;
 	bpf_local_irq_save(&flags);
-	if (leaf_at(c->a)->pid == c->pid) {
+	if (leaf_at(leaf)->pid == c->pid) {
 		now = now_ns();
-		if (node_at(c->a)->servable)
-			graph_release(c->a, TIERCE_BLOCKED, now);
-		leaf_empty(c->a);
-		leaf_free(c->a, now);
+		if (node_at(leaf)->servable)
+			graph_release(leaf, TIERCE_BLOCKED, now);
+		leaf_empty(leaf);
+		leaf_free(leaf, now);
 	}
 	bpf_local_irq_restore(&flags);
 	return 0;

@@ -31,6 +31,8 @@ s32 BPF_PROG(tierce_init_task, struct task_struct *p, struct scx_init_task_args 
 	unsigned long flags;
 	if (!t)
 		return -ENOMEM;
+	if (t->leaf && leaf_at(t->leaf)->pid != (u32)p->pid) /* another thread has it since this object was told of it */
+		t->leaf = TIERCE_NONE;
 	t->lost = p->prio < MAX_RT_PRIO;
 	if (t->lost && t->leaf && node_at(t->leaf)->servable) { /* it left our class between two objects, as the loader does */
 		bpf_local_irq_save(&flags);
@@ -67,8 +69,7 @@ static inline void leaf_drop(u32 leaf)
 }
 static inline bool thread_drop(struct thread *t)
 {
-	u32 leaf = t->leaf, next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
-	t->leaf = TIERCE_NONE;
+	u32 leaf = __sync_lock_test_and_set(&t->leaf, TIERCE_NONE), next = __sync_lock_test_and_set(&t->next, TIERCE_NONE);
 	if (leaf)
 		leaf_empty(leaf);
 	leaf_drop(leaf);

@@ -11,9 +11,11 @@ use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_plan::Plan;
+use tierce_policy::TASK;
 use tierce_scx::kernel::{Kernel, Options};
 use tierce_scx::live::Live;
 use tierce_scx::reload::{Hears, Step};
+use tierce_scx::threads;
 
 fn main() -> Result<()> {
     let words: Vec<String> = std::env::args().skip(1).collect();
@@ -160,6 +162,16 @@ fn take_turns(live: &mut Live, mut other: Kernel, times: u32) -> Result<Kernel> 
     Ok(other)
 }
 
+/// Leaves whose threads are gone, if any, and what is known of them.
+fn held_for_nobody(live: &Live) -> Vec<String> {
+    let kernel = live.kernel();
+    let leaves = (1..kernel.nodes_used()).map(|id| (id, kernel.node(id), kernel.leaf(id)));
+    leaves
+        .filter(|(_, node, leaf)| node.kind == TASK && leaf.own != 0 && !threads::exists(leaf.pid))
+        .map(|(id, node, leaf)| format!("{id}: {leaf:?}, {node:?}"))
+        .collect()
+}
+
 fn say(scenario: &str, got: serde_json::Value) {
     println!("{}", json!({ "scenario": scenario, "got": got }));
 }
@@ -202,5 +214,6 @@ fn now(live: &mut Live) -> Result<serde_json::Value> {
         "bound": live.bound().into_iter().map(|(_, name)| name).collect::<Vec<_>>(),
         "hog_ns": ran_ns(live) - before_ns,
         "left_over": left_over(live),
+        "held_for_nobody": held_for_nobody(live),
     }))
 }

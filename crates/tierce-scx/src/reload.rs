@@ -321,12 +321,16 @@ impl Live {
             Ok(frozen) => frozen,
             Err(why) => return Ok(Err(words(&why))),
         };
-        let (second, times) = match self.change_kernels(second, &adopted, tell)? {
-            Ok(changed) => changed,
-            Err(why) => return Ok(Err(words(&why))),
-        };
+        let changed = self.change_kernels(second, &adopted, tell)?;
         drop(haste);
         thread::yield_now(); // this CPU decides
+        let (second, times) = match changed {
+            Ok(changed) => changed,
+            Err(why) => {
+                self.thaw()?; // until then no thread moves to another leaf
+                return Ok(Err(words(&why)));
+            }
+        };
         let first = self.hear_from(second)?;
         let thawed_ns = self.thaw()?;
         self.settle(&first)?;
