@@ -112,3 +112,41 @@ fn what_is_refused() {
         assert!(text(&out).contains(expected), "{words:?}: {}", text(&out));
     }
 }
+
+/// The process ends no more when it is sent a SIGINT, but hears of it.
+fn hears_of_ctrl_c(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.map_or(0, |mask| u64::from_str_radix(mask.trim(), 16).unwrap());
+    caught >> (libc::SIGINT - 1) & 1 == 1
+}
+
+#[test]
+fn ctrl_c_ends_the_reading_with_what_was_read() {
+    let folder = Folder::new("early");
+    let plan = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/desktop.toml");
+    let made = folder.tierce(&["sim", plan.to_str().unwrap(), "--for", "1000s", "--trace", "long.trace"]);
+    assert!(made.status.success(), "{}", text(&made));
+    let written = folder.tierce(&["recording", "write", "long.trace", "-o", "long.dat"]);
+    assert!(written.status.success(), "{}", text(&written));
+    let child = Command::new(env!("CARGO_BIN_EXE_tierce"))
+        .args(["recording", "threads", "long.dat", "--json"])
+        .current_dir(&folder.0)
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let began = std::time::Instant::now();
+    while !hears_of_ctrl_c(child.id()) {
+        assert!(began.elapsed().as_secs() < 120, "it does not read");
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+    // SAFETY: the process is ours, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    let out = child.wait_with_output().unwrap();
+    let (said, found) = (text(&out), serde_json::from_slice::<Value>(&out.stdout).unwrap());
+    assert_eq!(out.status.code(), Some(1), "{said}");
+    assert!(said.contains("ended early: only the "), "{said}");
+    let length_ns = found["length_ns"].as_u64().unwrap();
+    assert!(length_ns < 900_000_000_000, "{length_ns} ns");
+}

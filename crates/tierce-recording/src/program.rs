@@ -7,7 +7,7 @@ mod table;
 use crate::{header, write_stream, write_trace_dat, Recording, RecordingError};
 use anyhow::{Context, Result};
 use clap::{CommandFactory, Parser, Subcommand};
-use reading::read;
+use reading::{read, Read};
 use std::fs::File;
 use std::io::BufWriter;
 use std::path::PathBuf;
@@ -32,7 +32,8 @@ Examples:
   tierce recording plan --from trace.dat -o plan.toml  which plan gives each thread what it needs (also: tierce design plan)
   tierce recording write run.trace -o trace.dat        a trace of Tierce for trace-cmd report and KernelShark
 
-Exit codes: 0 done; 1 plan: no thread has a period, the plan does not hold, or it does not meet what the recording met; 2 bad input.";
+Exit codes: 0 done; 1 ended by Ctrl-C, with what was read by then; plan: no thread has a period, the plan does not hold, or it does not meet
+what the recording met; 2 bad input.";
 
 #[derive(Subcommand)]
 enum What {
@@ -99,28 +100,28 @@ pub fn main() -> ExitCode {
 }
 
 fn threads(args: &ThreadsArgs) -> Result<ExitCode> {
-    let (recording, threads) = read(&args.recording)?;
+    let Read { recording, threads, early } = read(&args.recording)?;
     if args.json {
         println!("{}", serde_json::to_string_pretty(&table::json(&recording, &threads))?);
     } else {
         print!("{}", table::text(&recording, &threads, args.most));
     }
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(early)))
 }
 
 /// Twice through the recording: the head of a trace names all threads.
 fn trace(args: &TraceArgs) -> Result<ExitCode> {
-    let (recording, threads) = read(&args.recording)?;
+    let Read { recording, threads, early } = read(&args.recording)?;
     let name =
         args.recording.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
     let header = header(&name, &recording.clock, recording.cpus, &threads);
-    let again = Recording::open(&args.recording)?;
+    let again = Recording::open(&args.recording)?.take(threads.records as usize);
     let events = again.map(|event| event.map_err(|error: RecordingError| anyhow::Error::from(error)));
     let shown = args.output.display().to_string();
     let out = File::create(&args.output).with_context(|| shown.clone())?;
     let records = write_stream(out, &header, events).with_context(|| shown.clone())?;
     println!("{shown}: {records} records of {} threads", threads.all.len());
-    Ok(ExitCode::SUCCESS)
+    Ok(ExitCode::from(u8::from(early)))
 }
 
 fn write(args: &WriteArgs) -> Result<ExitCode> {

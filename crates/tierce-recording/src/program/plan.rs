@@ -1,6 +1,6 @@
 //! `plan`: a plan that would have given each thread what it needs, simulated against the recording.
 
-use super::reading::read;
+use super::reading::{read, Read};
 use super::table::{aligned, remarks, VERSION};
 use crate::replay::Impossible;
 use crate::{propose, replay, Compared, Proposal, Replayed, Threads, Wishes};
@@ -9,8 +9,10 @@ use clap::ValueEnum;
 use serde_json::{json, Value};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use tierce_calibrate::{Importance, Margin};
 use tierce_plan::{show_time, Glob};
+use tierce_terminal::{watched, Watched};
 use tierce_trace::{units, Histogram};
 
 /// Propose a plan that gives each periodic thread what it needs, and simulate it against the recording
@@ -51,7 +53,8 @@ Examples:
   tierce design plan --from perf.data --thread 'audio*' --importance high -o plan.toml
   tierce check plan.toml
 
-Exit codes: 0 the plan holds and meets what the recording met; 1 it does not, or no thread has a period; 2 bad input.";
+Exit codes: 0 the plan holds and meets what the recording met; 1 it does not, no thread has a period, or Ctrl-C
+ended it, with what was read by then; 2 bad input.";
 
 #[derive(Clone, Copy, ValueEnum)]
 enum Matters {
@@ -75,7 +78,8 @@ fn percent(text: &str) -> Result<u32, String> {
 
 /// Propose a plan, check and simulate it.
 pub fn run(args: &Args) -> Result<ExitCode> {
-    let (recording, threads) = read(&args.from)?;
+    let Read { recording, threads, early } = read(&args.from)?;
+    let threads = Arc::new(threads);
     let importance = match args.importance {
         Matters::Low => Importance::Low,
         Matters::Normal => Importance::Normal,
@@ -84,20 +88,19 @@ pub fn run(args: &Args) -> Result<ExitCode> {
     let wishes =
         Wishes { importance, margin: args.margin.map(Margin), names: args.threads.clone(), seed: args.seed };
     let about = format!("{}, recorded by {}", args.from.display(), recording.tool);
-    let proposal = propose(&threads, recording.cpus, &about, &wishes);
-    let replayed = match replay(&threads, &proposal) {
-        Ok(replayed) => Ok(replayed),
-        Err(Impossible::Faults(faults)) => Err(faults.to_string()),
-        Err(other) => return Err(other.into()),
+    let Some(proposal) = proposed(&threads, recording.cpus, about, wishes) else {
+        eprintln!("tierce recording: ended early: no plan was found by then");
+        return Ok(ExitCode::FAILURE);
     };
+    let replayed = replayed(&threads, &proposal)?;
     if let Some(path) = &args.output {
         std::fs::write(path, &proposal.text).with_context(|| path.display().to_string())?;
     }
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&in_json(args, &threads, &proposal, &replayed))?);
+        println!("{}", serde_json::to_string_pretty(&in_json(args, &threads, &proposal, replayed.as_ref()))?);
     } else {
         let mut said = remarks(&threads);
-        said += &verdict(&threads, &proposal, &replayed);
+        said += &verdict(&threads, &proposal, replayed.as_ref());
         match &args.output {
             Some(path) => println!("{said}Plan: {}", path.display()),
             None => {
@@ -106,14 +109,40 @@ pub fn run(args: &Args) -> Result<ExitCode> {
             }
         }
     }
-    let met = !proposal.planned.is_empty() && replayed.is_ok_and(|replayed| replayed.is_met());
+    let is_met = |replayed: Result<Replayed, String>| replayed.is_ok_and(|replayed| replayed.is_met());
+    let met = !early && !proposal.planned.is_empty() && replayed.is_some_and(is_met);
     Ok(ExitCode::from(u8::from(!met)))
 }
 
-fn verdict(threads: &Threads, proposal: &Proposal, replayed: &Result<Replayed, String>) -> String {
+/// `None`: Ctrl-C ended it.
+fn proposed(threads: &Arc<Threads>, cpus: u32, about: String, wishes: Wishes) -> Option<Arc<Proposal>> {
+    let threads = threads.clone();
+    let work = move || propose(&threads, cpus, &about, &wishes);
+    match watched("looking for periods", "", || None, || (), work) {
+        Watched::Done(proposal) | Watched::Early(proposal) => Some(Arc::new(proposal)),
+        Watched::Nothing => None,
+    }
+}
+
+/// What the plan gives, or its faults. `None`: Ctrl-C ended it.
+fn replayed(threads: &Arc<Threads>, proposal: &Arc<Proposal>) -> Result<Option<Result<Replayed, String>>> {
+    let (threads, proposal) = (threads.clone(), proposal.clone());
+    let work = move || replay(&threads, &proposal);
+    match watched("simulating", "", || None, || (), work) {
+        Watched::Done(Ok(replayed)) | Watched::Early(Ok(replayed)) => Ok(Some(Ok(replayed))),
+        Watched::Done(Err(Impossible::Faults(faults))) | Watched::Early(Err(Impossible::Faults(faults))) => {
+            Ok(Some(Err(faults.to_string())))
+        }
+        Watched::Done(Err(other)) | Watched::Early(Err(other)) => Err(other.into()),
+        Watched::Nothing => Ok(None),
+    }
+}
+
+fn verdict(threads: &Threads, proposal: &Proposal, replayed: Option<&Result<Replayed, String>>) -> String {
     let replayed = match replayed {
-        Err(faults) => return format!("The plan does not hold: {faults}\n"),
-        Ok(replayed) => replayed,
+        None => return "Ended early: the plan was not simulated.\n".to_string(),
+        Some(Err(faults)) => return format!("The plan does not hold: {faults}\n"),
+        Some(Ok(replayed)) => replayed,
     };
     let mut text = comparison(threads, replayed);
     if !replayed.holds {
@@ -175,7 +204,7 @@ fn in_json(
     args: &Args,
     threads: &Threads,
     proposal: &Proposal,
-    replayed: &Result<Replayed, String>,
+    replayed: Option<&Result<Replayed, String>>,
 ) -> Value {
     let max = |histogram: &Histogram| (histogram.summary().count > 0).then_some(histogram.summary().max);
     let times = |times: &crate::replay::Times| {
@@ -196,13 +225,14 @@ fn in_json(
         "plan": proposal.text, "lost": threads.lost, "gaps": threads.gaps,
     });
     match replayed {
-        Ok(replayed) => {
+        None => (all["holds"], all["met"]) = (Value::Null, Value::Null),
+        Some(Ok(replayed)) => {
             all["holds"] = json!(replayed.holds);
             all["met"] = json!(replayed.is_met());
             all["left_out"] = json!({ "threads": replayed.left_out.0, "cpu_ns": replayed.left_out.1 });
             all["threads"] = replayed.compared.iter().map(one).collect();
         }
-        Err(faults) => {
+        Some(Err(faults)) => {
             all["holds"] = json!(false);
             all["met"] = json!(false);
             all["faults"] = json!(faults);
