@@ -13,6 +13,7 @@
  *   turns      --count busy processes that read the clock: the time in which none of them had the CPU, at each change of turns
  *   dirlock    --role hold: creates and removes files in a folder for as long as it runs, so that it is often throttled
  *              inside the folder's lock; --role wait: does so once per --interval, and reports the longest it took
+ *   chain      processes that pass something on, one --link each: how old it is when it has come through
  *   profile    --role begin, --role end: what lies between is what `tierce vm --profile` counts. With --profile other modes
  *              mark what they measure: pingpong its rounds, the others all they do.
  *
@@ -42,6 +43,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -59,18 +61,20 @@
 #include "meter/switches.c"
 #include "meter/jobs.c"
 #include "meter/storms.c"
+#include "meter/chain.c"
 
 static const struct {
 	const char *name;
 	void (*run)(void);
 } modes[] = {
-    {"service", service}, {"hogs", hogs},	    {"spin", spin},	  {"pingpong", pingpong}, {"cyclic", cyclic},
-    {"frames", frames},	  {"forkstorm", forkstorm}, {"dirlock", dirlock}, {"turns", turns},	  {"profile", profile},
+    {"service", service}, {"hogs", hogs},	{"spin", spin},		  {"pingpong", pingpong},
+    {"cyclic", cyclic},	  {"frames", frames},	{"forkstorm", forkstorm}, {"dirlock", dirlock},
+    {"turns", turns},	  {"profile", profile}, {"chain", chain},
 };
 
 static const char usage[] =
     "usage: meter MODE [options]      MODE: service hogs spin pingpong cyclic frames forkstorm turns dirlock\n"
-    "                                       profile\n"
+    "                                       chain profile\n"
     "  --policy P        other[:SLICE] nice:N batch idle fifo:N rr:N deadline:RUNTIME:PERIOD ext\n"
     "  --cpu N[,M]       pin to CPU N (the second of two processes to M)\n"
     "  --group DIR       cgroup folder to join; repeated, the k-th process joins the k-th\n"
@@ -90,6 +94,8 @@ static const char usage[] =
     "  --work T --limit T   frames: CPU time of one (9900us), longest gap that is no miss (33400us)\n"
     "  --parallel N      forkstorm: alive at a time (16)\n"
     "  --role R --dir D  dirlock: wait or hold, in folder D; profile: begin or end\n"
+    "  --link L          chain: NAME,PERIOD,LEAST,MOST or, if the process before it wakes it, NAME,after[:TIME],LEAST,MOST;\n"
+    "                    a job needs LEAST to MOST of CPU time\n"
     "  --profile         mark what is measured for tierce vm --profile\n";
 
 static void split(char *text, const char **first, const char **second)
@@ -161,6 +167,7 @@ static const struct {
     {"dir", .text = &set.dir},
     {"memory", .number = &set.memory, .least = 64, .most = 1 << 30},
     {"apart", .time = &set.apart},
+    {"link", .take = take_link},
     {"profile", .flag = &set.profile},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };

@@ -429,6 +429,57 @@ fn two_cpus() {
     boot.assert_no_leak("two");
 }
 
+/// Camera, detector, planner and actuator of `examples/chain.toml` as processes: what passes through them takes as long as the last of them
+/// sees it, no longer than its bound, and about as long as simulated.
+#[test]
+fn a_chain_takes_no_longer_than_its_bound() {
+    const SECONDS: u64 = 6;
+    let files = ["../../examples/chain.toml"];
+    let boot = Boot::run(&format!("chain.sh {SECONDS}"), 2, "7.0.13", Some("--deterministic"), &files);
+    boot.assert_ended("chain");
+    let tierce = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).output().unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{arguments:?}: {errors}");
+        serde_json::from_slice::<Value>(&output.stdout).unwrap()
+    };
+    let trace = boot.out.join("chain.trace").display().to_string();
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/chain.toml");
+    let simulated = &tierce(&["sim", plan, "--for", "60s", "--json"])["chains"][0];
+    let report = boot.report("chain").chains.remove(0);
+    let reported = [report.response_ns, report.reaction_ns, report.age_ns].map(|spread| spread.unwrap().max);
+    let epoch = format!("{}ms", boot.got("begin"));
+    for epoch in [None, Some(epoch.as_str())] {
+        let due = epoch.is_some();
+        let epoch = epoch.map_or(vec![], |epoch| vec!["--epoch", epoch]);
+        let arguments = [&["measure", &trace, "--chain", "see", "--json"], &epoch[..]].concat();
+        let measured = tierce(&arguments);
+        assert_eq!((&measured["remarks"], &measured["source"]), (&json!([]), &json!("run")));
+        for (index, of) in ["response", "reaction", "age"].into_iter().enumerate() {
+            let times = &measured["chains"][0]["times"][index];
+            let got = |which: &str| times[which].as_u64().unwrap() as f64 / 1e6;
+            let (least, most, bound) = (got("min_ns"), got("max_ns"), got("bound_ns"));
+            let sim = |which: &str| simulated[&format!("{of}_ns")][which].as_u64().unwrap() as f64 / 1e6;
+            println!(
+                "{of}: {} times, {least:.3} to {most:.3} ms, bound {bound} ms, simulated {} to {} ms",
+                times["count"],
+                sim("min"),
+                sim("max")
+            );
+            assert!(times["count"].as_u64() > Some(SECONDS * 29) && most <= bound, "{times}");
+            // Its jobs work from 0.1 to 0.2 ms less than those of the plan, each; two CPUs are emulated in turns of 50 us.
+            assert!((least - sim("min")).abs() < 2.0 && (most - sim("max")).abs() < 2.0, "{times}");
+            assert!(due || times["max_ns"] == reported[index], "{reported:?}");
+            if of != "reaction" {
+                let [from, to] =
+                    ["min", "max"].map(|which| boot.number("inside", &format!("/{of}_ns/{which}")) / 1e6);
+                println!("  from inside {from:.3} to {to:.3} ms");
+                assert!((least - from).abs() < 0.3 && (most - to).abs() < 0.3, "{of}: {from} to {to}");
+            }
+        }
+    }
+}
+
 /// More CPUs than the host has: emulated in turns, in which times mean little. (Counted in instructions, the boot alone takes
 /// longer than this.) The kernel charges whoever is on a CPU that waits for its turn.
 fn many_cpus(cpus: u32, plan: &str) -> Boot {

@@ -86,6 +86,85 @@ fn tables_json_and_pictures() {
     fs::remove_dir_all(&folder).unwrap();
 }
 
+const CHAIN: &str = r#"
+machine.cpus = 2
+[node.top]
+policy = "fixed-priority"
+per_cpu = true
+[task.first]
+under.top = { cpu = 0 }
+load = { period = "10ms", work = "2ms" }
+[task.second]
+under.top = { cpu = 1 }
+load = { work = "3ms" }
+[task.idle]
+under.top = { cpu = 1, priority = 2 }
+load = { period = "1s", work = "1ms", phase = "900ms" }
+[chain.both]
+tasks = ["first", "second"]
+needs = "within 6ms"
+[chain.never]
+tasks = ["first", "idle"]
+"#;
+
+#[test]
+fn chains_beside_their_bounds() {
+    let folder = folder("measure-chain");
+    fs::write(folder.join("plan.toml"), CHAIN).unwrap();
+    fs::write(folder.join("none.toml"), PLAN).unwrap();
+    // Less is allowed than what was played, and it is thought to need less.
+    let tight = CHAIN.replace("within 6ms", "within 4ms").replace("work = \"3ms\"", "work = \"2ms\"");
+    fs::write(folder.join("tight.toml"), tight).unwrap();
+    let sim = |plan: &str, trace: &str| {
+        let output = tierce(&folder, &["sim", plan, "--for", "509ms", "--trace", trace]);
+        assert_eq!(output.status.code(), Some(0), "{}", texts(&output).1);
+    };
+    sim("plan.toml", "sim.trace");
+    sim("none.toml", "none.trace");
+
+    let output = tierce(&folder, &["measure", "sim.trace", "--chain", "both"]);
+    let text = texts(&output).0;
+    let words = |name: &str| {
+        let line = text.lines().find(|line| line.trim_start().starts_with(name)).unwrap_or(&text);
+        line.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(output.status.code(), Some(0), "{text}");
+    assert_eq!(words("both"), "both (simulated): first, second");
+    assert_eq!(words("response"), "response 51 5 ms 5 ms 5 ms 5 ms 6 ms 6 ms");
+    assert_eq!(words("reaction"), "reaction 50 15 ms 15 ms 15 ms 15 ms 16 ms -");
+
+    // All of them: through one comes nothing.
+    let output = tierce(&folder, &["measure", "sim.trace", "--chain", "--json"]);
+    let json: Value = serde_json::from_str(&texts(&output).0).unwrap();
+    assert_eq!((output.status.code(), &json["holds"]), (Some(1), &false.into()));
+    let [both, never] = [0, 1].map(|chain| &json["chains"][chain]);
+    assert_eq!((&both["holds"], &never["holds"]), (&true.into(), &false.into()));
+    assert_eq!((&both["times"][2]["of"], &both["times"][2]["max_ns"]), (&"age".into(), &5_000_000.into()));
+    assert_eq!(never["times"][0]["max_ns"], Value::Null);
+    assert_eq!(json["remarks"], serde_json::json!(["never: the trace has no job of `idle`"]));
+
+    let output = tierce(&folder, &["measure", "sim.trace", "--chain", "both", "--plan", "tight.toml"]);
+    let text = texts(&output).0;
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("both: a response of 5 ms is above what the plan needs, 4 ms\n"), "{text}");
+
+    for (arguments, part) in [
+        (&["measure", "none.trace", "--chain"][..], "no [chain.NAME] in the plan of this trace"),
+        (&["measure", "sim.trace", "--chain", "--plan", "none.toml"], "no [chain.NAME] in the plan"),
+        (&["measure", "sim.trace", "--chain", "boht"], "no chain `boht`; there are `both`, `never`"),
+        (&["measure", "sim.trace", "--chain", "both", "--plan", "missing.toml"], "missing.toml"),
+        (&["measure", "sim.trace", "none.trace", "--chain"], "chain_is_of_one_trace: 2 traces, bound 1"),
+        (&["measure", "plan.toml", "--chain"], "not a trace"),
+        (&["measure", "sim.trace", "--plan", "plan.toml"], "--chain"),
+        (&["measure", "sim.trace", "--chain", "both", "--tasks"], "cannot be used with"),
+    ] {
+        let output = tierce(&folder, arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(texts(&output).1.contains(part), "{arguments:?}: {}", texts(&output).1);
+    }
+    fs::remove_dir_all(&folder).unwrap();
+}
+
 #[test]
 fn jobs_of_a_real_thread() {
     let folder = folder("job");

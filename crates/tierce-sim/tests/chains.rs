@@ -1,5 +1,6 @@
 //! Chains: what check bounds, the simulator keeps, in random plans of several CPUs with tasks that trigger each other, read what others
-//! wrote, and stand below priorities, budgets and deadlines; also where they have locks.
+//! wrote, and stand below priorities, budgets and deadlines; also where they have locks. And what is measured from a trace is what the
+//! simulator has measured itself.
 //!
 //! TIERCE_SEEDS=FROM..TO plays others than the usual ones.
 
@@ -12,7 +13,7 @@ use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::{Load, Plan};
 use tierce_sim::{Options, Simulation, Stream};
-use tierce_trace::{ChainReport, Spread};
+use tierce_trace::{ChainReport, Chains, Seen, Spread};
 
 const END_NS: u64 = 400 * MS;
 const RUNS: u64 = 3;
@@ -235,10 +236,16 @@ fn attack(locks: bool) {
         let admission = first.admit();
         for run in 0..RUNS {
             let plan = if run == 0 { first.clone() } else { shifted(&first, seed * RUNS + run) };
-            let options = Options { seed: seed * RUNS + run, check: run == 1, ..Options::default() };
+            let (seed_of_run, traced) = (seed * RUNS + run, run == 1);
+            let options = Options { seed: seed_of_run, check: traced, trace: traced, ..Options::default() };
             let Ok(mut simulation) = Simulation::new(&plan, options) else { break }; // budgets above a CPU
             simulation.run_until(END_NS).unwrap();
             let report = simulation.report();
+            if traced {
+                let mut measured = Chains::new(&simulation.header(), simulation.header().chains, None);
+                simulation.events_mut().iter().for_each(|event| measured.seen(&Seen::Event(*event)));
+                assert_eq!(measured.report(), report.chains, "seed {seed}, run {run}\n{text}");
+            }
             for (found, verdict) in report.tasks.iter().zip(&admission.tasks) {
                 let about = || format!("seed {seed}, run {run}, {}\n{text}", found.name);
                 assert!(found.misses == 0 || verdict.deadlines != Deadlines::Met, "missed; {}", about());

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use std::fmt;
+use tierce_plan::Latency;
 use tierce_policy::Cpus;
 
 /// Version of the header and of the meaning of records.
@@ -55,6 +56,9 @@ pub struct TraceHeader {
     pub tasks: Vec<TaskInfo>,
     /// Edges, roots included.
     pub edges: Vec<EdgeInfo>,
+    /// Chains of tasks, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub chains: Vec<ChainInfo>,
 }
 
 /// A scheduler node.
@@ -147,6 +151,65 @@ pub struct EdgeInfo {
     /// Fixed priority: priority, larger first.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<u64>,
+}
+
+/// Tasks that follow each other.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct ChainInfo {
+    /// Its name.
+    pub name: String,
+    /// From the first task to the last.
+    pub links: Vec<LinkInfo>,
+    /// How long it may take at most, as the plan says.
+    #[serde(default)]
+    pub needs: Latencies,
+    /// How long it takes at most, as check has found.
+    #[serde(default)]
+    pub bounds: Latencies,
+}
+
+/// A task of a chain.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, Default)]
+pub struct LinkInfo {
+    /// Its name.
+    pub task: String,
+    /// The one before it releases its jobs; otherwise they read what that wrote last.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub triggered: bool,
+    /// What comes from the one before it comes so much later.
+    #[serde(default)]
+    pub delay_ns: u64,
+}
+
+/// Times that a chain takes; `None`: nothing is said.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Default)]
+#[serde(default)]
+pub struct Latencies {
+    /// From the nominal release of a job of the first task to the end of a job of the last that knows of it, or of a later one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub response_ns: Option<u64>,
+    /// From an event that the first task looks at to the same end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reaction_ns: Option<u64>,
+    /// From the nominal release of a job of the first task to the end of each job of the last that knows of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub age_ns: Option<u64>,
+}
+
+impl Latencies {
+    /// In the order of [`Latency::ALL`].
+    pub fn all(&self) -> [Option<u64>; 3] {
+        [self.response_ns, self.reaction_ns, self.age_ns]
+    }
+
+    /// One of them.
+    pub fn of(&mut self, latency: Latency) -> &mut Option<u64> {
+        match latency {
+            Latency::Response => &mut self.response_ns,
+            Latency::Reaction => &mut self.reaction_ns,
+            Latency::Age => &mut self.age_ns,
+        }
+    }
 }
 
 impl TraceHeader {

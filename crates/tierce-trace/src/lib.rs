@@ -13,6 +13,7 @@
 
 mod affinity;
 pub mod browser;
+pub mod chains;
 pub mod change;
 pub mod event;
 pub mod file;
@@ -21,6 +22,7 @@ pub mod header;
 pub mod histogram;
 pub mod html;
 pub mod measure;
+pub mod passage;
 pub mod perfetto;
 mod plan;
 pub mod promise;
@@ -32,12 +34,14 @@ pub mod tally;
 pub mod units;
 pub mod work_conservation;
 
+pub use chains::Chains;
 pub use change::{PlanChange, Renumber, Seen};
 pub use event::{Event, Kind, NO_DEADLINE, SCHEDULER};
 pub use file::{Reader, Trace, TraceError, Writer};
-pub use header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader};
+pub use header::{ChainInfo, EdgeInfo, Latencies, LinkInfo, NodeInfo, Source, TaskInfo, TraceHeader};
 pub use histogram::{Histogram, Summary};
 pub use measure::Measure;
+pub use passage::Passage;
 pub use promise::{Promise, Unkept};
 pub use report::{ChainReport, Report, Spread};
 pub use snapshot::Snapshot;

@@ -1,7 +1,9 @@
 //! What a trace says about a plan's graph.
 
-use crate::header::{EdgeInfo, NodeInfo, Source, TaskInfo, TraceHeader, VERSION};
-use tierce_plan::{Edge, Ids, Load, Node, Plan, Task};
+use crate::header::{
+    ChainInfo, EdgeInfo, Latencies, LinkInfo, NodeInfo, Source, TaskInfo, TraceHeader, VERSION,
+};
+use tierce_plan::{Chain, Edge, Ids, Load, Node, Plan, Task};
 use tierce_policy::{policies, PolicyRecord};
 
 fn policy(number: u32) -> Option<&'static PolicyRecord> {
@@ -24,6 +26,7 @@ impl TraceHeader {
             nodes: nodes(plan, ids),
             tasks: tasks(plan, ids),
             edges: edges(plan, ids),
+            chains: plan.chains.iter().map(|chain| ChainInfo::of(plan, chain)).collect(),
             ..Default::default()
         }
     }
@@ -91,6 +94,28 @@ impl EdgeInfo {
             deadline_ns: param("deadline").filter(|&ns| ns > 0),
             weight: param("weight"),
             priority: param("priority"),
+        }
+    }
+}
+
+impl ChainInfo {
+    /// Of a chain of this plan; bounds are not known here.
+    pub fn of(plan: &Plan, chain: &Chain) -> ChainInfo {
+        let link = |link: &tierce_plan::Link| LinkInfo {
+            task: plan.tasks[link.task].name.clone(),
+            triggered: matches!(plan.tasks[link.task].load, Some(Load::Triggered(_))),
+            delay_ns: link.delay_ns,
+        };
+        let mut needs = Latencies::default();
+        for need in &chain.needs {
+            let most_ns = needs.of(need.latency);
+            *most_ns = Some(most_ns.map_or(need.most_ns, |ns| ns.min(need.most_ns)));
+        }
+        ChainInfo {
+            name: chain.name.clone(),
+            links: chain.links.iter().map(link).collect(),
+            needs,
+            bounds: Latencies::default(),
         }
     }
 }

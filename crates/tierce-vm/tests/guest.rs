@@ -241,6 +241,11 @@ fn meter_refuses_what_it_cannot_do() {
         ("dirlock --role lose", "--role lose: expected wait or hold"),
         ("dirlock --dir /no/such/dir", "/no/such/dir: No such file"),
         ("frames --work 1ns", "--work: less than one unit"),
+        ("chain --link a,5ms,1ms", "--link: expected NAME,PERIOD,LEAST,MOST or"),
+        ("chain --link a,0ms,1ms,1ms", "--link a: its period must not be 0"),
+        ("chain --link a,5ms,2ms,1ms", "--link a: works 2000000 to 1000000 ns"),
+        ("chain --link a,5ms,1ms,1ms", "chain: expected --link twice or more"),
+        ("chain --link a,after,1ms,1ms --link b,5ms,1ms,1ms", "the first with a period"),
         ("service --time 10ms --segments /no/such/file", "/no/such/file: No such file"),
     ] {
         let out = Command::new(Path::new(METER)).args(arguments.split_whitespace()).output().unwrap();

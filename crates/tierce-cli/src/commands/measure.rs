@@ -1,24 +1,26 @@
 //! `tierce measure`: how far a schedule is from theory.
 
-use super::trace::ENDED_EARLY;
+mod chains;
+mod input;
+
 use super::{picture, time};
 use anyhow::{bail, Context, Result};
 use serde_json::json;
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_figure::{Axis, Block, Figure, Look, Panel, Scale, Shape, Tick};
 use tierce_scx::socket;
-use tierce_terminal::{Reading, Stop};
+use tierce_terminal::Stop;
 use tierce_trace::measure::{rows, tables, to_json, Measure, Row};
 use tierce_trace::units;
 
-/// Measure jitters and overheads of jobs, from traces
+/// Measure jitters and overheads of jobs, or how long chains take, from traces
 ///
 /// Per job: reserve jitter (ResJ), release jitter (RelJ), context-switch jitter (CtswJ), and the time of interrupts (IntO) and of
 /// decisions that changed nothing (RelO). MAXmax is the largest value of all tasks, AVGM the average of the task
 /// that had it; MINmax is the smallest of the tasks' largest values, AVGm the average of its task.
+///
+/// With --chain instead: response, reaction time and data age of chains of tasks, beside their bounds and needs (docs/chains.md).
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct Args {
@@ -37,6 +39,12 @@ pub struct Args {
     /// Write the result as JSON, with histograms
     #[arg(long)]
     json: bool,
+    /// Instead, measure the chains of the plan, or this one
+    #[arg(long, value_name = "NAME", num_args = 0..=1, conflicts_with_all = ["live", "tasks", "plot"])]
+    chain: Option<Option<String>>,
+    /// With --chain: take the chains and their bounds from this plan, if the trace has none or others
+    #[arg(long, value_name = "PLAN", requires = "chain")]
+    plan: Option<PathBuf>,
     /// Draw the histograms, as .svg, .pdf or .png
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
@@ -51,16 +59,25 @@ Examples:
   tierce run plan.toml --for 10s --trace run.trace && tierce measure --epoch 0ns run.trace
   tierce measure --tasks --plot jitter.png a.trace b.trace
   tierce measure --live
+  tierce measure run.trace --chain
+  tierce measure run.trace --chain see --plan plan.toml
 
 Ctrl-C ends the reading: what was read by then is measured.
 
-Exit codes: 0 measured; 1 ended early; 2 bad input or environment.";
+Exit codes: 0 measured; 1 ended early, or a chain took longer than its bound or needs, or nothing came through it; 2 bad input or environment.";
 
 /// Run `tierce measure`.
 pub fn run(args: Args) -> Result<ExitCode> {
     picture::check(args.plot.as_deref())?;
     if args.live {
         return live(args);
+    }
+    if let Some(name) = &args.chain {
+        let [trace] = &args.traces[..] else {
+            bail!("chain_is_of_one_trace: {} traces, bound 1", args.traces.len());
+        };
+        let (name, plan) = (name.as_deref(), args.plan.as_deref());
+        return chains::run(&chains::Asked { trace, name, plan, epoch_ns: args.epoch, json: args.json });
     }
     let stop = Stop::watch();
     let of: Vec<_> = args.traces.iter().map(|path| read(path, args.epoch, &stop)).collect::<Result<_>>()?;
@@ -90,17 +107,9 @@ fn live(args: Args) -> Result<ExitCode> {
 }
 
 fn read(path: &Path, epoch_ns: Option<u64>, stop: &Stop) -> Result<Measure> {
-    let shown = path.display();
-    let input: Box<dyn Read> = match path == Path::new("-") {
-        true => Box::new(Reading::stream(io::stdin().lock(), stop)),
-        false => Box::new(Reading::file(File::open(path).with_context(|| shown.to_string())?, stop)),
-    };
-    let (measure, fault) = Measure::read(input, epoch_ns).with_context(|| shown.to_string())?;
-    if stop.asked() {
-        eprintln!("tierce: {shown}: {ENDED_EARLY}");
-    } else if let Some(fault) = fault {
-        eprintln!("tierce: {shown}: {fault}; only the records before it are used");
-    }
+    let shown = || path.display().to_string();
+    let (measure, fault) = Measure::read(input::open(path, stop)?, epoch_ns).with_context(shown)?;
+    input::tell(path, fault, stop);
     Ok(measure)
 }
 

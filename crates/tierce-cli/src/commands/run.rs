@@ -6,7 +6,7 @@ pub mod metrics;
 mod unkept;
 
 use super::progress::Progress;
-use super::time;
+use super::{chains, time};
 use crate::journal::{report, Level};
 use anyhow::{bail, Result};
 use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Service};
@@ -32,7 +32,7 @@ use tierce_scx::notify::notify;
 use tierce_scx::socket::{self, say, Asked, Manner, Said, Served, Server};
 use tierce_scx::threads::{self, Proc};
 use tierce_trace::measure::{self, Measure};
-use tierce_trace::Report;
+use tierce_trace::{Report, TraceHeader};
 use unkept::Unkept;
 
 /// Enforce a plan on this machine (root)
@@ -187,7 +187,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let here = Host::here().cpus().unwrap_or(1); // has no holes, else refused above
     let cpus = args.cpus.unwrap_or(here);
     let plan = args.plan(cpus)?;
-    let unfit = plan.admit().faults(&plan);
+    let admission = plan.admit();
+    let unfit = admission.faults(&plan);
+    let chains = chains::of(&plan, &admission);
     let explain = |error: &anyhow::Error| {
         if error.is::<Refused>() {
             eprint!("{}", unfit.report());
@@ -212,7 +214,8 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if args.measure {
         live.measure(args.epoch);
     }
-    let mut kept = Kept::create(args.trace.as_deref(), live.header(), args.record.as_deref(), floor_ns)?;
+    let header = TraceHeader { chains, ..live.header().clone() };
+    let mut kept = Kept::create(args.trace.as_deref(), &header, args.record.as_deref(), floor_ns)?;
     tell_in_force(&args.plan.display().to_string());
     notify("READY=1");
     exporter.start(&path)?;

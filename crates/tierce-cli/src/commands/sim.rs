@@ -1,6 +1,6 @@
 //! `tierce sim`: play a plan.
 
-use super::time;
+use super::{chains, time};
 use anyhow::{bail, Context, Result};
 use std::fs::File;
 use std::io::{BufReader, BufWriter};
@@ -105,7 +105,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     };
     let mut simulation = Simulation::new(&plan, options)
         .inspect_err(|_| eprint!("{}", plan.admit().faults(&plan).report()))?;
-    let mut recorder = Recorder::new(&args, &simulation)?;
+    let mut recorder = Recorder::new(&args, &plan, &simulation)?;
     let played = play(&args, &mut simulation, &mut recorder);
     recorder.take(&mut simulation.closing_events())?;
     recorder.finish(&args)?;
@@ -219,8 +219,11 @@ struct Recorder {
 }
 
 impl Recorder {
-    fn new(args: &Args, simulation: &Simulation) -> Result<Recorder> {
+    fn new(args: &Args, plan: &Plan, simulation: &Simulation) -> Result<Recorder> {
         let mut header = simulation.header();
+        if args.trace.is_some() && !plan.chains.is_empty() {
+            header.chains = chains::of(plan, &plan.admit());
+        }
         header.end_ns = Some(args.duration_ns);
         let writer = match &args.trace {
             Some(path) => {

@@ -24,7 +24,7 @@ use std::path::Path;
 use std::rc::Rc;
 use tierce_plan::{By, Child, Fit, Ids, Members, Plan, Standing};
 use tierce_policy::Refusal;
-use tierce_trace::{Measure, Renumber, Source, Stats, Tally, TraceHeader};
+use tierce_trace::{Chains, Kind, Measure, Renumber, Source, Stats, Tally, TraceHeader};
 
 /// What a thread was bound to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,6 +110,8 @@ pub struct Live {
     notices: Vec<LeftOut>,
     stats: Stats,
     measure: Option<Measure>,
+    /// How long the chains take that the plan began with.
+    chains: Option<Chains>,
     renumber: Renumber,
     events: Rc<RefCell<Vec<u8>>>,
     entries: Rc<RefCell<Vec<u8>>>,
@@ -161,6 +163,9 @@ impl Live {
         let start_ns = now_ns();
         let header = TraceHeader { start_ns, ..TraceHeader::of(&plan, &ids, Source::Run) };
         let stats = Stats::new(&header);
+        let told = kernel.options().trace_kinds >> Kind::Decision as u16 & 1 == 1;
+        let chains = Some(&header.chains).filter(|chains| told && !chains.is_empty()).cloned();
+        let chains = chains.map(|chains| Chains::new(&header, chains, None));
         kernel.attach()?;
         let renumber = Renumber::new(&header);
         let mut live = Live {
@@ -179,6 +184,7 @@ impl Live {
             notices: Vec::new(),
             stats,
             measure: None,
+            chains,
             renumber,
             events,
             entries,

@@ -154,6 +154,9 @@ impl Live {
                 Seen::Change(change) => self.stats.change(change),
                 Seen::Nothing => {}
             }
+            if let Some(chains) = &mut self.chains {
+                chains.seen(&seen);
+            }
             if let Some(measure) = &mut self.measure {
                 measure.seen(seen);
             }

@@ -41,7 +41,8 @@ impl Live {
             stats.set_promise(self.renumber.edge(id), Promise::of(&edge, now_ns()));
         }
         stats.finish(now_ns());
-        Report { contention: self.contention(), ..stats.report() }
+        let chains = self.chains.as_ref().map_or_else(Vec::new, |chains| chains.report());
+        Report { contention: self.contention(), chains, ..stats.report() }
     }
 
     /// How CPUs got into each other's way, if that is counted.

@@ -409,6 +409,7 @@ fn header(options: &Options, tasks: &[Task]) -> TraceHeader {
         nodes,
         tasks: infos,
         edges,
+        ..Default::default()
     }
 }
 

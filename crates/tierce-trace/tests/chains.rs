@@ -1,0 +1,169 @@
+//! Chains from the events of a live run: who woke whom, what was read, what is no job of a chain.
+
+use proptest::prelude::*;
+use tierce_trace::Kind::{Decision, JobComplete, JobRelease, Lost};
+use tierce_trace::{ChainInfo, Chains, Event, Kind, LinkInfo, Seen, Source, Spread, TaskInfo, TraceHeader};
+
+const MS: u64 = 1_000_000;
+
+/// `a`, whose jobs wake `b`, which `c` reads.
+fn header(delay_ns: u64) -> TraceHeader {
+    let task = |(id, name): (u32, &str)| TaskInfo { id, name: name.into(), ..Default::default() };
+    let link = |name: &str, triggered, delay_ns| LinkInfo { task: name.into(), triggered, delay_ns };
+    let links = vec![link("a", false, 0), link("b", true, delay_ns), link("c", false, 0)];
+    TraceHeader {
+        source: Source::Run,
+        cpus: 2,
+        tasks: [(1, "a"), (2, "b"), (3, "c")].map(task).to_vec(),
+        chains: vec![ChainInfo { name: "way".into(), links, ..Default::default() }],
+        ..Default::default()
+    }
+}
+
+fn measured(header: &TraceHeader, epoch_ns: Option<u64>, records: &[(u64, Kind, u32, u32)]) -> Chains {
+    let mut chains = Chains::new(header, header.chains.clone(), epoch_ns);
+    for (at_ms, kind, task, job) in records {
+        chains.seen(&Seen::Event(Event::new(at_ms * MS, *kind, 0, *task, *job, u64::MAX)));
+    }
+    chains
+}
+
+/// In ms: smallest and largest of response, reaction and age.
+fn found(chains: &Chains) -> [Option<(u64, u64)>; 3] {
+    let report = &chains.report()[0];
+    let ms = |spread: Spread| (spread.min / MS, spread.max / MS);
+    [report.response_ns, report.reaction_ns, report.age_ns].map(|spread| spread.map(ms))
+}
+
+/// A first job of each, which came with its thread, and then one each.
+fn one_way() -> Vec<(u64, Kind, u32, u32)> {
+    let mut list = Vec::new();
+    for task in [1, 2, 3] {
+        list.extend([(0, JobRelease, task, 1), (1, Decision, task, 0), (2, JobComplete, task, 1)]);
+    }
+    list.extend([
+        (100, JobRelease, 1, 2),
+        (101, Decision, 1, 0),
+        // It wakes `b` before it blocks; `b` is done on another CPU before `a` is.
+        (104, JobRelease, 2, 2),
+        (104, Decision, 2, 0),
+        (106, JobComplete, 2, 2),
+        (107, JobComplete, 1, 2),
+        (110, JobRelease, 3, 2),
+        (111, Decision, 3, 0),
+        (115, JobComplete, 3, 2),
+    ]);
+    list
+}
+
+#[test]
+fn a_wake_up_passes_on_what_the_task_before_knows() {
+    // What was released at 100 ms may have waited for `c`, whose first job came at 110 ms: no response, but an age.
+    let mut list = one_way();
+    assert_eq!(found(&measured(&header(0), None, &list)), [None, None, Some((15, 15))]);
+    list.extend([
+        (120, JobRelease, 3, 3),
+        (121, Decision, 3, 0),
+        (125, JobComplete, 3, 3), // nothing new
+        (200, JobRelease, 1, 3),
+        (202, Decision, 1, 0),
+        (203, JobRelease, 2, 3),
+        (204, Decision, 2, 0),
+        (205, JobRelease, 3, 4),
+        (205, Decision, 3, 0), // `b` has not written yet
+        (206, JobComplete, 2, 3),
+        (207, JobComplete, 3, 4),
+        (210, JobRelease, 3, 5),
+        (210, Decision, 3, 0),
+        (211, JobComplete, 3, 5),
+    ]);
+    let chains = measured(&header(0), None, &list);
+    assert_eq!(found(&chains), [Some((11, 11)), Some((110, 110)), Some((11, 107))]);
+    assert_eq!(chains.remarks(), Vec::<String>::new());
+}
+
+/// A message on its way: the job that sent it had begun so long before, and the next one may have begun since.
+#[test]
+fn a_delay_leads_to_the_job_before() {
+    let list = [
+        (100, JobRelease, 1, 2),
+        (100, Decision, 1, 0),
+        (102, JobComplete, 1, 2),
+        (110, JobRelease, 1, 3),
+        (110, Decision, 1, 0),
+        (112, JobRelease, 2, 2), // of the job at 100 ms
+        (112, Decision, 2, 0),
+        (112, JobComplete, 1, 3),
+        (113, JobComplete, 2, 2),
+        (114, JobRelease, 3, 2),
+        (114, Decision, 3, 0),
+        (115, JobComplete, 3, 2),
+    ];
+    assert_eq!(found(&measured(&header(10 * MS), None, &list))[2], Some((15, 15)));
+    assert_eq!(found(&measured(&header(0), None, &list))[2], Some((5, 5)));
+}
+
+/// With the epoch, jobs count from when they should have been released.
+#[test]
+fn an_epoch_tells_when_jobs_were_due() {
+    let mut header = header(0);
+    (header.tasks[0].period_ns, header.tasks[0].phase_ns) = (Some(30 * MS), Some(2 * MS));
+    assert_eq!(found(&measured(&header, Some(5 * MS), &one_way()))[2], Some((18, 18)), "due at 97 ms");
+    assert_eq!(found(&measured(&header, Some(500 * MS), &one_way()))[2], Some((15, 15)), "begins later");
+}
+
+#[test]
+fn what_a_trace_lacks_is_said() {
+    let mut list = one_way();
+    list.retain(|(_, _, task, _)| *task != 3);
+    assert_eq!(measured(&header(0), None, &list).remarks(), ["way: the trace has no job of `c`"]);
+    let chains = measured(&header(0), None, &one_way());
+    assert_eq!(chains.remarks(), ["way: nothing has come through to the last task"]);
+    list.push((300, Lost, 0, 0));
+    let remarks = measured(&header(0), None, &list).remarks();
+    assert!(remarks[1].starts_with("18446744073709551615 records were lost"), "{remarks:?}");
+    // No decision tells when jobs begin.
+    list.retain(|(_, kind, ..)| *kind != Decision);
+    let remarks = measured(&header(0), None, &list).remarks();
+    assert_eq!(remarks[0], "way: the trace has no job of `a`, `b`, `c`");
+}
+
+proptest! {
+    /// Whatever is in a trace, nothing panics, and there are no more responses than jobs of the first task.
+    #[test]
+    fn any_records(
+        simulated in any::<bool>(),
+        epoch_ns in prop::option::of(any::<u64>()),
+        tasks in prop::collection::vec((1u32..4, any::<u64>(), any::<u64>()), 1..4),
+        chain in prop::collection::vec((0usize..4, any::<bool>(), any::<u64>()), 0..5),
+        records in prop::collection::vec((0u16..28, 0u32..5, 0u32..4, any::<u64>(), 0u64..1000), 0..300),
+    ) {
+        let task = |(id, period_ns, phase_ns): (u32, u64, u64)| TaskInfo {
+            id,
+            name: ["a", "b", "c"][id as usize - 1].into(),
+            deadline_ns: Some(period_ns),
+            period_ns: Some(period_ns),
+            phase_ns: Some(phase_ns),
+            ..Default::default()
+        };
+        let link = |(task, triggered, delay_ns): (usize, bool, u64)| {
+            LinkInfo { task: ["a", "b", "c", "none"][task].into(), triggered, delay_ns }
+        };
+        let header = TraceHeader {
+            source: if simulated { Source::Sim } else { Source::Run },
+            tasks: tasks.into_iter().map(task).collect(),
+            chains: vec![ChainInfo { links: chain.into_iter().map(link).collect(), ..Default::default() }],
+            ..Default::default()
+        };
+        let mut chains = Chains::new(&header, header.chains.clone(), epoch_ns);
+        let (mut now_ns, mut released) = (0, 0);
+        for (kind, a, b, value, later_ns) in records {
+            now_ns += later_ns * MS;
+            released += u64::from(kind == JobRelease as u16);
+            chains.seen(&Seen::Event(Event { now_ns, kind, cpu: 0, a, b, pad: 0, value }));
+        }
+        let responses = chains.all().next().map(|(_, passage)| passage.times()[0].summary().count);
+        prop_assert!(responses <= Some(released), "{responses:?} of {released}");
+        chains.remarks();
+    }
+}

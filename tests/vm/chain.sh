@@ -1,0 +1,20 @@
+#!/bin/sh
+# A chain of processes on two CPUs, as examples/chain.toml has it: how long what passes through takes, seen by the last process and in the
+# trace. Argument: seconds. See `a_chain_takes_no_longer_than_its_bound` in crates/tierce-cli/tests/kernel.rs.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+seconds=$1
+begin chain chain.toml --trace /out/chain.trace || exit
+at=$((($(now_ms) + 1000) / 100 * 100)) # in step with the motor
+meter chain --start "${at}ms" --time "${seconds}s" --link camera,33ms,2ms,2900us --link detect,after,6ms,8800us \
+	--link plan,20ms,3800us,3800us --link act,after:1ms,900us,900us >/out/chain.meter &
+meters=$!
+tierce job --name motor --period 5ms --work 900us --for "$((seconds + 1))s" >/dev/null &
+motor=$!
+meter spin --name log --start "${at}ms" --time "${seconds}s" >/dev/null
+sleep 0.3
+finish TERM
+wait $meters $motor
+say inside "$(cat /out/chain.meter)"
+say begin "$at"
