@@ -48,8 +48,7 @@ fn send(
     let named: Vec<_> =
         [event].iter().chain(fields).map(|(name, value)| (format!("tierce_{name}"), value.clone())).collect();
     let pairs: Vec<_> = named.iter().map(|(name, value)| (Key::from(name.as_str()), value.clone())).collect();
-    let message = format_args!("{message}");
-    journal.journal_send(
-        &Record::builder().level(level).target("tierce").args(message).key_values(&pairs).build(),
-    )
+    let mut record = Record::builder();
+    let record = record.level(level).target("tierce").key_values(&pairs);
+    journal.journal_send(&record.args(format_args!("{message}")).build())
 }
