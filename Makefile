@@ -2,7 +2,7 @@
 
 TIERCE := target/release/tierce
 
-.PHONY: help demo check test bench hartstone-board build manual install deb test-deb static test-arm64 docs setup lint tidy format
+.PHONY: help demo check test bench hartstone-board build manual install deb test-deb static test-arm docs setup lint tidy format
 
 help:
 	@printf '%s\n' \
@@ -17,7 +17,7 @@ help:
 	'  make build   $(TIERCE), then try: $(TIERCE) check examples/desktop.toml' \
 	'  make manual  man pages and completions, target/manual;  make install PREFIX=/usr/local DESTDIR=: installs both' \
 	'  make deb     Debian packages, target/deb;  make test-deb: installed, used, removed and purged in a clean machine (root)' \
-	'  make static  programs that need no library, for x86-64 and arm64, target/static;  make test-arm64: the simulator there, emulated' \
+	'  make static  programs that need no library, for x86-64 and arm64, target/static;  make test-arm: the simulator and a kernel there, emulated' \
 	'  make docs    the pages as a site with search, target/docs/index.html' \
 	'  make setup   install what all of the above need (they call it themselves)' \
 	'  make lint    formats and warnings;  make tidy: pages and sources agree;  make format: apply the formats' \
@@ -58,7 +58,7 @@ test-deb:
 static:
 	@scripts/static
 
-test-arm64:
+test-arm:
 	@scripts/arm64
 
 docs:
