@@ -2,11 +2,15 @@
 
 import os
 import pathlib
+import signal
 import subprocess
 
 import pytest
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+
+# Python leaves SIGINT ignored if who started it did, as shells do for what runs in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
