@@ -4,6 +4,7 @@ use crate::graph::{policy, Moment};
 use crate::kernel::Leaf;
 use crate::live::Live;
 use crate::threads;
+use std::borrow::Cow;
 use std::collections::HashMap;
 use tierce_policy::{raw, TASK};
 use tierce_trace::promise::Promise;
@@ -43,11 +44,11 @@ impl<'a> Named<'a> {
     }
 
     /// The parent of an edge: a spread node by the name of all its replicas where the child moves between them.
-    fn parent(&self, edge: &raw::Edge) -> String {
+    fn parent(&self, edge: &raw::Edge) -> Cow<'a, str> {
         match self.nodes.get(&edge.parent) {
-            Some((_, Some(family))) if edge.flags & raw::EDGE_SPREAD != 0 => family.to_string(),
-            Some((name, _)) => name.to_string(),
-            None => format!("cpu{}", edge.cpu),
+            Some((_, Some(family))) if edge.flags & raw::EDGE_SPREAD != 0 => Cow::Borrowed(family),
+            Some((name, _)) => Cow::Borrowed(name),
+            None => format!("cpu{}", edge.cpu).into(),
         }
     }
 
@@ -69,7 +70,7 @@ impl<'a> Named<'a> {
 
     fn under(&self, id: u32) -> Vec<Edge> {
         let edges = self.moment.edges_above(id);
-        edges.map(|(_, edge)| Edge { parent: self.parent(edge), counts: self.edge(edge) }).collect()
+        edges.map(|(_, edge)| Edge { parent: self.parent(edge).into_owned(), counts: self.edge(edge) }).collect()
     }
 
     fn counts(&self, id: u32, leaf: &Leaf) -> Counts {
@@ -123,10 +124,9 @@ impl<'a> Named<'a> {
                 continue;
             }
             let (set, counts) = (self.set_of(&leaf), self.counts(id, &leaf));
-            tally.thread(&Thread { leaf: id, who: leaf.pid.into(), set, counts });
-            for (number, edge) in self.moment.edges_above(id) {
-                tally.edge(id, number, &self.parent(edge), self.edge(edge));
-            }
+            let edges = self.moment.edges_above(id);
+            let edges = edges.map(|(number, edge)| (number, self.parent(edge), self.edge(edge)));
+            tally.thread(&Thread { leaf: id, who: leaf.pid.into(), set, counts }, edges);
             if listed.len() < most {
                 listed.push(Part {
                     name: threads::name(leaf.pid).unwrap_or_else(|| "?".into()),

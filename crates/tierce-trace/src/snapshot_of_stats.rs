@@ -88,10 +88,8 @@ impl<'a> Parts<'a> {
             let (name, under) = (task.name.clone(), self.under(&task.under));
             return Some(Part { name, kind: Kind::Task, counts, under, ..Part::default() });
         }
-        tally.thread(&Thread { leaf: task.id, who: 0, set, counts });
-        for edge in &task.under {
-            tally.edge(task.id, edge.edge, &self.parent(edge), self.counts(edge));
-        }
+        let edges = task.under.iter().map(|edge| (edge.edge, self.parent(edge).into(), self.counts(edge)));
+        tally.thread(&Thread { leaf: task.id, who: 0, set, counts }, edges);
         None
     }
 

@@ -7,6 +7,7 @@
 
 use crate::promise::Promise;
 use crate::snapshot::{Counts, Edge, EdgeCounts, Kind, Part, OTHERS};
+use std::borrow::Cow;
 use std::collections::{BTreeMap, HashMap};
 
 /// A thread of a pool.
@@ -21,11 +22,16 @@ pub struct Thread<'a> {
     pub counts: Counts,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Seen<T> {
+/// An edge of a thread, by its number, below the node of that name, with what it has counted.
+pub type Told<'a> = (u32, Cow<'a, str>, EdgeCounts);
+
+/// What a thread had counted when it was told of last.
+#[derive(Debug, Clone, Default)]
+struct Seen {
     round: u64,
     who: u64,
-    last: T,
+    last: Counts,
+    edges: Vec<(u32, EdgeCounts)>,
 }
 
 /// What went through a node and none of its children, up to now, and the part of it that is given to a pool.
@@ -39,24 +45,14 @@ struct Balance {
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     round: u64,
-    threads: HashMap<u32, Seen<Counts>>,
-    /// By leaf and edge.
-    edges: HashMap<(u32, u32), Seen<EdgeCounts>>,
-    /// Sets by name; other threads by the node above them.
-    pools: BTreeMap<(Kind, String), Part>,
-    now: Now,
+    /// By leaf.
+    threads: HashMap<u32, Seen>,
+    sets: BTreeMap<String, Part>,
+    /// Threads of no set, by the node above them.
+    others: BTreeMap<String, Part>,
     /// What each child had received from each parent.
     received: HashMap<(Kind, String, String), u64>,
     balances: HashMap<String, Balance>,
-}
-
-/// The thread that is being told of.
-#[derive(Debug, Clone, Default)]
-struct Now {
-    set: Option<String>,
-    counts: Counts,
-    who: u64,
-    told: bool,
 }
 
 /// What is new; everything, if it is less than before: then it is counted anew.
@@ -142,78 +138,86 @@ impl Promise {
     }
 }
 
+/// The pool of that name.
+fn pool<'a>(pools: &'a mut BTreeMap<String, Part>, kind: Kind, key: &str) -> &'a mut Part {
+    if !pools.contains_key(key) {
+        let name = if kind == Kind::Others { OTHERS } else { key };
+        pools.insert(key.into(), Part { name: name.into(), kind, threads: Some(0), ..Part::default() });
+    }
+    pools.get_mut(key).expect("it was inserted")
+}
+
 impl Tally {
     /// Another snapshot begins.
     pub fn begin(&mut self) {
         self.round += 1;
-        self.pools.values_mut().for_each(|pool| pool.threads = Some(0));
+        self.pools_mut().for_each(|pool| pool.threads = Some(0));
     }
 
     /// A set is there, whether or not it has threads.
     pub fn set(&mut self, name: &str) {
-        self.pool(Kind::Set, name);
+        pool(&mut self.sets, Kind::Set, name);
     }
 
-    fn pool(&mut self, kind: Kind, key: &str) -> &mut Part {
-        let name = if kind == Kind::Others { OTHERS } else { key };
-        let fresh = || Part { name: name.into(), kind, threads: Some(0), ..Part::default() };
-        self.pools.entry((kind, key.to_string())).or_insert_with(fresh)
+    fn pools(&self) -> impl Iterator<Item = &Part> {
+        self.sets.values().chain(self.others.values())
     }
 
-    /// A thread, whose edges are told next.
-    pub fn thread(&mut self, thread: &Thread) {
-        let round = self.round;
-        let seen = self.threads.entry(thread.leaf).or_insert(Seen {
-            round,
-            who: thread.who,
-            last: Counts::default(),
-        });
-        let before = if seen.who == thread.who { seen.last } else { Counts::default() };
-        *seen = Seen { round, who: thread.who, last: thread.counts };
-        if self.now.set.as_deref() != thread.set {
-            self.now.set = thread.set.map(str::to_string);
-        }
-        (self.now.counts, self.now.who, self.now.told) = (thread.counts.since(before), thread.who, false);
+    fn pools_mut(&mut self) -> impl Iterator<Item = &mut Part> {
+        self.sets.values_mut().chain(self.others.values_mut())
     }
 
-    /// An edge of the thread that was told of last.
-    pub fn edge(&mut self, leaf: u32, edge: u32, parent: &str, counts: EdgeCounts) {
-        let (round, who) = (self.round, self.now.who);
-        let seen = self.edges.entry((leaf, edge)).or_insert(Seen { round, who, last: EdgeCounts::default() });
-        let before = if seen.who == who { seen.last } else { EdgeCounts::default() };
-        *seen = Seen { round, who, last: counts };
-        let first = !std::mem::replace(&mut self.now.told, true);
-        let of_thread = self.now.counts;
-        let (kind, key) = match self.now.set.take() {
-            Some(set) => (Kind::Set, set),
-            None => (Kind::Others, parent.to_string()),
-        };
-        let pool = self.pool(kind, &key);
-        if first {
-            pool.counts.add(of_thread);
-            pool.threads = pool.threads.map(|threads| threads + 1);
+    /// A thread and its edges. What it has counted beside what it received counts with its first edge.
+    pub fn thread<'a>(&mut self, thread: &Thread, edges: impl Iterator<Item = Told<'a>>) {
+        let seen = self.threads.entry(thread.leaf).or_default();
+        if seen.who != thread.who || seen.round == 0 {
+            *seen = Seen { who: thread.who, ..Seen::default() };
         }
-        let more = counts.since(before);
-        match pool.under.iter_mut().find(|edge| edge.parent == parent) {
-            Some(edge) => edge.counts.add(more),
-            None => pool.under.push(Edge { parent: parent.to_string(), counts: more }),
+        seen.round = self.round;
+        let mut counts = Some(thread.counts.since(std::mem::replace(&mut seen.last, thread.counts)));
+        let mut told = 0;
+        for (edge, parent, now) in edges {
+            let before = match seen.edges[told..].iter().position(|(one, _)| *one == edge) {
+                Some(at) => {
+                    seen.edges.swap(told, told + at);
+                    seen.edges[told].1
+                }
+                None => {
+                    seen.edges.insert(told, (edge, EdgeCounts::default()));
+                    EdgeCounts::default()
+                }
+            };
+            seen.edges[told].1 = now;
+            told += 1;
+            let pool = match thread.set {
+                Some(set) => pool(&mut self.sets, Kind::Set, set),
+                None => pool(&mut self.others, Kind::Others, &parent),
+            };
+            if let Some(counts) = counts.take() {
+                pool.counts.add(counts);
+                pool.threads = pool.threads.map(|threads| threads + 1);
+            }
+            let more = now.since(before);
+            match pool.under.iter_mut().find(|edge| edge.parent == parent) {
+                Some(edge) => edge.counts.add(more),
+                None => pool.under.push(Edge { parent: parent.into_owned(), counts: more }),
+            }
         }
-        self.now.set = (kind == Kind::Set).then_some(key);
+        seen.edges.truncate(told);
     }
 
     /// The snapshot ends: pools come after the parts that have names.
     pub fn end(&mut self, parts: &mut Vec<Part>) {
         let round = self.round;
         self.threads.retain(|_, seen| seen.round == round);
-        self.edges.retain(|_, seen| seen.round == round);
         self.settle(parts);
         // A pool stays as long as its sums may be wanted: a set that is there, others that were.
-        parts.extend(self.pools.values().cloned());
+        parts.extend(self.pools().cloned());
     }
 
     /// Sets that the plan does not have any more.
     pub fn keep_sets(&mut self, wanted: impl Fn(&str) -> bool) {
-        self.pools.retain(|(kind, name), _| *kind != Kind::Set || wanted(name));
+        self.sets.retain(|name, _| wanted(name));
     }
 
     /// Give to pools what threads received that have ended.
@@ -221,7 +225,7 @@ impl Tally {
         let mut received = HashMap::with_capacity(self.received.len());
         let mut left: BTreeMap<String, i64> = BTreeMap::new();
         let above = |part: &Part| part.family.clone().unwrap_or_else(|| part.name.clone());
-        for part in named.iter().chain(self.pools.values()) {
+        for part in named.iter().chain(self.pools()) {
             for edge in &part.under {
                 // The pools of others have one name.
                 let key = (part.kind, part.name.clone(), edge.parent.clone());
@@ -239,7 +243,8 @@ impl Tally {
             balance.left_ns += left.get(&parent).copied().unwrap_or(0);
             let more = (balance.left_ns - balance.given_ns).max(0);
             balance.given_ns += more;
-            let pool = self.pools.get_mut(&key);
+            let pools = if key.0 == Kind::Set { &mut self.sets } else { &mut self.others };
+            let pool = pools.get_mut(&key.1);
             let edge = pool.and_then(|pool| pool.under.iter_mut().find(|edge| edge.parent == parent));
             if let Some(edge) = edge {
                 edge.counts.supply_ns += more as u64;
@@ -253,12 +258,13 @@ impl Tally {
     /// Below each node, the pool with the most threads.
     fn largest(&self) -> BTreeMap<String, (Kind, String)> {
         let mut largest: BTreeMap<String, ((Kind, String), u32)> = BTreeMap::new();
-        for (key, pool) in &self.pools {
+        for (key, pool) in self.sets.iter().chain(&self.others) {
             for edge in &pool.under {
                 let threads = pool.threads.unwrap_or(0);
-                let most = largest.entry(edge.parent.clone()).or_insert_with(|| (key.clone(), threads));
+                let this = || ((pool.kind, key.clone()), threads);
+                let most = largest.entry(edge.parent.clone()).or_insert_with(this);
                 if threads > most.1 {
-                    *most = (key.clone(), threads);
+                    *most = this();
                 }
             }
         }
@@ -280,8 +286,8 @@ mod tests {
         tally.begin();
         for &(leaf, who, ns) in threads {
             let counts = Counts { misses: ns / 10, ..Counts::default() };
-            tally.thread(&Thread { leaf, who, set: None, counts });
-            tally.edge(leaf, leaf, NODE, edge(ns));
+            let told = [(leaf, NODE.into(), edge(ns))];
+            tally.thread(&Thread { leaf, who, set: None, counts }, told.into_iter());
         }
         tally.end(&mut parts);
         let pool = parts.iter().find(|part| part.kind == Kind::Others).unwrap();
