@@ -32,7 +32,7 @@
 use crate::task::{utilisation, Task, WINDOW_MAX_NS};
 use tierce_guarantee::{ratio, whole, Exact};
 
-/// Windows that the test looks at for one task.
+/// Windows that the test looks at, for all tasks together and then for one.
 const WINDOWS_MAX: u32 = 50_000;
 
 /// A budget per period, on several CPUs at once.
@@ -89,15 +89,32 @@ impl Mpr {
 
 /// Whether each of `tasks` is shown to meet its deadlines under global EDF as long as the others do. Deadlines are at most
 /// periods, nobody is blocked, each has room for its work.
+///
+/// Windows are first looked at for all tasks together, from the longest down: work that is not cut is more, by as much for every task,
+/// and then the less the smaller C is. So where it is supplied for one task, it is for all that follow in the order of their C, and what
+/// remains for the condition itself are windows that are short.
 pub(crate) fn shown(tasks: &[Task], supply: &Mpr) -> Vec<bool> {
     let room = |task: &Task| task.deadline_ns - task.jitter_ns;
     let tasks: Vec<_> =
         tasks.iter().map(|task| Task { deadline_ns: room(task), jitter_ns: 0, ..*task }).collect();
-    let longest = longest_window(&tasks, supply);
-    let mut more = Vec::new();
-    (0..tasks.len())
-        .map(|index| longest.is_some_and(|longest| meets(&tasks, index, supply, longest, &mut more)))
-        .collect()
+    let mut shown = vec![false; tasks.len()];
+    let Some(longest) = longest_window(&tasks, supply) else { return shown };
+    let mut order: Vec<usize> = (0..tasks.len()).collect();
+    order.sort_by_key(|index| std::cmp::Reverse(tasks[*index].work_ns));
+    let (mut left, mut more) = (WINDOWS_MAX, Vec::new());
+    let mut window = tasks.iter().map(|task| task.deadline_ns).fold(longest, u64::max);
+    for index in order {
+        let least = tasks[index].deadline_ns;
+        let uncut = |window| uncut_demand(&tasks, index, supply.cpus, window, &mut more);
+        window = supplied_down_to(supply, window, least, &mut left, uncut);
+        if left == 0 {
+            break;
+        }
+        let cut = |window| demand(&tasks, index, supply.cpus, window, &mut more);
+        let mut alone = WINDOWS_MAX;
+        shown[index] = supplied_down_to(supply, window, least, &mut alone, cut) < least;
+    }
+    shown
 }
 
 /// From there on the demand of no task can reach the supply: it is at most U·t + Σ U·(T − D) + the m − 1 largest C + m·C, the supply
@@ -122,22 +139,40 @@ fn longest_window(tasks: &[Task], supply: &Mpr) -> Option<u64> {
     (window < WINDOW_MAX_NS).then_some(window + 1)
 }
 
-/// Windows from the longest one down: where the demand of t is supplied within t' ≤ t, it is not more than that in those from t' to
-/// t, since it grows with the window.
-fn meets(tasks: &[Task], index: usize, supply: &Mpr, longest: u64, more: &mut Vec<u64>) -> bool {
-    let deadline = tasks[index].deadline_ns;
-    let mut window = longest.max(deadline);
-    for _ in 0..WINDOWS_MAX {
-        let enough = supply.time_for(demand(tasks, index, supply.cpus, window, more) + 1);
+/// The longest window up to `longest` in which the demand is not known to be supplied; less than `least`: in all from there on it is.
+/// No more than `left` are looked at.
+///
+/// Where the demand of t is supplied within t' ≤ t, it is not more than that in those from t' to t, since it grows with the window.
+fn supplied_down_to(
+    supply: &Mpr,
+    longest: u64,
+    least: u64,
+    left: &mut u32,
+    mut demand: impl FnMut(u64) -> u128,
+) -> u64 {
+    let mut window = longest;
+    while window >= least && *left > 0 {
+        *left -= 1;
+        let enough = supply.time_for(demand(window) + 1);
         if enough > window {
-            return false;
-        }
-        if enough <= deadline {
-            return true;
+            break;
         }
         window = enough - 1;
     }
-    false
+    window
+}
+
+/// At least the left side of the condition: nothing is cut.
+fn uncut_demand(tasks: &[Task], index: usize, cpus: u32, window: u64, more: &mut Vec<u64>) -> u128 {
+    let own = u128::from(tasks[index].work_ns);
+    let mut sum = u128::from(cpus) * (own - 1);
+    more.clear();
+    for task in tasks {
+        let jobs = (window + task.period_ns - task.deadline_ns) / task.period_ns;
+        sum += u128::from(jobs) * u128::from(task.work_ns);
+        more.push(task.work_ns.min(window.saturating_sub(jobs.saturating_mul(task.period_ns))));
+    }
+    sum + largest(more, cpus) - own
 }
 
 /// The left side of the condition.
@@ -158,10 +193,15 @@ fn demand(tasks: &[Task], index: usize, cpus: u32, window: u64, more: &mut Vec<u
         let carried = (due + u128::from(first)).min(cut.into());
         more.push(u64::try_from(carried - fresh).unwrap_or(u64::MAX));
     }
+    sum + largest(more, cpus)
+}
+
+/// The sum of the m − 1 largest.
+fn largest(more: &mut Vec<u64>, cpus: u32) -> u128 {
     let carriers = cpus as usize - 1;
     if carriers < more.len() {
         more.select_nth_unstable_by(carriers, |a, b| b.cmp(a));
         more.truncate(carriers);
     }
-    sum + more.iter().map(|more| u128::from(*more)).sum::<u128>()
+    more.iter().map(|more| u128::from(*more)).sum()
 }

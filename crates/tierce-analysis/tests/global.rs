@@ -419,3 +419,52 @@ fn what_is_shown_inside_a_supply_holds() {
     }
     println!("{accepted} accepted, {refused} refused, {missed} of these seen late");
 }
+
+/// The condition at the head of `mpr.rs`, with D − J for D.
+fn condition(tasks: &[Task], own: usize, supply: &Mpr, window: u64) -> bool {
+    let room = |task: &Task| task.deadline_ns - task.jitter_ns;
+    let cost = tasks[own].work_ns;
+    let (mut sum, mut more) = (u128::from(supply.cpus()) * u128::from(cost - 1), Vec::new());
+    for (at, task) in tasks.iter().enumerate() {
+        let jobs = (window + task.period_ns - room(task)) / task.period_ns;
+        let (due, cut) = match at == own {
+            true => ((jobs - 1) * task.work_ns, window - room(task)),
+            false => (jobs * task.work_ns, window - cost + 1),
+        };
+        let carried = task.work_ns.min(window.saturating_sub(jobs * task.period_ns));
+        sum += u128::from(due.min(cut));
+        more.push((due + carried).min(cut) - due.min(cut));
+    }
+    more.sort_unstable_by(|a, b| b.cmp(a));
+    sum += more.iter().take(supply.cpus() as usize - 1).map(|more| u128::from(*more)).sum::<u128>();
+    sum < supply.supply(window)
+}
+
+/// Not every window is looked at, and yet it is as if it were.
+#[test]
+fn the_condition_in_every_window() {
+    const WINDOWS: u64 = 1_500;
+    let mut draw = Draw::new(29);
+    let (mut sets, mut shown, mut refused) = (0, 0, 0);
+    while sets < 400 {
+        let cpus = 1 + draw.below(3) as u64;
+        let tasks = set(&mut draw, cpus as u32);
+        let period = 1 + draw.below(5) as u64;
+        let budget = cpus * period - draw.below((cpus * period).div_ceil(2) as usize) as u64;
+        let supply = Mpr::new(budget, period, cpus as u32).unwrap();
+        let load: u64 = tasks.iter().map(|task| task.work_ns * 1_000 / task.period_ns + 1).sum();
+        if load + 150 > budget * 1_000 / period {
+            continue; // there might be no room for it even in longer windows
+        }
+        sets += 1;
+        let verdict = global::earliest_deadline_in(&tasks, &supply).unwrap();
+        for (own, task) in tasks.iter().enumerate() {
+            let least = task.deadline_ns - task.jitter_ns;
+            let holds = (least..WINDOWS).all(|window| condition(&tasks, own, &supply, window));
+            assert_eq!(!verdict.tasks[own].by.is_empty(), holds, "{tasks:?}, task {own}, {supply:?}");
+            *(if holds { &mut shown } else { &mut refused }) += 1;
+        }
+    }
+    println!("{shown} tasks shown, {refused} not");
+    assert!(shown > 300 && refused > 300, "{shown}, {refused}");
+}
