@@ -49,6 +49,9 @@ pub struct Request {
     pub id: u64,
     /// Whose it is.
     pub owner: Principal,
+    /// The user who has asked in the name of another principal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u32>,
     /// A word for people and rules.
     pub label: Option<String>,
     /// What else rules may want to know.
@@ -284,6 +287,7 @@ mod tests {
         let request = Request {
             id: 7,
             owner: Principal::User(1000),
+            by: None,
             label: None,
             about: Map::new(),
             target: Target::Scheduler,

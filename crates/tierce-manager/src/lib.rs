@@ -36,7 +36,7 @@ pub use check::check;
 pub use in_force::{InForce, InMemory};
 pub use manager::{Limits, Manager, ThreadInfo, Threads, Unkept};
 pub use mode::{Mode, MODES_MAX, VALUE_MAX};
-pub use principal::{Asker, Principal};
+pub use principal::{Asker, Principal, NAMELESS};
 pub use rules::Rules;
 pub use trial::{Promised, Trial};
 pub use wrong::Wrong;
