@@ -31,7 +31,7 @@ pub use ask::{
     Answer, Ask, Change, Divide, Ending, Granted, List, News, Notice, Said, Shown, Signal, State, What,
     Which, Wish, LISTEN, VERSION,
 };
-pub use books::{Books, Held, Request, Taken, Target, PREFIX};
+pub use books::{Books, Held, Request, Taken, Target, Writer, PREFIX};
 pub use check::check;
 pub use in_force::{InForce, InMemory};
 pub use manager::{Limits, Manager, ThreadInfo, Threads, Unkept};

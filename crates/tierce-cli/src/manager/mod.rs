@@ -31,7 +31,9 @@ use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
-use tierce_manager::{Answer, Ask, Asker, Books, Notice, Principal, Unkept, Wrong, LISTEN, NAMELESS, PREFIX};
+use tierce_manager::{
+    Answer, Ask, Asker, Books, Notice, Principal, Unkept, Writer, Wrong, LISTEN, NAMELESS, PREFIX,
+};
 use tierce_plan::{Options, Plan};
 use tierce_policy::added;
 use tierce_scx::notify::notify;
@@ -191,6 +193,7 @@ struct Daemon<'a> {
     args: &'a Args,
     people: People,
     manager: tierce_manager::Manager<Control, Machine>,
+    writer: Writer,
     saved: u64,
     looked: Instant,
     /// Why no plan can be asked, as it was last said.
@@ -208,7 +211,17 @@ impl<'a> Daemon<'a> {
         let manager = tierce_manager::Manager::new(control, machine, books, config.rules, config.limits);
         // Another number than any: books that have just been read are written once.
         let (saved, looked) = (u64::MAX, Instant::now());
-        Self { args, people, manager, saved, looked, away: None, became: Became::default(), users }
+        Self {
+            args,
+            people,
+            manager,
+            writer: Writer::default(),
+            saved,
+            looked,
+            away: None,
+            became: Became::default(),
+            users,
+        }
     }
 
     fn ask(&mut self, asker: &Asker, ask: Ask) -> Result<Answer, Wrong> {
@@ -282,7 +295,7 @@ impl<'a> Daemon<'a> {
     fn save(&mut self) {
         let revision = self.manager.revision();
         if revision != self.saved {
-            match write_books(&self.args.books, self.manager.books()) {
+            match write_books(&self.args.books, &self.writer.written(self.manager.books())) {
                 Ok(()) => self.saved = revision,
                 Err(error) => report(Level::Error, "books_not_written", &format!("{error:#}"), &[]),
             }
@@ -309,7 +322,7 @@ fn read_books(path: &Path) -> Result<Books> {
 }
 
 /// As a whole or not at all, whenever this process ends.
-fn write_books(path: &Path, books: &Books) -> Result<()> {
+fn write_books(path: &Path, books: &str) -> Result<()> {
     let shown = || format!("cannot write the books: {}", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(shown)?;
@@ -318,7 +331,7 @@ fn write_books(path: &Path, books: &Books) -> Result<()> {
     let _ = fs::remove_file(&new); // of a run that was killed
     let mut file =
         fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).with_context(shown)?;
-    file.write_all(books.written().as_bytes()).with_context(shown)?;
+    file.write_all(books.as_bytes()).with_context(shown)?;
     fs::rename(&new, path).with_context(shown)
 }
 
@@ -330,7 +343,7 @@ mod tests {
     fn books_that_cannot_be_read_are_kept_beside_new_ones() {
         let folder = std::env::temp_dir().join(format!("tierce-books-{}", std::process::id()));
         let path = folder.join("manager.json");
-        write_books(&path, &Books::new(machine::boot())).unwrap();
+        write_books(&path, &Books::new(machine::boot()).written()).unwrap();
         assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
         fs::write(&path, "{").unwrap();
         assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
