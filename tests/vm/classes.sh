@@ -8,6 +8,12 @@
 class_of() {
 	awk '{ printf "[%d,%d]", $40, $41 }' "/proc/$1/stat"
 }
+# classes_of PID...: a list of these
+classes_of() {
+	list=''
+	for one in "$@"; do list="$list,$(class_of "$one")"; done
+	echo "[${list#,}]"
+}
 # spin NAME CHRT-OPTION...: a thread that never stops; its number is $!
 spin() {
 	spinning=$1
@@ -126,18 +132,87 @@ say with-class "[$(class_of $two),$(class_of $rest),$(class_of "$child")]"
 finish TERM
 say end-class "[$(class_of $two),$(class_of $rest),$(class_of "$child"),$(class_of $parent)]"
 
-# Killed; ended by the kernel.
+# The least and the largest priorities. SCHED_DEADLINE, SCHED_BATCH and SCHED_IDLE are left alone.
 begin killed classes.toml || exit
+calm -f 1
+fifo_least=$!
+calm -r 1
+rr_least=$!
+calm -f 99
+fifo_most=$!
+calm -r 99
+rr_most=$!
+calm -d -T 1000000 -D 10000000 -P 10000000 0
+deadline=$!
+calm -b 0
+batch=$!
+calm -i 0
+idle=$!
+sleep 0.3
+for one in $fifo_least $rr_least $fifo_most $rr_most; do in_ext "$one"; done
+say extremes "$(classes_of $fifo_least $rr_least $fifo_most $rr_most)"
+say others "$(classes_of $deadline $batch $idle)"
+say edges-status "$(tierce status --json | tr -d '\n')"
+
+# Changed while they have a place, or have none: what the match fits is contained again, the rest is not.
+chrt -b -p 0 $fifo_least
+chrt -d -T 1000000 -D 10000000 -P 10000000 -p 0 $rr_least
+chrt -r -p 50 $fifo_most
+chrt -f -p 98 $batch
+in_ext $fifo_most
+in_ext $batch
+sleep 0.2
+say changed "$(classes_of $fifo_least $rr_least $fifo_most $rr_most $batch)"
+say changed-status "$(tierce status --json | tr -d '\n')"
+
+# One that never stops, of the guardian's own priority.
+for policy in r f; do
+	since=$(now_ms)
+	spin top -$policy 99
+	top=$!
+	in_ext $top
+	say top-$policy "{\"ms\":$(($(now_ms) - since)),\"class\":$(class_of $top)}"
+	kill $top
+done
+
+# The loader is killed: the guardian gives classes back.
 in_ext $two
 kill -KILL $loader
 wait $loader
-tries=0
-while [ "$(state)" != disabled ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+ended() {
+	tries=0
+	while [ "$(state)" != disabled ] && [ $tries -lt 100 ]; do tries=$((tries + 1)); sleep 0.05; done
+	state
+}
+say killed-state "\"$(ended)\""
 sleep 0.2
-say killed "{\"state\":\"$(state)\",\"classes\":[$(class_of $two),$(class_of $rest),$(class_of "$child")]}"
+say killed "$(classes_of $two $rest "$child")"
+say edges-class "$(classes_of $fifo_least $rr_least $fifo_most $rr_most $deadline $batch $idle)"
+kill $fifo_least $rr_least $fifo_most $deadline $batch $idle
+
+# The guardian is killed, and the kernel ends the plan: the loader does it.
 begin ejected classes.toml || exit
 in_ext $two
+kill -KILL "$(pidof tierce-classes)"
 echo S >/proc/sysrq-trigger
 wait $loader
-say ejected "{\"code\":$?,\"classes\":[$(class_of $two),$(class_of $rest),$(class_of "$child")]}"
+say ejected "{\"code\":$?,\"classes\":$(classes_of $two $rest "$child")}"
 kill $two $rest "$child" $parent
+
+# Both are killed: nobody does, and who wants a class back has to say so.
+begin both classes.toml || exit
+in_ext $rr_most
+kill -KILL "$(pidof tierce-classes)"
+kill -KILL $loader
+wait $loader
+say both-killed "{\"state\":\"$(ended)\",\"class\":$(class_of $rr_most)}"
+begin after classes.toml || exit
+sleep 0.3
+say after-class "$(class_of $rr_most)"
+say after-status "$(tierce status --json | tr -d '\n')"
+chrt -r -p 99 $rr_most
+in_ext $rr_most
+say again-status "$(tierce status --json | tr -d '\n')"
+finish TERM
+say after-end-class "$(class_of $rr_most)"
+kill $rr_most

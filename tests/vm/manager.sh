@@ -33,6 +33,7 @@ manager() {
 }
 
 printf 'alice:x:1001:1001::/:/bin/sh\nbob:x:1002:1002::/:/bin/sh\n' >>/etc/passwd
+echo bob:165536:65536 >/etc/subuid
 manager
 ask nobody alice --list
 begin first manager.toml || exit
@@ -80,8 +81,12 @@ ask too-much-inside alice --match comm=none --budget 15ms --period 100ms --under
 ask inside-of-alices bob --thread "$two" --budget 100us --period 10ms --under grant-3
 watch inside
 
-# One who asks a thousand times a second, and a thousand who say nothing.
-su bob -c 'RUDE=/tmp/rude exec ./rude --exact rude_client' >/out/rude.log 2>&1 &
+# One who asks a thousand times a second, and a thousand connections without a whole request; the same by 200 users of his range.
+peak() {
+	awk '/^VmHWM/ { printf "%d", $2 }' "/proc/$manager/status"
+}
+before=$(peak)
+RUDE=/tmp/rude ./rude --exact rude_client >/out/rude.log 2>&1 &
 rude=$!
 sleep 1
 for n in 1 2 3 4 5 6; do
@@ -93,6 +98,7 @@ done
 watch hostile
 wait "$rude"
 say rude "$(cat /tmp/rude)"
+say memory "{\"before\":$before,\"after\":$(peak)}"
 ask after-rude alice --list
 
 # The manager is killed, and comes back: what was granted stays, and goes on meanwhile.

@@ -868,8 +868,43 @@ fn classes() {
     boot.assert_ended("classes");
     boot.assert_no_leak("classes");
     assert_eq!(boot.got("end-class"), &json!([[10, 1], [70, 1], [30, 1], [0, 0]]));
-    assert_eq!(boot.got("killed"), &json!({ "state": "disabled", "classes": were }));
+    assert_eq!((boot.got("killed-state"), boot.got("killed")), (&json!("disabled"), &were));
     assert_eq!(boot.got("ejected"), &json!({ "code": 1, "classes": were }));
+    edges_of_classes(&boot);
+}
+
+/// The same boot: the least and the largest priorities, classes that are left alone, changes while the plan is in force, and the loader
+/// and its guardian killed.
+fn edges_of_classes(boot: &Boot) {
+    let (fifo, rr, batch, idle, deadline, ext) = (1, 2, 3, 5, 6, 7);
+    let were = |scenario: &str| -> Vec<String> {
+        let threads = boot.got(scenario)["threads"].as_array().unwrap().iter();
+        threads.map(|thread| thread["class"].as_str().unwrap_or_default().to_string()).collect()
+    };
+    assert_eq!(boot.got("extremes"), &json!([[0, ext], [0, ext], [0, ext], [0, ext]]));
+    assert_eq!(boot.got("others"), &json!([[0, deadline], [0, batch], [0, idle]]));
+    // The others that are there came before.
+    let extremes = ["SCHED_FIFO 1", "SCHED_RR 1", "SCHED_FIFO 99", "SCHED_RR 99"].map(String::from);
+    assert!(were("edges-status").ends_with(&extremes), "{:?}", were("edges-status"));
+    // To SCHED_BATCH, to SCHED_DEADLINE, to another priority, not, and from SCHED_BATCH.
+    assert_eq!(boot.got("changed"), &json!([[0, batch], [0, deadline], [0, ext], [0, ext], [0, ext]]));
+    let changed = ["SCHED_FIFO 30", "SCHED_RR 50", "SCHED_RR 99", "SCHED_FIFO 98"].map(String::from);
+    assert!(were("changed-status").ends_with(&changed), "{:?}", were("changed-status"));
+    for scenario in ["top-r", "top-f"] {
+        println!("{scenario}: {}", boot.got(scenario));
+        assert_eq!(boot.got(scenario)["class"], json!([0, ext]));
+        assert!(boot.number(scenario, "/ms") < 500.0);
+    }
+    let (first, last) =
+        ([[0, batch], [0, deadline], [50, rr], [99, rr]], [[0, deadline], [98, fifo], [0, idle]]);
+    assert_eq!(boot.got("edges-class"), &json!([&first[..], &last[..]].concat()));
+    // Nobody is left who knows what it was: it stays what it is, under the next plan, too, until somebody gives it a class.
+    assert_eq!(boot.got("both-killed"), &json!({ "state": "disabled", "class": [0, ext] }));
+    assert_eq!(boot.got("after-class"), &json!([0, ext]));
+    assert_eq!(were("after-status"), [""; 0]);
+    assert_eq!(were("again-status"), ["SCHED_RR 99"]);
+    boot.assert_ended("after");
+    assert_eq!(boot.got("after-end-class"), &json!([99, rr]));
 }
 
 /// Forks, wake-ups and moves of another user beside 2 ms in 10 ms.

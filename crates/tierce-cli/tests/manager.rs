@@ -230,7 +230,13 @@ fn users_ask_and_get_what_they_are_promised() {
     let rude = got("rude");
     println!("rude: {rude}");
     let number = |key: &str| rude[key].as_u64().unwrap();
-    assert!(number("sent") > 1000 && number("answered") < 1000 && number("refused") > 100, "{rude}");
+    assert!(number("held") == 2000 && number("sent") > 1000 && number("refused") > 100, "{rude}");
+    // He and the users of his range are one person: 20 at once, and ten per second.
+    assert!(number("answered") <= 21 + number("ms") / 100, "{rude}");
+    let memory = |when: &str| got("memory")[when].as_u64().unwrap();
+    println!("the manager's memory grows from {} to {} KiB", memory("before"), memory("after"));
+    // 8 connections with a request that is not finished, 64 KiB and a block each, in vectors that double; and 1 MiB for all else.
+    assert!(memory("after") - memory("before") <= 8 * 2 * (64 + 4) + 1024, "{}", got("memory"));
     for n in 1..=6 {
         assert_eq!(got(&format!("meanwhile-{n}"))["code"], 0, "{}", log());
         let ms = got(&format!("meanwhile-{n}-ms")).as_u64().unwrap();
@@ -263,16 +269,40 @@ fn users_ask_and_get_what_they_are_promised() {
     let _ = std::fs::remove_dir_all(&out);
 }
 
-/// What the machine runs this program for: a rude client, with many requests per second and many connections that say nothing. Writes how
-/// many it got through into the file that `RUDE` names; without it there is nothing to test here.
+const BOB: u32 = 1002;
+/// His range of subordinate ids begins there.
+const RANGE: u32 = 165_536;
+
+/// Connected by that user. The system call changes the user of this thread alone, which is root.
+fn connected(uid: u32) -> std::io::Result<UnixStream> {
+    const SAME: u32 = u32::MAX;
+    // SAFETY: no arguments but numbers.
+    let be = |uid: u32| unsafe { libc::syscall(libc::SYS_setresuid, SAME, uid, SAME) };
+    assert_eq!(be(uid), 0);
+    let stream = UnixStream::connect("/run/tierce-manager.sock");
+    assert_eq!(be(0), 0);
+    stream
+}
+
+/// What the machine runs this program for: bob is rude, with many requests per second and many connections that say nothing or begin a
+/// long request, as himself and as 200 users of his range. Writes how many got through into the file that `RUDE` names; without it there
+/// is nothing to test here.
 #[test]
 fn rude_client() {
     let Ok(file) = std::env::var("RUDE") else { return };
-    let path = "/run/tierce-manager.sock";
     let (requests, seconds, silent) = (10_000, 10, 1_000);
+    let most = libc::rlimit { rlim_cur: 4096, rlim_max: 4096 };
+    // SAFETY: the structure outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &most) }, 0);
+    let begun_request = vec![b' '; 60_000];
     let mut connections = Vec::new();
-    for _ in 0..silent {
-        if let Ok(stream) = UnixStream::connect(path) {
+    for number in 0..2 * silent {
+        let uid = if number < silent { BOB } else { RANGE + number % 200 };
+        if let Ok(mut stream) = connected(uid) {
+            if number % 2 == 0 {
+                stream.set_nonblocking(true).unwrap();
+                let _ = stream.write(&begun_request); // it may be hung up on
+            }
             connections.push(stream);
         }
     }
@@ -285,7 +315,8 @@ fn rude_client() {
         if begun.elapsed() > Duration::from_secs(seconds * 3) {
             break;
         }
-        let mut to = match stream.take().map_or_else(|| UnixStream::connect(path), Ok) {
+        let uid = if number % 2 == 0 { BOB } else { RANGE + number % 200 };
+        let mut to = match stream.take().map_or_else(|| connected(uid), Ok) {
             Ok(stream) => stream,
             Err(_) => continue,
         };

@@ -37,8 +37,41 @@ pub struct Books {
     pub users: BTreeSet<u32>,
     /// What rules have added to the plan: the operation that creates each part, by its name.
     pub parts: BTreeMap<String, Edit>,
-    /// The last ones, the oldest first.
+    /// The last ones, the oldest first. [`Writer`] adds them to what is written.
+    #[serde(skip_serializing)]
     pub notices: VecDeque<Notice>,
+}
+
+/// Writes books for their file, again and again. There may be a thousand notices, which do not change: each is put into words once.
+#[derive(Default)]
+pub struct Writer {
+    /// By number.
+    notices: VecDeque<(u64, String)>,
+}
+
+impl Writer {
+    /// For the file.
+    pub fn written(&mut self, books: &Books) -> String {
+        let first = books.notices.front().map_or(u64::MAX, |notice| notice.number);
+        while self.notices.front().is_some_and(|(number, _)| *number < first) {
+            self.notices.pop_front();
+        }
+        let next = self.notices.back().map_or(0, |(number, _)| number + 1);
+        let new = books.notices.partition_point(|notice| notice.number < next);
+        self.notices.extend(books.notices.range(new..).map(|notice| (notice.number, json(notice))));
+        let mut text = json(books);
+        text.pop();
+        text.push_str(",\"notices\":[");
+        for (at, (_, notice)) in self.notices.iter().enumerate() {
+            text.push_str(if at > 0 { "," } else { "" });
+            text.push_str(notice);
+        }
+        text + "]}"
+    }
+}
+
+fn json(of: &impl Serialize) -> String {
+    serde_json::to_string(of).unwrap_or_default() // strings and numbers: cannot fail
 }
 
 /// A request that is granted or pending.
@@ -49,6 +82,9 @@ pub struct Request {
     pub id: u64,
     /// Whose it is.
     pub owner: Principal,
+    /// The user who has asked in the name of another principal.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<u32>,
     /// A word for people and rules.
     pub label: Option<String>,
     /// What else rules may want to know.
@@ -152,7 +188,12 @@ impl Books {
 
     /// For the file.
     pub fn written(&self) -> String {
-        serde_json::to_string(self).unwrap_or_default() // strings and numbers: cannot fail
+        Writer::default().written(self)
+    }
+
+    /// Only the requests, which is all that admission is asked about.
+    pub fn of_requests(&self) -> Self {
+        Self { requests: self.requests.clone(), ..Self::new("") }
     }
 
     /// Those that have a guarantee.
@@ -284,6 +325,7 @@ mod tests {
         let request = Request {
             id: 7,
             owner: Principal::User(1000),
+            by: None,
             label: None,
             about: Map::new(),
             target: Target::Scheduler,
@@ -341,5 +383,21 @@ mod tests {
             books.tell(&Principal::System, None, What::Said, String::new());
         }
         assert_eq!((books.notices.len(), books.notices[0].number), (NOTICES_MAX, 11));
+    }
+
+    #[test]
+    fn who_writes_often_writes_the_same() {
+        let (mut books, mut writer) = (books(), Writer::default());
+        for round in 0..2 * NOTICES_MAX {
+            if round % 3 > 0 {
+                books.tell(&Principal::System, None, What::Said, format!("\"{round}\"")).within_ms = Some(5);
+            }
+            if round % 100 < 5 {
+                let text = writer.written(&books);
+                assert_eq!((&text, Books::read(&text, "boot").as_ref()), (&books.written(), Ok(&books)));
+            }
+        }
+        books.notices.clear();
+        assert_eq!(writer.written(&books), books.written());
     }
 }

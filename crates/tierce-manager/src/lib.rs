@@ -31,12 +31,12 @@ pub use ask::{
     Answer, Ask, Change, Divide, Ending, Granted, List, News, Notice, Said, Shown, Signal, State, What,
     Which, Wish, LISTEN, VERSION,
 };
-pub use books::{Books, Held, Request, Taken, Target, PREFIX};
+pub use books::{Books, Held, Request, Taken, Target, Writer, PREFIX};
 pub use check::check;
 pub use in_force::{InForce, InMemory};
 pub use manager::{Limits, Manager, ThreadInfo, Threads, Unkept};
 pub use mode::{Mode, MODES_MAX, VALUE_MAX};
-pub use principal::{Asker, Principal};
+pub use principal::{Asker, Principal, NAMELESS};
 pub use rules::Rules;
 pub use trial::{Promised, Trial};
 pub use wrong::Wrong;

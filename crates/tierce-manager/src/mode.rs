@@ -100,7 +100,7 @@ pub fn ppm(share: &Exact) -> u64 {
 
 /// Whole and not negative.
 pub fn number(exact: &Exact) -> Option<u64> {
-    exact.is_integer().then(|| exact.to_integer().to_string().parse().ok())?
+    exact.is_integer().then(|| exact.to_integer().try_into().ok())?
 }
 
 impl fmt::Display for Mode {

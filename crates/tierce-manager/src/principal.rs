@@ -4,6 +4,9 @@ use serde::{de, Deserialize, Deserializer, Serialize, Serializer};
 use std::fmt;
 use std::str::FromStr;
 
+/// The number of all users together of whom nobody knows for whom they act. No user has it.
+pub const NAMELESS: u32 = u32::MAX;
+
 /// A principal. Guarantees, rules and requests each have one as their owner.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Principal {

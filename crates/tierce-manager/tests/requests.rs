@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use serde_json::json;
-use tierce_manager::{Ask, Asker, Change, List, Mode, News, Principal, State, What, Which, Wish};
+use tierce_manager::{Ask, Asker, Books, Change, List, Mode, News, Principal, State, What, Which, Wish};
 
 #[test]
 fn what_fits_is_granted_and_what_does_not_is_refused_with_what_would_be() {
@@ -156,6 +156,45 @@ fn one_principal_has_so_many_requests_and_no_more() {
     let more = wish(&mut manager, 1000, 200, &[("1us/10ms", 0)]);
     assert_eq!(ask(&mut manager, 1000, more).unwrap_err().rule, "too_many_requests_of_one");
     granted(&mut manager, 1001, 201, &[("1us/10ms", 0)]);
+}
+
+#[test]
+fn a_person_has_so_many_requests_under_whatever_names() {
+    let mut manager = manager(ONE, &[]);
+    for n in 0..30 {
+        let wish = wish(&mut manager, 100_000 + n, 100 + n, &[("1us/10ms", 0)]);
+        ask(&mut manager, 100_000 + n, wish).unwrap();
+    }
+    // In the name of groups, which are others: as many as are left, whoever of that person asks.
+    let of_group = |manager: &mut InTest, uid: u32, gid: u32| {
+        let owner = Some(Principal::Group(gid));
+        let asker = Asker { uid, groups: vec![gid] };
+        let wish = Wish { owner, ..wish(manager, uid, 200 + gid, &[("1us/10ms", 0)]) };
+        let answer = manager.ask(&asker, Ask::Request(Box::new(wish)), NOW);
+        checked(manager);
+        answer.map(|answer| answer.about.unwrap().id)
+    };
+    let first = of_group(&mut manager, 1000, 1).unwrap();
+    of_group(&mut manager, 100_001, 2).unwrap();
+    for (uid, gid) in [(1000, 3), (100_002, 4)] {
+        let wrong = of_group(&mut manager, uid, gid).unwrap_err();
+        assert_eq!(wrong.rule, "too_many_requests_of_one");
+        assert!(wrong.message.contains("counts for user 1000: 32 requests, bound 32"), "{wrong}");
+    }
+    of_group(&mut manager, 1001, 5).unwrap();
+    // The books remember for whom it counts.
+    let books = Books::read(&manager.books().written(), "test").unwrap();
+    assert_eq!((books.requests[&first].by, &books), (Some(1000), manager.books()));
+    let old = manager.books().written().replace("\"by\":1000,", "");
+    assert_eq!(Books::read(&old, "test").unwrap().requests[&first].by, None, "older ones do not say");
+    // All without a name are one.
+    for n in 0..32 {
+        let wish = wish(&mut manager, 200_000 + n, 400 + n, &[("1us/10ms", 0)]);
+        ask(&mut manager, 200_000 + n, wish).unwrap();
+    }
+    let more = wish(&mut manager, 300_000, 500, &[("1us/10ms", 0)]);
+    let wrong = ask(&mut manager, 300_000, more).unwrap_err();
+    assert!(wrong.message.contains("all users without a name"), "{wrong}");
 }
 
 #[test]

@@ -3,7 +3,7 @@
 mod common;
 use common::*;
 use serde_json::{json, Map, Value};
-use tierce_manager::{Ask, Asker, Change, InForce, Mode, Signal, State, What, Wish};
+use tierce_manager::{Ask, Asker, Change, InForce, Mode, Signal, State, What, Wish, NAMELESS};
 use tierce_plan::Child;
 
 fn later(manager: &mut InTest, ms: u64) {
@@ -42,6 +42,27 @@ fn the_largest_total_value_counts_and_not_the_largest_value() {
     assert_eq!(told(&mut manager), [(1, What::Revoked)], "the cheapest set that is enough");
     granted(&mut manager, 1000, 14, &[("9ms/10ms", 10)]);
     assert_eq!(told(&mut manager), [(2, What::Revoked), (3, What::Revoked)]);
+}
+
+#[test]
+fn users_of_one_range_are_one_user_for_rules() {
+    let rules = [
+        rule("equal-shares", json!({ "percent": 90, "grace_ms": 0 })),
+        rule("limit-per-user", json!({ "percent": 40, "requests": 2 })),
+    ];
+    let mut manager = manager(ONE, &rules);
+    granted(&mut manager, 100_000, 11, &[("1ms/10ms", 0)]);
+    granted(&mut manager, 100_001, 12, &[("1ms/10ms", 0)]);
+    for (uid, tid) in [(1000, 13), (100_002, 14)] {
+        let (why, _) = refused(&mut manager, uid, tid, &[("1ms/10ms", 0)]);
+        assert_eq!(why.rule, "limit_per_user", "{why}");
+    }
+    // One of nobody's gets what fits, and makes no share smaller.
+    granted(&mut manager, 200_000, 15, &[("1ms/10ms", 0)]);
+    manager.user_enters(NAMELESS, NOW);
+    assert_eq!(manager.books().users, [1000].into());
+    granted(&mut manager, 1001, 16, &[("4ms/10ms", 0)]);
+    assert_eq!(manager.books().users, [1000, 1001].into());
 }
 
 #[test]

@@ -1,24 +1,33 @@
 //! The machine's threads and users.
 
-use std::collections::BTreeSet;
+use crate::manager::people::People;
 use std::fs;
 use tierce_manager::{ThreadInfo, Threads};
 
-/// As /proc has them.
-pub struct Machine;
+/// Threads as /proc has them, and users.
+pub struct Machine(pub People);
 
 impl Threads for Machine {
     fn look(&self, tid: u32) -> Option<ThreadInfo> {
-        let read = |file: &str| fs::read_to_string(format!("/proc/{tid}/{file}")).ok();
-        let began = began(&read("stat")?)?;
-        let status = read("status")?;
-        // Another thread may have got the number in between.
-        (began == self::began(&read("stat")?)?).then_some(ThreadInfo { uid: uid(&status), began })
+        look(tid)
     }
 
     fn began(&self, tid: u32) -> Option<u64> {
         began(&fs::read_to_string(format!("/proc/{tid}/stat")).ok()?)
     }
+
+    fn person(&self, uid: u32) -> u32 {
+        self.0.person(uid)
+    }
+}
+
+/// A thread; `None`: there is none.
+pub fn look(tid: u32) -> Option<ThreadInfo> {
+    let read = |file: &str| fs::read_to_string(format!("/proc/{tid}/{file}")).ok();
+    let began = began(&read("stat")?)?;
+    let status = read("status")?;
+    // Another thread may have got the number in between.
+    (began == self::began(&read("stat")?)?).then_some(ThreadInfo { uid: uid(&status), began })
 }
 
 /// The user of a thread, if all its identities (real, effective, saved, file system) are that one.
@@ -32,12 +41,6 @@ fn uid(status: &str) -> Option<u32> {
 /// When a thread began, in ticks since boot: the 22nd field, counted after the name, which may have anything in it.
 fn began(stat: &str) -> Option<u64> {
     stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()
-}
-
-/// Users with a session: logind gives each a folder.
-pub fn users() -> BTreeSet<u32> {
-    let entries = fs::read_dir("/run/user").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).filter(|uid| *uid != 0).collect()
 }
 
 /// The boot of the machine.
@@ -64,11 +67,11 @@ mod tests {
     #[test]
     fn a_thread_is_known_by_its_user_and_its_beginning() {
         let me = std::process::id();
-        let look = Machine.look(me).unwrap();
+        let info = look(me).unwrap();
         // SAFETY: no arguments.
-        assert_eq!(look.uid, Some(unsafe { libc::geteuid() }));
-        assert!(look.began > 0 && Machine.look(me) == Some(look));
-        assert_eq!(Machine.look(u32::MAX), None);
+        assert_eq!(info.uid, Some(unsafe { libc::geteuid() }));
+        assert!(info.began > 0 && look(me) == Some(info));
+        assert_eq!(look(u32::MAX), None);
         assert_eq!(uid("Name:\tx\nUid:\t1000\t0\t0\t0\n"), None);
         assert_eq!(uid("Uid:\t1000\t1000\t1000\t1000\n"), Some(1000));
         assert_eq!(began("7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 999 20"), Some(999));

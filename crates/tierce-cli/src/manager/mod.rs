@@ -5,6 +5,7 @@ mod config;
 mod control;
 mod dry_run;
 mod machine;
+mod people;
 mod rates;
 mod server;
 
@@ -15,6 +16,7 @@ use clap::{CommandFactory, Parser};
 use config::Config;
 use control::{Became, Control};
 use machine::{now_ns, Machine};
+use people::People;
 use rates::Rates;
 use server::Server;
 use std::collections::BTreeSet;
@@ -29,7 +31,9 @@ use std::time::{Duration, Instant};
 use tierce_admission::PlanExt;
 use tierce_manager::rules::STACK;
 use tierce_manager::words::told;
-use tierce_manager::{Answer, Ask, Asker, Books, Notice, Principal, Unkept, Wrong, LISTEN, PREFIX};
+use tierce_manager::{
+    Answer, Ask, Asker, Books, Notice, Principal, Unkept, Writer, Wrong, LISTEN, NAMELESS, PREFIX,
+};
 use tierce_plan::{Options, Plan};
 use tierce_policy::added;
 use tierce_scx::notify::notify;
@@ -140,11 +144,12 @@ fn manage(args: &Args) -> Result<ExitCode> {
     // SAFETY: whoever hangs up is noticed by the error of the write.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
     let books = read_books(&args.books)?;
-    let rates = Rates::default();
+    let people = People::of(Path::new("/"));
+    let rates = Rates::new(people.clone());
     let mut server = Server::bind(&args.listen, rates.clone())?;
     let exit = || STOP.store(true, Ordering::Relaxed);
     let bus = if args.no_bus { None } else { Some(Bus::open(config.bus.clone(), rates, exit)?) };
-    let mut daemon = Daemon::new(args, config, books);
+    let mut daemon = Daemon::new(args, people, config, books);
     daemon.look();
     report(Level::Info, "manager_listens", &format!("the manager listens at {}", args.listen.display()), &[]);
     notify("READY=1");
@@ -186,7 +191,9 @@ fn log(notice: &Notice) {
 
 struct Daemon<'a> {
     args: &'a Args,
+    people: People,
     manager: tierce_manager::Manager<Control, Machine>,
+    writer: Writer,
     saved: u64,
     looked: Instant,
     /// Why no plan can be asked, as it was last said.
@@ -197,13 +204,24 @@ struct Daemon<'a> {
 }
 
 impl<'a> Daemon<'a> {
-    fn new(args: &'a Args, config: Config, books: Books) -> Self {
+    fn new(args: &'a Args, people: People, config: Config, books: Books) -> Self {
         let control = Control::new(socket::path(args.socket.clone()));
         let users = books.users.clone();
-        let manager = tierce_manager::Manager::new(control, Machine, books, config.rules, config.limits);
+        let machine = Machine(people.clone());
+        let manager = tierce_manager::Manager::new(control, machine, books, config.rules, config.limits);
         // Another number than any: books that have just been read are written once.
         let (saved, looked) = (u64::MAX, Instant::now());
-        Self { args, manager, saved, looked, away: None, became: Became::default(), users }
+        Self {
+            args,
+            people,
+            manager,
+            writer: Writer::default(),
+            saved,
+            looked,
+            away: None,
+            became: Became::default(),
+            users,
+        }
     }
 
     fn ask(&mut self, asker: &Asker, ask: Ask) -> Result<Answer, Wrong> {
@@ -252,9 +270,10 @@ impl<'a> Daemon<'a> {
 
     /// Who has a session, a connection or a request is there.
     fn look_at_users(&mut self, server: &Server) {
-        let mut users = machine::users();
-        users.extend(server.users());
-        users.extend(self.manager.books().requests.values().filter_map(|request| request.owner.user()));
+        let owners = self.manager.books().requests.values().filter_map(|request| request.owner.user());
+        let mut users = self.people.sessions();
+        users.extend(owners.map(|uid| self.people.person(uid)).chain(server.persons()));
+        users.retain(|uid| *uid != NAMELESS);
         if self.away.is_some() {
             return;
         }
@@ -276,7 +295,7 @@ impl<'a> Daemon<'a> {
     fn save(&mut self) {
         let revision = self.manager.revision();
         if revision != self.saved {
-            match write_books(&self.args.books, self.manager.books()) {
+            match write_books(&self.args.books, &self.writer.written(self.manager.books())) {
                 Ok(()) => self.saved = revision,
                 Err(error) => report(Level::Error, "books_not_written", &format!("{error:#}"), &[]),
             }
@@ -303,7 +322,7 @@ fn read_books(path: &Path) -> Result<Books> {
 }
 
 /// As a whole or not at all, whenever this process ends.
-fn write_books(path: &Path, books: &Books) -> Result<()> {
+fn write_books(path: &Path, books: &str) -> Result<()> {
     let shown = || format!("cannot write the books: {}", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(shown)?;
@@ -312,7 +331,7 @@ fn write_books(path: &Path, books: &Books) -> Result<()> {
     let _ = fs::remove_file(&new); // of a run that was killed
     let mut file =
         fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).with_context(shown)?;
-    file.write_all(books.written().as_bytes()).with_context(shown)?;
+    file.write_all(books.as_bytes()).with_context(shown)?;
     fs::rename(&new, path).with_context(shown)
 }
 
@@ -324,7 +343,7 @@ mod tests {
     fn books_that_cannot_be_read_are_kept_beside_new_ones() {
         let folder = std::env::temp_dir().join(format!("tierce-books-{}", std::process::id()));
         let path = folder.join("manager.json");
-        write_books(&path, &Books::new(machine::boot())).unwrap();
+        write_books(&path, &Books::new(machine::boot()).written()).unwrap();
         assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
         fs::write(&path, "{").unwrap();
         assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));

@@ -1,24 +1,28 @@
-//! How often a user may ask, over the socket and over D-Bus together.
+//! How often a person may ask, over the socket and over D-Bus together.
 
+use crate::manager::people::People;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use tierce_manager::Wrong;
 
-/// Requests per second of one user, and how many may come at once.
+/// Requests per second of one person, and how many may come at once.
 const RATE: u32 = 10;
 pub const BURST: u32 = 20;
-/// The time in which a user gets one more.
+/// The time in which one gets one more.
 const EACH: Duration = Duration::from_millis(1000 / RATE as u64);
-/// Users whose rate is remembered, and for how long at least.
-const USERS_MAX: usize = 4096;
+/// Persons whose rate is remembered, and for how long at least.
+const PERSONS_MAX: usize = 4096;
 const REMEMBERED: Duration = Duration::from_secs(60);
 
-/// What all users have left.
-#[derive(Clone, Default)]
-pub struct Rates(Arc<Mutex<HashMap<u32, Rate>>>);
+/// What each person has left.
+#[derive(Clone)]
+pub struct Rates {
+    pub people: People,
+    left: Arc<Mutex<HashMap<u32, Rate>>>,
+}
 
-/// What is left of a user's requests, as the time in which so many come.
+/// What is left of somebody's requests, as the time in which so many come.
 struct Rate {
     left: Duration,
     at: Instant,
@@ -36,19 +40,25 @@ impl Rate {
 }
 
 impl Rates {
-    /// Whether that user may ask once more by now. Root may.
-    pub fn may_ask(&self, uid: u32) -> Result<(), Wrong> {
-        if uid == 0 {
+    pub fn new(people: People) -> Self {
+        Self { people, left: Arc::default() }
+    }
+
+    /// Whether that person may ask once more by now. Root may.
+    pub fn may_ask(&self, person: u32) -> Result<(), Wrong> {
+        if person == 0 {
             return Ok(());
         }
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.len() >= USERS_MAX {
+        let mut all = self.left.lock().unwrap_or_else(PoisonError::into_inner);
+        if all.len() >= PERSONS_MAX {
             all.retain(|_, rate| rate.at.elapsed() < REMEMBERED);
         }
-        let rate = all.entry(uid).or_insert(Rate { left: EACH * BURST, at: Instant::now() });
+        let rate = all.entry(person).or_insert(Rate { left: EACH * BURST, at: Instant::now() });
         match rate.take() {
             true => Ok(()),
-            false => Err(Wrong::new("too_many_requests_per_second", format!("a user has {RATE} per second"))),
+            false => {
+                Err(Wrong::new("too_many_requests_per_second", format!("a person has {RATE} per second")))
+            }
         }
     }
 }

@@ -2,7 +2,8 @@
 //! watches gets a line for each event.
 //!
 //! Nobody is waited for. A client that leaves a request unfinished or an answer unread is hung up on, and so is one that says nothing.
-//! Each user has so many connections and so many requests per second; the system has room beside them.
+//! Each person ([`People`](crate::manager::people::People)) has so many connections and so many requests per second; the system has room
+//! beside them.
 
 use crate::manager::rates::Rates;
 use anyhow::Result;
@@ -21,10 +22,10 @@ use tierce_scx::listener::{Listener, Words, BACKLOG};
 const REQUEST_MAX: usize = 1 << 16;
 /// What a client may leave unread, bytes.
 const UNREAD_MAX: usize = 1 << 18;
-/// Connections of one user.
+/// Connections of one person.
 const EACH_MAX: usize = 8;
-/// Connections of all users.
-const USERS_MAX: usize = 240;
+/// Connections of all.
+const PERSONS_MAX: usize = 240;
 /// Connections of the system beside them.
 const SYSTEM_MAX: usize = 16;
 /// Let in per turn: all who have knocked by then.
@@ -46,6 +47,8 @@ pub struct Server {
 struct Client {
     stream: UnixStream,
     asker: Asker,
+    /// For whom the bounds are.
+    person: u32,
     asked: Vec<u8>,
     answer: Vec<u8>,
     /// Since when it owes something, or has said nothing.
@@ -83,13 +86,13 @@ impl Server {
         unsafe { libc::poll(list.as_mut_ptr(), list.len() as libc::nfds_t, most_ms) };
     }
 
-    /// Serve who has asked: one request of each user, however many connections he has.
+    /// Serve who has asked: one request of each person, however many connections and user ids he has.
     pub fn turn(&mut self, serve: Serve) {
         self.let_in();
-        let mut users = HashSet::new();
+        let mut persons = HashSet::new();
         let (mut clients, mut served) = (Vec::new(), Vec::new());
         for mut client in std::mem::take(&mut self.clients) {
-            let is_served = client.turn(serve, &self.rates, &mut users);
+            let is_served = client.turn(serve, &self.rates, &mut persons);
             if client.open {
                 if is_served { &mut served } else { &mut clients }.push(client);
             }
@@ -113,9 +116,9 @@ impl Server {
         }
     }
 
-    /// Users who are connected.
-    pub fn users(&self) -> impl Iterator<Item = u32> + '_ {
-        self.clients.iter().map(|client| client.asker.uid).filter(|uid| *uid != 0)
+    /// Who is connected, beside the system.
+    pub fn persons(&self) -> impl Iterator<Item = u32> + '_ {
+        self.clients.iter().map(|client| client.person).filter(|person| *person != 0)
     }
 
     fn let_in(&mut self) {
@@ -124,16 +127,17 @@ impl Server {
             if who.uid == u32::MAX {
                 continue;
             }
-            let count =
-                |is: &dyn Fn(u32) -> bool| self.clients.iter().filter(|client| is(client.asker.uid)).count();
-            let has_room = match who.uid {
-                0 => count(&|uid| uid == 0) < SYSTEM_MAX,
-                own => count(&|uid| uid == own) < EACH_MAX && count(&|uid| uid != 0) < USERS_MAX,
+            let person = self.rates.people.person(who.uid);
+            let theirs = self.clients.iter().filter(|client| client.person == person).count();
+            let has_room = match person {
+                0 => theirs < SYSTEM_MAX,
+                _ => theirs < EACH_MAX && self.persons().count() < PERSONS_MAX,
             };
             let groups = if has_room { groups(&stream, who.gid) } else { Vec::new() };
             let mut client = Client {
                 stream,
                 asker: Asker { uid: who.uid, groups },
+                person,
                 asked: Vec::new(),
                 answer: Vec::new(),
                 since: Instant::now(),
@@ -144,7 +148,7 @@ impl Server {
             if has_room {
                 self.clients.push(client);
             } else {
-                client.refuse("too_many_connections", &format!("a user has at most {EACH_MAX}"));
+                client.refuse("too_many_connections", &format!("a person has at most {EACH_MAX}"));
                 client.send(); // as far as that is possible; then it is dropped
             }
         }
@@ -160,11 +164,11 @@ struct Watch {
 }
 
 impl Client {
-    /// What has come is read, what is left is sent, and a request is served, unless one of these users has; whether it was.
-    fn turn(&mut self, serve: Serve, rates: &Rates, users: &mut HashSet<u32>) -> bool {
+    /// What has come is read, what is left is sent, and a request is served, unless one of these persons' was; whether it was.
+    fn turn(&mut self, serve: Serve, rates: &Rates, persons: &mut HashSet<u32>) -> bool {
         self.send();
         let ended = self.open && self.answer.len() < UNREAD_MAX && self.read();
-        let is_served = self.has_line() && self.open && users.insert(self.asker.uid);
+        let is_served = self.has_line() && self.open && persons.insert(self.person);
         if is_served {
             self.serve(serve, rates);
         }
@@ -191,7 +195,7 @@ impl Client {
         let rest = self.asked.split_off(end + 1);
         let line = std::mem::replace(&mut self.asked, rest);
         (self.since, self.has_asked) = (Instant::now(), true);
-        if let Err(wrong) = rates.may_ask(self.asker.uid) {
+        if let Err(wrong) = rates.may_ask(self.person) {
             self.refuse(&wrong.rule, &wrong.message);
             self.send();
             self.open = false;
@@ -293,16 +297,42 @@ fn groups(stream: &UnixStream, own: u32) -> Vec<u32> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::manager::people::{tests::Folder, People};
     use crate::manager::rates::BURST;
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
-    use tierce_manager::{Principal, State, What};
+    use tierce_manager::{Principal, State, What, NAMELESS};
 
     fn place(name: &str) -> PathBuf {
         let path = std::env::temp_dir().join(format!("tierce-manager-{name}-{}", std::process::id()));
         let _ = fs::remove_file(&path);
         path
+    }
+
+    fn rates() -> Rates {
+        Rates::new(People::of(Path::new("/")))
+    }
+
+    /// As the kernel would say of another process.
+    fn be(client: &mut Client, uid: u32) {
+        (client.asker, client.person) = (Asker::user(uid), uid);
+    }
+
+    /// Connected by that user; only root can be somebody else. The system call changes the user of this thread alone.
+    fn connected(path: &Path, uid: u32) -> UnixStream {
+        const SAME: u32 = u32::MAX;
+        // SAFETY: no arguments but numbers.
+        let be = |uid: u32| unsafe { libc::syscall(libc::SYS_setresuid, SAME, uid, SAME) };
+        assert_eq!(be(uid), 0);
+        let stream = UnixStream::connect(path);
+        assert_eq!(be(0), 0);
+        stream.unwrap()
+    }
+
+    fn is_root() -> bool {
+        // SAFETY: no arguments.
+        unsafe { libc::geteuid() == 0 }
     }
 
     fn turns(server: &mut Server, count: usize) {
@@ -333,7 +363,7 @@ mod tests {
     #[test]
     fn who_asks_is_answered_and_who_asks_badly_is_told() {
         let path = place("asks");
-        let mut server = Server::bind(&path, Rates::default()).unwrap();
+        let mut server = Server::bind(&path, rates()).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o666);
         for (bytes, expected) in [
             (LIST, "\"ok\":true"),
@@ -356,7 +386,7 @@ mod tests {
         // Three at once: an answer each.
         let (_, text) = said(&mut server, &[LIST, LIST, LIST].concat());
         assert_eq!(text.lines().count(), 3, "{text}");
-        let error = Server::bind(&path, Rates::default()).err().unwrap().to_string();
+        let error = Server::bind(&path, rates()).err().unwrap().to_string();
         assert!(error.contains("a manager is running already"), "{error}");
         drop(server);
         assert!(!path.exists());
@@ -364,10 +394,10 @@ mod tests {
 
     #[test]
     fn who_watches_is_told_what_is_for_him_until_he_does_not_read() {
-        let mut server = Server::bind(&place("watches"), Rates::default()).unwrap();
+        let mut server = Server::bind(&place("watches"), rates()).unwrap();
         let (mut client, text) = said(&mut server, b"{\"version\":1,\"request\":\"watch\"}\n");
         assert!(text.contains("\"ok\":true"), "{text}");
-        server.clients[0].asker = Asker::user(1000); // as the kernel would say of another process
+        be(&mut server.clients[0], 1000);
         let notice = |uid: u32, text: String| Notice {
             number: 1,
             to: Principal::User(uid),
@@ -388,7 +418,7 @@ mod tests {
 
     #[test]
     fn each_user_has_so_many_connections_and_requests() {
-        let mut server = Server::bind(&place("many"), Rates::default()).unwrap();
+        let mut server = Server::bind(&place("many"), rates()).unwrap();
         let path = server.listener.path().to_path_buf();
         let mut all: Vec<_> = (0..SYSTEM_MAX + 4).map(|_| UnixStream::connect(&path).unwrap()).collect();
         turns(&mut server, 2);
@@ -401,7 +431,7 @@ mod tests {
         assert!(server.clients.is_empty());
         let mut client = UnixStream::connect(&path).unwrap();
         turns(&mut server, 1);
-        server.clients[0].asker = Asker::user(1000);
+        be(&mut server.clients[0], 1000);
         client.write_all(&LIST.repeat(BURST as usize + 5)).unwrap();
         client.set_nonblocking(true).unwrap();
         let mut text = String::new();
@@ -416,13 +446,13 @@ mod tests {
 
     #[test]
     fn requests_of_one_user_stand_before_those_of_another_one_at_a_time() {
-        let mut server = Server::bind(&place("turns"), Rates::default()).unwrap();
+        let mut server = Server::bind(&place("turns"), rates()).unwrap();
         let path = server.listener.path().to_path_buf();
         let mut all: Vec<_> = (0..EACH_MAX + 1).map(|_| UnixStream::connect(&path).unwrap()).collect();
         turns(&mut server, 1);
         let users: Vec<u32> = std::iter::repeat_n(1001, EACH_MAX).chain([1002]).collect();
         for (client, uid) in server.clients.iter_mut().zip(users) {
-            client.asker = Asker::user(uid); // as the kernel would say of other processes
+            be(client, uid);
         }
         all.iter_mut().for_each(|client| client.write_all(&LIST.repeat(2)).unwrap());
         let mut asked = Vec::new();
@@ -439,8 +469,67 @@ mod tests {
     }
 
     #[test]
+    fn users_of_one_range_are_one_person() {
+        if !is_root() {
+            return; // nobody else can be somebody else
+        }
+        let folder = Folder::new("range");
+        let path = folder.0.join("socket");
+        let mut server = Server::bind(&path, Rates::new(People::of(&folder.0))).unwrap();
+        // Alice herself, 300 users of her range, 100 of a container of root's, 100 of nobody's: three would have been enough for all places.
+        let (ranges, mut all) =
+            ([100_000..100_300, 300_000..300_100, 3_000_000_000..3_000_000_100], Vec::new());
+        for uid in std::iter::once(1001).chain(ranges.into_iter().flatten()) {
+            all.push(connected(&path, uid));
+            turns(&mut server, 1);
+        }
+        let count = |server: &Server, person| server.persons().filter(|it| *it == person).count();
+        assert_eq!((count(&server, 1001), count(&server, NAMELESS)), (EACH_MAX, EACH_MAX));
+        assert_eq!(server.clients.len(), 2 * EACH_MAX);
+        assert!(heard(all.last_mut().unwrap()).contains("too_many_connections"));
+        // Bob is heard, and so is one of his own range.
+        for uid in [1002, 165_536] {
+            let mut bob = connected(&path, uid);
+            bob.write_all(LIST).unwrap();
+            turns(&mut server, 2);
+            assert!(heard(&mut bob).contains("\"ok\":true"));
+        }
+    }
+
+    #[test]
+    fn users_of_one_range_ask_in_turn_and_no_more_than_one_person() {
+        if !is_root() {
+            return;
+        }
+        let folder = Folder::new("asks");
+        let path = folder.0.join("socket");
+        let mut server = Server::bind(&path, Rates::new(People::of(&folder.0))).unwrap();
+        let mut all: Vec<_> = (0..EACH_MAX as u32).map(|n| connected(&path, 100_000 + n)).collect();
+        all.push(connected(&path, 1002));
+        turns(&mut server, 1);
+        all.iter_mut().for_each(|client| client.write_all(&LIST.repeat(4)).unwrap());
+        let (mut asked, begun) = (Vec::new(), Instant::now());
+        for _ in 0..4 * EACH_MAX {
+            server.turn(&mut |asker, _| {
+                asked.push(asker.uid);
+                Ok(Answer::new(State::Done))
+            });
+        }
+        let more = 1 + begun.elapsed().as_millis() as usize / 100; // ten per second
+        assert_eq!((asked[0], asked[1], asked[3], asked[5], asked[7]), (100_000, 1002, 1002, 1002, 1002));
+        let of_alice = asked.iter().filter(|uid| **uid != 1002).count();
+        assert!(
+            (BURST as usize..=BURST as usize + more).contains(&of_alice),
+            "{of_alice} of {}",
+            4 * EACH_MAX
+        );
+        let left: Vec<u32> = server.clients.iter().map(|client| client.person).collect();
+        assert!(left.contains(&1002), "bob is not hung up on: {left:?}");
+    }
+
+    #[test]
     fn a_request_without_end_is_cut_off() {
-        let mut server = Server::bind(&place("endless"), Rates::default()).unwrap();
+        let mut server = Server::bind(&place("endless"), rates()).unwrap();
         let path = server.listener.path().to_path_buf();
         let client = std::thread::spawn(move || {
             let mut client = UnixStream::connect(path).unwrap();

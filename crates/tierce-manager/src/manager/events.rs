@@ -6,7 +6,7 @@ use super::{Later, Manager, Threads};
 use crate::ask::What;
 use crate::books::Request;
 use crate::in_force::InForce;
-use crate::principal::Principal;
+use crate::principal::{Principal, NAMELESS};
 use crate::proposal::Proposal;
 use crate::rules::{Evaluated, Timer};
 use crate::wrong::Wrong;
@@ -58,9 +58,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         endings.chain(self.later.iter().map(|later| later.due_ns)).min()
     }
 
-    /// A user is there.
+    /// A user is there. Those without a name come and go unnoticed.
     pub fn user_enters(&mut self, uid: u32, now_ns: u64) {
-        if self.books.users.insert(uid) {
+        if uid != NAMELESS && self.books.users.insert(uid) {
             self.revision += 1;
             self.signal("user_enters", &json!({ "user": uid }), now_ns);
         }

@@ -400,7 +400,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
 
     /// What rules may ask of admission: whether a request would be granted without some others.
     pub(super) fn questions(&self, trial: &Trial, new: u64) -> Fits {
-        let (trial, books) = (trial.clone(), Rc::new(self.books.clone()));
+        let (trial, books) = (trial.clone(), Rc::new(self.books.of_requests()));
         Rc::new(move |id, without, cpu| {
             let id = if id == 0 { new } else { id };
             let Some(request) = books.requests.get(&id) else { return false };

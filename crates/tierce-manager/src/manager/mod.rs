@@ -20,10 +20,10 @@ use crate::wrong::Wrong;
 pub use events::Unkept;
 use std::rc::Rc;
 
-/// How much one principal may have, and all together.
+/// How much one principal and one person may have, and all together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests of one principal, the system apart.
+    /// Requests of one principal, and of one person, the system apart.
     pub requests_each: usize,
     /// Requests.
     pub requests: usize,
@@ -46,7 +46,7 @@ pub struct ThreadInfo {
     pub began: u64,
 }
 
-/// The machine's threads.
+/// The machine's threads and users.
 pub trait Threads {
     /// A thread by its number; `None`: there is none.
     fn look(&self, tid: u32) -> Option<ThreadInfo>;
@@ -54,6 +54,13 @@ pub trait Threads {
     /// When it began, as in [`ThreadInfo`].
     fn began(&self, tid: u32) -> Option<u64> {
         self.look(tid).map(|thread| thread.began)
+    }
+
+    /// The person for whom a user counts, by the number of that person's own user: somebody may have many. [`NAMELESS`]: nobody knows.
+    ///
+    /// [`NAMELESS`]: crate::NAMELESS
+    fn person(&self, uid: u32) -> u32 {
+        uid
     }
 }
 
@@ -219,6 +226,11 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         if let Some(owner) = self.books.requests.get(&id).map(|request| request.owner.clone()) {
             self.tell(&owner, Some(id), what, text, within_ms);
         }
+    }
+
+    /// The person for whom a request counts; the system is none.
+    fn person_of(&self, request: &Request) -> Option<u32> {
+        request.owner.user().or(request.by).map(|uid| self.threads.person(uid))
     }
 
     /// The thread of a request is there, and is still the same.

@@ -5,7 +5,7 @@ use crate::ask::{Answer, Change, State, What, Wish};
 use crate::books::{Request, Target};
 use crate::in_force::InForce;
 use crate::mode::{Mode, MODES_MAX};
-use crate::principal::{Asker, Principal};
+use crate::principal::{Asker, Principal, NAMELESS};
 use crate::proposal::Proposal;
 use crate::rules::keys;
 use crate::wrong::Wrong;
@@ -27,7 +27,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         let is_dry = wish.dry_run;
         let request = self.understood(asker, wish)?;
         if let (Some(uid), false) = (request.owner.user(), is_dry) {
-            self.user_enters(uid, now_ns);
+            self.user_enters(self.threads.person(uid), now_ns);
         }
         let id = request.id;
         self.books.requests.insert(id, request);
@@ -87,10 +87,12 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             }
         };
         debug_assert!(has_threads != (target == Target::Scheduler));
-        self.room_for(&owner)?;
+        let by = (!asker.is_system() && owner != asker.principal()).then_some(asker.uid);
+        self.room_for(&owner, owner.user().or(by))?;
         Ok(Request {
             id: self.books.next_id,
             owner,
+            by,
             label: wish.label,
             about: wish.about,
             target,
@@ -123,12 +125,26 @@ impl<P: InForce, T: Threads> Manager<P, T> {
         Ok(Target::Thread { tid, began: thread.began })
     }
 
-    fn room_for(&self, owner: &Principal) -> Result<(), Wrong> {
+    /// So many requests each principal has, and so many each person, under whatever names.
+    fn room_for(&self, owner: &Principal, uid: Option<u32>) -> Result<(), Wrong> {
         let theirs = self.books.requests.values().filter(|request| request.owner == *owner).count();
         let each = self.limits.requests_each;
         if *owner != Principal::System && theirs >= each {
             let message = format!("{owner} has {theirs} requests, bound {each}");
             return Err(Wrong::new("too_many_requests_of_one", message));
+        }
+        if let Some(uid) = uid {
+            let person = self.threads.person(uid);
+            let is_theirs = |request: &&Request| self.person_of(request) == Some(person);
+            let theirs = self.books.requests.values().filter(is_theirs).count();
+            if theirs >= each {
+                let who = match person {
+                    NAMELESS => "all users without a name".to_string(),
+                    person => format!("user {person}"),
+                };
+                let message = format!("user {uid} counts for {who}: {theirs} requests, bound {each}");
+                return Err(Wrong::new("too_many_requests_of_one", message));
+            }
         }
         if self.books.requests.len() >= self.limits.requests {
             let message =

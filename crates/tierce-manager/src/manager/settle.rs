@@ -201,6 +201,9 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     pub(super) fn rules_about(&mut self, id: u64, now_ns: u64) -> Evaluated {
+        if !self.rules.heeds("new_request") {
+            return Evaluated::default();
+        }
         let Some(request) = self.books.requests.get(&id).cloned() else { return Evaluated::default() };
         let Ok(trial) = self.trial() else { return Evaluated::default() };
         let it = self.view(&trial, Some(&request), &Value::Null, now_ns);

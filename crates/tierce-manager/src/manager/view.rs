@@ -43,24 +43,28 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             ("granted_ppm", number(granted)),
             ("cpu", given_by_cpu(plan)),
             ("users", list(books.users.iter().map(|user| number(*user)))),
-            ("request", request.map_or(Data::UNIT, shown)),
-            ("requests", list(books.requests.values().map(shown))),
+            ("request", request.map_or(Data::UNIT, |request| self.shown(request))),
+            ("requests", list(books.requests.values().map(|request| self.shown(request)))),
             ("nodes", list(nodes)),
             ("made", list(books.parts.keys().map(text))),
             ("data", to_rule(data)),
         ])
     }
+
+    fn shown(&self, request: &Request) -> Data {
+        shown(request, self.person_of(request))
+    }
 }
 
 /// A request, as rules see it.
-fn shown(request: &Request) -> Data {
+fn shown(request: &Request, person: Option<u32>) -> Data {
     let best = request.mode().or(request.modes.first());
     let period_us = best.and_then(Mode::budget_and_period_ns).map_or(0, |(_, period)| period / US);
     let held = request.held.as_ref();
     map([
         ("id", number(request.id)),
         ("owner", text(&request.owner)),
-        ("user", request.owner.user().map_or(number(-1), number)),
+        ("user", person.filter(|_| request.owner.user().is_some()).map_or(number(-1), number)),
         ("state", text(if held.is_some() { "granted" } else { "pending" })),
         ("value", number(request.value())),
         ("ppm", number(best.map_or(0, Mode::ppm))),

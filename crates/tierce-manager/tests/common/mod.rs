@@ -8,7 +8,7 @@ use tierce_admission::PlanExt;
 use tierce_manager::rules::shipped;
 use tierce_manager::{
     Answer, Ask, Asker, Books, InMemory, Limits, Manager, Mode, Notice, Principal, Rules, State, ThreadInfo,
-    Threads, What, Wish, Wrong,
+    Threads, What, Wish, Wrong, NAMELESS,
 };
 use tierce_plan::{Options, Plan};
 
@@ -60,6 +60,15 @@ pub struct Pretended(pub BTreeMap<u32, ThreadInfo>);
 impl Threads for Pretended {
     fn look(&self, tid: u32) -> Option<ThreadInfo> {
         self.0.get(&tid).copied()
+    }
+
+    /// User 1000 has a range of subordinate ids; who has others is not known.
+    fn person(&self, uid: u32) -> u32 {
+        match uid {
+            0..100_000 => uid,
+            100_000..165_536 => 1000,
+            _ => NAMELESS,
+        }
     }
 }
 

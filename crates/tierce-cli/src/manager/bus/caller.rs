@@ -48,6 +48,8 @@ impl Action {
 pub struct Caller {
     pub name: OwnedUniqueName,
     pub asker: Asker,
+    /// For whom the limits are.
+    pub person: u32,
     pub pid: Option<u32>,
 }
 
@@ -70,10 +72,10 @@ impl Callers {
         &self.asking
     }
 
-    /// Who has sent this, if that user may ask once more by now: nobody else is asked about what is too much.
+    /// Who has sent this, if that person may ask once more by now: nobody else is asked about what is too much.
     pub fn of(&self, header: &Header) -> Result<Caller, Wrong> {
         let caller = self.sender(header)?;
-        self.rates.may_ask(caller.asker.uid)?;
+        self.rates.may_ask(caller.person)?;
         Ok(caller)
     }
 
@@ -94,7 +96,8 @@ impl Callers {
         let who = who.map_err(|error| unknown(error.to_string()))?;
         let uid = who.unix_user_id().ok_or_else(|| unknown("the bus does not know the user".into()))?;
         let groups = who.unix_group_ids().cloned().unwrap_or_default();
-        let caller = Caller { name: name.clone(), asker: Asker { uid, groups }, pid: who.process_id() };
+        let (asker, person) = (Asker { uid, groups }, self.rates.people.person(uid));
+        let caller = Caller { name: name.clone(), asker, person, pid: who.process_id() };
         if known.len() >= KNOWN_MAX {
             known.clear();
         }

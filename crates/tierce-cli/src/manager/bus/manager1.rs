@@ -4,7 +4,7 @@ use super::caller::{Action, Caller, Callers};
 use super::values::{read, table, Table};
 use super::way::Way;
 use std::sync::{Arc, Mutex, PoisonError};
-use tierce_manager::{Answer, Ask, Asker, Change, List, Mode, News, Notice, Which, Wrong};
+use tierce_manager::{Answer, Ask, Change, List, Mode, News, Notice, Which, Wrong};
 use zbus::blocking::fdo::DBusProxy;
 use zbus::blocking::Connection;
 use zbus::message::{Header, Message};
@@ -15,7 +15,7 @@ use zbus::{interface, DBusError};
 pub const NAME: &str = "org.tierce.Manager1";
 pub const PATH: &str = "/org/tierce/Manager1";
 
-/// Those who watch, of one user and of all.
+/// Those who watch, of one person and of all.
 const EACH_MAX: usize = 8;
 const ALL_MAX: usize = 256;
 
@@ -121,25 +121,25 @@ impl DBusError for Refused {
 
 /// Who gets the signal.
 #[derive(Clone, Default)]
-pub struct Watchers(Arc<Mutex<Vec<(OwnedUniqueName, Asker)>>>);
+pub struct Watchers(Arc<Mutex<Vec<Caller>>>);
 
 impl Watchers {
     fn add(&self, caller: Caller, callers: &Callers) -> Result<(), Wrong> {
         let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if all.iter().any(|(name, _)| *name == caller.name) {
+        if all.iter().any(|other| other.name == caller.name) {
             return Ok(());
         }
-        let uid = caller.asker.uid;
-        let is_full = |all: &[(OwnedUniqueName, Asker)]| {
-            all.len() >= ALL_MAX || all.iter().filter(|(_, asker)| asker.uid == uid).count() >= EACH_MAX
+        let is_full = |all: &[Caller]| {
+            all.len() >= ALL_MAX
+                || all.iter().filter(|other| other.person == caller.person).count() >= EACH_MAX
         };
         if is_full(&all) {
-            all.retain(|(name, _)| callers.is_there(name)); // nobody says when he goes
+            all.retain(|other| callers.is_there(&other.name)); // nobody says when he goes
         }
         if is_full(&all) {
             return Err(Wrong::new("too_many_watchers", format!("{EACH_MAX} of a user, {ALL_MAX} in all")));
         }
-        all.push((caller.name, caller.asker));
+        all.push(caller);
         Ok(())
     }
 
@@ -147,8 +147,8 @@ impl Watchers {
     pub fn tell(&self, bus: &Connection, notices: &[Notice]) {
         let all = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
         for notice in notices {
-            for (name, _) in all.iter().filter(|(_, asker)| asker.acts_for(&notice.to)) {
-                let _ = bus.emit_signal(Some(name), PATH, NAME, "Notice", &(table(notice),));
+            for watcher in all.iter().filter(|watcher| watcher.asker.acts_for(&notice.to)) {
+                let _ = bus.emit_signal(Some(&watcher.name), PATH, NAME, "Notice", &(table(notice),));
             }
         }
     }

@@ -7,14 +7,14 @@
 
 use super::caller::{Action, Caller, Callers};
 use super::way::Way;
-use crate::manager::machine::Machine;
+use crate::manager::machine::look;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tierce_calibrate::{File, Store};
-use tierce_manager::{Answer, Ask, Asker, List, Mode, State, ThreadInfo, Threads, Which, Wish, Wrong};
+use tierce_manager::{Answer, Ask, Asker, List, Mode, State, ThreadInfo, Which, Wish, Wrong};
 use zbus::message::Header;
 use zbus::{fdo, interface};
 
@@ -23,7 +23,8 @@ pub const PATH: &str = "/org/freedesktop/RealtimeKit1";
 
 /// The label of these requests.
 const LABEL: &str = "realtimekit";
-/// Threads whose nice value has been changed and is remembered.
+/// Threads whose nice value has been changed and is remembered, of one person and of all.
+const NICE_EACH: usize = 128;
 const NICE_MAX: usize = 1024;
 
 /// `[realtimekit]`.
@@ -55,13 +56,15 @@ impl Default for Config {
     }
 }
 
+/// Threads with another nice value, when each began, and for which person it counts.
+type Nice = BTreeMap<u32, (u64, u32)>;
+
 pub struct RealtimeKit1<E> {
     callers: Arc<Callers>,
     way: Way,
     config: Config,
     exit: E,
-    /// Threads with another nice value, and when each began.
-    nice: Mutex<BTreeMap<u32, u64>>,
+    nice: Mutex<Nice>,
 }
 
 /// A thread that is asked for.
@@ -94,7 +97,7 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
         if !Path::new(&format!("/proc/{pid}/task/{tid}")).exists() {
             return Err(gone());
         }
-        let info = Machine.look(tid).ok_or_else(gone)?;
+        let info = look(tid).ok_or_else(gone)?;
         if !caller.asker.is_system() && info.uid != Some(caller.asker.uid) {
             return Err(fdo::Error::AccessDenied(format!("thread {tid} is another user's")));
         }
@@ -160,16 +163,19 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
         // It counts as a request: a user has so many per second.
         self.way.ask(&wanted.caller.asker, Ask::List(List {})).map_err(denied)?;
         let mut all = self.nice.lock().unwrap_or_else(PoisonError::into_inner);
-        all.retain(|tid, began| Machine.look(*tid).is_some_and(|info| info.began == *began));
-        if all.len() >= NICE_MAX {
-            return Err(fdo::Error::AccessDenied(format!("{NICE_MAX} threads have a high priority")));
+        all.retain(|tid, (began, _)| look(*tid).is_some_and(|info| info.began == *began));
+        let person = wanted.caller.person;
+        if !has_room(&all, person) {
+            let message =
+                format!("{NICE_EACH} threads of one person, {NICE_MAX} in all have a high priority");
+            return Err(fdo::Error::AccessDenied(message));
         }
         set_nice(wanted.tid, nice).map_err(|error| fdo::Error::Failed(error.to_string()))?;
-        if Machine.look(wanted.tid) != Some(wanted.info) {
+        if look(wanted.tid) != Some(wanted.info) {
             let _ = set_nice(wanted.tid, 0); // it was not this thread
             return Err(fdo::Error::AccessDenied("the thread has changed".into()));
         }
-        all.insert(wanted.tid, wanted.info.began);
+        all.insert(wanted.tid, (wanted.info.began, person));
         Ok(())
     }
 
@@ -186,8 +192,8 @@ impl<E: Fn() + Send + Sync + 'static> RealtimeKit1<E> {
             self.way.ask(&Asker::SYSTEM, Ask::Cancel(Which { id: request.id })).map_err(denied)?;
         }
         let all = std::mem::take(&mut *self.nice.lock().unwrap_or_else(PoisonError::into_inner));
-        for (tid, began) in all {
-            if Machine.look(tid).is_some_and(|info| info.began == began) {
+        for (tid, (began, _)) in all {
+            if look(tid).is_some_and(|info| info.began == began) {
                 let _ = set_nice(tid, 0); // it may end
             }
         }
@@ -298,6 +304,12 @@ fn profile(wanted: &Wanted) -> Option<Mode> {
     same.then(|| Mode::budget(own.budget_ns, own.period_ns, 0).ok()).flatten()
 }
 
+/// One more thread of that person. Root has as many as there are.
+fn has_room(all: &Nice, person: u32) -> bool {
+    let theirs = all.values().filter(|(_, of)| *of == person).count();
+    all.len() < NICE_MAX && (theirs < NICE_EACH || person == 0)
+}
+
 /// The default node's order, where its plan has `weight = "nice"`. Not for threads and processes that it starts.
 fn set_nice(tid: u32, nice: i32) -> std::io::Result<()> {
     let policy = libc::SCHED_OTHER | libc::SCHED_RESET_ON_FORK;
@@ -322,6 +334,20 @@ mod tests {
         assert_eq!(rttime(limits), Some(200_000));
         assert_eq!(rttime("Max realtime timeout      unlimited            unlimited            us"), None);
         assert_eq!(rttime(""), None);
+    }
+
+    #[test]
+    fn one_person_leaves_high_priorities_for_others() {
+        let mut all = Nice::new();
+        let give = |all: &mut Nice, person: u32| {
+            let has_room = has_room(all, person);
+            all.extend(has_room.then_some((all.len() as u32, (1, person))));
+            has_room
+        };
+        assert_eq!((0..NICE_MAX).filter(|_| give(&mut all, 1001)).count(), NICE_EACH);
+        assert!(give(&mut all, 1002));
+        assert_eq!((0..NICE_MAX).filter(|_| give(&mut all, 0)).count(), NICE_MAX - NICE_EACH - 1);
+        assert!(!give(&mut all, 1003));
     }
 
     #[test]
