@@ -87,3 +87,26 @@ fn seeds_draw_the_sets_of_their_rows() {
     assert!(met.len() == 24 && met.contains(&true) && met.contains(&false), "{met:?}");
     std::fs::remove_dir_all(&scratch).unwrap();
 }
+
+/// A `tierce` alone says what it lacks, and where that belongs.
+#[test]
+fn a_program_that_is_not_installed() {
+    let folder = std::env::temp_dir().join(format!("tierce-alone-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let alone = folder.join("tierce");
+    std::fs::copy(env!("CARGO_BIN_EXE_tierce"), &alone).unwrap();
+    let table = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vm/split.csv");
+    let picture = ["split", table, "--algorithm", "s-ekg", "--cpus", "2", "--picture", "slots.svg"];
+    for (arguments, lacks) in
+        [(&["sweep", "study.toml"][..], "tierce-sweep"), (&["top"], "tierce-top"), (&picture, "tierce-draw")]
+    {
+        let mut command = Command::new(&alone);
+        let said = command.args(arguments).env("PATH", &folder).current_dir(&folder).output().unwrap();
+        let text = String::from_utf8_lossy(&said.stderr).into_owned();
+        assert_eq!(said.status.code(), Some(2), "{text}");
+        let message =
+            format!("program_must_be_installed: {lacks}: it belongs beside tierce (docs/packages.md)");
+        assert!(text.contains(&message), "{text}");
+    }
+    std::fs::remove_dir_all(&folder).unwrap();
+}

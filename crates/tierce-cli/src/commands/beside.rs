@@ -1,9 +1,10 @@
 //! Programs of their own, most of which take this one's place.
 
-use anyhow::{Context, Result};
+use anyhow::{anyhow, Context, Result};
 use std::ffi::OsString;
+use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
 /// Where it is.
@@ -21,5 +22,16 @@ pub fn run(name: &str, arguments: &[OsString]) -> Result<ExitCode> {
         command.env(tierce_policy::added::VARIABLE, folder);
     }
     // This returns only if it fails.
-    Err(command.exec()).with_context(|| format!("{} cannot be run", program.display()))
+    Err(refused(&program, command.exec()))
+}
+
+/// Why it does not run.
+pub fn refused(program: &Path, why: io::Error) -> anyhow::Error {
+    let name = program.display();
+    match why.kind() {
+        io::ErrorKind::NotFound => {
+            anyhow!("program_must_be_installed: {name}: it belongs beside tierce (docs/packages.md)")
+        }
+        _ => anyhow!("{name} cannot be run: {why}"),
+    }
 }

@@ -23,7 +23,7 @@ pub fn write(figure: &Figure, path: &Path) -> Result<()> {
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
-        .with_context(|| format!("{} cannot be run", program.display()))?;
+        .map_err(|why| beside::refused(&program, why))?;
     let described = serde_json::to_vec(figure)?;
     // If it ends before it has read all, it says why.
     let _ = draw.stdin.take().context("its input")?.write_all(&described);
