@@ -44,8 +44,9 @@ fn through(plan: &Plan, shape: &Shape, nodes: &[Option<Taken>], locks: &Locks, e
         _ if shape.moves(plan, edge) => None, // with all that could not be done elsewhere
         Child::Task(task) => {
             let job = locks.job(plan, task, 0)?;
-            // Who has the lock runs in its place.
-            Some(Taken::bounded(job.work_ns.saturating_add(job.blocking_ns), job.period_ns, job.jitter_ns))
+            // Who has the lock, or is in a region, runs in its place.
+            let work_ns = job.work_ns.saturating_add(locks.lent_ns(task)?);
+            Some(Taken::bounded(work_ns, job.period_ns, job.jitter_ns))
         }
         Child::Node(node) if !shape.shared(node) => nodes[node].clone(),
         Child::Node(_) | Child::Set(_) => None,
