@@ -228,25 +228,6 @@ enum Regions {
 }
 
 impl Maker {
-    /// ", regions = […]" within the least work of a job, in us; half of the lists end with it.
-    fn regions(&mut self, least: u64, whole: bool) -> String {
-        if whole {
-            return ", preemption = \"none\"".into();
-        }
-        let (mut list, mut at) = (Vec::new(), 0);
-        while at + 50 < least && list.len() < 3 {
-            let from = self.between(at, least - 50) / 50 * 50;
-            let own =
-                if self.between(0, 2) == 0 { least - from } else { self.between(50, least - from) / 50 * 50 };
-            list.push(format!("{{ at = \"{from}us\", length = \"{own}us\" }}"));
-            at = from + own;
-        }
-        if list.is_empty() {
-            return String::new();
-        }
-        format!(", regions = [{}]", list.join(", "))
-    }
-
     fn with_regions(&mut self, deadlines: bool, regions: Regions) -> Plan {
         let policy = if deadlines { "edf" } else { "fixed-priority" };
         let place = if self.between(0, 3) == 0 {

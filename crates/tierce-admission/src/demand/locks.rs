@@ -131,11 +131,11 @@ impl Locks {
         }
     }
 
-    /// The longest that others run in place of a job and count as it does; `None`: there is no bound. In regions that is work of its own
-    /// node, which counts there as theirs, unless it goes before that of other nodes.
-    pub fn lent_ns(&self, task: usize) -> Option<u64> {
+    /// For how long others that do not count with its node run in place of a job, at most; `None`: there is no bound. Who is in a region is of
+    /// the same node.
+    pub fn from_elsewhere_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
-            Waiting::Kept(kept) if !kept.nodes_beside => Some(0),
+            Waiting::Kept(_) => Some(0),
             _ => self.most_ns(task),
         }
     }
@@ -150,13 +150,13 @@ impl Locks {
 
     /// work/period of a task, where it has that; holders of locks may run in its place.
     pub fn utilisation(&self, plan: &Plan, task: usize) -> Option<Share> {
-        let (load, lent_ns) = (plan.tasks[task].load.as_ref()?, self.lent_ns(task)?);
+        let (load, others_ns) = (plan.tasks[task].load.as_ref()?, self.from_elsewhere_ns(task)?);
         let (work_ns, period_ns) = match load {
             // Whatever its jitter is.
             Load::Triggered(load) => (load.work.max_ns(), load.period_ns),
             _ => job_and_suspension(load, 0).map(|(job, _)| (job.work_ns, job.period_ns))?,
         };
-        Some(ratio(work_ns.saturating_add(lent_ns), period_ns))
+        Some(ratio(work_ns.saturating_add(others_ns), period_ns))
     }
 
     /// What a job of the task works with what it pays for others; `None`: it waits for locks, and that is no part of its work.

@@ -10,7 +10,7 @@
 
 use crate::demand::jobs::job_and_suspension;
 use tierce_analysis::Sections;
-use tierce_plan::{policies, show_time, Child, Load, Phase, Plan, Region, Shape};
+use tierce_plan::{policies, show_time, Load, Phase, Plan, Region, Shape};
 
 /// What regions are to a task.
 #[derive(Clone, Copy, Debug, Default)]
@@ -19,8 +19,6 @@ pub struct Kept {
     pub by: Option<Blocker>,
     /// Its own.
     pub own: Sections,
-    /// Whether there are other nodes directly below its node, which notice that others run in place of it.
-    pub nodes_beside: bool,
 }
 
 /// Whom a job may find in a region.
@@ -74,24 +72,60 @@ pub fn below(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize]) -> Result
     if let Some(task) = tasks.iter().find(differs).filter(|_| deadlines) {
         return Err(format!("the deadline of `{}` is not that of the edge above it", name(task)));
     }
-    let nodes_beside =
-        shape.children[node].iter().any(|edge| !matches!(plan.edges[*edge].child, Child::Task(_)));
-    let of = |task: &usize| {
-        let jitter_ns =
-            load(task).and_then(|load| job_and_suspension(load, 0)).map_or(0, |job| job.0.jitter_ns);
-        let reach_ns = if deadlines { jitter_ns } else { 0 };
-        let later =
-            |other: &&usize| *other != task && urgency(other).saturating_add(reach_ns) > urgency(task);
-        let regions = tasks.iter().filter(later).flat_map(|other| {
-            let regions = load(other).map_or_else(Vec::new, Load::regions);
-            regions.into_iter().map(|region| Blocker { task: *other, region })
+    let mut jobs: Vec<_> = tasks.iter().map(|task| Jobs::of(plan, *task, urgency(task))).collect();
+    if !deadlines {
+        jobs.iter_mut().for_each(|jobs| jobs.jitter_ns = 0);
+    }
+    Ok(blocked(&jobs))
+}
+
+/// What counts of the jobs of a task.
+struct Jobs {
+    task: usize,
+    /// Less is more urgent.
+    urgency: u64,
+    /// How much later than their deadlines say others may be, and yet block them.
+    jitter_ns: u64,
+    longest: Option<Region>,
+    last_ns: u64,
+}
+
+impl Jobs {
+    fn of(plan: &Plan, task: usize, urgency: u64) -> Self {
+        let Some(load) = &plan.tasks[task].load else {
+            return Self { task, urgency, jitter_ns: 0, longest: None, last_ns: 0 };
+        };
+        let jitter_ns = job_and_suspension(load, 0).map_or(0, |(job, _)| job.jitter_ns);
+        let longest = load.regions().into_iter().max_by_key(|region| region.length_ns);
+        Self { task, urgency, jitter_ns, longest, last_ns: load.last_region_ns() }
+    }
+}
+
+/// Of each the longest region of another one that is less urgent, or may be.
+fn blocked(jobs: &[Jobs]) -> Vec<Kept> {
+    let mut blockers: Vec<_> = jobs
+        .iter()
+        .filter_map(|jobs| Some((jobs.urgency, Blocker { task: jobs.task, region: jobs.longest? })))
+        .collect();
+    blockers.sort_by_key(|(urgency, _)| std::cmp::Reverse(*urgency));
+    // Of the first so many the longest two: one of them may be a task's own.
+    let mut longest: Vec<[Option<Blocker>; 2]> = vec![[None; 2]];
+    for (_, blocker) in &blockers {
+        let [first, second] = longest[longest.len() - 1];
+        let longer =
+            |than: Option<Blocker>| than.is_none_or(|than| blocker.region.length_ns > than.region.length_ns);
+        longest.push(match *blocker {
+            blocker if longer(first) => [Some(blocker), first],
+            blocker if longer(second) => [first, Some(blocker)],
+            _ => [first, second],
         });
-        let by = regions.filter(|by| by.region.length_ns > 1).max_by_key(|by| by.region.length_ns);
-        let own = load(task).map_or(Sections::default(), |load| Sections {
-            longest_ns: load.regions().iter().map(|region| region.length_ns).max().unwrap_or(0),
-            last_ns: load.last_region_ns(),
-        });
-        Kept { by, own, nodes_beside }
+    }
+    let of = |jobs: &Jobs| {
+        let later = |(urgency, _): &(u64, Blocker)| urgency.saturating_add(jobs.jitter_ns) > jobs.urgency;
+        let two = longest[blockers.partition_point(later)];
+        let by = two.into_iter().flatten().find(|by| by.task != jobs.task);
+        let longest_ns = jobs.longest.map_or(0, |region| region.length_ns);
+        Kept { by, own: Sections { longest_ns, last_ns: jobs.last_ns } }
     };
-    Ok(tasks.iter().map(of).collect())
+    jobs.iter().map(of).collect()
 }

@@ -1,6 +1,7 @@
 //! Parts of jobs that no other task directly below the same node preempts.
 
 use super::load::{Load, Work};
+use super::{Plan, Task};
 
 /// When a job gives way to the other tasks of its node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -54,5 +55,26 @@ impl Load {
             *self.preemption() == Preemption::None || (work.min_ns() == end_ns && work.max_ns() == end_ns)
         };
         self.regions().last().filter(|region| ends(region)).map_or(0, |region| region.length_ns)
+    }
+}
+
+impl Task {
+    /// Its jobs do not always give way.
+    pub fn has_regions(&self) -> bool {
+        self.load.as_ref().is_some_and(|load| !load.preemption().is_full())
+    }
+}
+
+impl Plan {
+    /// What is to be said where threads run, not loads: which jobs give way although the plan says that they do not.
+    pub fn gives_way_in_the_kernel(&self) -> Option<String> {
+        let mut tasks = self.tasks.iter().filter(|task| task.has_regions());
+        let (first, others) = (tasks.next()?, tasks.count());
+        let others = if others > 0 { format!(" and {others} others") } else { String::new() };
+        Some(format!(
+            "jobs of `{}`{others} give way at any time here: only `tierce sim` plays `preemption` and `regions` of loads, and bounds of \
+             `tierce check` that rest on them do not hold",
+            first.name
+        ))
     }
 }

@@ -1,7 +1,7 @@
 //! `preemption` and `regions` of loads: what they are, and where they have a meaning.
 
 use crate::model::shape::Shape;
-use crate::model::{Plan, Preemption, Region, Task, Work};
+use crate::model::{Plan, Preemption, Region, Work};
 use crate::policies;
 use crate::text::faults::Fault;
 use crate::text::tree::{listed, Collector, Fields, Value};
@@ -63,13 +63,6 @@ fn region(value: &Value, from_ns: &mut u64, within_ns: u64, collector: &mut Coll
     *from_ns = end_ns.max(*from_ns);
     fields.finish(collector);
     Some(Region { at_ns: at_ns?, length_ns: length_ns? })
-}
-
-impl Task {
-    /// Its jobs do not always give way.
-    pub fn has_regions(&self) -> bool {
-        self.load.as_ref().is_some_and(|load| !load.preemption().is_full())
-    }
 }
 
 impl Plan {
