@@ -188,6 +188,37 @@ fn regions_below_what_is_not_bounded_count() {
     assert_eq!(bounds(&plan), [Some(5 * MS - 1), None, None]);
 }
 
+/// Who is in a region runs in place of a more urgent task: those between the two notice, those outside of the node do not.
+#[test]
+fn what_is_left_beside_a_region() {
+    let plan = parse(
+        r#"
+        [node.root]
+        policy = "fixed-priority"
+        cpu = 0
+        [node.top]
+        policy = "fixed-priority"
+        under.root = { priority = 2 }
+        [node.rest]
+        policy = "fair"
+        under.root = { priority = 1 }
+        [task.high]
+        under.top = { priority = 3 }
+        load = { period = "10ms", work = "1ms" }
+        [task.middle]
+        under.top = { priority = 2 }
+        load = { period = "20ms", work = "1ms" }
+        [task.low]
+        under.top = { priority = 1 }
+        load = { period = "40ms", work = "4ms", preemption = "none" }
+        "#,
+    );
+    let verdict = plan.admit();
+    let share = |promises: &[tierce_admission::Promise]| promises[0].guarantee.share().to_string();
+    assert_eq!(share(&verdict.tasks[1].promises), "5000001/10000000");
+    assert_eq!(share(&verdict.nodes[2].promises), "3/4");
+}
+
 /// Why nothing is known of the deadlines below a node.
 #[test]
 fn where_check_says_nothing() {
