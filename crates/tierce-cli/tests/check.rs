@@ -99,9 +99,10 @@ fn a_dry_run_explains_budgets_that_do_not_fit() {
 /// The kernel preempts whoever it is, which is said before anything happens.
 #[test]
 fn a_dry_run_says_that_jobs_give_way() {
-    let plan = "[node.top]\npolicy = \"fixed-priority\"\nper_cpu = true\n\
-        [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = { priority = 0 }\n\
-        [tasks.a]\ncount = 3\nunder.top = { cpu = 0, priority = 1 }\n\
+    let plan = "[node.top]\npolicy = \"reservation\"\nper_cpu = true\n\
+        [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = { budget = \"5ms\", period = \"20ms\" }\n\
+        [node.rt]\npolicy = \"fixed-priority\"\nunder.top = { cpu = 0, budget = \"2ms\", period = \"10ms\" }\n\
+        [tasks.a]\ncount = 3\nunder.rt = { priority = 1 }\n\
         load = { period = \"50ms\", work = \"2ms\", regions = [{ length = \"1ms\" }] }\n";
     let plan = Temporary::new("regions", plan);
     let output = tierce(&["run", "--dry-run", plan.0.to_str().unwrap()]);

@@ -133,7 +133,7 @@ impl Locks {
 
     /// For how long others that do not count with its node run in place of a job, at most; `None`: there is no bound. Who is in a region is of
     /// the same node.
-    pub fn from_elsewhere_ns(&self, task: usize) -> Option<u64> {
+    pub fn elsewhere_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
             Waiting::Kept(_) => Some(0),
             _ => self.most_ns(task),
@@ -150,7 +150,7 @@ impl Locks {
 
     /// work/period of a task, where it has that; holders of locks may run in its place.
     pub fn utilisation(&self, plan: &Plan, task: usize) -> Option<Share> {
-        let (load, others_ns) = (plan.tasks[task].load.as_ref()?, self.from_elsewhere_ns(task)?);
+        let (load, others_ns) = (plan.tasks[task].load.as_ref()?, self.elsewhere_ns(task)?);
         let (work_ns, period_ns) = match load {
             // Whatever its jitter is.
             Load::Triggered(load) => (load.work.max_ns(), load.period_ns),
