@@ -90,20 +90,37 @@ fn messages_on_a_bus() {
     assert_eq!(longest(&plan(1), 3 * MS + 1)[..2], [1_999, 2_999]);
 }
 
+/// The first of docs/regions.md.
+const TWO: &str = r#"
+    [node.top]
+    policy = "fixed-priority"
+    cpu = 0
+    [task.control]
+    under.top = { priority = 2 }
+    load = { period = "5ms", deadline = "4ms", work = "2ms" }
+    [task.filter]
+    under.top = { priority = 1 }
+    load = { period = "7ms", work = "4ms", regions = [{ at = "2ms", length = "2ms" }] }
+    "#;
+
 /// The deadlines hold neither with full preemption nor with none.
 #[test]
 fn a_last_region_helps() {
-    let example = include_str!("../../../examples/regions.toml");
     let regions = ", regions = [{ at = \"2ms\", length = \"2ms\" }]";
     let judged = |text: &str| {
         let plan = parse(text);
         let misses = run(&plan, 1, 350 * MS).tasks.iter().map(|task| task.misses > 0).collect::<Vec<_>>();
         (bounds(&plan), plan.admit().holds, misses)
     };
-    assert_eq!(judged(example), (vec![Some(4 * MS - 1), Some(7 * MS)], true, vec![false, false]));
-    let (full, none) = (example.replace(regions, ""), example.replace(regions, ", preemption = \"none\""));
+    assert_eq!(judged(TWO), (vec![Some(4 * MS - 1), Some(7 * MS)], true, vec![false, false]));
+    let (full, none) = (TWO.replace(regions, ""), TWO.replace(regions, ", preemption = \"none\""));
     assert_eq!(judged(&full), (vec![Some(2 * MS), Some(8 * MS)], false, vec![false, true]));
     assert_eq!(judged(&none), (vec![Some(6 * MS - 1), Some(6 * MS)], false, vec![true, false]));
+    // The same inside a reservation.
+    let example = include_str!("../../../examples/regions.toml");
+    assert_eq!(judged(example), (vec![Some(4_399_999), Some(6_800_000)], true, vec![false, false]));
+    assert_eq!(judged(&example.replace(regions, "")).2, [false, true]);
+    assert_eq!(judged(&example.replace(regions, ", preemption = \"none\"")).2, [true, false]);
 }
 
 /// Equals do not take turns within a region.
@@ -148,7 +165,7 @@ fn a_region_does_not_hold_what_is_above() {
 
 #[test]
 fn check_says_who_is_in_the_way() {
-    let plan = parse(include_str!("../../../examples/regions.toml"));
+    let plan = parse(TWO);
     let verdict = plan.admit();
     let text = verdict.explain(&plan, "control").unwrap();
     let line = "  regions   it waits up to 1.999999ms for `filter`, which does not give way for 2ms of its work, from 2ms on\n";
@@ -215,7 +232,7 @@ fn what_is_left_beside_a_region() {
     );
     let verdict = plan.admit();
     let share = |promises: &[tierce_admission::Promise]| promises[0].guarantee.share().to_string();
-    assert_eq!(share(&verdict.tasks[1].promises), "5000001/10000000");
+    assert_eq!(share(&verdict.tasks[1].promises), "1/2");
     assert_eq!(share(&verdict.nodes[2].promises), "3/4");
 }
 

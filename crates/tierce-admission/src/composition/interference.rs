@@ -25,8 +25,8 @@ pub fn taken(plan: &Plan, shape: &Shape) -> Vec<Option<Taken>> {
     for node in shape.order.iter().rev().filter(|node| !crowded[**node]) {
         let mut sum = Some(Taken::nothing());
         for edge in &shape.children[*node] {
-            let taken = through(plan, shape, &nodes, (&locks, Locks::elsewhere_ns), *edge);
-            sum = sum.and_then(|sum| Some(sum.and(&taken?)));
+            let taken = || through(plan, shape, &nodes, (&locks, Locks::elsewhere_ns), *edge);
+            sum = sum.and_then(|sum| Some(sum.and(&taken()?)));
         }
         nodes[*node] = sum;
     }
