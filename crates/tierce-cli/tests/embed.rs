@@ -95,6 +95,20 @@ fn what_a_board_cannot_hold_is_refused() {
     refused("nonsense", &[], "the plan has faults");
 }
 
+/// The board preempts whoever it is, which is said.
+#[test]
+fn regions_without_preemption_are_not_for_a_board() {
+    let folder = Folder::new("regions");
+    let said = |text: &str| {
+        let output = folder.embed(text, &[]);
+        assert!(output.status.success() && !output.stdout.is_empty());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    assert_eq!(said(SMALL), "");
+    let said = said(&SMALL.replace("work = \"1ms\"", "work = \"1ms\", preemption = \"none\""));
+    assert!(said.contains("jobs of `a` give way at any time here: only `tierce sim` plays"), "{said}");
+}
+
 /// A plan whose jobs work so much longer: about what the way through a kernel adds to each.
 type Text = Box<dyn Fn(u64) -> String>;
 

@@ -186,6 +186,13 @@ impl<'a> Flat<'a> {
                 "a task may run on each CPU of its scheduler",
             );
         }
+        if !load.preemption().is_full() {
+            self.leave(
+                task.spot,
+                format!("regions without preemption of `{}`", task.name),
+                "its jobs are preempted at any time",
+            );
+        }
         self.members.push(Member { index, task, scheduler, priority, deadline_ns, load });
     }
 
@@ -239,10 +246,5 @@ fn parameter(parent: &Node, edge: &Edge, name: &str) -> u64 {
 
 /// Work of each job.
 pub fn work(load: &Load) -> Option<&Work> {
-    match load {
-        Load::Periodic(load) => Some(&load.work),
-        Load::Sporadic(load) => Some(&load.work),
-        Load::Triggered(load) => Some(&load.work),
-        Load::Busy | Load::Phases(_) | Load::Stages(_) => None,
-    }
+    load.work()
 }

@@ -84,6 +84,13 @@ impl Writer<'_> {
         if !load.sections().is_empty() {
             self.leave(task.spot, format!("`sections` of `{name}`"), "its jobs hold no locks");
         }
+        if !load.preemption().is_full() {
+            self.leave(
+                task.spot,
+                format!("regions without preemption of `{name}`"),
+                "its jobs are preempted at any time",
+            );
+        }
         match load {
             Load::Busy => Some(format!("\"loop\": -1, \"run\": {PIECE_US}")),
             Load::Periodic(load) => {

@@ -1,7 +1,7 @@
 //! The JSON Schema of plans, generated from the records of the policies.
 
 use crate::model::for_each::{COPIES_MAX, COPIES_PRESET};
-use crate::model::{By, MatchClass};
+use crate::model::{By, MatchClass, Preemption};
 use crate::policies::{all, names, policies, Param, ParamKind};
 use crate::text::units::show_time;
 use serde_json::{json, Map, Value};
@@ -321,13 +321,12 @@ fn load() -> Value {
         "description": "what it does in the simulator",
         "anyOf": [
             { "const": "busy", "description": "always wants a CPU" },
-            object("a job every period", common(vec![("period", time()), ("work", amount()), ("jitter", time()),
-                ("sections", reference("sections"))]), &["period", "work"]),
-            object("jobs at least `separation` apart, plus a draw up to `extra`",
-                common(vec![("separation", time()), ("extra", time()), ("work", amount()),
-                    ("sections", reference("sections"))]), &["separation", "work"]),
-            object("a job when the tasks before it in its chains have ended theirs",
-                [("work", amount()), ("sections", reference("sections"))], &["work"]),
+            apart(object("a job every period", common(kept(vec![("period", time()), ("work", amount()), ("jitter", time())])),
+                &["period", "work"])),
+            apart(object("jobs at least `separation` apart, plus a draw up to `extra`",
+                common(kept(vec![("separation", time()), ("extra", time()), ("work", amount())])), &["separation", "work"])),
+            apart(object("a job when the tasks before it in its chains have ended theirs", kept(vec![("work", amount())]),
+                &["work"])),
             object("steps, over and over", common(vec![
                 ("phases", json!({ "type": "array", "items": phase, "minItems": 1 })),
                 ("repeat", whole("passes through the list; default: for ever", 1, i64::MAX)),
@@ -339,6 +338,33 @@ fn load() -> Value {
                 common(vec![("rt_app", text("the file")), ("thread", text("name of the thread there"))]), &["rt_app"]),
         ],
     })
+}
+
+/// Keys of jobs that keep something from others.
+fn kept(mut keys: Vec<(&'static str, Value)>) -> Vec<(&'static str, Value)> {
+    let preemption = json!({
+        "enum": Preemption::NAMES.map(|(name, _)| name),
+        "description": "none: once begun, jobs do not give way to other tasks of their node; default: full",
+    });
+    let at = "CPU time since the job began; default: after the one before";
+    let region = object(
+        "a part of each job that does not give way to other tasks of its node",
+        [
+            ("at", json!({ "$ref": "#/$defs/time", "description": at })),
+            ("length", json!({ "$ref": "#/$defs/time", "description": "CPU time" })),
+        ],
+        &["length"],
+    );
+    let regions = json!({ "type": "array", "items": region, "description": "one after the other" });
+    let sections = reference("sections");
+    keys.extend([("sections", sections), ("preemption", preemption), ("regions", regions)]);
+    keys
+}
+
+/// Not both of them.
+fn apart(mut load: Value) -> Value {
+    load["not"] = json!({ "required": ["preemption", "regions"] });
+    load
 }
 
 fn lock() -> Value {

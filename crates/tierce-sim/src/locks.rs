@@ -1,15 +1,19 @@
-//! Who has which lock, and where jobs request and leave them. How that decides who runs is in `simulation/locks.rs`.
+//! Who has which lock, and where jobs request and leave them; which jobs do not give way, and where. How that decides who runs is in
+//! `simulation/locks.rs`.
 
-use tierce_plan::{Plan, Protocol, Section, Shape};
+use tierce_plan::{Plan, Preemption, Protocol, Section, Shape};
 
 /// At this place of a job.
 #[derive(Clone, Copy, Debug)]
 enum Op {
     Lock(usize),
     Unlock(usize),
+    /// A region without preemption begins, or ends.
+    Keep,
+    GiveWay,
 }
 
-/// The places of a job at which locks are requested and left.
+/// The places of a job at which locks are requested and left, and regions without preemption begin and end.
 #[derive(Clone, Debug)]
 pub struct Script {
     ops: Vec<(u64, Op)>,
@@ -17,13 +21,48 @@ pub struct Script {
     /// Work done up to the last place, and in all.
     done_ns: u64,
     work_ns: u64,
+    /// Whole jobs are regions.
+    whole: bool,
+    /// It is at the begin of a region, or within it.
+    keeps: bool,
 }
 
 impl Script {
+    /// Of a task, if it has sections or regions.
+    pub fn of(plan: &Plan, task: usize) -> Option<Box<Script>> {
+        let load = plan.tasks[task].load.as_ref()?;
+        let mut ops = Vec::new();
+        places(load.sections(), 0, &mut ops);
+        if let Preemption::Regions(regions) = load.preemption() {
+            for region in regions {
+                ops.push((region.at_ns, Op::Keep));
+                ops.push((region.at_ns + region.length_ns, Op::GiveWay));
+            }
+        }
+        let whole = *load.preemption() == Preemption::None;
+        let script = Script { ops, at: 0, done_ns: 0, work_ns: 0, whole, keeps: false };
+        (whole || !script.ops.is_empty()).then(|| Box::new(script))
+    }
+
     /// A job of that work begins: how much until its first place.
     pub fn begin(&mut self, work_ns: u64) -> u64 {
         (self.at, self.done_ns, self.work_ns) = (0, 0, work_ns);
+        self.keeps = self.whole;
         self.left_ns()
+    }
+
+    /// The job goes on; whether it is at the begin of a region, or within one.
+    pub fn enter(&mut self) -> bool {
+        if matches!(self.ops.get(self.at), Some((at_ns, Op::Keep)) if *at_ns == self.done_ns) {
+            self.keeps = true;
+            self.at += 1;
+        }
+        self.keeps
+    }
+
+    /// With so much work left until its next place it does not give way: a region has begun when some of it is done.
+    pub fn keeps(&self, left_ns: u64) -> bool {
+        self.keeps && left_ns < self.left_ns()
     }
 
     /// Work until the next place.
@@ -55,15 +94,21 @@ pub struct Locks {
     locks: Vec<Lock>,
     /// Of each task: its node and how urgent it is there.
     urgencies: Vec<Option<(usize, u64)>>,
+    /// Of each task: the node against whose tasks regions hold, where it or one of these has some.
+    nodes: Vec<Option<usize>>,
+    /// Of each node: who last went on within a region.
+    keepers: Vec<Option<u32>>,
 }
 
 impl Locks {
-    /// Nobody has one yet; `None`: there are none.
+    /// Nobody has one yet, and nobody is in a region; `None`: there are none.
     pub fn of(plan: &Plan) -> Option<Locks> {
-        if plan.locks.is_empty() {
+        if plan.locks.is_empty() && !plan.tasks.iter().any(|task| task.has_regions()) {
             return None;
         }
         let shape = Shape::new(plan);
+        let nodes = (0..plan.tasks.len()).map(|task| plan.node_of_regions(&shape, task)).collect();
+        let keepers = vec![None; plan.nodes.len()];
         let urgency = |task: usize| {
             let edge = shape.task_parents[task].first()?;
             Some((plan.edges[*edge].parent, plan.urgency(&shape, task)?))
@@ -76,15 +121,19 @@ impl Locks {
             let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
             Lock { protocol: lock.protocol, holder: None, ceiling, sleeping: Vec::new() }
         });
-        Some(Locks { locks: locks.collect(), urgencies })
+        Some(Locks { locks: locks.collect(), urgencies, nodes, keepers })
     }
 
-    /// Of a task, if it has sections.
-    pub fn script(plan: &Plan, task: usize) -> Option<Box<Script>> {
-        let sections = plan.tasks[task].load.as_ref()?.sections();
-        let mut ops = Vec::new();
-        places(sections, 0, &mut ops);
-        (!ops.is_empty()).then(|| Box::new(Script { ops, at: 0, done_ns: 0, work_ns: 0 }))
+    /// Who last went on within a region, of the other tasks directly below the same node.
+    pub fn keeper(&self, task: u32) -> Option<u32> {
+        self.keepers[self.nodes[task as usize]?].filter(|keeper| *keeper != task)
+    }
+
+    /// A task goes on within a region.
+    pub fn keep(&mut self, task: u32) {
+        if let Some(node) = self.nodes[task as usize] {
+            self.keepers[node] = Some(task);
+        }
     }
 
     /// Who has what a task needs to go on, and the lock; where that is nobody, it now has what it needs. `begins`: its job has not run.
@@ -117,14 +166,21 @@ impl Locks {
         sleeps
     }
 
-    /// The next place of a job has come: its locks are left, and who sleeps for one of them is to be woken. `None`: no place is left.
+    /// The next place of a job has come: it leaves its locks and its region there, and who sleeps for one of these locks is to be woken.
+    /// `None`: no place is left.
     pub fn leave(&mut self, script: &mut Script) -> Option<Vec<u32>> {
+        script.keeps = false;
         script.done_ns = script.ops.get(script.at)?.0;
         let mut awake = Vec::new();
-        let here = |script: &Script| script.ops.get(script.at).filter(|op| op.0 == script.done_ns).copied();
-        while let Some((_, Op::Unlock(lock))) = here(script) {
-            self.locks[lock].holder = None;
-            awake.append(&mut self.locks[lock].sleeping);
+        while let Some((_, op)) = script.ops.get(script.at).filter(|op| op.0 == script.done_ns).copied() {
+            match op {
+                Op::Unlock(lock) => {
+                    self.locks[lock].holder = None;
+                    awake.append(&mut self.locks[lock].sleeping);
+                }
+                Op::GiveWay => {}
+                Op::Lock(_) | Op::Keep => break,
+            }
             script.at += 1;
         }
         Some(awake)

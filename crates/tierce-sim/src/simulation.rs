@@ -79,7 +79,7 @@ struct Task {
     started: bool,
     announces: bool,
     last_cpu: u32,
-    /// Where its jobs request and leave locks.
+    /// Where its jobs request and leave locks, and do not give way.
     script: Option<Box<Script>>,
     /// Since when it waits for a lock, NEVER: it does not.
     waits_from_ns: u64,
@@ -89,7 +89,7 @@ struct Task {
 struct Cpu {
     /// Id of the task it runs, 0: none.
     task: u32,
-    /// Id of the task that makes progress: that one, or who holds a lock for which it waits.
+    /// Id of the task that makes progress: that one, or who holds a lock for which it waits, or does not give way to it.
     worker: u32,
     /// Progress of the task is accounted for until here; when in the future, the CPU is busy with itself until then.
     from_ns: u64,

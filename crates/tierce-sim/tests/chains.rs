@@ -1,5 +1,5 @@
 //! Chains: what check bounds, the simulator keeps, in random plans of several CPUs with tasks that trigger each other, read what others
-//! wrote, and stand below priorities, budgets and deadlines; also where they have locks. And what is measured from a trace is what the
+//! wrote, and stand below priorities, budgets and deadlines; also where they have locks or regions without preemption. And what is measured from a trace is what the
 //! simulator has measured itself.
 //!
 //! TIERCE_SEEDS=FROM..TO plays others than the usual ones.
@@ -33,9 +33,25 @@ fn protocols(node: u64) -> &'static [&'static str] {
     }
 }
 
+/// What tasks of chains have besides.
+#[derive(Clone, Copy, PartialEq)]
+enum With {
+    Nothing,
+    Locks,
+    Regions,
+}
+
 /// Up to three tasks with periods, others that follow them, and chains through both.
-fn plan(seed: u64, locks: bool) -> String {
-    let mut maker = Maker::new(seed, if locks { "locks and chains" } else { "chains" });
+fn plan(seed: u64, with: With) -> String {
+    let mut maker = Maker::new(
+        seed,
+        match with {
+            With::Nothing => "chains",
+            With::Locks => "locks and chains",
+            With::Regions => "regions and chains",
+        },
+    );
+    let locks = with == With::Locks;
     let cpus = maker.between(1, 3);
     let _ = writeln!(
         maker.text,
@@ -111,6 +127,9 @@ fn plan(seed: u64, locks: bool) -> String {
         let first = (cpu * NODES + node) * LOCKS;
         let sections = if locks && maker.between(0, 3) > 0 {
             maker.sections(least, first, first + LOCKS)
+        } else if with == With::Regions && node != 1 && place != 0 && maker.between(0, 3) > 0 {
+            let whole = maker.between(0, 2) == 0;
+            maker.regions(least, whole)
         } else {
             String::new()
         };
@@ -215,23 +234,28 @@ impl Count {
 
 #[test]
 fn nothing_takes_longer_than_its_bound() {
-    attack(false);
+    attack(With::Nothing);
 }
 
 #[test]
 fn nor_where_tasks_of_chains_have_locks() {
-    attack(true);
+    attack(With::Locks);
 }
 
-fn attack(locks: bool) {
+#[test]
+fn nor_where_their_jobs_do_not_give_way() {
+    attack(With::Regions);
+}
+
+fn attack(with: With) {
     let seeds = std::env::var("TIERCE_SEEDS").unwrap_or_else(|_| "0..400".into());
     let (from, to) = seeds.split_once("..").expect("FROM..TO");
     println!("TIERCE_SEEDS={seeds}");
     let (mut tasks, mut responses, mut reactions, mut ages) =
         (Count::default(), Count::default(), Count::default(), Count::default());
-    let (mut waits, mut blocked) = (0, 0);
+    let (mut waits, mut blocked, mut kept) = (0, 0, 0);
     for seed in from.parse().unwrap()..to.parse().unwrap() {
-        let text = plan(seed, locks);
+        let text = plan(seed, with);
         let first = parse(&text);
         let admission = first.admit();
         for run in 0..RUNS {
@@ -254,6 +278,7 @@ fn attack(locks: bool) {
                 waits += found.lock_waits.map_or(0, |waits| waits.count);
                 let blocking = verdict.blocking.as_ref().filter(|_| bound_ns.is_some());
                 blocked += u64::from(blocking.is_some_and(|blocking| blocking.most_ns > Some(0)));
+                kept += u64::from(verdict.kept.is_some_and(|kept| kept.most_ns() > 0));
             }
             for (found, verdict) in report.chains.iter().zip(&admission.chains) {
                 let ChainReport { name, response_ns, reaction_ns, age_ns } = found;
@@ -266,9 +291,10 @@ fn attack(locks: bool) {
             }
         }
     }
-    println!("tasks: {tasks:?}, responses: {responses:?}, reactions: {reactions:?}, ages: {ages:?}; {waits} waits, {blocked} with blocking");
+    println!("tasks: {tasks:?}, responses: {responses:?}, reactions: {reactions:?}, ages: {ages:?}; {waits} waits, {blocked} with blocking, {kept} wait for regions");
     if seeds == "0..400" {
-        assert!(!locks || waits > 1_000 && blocked > 300, "{waits} {blocked}");
+        assert!(with != With::Locks || waits > 1_000 && blocked > 300, "{waits} {blocked}");
+        assert!(with != With::Regions || kept > 500, "{kept}");
         for count in [tasks, responses, reactions, ages] {
             assert!(count.bounds > 500 && count.near > 20, "{count:?}");
         }

@@ -125,11 +125,12 @@ fn goes_before(plan: &Plan, shape: &Shape, first: usize, second: usize) -> bool 
         .and_then(policies::priority);
     let free = plan.machine.costs == tierce_plan::Costs::default() && plan.machine.interrupts.is_empty();
     let alone = one.parent == other.parent && node.roots.len() == 1 && !one.spread && !other.spread;
-    // Who waits for a lock may be overtaken.
+    // Who waits for a lock, or for a region to end, may be overtaken.
     punctual
         && free
         && alone
         && plan.locks.is_empty()
+        && !plan.tasks.iter().any(|task| task.has_regions())
         && priority.is_some_and(|at| one.params[at] > other.params[at])
 }
 

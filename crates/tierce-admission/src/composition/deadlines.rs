@@ -152,6 +152,10 @@ impl Found<'_> {
 
     /// " Of it up to 2ms are waits for locks: `bus`, which `low` has for 2ms."
     fn waits(&self, task: usize) -> String {
+        if let Some((kept, by)) = self.overheads.locks.kept(task).and_then(|kept| Some((kept, kept.by?))) {
+            let (most, who) = (show_time(kept.most_ns()), by.words(self.plan));
+            return format!(" Of it up to {most} is the wait for {who}; if that were shorter, it would be.");
+        }
         let (Waiting::For(blocking) | Waiting::Paid(blocking)) = self.overheads.locks.waiting(task) else {
             return String::new();
         };
@@ -178,7 +182,7 @@ impl Found<'_> {
         format!(" ({} in every {}{costs})", show_time(all.work_ns), show_time(all.period_ns))
     }
 
-    /// What a task with locks needs.
+    /// What a task with locks or regions needs.
     fn not_there(&self, task: usize) -> String {
         let why = self.promises.tasks[task].first().map(|promise| promise.because.clone());
         why.unwrap_or_else(|| "nothing is guaranteed to it".into())
@@ -203,7 +207,7 @@ impl Found<'_> {
         }
         let Some(job) = job(load, 0) else {
             return match job_and_suspension(load, 0) {
-                Some(_) if !load.sections().is_empty() => self.not_there(task),
+                Some(_) if !load.sections().is_empty() || !load.preemption().is_full() => self.not_there(task),
                 Some(_) => "it suspends itself within its jobs, and only directly below `fixed-priority` with a whole CPU and \
                             without `[machine] costs` is that bounded"
                     .into(),

@@ -25,15 +25,25 @@ pub fn taken(plan: &Plan, shape: &Shape) -> Vec<Option<Taken>> {
     for node in shape.order.iter().rev().filter(|node| !crowded[**node]) {
         let mut sum = Some(Taken::nothing());
         for edge in &shape.children[*node] {
-            sum = sum.and_then(|sum| Some(sum.and(&through(plan, shape, &nodes, &locks, *edge)?)));
+            let taken = || through(plan, shape, &nodes, (&locks, Locks::elsewhere_ns), *edge);
+            sum = sum.and_then(|sum| Some(sum.and(&taken()?)));
         }
         nodes[*node] = sum;
     }
-    (0..plan.edges.len()).map(|edge| through(plan, shape, &nodes, &locks, edge)).collect()
+    // Those beside it notice whoever runs in its place.
+    let of = |edge| through(plan, shape, &nodes, (&locks, Locks::most_ns), edge);
+    (0..plan.edges.len()).map(of).collect()
 }
 
-/// What comes through an edge takes; `nodes`: what the children of each node take together.
-fn through(plan: &Plan, shape: &Shape, nodes: &[Option<Taken>], locks: &Locks, edge: usize) -> Option<Taken> {
+/// What comes through an edge takes; `nodes`: what the children of each node take together; `others_ns`: how long others run in place
+/// of a job of a task.
+fn through(
+    plan: &Plan,
+    shape: &Shape,
+    nodes: &[Option<Taken>],
+    (locks, others_ns): (&Locks, fn(&Locks, usize) -> Option<u64>),
+    edge: usize,
+) -> Option<Taken> {
     let about = &plan.edges[edge];
     let policy = policies::by_number(plan.nodes[about.parent].policy)?;
     if let Takes::Limited(taken) = laws::of(policy).takes(plan, shape, edge) {
@@ -44,8 +54,9 @@ fn through(plan: &Plan, shape: &Shape, nodes: &[Option<Taken>], locks: &Locks, e
         _ if shape.moves(plan, edge) => None, // with all that could not be done elsewhere
         Child::Task(task) => {
             let job = locks.job(plan, task, 0)?;
-            // Who has the lock runs in its place.
-            Some(Taken::bounded(job.work_ns.saturating_add(job.blocking_ns), job.period_ns, job.jitter_ns))
+            // Who has the lock, or is in a region, runs in its place.
+            let work_ns = job.work_ns.saturating_add(others_ns(locks, task)?);
+            Some(Taken::bounded(work_ns, job.period_ns, job.jitter_ns))
         }
         Child::Node(node) if !shape.shared(node) => nodes[node].clone(),
         Child::Node(_) | Child::Set(_) => None,

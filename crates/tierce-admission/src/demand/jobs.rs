@@ -54,10 +54,10 @@ pub fn comes_last(plan: &Plan, edge: &Edge, own_ns: u64) -> bool {
     idle || own_ns == 0 && !announces
 }
 
-/// The jobs of a load, where they are bounded, do not suspend themselves and have no sections with locks. Deadlines are the shorter of those of the load and of
+/// The jobs of a load, where they are bounded, do not suspend themselves and have neither sections with locks nor regions without preemption. Deadlines are the shorter of those of the load and of
 /// the edge (`deadline_ns`, 0 when it gives none), far away where neither has any.
 pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
-    let alone = load.sections().is_empty();
+    let alone = load.sections().is_empty() && load.preemption().is_full();
     job_and_suspension(load, deadline_ns)
         .filter(|(_, suspension_ns)| alone && *suspension_ns == 0)
         .map(|(job, _)| job)

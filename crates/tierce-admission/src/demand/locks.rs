@@ -1,5 +1,5 @@
 //! How long tasks wait for locks that less urgent ones hold: from the sections of all tasks directly below one node
-//! ([`tierce_analysis::locks`]).
+//! ([`tierce_analysis::locks`]). Below one node there are locks or regions without preemption (`regions.rs`), which are waited for in the same way.
 //!
 //! Where a lock has users elsewhere, its holder may run in place of a task here, for work that this node does not know: nothing is
 //! said then of any task below it. Nor where jobs suspend themselves, since less urgent ones may get new locks meanwhile; nor of
@@ -18,9 +18,10 @@
 //! no step holds: the holder may have a shorter period, and no budget left.
 
 use crate::demand::jobs::{budgets_of_its_own, job_and_suspension, BudgetParams};
+use crate::demand::regions::{self, Kept};
 use crate::share::{ratio, Share};
 use tierce_analysis::locks::{blocking, Blocking, Held, Protocol as Known};
-use tierce_analysis::Task;
+use tierce_analysis::{Sections, Task};
 use tierce_plan::policies::reservation::ServerRules;
 use tierce_plan::{policies, show_time, Child, Load, Phase, Plan, Protocol, Shape};
 
@@ -33,17 +34,19 @@ pub enum Waiting {
     For(Blocking),
     /// At most that, on its own budget.
     Paid(Blocking),
+    /// For regions without preemption, or it has some itself.
+    Kept(Kept),
     /// Why nothing is known.
     Unknown(String),
 }
 
-/// Of all tasks of a plan; nothing where it has no locks.
+/// Of all tasks of a plan; nothing where it has neither locks nor regions.
 #[derive(Clone, Debug, Default)]
 pub struct Locks(Vec<Waiting>);
 
 impl Locks {
     pub fn of(plan: &Plan, shape: &Shape) -> Self {
-        if plan.locks.is_empty() {
+        if plan.locks.is_empty() && !plan.tasks.iter().any(|task| task.has_regions()) {
             return Self::default();
         }
         let mut waiting = vec![Waiting::Never; plan.tasks.len()];
@@ -62,6 +65,10 @@ impl Locks {
                 _ => None,
             });
             let tasks: Vec<_> = children.collect();
+            if tasks.iter().any(|task| plan.tasks[*task].has_regions()) {
+                below_regions(plan, shape, below, &tasks, &mut waiting);
+                continue;
+            }
             if tasks.iter().all(|task| used[*task].is_empty()) {
                 continue;
             }
@@ -97,8 +104,21 @@ impl Locks {
     pub fn of_task(&self, task: usize) -> Option<Blocking> {
         match self.waiting(task) {
             Waiting::For(blocking) | Waiting::Paid(blocking) => Some(blocking.clone()),
-            Waiting::Never | Waiting::Unknown(_) => None,
+            Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => None,
         }
+    }
+
+    /// What regions without preemption are to a task, where they concern it and that is known.
+    pub fn kept(&self, task: usize) -> Option<Kept> {
+        match self.waiting(task) {
+            Waiting::Kept(kept) => Some(*kept),
+            _ => None,
+        }
+    }
+
+    /// The regions of its own jobs.
+    pub fn own_regions(&self, task: usize) -> Sections {
+        self.kept(task).map_or(Sections::default(), |kept| kept.own)
     }
 
     /// The longest that a job waits; `None`: there is no bound.
@@ -106,7 +126,17 @@ impl Locks {
         match self.waiting(task) {
             Waiting::Never => Some(0),
             Waiting::For(blocking) | Waiting::Paid(blocking) => blocking.most_ns,
+            Waiting::Kept(kept) => Some(kept.most_ns()),
             Waiting::Unknown(_) => None,
+        }
+    }
+
+    /// For how long others that do not count with its node run in place of a job, at most; `None`: there is no bound. Who is in a region is of
+    /// the same node.
+    pub fn elsewhere_ns(&self, task: usize) -> Option<u64> {
+        match self.waiting(task) {
+            Waiting::Kept(_) => Some(0),
+            _ => self.most_ns(task),
         }
     }
 
@@ -120,13 +150,13 @@ impl Locks {
 
     /// work/period of a task, where it has that; holders of locks may run in its place.
     pub fn utilisation(&self, plan: &Plan, task: usize) -> Option<Share> {
-        let (load, blocking_ns) = (plan.tasks[task].load.as_ref()?, self.most_ns(task)?);
+        let (load, others_ns) = (plan.tasks[task].load.as_ref()?, self.elsewhere_ns(task)?);
         let (work_ns, period_ns) = match load {
             // Whatever its jitter is.
             Load::Triggered(load) => (load.work.max_ns(), load.period_ns),
             _ => job_and_suspension(load, 0).map(|(job, _)| (job.work_ns, job.period_ns))?,
         };
-        Some(ratio(work_ns.saturating_add(blocking_ns), period_ns))
+        Some(ratio(work_ns.saturating_add(others_ns), period_ns))
     }
 
     /// What a job of the task works with what it pays for others; `None`: it waits for locks, and that is no part of its work.
@@ -135,8 +165,8 @@ impl Locks {
         let paid_ns = match self.waiting(task) {
             Waiting::Never => 0,
             Waiting::Paid(blocking) => blocking.most_ns?,
-            Waiting::For(blocking) if blocking.most_ns == Some(0) => 0,
-            Waiting::For(_) | Waiting::Unknown(_) => return None,
+            Waiting::For(_) | Waiting::Kept(_) if self.most_ns(task) == Some(0) => 0,
+            Waiting::For(_) | Waiting::Kept(_) | Waiting::Unknown(_) => return None,
         };
         let work_ns = job.work_ns.saturating_add(paid_ns);
         (suspension_ns == 0).then_some(Task { work_ns, ..job })
@@ -145,7 +175,7 @@ impl Locks {
     /// Why there is no bound.
     pub fn why(&self, plan: &Plan, task: usize) -> Option<String> {
         match self.waiting(task) {
-            Waiting::Never => None,
+            Waiting::Never | Waiting::Kept(_) => None,
             Waiting::Unknown(why) => Some(why.clone()),
             Waiting::For(blocking) | Waiting::Paid(blocking) if blocking.most_ns.is_some() => None,
             Waiting::For(blocking) | Waiting::Paid(blocking) => {
@@ -157,6 +187,18 @@ impl Locks {
                 ))
             }
         }
+    }
+}
+
+/// All tasks directly below a node of which some have regions without preemption.
+fn below_regions(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize], waiting: &mut [Waiting]) {
+    let found = regions::below(plan, shape, node, tasks);
+    for (at, task) in tasks.iter().enumerate() {
+        waiting[*task] = match &found {
+            Ok(found) if found[at].by.is_none() && found[at].own == Sections::default() => Waiting::Never,
+            Ok(found) => Waiting::Kept(found[at]),
+            Err(why) => Waiting::Unknown(why.clone()),
+        };
     }
 }
 

@@ -1,6 +1,7 @@
-//! What is asked for: jobs, their waits for locks, budgets, threads that nobody counted, the costs of scheduling.
+//! What is asked for: jobs, their waits for locks and regions, budgets, threads that nobody counted, the costs of scheduling.
 
 pub mod jobs;
 pub mod locks;
 pub mod overheads;
+pub mod regions;
 pub mod uncounted_threads;

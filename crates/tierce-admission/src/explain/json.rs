@@ -1,5 +1,6 @@
 //! The verdict for tools: docs/plan-language.md, "JSON". Each part is made when it is written: of a large plan there is much.
 
+use crate::demand::regions::{Blocker, Kept};
 use crate::explain::chains;
 use crate::explain::derivation::{Derived, DerivedJson};
 use crate::explain::part::named;
@@ -14,7 +15,7 @@ use tierce_plan::policies;
 use tierce_plan::Faults;
 use tierce_plan::Shape;
 use tierce_plan::Spot;
-use tierce_plan::{Load, Need, Plan};
+use tierce_plan::{Load, Need, Plan, Region};
 
 impl Admission {
     /// All of it, to be written.
@@ -154,11 +155,20 @@ struct TaskJson<'a> {
     needs: Vec<NeedJson<'a>>,
 }
 
-/// Waits for locks.
+/// Waits for locks, or for a region without preemption.
 #[derive(Serialize)]
 struct BlockingJson<'a> {
     most_ns: Option<u64>,
     held: Vec<HeldJson<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    region: Option<RegionJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct RegionJson<'a> {
+    task: &'a str,
+    at_ns: u64,
+    length_ns: u64,
 }
 
 #[derive(Serialize)]
@@ -244,7 +254,10 @@ impl<'a> Json<'a> {
             may_miss: verdict.deadlines.is_open(),
             failures: self.failures(task.spot, &verdict.failures),
             wcrt_ns: verdict.response.and_then(Response::ns),
-            blocking: verdict.blocking.as_ref().map(|blocking| self.blocking(blocking)),
+            blocking: match &verdict.blocking {
+                Some(blocking) => Some(self.blocking(blocking)),
+                None => verdict.kept.and_then(|kept| self.kept(kept)),
+            },
             guarantees: self.promised(Part::Task(*index), &verdict.promises),
             needs: self.needs(Part::Task(*index), &task.needs, &verdict.needs),
         }
@@ -256,7 +269,15 @@ impl<'a> Json<'a> {
             task: &self.plan.tasks[held.task].name,
             length_ns: held.length_ns,
         };
-        BlockingJson { most_ns: blocking.most_ns, held: blocking.held.iter().map(held).collect() }
+        let held = blocking.held.iter().map(held).collect();
+        BlockingJson { most_ns: blocking.most_ns, held, region: None }
+    }
+
+    fn kept(self, kept: Kept) -> Option<BlockingJson<'a>> {
+        let Blocker { task, region } = kept.by?;
+        let (task, Region { at_ns, length_ns }) = (&self.plan.tasks[task].name, region);
+        let region = Some(RegionJson { task, at_ns, length_ns });
+        Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), region })
     }
 
     fn chain(self, index: &usize) -> Value {

@@ -97,6 +97,16 @@ impl About<'_> {
                 blocking.most_ns.map_or("without a bound".into(), |ns| format!("up to {}", show_time(ns)));
             self.line(&format!("  locks     it waits {most}: {}", held_words(self.plan, blocking)));
         }
+        if let Some(kept) = found.kept {
+            if let Some(by) = kept.by {
+                let most = show_time(kept.most_ns());
+                self.line(&format!("  regions   it waits up to {most} for {}", by.words(self.plan)));
+            }
+            if kept.own.last_ns > 1 {
+                let last = show_time(kept.own.last_ns);
+                self.line(&format!("  regions   its own jobs do not give way for their last {last}"));
+            }
+        }
         self.failed(&found.failures);
         let open = found.deadlines.is_open() && !found.soft || found.needs.iter().any(Result::is_err);
         if found.failures.is_empty() && open {

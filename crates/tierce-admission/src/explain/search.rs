@@ -5,8 +5,8 @@ use super::remedies::{Broken, Problem, Remedy};
 use crate::verdict::{Admission, Excess, Failure};
 use tierce_guarantee::{show, Free, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, ParamKind};
-use tierce_plan::Plan;
 use tierce_plan::Shape;
+use tierce_plan::{Plan, Preemption};
 
 /// Plans with more edges are not searched: each change tried is a whole admission.
 pub const EDGES_MAX: usize = 32;
@@ -250,8 +250,14 @@ impl Search<'_> {
     fn less_work(&mut self, task: usize, edge: usize) {
         let Some(mut load) = self.plan.tasks[task].load.clone() else { return };
         let sections_ns = load.sections().last().map_or(1, |section| section.at_ns + section.length_ns);
+        let least_ns = match load.preemption() {
+            Preemption::Regions(regions) => {
+                regions.last().map_or(1, |region| region.at_ns + region.length_ns).max(sections_ns)
+            }
+            Preemption::Full | Preemption::None => sections_ns,
+        };
         if let Some(from) = load.work_mut().map(|work| work.max_ns()) {
-            self.nearest(from, sections_ns, &|to| Remedy::Work { edge, from, to });
+            self.nearest(from, least_ns, &|to| Remedy::Work { edge, from, to });
         }
     }
 

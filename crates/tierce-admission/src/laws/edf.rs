@@ -15,7 +15,7 @@ use crate::laws::policy::{Laws, Rated, Tested};
 use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
 use crate::share::{self, fraction, percent, Share};
 use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
-use tierce_analysis::{Demand, Response, Supply, Task};
+use tierce_analysis::{sections, Demand, Response, Sections, Supply, Task};
 use tierce_guarantee::{whole, TIME_MAX_NS};
 use tierce_plan::policies::{self};
 use tierce_plan::{show_time, Child, Edge, Load, Plan};
@@ -26,6 +26,10 @@ const RESPONSES_MAX: usize = 64;
 /// A test.
 const BY_DEADLINE: &str =
     "the demand of every window, and response times of earliest deadline first (Spuri 1996)";
+
+/// The same where some do not always give way.
+const WITH_REGIONS: &str = "the demand of every window, and response times of earliest deadline first with regions without preemption \
+                            (George, Rivierre & Spuri 1996; Baruah 2005)";
 
 /// The earliest deadline first.
 pub struct Edf;
@@ -157,17 +161,24 @@ struct Jobs {
     edges: Vec<usize>,
     tasks: Vec<usize>,
     set: Vec<Task>,
+    /// Regions without preemption of those directly below the node: of each of the set, and the longest of any other.
+    own: Vec<Sections>,
+    others_ns: u64,
 }
 
 impl Jobs {
     /// `None`: nobody knows how much some child asks for.
     fn of(node: &Node, at: Option<usize>) -> Option<Self> {
         let Node { plan, index, edges, overheads, .. } = *node;
-        let mut jobs = Self { edges: Vec::new(), tasks: Vec::new(), set: Vec::new() };
+        let (tasks, set, own) = (Vec::new(), Vec::new(), Vec::new());
+        let mut jobs = Self { edges: Vec::new(), tasks, set, own, others_ns: 0 };
         for edge in edges {
             let about = &plan.edges[*edge];
             let own_ns = at.map_or(0, |at| about.params[at]);
             if comes_last(plan, about, own_ns) {
+                if let Child::Task(task) = about.child {
+                    jobs.others_ns = jobs.others_ns.max(overheads.locks.own_regions(task).longest_ns);
+                }
                 continue;
             }
             let Child::Task(task) = about.child else { return None };
@@ -178,8 +189,24 @@ impl Jobs {
             jobs.edges.push(*edge);
             jobs.tasks.push(task);
             jobs.set.push(overheads.job(index, found));
+            jobs.own.push(overheads.locks.own_regions(task));
         }
         Some(jobs)
+    }
+
+    /// Some jobs do not always give way.
+    fn has_regions(&self) -> bool {
+        self.others_ns > 0 || self.own.iter().any(|own| *own != Sections::default())
+    }
+
+    /// With regions the analysis itself finds who blocks whom, and until when; others may come at any time.
+    fn responses(&self, supply: &Supply) -> Vec<Response> {
+        if !self.has_regions() {
+            return tierce_analysis::Edf::new().responses(&self.set, supply).to_vec();
+        }
+        let blocking_ns = self.others_ns.saturating_sub(1);
+        let set: Vec<_> = self.set.iter().map(|job| Task { blocking_ns, ..*job }).collect();
+        sections::earliest_deadline(&set, &self.own, supply).1
     }
 
     /// `supply`: where it is sure in any window, not only in those until announced deadlines.
@@ -191,13 +218,14 @@ impl Jobs {
         let as_tested = jobs().all(|(task, job)| [u64::MAX, job.deadline_ns].contains(&announced(task)));
         let mut found = vec![Response::TooLong; self.set.len()];
         if let Some(supply) = supply.filter(|_| self.set.len() <= RESPONSES_MAX && as_tested) {
-            found.copy_from_slice(tierce_analysis::Edf::new().responses(&self.set, supply));
+            found = self.responses(supply);
         }
         let bound = |((task, job), response): ((usize, &Task), Response)| {
             let deadline_ns = if as_tested { job.deadline_ns } else { announced(task).max(job.deadline_ns) };
             let within = |ns: u64| Response::Within(ns.min(deadline_ns));
             let response = if all_met { within(response.ns().unwrap_or(u64::MAX)) } else { response };
-            (task, Bound { response, test: BY_DEADLINE, exact: false })
+            let test = if self.has_regions() { WITH_REGIONS } else { BY_DEADLINE };
+            (task, Bound { response, test, exact: false })
         };
         // Deadlines of triggered jobs count from when they come, which is not what the bounds count from.
         let triggered = |task: usize| matches!(node.plan.tasks[task].load, Some(Load::Triggered(_)));

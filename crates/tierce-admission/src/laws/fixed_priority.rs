@@ -14,7 +14,7 @@ use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
 use crate::verdict::{NodeVerdict, Origin, Promise};
-use tierce_analysis::{Supply, Task};
+use tierce_analysis::{sections, Response, Sections, Supply, Task};
 use tierce_guarantee::Kind;
 use tierce_plan::policies::{self};
 use tierce_plan::{Child, Load, Plan, Shape};
@@ -28,6 +28,10 @@ const BY_PRIORITY: &str = "response times under fixed priorities (Lehoczky 1990)
 /// The same where some suspend themselves.
 const WITH_SUSPENSION: &str =
     "response times under fixed priorities with self-suspension (Chen, Nelissen & Huang 2016)";
+
+/// The same where some do not always give way.
+const WITH_REGIONS: &str =
+    "response times under fixed priorities with regions without preemption (Bril, Lukkien & Verhaegh 2009)";
 
 /// The rule of what those of higher priority leave.
 pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
@@ -228,19 +232,17 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
         let bound = |response| Bound { response, test: WITH_SUSPENSION, exact: false };
         return members.into_iter().zip(found.into_iter().map(bound)).collect();
     }
+    if members.iter().any(|task| overheads.locks.kept(*task).is_some()) {
+        return with_regions(node, &members, &set, &levels);
+    }
     // Timers go off in the middle of everybody.
     let timers = overheads.timers_as_jobs(edges);
     let jobs: Vec<_> = timers.iter().chain(&set).copied().collect();
     let all_levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
     let mut analysis = tierce_analysis::FixedPriority::new();
-    let best = supplies(received)
-        .map(|(_, supply)| {
-            let found = analysis.responses_by_level(&jobs, &all_levels, &supply)[timers.len()..].to_vec();
-            (supply, found)
-        })
-        .max_by_key(|(_, found)| {
-            found.iter().zip(&set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
-        });
+    let best = best_of(&set, received, |supply| {
+        analysis.responses_by_level(&jobs, &all_levels, supply)[timers.len()..].to_vec()
+    });
     let Some((supply, best)) = best else { return Vec::new() };
     let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_) | Load::Triggered(_)));
     let precise =
@@ -252,6 +254,28 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     let bound = |(at, response)| Bound { response, test: BY_PRIORITY, exact: precise && alone(at) };
     let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();
     members.into_iter().zip(bounds).collect()
+}
+
+/// In which of the supplies most deadlines are met, and the responses there.
+fn best_of(
+    set: &[Task],
+    received: &[Promise],
+    mut responses: impl FnMut(&Supply) -> Vec<Response>,
+) -> Option<(Supply, Vec<Response>)> {
+    let found = supplies(received).map(|(_, supply)| (supply, responses(&supply)));
+    found.max_by_key(|(_, found)| {
+        found.iter().zip(set).filter(|(response, task)| response.meets(task.deadline_ns)).count()
+    })
+}
+
+/// Whom a job finds in a region is part of its blocking, since that may be one who is not in the set.
+fn with_regions(node: &Node, members: &[usize], set: &[Task], levels: &[u32]) -> Vec<(usize, Bound)> {
+    let last = |task: &usize| Sections { longest_ns: 0, ..node.overheads.locks.own_regions(*task) };
+    let last: Vec<_> = members.iter().map(last).collect();
+    let found = best_of(set, node.received, |supply| sections::fixed_priority(set, &last, levels, supply));
+    let bound = |response| Bound { response, test: WITH_REGIONS, exact: false };
+    let found = found.into_iter().flat_map(|(_, found)| found);
+    members.iter().copied().zip(found.map(bound)).collect()
 }
 
 /// The task below an edge, its jobs and how long each suspends itself, `Some(None)` without a load; `None`: how much comes through the

@@ -60,7 +60,14 @@ Exit codes: 0 in force (--dry-run: could be); 1 refused, and the plan in force g
 pub fn run(args: Args) -> Result<ExitCode> {
     let cpus = Host::here().cpus().unwrap_or(1);
     let plan = Plan::load_with(&args.plan, Options { cpus });
-    let sources = match plan.and_then(|plan| plan.check_runnable(plan.machine.cpus).map(|()| plan.sources)) {
+    let found = plan.and_then(|plan| {
+        plan.check_runnable(plan.machine.cpus)?;
+        if let Some(line) = plan.gives_way_in_the_kernel() {
+            eprintln!("tierce: {line}");
+        }
+        Ok(plan.sources)
+    });
+    let sources = match found {
         Ok(sources) => sources,
         // Where tasks are now there may be room for all.
         Err(faults) if faults.faults.iter().all(|fault| fault.rule == "cpu_must_have_room") => faults.sources,

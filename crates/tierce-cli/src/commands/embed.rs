@@ -228,6 +228,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         bail!("{}: more than the board can hold", args.plan.display());
     }
+    if let Some(line) = plan.gives_way_in_the_kernel() {
+        eprintln!("tierce: {line}");
+    }
     let mut graph = Graph::new(1, 0)?;
     let mut embedding = Embedding { graph: &mut graph, steps: String::new() };
     let ids = plan.build(&mut embedding, Members::Played).inspect_err(|_| {

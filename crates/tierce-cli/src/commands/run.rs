@@ -189,6 +189,9 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let plan = args.plan(cpus)?;
     let admission = plan.admit();
     let unfit = admission.faults(&plan);
+    if let Some(line) = plan.gives_way_in_the_kernel() {
+        report(Level::Warn, "remark", &line, &[]);
+    }
     let chains = chains::of(&plan, &admission);
     let explain = |error: &anyhow::Error| {
         if error.is::<Refused>() {

@@ -173,6 +173,10 @@ impl Plan {
     fn another_place(&self, name: &str, from: Option<&str>, to: &str, keys: &Keys) -> Option<Step> {
         let child = self.single(name).filter(|child| matches!(child, Child::Task(_)))?;
         let Child::Task(task) = child else { return None };
+        // Where regions and locks have a meaning depends on the place.
+        if self.tasks[task].has_regions() || !self.locks_of(task).is_empty() {
+            return None;
+        }
         let edge = self.only_edge(child)?;
         let (is, parent) = (&self.edges[edge], self.simple_node(to)?);
         let old = &self.nodes[is.parent];

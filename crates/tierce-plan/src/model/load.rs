@@ -1,6 +1,7 @@
 //! What a task does: jobs, stages of jobs, or a list of steps.
 
 use super::lock::Section;
+use super::region::Preemption;
 
 /// What a task does in the simulator.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,7 +54,27 @@ impl Load {
         }
     }
 
+    /// When each of its jobs gives way to other tasks of its node.
+    pub fn preemption(&self) -> &Preemption {
+        match self {
+            Self::Periodic(load) => &load.preemption,
+            Self::Sporadic(load) => &load.preemption,
+            Self::Triggered(load) => &load.preemption,
+            Self::Busy | Self::Phases(_) | Self::Stages(_) => &Preemption::Full,
+        }
+    }
+
     /// What each of its jobs works, where that is one number.
+    pub fn work(&self) -> Option<&Work> {
+        match self {
+            Self::Periodic(load) => Some(&load.work),
+            Self::Sporadic(load) => Some(&load.work),
+            Self::Triggered(load) => Some(&load.work),
+            Self::Busy | Self::Phases(_) | Self::Stages(_) => None,
+        }
+    }
+
+    /// The same, to be changed.
     pub fn work_mut(&mut self) -> Option<&mut Work> {
         match self {
             Self::Periodic(load) => Some(&mut load.work),
@@ -92,6 +113,8 @@ pub struct Periodic {
     pub soft: bool,
     /// Parts of each job that hold locks, in their order.
     pub sections: Vec<Section>,
+    /// When each job gives way to other tasks of its node.
+    pub preemption: Preemption,
 }
 
 /// The next job is released `separation` plus a draw from 0 to `extra` after the last release.
@@ -111,6 +134,8 @@ pub struct Sporadic {
     pub soft: bool,
     /// Parts of each job that hold locks, in their order.
     pub sections: Vec<Section>,
+    /// When each job gives way to other tasks of its node.
+    pub preemption: Preemption,
 }
 
 /// Each job is released by the end of one job of every task before it in the chains of the plan ([`crate::Plan::triggers`]).
@@ -126,6 +151,8 @@ pub struct Triggered {
     pub jitter_ns: Option<u64>,
     /// Parts of each job that hold locks, in their order.
     pub sections: Vec<Section>,
+    /// When each job gives way to other tasks of its node.
+    pub preemption: Preemption,
 }
 
 /// A list of phases, repeated. A job begins with the first `run` after a `sleep`, a `timer` or the start of the list,

@@ -19,6 +19,7 @@ pub mod glob;
 pub mod load;
 pub mod lock;
 pub mod realtime;
+pub mod region;
 pub mod shape;
 pub mod topology;
 mod triggers;
@@ -29,6 +30,7 @@ pub use for_each::{By, Copied, ForEach};
 pub use load::*;
 pub use lock::{Lock, Protocol, Section};
 pub use realtime::{Class, MatchClass, RealTime};
+pub use region::{Preemption, Region};
 
 use crate::model::topology::{Distance, Topology};
 use crate::text::source::{Sources, Spot};

@@ -1,6 +1,7 @@
 //! What tasks do in the simulator: `load = …`.
 
 use super::locks;
+use super::regions;
 use super::rt_app::{self, timer_id};
 use crate::model::{
     Load, Lock, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Triggered, Work,
@@ -66,12 +67,13 @@ fn shape(
         sporadic(fields, value, locks, collector)
     } else if has("period") {
         periodic(fields, value, locks, collector)
-    } else if has("work") && table.entries.len() == 1 + usize::from(has("sections")) {
+    } else if has("work") && table.entries.iter().all(|(key, _)| TRIGGERED.contains(&key.text.as_str())) {
         let (work, ..) = job(fields, value, collector);
         let sections = locks::sections(fields, work.as_ref(), locks, collector);
-        let (work, sections) = (work?, sections?);
+        let preemption = regions::preemption(fields, work.as_ref(), collector);
+        let (work, sections, preemption) = (work?, sections?, preemption?);
         let (period_ns, sporadic, jitter_ns) = (1, false, None); // its chains tell
-        Some(Load::Triggered(Triggered { work, period_ns, sporadic, jitter_ns, sections }))
+        Some(Load::Triggered(Triggered { work, period_ns, sporadic, jitter_ns, sections, preemption }))
     } else {
         for name in KEYS {
             fields.key(name);
@@ -84,8 +86,11 @@ fn shape(
     }
 }
 
+/// Of jobs that others release.
+const TRIGGERED: [&str; 4] = ["work", "sections", "preemption", "regions"];
+
 /// Of all shapes.
-const KEYS: [&str; 11] = [
+const KEYS: [&str; 13] = [
     "period",
     "separation",
     "phases",
@@ -97,6 +102,8 @@ const KEYS: [&str; 11] = [
     "jitter",
     "soft",
     "sections",
+    "preemption",
+    "regions",
 ];
 
 fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {
@@ -122,12 +129,22 @@ fn sporadic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
     let extra_ns = fields.time("extra", collector).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
     let sections = locks::sections(fields, work.as_ref(), locks, collector);
+    let preemption = regions::preemption(fields, work.as_ref(), collector);
     let separation_ns = separation_ns?;
     let deadline_ns =
         deadline(&fields.what("deadline"), deadline_ns, (separation_ns, "separation"), collector);
     let soft = soft(fields, Some(deadline_ns), collector);
-    let (work, sections) = (work?, sections?);
-    Some(Load::Sporadic(Sporadic { separation_ns, extra_ns, work, deadline_ns, phase_ns, soft, sections }))
+    let (work, sections, preemption) = (work?, sections?, preemption?);
+    Some(Load::Sporadic(Sporadic {
+        separation_ns,
+        extra_ns,
+        work,
+        deadline_ns,
+        phase_ns,
+        soft,
+        sections,
+        preemption,
+    }))
 }
 
 fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut Collector) -> Option<Load> {
@@ -136,6 +153,7 @@ fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
     let jitter_ns = jitter.and_then(|value| collector.time("`jitter`", value)).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
     let sections = locks::sections(fields, work.as_ref(), locks, collector);
+    let preemption = regions::preemption(fields, work.as_ref(), collector);
     let period_ns = period_ns?;
     if let Some(jitter) = jitter.filter(|_| jitter_ns >= period_ns) {
         let message = "a release later than the next one would change their order";
@@ -144,8 +162,17 @@ fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
     }
     let deadline_ns = deadline(&fields.what("deadline"), deadline_ns, (period_ns, "period"), collector);
     let soft = soft(fields, Some(deadline_ns), collector);
-    let (work, sections) = (work?, sections?);
-    Some(Load::Periodic(Periodic { period_ns, work, deadline_ns, phase_ns, jitter_ns, soft, sections }))
+    let (work, sections, preemption) = (work?, sections?, preemption?);
+    Some(Load::Periodic(Periodic {
+        period_ns,
+        work,
+        deadline_ns,
+        phase_ns,
+        jitter_ns,
+        soft,
+        sections,
+        preemption,
+    }))
 }
 
 /// Keys that periodic and sporadic jobs share: work, deadline with its place, phase.

@@ -14,6 +14,7 @@ mod names;
 pub mod params;
 mod places;
 mod realtime;
+mod regions;
 mod rt_app;
 mod state;
 pub mod structure;

@@ -27,6 +27,7 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     reservation::faults(plan, &mut faults);
     firm(plan, &mut faults);
     super::locks::faults(plan, &shape, &mut faults);
+    super::regions::faults(plan, &shape, &mut faults);
     faults
 }
 

@@ -1,4 +1,4 @@
-//! Locks of sections.
+//! Locks of sections, and regions without preemption.
 //!
 //! A task that waits for a lock goes on wanting the CPU, and when the engine chooses it, who holds the lock runs in its place: along
 //! its path, at its priority, on its budget. So holders inherit whatever the policies above their waiters give them (proxy
@@ -6,6 +6,11 @@
 //! begin, or may not have a lock, waits for who holds the one with that ceiling. With the protocol `none` waiters sleep.
 //!
 //! A lock that becomes free goes to the first that runs and requests it. The engine is not entered: it has chosen the waiter already.
+//!
+//! A job within a region is played in the same way: whichever other task directly below the same node the engine chooses, who is in the
+//! region runs in its place until that ends. So there is at most one in each node, and the nodes above go on as they would: a budget
+//! that ends, ends, and the region goes on with the next one. A region has begun when 1 ns of it is done: a job that comes at the time of its begin
+//! is decided about first.
 
 use super::Simulation;
 use tierce_policy::NEVER;
@@ -24,7 +29,8 @@ impl Simulation {
             while let Some((holder, lock)) = self.waits_for(worker, now) {
                 steps += 1;
                 let forever = steps > self.tasks.len(); // they wait for each other: plans of which that is known are refused
-                if forever || self.locks.as_mut().is_some_and(|locks| locks.sleeps(worker, lock)) {
+                let mut sleeps = |lock| self.locks.as_mut().is_some_and(|locks| locks.sleeps(worker, lock));
+                if forever || lock.is_some_and(&mut sleeps) {
                     return self.sleep(cpu, chosen, now);
                 }
                 worker = holder;
@@ -36,17 +42,29 @@ impl Simulation {
         c.end_ns = c.from_ns.saturating_add(self.tasks[index as usize].left_ns);
     }
 
-    /// Who has what this task needs to go on, and the lock.
-    fn waits_for(&mut self, index: u32, now: u64) -> Option<(u32, usize)> {
+    /// Who has what this task needs to go on, and the lock; no lock: who is in a region.
+    fn waits_for(&mut self, index: u32, now: u64) -> Option<(u32, Option<usize>)> {
         let locks = self.locks.as_mut()?;
+        let within = |keeper: &u32| {
+            let task = &self.tasks[*keeper as usize];
+            task.script.as_ref().is_some_and(|script| script.keeps(task.left_ns))
+        };
+        if let Some(keeper) = locks.keeper(index).filter(within) {
+            return Some((keeper, None));
+        }
         let task = &mut self.tasks[index as usize];
         let found = locks.request(index, !task.started, task.script.as_deref_mut());
-        if found.is_some() {
+        if let Some((holder, lock)) = found {
             task.waits_from_ns = task.waits_from_ns.min(now);
-            return found;
+            return Some((holder, Some(lock)));
         }
-        if let Some(script) = task.script.as_ref().filter(|_| task.left_ns == 0) {
-            task.left_ns = script.left_ns();
+        if let Some(script) = task.script.as_mut() {
+            if script.enter() {
+                locks.keep(index);
+            }
+            if task.left_ns == 0 {
+                task.left_ns = script.left_ns();
+            }
         }
         let from_ns = std::mem::replace(&mut task.waits_from_ns, NEVER);
         if from_ns != NEVER {
@@ -62,7 +80,7 @@ impl Simulation {
         (c.task, c.worker, c.end_ns) = (0, 0, NEVER);
     }
 
-    /// A task has come to the next place of its job: it leaves locks there. `false`: its job is done.
+    /// A task has come to the next place of its job: it leaves locks and its region there. `false`: its job is done.
     pub(super) fn leave_locks(&mut self, index: u32, now: u64) -> bool {
         let Some(locks) = &mut self.locks else { return false };
         let task = &mut self.tasks[index as usize];

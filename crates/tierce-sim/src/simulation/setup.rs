@@ -4,7 +4,7 @@ use super::chains::Chains;
 use super::{Cpu, Interrupts, Options, Simulation, Task};
 use crate::draw::Stream;
 use crate::earliest::Earliest;
-use crate::locks::Locks;
+use crate::locks::{Locks, Script};
 use crate::marks::Marks;
 use crate::program::{Job, Program};
 use crate::queue::Queue;
@@ -107,7 +107,7 @@ fn tasks_of(plan: &Plan, options: &Options, queue: &mut Queue) -> Vec<Task> {
                 started: true,
                 announces: false,
                 last_cpu: u32::MAX,
-                script: Locks::script(plan, index),
+                script: Script::of(plan, index),
                 waits_from_ns: NEVER,
             }
         })

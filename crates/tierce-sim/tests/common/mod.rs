@@ -53,6 +53,25 @@ impl Maker {
             format!(", sections = [{}]", list.join(", "))
         }
     }
+
+    /// ", regions = […]" within the least work of a job, in us; half of the lists end with it.
+    pub fn regions(&mut self, least: u64, whole: bool) -> String {
+        if whole {
+            return ", preemption = \"none\"".into();
+        }
+        let (mut list, mut at) = (Vec::new(), 0);
+        while at + 50 < least && list.len() < 3 {
+            let from = self.between(at, least - 50) / 50 * 50;
+            let own =
+                if self.between(0, 2) == 0 { least - from } else { self.between(50, least - from) / 50 * 50 };
+            list.push(format!("{{ at = \"{from}us\", length = \"{own}us\" }}"));
+            at = from + own;
+        }
+        if list.is_empty() {
+            return String::new();
+        }
+        format!(", regions = [{}]", list.join(", "))
+    }
 }
 
 /// `cpus 1; edf; A 2/10; B 3/15 phase 1; H busy; 20`: machine, policy of the root (and its quantum), tasks, and for how

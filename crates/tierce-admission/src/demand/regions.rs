@@ -1,0 +1,131 @@
+//! How long tasks wait for regions without preemption of others directly below the same node, and what their own last ones are worth
+//! ([`tierce_analysis::sections`]).
+//!
+//! A region of a less urgent task began at the latest 1 ns before a job came, so the job waits for the rest of it; once only, since no
+//! less urgent one runs before the job ends. By deadlines that is each other task whose deadline may be the later one. A
+//! budget above that ends within a region is part of the supply, which the analysis goes by: the region goes on when there is supply again.
+//!
+//! Nothing is said where jobs suspend themselves, since less urgent ones may begin regions meanwhile; where a task has other parents, too,
+//! since it comes from there at any time; nor with costs.
+
+use crate::demand::jobs::job_and_suspension;
+use tierce_analysis::Sections;
+use tierce_plan::{policies, show_time, Load, Phase, Plan, Region, Shape};
+
+/// What regions are to a task.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Kept {
+    /// The longest one that it may have to wait for.
+    pub by: Option<Blocker>,
+    /// Its own.
+    pub own: Sections,
+}
+
+/// Whom a job may find in a region.
+#[derive(Clone, Copy, Debug)]
+pub struct Blocker {
+    /// Whose region it is.
+    pub task: usize,
+    /// Which.
+    pub region: Region,
+}
+
+impl Kept {
+    /// How long a job waits, at most.
+    pub fn most_ns(&self) -> u64 {
+        self.by.map_or(0, |by| by.region.length_ns.saturating_sub(1))
+    }
+}
+
+impl Blocker {
+    /// "`low`, which does not give way for 1ms of its work, from 500us on".
+    pub fn words(&self, plan: &Plan) -> String {
+        let Region { at_ns, length_ns } = self.region;
+        let from = if at_ns > 0 { format!(", from {} on", show_time(at_ns)) } else { String::new() };
+        format!(
+            "`{}`, which does not give way for {} of its work{from}",
+            plan.tasks[self.task].name,
+            show_time(length_ns)
+        )
+    }
+}
+
+/// Of each of `tasks`, which are all that are directly below a node; or why nothing is known.
+pub fn below(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize]) -> Result<Vec<Kept>, String> {
+    let load = |task: &usize| plan.tasks[*task].load.as_ref();
+    let name = |task: &usize| &plan.tasks[*task].name;
+    if plan.machine.costs != Default::default() {
+        return Err("how `[machine] costs` add to regions without preemption is not known".into());
+    }
+    if let Some(task) = tasks.iter().find(|task| shape.task_parents[**task].len() > 1) {
+        return Err(format!("`{}` has other parents, too, and comes from there within regions", name(task)));
+    }
+    let suspends = |task: &&usize| matches!(load(task), Some(Load::Phases(load)) if load.phases.iter().any(|phase| matches!(phase, Phase::Suspend(_))));
+    if let Some(task) = tasks.iter().find(suspends) {
+        return Err(format!("`{}` suspends itself: others may begin regions meanwhile", name(task)));
+    }
+    let policy = policies::by_number(plan.nodes[node].policy);
+    let deadlines = policy.is_some_and(|policy| policy.name == "edf");
+    let urgency = |task: &usize| plan.urgency(shape, *task).unwrap_or(u64::MAX);
+    let own_deadline = |task: &usize| load(task).and_then(Load::deadline_ns);
+    let differs = |task: &&usize| own_deadline(task).is_some_and(|own_ns| own_ns != urgency(task));
+    if let Some(task) = tasks.iter().find(differs).filter(|_| deadlines) {
+        return Err(format!("the deadline of `{}` is not that of the edge above it", name(task)));
+    }
+    let mut jobs: Vec<_> = tasks.iter().map(|task| Jobs::of(plan, *task, urgency(task))).collect();
+    if !deadlines {
+        jobs.iter_mut().for_each(|jobs| jobs.jitter_ns = 0);
+    }
+    Ok(blocked(&jobs))
+}
+
+/// What counts of the jobs of a task.
+struct Jobs {
+    task: usize,
+    /// Less is more urgent.
+    urgency: u64,
+    /// How much later than their deadlines say others may be, and yet block them.
+    jitter_ns: u64,
+    longest: Option<Region>,
+    last_ns: u64,
+}
+
+impl Jobs {
+    fn of(plan: &Plan, task: usize, urgency: u64) -> Self {
+        let Some(load) = &plan.tasks[task].load else {
+            return Self { task, urgency, jitter_ns: 0, longest: None, last_ns: 0 };
+        };
+        let jitter_ns = job_and_suspension(load, 0).map_or(0, |(job, _)| job.jitter_ns);
+        let longest = load.regions().into_iter().max_by_key(|region| region.length_ns);
+        Self { task, urgency, jitter_ns, longest, last_ns: load.last_region_ns() }
+    }
+}
+
+/// Of each the longest region of another one that is less urgent, or may be.
+fn blocked(jobs: &[Jobs]) -> Vec<Kept> {
+    let mut blockers: Vec<_> = jobs
+        .iter()
+        .filter_map(|jobs| Some((jobs.urgency, Blocker { task: jobs.task, region: jobs.longest? })))
+        .collect();
+    blockers.sort_by_key(|(urgency, _)| std::cmp::Reverse(*urgency));
+    // Of the first so many the longest two: one of them may be a task's own.
+    let mut longest: Vec<[Option<Blocker>; 2]> = vec![[None; 2]];
+    for (_, blocker) in &blockers {
+        let [first, second] = longest[longest.len() - 1];
+        let longer =
+            |than: Option<Blocker>| than.is_none_or(|than| blocker.region.length_ns > than.region.length_ns);
+        longest.push(match *blocker {
+            blocker if longer(first) => [Some(blocker), first],
+            blocker if longer(second) => [first, Some(blocker)],
+            _ => [first, second],
+        });
+    }
+    let of = |jobs: &Jobs| {
+        let later = |(urgency, _): &(u64, Blocker)| urgency.saturating_add(jobs.jitter_ns) > jobs.urgency;
+        let two = longest[blockers.partition_point(later)];
+        let by = two.into_iter().flatten().find(|by| by.task != jobs.task);
+        let longest_ns = jobs.longest.map_or(0, |region| region.length_ns);
+        Kept { by, own: Sections { longest_ns, last_ns: jobs.last_ns } }
+    };
+    jobs.iter().map(of).collect()
+}

@@ -1,0 +1,376 @@
+//! Regions without preemption: worked examples, what holds beside them, and random plans, which never take longer than `tierce check` says.
+//!
+//! TIERCE_SEEDS=FROM..TO plays other plans than the usual ones.
+
+mod common;
+
+use common::{parse, Maker, MS};
+use std::fmt::Write;
+use tierce_admission::{Deadlines, PlanExt};
+use tierce_plan::Plan;
+use tierce_sim::{Options, Simulation};
+use tierce_trace::Report;
+
+const US: u64 = 1_000;
+
+fn run(plan: &Plan, seed: u64, until_ns: u64) -> Report {
+    let mut simulation = Simulation::new(plan, Options { seed, check: true, ..Options::default() }).unwrap();
+    simulation.run_until(until_ns).unwrap();
+    simulation.report()
+}
+
+/// Of random plans.
+fn seeds() -> std::ops::Range<u64> {
+    let seeds = std::env::var("TIERCE_SEEDS").ok();
+    let seeds = seeds.as_deref().and_then(|range| range.split_once(".."));
+    seeds.map_or(0..300, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
+}
+
+/// Tasks below one node: name, its edge, its load.
+fn below(node: &str, tasks: &[[&str; 3]]) -> Plan {
+    let mut text = format!("[node.top]\n{node}\n");
+    for [name, edge, load] in tasks {
+        let _ = writeln!(text, "[task.{name}]\nunder.top = {{ {edge} }}\nload = {{ {load} }}");
+    }
+    parse(&text)
+}
+
+/// Longest responses in us.
+fn longest(plan: &Plan, until_ns: u64) -> Vec<u64> {
+    let report = run(plan, 1, until_ns);
+    report.tasks.iter().map(|task| task.response_ns.as_ref().map_or(0, |seen| seen.max / US)).collect()
+}
+
+/// What check says, in ns.
+fn bounds(plan: &Plan) -> Vec<Option<u64>> {
+    plan.admit().tasks.iter().map(|task| task.response.and_then(|found| found.ns())).collect()
+}
+
+const BY_PRIORITY: &str = "policy = \"fixed-priority\"\ncpu = 0";
+const BY_DEADLINE: &str = "policy = \"edf\"\ncpu = 0";
+
+/// Low works from 0 on; high comes at 1 ms, for 1 ms.
+fn two(node: &str, low: &str) -> Vec<u64> {
+    let edge = |priority| if node == BY_PRIORITY { format!("priority = {priority}") } else { String::new() };
+    let low = format!("period = \"40ms\", work = \"4ms\"{low}");
+    let high = "period = \"10ms\", phase = \"1ms\", work = \"1ms\"";
+    longest(&below(node, &[["high", &edge(2), high], ["low", &edge(1), &low]]), 11 * MS)
+}
+
+#[test]
+fn who_is_in_a_region_goes_on() {
+    for node in [BY_PRIORITY, BY_DEADLINE] {
+        assert_eq!(two(node, ""), [1_000, 5_000]);
+        assert_eq!(two(node, ", preemption = \"full\""), [1_000, 5_000]);
+        assert_eq!(two(node, ", preemption = \"none\""), [4_000, 4_000]);
+        assert_eq!(two(node, ", regions = [{ length = \"3ms\" }]"), [3_000, 5_000]);
+        // A region that begins when the other one comes has not begun; one that ends then has ended.
+        assert_eq!(two(node, ", regions = [{ at = \"1ms\", length = \"2ms\" }]"), [1_000, 5_000]);
+        assert_eq!(two(node, ", regions = [{ length = \"1ms\" }]"), [1_000, 5_000]);
+        // Between two regions jobs give way.
+        let list = ", regions = [{ length = \"1500us\" }, { length = \"500us\" }, { at = \"3ms\", length = \"1ms\" }]";
+        assert_eq!(two(node, list), [1_500, 5_000]);
+    }
+}
+
+/// Davis, Burns, Bril & Lukkien 2007: three messages on a CAN bus. The second job of the last takes longest, 3.5 ms; the first only 3 ms.
+#[test]
+fn messages_on_a_bus() {
+    let load = |period, deadline, phase| {
+        format!("period = \"{period}us\", deadline = \"{deadline}us\", work = \"1ms\", phase = \"{phase}ns\", preemption = \"none\"")
+    };
+    let plan = |phase| {
+        let loads = [load(2500, 2500, phase), load(3500, 3250, phase), load(3500, 3250, 0)];
+        let [a, b, c] = &loads;
+        below(BY_PRIORITY, &[["a", "priority = 3", a], ["b", "priority = 2", b], ["c", "priority = 1", c]])
+    };
+    assert_eq!(bounds(&plan(0)), [Some(2 * MS - 1), Some(3 * MS - 1), Some(3_500_000)]);
+    assert_eq!(longest(&plan(0), 7 * MS + 1)[2], 3_500);
+    // They come 1 ns after a job of the last has begun.
+    assert_eq!(longest(&plan(1), 3 * MS + 1)[..2], [1_999, 2_999]);
+}
+
+/// The first of docs/regions.md.
+const TWO: &str = r#"
+    [node.top]
+    policy = "fixed-priority"
+    cpu = 0
+    [task.control]
+    under.top = { priority = 2 }
+    load = { period = "5ms", deadline = "4ms", work = "2ms" }
+    [task.filter]
+    under.top = { priority = 1 }
+    load = { period = "7ms", work = "4ms", regions = [{ at = "2ms", length = "2ms" }] }
+    "#;
+
+/// The deadlines hold neither with full preemption nor with none.
+#[test]
+fn a_last_region_helps() {
+    let regions = ", regions = [{ at = \"2ms\", length = \"2ms\" }]";
+    let judged = |text: &str| {
+        let plan = parse(text);
+        let misses = run(&plan, 1, 350 * MS).tasks.iter().map(|task| task.misses > 0).collect::<Vec<_>>();
+        (bounds(&plan), plan.admit().holds, misses)
+    };
+    assert_eq!(judged(TWO), (vec![Some(4 * MS - 1), Some(7 * MS)], true, vec![false, false]));
+    let (full, none) = (TWO.replace(regions, ""), TWO.replace(regions, ", preemption = \"none\""));
+    assert_eq!(judged(&full), (vec![Some(2 * MS), Some(8 * MS)], false, vec![false, true]));
+    assert_eq!(judged(&none), (vec![Some(6 * MS - 1), Some(6 * MS)], false, vec![true, false]));
+    // The same inside a reservation.
+    let example = include_str!("../../../examples/regions.toml");
+    assert_eq!(judged(example), (vec![Some(4_399_999), Some(6_800_000)], true, vec![false, false]));
+    assert_eq!(judged(&example.replace(regions, "")).2, [false, true]);
+    assert_eq!(judged(&example.replace(regions, ", preemption = \"none\"")).2, [true, false]);
+}
+
+/// Equals do not take turns within a region.
+#[test]
+fn turns_wait_for_the_end_of_a_region() {
+    let equals = |regions: &str| {
+        let edge = "priority = 1, quantum = \"1ms\"";
+        let load = format!("period = \"40ms\", work = \"4ms\"{regions}");
+        longest(&below(BY_PRIORITY, &[["a", edge, &load], ["b", edge, &load]]), 39 * MS)
+    };
+    assert_eq!(equals(""), [7_000, 8_000]);
+    assert_eq!(equals(", preemption = \"none\""), [4_000, 8_000]);
+}
+
+const BESIDE: &str = r#"
+    [node.budgets]
+    policy = "reservation"
+    cpu = 0
+    [node.top]
+    policy = "fixed-priority"
+    under.budgets = { budget = "2ms", period = "10ms" }
+    [node.other]
+    policy = "fair"
+    under.top = { priority = 3 }
+    [task.between]
+    under.other = {}
+    load = { period = "100ms", phase = "11ms", work = "1ms" }
+    [task.high]
+    under.top = { priority = 2 }
+    load = { period = "50ms", phase = "12ms", work = "500us" }
+    [task.low]
+    under.top = { priority = 1 }
+    load = { period = "100ms", work = "4ms", preemption = "none" }
+    "#;
+
+/// A budget that ends within a region ends, and so does what another node has; the region goes on before the other tasks of the node.
+#[test]
+fn a_region_does_not_hold_what_is_above() {
+    // Low works from 0 to 2 ms and 10 to 11 ms; then a task of another node for 1 ms, until the budget ends; low goes on from 20 to 21 ms.
+    assert_eq!(longest(&parse(BESIDE), 49 * MS), [1_000, 9_500, 21_000]);
+}
+
+#[test]
+fn check_says_who_is_in_the_way() {
+    let plan = parse(TWO);
+    let verdict = plan.admit();
+    let text = verdict.explain(&plan, "control").unwrap();
+    let line = "  regions   it waits up to 1.999999ms for `filter`, which does not give way for 2ms of its work, from 2ms on\n";
+    assert!(text.contains(line), "{text}");
+    let text = verdict.explain(&plan, "filter").unwrap();
+    assert!(text.contains("  regions   its own jobs do not give way for their last 2ms\n"), "{text}");
+    let json = verdict.to_json(&plan);
+    let blocking = &json["tasks"][0]["blocking"];
+    assert_eq!(blocking["most_ns"], 2 * MS - 1);
+    assert_eq!(blocking["region"]["task"], "filter");
+    assert_eq!(blocking["region"]["at_ns"], 2 * MS);
+    assert_eq!(blocking["region"]["length_ns"], 2 * MS);
+    assert!(json["tasks"][1].get("blocking").is_none(), "{json}");
+    // A deadline that the region makes too short, by priority and by deadline.
+    let late = |node: &str, edge: &str| {
+        let load = "period = \"20ms\", work = \"8ms\", preemption = \"none\"";
+        let high = "period = \"10ms\", deadline = \"4ms\", work = \"1ms\"";
+        let plan = below(node, &[["high", edge, high], ["low", &edge.replace('2', "1"), load]]);
+        let verdict = plan.admit();
+        assert!(!verdict.holds);
+        verdict.faults(&plan).to_string()
+    };
+    let why = late(BY_PRIORITY, "priority = 2");
+    let said = "Of it up to 7.999999ms is the wait for `low`, which does not give way for 8ms of its work";
+    assert!(why.contains(said), "{why}");
+    let why = late(BY_DEADLINE, "");
+    assert!(why.contains("deadlines_must_fit_every_window"), "{why}");
+}
+
+/// What is less urgent than all that is bounded may be in a region, too.
+#[test]
+fn regions_below_what_is_not_bounded_count() {
+    let high = ["high", "priority = 3", "period = \"10ms\", work = \"1ms\""];
+    let tasks = [high, ["low", "priority = 1", "period = \"40ms\", work = \"4ms\", preemption = \"none\""]];
+    let text = below(BY_PRIORITY, &tasks).sources.0[0].text.clone();
+    let plan = parse(&format!("{text}[task.busy]\nunder.top = {{ priority = 2 }}\nload = \"busy\"\n"));
+    assert_eq!(bounds(&plan), [Some(5 * MS - 1), None, None]);
+}
+
+/// Who is in a region runs in place of a more urgent task: those between the two notice, those outside of the node do not.
+#[test]
+fn what_is_left_beside_a_region() {
+    let plan = parse(
+        r#"
+        [node.root]
+        policy = "fixed-priority"
+        cpu = 0
+        [node.top]
+        policy = "fixed-priority"
+        under.root = { priority = 2 }
+        [node.rest]
+        policy = "fair"
+        under.root = { priority = 1 }
+        [task.high]
+        under.top = { priority = 3 }
+        load = { period = "10ms", work = "1ms" }
+        [task.middle]
+        under.top = { priority = 2 }
+        load = { period = "20ms", work = "1ms" }
+        [task.low]
+        under.top = { priority = 1 }
+        load = { period = "40ms", work = "4ms", preemption = "none" }
+        "#,
+    );
+    let verdict = plan.admit();
+    let share = |promises: &[tierce_admission::Promise]| promises[0].guarantee.share().to_string();
+    assert_eq!(share(&verdict.tasks[1].promises), "1/2");
+    assert_eq!(share(&verdict.nodes[2].promises), "3/4");
+}
+
+/// Why nothing is known of the deadlines below a node.
+#[test]
+fn where_check_says_nothing() {
+    let why = |machine: &str, policy: &str, edge: &str, other: &str| {
+        let edge = |priority: u32| match policy {
+            "edf" => edge.to_string(),
+            _ => format!("priority = {priority}"),
+        };
+        let plan = parse(&format!(
+            "{machine}\n[node.root]\npolicy = \"fixed-priority\"\ncpu = 0\n[node.top]\npolicy = \"{policy}\"\nunder.root = {{ priority = 2 }}\n\
+             [task.a]\nunder.top = {{ {} }}\nload = {{ period = \"10ms\", work = \"2ms\", preemption = \"none\" }}\n\
+             [task.b]\nunder.top = {{ {} }}\n{other}\n",
+            edge(1),
+            edge(2)
+        ));
+        let verdict = plan.admit();
+        assert!(!verdict.holds);
+        assert_eq!(verdict.tasks[0].deadlines, Deadlines::NotShown);
+        verdict.faults(&plan).to_string()
+    };
+    let plain = "load = { period = \"30ms\", work = \"1ms\" }";
+    let found = why("machine.costs = { switch = \"1us\" }", "fixed-priority", "", plain);
+    assert!(found.contains("how `[machine] costs` add to regions"), "{found}");
+    let found = why("", "fixed-priority", "", &format!("under.root = {{ priority = 1 }}\n{plain}"));
+    assert!(found.contains("`b` has other parents, too, and comes from there within regions"), "{found}");
+    let suspends = "load = { phases = [{ run = \"1ms\" }, { suspend = \"1ms\" }, { run = \"1ms\" }, { timer = \"30ms\" }], deadline = \"30ms\" }";
+    let found = why("", "fixed-priority", "", suspends);
+    assert!(found.contains("`b` suspends itself: others may begin regions meanwhile"), "{found}");
+    let found = why("", "edf", "deadline = \"9ms\"", plain);
+    assert!(found.contains("the deadline of `a` is not that of the edge above it"), "{found}");
+}
+
+/// What a random plan has.
+#[derive(Clone, Copy, PartialEq)]
+enum Regions {
+    Whole,
+    Some,
+}
+
+impl Maker {
+    fn with_regions(&mut self, deadlines: bool, regions: Regions) -> Plan {
+        let policy = if deadlines { "edf" } else { "fixed-priority" };
+        let place = if self.between(0, 3) == 0 {
+            self.text += "[node.top]\npolicy = \"reservation\"\ncpu = 0\n";
+            self.text +=
+                "[task.other]\nunder.top = { budget = \"1ms\", period = \"4ms\" }\nload = \"busy\"\n";
+            "under.top = { budget = \"3500us\", period = \"5ms\" }"
+        } else {
+            "cpu = 0"
+        };
+        let _ = writeln!(self.text, "[node.set]\npolicy = \"{policy}\"\n{place}");
+        if self.between(0, 2) == 0 && !deadlines {
+            // It preempts regions, what is less urgent has no bound, and it has what the others leave.
+            let priority = self.between(3, 9);
+            let _ = writeln!(
+                self.text,
+                "[node.beside]\npolicy = \"fair\"\nunder.set = {{ priority = {priority} }}\n[task.inside]\nunder.beside = {{}}\n\
+                 load = {{ period = \"15ms\", work = \"500us\" }}"
+            );
+        }
+        let tasks = self.between(2, 5);
+        // Of some plans all come together, or 1 ns after the others.
+        let apart = self.between(0, 1);
+        for task in 0..tasks {
+            let period = self.between(4, 60) * 500;
+            let work = (period * self.between(20, 100) / 100 / (tasks + 1) / 50 * 50).max(100);
+            let deadline = if self.between(0, 2) == 0 { self.between(period / 2, period) } else { period };
+            let least = if self.between(0, 3) == 0 { (work / 2).max(50) / 50 * 50 } else { work };
+            let kept = self.between(0, 4) > 0;
+            let own = if kept { self.regions(least, regions == Regions::Whole) } else { String::new() };
+            let phase = self.between(0, 8) * apart * 50_000 + self.between(0, 1);
+            let edge = match deadlines {
+                true => String::new(),
+                false => format!("priority = {}", if self.between(0, 5) == 0 { 3 } else { 9 - task }),
+            };
+            let release = match self.between(0, 3) {
+                0 => format!("separation = \"{period}us\", extra = \"500us\""),
+                1 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
+                _ => format!("period = \"{period}us\""),
+            };
+            let work = match least == work {
+                true => format!("\"{work}us\""),
+                false => format!("{{ min = \"{least}us\", max = \"{work}us\" }}"),
+            };
+            let load =
+                format!("{release}, work = {work}, deadline = \"{deadline}us\", phase = \"{phase}ns\"{own}");
+            let _ = writeln!(self.text, "[task.t{task}]\nunder.set = {{ {edge} }}\nload = {{ {load} }}");
+        }
+        parse(&self.text)
+    }
+}
+
+/// How long the longest response of each task was, in per cent of its bound: below 50, 70, 90, 100, and equal.
+#[test]
+fn nothing_takes_longer_than_check_says() {
+    let kinds = [
+        ("priorities, whole jobs", false, Regions::Whole),
+        ("priorities, regions", false, Regions::Some),
+        ("deadlines, whole jobs", true, Regions::Whole),
+        ("deadlines, regions", true, Regions::Some),
+    ];
+    let (mut seen_of, mut met, mut inside) = ([[0u64; 5]; 4], 0, 0);
+    for seed in seeds() {
+        let (_, deadlines, regions) = kinds[(seed % 4) as usize];
+        let plan = Maker::new(seed, "regions").with_regions(deadlines, regions);
+        let verdict = plan.admit();
+        for round in 0..3 {
+            let report = run(&plan, seed ^ round << 32, 400 * MS);
+            for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
+                let seen = report.tasks.iter().find(|seen| seen.name == task.name).unwrap();
+                let text = &plan.sources.0[0].text;
+                let shown = verdict.deadlines == Deadlines::Met;
+                met += u64::from(shown);
+                assert!(!shown || seen.misses == 0, "seed {seed}: {} misses\n{text}", task.name);
+                let bound = verdict.response.and_then(|response| response.ns());
+                let longest = seen.response_ns.as_ref().map(|response| response.max);
+                if let (Some(bound), Some(longest)) = (bound, longest) {
+                    assert!(longest <= bound, "seed {seed}: {} {longest} > {bound}\n{text}", task.name);
+                    inside += u64::from(task.name == "inside");
+                    if verdict.kept.is_none() {
+                        continue;
+                    }
+                    let place = [50, 70, 90, 100].iter().position(|most| longest * 100 < bound * most);
+                    seen_of[(seed % 4) as usize][place.unwrap_or(4)] += 1;
+                }
+            }
+        }
+    }
+    for ((kind, ..), seen) in kinds.iter().zip(&seen_of) {
+        let all = seen.iter().sum::<u64>().max(1);
+        let per_mille: Vec<_> = seen.iter().map(|count| count * 1000 / all).collect();
+        println!(
+            "{kind}: of {all} responses below 50, 70, 90, 100 % of the bound, equal: {per_mille:?} per mille"
+        );
+        assert!(seen[3] + seen[4] > 20, "{kind}: {seen:?}");
+    }
+    assert!(met > 500 && inside > 20, "{met} {inside}");
+}
