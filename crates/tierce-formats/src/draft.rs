@@ -89,6 +89,8 @@ pub struct Section {
 
 pub struct Task {
     pub name: String,
+    /// Where the file has it.
+    pub line: usize,
     pub comment: Option<String>,
     /// Name of its node.
     pub under: String,
@@ -101,6 +103,8 @@ pub struct Task {
     pub deadline_ns: Option<u64>,
     /// It may be late.
     pub soft: bool,
+    /// Its jobs are not preempted.
+    pub whole: bool,
     pub sections: Vec<Section>,
 }
 
@@ -149,6 +153,29 @@ impl Draft {
             self.left_out.push(LeftOut { line, what, why });
         }
         (deadline_ns < least_ns).then_some(deadline_ns)
+    }
+
+    /// Jobs that are not preempted are so only beside others that hold no locks, and where they are a series.
+    pub fn keep_whole(&mut self) {
+        let with_locks: HashSet<String> = self
+            .tasks
+            .iter()
+            .filter(|task| !task.sections.is_empty())
+            .map(|task| task.under.clone())
+            .collect();
+        for task in self.tasks.iter_mut().filter(|task| task.whole) {
+            let why = match task.release {
+                _ if with_locks.contains(&task.under) => {
+                    "beside locks it is preempted here: bounds lack the blocking by it"
+                }
+                Release::Once { .. } => "a single job is preempted here: bounds lack the blocking by it",
+                Release::Periodic { .. } | Release::Sporadic { .. } | Release::Triggered => continue,
+                Release::Never => "it has no jobs",
+            };
+            task.whole = false;
+            let what = format!("`{}` without preemption", task.name);
+            self.left_out.push(LeftOut { line: task.line, what, why: why.into() });
+        }
     }
 
     /// The text of the plan.
@@ -240,6 +267,9 @@ impl Task {
         }
         if self.soft {
             keys.push("soft = true".into());
+        }
+        if self.whole {
+            keys.push("preemption = \"none\"".into());
         }
         if self.sections.is_empty() {
             let _ = writeln!(text, "load = {{ {} }}", keys.join(", "));

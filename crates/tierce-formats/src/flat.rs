@@ -186,14 +186,15 @@ impl<'a> Flat<'a> {
                 "a task may run on each CPU of its scheduler",
             );
         }
-        if !load.preemption().is_full() {
-            self.leave(
-                task.spot,
-                format!("regions without preemption of `{}`", task.name),
-                "its jobs are preempted at any time",
-            );
-        }
         self.members.push(Member { index, task, scheduler, priority, deadline_ns, load });
+    }
+
+    /// A task whose jobs cannot be without preemption in the file, or not in parts.
+    pub fn leave_regions(&mut self, member: &Member) {
+        if !member.load.preemption().is_full() {
+            let what = format!("regions without preemption of `{}`", member.task.name);
+            self.leave(member.task.spot, what, "its jobs are preempted at any time");
+        }
     }
 
     /// What of `[machine]` no file has.

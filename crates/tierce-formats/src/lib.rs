@@ -118,6 +118,7 @@ pub fn import(name: &str, text: &str, format: Format, unit: Unit) -> Result<Tran
         }),
     };
     let mut draft = draft.map_err(|fault| text.faults(fault))?;
+    draft.keep_whole();
     let mut said = HashSet::new();
     draft.left_out.retain(|left| said.insert(left.clone()));
     Ok(Translated { text: draft.text(), left_out: draft.left_out })

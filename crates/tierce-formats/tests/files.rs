@@ -91,6 +91,23 @@ fn what_was_exported_is_imported_as_the_same_plan() {
     assert!(whole >= 3, "{whole}");
 }
 
+/// Jobs are whole where nobody beside them holds a lock.
+#[test]
+fn tasks_without_preemption() {
+    let whole = |name: &str| {
+        let text = std::fs::read_to_string(folder().join(name)).unwrap();
+        let text = text.replace("=> Fixed_Priority_Policy", "=> Non_Preemptible_FP_Policy");
+        let imported =
+            import(name, &text, Format::Mast, Unit::Ms).unwrap_or_else(|faults| panic!("{faults}"));
+        let is_said = |left: &&LeftOut| left.what.ends_with("without preemption");
+        let listed = imported.left_out.iter().filter(is_said).count();
+        plan(name, &imported.text);
+        (imported.text.matches("preemption = \"none\"").count(), listed)
+    };
+    assert_eq!(whole("mast-two-flows.txt"), (6, 0));
+    assert_eq!(whole("mast-locks.txt"), (0, 3));
+}
+
 const PIECES: [&str; 20] = [
     "\"",
     "<",

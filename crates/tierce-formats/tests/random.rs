@@ -23,6 +23,8 @@ struct Drawing<'d> {
     chains: String,
     /// Of the next task: every priority once.
     priority: usize,
+    /// By CPU: tasks may be without preemption.
+    whole: Vec<bool>,
 }
 
 impl<'d> Drawing<'d> {
@@ -34,9 +36,11 @@ impl<'d> Drawing<'d> {
             Format::Pycpa => false,
             Format::Mast | Format::MastXml => draw.below(2) == 0,
         };
-        let by_deadline = (0..cpus).map(deadlines).collect();
+        let by_deadline: Vec<bool> = (0..cpus).map(deadlines).collect();
+        let whole = |by_deadline: &bool| format != Format::Simso && !by_deadline && draw.below(3) == 0;
+        let whole = by_deadline.iter().map(whole).collect();
         let text = format!("[machine]\ncpus = {cpus}\n");
-        Self { draw, format, by_deadline, global, text, chains: String::new(), priority: 0 }
+        Self { draw, format, by_deadline, global, text, chains: String::new(), priority: 0, whole }
     }
 
     fn is_mast(&self) -> bool {
@@ -129,13 +133,17 @@ impl<'d> Drawing<'d> {
             true => String::new(),
         };
         self.priority += 1;
-        let holds = self.is_mast() && task == 0 && self.coin();
+        let whole = self.whole[cpu];
+        let holds = self.is_mast() && !whole && task == 0 && self.coin();
         let mut load = self.work(holds);
         if task == 0 {
             load += &self.release(period, deadline);
         }
         if holds {
             load += &self.sections(cpu);
+        }
+        if whole && (self.format == Format::Pycpa || self.coin()) {
+            load += ", preemption = \"none\"";
         }
         let _ =
             write!(self.text, "[task.t{flow}_{task}]\nunder.{node} = {{ {edge} }}\nload = {{ {load} }}\n");

@@ -70,7 +70,9 @@ impl<'a> Named<'a> {
 
     fn under(&self, id: u32) -> Vec<Edge> {
         let edges = self.moment.edges_above(id);
-        edges.map(|(_, edge)| Edge { parent: self.parent(edge).into_owned(), counts: self.edge(edge) }).collect()
+        edges
+            .map(|(_, edge)| Edge { parent: self.parent(edge).into_owned(), counts: self.edge(edge) })
+            .collect()
     }
 
     fn counts(&self, id: u32, leaf: &Leaf) -> Counts {

@@ -375,7 +375,9 @@ impl Flows<'_> {
         let (name, comment) = draft.name(&wanted);
         draft.tasks.push(Task {
             name,
+            line: self.text.line(&server_word.at),
             comment,
+            whole: server.whole,
             under: server.node.clone(),
             edge: server.edge.clone(),
             // Nothing is asked of it, until a requirement is found.

@@ -39,6 +39,8 @@ pub struct Server {
     /// Its node, and the parameters of an edge below that.
     pub node: String,
     pub edge: Vec<(&'static str, String)>,
+    /// What it does is not preempted.
+    pub whole: bool,
     pub order: Order,
     pub cpu: usize,
     /// One unit of execution times in ns.
@@ -359,6 +361,7 @@ impl<'a> Platform<'a> {
         let Scheduler { node, order, cpu, level } = scheduler;
         let (name, at) = (name.text.clone(), name.at.clone());
         let mut server = Server {
+            whole: false,
             name,
             node,
             edge: Vec::new(),
@@ -399,9 +402,7 @@ impl<'a> Platform<'a> {
             }
             ("sporadic_server_policy", _) => return self.sporadic(server, parameters, draft),
             ("fixed_priority_policy", _) => {}
-            ("non_preemptible_fp_policy" | "nonpreemptible_fp_policy", _) => {
-                leave("it can be preempted here: bounds lack the blocking by it");
-            }
+            ("non_preemptible_fp_policy" | "nonpreemptible_fp_policy", _) => server.whole = true,
             ("interrupt_fp_policy", _) => leave("it is a task of its priority"),
             ("polling_policy", _) => {
                 leave("it looks for events at once, not at the next poll: bounds lack that wait")

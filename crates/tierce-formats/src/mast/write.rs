@@ -7,7 +7,7 @@ use crate::decimal::show;
 use crate::flat::{no_such_thing, work, Flat, Member, Order};
 use crate::text::{LeftOut, Word};
 use std::collections::{BTreeMap, HashMap, HashSet};
-use tierce_plan::{Faults, Latency, Load, Plan, Protocol, Spot, Work};
+use tierce_plan::{Faults, Latency, Load, Plan, Preemption, Protocol, Spot, Work};
 
 /// `plan` as a text; one unit of its times is `unit_ns`.
 pub fn write_text(plan: &Plan, unit_ns: u64) -> Result<(String, Vec<LeftOut>), Faults> {
@@ -62,6 +62,11 @@ fn sections(plan: &Plan, unit_ns: u64) -> Result<(Vec<Section>, Vec<LeftOut>), F
         Writer { flat, unit_ns, sections: Vec::new(), names, tasks, locks, schedulers: Vec::new() };
     writer.platform();
     for member in &members {
+        let can_say = writer.flat.schedulers[member.scheduler].order == Order::Priority
+            && *member.load.preemption() == Preemption::None;
+        if !can_say {
+            writer.flat.leave_regions(member);
+        }
         writer.server(member);
         writer.operation(member);
     }
@@ -152,7 +157,9 @@ impl Writer<'_> {
         };
         let parameters = match (scheduler.order, deadline_ns) {
             (Order::Priority, _) => {
-                let mut parameters = Group::new(Word::default(), "fixed_priority_policy");
+                let whole = *member.load.preemption() == Preemption::None;
+                let kind = if whole { "non_preemptible_fp_policy" } else { "fixed_priority_policy" };
+                let mut parameters = Group::new(Word::default(), kind);
                 parameters.put("the_priority", member.priority.to_string());
                 parameters
             }

@@ -304,6 +304,8 @@ impl Reader<'_> {
         }
         self.draft.tasks.push(Task {
             name,
+            line,
+            whole: false,
             comment,
             under: node.to_string(),
             edge,

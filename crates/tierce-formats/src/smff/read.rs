@@ -4,7 +4,7 @@ use crate::decimal::{Decimal, Round};
 use crate::draft::{Chain, Draft, Node, Release, Task};
 use crate::text::{short, Refusal, Text, Word};
 use crate::xml::Element;
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 
 /// Tasks and links of one application.
 const TASKS_MAX: usize = 300;
@@ -17,6 +17,8 @@ struct Reader<'a> {
     resources: [HashMap<u64, String>; 2],
     /// All priorities of the file; a smaller one is more urgent.
     priorities: Vec<i64>,
+    /// Nodes whose tasks are not preempted.
+    whole: HashSet<String>,
 }
 
 /// An application that is read.
@@ -34,8 +36,14 @@ struct Application {
 /// A plan that is `root`; one unit of its times is `unit_ns`.
 pub fn read(root: Element, text: &Text, unit_ns: u64) -> Result<Draft, Refusal> {
     let unit = Decimal::new(unit_ns.into(), 1);
-    let mut reader =
-        Reader { text, draft: Draft::default(), unit, resources: Default::default(), priorities: Vec::new() };
+    let mut reader = Reader {
+        text,
+        draft: Draft::default(),
+        unit,
+        resources: Default::default(),
+        priorities: Vec::new(),
+        whole: HashSet::new(),
+    };
     reader.draft.head.push(format!("Imported from {} (SMFF, pyCPA).", text.name()));
     reader.platform(root.child("Platform")?)?;
     let applications: Vec<_> = root.child("Applications")?.named("Application").collect();
@@ -68,15 +76,7 @@ impl Reader<'_> {
             let name = resource.get("shortName").unwrap_or_else(|| id.clone());
             let scheduler = resource.child("Scheduler")?.need("name")?;
             match &scheduler.text[..] {
-                "SPPScheduler" => {}
-                "SPNPScheduler" => {
-                    let what = format!("`SPNPScheduler` of `{}`", short(&name.text));
-                    self.leave(
-                        &scheduler,
-                        what,
-                        "its tasks can be preempted here: bounds lack the blocking by one of them",
-                    );
-                }
+                "SPPScheduler" | "SPNPScheduler" => {}
                 other => {
                     let fault =
                         self.text.fault("policy_must_be_known", scheduler.at, "there is no such scheduler");
@@ -88,6 +88,9 @@ impl Reader<'_> {
                 return Err(fault.bound(tierce_policy::CPUS_MAX));
             }
             let (node, comment) = self.draft.name(&name.text);
+            if scheduler.text == "SPNPScheduler" {
+                self.whole.insert(node.clone());
+            }
             let lines = vec![("cpu".to_string(), self.draft.cpus.to_string())];
             self.draft.nodes.push(Node { name: node.clone(), comment, policy: "fixed-priority", lines });
             self.draft.cpus += 1;
@@ -209,10 +212,13 @@ impl Reader<'_> {
             let message = "no resource has this id";
             self.text.fault("processor_must_exist", resource.at.clone(), message).value(short(&resource.text))
         })?;
+        let line = self.text.line(&name.at);
         let (name, comment) = self.draft.name(&name.text);
         self.draft.tasks.push(Task {
             name,
+            line,
             comment,
+            whole: self.whole.contains(&under),
             under,
             edge: vec![("priority", rank.min(65_535).to_string())],
             // Nothing is asked of single tasks.

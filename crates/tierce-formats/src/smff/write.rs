@@ -6,7 +6,7 @@ use crate::text::LeftOut;
 use crate::xml::escaped;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::fmt::Write as _;
-use tierce_plan::{show_time, Faults, Latency, Load, Plan, Spot};
+use tierce_plan::{show_time, Faults, Latency, Load, Plan, Preemption, Spot};
 
 struct Writer<'a> {
     flat: Flat<'a>,
@@ -28,14 +28,21 @@ pub fn write(plan: &Plan, unit_ns: u64) -> Result<(String, Vec<LeftOut>), Faults
         let message = "SMFF has schedulers by priority, one for each CPU";
         return Err(no_such_thing(plan, other.node.spot, message));
     }
+    // Either all tasks of a resource can be preempted, or none.
+    let is_whole = |id: usize| {
+        let mut of = members.iter().filter(|member| member.scheduler == id).peekable();
+        of.peek().is_some() && of.all(|member| *member.load.preemption() == Preemption::None)
+    };
+    let whole: Vec<bool> = (0..flat.schedulers.len()).map(is_whole).collect();
+    members.iter().filter(|member| !whole[member.scheduler]).for_each(|member| flat.leave_regions(member));
     let most = members.iter().map(|member| member.priority).max().unwrap_or(0);
     let mut writer = Writer { flat, unit_ns, text: String::new(), most };
     writer.text += "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<SystemModel>\n  <Platform>\n";
     for (id, scheduler) in writer.flat.schedulers.iter().enumerate() {
-        let name = escaped(&scheduler.node.name);
+        let (name, kind) = (escaped(&scheduler.node.name), if whole[id] { "SPNP" } else { "SPP" });
         let _ = writeln!(
             writer.text,
-            "    <Resource resID=\"{id}\" shortName=\"{name}\"><Scheduler name=\"SPPScheduler\"/></Resource>"
+            "    <Resource resID=\"{id}\" shortName=\"{name}\"><Scheduler name=\"{kind}Scheduler\"/></Resource>"
         );
     }
     writer.text += "  </Platform>\n  <Applications>\n";
