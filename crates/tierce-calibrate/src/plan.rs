@@ -22,7 +22,7 @@ under.top = { priority = 1 }
 # All other threads: at least a twentieth of each CPU, and what is left.
 [node.rest]
 policy = \"fair\"
-credit = \"12ms\"
+credit = \"6ms\"
 default = true
 each = { weight = \"nice\" }
 under.rt = { budget = \"1ms\", period = \"20ms\" }
