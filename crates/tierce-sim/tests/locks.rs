@@ -4,25 +4,11 @@
 
 mod common;
 
-use common::{parse, Maker, MS};
+use common::{parse, report_of, seeds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
 use tierce_sim::{Options, Simulation};
-use tierce_trace::Report;
-
-fn run(plan: &Plan, seed: u64, until_ns: u64) -> Report {
-    let mut simulation = Simulation::new(plan, Options { seed, check: true, ..Options::default() }).unwrap();
-    simulation.run_until(until_ns).unwrap();
-    simulation.report()
-}
-
-/// Of random plans.
-fn seeds() -> std::ops::Range<u64> {
-    let seeds = std::env::var("TIERCE_SEEDS").ok();
-    let seeds = seeds.as_deref().and_then(|range| range.split_once(".."));
-    seeds.map_or(0..300, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
-}
 
 /// Low has the lock for 2 ms from 0 on; high comes at 1 ms and wants it after 0.5 ms; so does middle, for 5 ms, without a lock.
 fn inversion(policy: &str, protocol: &str) -> Plan {
@@ -55,7 +41,7 @@ fn inversion(policy: &str, protocol: &str) -> Plan {
 
 /// Longest responses in us, of high, middle and low, and how long high waited.
 fn played(policy: &str, protocol: &str) -> [u64; 4] {
-    let report = run(&inversion(policy, protocol), 1, 11 * MS + 1);
+    let report = report_of(&inversion(policy, protocol), 1, 11 * MS + 1);
     let worst = |task: usize| report.tasks[task].response_ns.as_ref().unwrap().max / 1000;
     [worst(0), worst(1), worst(2), report.tasks[0].lock_waits.map_or(0, |waits| waits.max_ns / 1000)]
 }
@@ -110,7 +96,7 @@ fn a_budget_that_ends_within_a_section() {
         example.replace("budget = \"4ms\", period = \"40ms\"", "budget = \"1500us\", period = \"15ms\"");
     let worst = |text: &str| {
         let plan = parse(text);
-        let report = run(&plan, 1, 40 * MS);
+        let report = report_of(&plan, 1, 40 * MS);
         let why = plan.admit().faults(&plan).to_string();
         (report.tasks[0].response_ns.as_ref().unwrap().max, report.tasks[0].misses, why)
     };
@@ -142,7 +128,7 @@ fn no_protocol_bounds_no_wait_for_a_budget() {
         load = { period = "40ms", phase = "1ms", work = "2ms", sections = [{ lock = "bus", length = "1ms" }] }
         "#,
     );
-    let report = run(&plan, 1, 200 * MS);
+    let report = report_of(&plan, 1, 200 * MS);
     assert!(report.tasks[1].misses > 0);
     let verdict = plan.admit();
     assert!(verdict.tasks.iter().all(|task| task.deadlines == Deadlines::NotShown));
@@ -299,7 +285,7 @@ fn nothing_takes_longer_than_check_says() {
             continue; // budgets above a CPU
         }
         for round in 0..3 {
-            let report = run(&plan, seed ^ round << 32, 400 * MS);
+            let report = report_of(&plan, seed ^ round << 32, 400 * MS);
             for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
                 let seen = report.tasks.iter().find(|seen| seen.name == task.name).unwrap();
                 waited += seen.lock_waits.map_or(0, |waits| waits.count);
@@ -349,7 +335,7 @@ fn no_budget_ends_before_its_job() {
             |at: &usize| verdict.tasks[*at].blocking.as_ref().is_some_and(|found| found.most_ns > Some(0));
         let payers: Vec<_> = (0..plan.tasks.len()).filter(pays).collect();
         let used_up = |plan: &Plan| {
-            let report = run(plan, seed, 400 * MS);
+            let report = report_of(plan, seed, 400 * MS);
             payers.iter().filter(|at| report.tasks[**at].under[0].throttles > 0).count()
         };
         assert_eq!(used_up(&plan), 0, "seed {seed}\n{}", plan_text(&plan));
@@ -394,7 +380,7 @@ fn overload_is_no_deadlock() {
             );
         }
         let plan = parse(&maker.text);
-        let report = run(&plan, seed, 500 * MS);
+        let report = report_of(&plan, seed, 500 * MS);
         let idle_ns = report.cpus[0].idle_ns;
         assert!(idle_ns < 100 * MS, "seed {seed}: {}\n{}", report.tables(), maker.text);
         let work: u64 = report.tasks.iter().map(|task| task.cpu_ns).sum();

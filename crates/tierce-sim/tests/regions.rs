@@ -4,27 +4,12 @@
 
 mod common;
 
-use common::{parse, Maker, MS};
+use common::{parse, report_of, seeds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
-use tierce_sim::{Options, Simulation};
-use tierce_trace::Report;
 
 const US: u64 = 1_000;
-
-fn run(plan: &Plan, seed: u64, until_ns: u64) -> Report {
-    let mut simulation = Simulation::new(plan, Options { seed, check: true, ..Options::default() }).unwrap();
-    simulation.run_until(until_ns).unwrap();
-    simulation.report()
-}
-
-/// Of random plans.
-fn seeds() -> std::ops::Range<u64> {
-    let seeds = std::env::var("TIERCE_SEEDS").ok();
-    let seeds = seeds.as_deref().and_then(|range| range.split_once(".."));
-    seeds.map_or(0..300, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
-}
 
 /// Tasks below one node: name, its edge, its load.
 fn below(node: &str, tasks: &[[&str; 3]]) -> Plan {
@@ -37,7 +22,7 @@ fn below(node: &str, tasks: &[[&str; 3]]) -> Plan {
 
 /// Longest responses in us.
 fn longest(plan: &Plan, until_ns: u64) -> Vec<u64> {
-    let report = run(plan, 1, until_ns);
+    let report = report_of(plan, 1, until_ns);
     report.tasks.iter().map(|task| task.response_ns.as_ref().map_or(0, |seen| seen.max / US)).collect()
 }
 
@@ -109,7 +94,8 @@ fn a_last_region_helps() {
     let regions = ", regions = [{ at = \"2ms\", length = \"2ms\" }]";
     let judged = |text: &str| {
         let plan = parse(text);
-        let misses = run(&plan, 1, 350 * MS).tasks.iter().map(|task| task.misses > 0).collect::<Vec<_>>();
+        let misses =
+            report_of(&plan, 1, 350 * MS).tasks.iter().map(|task| task.misses > 0).collect::<Vec<_>>();
         (bounds(&plan), plan.admit().holds, misses)
     };
     assert_eq!(judged(TWO), (vec![Some(4 * MS - 1), Some(7 * MS)], true, vec![false, false]));
@@ -343,7 +329,7 @@ fn nothing_takes_longer_than_check_says() {
         let plan = Maker::new(seed, "regions").with_regions(deadlines, regions);
         let verdict = plan.admit();
         for round in 0..3 {
-            let report = run(&plan, seed ^ round << 32, 400 * MS);
+            let report = report_of(&plan, seed ^ round << 32, 400 * MS);
             for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
                 let seen = report.tasks.iter().find(|seen| seen.name == task.name).unwrap();
                 let text = &plan.sources.0[0].text;

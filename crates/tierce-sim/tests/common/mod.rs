@@ -13,6 +13,20 @@ use tierce_trace::{Event, Kind, Report, Stats, TraceHeader};
 
 pub const MS: u64 = 1_000_000;
 
+/// What a plan does until then; every instant is checked.
+pub fn report_of(plan: &Plan, seed: u64, until_ns: u64) -> Report {
+    let mut simulation = Simulation::new(plan, Options { seed, check: true, ..Options::default() }).unwrap();
+    simulation.run_until(until_ns).unwrap();
+    simulation.report()
+}
+
+/// Of random plans: `TIERCE_SEEDS=FROM..TO` in the environment, or the usual ones.
+pub fn seeds() -> std::ops::Range<u64> {
+    let seeds = std::env::var("TIERCE_SEEDS").ok();
+    let seeds = seeds.as_deref().and_then(|range| range.split_once(".."));
+    seeds.map_or(0..300, |(from, to)| from.parse().unwrap()..to.parse().unwrap())
+}
+
 /// Writes the text of a random plan.
 pub struct Maker {
     pub draws: Stream,
