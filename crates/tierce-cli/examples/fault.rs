@@ -73,7 +73,10 @@ fn end_of(live: &mut Live) -> Result<String> {
         live.turn(&mut |_, _| Ok(()))?;
         if let Some(exit) = live.ended() {
             let state = std::fs::read_to_string("/sys/kernel/sched_ext/state").context("the state")?;
-            return Ok(format!("{}: {}: {}", state.trim(), exit.reason, exit.message));
+            // The reason is known a moment before the kernel has moved all threads.
+            if state.trim() != "disabling" {
+                return Ok(format!("{}: {}: {}", state.trim(), exit.reason, exit.message));
+            }
         }
         std::thread::sleep(Duration::from_millis(20));
     }
