@@ -179,6 +179,7 @@ impl Live {
 }
 
 /// The engine's state, copied in one go: what is said of it belongs together, however long the rest takes.
+#[derive(Default)]
 pub(crate) struct Moment {
     pub(crate) now_ns: u64,
     nodes: Vec<raw::Node>,
@@ -188,10 +189,19 @@ pub(crate) struct Moment {
 
 impl Moment {
     pub(crate) fn of(kernel: &Kernel) -> Moment {
-        let nodes = (0..kernel.nodes_used()).map(|id| kernel.node(id)).collect();
-        let edges = (0..kernel.edges_used()).map(|id| kernel.edge(id)).collect();
-        let cpus = (0..kernel.options().cpus).map(|cpu| kernel.cpu(cpu)).collect();
-        Moment { now_ns: now_ns(), nodes, edges, cpus }
+        Moment::default().renewed(kernel)
+    }
+
+    /// As it is now, in the memory of one that is not needed any more: fresh pages would take as long as the copy.
+    pub(crate) fn renewed(mut self, kernel: &Kernel) -> Moment {
+        self.nodes.clear();
+        self.edges.clear();
+        self.cpus.clear();
+        self.nodes.extend((0..kernel.nodes_used()).map(|id| kernel.node(id)));
+        self.edges.extend((0..kernel.edges_used()).map(|id| kernel.edge(id)));
+        self.cpus.extend((0..kernel.options().cpus).map(|cpu| kernel.cpu(cpu)));
+        self.now_ns = now_ns();
+        self
     }
 
     /// Of one that was made later, the first, which is nobody's.

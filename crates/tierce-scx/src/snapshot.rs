@@ -16,63 +16,72 @@ use tierce_trace::{Snapshot, Tally};
 const OWN_PLAN: u16 = 0;
 const OWN_DEFAULT: u16 = 1;
 
+/// A node of the plan.
+struct Node<'a> {
+    name: &'a str,
+    /// The name of all replicas of a spread node.
+    family: Option<&'a str>,
+    /// Where edges below it have their budget and their period.
+    budget: Option<usize>,
+    period: Option<usize>,
+}
+
 /// The graph of one moment, and what its parts are called.
 struct Named<'a> {
     live: &'a Live,
     moment: Moment,
-    /// Nodes by their number: name, and that of all replicas of a spread node.
-    nodes: HashMap<u32, (&'a str, Option<&'a str>)>,
+    nodes: HashMap<u32, Node<'a>>,
     tasks: HashMap<u32, &'a str>,
     /// The set of each thread that is in one.
     members: HashMap<u32, &'a str>,
 }
 
 impl<'a> Named<'a> {
-    fn of(live: &'a Live) -> Named<'a> {
+    fn of(live: &'a Live, old: Moment) -> Named<'a> {
         let (plan, ids) = (live.plan(), live.ids());
+        let node = |node: &'a tierce_plan::Node| {
+            let params = policy(node.policy).map_or(&[][..], |record| &record.edge_params);
+            let place = |name: &str| params.iter().position(|param| param.name == name);
+            let family = node.family.map(|_| &node.base[..]);
+            Node { name: &node.name, family, budget: place("budget"), period: place("period") }
+        };
         let nodes = plan.nodes.iter().zip(&ids.nodes);
         let tasks = plan.tasks.iter().zip(&ids.tasks).filter(|(_, id)| **id != 0);
         Named {
             live,
-            moment: Moment::of(live.kernel()),
-            nodes: nodes
-                .map(|(node, id)| (*id, (&node.name[..], node.family.map(|_| &node.base[..]))))
-                .collect(),
+            moment: old.renewed(live.kernel()),
+            nodes: nodes.map(|(one, id)| (*id, node(one))).collect(),
             tasks: tasks.map(|(task, id)| (*id, &task.name[..])).collect(),
             members: live.bound().into_iter().collect(),
         }
     }
 
-    /// The parent of an edge: a spread node by the name of all its replicas where the child moves between them.
-    fn parent(&self, edge: &raw::Edge) -> Cow<'a, str> {
-        match self.nodes.get(&edge.parent) {
-            Some((_, Some(family))) if edge.flags & raw::EDGE_SPREAD != 0 => Cow::Borrowed(family),
-            Some((name, _)) => Cow::Borrowed(name),
-            None => format!("cpu{}", edge.cpu).into(),
-        }
-    }
-
-    fn edge(&self, edge: &raw::Edge) -> EdgeCounts {
-        let record = policy(self.moment.node(edge.parent).kind).filter(|_| edge.parent != 0);
-        let param = |name: &str| {
-            let at = record?.edge_params.iter().position(|param| param.name == name)?;
-            edge.param.get(at).copied()
-        };
-        EdgeCounts {
-            budget_ns: param("budget"),
-            period_ns: param("period"),
+    /// The parent of an edge, and what the edge has counted. A spread node has the name of all its replicas where the child moves between them.
+    fn edge(&self, edge: &raw::Edge) -> (Cow<'a, str>, EdgeCounts) {
+        let node = self.nodes.get(&edge.parent);
+        let param = |at: Option<usize>| edge.param.get(at?).copied();
+        let counts = EdgeCounts {
+            budget_ns: node.and_then(|node| param(node.budget)),
+            period_ns: node.and_then(|node| param(node.period)),
             supply_ns: edge.supply_ns,
             throttles: edge.throttles.into(),
             replenishments: edge.replenishments.into(),
             promise: Promise::of(edge, self.moment.now_ns),
-        }
+        };
+        let parent = match node {
+            Some(Node { family: Some(family), .. }) if edge.flags & raw::EDGE_SPREAD != 0 => {
+                Cow::Borrowed(*family)
+            }
+            Some(node) => Cow::Borrowed(node.name),
+            None => format!("cpu{}", edge.cpu).into(),
+        };
+        (parent, counts)
     }
 
     fn under(&self, id: u32) -> Vec<Edge> {
         let edges = self.moment.edges_above(id);
-        edges
-            .map(|(_, edge)| Edge { parent: self.parent(edge).into_owned(), counts: self.edge(edge) })
-            .collect()
+        let edges = edges.map(|(_, edge)| self.edge(edge));
+        edges.map(|(parent, counts)| Edge { parent: parent.into_owned(), counts }).collect()
     }
 
     fn counts(&self, id: u32, leaf: &Leaf) -> Counts {
@@ -127,7 +136,10 @@ impl<'a> Named<'a> {
             }
             let (set, counts) = (self.set_of(&leaf), self.counts(id, &leaf));
             let edges = self.moment.edges_above(id);
-            let edges = edges.map(|(number, edge)| (number, self.parent(edge), self.edge(edge)));
+            let edges = edges.map(|(number, edge)| {
+                let (parent, counts) = self.edge(edge);
+                (number, parent, counts)
+            });
             tally.thread(&Thread { leaf: id, who: leaf.pid.into(), set, counts }, edges);
             if listed.len() < most {
                 listed.push(Part {
@@ -160,7 +172,8 @@ impl Live {
     /// All parts; so many threads that have no name in the plan are listed one by one, too.
     pub fn snapshot(&mut self, threads_max: usize) -> Snapshot {
         let mut tally = std::mem::take(&mut self.tally);
-        let named = Named::of(self);
+        let old = std::mem::take(&mut self.moment);
+        let named = Named::of(self, old);
         let mut parts = named.planned();
         let sets = &self.plan().sets;
         tally.begin();
@@ -184,7 +197,7 @@ impl Live {
             cpus: cpus.collect(),
             parts,
         };
-        self.tally = tally;
+        (self.tally, self.moment) = (tally, named.moment);
         snapshot
     }
 }

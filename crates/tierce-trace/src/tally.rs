@@ -45,8 +45,8 @@ struct Balance {
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
     round: u64,
-    /// By leaf.
-    threads: HashMap<u32, Seen>,
+    /// By leaf; of a leaf that nobody has, `round` is 0.
+    threads: Vec<Seen>,
     sets: BTreeMap<String, Part>,
     /// Threads of no set, by the node above them.
     others: BTreeMap<String, Part>,
@@ -169,7 +169,11 @@ impl Tally {
 
     /// A thread and its edges. What it has counted beside what it received counts with its first edge.
     pub fn thread<'a>(&mut self, thread: &Thread, edges: impl Iterator<Item = Told<'a>>) {
-        let seen = self.threads.entry(thread.leaf).or_default();
+        let leaf = thread.leaf as usize;
+        if self.threads.len() <= leaf {
+            self.threads.resize_with(leaf + 1, Seen::default);
+        }
+        let seen = &mut self.threads[leaf];
         if seen.who != thread.who || seen.round == 0 {
             *seen = Seen { who: thread.who, ..Seen::default() };
         }
@@ -197,10 +201,11 @@ impl Tally {
                 pool.counts.add(counts);
                 pool.threads = pool.threads.map(|threads| threads + 1);
             }
-            let more = now.since(before);
             match pool.under.iter_mut().find(|edge| edge.parent == parent) {
-                Some(edge) => edge.counts.add(more),
-                None => pool.under.push(Edge { parent: parent.into_owned(), counts: more }),
+                // A thread that sleeps counts nothing.
+                Some(_) if now == before => {}
+                Some(edge) => edge.counts.add(now.since(before)),
+                None => pool.under.push(Edge { parent: parent.into_owned(), counts: now.since(before) }),
             }
         }
         seen.edges.truncate(told);
@@ -209,7 +214,8 @@ impl Tally {
     /// The snapshot ends: pools come after the parts that have names.
     pub fn end(&mut self, parts: &mut Vec<Part>) {
         let round = self.round;
-        self.threads.retain(|_, seen| seen.round == round);
+        let is_gone = |seen: &&mut Seen| seen.round != 0 && seen.round != round;
+        self.threads.iter_mut().filter(is_gone).for_each(|seen| *seen = Seen::default());
         self.settle(parts);
         // A pool stays as long as its sums may be wanted: a set that is there, others that were.
         parts.extend(self.pools().cloned());
@@ -224,7 +230,10 @@ impl Tally {
     fn settle(&mut self, named: &[Part]) {
         let mut received = HashMap::with_capacity(self.received.len());
         let mut left: BTreeMap<String, i64> = BTreeMap::new();
+        // Of a spread node the replicas are one: threads move between them, nodes below each of them do not.
         let above = |part: &Part| part.family.clone().unwrap_or_else(|| part.name.clone());
+        let families = named.iter().filter_map(|part| Some((&part.name[..], part.family.as_ref()?)));
+        let families: HashMap<&str, &String> = families.collect();
         for part in named.iter().chain(self.pools()) {
             for edge in &part.under {
                 // The pools of others have one name.
@@ -232,7 +241,8 @@ impl Tally {
                 let before = self.received.get(&key).copied().unwrap_or(0);
                 let more = grown(edge.counts.supply_ns, before) as i64;
                 received.insert(key, edge.counts.supply_ns);
-                *left.entry(edge.parent.clone()).or_default() -= more;
+                let parent = families.get(&edge.parent[..]).map_or(&edge.parent, |family| *family);
+                *left.entry(parent.clone()).or_default() -= more;
                 if part.kind == Kind::Node {
                     *left.entry(above(part)).or_default() += more;
                 }
@@ -292,6 +302,30 @@ mod tests {
         tally.end(&mut parts);
         let pool = parts.iter().find(|part| part.kind == Kind::Others).unwrap();
         (pool.supply_ns(), pool.counts.misses, pool.threads)
+    }
+
+    #[test]
+    fn a_node_below_a_replica_is_no_thread_that_ended() {
+        let edge = |parent: &str, supply_ns| {
+            let counts = EdgeCounts { supply_ns, ..EdgeCounts::default() };
+            vec![Edge { parent: parent.into(), counts }]
+        };
+        let replica = |cpu: u32, ns| Part {
+            name: format!("rest@{cpu}"),
+            family: Some("rest".into()),
+            under: edge(&format!("cpu{cpu}"), ns),
+            ..Part::default()
+        };
+        let mut tally = Tally::default();
+        for round in 1..4 {
+            let build = Part { name: "build@0".into(), under: edge("rest@0", 60 * round), ..Part::default() };
+            let mut parts = vec![replica(0, 100 * round), replica(1, 100 * round), build];
+            tally.begin();
+            let told = [(1, "rest".into(), EdgeCounts { supply_ns: 140 * round, ..EdgeCounts::default() })];
+            tally.thread(&Thread { leaf: 1, who: 1, set: None, counts: Counts::default() }, told.into_iter());
+            tally.end(&mut parts);
+            assert_eq!(parts[3].supply_ns(), 140 * round);
+        }
     }
 
     #[test]

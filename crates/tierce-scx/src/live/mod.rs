@@ -12,6 +12,7 @@ mod unwritten;
 
 use crate::classes::Classes;
 use crate::copies::Copies;
+use crate::graph::Moment;
 use crate::host;
 use crate::kernel::{Kernel, Options, Pools};
 use crate::object::Ring;
@@ -128,6 +129,8 @@ pub struct Live {
     ran_before: HashMap<u32, u64>,
     /// Of the snapshots.
     pub(crate) tally: Tally,
+    /// The last snapshot's, for its memory.
+    pub(crate) moment: Moment,
     pub(crate) kernel: Kernel,
 }
 
@@ -197,6 +200,7 @@ impl Live {
             start_ns,
             ran_before,
             tally: Tally::default(),
+            moment: Moment::default(),
             kernel,
         };
         live.guard_classes()?;
