@@ -69,9 +69,6 @@ for name, curve in curves.items():
 # As a figure to print: lines differ in dash and mark, so that it reads in grey, too; colours are those of Okabe & Ito (2008).
 
 # %%
-import matplotlib
-
-matplotlib.use("svg")
 from matplotlib import pyplot
 
 STYLES = [("#000000", "-", "o"), ("#0072B2", "--", "s"), ("#D55E00", "-.", "^"), ("#009E73", ":", "D"), ("#CC79A7", (0, (5, 1)), "v")]

@@ -471,10 +471,13 @@ fn constrain(live: &Live, request: &Value) -> Served {
 
 /// As of now; without `--metrics` of this plan alone, however it was before.
 fn metrics(live: &mut Live, request: &Value, service: &mut Service) -> Value {
+    service.observe(live);
+    if let Some(totals) = &service.totals {
+        return metrics::answer(totals, request);
+    }
     let mut fresh = Totals::new(0);
-    let totals = service.totals.as_mut().unwrap_or(&mut fresh);
-    totals.observe(live.snapshot(totals.threads_max));
-    metrics::answer(totals, request)
+    fresh.observe(live.snapshot(0));
+    metrics::answer(&fresh, request)
 }
 
 fn measured(live: &Live) -> Served {
