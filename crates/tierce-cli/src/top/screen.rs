@@ -190,7 +190,7 @@ fn count(count: u64) -> String {
 fn draw_tree(frame: &mut Frame, area: Rect, model: &Model, look: Look) {
     let (rows, window_ns) = (model.rows(), model.view.window_ns);
     let width = match area.width {
-        WIDE.. => 14,
+        WIDE.. => 14 + area.width.saturating_sub(80) / 3 * 2, // wider terminals have longer bars, and longer names
         MIDDLE.. => 10,
         _ => 8,
     };

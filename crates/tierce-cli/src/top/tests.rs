@@ -128,7 +128,7 @@ fn keys(model: &mut Model, text: &str) {
 #[test]
 fn the_screen_at_each_size() {
     let mut model = model();
-    for (width, height) in [(80, 24), (60, 20), (40, 16)] {
+    for (width, height) in [(160, 40), (80, 24), (60, 20), (40, 16)] {
         assert_screen("live", &model, width, height);
     }
     model.key(Press::Move(2));
