@@ -190,20 +190,45 @@ say killed "$(classes_of $two $rest "$child")"
 say edges-class "$(classes_of $fifo_least $rr_least $fifo_most $rr_most $deadline $batch $idle)"
 kill $fifo_least $rr_least $fifo_most $deadline $batch $idle
 
-# The guardian is killed, and the kernel ends the plan: the loader does it.
+# The guardian is killed, and then the loader: another guardian does it.
+# successor PID: the guardian after that one, which is killed
+successor() {
+	kill -KILL "$1"
+	tries=0 found=''
+	while [ -z "$found" ] && [ $tries -lt 100 ]; do
+		tries=$((tries + 1))
+		sleep 0.05
+		found=$(pidof tierce-classes)
+		[ "$found" != "$1" ] || found=''
+	done
+	echo "$found"
+}
+begin succeeded classes.toml || exit
+in_ext $two
+in_ext $rest
+in_ext "$child"
+second=$(successor "$(pidof tierce-classes)")
+kill -KILL $loader
+wait $loader
+say succeeded-state "\"$(ended)\""
+sleep 0.2
+say succeeded "{\"second\":${second:-0},\"classes\":$(classes_of $two $rest "$child"),\"said\":\"$(grep guardian_ /out/succeeded.err | tr '\n' '|')\"}"
+
+# The guardian is killed, and its successor; the kernel ends the plan while there is none: the loader does it.
 begin ejected classes.toml || exit
 in_ext $two
-kill -KILL "$(pidof tierce-classes)"
+second=$(successor "$(pidof tierce-classes)")
+kill -KILL "$second"
 echo S >/proc/sysrq-trigger
 wait $loader
 say ejected "{\"code\":$?,\"classes\":$(classes_of $two $rest "$child")}"
 kill $two $rest "$child" $parent
 
-# Both are killed: nobody does, and who wants a class back has to say so.
+# Both are killed at once: nobody does, and who wants a class back has to say so.
 begin both classes.toml || exit
 in_ext $rr_most
-kill -KILL "$(pidof tierce-classes)"
-kill -KILL $loader
+guardian=$(pidof tierce-classes)
+kill -KILL "$guardian" $loader
 wait $loader
 say both-killed "{\"state\":\"$(ended)\",\"class\":$(class_of $rr_most)}"
 begin after classes.toml || exit

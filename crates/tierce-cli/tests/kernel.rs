@@ -869,6 +869,15 @@ fn classes() {
     boot.assert_no_leak("classes");
     assert_eq!(boot.got("end-class"), &json!([[10, 1], [70, 1], [30, 1], [0, 0]]));
     assert_eq!((boot.got("killed-state"), boot.got("killed")), (&json!("disabled"), &were));
+    let succeeded = boot.got("succeeded");
+    assert_eq!(
+        (boot.got("succeeded-state"), &succeeded["classes"]),
+        (&json!("disabled"), &were),
+        "{succeeded}"
+    );
+    let said = succeeded["said"].as_str().unwrap();
+    assert!(said.contains("guardian_ended: it was killed by signal 9; another one begins|"), "{said}");
+    assert!(said.contains("guardian_again: another one is there|"), "{said}");
     assert_eq!(boot.got("ejected"), &json!({ "code": 1, "classes": were }));
     edges_of_classes(&boot);
 }

@@ -31,7 +31,8 @@ pub struct Books {
     pub next_id: u64,
     /// The number of the next notice.
     pub next_notice: u64,
-    /// Those that are granted or pending.
+    /// Those that are granted or pending. [`Writer`] adds them to what is written.
+    #[serde(skip_serializing)]
     pub requests: BTreeMap<u64, Request>,
     /// Users who are there.
     pub users: BTreeSet<u32>,
@@ -42,31 +43,65 @@ pub struct Books {
     pub notices: VecDeque<Notice>,
 }
 
-/// Writes books for their file, again and again. There may be a thousand notices, which do not change: each is put into words once.
+/// Writes books for their file, again and again. There may be a thousand notices, which do not change, and most requests are what they
+/// were: each is put into words once.
 #[derive(Default)]
 pub struct Writer {
+    /// All but the notices.
+    before: String,
     /// By number.
-    notices: VecDeque<(u64, String)>,
+    requests: BTreeMap<u64, (Request, String)>,
+    /// Number and length of each that is in the text, and of the comma after it.
+    notices: VecDeque<(u64, usize)>,
+    /// What they say; before that, what is of no use any more.
+    text: String,
+    useless: usize,
 }
 
 impl Writer {
-    /// For the file.
-    pub fn written(&mut self, books: &Books) -> String {
+    /// For the file: one after the other.
+    pub fn written(&mut self, books: &Books) -> [&str; 3] {
+        self.read_requests(books);
+        self.read_notices(books);
+        let requests = self.requests.values().map(|(_, text)| text.len() + 1).sum::<usize>();
+        let of_all = json(books);
+        let mut text = String::with_capacity(of_all.len() + requests + 64);
+        text.push_str(&of_all[..of_all.len().saturating_sub(1)]);
+        text.push_str(",\"requests\":{");
+        for (at, (_, request)) in self.requests.values().enumerate() {
+            text.push_str(if at > 0 { "," } else { "" });
+            text.push_str(request);
+        }
+        text.push_str("},\"notices\":[");
+        self.before = text;
+        let notices = &self.text[self.useless..];
+        [&self.before, notices.strip_suffix(',').unwrap_or(notices), "]}"]
+    }
+
+    fn read_requests(&mut self, books: &Books) {
+        self.requests.retain(|id, (known, _)| books.requests.get(id) == Some(known));
+        for (id, request) in &books.requests {
+            let text = || (request.clone(), format!("\"{id}\":{}", json(request)));
+            self.requests.entry(*id).or_insert_with(text);
+        }
+    }
+
+    fn read_notices(&mut self, books: &Books) {
         let first = books.notices.front().map_or(u64::MAX, |notice| notice.number);
-        while self.notices.front().is_some_and(|(number, _)| *number < first) {
-            self.notices.pop_front();
+        let old = self.notices.partition_point(|(number, _)| *number < first);
+        self.useless += self.notices.drain(..old).map(|(_, length)| length).sum::<usize>();
+        if self.useless > self.text.len() / 2 {
+            self.text.drain(..self.useless);
+            self.useless = 0;
         }
         let next = self.notices.back().map_or(0, |(number, _)| number + 1);
         let new = books.notices.partition_point(|notice| notice.number < next);
-        self.notices.extend(books.notices.range(new..).map(|notice| (notice.number, json(notice))));
-        let mut text = json(books);
-        text.pop();
-        text.push_str(",\"notices\":[");
-        for (at, (_, notice)) in self.notices.iter().enumerate() {
-            text.push_str(if at > 0 { "," } else { "" });
-            text.push_str(notice);
+        for notice in books.notices.range(new..) {
+            let text = json(notice);
+            self.notices.push_back((notice.number, text.len() + 1));
+            self.text.push_str(&text);
+            self.text.push(',');
         }
-        text + "]}"
     }
 }
 
@@ -188,7 +223,7 @@ impl Books {
 
     /// For the file.
     pub fn written(&self) -> String {
-        Writer::default().written(self)
+        Writer::default().written(self).concat()
     }
 
     /// Only the requests, which is all that admission is asked about.
@@ -392,12 +427,22 @@ mod tests {
             if round % 3 > 0 {
                 books.tell(&Principal::System, None, What::Said, format!("\"{round}\"")).within_ms = Some(5);
             }
+            if round % 7 == 0 {
+                let request = Request { id: round as u64, ..books.requests[&7].clone() };
+                books.requests.insert(round as u64, request);
+            }
+            if round % 11 == 0 {
+                books.requests.retain(|id, _| *id == 7 || id % 5 > 0);
+                books.requests.values_mut().for_each(|request| request.waits = round % 2 == 0);
+            }
             if round % 100 < 5 {
-                let text = writer.written(&books);
+                let text = writer.written(&books).concat();
                 assert_eq!((&text, Books::read(&text, "boot").as_ref()), (&books.written(), Ok(&books)));
             }
         }
         books.notices.clear();
-        assert_eq!(writer.written(&books), books.written());
+        books.requests.clear();
+        assert_eq!(writer.written(&books).concat(), books.written());
+        assert_eq!(Books::read(&books.written(), "boot").unwrap(), books);
     }
 }

@@ -6,7 +6,7 @@
 use crate::in_force::{edited, stepped};
 use crate::wrong::Wrong;
 use std::cell::RefCell;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use tierce_admission::{Admission, PlanExt, Promise};
 use tierce_guarantee::{show, Free, Guarantee};
@@ -21,11 +21,16 @@ pub struct Trial {
     not_runnable: Rc<Option<Wrong>>,
     /// What fails already.
     failing: Rc<BTreeSet<(String, String)>>,
-    /// The plan whose text is written, and the operations since, of which the text says nothing.
+    /// The plan whose text is written, and the operations since, of which the text says nothing; without those that others undid.
     written: Rc<Plan>,
     unwritten: Rc<Vec<Edit>>,
+    /// It was found without its text.
+    is_stepped: bool,
     /// What came of operations that were tried. A rule asks whether something fits, and the request that it admits is tried again.
     tried: Rc<RefCell<Vec<(Vec<Edit>, Trial)>>>,
+    /// Of each part of this plan and of those that it became: from which guarantee which one was last found to follow. Most parts are
+    /// promised what they were promised before.
+    follows: Rc<RefCell<BTreeMap<String, (Guarantee, Guarantee)>>>,
 }
 
 /// So many operations may be unwritten. Then the plan is read again, with their text.
@@ -33,6 +38,9 @@ const UNWRITTEN_MAX: usize = 32;
 
 /// So many are remembered, the last ones.
 const TRIED_MAX: usize = 8;
+
+/// Of so many parts it is remembered what follows; then anew.
+const FOLLOWS_MAX: usize = 1024;
 
 /// Something that was promised to a part of the plan.
 #[derive(Clone, Debug, PartialEq)]
@@ -46,19 +54,37 @@ pub struct Promised {
 impl Trial {
     /// Of this plan.
     pub fn new(plan: Rc<Plan>) -> Self {
-        Self::of(plan.clone(), plan, Vec::new())
+        let admission = plan.admit();
+        Self {
+            failing: Rc::new(failing(&plan, &admission)),
+            admission: Rc::new(admission),
+            not_runnable: Rc::new(not_runnable(&plan)),
+            written: plan.clone(),
+            plan,
+            unwritten: Rc::default(),
+            is_stepped: false,
+            tried: Rc::default(),
+            follows: Rc::default(),
+        }
     }
 
-    fn of(plan: Rc<Plan>, written: Rc<Plan>, unwritten: Vec<Edit>) -> Self {
+    /// After these operations, if each is a small one.
+    fn stepped_by(&self, edits: &[Edit]) -> Option<Trial> {
+        let plan = stepped(&self.plan, edits)?;
+        let mut unwritten = Vec::clone(&self.unwritten);
+        edits.iter().for_each(|edit| edit.add_to(&mut unwritten));
         let admission = plan.admit();
-        let failing = failing(&plan, &admission);
-        let not_runnable = plan.check_runnable(plan.machine.cpus).err().map(|faults| {
-            let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
-            Wrong::new(rule, faults.to_string())
-        });
-        let (admission, failing, unwritten) = (Rc::new(admission), Rc::new(failing), Rc::new(unwritten));
-        let not_runnable = Rc::new(not_runnable);
-        Self { plan, admission, not_runnable, failing, written, unwritten, tried: Rc::default() }
+        Some(Self {
+            failing: Rc::new(failing(&plan, &admission)),
+            admission: Rc::new(admission),
+            not_runnable: Rc::new(not_runnable(&plan)),
+            plan: Rc::new(plan),
+            written: self.written.clone(),
+            unwritten: Rc::new(unwritten),
+            is_stepped: true,
+            tried: Rc::default(),
+            follows: self.follows.clone(),
+        })
     }
 
     /// The plan as it is.
@@ -68,7 +94,7 @@ impl Trial {
 
     /// The plan, if it was found without its text and may go on so.
     pub fn stepped(&self) -> Option<&Rc<Plan>> {
-        (1..=UNWRITTEN_MAX).contains(&self.unwritten.len()).then_some(&self.plan)
+        (self.is_stepped && self.unwritten.len() <= UNWRITTEN_MAX).then_some(&self.plan)
     }
 
     /// The verdict on it.
@@ -94,10 +120,9 @@ impl Trial {
         if let Some((_, after)) = self.tried.borrow().iter().find(|(tried, _)| tried == edits) {
             return Ok(after.clone());
         }
-        let all = [&self.unwritten, edits].concat();
-        let after = match stepped(&self.plan, edits) {
-            Some(plan) => Trial::of(Rc::new(plan), self.written.clone(), all),
-            None => Trial::new(Rc::new(edited(&self.written, &all)?)),
+        let after = match self.stepped_by(edits) {
+            Some(after) => after,
+            None => Trial::new(Rc::new(edited(&self.written, &[&self.unwritten, edits].concat())?)),
         };
         let mut tried = self.tried.borrow_mut();
         if tried.len() == TRIED_MAX {
@@ -138,8 +163,17 @@ impl Trial {
         let Some(promises) = self.promises(part) else {
             return Some(Wrong::new("part_must_exist", format!("`{part}` is not in the plan in force")));
         };
-        let shows = |promise: &Promise| show(&promise.guarantee, guarantee, &Free::default()).is_ok();
-        if promises.iter().any(shows) {
+        let mut follows = self.follows.borrow_mut();
+        let known = follows.get(part).filter(|(_, goal)| goal == guarantee);
+        if known.is_some_and(|(from, _)| promises.iter().any(|promise| promise.guarantee == *from)) {
+            return None;
+        }
+        let shows = |promise: &&Promise| show(&promise.guarantee, guarantee, &Free::default()).is_ok();
+        if let Some(promise) = promises.iter().find(shows) {
+            if follows.len() >= FOLLOWS_MAX {
+                follows.clear();
+            }
+            follows.insert(part.clone(), (promise.guarantee.clone(), guarantee.clone()));
             return None;
         }
         let best = promises.first().map_or_else(|| "nothing".to_string(), |best| best.guarantee.to_string());
@@ -156,6 +190,13 @@ impl Trial {
         let task = self.plan.tasks.iter().position(|task| task.name == part)?;
         Some(&self.admission.tasks[task].promises)
     }
+}
+
+/// Why the plan cannot be enforced, if it cannot.
+fn not_runnable(plan: &Plan) -> Option<Wrong> {
+    let faults = plan.check_runnable(plan.machine.cpus).err()?;
+    let rule = faults.faults.first().map_or("plan_has_faults", |fault| fault.rule);
+    Some(Wrong::new(rule, faults.to_string()))
 }
 
 /// Parts of which a law does not hold, or something they need is not shown, each with the rule.

@@ -11,8 +11,8 @@ use serde_json::{json, Map, Value};
 use std::collections::BTreeMap;
 use tierce_manager::rules::STACK;
 use tierce_manager::{
-    Ask, Asker, Books, Change, Divide, InForce, InMemory, Limits, Manager, Mode, Signal, State, Target,
-    ThreadInfo, What, Which, Wish,
+    check, Ask, Asker, Books, Change, Divide, InForce, InMemory, Limits, Manager, Mode, Signal, State,
+    Target, ThreadInfo, Trial, What, Which, Wish,
 };
 use tierce_plan::{Below, Change as PlanChange, Edit};
 
@@ -298,6 +298,9 @@ impl Game {
         let change = PlanChange::between(&plan, self.manager.in_force().written()).unwrap();
         let differences = change.differences();
         assert!(differences.is_empty(), "{differences:#?}");
+        // And what is promised follows from it, for one who remembers nothing.
+        let wrong = check(self.manager.books(), &Trial::new(plan));
+        assert!(wrong.is_empty(), "{wrong:#?}");
     }
 
     /// The manager is killed and comes back; the plan is as it was, and the books are as they were written.

@@ -7,53 +7,17 @@
 //!
 //! A thread that has just got a real-time class keeps the loader from the CPU, which is what would contain it. The guardian sees that the
 //! loader's turns do not go on, and has it run before all others for one.
+//!
+//! A guardian that ends before the loader, because somebody kills it, has a successor from the loader's next turn on.
+
+mod guardian;
 
 use crate::threads::{self, Class, EXT};
+pub use guardian::Guardian;
+use guardian::{Guarded, Slot, SLOTS};
 use std::collections::HashMap;
-use std::ffi::c_int;
 use std::io::Error;
-use std::ptr::NonNull;
 use tierce_plan::RealTime;
-use tierce_policy::KERNEL;
-
-/// As many as there can be leaves.
-const SLOTS: usize = KERNEL.nodes as usize;
-
-/// Higher than any thread that it gives a class, or these would keep the CPU from it.
-const GUARDIAN_PRIORITY: c_int = 99;
-
-/// How often the guardian looks whether the loader's turns go on; it helps when they have not twice.
-const LOOK_MS: c_int = 50;
-
-/// What a thread was.
-#[repr(C)]
-#[derive(Clone, Copy, Debug, Default)]
-struct Slot {
-    /// 0: nobody's.
-    tid: u32,
-    policy: u32,
-    priority: u32,
-    /// Its children begin in the default class.
-    resets_on_fork: u32,
-    /// When it began; 0: not known yet.
-    started: u64,
-}
-
-impl Slot {
-    fn realtime(&self) -> Option<RealTime> {
-        Class::from_number(self.policy.into()).realtime(self.priority)
-    }
-
-    /// The thread is again what it was, unless somebody has made it something else.
-    fn give_back(&self) {
-        let Ok(mut attributes) = threads::attributes(self.tid) else { return };
-        let same = self.started == 0 || threads::started(self.tid) == Some(self.started);
-        if same && attributes.policy == EXT {
-            (attributes.policy, attributes.priority, attributes.nice) = (self.policy, self.priority, 0);
-            let _ = threads::set_attributes(self.tid, &attributes); // it may be gone
-        }
-    }
-}
 
 /// What becomes of a thread that a contained one has started.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,14 +49,19 @@ impl Classes {
 
     /// Whether that process is the guardian.
     pub fn is_guardian(&self, pid: u32) -> bool {
-        self.guarded.as_ref().is_some_and(|guarded| guarded.guardian as u32 == pid)
+        self.guarded.as_ref().and_then(Guarded::guardian) == Some(pid)
     }
 
-    /// Another turn of the loader.
-    pub fn turn(&mut self) {
+    /// Another turn of the loader, at that time.
+    pub fn turn(&mut self, now_ns: u64) {
         if let Some(guarded) = &mut self.guarded {
-            guarded.turn();
+            guarded.turn(now_ns);
         }
+    }
+
+    /// What became of the guardian since last asked.
+    pub fn take_news(&mut self) -> Vec<Guardian> {
+        self.guarded.as_mut().map(Guarded::take_news).unwrap_or_default()
     }
 
     /// What a thread was before it was contained; `None`: it is not.
@@ -205,141 +174,6 @@ impl Drop for Classes {
     }
 }
 
-/// What the guardian sees.
-#[repr(C)]
-struct Shared {
-    /// Of the loader.
-    turns: u64,
-    slots: [Slot; SLOTS],
-}
-
-/// The loader's side of that.
-struct Guarded {
-    shared: NonNull<Shared>,
-    /// When this closes the loader has ended.
-    pipe: c_int,
-    guardian: libc::pid_t,
-}
-
-// SAFETY: nobody else of this process knows it, and the guardian only reads: the slots when this process has ended, the turns as one word.
-unsafe impl Send for Guarded {}
-
-impl Guarded {
-    fn begin() -> Result<Guarded, Error> {
-        let mut ends = [0; 2];
-        // SAFETY: anonymous memory of that size, for which all zeros are valid; two descriptors for the pipe.
-        let shared = unsafe {
-            let (length, rights) = (size_of::<Shared>(), libc::PROT_READ | libc::PROT_WRITE);
-            let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-            let at = libc::mmap(std::ptr::null_mut(), length, rights, flags, -1, 0);
-            if at == libc::MAP_FAILED || libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-                return Err(Error::last_os_error());
-            }
-            NonNull::new_unchecked(at.cast::<Shared>())
-        };
-        // SAFETY: the child calls what a child of a process with one thread that runs may, and never returns.
-        let loader = unsafe { libc::gettid() } as u32;
-        // SAFETY: as above.
-        match unsafe { libc::fork() } {
-            0 => guard(loader, ends[0], shared),
-            -1 => Err(Error::last_os_error()),
-            guardian => {
-                // SAFETY: that end is the guardian's.
-                unsafe { libc::close(ends[0]) };
-                Ok(Guarded { shared, pipe: ends[1], guardian })
-            }
-        }
-    }
-
-    fn read(&self, at: usize) -> Slot {
-        // SAFETY: below SLOTS.
-        unsafe { (&raw const (*self.shared.as_ptr()).slots[at]).read_volatile() }
-    }
-
-    fn write(&mut self, at: usize, slot: Slot) {
-        // SAFETY: below SLOTS.
-        unsafe { (&raw mut (*self.shared.as_ptr()).slots[at]).write_volatile(slot) }
-    }
-
-    fn turn(&mut self) {
-        // SAFETY: ours to write.
-        unsafe {
-            let turns = &raw mut (*self.shared.as_ptr()).turns;
-            turns.write_volatile(turns.read_volatile() + 1);
-        }
-    }
-
-    /// Everybody has his class back.
-    fn end(self, used: usize) {
-        // SAFETY: our descriptor, our child, our memory.
-        unsafe {
-            libc::close(self.pipe);
-            libc::waitpid(self.guardian, std::ptr::null_mut(), 0);
-        }
-        // Should the guardian have been killed.
-        (0..used).map(|at| self.read(at)).filter(|slot| slot.tid != 0).for_each(|slot| slot.give_back());
-        // SAFETY: nobody uses them any more.
-        unsafe { libc::munmap(self.shared.as_ptr().cast(), size_of::<Shared>()) };
-    }
-}
-
-/// The guardian. What ends the loader does not end it: a signal for the loader's group, a terminal that closes.
-fn guard(loader: u32, pipe: c_int, shared: NonNull<Shared>) -> ! {
-    // SAFETY: calls with numbers and valid pointers.
-    unsafe {
-        libc::setsid();
-        for signal in [libc::SIGTERM, libc::SIGINT, libc::SIGHUP, libc::SIGQUIT] {
-            libc::signal(signal, libc::SIG_IGN);
-        }
-        libc::prctl(libc::PR_SET_NAME, c"tierce-classes".as_ptr());
-        for (first, last) in [(0, pipe as u32 - 1), (pipe as u32 + 1, u32::MAX)] {
-            libc::syscall(libc::SYS_close_range, first, last, 0);
-        }
-        let priority = libc::sched_param { sched_priority: GUARDIAN_PRIORITY };
-        libc::sched_setscheduler(0, libc::SCHED_FIFO, &priority);
-    }
-    help(loader, pipe, shared);
-    for at in 0..SLOTS {
-        // SAFETY: the loader, which wrote them, has ended, or waits for us.
-        let slot = unsafe { (&raw const (*shared.as_ptr()).slots[at]).read_volatile() };
-        if slot.tid != 0 {
-            slot.give_back();
-        }
-    }
-    // SAFETY: a number.
-    unsafe { libc::_exit(0) }
-}
-
-/// Until the loader has ended: where it gets no time it runs in a real-time class until its next turn.
-fn help(loader: u32, pipe: c_int, shared: NonNull<Shared>) {
-    let (mut before, mut looks, mut helped) = (0, 0, None);
-    loop {
-        let mut ends = libc::pollfd { fd: pipe, events: libc::POLLIN, revents: 0 };
-        // SAFETY: one descriptor.
-        let ended = unsafe { libc::poll(&mut ends, 1, LOOK_MS) } > 0;
-        // SAFETY: one word, written by the loader alone.
-        let turns = unsafe { (&raw const (*shared.as_ptr()).turns).read_volatile() };
-        looks = if turns == before { looks + 1 } else { 0 };
-        before = turns;
-        if ended || looks == 0 {
-            if let Some(attributes) = helped.take() {
-                let _ = threads::set_attributes(loader, &attributes);
-            }
-        }
-        if ended {
-            return;
-        }
-        if looks == 2 && helped.is_none() {
-            let Ok(attributes) = threads::attributes(loader) else { continue };
-            if !Class::from_number(attributes.policy.into()).above() {
-                let mut first = attributes;
-                (first.policy, first.priority) = (libc::SCHED_FIFO as u32, GUARDIAN_PRIORITY as u32 - 1);
-                helped = threads::set_attributes(loader, &first).ok().map(|()| attributes);
-            }
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -372,6 +206,59 @@ mod tests {
         classes.forget(c);
         classes.give_all_back();
         assert!(classes.is_empty() && classes.guarded.is_none());
+    }
+
+    #[test]
+    fn a_guardian_that_is_killed_has_a_successor_that_knows_the_same() {
+        let mut classes = Classes::default();
+        classes.guard().unwrap();
+        let slot = Slot { tid: 1 << 30, policy: 1, priority: 50, resets_on_fork: 0, started: 5 };
+        classes.write(slot).unwrap();
+        classes.turn(0);
+        assert_eq!(classes.take_news(), []);
+        let mut before = 0;
+        // The first one is long there. Who comes after it is killed at once, and again.
+        for (at_ms, pause_ms) in [(0, 0), (1, 100), (101, 200), (301, 400)] {
+            let guardian = classes.guarded.as_ref().and_then(Guarded::guardian).unwrap();
+            assert!(guardian != before && classes.is_guardian(guardian));
+            before = guardian;
+            kill(guardian);
+            let ended = Guardian::Ended { why: "it was killed by signal 9".into(), pause_ns: pause_ms * MS };
+            classes.turn(at_ms * MS);
+            let first = if pause_ms == 0 { vec![ended.clone(), Guardian::Again] } else { vec![ended] };
+            assert_eq!(classes.take_news(), first);
+            if pause_ms > 0 {
+                classes.turn((at_ms + pause_ms) * MS - 1);
+                assert_eq!((classes.take_news(), classes.is_guardian(guardian)), (vec![], false));
+                classes.turn((at_ms + pause_ms) * MS);
+                assert_eq!(classes.take_news(), [Guardian::Again]);
+            }
+        }
+        assert_eq!(classes.of(1 << 30), Some(RealTime { class: RealTimeClass::Fifo, priority: 50 }));
+        // One that is there long enough.
+        let now_ns = 701 * MS + 10_000 * MS;
+        kill(classes.guarded.as_ref().and_then(Guarded::guardian).unwrap());
+        classes.turn(now_ns);
+        let why = "it was killed by signal 9".into();
+        assert_eq!(classes.take_news(), [Guardian::Ended { why, pause_ns: 0 }, Guardian::Again]);
+        // The end finds none.
+        kill(classes.guarded.as_ref().and_then(Guarded::guardian).unwrap());
+        classes.turn(now_ns + 1);
+        assert!(matches!(classes.take_news()[..], [Guardian::Ended { pause_ns: 100_000_000, .. }]));
+        classes.give_all_back();
+        assert!(classes.guarded.is_none());
+    }
+
+    const MS: u64 = 1_000_000;
+
+    /// Kill it, and wait until it is dead: it stays a zombie.
+    fn kill(pid: u32) {
+        // SAFETY: a child of ours; the structure is filled by the call.
+        unsafe {
+            assert_eq!(libc::kill(pid as libc::pid_t, libc::SIGKILL), 0);
+            let mut info: libc::siginfo_t = std::mem::zeroed();
+            assert_eq!(libc::waitid(libc::P_PID, pid, &mut info, libc::WEXITED | libc::WNOWAIT), 0);
+        }
     }
 
     #[test]

@@ -3,6 +3,7 @@
 mod changes;
 mod kept;
 pub mod metrics;
+mod tell;
 mod unkept;
 
 use super::progress::Progress;
@@ -219,7 +220,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     }
     let header = TraceHeader { chains, ..live.header().clone() };
     let mut kept = Kept::create(args.trace.as_deref(), &header, args.record.as_deref(), floor_ns)?;
-    tell_in_force(&args.plan.display().to_string());
+    tell::in_force(&args.plan.display().to_string());
     notify("READY=1");
     exporter.start(&path)?;
     let ended = watch(&mut live, server, &args, &mut |events, entries| kept.write(events, entries))?;
@@ -255,7 +256,8 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
         service.rest(live);
         service.look(live);
         unkept.look(live);
-        tell_left_out(&live.take_left_out());
+        tell::left_out(&live.take_left_out());
+        tell::guardian(&live.take_guardian());
         if !beside && live.kernel().side().overflows > 0 {
             beside = true;
             let used_up = match live.kernel().side().crowded {
@@ -285,25 +287,6 @@ fn watch(live: &mut Live, mut server: Server, args: &Args, keep: Keep) -> Result
                 break;
             }
         }
-    }
-}
-
-fn tell_in_force(plan: &str) {
-    report(Level::Info, "plan_in_force", &format!("{plan} is in force"), &[("plan", plan.into())]);
-}
-
-/// Threads that are named in one turn: a user can start any number that match.
-const NAMED_MAX: usize = 20;
-
-fn tell_left_out(list: &[LeftOut]) {
-    for LeftOut { tid, comm, target, why, .. } in list.iter().take(NAMED_MAX) {
-        let message = format!("match_left_out: thread {tid} ({comm}) matches {target}: {why}");
-        let fields = [("tid", (*tid).into()), ("comm", (&**comm).into()), ("part", (&**target).into())];
-        report(Level::Warn, "match_left_out", &message, &fields);
-    }
-    if list.len() > NAMED_MAX {
-        let message = format!("match_left_out: {} threads more (tierce status)", list.len() - NAMED_MAX);
-        report(Level::Warn, "match_left_out", &message, &[]);
     }
 }
 
@@ -508,7 +491,7 @@ fn apply(live: &mut Live, request: &Value, service: &mut Service, keep: Keep) ->
     let manner = Manner::of(request);
     let answer = put_into_force(live, plan, manner, service, keep)?;
     if !manner.dry_run {
-        tell_in_force(&live.plan().name);
+        tell::in_force(&live.plan().name);
         service.edited = false;
         service.reserved.retain(|made| is_made_for(live.plan(), made));
     }

@@ -322,7 +322,7 @@ fn read_books(path: &Path) -> Result<Books> {
 }
 
 /// As a whole or not at all, whenever this process ends.
-fn write_books(path: &Path, books: &str) -> Result<()> {
+fn write_books(path: &Path, books: &[&str]) -> Result<()> {
     let shown = || format!("cannot write the books: {}", path.display());
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).with_context(shown)?;
@@ -331,7 +331,7 @@ fn write_books(path: &Path, books: &str) -> Result<()> {
     let _ = fs::remove_file(&new); // of a run that was killed
     let mut file =
         fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&new).with_context(shown)?;
-    file.write_all(books.as_bytes()).with_context(shown)?;
+    books.iter().try_for_each(|part| file.write_all(part.as_bytes())).with_context(shown)?;
     fs::rename(&new, path).with_context(shown)
 }
 
@@ -343,7 +343,7 @@ mod tests {
     fn books_that_cannot_be_read_are_kept_beside_new_ones() {
         let folder = std::env::temp_dir().join(format!("tierce-books-{}", std::process::id()));
         let path = folder.join("manager.json");
-        write_books(&path, &Books::new(machine::boot()).written()).unwrap();
+        write_books(&path, &[&Books::new(machine::boot()).written()]).unwrap();
         assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));
         fs::write(&path, "{").unwrap();
         assert_eq!(read_books(&path).unwrap(), Books::new(machine::boot()));

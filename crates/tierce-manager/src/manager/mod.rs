@@ -5,6 +5,7 @@ mod events;
 mod grants;
 mod reconcile;
 mod request;
+mod seen;
 mod settle;
 mod view;
 
@@ -18,6 +19,7 @@ use crate::rules::Rules;
 use crate::trial::Trial;
 use crate::wrong::Wrong;
 pub use events::Unkept;
+use seen::Seen;
 use std::rc::Rc;
 
 /// How much one principal and one person may have, and all together.
@@ -76,6 +78,8 @@ pub struct Manager<P, T> {
     threads: T,
     books: Books,
     rules: Rules,
+    /// What rules were last given.
+    seen: Seen,
     limits: Limits,
     /// Of the plan in force as it was last seen.
     trial: Option<Trial>,
@@ -98,6 +102,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             threads,
             books,
             rules,
+            seen: Seen::default(),
             limits,
             trial: None,
             told: Vec::new(),

@@ -1,14 +1,13 @@
 //! What rules get to see: all that the manager knows, as data.
 
 use super::{Manager, Threads};
-use crate::books::{Request, Target};
+use crate::books::Request;
 use crate::in_force::InForce;
-use crate::mode::{ppm, Mode};
+use crate::mode::Mode;
 use crate::rules::{list, map, number, text, to_rule, Data};
 use crate::trial::Trial;
 use serde_json::Value;
 use std::collections::BTreeMap;
-use tierce_guarantee::ratio;
 use tierce_plan::policies;
 use tierce_plan::{Child, Plan};
 
@@ -19,6 +18,7 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     /// `it`: what a rule's function is given. `request`: the one that the event is about; `data`: what came with it.
     pub(super) fn view(&self, trial: &Trial, request: Option<&Request>, data: &Value, now_ns: u64) -> Data {
         let books = &self.books;
+        self.seen.forget(&books.requests);
         let plan = trial.plan();
         let mut seen = Vec::new();
         let mut nodes = Vec::new();
@@ -52,43 +52,8 @@ impl<P: InForce, T: Threads> Manager<P, T> {
     }
 
     fn shown(&self, request: &Request) -> Data {
-        shown(request, self.person_of(request))
+        self.seen.shown(request, self.person_of(request))
     }
-}
-
-/// A request, as rules see it.
-fn shown(request: &Request, person: Option<u32>) -> Data {
-    let best = request.mode().or(request.modes.first());
-    let period_us = best.and_then(Mode::budget_and_period_ns).map_or(0, |(_, period)| period / US);
-    let held = request.held.as_ref();
-    map([
-        ("id", number(request.id)),
-        ("owner", text(&request.owner)),
-        ("user", person.filter(|_| request.owner.user().is_some()).map_or(number(-1), number)),
-        ("state", text(if held.is_some() { "granted" } else { "pending" })),
-        ("value", number(request.value())),
-        ("ppm", number(best.map_or(0, Mode::ppm))),
-        ("period_us", number(period_us)),
-        ("modes", list(request.modes.iter().map(mode))),
-        ("mode", held.map_or(Data::UNIT, |held| number(held.mode as u64))),
-        ("under", held.map_or(Data::UNIT, |held| text(&held.under))),
-        ("cpu", held.and_then(|held| held.cpu).map_or(Data::UNIT, number)),
-        ("scheduler", (request.target == Target::Scheduler).into()),
-        ("ending", request.ending.is_some().into()),
-        ("label", request.label.as_ref().map_or(Data::UNIT, text)),
-        ("about", map(request.about.iter().map(|(key, value)| (key.as_str(), to_rule(value))))),
-    ])
-}
-
-fn mode(mode: &Mode) -> Data {
-    let (budget, period) = mode.budget_and_period_ns().unwrap_or_default();
-    map([
-        ("guarantee", text(&mode.guarantee)),
-        ("value", number(mode.value)),
-        ("ppm", number(mode.ppm())),
-        ("budget_us", number(budget / US)),
-        ("period_us", number(period / US)),
-    ])
 }
 
 /// What reservations give on each CPU, and their periods: only those that are in the tree of one CPU.
@@ -111,7 +76,8 @@ fn given_by_cpu(plan: &Plan) -> Data {
         }
         if let Some((given, periods)) = by_cpu.get_mut(&cpu) {
             let (budget, period) = (edge.params[budget], edge.params[period].max(1));
-            *given += ppm(&ratio(budget, period));
+            let share = (u128::from(budget) * 1_000_000).div_ceil(period.into());
+            *given = given.saturating_add(u64::try_from(share).unwrap_or(u64::MAX));
             let period = period / US;
             if period > 0 && !periods.contains(&period) && !is_default(edge.child) {
                 periods.push(period);

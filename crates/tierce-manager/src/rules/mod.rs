@@ -11,6 +11,8 @@ mod engine;
 mod shipped;
 
 pub use bounds::*;
+#[cfg(test)]
+pub use convert::of_rule;
 pub use convert::{list, map, number, text, to_rule, Data};
 pub use decision::{keys, Create, Decision, SetKeys, Timer, To};
 pub use engine::{Evaluated, Fits, Rules};

@@ -2,7 +2,7 @@
 
 use super::news::News;
 use super::Live;
-use crate::classes::Inherits;
+use crate::classes::{Guardian, Inherits};
 use crate::dry_run;
 use crate::threads::{self, Class, Proc, OTHER};
 use anyhow::{Context, Result};
@@ -32,6 +32,11 @@ impl Live {
             self.classes.guard().context("a process that gives threads their class back")?;
         }
         Ok(())
+    }
+
+    /// What became of the guardian since last asked.
+    pub fn take_guardian(&mut self) -> Vec<Guardian> {
+        self.classes.take_news()
     }
 
     /// What a thread was before it was contained.

@@ -11,6 +11,7 @@ mod step;
 mod unwritten;
 
 use crate::classes::Classes;
+pub use crate::classes::Guardian;
 use crate::copies::Copies;
 use crate::graph::Moment;
 use crate::host;

@@ -18,7 +18,7 @@ impl Live {
     /// events, 32 bytes each, then the recorded entries, 48 bytes each.
     pub fn turn(&mut self, keep: &mut dyn FnMut(&[u8], &[u8]) -> Result<()>) -> Result<()> {
         self.looked = None;
-        self.classes.turn();
+        self.classes.turn(now_ns());
         self.read(READ_MAX, keep)?;
         let all = self.hear_all()?;
         self.read(READ_MAX, keep)?;
