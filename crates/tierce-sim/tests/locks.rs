@@ -81,6 +81,33 @@ fn check_says_how_long_each_may_wait() {
     assert!(why.contains("it can wait for lock `bus` while `low` has it"), "{why}");
 }
 
+/// A job that is late is followed by the next one of its task only when that is the most urgent: until then it takes no lock.
+#[test]
+fn the_job_after_a_late_one_waits_for_its_turn() {
+    let plan = parse(
+        r#"
+        [lock.bus]
+        protocol = "inheritance"
+        [node.top]
+        policy = "edf"
+        cpu = 0
+        [task.long]
+        under.top = {}
+        load = { period = "50ms", work = "4ms", sections = [{ lock = "bus", at = "50us", length = "3500us" }] }
+        [task.often]
+        under.top = {}
+        load = { period = "2500us", phase = "100us", work = "350us", sections = [{ lock = "bus", length = "200us" }] }
+        [task.middle]
+        under.top = {}
+        load = { period = "20ms", phase = "200us", work = "1100us", deadline = "4200us", sections = [{ lock = "bus", at = "800us", length = "50us" }] }
+        "#,
+    );
+    let report = report_of(&plan, 1, 6 * MS);
+    // `often` waits for `long` until 3.55 ms and is done at 3.9 ms, late; its next job is due at 5.1 ms, `middle` at 4.4 ms.
+    assert_eq!(report.tasks[1].misses, 1);
+    assert_eq!(report.tasks[2].response_ns.as_ref().unwrap().max, 4_800_000);
+}
+
 /// Each with a budget: who has the lock runs on that of who waits.
 #[test]
 fn a_budget_that_ends_within_a_section() {

@@ -73,7 +73,7 @@ impl Simulation {
             c.from_ns = now.saturating_add(cost_ns);
             self.choose_worker(cpu, now);
             let worker = self.cpus[cpu as usize].worker;
-            if changed && worker != 0 && !self.tasks[(worker - self.first_task) as usize].started {
+            if worker != 0 {
                 self.start(cpu, worker - self.first_task, now);
             }
             if cost_ns > 0 && self.watch.is_some() {

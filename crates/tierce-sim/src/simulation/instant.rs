@@ -115,6 +115,11 @@ impl Simulation {
             Next::Run { work_ns, begins, within_ns } => {
                 self.begin(index, work_ns, begins, now);
                 self.constrain(index, work_ns, within_ns, now);
+                if begins.is_some() && self.locks.is_some() {
+                    // Another job may be more urgent than the new one, which then takes no lock.
+                    self.kicked.mark(cpu);
+                    return;
+                }
                 return self.go_on(cpu, now);
             }
             Next::Wait(at_ns) => self.queue.push(at_ns.saturating_add(self.late_ns), index),
