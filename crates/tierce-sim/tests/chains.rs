@@ -128,8 +128,11 @@ fn plan(seed: u64, with: With) -> String {
         let sections = if locks && maker.between(0, 3) > 0 {
             maker.sections(least, first, first + LOCKS)
         } else if with == With::Regions && node != 1 && place != 0 && maker.between(0, 3) > 0 {
-            let whole = maker.between(0, 2) == 0;
-            maker.regions(least, whole)
+            match maker.between(0, 2) {
+                0 => maker.regions(least, true),
+                1 => maker.floating(work),
+                _ => maker.regions(least, false),
+            }
         } else {
             String::new()
         };

@@ -58,6 +58,42 @@ fn who_is_in_a_region_goes_on() {
     }
 }
 
+/// A floating region begins when the more urgent job comes: that waits for the whole of it, or for what is left of the job.
+#[test]
+fn a_floating_region_begins_when_it_hurts() {
+    for node in [BY_PRIORITY, BY_DEADLINE] {
+        assert_eq!(two(node, ", longest_region = \"2ms\""), [3_000, 5_000]);
+        assert_eq!(two(node, ", longest_region = \"3ms\""), [4_000, 4_000]);
+        assert_eq!(two(node, ", longest_region = \"4ms\""), [4_000, 4_000]);
+    }
+    // One that has begun for somebody holds for those who come then, and after it the job gives way to both; the next comes at 8 ms.
+    let loads = [
+        "8ms\", phase = \"2ms\", work = \"1ms",
+        "8ms\", phase = \"1ms\", work = \"1ms",
+        "40ms\", work = \"11ms",
+    ];
+    let [a, b, c] = loads.map(|load| format!("period = \"{load}\""));
+    let c = format!("{c}, longest_region = \"2ms\"");
+    let tasks = [["a", "priority = 3", &a], ["b", "priority = 2", &b], ["c", "priority = 1", &c[..]]];
+    let plan = below(BY_PRIORITY, &tasks);
+    // c to 3, a to 4, b to 5, c to 9 and, since b has come, to 11, a to 12, b to 13, c to 15 ms.
+    assert_eq!(longest(&plan, 16 * MS), [2_000, 4_000, 15_000]);
+    assert_eq!(bounds(&plan), [Some(3 * MS), Some(4 * MS), Some(15 * MS)]);
+}
+
+/// Baruah's floating regions by deadlines: the demand of a window has the longest region of who is due later.
+#[test]
+fn floating_regions_by_deadline() {
+    let judged = |region: &str| {
+        let long = format!("period = \"20ms\", work = \"8ms\", longest_region = \"{region}\"");
+        let short = "period = \"10ms\", deadline = \"4ms\", phase = \"1ms\", work = \"2ms\"";
+        let plan = below(BY_DEADLINE, &[["short", "", short], ["long", "", &long]]);
+        (plan.admit().holds, longest(&plan, 20 * MS)[0])
+    };
+    assert_eq!(judged("2ms"), (true, 4_000));
+    assert_eq!(judged("2001us"), (false, 4_001));
+}
+
 /// Davis, Burns, Bril & Lukkien 2007: three messages on a CAN bus. The second job of the last takes longest, 3.5 ms; the first only 3 ms.
 #[test]
 fn messages_on_a_bus() {
@@ -165,6 +201,17 @@ fn check_says_who_is_in_the_way() {
     assert_eq!(blocking["region"]["at_ns"], 2 * MS);
     assert_eq!(blocking["region"]["length_ns"], 2 * MS);
     assert!(json["tasks"][1].get("blocking").is_none(), "{json}");
+    // A floating one.
+    let plan =
+        parse(&TWO.replace("regions = [{ at = \"2ms\", length = \"2ms\" }]", "longest_region = \"2ms\""));
+    let verdict = plan.admit();
+    let text = verdict.explain(&plan, "control").unwrap();
+    let line = "  regions   it waits up to 2ms for `filter`, which does not give way for up to 2ms of its work, at any place\n";
+    assert!(text.contains(line), "{text}");
+    assert!(!verdict.explain(&plan, "filter").unwrap().contains("  regions "));
+    let json = verdict.to_json(&plan);
+    let region = &json["tasks"][0]["blocking"]["region"];
+    assert!(region["at_ns"].is_null() && region["length_ns"] == 2 * MS, "{region}");
     // A deadline that the region makes too short, by priority and by deadline.
     let late = |node: &str, edge: &str| {
         let load = "period = \"20ms\", work = \"8ms\", preemption = \"none\"";
@@ -259,6 +306,7 @@ fn where_check_says_nothing() {
 enum Regions {
     Whole,
     Some,
+    Floating,
 }
 
 impl Maker {
@@ -291,7 +339,12 @@ impl Maker {
             let deadline = if self.between(0, 2) == 0 { self.between(period / 2, period) } else { period };
             let least = if self.between(0, 3) == 0 { (work / 2).max(50) / 50 * 50 } else { work };
             let kept = self.between(0, 4) > 0;
-            let own = if kept { self.regions(least, regions == Regions::Whole) } else { String::new() };
+            let own = match regions {
+                _ if !kept => String::new(),
+                Regions::Whole => self.regions(least, true),
+                Regions::Some => self.regions(least, false),
+                Regions::Floating => self.floating(work),
+            };
             let phase = self.between(0, 8) * apart * 50_000 + self.between(0, 1);
             let edge = match deadlines {
                 true => String::new(),
@@ -317,15 +370,19 @@ impl Maker {
 /// How long the longest response of each task was, in per cent of its bound: below 50, 70, 90, 100, and equal.
 #[test]
 fn nothing_takes_longer_than_check_says() {
-    let kinds = [
+    const KINDS: usize = 6;
+    let kinds: [_; KINDS] = [
         ("priorities, whole jobs", false, Regions::Whole),
         ("priorities, regions", false, Regions::Some),
         ("deadlines, whole jobs", true, Regions::Whole),
         ("deadlines, regions", true, Regions::Some),
+        ("priorities, floating regions", false, Regions::Floating),
+        ("deadlines, floating regions", true, Regions::Floating),
     ];
-    let (mut seen_of, mut met, mut inside) = ([[0u64; 5]; 4], 0, 0);
+    let (mut seen_of, mut met, mut inside) = ([[0u64; 5]; KINDS], 0, 0);
     for seed in seeds() {
-        let (_, deadlines, regions) = kinds[(seed % 4) as usize];
+        let kind = seed as usize % KINDS;
+        let (_, deadlines, regions) = kinds[kind];
         let plan = Maker::new(seed, "regions").with_regions(deadlines, regions);
         let verdict = plan.admit();
         for round in 0..3 {
@@ -345,7 +402,7 @@ fn nothing_takes_longer_than_check_says() {
                         continue;
                     }
                     let place = [50, 70, 90, 100].iter().position(|most| longest * 100 < bound * most);
-                    seen_of[(seed % 4) as usize][place.unwrap_or(4)] += 1;
+                    seen_of[kind][place.unwrap_or(4)] += 1;
                 }
             }
         }

@@ -254,6 +254,7 @@ impl Search<'_> {
             Preemption::Regions(regions) => {
                 regions.last().map_or(1, |region| region.at_ns + region.length_ns).max(sections_ns)
             }
+            Preemption::Floating(length_ns) => *length_ns,
             Preemption::Full | Preemption::None => sections_ns,
         };
         if let Some(from) = load.work_mut().map(|work| work.max_ns()) {

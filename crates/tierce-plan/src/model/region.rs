@@ -10,6 +10,8 @@ pub enum Preemption {
     None,
     /// Not within these, which are in their order.
     Regions(Vec<Region>),
+    /// Not for up to that much CPU time (ns) from any place on: a floating region.
+    Floating(u64),
 }
 
 /// A part of each job that is not preempted.

@@ -87,10 +87,10 @@ fn shape(
 }
 
 /// Of jobs that others release.
-const TRIGGERED: [&str; 4] = ["work", "sections", "preemption", "regions"];
+const TRIGGERED: [&str; 5] = ["work", "sections", "preemption", "regions", "longest_region"];
 
 /// Of all shapes.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 14] = [
     "period",
     "separation",
     "phases",
@@ -104,6 +104,7 @@ const KEYS: [&str; 13] = [
     "sections",
     "preemption",
     "regions",
+    "longest_region",
 ];
 
 fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {

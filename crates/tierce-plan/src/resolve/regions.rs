@@ -1,4 +1,4 @@
-//! `preemption` and `regions` of loads: what they are, and where they have a meaning.
+//! `preemption`, `regions` and `longest_region` of loads: what they are, and where they have a meaning.
 
 use crate::model::shape::Shape;
 use crate::model::{Load, Plan, Preemption, Region, Task, Work};
@@ -7,9 +7,19 @@ use crate::text::faults::Fault;
 use crate::text::tree::{listed, Collector, Fields, Value};
 use crate::text::units::show_time;
 
-/// `preemption = "none"`, or `regions = [ { at = "500us", length = "1ms" }, … ]`.
+/// `preemption = "none"`, or `regions = [ { at = "500us", length = "1ms" }, … ]`, or `longest_region = "1ms"`.
 pub fn preemption(fields: &mut Fields, work: Option<&Work>, collector: &mut Collector) -> Option<Preemption> {
     let (named, regions) = (fields.take("preemption"), fields.take("regions"));
+    if let Some(longest) = fields.take("longest_region") {
+        let before = named.or(regions).map(|_| if named.is_some() { "preemption" } else { "regions" });
+        if let Some(before) = before {
+            let message = format!("`longest_region` and `{before}` both say when jobs give way");
+            collector.add(
+                Fault::new("preemption_is_said_once", longest.spot, message).hint("leave out one of them"),
+            );
+        }
+        return floating(longest, work, collector).filter(|_| before.is_none());
+    }
     if let (Some(_), Some(regions)) = (named, regions) {
         let message = "jobs have regions, or `preemption` says it of all of them";
         let fault = Fault::new("preemption_or_regions", regions.spot, message);
@@ -23,6 +33,18 @@ pub fn preemption(fields: &mut Fields, work: Option<&Work>, collector: &mut Coll
     let read: Vec<_> = items.iter().map(|item| region(item, &mut from_ns, within_ns, collector)).collect();
     let read = read.into_iter().collect::<Option<Vec<_>>>()?;
     Some(if read.is_empty() { Preemption::Full } else { Preemption::Regions(read) })
+}
+
+/// Longer than the longest job it has no meaning.
+fn floating(value: &Value, work: Option<&Work>, collector: &mut Collector) -> Option<Preemption> {
+    let length_ns = collector.duration("`longest_region`", value)?;
+    let most_ns = work.map_or(u64::MAX, Work::max_ns);
+    if length_ns > most_ns {
+        let message = "the longest region is longer than the most work of a job";
+        let fault = Fault::new("longest_region_must_fit_the_work", value.spot, message);
+        collector.add(fault.value(show_time(length_ns)).bound(show_time(most_ns)));
+    }
+    Some(Preemption::Floating(length_ns))
 }
 
 fn known(value: &Value, collector: &mut Collector) -> Option<Preemption> {
@@ -66,10 +88,10 @@ fn region(value: &Value, from_ns: &mut u64, within_ns: u64, collector: &mut Coll
 }
 
 impl Load {
-    /// The regions of its jobs, in their order; where they are not preempted at all, the longest job.
+    /// The regions of its jobs whose places are known, in their order; where they are not preempted at all, the longest job.
     pub fn regions(&self) -> Vec<Region> {
         match self.preemption() {
-            Preemption::Full => Vec::new(),
+            Preemption::Full | Preemption::Floating(_) => Vec::new(),
             Preemption::None => {
                 let length_ns = self.work().map_or(0, Work::max_ns);
                 vec![Region { at_ns: 0, length_ns }]
@@ -111,7 +133,7 @@ impl Plan {
         let (first, others) = (tasks.next()?, tasks.count());
         let others = if others > 0 { format!(" and {others} others") } else { String::new() };
         Some(format!(
-            "jobs of `{}`{others} give way at any time here: only `tierce sim` plays `preemption` and `regions` of loads, and bounds of \
+            "jobs of `{}`{others} give way at any time here: only `tierce sim` plays `preemption`, `regions` and `longest_region` of loads, and bounds of \
              `tierce check` that rest on them do not hold",
             first.name
         ))
