@@ -359,19 +359,16 @@ fn kept(mut keys: Vec<(&'static str, Value)>) -> Vec<(&'static str, Value)> {
     let floating =
         "of each job up to so much CPU time, at any place, does not give way to other tasks of its node";
     let floating = json!({ "$ref": "#/$defs/time", "description": floating });
-    let sections = reference("sections");
-    keys.extend([
-        ("sections", sections),
-        ("preemption", preemption),
-        ("regions", regions),
-        ("longest_region", floating),
-    ]);
+    let threshold = "once begun, jobs give way only to tasks of their node with a larger priority than that";
+    let threshold = whole(threshold, 0, 65535);
+    keys.extend([("sections", reference("sections")), ("preemption", preemption), ("regions", regions)]);
+    keys.extend([("longest_region", floating), ("threshold", threshold)]);
     keys
 }
 
 /// At most one of them.
 fn apart(mut load: Value) -> Value {
-    const KEYS: [&str; 3] = ["preemption", "regions", "longest_region"];
+    const KEYS: [&str; 4] = ["preemption", "regions", "longest_region", "threshold"];
     let pairs =
         KEYS.iter().enumerate().flat_map(|(at, key)| KEYS[..at].iter().map(move |other| [other, key]));
     let pairs: Vec<_> = pairs.map(|pair| json!({ "required": pair })).collect();

@@ -31,6 +31,8 @@ pub struct Script {
     floats_until_ns: Option<u64>,
     /// It has gone on since it gave way.
     goes_on: bool,
+    /// It has a preemption threshold.
+    threshold: bool,
 }
 
 impl Script {
@@ -48,7 +50,8 @@ impl Script {
         let whole = *load.preemption() == Preemption::None;
         let floating_ns =
             if let Preemption::Floating(length_ns) = load.preemption() { *length_ns } else { 0 };
-        let needed = whole || floating_ns > 0 || !ops.is_empty();
+        let threshold = matches!(load.preemption(), Preemption::Threshold(_));
+        let needed = whole || threshold || floating_ns > 0 || !ops.is_empty();
         let script = Script {
             ops,
             at: 0,
@@ -59,6 +62,7 @@ impl Script {
             floating_ns,
             floats_until_ns: None,
             goes_on: false,
+            threshold,
         };
         needed.then(|| Box::new(script))
     }
@@ -83,6 +87,11 @@ impl Script {
     /// With so much work left until its next place it does not give way: a region has begun when some of it is done, a floating one at once.
     pub fn keeps(&self, left_ns: u64) -> bool {
         self.floats_until_ns.is_some() || (self.keeps && left_ns < self.left_ns())
+    }
+
+    /// Its job has begun, by 1 ns, and does not give way to priorities up to its threshold.
+    pub fn has_begun(&self, left_ns: u64) -> bool {
+        self.threshold && 0 < left_ns && left_ns < self.work_ns
     }
 
     /// Another one would preempt it with so much work left until its next place, so a floating region begins, if it has one: how much is
@@ -134,6 +143,8 @@ pub struct Locks {
     nodes: Vec<Option<usize>>,
     /// Of each node: who last went on, of the tasks directly below it.
     keepers: Vec<Option<u32>>,
+    /// Of each node: the tasks with thresholds directly below it, and how urgent the most urgent is that each does not give way to.
+    thresholds: Vec<Vec<(u32, u64)>>,
 }
 
 impl Locks {
@@ -145,6 +156,13 @@ impl Locks {
         let shape = Shape::new(plan);
         let nodes = (0..plan.tasks.len()).map(|task| plan.node_of_regions(&shape, task)).collect();
         let keepers = vec![None; plan.nodes.len()];
+        let mut thresholds = vec![Vec::new(); plan.nodes.len()];
+        for (index, task) in plan.tasks.iter().enumerate() {
+            let node = plan.node_of_regions(&shape, index);
+            if let (Some(node), Some(priority)) = (node, task.threshold()) {
+                thresholds[node].push((index as u32, u64::MAX - priority));
+            }
+        }
         let urgency = |task: usize| {
             let edge = shape.task_parents[task].first()?;
             Some((plan.edges[*edge].parent, plan.urgency(&shape, task)?))
@@ -157,12 +175,23 @@ impl Locks {
             let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
             Lock { protocol: lock.protocol, holder: None, ceiling, sleeping: Vec::new() }
         });
-        Some(Locks { locks: locks.collect(), urgencies, nodes, keepers })
+        Some(Locks { locks: locks.collect(), urgencies, nodes, keepers, thresholds })
     }
 
     /// Who last went on, if that is another task directly below the same node.
     pub fn keeper(&self, task: u32) -> Option<u32> {
         self.keepers[self.nodes[task as usize]?].filter(|keeper| *keeper != task)
+    }
+
+    /// The other tasks directly below the same node that do not give way to it once their jobs have begun.
+    pub fn thresholds(&self, task: u32) -> impl Iterator<Item = u32> + '_ {
+        let (node, urgency) = self.urgencies[task as usize].unzip();
+        let node = node.filter(|_| self.nodes[task as usize].is_some());
+        let all = node.map_or(&[][..], |node| &self.thresholds[node]);
+        let holds = move |(other, most): &&(u32, u64)| {
+            *other != task && urgency.is_some_and(|urgency| *most <= urgency)
+        };
+        all.iter().filter(holds).map(|(other, _)| *other)
     }
 
     /// A task goes on.

@@ -167,9 +167,11 @@ struct BlockingJson<'a> {
 #[derive(Serialize)]
 struct RegionJson<'a> {
     task: &'a str,
-    /// Of a floating region nobody knows it.
+    /// `None` of a floating region, whose place is not known.
     at_ns: Option<u64>,
     length_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -276,11 +278,12 @@ impl<'a> Json<'a> {
 
     fn kept(self, kept: Kept) -> Option<BlockingJson<'a>> {
         let Blocker { task, keeps, .. } = kept.by?;
-        let (at_ns, length_ns) = match keeps {
-            Keeps::Region(Region { at_ns, length_ns }) => (Some(at_ns), length_ns),
-            Keeps::Floating(length_ns) => (None, length_ns),
+        let (at_ns, length_ns, threshold) = match keeps {
+            Keeps::Region(Region { at_ns, length_ns }) => (Some(at_ns), length_ns, None),
+            Keeps::Floating(length_ns) => (None, length_ns, None),
+            Keeps::Threshold { priority, work_ns } => (Some(0), work_ns, Some(priority)),
         };
-        let region = Some(RegionJson { task: &self.plan.tasks[task].name, at_ns, length_ns });
+        let region = Some(RegionJson { task: &self.plan.tasks[task].name, at_ns, length_ns, threshold });
         Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), region })
     }
 

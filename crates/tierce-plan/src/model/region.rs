@@ -12,6 +12,8 @@ pub enum Preemption {
     Regions(Vec<Region>),
     /// Not for up to that much CPU time (ns) from any place on: a floating region.
     Floating(u64),
+    /// Only to tasks with a larger priority than that: a preemption threshold.
+    Threshold(u64),
 }
 
 /// A part of each job that is not preempted.

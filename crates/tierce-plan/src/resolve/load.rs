@@ -87,10 +87,10 @@ fn shape(
 }
 
 /// Of jobs that others release.
-const TRIGGERED: [&str; 5] = ["work", "sections", "preemption", "regions", "longest_region"];
+const TRIGGERED: [&str; 6] = ["work", "sections", "preemption", "regions", "longest_region", "threshold"];
 
 /// Of all shapes.
-const KEYS: [&str; 14] = [
+const KEYS: [&str; 15] = [
     "period",
     "separation",
     "phases",
@@ -105,6 +105,7 @@ const KEYS: [&str; 14] = [
     "preemption",
     "regions",
     "longest_region",
+    "threshold",
 ];
 
 fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {

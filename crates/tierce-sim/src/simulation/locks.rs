@@ -14,6 +14,10 @@
 //!
 //! A floating region begins when it hurts: at the moment at which another task would preempt the job, which has done 1 ns or more then. It takes as
 //! long as it may, or until the job is done. After that the job gives way.
+//!
+//! With a preemption threshold: when the engine chooses another task directly below the node, of a priority not above the threshold of a job that has
+//! begun, that job runs in its place. There is at most one such job: two that have begun are the one that preempted and the one that was, and if
+//! the first is not done, the engine chooses it or one that is more urgent, to which the second gives way.
 
 use super::Simulation;
 use tierce_policy::NEVER;
@@ -61,6 +65,13 @@ impl Simulation {
         };
         if let Some(keeper) = locks.keeper(index).filter(&mut within) {
             return Some((keeper, None));
+        }
+        let has_begun = |other: &u32| {
+            let task = &self.tasks[*other as usize];
+            task.script.as_ref().is_some_and(|script| script.has_begun(task.left_ns))
+        };
+        if let Some(other) = locks.thresholds(index).find(has_begun) {
+            return Some((other, None));
         }
         let task = &mut self.tasks[index as usize];
         let found = locks.request(index, !task.started, task.script.as_deref_mut());
