@@ -43,7 +43,7 @@ mod verdict;
 
 pub use bounds::higher_classes::{Above, Reserved};
 pub use composition::placement::place;
-pub use demand::regions::{Blocker, Kept};
+pub use demand::regions::{Blocker, Keeps, Kept};
 pub use explain::derivation::Derived;
 pub use explain::json::Written;
 pub use explain::remedies::{Broken, Remedy};

@@ -20,7 +20,7 @@
 
 use crate::quotient::{quick_upto, quotient, reciprocal};
 use crate::supply::{with_supply, Supply, TimeFor};
-use crate::task::{compare_utilisation, Response, Task, WINDOW_MAX_NS};
+use crate::task::{compare_utilisation, LastRegion, Response, Task, WINDOW_MAX_NS};
 use std::cmp::Ordering;
 
 /// Windows that one analysis of up to [`TASKS_USUAL`] tasks looks at.
@@ -105,15 +105,15 @@ impl FixedPriority {
         &self.responses
     }
 
-    /// The same where jobs end with regions without preemption of these lengths; that others do so is part of each blocking.
+    /// The same where jobs end with such regions; that others do so is part of each blocking.
     pub(crate) fn responses_to_last_regions(
         &mut self,
         tasks: &[Task],
         levels: &[u32],
-        last_ns: &[u64],
+        last: &[LastRegion],
         supply: &Supply,
     ) -> &[Response] {
-        self.sweep(tasks, Some(levels), last_ns, supply, false);
+        self.sweep(tasks, Some(levels), last, supply, false);
         &self.responses
     }
 
@@ -154,7 +154,7 @@ impl FixedPriority {
         self.count(tasks);
         let mut search =
             Search { all: &self.all, sums: &self.sums, supply, windows: windows_of(tasks), stop: false };
-        let found = search.response(task, task.blocking_ns, last_ns, others.len(), 0..0, 0);
+        let found = search.response(task, task.blocking_ns, (last_ns, 0), others.len(), 0..0, 0);
         found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
     }
 
@@ -179,18 +179,18 @@ impl FixedPriority {
         &mut self,
         tasks: &[Task],
         levels: Option<&[u32]>,
-        last_ns: &[u64],
+        last: &[LastRegion],
         supply: &Supply,
         stop: bool,
     ) -> bool {
-        with_supply!(supply, supply => self.sweep_in(tasks, levels, last_ns, supply, stop))
+        with_supply!(supply, supply => self.sweep_in(tasks, levels, last, supply, stop))
     }
 
     fn sweep_in<S: TimeFor>(
         &mut self,
         tasks: &[Task],
         levels: Option<&[u32]>,
-        last_ns: &[u64],
+        regions: &[LastRegion],
         supply: &S,
         stop: bool,
     ) -> bool {
@@ -200,6 +200,8 @@ impl FixedPriority {
         let rate = supply.rate().0 as f64 / supply.rate().1 as f64;
         let light = self.all.len() == tasks.len() && self.sums[tasks.len()].used < rate * (1.0 - 1e-9);
         let bounded = if light { tasks.len() } else { bounded_prefix(tasks, supply) };
+        // How many come before everybody of a level.
+        let above = |level: u32| levels.map_or(0, |levels| levels.partition_point(|other| *other < level));
         let same = |a: usize, b: usize| levels.is_some_and(|levels| levels[a] == levels[b]);
         let mut search =
             Search { all: &self.all, sums: &self.sums, supply, windows: windows_of(tasks), stop };
@@ -216,8 +218,9 @@ impl FixedPriority {
                 let response = if last > bounded {
                     Response::Unbounded
                 } else {
-                    let last_ns = last_ns.get(index).copied().unwrap_or(0);
-                    match search.response(task, blocking_ns, last_ns, index, index + 1..last, busy) {
+                    let region =
+                        regions.get(index).map_or((0, 0), |last| (last.length_ns, above(last.level)));
+                    match search.response(task, blocking_ns, region, index, index + 1..last, busy) {
                         Ok((response, work)) => {
                             if alone && blocking_ns == 0 {
                                 busy = work;
@@ -274,14 +277,14 @@ struct Search<'t, S> {
 }
 
 impl<S: TimeFor> Search<'_, S> {
-    /// The longest response of `task`, which ends with a region of `last_ns`, below the first `above` tasks, whose busy period has
-    /// the work `busy` at least, and those `beside`; and the work in its own busy period.
+    /// The longest response of `task`, which ends with a region of `last_ns` that only the first `within` tasks preempt, below the first `above` tasks,
+    /// whose busy period has the work `busy` at least, and those `beside`; and the work in its own busy period.
     #[inline]
     fn response(
         &mut self,
         task: &Task,
         blocking_ns: u64,
-        last_ns: u64,
+        (last_ns, within): (u64, usize),
         above: usize,
         beside: std::ops::Range<usize>,
         busy: u64,
@@ -307,6 +310,11 @@ impl<S: TimeFor> Search<'_, S> {
             let mut until = end;
             if rest > 0 {
                 until = self.supply.time_for(work.saturating_add(rest));
+            }
+            if rest > 0 && within > 0 {
+                let those = Others::new(&self.all[..within], &[], &self.sums[within], self.supply);
+                let all_else = work.saturating_sub(those.released(end, 0)).saturating_add(rest);
+                (until, _) = self.done(&those, all_else, until, u64::MAX)?;
             }
             worst = worst.max(until + task.jitter_ns - next_ns);
             next_ns += task.period_ns;

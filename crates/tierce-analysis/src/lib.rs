@@ -7,6 +7,7 @@
 //!   they hold locks, and [`spin_locks`] between CPUs; [`fifo`]: in order of arrival; [`offsets`]: exact where phases are known.
 //! - [`Supply`]: all on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
+//! - [`thresholds`]: fixed priorities with preemption thresholds.
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`placement`]: servers to CPUs, each on one, with few switches.
@@ -55,6 +56,7 @@ pub mod suspension;
 mod table;
 mod tardiness;
 mod task;
+pub mod thresholds;
 mod watch;
 pub mod zero_laxity;
 
@@ -64,6 +66,6 @@ pub use mpr::Mpr;
 pub use supply::{Chunks, Linear, Supply, TimeFor, Whole};
 pub use table::{parse, parse_time, Criticality, Entry, Fault};
 pub use tardiness::tardiness;
-pub use task::{short_fraction, utilisation, Response, Sections, Task};
+pub use task::{short_fraction, utilisation, LastRegion, Response, Sections, Task};
 pub use tierce_guarantee::TIME_MAX_NS;
 pub use watch::Watch;

@@ -30,7 +30,7 @@ use crate::edf::{
 use crate::fixed_priority::FixedPriority;
 use crate::priorities::lowest_first;
 use crate::supply::{with_supply, Supply, TimeFor};
-use crate::task::{compare_utilisation, Response, Sections, Task};
+use crate::task::{compare_utilisation, LastRegion, Response, Sections, Task};
 use crate::watch::Watch;
 use std::cmp::Ordering;
 
@@ -49,7 +49,8 @@ pub fn fixed_priority(
     let mut order: Vec<_> = (0..tasks.len()).collect();
     order.sort_by_key(|index| levels[*index]);
     let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
-    let last_ns: Vec<_> = order.iter().map(|index| sections[*index].last_ns).collect();
+    let last = |index: &usize| LastRegion { length_ns: sections[*index].last_ns, level: 0 };
+    let last: Vec<_> = order.iter().map(last).collect();
     let mut blocked: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
     // From the least urgent up: the longest region below a level, and down to the one before it.
     let (mut below_ns, mut upto_ns) = (0, 0);
@@ -61,7 +62,7 @@ pub fn fixed_priority(
         upto_ns = upto_ns.max(sections[order[at]].longest_ns.saturating_sub(1));
     }
     let mut analysis = FixedPriority::new();
-    let found = analysis.responses_to_last_regions(&blocked, &sorted, &last_ns, supply);
+    let found = analysis.responses_to_last_regions(&blocked, &sorted, &last, supply);
     let mut responses = vec![Response::Unbounded; tasks.len()];
     order.iter().zip(found).for_each(|(index, response)| responses[*index] = *response);
     responses

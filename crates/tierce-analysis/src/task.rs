@@ -43,6 +43,15 @@ pub struct Sections {
     pub last_ns: u64,
 }
 
+/// With what each job of a task ends, and who preempts it there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LastRegion {
+    /// CPU time; 0: there is none.
+    pub length_ns: u64,
+    /// Tasks of smaller levels than that preempt it.
+    pub level: u32,
+}
+
 /// The longest response of any job of a task: from its nominal release to its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Response {

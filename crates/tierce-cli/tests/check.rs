@@ -99,15 +99,17 @@ fn a_dry_run_explains_budgets_that_do_not_fit() {
 /// The kernel preempts whoever it is, which is said before anything happens.
 #[test]
 fn a_dry_run_says_that_jobs_give_way() {
-    let plan = "[node.top]\npolicy = \"reservation\"\nper_cpu = true\n\
-        [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = { budget = \"5ms\", period = \"20ms\" }\n\
-        [node.rt]\npolicy = \"fixed-priority\"\nunder.top = { cpu = 0, budget = \"2ms\", period = \"10ms\" }\n\
-        [tasks.a]\ncount = 3\nunder.rt = { priority = 1 }\n\
-        load = { period = \"50ms\", work = \"2ms\", regions = [{ length = \"1ms\" }] }\n";
-    let plan = Temporary::new("regions", plan);
-    let output = tierce(&["run", "--dry-run", plan.0.to_str().unwrap()]);
-    let said = text(&output.stderr);
-    assert!(said.contains("jobs of `a[0]` and 2 others give way at any time here"), "{said}");
+    for own in ["regions = [{ length = \"1ms\" }]", "longest_region = \"1ms\"", "threshold = 2"] {
+        let plan = format!("[node.top]\npolicy = \"reservation\"\nper_cpu = true\n\
+            [node.rest]\npolicy = \"fair\"\ndefault = true\nunder.top = {{ budget = \"5ms\", period = \"20ms\" }}\n\
+            [node.rt]\npolicy = \"fixed-priority\"\nunder.top = {{ cpu = 0, budget = \"2ms\", period = \"10ms\" }}\n\
+            [tasks.a]\ncount = 3\nunder.rt = {{ priority = 1 }}\n\
+            load = {{ period = \"50ms\", work = \"2ms\", {own} }}\n");
+        let plan = Temporary::new("regions", plan);
+        let output = tierce(&["run", "--dry-run", plan.0.to_str().unwrap()]);
+        let said = text(&output.stderr);
+        assert!(said.contains("jobs of `a[0]` and 2 others give way at any time here"), "{own}: {said}");
+    }
 }
 
 #[test]

@@ -356,14 +356,23 @@ fn kept(mut keys: Vec<(&'static str, Value)>) -> Vec<(&'static str, Value)> {
         &["length"],
     );
     let regions = json!({ "type": "array", "items": region, "description": "one after the other" });
-    let sections = reference("sections");
-    keys.extend([("sections", sections), ("preemption", preemption), ("regions", regions)]);
+    let floating =
+        "of each job up to so much CPU time, at any place, does not give way to other tasks of its node";
+    let floating = json!({ "$ref": "#/$defs/time", "description": floating });
+    let threshold = "once begun, jobs give way only to tasks of their node with a larger priority than that";
+    let threshold = whole(threshold, 0, 65535);
+    keys.extend([("sections", reference("sections")), ("preemption", preemption), ("regions", regions)]);
+    keys.extend([("longest_region", floating), ("threshold", threshold)]);
     keys
 }
 
-/// Not both of them.
+/// At most one of them.
 fn apart(mut load: Value) -> Value {
-    load["not"] = json!({ "required": ["preemption", "regions"] });
+    const KEYS: [&str; 4] = ["preemption", "regions", "longest_region", "threshold"];
+    let pairs =
+        KEYS.iter().enumerate().flat_map(|(at, key)| KEYS[..at].iter().map(move |other| [other, key]));
+    let pairs: Vec<_> = pairs.map(|pair| json!({ "required": pair })).collect();
+    load["not"] = json!({ "anyOf": pairs });
     load
 }
 

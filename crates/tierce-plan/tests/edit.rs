@@ -564,6 +564,23 @@ fn a_firm_child_stays_the_last() {
     assert!(firm.edited(&above).is_ok());
 }
 
+/// A priority above the threshold is refused by the text; without one the operation is not a step, whatever it is.
+#[test]
+fn no_priority_comes_above_a_threshold() {
+    let plan = |threshold: &str| {
+        let load = format!("load = {{ period = \"10ms\", work = \"1ms\"{threshold} }}");
+        let text = format!("{BASE}[task.job]\nunder.top = {{ priority = 2 }}\n{load}\n");
+        Plan::parse(&text, "plan.toml").unwrap_or_else(|faults| panic!("{faults}"))
+    };
+    let (below, above) = (set("job", None, "priority=3"), set("job", None, "priority=4"));
+    assert!(plan("").step(&below).is_some());
+    let plan = plan(", threshold = 3");
+    assert!(plan.step(&below).is_none() && plan.step(&above).is_none());
+    assert!(plan.edited(&below).is_ok());
+    let faults = plan.edited(&above).expect_err("3 is below 4").to_string();
+    assert!(faults.contains("threshold_not_below_priority"), "{faults}");
+}
+
 const COPIES: &str = r#"[node.top]
 policy = "fair"
 cpu = 0

@@ -25,6 +25,14 @@ pub struct Script {
     whole: bool,
     /// It is at the begin of a region, or within it.
     keeps: bool,
+    /// The longest floating region, 0: it has none.
+    floating_ns: u64,
+    /// The place at which the floating region ends in which it is.
+    floats_until_ns: Option<u64>,
+    /// It has gone on since it gave way.
+    goes_on: bool,
+    /// It has a preemption threshold.
+    threshold: bool,
 }
 
 impl Script {
@@ -40,34 +48,71 @@ impl Script {
             }
         }
         let whole = *load.preemption() == Preemption::None;
-        let script = Script { ops, at: 0, done_ns: 0, work_ns: 0, whole, keeps: false };
-        (whole || !script.ops.is_empty()).then(|| Box::new(script))
+        let floating_ns =
+            if let Preemption::Floating(length_ns) = load.preemption() { *length_ns } else { 0 };
+        let threshold = matches!(load.preemption(), Preemption::Threshold(_));
+        let needed = whole || threshold || floating_ns > 0 || !ops.is_empty();
+        let script = Script {
+            ops,
+            at: 0,
+            done_ns: 0,
+            work_ns: 0,
+            whole,
+            keeps: false,
+            floating_ns,
+            floats_until_ns: None,
+            goes_on: false,
+            threshold,
+        };
+        needed.then(|| Box::new(script))
     }
 
     /// A job of that work begins: how much until its first place.
     pub fn begin(&mut self, work_ns: u64) -> u64 {
         (self.at, self.done_ns, self.work_ns) = (0, 0, work_ns);
         self.keeps = self.whole;
+        self.floats_until_ns = None;
         self.left_ns()
     }
 
-    /// The job goes on; whether it is at the begin of a region, or within one.
-    pub fn enter(&mut self) -> bool {
+    /// The job goes on, perhaps at the begin of a region.
+    pub fn enter(&mut self) {
+        self.goes_on = true;
         if matches!(self.ops.get(self.at), Some((at_ns, Op::Keep)) if *at_ns == self.done_ns) {
             self.keeps = true;
             self.at += 1;
         }
-        self.keeps
     }
 
-    /// With so much work left until its next place it does not give way: a region has begun when some of it is done.
+    /// With so much work left until its next place it does not give way: a region has begun when some of it is done, a floating one at once.
     pub fn keeps(&self, left_ns: u64) -> bool {
-        self.keeps && left_ns < self.left_ns()
+        self.floats_until_ns.is_some() || (self.keeps && left_ns < self.left_ns())
+    }
+
+    /// Its job has begun, by 1 ns, and does not give way to priorities up to its threshold.
+    pub fn has_begun(&self, left_ns: u64) -> bool {
+        self.threshold && 0 < left_ns && left_ns < self.work_ns
+    }
+
+    /// Another one would preempt it with so much work left until its next place, so a floating region begins, if it has one: how much is
+    /// left until that ends. Not where nothing of the job is done, and not twice before it goes on.
+    pub fn float(&mut self, left_ns: u64) -> Option<u64> {
+        if self.floating_ns == 0 || !self.goes_on || left_ns == 0 {
+            return None;
+        }
+        let done_ns = self.done_ns + self.left_ns() - left_ns;
+        if done_ns == 0 {
+            return None;
+        }
+        self.done_ns = done_ns;
+        self.floats_until_ns = Some(self.work_ns.min(done_ns.saturating_add(self.floating_ns)));
+        Some(self.left_ns())
     }
 
     /// Work until the next place.
     pub fn left_ns(&self) -> u64 {
-        self.ops.get(self.at).map_or(self.work_ns, |op| op.0) - self.done_ns
+        let next_ns = self.floats_until_ns.or(self.ops.get(self.at).map(|op| op.0));
+        next_ns.unwrap_or(self.work_ns) - self.done_ns
     }
 
     /// Nothing is left of the job.
@@ -96,8 +141,10 @@ pub struct Locks {
     urgencies: Vec<Option<(usize, u64)>>,
     /// Of each task: the node against whose tasks regions hold, where it or one of these has some.
     nodes: Vec<Option<usize>>,
-    /// Of each node: who last went on within a region.
+    /// Of each node: who last went on, of the tasks directly below it.
     keepers: Vec<Option<u32>>,
+    /// Of each node: the tasks with thresholds directly below it, and how urgent the most urgent is that each does not give way to.
+    thresholds: Vec<Vec<(u32, u64)>>,
 }
 
 impl Locks {
@@ -109,6 +156,13 @@ impl Locks {
         let shape = Shape::new(plan);
         let nodes = (0..plan.tasks.len()).map(|task| plan.node_of_regions(&shape, task)).collect();
         let keepers = vec![None; plan.nodes.len()];
+        let mut thresholds = vec![Vec::new(); plan.nodes.len()];
+        for (index, task) in plan.tasks.iter().enumerate() {
+            let node = plan.node_of_regions(&shape, index);
+            if let (Some(node), Some(priority)) = (node, task.threshold()) {
+                thresholds[node].push((index as u32, u64::MAX - priority));
+            }
+        }
         let urgency = |task: usize| {
             let edge = shape.task_parents[task].first()?;
             Some((plan.edges[*edge].parent, plan.urgency(&shape, task)?))
@@ -121,16 +175,27 @@ impl Locks {
             let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
             Lock { protocol: lock.protocol, holder: None, ceiling, sleeping: Vec::new() }
         });
-        Some(Locks { locks: locks.collect(), urgencies, nodes, keepers })
+        Some(Locks { locks: locks.collect(), urgencies, nodes, keepers, thresholds })
     }
 
-    /// Who last went on within a region, of the other tasks directly below the same node.
+    /// Who last went on, if that is another task directly below the same node.
     pub fn keeper(&self, task: u32) -> Option<u32> {
         self.keepers[self.nodes[task as usize]?].filter(|keeper| *keeper != task)
     }
 
-    /// A task goes on within a region.
-    pub fn keep(&mut self, task: u32) {
+    /// The other tasks directly below the same node that do not give way to it once their jobs have begun.
+    pub fn thresholds(&self, task: u32) -> impl Iterator<Item = u32> + '_ {
+        let (node, urgency) = self.urgencies[task as usize].unzip();
+        let node = node.filter(|_| self.nodes[task as usize].is_some());
+        let all = node.map_or(&[][..], |node| &self.thresholds[node]);
+        let holds = move |(other, most): &&(u32, u64)| {
+            *other != task && urgency.is_some_and(|urgency| *most <= urgency)
+        };
+        all.iter().filter(holds).map(|(other, _)| *other)
+    }
+
+    /// A task goes on.
+    pub fn go_on(&mut self, task: u32) {
         if let Some(node) = self.nodes[task as usize] {
             self.keepers[node] = Some(task);
         }
@@ -170,6 +235,10 @@ impl Locks {
     /// `None`: no place is left.
     pub fn leave(&mut self, script: &mut Script) -> Option<Vec<u32>> {
         script.keeps = false;
+        if let Some(until_ns) = script.floats_until_ns.take().filter(|until_ns| *until_ns < script.work_ns) {
+            (script.done_ns, script.goes_on) = (until_ns, false);
+            return Some(Vec::new());
+        }
         script.done_ns = script.ops.get(script.at)?.0;
         let mut awake = Vec::new();
         while let Some((_, op)) = script.ops.get(script.at).filter(|op| op.0 == script.done_ns).copied() {

@@ -97,7 +97,7 @@ fn plan(seed: u64, with: With) -> String {
         let work = (period * maker.between(2, 25) / 100).max(50);
         let least = maker.between(work / 4, work);
         let cpu = maker.between(0, cpus - 1);
-        let (place, mut node) = (maker.between(0, 5), 0);
+        let (place, mut node, mut priority) = (maker.between(0, 5), 0, 0);
         let under = match place {
             0 if locks => {
                 // Of each budget one job, perhaps with what it pays for others.
@@ -121,15 +121,22 @@ fn plan(seed: u64, with: With) -> String {
                 let own = if task < heads { String::new() } else { format!(", deadline = \"{period}us\"") };
                 format!("under.due = {{ cpu = {cpu}{own} }}")
             }
-            _ => format!("under.top = {{ cpu = {cpu}, priority = {} }}", maker.between(1, 100)),
+            _ => {
+                priority = maker.between(1, 100);
+                format!("under.top = {{ cpu = {cpu}, priority = {priority} }}")
+            }
         };
         let node = if anywhere { maker.between(0, NODES - 1) } else { node };
         let first = (cpu * NODES + node) * LOCKS;
         let sections = if locks && maker.between(0, 3) > 0 {
             maker.sections(least, first, first + LOCKS)
         } else if with == With::Regions && node != 1 && place != 0 && maker.between(0, 3) > 0 {
-            let whole = maker.between(0, 2) == 0;
-            maker.regions(least, whole)
+            match maker.between(0, 3) {
+                0 => maker.regions(least, true),
+                1 => maker.floating(work),
+                2 if place > 1 => format!(", threshold = {}", maker.between(priority, 100)),
+                _ => maker.regions(least, false),
+            }
         } else {
             String::new()
         };

@@ -58,6 +58,42 @@ fn who_is_in_a_region_goes_on() {
     }
 }
 
+/// A floating region begins when the more urgent job comes: that waits for the whole of it, or for what is left of the job.
+#[test]
+fn a_floating_region_begins_when_it_hurts() {
+    for node in [BY_PRIORITY, BY_DEADLINE] {
+        assert_eq!(two(node, ", longest_region = \"2ms\""), [3_000, 5_000]);
+        assert_eq!(two(node, ", longest_region = \"3ms\""), [4_000, 4_000]);
+        assert_eq!(two(node, ", longest_region = \"4ms\""), [4_000, 4_000]);
+    }
+    // One that has begun for somebody holds for those who come then, and after it the job gives way to both; the next comes at 8 ms.
+    let loads = [
+        "8ms\", phase = \"2ms\", work = \"1ms",
+        "8ms\", phase = \"1ms\", work = \"1ms",
+        "40ms\", work = \"11ms",
+    ];
+    let [a, b, c] = loads.map(|load| format!("period = \"{load}\""));
+    let c = format!("{c}, longest_region = \"2ms\"");
+    let tasks = [["a", "priority = 3", &a], ["b", "priority = 2", &b], ["c", "priority = 1", &c[..]]];
+    let plan = below(BY_PRIORITY, &tasks);
+    // c to 3, a to 4, b to 5, c to 9 and, since b has come, to 11, a to 12, b to 13, c to 15 ms.
+    assert_eq!(longest(&plan, 16 * MS), [2_000, 4_000, 15_000]);
+    assert_eq!(bounds(&plan), [Some(3 * MS), Some(4 * MS), Some(15 * MS)]);
+}
+
+/// Baruah's floating regions by deadlines: the demand of a window has the longest region of who is due later.
+#[test]
+fn floating_regions_by_deadline() {
+    let judged = |region: &str| {
+        let long = format!("period = \"20ms\", work = \"8ms\", longest_region = \"{region}\"");
+        let short = "period = \"10ms\", deadline = \"4ms\", phase = \"1ms\", work = \"2ms\"";
+        let plan = below(BY_DEADLINE, &[["short", "", short], ["long", "", &long]]);
+        (plan.admit().holds, longest(&plan, 20 * MS)[0])
+    };
+    assert_eq!(judged("2ms"), (true, 4_000));
+    assert_eq!(judged("2001us"), (false, 4_001));
+}
+
 /// Davis, Burns, Bril & Lukkien 2007: three messages on a CAN bus. The second job of the last takes longest, 3.5 ms; the first only 3 ms.
 #[test]
 fn messages_on_a_bus() {
@@ -149,6 +185,144 @@ fn a_region_does_not_hold_what_is_above() {
     assert_eq!(longest(&parse(BESIDE), 49 * MS), [1_000, 9_500, 21_000]);
 }
 
+/// Only a priority above the threshold preempts a job that has begun.
+#[test]
+fn thresholds_hold_from_the_first_ns_on() {
+    let plan = |threshold: &str, phase: &str| {
+        let low = format!("period = \"40ms\", work = \"4ms\"{threshold}");
+        let [middle, high] =
+            ["1ms", "2ms"].map(|work| format!("period = \"20ms\", phase = \"{phase}\", work = \"{work}\""));
+        let tasks = [
+            ["high", "priority = 5", &high],
+            ["middle", "priority = 3", &middle[..]],
+            ["low", "priority = 1", &low],
+        ];
+        longest(&below(BY_PRIORITY, &tasks), 19 * MS)
+    };
+    assert_eq!(plan("", "1ms"), [2_000, 3_000, 7_000]);
+    assert_eq!(plan(", threshold = 1", "1ms"), [2_000, 3_000, 7_000]);
+    assert_eq!(plan(", threshold = 2", "1ms"), [2_000, 3_000, 7_000]);
+    for threshold in [3, 4] {
+        assert_eq!(plan(&format!(", threshold = {threshold}"), "1ms"), [2_000, 6_000, 6_000]);
+    }
+    assert_eq!(plan(", threshold = 5", "1ms"), [5_000, 6_000, 4_000]);
+    assert_eq!(plan(", threshold = 65535", "1ms"), [5_000, 6_000, 4_000]);
+    // A job that has not done 1 ns has not begun.
+    assert_eq!(plan(", threshold = 5", "0ms"), [2_000, 3_000, 7_000]);
+    assert_eq!(plan(", threshold = 5", "1ns"), [5_999, 6_999, 4_000]);
+}
+
+/// Equals do not take turns against a threshold, nor does one begin that another one holds back.
+#[test]
+fn turns_wait_for_a_threshold() {
+    let equals = |a: &str, b: &str| {
+        let edge = "priority = 1, quantum = \"1ms\"";
+        let load = |threshold| format!("period = \"40ms\", work = \"4ms\"{threshold}");
+        longest(&below(BY_PRIORITY, &[["a", edge, &load(a)], ["b", edge, &load(b)]]), 39 * MS)
+    };
+    assert_eq!(equals("", ""), [7_000, 8_000]);
+    assert_eq!(equals(", threshold = 1", ", threshold = 1"), [4_000, 8_000]);
+    assert_eq!(equals("", ", threshold = 1"), [8_000, 5_000]);
+}
+
+/// Three tasks of Wang & Saksena 1999: 20 in 70 due within 50, 20 in 80, 35 in 200 due within 100. Neither full preemption nor none meets all
+/// deadlines, thresholds do. (`check` counts a region from 1 ns after its begin, where continuous time counts all of it.)
+#[test]
+fn thresholds_help() {
+    // `late`: so many of the first come 1 ns after the others.
+    let plan = |[a, b, c]: [&str; 3], late: usize| {
+        let phase = |task| if task < late { ", phase = \"1ns\"" } else { "" };
+        let loads = [
+            format!("period = \"70ms\", deadline = \"50ms\", work = \"20ms\"{a}{}", phase(0)),
+            format!("period = \"80ms\", work = \"20ms\"{b}{}", phase(1)),
+            format!("period = \"200ms\", deadline = \"100ms\", work = \"35ms\"{c}"),
+        ];
+        let [a, b, c] = &loads;
+        below(BY_PRIORITY, &[["t1", "priority = 3", a], ["t2", "priority = 2", b], ["t3", "priority = 1", c]])
+    };
+    let judged = |how| (bounds(&plan(how, 0)), plan(how, 0).admit().holds);
+    let exactly = |list: [u64; 3]| list.map(Some).to_vec();
+    assert_eq!(judged([""; 3]), (exactly([20 * MS, 40 * MS, 115 * MS]), false));
+    let none = ", preemption = \"none\"";
+    assert_eq!(judged([none; 3]), (exactly([55 * MS - 1, 75 * MS - 1, 75 * MS]), false));
+    let thresholds = [", threshold = 3", ", threshold = 3", ", threshold = 2"];
+    assert_eq!(judged(thresholds), (exactly([40 * MS - 1, 75 * MS - 1, 95 * MS]), true));
+    // Each of these is seen: where all come together, and where the first or the first two come 1 ns after a less urgent one has begun.
+    assert_eq!(longest(&plan(thresholds, 0), 200 * MS)[2], 95_000);
+    assert_eq!(longest(&plan(thresholds, 1), 69 * MS)[0], 39_999);
+    assert_eq!(longest(&plan(thresholds, 2), 79 * MS)[1], 74_999);
+    assert_eq!(longest(&plan([""; 3], 0), 199 * MS)[2], 115_000);
+}
+
+/// A job that was preempted keeps its threshold, also while a budget above has ended.
+#[test]
+fn thresholds_hold_while_a_job_waits() {
+    let plan = parse(
+        r#"
+        [node.budgets]
+        policy = "reservation"
+        cpu = 0
+        [node.top]
+        policy = "fixed-priority"
+        under.budgets = { budget = "2ms", period = "10ms" }
+        [task.high]
+        under.top = { priority = 4 }
+        load = { period = "100ms", phase = "1ms", work = "500us" }
+        [task.middle]
+        under.top = { priority = 2 }
+        load = { period = "100ms", phase = "1ms", work = "1ms" }
+        [task.low]
+        under.top = { priority = 1 }
+        load = { period = "100ms", work = "4ms", threshold = 3 }
+        "#,
+    );
+    // Low works from 0 to 1 ms, high to 1.5 ms, low to 2, 10 to 12 and 20 to 20.5 ms, then middle.
+    assert_eq!(longest(&plan, 99 * MS), [500, 20_500, 20_500]);
+}
+
+#[test]
+fn check_says_whose_threshold_is_in_the_way() {
+    let plan = parse(&TWO.replace("regions = [{ at = \"2ms\", length = \"2ms\" }]", "threshold = 2"));
+    let verdict = plan.admit();
+    let text = verdict.explain(&plan, "control").unwrap();
+    let line = "  threshold it waits up to 3.999999ms for `filter`, which works for up to 4ms and, once begun, gives way only to priorities above 2\n";
+    assert!(text.contains(line), "{text}");
+    let text = verdict.explain(&plan, "filter").unwrap();
+    assert!(
+        text.contains("  threshold its own jobs, once begun, give way only to priorities above 2\n"),
+        "{text}"
+    );
+    let json = verdict.to_json(&plan);
+    let blocking = &json["tasks"][0]["blocking"];
+    assert_eq!(blocking["most_ns"], 4 * MS - 1);
+    assert_eq!(blocking["region"]["task"], "filter");
+    assert_eq!(blocking["region"]["threshold"], 2);
+    assert_eq!(blocking["region"]["length_ns"], 4 * MS);
+    assert!(json["tasks"][1].get("blocking").is_none(), "{json}");
+    // `control` misses its deadline of 4 ms by that wait.
+    let why = verdict.faults(&plan).to_string();
+    assert!(
+        why.contains("Of it up to 3.999999ms is the wait for `filter`, which works for up to 4ms"),
+        "{why}"
+    );
+}
+
+/// Another priority may help, but none above the threshold.
+#[test]
+fn no_remedy_is_above_a_threshold() {
+    let priorities = |threshold: &str| {
+        let low = format!("period = \"10ms\", deadline = \"3ms\", work = \"2ms\"{threshold}");
+        let high = "period = \"20ms\", work = \"2ms\"";
+        let plan = below(BY_PRIORITY, &[["high", "priority = 2", high], ["low", "priority = 1", &low]]);
+        let verdict = plan.admit();
+        let said = verdict.explain(&plan, "low").unwrap() + &verdict.to_json(&plan).to_string();
+        said.contains("\"parameter\":\"priority\"")
+    };
+    assert!(priorities(""));
+    assert!(priorities(", threshold = 3"));
+    assert!(!priorities(", threshold = 1"));
+}
+
 #[test]
 fn check_says_who_is_in_the_way() {
     let plan = parse(TWO);
@@ -165,6 +339,17 @@ fn check_says_who_is_in_the_way() {
     assert_eq!(blocking["region"]["at_ns"], 2 * MS);
     assert_eq!(blocking["region"]["length_ns"], 2 * MS);
     assert!(json["tasks"][1].get("blocking").is_none(), "{json}");
+    // A floating one.
+    let plan =
+        parse(&TWO.replace("regions = [{ at = \"2ms\", length = \"2ms\" }]", "longest_region = \"2ms\""));
+    let verdict = plan.admit();
+    let text = verdict.explain(&plan, "control").unwrap();
+    let line = "  regions   it waits up to 2ms for `filter`, which does not give way for up to 2ms of its work, at any place\n";
+    assert!(text.contains(line), "{text}");
+    assert!(!verdict.explain(&plan, "filter").unwrap().contains("  regions "));
+    let json = verdict.to_json(&plan);
+    let region = &json["tasks"][0]["blocking"]["region"];
+    assert!(region["at_ns"].is_null() && region["length_ns"] == 2 * MS, "{region}");
     // A deadline that the region makes too short, by priority and by deadline.
     let late = |node: &str, edge: &str| {
         let load = "period = \"20ms\", work = \"8ms\", preemption = \"none\"";
@@ -259,9 +444,31 @@ fn where_check_says_nothing() {
 enum Regions {
     Whole,
     Some,
+    Floating,
+    Thresholds,
+    Mixed,
 }
 
 impl Maker {
+    /// When jobs do not give way, as text.
+    fn keeps(&mut self, regions: Regions, [least, work, priority]: [u64; 3]) -> String {
+        match regions {
+            Regions::Whole => self.regions(least, true),
+            Regions::Some => self.regions(least, false),
+            Regions::Floating => self.floating(work),
+            Regions::Thresholds | Regions::Mixed => format!(", threshold = {}", self.between(priority, 10)),
+        }
+    }
+
+    /// One of the kinds of a mixed plan.
+    fn one_of(&mut self, regions: Regions) -> Regions {
+        match regions {
+            Regions::Mixed => [Regions::Whole, Regions::Some, Regions::Floating, Regions::Thresholds]
+                [self.between(0, 3) as usize],
+            regions => regions,
+        }
+    }
+
     fn with_regions(&mut self, deadlines: bool, regions: Regions) -> Plan {
         let policy = if deadlines { "edf" } else { "fixed-priority" };
         let place = if self.between(0, 3) == 0 {
@@ -291,11 +498,14 @@ impl Maker {
             let deadline = if self.between(0, 2) == 0 { self.between(period / 2, period) } else { period };
             let least = if self.between(0, 3) == 0 { (work / 2).max(50) / 50 * 50 } else { work };
             let kept = self.between(0, 4) > 0;
-            let own = if kept { self.regions(least, regions == Regions::Whole) } else { String::new() };
+            let priority = if self.between(0, 5) == 0 { 3 } else { 9 - task };
+            let regions = self.one_of(regions);
+            let own = if kept { self.keeps(regions, [least, work, priority]) } else { String::new() };
             let phase = self.between(0, 8) * apart * 50_000 + self.between(0, 1);
             let edge = match deadlines {
                 true => String::new(),
-                false => format!("priority = {}", if self.between(0, 5) == 0 { 3 } else { 9 - task }),
+                false if self.between(0, 3) == 0 => format!("priority = {priority}, quantum = \"300us\""),
+                false => format!("priority = {priority}"),
             };
             let release = match self.between(0, 3) {
                 0 => format!("separation = \"{period}us\", extra = \"500us\""),
@@ -317,15 +527,21 @@ impl Maker {
 /// How long the longest response of each task was, in per cent of its bound: below 50, 70, 90, 100, and equal.
 #[test]
 fn nothing_takes_longer_than_check_says() {
-    let kinds = [
+    const KINDS: usize = 8;
+    let kinds: [_; KINDS] = [
         ("priorities, whole jobs", false, Regions::Whole),
         ("priorities, regions", false, Regions::Some),
         ("deadlines, whole jobs", true, Regions::Whole),
         ("deadlines, regions", true, Regions::Some),
+        ("priorities, floating regions", false, Regions::Floating),
+        ("deadlines, floating regions", true, Regions::Floating),
+        ("priorities, thresholds", false, Regions::Thresholds),
+        ("priorities, all of these", false, Regions::Mixed),
     ];
-    let (mut seen_of, mut met, mut inside) = ([[0u64; 5]; 4], 0, 0);
+    let (mut seen_of, mut met, mut inside) = ([[0u64; 5]; KINDS], 0, 0);
     for seed in seeds() {
-        let (_, deadlines, regions) = kinds[(seed % 4) as usize];
+        let kind = seed as usize % KINDS;
+        let (_, deadlines, regions) = kinds[kind];
         let plan = Maker::new(seed, "regions").with_regions(deadlines, regions);
         let verdict = plan.admit();
         for round in 0..3 {
@@ -345,7 +561,7 @@ fn nothing_takes_longer_than_check_says() {
                         continue;
                     }
                     let place = [50, 70, 90, 100].iter().position(|most| longest * 100 < bound * most);
-                    seen_of[(seed % 4) as usize][place.unwrap_or(4)] += 1;
+                    seen_of[kind][place.unwrap_or(4)] += 1;
                 }
             }
         }

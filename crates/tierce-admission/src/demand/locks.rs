@@ -195,7 +195,7 @@ fn below_regions(plan: &Plan, shape: &Shape, node: usize, tasks: &[usize], waiti
     let found = regions::below(plan, shape, node, tasks);
     for (at, task) in tasks.iter().enumerate() {
         waiting[*task] = match &found {
-            Ok(found) if found[at].by.is_none() && found[at].own == Sections::default() => Waiting::Never,
+            Ok(found) if found[at].concerns_nothing() => Waiting::Never,
             Ok(found) => Waiting::Kept(found[at]),
             Err(why) => Waiting::Unknown(why.clone()),
         };

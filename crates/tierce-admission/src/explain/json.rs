@@ -1,6 +1,6 @@
 //! The verdict for tools: docs/plan-language.md, "JSON". Each part is made when it is written: of a large plan there is much.
 
-use crate::demand::regions::{Blocker, Kept};
+use crate::demand::regions::{Blocker, Keeps, Kept};
 use crate::explain::chains;
 use crate::explain::derivation::{Derived, DerivedJson};
 use crate::explain::part::named;
@@ -167,8 +167,11 @@ struct BlockingJson<'a> {
 #[derive(Serialize)]
 struct RegionJson<'a> {
     task: &'a str,
-    at_ns: u64,
+    /// `None` of a floating region, whose place is not known.
+    at_ns: Option<u64>,
     length_ns: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    threshold: Option<u64>,
 }
 
 #[derive(Serialize)]
@@ -274,9 +277,13 @@ impl<'a> Json<'a> {
     }
 
     fn kept(self, kept: Kept) -> Option<BlockingJson<'a>> {
-        let Blocker { task, region } = kept.by?;
-        let (task, Region { at_ns, length_ns }) = (&self.plan.tasks[task].name, region);
-        let region = Some(RegionJson { task, at_ns, length_ns });
+        let Blocker { task, keeps, .. } = kept.by?;
+        let (at_ns, length_ns, threshold) = match keeps {
+            Keeps::Region(Region { at_ns, length_ns }) => (Some(at_ns), length_ns, None),
+            Keeps::Floating(length_ns) => (None, length_ns, None),
+            Keeps::Threshold { priority, work_ns } => (Some(0), work_ns, Some(priority)),
+        };
+        let region = Some(RegionJson { task: &self.plan.tasks[task].name, at_ns, length_ns, threshold });
         Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), region })
     }
 

@@ -1,6 +1,7 @@
 //! What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs.
 
 use crate::demand::locks::held_words;
+use crate::demand::regions::Keeps;
 use crate::explain::chains;
 use crate::explain::remedies::Broken;
 use crate::explain::words::{self, count};
@@ -100,7 +101,14 @@ impl About<'_> {
         if let Some(kept) = found.kept {
             if let Some(by) = kept.by {
                 let most = show_time(kept.most_ns());
-                self.line(&format!("  regions   it waits up to {most} for {}", by.words(self.plan)));
+                let what =
+                    if matches!(by.keeps, Keeps::Threshold { .. }) { "threshold" } else { "regions  " };
+                self.line(&format!("  {what} it waits up to {most} for {}", by.words(self.plan)));
+            }
+            if let Some((priority, _)) = kept.threshold {
+                self.line(&format!(
+                    "  threshold its own jobs, once begun, give way only to priorities above {priority}"
+                ));
             }
             if kept.own.last_ns > 1 {
                 let last = show_time(kept.own.last_ns);

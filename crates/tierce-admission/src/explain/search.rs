@@ -6,7 +6,7 @@ use crate::verdict::{Admission, Excess, Failure};
 use tierce_guarantee::{show, Free, Guarantee, Kind, Parameter};
 use tierce_plan::policies::{self, ParamKind};
 use tierce_plan::Shape;
-use tierce_plan::{Plan, Preemption};
+use tierce_plan::{Child, Plan, Preemption};
 
 /// Plans with more edges are not searched: each change tried is a whole admission.
 pub const EDGES_MAX: usize = 32;
@@ -254,7 +254,8 @@ impl Search<'_> {
             Preemption::Regions(regions) => {
                 regions.last().map_or(1, |region| region.at_ns + region.length_ns).max(sections_ns)
             }
-            Preemption::Full | Preemption::None => sections_ns,
+            Preemption::Floating(length_ns) => *length_ns,
+            Preemption::Full | Preemption::None | Preemption::Threshold(_) => sections_ns,
         };
         if let Some(from) = load.work_mut().map(|work| work.max_ns()) {
             self.nearest(from, least_ns, &|to| Remedy::Work { edge, from, to });
@@ -280,7 +281,11 @@ impl Search<'_> {
         let Some(policy) = policies::by_number(self.plan.nodes[about.parent].policy) else { return };
         for (at, param) in policy.edge_params.iter().enumerate() {
             if param.kind == ParamKind::Count {
-                self.parameter(edge, at, param.most); // a weight, a priority
+                let threshold = match about.child {
+                    Child::Task(task) if param.name == "priority" => self.plan.tasks[task].threshold(),
+                    _ => None,
+                };
+                self.parameter(edge, at, threshold.unwrap_or(param.most)); // a weight, a priority
             }
         }
         let Some((budget, period)) = policies::budget_and_period(policy) else { return };

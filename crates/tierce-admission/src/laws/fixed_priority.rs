@@ -9,12 +9,14 @@ use crate::bounds::leftover_supply::Taken;
 use crate::bounds::response::Bound;
 use crate::demand::jobs::{has_other_parents, job_and_suspension};
 use crate::demand::overheads::Overheads;
+use crate::demand::regions::{Keeps, Kept};
 use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
 use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
 use crate::verdict::{NodeVerdict, Origin, Promise};
-use tierce_analysis::{sections, Response, Sections, Supply, Task};
+use tierce_analysis::thresholds::to_last_regions;
+use tierce_analysis::{LastRegion, Response, Supply, Task};
 use tierce_guarantee::Kind;
 use tierce_plan::policies::{self};
 use tierce_plan::{Child, Load, Plan, Shape};
@@ -32,6 +34,9 @@ const WITH_SUSPENSION: &str =
 /// The same where some do not always give way.
 const WITH_REGIONS: &str =
     "response times under fixed priorities with regions without preemption (Bril, Lukkien & Verhaegh 2009)";
+
+/// The same where some have thresholds.
+const WITH_THRESHOLDS: &str = "response times under fixed priorities with preemption thresholds (Wang & Saksena 1999; Keskin, Bril & Lukkien 2010)";
 
 /// The rule of what those of higher priority leave.
 pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
@@ -204,6 +209,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     let may_suspend = overheads.is_none() && supplies(received).any(|(_, supply)| supply == Supply::WHOLE);
     let (mut members, mut set, mut levels, mut suspensions) =
         (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    let mut priorities = Vec::new(); // of each level
     for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
         let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
         // How often equals with a quantum switch is not counted.
@@ -217,6 +223,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
         if !may_suspend && jobs.iter().flatten().any(|(.., suspension_ns)| *suspension_ns > 0) {
             break;
         }
+        priorities.push(priority(&equals[0]));
         for (task, job, suspension_ns) in jobs.into_iter().flatten() {
             members.push(task);
             set.push(overheads.job(index, job));
@@ -233,7 +240,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
         return members.into_iter().zip(found.into_iter().map(bound)).collect();
     }
     if members.iter().any(|task| overheads.locks.kept(*task).is_some()) {
-        return with_regions(node, &members, &set, &levels);
+        return with_regions(node, &members, &set, &levels, &priorities);
     }
     // Timers go off in the middle of everybody.
     let timers = overheads.timers_as_jobs(edges);
@@ -268,12 +275,30 @@ fn best_of(
     })
 }
 
-/// Whom a job finds in a region is part of its blocking, since that may be one who is not in the set.
-fn with_regions(node: &Node, members: &[usize], set: &[Task], levels: &[u32]) -> Vec<(usize, Bound)> {
-    let last = |task: &usize| Sections { longest_ns: 0, ..node.overheads.locks.own_regions(*task) };
-    let last: Vec<_> = members.iter().map(last).collect();
-    let found = best_of(set, node.received, |supply| sections::fixed_priority(set, &last, levels, supply));
-    let bound = |response| Bound { response, test: WITH_REGIONS, exact: false };
+/// Whom a job finds in a region is part of its blocking, since that may be one who is not in the set. `priorities`: of each level.
+fn with_regions(
+    node: &Node,
+    members: &[usize],
+    set: &[Task],
+    levels: &[u32],
+    priorities: &[u64],
+) -> Vec<(usize, Bound)> {
+    let kept = |task: &usize| node.overheads.locks.kept(*task).unwrap_or_default();
+    let last = |(task, own): (&usize, &u32)| match kept(task) {
+        Kept { threshold: Some((threshold, work_ns)), .. } => {
+            let level = priorities.partition_point(|priority| *priority > threshold) as u32;
+            LastRegion { length_ns: work_ns, level: level.min(*own) }
+        }
+        Kept { own, .. } => LastRegion { length_ns: own.last_ns, level: 0 },
+    };
+    let last: Vec<_> = members.iter().zip(levels).map(last).collect();
+    let found = best_of(set, node.received, |supply| to_last_regions(set, levels, &last, supply));
+    let thresholds = |task: &usize| {
+        let Kept { by, threshold, .. } = kept(task);
+        threshold.is_some() || by.is_some_and(|by| matches!(by.keeps, Keeps::Threshold { .. }))
+    };
+    let test = if members.iter().any(thresholds) { WITH_THRESHOLDS } else { WITH_REGIONS };
+    let bound = |response| Bound { response, test, exact: false };
     let found = found.into_iter().flat_map(|(_, found)| found);
     members.iter().copied().zip(found.map(bound)).collect()
 }

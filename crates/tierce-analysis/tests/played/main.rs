@@ -1,4 +1,4 @@
-//! Jobs with regions without preemption, in order of arrival, with suspensions, locks, and with known phases, against schedules that
+//! Jobs with regions without preemption, preemption thresholds, in order of arrival, with suspensions, locks, and with known phases, against schedules that
 //! are played slot by slot.
 
 mod locks;
@@ -7,3 +7,4 @@ mod player;
 mod sections;
 mod spin_locks;
 mod suspension;
+mod thresholds;

@@ -107,7 +107,13 @@ impl Plan {
         };
         let is_of_edge = |key: &str| own.is_none_or(|own| !own_key(Some(own), key));
         let is_meant = under.is_none_or(|under| under == parent.base) && self.is_a_table(is.spot);
-        if keys.is_empty() || !is_meant || !keys.iter().all(|(key, text)| is_of_edge(key) && is_plain(text)) {
+        // A priority may not come above a preemption threshold.
+        let has_threshold = matches!(child, Child::Task(task) if self.tasks[task].threshold().is_some());
+        if keys.is_empty()
+            || has_threshold
+            || !is_meant
+            || !keys.iter().all(|(key, text)| is_of_edge(key) && is_plain(text))
+        {
             return None;
         }
         let old = Some((&is.params, is.given));

@@ -10,6 +10,10 @@ pub enum Preemption {
     None,
     /// Not within these, which are in their order.
     Regions(Vec<Region>),
+    /// Not for up to that much CPU time (ns) from any place on: a floating region.
+    Floating(u64),
+    /// Only to tasks with a larger priority than that: a preemption threshold.
+    Threshold(u64),
 }
 
 /// A part of each job that is not preempted.

@@ -87,10 +87,10 @@ fn shape(
 }
 
 /// Of jobs that others release.
-const TRIGGERED: [&str; 4] = ["work", "sections", "preemption", "regions"];
+const TRIGGERED: [&str; 6] = ["work", "sections", "preemption", "regions", "longest_region", "threshold"];
 
 /// Of all shapes.
-const KEYS: [&str; 13] = [
+const KEYS: [&str; 15] = [
     "period",
     "separation",
     "phases",
@@ -104,6 +104,8 @@ const KEYS: [&str; 13] = [
     "sections",
     "preemption",
     "regions",
+    "longest_region",
+    "threshold",
 ];
 
 fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFile) -> Option<Load> {

@@ -1,4 +1,4 @@
-//! `preemption` and `regions` of loads: what they are, and where they have a meaning.
+//! `preemption`, `regions`, `longest_region` and `threshold` of loads: what they are, and where they have a meaning.
 
 use crate::model::shape::Shape;
 use crate::model::{Load, Plan, Preemption, Region, Task, Work};
@@ -7,9 +7,28 @@ use crate::text::faults::Fault;
 use crate::text::tree::{listed, Collector, Fields, Value};
 use crate::text::units::show_time;
 
-/// `preemption = "none"`, or `regions = [ { at = "500us", length = "1ms" }, … ]`.
+/// `preemption = "none"`, `regions = [ { at = "500us", length = "1ms" }, … ]`, `longest_region = "1ms"` or `threshold = 3`.
 pub fn preemption(fields: &mut Fields, work: Option<&Work>, collector: &mut Collector) -> Option<Preemption> {
     let (named, regions) = (fields.take("preemption"), fields.take("regions"));
+    let (longest, threshold) = (fields.take("longest_region"), fields.take("threshold"));
+    let given =
+        [("preemption", named), ("regions", regions), ("longest_region", longest), ("threshold", threshold)];
+    let given: Vec<_> = given.into_iter().filter_map(|(key, value)| Some((key, value?))).collect();
+    if let [(first, _), .., (last, value)] = given[..] {
+        if last != "regions" {
+            let message = format!("`{last}` and `{first}` both say when jobs give way");
+            let fault = Fault::new("preemption_is_said_once", value.spot, message);
+            collector.add(fault.hint("leave out one of them"));
+            return None;
+        }
+    }
+    if let Some(longest) = longest {
+        return floating(longest, work, collector);
+    }
+    if let Some(threshold) = threshold {
+        let priority = collector.whole("`threshold`", threshold, 0, PRIORITY_MAX)?;
+        return u64::try_from(priority).ok().map(Preemption::Threshold);
+    }
     if let (Some(_), Some(regions)) = (named, regions) {
         let message = "jobs have regions, or `preemption` says it of all of them";
         let fault = Fault::new("preemption_or_regions", regions.spot, message);
@@ -23,6 +42,21 @@ pub fn preemption(fields: &mut Fields, work: Option<&Work>, collector: &mut Coll
     let read: Vec<_> = items.iter().map(|item| region(item, &mut from_ns, within_ns, collector)).collect();
     let read = read.into_iter().collect::<Option<Vec<_>>>()?;
     Some(if read.is_empty() { Preemption::Full } else { Preemption::Regions(read) })
+}
+
+/// As of `fixed-priority`.
+const PRIORITY_MAX: i64 = 65535;
+
+/// Longer than the longest job it has no meaning.
+fn floating(value: &Value, work: Option<&Work>, collector: &mut Collector) -> Option<Preemption> {
+    let length_ns = collector.duration("`longest_region`", value)?;
+    let most_ns = work.map_or(u64::MAX, Work::max_ns);
+    if length_ns > most_ns {
+        let message = "the longest region is longer than the most work of a job";
+        let fault = Fault::new("longest_region_must_fit_the_work", value.spot, message);
+        collector.add(fault.value(show_time(length_ns)).bound(show_time(most_ns)));
+    }
+    Some(Preemption::Floating(length_ns))
 }
 
 fn known(value: &Value, collector: &mut Collector) -> Option<Preemption> {
@@ -66,10 +100,10 @@ fn region(value: &Value, from_ns: &mut u64, within_ns: u64, collector: &mut Coll
 }
 
 impl Load {
-    /// The regions of its jobs, in their order; where they are not preempted at all, the longest job.
+    /// The regions of its jobs whose places are known, in their order; where they are not preempted at all, the longest job.
     pub fn regions(&self) -> Vec<Region> {
         match self.preemption() {
-            Preemption::Full => Vec::new(),
+            Preemption::Full | Preemption::Floating(_) | Preemption::Threshold(_) => Vec::new(),
             Preemption::None => {
                 let length_ns = self.work().map_or(0, Work::max_ns);
                 vec![Region { at_ns: 0, length_ns }]
@@ -96,6 +130,16 @@ impl Task {
     }
 }
 
+impl Task {
+    /// Others need more than that priority to preempt its jobs once they have begun.
+    pub fn threshold(&self) -> Option<u64> {
+        match self.load.as_ref()?.preemption() {
+            Preemption::Threshold(priority) => Some(*priority),
+            _ => None,
+        }
+    }
+}
+
 impl Plan {
     /// The node against whose tasks the regions of a task hold: the one directly above, which orders by priorities or by deadlines.
     pub fn node_of_regions(&self, shape: &Shape, task: usize) -> Option<usize> {
@@ -111,7 +155,7 @@ impl Plan {
         let (first, others) = (tasks.next()?, tasks.count());
         let others = if others > 0 { format!(" and {others} others") } else { String::new() };
         Some(format!(
-            "jobs of `{}`{others} give way at any time here: only `tierce sim` plays `preemption` and `regions` of loads, and bounds of \
+            "jobs of `{}`{others} give way at any time here: only `tierce sim` plays `preemption`, `regions`, `longest_region` and `threshold` of loads, and bounds of \
              `tierce check` that rest on them do not hold",
             first.name
         ))
@@ -129,9 +173,34 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     }
 }
 
+/// Where there are no priorities, or it is below the task's own one.
+fn threshold_fault(plan: &Plan, shape: &Shape, task: usize, threshold: u64) -> Option<Fault> {
+    let (about, above) = (&plan.tasks[task], &shape.task_parents[task]);
+    let edge = &plan.edges[*above.first()?];
+    let policy = policies::by_number(plan.nodes[edge.parent].policy)?;
+    if above.len() > 1 || policy.name != "fixed-priority" {
+        let message = format!(
+            "`{}` has a preemption threshold, which is for tasks directly below one `fixed-priority` node",
+            about.name
+        );
+        let value =
+            if above.len() > 1 { format!("{} parents", above.len()) } else { policy.name.to_string() };
+        let hint = "elsewhere `preemption`, `regions` or `longest_region` say when jobs give way";
+        return Some(Fault::new("threshold_needs_priorities", about.spot, message).value(value).hint(hint));
+    }
+    let priority = edge.params[policies::position(&policy.edge_params, "priority")?];
+    let message = format!("the preemption threshold of `{}` is below its own priority", about.name);
+    let fault = || Fault::new("threshold_not_below_priority", about.spot, message);
+    (threshold < priority).then(|| fault().value(threshold).bound(format!("at least {priority}")))
+}
+
 fn fault(plan: &Plan, shape: &Shape, task: usize) -> Option<Fault> {
     let (about, above) = (&plan.tasks[task], &shape.task_parents[task]);
     let fault = |rule, message: String| Some(Fault::new(rule, about.spot, message));
+    if let Some(found) = about.threshold().and_then(|threshold| threshold_fault(plan, shape, task, threshold))
+    {
+        return Some(found);
+    }
     let Some(node) = plan.node_of_regions(shape, task) else {
         let first = above.first()?; // else it is unreachable, which is told already
         let value = match above.len() {

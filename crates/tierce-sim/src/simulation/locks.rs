@@ -11,6 +11,13 @@
 //! region runs in its place until that ends. So there is at most one in each node, and the nodes above go on as they would: a budget
 //! that ends, ends, and the region goes on with the next one. A region has begun when 1 ns of it is done: a job that comes at the time of its begin
 //! is decided about first.
+//!
+//! A floating region begins when it hurts: at the moment at which another task would preempt the job, which has done 1 ns or more then. It takes as
+//! long as it may, or until the job is done. After that the job gives way.
+//!
+//! With a preemption threshold: when the engine chooses another task directly below the node, of a priority not above the threshold of a job that has
+//! begun, that job runs in its place. There is at most one such job: two that have begun are the one that preempted and the one that was, and if
+//! the first is not done, the engine chooses it or one that is more urgent, to which the second gives way.
 
 use super::Simulation;
 use tierce_policy::NEVER;
@@ -45,12 +52,26 @@ impl Simulation {
     /// Who has what this task needs to go on, and the lock; no lock: who is in a region.
     fn waits_for(&mut self, index: u32, now: u64) -> Option<(u32, Option<usize>)> {
         let locks = self.locks.as_mut()?;
-        let within = |keeper: &u32| {
-            let task = &self.tasks[*keeper as usize];
-            task.script.as_ref().is_some_and(|script| script.keeps(task.left_ns))
+        let tasks = &mut self.tasks;
+        let mut within = |keeper: &u32| {
+            let task = &mut tasks[*keeper as usize];
+            let Some(script) = &mut task.script else { return false };
+            if script.keeps(task.left_ns) {
+                return true;
+            }
+            let floats = script.float(task.left_ns);
+            task.left_ns = floats.unwrap_or(task.left_ns);
+            floats.is_some()
         };
-        if let Some(keeper) = locks.keeper(index).filter(within) {
+        if let Some(keeper) = locks.keeper(index).filter(&mut within) {
             return Some((keeper, None));
+        }
+        let has_begun = |other: &u32| {
+            let task = &self.tasks[*other as usize];
+            task.script.as_ref().is_some_and(|script| script.has_begun(task.left_ns))
+        };
+        if let Some(other) = locks.thresholds(index).find(has_begun) {
+            return Some((other, None));
         }
         let task = &mut self.tasks[index as usize];
         let found = locks.request(index, !task.started, task.script.as_deref_mut());
@@ -59,13 +80,12 @@ impl Simulation {
             return Some((holder, Some(lock)));
         }
         if let Some(script) = task.script.as_mut() {
-            if script.enter() {
-                locks.keep(index);
-            }
+            script.enter();
             if task.left_ns == 0 {
                 task.left_ns = script.left_ns();
             }
         }
+        locks.go_on(index);
         let from_ns = std::mem::replace(&mut task.waits_from_ns, NEVER);
         if from_ns != NEVER {
             self.stats.lock_wait(self.first_task + index, now - from_ns);

@@ -86,6 +86,11 @@ impl Maker {
         }
         format!(", regions = [{}]", list.join(", "))
     }
+
+    /// ", longest_region = …" of jobs that work for up to so many us.
+    pub fn floating(&mut self, most: u64) -> String {
+        format!(", longest_region = \"{}us\"", self.between(1, most))
+    }
 }
 
 /// `cpus 1; edf; A 2/10; B 3/15 phase 1; H busy; 20`: machine, policy of the root (and its quantum), tasks, and for how

@@ -1,0 +1,77 @@
+//! Preemption thresholds: once a job has begun, only tasks with a priority above the threshold of its task preempt it.
+//!
+//! A threshold is at least the priority. At the priority of its own task it is full preemption, at the highest priority none. What lies
+//! between needs fewer preemptions than the one, and blocks fewer tasks than the other.
+//!
+//! A job of task i waits for one less urgent job that has begun and whose threshold is not below i's priority: for all of it
+//! less the 1 ns in which it began (textbooks have continuous time and count that, too). Two of these cannot have begun: the
+//! second one would have had to preempt the first. When the job has begun, at s, everything more urgent that was released up to s is
+//! done, s included. Of what comes later only tasks above the threshold come before its end:
+//!
+//! ```text
+//! s(q) = least s with  supply(s) ≥ B + q·C + Σ (⌊(s + Jⱼ)/Tⱼ⌋ + 1)·Cⱼ                       over those above the priority
+//! f(q) = least f with  supply(f) ≥ the same + C + Σ (⌈(f + Jⱼ)/Tⱼ⌉ − ⌊(s + Jⱼ)/Tⱼ⌋ − 1)·Cⱼ  over those above the threshold
+//! R    = max over q of  f(q) − q·T + J
+//! ```
+//!
+//! The largest need not be that of the first job: what waits for its end may come before the second one. So q goes over all jobs in the
+//! longest time in which there always is work of the priority or above (the level-i active period).
+//!
+//! Example: 20 in 70 due within 50, 20 in 80, 35 in 200 due within 100, from the highest priority down. With full preemption the last one
+//! takes 115; with none the first one 54. With thresholds of the first, first and second priority they take 39, 74 and 95.
+//!
+//! Sources: Wang & Saksena, "Scheduling fixed-priority tasks with preemption threshold", RTCSA 1999; Regehr, "Scheduling tasks with mixed preemption
+//! relations for robustness to timing faults", RTSS 2002; Keskin, Bril & Lukkien, "Exact response-time analysis for fixed-priority
+//! preemption-threshold scheduling", ETFA 2010.
+//!
+//! Tasks of equal priority count for each other with all jobs that come before the job is done or has its last region, which is a bound. A supply may end
+//! within a job, which keeps its threshold meanwhile.
+
+use crate::fixed_priority::FixedPriority;
+use crate::supply::Supply;
+use crate::task::{LastRegion, Response, Task};
+
+/// Longest responses. `levels` has one number per task, the smaller the more urgent; equal ones wait for each other. `thresholds` has
+/// another one, not above that: only tasks of smaller levels preempt a job that has begun.
+///
+/// # Panics
+/// When there is not one of each per task, or a threshold is larger than the level.
+pub fn fixed_priority(tasks: &[Task], levels: &[u32], thresholds: &[u32], supply: &Supply) -> Vec<Response> {
+    assert!(tasks.len() == levels.len() && tasks.len() == thresholds.len(), "one of each per task");
+    assert!(
+        levels.iter().zip(thresholds).all(|(level, most)| most <= level),
+        "thresholds are of more urgent levels"
+    );
+    let blocked = |(index, task): (usize, &Task)| {
+        let by = |other: &usize| levels[*other] > levels[index] && thresholds[*other] <= levels[index];
+        let others = (0..tasks.len()).filter(by).map(|other| tasks[other].work_ns.saturating_sub(1));
+        Task { blocking_ns: task.blocking_ns.saturating_add(others.max().unwrap_or(0)), ..*task }
+    };
+    let blocked: Vec<_> = tasks.iter().enumerate().map(blocked).collect();
+    let last = |(task, level): (&Task, &u32)| LastRegion { length_ns: task.work_ns, level: *level };
+    let last: Vec<_> = tasks.iter().zip(thresholds).map(last).collect();
+    to_last_regions(&blocked, levels, &last, supply)
+}
+
+/// Longest responses of jobs that end with such regions. Whom a job waits for is part of its blocking already.
+///
+/// # Panics
+/// When there is not one of each per task.
+pub fn to_last_regions(
+    tasks: &[Task],
+    levels: &[u32],
+    last: &[LastRegion],
+    supply: &Supply,
+) -> Vec<Response> {
+    assert!(tasks.len() == levels.len() && tasks.len() == last.len(), "one of each per task");
+    let mut order: Vec<_> = (0..tasks.len()).collect();
+    order.sort_by_key(|index| levels[*index]);
+    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
+    let in_order: Vec<_> = order.iter().map(|index| tasks[*index]).collect();
+    let last: Vec<_> = order.iter().map(|index| last[*index]).collect();
+    let mut analysis = FixedPriority::new();
+    let found = analysis.responses_to_last_regions(&in_order, &sorted, &last, supply);
+    let mut responses = vec![Response::Unbounded; tasks.len()];
+    order.iter().zip(found).for_each(|(index, response)| responses[*index] = *response);
+    responses
+}
