@@ -1,7 +1,7 @@
 //! The graph in force as it is now: its parts by name, with what the kernel side has counted for each.
 
-use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
+use crate::moment::Moment;
 use crate::threads::{self, Proc};
 use serde_json::{json, Map, Value};
 use std::collections::{HashMap, HashSet};
@@ -14,9 +14,6 @@ pub const GRAPH_VERSION: u32 = 1;
 
 /// `enum tierce_own`: of the default node.
 const OWN_DEFAULT: u16 = 1;
-
-/// Edges above one node that are looked at, should the list be changed meanwhile.
-const PARENTS_MAX: usize = 64;
 
 pub(crate) fn policy(number: u32) -> Option<&'static PolicyRecord> {
     policies().iter().find(|policy| policy.number == number)
@@ -36,7 +33,7 @@ impl Live {
     /// CPUs, nodes and tasks, and whoever ran outside the graph. What is counted is counted since a part came.
     pub fn graph(&self) -> Value {
         let (plan, ids, kernel) = (self.plan(), self.ids(), self.kernel());
-        let moment = Moment::of(kernel);
+        let moment = Moment::of(kernel, now_ns());
         let names: HashMap<u32, &str> =
             ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..])).collect();
         let nodes = plan.nodes.iter().zip(&ids.nodes).map(|(node, &id)| {
@@ -57,12 +54,11 @@ impl Live {
         let planned = ids.tasks.iter().zip(&plan.tasks).filter(|(id, _)| **id != 0);
         let planned = planned.map(|(id, task)| self.task(*id, Some(&task.name), None, &names, &moment));
         let members: HashMap<u32, &str> = self.bound().into_iter().collect();
-        let threads =
-            (1..moment.nodes.len() as u32).filter(|id| moment.node(*id).kind == TASK).filter_map(|id| {
-                let leaf = kernel.leaf(id);
-                let set = if leaf.own == OWN_DEFAULT { None } else { members.get(&leaf.pid).copied() };
-                (leaf.own != 0 && leaf.pid != 0).then(|| self.task(id, None, set, &names, &moment))
-            });
+        let threads = (1..moment.nodes_len()).filter(|id| moment.node(*id).kind == TASK).filter_map(|id| {
+            let leaf = kernel.leaf(id);
+            let set = if leaf.own == OWN_DEFAULT { None } else { members.get(&leaf.pid).copied() };
+            (leaf.own != 0 && leaf.pid != 0).then(|| self.task(id, None, set, &names, &moment))
+        });
         let sets = plan.sets.iter().map(|set| {
             let under = set.ways().flatten().map(|edge| {
                 let record = policy(plan.nodes[edge.parent].policy);
@@ -88,7 +84,7 @@ impl Live {
 
     /// A row for each edge with a budget, or to which something else was promised: of nodes, then of tasks and of threads of sets.
     pub fn promises(&self) -> Vec<Value> {
-        let (plan, ids, moment) = (self.plan(), self.ids(), Moment::of(self.kernel()));
+        let (plan, ids, moment) = (self.plan(), self.ids(), Moment::of(self.kernel(), now_ns()));
         let names: HashMap<u32, &str> =
             ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..])).collect();
         let nodes = ids.nodes.iter().zip(&plan.nodes).map(|(id, node)| (*id, &node.name[..], None));
@@ -178,54 +174,8 @@ impl Live {
     }
 }
 
-/// The engine's state, copied in one go: what is said of it belongs together, however long the rest takes.
-#[derive(Default)]
-pub(crate) struct Moment {
-    pub(crate) now_ns: u64,
-    nodes: Vec<raw::Node>,
-    edges: Vec<raw::Edge>,
-    pub(crate) cpus: Vec<raw::Cpu>,
-}
-
 impl Moment {
-    pub(crate) fn of(kernel: &Kernel) -> Moment {
-        Moment::default().renewed(kernel)
-    }
-
-    /// As it is now, in the memory of one that is not needed any more: fresh pages would take as long as the copy.
-    pub(crate) fn renewed(mut self, kernel: &Kernel) -> Moment {
-        self.nodes.clear();
-        self.edges.clear();
-        self.cpus.clear();
-        self.nodes.extend((0..kernel.nodes_used()).map(|id| kernel.node(id)));
-        self.edges.extend((0..kernel.edges_used()).map(|id| kernel.edge(id)));
-        self.cpus.extend((0..kernel.options().cpus).map(|cpu| kernel.cpu(cpu)));
-        self.now_ns = now_ns();
-        self
-    }
-
-    /// Of one that was made later, the first, which is nobody's.
-    pub(crate) fn node(&self, id: u32) -> &raw::Node {
-        self.nodes.get(id as usize).unwrap_or(&self.nodes[0])
-    }
-
-    fn edge(&self, id: u32) -> &raw::Edge {
-        self.edges.get(id as usize).unwrap_or(&self.edges[0])
-    }
-
-    /// One more than the largest id of a node or task.
-    pub(crate) fn nodes_len(&self) -> u32 {
-        self.nodes.len() as u32
-    }
-
-    /// Edges above a node or task, each with its number.
-    pub(crate) fn edges_above(&self, id: u32) -> impl Iterator<Item = (u32, &raw::Edge)> {
-        let next = |edge: u32| (edge != 0).then(|| (edge, self.edge(edge)));
-        let first = next(self.node(id).first_parent);
-        std::iter::successors(first, move |(_, edge)| next(edge.next_parent)).take(PARENTS_MAX)
-    }
-
-    /// The same for JSON.
+    /// Edges above a node or task, for JSON.
     fn under(&self, id: u32, names: &HashMap<u32, &str>) -> Vec<Value> {
         let mut list = Vec::new();
         for (_, about) in self.edges_above(id) {

@@ -12,6 +12,7 @@ pub mod host;
 pub mod kernel;
 pub mod listener;
 pub mod live;
+mod moment;
 pub mod notify;
 pub mod object;
 pub mod prune;

@@ -1,8 +1,9 @@
 //! What each part of the plan in force has received up to now.
 
-use crate::graph::{policy, Moment};
+use crate::graph::policy;
 use crate::kernel::Leaf;
-use crate::live::Live;
+use crate::live::{now_ns, Live};
+use crate::moment::Moment;
 use crate::threads;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -49,7 +50,7 @@ impl<'a> Named<'a> {
         let tasks = plan.tasks.iter().zip(&ids.tasks).filter(|(_, id)| **id != 0);
         Named {
             live,
-            moment: old.renewed(live.kernel()),
+            moment: old.renewed(live.kernel(), now_ns()),
             nodes: nodes.map(|(one, id)| (*id, node(one))).collect(),
             tasks: tasks.map(|(task, id)| (*id, &task.name[..])).collect(),
             members: live.bound().into_iter().collect(),
