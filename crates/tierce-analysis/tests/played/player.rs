@@ -192,6 +192,20 @@ pub fn periodic(tasks: &[Task], phases: &[u64], slots: u64, shape: impl Fn(usize
     jobs
 }
 
+/// Jobs that all come together, as late as jitter allows, but those of `early`, which come 1 before; then as soon as possible.
+pub fn critical(tasks: &[Task], slots: u64, early: usize, shape: impl Fn(usize) -> Shape) -> Vec<Job> {
+    let jobs = |(index, task): (usize, &Task)| {
+        let shape = shape(index);
+        let (begin, late) = if index == early { (40, 0) } else { (41, task.jitter_ns) };
+        let period = task.period_ns;
+        (0..slots / period).map(move |job| {
+            let release = (begin + job * period) as i64 - late as i64;
+            Job { ready: release.max(begin as i64) as u64, release, task: index, shape: shape.clone() }
+        })
+    };
+    tasks.iter().enumerate().flat_map(jobs).collect()
+}
+
 /// Random phases, gaps, jitter such that jobs of a task become ready in their order.
 pub fn random(
     tasks: &[Task],

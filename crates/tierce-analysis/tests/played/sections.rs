@@ -1,6 +1,8 @@
 //! Regions without preemption: worked examples, all phases of small sets, random plays.
 
-use crate::player::{all_phases, due, keep_longest, periodic, play, random, rounds, Draw, Job, Seen, Shape};
+use crate::player::{
+    all_phases, critical, due, keep_longest, periodic, play, random, rounds, Draw, Job, Seen, Shape,
+};
 use tierce_analysis::{fifo, sections, Demand, FixedPriority, Response, Sections, Supply, Task};
 
 const MS: u64 = 1_000_000;
@@ -284,20 +286,6 @@ fn random_pattern(supply: &Supply, slots: u64, draw: &mut Draw) -> Vec<bool> {
     pattern
 }
 
-/// All come together, as late as jitter allows, but one that comes 1 before; then as soon as possible.
-fn critical(tasks: &[Task], of: &[Sections], slots: u64, early: usize) -> Vec<Job> {
-    let jobs = |(index, task): (usize, &Task)| {
-        let shape = Shape::longest(task, &of[index]);
-        let (begin, late) = if index == early { (40, 0) } else { (41, task.jitter_ns) };
-        let period = task.period_ns;
-        (0..slots / period).map(move |job| {
-            let release = (begin + job * period) as i64 - late as i64;
-            Job { ready: release.max(begin as i64) as u64, release, task: index, shape: shape.clone() }
-        })
-    };
-    tasks.iter().enumerate().flat_map(jobs).collect()
-}
-
 /// Tasks with regions, and a supply.
 fn draw_set(draw: &mut Draw, jitter: bool) -> (Vec<Task>, Regions, Vec<Sections>, Supply) {
     let count = 2 + draw.upto(2);
@@ -331,7 +319,9 @@ fn responses_are_bounds() {
                 |draw: &mut Draw, index: usize| random_shape(draw, regions, &tasks[index], &of[index]);
             let jobs = match draw.upto(1) {
                 0 => random(&tasks, SLOTS, &mut draw, shape),
-                _ => critical(&tasks, &of, SLOTS, draw.below(tasks.len())),
+                _ => critical(&tasks, SLOTS, draw.below(tasks.len()), |index| {
+                    Shape::longest(&tasks[index], &of[index])
+                }),
             };
             let without_regions =
                 |job: &Job| Job { shape: Shape::new(job.shape.kept.len() as u64), ..job.clone() };

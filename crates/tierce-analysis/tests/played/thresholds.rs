@@ -1,6 +1,6 @@
 //! Preemption thresholds: worked examples, all phases of small sets, random plays.
 
-use crate::player::{all_phases, keep_longest, periodic, random, rounds, Draw, Job, Seen, Shape};
+use crate::player::{all_phases, critical, keep_longest, periodic, random, rounds, Draw, Job, Seen, Shape};
 use tierce_analysis::{sections, thresholds, FixedPriority, Response, Sections, Supply, Task};
 
 fn ns(responses: &[Response]) -> Vec<u64> {
@@ -158,7 +158,9 @@ fn responses_are_bounds() {
             };
             let jobs = match draw.upto(1) {
                 0 => random(&tasks, SLOTS, &mut draw, shape),
-                _ => critical(&tasks, SLOTS, draw.below(tasks.len())),
+                _ => {
+                    critical(&tasks, SLOTS, draw.below(tasks.len()), |index| Shape::new(tasks[index].work_ns))
+                }
             };
             let from = draw.upto(period - 1);
             let given = |slot: u64| (slot + from) % period < budget;
@@ -169,18 +171,4 @@ fn responses_are_bounds() {
     }
     let equal = seen.equal("thresholds");
     assert!(u64::from(equal) > rounds / 10, "{equal}");
-}
-
-/// All come together, as late as jitter allows, but one that comes 1 before; then as soon as possible.
-fn critical(tasks: &[Task], slots: u64, early: usize) -> Vec<Job> {
-    let jobs = |(index, task): (usize, &Task)| {
-        let shape = Shape::new(task.work_ns);
-        let (begin, late) = if index == early { (40, 0) } else { (41, task.jitter_ns) };
-        let period = task.period_ns;
-        (0..slots / period).map(move |job| {
-            let release = (begin + job * period) as i64 - late as i64;
-            Job { ready: release.max(begin as i64) as u64, release, task: index, shape: shape.clone() }
-        })
-    };
-    tasks.iter().enumerate().flat_map(jobs).collect()
 }
