@@ -5,7 +5,7 @@ use crate::composition::placement::{self, place};
 use crate::composition::{one_step, runnable};
 use crate::verdict::Admission;
 use std::path::Path;
-use tierce_plan::{Edge, Edit, Fault, Faults, Options, Plan, Sources, Standing, Step, PARAMS};
+use tierce_plan::{Edge, Edit, Fault, Faults, Options, Plan, Sources, Standing, Step, Upgraded, PARAMS};
 
 /// To read a plan, placing what has `cpu = "any"` where the laws hold with it; to change one; and to judge it.
 pub trait PlanExt: Sized {
@@ -14,6 +14,9 @@ pub trait PlanExt: Sized {
 
     /// Read the plan at `path`; `options` say what it does not.
     fn load_with(path: impl AsRef<Path>, options: Options) -> Result<Self, Faults>;
+
+    /// The texts of the plan at `path` with the names that keys and policies have now; nothing is written.
+    fn upgrade(path: impl AsRef<Path>, options: Options) -> Upgraded;
 
     /// Resolve a text; `name` is its path for messages and for files that it names.
     fn parse(text: &str, name: &str) -> Result<Self, Faults>;
@@ -76,6 +79,13 @@ impl PlanExt for Plan {
 
     fn load_with(path: impl AsRef<Path>, options: Options) -> Result<Self, Faults> {
         Plan::read(path, options, place)
+    }
+
+    fn upgrade(path: impl AsRef<Path>, options: Options) -> Upgraded {
+        match Self::load_with(path, options) {
+            Ok(plan) => Upgraded { sources: plan.sources, renamings: Vec::new(), faults: None },
+            Err(faults) => tierce_plan::upgrade(faults, options, place),
+        }
     }
 
     fn parse(text: &str, name: &str) -> Result<Self, Faults> {

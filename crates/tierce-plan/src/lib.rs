@@ -40,6 +40,7 @@ pub use change::difference::{Change, Difference, Fixed, Verb};
 pub use change::edit::{Below, Edit, Keys};
 pub use change::step::Step;
 pub use change::transition::{Host, Leaving, Transition};
+pub use change::upgrade::{upgrade, Renaming, Upgraded};
 pub use model::any_cpu::{unplaced, Placed, Placer, Standing, Unit};
 pub use model::glob::Glob;
 pub use model::shape::{cpus, several, Shape};

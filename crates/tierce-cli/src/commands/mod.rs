@@ -37,6 +37,7 @@ pub mod time;
 mod timeline;
 mod top;
 mod trace;
+mod upgrade_plan;
 mod vm;
 
 use std::process::ExitCode;
@@ -74,6 +75,7 @@ pub enum Command {
     Embed(embed::Args),
     Policy(policy::Args),
     Schema(schema::Args),
+    UpgradePlan(upgrade_plan::Args),
     #[command(hide = true)]
     DemoTable(demo_table::Args),
     #[command(hide = true)]
@@ -113,6 +115,7 @@ pub fn run(command: Command) -> ExitCode {
         Command::Embed(args) => embed::run(args),
         Command::Policy(args) => policy::run(args),
         Command::Schema(args) => schema::run(args),
+        Command::UpgradePlan(args) => upgrade_plan::run(args),
         Command::DemoTable(args) => demo_table::run(args),
         Command::Scenario(args) => scenario::run(args),
     };

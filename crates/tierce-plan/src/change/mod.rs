@@ -8,6 +8,7 @@ mod parents;
 pub mod step;
 mod toml;
 pub mod transition;
+pub mod upgrade;
 mod written;
 
 // Shared by the tests of several files here.

@@ -55,19 +55,21 @@ pub fn is_plain(key: &Key, collector: &mut Collector) -> bool {
     good
 }
 
+const ITS_PRESETS: &str = "its presets";
+
 /// The policy by which one of another name can be had, and with what.
 fn synonym(name: &str) -> Option<(&'static str, &'static str)> {
     Some(match name.to_lowercase().as_str() {
-        "cbs" | "constant-bandwidth" | "deadline" => ("reservation", "its presets"),
+        "cbs" | "constant-bandwidth" | "deadline" => ("reservation", ITS_PRESETS),
         "tbs" => ("reservation", "replenishment = \"total-bandwidth\""),
         "deferrable" => ("reservation", "replenishment = \"periodic\""),
         "sporadic" => ("reservation", "replenishment = \"sporadic\""),
         "polling" => ("reservation", "replenishment = \"polling\""),
         "eevdf" => ("fair", "order = \"eevdf\""),
-        "cfs" | "wfq" | "sfq" => ("fair", "its presets"),
+        "cfs" | "wfq" | "sfq" => ("fair", ITS_PRESETS),
         "stride" => ("fair", "order = \"stride\""),
         "lottery" => ("fair", "order = \"lottery\""),
-        "rr" => ("round-robin", "its presets"),
+        "rr" => ("round-robin", ITS_PRESETS),
         "fifo" | "fp" => ("fixed-priority", "priorities of its children"),
         "rm" | "dm" => ("fixed-priority", "larger priorities for shorter periods or deadlines"),
         _ => return None,
@@ -78,6 +80,8 @@ pub fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<
     let policy = policies::by_name(name);
     if policy.is_none() {
         let names: Vec<_> = policies::policies().iter().map(|policy| policy.name).collect();
+        let same =
+            synonym(name).filter(|(_, with)| *with == ITS_PRESETS).map(|(policy, _)| format!("\"{policy}\""));
         let hint = match synonym(name).or(closest(name, names.iter().copied()).map(|close| (close, ""))) {
             Some((policy, order)) if !order.is_empty() => {
                 format!("policy = \"{policy}\" with {order}; there are {}", listed(&names))
@@ -86,7 +90,7 @@ pub fn find_policy(name: &str, spot: Spot, collector: &mut Collector) -> Option<
             None => format!("there are {}", listed(&names)),
         };
         let fault = Fault::new("policy_must_exist", spot, format!("there is no policy `{name}`"));
-        collector.add(fault.hint(hint));
+        collector.add(fault.hint(hint).fix(same));
     }
     policy
 }

@@ -20,6 +20,8 @@ pub struct Fault {
     pub bound: Option<String>,
     /// What would help.
     pub hint: Option<String>,
+    /// What to write at `spot` instead, where that means the same.
+    pub fix: Option<String>,
     /// Another place that matters, and why.
     pub other: Option<(Spot, String)>,
 }
@@ -27,7 +29,16 @@ pub struct Fault {
 impl Fault {
     /// A fault without value, bound and hint.
     pub fn new(rule: &'static str, spot: Spot, message: impl Into<String>) -> Self {
-        Self { rule, message: message.into(), spot, value: None, bound: None, hint: None, other: None }
+        Self {
+            rule,
+            message: message.into(),
+            spot,
+            value: None,
+            bound: None,
+            hint: None,
+            fix: None,
+            other: None,
+        }
     }
 
     /// With the value that broke the rule.
@@ -45,6 +56,12 @@ impl Fault {
     /// With what would help.
     pub fn hint(mut self, hint: impl ToString) -> Self {
         self.hint = Some(hint.to_string());
+        self
+    }
+
+    /// With what to write instead, where that means the same.
+    pub fn fix(mut self, fix: Option<String>) -> Self {
+        self.fix = fix;
         self
     }
 
@@ -141,11 +158,13 @@ impl Faults {
             bound: &'a Option<String>,
             #[serde(skip_serializing_if = "Option::is_none")]
             hint: &'a Option<String>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            fix: &'a Option<String>,
         }
         let one = |fault: &Fault| {
             let Place { file, line, column } = self.sources.place(fault.spot);
-            let Fault { rule, message, value, bound, hint, .. } = fault;
-            serde_json::to_value(Json { rule, file, line, column, message, value, bound, hint })
+            let Fault { rule, message, value, bound, hint, fix, .. } = fault;
+            serde_json::to_value(Json { rule, file, line, column, message, value, bound, hint, fix })
                 .unwrap_or_default()
         };
         self.faults.iter().map(one).collect()

@@ -205,8 +205,9 @@ pub fn wrong_kind(what: &str, value: &Value, wanted: &str) -> Fault {
     }
 }
 
-/// Names that keys have elsewhere (SCHED_DEADLINE, cgroups, papers), and those that they have here.
-const SYNONYMS: [(&str, &str); 33] = [
+/// Names that keys have elsewhere (SCHED_DEADLINE, cgroups, papers) or had in earlier versions, and those that they have here. Their values mean
+/// the same: `tierce upgrade-plan` replaces them.
+const SYNONYMS: [(&str, &str); 28] = [
     ("runtime", "budget"),
     ("runtime", "work"),
     ("sched_runtime", "budget"),
@@ -218,12 +219,10 @@ const SYNONYMS: [(&str, &str); 33] = [
     ("interval", "period"),
     ("sched_deadline", "deadline"),
     ("dl_deadline", "deadline"),
-    ("prio", "priority"),
     ("sched_priority", "priority"),
     ("rt_priority", "priority"),
     ("shares", "weight"),
     ("cpu_shares", "weight"),
-    ("nice", "weight"),
     ("slice", "quantum"),
     ("timeslice", "quantum"),
     ("wcet", "work"),
@@ -237,6 +236,11 @@ const SYNONYMS: [(&str, &str); 33] = [
     ("cmd", "comm"),
     ("command", "comm"),
     ("process", "pcomm"),
+];
+/// The same of keys whose values mean something else here.
+const RELATED: [(&str, &str); 5] = [
+    ("prio", "priority"),
+    ("nice", "weight"),
     ("cpuset", "affinity"),
     ("parent", "under"),
     ("parents", "under"),
@@ -402,18 +406,25 @@ pub struct Fields<'v> {
     what: String,
     entries: Vec<Option<&'v (Key, Value)>>,
     known: Vec<&'static str>,
+    given: Vec<&'static str>,
 }
 
 impl<'v> Fields<'v> {
     /// `what` as it appears in messages: "task `audio`".
     pub fn new(what: impl Into<String>, table: &'v Table) -> Self {
-        Self { what: what.into(), entries: table.entries.iter().map(Some).collect(), known: Vec::new() }
+        Self {
+            what: what.into(),
+            entries: table.entries.iter().map(Some).collect(),
+            known: Vec::new(),
+            given: Vec::new(),
+        }
     }
 
     /// A key of that name, with its value, if it is there.
     pub fn key(&mut self, name: &'static str) -> Option<&'v (Key, Value)> {
         self.known.push(name);
         let at = self.entries.iter().position(|entry| entry.is_some_and(|(key, _)| key.text == name))?;
+        self.given.push(name);
         self.entries[at].take()
     }
 
@@ -474,18 +485,27 @@ impl<'v> Fields<'v> {
     }
 
     /// The same; `elsewhere`: what is said of a key that has a meaning elsewhere.
-    pub fn finish_with(self, collector: &mut Collector, elsewhere: impl Fn(&str) -> Option<String>) {
+    pub fn finish_with(mut self, collector: &mut Collector, elsewhere: impl Fn(&str) -> Option<String>) {
         for (key, _) in self.entries.into_iter().flatten() {
             let has = format!("it has {}", listed(&self.known));
-            let hint = match (meant(&key.text, &self.known), elsewhere(&key.text)) {
-                (Some((Meant::Synonym, "under")), _) => "write under.PARENT = { … }".into(),
-                (Some((Meant::Synonym, name)), _) => format!("here it is called `{name}`; {has}"),
+            let meant = meant(&key.text, &self.known);
+            let fix = match meant {
+                Some((Meant::Synonym, name)) if !self.given.contains(&name) => Some(name),
+                _ => None,
+            };
+            self.given.extend(fix);
+            let hint = match (meant, elsewhere(&key.text)) {
+                (Some((Meant::Related, "under")), _) => "write under.PARENT = { … }".into(),
+                (Some((Meant::Synonym | Meant::Related, name)), _) => {
+                    format!("here it is called `{name}`; {has}")
+                }
                 (_, Some(elsewhere)) => elsewhere,
                 (Some((Meant::Misspelt, name)), None) => format!("did you mean `{name}`? {has}"),
                 (None, None) => has,
             };
             let message = format!("{} has no key `{}`", self.what, key.text);
-            collector.add(Fault::new("key_must_exist", key.spot, message).hint(hint));
+            let fault = Fault::new("key_must_exist", key.spot, message).hint(hint);
+            collector.add(fault.fix(fix.map(String::from)));
         }
     }
 }
@@ -500,15 +520,18 @@ pub fn listed<T: AsRef<str>>(names: &[T]) -> String {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Meant {
     Synonym,
+    Related,
     Misspelt,
 }
 
 /// Which of the known keys was meant.
 fn meant<'n>(key: &str, known: &[&'n str]) -> Option<(Meant, &'n str)> {
     let lower = key.to_lowercase();
-    let synonym = |name: &&&'n str| SYNONYMS.contains(&(lower.as_str(), **name));
+    let one_of = |names: &[(&str, &str)], how| {
+        known.iter().find(|name| names.contains(&(lower.as_str(), name))).map(|name| (how, *name))
+    };
     let misspelt = || closest(key, known.iter().copied()).map(|name| (Meant::Misspelt, name));
-    known.iter().find(synonym).map(|name| (Meant::Synonym, *name)).or_else(misspelt)
+    one_of(&SYNONYMS, Meant::Synonym).or_else(|| one_of(&RELATED, Meant::Related)).or_else(misspelt)
 }
 
 /// The name nearest to `text`, if it is near enough to have been meant.
