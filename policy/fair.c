@@ -50,6 +50,8 @@
  *      also within their quanta, but not within that of one that is owed it, too. A child that comes for the first time has no
  *      credit, nor has one with a warp a claim to be first. A child of a spread node that is owed at least half of its
  *      credit and goes to another CPU is owed as much there. By start tags only.
+ *   16. With a credit, a child that wakes behind the running one replaces it, also within its quantum, if nobody else waits.
+ *      Where one CPU runs the children.
  * Gives up: latency without warp or credit, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it. Orders other than start-tag: warp. Orders eevdf, stride, lottery: nodes that
  * several CPUs reach.
@@ -86,7 +88,7 @@ struct fair_edge {
 	u64 fraction;	/* low bits of the last charge, carried over */
 	u64 lead;	/* warp in virtual time */
 	u64 begin;	/* tag - warp when the quantum began; eevdf: its virtual deadline; moving: what it is owed */
-	s64 quantum_ns; /* rest of the quantum */
+	s64 quantum_ns; /* rest of the quantum; FAIR_WOKE */
 };
 
 #else
@@ -102,6 +104,7 @@ enum { FAIR_START_TAG, FAIR_EEVDF, FAIR_STRIDE, FAIR_LOTTERY, FAIR_SURPLUS };
 #define FAIR_BEGIN (1ull << 60)	   /* tags begin here, so that tag - warp stays positive */
 #define FAIR_FIRST (1ull << 52)	   /* lead of a child that is served before the others: beyond what tags differ by */
 #define FAIR_FIRST_PART 32	   /* a child is served first while it is owed the last of so many parts of the credit */
+#define FAIR_WOKE (-1)		   /* in place of a quantum: it woke behind the others, and has not run since */
 #define FAIR_FIRST_MOST 4000000000u /* ns for which it is served first at most */
 
 #include "fair/eevdf.c"
@@ -248,6 +251,8 @@ static inline void fair_credit(u32 edge, u64 credit_ns)
 	if (lag > most)
 		lag = most;
 	x->fair.tag = clock - lag;
+	if (!fair_is_several(parent_of(edge)))
+		x->fair.quantum_ns = FAIR_WOKE;
 	owed_ns = lag * x->param[FAIR_WEIGHT] >> FAIR_POINT;
 	credit_ns -= credit_ns / FAIR_FIRST_PART;
 	if (x->param[FAIR_WARP] || owed_ns <= credit_ns)
@@ -264,13 +269,13 @@ TIERCE_FN int fair_comes(u32 edge, u32 why)
 	edge_t *x = edge_at(edge);
 	node_t *node = parent_of(edge);
 	fair_credit_ends(x);
+	x->fair.quantum_ns = 0;
 	if (x->fair.tag < node->clock && why != TIERCE_MOVED) {
 		if (node->param[FAIR_CREDIT] && node->param[FAIR_ORDER] == FAIR_START_TAG && x->fair.tag && why == TIERCE_WOKE)
 			fair_credit(edge, node->param[FAIR_CREDIT]);
 		else
 			x->fair.tag = node->clock;
 	}
-	x->fair.quantum_ns = 0;
 	if (x->param[FAIR_WARP_LIMIT])
 		fair_warp_begins(edge);
 	return 0;
@@ -313,10 +318,19 @@ static inline bool fair_before(u32 a, u32 b, u64 now)
 	return fair_earlier(a, b);
 }
 
+/* Rule 16: it woke, the running one has had more, and nobody else waits. */
+static inline bool fair_is_alone_behind(u32 first, u32 running)
+{
+	return edge_at(first)->fair.quantum_ns == FAIR_WOKE && order_is_alone(first) &&
+	       edge_at(first)->fair.tag < edge_at(running)->fair.tag;
+}
+
 /* Does a child replace the running one within the quantum of that one? Who is owed CPU time is soon done: it is not replaced by
  * another one that is, or those that wake each other would switch at each wake-up. */
 static inline bool fair_preempts(u32 first, u32 running)
 {
+	if (fair_is_alone_behind(first, running))
+		return true;
 	return edge_at(first)->fair.lead && fair_key(first) < edge_at(running)->fair.begin &&
 	       !(fair_is_owed(edge_at(first)) && fair_is_owed(edge_at(running)));
 }

@@ -31,6 +31,11 @@ static inline link_t *order_link(u32 edge)
 {
 	return &edge_at(edge)->link[TIERCE_ORDER];
 }
+/* Of the first of an order: nobody else is in it. */
+static inline bool order_is_alone(u32 first)
+{
+	return !order_link(first)->left && !order_link(first)->right;
+}
 static inline link_t *event_link(u32 edge)
 {
 	return &edge_at(edge)->link[TIERCE_EVENTS];

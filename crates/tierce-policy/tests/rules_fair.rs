@@ -784,6 +784,34 @@ fn slept_until(credit_ns: u64, wakes_ms: u64) -> (World, u64) {
 }
 
 #[test]
+fn fair_rule_16_of_two_alone_the_one_behind_replaces_the_other() {
+    // b has had 2 ms more, which is not the whole credit: c has a quantum at once.
+    let (w, behind) = slept_until(3 * MS, 3);
+    assert!(behind.abs_diff(2 * MS) < US, "{behind}");
+    assert_eq!(w.schedule(), "0 c, 1 b, 3 c, 13 b, 31 c");
+    // Only a wake-up does that: what the CPU decides meanwhile changes nothing.
+    let (mut w, top) = World::one("fair", credit(10 * MS, 3 * MS));
+    let [b, c] = ["b", "c"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake(b.task);
+    w.wake(c.task);
+    for ms in 1..35 {
+        w.run(ms * MS); // which makes the CPU decide
+    }
+    assert_eq!(w.schedule(), "0 b, 10 c, 20 b, 30 c");
+    // Who has had more waits, as without a credit.
+    let (mut w, top) = World::one("fair", credit(10 * MS, 3 * MS));
+    let [b, c] = ["b", "c"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake(c.task);
+    w.wake(b.task);
+    w.run(8 * MS);
+    w.sleep(c.task);
+    w.run(10 * MS);
+    w.wake(c.task);
+    w.run(40 * MS);
+    assert_eq!(w.schedule(), "0 c, 8 b, 18 c, 28 b, 38 c");
+}
+
+#[test]
 fn fair_rule_15_who_slept_has_a_credit_and_is_served_first() {
     // Without: it waits for the rest of the quantum, and begins even.
     let (w, behind) = slept_until(0, 8);
@@ -792,10 +820,18 @@ fn fair_rule_15_who_slept_has_a_credit_and_is_served_first() {
     let (w, behind) = slept_until(3 * MS, 8);
     assert!(behind.abs_diff(3 * MS) < US, "{behind}");
     assert!(w.schedule().starts_with("0 c, 1 b, 8 c, 18.09"), "{}", w.schedule());
-    // It is owed less, since b has had 2 ms: it waits for the rest of the quantum.
-    let (w, behind) = slept_until(3 * MS, 3);
-    assert!(behind.abs_diff(2 * MS) < US, "{behind}");
-    assert!(w.schedule().starts_with("0 c, 1 b, 11 c"), "{}", w.schedule());
+    // It is owed less, and d waits, too: it waits for the rest of the quantum.
+    let (mut w, top) = World::one("fair", credit(10 * MS, 3 * MS));
+    let [b, c, d] = ["b", "c", "d"].map(|name| w.task(top, name, weight(100, 0)));
+    w.wake(c.task);
+    w.run(MS);
+    w.sleep(c.task);
+    w.wake(b.task);
+    w.run(3 * MS);
+    w.wake(d.task);
+    w.wake(c.task);
+    w.run(40 * MS);
+    assert!(w.schedule().starts_with("0 c, 1 b, 11 c, 21 d"), "{}", w.schedule());
     // Served first for as long as it is owed the last 32nd: two that wake together, each for 1/32 of the credit.
     let (mut w, top) = World::one("fair", credit(10 * MS, 32 * MS));
     let [b, c, d] = ["b", "c", "d"].map(|name| w.task(top, name, weight(100, 0)));
