@@ -133,20 +133,20 @@ impl FixedPriority {
 
     /// The longest response of the last of `tasks` below all others, in whatever order those are.
     pub fn last_response(&mut self, tasks: &[Task], supply: &Supply) -> Response {
-        self.last_response_to_last_region(tasks, 0, supply)
+        self.last_response_to_last_region(tasks, (0, 0), supply)
     }
 
-    /// The same where its jobs end with a region without preemption of that length.
+    /// The same where its jobs end with a region of that length that only the first of the others, so many, preempt.
     pub(crate) fn last_response_to_last_region(
         &mut self,
         tasks: &[Task],
-        last_ns: u64,
+        region: (u64, usize),
         supply: &Supply,
     ) -> Response {
-        with_supply!(supply, supply => self.last_response_in(tasks, last_ns, supply))
+        with_supply!(supply, supply => self.last_response_in(tasks, region, supply))
     }
 
-    fn last_response_in<S: TimeFor>(&mut self, tasks: &[Task], last_ns: u64, supply: &S) -> Response {
+    fn last_response_in<S: TimeFor>(&mut self, tasks: &[Task], region: (u64, usize), supply: &S) -> Response {
         let Some((task, others)) = tasks.split_last() else { return Response::Unbounded };
         if !is_bounded(tasks, supply) {
             return Response::Unbounded;
@@ -154,7 +154,7 @@ impl FixedPriority {
         self.count(tasks);
         let mut search =
             Search { all: &self.all, sums: &self.sums, supply, windows: windows_of(tasks), stop: false };
-        let found = search.response(task, task.blocking_ns, (last_ns, 0), others.len(), 0..0, 0);
+        let found = search.response(task, task.blocking_ns, region, others.len(), 0..0, 0);
         found.map_or(Response::TooLong, |(response, _)| Response::Within(response))
     }
 

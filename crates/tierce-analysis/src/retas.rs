@@ -9,7 +9,7 @@
 //! paper's text has one second for each task of the set, its example half of one.
 
 use crate::table::{cells, rows, Cell, Entry, Fault, FAULTS_MAX};
-use crate::task::{Sections, Task};
+use crate::task::Task;
 use std::fmt::Write as _;
 use tierce_guarantee::TIME_MAX_NS;
 
@@ -54,16 +54,7 @@ impl Row {
     /// At its most: the longest work, the shortest period.
     pub fn entry(&self) -> Entry {
         let task = Task { deadline_ns: self.deadline_ns, ..Task::new(self.work_ns.1, self.period_ns.0) };
-        Entry {
-            name: format!("t{}", self.id),
-            task,
-            offset_ns: self.offset_ns.0,
-            priority: None,
-            criticality: None,
-            span_ns: None,
-            suspension_ns: 0,
-            sections: Sections::default(),
-        }
+        Entry { offset_ns: self.offset_ns.0, ..Entry::new(format!("t{}", self.id), task) }
     }
 }
 

@@ -1,7 +1,8 @@
 //! Tables of tasks as text: lines of cells, the first with the names of the columns.
 //!
 //! Columns: `name`, `work`, `period`, and optionally `deadline` (default: the period), `jitter`, `blocking`, `offset` (the
-//! analyses take any phases unless told otherwise), `priority` (a whole number, larger is higher), `criticality` (`lo`, the default, or
+//! analyses take any phases unless told otherwise), `priority` (a whole number, larger is higher), `threshold` (the priority that others
+//! must exceed to preempt a job that has begun; default: its priority), `criticality` (`lo`, the default, or
 //! `hi`), `work_hi` (the worst of a task that usually needs `work`, its default), `span` (the longest chain of work that cannot run at
 //! once; default: the work), `suspension` (longest time for which a job suspends itself, in all), `section` (its longest region without
 //! preemption), `last_section` (that with which it ends). Times have a unit, a bare whole number is ns. Empty lines and lines that
@@ -23,6 +24,8 @@ pub struct Entry {
     pub offset_ns: u64,
     /// Larger is higher.
     pub priority: Option<i64>,
+    /// Only tasks of higher priorities preempt a job that has begun; not below the priority.
+    pub threshold: Option<i64>,
     /// Where the table has a column for one of them.
     pub criticality: Option<Criticality>,
     /// The longest chain of its work, where the table has a column for it.
@@ -34,6 +37,21 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// A task that has only its numbers.
+    pub fn new(name: String, task: Task) -> Self {
+        Self {
+            name,
+            task,
+            offset_ns: 0,
+            priority: None,
+            threshold: None,
+            criticality: None,
+            span_ns: None,
+            suspension_ns: 0,
+            sections: Sections::default(),
+        }
+    }
+
     /// What a table refuses in a line, as column, rule and words. The entries of a table have nothing of that.
     pub fn fault(&self) -> Option<(&'static str, &'static str, String)> {
         let Task { work_ns, period_ns, deadline_ns, .. } = self.task;
@@ -49,6 +67,7 @@ impl Entry {
         let zero = positive.into_iter().find(|(_, ns)| *ns == 0);
         let zero = zero.map(|(column, _)| (column, "time_must_be_positive", "at least 1 ns".to_string()));
         zero.or_else(|| sections_fault(work_ns, self.sections))
+            .or_else(|| threshold_fault(self.priority, self.threshold))
     }
 }
 
@@ -82,7 +101,7 @@ impl std::fmt::Display for Fault {
     }
 }
 
-const COLUMNS: [&str; 14] = [
+const COLUMNS: [&str; 15] = [
     "name",
     "work",
     "period",
@@ -97,6 +116,7 @@ const COLUMNS: [&str; 14] = [
     "suspension",
     "section",
     "last_section",
+    "threshold",
 ];
 
 /// The index of a column.
@@ -254,6 +274,16 @@ fn columns(header: &[Cell]) -> Result<Vec<usize>, Vec<Fault>> {
     }
 }
 
+/// The cells that a line needs and does not have.
+fn missing(columns: &[usize], cells: &[Cell]) -> Vec<Fault> {
+    let needed = COLUMNS.iter().enumerate().take(3).map(|(needed, name)| {
+        let at = columns.iter().position(|column| *column == needed).unwrap_or(0);
+        (&cells[at], name)
+    });
+    let empty = needed.filter(|(cell, _)| cell.text.is_empty());
+    empty.map(|(cell, name)| cell.fault("cell_must_not_be_empty", format!("a task needs a {name}"))).collect()
+}
+
 fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let mut faults = Vec::new();
     let cell = |wanted: usize| {
@@ -275,21 +305,13 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let span_ns = time(named("span"), 1, work_ns);
     let last_ns = time(named("last_section"), 0, 0);
     let sections = Sections { longest_ns: time(named("section"), 0, last_ns), last_ns };
-    for (needed, column) in COLUMNS.iter().enumerate().take(3) {
-        if cell(needed).is_none() {
-            let at = columns.iter().position(|column| *column == needed).unwrap_or(0);
-            let message = format!("a task needs a {column}");
-            faults.push(cells[at].fault("cell_must_not_be_empty", message));
-        }
-    }
-    let priority = cell(7).and_then(|cell| match cell.text.parse() {
-        Ok(priority) => Some(priority),
-        Err(_) => {
-            faults
-                .push(cell.fault("priority_must_be_whole", "a priority is a whole number, larger is higher"));
-            None
-        }
-    });
+    faults.extend(missing(columns, cells));
+    let mut priority = |wanted: &str| {
+        let cell = cell(named(wanted))?;
+        let fault = || cell.fault("priority_must_be_whole", "a priority is a whole number, larger is higher");
+        cell.text.parse().map_err(|_| faults.push(fault())).ok()
+    };
+    let (priority, threshold) = (priority("priority"), priority("threshold"));
     let hi = cell(named("criticality")).is_some_and(|cell| match &*cell.text {
         "hi" => true,
         text => {
@@ -301,18 +323,34 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let has = |name: &str| columns.contains(&named(name));
     let criticality = (has("criticality") || has("work_hi")).then_some(Criticality { hi, work_hi_ns });
     let span_ns = has("span").then_some(span_ns);
+    let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
+    let plain = Entry::new(name, task);
+    let entry =
+        Entry { offset_ns, priority, threshold, criticality, span_ns, suspension_ns, sections, ..plain };
     if faults.is_empty() {
-        faults.extend(sections_fault(work_ns, sections).map(|(wanted, rule, message)| {
+        faults.extend(entry.fault().map(|(wanted, rule, message)| {
             let at = cell(named(wanted)).unwrap_or(&cells[0]);
             at.fault(rule, message)
         }));
     }
     if faults.is_empty() {
-        let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
-        Ok(Entry { name, task, offset_ns, priority, criticality, span_ns, suspension_ns, sections })
+        Ok(entry)
     } else {
         faults.sort_by_key(|fault| fault.column);
         Err(faults)
+    }
+}
+
+/// The same where a threshold does not fit the priority.
+fn threshold_fault(
+    priority: Option<i64>,
+    threshold: Option<i64>,
+) -> Option<(&'static str, &'static str, String)> {
+    let (threshold, column) = (threshold?, "threshold");
+    match priority {
+        None => Some((column, "threshold_needs_a_priority", "a task with a threshold has a priority".into())),
+        Some(priority) => (threshold < priority)
+            .then(|| (column, "threshold_not_below_priority", format!("at least the priority, {priority}"))),
     }
 }
 

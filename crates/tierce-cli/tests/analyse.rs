@@ -278,6 +278,42 @@ fn jobs_without_preemption() {
 }
 
 #[test]
+fn thresholds_are_given_or_chosen() {
+    let rows = "name,work,period,deadline,priority,threshold\na,20ms,70ms,50ms,3,3\nb,20ms,80ms,,2,3\nc,35ms,200ms,100ms,1,2\n";
+    let given = Table::new("thresholds", rows);
+    let value = given.json(&["--policy", "fp"], 0);
+    assert_eq!(column(&value, "wcrt_ns"), [39_999_999, 74_999_999, 95_000_000]);
+    let of = |value: &serde_json::Value| -> Vec<String> {
+        let tasks = value["tasks"].as_array().unwrap();
+        tasks.iter().map(|task| task["threshold_of"].as_str().unwrap().into()).collect()
+    };
+    assert_eq!((of(&value), &value["exact"]), (["a", "a", "b"].map(String::from).to_vec(), &true.into()));
+    let said = text(&given.analyse(&["--policy", "fp"]).stdout);
+    assert!(said.contains("threshold of\n") && said.contains("5ms  b\n"), "{said}");
+    assert_eq!(
+        column(&given.json(&["--policy", "fp", "--preemption", "full"], 1), "wcrt_ns")[2],
+        115_000_000
+    );
+    assert_eq!(column(&given.json(&["--policy", "fp", "--preemption", "none"], 1), "wcrt_ns")[0], 54_999_999);
+    let free = Table::new(
+        "free-thresholds",
+        "name,work,period,deadline\na,20ms,70ms,50ms\nb,20ms,80ms,\nc,35ms,200ms,100ms\n",
+    );
+    for policy in ["fp", "dm", "rm"] {
+        let value = free.json(&["--policy", policy, "--preemption", "thresholds"], 0);
+        assert_eq!(column(&value, "wcrt_ns"), [39_999_999, 74_999_999, 95_000_000]);
+        assert_eq!((of(&value), &value["exact"]), (["a", "a", "b"].map(String::from).to_vec(), &true.into()));
+    }
+    let never = Table::new("no-thresholds", "name,work,period\na,3,5\nb,3,6\n");
+    let value = never.json(&["--policy", "dm", "--preemption", "thresholds"], 1);
+    assert!(value["remarks"][0].as_str().unwrap().starts_with("No thresholds meet"), "{value}");
+    let value = free.json(&["--policy", "dm", "--preemption", "thresholds", "--offsets", "known"], 0);
+    assert!(value["remarks"].to_string().contains("no effect: with thresholds"), "{value}");
+    let parted = ["--policy", "dm", "--preemption", "thresholds", "--cpus", "2", "--partition", "worst"];
+    assert_eq!(of(&free.json(&parted, 0)).len(), 3);
+}
+
+#[test]
 fn phases_that_are_known() {
     let table = Table::new("known", "name,work,period,deadline,offset,jitter\na,2,4,2,0,\nb,2,4,2,2,\n");
     for policy in ["fp", "rm", "audsley", "edf", "fifo"] {
@@ -381,6 +417,10 @@ fn what_does_not_go_together_is_2() {
     let table = Table::new("plain", MEDIA_PLAYER);
     let blocked = Table::new("may-be-blocked", "name,work,period,blocking\na,1,2,1\nb,1,2,\n");
     let suspended = Table::new("suspended", "name,work,period,suspension,section\na,1,4,2,\nb,2,8,,2\n");
+    let limits = Table::new("limits", "name,work,period,priority,threshold\na,1,4,2,\nb,2,8,1,2\n");
+    let regions =
+        Table::new("regions", "name,work,period,priority,threshold,section\na,1,4,2,,\nb,2,8,1,2,2\n");
+    let late = Table::new("late", "name,work,period,priority,threshold,suspension\na,1,4,2,,1\nb,2,8,1,2,\n");
     let waiting = Table::new("waiting", "name,work,period,suspension,blocking\na,1,4,2,\nb,2,8,,2\n");
     for (table, arguments, expected) in [
         (&table, &["--policy", "fifo", "--cpus", "2"][..], "order_of_arrival_is_for_one_cpu"),
@@ -393,6 +433,16 @@ fn what_does_not_go_together_is_2() {
         ),
         (&suspended, &["--policy", "edf", "--cpus", "2"], "jobs_are_preempted_anywhere: a "),
         (&suspended, &["--policy", "fifo"], "suspension_is_not_for_fifo: a "),
+        (&table, &["--policy", "edf", "--preemption", "thresholds"], "thresholds_need_priorities: "),
+        (&limits, &["--policy", "dm"], "thresholds_need_priorities: the column"),
+        (&limits, &["--policy", "fp", "--cpus", "2"], "jobs_are_preempted_anywhere: the global tests"),
+        (&limits, &["--policy", "fp", "--sensitivity"], "sensitivity_needs_plain_tasks: "),
+        (&regions, &["--policy", "fp"], "thresholds_and_regions_are_apart: b "),
+        (
+            &late,
+            &["--policy", "fp"],
+            "suspension_needs_full_preemption: a suspends itself, and there are thresholds",
+        ),
         (&suspended, &["--policy", "fp"], "suspension_needs_full_preemption: a suspends itself, and b "),
         (
             &suspended,

@@ -81,7 +81,7 @@ fn answer(entries: &[Entry], options: &Options) -> Result<(Question, Answer), Re
 /// "edf-vd", "pd2" or "federated" (methods and sources: docs/analysis.md#policies). `supply`: "1.5ms/6ms" (budget/period), with a
 /// deadline "1.5ms/6ms/4ms", a guarantee such as "RESCS 2ms 8ms", or of several CPUs together "6ms/5ms@2". `cpus`: on more than
 /// one, any CPU may run any task, unless `partition` ("first", "best", "worst", "next", "period", "mixed") puts each on one.
-/// `quantum`: of pd2. `preemption`: "full", "none", "limited" or "floating". `offsets`: "unknown" (all phases) or "known".
+/// `quantum`: of pd2. `preemption`: "full", "none", "limited", "floating" or "thresholds". `offsets`: "unknown" (all phases) or "known".
 /// `sensitivity`: also how far each number can change.
 ///
 /// Releases the interpreter's lock. Raises `AnalysisError` and `ArgumentError`.
@@ -271,6 +271,10 @@ impl Analysis {
         if let Some(tardiness) = &outcome.tardiness {
             columns = columns.whole("tardiness_ns", tardiness.iter().copied());
         }
+        if let Some(thresholds) = &outcome.thresholds {
+            let name = |index: &usize| Some(&self.asked.entries[*index].name);
+            columns = columns.text("threshold_of", thresholds.iter().map(name));
+        }
         columns = if self.asked.is_global() {
             let by = |shown: &tierce_analysis::global::Shown| {
                 shown.by.iter().map(|test| test.name()).collect::<Vec<_>>().join(", ")
@@ -397,7 +401,7 @@ impl Analysis {
     }
 
     /// A row for each task: name, wcrt_ns (null: no bound is shown), deadline_ns, slack_ns, and by policy cpu, shown_by,
-    /// tardiness_ns, criticality, wcrt_usual_ns, rank, virtual_deadline_ns, own_cpus, work_max_ns, period_min_ns, deadline_min_ns.
+    /// threshold_of, tardiness_ns, criticality, wcrt_usual_ns, rank, virtual_deadline_ns, own_cpus, work_max_ns, period_min_ns, deadline_min_ns.
     #[getter]
     fn tasks(&self, py: Python<'_>) -> PyResult<Table> {
         let columns = match &self.answer {

@@ -18,11 +18,13 @@ pub fn plain_entries(given: &Bound<'_, PyAny>) -> PyResult<Arc<Vec<Entry>>> {
     let is_plain = |entry: &Entry| {
         entry.suspension_ns == 0
             && entry.sections == Default::default()
+            && entry.threshold.is_none()
             && entry.criticality.is_none()
             && entry.span_ns.is_none()
     };
     if let Some(entry) = entries.iter().find(|entry| !is_plain(entry)) {
-        let message = "suspension, regions without preemption, criticality and span are for `analyse`";
+        let message =
+            "suspension, regions without preemption, thresholds, criticality and span are for `analyse`";
         return Err(refused(
             given.py(),
             Kind::Analysis,

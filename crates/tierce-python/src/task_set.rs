@@ -24,7 +24,7 @@ pub struct TaskSet(pub Arc<Vec<Entry>>);
 const TABLE_MAX: u64 = 64 << 20;
 
 const COLUMNS: &str = "name, work, period, deadline, jitter, blocking, offset, priority, criticality, work_hi, span, suspension, \
-                       section, last_section";
+                       section, last_section, threshold";
 
 /// What is given of a task; what is `None` is the default.
 #[derive(Default)]
@@ -43,6 +43,7 @@ struct Given {
     suspension: Option<u64>,
     section: Option<u64>,
     last_section: Option<u64>,
+    threshold: Option<i64>,
 }
 
 impl Given {
@@ -58,6 +59,7 @@ impl Given {
             "blocking" => self.blocking = time()?,
             "offset" => self.offset = time()?,
             "priority" => self.priority = Some(value.extract()?),
+            "threshold" => self.threshold = Some(value.extract()?),
             "criticality" => {
                 let text = value.cast::<PyString>()?.to_cow()?.into_owned();
                 let fault =
@@ -104,6 +106,7 @@ impl Given {
             task,
             offset_ns: self.offset.unwrap_or(0),
             priority: self.priority,
+            threshold: self.threshold,
             criticality: has_criticality.then(|| Criticality {
                 hi: self.hi.unwrap_or(false),
                 work_hi_ns: self.work_hi.unwrap_or(work_ns),
@@ -265,8 +268,12 @@ impl TaskSet {
                 columns = columns.whole(name, time(of));
             }
         }
-        if all.iter().any(|entry| entry.priority.is_some()) {
-            columns = columns.signed("priority", all.iter().map(|entry| entry.priority));
+        let ranks: [(&str, fn(&Entry) -> Option<i64>); 2] =
+            [("priority", |entry| entry.priority), ("threshold", |entry| entry.threshold)];
+        for (name, of) in ranks {
+            if all.iter().any(|entry| of(entry).is_some()) {
+                columns = columns.signed(name, all.iter().map(of));
+            }
         }
         if all.iter().any(|entry| entry.criticality.is_some()) {
             let given = || all.iter().map(|entry| entry.criticality);
@@ -419,15 +426,6 @@ pub fn generate(
     };
     let set = py.detach(|| drawn(&shares, &periods, &mut Draw::new(seed)));
     let set = set.map_err(|refusal| refuse(Fault::new(refusal.rule, refusal.message)))?;
-    let entry = |(number, task): (usize, Task)| Entry {
-        name: format!("t{number}"),
-        task,
-        offset_ns: 0,
-        priority: None,
-        criticality: None,
-        span_ns: None,
-        suspension_ns: 0,
-        sections: Sections::default(),
-    };
+    let entry = |(number, task): (usize, Task)| Entry::new(format!("t{number}"), task);
     Ok(TaskSet(Arc::new((1..).zip(set).map(entry).collect())))
 }

@@ -105,6 +105,7 @@ def test_two_criticalities():
         ([{"work": 1, "period": 5, "deadlin": 3}], "column_must_be_known"),
         ([(0, 5)], "time_must_be_positive"),
         ([{"work": 1, "period": 5, "last_section": 2}], "sections_are_within_the_work"),
+        ([{"work": 1, "period": 5, "threshold": 2}], "threshold_needs_a_priority"),
         ([{"work": 1, "period": 5, "criticality": "high"}], "criticality_must_be_known"),
         ([tierce.Task(1, 5, name="a"), tierce.Task(1, 5, name="a")], "names_are_unique"),
     ],

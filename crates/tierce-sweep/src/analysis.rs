@@ -2,7 +2,7 @@
 
 use crate::study::Analysis;
 use tierce_analysis::question::{Answer, Options, Question, Refused};
-use tierce_analysis::{Entry, Response, Sections, Task};
+use tierce_analysis::{Entry, Response, Task};
 
 /// What is found of a set.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -30,16 +30,7 @@ pub fn outcome(asked: &Analysis, tasks: &[Task], cpus: u32) -> Result<Outcome, R
 
 /// Without a name, which nobody is shown.
 fn entry(task: &Task) -> Entry {
-    Entry {
-        name: String::new(),
-        task: *task,
-        offset_ns: 0,
-        priority: None,
-        criticality: None,
-        span_ns: None,
-        suspension_ns: 0,
-        sections: Sections::default(),
-    }
+    Entry::new(String::new(), *task)
 }
 
 /// `None` also where one fits on no CPU: then none has a response.

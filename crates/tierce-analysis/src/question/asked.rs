@@ -24,7 +24,6 @@ pub struct Options {
     /// Whether first jobs come at the offsets.
     pub offsets: Offsets,
     /// Also how far numbers can change.
-    /// Also how far numbers can change.
     pub sensitivity: bool,
 }
 
@@ -72,6 +71,19 @@ pub struct Question {
     pub quantum: Option<u64>,
     /// First jobs come at the offsets.
     pub offsets_known: bool,
+    /// Whether a job that has begun is preempted by tasks above its threshold only.
+    pub thresholds: Thresholds,
+}
+
+/// Where thresholds come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thresholds {
+    /// There are none.
+    None,
+    /// From the entries.
+    Given,
+    /// They are chosen.
+    Chosen,
 }
 
 impl Question {
@@ -84,7 +96,7 @@ impl Question {
             refuse!("cpus_within_range", "so many CPUs: {cpus}, bound 1 to {CPUS_MAX}");
         }
         check_columns(&entries, Some(policy))?;
-        preempt(&mut entries, options.preemption, policy);
+        let thresholds = preempt(&mut entries, options.preemption, policy);
         check_options(options, policy)?;
         let whole = || Given { text: "a whole CPU".into(), supply: Supplied::Each(Supply::WHOLE) };
         let given = options.supply.clone().unwrap_or_else(whole);
@@ -103,8 +115,18 @@ impl Question {
             refuse!("sensitivity_needs_an_exact_test", "on several CPUs --sensitivity needs --partition");
         }
         let offsets_known = options.offsets == Offsets::Known;
-        let asked =
-            Self { policy, entries, tasks, given, cpus, partition, sensitivity, quantum, offsets_known };
+        let asked = Self {
+            policy,
+            entries,
+            tasks,
+            given,
+            cpus,
+            partition,
+            sensitivity,
+            quantum,
+            offsets_known,
+            thresholds,
+        };
         asked.check()?;
         Ok(asked)
     }
@@ -142,6 +164,9 @@ impl Question {
                 );
             }
         }
+        if self.thresholds != Thresholds::None {
+            self.check_thresholds(suspending, keeping)?;
+        }
         if let Some(entry) = suspending {
             self.check_suspension(entry, keeping)?;
         }
@@ -154,10 +179,46 @@ impl Question {
                 );
             }
         }
-        if self.sensitivity && (suspending.or(keeping).is_some() || self.offsets_known) {
+        let keeps = keeping.is_some() || self.thresholds != Thresholds::None;
+        if self.sensitivity && (suspending.is_some() || keeps || self.offsets_known) {
             refuse!(
                 "sensitivity_needs_plain_tasks",
-                "with suspensions, regions without preemption or --offsets known there is no --sensitivity"
+                "with suspensions, regions without preemption, thresholds or --offsets known there is no --sensitivity"
+            );
+        }
+        Ok(())
+    }
+
+    /// Thresholds are of fixed priorities on one CPU, and the only reason why a job is not preempted.
+    fn check_thresholds(&self, suspending: Option<&Entry>, keeping: Option<&Entry>) -> Result<(), Refused> {
+        if !matches!(self.policy, Policy::Fp | Policy::Rm | Policy::Dm) {
+            refuse!("thresholds_need_priorities", "thresholds are for --policy fp, rm and dm");
+        }
+        if self.thresholds == Thresholds::Given && self.policy != Policy::Fp {
+            refuse!(
+                "thresholds_need_priorities",
+                "the column threshold is for --policy fp; --preemption full leaves it out"
+            );
+        }
+        if self.is_global() {
+            refuse!(
+                "jobs_are_preempted_anywhere",
+                "the global tests for several CPUs do not cover thresholds, but those with --partition do"
+            );
+        }
+        if let Some(entry) = suspending {
+            refuse!(
+                "suspension_needs_full_preemption",
+                "{} suspends itself, and there are thresholds; use --preemption full",
+                entry.name
+            );
+        }
+        if let Some(entry) = keeping {
+            refuse!(
+                "thresholds_and_regions_are_apart",
+                "{} has a region without preemption, and there are thresholds; --preemption thresholds leaves the regions out, \
+                 --preemption full both",
+                entry.name
             );
         }
         Ok(())
@@ -272,18 +333,26 @@ fn check_quantum(options: &Options, policy: Policy) -> Result<(), Refused> {
     }
 }
 
-/// Regions of jobs as was asked for, or as the columns say: with `last_section` those at fixed places, else floating ones.
-fn preempt(entries: &mut [Entry], asked: Option<Preemption>, policy: Policy) {
-    for entry in entries {
+/// Regions of jobs as was asked for, or as the columns say: with `last_section` those at fixed places, else floating ones. And where
+/// their thresholds come from.
+fn preempt(entries: &mut [Entry], asked: Option<Preemption>, policy: Policy) -> Thresholds {
+    for entry in &mut *entries {
         let Sections { longest_ns, last_ns } = entry.sections;
         entry.sections = match asked {
             _ if policy == Policy::Fifo => Sections::default(), // it never preempts
-            Some(Preemption::Full) => Sections::default(),
+            Some(Preemption::Full | Preemption::Thresholds) => Sections::default(),
             Some(Preemption::None) => {
                 Sections { longest_ns: entry.task.work_ns, last_ns: entry.task.work_ns }
             }
             Some(Preemption::Floating) => Sections { longest_ns, last_ns: 0 },
             Some(Preemption::Limited) | None => Sections { longest_ns, last_ns },
         };
+    }
+    let has = entries.iter().any(|entry| entry.threshold.is_some());
+    match asked {
+        _ if policy == Policy::Fifo => Thresholds::None,
+        Some(Preemption::Thresholds) | None if has => Thresholds::Given,
+        Some(Preemption::Thresholds) => Thresholds::Chosen,
+        _ => Thresholds::None,
     }
 }

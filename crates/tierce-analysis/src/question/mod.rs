@@ -17,7 +17,7 @@ mod several_cpus;
 mod supplied;
 mod two_criticalities;
 
-pub use asked::{check_columns, Options, Question};
+pub use asked::{check_columns, Options, Question, Thresholds};
 pub use names::{MixedPolicy, Named, Offsets, Policy, Preemption};
 pub use one_cpu::levels_of;
 pub(crate) use refused::refuse;

@@ -110,14 +110,20 @@ pub enum Preemption {
     None,
     Limited,
     Floating,
+    Thresholds,
 }
 
 impl Named for Preemption {
     const ALL: &'static [(Self, &'static str, &'static str)] = &[
-        (Self::Full, "full", "At any time; section and last_section have no effect"),
+        (Self::Full, "full", "At any time; section, last_section and threshold have no effect"),
         (Self::None, "none", "Not at all: a job that has begun goes on to its end"),
         (Self::Limited, "limited", "Not in regions of up to section, nor in the last one of last_section"),
         (Self::Floating, "floating", "Not in regions of up to section, at any place or at none"),
+        (
+            Self::Thresholds,
+            "thresholds",
+            "After a job has begun, by tasks above its threshold: of the column, else the lowest ones that meet all deadlines",
+        ),
     ];
 }
 

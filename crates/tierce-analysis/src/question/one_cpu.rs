@@ -1,11 +1,11 @@
 //! The verdict on tasks of one CPU.
 
-use super::asked::Question;
+use super::asked::{Question, Thresholds};
 use super::names::Policy;
 use crate::offsets::{self, Order};
 use crate::{
-    fifo, global, priorities, sections, suspension, Demand, Edf, Entry, FixedPriority, Response, Sections,
-    Supply, Task, Watch,
+    fifo, global, priorities, sections, suspension, thresholds, Demand, Edf, Entry, FixedPriority, Response,
+    Sections, Supply, Task, Watch,
 };
 use tierce_guarantee::show_ns;
 
@@ -18,6 +18,8 @@ pub struct Verdict {
     pub remarks: Vec<String>,
     /// As the tasks were given.
     pub responses: Vec<Response>,
+    /// The task whose priority is the threshold, of each, if there are thresholds.
+    pub thresholds: Option<Vec<usize>>,
 }
 
 impl Verdict {
@@ -27,7 +29,7 @@ impl Verdict {
         let schedulable = tasks.iter().zip(&responses).all(met);
         let undecided = responses.contains(&Response::TooLong);
         let remarks = undecided.then(|| too_long("a busy period")).into_iter().collect();
-        Self { schedulable, exact, remarks, responses }
+        Self { schedulable, exact, remarks, responses, thresholds: None }
     }
 
     fn with(mut self, remark: impl Into<String>) -> Self {
@@ -42,13 +44,21 @@ const NO_ORDER: &str =
 /// Response times under EDF are those that are known when it is ended.
 pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply, watch: &Watch) -> Verdict {
     let policy = asked.policy;
+    let for_all_phases = || match asked.thresholds {
+        Thresholds::None => for_all_phases(policy, entries, supply, watch),
+        of => with_thresholds(policy, entries, of, supply),
+    };
     if !asked.offsets_known {
-        return for_all_phases(policy, entries, supply, watch);
+        return for_all_phases();
     }
-    match at_offsets(policy, entries, supply) {
+    let played = match asked.thresholds {
+        Thresholds::None => at_offsets(policy, entries, supply),
+        _ => Err("with thresholds a shorter job can make others later".into()),
+    };
+    match played {
         Ok(found) => found,
         Err(why) => {
-            let found = for_all_phases(policy, entries, supply, watch);
+            let found = for_all_phases();
             let remark = format!("The offsets are of no effect: {why}; the results are for all phases.");
             Verdict { exact: false, ..found }.with(remark)
         }
@@ -58,7 +68,8 @@ pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply, watch: &Wat
 /// All deadlines are met; and that they are not is shown, too. As [`verdict`] says, but without response times where they take
 /// longer than that.
 pub fn holds(asked: &Question, entries: &[Entry], supply: &Supply) -> (bool, bool) {
-    if asked.offsets_known || entries.iter().any(|entry| entry.suspension_ns > 0) {
+    let plain = !asked.offsets_known && asked.thresholds == Thresholds::None;
+    if !plain || entries.iter().any(|entry| entry.suspension_ns > 0) {
         let found = verdict(asked, entries, supply, &Watch::default());
         return (found.schedulable, found.exact);
     }
@@ -162,7 +173,13 @@ fn suspending(policy: Policy, entries: &[Entry], tasks: &[Task]) -> Verdict {
     let suspensions: Vec<_> = entries.iter().map(|entry| entry.suspension_ns).collect();
     if policy == Policy::Edf {
         let (schedulable, responses) = suspension::earliest_deadline(tasks, &suspensions);
-        return Verdict { schedulable, exact: false, remarks: vec![BOUND.into()], responses };
+        return Verdict {
+            schedulable,
+            exact: false,
+            remarks: vec![BOUND.into()],
+            responses,
+            thresholds: None,
+        };
     }
     let mut remark = None;
     let levels = match policy {
@@ -188,8 +205,43 @@ fn suspending(policy: Policy, entries: &[Entry], tasks: &[Task]) -> Verdict {
     }
 }
 
+const MAY_BE_MET: &str = "The results are bounds: what they do not show to be met may be met all the same.";
+
+fn with_thresholds(policy: Policy, entries: &[Entry], of: Thresholds, supply: &Supply) -> Verdict {
+    let tasks: Vec<_> = entries.iter().map(|entry| entry.task).collect();
+    let levels = levels_of(policy, entries, 1);
+    // Those above a threshold have a level before it.
+    let given = |entry: &Entry| {
+        let above = entries
+            .iter()
+            .zip(&levels)
+            .filter(|(other, _)| other.priority > entry.threshold.or(entry.priority));
+        above.map(|(_, level)| level + 1).max().unwrap_or(0)
+    };
+    let chosen = match of {
+        Thresholds::Chosen => thresholds::choose(&tasks, &levels, supply),
+        _ => Some(entries.iter().map(given).collect()),
+    };
+    let remark =
+        chosen.is_none().then_some("No thresholds meet all deadlines; the results are for full preemption.");
+    let limits = chosen.unwrap_or_else(|| levels.clone());
+    let exact =
+        is_one_order(&levels) && tasks.iter().all(|task| task.blocking_ns == 0) && is_in_whole_ns(supply);
+    let responses = thresholds::fixed_priority(&tasks, &levels, &limits, supply);
+    let mut found = Verdict::of(&tasks, responses, exact);
+    found.remarks.extend(remark.into_iter().chain((!exact).then_some(MAY_BE_MET)).map(String::from));
+    let at = |limit: &u32| levels.iter().position(|level| level == limit).unwrap_or(0);
+    Verdict { thresholds: Some(limits.iter().map(at).collect()), ..found }
+}
+
+/// No two tasks have one priority.
+fn is_one_order(levels: &[u32]) -> bool {
+    let mut all = levels.to_vec();
+    all.sort_unstable();
+    all.windows(2).all(|pair| pair[0] < pair[1])
+}
+
 fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply, watch: &Watch) -> Verdict {
-    const BOUND: &str = "The results are bounds: what they do not show to be met may be met all the same.";
     let regions: Vec<_> = entries.iter().map(|entry| entry.sections).collect();
     let blocked = tasks.iter().any(|task| task.blocking_ns > 0);
     if policy == Policy::Edf {
@@ -197,7 +249,7 @@ fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply
         let exact = sections::earliest_deadline_is_exact(tasks, &regions) && is_in_whole_ns(supply);
         let found = by_demand(demand, responses, &sections::blocked(tasks, &regions), supply);
         let found = Verdict { exact, ..found };
-        return if exact { found } else { found.with(BOUND) };
+        return if exact { found } else { found.with(MAY_BE_MET) };
     }
     let (levels, remark) = match policy {
         Policy::Audsley => match sections::audsley(tasks, &regions, supply) {
@@ -206,12 +258,9 @@ fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply
         },
         _ => (levels_of(policy, entries, 1), None),
     };
-    let mut all = levels.clone();
-    all.sort_unstable();
-    let one_order = all.windows(2).all(|pair| pair[0] < pair[1]);
-    let exact = one_order && !blocked && is_in_whole_ns(supply);
+    let exact = is_one_order(&levels) && !blocked && is_in_whole_ns(supply);
     let mut found = Verdict::of(tasks, sections::fixed_priority(tasks, &regions, &levels, supply), exact);
-    found.remarks.extend(remark.into_iter().chain((!exact).then_some(BOUND)).map(String::from));
+    found.remarks.extend(remark.into_iter().chain((!exact).then_some(MAY_BE_MET)).map(String::from));
     found
 }
 
@@ -277,5 +326,5 @@ fn by_demand(demand: Demand, responses: Vec<Response>, tasks: &[Task], supply: &
         Demand::TooLong => Some(too_long("a window")),
     };
     let schedulable = demand == Demand::Met;
-    Verdict { schedulable, exact: true, remarks: remark.into_iter().collect(), responses }
+    Verdict { schedulable, exact: true, remarks: remark.into_iter().collect(), responses, thresholds: None }
 }

@@ -28,6 +28,8 @@ pub struct Outcome {
     pub shown: Vec<Shown>,
     /// Of each task, under global EDF: by how much it can miss its deadlines, where that is bounded.
     pub tardiness: Option<Vec<Option<u64>>>,
+    /// Of each task, if there are thresholds: the task whose priority is its threshold.
+    pub thresholds: Option<Vec<usize>>,
     /// If it was asked for.
     pub sensitivity: Option<Sensitivity>,
 }
@@ -92,6 +94,7 @@ pub fn in_parts(asked: &Question, watch: &Watch) -> Outcome {
     let mut responses = vec![Response::Unbounded; tasks.len()];
     let (mut schedulable, mut remarks) = (true, Vec::<String>::new());
     let mut exact = true; // of where the tasks are
+    let mut thresholds = None;
     for cpu in 0..asked.cpus as usize {
         let members: Vec<_> = (0..tasks.len()).filter(|index| cpus[*index] == cpu).collect();
         let found = verdict(asked, &some(asked, &members), &supply, watch);
@@ -105,13 +108,16 @@ pub fn in_parts(asked: &Question, watch: &Watch) -> Outcome {
         for (index, response) in members.iter().zip(found.responses) {
             responses[*index] = response;
         }
+        for (index, of) in members.iter().zip(found.thresholds.into_iter().flatten()) {
+            thresholds.get_or_insert_with(|| (0..tasks.len()).collect::<Vec<_>>())[*index] = members[of];
+        }
     }
     let unknown = watch.progress().map_or(0, |(done, all)| all - done);
     if watch.is_ended() && unknown > 0 {
         remarks.push(format!("Ended early: the response times of {unknown} tasks are not known."));
     }
     let sensitivity = asked.sensitivity.then(|| sensitivity(asked, &cpus, &supply));
-    Outcome { schedulable, exact, remarks, responses, cpus, sensitivity, ..Outcome::default() }
+    Outcome { schedulable, exact, remarks, responses, cpus, thresholds, sensitivity, ..Outcome::default() }
 }
 
 fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity {

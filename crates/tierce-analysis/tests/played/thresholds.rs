@@ -60,6 +60,55 @@ fn both_ends() {
     }
 }
 
+/// Of all thresholds that there are, some meet all deadlines if the chosen ones do, and none of these is below the chosen ones.
+#[test]
+fn the_lowest_thresholds_are_chosen() {
+    let mut draw = Draw::new(37);
+    let (mut some, mut none, mut between) = (0, 0, 0);
+    for round in 0..4_000 {
+        let count = 2 + round % 3;
+        let mut task = || {
+            let period_ns = 12 + draw.upto(40);
+            let work_ns = 1 + draw.upto(period_ns / count as u64);
+            Task {
+                deadline_ns: period_ns.max(work_ns) - draw.upto(period_ns / 3),
+                ..Task::new(work_ns, period_ns)
+            }
+        };
+        let mut tasks: Vec<_> = (0..count).map(|_| task()).collect();
+        tasks.sort_by_key(|task| task.deadline_ns);
+        let supply = [Supply::WHOLE, Supply::WHOLE, Supply::periodic(4, 5).unwrap()][round / 3 % 3];
+        // With equal priorities, too.
+        let levels: Vec<u32> = match round % 5 {
+            0 => (0..count as u32).map(|level| level / 2).collect(),
+            _ => (0..count as u32).collect(),
+        };
+        let chosen = thresholds::choose(&tasks, &levels, &supply);
+        let meets = |limits: &[u32]| {
+            let found = thresholds::fixed_priority(&tasks, &levels, limits, &supply);
+            tasks.iter().zip(found).all(|(task, response)| response.meets(task.deadline_ns))
+        };
+        let all = levels.iter().fold(vec![vec![]], |begun: Vec<Vec<u32>>, most| {
+            begun.iter().flat_map(|begun| (0..=*most).map(|limit| [&begun[..], &[limit]].concat())).collect()
+        });
+        let good: Vec<_> = all.into_iter().filter(|limits| meets(limits)).collect();
+        let told = format!("round {round}: {tasks:?} {levels:?} {supply:?} {chosen:?} {good:?}");
+        match chosen {
+            None => assert!(good.is_empty(), "{told}"),
+            Some(chosen) => {
+                assert!(good.contains(&chosen), "{told}");
+                let lowest =
+                    |limits: &Vec<u32>| limits.iter().zip(&chosen).all(|(limit, least)| limit <= least);
+                assert!(good.iter().all(lowest), "{told}");
+                some += 1;
+                between += u32::from(chosen != levels);
+            }
+        }
+        none += u32::from(good.is_empty());
+    }
+    assert!(some > 1_000 && none > 500 && between > 50, "{some} {none} {between}");
+}
+
 /// Plays jobs slot by slot; `last`: of its level it comes last. The longest response of each task among jobs done within `slots`.
 fn play(
     jobs: &[Job],

@@ -10,7 +10,7 @@ Progress = Union[None, bool, Callable[[int, int], object]]
 Tasks = Union["TaskSet", Iterable[Union[Task, Mapping[str, Any], Tuple[Time, Time], Tuple[Time, Time, Time]]]]
 Policy = Literal["fp", "rm", "dm", "dkc", "audsley", "edf", "fifo", "amc", "smc", "vestal", "edf-vd", "pd2", "federated"]
 Partition = Literal["first", "best", "worst", "next", "period", "mixed"]
-Preemption = Literal["full", "none", "limited", "floating"]
+Preemption = Literal["full", "none", "limited", "floating", "thresholds"]
 Offsets = Literal["unknown", "known"]
 
 class Table:

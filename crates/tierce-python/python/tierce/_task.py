@@ -30,6 +30,8 @@ class Task:
     """How long less urgent tasks may block it; default 0."""
     priority: Optional[int] = None
     """Larger is higher; all tasks of a set have one, or none has."""
+    threshold: Optional[int] = None
+    """The priority that others must exceed to preempt a job that has begun; default: its priority."""
     offset: Optional[Time] = None
     """When the first job comes; of effect with ``offsets="known"``."""
     suspension: Optional[Time] = None

@@ -23,6 +23,9 @@ pub fn in_json(asked: &Question, outcome: &Outcome) -> Value {
         if let Some(tardiness) = &outcome.tardiness {
             value["tardiness_ns"] = json!(tardiness[index]);
         }
+        if let Some(thresholds) = &outcome.thresholds {
+            value["threshold_of"] = json!(asked.entries[thresholds[index]].name);
+        }
         if is_global {
             value["shown_by"] = json!(names(&outcome.shown[index]));
         } else {
@@ -90,7 +93,10 @@ fn print_table(asked: &Question, outcome: &Outcome) {
         );
         println!("{}", text.trim_end());
     };
-    let (response, by) = if is_global { ("response up to", "shown by") } else { ("response", "") };
+    let (response, by) = match is_global {
+        true => ("response up to", "shown by"),
+        false => ("response", outcome.thresholds.as_ref().map_or("", |_| "threshold of")),
+    };
     let titles = [response.into(), "deadline".into(), "slack".into()];
     line("task", "cpu".into(), titles, late("late up to"), by.into());
     for (index, entry) in asked.entries.iter().enumerate() {
@@ -103,7 +109,10 @@ fn print_table(asked: &Question, outcome: &Outcome) {
             Response::TooLong => ("not decided".to_string(), String::new()),
         };
         let on = outcome.cpus.get(index).map_or(String::new(), usize::to_string);
-        let by = outcome.shown.get(index).map_or(String::new(), |shown| names(shown).join(", "));
+        let limit =
+            outcome.thresholds.as_ref().map(|thresholds| asked.entries[thresholds[index]].name.clone());
+        let shown = outcome.shown.get(index).map(|shown| names(shown).join(", "));
+        let by = limit.or(shown).unwrap_or_default();
         let bound = tardiness.and_then(|tardiness| tardiness[index]);
         let late = late(&bound.map_or("no bound".to_string(), show_time));
         line(&entry.name, on, [took, show_time(deadline), slack], late, by);

@@ -40,7 +40,7 @@ pub struct Args {
     /// With pd2: for how long a CPU is given at once
     #[arg(long, value_name = "TIME", value_parser = time, allow_hyphen_values = true)]
     pub quantum: Option<u64>,
-    /// Where jobs may be preempted; default: as the columns section and last_section say
+    /// Where jobs may be preempted; default: as the columns section, last_section and threshold say
     #[arg(long, value_name = "WHERE", value_parser = one_of::<Preemption>())]
     pub preemption: Option<Preemption>,
     /// Known: strictly periodic tasks, whose first jobs come at the offsets of the table
@@ -70,6 +70,7 @@ Columns (times have a unit; a bare whole number is ns; an empty cell is the defa
   priority                 larger is higher [default: a shorter deadline is higher]
   blocking                 longest time for which less urgent tasks may block it
   section, last_section    longest region without preemption; the region with which a job ends
+  threshold                priority that others must exceed to preempt a job that has begun
   suspension               longest time for which a job suspends itself
   offset                   of the first job; of effect with --offsets known
   criticality, work_hi     lo or hi; the work at the worst (amc, smc, vestal, edf-vd)
@@ -83,6 +84,7 @@ Examples:
   tierce analyse --policy dm --supply 'RESCS 2ms 8ms' tasks.csv  within the supply of a guarantee
   tierce analyse --policy dm --sensitivity tasks.csv             how far numbers can change
   tierce analyse --policy fp --preemption none tasks.csv         whole jobs, as messages on a bus
+  tierce analyse --policy dm --preemption thresholds tasks.csv   chooses preemption thresholds
   tierce analyse --policy edf --offsets known tasks.csv          the phases of the table, not all
   tierce analyse --policy edf --cpus 4 tasks.csv                 global: the four earliest deadlines run
   tierce analyse --policy edf --supply 6ms/5ms@2 tasks.csv       6 ms of two CPUs in each 5 ms
@@ -132,11 +134,13 @@ pub fn read(path: &Path) -> Result<Vec<Entry>> {
 pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
     let set = parse_set(path, &read_text(path)?)?;
     check_columns(&set.0, None)?;
-    let is_plain = |entry: &Entry| entry.suspension_ns == 0 && entry.sections == Sections::default();
+    let is_plain = |entry: &Entry| {
+        entry.suspension_ns == 0 && entry.sections == Sections::default() && entry.threshold.is_none()
+    };
     if let Some(entry) = set.0.iter().find(|entry| !is_plain(entry)) {
         bail!(
-            "jobs_are_preempted_anywhere: {} has a suspension or a region without preemption, which only tierce analyse \
-             includes; leave the columns suspension, section and last_section out",
+            "jobs_are_preempted_anywhere: {} has a suspension, a region without preemption or a threshold, which only tierce analyse \
+             includes; leave the columns suspension, section, last_section and threshold out",
             entry.name
         );
     }
