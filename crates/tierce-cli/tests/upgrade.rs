@@ -69,6 +69,8 @@ fn the_same_as_json() {
     });
     assert_eq!((code, &json["renamings"][1], &json["written"]), (1, &renaming, &false.into()));
     assert_eq!(json["faults"], serde_json::json!([]));
+    let (_, _, err) = tierce(&folder, &["check", "plan.toml"]);
+    assert!(err.ends_with("1 fault\n`tierce upgrade-plan` mends 1 by renaming\n"), "{err}");
     let (_, out, _) = tierce(&folder, &["check", "plan.toml", "--json"]);
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!(json["faults"][0]["fix"], "\"reservation\"");

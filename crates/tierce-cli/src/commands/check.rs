@@ -159,6 +159,10 @@ fn report(args: &Args, faults: &Faults) -> Result<()> {
         eprint!("{}", faults.report());
         let s = if faults.faults.len() == 1 { "" } else { "s" };
         eprintln!("{}: {} fault{s}", args.plan.display(), faults.faults.len());
+        let renamed = faults.faults.iter().filter(|fault| fault.fix.is_some()).count();
+        if renamed > 0 {
+            eprintln!("`tierce upgrade-plan` mends {renamed} by renaming");
+        }
     }
     Ok(())
 }
