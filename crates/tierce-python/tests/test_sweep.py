@@ -146,6 +146,18 @@ def test_a_dictionary_is_written_as_a_study(tmp_path):
     assert tierce.sweep(tables(sets=1) | {"simulate": [{"policy": "edf", "for": "10ms"}]}, tmp_path / "out").complete
 
 
+def test_thresholds_are_enough_where_something_else_is(tmp_path):
+    parts = tables(sets=60)
+    parts["analyse"] = [{"policy": "dm", "preemption": ["full", "none", "thresholds"]}]
+    del parts["simulate"], parts["figure"], parts["parameters"]
+    found = {"dm": {}, "dm, not preempted": {}, "dm, with thresholds": {}}
+    for row in tierce.sweep(parts, tmp_path / "out").table.to_dicts():
+        found[row["test"]][row["seed"]] = row["schedulable"]
+    full, none, thresholds = found.values()
+    assert len(thresholds) == 5 * 60 and 0 < sum(none.values()) < sum(full.values())
+    assert all(thresholds[seed] for seed in thresholds if full[seed] or none[seed])
+
+
 def test_nothing_of_a_cluster_is_imported_without_one(tmp_path):
     code = """import sys, tierce
 tierce.sweep({"generate": {"method": "emberson", "tasks": 2, "utilisation": 0.5, "periods": "1ms..9ms"}, "analyse": [{"policy": "rm"}]}, sys.argv[1])

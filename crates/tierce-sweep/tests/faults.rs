@@ -7,7 +7,7 @@ const GENERATE: &str =
 const ANALYSE: &str = "[[analyse]]\npolicy = \"edf\"\n";
 
 /// Rule, what is in the place of [generate], what comes after it.
-const REFUSED: [(&str, &str, &str); 50] = [
+const REFUSED: [(&str, &str, &str); 51] = [
     ("toml_syntax", GENERATE, "[[analyse]\n"),
     ("key_must_exist", GENERATE, "[[analyse]]\npolicy = \"edf\"\nsuply = \"1ms/2ms\"\n"),
     ("value_must_be_of_its_kind", GENERATE, "[analyse]\npolicy = \"edf\"\n"),
@@ -40,6 +40,7 @@ const REFUSED: [(&str, &str, &str); 50] = [
     ("name_is_of_one_test", GENERATE, "[[simulate]]\nname = \"both\"\nfor = \"1s\"\npolicy = [\"edf\", \"rm\"]\n"),
     ("pd2_is_for_several_cpus", GENERATE, "[[analyse]]\npolicy = \"pd2\"\nquantum = \"1ms\"\n"),
     ("quantum_is_of_pd2", GENERATE, "[[analyse]]\npolicy = \"edf\"\nquantum = \"1ms\"\n"),
+    ("thresholds_need_priorities", GENERATE, "[[analyse]]\npolicy = \"edf\"\npreemption = \"thresholds\"\n"),
     ("supply_must_fit", GENERATE, "[[analyse]]\npolicy = \"edf\"\nsupply = \"3ms/2ms\"\n"),
     ("time_must_be_given", GENERATE, "[[simulate]]\npolicy = \"edf\"\n"),
     ("time_must_not_be_zero", GENERATE, "[[simulate]]\npolicy = \"edf\"\nfor = \"0s\"\n"),

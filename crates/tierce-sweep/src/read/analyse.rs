@@ -82,7 +82,11 @@ impl Reader<'_> {
             variants = combined(&variants, &fits, |asked, fit| asked.partition = Some(*fit));
         }
         if let Some(value) = preemption {
-            let names = [("full", (None, "")), ("none", (Some(Preemption::None), ", not preempted"))];
+            let names = [
+                ("full", (None, "")),
+                ("none", (Some(Preemption::None), ", not preempted")),
+                ("thresholds", (Some(Preemption::Thresholds), ", with thresholds")),
+            ];
             let modes =
                 self.values("`preemption`", value, |reader, what, value| reader.choice(what, value, &names))?;
             let modes: Vec<_> = modes.into_iter().map(|(mode, words)| (words.to_string(), mode)).collect();
@@ -120,6 +124,10 @@ impl Reader<'_> {
                 "jobs_are_preempted_anywhere",
                 "the global tests need full preemption; those with a `partition` do not",
             )
+        } else if asked.preemption == Some(Preemption::Thresholds)
+            && !matches!(asked.policy, Some(Policy::Fp | Policy::Rm | Policy::Dm))
+        {
+            ("thresholds_need_priorities", "`preemption = \"thresholds\"` is for `fp`, `rm` and `dm`")
         } else {
             return true;
         };
