@@ -356,6 +356,9 @@ fn all_responses<S: TimeFor>(tasks: &[Task], supply: &S, watch: &Watch, response
         return responses.resize(tasks.len(), Response::TooLong);
     };
     for (index, task) in tasks.iter().enumerate() {
+        if watch.is_ended() {
+            return responses.resize(tasks.len(), Response::TooLong);
+        }
         let (mut steps, mut done) = (STEPS_MAX, 0);
         let found = longest_response(tasks, index, busy, |release| {
             if watch.is_ended() {

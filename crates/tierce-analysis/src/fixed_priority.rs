@@ -21,15 +21,21 @@
 use crate::quotient::{quick_upto, quotient, reciprocal};
 use crate::supply::{with_supply, Supply, TimeFor};
 use crate::task::{compare_utilisation, LastRegion, Response, Task, WINDOW_MAX_NS};
+use crate::watch::Watch;
 use std::cmp::Ordering;
 
 /// Windows that one analysis of up to [`TASKS_USUAL`] tasks looks at.
 const WINDOWS_MAX: u32 = 4_000_000;
 const TASKS_USUAL: usize = 64;
 
+/// At least so many for each task: where the supply is not nearly used up one or two are enough.
+const WINDOWS_OF_A_TASK: u32 = 8;
+
 /// The fewer the more tasks there are, since each window takes longer.
 fn windows_of(tasks: &[Task]) -> u32 {
-    WINDOWS_MAX / u32::try_from(tasks.len() / TASKS_USUAL).unwrap_or(WINDOWS_MAX).max(1)
+    let few = WINDOWS_MAX / u32::try_from(tasks.len() / TASKS_USUAL).unwrap_or(WINDOWS_MAX).max(1);
+    let tasks = u32::try_from(tasks.len()).unwrap_or(u32::MAX);
+    few.max(tasks.saturating_mul(WINDOWS_OF_A_TASK))
 }
 
 /// The analysis, with its memory: use one for many sets.
@@ -48,6 +54,27 @@ struct Counted {
     jitter_ns: u64,
     work_ns: u64,
     period_ns: u64,
+}
+
+/// How long a sweep goes on.
+#[derive(Clone, Copy)]
+enum Until<'w> {
+    /// Until all responses are known, or it is ended.
+    All(&'w Watch),
+    /// Until a deadline is missed.
+    OneMisses,
+}
+
+impl Until<'_> {
+    fn is_ended(self) -> bool {
+        matches!(self, Self::All(watch) if watch.is_ended())
+    }
+
+    fn are_done(self, tasks: usize) {
+        if let Self::All(watch) = self {
+            watch.are_done(tasks);
+        }
+    }
 }
 
 /// What a search needs to know of all tasks above.
@@ -90,7 +117,7 @@ impl FixedPriority {
     /// Longest responses of `tasks`, of which the first has the highest priority. A task that is not valid (work or period
     /// 0, a time above [`crate::TIME_MAX_NS`]) makes those from it on unbounded.
     pub fn responses(&mut self, tasks: &[Task], supply: &Supply) -> &[Response] {
-        self.sweep(tasks, None, &[], supply, false);
+        self.sweep(tasks, None, &[], supply, Until::All(&Watch::default()));
         &self.responses
     }
 
@@ -100,8 +127,22 @@ impl FixedPriority {
     /// # Panics
     /// When there is not one level per task.
     pub fn responses_by_level(&mut self, tasks: &[Task], levels: &[u32], supply: &Supply) -> &[Response] {
+        self.responses_by_level_while(tasks, levels, supply, &Watch::default())
+    }
+
+    /// The same. Those that are not known when it is ended are [`Response::TooLong`].
+    ///
+    /// # Panics
+    /// When there is not one level per task.
+    pub fn responses_by_level_while(
+        &mut self,
+        tasks: &[Task],
+        levels: &[u32],
+        supply: &Supply,
+        watch: &Watch,
+    ) -> &[Response] {
         assert_eq!(tasks.len(), levels.len(), "one level per task");
-        self.sweep(tasks, Some(levels), &[], supply, false);
+        self.sweep(tasks, Some(levels), &[], supply, Until::All(watch));
         &self.responses
     }
 
@@ -113,13 +154,13 @@ impl FixedPriority {
         last: &[LastRegion],
         supply: &Supply,
     ) -> &[Response] {
-        self.sweep(tasks, Some(levels), last, supply, false);
+        self.sweep(tasks, Some(levels), last, supply, Until::All(&Watch::default()));
         &self.responses
     }
 
     /// Whether all of `tasks`, the highest priority first, meet their deadlines. Stops at the first that does not.
     pub fn schedulable(&mut self, tasks: &[Task], supply: &Supply) -> bool {
-        self.sweep(tasks, None, &[], supply, true)
+        self.sweep(tasks, None, &[], supply, Until::OneMisses)
     }
 
     /// The same with levels as in [`Self::responses_by_level`].
@@ -128,7 +169,7 @@ impl FixedPriority {
     /// When there is not one level per task.
     pub fn schedulable_by_level(&mut self, tasks: &[Task], levels: &[u32], supply: &Supply) -> bool {
         assert_eq!(tasks.len(), levels.len(), "one level per task");
-        self.sweep(tasks, Some(levels), &[], supply, true)
+        self.sweep(tasks, Some(levels), &[], supply, Until::OneMisses)
     }
 
     /// The longest response of the last of `tasks` below all others, in whatever order those are.
@@ -181,9 +222,9 @@ impl FixedPriority {
         levels: Option<&[u32]>,
         last: &[LastRegion],
         supply: &Supply,
-        stop: bool,
+        until: Until,
     ) -> bool {
-        with_supply!(supply, supply => self.sweep_in(tasks, levels, last, supply, stop))
+        with_supply!(supply, supply => self.sweep_in(tasks, levels, last, supply, until))
     }
 
     fn sweep_in<S: TimeFor>(
@@ -192,9 +233,10 @@ impl FixedPriority {
         levels: Option<&[u32]>,
         regions: &[LastRegion],
         supply: &S,
-        stop: bool,
+        until: Until,
     ) -> bool {
         self.responses.clear();
+        let stop = matches!(until, Until::OneMisses);
         self.count(tasks);
         // Clearly below the rate, whatever was rounded.
         let rate = supply.rate().0 as f64 / supply.rate().1 as f64;
@@ -209,6 +251,10 @@ impl FixedPriority {
         let mut all_meet = true;
         let mut first = 0;
         while first < tasks.len() {
+            if until.is_ended() {
+                self.responses.resize(tasks.len(), Response::TooLong);
+                return false;
+            }
             let last = (first + 1..tasks.len()).find(|at| !same(first, *at)).unwrap_or(tasks.len());
             let alone = last - first == 1;
             // Who waits for an equal that is blocked waits, too.
@@ -236,6 +282,7 @@ impl FixedPriority {
             if stop && !all_meet {
                 return false;
             }
+            until.are_done(last - first);
             first = last;
         }
         all_meet

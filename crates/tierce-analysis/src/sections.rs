@@ -164,6 +164,9 @@ fn all_responses<S: TimeFor>(
         return vec![Response::TooLong; tasks.len()];
     };
     let one = |(index, task): (usize, &Task)| {
+        if watch.is_ended() {
+            return Response::TooLong;
+        }
         let (mut steps, mut begun) = (STEPS_MAX, 0);
         // When its last region has begun, by 1 ns, nothing goes before the rest of it.
         let rest = sections[index].last_ns.min(task.work_ns).saturating_sub(1);

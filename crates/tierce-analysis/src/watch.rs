@@ -34,6 +34,11 @@ impl Watch {
 
     /// One more is done.
     pub(crate) fn one_is_done(&self) {
-        self.done.fetch_add(1, Ordering::Relaxed);
+        self.are_done(1);
+    }
+
+    /// So many more are.
+    pub(crate) fn are_done(&self, more: usize) {
+        self.done.fetch_add(more, Ordering::Relaxed);
     }
 }

@@ -98,6 +98,21 @@ mod tests {
     use crate::partition::Fit;
     use crate::table::parse;
 
+    /// Each waits for all that are more urgent, once: the supply is far from used up.
+    #[test]
+    fn very_many_tasks_are_decided() {
+        let line = |at: u64| format!("t{at},50,{}", 10_000_000 + at * 900);
+        let lines: Vec<_> = (0..20_000).map(line).collect();
+        let entries = parse(&format!("name,work,period\n{}", lines.join("\n"))).unwrap();
+        let options = Options { policy: Some(Policy::Dm), ..Options::default() };
+        let Answer::Tasks(found) = Question::new(entries, &options).unwrap().answer().unwrap() else {
+            panic!()
+        };
+        assert!(found.schedulable && found.exact && found.remarks.is_empty());
+        let waits = |at: u64| crate::Response::Within(50 * (at + 1));
+        assert!(found.responses.iter().zip(0..).all(|(response, at)| *response == waits(at)));
+    }
+
     #[test]
     fn verdicts_without_response_times_are_those_with_them() {
         let mut draw = Draw::new(7);

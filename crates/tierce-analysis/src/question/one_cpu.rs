@@ -28,6 +28,8 @@ impl Verdict {
         let met = |(task, response): (&Task, &Response)| response.meets(task.deadline_ns);
         let schedulable = tasks.iter().zip(&responses).all(met);
         let undecided = responses.contains(&Response::TooLong);
+        let missed = tasks.iter().zip(&responses).any(|pair| *pair.1 != Response::TooLong && !met(pair));
+        let exact = exact && (missed || !undecided);
         let remarks = undecided.then(|| too_long("a busy period")).into_iter().collect();
         Self { schedulable, exact, remarks, responses, thresholds: None }
     }
@@ -155,11 +157,14 @@ fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply, watch: &Wa
     let levels = match policy {
         Policy::Audsley => match priorities::audsley(&tasks, supply) {
             Some(order) => ranks(&order),
-            None => return by_priority(&tasks, &levels_of(Policy::Dm, entries, 1), supply).with(NO_ORDER),
+            None => {
+                let levels = levels_of(Policy::Dm, entries, 1);
+                return by_priority(&tasks, &levels, supply, watch).with(NO_ORDER);
+            }
         },
         _ => levels_of(policy, entries, 1),
     };
-    by_priority(&tasks, &levels, supply)
+    by_priority(&tasks, &levels, supply, watch)
 }
 
 /// A region begins, and a job of an order of arrival is done, at a whole ns of what is supplied.
@@ -297,19 +302,23 @@ fn by_level(tasks: &[Task], levels: &[u32]) -> (Vec<Task>, Vec<u32>, Vec<usize>)
     (ordered, sorted, order)
 }
 
-fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply) -> Verdict {
+fn by_priority(tasks: &[Task], levels: &[u32], supply: &Supply, watch: &Watch) -> Verdict {
     let mut analysis = FixedPriority::new();
     let (ordered, sorted, order) = by_level(tasks, levels);
-    let found = analysis.responses_by_level(&ordered, &sorted, supply);
+    let found = analysis.responses_by_level_while(&ordered, &sorted, supply, watch);
     let mut responses = vec![Response::Unbounded; tasks.len()];
     for (index, response) in order.iter().zip(found) {
         responses[*index] = *response;
     }
-    Verdict::of(tasks, responses, true)
+    let mut found = Verdict::of(tasks, responses, true);
+    if watch.is_ended() {
+        found.remarks.clear(); // who asked for that says so
+    }
+    found
 }
 
 fn too_long(what: &str) -> String {
-    format!("Not decided: {what} is too long to examine, because utilisation and supply are nearly equal.")
+    format!("Not decided: {what} is too long to examine. Utilisation and supply are nearly equal, or there are very many tasks.")
 }
 
 /// `tasks` are blocked as they are in the demand.
@@ -325,6 +334,23 @@ fn by_demand(demand: Demand, responses: Vec<Response>, tasks: &[Task], supply: &
         Demand::Overload => Some("The demand is larger than the supply in the long run.".to_string()),
         Demand::TooLong => Some(too_long("a window")),
     };
-    let schedulable = demand == Demand::Met;
-    Verdict { schedulable, exact: true, remarks: remark.into_iter().collect(), responses, thresholds: None }
+    let (schedulable, exact) = (demand == Demand::Met, demand != Demand::TooLong);
+    Verdict { schedulable, exact, remarks: remark.into_iter().collect(), responses, thresholds: None }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_decided_is_exact_only_beside_a_miss() {
+        let tasks = [Task::new(1, 5), Task::new(1, 5)];
+        for (first, shown) in
+            [(Response::Within(1), false), (Response::Within(6), true), (Response::Unbounded, true)]
+        {
+            let found = Verdict::of(&tasks, vec![first, Response::TooLong], true);
+            assert_eq!((found.schedulable, found.exact, found.remarks.len()), (false, shown, 1), "{first:?}");
+        }
+        assert!(!by_demand(Demand::TooLong, vec![Response::TooLong; 2], &tasks, &Supply::WHOLE).exact);
+    }
 }

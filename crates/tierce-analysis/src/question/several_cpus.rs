@@ -1,6 +1,6 @@
 //! The verdict on a question: on one CPU or several, parted or global, and how far numbers can change.
 
-use super::asked::Question;
+use super::asked::{Question, Thresholds};
 use super::names::Policy;
 use super::one_cpu::{holds, levels_of, ranks, verdict};
 use super::refused::Refused;
@@ -9,7 +9,9 @@ use crate::global::{self, Shown};
 use crate::partition::{partition, Fit, Partition};
 use crate::sensitivity::{limits, work_scale, Limits};
 use crate::server::smallest_budget;
-use crate::{fifo, pfair, priorities, tardiness, Edf, Entry, FixedPriority, Response, Supply, Task, Watch};
+use crate::{
+    fifo, pfair, priorities, tardiness, Edf, Entry, FixedPriority, Response, Sections, Supply, Task, Watch,
+};
 
 /// The verdict on all.
 #[derive(Clone, Debug, Default)]
@@ -88,7 +90,7 @@ pub fn in_parts(asked: &Question, watch: &Watch) -> Outcome {
             return Outcome { exact, remarks: vec![remark], ..Outcome::default() };
         }
     };
-    if asked.policy == Policy::Edf {
+    if tells_how_far(asked) {
         watch.begins(tasks.len());
     }
     let mut responses = vec![Response::Unbounded; tasks.len()];
@@ -118,6 +120,16 @@ pub fn in_parts(asked: &Question, watch: &Watch) -> Outcome {
     }
     let sensitivity = asked.sensitivity.then(|| sensitivity(asked, &cpus, &supply));
     Outcome { schedulable, exact, remarks, responses, cpus, thresholds, sensitivity, ..Outcome::default() }
+}
+
+/// The analysis counts the tasks that are done.
+fn tells_how_far(asked: &Question) -> bool {
+    let plain = |entry: &Entry| entry.suspension_ns == 0 && entry.sections == Sections::default();
+    match asked.policy {
+        Policy::Edf => true,
+        Policy::Fifo => false,
+        _ => asked.thresholds == Thresholds::None && !asked.offsets_known && asked.entries.iter().all(plain),
+    }
 }
 
 fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity {
