@@ -80,6 +80,18 @@ def test_answers_are_those_of_the_command(command, tmp_path, policy, options):
         assert answer.tasks["cpu"] == [task["cpu"] for task in said["tasks"]]
 
 
+def test_thresholds_are_given_or_chosen():
+    # Wang & Saksena 1999; who is blocked waits for 1 ns less than with continuous time.
+    times = [("20ms", "70ms", "50ms"), ("20ms", "80ms", "80ms"), ("35ms", "200ms", "100ms")]
+    given = [tierce.Task(*times[at], priority=3 - at, threshold=threshold) for at, threshold in enumerate([3, 3, 2])]
+    assert tierce.TaskSet(given).to_dicts()[2]["threshold"] == 2
+    for answer in [tierce.analyse(given, "fp"), tierce.analyse(times, "dm", preemption="thresholds")]:
+        assert answer and answer.exact
+        assert answer.tasks["wcrt_ns"] == [39_999_999, 74_999_999, 95_000_000]
+        assert answer.tasks["threshold_of"] == ["t1", "t1", "t2"]
+    assert not tierce.analyse(given, "fp", preemption="full")
+
+
 def test_two_criticalities():
     tasks = [
         {"work": "1ms", "period": "5ms", "criticality": "hi", "work_hi": "2ms"},

@@ -23,7 +23,8 @@ def shown(value):
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_a_notebook_runs(path, tmp_path, monkeypatch):
-    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for folder in ("docs", "examples"):
+        (tmp_path / folder).symlink_to(ROOT / folder)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("TIERCE_SETS", "5")
     names = {}

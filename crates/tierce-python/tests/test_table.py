@@ -50,6 +50,10 @@ def test_polars_and_pandas_take_it(table):
     polars = pytest.importorskip("polars")
     assert polars.DataFrame(table).to_dicts() == table.to_dicts()
     assert tierce.analyse(polars.DataFrame(tierce.TaskSet([(1, 5)])), "edf")
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame.from_arrow(table)
+    assert frame["name"].tolist() == table["name"] and frame["deadline_ns"].tolist() == table["deadline_ns"]
+    assert tierce.analyse(pandas.DataFrame(tierce.TaskSet([(1, 5)]).to_dicts()).to_dict("records"), "edf")
 
 
 def test_a_stream_that_nobody_reads_is_freed(table):
