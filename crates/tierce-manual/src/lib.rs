@@ -27,12 +27,13 @@ pub fn write(out: &Path) -> Result<()> {
     for folder in ["man", "bash", "zsh", "fish"] {
         fs::create_dir_all(out.join(folder)).with_context(|| format!("{}", out.display()))?;
     }
-    for mut program in programs() {
+    for program in programs() {
         let name = program.get_name().to_owned();
         for page in pages(program.clone()) {
             let name = page.get_display_name().unwrap_or(page.get_name()).to_owned();
             fs::write(out.join("man").join(format!("{name}.1")), man(page)?)?;
         }
+        let mut program = if name == "tierce" { with_siblings(program) } else { program };
         for (shell, file) in [
             (Shell::Bash, format!("bash/{name}")),
             (Shell::Zsh, format!("zsh/_{name}")),
@@ -44,6 +45,34 @@ pub fn write(out: &Path) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// `tierce` as it is typed: with the arguments of the programs that some of its commands run, and without the commands that help does not
+/// list.
+pub fn with_siblings(program: Command) -> Command {
+    let recording = tierce_recording::program::command();
+    let plan = recording.find_subcommand("plan").cloned().unwrap_or_else(|| Command::new("plan"));
+    let siblings = [
+        ("manager", tierce_cli::manager::command()),
+        ("top", tierce_cli::top::command()),
+        ("sweep", tierce_sweep::program::command()),
+        ("recording", recording),
+    ];
+    let typed = |command: &Command| {
+        let name = command.get_name();
+        match siblings.iter().find(|(of, _)| *of == name) {
+            Some((of, sibling)) => sibling.clone().name(*of).bin_name(format!("tierce {of}")),
+            None if name == "design" => {
+                command.clone().mut_subcommand("plan", |_| plan.clone().bin_name("tierce design plan"))
+            }
+            None => command.clone(),
+        }
+    };
+    let shown = program.get_subcommands().filter(|command| !command.is_hide_set());
+    Command::new("tierce")
+        .version(env!("CARGO_PKG_VERSION"))
+        .args(program.get_arguments().cloned())
+        .subcommands(shown.map(typed).collect::<Vec<_>>())
 }
 
 /// A program and its commands, down to the last, without those that help does not list.

@@ -18,15 +18,14 @@ fn files(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// What the program says about the files, or None if it is not installed here.
-fn says(words: &[&str], files: &[PathBuf]) -> Option<String> {
-    let output = Command::new(words[0]).args(&words[1..]).args(files).output().ok()?;
+/// What the program says about the files.
+fn says(words: &[&str], files: &[PathBuf]) -> String {
+    let output = Command::new(words[0]).args(&words[1..]).args(files).output();
+    let output =
+        output.unwrap_or_else(|error| panic!("{}: {error}; scripts/setup test installs it", words[0]));
     let said = [output.stdout, output.stderr].concat();
-    Some(format!(
-        "{}{}",
-        if output.status.success() { "" } else { "failed\n" },
-        String::from_utf8_lossy(&said)
-    ))
+    let failed = if output.status.success() { "" } else { "failed\n" };
+    format!("{failed}{}", String::from_utf8_lossy(&said))
 }
 
 #[test]
@@ -72,9 +71,7 @@ fn pages_are_sound() {
             .filter(|page| !fs::read_to_string(page).unwrap().starts_with(".so "))
             .cloned()
             .collect();
-        if let Some(said) = says(checker, &pages) {
-            assert_eq!(said, "", "{checker:?}");
-        }
+        assert_eq!(says(checker, &pages), "", "{checker:?}");
     }
 }
 
@@ -86,15 +83,32 @@ fn shells_read_their_completions() {
         assert_eq!(files.len(), programs().len(), "{shell}");
         for file in files {
             let words = [&[shell], options as &[&str]].concat();
-            if let Some(said) = says(&words, std::slice::from_ref(&file)) {
-                assert_eq!(said, "", "{shell} of {}", file.display());
-            }
+            let said = says(&words, std::slice::from_ref(&file));
+            assert_eq!(said, "", "{shell} of {}", file.display());
+            let text = fs::read_to_string(&file).unwrap();
+            assert!(
+                !text.contains("demo-table") && !text.contains("scenario\""),
+                "hidden: {}",
+                file.display()
+            );
         }
     }
-    // Bash completes for real: `tierce che` is `tierce check`.
-    let script = "source \"$0\"; COMP_WORDS=(tierce che); COMP_CWORD=1; _tierce tierce che tierce; echo \"${COMPREPLY[@]}\"";
-    let output = Command::new("bash").args(["-c", script]).arg(folder.join("bash/tierce")).output().unwrap();
-    assert_eq!(String::from_utf8_lossy(&output.stdout), "check\n");
+    // Bash completes for real, the commands that other programs do, too.
+    for (words, completed) in [
+        ("tierce che", "check"),
+        ("tierce sweep --outp", "--output"),
+        ("tierce design plan --fro", "--from"),
+        ("tierce recording wri", "write"),
+        ("tierce top --js", "--json"),
+        ("tierce sce", ""),
+    ] {
+        let script =
+            "source \"$0\"; COMP_WORDS=($1); COMP_CWORD=$((${#COMP_WORDS[@]} - 1)); last=${COMP_WORDS[-1]}; \
+                      _tierce tierce \"$last\" tierce; echo \"${COMPREPLY[@]}\"";
+        let mut bash = Command::new("bash");
+        let output = bash.args(["-c", script]).arg(folder.join("bash/tierce")).arg(words).output().unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), format!("{completed}\n"), "{words}");
+    }
 }
 
 #[test]
