@@ -94,6 +94,29 @@ fn a_simulation_ends_with_the_results_until_there() {
     assert_eq!(again["length_ns"], report["length_ns"]);
 }
 
+/// Starts an analysis on a terminal, and presses Ctrl-C as soon as it shows how far it is.
+fn ended_analysis(policy: &str, table: &str, tasks: usize) -> serde_json::Value {
+    let (writes, mut seen) = terminal();
+    let child = Command::new(TIERCE)
+        .args(["analyse", "--policy", policy, "--json", table])
+        .stdout(Stdio::piped())
+        .stderr(writes)
+        .spawn()
+        .unwrap();
+    let bar = seen_until(&mut seen, &format!("of {tasks} tasks"));
+    assert!(bar.contains('['), "{bar:?}");
+    ctrl_c(&child);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let remarks = answer["remarks"].as_array().unwrap();
+    let remark = remarks[0].as_str().unwrap();
+    assert!(remarks.len() == 1 && remark.starts_with("Ended early: the response times of "), "{remarks:?}");
+    let unknown = answer["tasks"].as_array().unwrap().iter().filter(|task| task["wcrt_ns"].is_null()).count();
+    assert!(unknown > 0 && remark.contains(&format!(" {unknown} tasks")), "{unknown}: {remark}");
+    answer
+}
+
 #[test]
 fn an_analysis_shows_how_far_it_is_and_ends_with_the_responses_that_are_known() {
     let table = scratch("many.csv");
@@ -102,25 +125,45 @@ fn an_analysis_shows_how_far_it_is_and_ends_with_the_responses_that_are_known() 
         ["gen", "--method", "emberson", "--tasks", "1000", "--utilisation", "0.97", "--periods", "1ms..1s"];
     let made = tierce(&[&gen[..], &["-o", table]].concat());
     assert!(made.status.success(), "{}", text(&made.stderr));
-    let (writes, mut seen) = terminal();
-    let child = Command::new(TIERCE)
-        .args(["analyse", "--policy", "edf", "--json", table])
-        .stdout(Stdio::piped())
-        .stderr(writes)
-        .spawn()
-        .unwrap();
-    let bar = seen_until(&mut seen, "of 1000 tasks");
-    assert!(bar.contains('['), "{bar:?}");
+    let answer = ended_analysis("edf", table, 1000);
+    assert_eq!((answer["schedulable"].as_bool(), answer["exact"].as_bool()), (Some(true), Some(true)));
+}
+
+/// 22 % of a CPU.
+#[test]
+fn so_does_one_of_100_000_tasks() {
+    let table = scratch("very-many.csv");
+    let rows = (0..100_000u64).map(|i| format!("t{i},50,{}\n", 10_000_000 + i * 900));
+    std::fs::write(&table, format!("name,work,period\n{}", rows.collect::<String>())).unwrap();
+    for (policy, shown) in [("edf", true), ("dm", false)] {
+        let answer = ended_analysis(policy, table.to_str().unwrap(), 100_000);
+        assert_eq!(
+            (answer["schedulable"].as_bool(), answer["exact"].as_bool()),
+            (Some(shown), Some(shown)),
+            "{policy}"
+        );
+    }
+}
+
+/// Nobody reads what it writes: it is stopped while it waits for that.
+#[test]
+fn a_timeline_that_is_ended_is_not_written() {
+    let (plan, trace, pipe) = (example("edf.toml"), scratch("shown.trace"), scratch("page.html"));
+    let [plan, trace, page] = [&plan, &trace, &pipe].map(|path| path.to_str().unwrap());
+    assert!(tierce(&["sim", plan, "--for", "5s", "--trace", trace]).status.success());
+    let _ = std::fs::remove_file(&pipe);
+    assert!(Command::new("mkfifo").arg(page).status().unwrap().success());
+    let child = start(&["timeline", trace, "--html", page]);
+    let mut read = [0; 100];
+    let mut reader = File::open(&pipe).unwrap();
+    reader.read_exact(&mut read).unwrap();
+    assert!(read.starts_with(b"<!"), "{}", text(&read));
+    std::thread::sleep(Duration::from_millis(500));
     ctrl_c(&child);
     let output = child.wait_with_output().unwrap();
-    assert_eq!(output.status.code(), Some(1));
-    let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!((answer["schedulable"].as_bool(), answer["exact"].as_bool()), (Some(true), Some(true)));
-    let remark = answer["remarks"][0].as_str().unwrap();
-    assert!(remark.starts_with("Ended early: the response times of "), "{remark}");
-    let tasks = answer["tasks"].as_array().unwrap();
-    let unknown = tasks.iter().filter(|task| task["wcrt_ns"].is_null()).count();
-    assert!(unknown > 0 && remark.contains(&format!(" {unknown} tasks")), "{unknown}: {remark}");
+    let said = text(&output.stderr);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""), "{said}");
+    assert_eq!(said, format!("tierce timeline: ended early; {page} is not written\n"));
 }
 
 #[test]

@@ -1,7 +1,8 @@
 //! `tierce vm` as a user calls it: one boot, and what is refused before one.
 
+use std::io::{BufRead as _, BufReader};
 use std::path::PathBuf;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 struct Folder(PathBuf);
 
@@ -46,6 +47,30 @@ fn a_command_with_its_files() {
     assert_eq!((&summary["end"], &summary["code"]), (&"exit".into(), &7.into()));
     assert!(said.contains("oh\n"));
     assert_eq!(std::fs::read_to_string(folder.0.join("results/back")).unwrap(), "to the host\n");
+    assert!(folder.0.join("results/console.log").exists());
+}
+
+#[test]
+fn ctrl_c_ends_the_guest_and_leaves_its_console() {
+    let folder = Folder::new("stopped");
+    let mut child = Command::new(env!("CARGO_BIN_EXE_tierce"))
+        .args(["vm", "--json", "--out", "results", "--", "echo here; sleep 1000"])
+        .current_dir(&folder.0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "here\n");
+    // SAFETY: the process is ours, and has not been waited for.
+    assert_eq!(unsafe { libc::kill(child.id() as libc::pid_t, libc::SIGINT) }, 0);
+    let output = child.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{said}");
+    assert!(said.contains("tierce vm: ended early; what the command left in /out is lost\n"), "{said}");
+    let summary: serde_json::Value = serde_json::from_str(said.lines().last().unwrap()).unwrap();
+    assert_eq!((&summary["end"], &summary["code"]), (&"stopped".into(), &130.into()));
     assert!(folder.0.join("results/console.log").exists());
 }
 

@@ -9,5 +9,5 @@ mod watched;
 
 pub use progress::{Progress, Unit};
 pub use reading::Reading;
-pub use stop::Stop;
+pub use stop::{asked, Stop};
 pub use watched::{watched, Watched};

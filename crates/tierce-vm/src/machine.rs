@@ -12,6 +12,7 @@ use std::os::fd::{AsFd, AsRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How the virtual CPUs run.
@@ -71,6 +72,8 @@ pub struct Vm {
     pub limit: Duration,
     /// More words for the kernel's command line.
     pub kernel_arguments: Vec<String>,
+    /// Once this is set, the guest is ended.
+    pub stop: Option<&'static AtomicBool>,
     /// Deterministic with one CPU only: count every instruction that the guest executes between its marks (see guest/profile.h).
     pub profile: bool,
 }
@@ -88,6 +91,7 @@ impl Default for Vm {
             programs: Vec::new(),
             environment: Vec::new(),
             limit: Duration::from_secs(300),
+            stop: None,
             kernel_arguments: Vec::new(),
             profile: false,
         }
@@ -134,7 +138,7 @@ impl Vm {
         }
         let initramfs = memory_file("initramfs", &self.contents(command, mode)?)?;
         let kernel = kernel::obtain(&self.kernel, &mut |line| tell(Event::Preparing(line)))?;
-        Running::start(&qemu, self, mode, &kernel, initramfs)?.listen(self.limit, kernel, tell)
+        Running::start(&qemu, self, mode, &kernel, initramfs)?.listen(self, kernel, tell)
     }
 
     fn check(&self) -> Result<()> {
@@ -403,13 +407,19 @@ impl Running {
     }
 
     /// Pass on what the guest says until it or the time ends.
-    fn listen(mut self, limit: Duration, kernel: Kernel, tell: &mut dyn FnMut(Event)) -> Result<Outcome> {
-        let (mut said, mut boot, mut over) = (String::new(), Duration::ZERO, false);
+    fn listen(mut self, vm: &Vm, kernel: Kernel, tell: &mut dyn FnMut(Event)) -> Result<Outcome> {
+        let is_stopped = || vm.stop.is_some_and(|stop| stop.load(Ordering::Relaxed));
+        let limit = vm.limit;
+        let (mut said, mut boot, mut early) = (String::new(), Duration::ZERO, None);
         let mut open = [true; 3];
         let mut block = vec![0; 1 << 16];
         while open.contains(&true) {
-            if self.started.elapsed() >= limit {
-                over = true;
+            if is_stopped() {
+                early = Some(End::Stopped);
+            } else if self.started.elapsed() >= limit {
+                early = Some(End::Limit);
+            }
+            if early.is_some() {
                 break;
             }
             if boot.is_zero() {
@@ -432,27 +442,29 @@ impl Running {
                 }
             }
         }
-        if over {
+        if early.is_none() && is_stopped() {
+            early = Some(End::Stopped); // QEMU was told, too, and was faster
+        }
+        if early.is_some() {
             self.qemu.kill()?;
         }
-        self.outcome(&said, boot, over, kernel)
+        self.outcome(&said, boot, early, kernel)
     }
 
-    /// What came of it. `said`: the guest, of its command; `over`: its time.
-    fn outcome(mut self, said: &str, boot: Duration, over: bool, kernel: Kernel) -> Result<Outcome> {
+    /// What came of it. `said`: the guest, of its command; `early`: why it was ended.
+    fn outcome(mut self, said: &str, boot: Duration, early: Option<End>, kernel: Kernel) -> Result<Outcome> {
         let status = self.qemu.wait()?;
         let total = self.started.elapsed();
         let complaints = text_of(&mut self.complaints)?;
         // Our own end of the machine makes an odd status, the kernel's reset after a panic 0, an error of QEMU 1.
         ensure!(
-            over || said.starts_with("start\n") || status.code() != Some(1),
+            early.is_some() || said.starts_with("start\n") || status.code() != Some(1),
             "QEMU could not start the guest: {}",
             complaints.trim()
         );
         let end = match said.lines().find_map(|line| line.strip_prefix("exit ")) {
             Some(code) => End::Exit(code.parse().with_context(|| format!("the guest says \"exit {code}\""))?),
-            None if over => End::Limit,
-            None => End::Died,
+            None => early.unwrap_or(End::Died),
         };
         let mut console = text_of(&mut self.console)?;
         if end == End::Died && !complaints.is_empty() {

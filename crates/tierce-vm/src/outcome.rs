@@ -16,6 +16,8 @@ pub enum End {
     Exit(u8),
     /// The time limit came first.
     Limit,
+    /// It was stopped before ([`crate::Vm::stop`]).
+    Stopped,
     /// The guest ended before the command did: a panic, a reset.
     Died,
 }
@@ -55,12 +57,13 @@ impl Counted {
 }
 
 impl Outcome {
-    /// The code for our own exit: the command's, 124 at the time limit, 125 if the guest died.
+    /// The code for our own exit: the command's, 124 at the time limit, 125 if the guest died, 130 if it was stopped.
     pub fn code(&self) -> u8 {
         match self.end {
             End::Exit(code) => code,
             End::Limit => 124,
             End::Died => 125,
+            End::Stopped => 130,
         }
     }
 

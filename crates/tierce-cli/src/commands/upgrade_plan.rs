@@ -13,10 +13,10 @@ use tierce_policy::CPUS_MAX;
 /// Version of the JSON.
 const VERSION: u32 = 1;
 
-/// Rename what an older plan calls otherwise
+/// Rename what a plan calls otherwise than Tierce does
 ///
-/// Replaces names of keys and policies that earlier versions of Tierce had, or that other systems have (`runtime` for `budget`, `wcet` for
-/// `work`), where the value means the same. All else stays as it is, comments and blanks, too. Without --write it only says what
+/// Replaces names of keys and policies that other systems have (`runtime` for `budget`, `wcet` for `work`), and those that a version of Tierce
+/// renames, where the value means the same. All else stays as it is, comments and blanks, too. Without --write it only says what
 /// it would replace. What cannot be renamed is listed as by `tierce check`; a plan that includes others is upgraded with them.
 #[derive(clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -9,6 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 use tierce_plan::show_time;
+use tierce_terminal::Stop;
 use tierce_vm::{Copy, End, Event, KernelSpec, Mode, Outcome, Profile, Vm};
 
 /// Run a command in a temporary virtual machine with a sched_ext kernel
@@ -93,7 +94,9 @@ Examples:
   tierce vm --deterministic --profile -- 'meter pingpong --profile'
   tierce vm fetch --kernel 7.0 --print vmlinux
 
-Exit codes: the command's; 124 the time limit; 125 the guest died (its console is shown); 2 bad input or environment.";
+Ctrl-C ends the guest; --out has its console then.
+
+Exit codes: the command's; 124 the time limit; 125 the guest died (its console is shown); 130 Ctrl-C; 2 bad input or environment.";
 
 #[derive(clap::Subcommand)]
 enum Action {
@@ -166,14 +169,17 @@ fn boot(args: &Args) -> Result<ExitCode> {
         !args.command.is_empty(),
         "the command to run in the guest is missing, for example: tierce vm -- uname -r"
     );
-    let vm = machine(args)?;
+    let vm = Vm { stop: Some(tierce_terminal::asked()), ..machine(args)? };
     let progress = Progress::new();
-    let mut failed = None;
+    let (mut failed, mut stop) = (None, None);
     let mut outcome = vm.run(&args.command, &mut |event| {
         let written = match event {
             Event::Stdout(bytes) => pass_on(std::io::stdout(), bytes),
             Event::Stderr(bytes) => pass_on(std::io::stderr(), bytes),
             news => {
+                if let Event::Booting(_) = news {
+                    stop.get_or_insert_with(Stop::watch); // before that, Ctrl-C ends this program
+                }
                 progress.tell(&news);
                 Ok(())
             }
@@ -194,6 +200,7 @@ fn boot(args: &Args) -> Result<ExitCode> {
     }
     match outcome.end {
         End::Exit(_) => {}
+        End::Stopped => eprintln!("tierce vm: ended early; what the command left in /out is lost"),
         End::Limit => eprintln!("tierce vm: the time limit of {} is over (--limit)", show_time(args.limit)),
         End::Died => {
             eprintln!("tierce vm: the guest died; the end of its console:\n{}", outcome.last_words(30))
@@ -243,6 +250,7 @@ fn summary(outcome: &Outcome) -> serde_json::Value {
         End::Exit(_) => "exit",
         End::Limit => "limit",
         End::Died => "died",
+        End::Stopped => "stopped",
     };
     json!({
         "end": end,
