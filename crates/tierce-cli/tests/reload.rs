@@ -142,6 +142,19 @@ fn taken(trace: &Trace, gaps: &[&Value]) -> Vec<(u64, u64)> {
     taken
 }
 
+/// When in 10 ms periods of the hog end: where the middle one of the first nine is, since replenishments may be late and most are not.
+fn phase_of(periods: &[(u64, i64)]) -> u64 {
+    let first = periods[0].0 % (10 * MS);
+    let mut offs: Vec<i64> = periods.iter().take(9).map(|(end, _)| lateness(*end, first)).collect();
+    offs.sort_unstable();
+    (first + 10 * MS).saturating_add_signed(offs[(offs.len() - 1) / 2]) % (10 * MS)
+}
+
+/// How long after the end of its period with this phase, up to 5 ms before and after it.
+fn lateness(end: u64, phase: u64) -> i64 {
+    ((end + 15 * MS - phase) % (10 * MS)) as i64 - 5 * MS as i64
+}
+
 /// The hog has 2 ms in each period, and periods keep their phase.
 fn budgets_are_carried_over(trace: &Trace, gaps: &[&Value], cpus: u16) {
     let late = if cpus > 1 { 120 * US } else { 20 * US }; // virtual CPUs stand still in turn
@@ -151,11 +164,7 @@ fn budgets_are_carried_over(trace: &Trace, gaps: &[&Value], cpus: u16) {
     let (begun, ended) = (span(gaps[0]).0 - 500 * MS, span(gaps[1]).1 + 300 * MS);
     let within: Vec<_> = periods.iter().filter(|(end, _)| (begun..ended).contains(end)).collect();
     assert!(within.len() > 1000, "{}", within.len());
-    // Replenishments may be late, most are not: where the middle one of the first nine is.
-    let first = within[0].0;
-    let mut offs: Vec<u64> = within[..9].iter().map(|(end, _)| (end - first + 5 * MS) % (10 * MS)).collect();
-    offs.sort_unstable();
-    let mut phase = (first + 5 * MS + offs[4]) % (10 * MS);
+    let mut phase = phase_of(&periods[periods.partition_point(|(end, _)| *end < begun)..]);
     let (mut count, mut late_count) = (0, 0);
     for (end, supply) in within {
         if is_taken(end - 20 * MS, *end) {
@@ -168,13 +177,15 @@ fn budgets_are_carried_over(trace: &Trace, gaps: &[&Value], cpus: u16) {
             let (before, after) = (periods[at - 1].0, periods[at].0);
             println!("{} ns from a replenishment to the end of a gap", gap.1 - before);
             if after - before > 20 * MS - 100 * US as u64 {
-                assert!(after - gap.1.min(after) < 3 * MS, "none when the gap {gap:?} ends, but at {after}");
-                phase = after % (10 * MS);
+                let next_gap = taken.iter().map(|it| it.0).filter(|from| *from > after).min();
+                let until = periods.partition_point(|(at, _)| *at < next_gap.unwrap_or(u64::MAX));
+                phase = phase_of(&periods[at..until]);
+                let due = after as i64 - lateness(after, phase);
+                assert!(due - (gap.1 as i64) < 3 * MS as i64, "none when the gap {gap:?} ends, but at {due}");
             }
         }
         assert!((supply - 2 * MS as i64).abs() <= late, "{supply} ns in the period that ends at {end}");
-        let off = (end + 15 * MS - phase) % (10 * MS);
-        let off = off as i64 - 5 * MS as i64;
+        let off = lateness(*end, phase);
         // The kernel may have had interrupts off.
         assert!(
             (-50 * US..=4 * MS as i64).contains(&off),
