@@ -4,8 +4,6 @@
 //! nobody waiting who enforces the plan.
 
 mod http;
-#[cfg(test)]
-mod prometheus;
 mod text;
 mod totals;
 
