@@ -30,7 +30,8 @@
 
 use crate::forced_forward;
 use crate::mpr::{self, Mpr};
-use crate::task::{utilisation, Task};
+use crate::task::{utilisation, utilisation_is_at_most, Task};
+use crate::watch::Watch;
 use tierce_guarantee::{whole, Exact};
 
 /// Passes over all tasks in which slacks may grow; each is sound, later ones are only better.
@@ -172,7 +173,7 @@ pub(crate) fn shorten(
 /// Whether more is asked for than there is, which is `rate` in the long run, or than one CPU has until a deadline. Then
 /// deadlines are missed for sure.
 pub fn overloaded(tasks: &[Task], rate: &Exact) -> bool {
-    tasks.iter().any(|task| room(task).is_none()) || utilisation(tasks) > *rate
+    tasks.iter().any(|task| room(task).is_none()) || !utilisation_is_at_most(tasks, rate)
 }
 
 /// What another task may do in a window.
@@ -285,12 +286,24 @@ fn done_within(
 
 /// Global EDF: the m jobs that are due first run, ties broken in any way.
 pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupported> {
+    earliest_deadline_while(tasks, cpus, &Watch::default())
+}
+
+/// The same; where it is ended early, with the tests of some tasks.
+pub(crate) fn earliest_deadline_while(
+    tasks: &[Task],
+    cpus: u32,
+    watch: &Watch,
+) -> Result<Verdict, Unsupported> {
     check(tasks, cpus)?;
     let mut by = vec![Vec::new(); tasks.len()];
     let mut ends: Vec<_> = tasks.iter().map(|task| task.deadline_ns).collect();
     let density = gfb(tasks, cpus);
-    let windows = Mpr::whole(cpus).map(|supply| windows(tasks, &supply));
+    let windows = Mpr::whole(cpus).map(|supply| windows(tasks, &supply, watch));
     for (index, task) in tasks.iter().enumerate() {
+        if watch.is_ended() {
+            break;
+        }
         if density {
             by[index].push(Test::Gfb);
         }
@@ -309,6 +322,9 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
     }
     let mut most = Vec::new();
     let shown = shorten(tasks, &mut ends, ROUNDS_MAX, |index, room, ends| {
+        if watch.is_ended() {
+            return None;
+        }
         let task = &tasks[index];
         // What is due does not depend on the window.
         most.clear();
@@ -324,7 +340,7 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
         by.push(Test::Rta);
     }
     let with_room = tasks.iter().all(|task| room(task).is_some());
-    if by.iter().any(Vec::is_empty) && with_room && forced_forward::shown(tasks, cpus) {
+    if by.iter().any(Vec::is_empty) && with_room && !watch.is_ended() && forced_forward::shown(tasks, cpus) {
         by.iter_mut().for_each(|by| by.push(Test::FfDbf));
     }
     Ok(verdict(by, &ends))
@@ -334,17 +350,17 @@ pub fn earliest_deadline(tasks: &[Task], cpus: u32) -> Result<Verdict, Unsupport
 pub fn earliest_deadline_in(tasks: &[Task], supply: &Mpr) -> Result<Verdict, Unsupported> {
     check(tasks, supply.cpus())?;
     let by = |shown| if shown { vec![Test::Mpr] } else { Vec::new() };
-    let by = windows(tasks, supply).into_iter().map(by).collect();
+    let by = windows(tasks, supply, &Watch::default()).into_iter().map(by).collect();
     let ends: Vec<_> = tasks.iter().map(|task| task.deadline_ns).collect();
     Ok(verdict(by, &ends))
 }
 
 /// The demand test, if it can be asked.
-fn windows(tasks: &[Task], supply: &Mpr) -> Vec<bool> {
+fn windows(tasks: &[Task], supply: &Mpr, watch: &Watch) -> Vec<bool> {
     if tasks.iter().any(|task| room(task).is_none()) {
         return vec![false; tasks.len()];
     }
-    mpr::shown(tasks, supply)
+    mpr::shown(tasks, supply, watch)
 }
 
 /// All or nothing: what is shown of each task takes the others for granted.
@@ -378,7 +394,7 @@ fn gfb(tasks: &[Task], cpus: u32) -> bool {
     let Some(dense) = tasks.iter().map(dense).collect::<Option<Vec<_>>>() else { return false };
     let each = dense.iter().map(|task| utilisation(&[*task]));
     let Some(most) = each.max() else { return true };
-    utilisation(&dense) <= whole(cpus.into()) - whole(u64::from(cpus) - 1) * most
+    utilisation_is_at_most(&dense, &(whole(cpus.into()) - whole(u64::from(cpus) - 1) * most))
 }
 
 /// Global fixed priorities: the m ready tasks of highest priority run. `levels` has a number per task, smaller is higher,
@@ -387,10 +403,20 @@ fn gfb(tasks: &[Task], cpus: u32) -> bool {
 /// # Panics
 /// When there is not one level per task.
 pub fn fixed_priority(tasks: &[Task], levels: &[u32], cpus: u32) -> Result<Verdict, Unsupported> {
+    fixed_priority_while(tasks, levels, cpus, &Watch::default())
+}
+
+/// The same; where it is ended early, with the responses of the highest levels.
+pub(crate) fn fixed_priority_while(
+    tasks: &[Task],
+    levels: &[u32],
+    cpus: u32,
+    watch: &Watch,
+) -> Result<Verdict, Unsupported> {
     assert_eq!(tasks.len(), levels.len(), "one level per task");
     check(tasks, cpus)?;
-    let all = responses(tasks, levels, cpus, false);
-    let limited = responses(tasks, levels, cpus, true);
+    let all = responses(tasks, levels, cpus, false, watch);
+    let limited = responses(tasks, levels, cpus, true, watch);
     let shown: Vec<_> = all
         .into_iter()
         .zip(limited)
@@ -404,13 +430,16 @@ pub fn fixed_priority(tasks: &[Task], levels: &[u32], cpus: u32) -> Result<Verdi
 }
 
 /// Responses from the highest level down; below a level of which one is not found there are none.
-fn responses(tasks: &[Task], levels: &[u32], cpus: u32, limited: bool) -> Vec<Option<u64>> {
+fn responses(tasks: &[Task], levels: &[u32], cpus: u32, limited: bool, watch: &Watch) -> Vec<Option<u64>> {
     let mut ends = vec![None; tasks.len()];
     let mut order: Vec<_> = (0..tasks.len()).collect();
     order.sort_by_key(|index| levels[*index]);
     for level in order.chunk_by(|a, b| levels[*a] == levels[*b]) {
         let carriers = if limited && level.len() == 1 { cpus as usize - 1 } else { tasks.len() };
         let response = |index: &usize| {
+            if watch.is_ended() {
+                return None;
+            }
             let task = &tasks[*index];
             let above = || others(tasks, *index).filter(|(at, _)| levels[*at] <= levels[*index]);
             let found = done_within(task, room(task)?, cpus, carriers, |window, works| {
@@ -434,12 +463,24 @@ fn responses(tasks: &[Task], levels: &[u32], cpus: u32, limited: bool) -> Vec<Op
 /// above, the deadline analysis with limited carry-in (Davis & Burns 2011). Some order may be shown to hold that it
 /// does not find.
 pub fn audsley(tasks: &[Task], cpus: u32) -> Result<Option<Vec<usize>>, Unsupported> {
+    audsley_while(tasks, cpus, &Watch::default())
+}
+
+/// The same; none, too, where it is ended early.
+pub(crate) fn audsley_while(
+    tasks: &[Task],
+    cpus: u32,
+    watch: &Watch,
+) -> Result<Option<Vec<usize>>, Unsupported> {
     check(tasks, cpus)?;
     // The longest deadline first has the best chance to be last.
     let mut left = d_minus_kc(tasks, cpus);
     let mut order = Vec::with_capacity(tasks.len());
     while !left.is_empty() {
         let can_be_last = |at: &usize| {
+            if watch.is_ended() {
+                return false;
+            }
             let task = &tasks[left[*at]];
             let above = || left.iter().filter(|index| **index != left[*at]).map(|index| &tasks[*index]);
             let works = |window, works: &mut Vec<Work>| {

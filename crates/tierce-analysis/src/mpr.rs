@@ -29,7 +29,8 @@
 //! that form accepts 1 in 2 of 100 beside 2 in 2 of 100 on one CPU, of which 3 can be due within 2. With jitter D − J stands for
 //! every D.
 
-use crate::task::{utilisation, Task, WINDOW_MAX_NS};
+use crate::task::{utilisation, utilisation_bounds, Task, WINDOW_MAX_NS};
+use crate::watch::Watch;
 use tierce_guarantee::{ratio, whole, Exact};
 
 /// Windows that the test looks at, for all tasks together and then for one.
@@ -93,7 +94,7 @@ impl Mpr {
 /// Windows are first looked at for all tasks together, from the longest down: work that is not cut is more, by as much for every task,
 /// and then the less the smaller C is. So where it is supplied for one task, it is for all that follow in the order of their C, and what
 /// remains for the condition itself are windows that are short.
-pub(crate) fn shown(tasks: &[Task], supply: &Mpr) -> Vec<bool> {
+pub(crate) fn shown(tasks: &[Task], supply: &Mpr, watch: &Watch) -> Vec<bool> {
     let room = |task: &Task| task.deadline_ns - task.jitter_ns;
     let tasks: Vec<_> =
         tasks.iter().map(|task| Task { deadline_ns: room(task), jitter_ns: 0, ..*task }).collect();
@@ -107,7 +108,7 @@ pub(crate) fn shown(tasks: &[Task], supply: &Mpr) -> Vec<bool> {
         let least = tasks[index].deadline_ns;
         let uncut = |window| uncut_demand(&tasks, index, supply.cpus, window, &mut more);
         window = supplied_down_to(supply, window, least, &mut left, uncut);
-        if left == 0 {
+        if left == 0 || watch.is_ended() {
             break;
         }
         let cut = |window| demand(&tasks, index, supply.cpus, window, &mut more);
@@ -121,7 +122,11 @@ pub(crate) fn shown(tasks: &[Task], supply: &Mpr) -> Vec<bool> {
 /// at least Θ/Π·(t − 2(Π − Θ/m)). `None` if there is no such window, or none that is short enough.
 fn longest_window(tasks: &[Task], supply: &Mpr) -> Option<u64> {
     let cpus = u64::from(supply.cpus);
-    let slack = supply.rate() - utilisation(tasks);
+    // A window may be longer than it must be.
+    let mut slack = supply.rate() - utilisation_bounds(tasks).1;
+    if slack <= whole(0) {
+        slack = supply.rate() - utilisation(tasks);
+    }
     if slack <= whole(0) {
         return None;
     }

@@ -80,7 +80,8 @@ pub fn audsley(tasks: &[Task], offsets: &[u64]) -> Option<Vec<usize>> {
         let mut levels = vec![0; tasks.len()];
         levels[index] = 1;
         let set: Vec<_> = above.iter().copied().chain([index]).collect();
-        response_among(tasks, offsets, &levels, index, &set, &mut jobs_left).meets(tasks[index].deadline_ns)
+        let response = response_among(tasks, offsets, &levels, index, &set, &mut jobs_left);
+        Some(response.meets(tasks[index].deadline_ns))
     })
 }
 

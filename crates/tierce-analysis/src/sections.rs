@@ -82,7 +82,7 @@ pub fn audsley(tasks: &[Task], sections: &[Sections], supply: &Supply) -> Option
         let mut set: Vec<_> = above.iter().map(|at| tasks[*at]).collect();
         set.push(Task { blocking_ns, ..tasks[index] });
         let response = analysis.last_response_to_last_region(&set, (sections[index].last_ns, 0), supply);
-        response.meets(tasks[index].deadline_ns)
+        Some(response.meets(tasks[index].deadline_ns))
     })
 }
 

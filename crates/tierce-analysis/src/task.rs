@@ -103,6 +103,26 @@ pub fn utilisation(tasks: &[Task]) -> Exact {
     }
 }
 
+/// Two numbers between which the [`utilisation`] is, less than n/2⁶³ apart. The exact one of many periods is a fraction of very many
+/// digits.
+pub(crate) fn utilisation_bounds(tasks: &[Task]) -> (Exact, Exact) {
+    const BITS: u32 = 63;
+    let exact = |parts: u128| {
+        let rest = parts as u64 & ((1 << BITS) - 1);
+        Some(whole(u64::try_from(parts >> BITS).ok()?) + ratio(rest, 1 << BITS))
+    };
+    let share = |task: &Task| (u128::from(task.work_ns) << BITS) / u128::from(task.period_ns);
+    let least = tasks.iter().map(share).try_fold(0u128, u128::checked_add);
+    let bounds = least.and_then(|least| exact(least).zip(exact(least.checked_add(tasks.len() as u128)?)));
+    bounds.unwrap_or_else(|| (utilisation(tasks), utilisation(tasks)))
+}
+
+/// The [`utilisation`] is at most `bound`.
+pub(crate) fn utilisation_is_at_most(tasks: &[Task], bound: &Exact) -> bool {
+    let (least, most) = utilisation_bounds(tasks);
+    most <= *bound || (least <= *bound && utilisation(tasks) <= *bound)
+}
+
 /// A fraction, or where nobody could read that, a decimal marked with ~.
 pub fn short_fraction(share: &Exact) -> String {
     let text = share.to_string();
@@ -117,4 +137,29 @@ pub fn short_fraction(share: &Exact) -> String {
 fn float(share: &Exact) -> f64 {
     let scaled = (share * whole(1_000_000_000)).round().to_integer();
     scaled.to_string().parse::<f64>().unwrap_or(f64::NAN) / 1e9
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_of_the_utilisation() {
+        let tasks: Vec<_> = (1..300).map(|at| Task::new(at % 7 + 1, 1_000 + 13 * at)).collect();
+        let (exact, (least, most)) = (utilisation(&tasks), utilisation_bounds(&tasks));
+        assert!(least <= exact && exact < most && most.clone() - least.clone() < ratio(1, 1 << 54));
+        let step = ratio(1, u64::MAX);
+        for (bound, holds) in [
+            (exact.clone(), true),
+            (exact.clone() + step.clone() * step.clone(), true),
+            (exact - step.clone() * step, false),
+            (least, false),
+            (most, true),
+        ] {
+            assert_eq!(utilisation_is_at_most(&tasks, &bound), holds, "{bound}");
+        }
+        let large = [Task::new(u64::MAX, 1); 3];
+        assert!(utilisation_is_at_most(&large, &(whole(3) * whole(u64::MAX))));
+        assert!(!utilisation_is_at_most(&large, &(whole(2) * whole(u64::MAX))));
+    }
 }

@@ -32,6 +32,11 @@ impl Watch {
         self.all.store(all, Ordering::Relaxed);
     }
 
+    /// Of those that are done, so many are not yet done with what follows.
+    pub(crate) fn begins_again(&self, tasks: usize) {
+        self.done.fetch_sub(tasks, Ordering::Relaxed);
+    }
+
     /// One more is done.
     pub(crate) fn one_is_done(&self) {
         self.are_done(1);

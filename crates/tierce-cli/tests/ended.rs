@@ -135,7 +135,7 @@ fn so_does_one_of_100_000_tasks() {
     let table = scratch("very-many.csv");
     let rows = (0..100_000u64).map(|i| format!("t{i},50,{}\n", 10_000_000 + i * 900));
     std::fs::write(&table, format!("name,work,period\n{}", rows.collect::<String>())).unwrap();
-    for (policy, shown) in [("edf", true), ("dm", false)] {
+    for (policy, shown) in [("edf", true), ("dm", false), ("audsley", false)] {
         let answer = ended_analysis(policy, table.to_str().unwrap(), 100_000);
         assert_eq!(
             (answer["schedulable"].as_bool(), answer["exact"].as_bool()),
@@ -145,25 +145,79 @@ fn so_does_one_of_100_000_tasks() {
     }
 }
 
-/// Nobody reads what it writes: it is stopped while it waits for that.
+fn is_analysing(child: &Child) -> bool {
+    let threads = std::fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let name = |thread: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(thread.ok()?.path().join("comm")).ok()
+    };
+    threads.filter_map(name).any(|name| name == "work\n")
+}
+
+/// On several CPUs, where it is not known how far it is.
+#[test]
+fn so_do_those_on_several_cpus() {
+    let table = scratch("several.csv");
+    let rows = (0..100_000u64).map(|i| format!("t{i},50,{}\n", 10_000_000 + i * 900));
+    std::fs::write(&table, format!("name,work,period\n{}", rows.collect::<String>())).unwrap();
+    for (policy, more, remark) in [
+        ("edf", None, "tasks had not been shown to meet their deadlines."),
+        ("dm", None, "tasks had not been shown to meet their deadlines."),
+        ("audsley", None, "tasks had not been shown to meet their deadlines."),
+        ("edf", Some("worst"), "not every task had been placed on a CPU."),
+    ] {
+        let mut words = vec!["analyse", "--cpus", "2", "--policy", policy, "--json", table.to_str().unwrap()];
+        words.extend(more.into_iter().flat_map(|fit| ["--partition", fit]));
+        let child = start(&words);
+        wait_until("a thread that analyses", || is_analysing(&child));
+        std::thread::sleep(Duration::from_millis(300));
+        ctrl_c(&child);
+        let output = child.wait_with_output().unwrap();
+        let said = text(&output.stderr);
+        assert_eq!((output.status.code(), said.as_str()), (Some(1), ""), "{words:?}");
+        let answer: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let remarks = answer["remarks"].as_array().unwrap();
+        let found = remarks[0].as_str().unwrap();
+        assert!(remarks.len() == 1 && found.starts_with("Ended early: "), "{remarks:?}");
+        assert!(found.ends_with(remark), "{words:?}: {found}");
+        assert_eq!(answer["exact"], false);
+    }
+}
+
+/// A page is being written, and nobody reads more of it: what the command says when it is ended.
+fn ended_page(page: &Path, arguments: &[&str]) -> Output {
+    let _ = std::fs::remove_file(page);
+    assert!(Command::new("mkfifo").arg(page).status().unwrap().success());
+    let child = start(arguments);
+    let mut read = [0; 100];
+    let mut reader = File::open(page).unwrap();
+    reader.read_exact(&mut read).unwrap();
+    assert!(read.starts_with(b"<!"), "{}", text(&read));
+    std::thread::sleep(Duration::from_millis(500));
+    ctrl_c(&child);
+    child.wait_with_output().unwrap()
+}
+
 #[test]
 fn a_timeline_that_is_ended_is_not_written() {
     let (plan, trace, pipe) = (example("edf.toml"), scratch("shown.trace"), scratch("page.html"));
     let [plan, trace, page] = [&plan, &trace, &pipe].map(|path| path.to_str().unwrap());
     assert!(tierce(&["sim", plan, "--for", "5s", "--trace", trace]).status.success());
-    let _ = std::fs::remove_file(&pipe);
-    assert!(Command::new("mkfifo").arg(page).status().unwrap().success());
-    let child = start(&["timeline", trace, "--html", page]);
-    let mut read = [0; 100];
-    let mut reader = File::open(&pipe).unwrap();
-    reader.read_exact(&mut read).unwrap();
-    assert!(read.starts_with(b"<!"), "{}", text(&read));
-    std::thread::sleep(Duration::from_millis(500));
-    ctrl_c(&child);
-    let output = child.wait_with_output().unwrap();
+    let output = ended_page(&pipe, &["timeline", trace, "--html", page]);
     let said = text(&output.stderr);
     assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(1), ""), "{said}");
     assert_eq!(said, format!("tierce timeline: ended early; {page} is not written\n"));
+}
+
+#[test]
+fn nor_is_the_page_of_a_simulation_whose_results_are_shown() {
+    let (plan, pipe) = (example("edf.toml"), scratch("simulated.html"));
+    let [plan, page] = [&plan, &pipe].map(|path| path.to_str().unwrap());
+    let output = ended_page(&pipe, &["sim", plan, "--for", "5s", "--json", "--html", page]);
+    let said = text(&output.stderr);
+    assert_eq!(said, format!("tierce sim: ended early; {page} is not written\n"));
+    assert_eq!(output.status.code(), Some(1));
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(report["tasks"][0]["released"].as_u64().unwrap() > 100, "{report}");
 }
 
 #[test]

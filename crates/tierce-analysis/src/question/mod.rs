@@ -85,7 +85,7 @@ impl Question {
             return federated::answer(self).map(Answer::Federated);
         }
         if self.is_global() {
-            return several_cpus::anywhere(self).map(Answer::Tasks);
+            return several_cpus::anywhere(self, watch).map(Answer::Tasks);
         }
         Ok(Answer::Tasks(several_cpus::in_parts(self, watch)))
     }

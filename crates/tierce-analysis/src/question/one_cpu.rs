@@ -155,8 +155,12 @@ fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply, watch: &Wa
         return by_demand(demand, responses, &tasks, supply);
     }
     let levels = match policy {
-        Policy::Audsley => match priorities::audsley(&tasks, supply) {
+        Policy::Audsley => match priorities::audsley_while(&tasks, supply, watch) {
             Some(order) => ranks(&order),
+            None if watch.is_ended() => {
+                let responses = vec![Response::TooLong; tasks.len()];
+                return Verdict { remarks: Vec::new(), ..Verdict::of(&tasks, responses, false) };
+            }
             None => {
                 let levels = levels_of(Policy::Dm, entries, 1);
                 return by_priority(&tasks, &levels, supply, watch).with(NO_ORDER);

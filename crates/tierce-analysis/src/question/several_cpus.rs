@@ -48,7 +48,7 @@ pub struct Sensitivity {
 }
 
 /// The CPU of each task, or the first task that fits on none; and whether all that was tried is exact.
-fn placed(asked: &Question, supply: &Supply) -> (Partition, bool) {
+fn placed(asked: &Question, supply: &Supply, watch: &Watch) -> (Partition, bool) {
     if asked.cpus == 1 {
         return (Partition::Fits(vec![0; asked.tasks.len()]), true);
     }
@@ -57,7 +57,7 @@ fn placed(asked: &Question, supply: &Supply) -> (Partition, bool) {
     let places = partition(&asked.tasks, asked.cpus as usize, fit, |members| {
         let (schedulable, is_exact) = holds(asked, &some(asked, members), supply);
         exact &= is_exact;
-        schedulable
+        schedulable && !watch.is_ended()
     });
     (places, exact)
 }
@@ -69,7 +69,7 @@ fn some(asked: &Question, members: &[usize]) -> Vec<Entry> {
 /// Each task on one CPU: all deadlines are met; and that they are not is shown, too.
 pub fn holds_in_parts(asked: &Question) -> (bool, bool) {
     let Supplied::Each(supply) = asked.given.supply else { return (false, false) };
-    match placed(asked, &supply) {
+    match placed(asked, &supply, &Watch::default()) {
         (Partition::Fits(_), _) if asked.cpus == 1 => holds(asked, &asked.entries, &supply),
         (Partition::Fits(_), exact) => (true, exact),
         (Partition::Fails(_), exact) => (false, exact),
@@ -80,8 +80,12 @@ pub fn holds_in_parts(asked: &Question) -> (bool, bool) {
 pub fn in_parts(asked: &Question, watch: &Watch) -> Outcome {
     let Question { entries, tasks, .. } = asked;
     let Supplied::Each(supply) = asked.given.supply else { return Outcome::default() };
-    let cpus = match placed(asked, &supply) {
+    let cpus = match placed(asked, &supply, watch) {
         (Partition::Fits(cpus), _) => cpus,
+        (Partition::Fails(_), _) if watch.is_ended() => {
+            let remarks = vec!["Ended early: not every task had been placed on a CPU.".to_string()];
+            return Outcome { remarks, ..Outcome::default() };
+        }
         (Partition::Fails(index), exact) => {
             let (name, cpus) = (&entries[index].name, asked.cpus);
             let remark = format!(
@@ -114,7 +118,7 @@ pub fn in_parts(asked: &Question, watch: &Watch) -> Outcome {
             thresholds.get_or_insert_with(|| (0..tasks.len()).collect::<Vec<_>>())[*index] = members[of];
         }
     }
-    let unknown = watch.progress().map_or(0, |(done, all)| all - done);
+    let unknown = responses.iter().filter(|response| **response == Response::TooLong).count();
     if watch.is_ended() && unknown > 0 {
         remarks.push(format!("Ended early: the response times of {unknown} tasks are not known."));
     }
@@ -175,14 +179,21 @@ fn sensitivity(asked: &Question, cpus: &[usize], supply: &Supply) -> Sensitivity
 }
 
 /// Any CPU may run any task.
-pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
+pub fn anywhere(asked: &Question, watch: &Watch) -> Result<Outcome, Refused> {
     let Question { policy, tasks, cpus, .. } = asked;
     let whole_cpus = matches!(asked.given.supply, Supplied::Each(_));
     if is_late(asked) {
         return Ok(with_tardiness_alone(asked));
     }
-    let (found, has_order) = shown(asked)?;
+    let (found, has_order) = shown(asked, watch)?;
     let mut remarks = Vec::new();
+    if watch.is_ended() && !found.schedulable {
+        let unknown = found.tasks.iter().filter(|shown| shown.by.is_empty()).count();
+        remarks.push(format!("Ended early: {unknown} tasks had not been shown to meet their deadlines."));
+        let shown = found.tasks;
+        let responses = shown.iter().map(response).collect();
+        return Ok(Outcome { remarks, responses, shown, ..Outcome::default() });
+    }
     if !has_order {
         remarks.push(
             "No order of priorities was found in which all deadlines are met; the results are for the order by deadline - k work.".to_string(),
@@ -191,7 +202,6 @@ pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
     if !found.schedulable {
         remarks.push(why_not_shown(asked, &found));
     }
-    let response = |shown: &Shown| shown.response_ns.map_or(Response::TooLong, Response::Within);
     let responses = found.tasks.iter().map(response).collect();
     let (schedulable, shown) = (found.schedulable, found.tasks);
     let tardiness = (*policy == Policy::Edf && whole_cpus).then(|| match schedulable {
@@ -201,9 +211,13 @@ pub fn anywhere(asked: &Question) -> Result<Outcome, Refused> {
     Ok(Outcome { schedulable, remarks, responses, shown, tardiness, ..Outcome::default() })
 }
 
+fn response(shown: &Shown) -> Response {
+    shown.response_ns.map_or(Response::TooLong, Response::Within)
+}
+
 /// The same, without what only explains it: all deadlines are shown to be met.
 pub fn holds_anywhere(asked: &Question) -> Result<bool, Refused> {
-    Ok(!is_late(asked) && shown(asked)?.0.schedulable)
+    Ok(!is_late(asked) && shown(asked, &Watch::default())?.0.schedulable)
 }
 
 /// Deadlines beyond periods, which no test of global EDF covers.
@@ -214,7 +228,7 @@ fn is_late(asked: &Question) -> bool {
 }
 
 /// By the test for it, and whether there is an order of priorities in which all deadlines are met, if one was looked for.
-fn shown(asked: &Question) -> Result<(global::Verdict, bool), Refused> {
+fn shown(asked: &Question, watch: &Watch) -> Result<(global::Verdict, bool), Refused> {
     let Question { policy, entries, tasks, cpus, .. } = asked;
     let unsupported = |fault: global::Unsupported| {
         let why = match fault.rule {
@@ -231,19 +245,19 @@ fn shown(asked: &Question) -> Result<(global::Verdict, bool), Refused> {
     let mut has_order = true;
     let found = match (policy, asked.given.supply) {
         (Policy::Edf, Supplied::Together(supply)) => global::earliest_deadline_in(tasks, &supply),
-        (Policy::Edf, _) => global::earliest_deadline(tasks, *cpus),
+        (Policy::Edf, _) => global::earliest_deadline_while(tasks, *cpus, watch),
         (Policy::Pd2, _) => pfair::pd2(tasks, *cpus, asked.quantum.unwrap_or(1)),
         _ => {
             let mut order = None;
             if *policy == Policy::Audsley {
-                order = global::audsley(tasks, *cpus).map_err(unsupported)?;
+                order = global::audsley_while(tasks, *cpus, watch).map_err(unsupported)?;
                 has_order = order.is_some();
             }
             let levels = match order {
                 Some(order) => ranks(&order),
                 None => levels_of(*policy, entries, *cpus),
             };
-            global::fixed_priority(tasks, &levels, *cpus)
+            global::fixed_priority_while(tasks, &levels, *cpus, watch)
         }
     };
     Ok((found.map_err(unsupported)?, has_order))

@@ -39,6 +39,7 @@ mod top;
 mod trace;
 mod upgrade_plan;
 mod vm;
+mod whole_file;
 
 use std::process::ExitCode;
 

@@ -1,9 +1,9 @@
 //! `tierce sim`: play a plan.
 
-use super::{chains, time};
+use super::{chains, time, whole_file};
 use anyhow::{bail, Context, Result};
 use std::fs::File;
-use std::io::{BufReader, BufWriter};
+use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_admission::PlanExt;
@@ -106,9 +106,11 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let mut simulation = Simulation::new(&plan, options)
         .inspect_err(|_| eprint!("{}", plan.admit().faults(&plan).report()))?;
     let mut recorder = Recorder::new(&args, &plan, &simulation)?;
-    let played = play(&args, &mut simulation, &mut recorder);
+    let stop = Stop::watch();
+    let played = play(&args, &mut simulation, &mut recorder, &stop);
     recorder.take(&mut simulation.closing_events())?;
-    recorder.finish(&args)?;
+    // Whoever ended the simulation gets what was played.
+    let whole = recorder.finish(&args, (!stop.asked()).then_some(&stop))?;
     let ended = match played? {
         Ok(ended) => ended,
         Err(broken) => {
@@ -132,7 +134,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         return Ok(ExitCode::from(1));
     }
     let missed = report.tasks.iter().any(|task| task.misses > 0);
-    Ok(ExitCode::from(u8::from(args.expect_no_misses && missed)))
+    Ok(ExitCode::from(u8::from(!whole || (args.expect_no_misses && missed))))
 }
 
 /// Every entry of a recording again, on this build.
@@ -181,8 +183,9 @@ fn play(
     args: &Args,
     simulation: &mut Simulation,
     recorder: &mut Recorder,
+    stop: &Stop,
 ) -> Result<Result<Ended, tierce_sim::Violation>> {
-    let (progress, stop) = (Progress::new(args.duration_ns, Unit::Share), Stop::watch());
+    let progress = Progress::new(args.duration_ns, Unit::Share);
     while simulation.now_ns() < args.duration_ns {
         let until_ns = (simulation.now_ns() + SLICE_NS).min(args.duration_ns);
         let played = simulation.run_until(until_ns);
@@ -248,20 +251,29 @@ impl Recorder {
         Ok(())
     }
 
-    fn finish(self, args: &Args) -> Result<()> {
-        let name = |path: &Path| path.display().to_string();
+    /// All pictures that were asked for are there; after Ctrl-C they are not.
+    fn finish(self, args: &Args, stop: Option<&Stop>) -> Result<bool> {
         if let (Some(writer), Some(path)) = (self.writer, &args.trace) {
-            writer.finish().with_context(|| name(path))?;
+            writer.finish().with_context(|| path.display().to_string())?;
         }
-        let Some(trace) = self.kept else { return Ok(()) };
+        let Some(trace) = self.kept else { return Ok(true) };
+        let mut whole = true;
         if let Some(path) = &args.html {
-            html::write(&[&trace], BufWriter::new(create(path)?)).with_context(|| name(path))?;
+            whole &= told(whole_file::write(path, stop, |out| html::write(&[&trace], out))?, path);
         }
         if let Some(path) = &args.perfetto {
-            perfetto::write(&trace, BufWriter::new(create(path)?)).with_context(|| name(path))?;
+            let written = whole && whole_file::write(path, stop, |out| perfetto::write(&trace, out))?;
+            whole &= told(written, path);
         }
-        Ok(())
+        Ok(whole)
     }
+}
+
+fn told(written: bool, path: &Path) -> bool {
+    if !written {
+        eprintln!("tierce sim: ended early; {} is not written", path.display());
+    }
+    written
 }
 
 fn create(path: &Path) -> Result<File> {

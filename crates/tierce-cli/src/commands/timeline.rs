@@ -2,13 +2,13 @@
 
 use super::time::time;
 use super::trace::load;
+use super::whole_file;
 use anyhow::Context;
-use std::fs::{self, File};
-use std::io::{self, BufWriter, Write};
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_plan::show_time;
-use tierce_terminal::{Progress, Stop};
+use tierce_terminal::Stop;
 use tierce_trace::browser::Browser;
 use tierce_trace::{grasp, html, perfetto, Trace};
 
@@ -58,18 +58,18 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     let watched = (!stop.asked()).then_some(&stop);
     let mut whole = true;
     if let Some(path) = &args.perfetto {
-        let written = write(path, watched, |out| perfetto::write(traces[0], out))?;
+        let written = whole_file::write(path, watched, |out| perfetto::write(traces[0], out))?;
         whole &= tell(written, path, ": open it at ui.perfetto.dev");
     }
     if let Some(path) = &args.grasp {
-        let written = whole && write(path, watched, |out| grasp::write(traces[0], out))?;
+        let written = whole && whole_file::write(path, watched, |out| grasp::write(traces[0], out))?;
         whole &= tell(written, path, "");
     }
     let beside = args.traces[0].with_extension("html");
     let only_others = args.perfetto.is_some() || args.grasp.is_some() || args.png.is_some();
     let page = args.html.or((!only_others).then_some(beside));
     if let Some(path) = &page {
-        let written = whole && write(path, watched, |out| html::write(&traces, out))?;
+        let written = whole && whole_file::write(path, watched, |out| html::write(&traces, out))?;
         whole &= tell(written, path, "");
     }
     if !whole {
@@ -78,7 +78,7 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
     if let Some(png) = &args.png {
         let browser = Browser::find().context("--png needs a Chromium in PATH (Debian package chromium)")?;
         let scratch = std::env::temp_dir().join(format!("tierce-timeline-{}.html", std::process::id()));
-        if page.is_none() && !write(&scratch, watched, |out| html::write(&traces, out))? {
+        if page.is_none() && !whole_file::write(&scratch, watched, |out| html::write(&traces, out))? {
             return Ok(ExitCode::from(u8::from(!tell(false, png, ""))));
         }
         let theme = if args.dark { "dark" } else { "light" };
@@ -92,50 +92,6 @@ pub fn run(args: Args) -> anyhow::Result<ExitCode> {
         println!("{}", png.display());
     }
     Ok(ExitCode::from(u8::from(stop.asked())))
-}
-
-/// A file that shows how much of it is written, and ends at Ctrl-C.
-struct Written<'s> {
-    file: File,
-    stop: Option<&'s Stop>,
-    progress: Progress,
-    bytes: u64,
-}
-
-impl Write for Written<'_> {
-    fn write(&mut self, part: &[u8]) -> io::Result<usize> {
-        if self.stop.is_some_and(Stop::asked) {
-            return Err(io::Error::other("ended early"));
-        }
-        let written = self.file.write(part)?;
-        self.bytes += written as u64;
-        self.progress.at(self.bytes);
-        Ok(written)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.file.flush()
-    }
-}
-
-/// A file as a whole or, after Ctrl-C, not at all: then it is `false`.
-fn write(
-    path: &Path,
-    stop: Option<&Stop>,
-    write: impl FnOnce(&mut BufWriter<Written>) -> io::Result<()>,
-) -> anyhow::Result<bool> {
-    let file = File::create(path).with_context(|| path.display().to_string())?;
-    let progress = Progress::unknown("writing");
-    let mut out = BufWriter::new(Written { file, stop, progress, bytes: 0 });
-    let done = write(&mut out).and_then(|()| out.flush());
-    if done.is_err() && stop.is_some_and(Stop::asked) {
-        if fs::symlink_metadata(path).is_ok_and(|file| file.is_file()) {
-            fs::remove_file(path).with_context(|| path.display().to_string())?;
-        }
-        return Ok(false);
-    }
-    done.with_context(|| path.display().to_string())?;
-    Ok(true)
 }
 
 /// Where it is, or that it is not there.
