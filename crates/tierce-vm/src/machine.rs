@@ -107,6 +107,8 @@ pub enum Event<'a> {
     Booting(Duration),
     /// The command starts, this long after QEMU.
     Started(Duration),
+    /// It runs, this long after QEMU. Told ten times a second while it says nothing.
+    Running(Duration),
     /// The command wrote to its standard output.
     Stdout(&'a [u8]),
     /// The command wrote to its standard error.
@@ -425,7 +427,11 @@ impl Running {
             if boot.is_zero() {
                 tell(Event::Booting(self.started.elapsed()));
             }
-            for ready in self.wait(&open, limit)? {
+            let readable = self.wait(&open, limit)?;
+            if readable.is_empty() && !boot.is_zero() {
+                tell(Event::Running(self.started.elapsed()));
+            }
+            for ready in readable {
                 let port = [&self.out, &self.err, &self.status][ready];
                 let mut port: &File = port;
                 let n = port.read(&mut block)?;

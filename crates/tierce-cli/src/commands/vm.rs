@@ -4,7 +4,7 @@ use super::time;
 use anyhow::{bail, ensure, Context, Result};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::json;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Component, Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -174,8 +174,8 @@ fn boot(args: &Args) -> Result<ExitCode> {
     let (mut failed, mut stop) = (None, None);
     let mut outcome = vm.run(&args.command, &mut |event| {
         let written = match event {
-            Event::Stdout(bytes) => pass_on(std::io::stdout(), bytes),
-            Event::Stderr(bytes) => pass_on(std::io::stderr(), bytes),
+            Event::Stdout(bytes) => progress.beside(|| pass_on(std::io::stdout(), bytes)),
+            Event::Stderr(bytes) => progress.beside(|| pass_on(std::io::stderr(), bytes)),
             news => {
                 if let Event::Booting(_) = news {
                     stop.get_or_insert_with(Stop::watch); // before that, Ctrl-C ends this program
@@ -349,7 +349,10 @@ impl Progress {
         match news {
             Event::Preparing(line) => self.say(line),
             Event::Booting(since) => self.show(format!("booting, {:.0} s", since.as_secs_f32())),
-            _ => self.clear(),
+            // On a terminal, what the command says is all that is shown.
+            _ if std::io::stdout().is_terminal() => self.clear(),
+            Event::Running(since) => self.show(format!("running, {:.0} s", since.as_secs_f32())),
+            _ => {}
         }
     }
 
@@ -363,6 +366,11 @@ impl Progress {
     fn show(&self, line: String) {
         self.0.set_message(line);
         self.0.tick();
+    }
+
+    /// Write what does not disturb the line, nor is disturbed by it.
+    fn beside<T>(&self, write: impl FnOnce() -> T) -> T {
+        self.0.suspend(write)
     }
 
     fn clear(&self) {
