@@ -156,6 +156,9 @@ fn results_of_a_board() {
     assert!(
         png.starts_with(b"\x89PNG") && !PathBuf::from(folder.at("figures/hartstone-test-1.png")).exists()
     );
+    json(&format!("--results {} --plot {} --format svg", folder.at("board"), folder.at("figures")));
+    let svg = std::fs::read_to_string(folder.at("figures/hartstone-test-4.svg")).unwrap();
+    assert!(svg.contains("<svg") && svg.contains("</svg>"), "{svg}");
     for (line, rule) in [
         ("{\"experiment\": 5, \"step\": 0}", "result_must_be_a_step"),
         ("{\"experiment\": 1, \"step\": 0, \"scheduler\": \"fifo\"}", "no such `scheduler`"),

@@ -2,6 +2,7 @@
 
 use super::pools;
 use super::results::{Run, Scheduler};
+use super::settings::Form;
 use crate::commands::picture;
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -42,11 +43,11 @@ fn bars(title: &str, groups: &[String], schedulers: &[Scheduler], values: Values
         .fold(panel, |panel, (scheduler, shape)| panel.with(scheduler.shown(), look(*scheduler), shape))
 }
 
-/// All that the runs have, as PNG.
-pub fn write(runs: &[Run], folder: &Path) -> Result<()> {
+/// All that the runs have.
+pub fn write(runs: &[Run], folder: &Path, form: Form) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
     for (name, figure) in figures(runs) {
-        picture::write(&figure, &folder.join(format!("hartstone-{name}.png")))?;
+        picture::write(&figure, &folder.join(format!("hartstone-{name}.{}", form.ending())))?;
     }
     Ok(())
 }

@@ -40,9 +40,12 @@ pub struct Args {
     /// Write JSON (documented in docs/experiments/hartstone.md)
     #[arg(long)]
     pub json: bool,
-    /// Draw the figures, as PNG
+    /// Draw the figures
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,
+    /// What figures are written as
+    #[arg(long, value_name = "FORMAT", default_value = "png", requires = "plot")]
+    pub format: Form,
     /// Write the plan of each step that runs, for `tierce sim`
     #[arg(long, value_name = "DIR")]
     pub plans: Option<PathBuf>,
@@ -60,9 +63,30 @@ Examples:
   tierce hartstone --extended --plot figures                    120 s with an overload, as pictures
   tierce hartstone --scheduler edf,multiburst --switch 20us --json
   tierce hartstone --experiment 3 --scheduler edf --plans plans; tierce sim plans/experiment-3-step-7-edf.toml
-  tierce hartstone --results board.json --plot figures          what `make hartstone-board` has printed
+  tierce hartstone --results board.json --plot figures --format pdf    what `make hartstone-board` has printed
 
 Exit codes: 0 done, whatever was missed; 2 bad input.";
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Form {
+    /// For pages and mails
+    Png,
+    /// For pages and papers
+    Svg,
+    /// For papers
+    Pdf,
+}
+
+impl Form {
+    /// How names of such files end.
+    pub fn ending(self) -> &'static str {
+        match self {
+            Self::Png => "png",
+            Self::Svg => "svg",
+            Self::Pdf => "pdf",
+        }
+    }
+}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Experiment {
