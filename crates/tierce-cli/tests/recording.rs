@@ -65,6 +65,10 @@ fn a_recording_becomes_a_plan_a_timeline_and_statistics() {
     assert_eq!(check.status.code(), Some(0), "{}", text(&check));
     let sim = folder.tierce(&["sim", "plan.toml", "--for", "1s", "--json"]);
     assert_eq!(sim.status.code(), Some(0), "{}", text(&sim));
+    let help = text(&folder.tierce(&["design", "plan", "--help"]));
+    assert!(help.contains("Usage: tierce design plan ["), "{help}");
+    let help = text(&folder.tierce(&["recording", "plan", "--help"]));
+    assert!(help.contains("Usage: tierce recording plan ["), "{help}");
     let json = folder.tierce(&["design", "plan", "--from", "trace.dat", "--thread", "audio", "--json"]);
     let said: Value =
         serde_json::from_slice(&json.stdout).unwrap_or_else(|why| panic!("{why}: {}", text(&json)));

@@ -29,7 +29,8 @@ pub fn write(out: &Path) -> Result<()> {
     }
     for program in programs() {
         let name = program.get_name().to_owned();
-        for page in pages(program.clone()) {
+        let paged = if name == "tierce" { with_plan(program.clone()) } else { program.clone() };
+        for page in pages(paged) {
             let name = page.get_display_name().unwrap_or(page.get_name()).to_owned();
             fs::write(out.join("man").join(format!("{name}.1")), man(page)?)?;
         }
@@ -47,24 +48,29 @@ pub fn write(out: &Path) -> Result<()> {
     Ok(())
 }
 
+/// `tierce design plan` with the arguments of the program that it runs.
+fn with_plan(program: Command) -> Command {
+    let recording = tierce_recording::program::command();
+    let plan = recording.find_subcommand("plan").cloned().unwrap_or_else(|| Command::new("plan"));
+    program.mut_subcommand("design", |design| {
+        design.mut_subcommand("plan", |_| plan.bin_name("tierce design plan"))
+    })
+}
+
 /// `tierce` as it is typed: with the arguments of the programs that some of its commands run, and without the commands that help does not
 /// list.
 pub fn with_siblings(program: Command) -> Command {
-    let recording = tierce_recording::program::command();
-    let plan = recording.find_subcommand("plan").cloned().unwrap_or_else(|| Command::new("plan"));
+    let program = with_plan(program);
     let siblings = [
         ("manager", tierce_cli::manager::command()),
         ("top", tierce_cli::top::command()),
         ("sweep", tierce_sweep::program::command()),
-        ("recording", recording),
+        ("recording", tierce_recording::program::command()),
     ];
     let typed = |command: &Command| {
         let name = command.get_name();
         match siblings.iter().find(|(of, _)| *of == name) {
             Some((of, sibling)) => sibling.clone().name(*of).bin_name(format!("tierce {of}")),
-            None if name == "design" => {
-                command.clone().mut_subcommand("plan", |_| plan.clone().bin_name("tierce design plan"))
-            }
             None => command.clone(),
         }
     };

@@ -55,6 +55,8 @@ fn every_command_has_a_page() {
     }
     let manager = fs::read_to_string(folder.join("man/tierce-manager.1")).unwrap();
     assert!(manager.contains("dry\\-run"), "the page of the program, not of the command that runs it");
+    let plan = fs::read_to_string(folder.join("man/tierce-design-plan.1")).unwrap();
+    assert!(plan.contains("importance") && plan.contains("tierce design plan"), "{plan}");
 }
 
 #[test]

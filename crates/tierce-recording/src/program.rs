@@ -6,7 +6,7 @@ mod table;
 
 use crate::{header, write_stream, write_trace_dat, Recording, RecordingError};
 use anyhow::{Context, Result};
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use reading::{read, Read};
 use std::fs::File;
 use std::io::BufWriter;
@@ -83,11 +83,18 @@ pub fn command() -> clap::Command {
     Args::command()
 }
 
+/// With usage as it was typed: `tierce design plan` is `plan` of this program.
+fn arguments() -> Args {
+    let is_design = std::env::args_os().next().is_some_and(|name| name == "tierce design");
+    let command = if is_design { command().bin_name("tierce design") } else { command() };
+    Args::from_arg_matches(&command.get_matches()).unwrap_or_else(|error| error.exit())
+}
+
 /// The program.
 pub fn main() -> ExitCode {
     // SAFETY: no other thread yet, and the default action is no handler of ours.
     unsafe { libc::signal(libc::SIGPIPE, libc::SIG_DFL) };
-    let done = match Args::parse().what {
+    let done = match arguments().what {
         What::Threads(args) => threads(&args),
         What::Trace(args) => trace(&args),
         What::Plan(args) => plan::run(&args),

@@ -15,9 +15,14 @@ pub fn program(name: &str) -> Result<PathBuf> {
 
 /// Run the program of that name: the one beside this one, or where programs are.
 pub fn run(name: &str, arguments: &[OsString]) -> Result<ExitCode> {
+    run_as(name, name, arguments)
+}
+
+/// The same, where help and messages say what was typed.
+pub fn run_as(name: &str, typed: &str, arguments: &[OsString]) -> Result<ExitCode> {
     let program = program(name)?;
     let mut command = Command::new(&program);
-    command.args(arguments);
+    command.arg0(typed).args(arguments);
     if let Some(folder) = super::policy::folder() {
         command.env(tierce_policy::added::VARIABLE, folder);
     }

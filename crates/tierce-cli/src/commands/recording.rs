@@ -32,5 +32,5 @@ pub fn run(args: Args) -> Result<ExitCode> {
 pub fn plan(args: PlanArgs) -> Result<ExitCode> {
     let mut arguments = vec![OsString::from("plan")];
     arguments.extend(args.arguments);
-    beside::run("tierce-recording", &arguments)
+    beside::run_as("tierce-recording", "tierce design", &arguments)
 }
