@@ -2,7 +2,7 @@
 
 TIERCE := target/release/tierce
 
-.PHONY: help demo check test bench hartstone-board build manual install deb test-deb static test-arm docs setup lint tidy format
+.PHONY: help demo check test bench hartstone-board build manual install deb test-deb test-install static test-arm docs setup lint tidy format
 
 help:
 	@printf '%s\n' \
@@ -17,6 +17,7 @@ help:
 	'  make build   $(TIERCE), then try: $(TIERCE) check examples/desktop.toml' \
 	'  make manual  man pages and completions, target/manual;  make install PREFIX=/usr/local DESTDIR=: installs both' \
 	'  make deb     Debian packages, target/deb;  make test-deb: installed, used, removed and purged in a clean machine (root)' \
+	'  make test-install   cargo install, pip install and the wheel, each used where it was installed' \
 	'  make static  programs that need no library, for x86-64 and arm64, target/static;  make test-arm: the simulator and a kernel there, emulated' \
 	'  make docs    the pages as a site with search, target/docs/index.html' \
 	'  make setup   install what all of the above need (they call it themselves)' \
@@ -54,6 +55,9 @@ deb:
 
 test-deb:
 	@scripts/deb-test
+
+test-install:
+	@scripts/install-test
 
 static:
 	@scripts/static
