@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only OR MIT */
-/* Jobs of threads: from a wake-up to the next voluntary block. */
+/* Jobs of threads: from a wake-up to the next voluntary block. A job that waits for a lock goes on, where that is known. */
+
+static inline bool waits_for_lock(struct task_struct *p)
+{
+	struct thread *t = WANTED(watch_locks) ? thread_of(p) : 0;
+	return t && t->waits;
+}
 
 static inline void job_begin(u32 leaf, u64 now)
 {

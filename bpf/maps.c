@@ -22,6 +22,7 @@ CONSTANT(u64, overheads_stolen) = 1;
 CONSTANT(u64, throttle_at_user) = 0;
 CONSTANT(u64, locks_fair) = 1;
 CONSTANT(u64, count_contention) = 0;
+CONSTANT(u64, watch_locks) = 0;
 #define WANTED(constant) KNOWN_BIT(constant, 0)
 
 struct thread {	    /* of every thread, in its task storage */
@@ -30,6 +31,7 @@ struct thread {	    /* of every thread, in its task storage */
 	u32 lost;   /* it has not the place that the plan has for it: it left our class, or may not run there */
 	u32 beside; /* no leaf was left for it, or for its user; counted once */
 	u32 class;  /* its policy and real-time priority, as the loader was told last */
+	u32 waits;  /* for a lock: 1 + what kind (enum tierce_lock); 0: it does not, or nobody wants to know */
 };
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);

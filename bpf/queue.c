@@ -201,7 +201,7 @@ void BPF_PROG(tierce_enqueue, struct task_struct *p, u64 enq_flags)
 	if (!node_at(leaf)->servable) {
 		if (leaf_is_spread(leaf) && thread_leaves(p, cpu))
 			return; /* it is requested where the kernel puts it next: this CPU would decide for what it cannot run */
-		if (enq_flags & SCX_ENQ_WAKEUP)
+		if ((enq_flags & SCX_ENQ_WAKEUP) && !waits_for_lock(p))
 			job_begin(leaf, now);
 		/* For a wake-up the kernel itself asks a CPU that runs its idle thread for a decision, before it unlocks the run queue. */
 		if ((enq_flags & SCX_ENQ_WAKEUP) && node_at(leaf)->domain == cpu)
@@ -260,7 +260,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 	sleeps = deq_flags & SCX_DEQ_SLEEP;
 	if (sleeps && cpu_at(cpu)->task == leaf && node_at(leaf)->domain == cpu && !cpu_has_left(cpu, leaf) &&
 	    !leaf_at(leaf)->moving && !cpu_is_frozen(cpu) && !(p->__state & TASK_DEAD)) {
-		if (leaf_at(leaf)->woke_ns)
+		if (leaf_at(leaf)->woke_ns && !waits_for_lock(p))
 			job_end(leaf, now_ns());
 		side_at(cpu)->blocked = leaf; /* the decision that follows at once releases it */
 		return;
@@ -272,7 +272,7 @@ void BPF_PROG(tierce_quiescent, struct task_struct *p, u64 deq_flags)
 		side_at(cpu)->left = TIERCE_NONE;
 		graph_returned(cpu, now);
 	}
-	if (sleeps)
+	if (sleeps && !waits_for_lock(p))
 		job_end(leaf, now);
 	if (node_at(leaf)->servable) {
 		side_at(cpu)->blocking = cpu_at(cpu)->task == leaf && sleeps;

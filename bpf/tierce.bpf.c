@@ -85,6 +85,7 @@ const volatile struct tierce_layout layout = {
 #include "dispatch.c"
 #include "threads.c"
 #include "hotplug.c"
+#include "waits.c"
 
 SEC("struct_ops.s/init")
 s32 BPF_PROG(tierce_init)

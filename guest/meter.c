@@ -14,6 +14,7 @@
  *   dirlock    --role hold: creates and removes files in a folder for as long as it runs, so that it is often throttled
  *              inside the folder's lock; --role wait: does so once per --interval, and reports the longest it took
  *   chain      processes that pass something on, one --link each: how old it is when it has come through
+ *   locks      periodic threads of one process, one --thread each, with one mutex: longest responses and waits
  *   profile    --role begin, --role end: what lies between is what `tierce vm --profile` counts. With --profile other modes
  *              mark what they measure: pingpong its rounds, the others all they do.
  *
@@ -62,6 +63,7 @@
 #include "meter/jobs.c"
 #include "meter/storms.c"
 #include "meter/chain.c"
+#include "meter/locks.c"
 
 static const struct {
 	const char *name;
@@ -69,12 +71,12 @@ static const struct {
 } modes[] = {
     {"service", service}, {"hogs", hogs},	{"spin", spin},		  {"pingpong", pingpong},
     {"cyclic", cyclic},	  {"frames", frames},	{"forkstorm", forkstorm}, {"dirlock", dirlock},
-    {"turns", turns},	  {"profile", profile}, {"chain", chain},
+    {"turns", turns},	  {"profile", profile}, {"chain", chain},	  {"locks", locks},
 };
 
 static const char usage[] =
     "usage: meter MODE [options]      MODE: service hogs spin pingpong cyclic frames forkstorm turns dirlock\n"
-    "                                       chain profile\n"
+    "                                       chain locks profile\n"
     "  --policy P        other[:SLICE] nice:N batch idle fifo:N rr:N deadline:RUNTIME:PERIOD ext\n"
     "  --cpu N[,M]       pin to CPU N (the second of two processes to M)\n"
     "  --group DIR       cgroup folder to join; repeated, the k-th process joins the k-th\n"
@@ -96,6 +98,8 @@ static const char usage[] =
     "  --role R --dir D  dirlock: wait or hold, in folder D; profile: begin or end\n"
     "  --link L          chain: NAME,PERIOD,LEAST,MOST or, if the process before it wakes it, NAME,after[:TIME],LEAST,MOST;\n"
     "                    a job needs LEAST to MOST of CPU time\n"
+    "  --thread T        locks: NAME,PERIOD,PHASE,WORK or NAME,PERIOD,PHASE,WORK,AT,LENGTH: a job has the mutex from AT on,\n"
+    "                    for LENGTH; --by inherit: a mutex that inherits priorities\n"
     "  --profile         mark what is measured for tierce vm --profile\n";
 
 static void split(char *text, const char **first, const char **second)
@@ -168,6 +172,7 @@ static const struct {
     {"memory", .number = &set.memory, .least = 64, .most = 1 << 30},
     {"apart", .time = &set.apart},
     {"link", .take = take_link},
+    {"thread", .take = take_thread},
     {"profile", .flag = &set.profile},
 };
 enum { SETTINGS = sizeof settings / sizeof *settings };

@@ -139,6 +139,14 @@ enum tierce_unkept {
 	TIERCE_UNKEPT_AWAY,	  /* its CPU was offline, or a higher scheduling class had it for long */
 };
 
+/* What kind of lock a task waits for. */
+enum tierce_lock {
+	TIERCE_LOCK_FUTEX,    /* of a program */
+	TIERCE_LOCK_PI_FUTEX, /* of a program, whose holder inherits the priority of real-time threads */
+	TIERCE_LOCK_KERNEL,   /* of the kernel, that its waiters sleep for */
+	TIERCE_LOCK_PLAN,     /* of the plan, simulated */
+};
+
 /* What an edge is promised, and whether it was kept (promise.h). */
 struct tierce_promise {
 	u64 end_ns;		      /* of the window under way; never: nothing is owed now */

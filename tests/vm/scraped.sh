@@ -18,8 +18,7 @@ scrapes() {
 	done
 }
 scraped() {
-	wget -q -O - "http://$web/metrics" | awk '/^prometheus_target_sync_length_seconds_count/ { there = 1 }
-		/^prometheus_target_interval_length_seconds_count/ { n = $2 } END { print n + 0 }'
+	wget -q -O - "http://$web/metrics" | awk '/^prometheus_target_interval_length_seconds_count/ { n = $2 } END { print n + 0 }'
 }
 
 begin scraped desktop.toml --metrics 9464 || exit

@@ -32,6 +32,7 @@ pub fn audsley(tasks: &[Task], supply: &Supply) -> Option<Vec<usize>> {
 pub(crate) fn audsley_while(tasks: &[Task], supply: &Supply, watch: &Watch) -> Option<Vec<usize>> {
     let mut analysis = FixedPriority::new();
     let mut set = Vec::with_capacity(tasks.len());
+    let mut placed = 0;
     let order = lowest_first(tasks, |index, above, _| {
         if watch.is_ended() {
             return None;
@@ -41,10 +42,11 @@ pub(crate) fn audsley_while(tasks: &[Task], supply: &Supply, watch: &Watch) -> O
         set.push(tasks[index]);
         let last = analysis.last_response(&set, supply).meets(tasks[index].deadline_ns);
         watch.are_done(last.into());
+        placed += usize::from(last);
         Some(last)
-    })?;
-    watch.begins_again(tasks.len());
-    Some(order)
+    });
+    watch.begins_again(placed);
+    order
 }
 
 /// The same with any test of a task, those above it and those below it that does not depend on their orders; `None` of the test: there

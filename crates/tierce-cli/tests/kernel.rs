@@ -10,6 +10,7 @@ use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tierce_trace::event::SCHEDULER;
+use tierce_trace::waits::Lock;
 use tierce_trace::{Kind, Reader};
 
 const US: i64 = 1_000;
@@ -477,6 +478,78 @@ fn a_chain_takes_no_longer_than_its_bound() {
                 assert!((least - from).abs() < 0.3 && (most - to).abs() < 0.3, "{of}: {from} to {to}");
             }
         }
+    }
+}
+
+/// Three threads and a mutex, each thread with a budget, as simulated: who waits for whom, and who runs meanwhile.
+#[test]
+fn it_is_known_who_waits_for_whose_lock() {
+    let boot = Boot::run("locks.sh", 1, "7.0.13", Some("--deterministic"), &["locks.toml"]);
+    let tierce = |arguments: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).output().unwrap();
+        assert_eq!(
+            output.status.code(),
+            Some(0),
+            "{arguments:?}: {}",
+            String::from_utf8_lossy(&output.stderr)
+        );
+        output.stdout
+    };
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/vm/locks.toml");
+    let simulated: tierce_trace::Report =
+        serde_json::from_slice(&tierce(&["sim", plan, "--for", "2s", "--json"])).unwrap();
+    let near = |one: u64, other: u64| one.abs_diff(other) < 200_000;
+    let waits = |report: &tierce_trace::Report, waiter: &str| {
+        let found = report.lock_waits.iter().find(|waited| waited.task == waiter);
+        found.unwrap_or_else(|| panic!("{waiter}: {:?}", report.lock_waits)).clone()
+    };
+    let [expected, seen] = [&simulated, &boot.report("plain")].map(|report| waits(report, "high"));
+    println!("simulated: {expected:?}\nmeasured: {seen:?}");
+    assert_eq!((seen.holder.as_deref(), seen.kind), (Some("low"), Lock::Futex));
+    assert_eq!((expected.holder.as_deref(), expected.kind), (Some("low"), Lock::Plan));
+    assert!(seen.count.abs_diff(expected.count) <= 2, "{} and {}", seen.count, expected.count);
+    assert!(near(seen.longest_ns, expected.longest_ns) && near(seen.holder_ran_ns, expected.holder_ran_ns));
+    assert_eq!((&*seen.others_ran[0].0, &*expected.others_ran[0].0), ("middle", "middle"));
+    assert!(near(seen.others_ran[0].1, expected.others_ran[0].1));
+    // The thread has seen the same, and a job that waits for a lock is not over.
+    let inside = |of: &str| boot.number("plain", &format!("/high/longest_{of}_ns")) as u64;
+    assert!(near(inside("wait"), seen.longest_ns), "{}", boot.got("plain"));
+    for (task, expected) in ["high", "middle", "low"].into_iter().zip(&simulated.tasks) {
+        let seen = boot.report("plain").tasks.into_iter().find(|seen| seen.name == task).unwrap();
+        let [seen_ns, expected_ns] = [&seen, expected].map(|task| task.response_ns.as_ref().unwrap().max);
+        println!("{task}: longest response {expected_ns} simulated, {seen_ns} measured");
+        assert!(near(seen_ns, expected_ns), "{task}");
+        assert!(
+            seen.jobs.abs_diff(expected.jobs) <= 2 && seen.misses.abs_diff(expected.misses) <= 2,
+            "{task}"
+        );
+    }
+    let said = std::fs::read_to_string(boot.out.join("plain.status")).unwrap();
+    assert!(
+        said.contains("high waited for a lock that low has: ") && said.contains(", middle 7.7"),
+        "{said}"
+    );
+    assert_eq!(boot.got("status")["lock_waits"][0]["holder"], "low");
+    // The trace tells the same.
+    let trace = boot.out.join("plain.trace").display().to_string();
+    let traced: tierce_trace::Report =
+        serde_json::from_slice(&tierce(&["trace", "stats", &trace, "--json"])).unwrap();
+    assert_eq!(waits(&traced, "high"), seen);
+
+    // A mutex that inherits priorities is known as one, and makes no difference: it has only those of real-time threads to give.
+    let inherit = waits(&boot.report("inherit"), "high");
+    assert_eq!((inherit.holder.as_deref(), inherit.kind), (Some("low"), Lock::PiFutex));
+    assert!(near(inherit.longest_ns, seen.longest_ns), "{inherit:?}");
+
+    // A lock of the kernel, whose holder is throttled within it.
+    let kernel = waits(&boot.report("kernel"), "waiter");
+    println!("{kernel:?}");
+    assert_eq!((kernel.holder.as_deref(), kernel.kind), (Some("holder"), Lock::Kernel));
+    assert!(near(kernel.longest_ns, boot.number("kernel", "/took_ns/max") as u64), "{}", boot.got("kernel"));
+    assert!(kernel.longest_ns > 10 * MS && kernel.holder_ran_ns < MS, "its budget had ended");
+    for run in ["plain", "inherit", "kernel"] {
+        boot.assert_ended(run);
+        boot.assert_no_leak(run);
     }
 }
 

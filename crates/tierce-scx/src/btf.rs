@@ -19,8 +19,8 @@ pub struct Btf {
 
 const MAGIC: u16 = 0xeb9f;
 
-/// What the names of functions for BPF programs begin with.
-const PREFIXES: [&[u8]; 2] = [b"scx_bpf_", b"bpf_"];
+/// What the names of functions begin with that BPF programs call or are attached to.
+const PREFIXES: [&[u8]; 3] = [b"scx_bpf_", b"bpf_", b"futex_"];
 const OPERATIONS: &[u8] = b"sched_ext_ops";
 
 /// Kinds, by number: what follows the fixed part is `fixed` bytes and `each` bytes per entry.
@@ -86,7 +86,7 @@ impl Btf {
         self.tagged.contains(function)
     }
 
-    /// The names of all functions whose name begins like those for BPF programs.
+    /// The names of all functions that are kept.
     pub fn functions(&self) -> impl Iterator<Item = &str> {
         self.functions.keys().map(String::as_str)
     }

@@ -5,7 +5,7 @@ mod memory;
 mod options;
 mod sides;
 
-pub use options::{Options, COUNTS, EVERYTHING, FLOOR_NS, MEASURED, STATS};
+pub use options::{Options, COUNTS, EVERYTHING, FLOOR_NS, LOCK_WAITS, MEASURED, STATS};
 pub use sides::{CpuSide, Exit, Leaf, LockSide, Pools, Side};
 
 use crate::btf::Btf;
@@ -42,8 +42,26 @@ const INTERRUPTS: [(&str, &str); 6] = [
     ("tierce_softirq_ends", "softirq_exit"),
 ];
 
+/// Where waits for locks begin and end.
+const WAITS: [&str; 6] = [
+    "tierce_futex_wait",
+    "tierce_futex_waited",
+    "tierce_futex_lock",
+    "tierce_futex_locked",
+    "tierce_contention_begins",
+    "tierce_contention_ends",
+];
+
 const NO_TASK_WORK: &str = "[run] throttle = \"user\": this kernel has no bpf_task_work_schedule_resume, by which a scheduler learns \
                             that a thread goes back to user mode; 7.0 has";
+
+const NO_FUTEX: &str =
+    "--locks: this kernel has no function futex_wait or futex_lock_pi that a program could be attached to";
+
+/// Can it be seen who waits for a futex?
+fn tells_of_futexes(kernel: &Btf) -> bool {
+    ["futex_wait", "futex_lock_pi"].iter().all(|name| kernel.parameters(name).is_some())
+}
 
 /// Can a BPF program be called when a thread goes back to user mode?
 fn tells_of_returns(kernel: &Btf) -> bool {
@@ -137,6 +155,7 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
         ("throttle_at_user", options.throttle_at_user),
         ("locks_fair", options.locks_fair),
         ("count_contention", options.count_contention),
+        ("watch_locks", options.watch_locks),
         ("record_entries", options.record),
     ] {
         object.set_constant(name, &u64::from(wanted).to_ne_bytes())?;
@@ -148,6 +167,9 @@ fn load_object(options: &Options, pruned: bool, tell: &mut dyn FnMut(&str)) -> R
     object.set_watchdog("tierce_ops", options.watchdog_ms)?;
     if !options.exercise {
         object.omit("exercise")?;
+    }
+    for program in WAITS.iter().filter(|_| !options.watch_locks) {
+        object.omit(program)?;
     }
     object.load(pruned, tell)?;
     Ok(object)
@@ -220,9 +242,11 @@ impl Kernel {
             options.cpus,
             KERNEL.cpus
         );
-        if options.throttle_at_user {
+        if options.throttle_at_user || options.watch_locks {
             let types = std::fs::read("/sys/kernel/btf/vmlinux").context("/sys/kernel/btf/vmlinux")?;
-            ensure!(tells_of_returns(&Btf::parse(&types).map_err(anyhow::Error::msg)?), "{NO_TASK_WORK}");
+            let kernel = Btf::parse(&types).map_err(anyhow::Error::msg)?;
+            ensure!(!options.throttle_at_user || tells_of_returns(&kernel), "{NO_TASK_WORK}");
+            ensure!(!options.watch_locks || tells_of_futexes(&kernel), "{NO_FUTEX}");
         }
         let (object, pruned, refusals) = load_with_fallbacks(&mut options, tell)?;
         let verified = object.programs().iter().map(|(_, count)| u64::from(*count)).sum();
@@ -466,6 +490,10 @@ impl Kernel {
             let link = self.object.attach(&program)?;
             self.links.push(link);
         }
+        for program in WAITS.iter().filter(|_| self.options.watch_locks) {
+            let link = self.object.attach(program).context("waits for locks")?;
+            self.links.push(link);
+        }
         for (program, tracepoint) in INTERRUPTS.into_iter().filter(|_| self.options.overheads_stolen) {
             // not every architecture has all
             self.links.extend(self.object.attach_raw(program, tracepoint));
@@ -548,5 +576,15 @@ mod tests {
         };
         assert!(has("bpf_task_work_schedule_resume"));
         assert!(!has("bpf_task_work_schedule_resume_impl")); // 6.18
+    }
+
+    #[test]
+    fn waits_for_locks_need_two_functions() {
+        let has = |names: &[&str]| {
+            let functions: Vec<(&str, &[&str])> = names.iter().map(|name| (*name, &["uaddr"][..])).collect();
+            tells_of_futexes(&Btf::parse(&make(&functions, &[])).unwrap())
+        };
+        assert!(has(&["futex_wait", "futex_lock_pi"]));
+        assert!(!has(&["futex_wait", "futex_wake"]));
     }
 }

@@ -81,8 +81,8 @@ struct Task {
     last_cpu: u32,
     /// Where its jobs request and leave locks, and do not give way.
     script: Option<Box<Script>>,
-    /// Since when it waits for a lock, NEVER: it does not.
-    waits_from_ns: u64,
+    /// It waits for a lock.
+    waits: bool,
 }
 
 #[derive(Debug)]
@@ -141,6 +141,8 @@ pub struct Simulation {
     touched: Marks,
     /// Tasks move between the replicas of spread nodes.
     spreads: bool,
+    /// Statistics want to see events.
+    observes: bool,
     interrupts: Vec<Interrupts>,
     locks: Option<Locks>,
     /// Tasks by index, then interrupts.

@@ -59,6 +59,23 @@ fn the_inversion_of_three_tasks() {
     assert_eq!(played("edf", "srp"), [3_000, 8_000, 11_000, 1_000]);
 }
 
+/// Of the longest wait: of whom, for how long; how long the holder ran meanwhile, and who else did.
+fn waited(protocol: &str) -> (String, u64, u64, Vec<(String, u64)>) {
+    let report = report_of(&inversion("fixed-priority", protocol), 1, 11 * MS + 1);
+    let [waited] = &report.lock_waits[..] else { panic!("{protocol}: {:?}", report.lock_waits) };
+    assert_eq!((&*waited.task, &*waited.lock, waited.count, waited.waits), ("high", "bus", 1, false));
+    (waited.holder.clone().unwrap(), waited.longest_ns, waited.holder_ran_ns, waited.others_ran.clone())
+}
+
+#[test]
+fn it_is_known_who_ran_while_the_holder_did_not() {
+    let inverted = vec![("middle".to_string(), 5 * MS)];
+    assert_eq!(waited("none"), ("low".into(), 6 * MS, MS, inverted));
+    for protocol in ["inheritance", "ceiling", "immediate-ceiling"] {
+        assert_eq!(waited(protocol), ("low".into(), MS, MS, Vec::new()), "{protocol}");
+    }
+}
+
 #[test]
 fn check_says_how_long_each_may_wait() {
     for protocol in ["inheritance", "ceiling", "immediate-ceiling"] {

@@ -132,8 +132,10 @@ impl Renumber {
                 | Kind::Name
                 | Kind::Tell
                 | Kind::Migrate
-                | Kind::Met,
+                | Kind::Met
+                | Kind::LockEnd,
             ) => Event { a: self.thing(a), ..*event },
+            Some(Kind::LockWait) => Event { a: self.thing(a), b: self.thing(b), ..*event },
             Some(Kind::Revoke | Kind::Unkept) => Event { a: self.edge(a), ..*event },
             Some(
                 Kind::Grant | Kind::Throttle | Kind::Replenish | Kind::Budget | Kind::Forgive | Kind::Resize,

@@ -97,6 +97,10 @@ kinds! {
     25 Migrate "migrate",
     /// A promise was not kept. a: edge; b: why ([`crate::promise::Unkept::of`]); value: what is missing (ns).
     26 Unkept "unkept",
+    /// A task waits for a lock from here on. a: task; b: who has it, 0: a thread outside the graph; value: see [`crate::waits::Lock::of`].
+    27 LockWait "lock_wait",
+    /// It waits no longer. a: task; b: 0 it has the lock, 1 not.
+    28 LockEnd "lock_end",
 }
 
 /// One record. Fields that a kind does not use are 0.
@@ -222,6 +226,7 @@ impl Event {
             | Kind::Budget
             | Kind::Forgive
             | Kind::Resize
+            | Kind::LockWait
             | Kind::Detach => id("a", self.a.into()).or_else(|| id("b", self.b.into())),
             Kind::Attach => {
                 id("a", self.a.into()).or_else(|| id("b", self.b.into())).or_else(|| id("parent", self.value))

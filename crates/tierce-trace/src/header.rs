@@ -59,6 +59,9 @@ pub struct TraceHeader {
     /// Chains of tasks, in the order of the plan.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<ChainInfo>,
+    /// Names of its locks, in the order of the plan.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub locks: Vec<String>,
 }
 
 /// A scheduler node.

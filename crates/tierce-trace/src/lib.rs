@@ -32,6 +32,7 @@ mod snapshot_of_stats;
 pub mod stats;
 pub mod tally;
 pub mod units;
+pub mod waits;
 pub mod work_conservation;
 
 pub use chains::Chains;

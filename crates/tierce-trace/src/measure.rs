@@ -302,7 +302,9 @@ impl Measure {
             | Kind::Tell
             | Kind::Migrate
             | Kind::Unkept
-            | Kind::Met => {}
+            | Kind::Met
+            | Kind::LockWait
+            | Kind::LockEnd => {}
         }
     }
 

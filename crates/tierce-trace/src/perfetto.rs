@@ -327,18 +327,13 @@ impl<'a, W: Write> Writer<'a, W> {
                 // The track keeps its first name (descriptors are not amended); the moment is marked.
                 self.tell_task(now, a, &format!("now {}", event.text()), &[])
             }
-            Kind::Attach => {
-                let parent = value as u32;
-                let name = if parent == 0 { format!("cpu{}", event.cpu) } else { self.name(parent) };
-                self.revoke(now, a)?;
-                self.attach(a, name);
-                Ok(())
-            }
+            Kind::Attach => self.attached(event),
             Kind::Migrate => {
                 let why = event.migration().map_or("", |(why, _)| why.name());
                 let notes = [("from_cpu", i64::from(b)), ("to_cpu", i64::from(event.cpu))];
                 self.tell_task(now, a, &format!("migrates to CPU {}: {why}", event.cpu), &notes)
             }
+            Kind::LockWait | Kind::LockEnd => self.lock(event),
             Kind::Request
             | Kind::Release
             | Kind::JobStart
@@ -349,6 +344,28 @@ impl<'a, W: Write> Writer<'a, W> {
             | Kind::Unkept
             | Kind::Met => Ok(()),
         }
+    }
+
+    fn attached(&mut self, event: &crate::Event) -> io::Result<()> {
+        let parent = event.value as u32;
+        let name = if parent == 0 { format!("cpu{}", event.cpu) } else { self.name(parent) };
+        self.revoke(event.now_ns, event.a)?;
+        self.attach(event.a, name);
+        Ok(())
+    }
+
+    fn lock(&mut self, event: &crate::Event) -> io::Result<()> {
+        let (what, note) = match (event.kind(), event.b) {
+            (Some(Kind::LockWait), 0) => {
+                ("waits for a lock of a thread outside the plan".into(), event.value)
+            }
+            (Some(Kind::LockWait), holder) => {
+                (format!("waits for a lock of {}", self.name(holder)), event.value)
+            }
+            (_, without) => ("waits no longer for a lock".to_string(), without.into()),
+        };
+        let key = if event.kind() == Some(Kind::LockWait) { "lock" } else { "without_it" };
+        self.tell_task(event.now_ns, event.a, &what, &[(key, note as i64)])
     }
 
     fn tell_task(&mut self, now_ns: u64, task: u32, what: &str, notes: &[(&str, i64)]) -> io::Result<()> {

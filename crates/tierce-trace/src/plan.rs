@@ -27,6 +27,7 @@ impl TraceHeader {
             tasks: tasks(plan, ids),
             edges: edges(plan, ids),
             chains: plan.chains.iter().map(|chain| ChainInfo::of(plan, chain)).collect(),
+            locks: plan.locks.iter().map(|lock| lock.name.clone()).collect(),
             ..Default::default()
         }
     }

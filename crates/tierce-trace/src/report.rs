@@ -5,7 +5,8 @@ mod tables;
 use crate::header::Source;
 use crate::histogram::{Histogram, Summary};
 use crate::promise::Promise;
-use crate::stats::{EdgeStats, Stats, TaskStats};
+use crate::stats::{name_of, EdgeStats, Stats, TaskStats};
+use crate::waits::Waited;
 use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 
@@ -37,6 +38,9 @@ pub struct Report {
     /// Time that CPUs idled while a task that may run there waited elsewhere; missing without spread nodes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle_while_waiting: Option<IdleWhileWaiting>,
+    /// Who waited for whose locks, the longest waits first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub lock_waits: Vec<Waited>,
     /// How CPUs got into each other's way, if that was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
@@ -343,6 +347,7 @@ impl Stats {
             chains: Vec::new(),
             moves,
             idle_while_waiting: spread.then(|| self.idle_while_waiting()),
+            lock_waits: self.lock_waits(),
             contention: None,
         }
     }
@@ -424,7 +429,7 @@ impl Stats {
 
     /// The name of a node or task, `#17` when nobody told.
     pub fn name(&self, id: u32) -> String {
-        self.names.get(id as usize).and_then(Clone::clone).unwrap_or_else(|| format!("#{id}"))
+        name_of(&self.names, id)
     }
 
     fn edges_by_child(&self) -> Vec<Vec<EdgeReport>> {

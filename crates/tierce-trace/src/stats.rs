@@ -16,6 +16,7 @@ use crate::event::{Event, Kind, ID_MAX};
 use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
 use crate::histogram::{Histogram, Summary};
 use crate::promise::Promise;
+use crate::waits::{Lock, Waited, Waits};
 use crate::work_conservation::WorkConservation;
 use std::collections::{BTreeMap, VecDeque};
 use tierce_policy::Migration;
@@ -160,6 +161,7 @@ pub struct Stats {
     pub now_ns: u64,
     follow: Vec<Follow>,
     pub(crate) conservation: WorkConservation,
+    waits: Waits,
 }
 
 impl Stats {
@@ -262,13 +264,6 @@ impl Stats {
         at(&mut self.tasks, task).met += 1;
     }
 
-    /// A task has waited for a lock.
-    pub fn lock_wait(&mut self, task: u32, waited_ns: u64) {
-        let task = at(&mut self.tasks, task);
-        task.lock_waits += 1;
-        task.lock_wait_max_ns = task.lock_wait_max_ns.max(waited_ns);
-    }
-
     /// An edge is replenished when `supply_ns` of CPU time has gone through it in its life. The supply of a period
     /// is the difference to the replenishment before.
     #[inline]
@@ -319,20 +314,34 @@ impl Stats {
 
     /// Kinds of records that [`Stats::observe`] takes, a bit each.
     pub fn observed_kinds(&self) -> u64 {
-        if self.conservation.applies() {
-            self.conservation.kinds()
-        } else {
-            0
-        }
+        let conservation = if self.conservation.applies() { self.conservation.kinds() } else { 0 };
+        conservation | if self.header.locks.is_empty() { 0 } else { Waits::KINDS }
     }
 
-    /// A record, for what no engine counts: work conservation, and why tasks migrate. `set_*_usage` says the rest.
+    /// A record, for what no engine counts: work conservation, waits for locks, and why tasks migrate. `set_*_usage` says the rest.
     #[inline]
     pub fn observe(&mut self, event: &Event) {
         self.conservation.event(event);
+        self.waits_for_locks(event);
         if event.kind() == Some(Kind::Migrate) {
             self.moved(event);
         }
+    }
+
+    #[inline]
+    fn waits_for_locks(&mut self, event: &Event) {
+        let Stats { waits, names, header, .. } = self;
+        let waited = waits.event(event, |id| name_of(names, id), |lock| lock_name(header, lock));
+        if let Some(waited_ns) = waited {
+            let task = at(&mut self.tasks, event.a);
+            task.lock_waits += 1;
+            task.lock_wait_max_ns = task.lock_wait_max_ns.max(waited_ns);
+        }
+    }
+
+    /// Who has waited for whose locks, the longest waits first.
+    pub fn lock_waits(&self) -> Vec<Waited> {
+        self.waits.found(self.now_ns, |id| self.name(id), |lock| lock_name(&self.header, lock))
     }
 
     fn moved(&mut self, event: &Event) {
@@ -358,6 +367,7 @@ impl Stats {
         let Event { now_ns, cpu, a, b, value, .. } = *event;
         self.now_ns = self.now_ns.max(now_ns);
         self.conservation.event(event);
+        self.waits_for_locks(event);
         match kind {
             Kind::Decision => self.decision(cpu, a, now_ns),
             Kind::Grant => self.grant(cpu, a, b, now_ns),
@@ -405,6 +415,7 @@ impl Stats {
             // changes are taken in by Renumber
             Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart => {}
             Kind::Outside | Kind::Control | Kind::Tell | Kind::Change | Kind::Unkept => {}
+            Kind::LockWait | Kind::LockEnd => {}
         }
     }
 
@@ -485,6 +496,22 @@ impl Stats {
         if cpu_ns > 0 {
             *self.former_edges_ns.entry(child).or_default() += cpu_ns;
         }
+    }
+}
+
+/// The name of a node or task, `#17` when nobody told.
+pub(crate) fn name_of(names: &[Option<String>], id: u32) -> String {
+    names.get(id as usize).and_then(Clone::clone).unwrap_or_else(|| format!("#{id}"))
+}
+
+/// The name of a lock of the plan, the address of another.
+fn lock_name(header: &TraceHeader, lock: u64) -> String {
+    match Lock::of(lock) {
+        (Lock::Plan, number) => {
+            let name = usize::try_from(number).ok().and_then(|number| header.locks.get(number));
+            name.cloned().unwrap_or_else(|| format!("#{number}"))
+        }
+        (_, address) => format!("{address:#x}"),
     }
 }
 

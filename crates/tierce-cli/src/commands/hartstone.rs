@@ -147,7 +147,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         print!("{}", tables(&runs, &args));
     }
     if let Some(folder) = &args.plot {
-        figures::write(&runs, folder, args.format)?;
+        figures::write(&runs, folder, &args.format)?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -27,7 +27,7 @@ use tierce_plan::{policies, By, Cpus, Plan, Refused, Source, Sources, ThrottleAt
 use tierce_policy::{Refusal, CPUS_MAX};
 use tierce_scx::doctor::{self, Host};
 use tierce_scx::dry_run::{self, Pools};
-use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, MEASURED, STATS};
+use tierce_scx::kernel::{Exit, Options, COUNTS, EVERYTHING, LOCK_WAITS, MEASURED, STATS};
 use tierce_scx::live::{Jobs, LeftOut, Live};
 use tierce_scx::notify::notify;
 use tierce_scx::socket::{self, say, Asked, Manner, Said, Served, Server};
@@ -71,12 +71,16 @@ pub struct Args {
     #[arg(long, value_name = "LIST", value_parser = parse_policies)]
     policies: Option<u64>,
     /// What to count: `full`, or `counts`, which writes no record per switch and costs least
-    #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with_all = ["trace", "measure"])]
+    #[arg(long, value_name = "WHAT", default_value = "full", conflicts_with_all = ["trace", "measure", "locks"])]
     stats: Statistics,
     /// Count how often locks are taken and CPUs are kicked, and for how long locks are waited for and held: shown at the end, and in
     /// --json under `kernel`. Costs two readings of the clock for each lock
     #[arg(long, conflicts_with = "dry_run")]
     contention: bool,
+    /// Watch who waits for whose locks, those of programs (mutexes) and of the kernel, and who runs meanwhile: threads that the plan names.
+    /// Shown at the end, by `tierce status`, and in --json under `lock_waits`. Costs two records for each wait
+    #[arg(long, conflicts_with = "dry_run")]
+    locks: bool,
     /// Write every event: for `tierce trace` and `tierce timeline`
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
@@ -158,9 +162,10 @@ impl Args {
     /// How the kernel object is loaded.
     fn options(&self, plan: &Plan, cpus: u32) -> Options {
         let measured = if self.measure { MEASURED } else { 0 };
+        let locks = if self.locks { LOCK_WAITS } else { 0 };
         let trace_kinds = match (&self.trace, self.stats) {
             (Some(_), _) => EVERYTHING,
-            (None, Statistics::Full) => STATS | measured,
+            (None, Statistics::Full) => STATS | measured | locks,
             (None, Statistics::Counts) => COUNTS | measured,
         };
         Options {
@@ -173,6 +178,7 @@ impl Args {
             watchdog_ms: (plan.run.watchdog_ns / 1_000_000) as u32,
             throttle_at_user: plan.run.throttle == ThrottleAt::User,
             count_contention: self.contention,
+            watch_locks: self.locks,
             ..Default::default()
         }
     }
@@ -398,6 +404,7 @@ fn status(live: &Live, service: &Service) -> Value {
         "copies": live.copies().into_iter().map(copy).collect::<Vec<_>>(),
         "left_out": left_out.into_iter().map(out).collect::<Vec<_>>(),
         "match_left_out": times,
+        "lock_waits": live.lock_waits(),
     })
 }
 

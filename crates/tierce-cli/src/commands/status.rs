@@ -101,6 +101,27 @@ pub fn run(args: Args) -> Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// Who has waited for whom, and who ran meanwhile.
+fn lock_wait(waited: &Value) -> String {
+    let text = |key: &str| waited[key].as_str().unwrap_or("a thread outside the plan");
+    let time = |key: &str| units::time(waited[key].as_u64().unwrap_or(0));
+    let now = if waited["waits"] == true { "waits" } else { "waited" };
+    let others = waited["others_ran"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
+    let others = others.map(|other| {
+        format!(", {} {}", other[0].as_str().unwrap_or("?"), units::time(other[1].as_u64().unwrap_or(0)))
+    });
+    format!(
+        "{} {now} for a lock that {} has: {} times, at most {}, in which ran {} {}{}",
+        text("task"),
+        text("holder"),
+        waited["count"],
+        time("longest_ns"),
+        text("holder"),
+        time("holder_ran_ns"),
+        others.collect::<String>()
+    )
+}
+
 /// For people: the plan, who is where, whose the copies are, and who was left out.
 fn show(answer: &Value) {
     let text = |key: &str| answer[key].as_str().unwrap_or("?");
@@ -131,6 +152,9 @@ fn show(answer: &Value) {
             text("by"),
             text("why")
         );
+    }
+    for waited in answer["lock_waits"].as_array().map(Vec::as_slice).unwrap_or_default() {
+        println!("  {}", lock_wait(waited));
     }
     match answer["match_left_out"].as_u64() {
         None | Some(0) => {}

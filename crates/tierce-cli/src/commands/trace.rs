@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use tierce_terminal::{Reading, Stop};
 use tierce_trace::promise::Unkept;
+use tierce_trace::waits::Lock;
 use tierce_trace::SCHEDULER;
 use tierce_trace::{units, Event, Kind, Reader, Stats, Trace, TraceHeader, NO_DEADLINE};
 
@@ -173,11 +174,28 @@ fn text_line(header: &TraceHeader, event: &Event) -> String {
             let why = Unkept::of(b).map_or("?", Unkept::name);
             format!("{} {} is missing: {why}", edge(a), units::time(value))
         }
+        Some(Kind::LockWait | Kind::LockEnd) => lock_text(header, event),
         Some(Kind::Resize) => format!("{} to {}", edge(a), units::time(value)),
         Some(Kind::Attach) => format!("edge {a}: {} > {}", thing(value as u32), thing(b)),
     };
     let kind = event.kind().map_or_else(|| format!("kind {}", event.kind), |kind| kind.name().to_string());
     format!("{:>16} cpu{cpu} {kind:<12} {text}", at(now_ns))
+}
+
+/// Of a wait for a lock.
+fn lock_text(header: &TraceHeader, event: &Event) -> String {
+    let thing = |id: u32| header.name(id).map_or_else(|| format!("#{id}"), str::to_string);
+    let Event { a, b, value, .. } = *event;
+    if event.kind() == Some(Kind::LockEnd) {
+        return format!("{}, {}", thing(a), if b == 0 { "it has the lock" } else { "without the lock" });
+    }
+    let (lock, which) = Lock::of(value);
+    let which = match header.locks.get(usize::try_from(which).unwrap_or(usize::MAX)) {
+        Some(name) if lock == Lock::Plan => name.clone(),
+        _ => format!("{which:#x}"),
+    };
+    let holder = if b == 0 { "a thread outside the plan".into() } else { thing(b) };
+    format!("{} for {holder}: {} {which}", thing(a), lock.name())
 }
 
 /// A budget: negative when there is debt.

@@ -29,6 +29,9 @@ pub const STATS: u64 = COUNTS
 /// Kinds of events by which demand is measured, besides.
 pub const MEASURED: u64 = kinds(&[Kind::Request, Kind::Release, Kind::Outside]);
 
+/// Those of waits for locks.
+pub const LOCK_WAITS: u64 = kinds(&[Kind::LockWait, Kind::LockEnd]);
+
 /// Every kind of event.
 pub const EVERYTHING: u64 = u64::MAX;
 
@@ -67,6 +70,8 @@ pub struct Options {
     pub locks_fair: bool,
     /// Count acquisitions of locks and kicks ([`Kernel::lock_side`], [`CpuSide::kicks`]); takes time at every lock.
     pub count_contention: bool,
+    /// Who waits for whose lock: [`Kind::LockWait`] and [`Kind::LockEnd`].
+    pub watch_locks: bool,
     /// Bytes of the ring that records come through, a power of two.
     pub ring_bytes: u32,
     /// A runnable thread that waits longer ends the scheduler.
@@ -104,6 +109,7 @@ impl Default for Options {
             throttle_at_user: false,
             locks_fair: !on_virtual_machine(),
             count_contention: false,
+            watch_locks: false,
             ring_bytes: 1 << 22,
             watchdog_ms: 30_000,
             exercise: false,

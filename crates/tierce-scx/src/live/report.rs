@@ -7,6 +7,7 @@ use std::collections::BTreeSet;
 use tierce_policy::{raw, TASK};
 use tierce_trace::promise::Promise;
 use tierce_trace::report::{Contended, Contention, KickUse, LockUse};
+use tierce_trace::waits::Waited;
 use tierce_trace::{Kind, Measure, Report, Stats};
 
 impl Live {
@@ -43,6 +44,13 @@ impl Live {
         stats.finish(now_ns());
         let chains = self.chains.as_ref().map_or_else(Vec::new, |chains| chains.report());
         Report { contention: self.contention(), chains, ..stats.report() }
+    }
+
+    /// Who has waited for whose locks up to now, the longest waits first.
+    pub fn lock_waits(&self) -> Vec<Waited> {
+        let mut stats = self.stats.clone();
+        stats.finish(now_ns());
+        stats.lock_waits()
     }
 
     /// How CPUs got into each other's way, if that is counted.

@@ -60,7 +60,7 @@ impl Simulation {
             if event.kind == Kind::Replenish as u16 {
                 self.stats.replenish(event.a, self.graph.edge(event.a).supply_ns);
             }
-            if self.spreads {
+            if self.observes {
                 let tierce_policy::Event { now_ns, kind, cpu, a, b, value } = *event;
                 self.stats.observe(&Event { now_ns, kind, cpu, a, b, pad: 0, value });
             }

@@ -21,6 +21,8 @@
 
 use super::Simulation;
 use tierce_policy::NEVER;
+use tierce_trace::waits::Lock;
+use tierce_trace::Kind;
 
 impl Simulation {
     /// Find out who runs on a CPU: the task that the engine has chosen, or who holds what that one waits for.
@@ -76,7 +78,11 @@ impl Simulation {
         let task = &mut self.tasks[index as usize];
         let found = locks.request(index, !task.started, task.script.as_deref_mut());
         if let Some((holder, lock)) = found {
-            task.waits_from_ns = task.waits_from_ns.min(now);
+            if std::mem::replace(&mut task.waits, true) {
+                return Some((holder, Some(lock)));
+            }
+            let (task, held_by) = (self.first_task + index, self.first_task + holder);
+            self.tell(now, Kind::LockWait, self.cpu_of(task), task, held_by, Lock::of_plan(lock));
             return Some((holder, Some(lock)));
         }
         if let Some(script) = task.script.as_mut() {
@@ -86,9 +92,9 @@ impl Simulation {
             }
         }
         locks.go_on(index);
-        let from_ns = std::mem::replace(&mut task.waits_from_ns, NEVER);
-        if from_ns != NEVER {
-            self.stats.lock_wait(self.first_task + index, now - from_ns);
+        if std::mem::take(&mut task.waits) {
+            let task = self.first_task + index;
+            self.tell(now, Kind::LockEnd, self.cpu_of(task), task, 0, 0);
         }
         None
     }

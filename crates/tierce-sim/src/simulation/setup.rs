@@ -23,10 +23,11 @@ impl Simulation {
         let mut header = TraceHeader::of(plan, &ids, Source::Sim);
         header.seed = Some(options.seed);
         let stats = Stats::new(&header);
+        let observed = stats.observed_kinds();
         if options.trace {
             graph.trace(true);
         } else {
-            graph.trace_kinds(stats.observed_kinds() | 1 << Kind::Replenish as u64);
+            graph.trace_kinds(observed | 1 << Kind::Replenish as u64);
         }
         let mut queue = Queue::default();
         let tasks = tasks_of(plan, &options, &mut queue);
@@ -37,6 +38,7 @@ impl Simulation {
             cpus: (0..plan.machine.cpus).map(|_| Cpu::idle()).collect(),
             cpus_next_ns: Earliest::new(plan.machine.cpus),
             touched: Marks::new(plan.machine.cpus),
+            observes: observed != 0,
             spreads: plan.nodes.iter().any(|node| node.family.is_some()),
             kicked: Marks::new(plan.machine.cpus),
             costs: options.costs.unwrap_or(plan.machine.costs),
@@ -108,7 +110,7 @@ fn tasks_of(plan: &Plan, options: &Options, queue: &mut Queue) -> Vec<Task> {
                 announces: false,
                 last_cpu: u32::MAX,
                 script: Script::of(plan, index),
-                waits_from_ns: NEVER,
+                waits: false,
             }
         })
         .collect();

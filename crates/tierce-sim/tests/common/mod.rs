@@ -187,10 +187,9 @@ pub fn run_with(plan: &Plan, for_ns: u64, options: Options) -> Run {
     run
 }
 
-/// No event tells of waits for locks, nor of what was promised.
+/// No event tells of what was promised.
 fn told_by_events(report: &Report) -> Report {
     let mut report = report.clone();
-    report.tasks.iter_mut().for_each(|task| task.lock_waits = None);
     let nodes = report.nodes.iter_mut().flat_map(|node| &mut node.under);
     let tasks = report.tasks.iter_mut().flat_map(|task| &mut task.under);
     nodes.chain(tasks).for_each(|edge| edge.promise = None);

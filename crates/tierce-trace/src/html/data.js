@@ -2,7 +2,9 @@
 // Times are ns since the begin of the trace, as doubles (exact for 104 days).
 
 const KIND = { DECISION: 1, GRANT: 4, REVOKE: 5, THROTTLE: 6, REPLENISH: 7, BUDGET: 8, JOB_RELEASE: 9, JOB_START: 10,
-  JOB_COMPLETE: 11, MISS: 12, STOLEN: 13, LOST: 14, OUTSIDE: 16, CONTROL: 17, NAME: 18, ATTACH: 19, DETACH: 20, MIGRATE: 25 };
+  JOB_COMPLETE: 11, MISS: 12, STOLEN: 13, LOST: 14, OUTSIDE: 16, CONTROL: 17, NAME: 18, ATTACH: 19, DETACH: 20, MIGRATE: 25,
+  LOCK_WAIT: 27, LOCK_END: 28 };
+const LOCKS = ["futex", "PI futex", "kernel lock", "lock"];
 const REASONS = ["wake-up", "pull", "balance", "affinity"]; // of a migration
 const NONE = -1; // "no such time": a deadline nobody set, a job that has not ended
 
@@ -95,7 +97,8 @@ class Trace {
     const thing = { id, type, name: info.name ?? `#${id}`, policy: info.policy, level: info.level ?? 0, info, edges: [],
       runs: new Stretches(), order: this.all.length,
       jobs: { number: [], release: [], deadline: [], start: [], end: [], response: [], missed: [], open: 0 },
-      moves: { t: [], from: [], to: [], why: [] } }; // to another replica of a spread node
+      moves: { t: [], from: [], to: [], why: [] }, // to another replica of a spread node
+      waits: new Stretches(), wait: null }; // for locks: what: who has it, via: which
     this.all.push(thing);
     if (type === "task") this.byName.set(thing.name, thing);
     return (this.things[id] = thing);
@@ -177,11 +180,20 @@ class Trace {
           moves.why.push(REASONS[Math.floor(value[i] / 2)] ?? "");
           break;
         }
+        case KIND.LOCK_WAIT: {
+          const kind = value[i] % 4, which = (value[i] - kind) / 4;
+          const lock = kind === 3 ? this.header.locks?.[which] ?? `#${which}` : `0x${(value[i] - kind).toString(16)}`;
+          this.endWait(this.task(a[i]), t);
+          this.task(a[i]).wait = { since: t, holder: b[i] ? this.task(b[i]) : null, lock: `${LOCKS[kind]} ${lock}` };
+          break;
+        }
+        case KIND.LOCK_END: this.endWait(this.task(a[i]), t); break;
         case KIND.DETACH: this.endGrant(this.edge(a[i]), t); this.endThrottle(this.edge(a[i]), t); break;
       }
     }
     const end = this.length_ns;
     for (const on of this.cpus) this.switchTo(on, null, 0, end);
+    for (const thing of this.all) this.endWait(thing, end);
     for (const edge of this.edges) {
       if (!edge) continue;
       this.endGrant(edge, end);
@@ -208,6 +220,11 @@ class Trace {
   endThrottle(edge, t) {
     if (edge.throttled_since !== NONE && t > edge.throttled_since) edge.throttled.push(edge.throttled_since, t, 0, edge);
     edge.throttled_since = NONE;
+  }
+
+  endWait(thing, t) {
+    if (thing.wait && t > thing.wait.since) thing.waits.push(thing.wait.since, t, thing.wait.holder, thing.wait.lock);
+    thing.wait = null;
   }
 
   // A point of the remaining budget: as told, or estimated from the last one. Between points it is a straight line.

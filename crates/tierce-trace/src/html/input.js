@@ -31,6 +31,8 @@ function tipForRow(row, t) {
   if (row.type === "task") {
     tipForJob(pairs, thing, at);
     tipForMove(pairs, thing.moves, at);
+    const wait = thing.waits.at(at);
+    if (wait >= 0) pairs.push(["waits for", `${thing.waits.via[wait]}, of ${thing.waits.what[wait]?.name ?? "a thread outside the plan"}`]);
   } else pairs.push(["policy", thing.policy ?? ""]);
   for (const edge of thing.edges) {
     const i = edge.grants.at(at), throttled = edge.throttled.at(at), under = thing.edges.length > 1 ? ` (${edge.parent_name})` : "";

@@ -18,6 +18,7 @@ function drawLegend() {
       c.fillStyle = look.palette[0]; c.fillRect(2, 3, 26, 11); drawMove(c, 9, 3, 11);
       c.fillStyle = look.card; c.fillRect(11, 4, 8, 10);
       c.font = font(9.5, 650); c.textBaseline = "middle"; c.fillStyle = look.ink; c.fillText("3", 12.5, 9); }],
+    ["waits for a lock, and who has it", (c) => { drawWait(c, 2, 28, 13); }],
     ["node served", (c) => { c.fillStyle = look.node; c.fillRect(2, 3, 26, 10); }],
     ["stolen time", (c) => { c.fillStyle = look.palette[0]; c.fillRect(2, 2, 26, 12); c.fillStyle = look.bad; c.fillRect(12, 8, 5, 6); }],
   ];

@@ -49,7 +49,8 @@ function rowFor(trace, type, thing, label, detail) {
 function matches(row) {
   const missed = row.type === "task" && row.thing.jobs.missed.some(Boolean);
   const throttled = row.thing.edges?.some((edge) => edge.throttled.length);
-  const words = [row.label, row.thing.policy ?? "", row.detail, row.tag, missed ? "missed" : "", throttled ? "throttled" : ""];
+  const words = [row.label, row.thing.policy ?? "", row.detail, row.tag, missed ? "missed" : "", throttled ? "throttled" : "",
+    row.thing.waits?.length ? "waits" : ""];
   const text = words.join(" ").toLowerCase();
   return view.filter.toLowerCase().split(/[\s,]+/).every((word) => text.includes(word));
 }
@@ -459,9 +460,29 @@ function drawTask(row, y, shift) {
     ctx.fillRect(x0, y + height - 3, Math.max(xOf(end + shift) - x0, 1), 3);
   }
   ctx.globalAlpha = faint;
+  drawWaits(thing.waits, y + height, shift);
   drawMoves(thing.moves, top, h, shift);
   if (arrows) drawArrows(jobs, y, height, first, shift);
   ctx.globalAlpha = 1;
+}
+
+// Waits for locks: a bracket on the row's lower edge, with the name of who has the lock where there is room.
+function drawWaits(waits, bottom, shift) {
+  ctx.font = font(9.5, 650);
+  visible(waits, shift, (i, x0, x1) => {
+    drawWait(ctx, x0, x1, bottom);
+    const label = waits.what[i]?.name ?? "?", width = ctx.measureText(label).width;
+    if (x1 - x0 < width + 12) return;
+    ctx.fillStyle = look.card;
+    ctx.fillRect((x0 + x1 - width) / 2 - 3, bottom - 11, width + 6, 11);
+    ctx.fillStyle = look.accent;
+    ctx.fillText(label, (x0 + x1 - width) / 2, bottom - 5);
+  });
+}
+function drawWait(pen, x0, x1, bottom) {
+  pen.fillStyle = look.accent;
+  pen.fillRect(x0, bottom - 3, Math.max(x1 - x0, 1), 2);
+  for (const x of [x0, x1 - 1.5]) pen.fillRect(x, bottom - 8, 1.5, 7);
 }
 
 // Migrations: a bar at the time, and the CPU that the task comes to where there is room for its number.

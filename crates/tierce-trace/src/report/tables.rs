@@ -1,11 +1,11 @@
 //! A report as tables.
 
 use super::{
-    Constraints, Contended, Contention, IdleWhileWaiting, LockWaits, LongestGap, Moves, Report, Spread,
-    Supply,
+    Constraints, Contended, Contention, IdleWhileWaiting, LongestGap, Moves, Report, Spread, Supply,
 };
 use crate::promise::Unkept;
 use crate::units::{percent, time};
+use crate::waits::Lock;
 use comfy_table::{presets, CellAlignment, Table};
 use std::fmt;
 
@@ -19,7 +19,7 @@ impl Report {
         if self.tasks.iter().any(|task| task.constraints.is_some()) {
             text += &format!("{}\n\n", ruled(&self.constraint_table()));
         }
-        if self.tasks.iter().any(|task| task.lock_waits.is_some()) {
+        if !self.lock_waits.is_empty() {
             text += &format!("{}\n\n", ruled(&self.lock_wait_table()));
         }
         if !self.chains.is_empty() {
@@ -113,14 +113,33 @@ impl Report {
     }
 
     fn lock_wait_table(&self) -> Table {
-        let mut table = table(&["waits for locks", "how often", "longest"]);
-        for task in &self.tasks {
-            if let Some(LockWaits { count, max_ns }) = task.lock_waits {
-                let name = named(&task.name, task.id == 0 || task.gone);
-                table.add_row([name, count.to_string(), time(max_ns)]);
-            }
+        let mut table = table(&[
+            "waits for a lock",
+            "of",
+            "lock",
+            "how often",
+            "longest",
+            "in it ran the holder",
+            "and others",
+        ]);
+        for waited in &self.lock_waits {
+            let others = waited.others_ran.iter().map(|(task, ns)| format!("{task} {}", time(*ns)));
+            let others = others.collect::<Vec<_>>().join(", ");
+            let kind =
+                if waited.kind == Lock::Plan { String::new() } else { format!("{} ", waited.kind.name()) };
+            table.add_row([
+                format!("{}{}", waited.task, if waited.waits { " (waits now)" } else { "" }),
+                waited.holder.clone().unwrap_or_else(|| "outside the plan".into()),
+                format!("{kind}{}", waited.lock),
+                waited.count.to_string(),
+                time(waited.longest_ns),
+                time(waited.holder_ran_ns),
+                if others.is_empty() { "-".into() } else { others },
+            ]);
         }
-        right_align(table)
+        let mut table = right_align(table);
+        [1, 2, 6].into_iter().for_each(|column| left(&mut table, column));
+        table
     }
 
     /// Promises that were not kept, if there are any.

@@ -2,7 +2,6 @@
 
 use super::pools;
 use super::results::{Run, Scheduler};
-use super::settings::Form;
 use crate::commands::picture;
 use anyhow::{Context, Result};
 use std::path::Path;
@@ -44,10 +43,10 @@ fn bars(title: &str, groups: &[String], schedulers: &[Scheduler], values: Values
 }
 
 /// All that the runs have.
-pub fn write(runs: &[Run], folder: &Path, form: Form) -> Result<()> {
+pub fn write(runs: &[Run], folder: &Path, format: &str) -> Result<()> {
     std::fs::create_dir_all(folder).with_context(|| format!("cannot write {}", folder.display()))?;
     for (name, figure) in figures(runs) {
-        picture::write(&figure, &folder.join(format!("hartstone-{name}.{}", form.ending())))?;
+        picture::write(&figure, &folder.join(format!("hartstone-{name}.{format}")))?;
     }
     Ok(())
 }

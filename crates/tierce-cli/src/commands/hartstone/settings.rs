@@ -44,8 +44,8 @@ pub struct Args {
     #[arg(long, value_name = "DIR")]
     pub plot: Option<PathBuf>,
     /// What figures are written as
-    #[arg(long, value_name = "FORMAT", default_value = "png", requires = "plot")]
-    pub format: Form,
+    #[arg(long, value_name = "FORMAT", default_value = "png", requires = "plot", value_parser = ["png", "svg", "pdf"])]
+    pub format: String,
     /// Write the plan of each step that runs, for `tierce sim`
     #[arg(long, value_name = "DIR")]
     pub plans: Option<PathBuf>,
@@ -66,27 +66,6 @@ Examples:
   tierce hartstone --results board.json --plot figures --format pdf    what `make hartstone-board` has printed
 
 Exit codes: 0 done, whatever was missed; 2 bad input.";
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Form {
-    /// For pages and mails
-    Png,
-    /// For pages and papers
-    Svg,
-    /// For papers
-    Pdf,
-}
-
-impl Form {
-    /// How names of such files end.
-    pub fn ending(self) -> &'static str {
-        match self {
-            Self::Png => "png",
-            Self::Svg => "svg",
-            Self::Pdf => "pdf",
-        }
-    }
-}
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Experiment {

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: GPL-2.0-only OR MIT */
+/*
+ * Who waits for whose lock: TIERCE_EV_lock_wait and _lock_end, of threads that the plan names. Left out by the loader unless that is
+ * wanted.
+ *
+ * A lock of a program is a futex. The kernel knows who has it only if its holder inherits priorities (PI): its word is the number of that
+ * thread. Of others the C libraries write it down: musl in the word, unless the mutex is of the plain kind, glibc two words behind it
+ * (__owner of pthread_mutex_t). Whether such a number is one is judged by its thread, which has to be of the same process. A wait for
+ * anything else (a condition, a semaphore, a lock whose holder is written down nowhere) is none for a lock here.
+ *
+ * A lock of the kernel is one that its waiters sleep for: a mutex, a read-write semaphore, an rt_mutex. They say who has them.
+ */
+
+/* As in the kernel's include/trace/events/lock.h */
+#define LCB_F_SPIN  1u
+#define LCB_F_READ  2u
+#define LCB_F_WRITE 4u
+#define LCB_F_RT    8u
+#define LCB_F_MUTEX 32u
+/* As in the kernel's include/uapi/linux/futex.h and kernel/futex/futex.h */
+#define FUTEX_TID_MASK 0x3fffffffu
+#define FLAGS_SHARED   1u
+/* Of a mutex and a semaphore the lowest bits of the holder's address say something else. */
+#define HOLDER_BITS 7ull
+
+#pragma clang attribute push(__attribute__((preserve_access_index)), apply_to = record)
+struct counter {
+	s64 counter;
+};
+struct mutex {
+	struct counter owner;
+};
+struct rw_semaphore {
+	struct counter owner;
+};
+struct rt_mutex_base {
+	struct task_struct *owner;
+};
+#pragma clang attribute pop
+
+/* The thread's own part, if the plan names it and it does not wait yet. */
+static inline struct thread *waiter(struct task_struct *p)
+{
+	struct thread *t;
+	if (!SIDE.ready)
+		return 0;
+	t = thread_of(p);
+	return t && t->leaf && t->leaf < TIERCE_NODES && !t->waits && leaf_at(t->leaf)->own != LEAF_DEFAULT ? t : 0;
+}
+/* The thread of that number has it, if there is one; `like`: and it is of the same process. */
+static inline bool waits_for(struct thread *t, u32 holder, struct task_struct *like, u64 lock)
+{
+	struct task_struct *p = holder ? bpf_task_from_pid(holder) : 0;
+	struct thread *its;
+	u32 leaf = TIERCE_NONE;
+	bool is_it;
+	if (!p)
+		return false;
+	is_it = !like || p->tgid == like->tgid;
+	its = thread_of(p);
+	if (its)
+		leaf = its->leaf;
+	bpf_task_release(p);
+	if (!is_it)
+		return false;
+	t->waits = 1 + (lock & 3);
+	port_trace(TIERCE_EV_lock_wait, bpf_get_smp_processor_id(), t->leaf, leaf, lock, now_ns());
+	return true;
+}
+static inline void waits_no_longer(struct task_struct *p, int error)
+{
+	struct thread *t = thread_of(p);
+	if (!t || !t->waits)
+		return;
+	t->waits = 0;
+	port_trace(TIERCE_EV_lock_end, bpf_get_smp_processor_id(), t->leaf, error ? 1 : 0, 0, now_ns());
+}
+
+SEC("fentry/futex_wait")
+int BPF_PROG(tierce_futex_wait, u32 *place, unsigned int flags, u32 value)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct thread *t = waiter(p);
+	u64 lock = (u64)place | TIERCE_LOCK_FUTEX;
+	u32 word = 0, owner = 0;
+	if (!t || bpf_probe_read_user(&word, sizeof word, place) || word != value)
+		return 0; /* it will not wait */
+	if (waits_for(t, word & FUTEX_TID_MASK, p, lock))
+		return 0;
+	if (!bpf_probe_read_user(&owner, sizeof owner, place + 2))
+		waits_for(t, owner & FUTEX_TID_MASK, flags & FLAGS_SHARED ? 0 : p, lock);
+	return 0;
+}
+SEC("fexit/futex_wait")
+int BPF_PROG(tierce_futex_waited, u32 *place, unsigned int flags, u32 value, s64 *until, u32 set, int error)
+{
+	waits_no_longer(bpf_get_current_task_btf(), error);
+	return 0;
+}
+SEC("fentry/futex_lock_pi")
+int BPF_PROG(tierce_futex_lock, u32 *place)
+{
+	struct thread *t = waiter(bpf_get_current_task_btf());
+	u32 word = 0;
+	if (t && !bpf_probe_read_user(&word, sizeof word, place))
+		waits_for(t, word & FUTEX_TID_MASK, 0, (u64)place | TIERCE_LOCK_PI_FUTEX);
+	return 0;
+}
+SEC("fexit/futex_lock_pi")
+int BPF_PROG(tierce_futex_locked, u32 *place, unsigned int flags, s64 *until, int try, int error)
+{
+	waits_no_longer(bpf_get_current_task_btf(), error);
+	return 0;
+}
+
+/* Who has a lock of the kernel, by the thread's address; 0: nobody knows. */
+static inline u64 holder_of(void *lock, u32 flags)
+{
+	if (flags & LCB_F_MUTEX)
+		return (u64)BPF_CORE_READ((struct mutex *)lock, owner.counter) & ~HOLDER_BITS;
+	if (flags & LCB_F_SPIN)
+		return 0;
+	if (flags & LCB_F_RT)
+		return (u64)BPF_CORE_READ((struct rt_mutex_base *)lock, owner) & ~1ull;
+	if (flags & (LCB_F_READ | LCB_F_WRITE))
+		return (u64)BPF_CORE_READ((struct rw_semaphore *)lock, owner.counter) & ~HOLDER_BITS;
+	return 0;
+}
+SEC("tp_btf/contention_begin")
+int BPF_PROG(tierce_contention_begins, void *lock, unsigned int flags)
+{
+	struct thread *t;
+	u64 holder;
+	if ((flags & LCB_F_SPIN) && !(flags & LCB_F_MUTEX))
+		return 0;
+	t = waiter(bpf_get_current_task_btf());
+	holder = t ? holder_of(lock, flags) : 0;
+	if (holder)
+		waits_for(t, BPF_CORE_READ((struct task_struct *)holder, pid), 0, ((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL);
+	return 0;
+}
+SEC("tp_btf/contention_end")
+int BPF_PROG(tierce_contention_ends, void *lock, int error)
+{
+	struct task_struct *p = bpf_get_current_task_btf();
+	struct thread *t = thread_of(p);
+	/* A PI futex is one of these, too; its wait ends with the call. */
+	if (t && t->waits == 1 + TIERCE_LOCK_KERNEL)
+		waits_no_longer(p, error);
+	return 0;
+}

@@ -1,0 +1,29 @@
+#!/bin/sh
+# Who waits for whose lock: threads with a mutex, one that inherits priorities, a lock of the kernel. See
+# `it_is_known_who_waits_for_whose_lock` in crates/tierce-cli/tests/kernel.rs.
+# shellcheck source-path=SCRIPTDIR
+. ./lib.sh
+
+# three BY: the three threads for 2 s, with a mutex of that kind
+three() {
+	meter locks --by "$1" --time 2s --thread high,10ms,2ms,1900us,500us,1ms --thread middle,20ms,2ms,7700us \
+		--thread low,45ms,0ms,3900us,1ms,1500us
+}
+
+begin plain locks.toml --locks --trace /out/plain.trace || exit
+say plain "$(three none)"
+tierce status >/out/plain.status
+say status "$(tierce status --json | tr -d '\n')"
+finish TERM
+
+begin inherit locks.toml --locks || exit
+say inherit "$(three inherit)"
+finish TERM
+
+begin kernel locks.toml --locks || exit
+mkdir /tmp/folder
+meter dirlock --role hold --dir /tmp/folder --name holder --time 2s >/dev/null &
+holder=$!
+say kernel "$(meter dirlock --role wait --dir /tmp/folder --name waiter --interval 10ms --time 2s)"
+wait $holder
+finish TERM
