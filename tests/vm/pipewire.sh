@@ -56,7 +56,7 @@ chmod 1777 /tmp
 dbus-daemon --system || exit
 tierce-manager --config pipewire-manager.toml --books /out/books.json 2>/out/manager.err &
 manager=$!
-begin plan pipewire.toml ${TRACE:+--trace /out/with.trace} || exit
+begin plan pipewire.toml --locks ${TRACE:+--trace /out/with.trace} || exit
 soon grep -q 'answers as' /out/manager.err
 
 sound with

@@ -138,13 +138,12 @@ fn a_trace_says_what_the_simulator_says() {
         let (simulated, message) = texts(&output);
         assert_eq!(output.status.code(), Some(0), "{name}: {message}");
         let (traced, _) = texts(&tierce(&folder, &["trace", "stats", "t.trace", "--json"]));
-        // Promises are counted by the engine, chains by the simulator, not from records.
+        // Promises are counted by the engine, not from records.
         let parse = |text: &str| {
             let mut report = serde_json::from_str::<Report>(text).expect(name);
             let nodes = report.nodes.iter_mut().flat_map(|node| &mut node.under);
             let tasks = report.tasks.iter_mut().flat_map(|task| &mut task.under);
             nodes.chain(tasks).for_each(|edge| edge.promise = None);
-            report.chains.clear();
             report
         };
         assert_eq!(parse(&simulated), parse(&traced), "{name}: simulator (left), trace (right)");

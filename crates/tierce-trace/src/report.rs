@@ -29,7 +29,7 @@ pub struct Report {
     pub tasks: Vec<TaskReport>,
     /// Per node, in the order of the plan.
     pub nodes: Vec<NodeReport>,
-    /// Per chain of the plan, in its order; missing without chains, and from a trace (see [`crate::Chains`]).
+    /// Per chain of the plan, in its order; missing without chains (see [`crate::Chains`]).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub chains: Vec<ChainReport>,
     /// Migrations of all tasks below spread nodes; missing without spread nodes.

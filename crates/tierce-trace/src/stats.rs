@@ -199,6 +199,7 @@ impl Stats {
     pub fn change(&mut self, change: &PlanChange) {
         change.amend(&mut self.header);
         self.conservation.change(change);
+        self.waits.are_gone(&change.gone);
         self.come(&change.nodes, &change.tasks, &change.edges);
     }
 
@@ -337,6 +338,11 @@ impl Stats {
             task.lock_waits += 1;
             task.lock_wait_max_ns = task.lock_wait_max_ns.max(waited_ns);
         }
+    }
+
+    /// Nobody will tell how the waits for locks end that are under way.
+    pub fn waits_are_forgotten(&mut self) {
+        self.waits.are_forgotten();
     }
 
     /// Who has waited for whose locks, the longest waits first.

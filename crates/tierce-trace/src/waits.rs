@@ -124,9 +124,20 @@ impl Waits {
             Some(Kind::Decision) => self.decision(event),
             Some(Kind::LockWait) => self.begin(event),
             Some(Kind::LockEnd) => return self.end(event, name, lock),
+            Some(Kind::Name) => self.are_gone(&[event.a]),
             _ => {}
         }
         None
+    }
+
+    /// These tasks are other threads, or none any more: whether they have got their locks is not known.
+    pub fn are_gone(&mut self, tasks: &[u32]) {
+        self.open.retain(|open| !tasks.contains(&open.task));
+    }
+
+    /// How the waits end that are under way is not known.
+    pub fn are_forgotten(&mut self) {
+        self.open.clear();
     }
 
     fn decision(&mut self, event: &Event) {
@@ -334,6 +345,22 @@ mod tests {
         ]);
         assert_eq!(lengths, [MS], "of the first wait the end is not known");
         assert_eq!(waits.found(9 * MS, name, lock)[0].holder, None);
+    }
+
+    #[test]
+    fn who_is_another_thread_waits_no_longer() {
+        let begun = (1, Kind::LockWait, 0, 1, 3);
+        assert!(seen(&[begun]).0.found(5 * MS, name, lock)[0].waits);
+        let (waits, lengths) = seen(&[begun, (2, Kind::Name, 0, 1, 0), (3, Kind::LockEnd, 0, 1, 0)]);
+        assert!(lengths.is_empty() && waits.found(5 * MS, name, lock).is_empty());
+        let mut waits = seen(&[begun]).0;
+        waits.are_gone(&[3]);
+        assert_eq!(waits.found(5 * MS, name, lock).len(), 1);
+        waits.are_gone(&[1]);
+        assert!(waits.found(5 * MS, name, lock).is_empty());
+        let mut waits = seen(&[begun]).0;
+        waits.are_forgotten();
+        assert!(waits.found(5 * MS, name, lock).is_empty());
     }
 
     #[test]

@@ -9,7 +9,9 @@ use tierce_terminal::{Reading, Stop};
 use tierce_trace::promise::Unkept;
 use tierce_trace::waits::Lock;
 use tierce_trace::SCHEDULER;
-use tierce_trace::{units, Event, Kind, Reader, Stats, Trace, TraceHeader, NO_DEADLINE};
+use tierce_trace::{
+    units, ChainReport, Chains, Event, Kind, Reader, Report, Seen, Stats, Trace, TraceHeader, NO_DEADLINE,
+};
 
 /// Read a trace: statistics, or every record as a line.
 #[derive(clap::Args)]
@@ -78,7 +80,8 @@ fn stats(path: &Path, json: bool, stop: &Stop, out: &mut impl Write) -> anyhow::
     let mut stats = Stats::new(&trace.header);
     trace.events.iter().for_each(|event| stats.event(event));
     stats.finish(trace.end_ns());
-    let report = stats.report();
+    let chains = chains_of(&trace);
+    let report = Report { chains, ..stats.report() };
     if json {
         serde_json::to_writer_pretty(&mut *out, &report)?;
         writeln!(out)?;
@@ -86,6 +89,13 @@ fn stats(path: &Path, json: bool, stop: &Stop, out: &mut impl Write) -> anyhow::
         write!(out, "{}", report.tables())?;
     }
     Ok(())
+}
+
+/// How long the chains of the plan took.
+fn chains_of(trace: &Trace) -> Vec<ChainReport> {
+    let mut chains = Chains::new(&trace.header, trace.header.chains.clone(), None);
+    trace.events.iter().for_each(|event| chains.seen(&Seen::Event(*event)));
+    chains.report()
 }
 
 fn dump(path: &Path, json: bool, stop: &Stop, out: &mut impl Write) -> anyhow::Result<()> {

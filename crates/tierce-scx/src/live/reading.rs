@@ -33,6 +33,7 @@ impl Live {
             ring.drain(Duration::MAX)?;
         }
         self.rings = rings;
+        self.stats.waits_are_forgotten(); // the new object is not told how they end
         Ok(std::mem::replace(&mut self.kernel, kernel))
     }
 
