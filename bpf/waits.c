@@ -4,8 +4,8 @@
  * wanted.
  *
  * A lock of a program is a futex. The kernel knows who has it only if its holder inherits priorities (PI): its word is the number of that
- * thread. Of others the C libraries write it down: musl in the word, unless the mutex is of the plain kind, glibc two words behind it
- * (__owner of pthread_mutex_t). Whether such a number is one is judged by its thread, which has to be of the same process. A wait for
+ * thread. Of others the C libraries write it down: musl in the word, unless the mutex is of the plain kind, with the bit for waiters
+ * (without it the word is what pthread_join waits for), glibc two words behind it (__owner of pthread_mutex_t). Whether such a number is one is judged by its thread, which has to be of the same process. A wait for
  * anything else (a condition, a semaphore, a lock whose holder is written down nowhere) is none for a lock here.
  *
  * A lock of the kernel is one that its waiters sleep for: a mutex, a read-write semaphore, an rt_mutex. They say who has them.
@@ -19,6 +19,7 @@
 #define LCB_F_MUTEX 32u
 /* As in the kernel's include/uapi/linux/futex.h and kernel/futex/futex.h */
 #define FUTEX_TID_MASK 0x3fffffffu
+#define FUTEX_WAITERS  0x80000000u
 #define FLAGS_SHARED   1u
 /* Of a mutex and a semaphore the lowest bits of the holder's address say something else. */
 #define HOLDER_BITS 7ull
@@ -85,7 +86,7 @@ int BPF_PROG(tierce_futex_wait, u32 *place, unsigned int flags, u32 value)
 	u32 word = 0, owner = 0;
 	if (!t || bpf_probe_read_user(&word, sizeof word, place) || word != value)
 		return 0; /* it will not wait */
-	if (waits_for(t, word & FUTEX_TID_MASK, p, lock))
+	if (word & FUTEX_WAITERS && waits_for(t, word & FUTEX_TID_MASK, p, lock))
 		return 0;
 	if (!bpf_probe_read_user(&owner, sizeof owner, place + 2))
 		waits_for(t, owner & FUTEX_TID_MASK, flags & FLAGS_SHARED ? 0 : p, lock);

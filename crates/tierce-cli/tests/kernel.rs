@@ -511,6 +511,10 @@ fn it_is_known_who_waits_for_whose_lock() {
     assert!(near(seen.longest_ns, expected.longest_ns) && near(seen.holder_ran_ns, expected.holder_ran_ns));
     assert_eq!((&*seen.others_ran[0].0, &*expected.others_ran[0].0), ("middle", "middle"));
     assert!(near(seen.others_ran[0].1, expected.others_ran[0].1));
+    // The main thread waits for the others to end, which is no lock.
+    let report = boot.report("plain");
+    assert!(report.tasks.iter().any(|task| task.name == "main" && task.cpu_ns > 0), "{:?}", report.tasks);
+    assert!(report.lock_waits.iter().all(|waited| waited.task != "main"), "{:?}", report.lock_waits);
     // The thread has seen the same, and a job that waits for a lock is not over.
     let inside = |of: &str| boot.number("plain", &format!("/high/longest_{of}_ns")) as u64;
     assert!(near(inside("wait"), seen.longest_ns), "{}", boot.got("plain"));
@@ -518,7 +522,8 @@ fn it_is_known_who_waits_for_whose_lock() {
         let seen = boot.report("plain").tasks.into_iter().find(|seen| seen.name == task).unwrap();
         let [seen_ns, expected_ns] = [&seen, expected].map(|task| task.response_ns.as_ref().unwrap().max);
         println!("{task}: longest response {expected_ns} simulated, {seen_ns} measured");
-        assert!(near(seen_ns, expected_ns), "{task}");
+        // Once in some runs the kernel's work in an interrupt takes 0.3 ms.
+        assert!(seen_ns.abs_diff(expected_ns) < 600_000, "{task}");
         assert!(
             seen.jobs.abs_diff(expected.jobs) <= 2 && seen.misses.abs_diff(expected.misses) <= 2,
             "{task}"
