@@ -48,10 +48,9 @@ static inline struct thread *waiter(struct task_struct *p)
 	t = thread_of(p);
 	return t && t->leaf && t->leaf < TIERCE_NODES && !t->waits && leaf_at(t->leaf)->own != LEAF_DEFAULT ? t : 0;
 }
-/* The thread of that number has it, if there is one; `like`: and it is of the same process. */
-static inline bool waits_for(struct thread *t, u32 holder, struct task_struct *like, u64 lock)
+/* Thread `p` has it, if there is one, which is released; `like`: and it is of the same process. */
+static inline bool waits_for(struct thread *t, struct task_struct *p, struct task_struct *like, u64 lock)
 {
-	struct task_struct *p = holder ? bpf_task_from_pid(holder) : 0;
 	struct thread *its;
 	u32 leaf = TIERCE_NONE;
 	bool is_it;
@@ -67,6 +66,14 @@ static inline bool waits_for(struct thread *t, u32 holder, struct task_struct *l
 	t->waits = 1 + (lock & 3);
 	port_trace(TIERCE_EV_lock_wait, bpf_get_smp_processor_id(), t->leaf, leaf, lock, now_ns());
 	return true;
+}
+/* By the number that its program knows it by: in a container that is another one. */
+static inline struct task_struct *holder_by(u32 word)
+{
+	s32 number = (s32)(word & FUTEX_TID_MASK);
+	if (bpf_ksym_exists(bpf_task_from_vpid))
+		return bpf_task_from_vpid(number);
+	return bpf_task_from_pid(number);
 }
 static inline void waits_no_longer(struct task_struct *p, int error)
 {
@@ -86,10 +93,10 @@ int BPF_PROG(tierce_futex_wait, u32 *place, unsigned int flags, u32 value)
 	u32 word = 0, owner = 0;
 	if (!t || bpf_probe_read_user(&word, sizeof word, place) || word != value)
 		return 0; /* it will not wait */
-	if (word & FUTEX_WAITERS && waits_for(t, word & FUTEX_TID_MASK, p, lock))
+	if (word & FUTEX_WAITERS && waits_for(t, holder_by(word), p, lock))
 		return 0;
 	if (!bpf_probe_read_user(&owner, sizeof owner, place + 2))
-		waits_for(t, owner & FUTEX_TID_MASK, flags & FLAGS_SHARED ? 0 : p, lock);
+		waits_for(t, holder_by(owner), flags & FLAGS_SHARED ? 0 : p, lock);
 	return 0;
 }
 SEC("fexit/futex_wait")
@@ -104,7 +111,7 @@ int BPF_PROG(tierce_futex_lock, u32 *place)
 	struct thread *t = waiter(bpf_get_current_task_btf());
 	u32 word = 0;
 	if (t && !bpf_probe_read_user(&word, sizeof word, place))
-		waits_for(t, word & FUTEX_TID_MASK, 0, (u64)place | TIERCE_LOCK_PI_FUTEX);
+		waits_for(t, holder_by(word), 0, (u64)place | TIERCE_LOCK_PI_FUTEX);
 	return 0;
 }
 SEC("fexit/futex_lock_pi")
@@ -137,7 +144,8 @@ int BPF_PROG(tierce_contention_begins, void *lock, unsigned int flags)
 	t = waiter(bpf_get_current_task_btf());
 	holder = t ? holder_of(lock, flags) : 0;
 	if (holder)
-		waits_for(t, BPF_CORE_READ((struct task_struct *)holder, pid), 0, ((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL);
+		waits_for(t, bpf_task_from_pid(BPF_CORE_READ((struct task_struct *)holder, pid)), 0,
+			  ((u64)lock & ~3ull) | TIERCE_LOCK_KERNEL);
 	return 0;
 }
 SEC("tp_btf/contention_end")

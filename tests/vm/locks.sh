@@ -4,9 +4,10 @@
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
+inside=
 # three BY: the three threads for 2 s, with a mutex of that kind
 three() {
-	meter locks --by "$1" --time 2s --thread high,10ms,2ms,1900us,500us,1ms --thread middle,20ms,2ms,7700us \
+	$inside meter locks --by "$1" --time 2s --thread high,10ms,2ms,1900us,500us,1ms --thread middle,20ms,2ms,7700us \
 		--thread low,45ms,0ms,3900us,1ms,1500us
 }
 
@@ -18,6 +19,12 @@ finish TERM
 
 begin inherit locks.toml --locks || exit
 say inherit "$(three inherit)"
+finish TERM
+
+# Their numbers are others there.
+begin container locks.toml --locks || exit
+inside="unshare --pid --fork"
+say container "$(three none)"
 finish TERM
 
 begin kernel locks.toml --locks || exit

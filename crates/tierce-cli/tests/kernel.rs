@@ -484,7 +484,7 @@ fn a_chain_takes_no_longer_than_its_bound() {
 /// Three threads and a mutex, each thread with a budget, as simulated: who waits for whom, and who runs meanwhile.
 #[test]
 fn it_is_known_who_waits_for_whose_lock() {
-    let boot = Boot::run("locks.sh", 1, "7.0.13", Some("--deterministic"), &["locks.toml"]);
+    let boot = Boot::with("locks.sh", 1, "7.0.13", Some("--deterministic"), &["locks.toml"], &["unshare"]);
     let tierce = |arguments: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_tierce")).args(arguments).output().unwrap();
         assert_eq!(
@@ -546,13 +546,18 @@ fn it_is_known_who_waits_for_whose_lock() {
     assert_eq!((inherit.holder.as_deref(), inherit.kind), (Some("low"), Lock::PiFutex));
     assert!(near(inherit.longest_ns, seen.longest_ns), "{inherit:?}");
 
+    // In a container threads are known by other numbers.
+    let container = waits(&boot.report("container"), "high");
+    assert_eq!((container.holder.as_deref(), container.kind), (Some("low"), Lock::Futex));
+    assert!(near(container.longest_ns, seen.longest_ns) && container.count == seen.count, "{container:?}");
+
     // A lock of the kernel, whose holder is throttled within it.
     let kernel = waits(&boot.report("kernel"), "waiter");
     println!("{kernel:?}");
     assert_eq!((kernel.holder.as_deref(), kernel.kind), (Some("holder"), Lock::Kernel));
     assert!(near(kernel.longest_ns, boot.number("kernel", "/took_ns/max") as u64), "{}", boot.got("kernel"));
     assert!(kernel.longest_ns > 10 * MS && kernel.holder_ran_ns < MS, "its budget had ended");
-    for run in ["plain", "inherit", "kernel"] {
+    for run in ["plain", "inherit", "container", "kernel"] {
         boot.assert_ended(run);
         boot.assert_no_leak(run);
     }
