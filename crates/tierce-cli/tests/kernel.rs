@@ -530,10 +530,7 @@ fn it_is_known_who_waits_for_whose_lock() {
         );
     }
     let said = std::fs::read_to_string(boot.out.join("plain.status")).unwrap();
-    assert!(
-        said.contains("high waited for a lock that low has: ") && said.contains(", middle 7.7"),
-        "{said}"
-    );
+    assert!(said.contains("high waited for locks of low: ") && said.contains(", middle for 7.7"), "{said}");
     assert_eq!(boot.got("status")["lock_waits"][0]["holder"], "low");
     // The trace tells the same.
     let trace = boot.out.join("plain.trace").display().to_string();

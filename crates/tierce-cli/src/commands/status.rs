@@ -106,15 +106,19 @@ fn lock_wait(waited: &Value) -> String {
     let text = |key: &str| waited[key].as_str().unwrap_or("a thread outside the plan");
     let time = |key: &str| units::time(waited[key].as_u64().unwrap_or(0));
     let now = if waited["waits"] == true { "waits" } else { "waited" };
+    let times = match waited["count"].as_u64() {
+        Some(1) => "once,".to_string(),
+        count => format!("{} times, longest", count.unwrap_or(0)),
+    };
     let others = waited["others_ran"].as_array().map(Vec::as_slice).unwrap_or_default().iter();
     let others = others.map(|other| {
-        format!(", {} {}", other[0].as_str().unwrap_or("?"), units::time(other[1].as_u64().unwrap_or(0)))
+        let (name, ran_ns) = (other[0].as_str().unwrap_or("?"), other[1].as_u64().unwrap_or(0));
+        format!(", {name} for {}", units::time(ran_ns))
     });
     format!(
-        "{} {now} for a lock that {} has: {} times, at most {}, in which ran {} {}{}",
+        "{} {now} for locks of {}: {times} {}; meanwhile {} ran for {}{}",
         text("task"),
         text("holder"),
-        waited["count"],
         time("longest_ns"),
         text("holder"),
         time("holder_ran_ns"),
@@ -159,5 +163,22 @@ fn show(answer: &Value) {
     match answer["match_left_out"].as_u64() {
         None | Some(0) => {}
         Some(times) => println!("match_left_out: {times} times since the plan is in force"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waits_for_locks_in_words() {
+        let mut waited = json!({ "task": "high", "holder": "low", "count": 45, "longest_ns": 13_500_000, "holder_ran_ns": 1_000_000,
+            "others_ran": [["middle", 7_700_000]] });
+        let said = "high waited for locks of low: 45 times, longest 13.5 ms; meanwhile low ran for 1 ms, middle for 7.7 ms";
+        assert_eq!(lock_wait(&waited), said);
+        waited =
+            json!({ "task": "high", "count": 1, "longest_ns": 2_000_000, "holder_ran_ns": 0, "waits": true });
+        let said = "high waits for locks of a thread outside the plan: once, 2 ms; meanwhile a thread outside the plan ran for 0 ns";
+        assert_eq!(lock_wait(&waited), said);
     }
 }
