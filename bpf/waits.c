@@ -5,8 +5,9 @@
  *
  * A lock of a program is a futex. The kernel knows who has it only if its holder inherits priorities (PI): its word is the number of that
  * thread. Of others the C libraries write it down: musl in the word, unless the mutex is of the plain kind, with the bit for waiters
- * (without it the word is what pthread_join waits for), glibc two words behind it (__owner of pthread_mutex_t). Whether such a number is one is judged by its thread, which has to be of the same process. A wait for
- * anything else (a condition, a semaphore, a lock whose holder is written down nowhere) is none for a lock here.
+ * (without it the word is what pthread_join waits for), glibc two words behind it (__owner of pthread_mutex_t). Such a number counts if
+ * there is a thread of it, in the same process unless the futex is shared. A wait for anything else (a condition, a semaphore, a lock whose
+ * holder is written down nowhere) is none for a lock here.
  *
  * A lock of the kernel is one that its waiters sleep for: a mutex, a read-write semaphore, an rt_mutex. They say who has them.
  */
