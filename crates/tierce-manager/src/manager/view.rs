@@ -4,7 +4,7 @@ use super::{Manager, Threads};
 use crate::books::Request;
 use crate::in_force::InForce;
 use crate::mode::Mode;
-use crate::rules::{list, map, number, text, to_rule, Data};
+use crate::rules::{list, map, number, text, to_rule, Data, Record};
 use crate::trial::Trial;
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -43,15 +43,15 @@ impl<P: InForce, T: Threads> Manager<P, T> {
             ("granted_ppm", number(granted)),
             ("cpu", given_by_cpu(plan)),
             ("users", list(books.users.iter().map(|user| number(*user)))),
-            ("request", request.map_or(Data::UNIT, |request| self.shown(request))),
-            ("requests", list(books.requests.values().map(|request| self.shown(request)))),
+            ("request", request.map_or(Data::UNIT, |request| self.shown(request).into())),
+            ("requests", list(books.requests.values().map(|request| self.shown(request).into()))),
             ("nodes", list(nodes)),
             ("made", list(books.parts.keys().map(text))),
             ("data", to_rule(data)),
         ])
     }
 
-    fn shown(&self, request: &Request) -> Data {
+    fn shown(&self, request: &Request) -> Record {
         self.seen.shown(request, self.person_of(request))
     }
 }

@@ -1,10 +1,64 @@
 //! The values of rules, made directly and from JSON, and back to it.
 
-use rhai::{Array, Dynamic, Map};
+use rhai::{Array, Dynamic, Engine, Map};
 use serde_json::{Number, Value};
+use std::rc::Rc;
 
 /// A value of a rule.
 pub type Data = Dynamic;
+
+/// What is known of a request: values with the names of [`Record::FIELDS`]. It is given to rules as it is: they can read it, and nothing of it
+/// can be changed.
+#[derive(Clone)]
+pub struct Record(Rc<[Dynamic; Record::FIELDS.len()]>);
+
+impl Record {
+    /// Names of the values, in their order.
+    pub const FIELDS: [&'static str; 15] = [
+        "id",
+        "owner",
+        "user",
+        "state",
+        "value",
+        "ppm",
+        "period_us",
+        "modes",
+        "mode",
+        "under",
+        "cpu",
+        "scheduler",
+        "ending",
+        "label",
+        "about",
+    ];
+
+    /// With these values, in the order of their names.
+    pub fn new(values: [(&str, Data); Record::FIELDS.len()]) -> Self {
+        debug_assert_eq!(values.each_ref().map(|(name, _)| *name), Self::FIELDS);
+        Self(Rc::new(values.map(|(_, value)| value)))
+    }
+
+    /// The number of the request.
+    pub fn id(&self) -> &Data {
+        &self.0[0]
+    }
+
+    /// Engines know of it from here on.
+    pub(super) fn register(engine: &mut Engine) {
+        engine.register_type_with_name::<Record>("request");
+        for (at, name) in Self::FIELDS.into_iter().enumerate() {
+            engine.register_get(name, move |record: &mut Record| record.0[at].clone());
+        }
+        engine.register_fn("==", |one: Record, other: Record| one.id().as_int() == other.id().as_int());
+        engine.register_fn("!=", |one: Record, other: Record| one.id().as_int() != other.id().as_int());
+    }
+}
+
+impl From<Record> for Data {
+    fn from(record: Record) -> Data {
+        Dynamic::from(record)
+    }
+}
 
 /// A table.
 pub fn map<'k>(pairs: impl IntoIterator<Item = (&'k str, Data)>) -> Data {
@@ -74,6 +128,11 @@ fn of_level(value: Dynamic, levels: u32) -> Result<Value, String> {
         let list = value.into_array().map_err(str::to_string)?;
         return list.into_iter().map(|one| of_level(one, levels)).collect::<Result<_, _>>().map(Value::Array);
     }
+    if let Some(Record(values)) = value.read_lock::<Record>().as_deref() {
+        let pairs = Record::FIELDS.into_iter().zip(values.iter());
+        let pairs = pairs.map(|(name, one)| Ok((name.to_string(), of_level(one.clone(), levels)?)));
+        return pairs.collect::<Result<_, _>>().map(Value::Object);
+    }
     match value.type_name() {
         "map" => {
             let map = value.try_cast::<Map>().unwrap_or_default();
@@ -95,6 +154,39 @@ mod tests {
         assert_eq!(of_rule(to_rule(&value)), Ok(value));
         assert_eq!(of_rule(to_rule(&json!(u64::MAX))), Ok(json!(i64::MAX)));
         assert_eq!(of_rule(to_rule(&json!(1.5))), Ok(json!("1.5")));
+    }
+
+    #[test]
+    fn a_record_is_read_and_not_changed() {
+        let mut engine = Engine::new();
+        Record::register(&mut engine);
+        let about = map([("a", number(1))]);
+        let record = || {
+            let mut number = 0_i64;
+            Record::new(Record::FIELDS.map(|name| {
+                number += 1;
+                (name, if name == "about" { about.clone() } else { number.into() })
+            }))
+        };
+        let said = |text: &str| {
+            let mut scope = rhai::Scope::new();
+            scope.push("r", record());
+            scope.push("all", vec![Dynamic::from(record())]);
+            engine.eval_with_scope::<Dynamic>(&mut scope, text).map_err(|error| error.to_string())
+        };
+        assert_eq!(of_rule(said("r.value + r.about.a").unwrap()), Ok(json!(6)));
+        assert_eq!(of_rule(said("[r == all[0], r != all[0]]").unwrap()), Ok(json!([true, false])));
+        assert_eq!(of_rule(said("r").unwrap()), of_rule(record().into()));
+        assert_eq!(
+            of_rule(said("let a = r.about; a.a = 2; a.b = 3; [a.a, r.about.a]").unwrap()),
+            Ok(json!([2, 1]))
+        );
+        for text in ["r.value = 3", "r.other = 3", "all[0].state = 1", "r[\"value\"] = 3"] {
+            assert!(said(text).is_err(), "{text}");
+        }
+        for text in ["r.about.a = 2; r.about.a", "all[0].about.b = 2; all[0].about.a"] {
+            assert!(said(text).is_err() || of_rule(said(text).unwrap()) == Ok(json!(1)), "{text}");
+        }
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! The engine that runs rules, within its bounds.
 
 use super::bounds::*;
-use super::convert::{of_rule, to_rule, Data};
+use super::convert::{of_rule, to_rule, Data, Record};
 use super::decision::Decision;
 use crate::ask::Said;
 use crate::principal::Principal;
@@ -243,6 +243,7 @@ fn engine(running: &Rc<Running>) -> Engine {
         is_over.then_some(Dynamic::UNIT)
     });
     register(&mut engine, running);
+    Record::register(&mut engine);
     engine
 }
 
@@ -250,14 +251,14 @@ fn engine(running: &Rc<Running>) -> Engine {
 fn register(engine: &mut Engine, running: &Rc<Running>) {
     let ask = |running: &Rc<Running>| {
         let running = running.clone();
-        move |request: Map, without: Array, cpu: Option<u32>| fits(&running, &request, &without, cpu)
+        move |request: Dynamic, without: Array, cpu: Option<u32>| fits(&running, &request, &without, cpu)
     };
     let one = ask(running);
-    engine.register_fn("fits", move |request: Map| one(request, Array::new(), None));
+    engine.register_fn("fits", move |request: Dynamic| one(request, Array::new(), None));
     let one = ask(running);
-    engine.register_fn("fits", move |request: Map, without: Array| one(request, without, None));
+    engine.register_fn("fits", move |request: Dynamic, without: Array| one(request, without, None));
     let one = ask(running);
-    engine.register_fn("fits", move |request: Map, without: Array, cpu: i64| {
+    engine.register_fn("fits", move |request: Dynamic, without: Array, cpu: i64| {
         one(request, without, Some(u32::try_from(cpu).unwrap_or(u32::MAX)))
     });
     engine.register_fn("percent", |ppm: i64| {
@@ -268,7 +269,7 @@ fn register(engine: &mut Engine, running: &Rc<Running>) {
 
 fn fits(
     running: &Running,
-    request: &Map,
+    request: &Dynamic,
     without: &Array,
     cpu: Option<u32>,
 ) -> Result<bool, Box<EvalAltResult>> {
@@ -279,7 +280,12 @@ fn fits(
         return Err(EvalAltResult::ErrorTerminated(Dynamic::UNIT, rhai::Position::NONE).into());
     }
     let number = |value: Option<&Dynamic>| value.and_then(|id| u64::try_from(id.as_int().ok()?).ok());
-    let id = number(request.get("id")).ok_or("`fits` is about a request")?;
+    let id = match (request.read_lock::<Record>(), request.read_lock::<Map>()) {
+        (Some(record), _) => number(Some(record.id())),
+        (_, Some(map)) => number(map.get("id")),
+        _ => None,
+    };
+    let id = id.ok_or("`fits` is about a request")?;
     let without: Option<Vec<u64>> = without.iter().map(|id| number(Some(id))).collect();
     let without = without.ok_or("`fits` is without requests, by their numbers")?;
     let ask = running.fits.borrow().clone();

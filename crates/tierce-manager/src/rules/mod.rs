@@ -13,7 +13,7 @@ mod shipped;
 pub use bounds::*;
 #[cfg(test)]
 pub use convert::of_rule;
-pub use convert::{list, map, number, text, to_rule, Data};
+pub use convert::{list, map, number, text, to_rule, Data, Record};
 pub use decision::{keys, Create, Decision, SetKeys, Timer, To};
 pub use engine::{Evaluated, Fits, Rules};
 pub use shipped::{shipped, SHIPPED};
