@@ -347,7 +347,7 @@ impl Stats {
             chains: Vec::new(),
             moves,
             idle_while_waiting: spread.then(|| self.idle_while_waiting()),
-            lock_waits: self.lock_waits(),
+            lock_waits: self.lock_waits(self.now_ns),
             contention: None,
         }
     }

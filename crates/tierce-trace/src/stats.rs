@@ -345,9 +345,9 @@ impl Stats {
         self.waits.are_forgotten();
     }
 
-    /// Who has waited for whose locks, the longest waits first.
-    pub fn lock_waits(&self) -> Vec<Waited> {
-        self.waits.found(self.now_ns, |id| self.name(id), |lock| lock_name(&self.header, lock))
+    /// Who has waited for whose locks up to this time, the longest waits first.
+    pub fn lock_waits(&self, now_ns: u64) -> Vec<Waited> {
+        self.waits.found(now_ns, |id| self.name(id), |lock| lock_name(&self.header, lock))
     }
 
     fn moved(&mut self, event: &Event) {

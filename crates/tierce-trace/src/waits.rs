@@ -213,6 +213,9 @@ impl Waits {
         name: impl Fn(u32) -> String,
         lock: impl Fn(u64) -> String,
     ) -> Vec<Waited> {
+        if self.open.is_empty() && self.ended.is_empty() {
+            return Vec::new();
+        }
         let mut all = self.clone();
         all.advance(now_ns);
         for open in &all.open {

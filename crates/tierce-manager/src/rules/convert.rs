@@ -184,7 +184,7 @@ mod tests {
         for text in ["r.value = 3", "r.other = 3", "all[0].state = 1", "r[\"value\"] = 3"] {
             assert!(said(text).is_err(), "{text}");
         }
-        for text in ["r.about.a = 2; r.about.a", "all[0].about.b = 2; all[0].about.a"] {
+        for text in ["r.about.a = 2; r.about.a", "all[0].about.a = 2; all[0].about.a"] {
             assert!(said(text).is_err() || of_rule(said(text).unwrap()) == Ok(json!(1)), "{text}");
         }
     }

@@ -48,9 +48,7 @@ impl Live {
 
     /// Who has waited for whose locks up to now, the longest waits first.
     pub fn lock_waits(&self) -> Vec<Waited> {
-        let mut stats = self.stats.clone();
-        stats.finish(now_ns());
-        stats.lock_waits()
+        self.stats.lock_waits(now_ns())
     }
 
     /// How CPUs got into each other's way, if that is counted.
