@@ -50,8 +50,8 @@
  *      also within their quanta, but not within that of one that is owed it, too. A child that comes for the first time has no
  *      credit, nor has one with a warp a claim to be first. A child of a spread node that is owed at least half of its
  *      credit and goes to another CPU is owed as much there. By start tags only.
- *   16. With a credit, a child that wakes behind the running one replaces it, also within its quantum, if nobody else waits.
- *      Where one CPU runs the children.
+ *   16. With a credit, a child that wakes behind the running one (tag - warp) replaces it, also within its quantum, if nobody else
+ *      waits. Where one CPU runs the children.
  * Gives up: latency without warp or credit, up to (n - 1) quanta; warp takes from the others what it gains, bounded by its length, and who
  * sleeps again and again before its limit keeps it. Orders other than start-tag: warp. Orders eevdf, stride, lottery: nodes that
  * several CPUs reach.
@@ -322,7 +322,7 @@ static inline bool fair_before(u32 a, u32 b, u64 now)
 static inline bool fair_is_alone_behind(u32 first, u32 running)
 {
 	return edge_at(first)->fair.quantum_ns == FAIR_WOKE && order_is_alone(first) &&
-	       edge_at(first)->fair.tag < edge_at(running)->fair.tag;
+	       fair_key(first) < fair_key(running);
 }
 
 /* Does a child replace the running one within the quantum of that one? Who is owed CPU time is soon done: it is not replaced by

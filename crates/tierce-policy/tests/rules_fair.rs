@@ -809,6 +809,20 @@ fn fair_rule_16_of_two_alone_the_one_behind_replaces_the_other() {
     w.wake(c.task);
     w.run(40 * MS);
     assert_eq!(w.schedule(), "0 c, 8 b, 18 c, 28 b, 38 c");
+    // A warp counts: b has had more, and comes first by its warp all the same.
+    let (mut w, top) = World::one("fair", credit(10 * MS, 3 * MS));
+    let [b, c] = [("b", 5 * MS), ("c", 0)].map(|(name, warp)| w.task(top, name, weight(100, warp)));
+    w.wake(c.task);
+    w.run(MS);
+    w.sleep(c.task);
+    w.wake(b.task);
+    w.run(3 * MS);
+    w.sleep(b.task);
+    w.run(4 * MS);
+    w.wake(b.task);
+    w.wake(c.task);
+    w.run(20 * MS);
+    assert_eq!(w.schedule(), "0 c, 1 b, 3 idle, 4 b, 14 c");
 }
 
 #[test]
