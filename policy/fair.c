@@ -321,8 +321,7 @@ static inline bool fair_before(u32 a, u32 b, u64 now)
 /* Rule 16: it woke, the running one has had more, and nobody else waits. */
 static inline bool fair_is_alone_behind(u32 first, u32 running)
 {
-	return edge_at(first)->fair.quantum_ns == FAIR_WOKE && order_is_alone(first) &&
-	       fair_key(first) < fair_key(running);
+	return edge_at(first)->fair.quantum_ns == FAIR_WOKE && order_is_alone(first) && fair_key(first) < fair_key(running);
 }
 
 /* Does a child replace the running one within the quantum of that one? Who is owed CPU time is soon done: it is not replaced by
