@@ -57,6 +57,11 @@
 	  "the CPUs that reach a shared node are of the group whose shared domain it is in; a group is named by its lowest CPU, has " \
 	  "several CPUs only while it has shared nodes, which it counts, and their events are served by its lowest online CPU") \
 	I(41, events_at_home, "the events of a domain are all those of edges below its nodes") \
+	I(42, mixed_order, "a mixed-criticality node has the first of all children that wait in its order, and no other") \
+	I(43, criticals_counted, \
+	  "a mixed-criticality node counts its critical children that want the CPU and are not behind, and is in critical mode only " \
+	  "while there is one") \
+	I(44, periods_kept, "a mixed-criticality child that wants the CPU has a period and an event at its end, no other has an event") \
 	TIERCE_ADDED_INVARIANTS(I)
 #define TIERCE_ENUM(number, name, text) TIERCE_I_##name = number,
 enum tierce_invariant { TIERCE_HOLDS, TIERCE_INVARIANT_LIST(TIERCE_ENUM) };

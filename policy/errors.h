@@ -54,6 +54,8 @@
 	E(47, replica_needs_one_cpu, "a replica of a spread node is in the tree of one CPU, and alone there") \
 	E(48, spread_task_has_one_parent, "a task that moves between replicas has no other parent") \
 	E(49, no_replica_there, "the spread node has no replica on that CPU, or the task is there already") \
-	E(50, replicas_differ, "all replicas of a spread node choose the same by name")
+	E(50, replicas_differ, "all replicas of a spread node choose the same by name") \
+	E(51, budget_beyond_period, "the work of a child is more than its period") \
+	E(52, work_hi_below_work, "the worst that a critical child needs is less than its usual work")
 
 #endif

@@ -33,6 +33,7 @@
 	POLICY_uniform(P, V) \
 	POLICY_constraint(P, V) \
 	POLICY_briefly_blocked(P, V) \
+	POLICY_mixed_criticality(P, V) \
 	TIERCE_ADDED_POLICIES(P, V)
 
 /* What both regulators of rounds have. */
@@ -56,6 +57,7 @@
 #include "uniform.c"
 #include "constraint.c"
 #include "briefly_blocked.c"
+#include "mixed_criticality.c"
 
 /* Policies of a folder of the user's: a header that `tierce --policy-dir` generates (crates/tierce-policy/src/added.rs) names and
  * includes them. */

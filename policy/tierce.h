@@ -200,6 +200,7 @@ struct tierce_edge {
 		struct levels_edge levels;
 		struct uniform_edge uniform;
 		struct briefly_blocked_edge brief;
+		struct mixed_criticality_edge mixed;
 		TIERCE_ADDED_EDGES
 	};
 };
@@ -254,6 +255,12 @@ struct tierce_node {
 			u64 budget_ns, period_ns;     /* what it has counted on since then */
 			u32 edge[TIERCE_CONSTRAINTS]; /* whose time constraints may be active */
 		} constraints;
+		struct {
+			u32 waiting[3]; /* heaps of READY children that are not in its order, enum mixed_heap */
+			u32 urgent;	/* critical children that want the CPU and are not behind */
+			u32 critical;	/* 1: critical mode */
+			u32 epoch;	/* how many of these there were */
+		} mixed;		/* mixed-criticality */
 		TIERCE_ADDED_NODES
 	};
 	u64 near; /* affinity: what a child may be behind the first of the order to be taken by its last CPU */

@@ -114,6 +114,8 @@ static u32 check_node(u32 node)
 		}
 		if (n->kind == TIERCE_fair)
 			heap += heap_count(n->share.later, TIERCE_ORDER) + heap_count(n->share.ahead, TIERCE_ORDER);
+		for (cpu = 0; n->kind == TIERCE_mixed_criticality && cpu < 3; cpu++)
+			heap += heap_count(n->mixed.waiting[cpu], TIERCE_ORDER);
 		HOLDS(order_exact, heap == ordered);
 		if (!n->row)
 			HOLDS(one_child_per_cpu, granted <= 1);

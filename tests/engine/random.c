@@ -237,6 +237,12 @@ static void draw_edge(u32 kind)
 		S.stage[1] = 1000 + below(4000);
 		S.stage[2] = below(2);
 		break;
+	case TIERCE_mixed_criticality:
+		S.stage[0] = below(4);
+		S.stage[1] = 1000 + below((u32)(period / 3));
+		S.stage[2] = period;
+		S.stage[3] = below(2) ? 0 : S.stage[1] + below((u32)(period - S.stage[1]));
+		break;
 	default: stage_any(kind, false);
 	}
 }

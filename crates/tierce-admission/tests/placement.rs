@@ -114,6 +114,7 @@ fn each_policy_has_its_measure() {
         let rest = match policy {
             "uniform" => "share = 0.1",
             "briefly-blocked" => "credit = 0.1",
+            "mixed-criticality" => "work = \"1ms\", period = \"1s\"",
             _ => "",
         };
         let mut text = format!(
@@ -138,8 +139,14 @@ fn each_policy_has_its_measure() {
     );
     let works = job([6, 5, 4, 3]);
     let works = works.each_ref().map(String::as_str);
-    for policy in ["edf", "fixed-priority", "round-robin", "time-sharing", "briefly-blocked"] {
-        let edge = if policy == "briefly-blocked" { ", credit = 0.5" } else { "" };
+    for policy in
+        ["edf", "fixed-priority", "round-robin", "time-sharing", "briefly-blocked", "mixed-criticality"]
+    {
+        let edge = match policy {
+            "briefly-blocked" => ", credit = 0.5",
+            "mixed-criticality" => ", work = \"6ms\", period = \"10ms\"",
+            _ => "",
+        };
         assert_eq!(placed(&plan(policy, [edge; 4], works).unwrap()), "a 0, b 1, c 1, d 0", "{policy}");
     }
     let works = job([6, 6, 5, 1]);

@@ -21,6 +21,7 @@
 //! Example: `l`, lo, 2 in 5; `h`, hi, 2 or 5 in 10. U + v = 9/10: EDF. With `l` 3 in 5 it is 11/10, but x = (1/5)/(2/5) = 1/2, and
 //! 1/2·3/5 + 1/2 = 4/5 ≤ 1: h is due after 5 at first.
 
+use crate::supply::Supply;
 use crate::task::{utilisation, Task};
 use tierce_guarantee::{whole, Exact};
 
@@ -125,18 +126,20 @@ pub fn audsley(tasks: &[Mixed], scheme: Scheme) -> Result<Option<Vec<usize>>, Un
 
 fn response(task: &Mixed, above: &[Mixed], scheme: Scheme) -> Responses {
     let deadline = task.task.deadline_ns;
-    let usual_ns =
-        within(task.task.work_ns, deadline, |window| demand(above.iter().map(|other| other.task), window));
+    let within = |work: u64, delay: &dyn Fn(u64) -> u128| {
+        within(work, deadline, |window| u128::from(work) + delay(window))
+    };
+    let usual_ns = within(task.task.work_ns, &|window| demand(above.iter().map(|other| other.task), window));
     let worst = |usual: u64| match scheme {
         Scheme::Vestal => {
-            within(task.work_hi_ns, deadline, |window| demand(above.iter().map(Mixed::at_worst), window))
+            within(task.work_hi_ns, &|window| demand(above.iter().map(Mixed::at_worst), window))
         }
-        Scheme::Smc => within(task.work_hi_ns, deadline, |window| {
+        Scheme::Smc => within(task.work_hi_ns, &|window| {
             demand(above.iter().map(|other| if other.hi { other.at_worst() } else { other.task }), window)
         }),
         Scheme::Amc => {
             let before = demand(above.iter().filter(|other| !other.hi).map(|other| other.task), usual);
-            within(task.work_hi_ns, deadline, |window| {
+            within(task.work_hi_ns, &|window| {
                 before + demand(above.iter().filter(|other| other.hi).map(Mixed::at_worst), window)
             })
         }
@@ -150,17 +153,69 @@ fn demand(tasks: impl Iterator<Item = Task>, window: u64) -> u128 {
     tasks.map(|task| u128::from(window.div_ceil(task.period_ns)) * u128::from(task.work_ns)).sum()
 }
 
-/// The least window in which `work` and what delays it fit, if it is at most `deadline`.
-fn within(work: u64, deadline: u64, delay: impl Fn(u64) -> u128) -> Option<u64> {
-    let mut window = work;
+/// The least window from `first` on that is as long as what comes in it takes, if it is at most `deadline`.
+fn within(first: u64, deadline: u64, takes: impl Fn(u64) -> u128) -> Option<u64> {
+    let mut window = first;
     while window <= deadline {
-        let longer = u64::try_from(u128::from(work) + delay(window)).ok()?;
+        let longer = u64::try_from(takes(window)).ok()?;
         if longer <= window {
             return Some(window);
         }
         window = longer;
     }
     None
+}
+
+/// What the policy `mixed-criticality` lets a child run before others: in each of its periods `work_ns`, of a critical one in critical mode
+/// `work_hi_ns`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// Usually.
+    pub work_ns: u64,
+    /// Of a critical child, in critical mode.
+    pub work_hi_ns: Option<u64>,
+    /// The least time between the begins of its periods.
+    pub period_ns: u64,
+    /// It may block within a period and use what is left at its end, as with a deferrable server; else a period begins with all of its
+    /// work.
+    pub carries: bool,
+}
+
+impl Budget {
+    fn within(&self, budget_ns: u64, window: u64) -> u128 {
+        let jitter_ns = if self.carries { self.period_ns.saturating_sub(budget_ns) } else { 0 };
+        u128::from(window.saturating_add(jitter_ns).div_ceil(self.period_ns.max(1))) * u128::from(budget_ns)
+    }
+}
+
+/// Longest responses of a job that begins a period of its own, behind the budgets of `above`, in a supply: as long as no critical child
+/// needs more than its work, where the job works for `usual_ns`; and of one that works for `work_hi_ns`, if one does. No longer than
+/// `latest_ns`. AMC-rtb, as at the head; a budget that carries over counts with release jitter, as a deferrable server does.
+pub fn in_budgets(
+    usual_ns: u64,
+    work_hi_ns: Option<u64>,
+    latest_ns: u64,
+    above: &[Budget],
+    supply: &Supply,
+) -> Responses {
+    let sum = |budgets: &mut dyn Iterator<Item = u128>| budgets.sum::<u128>();
+    let fits = |work: u64, delay: &dyn Fn(u64) -> u128| {
+        let time_for = |work: u128| u64::try_from(work).map_or(u64::MAX, |work| supply.time_for(work));
+        within(time_for(work.into()), latest_ns, |window| {
+            u128::from(time_for(u128::from(work) + delay(window)))
+        })
+    };
+    let usually = |window: u64| sum(&mut above.iter().map(|budget| budget.within(budget.work_ns, window)));
+    let usual = fits(usual_ns, &usually);
+    let worst = usual.zip(work_hi_ns).and_then(|(usual, work_hi_ns)| {
+        let lo = above.iter().filter(|budget| budget.work_hi_ns.is_none());
+        let before = sum(&mut lo.map(|budget| budget.within(budget.work_ns, usual)));
+        let hi = |window: u64| {
+            above.iter().filter_map(move |budget| Some(budget.within(budget.work_hi_ns?, window)))
+        };
+        fits(work_hi_ns, &|window| before + sum(&mut hi(window)))
+    });
+    Responses { usual_ns: usual, worst_ns: worst }
 }
 
 /// EDF-VD: the part of its period after which a `hi` job is due at first, if all deadlines are met that are promised. Deadlines are

@@ -97,7 +97,7 @@ fn rules() -> BTreeSet<String> {
 }
 
 /// Rules that no small plan can break, and those of `tierce check` that are no faults of the text.
-const ELSEWHERE: [&str; 54] = [
+const ELSEWHERE: [&str; 55] = [
     "task_may_starve", // tests/limits.rs, no fault but a warning
     "default_node_may_starve",
     "text_must_fit",         // 4 GiB
@@ -129,6 +129,7 @@ const ELSEWHERE: [&str; 54] = [
     "switches_are_many",
     "delay_grows_with_children",
     "round_is_long",
+    "deadlines_of_usual_mode", // tests/criticality.rs of the simulator
     "interrupts_are_not_counted",
     "match_is_shadowed",
     "match_can_be_forged",

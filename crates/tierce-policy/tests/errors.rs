@@ -517,6 +517,36 @@ fn several_cpus_in_order() {
         let a = task(&mut w, u64::MAX);
         refused(&mut w, "several_cpus_in_order", |g| g.attach(node, a, weight(100, 0), 0, false, 0));
     }
+    let (mut w, roots) = two();
+    let node = w.node("mixed-criticality", NONE);
+    for root in roots {
+        w.graph.attach(root, node, NONE, 0, false, 0).unwrap();
+    }
+    let a = task(&mut w, u64::MAX);
+    refused(&mut w, "several_cpus_in_order", |g| g.attach(node, a, mixed(1, 9, 0), 0, false, 0));
+}
+
+/// Priority 1; work, period and worst in ms.
+fn mixed(work: u64, period: u64, worst: u64) -> [u64; 4] {
+    [1, work * MS, period * MS, worst * MS]
+}
+
+#[test]
+fn budget_beyond_period() {
+    let (mut w, top) = World::one("mixed-criticality", NONE);
+    let a = task(&mut w, u64::MAX);
+    refused(&mut w, "budget_beyond_period", |g| g.attach(top, a, mixed(3, 2, 0), 0, false, 0));
+    let a = w.task(top, "a", mixed(2, 3, 3));
+    refused(&mut w, "budget_beyond_period", |g| g.set(a.edge, mixed(2, 3, 4), 0));
+}
+
+#[test]
+fn work_hi_below_work() {
+    let (mut w, top) = World::one("mixed-criticality", NONE);
+    let a = task(&mut w, u64::MAX);
+    refused(&mut w, "work_hi_below_work", |g| g.attach(top, a, mixed(3, 9, 2), 0, false, 0));
+    let a = w.task(top, "a", mixed(3, 9, 3));
+    refused(&mut w, "work_hi_below_work", |g| g.set(a.edge, mixed(4, 9, 3), 0));
 }
 
 #[test]

@@ -136,6 +136,7 @@ impl Renumber {
                 | Kind::LockEnd,
             ) => Event { a: self.thing(a), ..*event },
             Some(Kind::LockWait) => Event { a: self.thing(a), b: self.thing(b), ..*event },
+            Some(Kind::Mode) => Event { a: self.thing(a), value: self.edge(value as u32).into(), ..*event },
             Some(Kind::Revoke | Kind::Unkept) => Event { a: self.edge(a), ..*event },
             Some(
                 Kind::Grant | Kind::Throttle | Kind::Replenish | Kind::Budget | Kind::Forgive | Kind::Resize,

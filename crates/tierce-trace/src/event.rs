@@ -101,6 +101,9 @@ kinds! {
     27 LockWait "lock_wait",
     /// It waits no longer. a: task; b: 0 it has the lock, 1 not.
     28 LockEnd "lock_end",
+    /// Critical mode of a `mixed-criticality` node. a: node; b: 1 it begins, 0 it ends; value: edge of the child that used more than its
+    /// work, or left last.
+    29 Mode "mode",
 }
 
 /// One record. Fields that a kind does not use are 0.

@@ -22,6 +22,7 @@ pub mod header;
 pub mod histogram;
 pub mod html;
 pub mod measure;
+pub mod modes;
 pub mod passage;
 pub mod perfetto;
 mod plan;

@@ -304,7 +304,8 @@ impl Measure {
             | Kind::Unkept
             | Kind::Met
             | Kind::LockWait
-            | Kind::LockEnd => {}
+            | Kind::LockEnd
+            | Kind::Mode => {}
         }
     }
 

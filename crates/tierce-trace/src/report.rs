@@ -4,6 +4,7 @@ mod tables;
 
 use crate::header::Source;
 use crate::histogram::{Histogram, Summary};
+use crate::modes::CriticalModes;
 use crate::promise::Promise;
 use crate::stats::{name_of, EdgeStats, Stats, TaskStats};
 use crate::waits::Waited;
@@ -41,6 +42,9 @@ pub struct Report {
     /// Who waited for whose locks, the longest waits first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lock_waits: Vec<Waited>,
+    /// Critical modes of `mixed-criticality` nodes, in the order of nodes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub critical_modes: Vec<CriticalModes>,
     /// How CPUs got into each other's way, if that was counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub contention: Option<Contention>,
@@ -348,6 +352,7 @@ impl Stats {
             moves,
             idle_while_waiting: spread.then(|| self.idle_while_waiting()),
             lock_waits: self.lock_waits(self.now_ns),
+            critical_modes: self.critical_modes(self.now_ns),
             contention: None,
         }
     }

@@ -15,6 +15,7 @@ use crate::change::PlanChange;
 use crate::event::{Event, Kind, ID_MAX};
 use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
 use crate::histogram::{Histogram, Summary};
+use crate::modes::{CriticalModes, Modes};
 use crate::promise::Promise;
 use crate::waits::{Lock, Waited, Waits};
 use crate::work_conservation::WorkConservation;
@@ -162,6 +163,7 @@ pub struct Stats {
     follow: Vec<Follow>,
     pub(crate) conservation: WorkConservation,
     waits: Waits,
+    modes: Modes,
 }
 
 impl Stats {
@@ -316,14 +318,16 @@ impl Stats {
     /// Kinds of records that [`Stats::observe`] takes, a bit each.
     pub fn observed_kinds(&self) -> u64 {
         let conservation = if self.conservation.applies() { self.conservation.kinds() } else { 0 };
-        conservation | if self.header.locks.is_empty() { 0 } else { Waits::KINDS }
+        let waits = if self.header.locks.is_empty() { 0 } else { Waits::KINDS };
+        conservation | waits | Modes::KINDS
     }
 
-    /// A record, for what no engine counts: work conservation, waits for locks, and why tasks migrate. `set_*_usage` says the rest.
+    /// A record, for what no engine counts: work conservation, waits for locks, critical modes, and why tasks migrate. `set_*_usage` says the rest.
     #[inline]
     pub fn observe(&mut self, event: &Event) {
         self.conservation.event(event);
         self.waits_for_locks(event);
+        self.modes_change(event);
         if event.kind() == Some(Kind::Migrate) {
             self.moved(event);
         }
@@ -340,9 +344,21 @@ impl Stats {
         }
     }
 
-    /// Nobody will tell how the waits for locks end that are under way.
+    #[inline]
+    fn modes_change(&mut self, event: &Event) {
+        let Stats { modes, edges, .. } = self;
+        modes.event(event, |edge| edges.get(edge as usize).map_or(0, |edge| edge.child));
+    }
+
+    /// Nobody will tell how the waits for locks end that are under way, nor the critical modes.
     pub fn waits_are_forgotten(&mut self) {
         self.waits.are_forgotten();
+        self.modes.are_forgotten();
+    }
+
+    /// Critical modes up to this time, by node.
+    pub fn critical_modes(&self, now_ns: u64) -> Vec<CriticalModes> {
+        self.modes.found(now_ns, |id| self.name(id))
     }
 
     /// Who has waited for whose locks up to this time, the longest waits first.
@@ -374,6 +390,7 @@ impl Stats {
         self.now_ns = self.now_ns.max(now_ns);
         self.conservation.event(event);
         self.waits_for_locks(event);
+        self.modes_change(event);
         match kind {
             Kind::Decision => self.decision(cpu, a, now_ns),
             Kind::Grant => self.grant(cpu, a, b, now_ns),
@@ -421,7 +438,7 @@ impl Stats {
             // changes are taken in by Renumber
             Kind::Request | Kind::Release | Kind::Budget | Kind::JobStart => {}
             Kind::Outside | Kind::Control | Kind::Tell | Kind::Change | Kind::Unkept => {}
-            Kind::LockWait | Kind::LockEnd => {}
+            Kind::LockWait | Kind::LockEnd | Kind::Mode => {}
         }
     }
 

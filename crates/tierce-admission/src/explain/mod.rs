@@ -10,5 +10,6 @@ pub mod outline;
 pub mod part;
 pub mod remedies;
 pub mod search;
-pub mod warnings;
+mod usual_mode;
+mod warnings;
 pub mod words;

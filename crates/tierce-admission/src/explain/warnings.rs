@@ -6,6 +6,7 @@ use crate::demand::uncounted_threads::is_live;
 use crate::explain::forged_matches;
 use crate::explain::remedies::Remedy;
 use crate::explain::search::EDGES_MAX;
+use crate::explain::usual_mode;
 use crate::explain::words::is_throttled;
 use crate::share::{self, percent, percent_given, ratio, Share};
 use crate::verdict::Admission;
@@ -40,6 +41,7 @@ impl Admission {
     /// - `round_is_long`: the rounds of an i-plus-pi node are longer than half the shortest period below it.
     /// - `interrupts_are_not_counted`: the machine's interrupts take time that no test takes into account.
     /// - `match_can_be_forged`: any user can start a thread that fits the `match` of a part that gets more than the default node.
+    /// - `deadlines_of_usual_mode`: some hold only while no critical child needs more than it usually does.
     /// - `match_is_shadowed`: an earlier `match` takes every thread that this one fits.
     pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
         if !self.holds {
@@ -55,6 +57,7 @@ impl Admission {
         rounds(plan, &shape, &mut warnings);
         warnings.extend(interrupts(plan));
         warnings.extend(forged_matches::warnings(plan, &shape));
+        warnings.extend(usual_mode::warnings(self, plan, &shape));
         warnings.extend(plan.shadowed().into_iter().map(|(entry, earlier)| {
             let [name, first] = [entry, earlier].map(|entry| plan.child_name(entry.target));
             let message =

@@ -8,6 +8,7 @@ mod edf;
 mod fair;
 pub mod fixed_priority;
 mod i_plus_pi;
+pub mod mixed_criticality;
 mod multiburst;
 pub mod node;
 pub mod policy;
@@ -44,6 +45,7 @@ fn named(name: &str) -> Option<&'static dyn Laws> {
         "uniform" => &uniform::Uniform,
         "constraint" => &constraint::Constraint,
         "briefly-blocked" => &briefly_blocked::BrieflyBlocked,
+        "mixed-criticality" => &mixed_criticality::MixedCriticality,
         _ => return None,
     })
 }

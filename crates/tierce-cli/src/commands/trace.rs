@@ -185,6 +185,7 @@ fn text_line(header: &TraceHeader, event: &Event) -> String {
             format!("{} {} is missing: {why}", edge(a), units::time(value))
         }
         Some(Kind::LockWait | Kind::LockEnd) => lock_text(header, event),
+        Some(Kind::Mode) => format!("{} {}", thing(a), if b == 1 { "critical mode" } else { "usual mode" }),
         Some(Kind::Resize) => format!("{} to {}", edge(a), units::time(value)),
         Some(Kind::Attach) => format!("edge {a}: {} > {}", thing(value as u32), thing(b)),
     };

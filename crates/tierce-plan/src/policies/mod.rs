@@ -3,6 +3,7 @@
 //! parameters of one policy mean together, and which do not go together, is in the file that has its name. What a policy of the
 //! user's means by these names is not known.
 
+pub mod criticality;
 pub mod fair;
 pub mod reservation;
 pub mod rounds;
@@ -40,10 +41,10 @@ pub fn position(params: &[Param], name: &str) -> Option<usize> {
     params.iter().position(|param| param.name == name)
 }
 
-/// Position of the `priority` by which a policy orders its children, where nothing else does: no budget, no levels that move.
+/// Position of the `priority` by which a policy orders its children, where nothing else does: no budget, no usual work, no levels that move.
 pub fn priority(policy: &PolicyRecord) -> Option<usize> {
     let place = |name| usual(policy, name);
-    place("priority").filter(|_| place("budget").or(place("boost")).is_none())
+    place("priority").filter(|_| place("budget").or(place("work")).or(place("boost")).is_none())
 }
 
 /// Position of the `share` that a policy gives its children of a CPU.

@@ -2,7 +2,7 @@
 
 use crate::model::shape::{cpus, Shape};
 use crate::model::{Child, Edge, Node, Plan, Task};
-use crate::policies::{self, fair, reservation, slots};
+use crate::policies::{self, criticality, fair, reservation, slots};
 use crate::text::faults::Fault;
 use crate::text::source::Spot;
 use std::collections::{HashMap, HashSet};
@@ -22,6 +22,7 @@ pub fn faults(plan: &Plan, broken: &[Child]) -> Vec<Fault> {
     sharing(plan, &shape, &mut faults);
     conditions(plan, &shape, &mut faults);
     ranks(plan, &shape, &mut faults);
+    criticality::faults(plan, &shape, &mut faults);
     fair::faults(plan, &shape, &mut faults);
     slots::faults(plan, &shape, &mut faults);
     reservation::faults(plan, &mut faults);

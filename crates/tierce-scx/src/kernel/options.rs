@@ -7,7 +7,7 @@ use tierce_trace::Kind;
 pub const FLOOR_NS: u64 = 2_000;
 
 /// Kinds of events for statistics if the kernel side counts decisions and switches.
-pub const COUNTS: u64 = kinds(&[Kind::Name, Kind::Attach, Kind::Detach]);
+pub const COUNTS: u64 = kinds(&[Kind::Name, Kind::Attach, Kind::Detach, Kind::Mode]);
 
 /// Kinds of events for all statistics.
 pub const STATS: u64 = COUNTS

@@ -22,6 +22,9 @@ impl Report {
         if !self.lock_waits.is_empty() {
             text += &format!("{}\n\n", ruled(&self.lock_wait_table()));
         }
+        if !self.critical_modes.is_empty() {
+            text += &format!("{}\n\n", ruled(&self.critical_mode_table()));
+        }
         if !self.chains.is_empty() {
             text += &format!("{}\n\n", ruled(&self.chain_table()));
         }
@@ -139,6 +142,23 @@ impl Report {
         }
         let mut table = right_align(table);
         [1, 2, 6].into_iter().for_each(|column| left(&mut table, column));
+        table
+    }
+
+    fn critical_mode_table(&self) -> Table {
+        let mut table = table(&["critical mode of", "how often", "in all", "longest", "begun by"]);
+        for modes in &self.critical_modes {
+            let begun_by = modes.begun_by.iter().map(|(child, times)| format!("{child} {times}"));
+            table.add_row([
+                format!("{}{}", modes.node, if modes.now { " (now)" } else { "" }),
+                modes.count.to_string(),
+                time(modes.total_ns),
+                time(modes.longest_ns),
+                begun_by.collect::<Vec<_>>().join(", "),
+            ]);
+        }
+        let mut table = right_align(table);
+        left(&mut table, 4);
         table
     }
 
