@@ -144,13 +144,13 @@ pub fn beyond_usual(plan: &Plan, shape: &Shape, node: usize) -> Option<(usize, u
     edges.into_iter().find_map(|edge| {
         let own = Criticality::of(plan, edge)?;
         let work_hi_ns = own.work_hi_ns.filter(|work_hi_ns| *work_hi_ns > own.work_ns)?;
-        let most_ns = match plan.edges[edge].child {
-            Child::Task(task) => match &plan.tasks[task].load {
-                Some(load) => job_and_suspension(load, 0).map_or(work_hi_ns, |(job, _)| job.work_ns),
-                None => work_hi_ns,
-            },
-            _ => work_hi_ns,
+        let jobs = match plan.edges[edge].child {
+            Child::Task(task) => plan.tasks[task].load.as_ref().and_then(|load| job_and_suspension(load, 0)),
+            _ => None,
         };
-        (most_ns > own.work_ns).then_some((edge, most_ns.min(work_hi_ns)))
+        // Several jobs in a period may need all of it.
+        let alone = jobs.filter(|(job, _)| job.period_ns.saturating_sub(job.jitter_ns) >= own.period_ns);
+        let most_ns = alone.map_or(work_hi_ns, |(job, _)| job.work_ns.min(work_hi_ns));
+        (most_ns > own.work_ns).then_some((edge, most_ns))
     })
 }
