@@ -103,7 +103,13 @@ static inline void mixed_put(u32 edge)
 	node_t *n = parent_of(edge);
 	u32 heap = mixed_is_behind(edge) ? MIXED_BEHIND : mixed_is_critical(x) ? MIXED_CRITICAL : MIXED_USUAL;
 	x->mixed.heap = heap;
-	AT(n->mixed.waiting, heap) = order_put(AT(n->mixed.waiting, heap), edge, x->mixed.turn);
+	AT(n->mixed.waiting, heap) = heap_put(AT(n->mixed.waiting, heap), edge, x->mixed.turn, TIERCE_ORDER);
+}
+
+/* Alone in the order. */
+static inline void mixed_is_first(node_t *n, u32 edge)
+{
+	n->order = heap_put(0, edge, edge_at(edge)->mixed.turn, TIERCE_ORDER);
 }
 
 /* A child waits. */
@@ -111,14 +117,12 @@ TIERCE_FN int mixed_wait(u32 edge)
 {
 	node_t *n = parent_of(edge);
 	u32 first = n->order;
-	if (first && !mixed_earlier(edge, first)) {
-		mixed_put(edge);
-		return 0;
+	if (!first || mixed_earlier(edge, first)) {
+		mixed_is_first(n, edge);
+		edge = first;
 	}
-	n->order = 0;
-	order_insert(edge, edge_at(edge)->mixed.turn);
-	if (first)
-		mixed_put(first);
+	if (edge)
+		mixed_put(edge);
 	return 0;
 }
 
@@ -139,12 +143,12 @@ TIERCE_FN int mixed_fill(u32 node)
 	}
 	if (!first)
 		return 0;
-	AT(n->mixed.waiting, heap) = order_out(first, first);
-	order_insert(first, edge_at(first)->mixed.turn);
+	AT(n->mixed.waiting, heap) = heap_take(first, first, TIERCE_ORDER);
+	mixed_is_first(n, first);
 	return 0;
 }
 
-/* It waits no longer. */
+/* It waits no longer: mixed_fill is next. */
 TIERCE_FN int mixed_unlink(u32 edge)
 {
 	edge_t *x = edge_at(edge);
@@ -153,31 +157,32 @@ TIERCE_FN int mixed_unlink(u32 edge)
 	if (!order_link(edge)->rank)
 		return 0;
 	if (n->order == edge) {
-		order_take(n, edge);
-		return mixed_fill(x->parent);
+		order_link(edge)->rank = 0;
+		n->order = 0;
+		return 0;
 	}
 	if (mixed_is_behind(edge)) /* perhaps only since critical mode began */
 		heap = MIXED_BEHIND;
-	AT(n->mixed.waiting, heap) = order_out(AT(n->mixed.waiting, heap), edge);
+	AT(n->mixed.waiting, heap) = heap_take(AT(n->mixed.waiting, heap), edge, TIERCE_ORDER);
 	return 0;
 }
 
 /* ---- critical mode ----------------------------------------------------------------------------------------------- */
 
-/* The child that runs begins it. */
+/* The child that runs begins it: mixed_fill is next. */
 TIERCE_FN int mixed_begins(u32 edge, u64 now)
 {
 	node_t *n = parent_of(edge);
 	u32 first = n->order;
 	n->mixed.critical = 1;
 	n->mixed.epoch++;
-	n->mixed.waiting[MIXED_BEHIND] = order_join(n->mixed.waiting[MIXED_BEHIND], n->mixed.waiting[MIXED_USUAL]);
+	n->mixed.waiting[MIXED_BEHIND] =
+	    heap_merge(n->mixed.waiting[MIXED_BEHIND], n->mixed.waiting[MIXED_USUAL], TIERCE_ORDER);
 	n->mixed.waiting[MIXED_USUAL] = 0;
 	port_trace(TIERCE_EV_mode, edge_at(edge)->on_cpu, edge_at(edge)->parent, 1, edge, now);
 	if (first && mixed_is_behind(first)) {
-		order_take(n, first);
+		n->order = 0;
 		mixed_put(first);
-		mixed_fill(edge_at(edge)->parent);
 	}
 	return 0;
 }
@@ -270,12 +275,13 @@ static inline void mixed_criticality_request(u32 edge, u32 why, u64 now)
 	mixed_wait(edge);
 }
 
-/* It wants no more. */
-TIERCE_FN int mixed_leave(u32 edge, u64 now)
+/* It wants no more. Calls in a row rather than in each other: a verifier counts frames. */
+static inline void mixed_leave(u32 edge, u64 now)
 {
 	event_clear(edge);
 	mixed_unlink(edge);
-	return mixed_uncount(edge, now);
+	mixed_uncount(edge, now);
+	mixed_fill(edge_at(edge)->parent);
 }
 
 static inline void mixed_criticality_release(u32 edge, u32 why, u64 now)
@@ -306,13 +312,6 @@ static inline u32 mixed_criticality_pick(u32 node, u32 first, u32 running, u64 n
 	return mixed_earlier(first, running) ? first : running;
 }
 
-/* It has used all that it may in this period. */
-TIERCE_FN int mixed_ends(u32 edge, u64 now)
-{
-	edge_at(edge)->mixed.used_up = 1;
-	return mixed_uncount(edge, now);
-}
-
 /* What it has run since its period is over counts for none. */
 static inline bool mixed_criticality_charge(u32 edge, u64 ran_ns, u64 now)
 {
@@ -322,10 +321,13 @@ static inline bool mixed_criticality_charge(u32 edge, u64 ran_ns, u64 now)
 		x->mixed.used_ns += ran_ns - late_ns;
 	if (x->mixed.used_up)
 		return false;
-	if (x->mixed.used_ns >= mixed_most(x))
-		mixed_ends(edge, now);
-	else if (x->mixed.used_ns > x->param[MIXED_WORK] && mixed_may_begin(edge))
+	if (x->mixed.used_ns >= mixed_most(x)) {
+		x->mixed.used_up = 1;
+		mixed_uncount(edge, now);
+	} else if (x->mixed.used_ns > x->param[MIXED_WORK] && mixed_may_begin(edge)) {
 		mixed_begins(edge, now);
+		mixed_fill(x->parent);
+	}
 	return false;
 }
 
@@ -341,25 +343,22 @@ static inline u64 mixed_criticality_until(u32 edge, u64 now)
 	return now + (x->mixed.used_ns < limit_ns ? limit_ns - x->mixed.used_ns : 1);
 }
 
-/* Its period is over, and it wants the CPU. */
-TIERCE_FN int mixed_next(u32 edge, u64 now)
+/* Its period is over: the next one begins if it wants the CPU. */
+static inline void mixed_criticality_event(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u32 waits = order_link(edge)->rank;
-	if (waits)
+	if (x->state == TIERCE_WAITING || !mixed_is_over(x, now))
+		return;
+	if (waits) {
 		mixed_unlink(edge);
+		mixed_fill(x->parent);
+	}
 	mixed_period(edge, now - (now - x->mixed.begin_ns) % x->param[MIXED_PERIOD]);
 	event_set(edge, mixed_end(x));
 	mixed_count(edge);
 	if (waits)
 		mixed_wait(edge);
-	return 0;
-}
-
-static inline void mixed_criticality_event(u32 edge, u64 now)
-{
-	if (edge_at(edge)->state != TIERCE_WAITING && mixed_is_over(edge_at(edge), now))
-		mixed_next(edge, now);
 }
 
 TIERCE_FN int mixed_criticality_detach(u32 edge)

@@ -87,7 +87,6 @@ static inline row_t *row_at(u32 row, u32 cpu)
 
 TIERCE_FN u32 order_put(u32 root, u32 x, u64 key);
 TIERCE_FN u32 order_out(u32 root, u32 x);
-TIERCE_FN u32 order_join(u32 a, u32 b);
 TIERCE_FN u32 events_put(u32 root, u32 x, u64 at_ns);
 TIERCE_FN u32 events_out(u32 root, u32 x);
 

@@ -118,11 +118,6 @@ TIERCE_FN u32 order_out(u32 root, u32 x)
 {
 	return heap_take(root, x, TIERCE_ORDER);
 }
-/* Two orders become one. */
-TIERCE_FN u32 order_join(u32 a, u32 b)
-{
-	return heap_merge(a, b, TIERCE_ORDER);
-}
 TIERCE_FN u32 events_put(u32 root, u32 x, u64 at_ns)
 {
 	return heap_put(root, x, at_ns, TIERCE_EVENTS);
