@@ -339,7 +339,9 @@ impl Plan {
         let placed = |edge: &Edge| edge.placed;
         let firm = |other: &Edge| other.firm && other.parent == edge.parent;
         ["order", "replenishment", "gain"].into_iter().all(is_preset)
-            && policies::position(&policy.edge_params, "offset").is_none()
+            && ["offset", "work_hi"]
+                .iter()
+                .all(|name| policies::position(&policy.edge_params, name).is_none())
             && ["warp", "warp_limit", "unwarp"].into_iter().all(zero)
             && !self.edges.iter().any(placed)
             && !self.sets.iter().flat_map(|set| &set.under).any(placed)
