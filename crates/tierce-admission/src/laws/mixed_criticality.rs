@@ -26,13 +26,13 @@ pub struct MixedCriticality;
 
 impl Laws for MixedCriticality {
     fn supply(&self, node: &Node, _: &NodeVerdict) -> Result<Vec<Vec<Promise>>, String> {
-        let why = |edge: &usize| {
-            let why = bound(node, *edge).err().unwrap_or_else(|| {
+        let why = |found: Result<u64, String>| {
+            let why = found.err().unwrap_or_else(|| {
                 format!("`{}` bounds response times of jobs, and guarantees no CPU time", node.name())
             });
             Promise::nothing(why)
         };
-        Ok(node.edges.iter().map(why).collect())
+        Ok(bounds(node).into_iter().map(why).collect())
     }
 
     /// What a child runs behind the others has no bound.
@@ -50,16 +50,31 @@ impl Laws for MixedCriticality {
             Child::Task(task) if node.plan.tasks[task].load.is_some() => Some(task),
             _ => None,
         };
-        let found = node.edges.iter().filter_map(|edge| {
-            let response = Response::Within(bound(node, *edge).ok()?);
+        let found = node.edges.iter().zip(bounds(node)).filter_map(|(edge, found)| {
+            let response = Response::Within(found.ok()?);
             Some((task(edge)?, Bound { response, test: AMC, exact: false }))
         });
         found.collect()
     }
 }
 
-/// Of a job of the task below an edge; or why there is none.
-fn bound(node: &Node, edge: usize) -> Result<u64, String> {
+/// Of a job of the task below each edge, those of larger priority first; or why there is none.
+fn bounds(node: &Node) -> Vec<Result<u64, String>> {
+    let priority = |place: &usize| Criticality::of(node.plan, node.edges[*place]).map(|own| own.priority);
+    let mut order: Vec<_> = (0..node.edges.len()).collect();
+    order.sort_by_key(|place| Reverse(priority(place)));
+    let mut found = vec![Err(String::new()); node.edges.len()];
+    for equals in order.chunk_by(|a, b| priority(a) == priority(b)) {
+        let of_equals: Vec<_> = equals.iter().map(|place| bound(node, node.edges[*place], &found)).collect();
+        for (place, bound) in equals.iter().zip(of_equals) {
+            found[*place] = bound;
+        }
+    }
+    found
+}
+
+/// The same of one; `found`: of those of larger priority.
+fn bound(node: &Node, edge: usize, found: &[Result<u64, String>]) -> Result<u64, String> {
     let Node { plan, index, edges, received, overheads, .. } = *node;
     let (name, child) = (node.name(), plan.item_name(plan.edges[edge].child));
     if !overheads.is_none() {
@@ -75,12 +90,14 @@ fn bound(node: &Node, edge: usize) -> Result<u64, String> {
         return Err(format!("{who}, and come before it"));
     }
     let mut above = Vec::new();
-    for other in edges.iter().filter(|other| **other != edge) {
+    let critical = may_be_critical(plan, node.shape, index);
+    for (other, found) in edges.iter().zip(found).filter(|(other, _)| **other != edge) {
         let Some(theirs) = Criticality::of(plan, *other).filter(|theirs| theirs.priority >= own.priority)
         else {
             continue;
         };
-        let carries = job_in_own_period(node, *other, &theirs).is_err();
+        // Whose jobs are all done when their periods end begins each period with a job. After critical mode others may not.
+        let carries = found.is_err() || (critical && theirs.work_hi_ns.is_none());
         above.push(Budget {
             work_ns: theirs.work_ns,
             work_hi_ns: theirs.work_hi_ns,
@@ -88,11 +105,10 @@ fn bound(node: &Node, edge: usize) -> Result<u64, String> {
             carries,
         });
     }
-    let work_hi_ns = own.work_hi_ns.filter(|_| may_be_critical(plan, node.shape, index)).map(|_| job.work_ns);
+    let work_hi_ns = own.work_hi_ns.filter(|_| critical).map(|_| job.work_ns);
     let usual_ns = job.work_ns.min(own.work_ns + 1); // with 1 ns more than its work it begins critical mode itself
-    let latest_ns = job.period_ns - job.jitter_ns;
     let found = supplies(received).filter_map(|(_, supply)| {
-        let found = in_budgets(usual_ns, work_hi_ns, latest_ns, &above, &supply);
+        let found = in_budgets(usual_ns, work_hi_ns, own.period_ns, &above, &supply);
         if work_hi_ns.is_some() {
             found.worst_ns
         } else {
@@ -100,7 +116,9 @@ fn bound(node: &Node, edge: usize) -> Result<u64, String> {
         }
     });
     let response = found.min().map(|ns| ns + job.jitter_ns);
-    response.ok_or_else(|| format!("a job of `{child}` may not be done in `{name}` when the next one comes"))
+    response.ok_or_else(|| {
+        format!("a job of `{child}` may not be done in `{name}` when the period of its budget ends")
+    })
 }
 
 /// The jobs of the task below an edge, if each begins a period of its own and is done within its budget.
