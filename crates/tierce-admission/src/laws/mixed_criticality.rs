@@ -63,9 +63,11 @@ fn bounds(node: &Node) -> Vec<Result<u64, String>> {
     let priority = |place: &usize| Criticality::of(node.plan, node.edges[*place]).map(|own| own.priority);
     let mut order: Vec<_> = (0..node.edges.len()).collect();
     order.sort_by_key(|place| Reverse(priority(place)));
+    let critical = may_be_critical(node.plan, node.shape, node.index);
     let mut found = vec![Err(String::new()); node.edges.len()];
     for equals in order.chunk_by(|a, b| priority(a) == priority(b)) {
-        let of_equals: Vec<_> = equals.iter().map(|place| bound(node, node.edges[*place], &found)).collect();
+        let of_equals: Vec<_> =
+            equals.iter().map(|place| bound(node, node.edges[*place], critical, &found)).collect();
         for (place, bound) in equals.iter().zip(of_equals) {
             found[*place] = bound;
         }
@@ -73,8 +75,8 @@ fn bounds(node: &Node) -> Vec<Result<u64, String>> {
     found
 }
 
-/// The same of one; `found`: of those of larger priority.
-fn bound(node: &Node, edge: usize, found: &[Result<u64, String>]) -> Result<u64, String> {
+/// The same of one; `critical`: critical mode may begin; `found`: of those of larger priority.
+fn bound(node: &Node, edge: usize, critical: bool, found: &[Result<u64, String>]) -> Result<u64, String> {
     let Node { plan, index, edges, received, overheads, .. } = *node;
     let (name, child) = (node.name(), plan.item_name(plan.edges[edge].child));
     if !overheads.is_none() {
@@ -90,7 +92,6 @@ fn bound(node: &Node, edge: usize, found: &[Result<u64, String>]) -> Result<u64,
         return Err(format!("{who}, and come before it"));
     }
     let mut above = Vec::new();
-    let critical = may_be_critical(plan, node.shape, index);
     for (other, found) in edges.iter().zip(found).filter(|(other, _)| **other != edge) {
         let Some(theirs) = Criticality::of(plan, *other).filter(|theirs| theirs.priority >= own.priority)
         else {
