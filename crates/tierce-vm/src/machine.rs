@@ -534,11 +534,12 @@ mod tests {
     #[test]
     fn impossible_machines_are_refused() {
         let refused = |vm: Vm| format!("{:#}", vm.run_captured(&["true"]).unwrap_err());
+        let (_open, big) = big_file();
         for (vm, expected) in [
             (Vm { cpus: 0, ..Vm::default() }, "0 CPUs: a guest has 1 to 4096"),
             (Vm { cpus: 4097, ..Vm::default() }, "4097 CPUs"),
             (Vm { memory_mib: 64, ..Vm::default() }, "64 MiB of memory: a guest needs at least 128"),
-            (Vm { memory_mib: 128, copies: vec![big_file()], ..Vm::default() }, "need at least"),
+            (Vm { memory_mib: 128, copies: vec![big], ..Vm::default() }, "need at least"),
             (Vm { mode: Mode::Deterministic { shift: 11 }, ..Vm::default() }, "shift 11"),
             (
                 Vm { mode: Mode::Deterministic { shift: 1 }, cpus: 2, profile: true, ..Vm::default() },
@@ -567,7 +568,11 @@ mod tests {
         assert!(!words(0).contains("ide"), "{}", words(0));
     }
 
-    fn big_file() -> Copy {
-        Copy { from: std::env::current_exe().unwrap(), to: "big".into() }
+    /// 32 MiB, without a name: it is gone with the last descriptor.
+    fn big_file() -> (File, Copy) {
+        let file = memory_file("big", &[]).unwrap();
+        file.set_len(32 << 20).unwrap();
+        let from = format!("/proc/self/fd/{}", file.as_raw_fd()).into();
+        (file, Copy { from, to: "big".into() })
     }
 }
