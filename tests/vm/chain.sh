@@ -1,6 +1,6 @@
 #!/bin/sh
 # A chain of processes on two CPUs, as examples/chain.toml has it: how long what passes through takes, seen by the last process and in the
-# trace. Argument: seconds. See `a_chain_takes_no_longer_than_its_bound` in crates/tierce-cli/tests/kernel.rs.
+# trace; half way a change of the plan brings another chain. Argument: seconds. See `a_chain_takes_no_longer_than_its_bound` in crates/tierce-cli/tests/kernel.rs.
 # shellcheck source-path=SCRIPTDIR
 . ./lib.sh
 
@@ -12,9 +12,15 @@ meter chain --start "${at}ms" --time "${seconds}s" --link camera,33ms,2ms,2900us
 meters=$!
 tierce job --name motor --period 5ms --work 900us --for "$((seconds + 1))s" >/dev/null &
 motor=$!
+(
+	sleep "$((seconds / 2))"
+	sed 's/^# From a frame.*/[chain.half]\ntasks = ["camera", "detect"]\n/' chain.toml >/out/half.toml
+	apply half /out/half.toml
+) &
+applies=$!
 meter spin --name log --start "${at}ms" --time "${seconds}s" >/dev/null
 sleep 0.3
 finish TERM
-wait $meters $motor
+wait $meters $motor $applies
 say inside "$(cat /out/chain.meter)"
 say begin "$at"

@@ -447,7 +447,14 @@ fn a_chain_takes_no_longer_than_its_bound() {
     let trace = boot.out.join("chain.trace").display().to_string();
     let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/chain.toml");
     let simulated = &tierce(&["sim", plan, "--for", "60s", "--json"])["chains"][0];
-    let report = boot.report("chain").chains.remove(0);
+    assert_eq!(boot.got("half")["code"], json!(0), "{}", boot.got("half"));
+    let [report, half] = <[_; 2]>::try_from(boot.report("chain").chains).unwrap();
+    assert_eq!((half.name.as_str(), half.ended, report.ended), ("half", false, false));
+    let came_later = tierce(&["measure", &trace, "--chain", "half", "--json"]);
+    let times = &came_later["chains"][0]["times"][0];
+    assert_eq!(times["max_ns"], half.response_ns.unwrap().max);
+    let count = times["count"].as_u64().unwrap();
+    assert!(count > SECONDS * 10 && count < SECONDS * 16, "{times}"); // of 30 in a second, in half of the time
     let reported = [report.response_ns, report.reaction_ns, report.age_ns].map(|spread| spread.unwrap().max);
     let epoch = format!("{}ms", boot.got("begin"));
     for epoch in [None, Some(epoch.as_str())] {

@@ -1,12 +1,13 @@
 //! A new plan for a running one: tried on a copy of the graph, then done.
 
+use crate::chains::bounded;
 use crate::host::{self, HostRefusal};
 use crate::kernel::Kernel;
 use crate::live::{now_ns, Live};
 use crate::reload::{Hears, Reloaded};
 use crate::threads;
 use crate::trial::Trial;
-use anyhow::{bail, Result};
+use anyhow::{anyhow, bail, Result};
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::rc::Rc;
@@ -150,13 +151,26 @@ impl Live {
         Ok(change.map(|differences| Applied { differences, reloaded }))
     }
 
+    /// Another plan may have other chains, and the same ones may take longer.
+    fn take_chains(&mut self, new: &Plan) -> Result<()> {
+        if self.plan().chains.is_empty() && new.chains.is_empty() {
+            return Ok(());
+        }
+        let chains = Some(bounded(new));
+        self.say(&PlanChange { chains, ..Default::default() }).map_err(|refused| anyhow!("{refused}"))
+    }
+
     /// From the plan in force to this one, which the kernel object has room for.
     fn change(&mut self, new: Rc<Plan>, change: Change) -> Result<Result<Vec<Difference>, NotApplied>> {
         let differences = change.differences().to_vec();
         let mut transition = Transition::new(self.plan().clone(), self.ids().clone(), new.clone(), change);
         let result = transition.run(self);
         match result {
-            Ok(()) => self.take_plan(new, transition.into_ids())?,
+            Ok(()) => {
+                let ids = transition.into_ids();
+                self.take_chains(&new)?;
+                self.take_plan(new, ids)?;
+            }
             Err(refused) => {
                 let mut back = transition.reversed();
                 if let Err(again) = back.run(self) {
@@ -285,7 +299,7 @@ impl Host for Live {
         nodes.retain(|node| !things.contains(&node.id));
         tasks.retain(|task| !things.contains(&task.id));
         edges.retain(|edge| edge.cpu.is_none() && !before.edges.contains(&edge.id));
-        self.say(&PlanChange { nodes, tasks, edges, gone: Vec::new() })
+        self.say(&PlanChange { nodes, tasks, edges, ..Default::default() })
     }
 
     fn vanish(&mut self, ids: &[u32]) -> Result<(), Refusal> {

@@ -3,6 +3,7 @@
 mod added;
 pub mod apply;
 pub mod btf;
+mod chains;
 mod classes;
 mod copies;
 pub mod doctor;
@@ -23,3 +24,5 @@ pub mod threads;
 pub mod topology;
 pub mod trial;
 pub mod watch;
+
+pub use chains::chains_of;

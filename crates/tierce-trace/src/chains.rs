@@ -17,10 +17,42 @@ use std::io::Read;
 pub struct Chains {
     source: Source,
     epoch_ns: Option<u64>,
-    chains: Vec<(ChainInfo, Passage)>,
+    follows: Follows,
+    chains: Vec<Measured>,
+    /// What is known of each task that has come, also of those in no chain.
+    known: HashMap<u32, TaskInfo>,
     /// Tasks of chains, by id.
     tasks: HashMap<u32, Task>,
     lost: u64,
+}
+
+/// Which chains of a plan that changes are measured.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Follows {
+    /// All that it has.
+    All,
+    /// The one of that name.
+    One(String),
+    /// Those that were there, whatever the plan says later.
+    Nothing,
+}
+
+/// Chains that have ended and are kept, at most.
+const ENDED_MAX: usize = 64;
+
+#[derive(Debug, Clone)]
+struct Measured {
+    about: ChainInfo,
+    passage: Passage,
+    /// A change of the plan has taken it out, or has made another one of it.
+    ended: bool,
+}
+
+impl Measured {
+    fn new(about: ChainInfo, source: Source) -> Measured {
+        let passage = Passage::new(&about, source);
+        Measured { about, passage, ended: false }
+    }
 }
 
 /// A task that is in chains.
@@ -38,16 +70,21 @@ struct Task {
 }
 
 impl Chains {
-    /// Of these chains, in a schedule of this graph. `epoch_ns`: as for [`crate::Measure::new`].
+    /// Of these chains, in a schedule of this graph, and of those that the plan has after a change. `epoch_ns`: as for
+    /// [`crate::Measure::new`].
     pub fn new(header: &TraceHeader, chains: Vec<ChainInfo>, epoch_ns: Option<u64>) -> Chains {
         let source = header.source;
-        let passages = chains.into_iter().map(|chain| {
-            let passage = Passage::new(&chain, source);
-            (chain, passage)
-        });
-        let mut all = Chains { source, epoch_ns, chains: passages.collect(), tasks: HashMap::new(), lost: 0 };
+        let chains = chains.into_iter().map(|about| Measured::new(about, source)).collect();
+        let (known, tasks) = (HashMap::new(), HashMap::new());
+        let mut all = Chains { source, epoch_ns, follows: Follows::All, chains, known, tasks, lost: 0 };
         all.come(&header.tasks);
         all
+    }
+
+    /// After a change of the plan only these are measured.
+    #[must_use]
+    pub fn following(self, follows: Follows) -> Chains {
+        Chains { follows, ..self }
     }
 
     /// What the records of a file tell, up to its end or to what is wrong with it.
@@ -64,15 +101,54 @@ impl Chains {
 
     fn come(&mut self, tasks: &[TaskInfo]) {
         for info in tasks {
-            let places = self.chains.iter().enumerate().flat_map(|(chain, (about, _))| {
-                let links = about.links.iter().enumerate().filter(|(_, link)| link.task == info.name);
-                links.map(move |(at, _)| (chain, at))
-            });
-            let places: Vec<_> = places.collect();
+            self.known.insert(info.id, info.clone());
+            let places = self.places(&info.name);
             if !places.is_empty() {
-                let task =
-                    Task { info: info.clone(), places, waiting: VecDeque::new(), runs: false, done: 0 };
-                self.tasks.insert(info.id, task);
+                self.tasks.insert(info.id, Task::new(info, places));
+            }
+        }
+    }
+
+    /// Where a task is in chains.
+    fn places(&self, name: &str) -> Vec<(usize, usize)> {
+        let chains = self.chains.iter().enumerate().filter(|(_, chain)| !chain.ended);
+        let places = chains.flat_map(|(chain, Measured { about, .. })| {
+            let links = about.links.iter().enumerate().filter(|(_, link)| link.task == name);
+            links.map(move |(at, _)| (chain, at))
+        });
+        places.collect()
+    }
+
+    /// The plan has these from now on. One that differs in anything begins anew, and what was measured before is kept beside it.
+    fn change(&mut self, chains: &[ChainInfo]) {
+        for measured in &mut self.chains {
+            measured.ended |= !chains.contains(&measured.about);
+        }
+        for about in chains {
+            let follows = match &self.follows {
+                Follows::All => true,
+                Follows::One(name) => *name == about.name,
+                Follows::Nothing => false,
+            };
+            let goes_on = self.chains.iter().any(|known| !known.ended && known.about == *about);
+            if follows && !goes_on {
+                self.chains.push(Measured::new(about.clone(), self.source));
+            }
+        }
+        let mut forgotten = self.chains.iter().filter(|chain| chain.ended).count().saturating_sub(ENDED_MAX);
+        self.chains.retain(|chain| {
+            let keep = !chain.ended || forgotten == 0;
+            forgotten -= usize::from(!keep);
+            keep
+        });
+        for (id, info) in &self.known {
+            let places = self.places(&info.name);
+            match self.tasks.get_mut(id) {
+                Some(task) => task.places = places,
+                None if places.is_empty() => {}
+                None => {
+                    self.tasks.insert(*id, Task::new(info, places));
+                }
             }
         }
     }
@@ -81,7 +157,15 @@ impl Chains {
     pub fn seen(&mut self, seen: &Seen) {
         match seen {
             Seen::Event(event) => self.event(event),
-            Seen::Change(PlanChange { tasks, .. }) => self.come(tasks),
+            Seen::Change(PlanChange { tasks, gone, chains, .. }) => {
+                self.come(tasks);
+                gone.iter().for_each(|id| {
+                    self.known.remove(id);
+                });
+                if let Some(chains) = chains.as_ref().filter(|_| self.follows != Follows::Nothing) {
+                    self.change(chains);
+                }
+            }
             Seen::Nothing => {}
         }
     }
@@ -115,7 +199,7 @@ impl Chains {
                 return;
             }
             for (chain, at) in &task.places {
-                self.chains[*chain].1.woken(*at, nominal_ns, now_ns);
+                self.chains[*chain].passage.woken(*at, nominal_ns, now_ns);
             }
         }
         task.waiting.push_back(nominal_ns);
@@ -126,7 +210,7 @@ impl Chains {
         let Some(nominal_ns) = task.waiting.pop_front() else { return };
         task.runs = true;
         for (chain, at) in &task.places {
-            self.chains[*chain].1.begun(*at, nominal_ns, now_ns);
+            self.chains[*chain].passage.begun(*at, nominal_ns, now_ns);
         }
     }
 
@@ -135,18 +219,25 @@ impl Chains {
         task.runs = false;
         task.done += 1;
         for (chain, at) in &task.places {
-            self.chains[*chain].1.ended(*at, now_ns);
+            self.chains[*chain].passage.ended(*at, now_ns);
         }
     }
 
     /// The chains, with what was measured so far.
     pub fn all(&self) -> impl Iterator<Item = (&ChainInfo, &Passage)> {
-        self.chains.iter().map(|(about, passage)| (about, passage))
+        self.chains.iter().map(|chain| (&chain.about, &chain.passage))
+    }
+
+    /// Of each of [`Chains::all`], whether a change of the plan has ended it.
+    pub fn which_ended(&self) -> impl Iterator<Item = bool> + '_ {
+        self.chains.iter().map(|chain| chain.ended)
     }
 
     /// The same as statistics say it.
     pub fn report(&self) -> Vec<ChainReport> {
-        self.all().map(|(about, passage)| passage.report(&about.name)).collect()
+        let report =
+            |chain: &Measured| ChainReport { ended: chain.ended, ..chain.passage.report(&chain.about.name) };
+        self.chains.iter().map(report).collect()
     }
 
     /// What could not be measured, and why: sentences.
@@ -174,6 +265,10 @@ impl Chains {
 }
 
 impl Task {
+    fn new(info: &TaskInfo, places: Vec<(usize, usize)>) -> Task {
+        Task { info: info.clone(), places, waiting: VecDeque::new(), runs: false, done: 0 }
+    }
+
     /// When the job that is released now should have been.
     fn due_ns(&self, epoch_ns: Option<u64>, now_ns: u64) -> u64 {
         let late_ns = epoch_ns.zip(self.info.period_ns).and_then(|(epoch_ns, period_ns)| {

@@ -1,12 +1,12 @@
 //! Plans that change during a recording.
 //!
-//! A [`PlanChange`] says which nodes, tasks and edges come and go; it travels as JSON in [`Kind::Change`] records. Since
+//! A [`PlanChange`] says which nodes, tasks and edges come and go, and which chains there are; it travels as JSON in [`Kind::Change`] records. Since
 //! ids are given again (a new node may get the id of a thread that is gone), a reader gives everything a plan names a
 //! number of its own: [`Renumber`]. After it, what the header names is the same thing from the begin of the recording to
 //! its end, new things are in the header too, and the records of changes are gone.
 
 use crate::event::{Event, Kind, HEADER_BYTES_MAX, ID_MAX, SCHEDULER};
-use crate::header::{EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
+use crate::header::{ChainInfo, EdgeInfo, NodeInfo, TaskInfo, TraceHeader};
 use serde::{Deserialize, Serialize};
 use std::collections::{HashMap, HashSet};
 
@@ -32,6 +32,9 @@ pub struct PlanChange {
     /// Nodes and tasks that are gone. Edges go by [`Kind::Detach`].
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub gone: Vec<u32>,
+    /// The chains from here on, all of them; `None`: as before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub chains: Option<Vec<ChainInfo>>,
 }
 
 impl PlanChange {
@@ -52,6 +55,9 @@ impl PlanChange {
         header.nodes.extend_from_slice(&self.nodes);
         header.tasks.extend_from_slice(&self.tasks);
         header.edges.extend_from_slice(&self.edges);
+        if let Some(chains) = &self.chains {
+            header.chains.clone_from(chains);
+        }
         for id in &self.gone {
             header.nodes.iter_mut().filter(|node| node.id == *id).for_each(|node| node.gone = true);
             header.tasks.iter_mut().filter(|task| task.id == *id).for_each(|task| task.gone = true);

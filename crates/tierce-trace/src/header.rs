@@ -86,7 +86,7 @@ pub struct NodeInfo {
     pub gone: bool,
 }
 
-fn is_false(flag: &bool) -> bool {
+pub(crate) fn is_false(flag: &bool) -> bool {
     !flag
 }
 

@@ -37,6 +37,7 @@ pub mod waits;
 pub mod work_conservation;
 
 pub use chains::Chains;
+pub use chains::Follows;
 pub use change::{PlanChange, Renumber, Seen};
 pub use event::{Event, Kind, NO_DEADLINE, SCHEDULER};
 pub use file::{Reader, Trace, TraceError, Writer};

@@ -194,7 +194,7 @@ impl Measure {
             nodes: header.nodes.clone(),
             tasks: header.tasks.clone(),
             edges: header.edges.clone(),
-            gone: Vec::new(),
+            ..PlanChange::default()
         };
         measure.change(&change);
         measure

@@ -162,6 +162,6 @@ impl Passage {
     /// The same under the chain's name.
     pub fn report(&self, name: &str) -> ChainReport {
         let [response_ns, reaction_ns, age_ns] = self.times().map(Spread::of);
-        ChainReport { name: name.into(), response_ns, reaction_ns, age_ns }
+        ChainReport { name: name.into(), ended: false, response_ns, reaction_ns, age_ns }
     }
 }

@@ -298,6 +298,9 @@ impl Spread {
 pub struct ChainReport {
     /// Its name.
     pub name: String,
+    /// A change of the plan took it out, or made another one of it: until then.
+    #[serde(default, skip_serializing_if = "crate::header::is_false")]
+    pub ended: bool,
     /// From the nominal release of a job of the first task to the end of a job of the last that knew of it, or of a later one.
     pub response_ns: Option<Spread>,
     /// From when the job before had looked to the same end: for an event that came just after.

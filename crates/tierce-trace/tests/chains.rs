@@ -2,7 +2,10 @@
 
 use proptest::prelude::*;
 use tierce_trace::Kind::{Decision, JobComplete, JobRelease, Lost};
-use tierce_trace::{ChainInfo, Chains, Event, Kind, LinkInfo, Seen, Source, Spread, TaskInfo, TraceHeader};
+use tierce_trace::{
+    ChainInfo, Chains, Event, Follows, Kind, Latencies, LinkInfo, PlanChange, Seen, Source, Spread, TaskInfo,
+    TraceHeader,
+};
 
 const MS: u64 = 1_000_000;
 
@@ -166,4 +169,41 @@ proptest! {
         prop_assert!(responses <= Some(released), "{responses:?} of {released}");
         chains.remarks();
     }
+}
+
+/// What a change of the plan leaves as it is goes on; what it changes begins anew, and what it takes out is kept.
+#[test]
+fn a_change_of_the_plan_changes_chains() {
+    let header = header(0);
+    let way = header.chains[0].clone();
+    let short = ChainInfo { name: "short".into(), links: way.links[..2].to_vec(), ..Default::default() };
+    let later = |chains: &[ChainInfo], follows| {
+        let mut all = Chains::new(&header, header.chains.clone(), None).following(follows);
+        let play = |all: &mut Chains, from_ms: u64| {
+            for (at_ms, kind, task, job) in one_way() {
+                all.seen(&Seen::Event(Event::new((from_ms + at_ms) * MS, kind, 0, task, job, u64::MAX)));
+            }
+        };
+        play(&mut all, 0);
+        all.seen(&Seen::Change(PlanChange { chains: Some(chains.to_vec()), ..Default::default() }));
+        play(&mut all, 1_000);
+        let names = all.report().into_iter().map(|chain| (chain.name, chain.ended));
+        let counts = all.all().map(|(_, passage)| passage.times()[2].summary().count);
+        names.zip(counts).map(|((name, ended), count)| format!("{name} {ended} {count}")).collect::<Vec<_>>()
+    };
+    assert_eq!(later(&[way.clone(), short.clone()], Follows::All), ["way false 2", "short false 1"]);
+    let needs = Latencies { response_ns: Some(MS), ..Default::default() };
+    let tight = ChainInfo { needs, ..way.clone() };
+    assert_eq!(later(&[tight.clone()], Follows::All), ["way true 1", "way false 1"]);
+    assert_eq!(later(&[], Follows::All), ["way true 1"]);
+    assert_eq!(later(&[short.clone(), tight], Follows::One("short".into())), ["way true 1", "short false 1"]);
+    assert_eq!(later(&[short], Follows::Nothing), ["way false 2"]);
+    // What has ended is not kept for ever.
+    let mut all = Chains::new(&header, header.chains.clone(), None);
+    for at in 0..200 {
+        let chains = Some(vec![ChainInfo { name: format!("c{at}"), ..way.clone() }]);
+        all.seen(&Seen::Change(PlanChange { chains, ..Default::default() }));
+    }
+    assert_eq!(all.all().count(), 65);
+    assert_eq!(all.report().last().unwrap().name, "c199");
 }

@@ -5,7 +5,6 @@ mod analyse;
 mod apply;
 mod beside;
 mod calibrate;
-mod chains;
 mod check;
 mod ctl;
 mod demo_table;

@@ -7,7 +7,7 @@ mod tell;
 mod unkept;
 
 use super::progress::Progress;
-use super::{chains, time};
+use super::time;
 use crate::journal::{report, Level};
 use anyhow::{bail, Result};
 use changes::{edit, edits, end_reservations, is_made_for, put_into_force, written, Keep, Service};
@@ -199,7 +199,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     if let Some(line) = plan.gives_way_in_the_kernel() {
         report(Level::Warn, "remark", &line, &[]);
     }
-    let chains = chains::of(&plan, &admission);
+    let chains = tierce_scx::chains_of(&plan, &admission);
     let explain = |error: &anyhow::Error| {
         if error.is::<Refused>() {
             eprint!("{}", unfit.report());

@@ -1,6 +1,6 @@
 //! `tierce sim`: play a plan.
 
-use super::{chains, time, whole_file};
+use super::{time, whole_file};
 use anyhow::{bail, Context, Result};
 use std::fs::File;
 use std::io::BufReader;
@@ -225,7 +225,7 @@ impl Recorder {
     fn new(args: &Args, plan: &Plan, simulation: &Simulation) -> Result<Recorder> {
         let mut header = simulation.header();
         if args.trace.is_some() && !plan.chains.is_empty() {
-            header.chains = chains::of(plan, &plan.admit());
+            header.chains = tierce_scx::chains_of(plan, &plan.admit());
         }
         header.end_ns = Some(args.duration_ns);
         let writer = match &args.trace {

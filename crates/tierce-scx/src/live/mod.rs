@@ -10,6 +10,7 @@ mod rings;
 mod step;
 mod unwritten;
 
+use crate::chains::bounded;
 use crate::classes::Classes;
 pub use crate::classes::Guardian;
 use crate::copies::Copies;
@@ -112,7 +113,7 @@ pub struct Live {
     notices: Vec<LeftOut>,
     stats: Stats,
     measure: Option<Measure>,
-    /// How long the chains take that the plan began with.
+    /// How long the chains of the plan take.
     chains: Option<Chains>,
     renumber: Renumber,
     events: Rc<RefCell<Vec<u8>>>,
@@ -168,8 +169,7 @@ impl Live {
         let header = TraceHeader { start_ns, ..TraceHeader::of(&plan, &ids, Source::Run) };
         let stats = Stats::new(&header);
         let told = kernel.options().trace_kinds >> Kind::Decision as u16 & 1 == 1;
-        let chains = Some(&header.chains).filter(|chains| told && !chains.is_empty()).cloned();
-        let chains = chains.map(|chains| Chains::new(&header, chains, None));
+        let chains = told.then(|| Chains::new(&header, bounded(&plan), None));
         kernel.attach()?;
         let renumber = Renumber::new(&header);
         let mut live = Live {

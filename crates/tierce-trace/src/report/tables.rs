@@ -96,7 +96,8 @@ impl Report {
                 let cells = spread.map_or([(); 4].map(|()| "-".to_string()), |spread| {
                     [spread.min, spread.avg, spread.p99, spread.max].map(time)
                 });
-                table.add_row([chain.name.clone(), of.to_string()].into_iter().chain(cells));
+                let until = if chain.ended { ", until the plan changed" } else { "" };
+                table.add_row([format!("{}{until}", chain.name), of.to_string()].into_iter().chain(cells));
             }
         }
         let mut table = right_align(table);

@@ -1,8 +1,7 @@
 //! `tierce measure --chain`: how long chains of tasks took, beside what is allowed.
 
 use super::input;
-use crate::commands::chains;
-use anyhow::{bail, ensure, Context, Result};
+use anyhow::{anyhow, bail, Context, Result};
 use serde_json::{json, Value};
 use std::fmt::Write as _;
 use std::path::Path;
@@ -11,7 +10,7 @@ use tierce_admission::PlanExt;
 use tierce_plan::{Latency, Options, Plan};
 use tierce_terminal::Stop;
 use tierce_trace::units::time;
-use tierce_trace::{ChainInfo, Chains, Histogram, Passage, Reader, TraceHeader};
+use tierce_trace::{ChainInfo, Chains, Follows, Histogram, Passage, Reader, TraceHeader};
 
 /// What was asked for.
 pub struct Asked<'a> {
@@ -31,10 +30,22 @@ pub struct Asked<'a> {
 pub fn run(asked: &Asked) -> Result<ExitCode> {
     let (stop, shown) = (Stop::watch(), asked.trace.display());
     let mut reader = Reader::new(input::open(asked.trace, &stop)?).with_context(|| shown.to_string())?;
-    let chains = chosen(asked, reader.header()).with_context(|| shown.to_string())?;
-    let mut measured = Chains::new(reader.header(), chains, asked.epoch_ns);
+    let chains = known(asked, reader.header()).with_context(|| shown.to_string())?;
+    let names: Vec<_> = chains.iter().map(|chain| format!("`{}`", chain.name)).collect();
+    let chosen = |chain: &ChainInfo| asked.name.is_none_or(|name| *name == chain.name);
+    let chains: Vec<_> = chains.into_iter().filter(chosen).collect();
+    let follows = match (asked.plan, asked.name) {
+        (Some(_), _) => Follows::Nothing,
+        (None, Some(name)) => Follows::One(name.into()),
+        (None, None) => Follows::All,
+    };
+    let mut measured = Chains::new(reader.header(), chains, asked.epoch_ns).following(follows);
     let fault = measured.read(&mut reader);
     input::tell(asked.trace, fault, &stop);
+    // A change of the plan may have brought some.
+    if measured.all().next().is_none() {
+        return Err(unknown(asked, &names)).with_context(|| shown.to_string());
+    }
     let holds = measured.all().all(|(about, passage)| holds(about, passage));
     if asked.json {
         println!("{}", serde_json::to_string_pretty(&to_json(reader.header(), &measured, holds))?);
@@ -44,29 +55,25 @@ pub fn run(asked: &Asked) -> Result<ExitCode> {
     Ok(ExitCode::from(u8::from(!holds || stop.asked())))
 }
 
-/// The chains to measure.
-fn chosen(asked: &Asked, header: &TraceHeader) -> Result<Vec<ChainInfo>> {
-    let mut chains = match asked.plan {
-        None => header.chains.clone(),
-        Some(path) => {
-            let plan = Plan::load_with(path, Options { cpus: header.cpus }).or_else(|faults| {
-                eprint!("{}", faults.report());
-                bail!("{}: the plan has faults", path.display());
-            })?;
-            chains::of(&plan, &plan.admit())
-        }
-    };
-    ensure!(
-        !chains.is_empty(),
-        "chain_must_be_known: there is no [chain.NAME] in the {}",
-        if asked.plan.is_some() { "plan" } else { "plan of this trace; --plan PLAN names another one" }
-    );
-    if let Some(name) = asked.name {
-        let names: Vec<_> = chains.iter().map(|chain| format!("`{}`", chain.name)).collect();
-        chains.retain(|chain| chain.name == name);
-        ensure!(!chains.is_empty(), "chain_must_be_known: no chain `{name}`; there are {}", names.join(", "));
+/// The chains of the plan that is asked for, or of that which the trace begins with.
+fn known(asked: &Asked, header: &TraceHeader) -> Result<Vec<ChainInfo>> {
+    let Some(path) = asked.plan else { return Ok(header.chains.clone()) };
+    let plan = Plan::load_with(path, Options { cpus: header.cpus }).or_else(|faults| {
+        eprint!("{}", faults.report());
+        bail!("{}: the plan has faults", path.display());
+    })?;
+    Ok(tierce_scx::chains_of(&plan, &plan.admit()))
+}
+
+/// No chain, or none of that name. `names`: of those that there are.
+fn unknown(asked: &Asked, names: &[String]) -> anyhow::Error {
+    match asked.name.filter(|_| !names.is_empty()) {
+        Some(name) => anyhow!("chain_must_be_known: no chain `{name}`; there are {}", names.join(", ")),
+        None => anyhow!(
+            "chain_must_be_known: there is no [chain.NAME] in the {}",
+            if asked.plan.is_some() { "plan" } else { "plan of this trace; --plan PLAN names another one" }
+        ),
     }
-    Ok(chains)
 }
 
 /// What one time of a chain is, how long it may take and how long it needs to be.
@@ -114,9 +121,10 @@ fn tables(header: &TraceHeader, measured: &Chains) -> String {
         });
         text.push('\n');
     };
-    for (about, passage) in measured.all() {
+    for ((about, passage), ended) in measured.all().zip(measured.which_ended()) {
         let tasks: Vec<_> = about.links.iter().map(|link| link.task.as_str()).collect();
-        let _ = writeln!(text, "{} ({}): {}", about.name, header.source, tasks.join(", "));
+        let until = if ended { ", until the plan changed" } else { "" };
+        let _ = writeln!(text, "{} ({}{until}): {}", about.name, header.source, tasks.join(", "));
         line(&mut text, "", ["n", "min", "median", "99 %", "max", "bound", "needs"].map(String::from));
         for (latency, values, bound_ns, within_ns) in times(about, passage) {
             let some = |ns: Option<u64>| ns.map_or("-".into(), time);
@@ -146,16 +154,16 @@ fn to_json(header: &TraceHeader, measured: &Chains, all_hold: bool) -> Value {
             "bound_ns": bound_ns, "within_ns": within_ns, "histogram": histogram,
         })
     };
-    let chain = |(about, passage): (&ChainInfo, &Passage)| {
+    let chain = |((about, passage), ended): ((&ChainInfo, &Passage), bool)| {
         let tasks: Vec<_> = about.links.iter().map(|link| &link.task).collect();
         json!({
-            "name": about.name, "tasks": tasks, "holds": holds(about, passage),
+            "name": about.name, "ended": ended, "tasks": tasks, "holds": holds(about, passage),
             "times": times(about, passage).map(one).collect::<Vec<_>>(),
         })
     };
     json!({
         "version": 1, "source": header.source, "plan": header.plan, "holds": all_hold,
-        "chains": measured.all().map(chain).collect::<Vec<_>>(),
+        "chains": measured.all().zip(measured.which_ended()).map(chain).collect::<Vec<_>>(),
         "above": above(measured), "remarks": measured.remarks(),
     })
 }
