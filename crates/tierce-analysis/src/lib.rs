@@ -8,6 +8,7 @@
 //! - [`Supply`]: all on a whole CPU or inside whatever a guarantee is sure to give.
 //! - [`global`]: sufficient tests of both on several CPUs, any of which may run any task; [`Mpr`]: what such give together.
 //! - [`thresholds`]: fixed priorities with preemption thresholds.
+//! - [`requests`]: both where works are taken in turn, and where jobs come in bursts.
 //! - [`tardiness()`]: by how much deadlines can be missed under global EDF.
 //! - [`several_budgets`]: the same inside budgets on several CPUs, which may not be wanted all the time.
 //! - [`placement`]: servers to CPUs, each on one, with few switches.
@@ -44,6 +45,7 @@ pub mod placement;
 pub mod priorities;
 pub mod question;
 mod quotient;
+pub mod requests;
 pub mod retas;
 pub mod sections;
 pub mod sensitivity;

@@ -186,6 +186,10 @@ impl<'a> Flat<'a> {
                 "a task may run on each CPU of its scheduler",
             );
         }
+        if load.is_bursty() {
+            let what = format!("all but the first `separation` of `{}`", task.name);
+            self.leave(task.spot, what, "its jobs are as far apart as two may be");
+        }
         self.members.push(Member { index, task, scheduler, priority, deadline_ns, load });
     }
 

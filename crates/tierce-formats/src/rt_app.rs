@@ -107,6 +107,10 @@ impl Writer<'_> {
                         "its jobs come as early as they may",
                     );
                 }
+                if !load.further_ns.is_empty() {
+                    let what = format!("all but the first `separation` of `{name}`");
+                    self.leave(task.spot, what, "its jobs are as far apart as two may be");
+                }
                 Some(self.jobs(task, &name, &load.work, load.separation_ns, load.phase_ns))
             }
             Load::Phases(load) => Some(self.phases(task, &name, load)),

@@ -4,6 +4,7 @@ use crate::model::for_each::{COPIES_MAX, COPIES_PRESET};
 use crate::model::{By, MatchClass, Preemption};
 use crate::policies::{all, names, policies, Param, ParamKind};
 use crate::text::units::show_time;
+use crate::SEPARATIONS_MAX;
 use serde_json::{json, Map, Value};
 
 /// The schema (draft 2020-12) of a plan as an editor sees it: TOML read as JSON.
@@ -317,6 +318,11 @@ fn load() -> Value {
         [("until", time()), ("period", time()), ("work", amount()), ("deadline", time())],
         &[],
     );
+    let separation = json!({ "anyOf": [
+        time(),
+        { "type": "array", "items": time(), "minItems": 1, "maxItems": SEPARATIONS_MAX,
+            "description": "from a job at least so long to the next one, to the second after it, …, ascending" },
+    ] });
     json!({
         "description": "what it does in the simulator",
         "anyOf": [
@@ -324,7 +330,7 @@ fn load() -> Value {
             apart(object("a job every period", common(kept(vec![("period", time()), ("work", amount()), ("jitter", time())])),
                 &["period", "work"])),
             apart(object("jobs at least `separation` apart, plus a draw up to `extra`",
-                common(kept(vec![("separation", time()), ("extra", time()), ("work", amount())])), &["separation", "work"])),
+                common(kept(vec![("separation", separation), ("extra", time()), ("work", amount())])), &["separation", "work"])),
             apart(object("a job when the tasks before it in its chains have ended theirs", kept(vec![("work", amount())]),
                 &["work"])),
             object("steps, over and over", common(vec![

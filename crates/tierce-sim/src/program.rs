@@ -23,12 +23,33 @@ pub struct Arrivals {
     /// Drawn from 0 to this: after the release of periodic jobs, to the distance of sporadic ones.
     extra_ns: u64,
     sporadic: bool,
+    bursts: Option<Box<Bursts>>,
     /// The next release belongs to another stage from here on.
     until_ns: u64,
     /// Stage of the next job, and of the last one.
     stage: usize,
     last_stage: usize,
     stages: Option<Arc<[StageTimes]>>,
+}
+
+/// Releases that are so close to each other that others have to wait.
+#[derive(Clone, Debug)]
+struct Bursts {
+    /// The least time to the second, third, … job.
+    further_ns: Vec<u64>,
+    /// As many of the last releases, the latest first.
+    last_ns: VecDeque<u64>,
+}
+
+impl Bursts {
+    /// After a release, the earliest of the next one.
+    fn next_ns(&mut self, release_ns: u64, distance_ns: u64) -> u64 {
+        let due = |(before, further): (&u64, &u64)| before.saturating_add(*further);
+        let earliest = self.last_ns.iter().zip(&self.further_ns).map(due).max();
+        self.last_ns.truncate(self.further_ns.len() - 1);
+        self.last_ns.push_front(release_ns);
+        release_ns.saturating_add(distance_ns).max(earliest.unwrap_or(0))
+    }
 }
 
 /// When a stage begins, and its jobs.
@@ -48,6 +69,7 @@ impl Arrivals {
             relative_ns: load.deadline_ns,
             extra_ns: load.jitter_ns,
             sporadic: false,
+            bursts: None,
             until_ns: NEVER,
             stage: 0,
             last_stage: 0,
@@ -63,6 +85,8 @@ impl Arrivals {
             relative_ns: load.deadline_ns,
             extra_ns: load.extra_ns,
             sporadic: true,
+            bursts: (!load.further_ns.is_empty())
+                .then(|| Box::new(Bursts { further_ns: load.further_ns.clone(), last_ns: VecDeque::new() })),
             until_ns: NEVER,
             stage: 0,
             last_stage: 0,
@@ -83,6 +107,7 @@ impl Arrivals {
             relative_ns: NEVER,
             extra_ns: 0,
             sporadic: false,
+            bursts: None,
             until_ns: NEVER,
             stage: 0,
             last_stage: 0,
@@ -111,7 +136,10 @@ impl Arrivals {
     pub fn next(&mut self) -> Job {
         let at_ns = self.next_ns;
         let extra_ns = if self.extra_ns == 0 { 0 } else { self.draws.between(0, self.extra_ns) };
-        self.next_ns = at_ns.saturating_add(self.distance_ns);
+        self.next_ns = match &mut self.bursts {
+            Some(bursts) => bursts.next_ns(at_ns, self.distance_ns),
+            None => at_ns.saturating_add(self.distance_ns),
+        };
         let release_ns = if self.sporadic {
             self.next_ns = self.next_ns.saturating_add(extra_ns);
             at_ns

@@ -15,7 +15,8 @@
 //! back at once has no bound.
 //!
 //! **What jobs take.** A task of work C, period T and jitter J takes at most U·(t + J) + C·(1 − U) of a window that begins
-//! without a job of it: all but the last job were released T apart, the first up to J late.
+//! without a job of it: all but the last job were released T apart, the first up to J late. Works in turn and bursts have a rate and a
+//! burst of their own (`tierce_analysis::requests`).
 //!
 //! **What is left.** Let a child of lower priority want the CPU in all of [w, b], and a ≤ w be the last time at which nothing of higher
 //! priority wants it. In [a, w] those above use all that the node is supplied with, and a window from a on begins as the two
@@ -28,6 +29,7 @@
 //! Budgets hold whatever those below do; loads are taken at their word.
 
 use crate::share::{add, ratio, zero, Share};
+use tierce_analysis::requests::Requests;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind, Supply};
 
 /// At most rate·t + burst ns in a window of t that begins when nothing of it wants the CPU.
@@ -48,6 +50,13 @@ impl Taken {
         let last = whole(work_ns) * (whole(1) - &rate);
         let burst = &rate * whole(jitter_ns) + last.max(whole(0));
         Self { rate, burst }
+    }
+
+    /// Jobs that differ or come in bursts. `None`: it would take too long to look.
+    pub fn requested(requests: &Requests, jitter_ns: u64) -> Option<Self> {
+        let rate = requests.rate();
+        let burst = &rate * whole(jitter_ns) + requests.ahead_of_rate()?;
+        Some(Self { rate, burst })
     }
 
     pub fn and(&self, other: &Self) -> Self {

@@ -8,7 +8,7 @@ use crate::composition::chains;
 use crate::composition::deadlines::{self, Found};
 use crate::composition::long_run_rates::{Rates, Trust};
 use crate::composition::promises::Promises;
-use crate::demand::jobs::job_and_suspension;
+use crate::demand::jobs::{densest, requesting, vary};
 use crate::demand::overheads::Overheads;
 use crate::laws;
 use crate::laws::policy::Tested;
@@ -135,10 +135,13 @@ fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<B
             let above = &shape.task_parents[index];
             let supply = rates.total(plan, shape, above, 1);
             let above_it = above.first().map_or(0, |edge| plan.edges[*edge].parent);
-            let job = task.load.as_ref().and_then(|load| job_and_suspension(load, 0));
+            let load = task.load.as_ref();
+            let job = load.and_then(|load| densest(load, 0));
             let job = job.filter(|(_, suspension_ns)| *suspension_ns == 0).map(|(job, _)| job);
-            let asked =
-                job.map(|job| overheads.job(above_it, job)).map(|job| ratio(job.work_ns, job.period_ns));
+            let job = job.map(|job| overheads.job(above_it, job));
+            let varied = load.filter(|load| vary(load)).and_then(|load| requesting(Some(load), job?));
+            let alike = || job.map(|job| ratio(job.work_ns, job.period_ns));
+            let asked = varied.map(|task| task.requests.rate()).or_else(alike);
             let bound = found.bound(index, bound);
             let rates = (asked.as_ref(), supply.as_ref());
             let deadlines = found.judge(index, bound, rates);

@@ -12,14 +12,15 @@
 use crate::bounds::adjacent_reserves;
 use crate::bounds::response::{shorter, Bound, Refusal};
 use crate::composition::promises::Promises;
-use crate::demand::jobs::{budgets_of_its_own, job, job_and_suspension};
+use crate::demand::jobs::{budgets_of_its_own, densest, job, job_and_suspension, requesting, requests, vary};
 use crate::demand::locks::{held_words, Waiting};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::until_deadlines;
 use crate::share::{fraction, percent, percent_given, Share};
 use crate::verdict::{Deadlines, Excess, Failure, NodeVerdict, Promise, TaskVerdict};
 use std::collections::BTreeMap;
-use tierce_analysis::{Edf, Response, Supply, Task};
+use tierce_analysis::requests::{earliest_deadline, fixed_priority};
+use tierce_analysis::{Demand, Edf, Response, Supply, Task};
 use tierce_guarantee::Kind;
 use tierce_plan::policies;
 use tierce_plan::policies::reservation::ServerRules;
@@ -51,6 +52,8 @@ impl Found<'_> {
     pub fn bound(&self, task: usize, known: Option<Bound>) -> Option<Bound> {
         let (plan, above) = (self.plan, &self.shape.task_parents[task]);
         let Some(job) = self.overheads.locks.alone(plan, task) else { return known };
+        let load = plan.tasks[task].load.as_ref();
+        let (varies, bursty) = (load.is_some_and(vary), load.is_some_and(Load::is_bursty));
         let shared = adjacent_reserves::task_at_once(plan, self.shape, task);
         if shared || (!self.overheads.is_none() && above.len() > 1) {
             return known;
@@ -61,16 +64,26 @@ impl Found<'_> {
             let job = self.overheads.job(plan.edges[edge].parent, job);
             for promise in self.promises.edges[edge].iter().chain(&self.promises.tasks[task]) {
                 if let Some(supply) = until_deadlines(&promise.guarantee).as_ref().and_then(Supply::of) {
-                    if Edf::new().schedulable(&[job], &supply) {
+                    let requests = requesting(load, job).filter(|_| varies);
+                    let met = match requests {
+                        Some(requests) => earliest_deadline(&[requests], &supply) == Demand::Met,
+                        None => Edf::new().schedulable(&[job], &supply),
+                    };
+                    if met {
                         let response = Response::Within(job.deadline_ns);
                         best = shorter(best, Bound { response, test: SLOWER, exact: false });
                     }
                 } else if let Some(supply) = Supply::of(&promise.guarantee) {
-                    let response = supply.response_alone(&job);
+                    let requests = requesting(load, job).filter(|_| varies);
+                    let response = match requests {
+                        Some(requests) => fixed_priority(&[requests], &[0], &supply)[0],
+                        None => supply.response_alone(&job),
+                    };
                     best = shorter(best, Bound { response, test: ALONE, exact: false });
                 }
             }
-            if let Some(ns) = in_own_periods(plan, edge, &job, &self.promises.edges[edge]) {
+            let own = in_own_periods(plan, edge, &job, &self.promises.edges[edge]).filter(|_| !bursty);
+            if let Some(ns) = own {
                 best = shorter(best, Bound { response: Response::Within(ns), test: PERIODS, exact: false });
             }
         }
@@ -205,7 +218,8 @@ impl Found<'_> {
         if let Some(why) = self.overheads.locks.why(self.plan, task) {
             return why;
         }
-        let Some(job) = job(load, 0) else {
+        let densest = densest(load, 0).map(|(job, _)| job).filter(|_| load.is_bursty());
+        let Some(job) = job(load, 0).or(densest) else {
             return match job_and_suspension(load, 0) {
                 Some(_) if !load.sections().is_empty() || !load.preemption().is_full() => self.not_there(task),
                 Some(_) => "it suspends itself within its jobs, and only directly below `fixed-priority` with a whole CPU and \
@@ -216,7 +230,8 @@ impl Found<'_> {
         };
         let promises = &self.promises.tasks[task];
         if let Some(promise) = promises.iter().find(|promise| promise.guarantee.kind() != Kind::Null) {
-            let rate = tierce_guarantee::ratio(job.work_ns, job.period_ns);
+            let own = requests(load).filter(|_| vary(load)).map(|requests| requests.rate());
+            let rate = own.unwrap_or_else(|| tierce_guarantee::ratio(job.work_ns, job.period_ns));
             if rate > promise.guarantee.share() {
                 return format!("{} is less than its demand, {}", promise.guarantee, percent(&rate));
             }

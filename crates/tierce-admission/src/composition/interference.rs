@@ -1,9 +1,11 @@
 //! What comes through each edge takes of the CPU at most, where that is bounded: from the tasks up.
 
 use crate::bounds::leftover_supply::Taken;
+use crate::demand::jobs::{requesting, vary};
 use crate::demand::locks::Locks;
 use crate::laws;
 use crate::laws::policy::Takes;
+use tierce_analysis::Task;
 use tierce_plan::{policies, Child, Plan, Shape};
 
 /// Of each edge; `None`: that is not bounded.
@@ -53,10 +55,13 @@ fn through(
         _ if about.when_spent => None,        // with all that could not be done before
         _ if shape.moves(plan, edge) => None, // with all that could not be done elsewhere
         Child::Task(task) => {
-            let job = locks.job(plan, task, 0)?;
+            let job = locks.densest(plan, task, 0)?;
             // Who has the lock, or is in a region, runs in its place.
             let work_ns = job.work_ns.saturating_add(others_ns(locks, task)?);
-            Some(Taken::bounded(work_ns, job.period_ns, job.jitter_ns))
+            let load = plan.tasks[task].load.as_ref().filter(|load| vary(load));
+            load.and_then(|load| requesting(Some(load), Task { work_ns, ..job }))
+                .and_then(|task| Taken::requested(&task.requests, job.jitter_ns))
+                .or_else(|| Some(Taken::bounded(work_ns, job.period_ns, job.jitter_ns)))
         }
         Child::Node(node) if !shape.shared(node) => nodes[node].clone(),
         Child::Node(_) | Child::Set(_) => None,

@@ -1,9 +1,10 @@
 //! What children ask for: the jobs of their loads, the budgets of their edges, and whether they ever stop asking.
 
+use tierce_analysis::requests::{Requesting, Requests};
 use tierce_analysis::Task;
 use tierce_guarantee::TIME_MAX_NS;
 use tierce_plan::policies::{self, PolicyRecord};
-use tierce_plan::{Child, Edge, Load, Phase, Phases, Plan, Shape};
+use tierce_plan::{Child, Edge, Load, Phase, Phases, Plan, Shape, Work};
 
 /// Where the parameters of a budget are among an edge's.
 pub struct BudgetParams {
@@ -65,6 +66,11 @@ pub fn job(load: &Load, deadline_ns: u64) -> Option<Task> {
 
 /// The same also where they suspend themselves, and for how long each does in all; without their waits for locks.
 pub fn job_and_suspension(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> {
+    densest(load, deadline_ns).filter(|_| !load.is_bursty())
+}
+
+/// The same also where they come in bursts, as if they always came as in these.
+pub fn densest(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> {
     let (work_ns, period_ns, jitter_ns, suspension_ns) = match load {
         Load::Periodic(load) => (load.work.max_ns(), load.period_ns, load.jitter_ns, 0),
         Load::Sporadic(load) => (load.work.max_ns(), load.separation_ns, 0, 0),
@@ -79,6 +85,36 @@ pub fn job_and_suspension(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> 
     let edge = Some(deadline_ns).filter(|ns| *ns > 0);
     let deadline_ns = edge.into_iter().chain(load.deadline_ns()).min().unwrap_or(TIME_MAX_NS);
     Some((Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 }, suspension_ns))
+}
+
+/// The jobs of a load differ, or come in bursts: how long and how close they can be says more than is true of many of them.
+pub fn vary(load: &Load) -> bool {
+    let differ = matches!(load.work(), Some(Work::List(works)) if works.iter().any(|work| *work != works[0]));
+    differ || load.is_bursty()
+}
+
+/// What the jobs of a load request, where [`densest`] knows them and they do not suspend themselves.
+pub fn requests(load: &Load) -> Option<Requests> {
+    let (job, suspension_ns) = densest(load, 0)?;
+    let works = match load.work() {
+        Some(Work::List(works)) => &works[..],
+        _ => &[job.work_ns],
+    };
+    let mut distances = vec![job.period_ns];
+    if let Load::Sporadic(load) = load {
+        distances.extend(&load.further_ns);
+    }
+    let requests = || Requests::new(works, &distances).or_else(|| Requests::new(&[job.work_ns], &distances));
+    (suspension_ns == 0).then(requests)?
+}
+
+/// A task whose longest job is that, `job` with whatever is added to its work, as the load says.
+pub fn requesting(load: Option<&Load>, job: Task) -> Option<Requesting> {
+    let requests = match load.and_then(|load| Some((load.work()?.max_ns(), requests(load)?))) {
+        Some((longest_ns, requests)) => requests.longer(job.work_ns.saturating_sub(longest_ns)),
+        None => Requests::of(&job)?,
+    };
+    Some(Requesting { task: job, requests })
 }
 
 /// Work, suspension and least distance of the jobs of a list that works, perhaps with suspensions between, and then waits: for a

@@ -17,7 +17,7 @@
 //! That is inheritance with periods for priorities, and whoever uses no lock does not notice. Without a protocol who waits sleeps, and
 //! no step holds: the holder may have a shorter period, and no budget left.
 
-use crate::demand::jobs::{budgets_of_its_own, job_and_suspension, BudgetParams};
+use crate::demand::jobs::{budgets_of_its_own, densest, job_and_suspension, requests, vary, BudgetParams};
 use crate::demand::regions::{self, Kept};
 use crate::share::{ratio, Share};
 use tierce_analysis::locks::{blocking, Blocking, Held, Protocol as Known};
@@ -140,10 +140,10 @@ impl Locks {
         }
     }
 
-    /// The jobs of a task with their waits as blocking, where all of that is bounded and they do not suspend themselves; `deadline_ns` as
-    /// for [`job_and_suspension`].
-    pub fn job(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<Task> {
-        let (job, suspension_ns) = job_and_suspension(plan.tasks[task].load.as_ref()?, deadline_ns)?;
+    /// The jobs of a task with their waits as blocking, where all of that is bounded and they do not suspend themselves; in bursts as close
+    /// as they can be. `deadline_ns` as for [`densest`].
+    pub fn densest(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<Task> {
+        let (job, suspension_ns) = densest(plan.tasks[task].load.as_ref()?, deadline_ns)?;
         let blocking_ns = self.most_ns(task)?;
         (suspension_ns == 0).then_some(Task { blocking_ns, ..job })
     }
@@ -154,14 +154,15 @@ impl Locks {
         let (work_ns, period_ns) = match load {
             // Whatever its jitter is.
             Load::Triggered(load) => (load.work.max_ns(), load.period_ns),
+            load if vary(load) => return Some(requests(load)?.longer(others_ns).rate()),
             _ => job_and_suspension(load, 0).map(|(job, _)| (job.work_ns, job.period_ns))?,
         };
         Some(ratio(work_ns.saturating_add(others_ns), period_ns))
     }
 
-    /// What a job of the task works with what it pays for others; `None`: it waits for locks, and that is no part of its work.
+    /// What a job of the task works with what it pays for others, in bursts as close as they can be; `None`: it waits for locks, and that is no part of its work.
     pub fn alone(&self, plan: &Plan, task: usize) -> Option<Task> {
-        let (job, suspension_ns) = job_and_suspension(plan.tasks[task].load.as_ref()?, 0)?;
+        let (job, suspension_ns) = densest(plan.tasks[task].load.as_ref()?, 0)?;
         let paid_ns = match self.waiting(task) {
             Waiting::Never => 0,
             Waiting::Paid(blocking) => blocking.most_ns?,

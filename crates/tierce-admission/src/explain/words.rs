@@ -1,6 +1,7 @@
 //! For people who never read a paper: what is guaranteed to whom, what that assumes of them, what happens on overrun, and what does
 //! not hold.
 
+use crate::demand::jobs::{densest, job};
 use crate::demand::uncounted_threads::live_sets;
 use crate::explain::chains;
 use crate::explain::remedies::{Broken, Problem};
@@ -280,14 +281,24 @@ fn not_proved(name: &str, promise: &Promise) -> String {
     )
 }
 
-/// "1ms every 10ms, due within 5ms".
+/// "1ms every 10ms, due within 5ms"; of bursts "up to 1ms, 3 times in 50ms".
 fn work(load: &Load) -> Option<String> {
-    let job = crate::demand::jobs::job(load, 0)?;
+    let (job, _) = densest(load, 0).filter(|_| load.is_bursty() || job(load, 0).is_some())?;
     let due = match job.deadline_ns {
         deadline if deadline == job.period_ns || load.deadline_ns().is_none() => String::new(),
         deadline => format!(", due within {}", show_time(deadline)),
     };
-    Some(format!("up to {} every {}{due}", show_time(job.work_ns), show_time(job.period_ns)))
+    let work = show_time(job.work_ns);
+    if let Load::Sporadic(tierce_plan::Sporadic { further_ns, .. }) = load {
+        if let Some(last_ns) = further_ns.last() {
+            return Some(format!(
+                "up to {work}, {} times in {}{due}",
+                further_ns.len() + 1,
+                show_time(*last_ns)
+            ));
+        }
+    }
+    Some(format!("up to {work} every {}{due}", show_time(job.period_ns)))
 }
 
 /// The first of them, and how many there are.

@@ -8,13 +8,14 @@
 
 use crate::bounds::response::Bound;
 use crate::bounds::smallest_reduction::mend_by_bisection;
-use crate::demand::jobs::{comes_last, has_other_parents};
+use crate::demand::jobs::{comes_last, has_other_parents, requesting, vary};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::{supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
 use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
 use crate::share::{self, fraction, percent, Share};
 use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
+use tierce_analysis::requests::{self, Requesting};
 use tierce_analysis::{sections, Demand, Response, Sections, Supply, Task};
 use tierce_guarantee::{whole, TIME_MAX_NS};
 use tierce_plan::policies::{self};
@@ -30,6 +31,10 @@ const BY_DEADLINE: &str =
 /// The same where some do not always give way.
 const WITH_REGIONS: &str = "the demand of every window, and response times of earliest deadline first with regions without preemption \
                             (George, Rivierre & Spuri 1996; Baruah 2005)";
+
+/// The same where works are taken in turn, or jobs come in bursts.
+const WITH_REQUESTS: &str =
+    "the demand of every window, by what so many jobs request (Baruah, Chen, Gorinsky & Mok 1999)";
 
 /// The earliest deadline first.
 pub struct Edf;
@@ -72,7 +77,8 @@ impl Laws for Edf {
 fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
     let Tested { plan, overheads, policy, node, .. } = *at;
     let at = policies::position(&policy.edge_params, "deadline");
-    let (mut bounded, mut demands) = (Vec::new(), Vec::new());
+    let (mut bounded, mut demands, mut requests) = (Vec::new(), Vec::new(), Vec::new());
+    let mut varies = false;
     for (index, edge) in children {
         let name = plan.child_name(edge.child);
         let own_ns = at.map_or(0, |at| edge.params[at]);
@@ -83,7 +89,10 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
         match (demand, edge.child) {
             (Some(demand), _) => {
                 bounded.push((*index, *edge));
-                demands.push(overheads.job(node, demand));
+                let (demand, load) = (overheads.job(node, demand), load(plan, edge.child));
+                varies |= load.is_some_and(vary);
+                requests.extend(requesting(load, demand));
+                demands.push(demand);
             }
             (None, _) if comes_last(plan, edge, own_ns) => {}
             (None, _) => verdict.open.push(format!("the demand of `{name}` by its deadlines is not known")),
@@ -92,13 +101,18 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
     if demands.is_empty() {
         return;
     }
-    let asked = share::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns)));
+    let requests = Some(requests).filter(|requests| varies && requests.len() == demands.len());
+    let asked = match &requests {
+        Some(requests) => requests::rate(requests),
+        None => share::sum(demands.iter().map(|demand| (demand.work_ns, demand.period_ns))),
+    };
     let switch_ns = overheads.switch_ns(node);
     let early = |demand: &Task| demand.deadline_ns < demand.period_ns || demand.blocking_ns > 0;
-    let early = switch_ns > 0 || demands.iter().any(early);
+    let early = switch_ns > 0 || varies || demands.iter().any(early);
     verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
     let extra_ns = switch_ns.saturating_mul(2);
-    let terms = Terms { children: &bounded, demands, parameter: "work", least_ns: 1, switch_ns, extra_ns };
+    let terms =
+        Terms { children: &bounded, demands, requests, parameter: "work", least_ns: 1, switch_ns, extra_ns };
     let whole = verdict.available.as_ref().is_some_and(|supply| *supply >= share::one());
     match verdict.available.clone() {
         Some(supply) => {
@@ -116,9 +130,17 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
     verdict.asked = Some(asked);
 }
 
+/// Of a child that is a task.
+fn load(plan: &Plan, child: Child) -> Option<&Load> {
+    match child {
+        Child::Task(task) => plan.tasks[task].load.as_ref(),
+        _ => None,
+    }
+}
+
 /// What a task with deadlines asks for; `deadline_ns`: of the edge, 0 when it gives none.
 fn demand(plan: &Plan, overheads: &Overheads, task: usize, deadline_ns: u64) -> Option<Task> {
-    let job = overheads.locks.job(plan, task, deadline_ns).filter(|job| job.deadline_ns < TIME_MAX_NS)?;
+    let job = overheads.locks.densest(plan, task, deadline_ns).filter(|job| job.deadline_ns < TIME_MAX_NS)?;
     // A late release leaves less time until the same deadline.
     let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
     Some(Task { deadline_ns, jitter_ns: 0, ..job })
@@ -132,10 +154,9 @@ fn responses(node: &Node, at: Option<usize>, verdict: &mut NodeVerdict) -> Vec<(
         return Vec::new();
     }
     let Some(jobs) = Jobs::of(node, at).filter(|jobs| !jobs.set.is_empty()) else { return Vec::new() };
-    let mut edf = tierce_analysis::Edf::new();
     let mut first = None;
     let met = supplies(received).find(|(promise, supply)| {
-        let found = edf.demand(&jobs.set, supply);
+        let found = jobs.demand(supply);
         first.get_or_insert((*promise, *supply, found));
         found == Demand::Met
     });
@@ -151,7 +172,7 @@ fn responses(node: &Node, at: Option<usize>, verdict: &mut NodeVerdict) -> Vec<(
     let tested = met.or(first.map(|(promise, supply, _)| (promise, supply)));
     let Some((promise, supply)) = tested else { return Vec::new() };
     verdict.open.retain(|open| open != ONLY_UTILISATION);
-    let all_met = verdict.failures.is_empty() && edf.schedulable(&jobs.set, &supply);
+    let all_met = verdict.failures.is_empty() && jobs.demand(&supply) == Demand::Met;
     let anywhere = Supply::of(&promise.guarantee).is_some();
     jobs.bounds(node, anywhere.then_some(&supply), all_met)
 }
@@ -161,6 +182,8 @@ struct Jobs {
     edges: Vec<usize>,
     tasks: Vec<usize>,
     set: Vec<Task>,
+    /// Where some differ or come in bursts.
+    requests: Option<Vec<Requesting>>,
     /// Regions without preemption of those directly below the node: of each of the set, and the longest of any other.
     own: Vec<Sections>,
     others_ns: u64,
@@ -171,7 +194,8 @@ impl Jobs {
     fn of(node: &Node, at: Option<usize>) -> Option<Self> {
         let Node { plan, index, edges, overheads, .. } = *node;
         let (tasks, set, own) = (Vec::new(), Vec::new(), Vec::new());
-        let mut jobs = Self { edges: Vec::new(), tasks, set, own, others_ns: 0 };
+        let mut jobs = Self { edges: Vec::new(), tasks, set, requests: None, own, others_ns: 0 };
+        let mut varies = false;
         for edge in edges {
             let about = &plan.edges[*edge];
             let own_ns = at.map_or(0, |at| about.params[at]);
@@ -185,13 +209,27 @@ impl Jobs {
             if about.when_spent {
                 return None;
             }
-            let found = overheads.locks.job(plan, task, own_ns)?;
+            let found = overheads.locks.densest(plan, task, own_ns)?;
+            varies |= load(plan, about.child).is_some_and(vary);
             jobs.edges.push(*edge);
             jobs.tasks.push(task);
             jobs.set.push(overheads.job(index, found));
             jobs.own.push(overheads.locks.own_regions(task));
         }
+        if varies && !jobs.has_regions() {
+            let each = jobs.tasks.iter().zip(&jobs.set);
+            let each = each.map(|(task, job)| requesting(plan.tasks[*task].load.as_ref(), *job));
+            jobs.requests = each.collect();
+        }
         Some(jobs)
+    }
+
+    /// All deadlines are met, or why not.
+    fn demand(&self, supply: &Supply) -> Demand {
+        match &self.requests {
+            Some(requests) => requests::earliest_deadline(requests, supply),
+            None => tierce_analysis::Edf::new().demand(&self.set, supply),
+        }
     }
 
     /// Some jobs do not always give way.
@@ -201,6 +239,9 @@ impl Jobs {
 
     /// With regions the analysis itself finds who blocks whom, and until when; others may come at any time.
     fn responses(&self, supply: &Supply) -> Vec<Response> {
+        if let Some(requests) = &self.requests {
+            return requests::earliest_deadline_responses(requests, supply);
+        }
         if !self.has_regions() {
             return tierce_analysis::Edf::new().responses(&self.set, supply).to_vec();
         }
@@ -217,6 +258,7 @@ impl Jobs {
         let jobs = || self.tasks.iter().copied().zip(&self.set);
         let as_tested = jobs().all(|(task, job)| [u64::MAX, job.deadline_ns].contains(&announced(task)));
         let mut found = vec![Response::TooLong; self.set.len()];
+        let alike = self.requests.is_none();
         if let Some(supply) = supply.filter(|_| self.set.len() <= RESPONSES_MAX && as_tested) {
             found = self.responses(supply);
         }
@@ -224,7 +266,11 @@ impl Jobs {
             let deadline_ns = if as_tested { job.deadline_ns } else { announced(task).max(job.deadline_ns) };
             let within = |ns: u64| Response::Within(ns.min(deadline_ns));
             let response = if all_met { within(response.ns().unwrap_or(u64::MAX)) } else { response };
-            let test = if self.has_regions() { WITH_REGIONS } else { BY_DEADLINE };
+            let test = match self.has_regions() {
+                true => WITH_REGIONS,
+                false if alike => BY_DEADLINE,
+                false => WITH_REQUESTS,
+            };
             (task, Bound { response, test, exact: false })
         };
         // Deadlines of triggered jobs count from when they come, which is not what the bounds count from.
@@ -232,19 +278,32 @@ impl Jobs {
         jobs().zip(found).map(bound).filter(|(task, _)| !triggered(*task)).collect()
     }
 
+    /// In the long run.
+    fn asked(&self) -> Share {
+        match &self.requests {
+            Some(requests) => requests::rate(requests),
+            None => tierce_analysis::utilisation(&self.set),
+        }
+    }
+
     /// Why not all deadlines are met, and the smallest reduction that would help.
     fn failure(&self, promise: &Promise, supply: &Supply, found: Demand, extra_ns: u64) -> Option<Failure> {
         let failure = match found {
             Demand::Exceeds { window_ns, due_ns } => {
-                let shortest = tierce_analysis::Edf::new().shortest_excess(&self.set, supply);
-                let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
+                let alike = self.requests.is_none();
+                let shortest =
+                    || tierce_analysis::Edf::new().shortest_excess(&self.set, supply).filter(|_| alike);
+                let (window_ns, due_ns) = shortest().unwrap_or((window_ns, due_ns));
                 too_much_due(promise, window_ns, due_ns)
             }
-            Demand::Overload => overload(promise, &self.set),
+            Demand::Overload => overload(promise, self.asked()),
             Demand::Met | Demand::TooLong => return None,
         };
         let mut edf = tierce_analysis::Edf::new();
-        let mut fails = |most: usize| edf.demand(&self.set[..most], supply) != Demand::Met;
+        let mut fails = |most: usize| match &self.requests {
+            Some(requests) => requests::earliest_deadline(&requests[..most], supply) != Demand::Met,
+            None => edf.demand(&self.set[..most], supply) != Demand::Met,
+        };
         let first = (1..=self.set.len()).find(|most| self.set.len() <= 64 && fails(*most));
         let edge = first.map(|most| self.edges[most - 1]).or(self.edges.last().copied());
         let test = format!(
@@ -252,14 +311,15 @@ impl Jobs {
             promise.guarantee
         );
         let excess = Excess { edge, test, ..failure.excess };
-        let mend = mend_by_bisection(&self.edges, &self.set, supply, "work", 1, extra_ns);
+        let mend = || mend_by_bisection(&self.edges, &self.set, supply, "work", 1, extra_ns);
+        let mend = self.requests.is_none().then(mend).flatten();
         Some(Failure { mend, excess, ..failure })
     }
 }
 
 /// More work in the long run than time.
-fn overload(promise: &Promise, set: &[Task]) -> Failure {
-    let (asked, share) = (tierce_analysis::utilisation(set), promise.guarantee.share());
+fn overload(promise: &Promise, asked: Share) -> Failure {
+    let share = promise.guarantee.share();
     Failure {
         rule: NOT_PROMISED,
         message: format!(

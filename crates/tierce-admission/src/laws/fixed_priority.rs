@@ -7,7 +7,7 @@
 
 use crate::bounds::leftover_supply::Taken;
 use crate::bounds::response::Bound;
-use crate::demand::jobs::{has_other_parents, job_and_suspension};
+use crate::demand::jobs::{densest, has_other_parents, requesting, vary};
 use crate::demand::overheads::Overheads;
 use crate::demand::regions::{Keeps, Kept};
 use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
@@ -16,7 +16,7 @@ use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
 use crate::verdict::{NodeVerdict, Origin, Promise};
 use tierce_analysis::thresholds::to_last_regions;
-use tierce_analysis::{LastRegion, Response, Supply, Task};
+use tierce_analysis::{requests, LastRegion, Response, Supply, Task};
 use tierce_guarantee::Kind;
 use tierce_plan::policies::{self};
 use tierce_plan::{Child, Load, Plan, Shape};
@@ -37,6 +37,10 @@ const WITH_REGIONS: &str =
 
 /// The same where some have thresholds.
 const WITH_THRESHOLDS: &str = "response times under fixed priorities with preemption thresholds (Wang & Saksena 1999; Keskin, Bril & Lukkien 2010)";
+
+/// The same where works are taken in turn, or jobs come in bursts.
+const WITH_REQUESTS: &str =
+    "response times under fixed priorities by what so many jobs request (Mok & Chen 1997; Richter 2005)";
 
 /// The rule of what those of higher priority leave.
 pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
@@ -242,6 +246,9 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     if members.iter().any(|task| overheads.locks.kept(*task).is_some()) {
         return with_regions(node, &members, &set, &levels, &priorities);
     }
+    if members.iter().any(|task| plan.tasks[*task].load.as_ref().is_some_and(vary)) {
+        return with_requests(node, &members, &set, &levels);
+    }
     // Timers go off in the middle of everybody.
     let timers = overheads.timers_as_jobs(edges);
     let jobs: Vec<_> = timers.iter().chain(&set).copied().collect();
@@ -303,6 +310,22 @@ fn with_regions(
     members.iter().copied().zip(found.map(bound)).collect()
 }
 
+/// By what jobs request that come one after the other.
+fn with_requests(node: &Node, members: &[usize], set: &[Task], levels: &[u32]) -> Vec<(usize, Bound)> {
+    let timers = node.overheads.timers_as_jobs(node.edges);
+    let load = |task: &usize| node.plan.tasks[*task].load.as_ref();
+    let jobs = members.iter().zip(set).map(|(task, job)| requesting(load(task), *job));
+    let all = timers.iter().map(|timer| requesting(None, *timer)).chain(jobs);
+    let Some(all) = all.collect::<Option<Vec<_>>>() else { return Vec::new() };
+    let levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
+    let found = best_of(set, node.received, |supply| {
+        requests::fixed_priority(&all, &levels, supply)[timers.len()..].to_vec()
+    });
+    let bound = |response| Bound { response, test: WITH_REQUESTS, exact: false };
+    let found = found.into_iter().flat_map(|(_, found)| found);
+    members.iter().copied().zip(found.map(bound)).collect()
+}
+
 /// The task below an edge, its jobs and how long each suspends itself, `Some(None)` without a load; `None`: how much comes through the
 /// edge is not bounded.
 fn bounded(
@@ -315,7 +338,7 @@ fn bounded(
     let Some(load) = &plan.tasks[task].load else { return Some(None) };
     let conditional = plan.edges[edge].when_spent;
     let stays = !conditional && !shape.moves(plan, edge); // else it may come with work that has waited elsewhere
-    let (job, suspension_ns) = job_and_suspension(load, 0)
+    let (job, suspension_ns) = densest(load, 0)
         .filter(|_| stays && (overheads.is_none() || !has_other_parents(plan, shape, edge)))?;
     let blocking_ns = overheads.locks.most_ns(task)?;
     Some(Some((task, Task { blocking_ns, ..job }, suspension_ns)))

@@ -94,8 +94,15 @@ fn budgets(
         false => Law::Budgets,
     });
     let short = demands.iter().filter(|demand| demand.work_ns < switch_ns).map(|demand| demand.work_ns).min();
-    let terms =
-        Terms { children, demands, parameter: "budget", least_ns: at.least_ns, switch_ns, extra_ns: 0 };
+    let terms = Terms {
+        children,
+        demands,
+        requests: None,
+        parameter: "budget",
+        least_ns: at.least_ns,
+        switch_ns,
+        extra_ns: 0,
+    };
     // Of several bounds the smallest is tested, and named.
     let mut bounds = vec![("budgets_must_fit_the_cpu", one, share::one())];
     bounds.extend(cap.map(|cap| ("budgets_must_fit_the_cap", "the node's cap", cap)));

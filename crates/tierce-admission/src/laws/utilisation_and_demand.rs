@@ -3,6 +3,7 @@
 use crate::bounds::smallest_reduction::mend_by_bisection;
 use crate::share::{self, fraction, percent, percent_given, ratio, Share};
 use crate::verdict::{Excess, Failure, Mend, NodeVerdict};
+use tierce_analysis::requests::{self, Requesting};
 use tierce_analysis::{Demand, Edf, Supply, Task};
 use tierce_plan::{show_time, Edge};
 
@@ -16,6 +17,8 @@ pub const DEMAND: &str = "the processor demand of every window (Baruah, Rosier &
 pub struct Terms<'a> {
     pub children: &'a [(usize, &'a Edge)],
     pub demands: Vec<Task>,
+    /// The same where jobs differ or come in bursts.
+    pub requests: Option<Vec<Requesting>>,
     /// What a person would reduce.
     pub parameter: &'static str,
     pub least_ns: u64,
@@ -55,7 +58,10 @@ impl Terms<'_> {
             ),
             _ => ("The jobs", "the sum of work/period (earliest deadline first, Liu & Layland 1973)"),
         };
-        let first = self.first(|tasks| tierce_analysis::utilisation(tasks) > *bound);
+        let first = match &self.requests {
+            Some(requests) => (0..requests.len()).find(|at| requests::rate(&requests[..=*at]) > *bound),
+            None => self.first(|tasks| tierce_analysis::utilisation(tasks) > *bound),
+        };
         let period_ns = first.map_or(1, |at| self.demands[at].period_ns);
         let ns = (&excess * share::Share::from_integer(period_ns.into())).ceil().to_integer();
         let edge = first.map(|at| self.children[at].0);
@@ -86,7 +92,11 @@ impl Terms<'_> {
 
     /// What is due in every window fits a whole CPU; else a failure.
     pub fn demand(&self, rule: &'static str, asked: &Share, verdict: &mut NodeVerdict) {
-        let (window_ns, due_ns) = match Edf::new().demand(&self.demands, &Supply::WHOLE) {
+        let found = match &self.requests {
+            Some(requests) => requests::earliest_deadline(requests, &Supply::WHOLE),
+            None => Edf::new().demand(&self.demands, &Supply::WHOLE),
+        };
+        let (window_ns, due_ns) = match found {
             Demand::Met => return,
             Demand::Exceeds { window_ns, due_ns } => (window_ns, due_ns),
             Demand::Overload | Demand::TooLong => {
@@ -102,8 +112,9 @@ impl Terms<'_> {
                 });
             }
         };
-        let shortest = Edf::new().shortest_excess(&self.demands, &Supply::WHOLE);
-        let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
+        let alike = self.requests.is_none();
+        let shortest = || Edf::new().shortest_excess(&self.demands, &Supply::WHOLE).filter(|_| alike);
+        let (window_ns, due_ns) = shortest().unwrap_or((window_ns, due_ns));
         let (window, due) = (show_time(window_ns), show_time(due_ns));
         let with = match self.switch_ns {
             0 => String::new(),
@@ -111,14 +122,20 @@ impl Terms<'_> {
         };
         let edges: Vec<_> = self.children.iter().map(|(edge, _)| *edge).collect();
         let mut edf = Edf::new();
-        let first = (1..=edges.len()).find(|most| {
-            edges.len() <= 64 && edf.shortest_excess(&self.demands[..*most], &Supply::WHOLE).is_some()
-        });
+        let mut fails = |most: usize| match &self.requests {
+            Some(requests) => requests::earliest_deadline(&requests[..most], &Supply::WHOLE) != Demand::Met,
+            None => edf.shortest_excess(&self.demands[..most], &Supply::WHOLE).is_some(),
+        };
+        let first = (1..=edges.len()).find(|most| edges.len() <= 64 && fails(*most));
         let excess = Excess {
             edge: first.map(|most| edges[most - 1]).or(edges.last().copied()),
             test: DEMAND.into(),
             ns: Some(due_ns.saturating_sub(window_ns)),
             share: Some(ratio(due_ns.saturating_sub(window_ns), window_ns.max(1))),
+        };
+        let mend = || {
+            let (parameter, least_ns) = (self.parameter, self.least_ns);
+            mend_by_bisection(&edges, &self.demands, &Supply::WHOLE, parameter, least_ns, self.extra_ns)
         };
         verdict.failures.push(Failure {
             excess,
@@ -126,19 +143,15 @@ impl Terms<'_> {
             message: format!("In the window of {window} after all begin at once the demand is {due}{with}."),
             value: due,
             bound: window,
-            mend: mend_by_bisection(
-                &edges,
-                &self.demands,
-                &Supply::WHOLE,
-                self.parameter,
-                self.least_ns,
-                self.extra_ns,
-            ),
+            mend: alike.then(mend).flatten(),
         });
     }
 
     /// The reduction that takes least; `reduce` says to what a term must shrink.
     fn mend(&self, reduce: impl Fn(&Task) -> Option<u64>) -> Option<Mend> {
+        if self.requests.is_some() {
+            return None; // of which job is not known
+        }
         let options = self.children.iter().zip(&self.demands).filter_map(|((edge, _), demand)| {
             let to_ns = reduce(demand)?;
             let from_ns = demand.work_ns - self.extra_ns;

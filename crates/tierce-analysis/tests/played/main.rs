@@ -1,9 +1,10 @@
-//! Jobs with regions without preemption, preemption thresholds, in order of arrival, with suspensions, locks, and with known phases, against schedules that
+//! Jobs with regions without preemption, preemption thresholds, in order of arrival, with suspensions, locks, works in turn, bursts, and with known phases, against schedules that
 //! are played slot by slot.
 
 mod locks;
 mod offsets;
 mod player;
+mod requests;
 mod sections;
 mod spin_locks;
 mod suspension;

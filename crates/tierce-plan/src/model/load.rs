@@ -64,6 +64,11 @@ impl Load {
         }
     }
 
+    /// Its jobs come in bursts: closer to each other for a while than in the long run.
+    pub fn is_bursty(&self) -> bool {
+        matches!(self, Self::Sporadic(load) if !load.further_ns.is_empty())
+    }
+
     /// What each of its jobs works, where that is one number.
     pub fn work(&self) -> Option<&Work> {
         match self {
@@ -117,16 +122,22 @@ pub struct Periodic {
     pub preemption: Preemption,
 }
 
-/// The next job is released `separation` plus a draw from 0 to `extra` after the last release.
+/// Of a list of separations.
+pub const SEPARATIONS_MAX: usize = 256;
+
+/// The next job is released `separation` plus a draw from 0 to `extra` after the last release; later where the distances to the jobs
+/// before that one say so.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sporadic {
     /// At least this from release to release.
     pub separation_ns: u64,
+    /// At least these from a release to the second, third, … after it, ascending; empty: what `separation_ns` implies.
+    pub further_ns: Vec<u64>,
     /// At most this is added, drawn uniformly.
     pub extra_ns: u64,
     /// CPU time of each job.
     pub work: Work,
-    /// Relative to the release; at most the separation.
+    /// Relative to the release; at most the last separation that is given.
     pub deadline_ns: u64,
     /// First release after the epoch.
     pub phase_ns: u64,

@@ -94,6 +94,7 @@ impl Resolver {
                         self.collector.add(fault.hint(hint));
                         return None;
                     }
+                    Some(load) if load.is_bursty() => format!("the jobs of `{name}` come in bursts"),
                     Some(Load::Periodic(_) | Load::Sporadic(_) | Load::Triggered(_)) => return Some(task),
                     // What is wrong with it is said.
                     None if self.unread.contains(&task) => return None,

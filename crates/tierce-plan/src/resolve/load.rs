@@ -4,7 +4,8 @@ use super::locks;
 use super::regions;
 use super::rt_app::{self, timer_id};
 use crate::model::{
-    Load, Lock, Periodic, Phase, Phases, Sporadic, Stage, StageJobs, Stages, Triggered, Work,
+    Load, Lock, Periodic, Phase, Phases, Preemption, Sporadic, Stage, StageJobs, Stages, Triggered, Work,
+    SEPARATIONS_MAX,
 };
 use crate::text::faults::Fault;
 use crate::text::tree::{Collector, Fields, Kind, Table, Value};
@@ -127,18 +128,30 @@ fn from_rt_app(fields: &mut Fields, collector: &mut Collector, read_file: ReadFi
 }
 
 fn sporadic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut Collector) -> Option<Load> {
-    let separation_ns = fields.duration("separation", collector);
+    let bursty = fields.take("separation")?;
+    let separations = separations(&fields.what("separation"), bursty, collector);
     let extra_ns = fields.time("extra", collector).unwrap_or(0);
     let (work, deadline_ns, phase_ns) = job(fields, value, collector);
     let sections = locks::sections(fields, work.as_ref(), locks, collector);
     let preemption = regions::preemption(fields, work.as_ref(), collector);
-    let separation_ns = separation_ns?;
-    let deadline_ns =
-        deadline(&fields.what("deadline"), deadline_ns, (separation_ns, "separation"), collector);
+    let (separation_ns, further_ns) = separations?;
+    let longest = match further_ns.last() {
+        Some(last_ns) => (*last_ns, "last separation"),
+        None => (separation_ns, "separation"),
+    };
+    let deadline_ns = deadline(&fields.what("deadline"), deadline_ns, longest, collector);
+    let plain =
+        sections.as_ref().is_none_or(Vec::is_empty) && preemption.as_ref().is_none_or(Preemption::is_full);
+    if !further_ns.is_empty() && !plain {
+        let message = "jobs with locks, regions without preemption or a threshold do not come in bursts";
+        let fault = Fault::new("bursts_are_of_plain_jobs", bursty.spot, message);
+        collector.add(fault.hint("give one separation, the shortest"));
+    }
     let soft = soft(fields, Some(deadline_ns), collector);
     let (work, sections, preemption) = (work?, sections?, preemption?);
     Some(Load::Sporadic(Sporadic {
         separation_ns,
+        further_ns,
         extra_ns,
         work,
         deadline_ns,
@@ -147,6 +160,34 @@ fn sporadic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut 
         sections,
         preemption,
     }))
+}
+
+/// The least time to the next job, and to those after it where a list says so.
+fn separations(what: &str, value: &Value, collector: &mut Collector) -> Option<(u64, Vec<u64>)> {
+    let Kind::List(items) = &value.kind else {
+        return collector.duration(what, value).map(|separation_ns| (separation_ns, Vec::new()));
+    };
+    let times: Vec<_> = items.iter().map(|item| collector.duration(what, item)).collect();
+    let times: Vec<_> = times.into_iter().collect::<Option<_>>()?;
+    let Some((separation_ns, further)) = times.split_first() else {
+        let message = format!("{what} is an empty list");
+        collector.add(Fault::new("list_must_not_be_empty", value.spot, message));
+        return None;
+    };
+    if times.len() > SEPARATIONS_MAX {
+        let fault = Fault::new("separations_must_be_few", value.spot, format!("{what} is a long list"));
+        collector.add(fault.value(times.len()).bound(SEPARATIONS_MAX));
+        return None;
+    }
+    if let Some(at) = times.windows(2).position(|pair| pair[0] > pair[1]) {
+        let message = format!("{what}: a job cannot come before the one before it");
+        let fault = Fault::new("separations_must_ascend", items[at + 1].spot, message);
+        let bound = format!("{} or more", crate::show_time(times[at]));
+        let hint = "each counts from the same job: to the next one, to the second after it, …";
+        collector.add(fault.value(crate::show_time(times[at + 1])).bound(bound).hint(hint));
+        return None;
+    }
+    Some((*separation_ns, further.to_vec()))
 }
 
 fn periodic(fields: &mut Fields, value: &Value, locks: &[Lock], collector: &mut Collector) -> Option<Load> {
@@ -219,7 +260,7 @@ fn deadline(
             .value(crate::show_time(deadline_ns))
             .bound(crate::show_time(period_ns))
             .hint(format!(
-                "jobs of one task do not overlap: at most the {period}; with `soft = true` a job may miss its deadline"
+                "at most the {period}, so that late jobs do not pile up; with `soft = true` a job may miss its deadline"
             )),
         );
     }
