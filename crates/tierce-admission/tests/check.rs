@@ -1142,10 +1142,16 @@ fn jobs_that_suspend_themselves() {
     let reserved = "[node.top]\npolicy = \"reservation\"\ncpu = 0\n[node.app]\npolicy = \"fixed-priority\"\n\
                     under.top = { budget = \"9ms\", period = \"10ms\" }\n";
     let costs = format!("machine.costs = {{ switch = \"1us\" }}\n{whole}");
+    // Two parts, each with two switches and one that it finds under way.
+    let (_, found) = admit(&plan(&costs, suspends).replace("8ms", "12ms"));
+    assert!(found.holds, "{:?}", found.tasks);
+    assert_eq!(found.tasks[0].response.and_then(|bound| bound.ns()), Some(3_006_000));
+    let by_deadline = plan("[node.app]\npolicy = \"edf\"\ncpu = 0\n", suspends);
+    let (_, found) = admit(&by_deadline.replace("priority = 2", "").replace("priority = 1", ""));
+    assert!(found.holds, "{:?}", found.tasks);
     let ends_suspended = "{ run = \"1ms\" }, { suspend = \"1ms\" }, { timer = \"4ms\" }";
     for (text, why) in [
         (plan(reserved, suspends), "it suspends itself within its jobs, and only directly below"),
-        (plan(&costs, suspends), "it suspends itself within its jobs, and only directly below"),
         (plan(whole, ends_suspended), "how often its jobs come is not bounded by its load"),
     ] {
         let (_, found) = admit(&text);

@@ -51,8 +51,16 @@ impl Order<'_> {
 /// # Panics
 /// When there is not one offset (and level) per task.
 pub fn responses(tasks: &[Task], offsets: &[u64], order: Order) -> Vec<Response> {
+    responses_of_few(tasks, offsets, order, JOBS_MAX)
+}
+
+/// The same where no more jobs than that are played.
+///
+/// # Panics
+/// As [`responses`].
+pub fn responses_of_few(tasks: &[Task], offsets: &[u64], order: Order, jobs_max: u64) -> Vec<Response> {
     assert_eq!(tasks.len(), offsets.len(), "one offset per task");
-    let mut jobs_left = JOBS_MAX;
+    let mut jobs_left = jobs_max;
     let mut play_one = |index| Play::new(tasks, offsets, order, index)?.longest(&mut jobs_left);
     if let Order::FixedPriority(levels) = order {
         assert_eq!(tasks.len(), levels.len(), "one level per task");

@@ -454,7 +454,7 @@ fn a_chain_takes_no_longer_than_its_bound() {
     let times = &came_later["chains"][0]["times"][0];
     assert_eq!(times["max_ns"], half.response_ns.unwrap().max);
     let count = times["count"].as_u64().unwrap();
-    assert!(count > SECONDS * 10 && count < SECONDS * 16, "{times}"); // of 30 in a second, in half of the time
+    assert!(count > SECONDS * 10 && count < SECONDS * 25, "{times}"); // 30 in a second, in the time that is left
     let reported = [report.response_ns, report.reaction_ns, report.age_ns].map(|spread| spread.unwrap().max);
     let epoch = format!("{}ms", boot.got("begin"));
     for epoch in [None, Some(epoch.as_str())] {

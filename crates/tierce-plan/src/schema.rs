@@ -472,6 +472,10 @@ fn machine() -> Value {
             ),
             ("epoch", cost("time to which releases and interrupts are relative")),
             (
+                "phases",
+                json!({ "enum": ["any", "known"], "description": "whether check may rely on the phases of periodic loads" }),
+            ),
+            (
                 "costs",
                 closed(
                     "CPU time of scheduling itself, default 0",

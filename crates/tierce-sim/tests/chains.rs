@@ -283,7 +283,7 @@ fn attack(with: With) {
                 kept += u64::from(verdict.kept.is_some_and(|kept| kept.most_ns() > 0));
             }
             for (found, verdict) in report.chains.iter().zip(&admission.chains) {
-                let ChainReport { name, response_ns, reaction_ns, age_ns } = found;
+                let ChainReport { name, response_ns, reaction_ns, age_ns, .. } = found;
                 let about = || format!("seed {seed}, run {run}, {name}: {found:?} {verdict:?}\n{text}");
                 let bounds = verdict.bounds;
                 assert!(age_ns.is_none_or(|age| age.min >= bounds.least_ns), "{}", about());

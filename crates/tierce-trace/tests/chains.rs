@@ -194,7 +194,7 @@ fn a_change_of_the_plan_changes_chains() {
     assert_eq!(later(&[way.clone(), short.clone()], Follows::All), ["way false 2", "short false 1"]);
     let needs = Latencies { response_ns: Some(MS), ..Default::default() };
     let tight = ChainInfo { needs, ..way.clone() };
-    assert_eq!(later(&[tight.clone()], Follows::All), ["way true 1", "way false 1"]);
+    assert_eq!(later(std::slice::from_ref(&tight), Follows::All), ["way true 1", "way false 1"]);
     assert_eq!(later(&[], Follows::All), ["way true 1"]);
     assert_eq!(later(&[short.clone(), tight], Follows::One("short".into())), ["way true 1", "short false 1"]);
     assert_eq!(later(&[short], Follows::Nothing), ["way false 2"]);

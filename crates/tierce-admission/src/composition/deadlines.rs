@@ -222,8 +222,8 @@ impl Found<'_> {
         let Some(job) = job(load, 0).or(densest) else {
             return match job_and_suspension(load, 0) {
                 Some(_) if !load.sections().is_empty() || !load.preemption().is_full() => self.not_there(task),
-                Some(_) => "it suspends itself within its jobs, and only directly below `fixed-priority` with a whole CPU and \
-                            without `[machine] costs` is that bounded"
+                Some(_) => "it suspends itself within its jobs, and only directly below `fixed-priority` or `edf` with a whole CPU is \
+                            that bounded"
                     .into(),
                 None => "how often its jobs come is not bounded by its load".into(),
             };

@@ -87,6 +87,12 @@ pub fn densest(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> {
     Some((Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 }, suspension_ns))
 }
 
+/// How many parts a job has, between which it suspends itself.
+pub fn parts(load: &Load) -> u64 {
+    let Load::Phases(load) = load else { return 1 };
+    1 + load.phases.iter().filter(|phase| matches!(phase, Phase::Suspend(_))).count() as u64
+}
+
 /// The jobs of a load differ, or come in bursts: how long and how close they can be says more than is true of many of them.
 pub fn vary(load: &Load) -> bool {
     let differ = matches!(load.work(), Some(Work::List(works)) if works.iter().any(|work| *work != works[0]));

@@ -143,9 +143,15 @@ impl Locks {
     /// The jobs of a task with their waits as blocking, where all of that is bounded and they do not suspend themselves; in bursts as close
     /// as they can be. `deadline_ns` as for [`densest`].
     pub fn densest(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<Task> {
+        let (job, suspension_ns) = self.suspending(plan, task, deadline_ns)?;
+        (suspension_ns == 0).then_some(job)
+    }
+
+    /// The same also where they suspend themselves, and for how long each does in all.
+    pub fn suspending(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<(Task, u64)> {
         let (job, suspension_ns) = densest(plan.tasks[task].load.as_ref()?, deadline_ns)?;
         let blocking_ns = self.most_ns(task)?;
-        (suspension_ns == 0).then_some(Task { blocking_ns, ..job })
+        Some((Task { blocking_ns, ..job }, suspension_ns))
     }
 
     /// work/period of a task, where it has that; holders of locks may run in its place.

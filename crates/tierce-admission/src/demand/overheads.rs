@@ -4,7 +4,7 @@
 //! can cost: switch, timer, level for each node of the deepest path, migration where something may come from another CPU.
 //! Charged are
 //!
-//! - to a job: two switches, the one to it and the one back to whom it preempted; a third, begun before it came for whom
+//! - to a job, and to each part of one that suspends itself: two switches, the one to it and the one back to whom it preempted; a third, begun before it came for whom
 //!   it outranks, blocks it once;
 //! - to a budget: what the switch under way overran at its last end, the first switch of its period, and one for every time
 //!   at which something outside of its part of the graph may come between, within a period;
@@ -270,7 +270,12 @@ impl<'a> Overheads<'a> {
 
     /// A job with its switches; `node`: below which it is.
     pub fn job(&self, node: usize, job: Task) -> Task {
-        let switch_ns = self.switch_ns(node);
+        self.job_in_parts(node, job, 1)
+    }
+
+    /// The same of one that suspends itself between so many parts, each of which comes as a job does.
+    pub fn job_in_parts(&self, node: usize, job: Task, parts: u64) -> Task {
+        let switch_ns = self.switch_ns(node).saturating_mul(parts);
         let work_ns = job.work_ns.saturating_add(switch_ns.saturating_mul(2));
         Task { work_ns, blocking_ns: job.blocking_ns.saturating_add(switch_ns), ..job }
     }

@@ -8,15 +8,17 @@
 
 use crate::bounds::response::Bound;
 use crate::bounds::smallest_reduction::mend_by_bisection;
-use crate::demand::jobs::{comes_last, has_other_parents, requesting, vary};
+use crate::demand::jobs::{comes_last, has_other_parents, parts, requesting, vary};
 use crate::demand::overheads::Overheads;
+use crate::laws::known_phases;
 use crate::laws::node::{supplies, until_deadlines, Node};
 use crate::laws::policy::{Laws, Rated, Tested};
 use crate::laws::utilisation_and_demand::{Terms, ONLY_UTILISATION};
 use crate::share::{self, fraction, percent, Share};
 use crate::verdict::{Excess, Failure, Law, NodeVerdict, Promise};
+use tierce_analysis::offsets::Order;
 use tierce_analysis::requests::{self, Requesting};
-use tierce_analysis::{sections, Demand, Response, Sections, Supply, Task};
+use tierce_analysis::{sections, suspension, Demand, Response, Sections, Supply, Task};
 use tierce_guarantee::{whole, TIME_MAX_NS};
 use tierce_plan::policies::{self};
 use tierce_plan::{show_time, Child, Edge, Load, Plan};
@@ -35,6 +37,14 @@ const WITH_REGIONS: &str = "the demand of every window, and response times of ea
 /// The same where works are taken in turn, or jobs come in bursts.
 const WITH_REQUESTS: &str =
     "the demand of every window, by what so many jobs request (Baruah, Chen, Gorinsky & Mok 1999)";
+
+/// The same where some suspend themselves.
+const WITH_SUSPENSION: &str =
+    "response times of earliest deadline first with self-suspension, as work or by what is due \
+                               (Bertogna, Cirinei & Lipari 2005)";
+
+/// The same where phases are known.
+const WITH_PHASES: &str = "the schedule of the longest works at the known phases (Leung & Merrill 1980)";
 
 /// The earliest deadline first.
 pub struct Edf;
@@ -122,7 +132,7 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
     }
     if verdict.failures.is_empty() && early {
         if whole {
-            terms.demand("deadlines_must_fit_every_window", &asked, verdict);
+            terms.demand(EVERY_WINDOW, &asked, verdict);
         } else {
             verdict.open.push(ONLY_UTILISATION.into());
         }
@@ -138,9 +148,13 @@ fn load(plan: &Plan, child: Child) -> Option<&Load> {
     }
 }
 
-/// What a task with deadlines asks for; `deadline_ns`: of the edge, 0 when it gives none.
+/// What a task with deadlines asks for, if it does not suspend itself, which can only make it later; `deadline_ns`: of the edge, 0 when
+/// it gives none.
 fn demand(plan: &Plan, overheads: &Overheads, task: usize, deadline_ns: u64) -> Option<Task> {
-    let job = overheads.locks.densest(plan, task, deadline_ns).filter(|job| job.deadline_ns < TIME_MAX_NS)?;
+    let (job, _) = overheads.locks.suspending(plan, task, deadline_ns)?;
+    if job.deadline_ns == TIME_MAX_NS {
+        return None;
+    }
     // A late release leaves less time until the same deadline.
     let deadline_ns = job.deadline_ns.saturating_sub(job.jitter_ns).max(1);
     Some(Task { deadline_ns, jitter_ns: 0, ..job })
@@ -154,6 +168,18 @@ fn responses(node: &Node, at: Option<usize>, verdict: &mut NodeVerdict) -> Vec<(
         return Vec::new();
     }
     let Some(jobs) = Jobs::of(node, at).filter(|jobs| !jobs.set.is_empty()) else { return Vec::new() };
+    if let Some(bounds) = jobs.at_known_phases(node) {
+        verdict.open.retain(|open| open != ONLY_UTILISATION);
+        let early = verdict.failures.iter().position(|failure| failure.rule == EVERY_WINDOW);
+        let meets = |(bound, job): (&(usize, Bound), &Task)| bound.1.response.meets(job.deadline_ns);
+        if let Some(at) = early.filter(|_| bounds.iter().zip(&jobs.set).all(meets)) {
+            verdict.failures.remove(at); // all do not begin at once
+        }
+        return bounds;
+    }
+    if jobs.suspend() {
+        return jobs.with_suspensions(node);
+    }
     let mut first = None;
     let met = supplies(received).find(|(promise, supply)| {
         let found = jobs.demand(supply);
@@ -182,6 +208,8 @@ struct Jobs {
     edges: Vec<usize>,
     tasks: Vec<usize>,
     set: Vec<Task>,
+    /// For how long each suspends itself.
+    suspensions: Vec<u64>,
     /// Where some differ or come in bursts.
     requests: Option<Vec<Requesting>>,
     /// Regions without preemption of those directly below the node: of each of the set, and the longest of any other.
@@ -194,7 +222,8 @@ impl Jobs {
     fn of(node: &Node, at: Option<usize>) -> Option<Self> {
         let Node { plan, index, edges, overheads, .. } = *node;
         let (tasks, set, own) = (Vec::new(), Vec::new(), Vec::new());
-        let mut jobs = Self { edges: Vec::new(), tasks, set, requests: None, own, others_ns: 0 };
+        let (requests, suspensions) = (None, Vec::new());
+        let mut jobs = Self { edges: Vec::new(), tasks, set, suspensions, requests, own, others_ns: 0 };
         let mut varies = false;
         for edge in edges {
             let about = &plan.edges[*edge];
@@ -209,14 +238,16 @@ impl Jobs {
             if about.when_spent {
                 return None;
             }
-            let found = overheads.locks.densest(plan, task, own_ns)?;
+            let (found, suspension_ns) = overheads.locks.suspending(plan, task, own_ns)?;
             varies |= load(plan, about.child).is_some_and(vary);
             jobs.edges.push(*edge);
             jobs.tasks.push(task);
-            jobs.set.push(overheads.job(index, found));
+            let parts = plan.tasks[task].load.as_ref().map_or(1, parts);
+            jobs.set.push(overheads.job_in_parts(index, found, parts));
+            jobs.suspensions.push(suspension_ns);
             jobs.own.push(overheads.locks.own_regions(task));
         }
-        if varies && !jobs.has_regions() {
+        if varies && !jobs.has_regions() && !jobs.suspend() {
             let each = jobs.tasks.iter().zip(&jobs.set);
             let each = each.map(|(task, job)| requesting(plan.tasks[*task].load.as_ref(), *job));
             jobs.requests = each.collect();
@@ -230,6 +261,40 @@ impl Jobs {
             Some(requests) => requests::earliest_deadline(requests, supply),
             None => tierce_analysis::Edf::new().demand(&self.set, supply),
         }
+    }
+
+    /// Responses where phases are known, and no deadlines but those that are announced count.
+    fn at_known_phases(&self, node: &Node) -> Option<Vec<(usize, Bound)>> {
+        if self.has_regions() || self.suspend() || !self.as_announced(node) {
+            return None;
+        }
+        let found = known_phases::responses(node, &self.tasks, &self.set, Order::EarliestDeadline)?;
+        let bound = |(response, exact)| Bound { response, test: WITH_PHASES, exact };
+        Some(self.tasks.iter().copied().zip(found.into_iter().map(bound)).collect())
+    }
+
+    fn suspend(&self) -> bool {
+        self.suspensions.iter().any(|suspension_ns| *suspension_ns > 0)
+    }
+
+    /// Responses where some suspend themselves: a supply is sure only while it is asked for, so on a whole CPU.
+    fn with_suspensions(&self, node: &Node) -> Vec<(usize, Bound)> {
+        let Node { plan, edges, received, .. } = *node;
+        let whole = supplies(received).any(|(_, supply)| supply == Supply::WHOLE);
+        let alone = edges.iter().all(|edge| !has_other_parents(plan, node.shape, *edge));
+        if !whole || !alone || self.has_regions() || !self.as_announced(node) {
+            return Vec::new();
+        }
+        let (_, found) = suspension::earliest_deadline(&self.set, &self.suspensions);
+        let bound = |response| Bound { response, test: WITH_SUSPENSION, exact: false };
+        self.tasks.iter().copied().zip(found.into_iter().map(bound)).collect()
+    }
+
+    /// Tasks announce the deadlines of their loads: these are the ones that were tested.
+    fn as_announced(&self, node: &Node) -> bool {
+        let announced = |task: usize| announced_ns(node.plan, task);
+        let mut jobs = self.tasks.iter().zip(&self.set);
+        jobs.all(|(task, job)| [u64::MAX, job.deadline_ns].contains(&announced(*task)))
     }
 
     /// Some jobs do not always give way.
@@ -253,10 +318,9 @@ impl Jobs {
     /// `supply`: where it is sure in any window, not only in those until announced deadlines.
     fn bounds(&self, node: &Node, supply: Option<&Supply>, all_met: bool) -> Vec<(usize, Bound)> {
         // Tasks announce the deadlines of their loads: then the shorter ones of their edges are of use to nobody.
-        let announced =
-            |task: usize| node.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns).unwrap_or(u64::MAX);
+        let announced = |task: usize| announced_ns(node.plan, task);
         let jobs = || self.tasks.iter().copied().zip(&self.set);
-        let as_tested = jobs().all(|(task, job)| [u64::MAX, job.deadline_ns].contains(&announced(task)));
+        let as_tested = self.as_announced(node);
         let mut found = vec![Response::TooLong; self.set.len()];
         let alike = self.requests.is_none();
         if let Some(supply) = supply.filter(|_| self.set.len() <= RESPONSES_MAX && as_tested) {
@@ -317,6 +381,11 @@ impl Jobs {
     }
 }
 
+/// The deadline of a task's load.
+fn announced_ns(plan: &Plan, task: usize) -> u64 {
+    plan.tasks[task].load.as_ref().and_then(Load::deadline_ns).unwrap_or(u64::MAX)
+}
+
 /// More work in the long run than time.
 fn overload(promise: &Promise, asked: Share) -> Failure {
     let share = promise.guarantee.share();
@@ -359,6 +428,9 @@ fn too_much_due(promise: &Promise, window_ns: u64, due_ns: u64) -> Failure {
         },
     }
 }
+
+/// A rule.
+const EVERY_WINDOW: &str = "deadlines_must_fit_every_window";
 
 /// A rule.
 const NOT_PROMISED: &str = "deadlines_must_fit_what_is_promised";

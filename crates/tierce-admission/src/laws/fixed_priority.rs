@@ -7,16 +7,18 @@
 
 use crate::bounds::leftover_supply::Taken;
 use crate::bounds::response::Bound;
-use crate::demand::jobs::{densest, has_other_parents, requesting, vary};
+use crate::demand::jobs::{densest, has_other_parents, parts, requesting, vary};
 use crate::demand::overheads::Overheads;
 use crate::demand::regions::{Keeps, Kept};
 use crate::demand::uncounted_threads::{crowd as crowd_of, of_crowd};
+use crate::laws::known_phases;
 use crate::laws::node::{known, supplies, Node, COSTS_TAKE_ALL, LESS_COSTS};
 use crate::laws::policy::{Laws, Rated};
 use crate::share::{self, percent, Share};
 use crate::verdict::{NodeVerdict, Origin, Promise};
+use tierce_analysis::offsets::Order;
 use tierce_analysis::thresholds::to_last_regions;
-use tierce_analysis::{requests, LastRegion, Response, Supply, Task};
+use tierce_analysis::{requests, suspension, LastRegion, Response, Supply, Task};
 use tierce_guarantee::Kind;
 use tierce_plan::policies::{self};
 use tierce_plan::{Child, Load, Plan, Shape};
@@ -41,6 +43,10 @@ const WITH_THRESHOLDS: &str = "response times under fixed priorities with preemp
 /// The same where works are taken in turn, or jobs come in bursts.
 const WITH_REQUESTS: &str =
     "response times under fixed priorities by what so many jobs request (Mok & Chen 1997; Richter 2005)";
+
+/// The same where phases are known.
+const WITH_PHASES: &str =
+    "the schedule of the longest works at the known phases (Leung & Merrill 1980; Goossens & Devillers 1997)";
 
 /// The rule of what those of higher priority leave.
 pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
@@ -203,17 +209,26 @@ fn left_over(name: &str, above: &Taken, received: &[Promise]) -> Vec<Promise> {
     left
 }
 
-/// Responses by the task's index, down to the first level whose work is not bounded.
-fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> {
+/// The tasks directly below a node down to the first level whose work is not bounded, the highest priority first.
+#[derive(Default)]
+struct Known {
+    members: Vec<usize>,
+    set: Vec<Task>,
+    /// The number of its level, and for how long it suspends itself.
+    levels: Vec<u32>,
+    suspensions: Vec<u64>,
+    /// Of each level.
+    priorities: Vec<u64>,
+}
+
+fn known_below(node: &Node, at: usize, crowd: Option<u64>) -> Known {
     let Node { plan, shape, index, edges, received, overheads, .. } = *node;
     let priority = |edge: &usize| plan.edges[*edge].params[at];
     let mut order = edges.to_vec();
     order.sort_by_key(|edge| std::cmp::Reverse(priority(edge)));
-    // Where jobs suspend themselves: a supply is sure only while it is asked for, and each return costs a switch.
-    let may_suspend = overheads.is_none() && supplies(received).any(|(_, supply)| supply == Supply::WHOLE);
-    let (mut members, mut set, mut levels, mut suspensions) =
-        (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-    let mut priorities = Vec::new(); // of each level
+    // Where jobs suspend themselves: a supply is sure only while it is asked for.
+    let may_suspend = supplies(received).any(|(_, supply)| supply == Supply::WHOLE);
+    let mut known = Known::default();
     for (level, equals) in order.chunk_by(|a, b| priority(a) == priority(b)).enumerate() {
         let crowded = crowd.is_some_and(|crowd| crowd >= priority(&equals[0]));
         // How often equals with a quantum switch is not counted.
@@ -227,24 +242,36 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
         if !may_suspend && jobs.iter().flatten().any(|(.., suspension_ns)| *suspension_ns > 0) {
             break;
         }
-        priorities.push(priority(&equals[0]));
+        known.priorities.push(priority(&equals[0]));
         for (task, job, suspension_ns) in jobs.into_iter().flatten() {
-            members.push(task);
-            set.push(overheads.job(index, job));
-            levels.push(level as u32);
-            suspensions.push(suspension_ns);
+            known.members.push(task);
+            let parts = plan.tasks[task].load.as_ref().map_or(1, parts);
+            known.set.push(overheads.job_in_parts(index, job, parts));
+            known.levels.push(level as u32);
+            known.suspensions.push(suspension_ns);
         }
     }
+    known
+}
+
+/// Responses by the task's index, as far as those before each are known.
+fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> {
+    let Node { plan, edges, received, overheads, .. } = *node;
+    let Known { members, set, levels, suspensions, priorities } = known_below(node, at, crowd);
     if set.is_empty() || set.len() > RESPONSES_MAX {
         return Vec::new();
     }
     if suspensions.iter().any(|suspension_ns| *suspension_ns > 0) {
-        let found = tierce_analysis::suspension::fixed_priority(&set, &suspensions, &levels);
-        let bound = |response| Bound { response, test: WITH_SUSPENSION, exact: false };
-        return members.into_iter().zip(found.into_iter().map(bound)).collect();
+        return with_suspensions(node, &members, &set, &levels, &suspensions);
     }
     if members.iter().any(|task| overheads.locks.kept(*task).is_some()) {
         return with_regions(node, &members, &set, &levels, &priorities);
+    }
+    let alone = |at: usize| levels.iter().filter(|level| **level == levels[at]).count() == 1;
+    if let Some(found) = known_phases::responses(node, &members, &set, Order::FixedPriority(&levels)) {
+        let bound =
+            |(at, (response, exact))| Bound { response, test: WITH_PHASES, exact: exact && alone(at) };
+        return members.into_iter().zip(found.into_iter().enumerate().map(bound)).collect();
     }
     if members.iter().any(|task| plan.tasks[*task].load.as_ref().is_some_and(vary)) {
         return with_requests(node, &members, &set, &levels);
@@ -261,10 +288,7 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_) | Load::Triggered(_)));
     let precise =
         supply == Supply::WHOLE && overheads.is_none() && members.iter().all(|task| punctual(*task));
-    let alone = |at: usize| {
-        levels.iter().filter(|level| **level == levels[at]).count() == 1
-            && overheads.locks.most_ns(members[at]) == Some(0)
-    };
+    let alone = |at: usize| alone(at) && overheads.locks.most_ns(members[at]) == Some(0);
     let bound = |(at, response)| Bound { response, test: BY_PRIORITY, exact: precise && alone(at) };
     let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();
     members.into_iter().zip(bounds).collect()
@@ -308,6 +332,23 @@ fn with_regions(
     let bound = |response| Bound { response, test, exact: false };
     let found = found.into_iter().flat_map(|(_, found)| found);
     members.iter().copied().zip(found.map(bound)).collect()
+}
+
+/// Some suspend themselves; on a whole CPU.
+fn with_suspensions(
+    node: &Node,
+    members: &[usize],
+    set: &[Task],
+    levels: &[u32],
+    suspensions: &[u64],
+) -> Vec<(usize, Bound)> {
+    let timers = node.overheads.timers_as_jobs(node.edges);
+    let all: Vec<_> = timers.iter().chain(set).copied().collect();
+    let all_levels: Vec<_> = timers.iter().map(|_| 0).chain(levels.iter().map(|level| level + 1)).collect();
+    let all_suspensions: Vec<_> = timers.iter().map(|_| 0).chain(suspensions.iter().copied()).collect();
+    let found = suspension::fixed_priority(&all, &all_suspensions, &all_levels);
+    let bound = |response: &Response| Bound { response: *response, test: WITH_SUSPENSION, exact: false };
+    members.iter().copied().zip(found[timers.len()..].iter().map(bound)).collect()
 }
 
 /// By what jobs request that come one after the other.

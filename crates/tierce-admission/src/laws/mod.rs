@@ -8,6 +8,7 @@ mod edf;
 mod fair;
 pub mod fixed_priority;
 mod i_plus_pi;
+mod known_phases;
 pub mod mixed_criticality;
 mod multiburst;
 pub mod node;

@@ -62,7 +62,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let plan = Plan::load_with(&args.plan, Options { cpus });
     let found = plan.and_then(|plan| {
         plan.check_runnable(plan.machine.cpus)?;
-        if let Some(line) = plan.gives_way_in_the_kernel() {
+        for line in plan.is_so_only_in_simulation() {
             eprintln!("tierce: {line}");
         }
         Ok(plan.sources)

@@ -228,7 +228,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
         }
         bail!("{}: more than the board can hold", args.plan.display());
     }
-    if let Some(line) = plan.gives_way_in_the_kernel() {
+    for line in plan.is_so_only_in_simulation() {
         eprintln!("tierce: {line}");
     }
     let mut graph = Graph::new(1, 0)?;

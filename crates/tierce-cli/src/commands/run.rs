@@ -196,7 +196,7 @@ pub fn run(args: Args) -> Result<ExitCode> {
     let plan = args.plan(cpus)?;
     let admission = plan.admit();
     let unfit = admission.faults(&plan);
-    if let Some(line) = plan.gives_way_in_the_kernel() {
+    for line in plan.is_so_only_in_simulation() {
         report(Level::Warn, "remark", &line, &[]);
     }
     let chains = tierce_scx::chains_of(&plan, &admission);

@@ -114,6 +114,8 @@ pub struct Machine {
     pub named: u32,
     /// Time to which releases (`phase`), interrupts and slots are relative.
     pub epoch_ns: u64,
+    /// Periodic jobs come exactly at the phases of their loads, and check may rely on it.
+    pub phases_known: bool,
     /// Which CPUs are near each other, where the plan says so.
     pub topology: Option<Topology>,
     /// What scheduling costs, in the simulator and in every test.
@@ -145,6 +147,7 @@ impl Default for Machine {
             cpus: 0,
             named: 0,
             epoch_ns: 0,
+            phases_known: false,
             topology: None,
             costs,
             interrupts: Vec::new(),

@@ -22,6 +22,19 @@ impl Resolver {
             machine.cpus = machine.cpus.max(machine.named);
         }
         machine.epoch_ns = fields.time("epoch", collector).unwrap_or(0);
+        if let Some(value) = fields.take("phases") {
+            match collector.text("`phases`", value) {
+                Some("any") => {}
+                Some("known") => machine.phases_known = true,
+                Some(other) => collector.add(
+                    Fault::new("phases_must_be_known_or_any", value.spot, "`phases` of `[machine]` cannot be that")
+                        .value(other)
+                        .bound("\"any\" or \"known\"")
+                        .hint("\"any\": bounds hold whenever jobs come; \"known\": only if first jobs come at the `phase` of their loads"),
+                ),
+                None => {}
+            }
+        }
         if let Some(table) = fields.take("costs").and_then(|value| collector.table("`costs`", value)) {
             let mut fields = Fields::new("`costs`", table);
             let migration = fields.take("migration").map(|value| migration_costs(value, collector));

@@ -149,8 +149,18 @@ impl Plan {
         ["fixed-priority", "edf"].contains(&policy.name).then_some(node)
     }
 
-    /// What is to be said where threads run, not loads: which jobs give way although the plan says that they do not.
-    pub fn gives_way_in_the_kernel(&self) -> Option<String> {
+    /// What is to be said where threads run, not loads: on what bounds rest that is true only of these.
+    pub fn is_so_only_in_simulation(&self) -> Vec<String> {
+        let phases = self.machine.phases_known.then(|| {
+            "when jobs come is up to their threads: `phases = \"known\"` holds in `tierce sim`, and bounds of `tierce check` that rest on it \
+             hold here only if the programs are in step"
+                .to_string()
+        });
+        phases.into_iter().chain(self.gives_way_in_the_kernel()).collect()
+    }
+
+    /// Which jobs give way although the plan says that they do not.
+    fn gives_way_in_the_kernel(&self) -> Option<String> {
         let mut tasks = self.tasks.iter().filter(|task| task.has_regions());
         let (first, others) = (tasks.next()?, tasks.count());
         let others = if others > 0 { format!(" and {others} others") } else { String::new() };

@@ -1,0 +1,87 @@
+//! Jobs that suspend themselves, in random plans by priorities and by deadlines, with and without costs: no response is longer than
+//! `tierce check` says.
+//!
+//! TIERCE_SEEDS=FROM..TO plays other plans than the usual ones.
+
+mod common;
+
+use common::{parse, report_of, seeds, Maker, MS};
+use std::fmt::Write;
+use tierce_admission::{Deadlines, PlanExt};
+use tierce_plan::Plan;
+
+impl Maker {
+    fn suspending(&mut self, deadlines: bool, costs: bool) -> Plan {
+        if costs {
+            self.text += "machine.costs = { switch = \"7us\", timer = \"3us\", level = \"1us\" }\n";
+        }
+        let policy = if deadlines { "edf" } else { "fixed-priority" };
+        let _ = writeln!(self.text, "[node.top]\npolicy = \"{policy}\"\ncpu = 0");
+        let tasks = self.between(2, 5);
+        for task in 0..tasks {
+            let period = self.between(4, 60) * 250;
+            let work = (period * self.between(20, 100) / 100 / (tasks + 1)).max(100);
+            let deadline = self.between(period * 2 / 3, period);
+            let phase = self.between(0, 8) * 50;
+            let priority = if self.between(0, 6) == 0 { 3 } else { 9 - task };
+            let edge = if deadlines { String::new() } else { format!("priority = {priority}") };
+            let pause = self.between(1, period / 4);
+            let range = |least: u64, most: u64| format!("{{ min = \"{least}us\", max = \"{most}us\" }}");
+            let load = match self.between(0, 3) {
+                0 => format!("period = \"{period}us\", work = {}", range(work / 2, work)),
+                1 => format!(
+                    "phases = [{{ run = \"{}us\" }}, {{ suspend = {} }}, {{ run = \"{}us\" }}, {{ suspend = \"{}us\" }}, {{ run = \"{}us\" }}, {{ timer = \"{period}us\" }}]",
+                    work / 3 + 1, range(pause / 3 + 1, pause), work / 3 + 1, pause / 3 + 1, work / 3 + 1
+                ),
+                _ => format!(
+                    "phases = [{{ run = {} }}, {{ suspend = {} }}, {{ run = \"{}us\" }}, {{ timer = \"{period}us\" }}]",
+                    range(work / 3, work / 2 + 1), range(pause / 2 + 1, pause), work / 2 + 1
+                ),
+            };
+            let _ = writeln!(
+                self.text,
+                "[task.t{task}]\nunder.top = {{ {edge} }}\nload = {{ {load}, deadline = \"{deadline}us\", phase = \"{phase}us\" }}"
+            );
+        }
+        parse(&self.text)
+    }
+}
+
+/// How long the longest response of each task was, in per cent of its bound: below 50, 70, 90, 100, and equal.
+#[test]
+fn nothing_takes_longer_than_check_says() {
+    let kinds = ["priorities", "deadlines", "priorities and costs", "deadlines and costs"];
+    let (mut seen_of, mut met) = ([[0u64; 5]; 4], 0);
+    for seed in seeds() {
+        let kind = seed as usize % 4;
+        let plan = Maker::new(seed, "suspension").suspending(kind % 2 == 1, kind > 1);
+        let verdict = plan.admit();
+        let suspends = plan.sources.0[0].text.contains("suspend");
+        for round in 0..3 {
+            let report = report_of(&plan, seed ^ round << 32, 400 * MS);
+            for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
+                let seen = report.tasks.iter().find(|seen| seen.name == task.name).unwrap();
+                let text = &plan.sources.0[0].text;
+                let shown = verdict.deadlines == Deadlines::Met;
+                met += u64::from(shown && suspends);
+                assert!(!shown || seen.misses == 0, "seed {seed}: {} misses\n{text}", task.name);
+                let bound = verdict.response.and_then(|response| response.ns());
+                let longest = seen.response_ns.as_ref().map(|response| response.max);
+                let (Some(bound), Some(longest)) = (bound, longest) else { continue };
+                assert!(longest <= bound, "seed {seed}: {} {longest} > {bound}\n{text}", task.name);
+                let place = [50, 70, 90, 100].iter().position(|most| longest * 100 < bound * most);
+                seen_of[kind][place.unwrap_or(4)] += u64::from(suspends);
+            }
+        }
+    }
+    for (kind, seen) in kinds.iter().zip(&seen_of) {
+        let all = seen.iter().sum::<u64>().max(1);
+        let per_mille: Vec<_> = seen.iter().map(|count| count * 1000 / all).collect();
+        println!(
+            "{kind}: of {all} responses below 50, 70, 90, 100 % of the bound, equal: {per_mille:?} per mille"
+        );
+        assert!(all > 300 && seen[2] + seen[3] + seen[4] > 20, "{kind}: {seen:?}");
+    }
+    println!("{met} tasks met the deadlines that check shows");
+    assert!(met > 300, "{met}");
+}
