@@ -5,10 +5,12 @@
 //! must exceed to preempt a job that has begun; default: its priority), `criticality` (`lo`, the default, or
 //! `hi`), `work_hi` (the worst of a task that usually needs `work`, its default), `span` (the longest chain of work that cannot run at
 //! once; default: the work), `suspension` (longest time for which a job suspends itself, in all), `section` (its longest region without
-//! preemption), `last_section` (that with which it ends). Times have a unit, a bare whole number is ns. Empty lines and lines that
+//! preemption), `last_section` (that with which it ends). A cell of `work` may have several times, apart by spaces: jobs take them in turn;
+//! one of `period`: the least time to the next job, to the second one after it, … ([`crate::requests`]). Times have a unit, a bare whole number is ns. Empty lines and lines that
 //! begin with `#` are skipped; an empty cell is the default. A cell may stand in double quotes; what is between them is taken as it is,
 //! `""` is one quote.
 
+use crate::requests::{Requesting, Requests};
 use crate::task::{Sections, Task};
 use std::borrow::Cow;
 use tierce_guarantee::{NumberError, Parameter};
@@ -34,6 +36,8 @@ pub struct Entry {
     pub suspension_ns: u64,
     /// Its regions without preemption.
     pub sections: Sections,
+    /// Where jobs differ, or come in bursts; the work of the task is then the longest, its period the shortest.
+    pub requests: Option<Requests>,
 }
 
 impl Entry {
@@ -49,7 +53,14 @@ impl Entry {
             span_ns: None,
             suspension_ns: 0,
             sections: Sections::default(),
+            requests: None,
         }
+    }
+
+    /// What its jobs request.
+    pub fn requesting(&self) -> Option<Requesting> {
+        let requests = self.requests.clone().or_else(|| Requests::of(&self.task))?;
+        Some(Requesting { task: self.task, requests })
     }
 
     /// What a table refuses in a line, as column, rule and words. The entries of a table have nothing of that.
@@ -140,6 +151,19 @@ impl Cell<'_> {
     pub(crate) fn fault(&self, rule: &'static str, message: impl Into<String>) -> Fault {
         let (value, message) = (self.text.to_string(), message.into());
         Fault { rule, line: self.line, column: self.column, value, message }
+    }
+
+    /// Times above 0, apart by spaces.
+    fn times(&self) -> Result<Vec<u64>, Fault> {
+        let time = |word: &str| match parse_time(word) {
+            Ok(0) => Err(self.fault("time_must_be_positive", "at least 1 ns")),
+            found => found.map_err(|(rule, message)| self.fault(rule, message)),
+        };
+        let several = self.text.split_whitespace().nth(1).is_some() && parse_time(&self.text).is_err();
+        if several {
+            return self.text.split_whitespace().map(time).collect();
+        }
+        time(&self.text).map(|ns| vec![ns])
     }
 
     /// A time of at least `least` ns.
@@ -290,6 +314,7 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
         let at = columns.iter().position(|column| *column == wanted);
         at.map(|at| &cells[at]).filter(|cell| !cell.text.is_empty())
     };
+    let Jobs { work_ns, period_ns, last_ns, requests } = jobs(cell(1), cell(2), &mut faults);
     let mut time = |wanted: usize, least: u64, default: u64| match cell(wanted) {
         None => default,
         Some(cell) => cell.time(least).unwrap_or_else(|fault| {
@@ -297,8 +322,7 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
             default
         }),
     };
-    let (work_ns, period_ns) = (time(1, 1, 0), time(2, 1, 0));
-    let deadline_ns = time(3, 1, period_ns);
+    let deadline_ns = time(3, 1, last_ns);
     let task = Task { work_ns, period_ns, deadline_ns, jitter_ns: time(4, 0, 0), blocking_ns: time(5, 0, 0) };
     let (offset_ns, suspension_ns) = (time(6, 0, 0), time(named("suspension"), 0, 0));
     let work_hi_ns = time(named("work_hi"), 1, work_ns);
@@ -324,9 +348,8 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     let criticality = (has("criticality") || has("work_hi")).then_some(Criticality { hi, work_hi_ns });
     let span_ns = has("span").then_some(span_ns);
     let name = cell(0).map_or(String::new(), |cell| cell.text.to_string());
-    let plain = Entry::new(name, task);
-    let entry =
-        Entry { offset_ns, priority, threshold, criticality, span_ns, suspension_ns, sections, ..plain };
+    let plain = Entry { suspension_ns, sections, requests, ..Entry::new(name, task) };
+    let entry = Entry { offset_ns, priority, threshold, criticality, span_ns, ..plain };
     if faults.is_empty() {
         faults.extend(entry.fault().map(|(wanted, rule, message)| {
             let at = cell(named(wanted)).unwrap_or(&cells[0]);
@@ -338,6 +361,49 @@ fn entry(columns: &[usize], cells: &[Cell]) -> Result<Entry, Vec<Fault>> {
     } else {
         faults.sort_by_key(|fault| fault.column);
         Err(faults)
+    }
+}
+
+/// What the cells of work and period say of jobs.
+struct Jobs {
+    /// The longest work, the shortest and the last distance; 0 where that is a fault, or missing.
+    work_ns: u64,
+    period_ns: u64,
+    last_ns: u64,
+    /// Where a cell is a list.
+    requests: Option<Requests>,
+}
+
+fn jobs(work: Option<&Cell>, period: Option<&Cell>, faults: &mut Vec<Fault>) -> Jobs {
+    let mut times = |cell: Option<&Cell>| match cell.map_or(Ok(Vec::new()), Cell::times) {
+        Ok(times) => times,
+        Err(fault) => {
+            faults.push(fault);
+            Vec::new()
+        }
+    };
+    let (works, distances) = (times(work), times(period));
+    let mut requests = None;
+    if works.len() > 1 || distances.len() > 1 {
+        requests = Requests::new(&works, &distances);
+        let falls = distances.windows(2).any(|pair| pair[0] > pair[1]);
+        let known = !works.is_empty() && !distances.is_empty();
+        if let Some(cell) = period.filter(|_| requests.is_none() && known) {
+            faults.push(match falls {
+                true => cell.fault(
+                    "separations_must_ascend",
+                    "each counts from the same job: to the next one, to the second after it",
+                ),
+                false => cell.fault("lists_must_be_short", "at most 4096 times in a cell"),
+            });
+        }
+    }
+    let first = |times: &[u64]| times.first().copied().unwrap_or(0);
+    Jobs {
+        work_ns: works.iter().copied().max().unwrap_or(0),
+        period_ns: first(&distances),
+        last_ns: distances.last().copied().unwrap_or(0),
+        requests,
     }
 }
 

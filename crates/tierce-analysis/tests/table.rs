@@ -43,6 +43,27 @@ fn regions_and_suspensions() {
 }
 
 #[test]
+fn works_in_turn_and_bursts() {
+    let text = "name,work,period,deadline\na,4 1 1,5,\nb,1ms,1ms 2ms 50ms,\nc,2us 1us,1us  9us,7us\nd,1,2,";
+    let entries = parse(text).unwrap();
+    let numbers = |at: usize| {
+        let Task { work_ns, period_ns, deadline_ns, .. } = entries[at].task;
+        [work_ns, period_ns, deadline_ns]
+    };
+    assert_eq!(numbers(0), [4, 5, 5]);
+    assert_eq!(numbers(1), [1_000_000, 1_000_000, 50_000_000]);
+    assert_eq!(numbers(2), [2_000, 1_000, 7_000]);
+    let requests = |at: usize| entries[at].requests.as_ref().unwrap();
+    assert_eq!([1, 2, 3, 4].map(|jobs| requests(0).work_ns(jobs)), [4, 5, 6, 10]);
+    assert_eq!(
+        [1, 2, 3, 4].map(|jobs| requests(1).distance_ns(jobs)),
+        [1, 2, 50, 51].map(|ms| ms * 1_000_000)
+    );
+    assert_eq!((requests(2).work_ns(2), requests(2).distance_ns(2)), (3_000, 9_000));
+    assert_eq!(entries[3].requests, None);
+}
+
+#[test]
 fn cells_in_quotes() {
     let text = "\"name\",work,\"period\"\n\"a, the first\", \"1ms\" ,2ms\n\"say \"\"b\"\"\",1ms,\"2ms\"\nfive\" disk,1ms,2ms\n\"\"\"\",1ms,2ms\n";
     let names: Vec<_> = parse(text).unwrap().into_iter().map(|entry| entry.name).collect();
@@ -56,6 +77,9 @@ fn refusals() {
         ("", &[(1, 1, "table_needs_a_header")][..]),
         ("name,work,period", &[(1, 1, "table_needs_tasks")]),
         ("name,work", &[(1, 1, "column_must_be_there")]),
+        ("name,work,period\na,1,3 2", &[(2, 5, "separations_must_ascend")]),
+        ("name,work,period\na,1 0,3", &[(2, 3, "time_must_be_positive")]),
+        ("name,work,period\na,1 x,3 4", &[(2, 3, "number_must_be_a_number")]),
         ("name,work,period,color", &[(1, 18, "column_must_be_known")]),
         ("name,work,work,period", &[(1, 11, "columns_are_unique")]),
         ("name,work,period\na,1ms", &[(2, 1, "lines_are_as_long_as_the_header")]),
@@ -72,7 +96,7 @@ fn refusals() {
         ),
         (
             "name,work,period\na,1.5ns, 0.5 ms",
-            &[(2, 3, "time_not_finer_than_1ns"), (2, 10, "number_must_be_a_number")],
+            &[(2, 3, "time_not_finer_than_1ns"), (2, 10, "time_needs_a_unit")],
         ),
         ("name,work,period\na,1ms,99999999999s", &[(2, 7, "time_must_fit")]),
         ("name,work,period\n\"a,1ms,2ms", &[(2, 1, "quotes_must_end_the_cell")]),

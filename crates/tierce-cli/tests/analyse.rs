@@ -337,6 +337,35 @@ fn phases_that_are_known() {
     assert!(said.contains("too many jobs come until the schedule repeats itself"), "{said}");
 }
 
+/// The tasks of examples/bursts.toml, in their reservation and not, and what does not go with lists.
+#[test]
+fn works_in_turn_and_bursts() {
+    let table = Table::new(
+        "bursts",
+        "name,work,period,deadline,priority\nalarms,1.5ms,1ms 2ms 50ms,5ms,3\nvideo,7ms 1ms 2ms 1ms,15ms,,2\ncontrol,14ms,50ms,35ms,1\n",
+    );
+    let value = table.json(&["--policy", "fp", "--supply", "4.5ms/5ms"], 0);
+    assert_eq!(column(&value, "wcrt_ns"), [3_500_000, 13_500_000, 30_000_000]);
+    assert_eq!((&value["utilisation"], &value["exact"]), (&"83/150".into(), &false.into()));
+    let value = table.json(&["--policy", "edf"], 0);
+    assert_eq!(value["schedulable"], true);
+    let late = Table::new("bursts-late", "name,work,period,deadline\na,2 1,2 9,1\nb,3,9,\n");
+    let value = late.json(&["--policy", "edf"], 1);
+    assert!(value["remarks"][0].as_str().unwrap().starts_with("In a window of "), "{value}");
+    let keeps = Table::new("bursts-keep", "name,work,period,section\na,2 1,9,\nb,3,9,2\n");
+    for (table, arguments, rule) in [
+        (&table, &["--policy", "fifo"][..], "lists_are_for_fp_and_edf: alarms "),
+        (&table, &["--policy", "audsley"], "lists_are_for_fp_and_edf: alarms "),
+        (&table, &["--policy", "edf", "--cpus", "2"], "lists_are_for_one_cpu: alarms "),
+        (&table, &["--policy", "fp", "--offsets", "known"], "lists_need_full_preemption: alarms "),
+        (&keeps, &["--policy", "edf"], "lists_need_full_preemption: a "),
+    ] {
+        let output = table.analyse(arguments);
+        assert_eq!(output.status.code(), Some(2), "{rule}");
+        assert!(text(&output.stderr).contains(rule), "{}", text(&output.stderr));
+    }
+}
+
 #[test]
 fn jobs_that_suspend_themselves() {
     let table = Table::new("suspension", "name,work,period,suspension\na,1,4,2\nb,2,8,\n");

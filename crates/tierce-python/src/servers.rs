@@ -19,6 +19,7 @@ pub fn plain_entries(given: &Bound<'_, PyAny>) -> PyResult<Arc<Vec<Entry>>> {
         entry.suspension_ns == 0
             && entry.sections == Default::default()
             && entry.threshold.is_none()
+            && entry.requests.is_none()
             && entry.criticality.is_none()
             && entry.span_ns.is_none()
     };

@@ -114,6 +114,7 @@ impl Given {
             span_ns: self.span,
             suspension_ns: self.suspension.unwrap_or(0),
             sections: Sections { longest_ns: self.section.unwrap_or(last_ns), last_ns },
+            requests: None,
         };
         match entry.fault() {
             None => Ok(entry),

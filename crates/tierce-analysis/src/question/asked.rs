@@ -4,7 +4,8 @@ use super::names::{Offsets, Policy, Preemption};
 use super::refused::{refuse, Refused};
 use super::supplied::{is_together, Given, Supplied, CPUS_MAX};
 use crate::partition::Fit;
-use crate::{Entry, Sections, Supply, Task};
+use crate::{requests, utilisation, Entry, Sections, Supply, Task};
+use tierce_guarantee::Exact;
 
 /// Everything about a question but its tasks.
 #[derive(Clone, Debug, Default)]
@@ -164,6 +165,9 @@ impl Question {
                 );
             }
         }
+        if let Some(entry) = self.entries.iter().find(|entry| entry.requests.is_some()) {
+            self.check_lists(entry, suspending.or(keeping))?;
+        }
         if self.thresholds != Thresholds::None {
             self.check_thresholds(suspending, keeping)?;
         }
@@ -184,6 +188,34 @@ impl Question {
             refuse!(
                 "sensitivity_needs_plain_tasks",
                 "with suspensions, regions without preemption, thresholds or --offsets known there is no --sensitivity"
+            );
+        }
+        Ok(())
+    }
+
+    /// Works in turn and bursts are analysed where jobs give way at any time; `special` is one that suspends itself or keeps the CPU.
+    fn check_lists(&self, entry: &Entry, special: Option<&Entry>) -> Result<(), Refused> {
+        let name = &entry.name;
+        if !matches!(self.policy, Policy::Fp | Policy::Rm | Policy::Dm | Policy::Edf) {
+            refuse!(
+                "lists_are_for_fp_and_edf",
+                "{name} has a list of works or periods, which is for --policy fp, rm, dm and edf"
+            );
+        }
+        if self.cpus > 1 {
+            refuse!("lists_are_for_one_cpu", "{name} has a list of works or periods, which is for one CPU");
+        }
+        if let Some(other) = special {
+            refuse!(
+                "lists_need_full_preemption",
+                "{name} has a list of works or periods, and {} suspends itself or has a region without preemption",
+                other.name
+            );
+        }
+        if self.offsets_known || self.sensitivity || self.thresholds != Thresholds::None {
+            refuse!(
+                "lists_need_full_preemption",
+                "{name} has a list of works or periods; leave out --offsets known, --sensitivity and thresholds"
             );
         }
         Ok(())
@@ -255,6 +287,14 @@ impl Question {
             );
         }
         Ok(())
+    }
+
+    /// Σ work/period, of works in turn and bursts in the long run.
+    pub fn utilisation(&self) -> Exact {
+        let all = self.entries.iter().filter(|entry| entry.requests.is_some()).map(Entry::requesting);
+        let varied = requests::rate(&all.flatten().collect::<Vec<_>>());
+        let alike = self.entries.iter().filter(|entry| entry.requests.is_none()).map(|entry| entry.task);
+        utilisation(&alike.collect::<Vec<_>>()) + varied
     }
 
     /// Any CPU may run any task.

@@ -4,8 +4,8 @@ use super::asked::{Question, Thresholds};
 use super::names::Policy;
 use crate::offsets::{self, Order};
 use crate::{
-    fifo, global, priorities, sections, suspension, thresholds, Demand, Edf, Entry, FixedPriority, Response,
-    Sections, Supply, Task, Watch,
+    fifo, global, priorities, requests, sections, suspension, thresholds, Demand, Edf, Entry, FixedPriority,
+    Response, Sections, Supply, Task, Watch,
 };
 use tierce_guarantee::show_ns;
 
@@ -70,7 +70,8 @@ pub fn verdict(asked: &Question, entries: &[Entry], supply: &Supply, watch: &Wat
 /// All deadlines are met; and that they are not is shown, too. As [`verdict`] says, but without response times where they take
 /// longer than that.
 pub fn holds(asked: &Question, entries: &[Entry], supply: &Supply) -> (bool, bool) {
-    let plain = !asked.offsets_known && asked.thresholds == Thresholds::None;
+    let lists = entries.iter().any(|entry| entry.requests.is_some());
+    let plain = !asked.offsets_known && asked.thresholds == Thresholds::None && !lists;
     if !plain || entries.iter().any(|entry| entry.suspension_ns > 0) {
         let found = verdict(asked, entries, supply, &Watch::default());
         return (found.schedulable, found.exact);
@@ -148,11 +149,14 @@ fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply, watch: &Wa
     if entries.iter().any(|entry| entry.sections != Sections::default()) {
         return in_regions(policy, entries, &tasks, supply, watch);
     }
+    if entries.iter().any(|entry| entry.requests.is_some()) {
+        return by_requests(policy, entries, &tasks, supply);
+    }
     if policy == Policy::Edf {
         let mut edf = Edf::new();
         let demand = edf.demand(&tasks, supply);
         let responses = edf.responses_while(&tasks, supply, watch).to_vec();
-        return by_demand(demand, responses, &tasks, supply);
+        return by_demand(demand, responses, Some(&tasks), supply);
     }
     let levels = match policy {
         Policy::Audsley => match priorities::audsley_while(&tasks, supply, watch) {
@@ -169,6 +173,29 @@ fn for_all_phases(policy: Policy, entries: &[Entry], supply: &Supply, watch: &Wa
         _ => levels_of(policy, entries, 1),
     };
     by_priority(&tasks, &levels, supply, watch)
+}
+
+/// Works in turn, or bursts.
+fn by_requests(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply) -> Verdict {
+    let all = entries.iter().map(Entry::requesting).collect::<Option<Vec<_>>>();
+    let Some(all) = all else {
+        return Verdict::of(tasks, vec![Response::Unbounded; tasks.len()], false);
+    };
+    if policy == Policy::Edf {
+        let demand = requests::earliest_deadline(&all, supply);
+        let responses = requests::earliest_deadline_responses(&all, supply);
+        let found = by_demand(demand, responses, None, supply);
+        return Verdict { exact: false, ..found }.with(MAY_BE_MET);
+    }
+    let levels = levels_of(policy, entries, 1);
+    let mut order: Vec<_> = (0..all.len()).collect();
+    order.sort_by_key(|index| levels[*index]);
+    let ordered: Vec<_> = order.iter().map(|index| all[*index].clone()).collect();
+    let sorted: Vec<_> = order.iter().map(|index| levels[*index]).collect();
+    let mut responses = vec![Response::Unbounded; all.len()];
+    let found = requests::fixed_priority(&ordered, &sorted, supply);
+    order.iter().zip(found).for_each(|(index, response)| responses[*index] = response);
+    Verdict::of(tasks, responses, false).with(MAY_BE_MET)
 }
 
 /// A region begins, and a job of an order of arrival is done, at a whole ns of what is supplied.
@@ -256,7 +283,7 @@ fn in_regions(policy: Policy, entries: &[Entry], tasks: &[Task], supply: &Supply
     if policy == Policy::Edf {
         let (demand, responses) = sections::earliest_deadline_while(tasks, &regions, supply, watch);
         let exact = sections::earliest_deadline_is_exact(tasks, &regions) && is_in_whole_ns(supply);
-        let found = by_demand(demand, responses, &sections::blocked(tasks, &regions), supply);
+        let found = by_demand(demand, responses, Some(&sections::blocked(tasks, &regions)), supply);
         let found = Verdict { exact, ..found };
         return if exact { found } else { found.with(MAY_BE_MET) };
     }
@@ -325,12 +352,12 @@ fn too_long(what: &str) -> String {
     format!("Not decided: {what} is too long to examine. Utilisation and supply are nearly equal, or there are very many tasks.")
 }
 
-/// `tasks` are blocked as they are in the demand.
-fn by_demand(demand: Demand, responses: Vec<Response>, tasks: &[Task], supply: &Supply) -> Verdict {
+/// `tasks` are blocked as they are in the demand; without them the window that was found is the shortest.
+fn by_demand(demand: Demand, responses: Vec<Response>, tasks: Option<&[Task]>, supply: &Supply) -> Verdict {
     let remark = match demand {
         Demand::Met => None,
         Demand::Exceeds { window_ns, due_ns } => {
-            let shortest = Edf::new().shortest_excess(tasks, supply);
+            let shortest = tasks.and_then(|tasks| Edf::new().shortest_excess(tasks, supply));
             let (window_ns, due_ns) = shortest.unwrap_or((window_ns, due_ns));
             let (due, window) = (show_ns(due_ns), show_ns(window_ns));
             Some(format!("In a window of {window} the demand can be {due}, more than the guaranteed supply."))
@@ -355,6 +382,6 @@ mod tests {
             let found = Verdict::of(&tasks, vec![first, Response::TooLong], true);
             assert_eq!((found.schedulable, found.exact, found.remarks.len()), (false, shown, 1), "{first:?}");
         }
-        assert!(!by_demand(Demand::TooLong, vec![Response::TooLong; 2], &tasks, &Supply::WHOLE).exact);
+        assert!(!by_demand(Demand::TooLong, vec![Response::TooLong; 2], Some(&tasks), &Supply::WHOLE).exact);
     }
 }

@@ -34,6 +34,9 @@ pub fn read(path: &Path) -> Result<Read> {
     });
     let threads = Threads::of(events).with_context(shown)?;
     drop((stop, progress));
+    if early && threads.all.is_empty() {
+        bail!("{}: reading_was_ended: ended before a switch or a wake-up was read", shown());
+    }
     if early {
         eprintln!(
             "tierce recording: ended early: only the {} events that were read by then are used",

@@ -4,7 +4,7 @@ use serde_json::{json, Value};
 use tierce_analysis::global::Shown;
 use tierce_analysis::question::{is_together, Named as _, Outcome, Question, Sensitivity};
 use tierce_analysis::sensitivity::SCALE_ONE;
-use tierce_analysis::{short_fraction, utilisation, Response};
+use tierce_analysis::{short_fraction, Response};
 use tierce_plan::show_time;
 
 /// Version of the JSON that this command writes.
@@ -42,7 +42,7 @@ pub fn in_json(asked: &Question, outcome: &Outcome) -> Value {
     let mut value = json!({
         "version": VERSION, "policy": asked.policy.name(), "supply": asked.given.text, "cpus": asked.cpus,
         "scheduling": if is_global { "global" } else { "partitioned" }, "exact": outcome.exact,
-        "utilisation": short_fraction(&utilisation(&asked.tasks)), "schedulable": outcome.schedulable,
+        "utilisation": short_fraction(&asked.utilisation()), "schedulable": outcome.schedulable,
         "remarks": outcome.remarks, "tasks": (0..outcome.responses.len()).map(task).collect::<Vec<_>>(),
     });
     if let Some(found) = &outcome.sensitivity {
@@ -73,7 +73,7 @@ pub fn print(asked: &Question, outcome: &Outcome) {
         cpus if asked.is_global() => format!("{cpus} CPUs (global scheduling)"),
         cpus => format!("{cpus} CPUs, each {}", asked.given.text),
     };
-    let load = tierce_admission::percent(&utilisation(&asked.tasks));
+    let load = tierce_admission::percent(&asked.utilisation());
     println!("\n{verdict}: {}, utilisation {load}, supplied with {places}.", asked.policy.name());
 }
 

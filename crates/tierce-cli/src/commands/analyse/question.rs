@@ -64,7 +64,8 @@ A table:
   video,8ms,33ms,20ms
 
 Columns (times have a unit; a bare whole number is ns; an empty cell is the default):
-  name, work, period       needed
+  name, work, period       needed; jobs take several works, apart by spaces, in turn; several periods are the least
+                           time to the next job, to the second one after it, … (bursts)
   deadline                 from the release [default: the period]
   jitter                   how late a job may become ready
   priority                 larger is higher [default: a shorter deadline is higher]
@@ -135,12 +136,16 @@ pub fn read_set(path: &Path) -> Result<(Vec<Entry>, Option<Vec<Row>>)> {
     let set = parse_set(path, &read_text(path)?)?;
     check_columns(&set.0, None)?;
     let is_plain = |entry: &Entry| {
-        entry.suspension_ns == 0 && entry.sections == Sections::default() && entry.threshold.is_none()
+        entry.suspension_ns == 0
+            && entry.sections == Sections::default()
+            && entry.threshold.is_none()
+            && entry.requests.is_none()
     };
     if let Some(entry) = set.0.iter().find(|entry| !is_plain(entry)) {
         bail!(
-            "jobs_are_preempted_anywhere: {} has a suspension, a region without preemption or a threshold, which only tierce analyse \
-             includes; leave the columns suspension, section, last_section and threshold out",
+            "jobs_are_preempted_anywhere: {} has a suspension, a region without preemption, a threshold, or a list of works or periods, \
+             which only tierce analyse includes; leave the columns suspension, section, last_section and threshold out, and give one \
+             work and one period",
             entry.name
         );
     }
