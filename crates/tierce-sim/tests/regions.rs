@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{parse, report_of, seeds, Maker, MS};
+use common::{nearness, parse, report_of, seeds, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
@@ -544,27 +544,12 @@ fn nothing_takes_longer_than_check_says() {
         let (_, deadlines, regions) = kinds[kind];
         let plan = Maker::new(seed, "regions").with_regions(deadlines, regions);
         let verdict = plan.admit();
-        for round in 0..3 {
-            let report = report_of(&plan, seed ^ round << 32, 400 * MS);
-            for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
-                let seen = report.tasks.iter().find(|seen| seen.name == task.name).unwrap();
-                let text = &plan.sources.0[0].text;
-                let shown = verdict.deadlines == Deadlines::Met;
-                met += u64::from(shown);
-                assert!(!shown || seen.misses == 0, "seed {seed}: {} misses\n{text}", task.name);
-                let bound = verdict.response.and_then(|response| response.ns());
-                let longest = seen.response_ns.as_ref().map(|response| response.max);
-                if let (Some(bound), Some(longest)) = (bound, longest) {
-                    assert!(longest <= bound, "seed {seed}: {} {longest} > {bound}\n{text}", task.name);
-                    inside += u64::from(task.name == "inside");
-                    if verdict.kept.is_none() {
-                        continue;
-                    }
-                    let place = [50, 70, 90, 100].iter().position(|most| longest * 100 < bound * most);
-                    seen_of[kind][place.unwrap_or(4)] += 1;
-                }
+        met += within_bounds(&plan, &verdict, seed, |task, verdict, longest, bound| {
+            inside += u64::from(task.name == "inside");
+            if verdict.kept.is_some() {
+                seen_of[kind][nearness(longest, bound)] += 1;
             }
-        }
+        });
     }
     for ((kind, ..), seen) in kinds.iter().zip(&seen_of) {
         let all = seen.iter().sum::<u64>().max(1);

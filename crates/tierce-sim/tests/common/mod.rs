@@ -5,8 +5,8 @@
 #![allow(dead_code)]
 
 use expect_test::Expect;
-use tierce_admission::PlanExt;
-use tierce_plan::Plan;
+use tierce_admission::{Admission, Deadlines, PlanExt, TaskVerdict};
+use tierce_plan::{Plan, Task};
 use tierce_sim::{Options, Simulation, Stream};
 use tierce_trace::report::{NodeReport, TaskReport};
 use tierce_trace::{Event, Kind, Report, Stats, TraceHeader};
@@ -18,6 +18,37 @@ pub fn report_of(plan: &Plan, seed: u64, until_ns: u64) -> Report {
     let mut simulation = Simulation::new(plan, Options { seed, check: true, ..Options::default() }).unwrap();
     simulation.run_until(until_ns).unwrap();
     simulation.report()
+}
+
+/// Plays a random plan three times: no response is longer than check says, and no deadline that it shows is missed. `seen` hears the
+/// longest response of each task that has a bound, and the bound. How many tasks met deadlines that are shown.
+pub fn within_bounds(
+    plan: &Plan,
+    verdict: &Admission,
+    seed: u64,
+    mut seen: impl FnMut(&Task, &TaskVerdict, u64, u64),
+) -> u64 {
+    let (text, mut met) = (&plan.sources.0[0].text, 0);
+    for round in 0..3 {
+        let report = report_of(plan, seed ^ round << 32, 400 * MS);
+        for (task, verdict) in plan.tasks.iter().zip(&verdict.tasks) {
+            let played = report.tasks.iter().find(|played| played.name == task.name).unwrap();
+            let shown = verdict.deadlines == Deadlines::Met;
+            met += u64::from(shown);
+            assert!(!shown || played.misses == 0, "seed {seed}: {} misses\n{text}", task.name);
+            let bound = verdict.response.and_then(|response| response.ns());
+            let longest = played.response_ns.as_ref().map(|response| response.max);
+            let (Some(bound), Some(longest)) = (bound, longest) else { continue };
+            assert!(longest <= bound, "seed {seed}: {} {longest} > {bound}\n{text}", task.name);
+            seen(task, verdict, longest, bound);
+        }
+    }
+    met
+}
+
+/// Whether a response is below 50, 70, 90, 100 % of its bound, or equal: 0 to 4.
+pub fn nearness(longest: u64, bound: u64) -> usize {
+    [50, 70, 90, 100].iter().position(|most| longest * 100 < bound * most).unwrap_or(4)
 }
 
 /// Of random plans: `TIERCE_SEEDS=FROM..TO` in the environment, or the usual ones.
