@@ -98,17 +98,23 @@ static inline void eevdf_uncount(u32 edge)
 	edge_at(edge)->fair.counted = 0;
 }
 
+/* The first of those that sleep ahead is so no more. */
+static inline void eevdf_forget(node_t *n)
+{
+	u32 edge = n->share.ahead;
+	n->share.ahead = order_out(edge, edge);
+	eevdf_uncount(edge);
+}
+
 /* The clock has moved: who has become eligible comes into the order, who was ahead is so no more. */
 static inline int eevdf_ripen(u32 node)
 {
 	node_t *n = node_at(node);
 	u32 edge, i;
 	for (i = ZERO; i < EEVDF_MOVES && n->share.ahead && CAN_LOOP; i++) {
-		edge = n->share.ahead;
-		if (edge_at(edge)->fair.tag > n->clock)
+		if (edge_at(n->share.ahead)->fair.tag > n->clock)
 			break;
-		n->share.ahead = order_out(edge, edge);
-		eevdf_uncount(edge);
+		eevdf_forget(n);
 	}
 	for (i = ZERO; i < EEVDF_MOVES && n->share.later && CAN_LOOP; i++) {
 		edge = n->share.later;
@@ -160,12 +166,28 @@ TIERCE_FN int eevdf_wait(u32 edge)
 	return 0;
 }
 
-/* The node's CPU has gone to one of its children for that long. */
-static inline void eevdf_advance(node_t *n, u64 ran_ns)
+/* The node's CPU has gone to one of its children for that long. One that sleeps ahead counts until virtual time reaches its tag,
+ * which may be within that time: virtual time is the same however often is charged. */
+TIERCE_FN int eevdf_advance(u32 node, u64 ran_ns)
 {
-	u64 sum = (ran_ns << EEVDF_UNIT) + n->share.fraction, weight = n->share.weight;
-	n->clock += sum / weight;
-	n->share.fraction = sum % weight;
+	node_t *n = node_at(node);
+	u64 sum = (ran_ns << EEVDF_UNIT) + n->share.fraction, tag;
+	u32 i;
+	for (i = ZERO; i < EEVDF_MOVES && n->share.ahead && n->share.weight && CAN_LOOP; i++) {
+		tag = edge_at(n->share.ahead)->fair.tag;
+		if (tag > n->clock) {
+			if (tag - n->clock > sum / n->share.weight)
+				break;
+			sum -= (tag - n->clock) * n->share.weight;
+			n->clock = tag;
+		}
+		eevdf_forget(n);
+	}
+	if (!n->share.weight)
+		return 0;
+	n->clock += sum / n->share.weight;
+	n->share.fraction = sum % n->share.weight;
+	return 0;
 }
 
 /* Virtual time is at least that: nobody was eligible before; lottery: this one won. */
@@ -228,7 +250,7 @@ TIERCE_FN int eevdf_charges(u32 edge, u64 ran_ns)
 	x->fair.tag += sum / x->fair.counted;
 	x->fair.fraction = sum % x->fair.counted;
 	n->share.met_ns -= met_ns;
-	eevdf_advance(n, counts_ns - met_ns);
+	eevdf_advance(node, counts_ns - met_ns);
 	if (x->fair.quantum_ns > (s64)ran_ns) {
 		x->fair.quantum_ns -= (s64)ran_ns;
 	} else if (node_contended(node)) {
@@ -247,24 +269,40 @@ static inline void eevdf_charge(u32 edge, u64 ran_ns)
 }
 
 /* Another child comes while one runs that has done so for `ran_ns` since it was charged: virtual time is as if it were
- * charged now, and the charge will leave that out. */
-TIERCE_FN int eevdf_meets(u32 running, u64 ran_ns)
+ * charged now, and the charge will leave that out. Here by how much virtual time has to advance first, */
+TIERCE_FN u64 eevdf_meets(u32 running, u64 ran_ns)
 {
 	edge_t *x = edge_at(running);
 	node_t *n = parent_of(running);
-	u64 counts_ns = eevdf_counts(n, ran_ns);
-	if (ran_ns <= n->share.met_ns)
-		return 0;
+	u64 counts_ns = eevdf_counts(n, ran_ns), more_ns = counts_ns - n->share.met_ns;
 	if (x->fair.quantum_ns <= 0 && !eevdf_is_behind(running))
 		eevdf_begin(running);
-	eevdf_advance(n, counts_ns - n->share.met_ns);
 	n->share.met_ns = counts_ns;
-	if (x->fair.quantum_ns <= (s64)ran_ns && !node_contended(x->parent)) {
-		u64 tag = x->fair.tag + ((counts_ns << EEVDF_UNIT) + x->fair.fraction) / x->fair.counted;
-		eevdf_goes_on(running, tag, quantum_rest(n->param[FAIR_QUANTUM], x->fair.quantum_ns, ran_ns));
-		x->fair.quantum_ns += (s64)ran_ns; /* which the charge takes off */
-	}
+	return more_ns;
+}
+/* and then the quantum of one that was alone. */
+TIERCE_FN int eevdf_met(u32 running, u64 ran_ns)
+{
+	edge_t *x = edge_at(running);
+	node_t *n = parent_of(running);
+	u64 tag, rest_ns;
+	if (x->fair.quantum_ns > (s64)ran_ns || node_contended(x->parent))
+		return 0;
+	tag = x->fair.tag + ((eevdf_counts(n, ran_ns) << EEVDF_UNIT) + x->fair.fraction) / x->fair.counted;
+	rest_ns = quantum_rest(n->param[FAIR_QUANTUM], x->fair.quantum_ns, ran_ns);
+	eevdf_goes_on(running, tag, rest_ns);
+	x->fair.quantum_ns += (s64)ran_ns; /* which the charge takes off */
 	return 0;
+}
+/* Calls in a row rather than in each other: a verifier adds up frames. */
+static inline void eevdf_meet(u32 node, u64 now)
+{
+	u32 running = node_at(node)->running;
+	u64 ran_ns = running ? uncharged_ns(node_at(node), now) : 0;
+	if (ran_ns <= node_at(node)->share.met_ns)
+		return;
+	eevdf_advance(node, eevdf_meets(running, ran_ns));
+	eevdf_met(running, ran_ns);
 }
 
 /* Nobody counts: virtual time goes on where that of the other replicas is. */
@@ -275,8 +313,8 @@ static inline void eevdf_clock_comes(node_t *n, u64 now)
 }
 
 /* A child comes that is behind virtual time by `lag`, or goes that is ahead of it (-lag): the others are not ahead by that. Virtual
- * time waits until so much has been served, and moves on where it is the other way around. */
-TIERCE_FN int eevdf_owes(u32 edge, s64 lag)
+ * time waits until so much has been served; where it is the other way around, it advances by the time that is returned. */
+TIERCE_FN u64 eevdf_owes(u32 edge, s64 lag)
 {
 	node_t *n = parent_of(edge);
 	u64 weight = edge_at(edge)->param[0], owed_ns = ((u64)(lag < 0 ? -lag : lag) * weight) >> EEVDF_UNIT, met_ns;
@@ -288,8 +326,7 @@ TIERCE_FN int eevdf_owes(u32 edge, s64 lag)
 	}
 	met_ns = n->share.met_ns < owed_ns ? n->share.met_ns : owed_ns;
 	n->share.met_ns -= met_ns;
-	eevdf_advance(n, owed_ns - met_ns);
-	return eevdf_ripen(edge_at(edge)->parent);
+	return owed_ns - met_ns;
 }
 
 /* It wants the CPU. */
@@ -313,12 +350,9 @@ TIERCE_FN int eevdf_count(u32 edge, u32 why)
 	return 0;
 }
 
-/* Calls in a row rather than in each other: a verifier adds up frames. */
 static inline void eevdf_request(u32 edge, u32 why, u64 now)
 {
-	u32 running = parent_of(edge)->running;
-	if (running)
-		eevdf_meets(running, uncharged_ns(parent_of(edge), now));
+	eevdf_meet(edge_at(edge)->parent, now);
 	eevdf_clock_comes(parent_of(edge), now);
 	if (is_lottery(parent_of(edge)) && (why != TIERCE_RESTORED || !edge_at(edge)->fair.counted))
 		lottery_draw(edge, lottery_used_ns(edge));

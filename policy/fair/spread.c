@@ -16,8 +16,10 @@ TIERCE_FN int fair_depart(u32 edge)
 	eevdf_uncount(edge);
 	if (is_stride(n)) /* it sleeps: its tag counts from FAIR_BEGIN */
 		x->fair.tag += n->clock - FAIR_BEGIN;
-	if (x->restore)
-		eevdf_owes(edge, -(s64)(n->clock - x->fair.tag));
+	if (!x->restore)
+		return 0;
+	eevdf_advance(x->parent, eevdf_owes(edge, -(s64)(n->clock - x->fair.tag)));
+	eevdf_ripen(x->parent);
 	return 0;
 }
 
@@ -30,8 +32,7 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 	u64 drift, credit, owed;
 	x->fair.quantum_ns = 0;
 	if (is_by_clock(n)) {
-		if (n->running)
-			eevdf_meets(n->running, uncharged_ns(n, now));
+		eevdf_meet(x->parent, now);
 		eevdf_clock_comes(n, now);
 		drift = FAIR_DRIFT * (n->param[FAIR_QUANTUM] << EEVDF_UNIT) / x->param[FAIR_WEIGHT];
 		if (is_lottery(n))

@@ -295,6 +295,20 @@ fn fair_rule_6_eevdf_debts_are_kept_and_credits_are_not() {
     w.wake_all(&[a, c]);
     assert_eq!([a, b, c].map(|leaf| tag(&w, leaf)), [80, 80, 80]);
 
+    // a counts until virtual time is at its tag, 4 ms after it went to sleep, whether 20 ms are charged at once or bit by bit
+    for steps in [1, 2, 20] {
+        let (mut w, top) = World::one("fair", eevdf(4 * MS));
+        let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
+        w.wake_all(&[a, b]);
+        w.run(4 * MS);
+        w.sleep(a.task);
+        assert_eq!((w.runs(0), clock(&w, top), tag(&w, a)), ("b", 20, 40));
+        for step in 1..=steps {
+            w.run(4 * MS + 20 * MS / steps * step);
+        }
+        assert_eq!((clock(&w, top), w.graph.node(top).share.weight), (200, 100), "{steps} steps");
+    }
+
     // a new weight: what a child is owed stays the same
     let (mut w, top) = World::one("fair", eevdf(4 * MS));
     let [a, b] = ["a", "b"].map(|name| w.task(top, name, weight(100, 0)));
