@@ -196,7 +196,7 @@ static u32 node(u32 kind, u32 concurrency)
 }
 
 /* An edge with its policy's parameters: priority, boost; deadline; budget and period, offset and length in units; weight;
- * quarters of a CPU; halves of it and units. */
+ * quarters of a CPU; halves of it and units; priority and, of who is critical, units at the worst. */
 static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge_flags)
 {
 	u32 id = graph_edge_new(parent, child, rank, edge_flags);
@@ -219,6 +219,11 @@ static u32 edge(u32 parent, u32 child, s32 rank, u32 first, u32 second, u32 edge
 	}
 	if (S.node[parent].kind == TIERCE_multiburst || S.node[parent].kind == TIERCE_time_sharing)
 		S.stage[1] = second;
+	if (S.node[parent].kind == TIERCE_mixed_criticality) {
+		S.stage[1] = UNIT;
+		S.stage[2] = PERIOD;
+		S.stage[3] = second * UNIT;
+	}
 	if (!id || graph_attach(id, now))
 		stop("an edge was refused");
 	return id;
@@ -582,6 +587,19 @@ static void levels(void)
 	edge(n, task_new("b", ~0ull), 0, 0, 1, 0);
 }
 
+/* Usual children and a critical one, each with a unit in every period, the critical one at the worst with three. */
+static void critical(u32 priority, u32 usual)
+{
+	u32 n;
+	roots();
+	n = node(TIERCE_mixed_criticality, 0);
+	edge(root[0], n, 0, 5, 0, 0);
+	edge(n, task_new("critical", ~0ull), 0, priority, 3, 0);
+	edge(n, task_new("a", ~0ull), 0, 2, 0, 0);
+	if (usual > 1)
+		edge(n, task_new("b", ~0ull), 0, 1, 0, 0);
+}
+
 #define CONFIGURATIONS(C) \
 	C(two_equal_1_1, 2, "2 CPUs, ranks 1 1, 1 task, limit 1", shared("11", 1, 1, FIFO), 0) \
 	C(two_ranked_1_1, 2, "2 CPUs, ranks 1 2, 1 task, limit 1", shared("12", 1, 1, FIFO), 0) \
@@ -652,7 +670,10 @@ static void levels(void)
 	C(levels_late, 1, "the same with timers one unit late", levels(), TIMED | UNTIMELY | DEEP) \
 	C(two_levels_2_2, 2, "2 CPUs, time-sharing node, 2 tasks, limit 2", shared("11", 2, 2, TIERCE_time_sharing), 0) \
 	C(two_levels_3_2, 2, "2 CPUs, time-sharing node, 3 tasks, limit 2", shared("11", 3, 2, TIERCE_time_sharing), DEEP) \
-	C(eligible, 1, "1 CPU: fair in the order of earliest eligible deadlines, 2 tasks", ordered(FAIR_EEVDF), TIMED | DEEP) \
+	C(criticality, 1, "1 CPU: mixed-criticality, a critical task and one of higher priority", critical(1, 1), TIMED) \
+	C(criticality_late, 1, "the same with timers one unit late", critical(1, 1), TIMED | UNTIMELY) \
+	C(criticality_3, 1, "1 CPU: mixed-criticality, a critical task and 2 of lower priority", critical(3, 2), TIMED | DEEP) \
+	C(eligible, 1, "1 CPU: fair in the order of earliest eligible deadlines, 2 tasks", ordered(FAIR_EEVDF), TIMED) \
 	C(strides, 1, "1 CPU: fair by strides, 2 tasks", ordered(FAIR_STRIDE), TIMED) \
 	C(strides_late, 1, "the same with timers one unit late", ordered(FAIR_STRIDE), TIMED | UNTIMELY) \
 	C(drawings, 1, "1 CPU: fair by drawings, 2 tasks", ordered(FAIR_LOTTERY), TIMED) \
@@ -897,6 +918,19 @@ static void canonical_uniform(u32 edge, const u64 *value)
 	}
 }
 
+/* Of a period that is over nothing matters. Who is behind because of critical mode is told by the number of these. */
+static void canonical_mixed(u32 edge, const u64 *value)
+{
+	struct tierce_edge *x = &S.edge[edge], *y = &form.edge[edge];
+	bool live = x->state != TIERCE_WAITING, over = !live && mixed_is_over(x, now);
+	y->mixed.turn = among(x->parent, value[edge], value);
+	y->mixed.begin_ns = over ? 0 : now - x->mixed.begin_ns + 1;
+	y->mixed.used_ns = over || x->mixed.used_up ? 0 : x->mixed.used_ns;
+	y->mixed.used_up = over ? 0 : x->mixed.used_up;
+	y->mixed.epoch = !over && !mixed_is_critical(x) && x->mixed.epoch != S.node[x->parent].mixed.epoch;
+	y->mixed.heap = 0;
+}
+
 /* Who asked for something has his deadline, others have turns. */
 static u64 canonical_constraint(const struct tierce_edge *x)
 {
@@ -923,6 +957,14 @@ static void canonical(void)
 				form.edge[list[j]].link[TIERCE_ORDER].up = j ? list[j - 1] : 0;
 			}
 		}
+		for (cpu = 0; cpu < 3 && S.node[i].kind == TIERCE_mixed_criticality; cpu++) {
+			count = heap_list(S.node[i].mixed.waiting[cpu], TIERCE_ORDER, list);
+			for (j = 0; j < count; j++) {
+				form.edge[list[j]].link[TIERCE_ORDER].rank = 1 + TIERCE_CPUS + cpu;
+				form.edge[list[j]].link[TIERCE_ORDER].up = j ? list[j - 1] : 0;
+			}
+			form.node[i].mixed.waiting[cpu] = 0;
+		}
 		for (cpu = 0; cpu < 2; cpu++) {
 			count = heap_list(cpu ? S.node[i].share.ahead : S.node[i].share.later, TIERCE_ORDER, list);
 			for (j = 0; j < count; j++) {
@@ -947,6 +989,7 @@ static void canonical(void)
 		case TIERCE_constraint:
 		case TIERCE_round_robin: value[i] = live ? x->queue.turn : 0; break;
 		case TIERCE_briefly_blocked: value[i] = live ? x->brief.turn : 0; break;
+		case TIERCE_mixed_criticality: value[i] = live ? x->mixed.turn : 0; break;
 		case TIERCE_uniform: value[i] = x->uniform.deadline_ns < now && live ? x->uniform.deadline_ns : 0; break;
 		case TIERCE_time_sharing: value[i] = live ? x->levels.key & (LEVEL_WAITS - 1) : 0; break;
 		case TIERCE_i_plus_pi:
@@ -980,6 +1023,7 @@ static void canonical(void)
 				    now - x->brief.blocked_ns < 8 * UNIT ? now - x->brief.blocked_ns : 8 * UNIT;
 			break;
 		case TIERCE_uniform: canonical_uniform(i, value); break;
+		case TIERCE_mixed_criticality: canonical_mixed(i, value); break;
 		case TIERCE_reservation:
 			y->reservation.deadline_ns = x->reservation.deadline_ns >= now ? x->reservation.deadline_ns - now + 100
 										       : among(x->parent, value[i], value);
@@ -1013,8 +1057,10 @@ static void canonical(void)
 	for (i = 1; i < S.fresh_node; i++) {
 		if (S.node[i].kind == TIERCE_fixed_priority || S.node[i].kind == TIERCE_round_robin ||
 		    S.node[i].kind == TIERCE_time_sharing || S.node[i].kind == TIERCE_briefly_blocked ||
-		    S.node[i].kind == TIERCE_constraint)
+		    S.node[i].kind == TIERCE_constraint || S.node[i].kind == TIERCE_mixed_criticality)
 			form.node[i].clock = 0;
+		if (S.node[i].kind == TIERCE_mixed_criticality)
+			form.node[i].mixed.epoch = 0;
 		if (S.node[i].kind == TIERCE_constraint) { /* the whole CPU: only what it has not received counts */
 			form.node[i].constraints.received_ns += S.node[i].constraints.begin_ns - now;
 			form.node[i].constraints.begin_ns = 0;
@@ -1034,7 +1080,8 @@ static void canonical(void)
 		u64 lag_most = 0; /* how much of the time that was not charged yet matters: a quantum; a budget ends in time */
 		for (i = 1; i < c->path_length; i++) {
 			u32 kind = S.node[S.edge[c->path[i]].parent].kind;
-			if (kind == TIERCE_reservation || kind == TIERCE_uniform || kind == TIERCE_briefly_blocked)
+			if (kind == TIERCE_reservation || kind == TIERCE_uniform || kind == TIERCE_briefly_blocked ||
+			    kind == TIERCE_mixed_criticality)
 				lag_most = TIERCE_NEVER;
 			else if (kind == TIERCE_constraint)
 				lag_most = 4 * UNIT;
@@ -1364,6 +1411,23 @@ static const char *check_strides(void)
 		if (x->kind == TIERCE_fair && is_stride(parent_of(e)) && x->state != TIERCE_WAITING &&
 		    x->fair.tag - parent_of(e)->clock + 4 * eevdf_stride(e) > 8 * eevdf_stride(e))
 			return "a child by strides is far from virtual time";
+	}
+	return 0;
+}
+
+/* In critical mode nobody who is not critical counts, whenever a period of his begins; and it has begun when a critical child has used
+ * more than its work, unless that is behind. */
+static const char *check_criticality(void)
+{
+	u32 e;
+	for (e = 1; e < S.fresh_edge; e++) {
+		struct tierce_edge *x = &S.edge[e];
+		if (x->kind != TIERCE_mixed_criticality || x->state == TIERCE_WAITING)
+			continue;
+		if (!mixed_is_critical(x) && parent_of(e)->mixed.critical && !mixed_is_behind(e))
+			return "in critical mode a child that is not critical is not behind";
+		if (x->mixed.used_ns > mixed_most(x) && !x->mixed.used_up)
+			return "a child that has used what it may in a period is not behind";
 	}
 	return 0;
 }
@@ -1702,6 +1766,8 @@ static bool state_check(u32 id)
 		broken_text = check_wants();
 	if (!broken_text)
 		broken_text = check_strides();
+	if (!broken_text)
+		broken_text = check_criticality();
 	if (!broken_text && rest)
 		broken_text = check_promises();
 	if (!broken_text && rest)
