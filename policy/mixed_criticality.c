@@ -15,7 +15,7 @@
  *   2. A period of a child begins when the child is requested and the last one is over; while the child does not block, periods follow
  *      each other. In each it may run for `work`, a critical one in critical mode for `work_hi`. Who has used that up is behind until
  *      its period is over.
- *   3. A critical child that has used more than `work` begins critical mode, unless that is `work_hi`.
+ *   3. A critical child that has used more than `work` begins critical mode, unless its `work` is its `work_hi`.
  *   4. In critical mode all children that are not critical are behind, each until the first end of a period of its own after the mode.
  *   5. Who is behind runs only while nobody else wants the CPU; among themselves they have the order of rule 1.
  *   6. Critical mode ends as soon as no critical child that is not behind wants the CPU.

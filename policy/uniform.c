@@ -50,7 +50,7 @@ struct uniform_edge {
 #include "check.h"
 
 enum { UNIFORM_PERIOD };	      /* node parameter */
-enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: the same in 2^-32, rounded down */
+enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: the same in 2^-32, rounded up: who uses a share to its end is done in time */
 
 #define UNIFORM_KEPT  4			   /* deadlines beside the one of the moment */
 #define UNIFORM_TICK  4			   /* kept in units of 2^4 ns, rounded down */
@@ -59,6 +59,12 @@ enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: th
 #define UNIFORM_WAITS (1u << 31)	   /* variant: throttled, and a later deadline is announced; or when that was so last */
 #define UNIFORM_SOON  1000		   /* before it is so again at one time: ns */
 #define UNIFORM_NONE  ((1ull << 63) - 1) /* instead of one: after all others */
+#define UNIFORM_ONE   1000000		   /* shares as written, which are what has to fit */
+
+static inline u64 uniform_millionths(u64 share)
+{
+	return (share * UNIFORM_ONE + (1 << 19)) >> 20;
+}
 
 /* What a processor of this speed has done until then. Differences of it add up, however small they are. */
 static inline u64 uniform_work(edge_t *x, u64 at_ns)
@@ -118,9 +124,9 @@ static inline void uniform_owes(edge_t *x)
 TIERCE_FN int uniform_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u64 millionths = (AT(S.stage, UNIFORM_SHARE) * 1000000 + (1 << 19)) >> 20; /* as written: what fits is not refused */
-	u64 rate = (millionths << 32) / 1000000, sum = parent_of(edge)->sum - x->param[UNIFORM_RATE] + rate;
-	if (sum > SHARE_ONE)
+	u64 millionths = uniform_millionths(AT(S.stage, UNIFORM_SHARE)), rate = ((millionths << 32) + UNIFORM_ONE - 1) / UNIFORM_ONE;
+	u64 sum = parent_of(edge)->sum - uniform_millionths(x->param[UNIFORM_SHARE]) + millionths;
+	if (sum > UNIFORM_ONE)
 		return TIERCE_E_utilisation_above_one;
 	parent_of(edge)->sum = sum;
 	x->param[UNIFORM_SHARE] = AT(S.stage, UNIFORM_SHARE);
@@ -133,6 +139,7 @@ TIERCE_FN int uniform_attach(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
 	u32 i;
+	x->param[UNIFORM_SHARE] = 0;
 	x->param[UNIFORM_RATE] = 0;
 	x->uniform.deadline_ns = 0;
 	x->uniform.left_ns = 0;
@@ -144,7 +151,8 @@ TIERCE_FN int uniform_attach(u32 edge, u64 now)
 TIERCE_FN int uniform_detach(u32 edge)
 {
 	event_clear(edge);
-	parent_of(edge)->sum -= edge_at(edge)->param[UNIFORM_RATE];
+	parent_of(edge)->sum -= uniform_millionths(edge_at(edge)->param[UNIFORM_SHARE]);
+	edge_at(edge)->param[UNIFORM_SHARE] = 0;
 	edge_at(edge)->param[UNIFORM_RATE] = 0;
 	return 0;
 }
@@ -479,8 +487,8 @@ static inline u32 uniform_check_node(u32 node)
 	u32 edge;
 	for (edge = 1; edge < S.fresh_edge; edge++)
 		if (is_child_of(edge, node))
-			sum += edge_at(edge)->param[UNIFORM_RATE];
-	HOLDS(sums, sum == node_at(node)->sum && sum <= SHARE_ONE);
+			sum += uniform_millionths(edge_at(edge)->param[UNIFORM_SHARE]);
+	HOLDS(sums, sum == node_at(node)->sum && sum <= UNIFORM_ONE);
 	return TIERCE_HOLDS;
 }
 

@@ -328,6 +328,14 @@ TIERCE_FN u64 eevdf_owes(u32 edge, s64 lag)
 	n->share.met_ns -= met_ns;
 	return owed_ns - met_ns;
 }
+static inline void eevdf_goes(u32 edge, s64 lag)
+{
+	u64 ran_ns = eevdf_owes(edge, lag);
+	if (!ran_ns)
+		return;
+	eevdf_advance(edge_at(edge)->parent, ran_ns);
+	eevdf_ripen(edge_at(edge)->parent);
+}
 
 /* It wants the CPU. */
 TIERCE_FN int eevdf_count(u32 edge, u32 why)

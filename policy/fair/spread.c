@@ -16,10 +16,8 @@ TIERCE_FN int fair_depart(u32 edge)
 	eevdf_uncount(edge);
 	if (is_stride(n)) /* it sleeps: its tag counts from FAIR_BEGIN */
 		x->fair.tag += n->clock - FAIR_BEGIN;
-	if (!x->restore)
-		return 0;
-	eevdf_advance(x->parent, eevdf_owes(edge, -(s64)(n->clock - x->fair.tag)));
-	eevdf_ripen(x->parent);
+	if (x->restore)
+		eevdf_goes(edge, -(s64)(n->clock - x->fair.tag));
 	return 0;
 }
 
@@ -42,7 +40,7 @@ TIERCE_FN int fair_arrive(u32 edge, u64 now)
 		if (x->fair.tag + drift < n->clock)
 			x->fair.tag = n->clock - drift;
 		if (x->restore)
-			eevdf_owes(edge, (s64)(n->clock - x->fair.tag));
+			eevdf_goes(edge, (s64)(n->clock - x->fair.tag));
 		if (is_stride(n))
 			x->fair.tag -= n->clock - FAIR_BEGIN;
 		return 0;

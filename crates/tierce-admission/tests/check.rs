@@ -93,6 +93,40 @@ fn deadlines_below_periods_get_the_demand_test() {
     );
 }
 
+/// Two CPUs have twice as much time in each: only the tests for several CPUs judge.
+#[test]
+fn windows_of_one_cpu_say_nothing_of_several() {
+    let two = |list| jobs(list).replace("cpu = 0", "cpus = \"all\"");
+    let on = |cpus: u32| format!("machine.cpus = {cpus}\n{}", two(&["4ms 10ms 7ms", "4ms 10ms 7ms"]));
+    assert_eq!(
+        failures(&on(1)),
+        ["deadlines_must_fit_every_window: 8ms > 7ms; reduce the work of `a` from 4ms to 3ms (by 1ms)"]
+    );
+    let (plan, admission) = admit(&on(2));
+    assert!(admission.holds, "{}", admission.faults(&plan));
+    // 190 % of two CPUs: no test is enough.
+    let (plan, admission) =
+        admit(&format!("machine.cpus = 2\n{}", two(&["6ms 10ms 9ms", "6ms 10ms 9ms", "7ms 10ms 9.9ms"])));
+    let said = admission.faults(&plan).to_string();
+    assert!(said.contains("deadline_is_not_proved") && !said.contains("windows_must_be_few"), "{said}");
+}
+
+/// What is exact for all phases says nothing of those that a plan has.
+#[test]
+fn known_phases_may_keep_jobs_apart() {
+    let plan = |phases: &str, jitter: &str| {
+        format!(
+            "machine.phases = \"{phases}\"\n[node.top]\npolicy = \"fixed-priority\"\ncpu = 0\n\
+             [task.a]\nunder.top = {{ priority = 2 }}\nload = {{ period = \"10ms\", work = \"4ms\"{jitter} }}\n\
+             [task.b]\nunder.top = {{ priority = 1 }}\nload = {{ period = \"20ms\", work = \"5ms\", phase = \"5ms\", deadline = \"8ms\" }}\n"
+        )
+    };
+    let deadlines = |text: &str| admit(text).1.tasks[1].deadlines;
+    assert_eq!(deadlines(&plan("any", "")), Deadlines::MayMiss);
+    assert_eq!(deadlines(&plan("known", "")), Deadlines::Met);
+    assert_eq!(deadlines(&plan("known", ", jitter = \"1ms\"")), Deadlines::NotShown);
+}
+
 #[test]
 fn a_nested_reservation_needs_its_supply() {
     let nested = |budget: &str| {
@@ -1151,7 +1185,7 @@ fn jobs_that_suspend_themselves() {
     assert!(found.holds, "{:?}", found.tasks);
     let ends_suspended = "{ run = \"1ms\" }, { suspend = \"1ms\" }, { timer = \"4ms\" }";
     for (text, why) in [
-        (plan(reserved, suspends), "it suspends itself within its jobs, and only directly below"),
+        (plan(reserved, suspends), "it suspends itself within its jobs. That is bounded only directly below"),
         (plan(whole, ends_suspended), "how often its jobs come is not bounded by its load"),
     ] {
         let (_, found) = admit(&text);

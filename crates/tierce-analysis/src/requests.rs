@@ -49,13 +49,14 @@ pub struct Requests {
 impl Requests {
     /// `works_ns`: of the jobs in turn, over and over. `distances_ns`: the least time from a job to the first, second, … after it.
     /// What the shorter distances imply for the longer ones need not be in these. `None`: a list is empty or too long, a time is 0 or
-    /// above [`TIME_MAX_NS`], or a distance is below the one before it.
+    /// above [`TIME_MAX_NS`], a distance is below the one before it, or the works are more than 64 bits hold.
     pub fn new(works_ns: &[u64], distances_ns: &[u64]) -> Option<Self> {
         let fits = |list: &[u64]| {
             (1..=ENTRIES_MAX).contains(&list.len()) && list.iter().all(|ns| (1..=TIME_MAX_NS).contains(ns))
         };
         let ascending = distances_ns.windows(2).all(|pair| pair[0] <= pair[1]);
-        (fits(works_ns) && fits(distances_ns) && ascending)
+        let adds_up = works_ns.iter().try_fold(0u64, |sum, ns| sum.checked_add(*ns)).is_some();
+        (fits(works_ns) && fits(distances_ns) && ascending && adds_up)
             .then(|| Self { works_ns: most_in_a_row(works_ns), distances_ns: with_implied(distances_ns) })
     }
 
@@ -402,6 +403,7 @@ mod tests {
             assert_eq!(Requests::new(works, distances), None);
         }
         assert_eq!(Requests::new(&[TIME_MAX_NS + 1], &[1]), None);
+        assert_eq!(Requests::new(&[TIME_MAX_NS; 17], &[1]), None);
         assert_eq!(requests.work_ns(u64::MAX), u64::MAX);
         assert_eq!(requests.jobs_within(u64::MAX), u64::MAX / 30 * 3 + 3);
     }

@@ -388,14 +388,13 @@ fn jobs(work: Option<&Cell>, period: Option<&Cell>, faults: &mut Vec<Fault>) -> 
         requests = Requests::new(&works, &distances);
         let falls = distances.windows(2).any(|pair| pair[0] > pair[1]);
         let known = !works.is_empty() && !distances.is_empty();
-        if let Some(cell) = period.filter(|_| requests.is_none() && known) {
-            faults.push(match falls {
-                true => cell.fault(
-                    "separations_must_ascend",
-                    "each counts from the same job: to the next one, to the second after it",
-                ),
-                false => cell.fault("lists_must_be_short", "at most 4096 times in a cell"),
-            });
+        if requests.is_none() && known {
+            let ascend = "each counts from the same job: to the next one, to the second after it";
+            let short = "at most 4096 times in a cell, which add up to less than 584 years";
+            let of_period = falls || distances.len() > works.len();
+            let rule = if falls { "separations_must_ascend" } else { "lists_must_be_short" };
+            let cell = if of_period { period } else { work };
+            faults.extend(cell.map(|cell| cell.fault(rule, if falls { ascend } else { short })));
         }
     }
     let first = |times: &[u64]| times.first().copied().unwrap_or(0);

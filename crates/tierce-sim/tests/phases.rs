@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{parse, report_of, seeds, Maker, MS};
+use common::{parse, report_of, seeds, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
@@ -51,6 +51,45 @@ fn where_phases_say_nothing() {
         assert_eq!(known(&text).admit().holds, parse(&text).admit().holds, "{to}");
         assert!(!known(&text).admit().holds, "{to}");
     }
+}
+
+/// Equals with a quantum take turns, and after a late job the next one goes on in its place: neither is what would be played.
+#[test]
+fn where_equals_are_not_served_in_the_order_of_their_jobs() {
+    let plan = |edges: [&str; 3], loads: [&str; 3]| {
+        let tasks = edges.iter().zip(loads).enumerate().map(|(number, (edge, load))| {
+            format!("[task.t{number}]\nunder.cpu = {{ {edge} }}\nload = {{ {load} }}\n")
+        });
+        known(&format!("[node.cpu]\npolicy = \"fixed-priority\"\ncpu = 0\n{}", tasks.collect::<String>()))
+    };
+    let turns = plan(
+        ["priority = 1, quantum = \"1ms\""; 3],
+        [
+            "period = \"20ms\", work = \"5ms\", deadline = \"6ms\"",
+            "period = \"20ms\", work = \"5ms\", phase = \"2ms\", deadline = \"10ms\"",
+            "period = \"20ms\", work = \"5ms\", phase = \"11ms\", deadline = \"10ms\"",
+        ],
+    );
+    let late = plan(
+        ["priority = 2", "priority = 1", "priority = 1"],
+        [
+            "period = \"40ms\", work = \"12ms\"",
+            "period = \"10ms\", work = \"4ms\", soft = true",
+            "period = \"40ms\", work = \"4ms\", phase = \"1ms\", deadline = \"20ms\"",
+        ],
+    );
+    for plan in [turns, late] {
+        let verdict = plan.admit();
+        assert!(!verdict.holds, "{}", verdict.faults(&plan));
+        within_bounds(&plan, &verdict, 1, |_, _, _, _| ());
+    }
+    // The same deadlines: who of both goes first is not looked at, so nothing is said to be missed.
+    let plan = known(
+        &TWO.replace("\"2ms\", deadline = \"2ms\"", "\"3ms\", deadline = \"5ms\"")
+            .replace("4ms", "10ms")
+            .replace(", phase = \"2ms\"", ""),
+    );
+    assert_ne!(plan.admit().tasks[0].deadlines, Deadlines::MayMiss);
 }
 
 impl Maker {

@@ -5,7 +5,7 @@
 
 mod common;
 
-use common::{Maker, MS};
+use common::{parse, within_bounds, Maker, MS};
 use std::fmt::Write;
 use tierce_admission::PlanExt;
 use tierce_guarantee::{whole, Exact, Guarantee, Kind as Type, Parameter, Supply};
@@ -309,5 +309,26 @@ fn what_is_promised_beside_tasks_that_move_is_given() {
         for kind in ["RESBH", "RESCS", "PS", "PSBE", "NULL"] {
             assert!(held.get(kind).is_some_and(|count| *count >= 3), "{kind}: {held:?}");
         }
+    }
+}
+
+/// A share that is no binary fraction, used to its end.
+#[test]
+fn a_whole_share_is_enough() {
+    for (shares, works) in [(["0.3", "0.7"], ["6ms", "4900us"]), (["0.3", "0.3"], ["6ms", "2100us"])] {
+        let task = |at: usize, period: &str| {
+            format!(
+                "[task.t{at}]\nunder.cpu = {{ share = {} }}\nload = {{ period = \"{period}\", work = \"{}\" }}\n",
+                shares[at], works[at]
+            )
+        };
+        let plan = parse(&format!(
+            "[node.cpu]\npolicy = \"uniform\"\ncpu = 0\n{}{}",
+            task(0, "20ms"),
+            task(1, "7ms")
+        ));
+        let verdict = plan.admit();
+        assert!(verdict.holds, "{}", verdict.faults(&plan));
+        within_bounds(&plan, &verdict, 1, |_, _, _, _| ());
     }
 }

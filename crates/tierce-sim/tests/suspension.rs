@@ -7,7 +7,7 @@ mod common;
 
 use common::{nearness, parse, seeds, within_bounds, Maker};
 use std::fmt::Write;
-use tierce_admission::PlanExt;
+use tierce_admission::{Deadlines, PlanExt};
 use tierce_plan::Plan;
 
 impl Maker {
@@ -72,4 +72,34 @@ fn nothing_takes_longer_than_check_says() {
     }
     println!("{met} tasks met the deadlines that check shows");
     assert!(met > 300, "{met}");
+}
+
+/// A deadline that only the edge gives counts from each wake-up: after a late job it is still the old one, after a suspension a new one.
+#[test]
+fn deadlines_that_count_from_wake_ups() {
+    let plan = |tasks: [&str; 3]| {
+        let [a, b, c] = tasks;
+        parse(&format!(
+            "[node.cpu]\npolicy = \"edf\"\ncpu = 0\n[task.a]\n{a}\n[task.b]\n{b}\n[task.c]\n{c}\n"
+        ))
+    };
+    let late = |deadline: &str| {
+        plan([
+            "under.cpu = {}\nload = { period = \"100ms\", work = \"8ms\", deadline = \"8ms\" }",
+            &format!("under.cpu = {{ deadline = \"{deadline}\" }}\nload = {{ phases = [{{ run = \"6ms\" }}, {{ timer = \"10ms\" }}] }}"),
+            "under.cpu = {}\nload = { period = \"100ms\", work = \"6ms\", deadline = \"21ms\" }",
+        ])
+    };
+    let suspends = plan([
+        "under.cpu = { deadline = \"10ms\" }\nload = { phases = [{ run = \"1ms\" }, { suspend = \"500us\" }, { run = \"500us\" }, \
+         { suspend = \"500us\" }, { run = \"1500us\" }, { timer = \"100ms\" }] }",
+        "under.cpu = {}\nload = { period = \"5ms\", work = \"3ms\" }",
+        "under.cpu = {}\nload = { separation = \"12ms\", extra = \"1ms\", work = \"2ms\", phase = \"2ms\" }",
+    ]);
+    for plan in [late("20ms"), late("10ms"), suspends] {
+        let verdict = plan.admit();
+        within_bounds(&plan, &verdict, 1, |_, _, _, _| ());
+        assert!(verdict.tasks.iter().all(|task| task.deadlines != Deadlines::Met || task.response.is_some()));
+    }
+    assert_ne!(late("20ms").admit().tasks[2].deadlines, Deadlines::Met);
 }

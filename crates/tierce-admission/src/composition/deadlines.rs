@@ -222,8 +222,11 @@ impl Found<'_> {
         let Some(job) = job(load, 0).or(densest) else {
             return match job_and_suspension(load, 0) {
                 Some(_) if !load.sections().is_empty() || !load.preemption().is_full() => self.not_there(task),
-                Some(_) => "it suspends itself within its jobs, and only directly below `fixed-priority` or `edf` with a whole CPU is \
-                            that bounded"
+                Some(_) => "it suspends itself within its jobs. That is bounded only directly below `fixed-priority` or `edf` with a \
+                            whole CPU, where no task comes in bursts, for less than a period, and with deadlines of loads"
+                    .into(),
+                None if matches!(load, Load::Phases(_)) => "how often its jobs come is not bounded by its load: that has to begin and \
+                            end with `run`, before one `sleep` or one `timer`, and no deadline is longer than the timer"
                     .into(),
                 None => "how often its jobs come is not bounded by its load".into(),
             };

@@ -83,6 +83,11 @@ pub fn densest(load: &Load, deadline_ns: u64) -> Option<(Task, u64)> {
         Load::Busy | Load::Stages(_) => return None,
     };
     let edge = Some(deadline_ns).filter(|ns| *ns > 0);
+    // A deadline that only the edge gives counts from each wake-up: it is that of the job only if each wakes up once, when it comes.
+    let wakes_up = suspension_ns == 0 && edge.is_none_or(|ns| ns <= period_ns.saturating_sub(jitter_ns));
+    if edge.is_some() && load.deadline_ns().is_none() && !wakes_up {
+        return None;
+    }
     let deadline_ns = edge.into_iter().chain(load.deadline_ns()).min().unwrap_or(TIME_MAX_NS);
     Some((Task { work_ns, period_ns, deadline_ns, jitter_ns, blocking_ns: 0 }, suspension_ns))
 }

@@ -178,7 +178,9 @@ impl Findings<'_> {
         self.explained += 1;
         let at_length = self.explained <= EXPLAINED_MAX;
         if at_length {
-            self.line(&wrapped(&found.explanation));
+            if !found.explanation.is_empty() {
+                self.line(&wrapped(&found.explanation));
+            }
         }
         for line in found.lines(self.plan, self.shape, law, at_length) {
             self.line(&format!("  {line}"));

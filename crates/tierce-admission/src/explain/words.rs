@@ -283,12 +283,16 @@ fn not_proved(name: &str, promise: &Promise) -> String {
 
 /// "1ms every 10ms, due within 5ms"; of bursts "up to 1ms, 3 times in 50ms".
 fn work(load: &Load) -> Option<String> {
-    let (job, _) = densest(load, 0).filter(|_| load.is_bursty() || job(load, 0).is_some())?;
+    let told = |suspension_ns: u64| load.is_bursty() || suspension_ns > 0 || job(load, 0).is_some();
+    let (job, suspension_ns) = densest(load, 0).filter(|(_, suspension_ns)| told(*suspension_ns))?;
     let due = match job.deadline_ns {
         deadline if deadline == job.period_ns || load.deadline_ns().is_none() => String::new(),
         deadline => format!(", due within {}", show_time(deadline)),
     };
-    let work = show_time(job.work_ns);
+    let mut work = show_time(job.work_ns);
+    if suspension_ns > 0 {
+        work += &format!(" of work and {} of suspension", show_time(suspension_ns));
+    }
     if let Load::Sporadic(tierce_plan::Sporadic { further_ns, .. }) = load {
         if let Some(last_ns) = further_ns.last() {
             return Some(format!(

@@ -85,7 +85,7 @@ impl Laws for Edf {
 
 /// The law of a node that orders by deadlines.
 fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict) {
-    let Tested { plan, overheads, policy, node, .. } = *at;
+    let Tested { plan, shape, overheads, policy, node } = *at;
     let at = policies::position(&policy.edge_params, "deadline");
     let (mut bounded, mut demands, mut requests) = (Vec::new(), Vec::new(), Vec::new());
     let mut varies = false;
@@ -118,7 +118,8 @@ fn deadlines(at: &Tested, children: &[(usize, &Edge)], verdict: &mut NodeVerdict
     };
     let switch_ns = overheads.switch_ns(node);
     let early = |demand: &Task| demand.deadline_ns < demand.period_ns || demand.blocking_ns > 0;
-    let early = switch_ns > 0 || varies || demands.iter().any(early);
+    // Where several CPUs run children, the demand of one CPU's windows says nothing: global tests judge each deadline.
+    let early = !shape.shared(node) && (switch_ns > 0 || varies || demands.iter().any(early));
     verdict.law = Some(if early { Law::DeadlinesBelowPeriods } else { Law::Deadlines });
     let extra_ns = switch_ns.saturating_mul(2);
     let terms =
@@ -286,8 +287,17 @@ impl Jobs {
             return Vec::new();
         }
         let (_, found) = suspension::earliest_deadline(&self.set, &self.suspensions);
+        let late = found.iter().zip(&self.set).any(|(response, job)| !response.meets(job.deadline_ns));
+        if late && self.counts_from_wake_ups(node) {
+            return Vec::new();
+        }
         let bound = |response| Bound { response, test: WITH_SUSPENSION, exact: false };
         self.tasks.iter().copied().zip(found.into_iter().map(bound)).collect()
+    }
+
+    /// Some task announces no deadlines: that of its edge counts from when it wakes up, which after a late job it does not.
+    fn counts_from_wake_ups(&self, node: &Node) -> bool {
+        self.tasks.iter().any(|task| announced_ns(node.plan, *task) == u64::MAX)
     }
 
     /// Tasks announce the deadlines of their loads: these are the ones that were tested.
@@ -323,7 +333,8 @@ impl Jobs {
         let as_tested = self.as_announced(node);
         let mut found = vec![Response::TooLong; self.set.len()];
         let alike = self.requests.is_none();
-        if let Some(supply) = supply.filter(|_| self.set.len() <= RESPONSES_MAX && as_tested) {
+        let known = as_tested && (all_met || !self.counts_from_wake_ups(node));
+        if let Some(supply) = supply.filter(|_| self.set.len() <= RESPONSES_MAX && known) {
             found = self.responses(supply);
         }
         let bound = |((task, job), response): ((usize, &Task), Response)| {

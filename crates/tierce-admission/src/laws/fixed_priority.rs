@@ -152,7 +152,14 @@ fn unlimited(
             format!("in `{name}`, `{child}` has the same priority as `{this}`, {own}: equals run first come, first served")
         }
         false => {
-            format!("in `{name}`, `{child}` has priority {theirs} and no limit, and `{this}` has {own}")
+            let bounded = match plan.edges[other].child {
+                Child::Task(task) => {
+                    plan.tasks[task].load.as_ref().is_some_and(|load| densest(load, 0).is_some())
+                }
+                _ => false,
+            };
+            let takes = if bounded { "no bound on what it takes" } else { "no limit" };
+            format!("in `{name}`, `{child}` has priority {theirs} and {takes}, and `{this}` has {own}")
         }
     }
 }
@@ -286,8 +293,11 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
     });
     let Some((supply, best)) = best else { return Vec::new() };
     let punctual = |task: usize| !matches!(plan.tasks[task].load, Some(Load::Phases(_) | Load::Triggered(_)));
-    let precise =
-        supply == Supply::WHOLE && overheads.is_none() && members.iter().all(|task| punctual(*task));
+    // Phases that are known may keep jobs apart.
+    let precise = supply == Supply::WHOLE
+        && overheads.is_none()
+        && !plan.machine.phases_known
+        && members.iter().all(|task| punctual(*task));
     let alone = |at: usize| alone(at) && overheads.locks.most_ns(members[at]) == Some(0);
     let bound = |(at, response)| Bound { response, test: BY_PRIORITY, exact: precise && alone(at) };
     let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();

@@ -128,6 +128,9 @@ fn job_in_own_period(node: &Node, edge: usize, own: &Criticality) -> Result<Task
     let Child::Task(task) = plan.edges[edge].child else { return Err("it is no task".into()) };
     let name = &plan.tasks[task].name;
     let load = plan.tasks[task].load.as_ref().ok_or_else(|| format!("`{name}` has no load"))?;
+    if load.is_bursty() {
+        return Err("its jobs come in bursts, for which this policy has no bound".into());
+    }
     let (job, suspension_ns) =
         job_and_suspension(load, 0).ok_or("how often its jobs come is not bounded by its load")?;
     if suspension_ns > 0 || node.overheads.locks.most_ns(task) != Some(0) {

@@ -182,7 +182,9 @@ impl Writer<'_> {
                 format!("name=\"PJActivation\" activationPeriod=\"{period}\" activationJitter=\"{jitter}\"")
             }
             Load::Sporadic(load) => {
-                self.flat.leave(spot, what("extra"), "jobs come as often as they may");
+                if load.extra_ns > 0 {
+                    self.flat.leave(spot, what("extra"), "jobs come as often as they may");
+                }
                 let period = self.time(member, "period", load.separation_ns, Round::Down);
                 format!("name=\"PJActivation\" activationPeriod=\"{period}\" activationJitter=\"0\"")
             }

@@ -37,7 +37,7 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     for (index, node) in plan.nodes.iter().enumerate() {
         let (credit, order) = (credit(plan, index), order(plan, index));
         if credit > 0
-            && !matches!(order, "start-tag" | "surplus")
+            && order != "start-tag"
             && node.replica.is_none_or(|_| plan.nodes[..index].iter().all(|other| other.base != node.base))
         {
             let message =
