@@ -177,10 +177,8 @@ impl Findings<'_> {
         let Some(found) = self.broken.get(&which).copied() else { return };
         self.explained += 1;
         let at_length = self.explained <= EXPLAINED_MAX;
-        if at_length {
-            if !found.explanation.is_empty() {
-                self.line(&wrapped(&found.explanation));
-            }
+        if at_length && !found.explanation.is_empty() {
+            self.line(&wrapped(&found.explanation));
         }
         for line in found.lines(self.plan, self.shape, law, at_length) {
             self.line(&format!("  {line}"));

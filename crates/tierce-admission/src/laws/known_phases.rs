@@ -47,8 +47,8 @@ pub fn responses(
     // Works in turn are not always the longest, and who of two goes first that are due at once is not looked at.
     let varies = members.iter().any(|task| plan.tasks[*task].load.as_ref().is_some_and(vary));
     let by_deadline = matches!(order, Order::EarliestDeadline);
-    let exact = !varies && !(by_deadline && are_due_at_once(set, &phases));
-    Some(found.into_iter().map(|response| (response, exact)).collect())
+    let is_bound = varies || (by_deadline && are_due_at_once(set, &phases));
+    Some(found.into_iter().map(|response| (response, !is_bound)).collect())
 }
 
 /// May jobs of two tasks have the same deadline?
