@@ -49,8 +49,9 @@ struct uniform_edge {
 #else
 #include "check.h"
 
-enum { UNIFORM_PERIOD };	      /* node parameter */
-enum { UNIFORM_SHARE, UNIFORM_RATE }; /* edge parameters; the second follows: the same in 2^-32, rounded up: who uses a share to its end is done in time */
+enum { UNIFORM_PERIOD }; /* node parameter */
+/* Edge parameters; the second follows: the same in 2^-32, rounded up, so that who uses a share to its end is done in time. */
+enum { UNIFORM_SHARE, UNIFORM_RATE };
 
 #define UNIFORM_KEPT  4			   /* deadlines beside the one of the moment */
 #define UNIFORM_TICK  4			   /* kept in units of 2^4 ns, rounded down */
@@ -124,7 +125,8 @@ static inline void uniform_owes(edge_t *x)
 TIERCE_FN int uniform_set(u32 edge, u64 now)
 {
 	edge_t *x = edge_at(edge);
-	u64 millionths = uniform_millionths(AT(S.stage, UNIFORM_SHARE)), rate = ((millionths << 32) + UNIFORM_ONE - 1) / UNIFORM_ONE;
+	u64 millionths = uniform_millionths(AT(S.stage, UNIFORM_SHARE)),
+	    rate = ((millionths << 32) + UNIFORM_ONE - 1) / UNIFORM_ONE;
 	u64 sum = parent_of(edge)->sum - uniform_millionths(x->param[UNIFORM_SHARE]) + millionths;
 	if (sum > UNIFORM_ONE)
 		return TIERCE_E_utilisation_above_one;
