@@ -99,7 +99,6 @@ fn deadlines_that_count_from_wake_ups() {
     for plan in [late("20ms"), late("10ms"), suspends] {
         let verdict = plan.admit();
         within_bounds(&plan, &verdict, 1, |_, _, _, _| ());
-        assert!(verdict.tasks.iter().all(|task| task.deadlines != Deadlines::Met || task.response.is_some()));
     }
     assert_ne!(late("20ms").admit().tasks[2].deadlines, Deadlines::Met);
 }
