@@ -165,6 +165,8 @@ pub struct TaskVerdict {
     pub response: Option<Response>,
     /// How long its jobs wait for locks that others hold, where a lock concerns it and that is known; tasks and locks by their index.
     pub blocking: Option<tierce_analysis::locks::Blocking>,
+    /// How long its jobs spin for locks that jobs of other CPUs hold, in all: CPU time beyond their work.
+    pub spin_ns: u64,
     /// The regions without preemption that its jobs wait for, and its own, where some concern it and that is known.
     pub kept: Option<Kept>,
     /// Why deadlines that have to be met are not shown to be.

@@ -24,7 +24,10 @@
 //!
 //! Example: on each of two CPUs one task with a section of 2: each spins for up to 2, so a task of work 3 is done within 5.
 
+use crate::locks::Held;
 use crate::task::Task;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
 
 /// What keeps who spins or holds from being preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,35 +51,95 @@ pub struct Spinner {
     pub sections: Vec<(usize, u64)>,
 }
 
+/// How long the jobs of a task wait.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Wait {
+    /// For locks that jobs of other CPUs have, spinning; in all.
+    pub spin_ns: u64,
+    /// For one section of a less urgent task of its CPU, together with the spinning before it: whose, which lock, how long.
+    pub behind: Option<Held>,
+}
+
+/// Of each task.
+pub fn waits(spinners: &[Spinner], spin: Spin) -> Vec<Wait> {
+    let known = Known::of(spinners);
+    let mut order: Vec<_> = (0..spinners.len()).collect();
+    order.sort_by_key(|at| (spinners[*at].cpu, Reverse(spinners[*at].level)));
+    let mut found = vec![Wait::default(); spinners.len()];
+    for here in order.chunk_by(|a, b| spinners[*a].cpu == spinners[*b].cpu) {
+        // Sections of those below, the longest first, each with the least urgent level that it is in the way of.
+        let mut below: BinaryHeap<(u64, Reverse<usize>, usize, u32)> = BinaryHeap::new();
+        for equals in here.chunk_by(|a, b| spinners[*a].level == spinners[*b].level) {
+            let level = spinners[equals[0]].level;
+            // What is not in the way of these is not in the way of more urgent ones either.
+            while below.peek().is_some_and(|(.., ceiling)| *ceiling > level) {
+                below.pop();
+            }
+            let longest = below.peek();
+            let behind = longest.map(|(length_ns, task, lock, _)| Held {
+                task: task.0,
+                lock: *lock,
+                length_ns: *length_ns,
+            });
+            for at in equals {
+                let spun =
+                    spinners[*at].sections.iter().map(|(lock, _)| known.spin_ns(*lock, spinners[*at].cpu));
+                found[*at] = Wait { spin_ns: spun.fold(0, u64::saturating_add), behind };
+            }
+            for at in equals {
+                for (lock, length_ns) in &spinners[*at].sections {
+                    let length_ns = length_ns.saturating_add(known.spin_ns(*lock, spinners[*at].cpu));
+                    below.push((
+                        length_ns,
+                        Reverse(*at),
+                        *lock,
+                        known.ceiling(*lock, spinners[*at].cpu, spin),
+                    ));
+                }
+            }
+        }
+    }
+    found
+}
+
 /// The tasks with all spinning as work, and how long less urgent ones of their CPUs may block them: each CPU's can then be analysed
 /// alone.
 pub fn alone_on_each_cpu(spinners: &[Spinner], spin: Spin) -> Vec<Task> {
-    let users =
-        |lock: usize| spinners.iter().filter(move |one| one.sections.iter().any(|section| section.0 == lock));
-    let between = |lock: usize, cpu: usize| users(lock).any(|one| one.cpu != cpu);
-    let spins = |lock: usize, cpu: usize| {
-        let mut longest = std::collections::BTreeMap::<usize, u64>::new();
-        for one in users(lock).filter(|one| one.cpu != cpu) {
-            let own = one.sections.iter().filter(|section| section.0 == lock).map(|section| section.1).max();
-            let most = longest.entry(one.cpu).or_default();
-            *most = own.unwrap_or(0).max(*most);
+    let of = |(one, wait): (&Spinner, Wait)| Task {
+        work_ns: one.task.work_ns.saturating_add(wait.spin_ns),
+        blocking_ns: one.task.blocking_ns.saturating_add(wait.behind.map_or(0, |held| held.length_ns)),
+        ..one.task
+    };
+    spinners.iter().zip(waits(spinners, spin)).map(of).collect()
+}
+
+/// Of each lock and each CPU that uses it: the longest section, and the most urgent user.
+struct Known(BTreeMap<usize, BTreeMap<usize, (u64, u32)>>);
+
+impl Known {
+    fn of(spinners: &[Spinner]) -> Self {
+        let mut locks = BTreeMap::<_, BTreeMap<_, _>>::new();
+        for one in spinners {
+            for (lock, length_ns) in &one.sections {
+                let here = locks.entry(*lock).or_default().entry(one.cpu).or_insert((0, u32::MAX));
+                *here = (here.0.max(*length_ns), here.1.min(one.level));
+            }
         }
-        longest.values().fold(0u64, |sum, length| sum.saturating_add(*length))
-    };
-    let in_the_way = |one: &Spinner, lock: usize| {
-        if spin == Spin::NonPreemptive && between(lock, one.cpu) {
-            return true;
+        Self(locks)
+    }
+
+    /// The longest wait for a lock on that CPU.
+    fn spin_ns(&self, lock: usize, cpu: usize) -> u64 {
+        let others = self.0[&lock].iter().filter(|(other, _)| **other != cpu);
+        others.fold(0, |sum, (_, (length_ns, _))| sum.saturating_add(*length_ns))
+    }
+
+    /// The most urgent level that a section of that lock keeps from running on that CPU.
+    fn ceiling(&self, lock: usize, cpu: usize, spin: Spin) -> u32 {
+        let users = &self.0[&lock];
+        if spin == Spin::NonPreemptive && users.len() > 1 {
+            return 0;
         }
-        users(lock).any(|user| user.cpu == one.cpu && user.level <= one.level)
-    };
-    let of = |one: &Spinner| {
-        let spun = one.sections.iter().map(|(lock, _)| spins(*lock, one.cpu));
-        let work_ns = spun.fold(one.task.work_ns, u64::saturating_add);
-        let below = spinners.iter().filter(|other| other.cpu == one.cpu && other.level > one.level);
-        let sections = below.flat_map(|other| &other.sections).filter(|(lock, _)| in_the_way(one, *lock));
-        let longest = sections.map(|(lock, length)| length.saturating_add(spins(*lock, one.cpu))).max();
-        let blocking_ns = one.task.blocking_ns.saturating_add(longest.unwrap_or(0));
-        Task { work_ns, blocking_ns, ..one.task }
-    };
-    spinners.iter().map(of).collect()
+        users[&cpu].1
+    }
 }

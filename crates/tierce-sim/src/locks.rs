@@ -1,6 +1,7 @@
 //! Who has which lock, and where jobs request and leave them; which jobs do not give way, and where. How that decides who runs is in
 //! `simulation/locks.rs`.
 
+use std::collections::VecDeque;
 use tierce_plan::{Plan, Preemption, Protocol, Section, Shape};
 
 /// At this place of a job.
@@ -115,6 +116,11 @@ impl Script {
         next_ns.unwrap_or(self.work_ns) - self.done_ns
     }
 
+    /// It has the lock that it has spun for.
+    pub fn get(&mut self) {
+        self.at += 1;
+    }
+
     /// Nothing is left of the job.
     pub fn is_done(&self) -> bool {
         self.at == self.ops.len() && self.left_ns() == 0
@@ -131,6 +137,38 @@ struct Lock {
     ceiling: Option<(usize, u64)>,
     /// Those that sleep until it is free.
     sleeping: Vec<u32>,
+    /// Those that spin until it is theirs, the first one first.
+    spinning: VecDeque<u32>,
+    /// Of each node with users who spin: how urgent the most urgent one there is to which who spins or has it does not give way.
+    keeps: Vec<(usize, u64)>,
+}
+
+/// Who waited for what a job has left.
+#[derive(Debug, Default)]
+pub struct Left {
+    /// They sleep.
+    pub awake: Vec<u32>,
+    /// They spin, and have it now.
+    pub next: Vec<u32>,
+}
+
+/// What a task needs to go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Need {
+    /// Nothing: it has it all.
+    Nothing,
+    /// A lock that this task has, or because of which it may not go on while that one has it or spins for it.
+    Lock(u32, usize),
+    /// A lock that it spins for, and that this task of another CPU has.
+    Spin(u32, usize),
+}
+
+/// A task that spins for a lock or has it, and does not give way to those of its node up to this urgency.
+#[derive(Clone, Copy, Debug)]
+struct Within {
+    task: u32,
+    lock: usize,
+    most: u64,
 }
 
 /// All locks of a plan.
@@ -143,6 +181,8 @@ pub struct Locks {
     nodes: Vec<Option<usize>>,
     /// Of each node: who last went on, of the tasks directly below it.
     keepers: Vec<Option<u32>>,
+    /// Of each node: the tasks directly below it that spin or have locks whose waiters spin.
+    within: Vec<Vec<Within>>,
     /// Of each node: the tasks with thresholds directly below it, and how urgent the most urgent is that each does not give way to.
     thresholds: Vec<Vec<(u32, u64)>>,
 }
@@ -171,11 +211,15 @@ impl Locks {
         let used: Vec<_> = (0..plan.tasks.len()).map(|task| plan.locks_of(task)).collect();
         let locks = plan.locks.iter().enumerate().map(|(index, lock)| {
             let users = (0..plan.tasks.len()).filter(|task| used[*task].contains(&index));
-            let ceiling = users.filter_map(|task| urgencies[task]).min_by_key(|(_, urgency)| *urgency);
+            let places: Vec<_> = users.filter_map(|task| urgencies[task]).collect();
+            let ceiling = places.iter().copied().min_by_key(|(_, urgency)| *urgency);
             let ceiling = ceiling.filter(|_| lock.protocol.has_ceilings());
-            Lock { protocol: lock.protocol, holder: None, ceiling, sleeping: Vec::new() }
+            let keeps = if lock.protocol.spins() { keeps(&places, lock.protocol) } else { Vec::new() };
+            let (sleeping, spinning) = (Vec::new(), VecDeque::new());
+            Lock { protocol: lock.protocol, holder: None, ceiling, sleeping, spinning, keeps }
         });
-        Some(Locks { locks: locks.collect(), urgencies, nodes, keepers, thresholds })
+        let (locks, within) = (locks.collect(), vec![Vec::new(); plan.nodes.len()]);
+        Some(Locks { locks, urgencies, nodes, keepers, within, thresholds })
     }
 
     /// Who last went on, if that is another task directly below the same node.
@@ -194,6 +238,25 @@ impl Locks {
         all.iter().filter(holds).map(|(other, _)| *other)
     }
 
+    /// Another task directly below the same node that spins for a lock or has it, and does not give way to this one.
+    fn within(&self, task: u32) -> Option<(u32, usize)> {
+        let (node, urgency) = self.urgencies[task as usize]?;
+        let others = self.within[node].iter().filter(|other| other.task != task && other.most <= urgency);
+        others.min_by_key(|other| other.most).map(|other| (other.task, other.lock))
+    }
+
+    /// Those that spin for a lock, the first one first.
+    pub fn spinning(&self, lock: usize) -> impl Iterator<Item = u32> + '_ {
+        self.locks[lock].spinning.iter().copied()
+    }
+
+    /// The lock that a task has, if others help it to leave that.
+    pub fn is_helped(&self, task: u32) -> Option<usize> {
+        let (node, _) = self.urgencies[task as usize]?;
+        self.within[node].iter().find(|within| within.task == task)?;
+        self.locks.iter().position(|lock| lock.protocol == Protocol::Mrsp && lock.holder == Some(task))
+    }
+
     /// A task goes on.
     pub fn go_on(&mut self, task: u32) {
         if let Some(node) = self.nodes[task as usize] {
@@ -201,25 +264,47 @@ impl Locks {
         }
     }
 
-    /// Who has what a task needs to go on, and the lock; where that is nobody, it now has what it needs. `begins`: its job has not run.
-    pub fn request(&mut self, task: u32, begins: bool, script: Option<&mut Script>) -> Option<(u32, usize)> {
-        if let Some(found) = self.above(task, false).filter(|_| begins) {
-            return Some(found);
+    /// What a task needs to go on; where that is nothing, it has it now. `begins`: its job has not run.
+    pub fn request(&mut self, task: u32, begins: bool, script: Option<&mut Script>) -> Need {
+        let above = self.above(task, false).filter(|_| begins);
+        if let Some((holder, lock)) = above.or_else(|| self.within(task)) {
+            return Need::Lock(holder, lock);
         }
-        let script = script?;
+        let Some(script) = script else { return Need::Nothing };
         while let Some((at_ns, Op::Lock(lock))) = script.ops.get(script.at).copied() {
             if at_ns > script.done_ns {
                 break;
             }
-            let asks = self.locks[lock].protocol == Protocol::Ceiling;
+            if self.locks[lock].protocol.spins() {
+                self.keep(task, lock);
+            }
+            let about = &mut self.locks[lock];
+            if let Some(holder) = about.holder.filter(|_| about.protocol.spins()) {
+                if !about.spinning.contains(&task) {
+                    about.spinning.push_back(task);
+                }
+                return Need::Spin(holder, lock);
+            }
+            let asks = about.protocol == Protocol::Ceiling;
             let above = || self.above(task, true).filter(|_| asks);
-            if let Some(found) = self.locks[lock].holder.map(|holder| (holder, lock)).or_else(above) {
-                return Some(found);
+            if let Some((holder, lock)) = self.locks[lock].holder.map(|holder| (holder, lock)).or_else(above)
+            {
+                return Need::Lock(holder, lock);
             }
             self.locks[lock].holder = Some(task);
             script.at += 1;
         }
-        None
+        Need::Nothing
+    }
+
+    /// A task spins or has a lock, and does not give way to others of its node.
+    fn keep(&mut self, task: u32, lock: usize) {
+        let Some((node, _)) = self.urgencies[task as usize] else { return };
+        let most =
+            self.locks[lock].keeps.iter().find(|keeps| keeps.0 == node).map_or(u64::MAX, |keeps| keeps.1);
+        if !self.within[node].iter().any(|within| within.task == task) {
+            self.within[node].push(Within { task, lock, most });
+        }
     }
 
     /// A task sleeps until the lock is free, if that is the lock's protocol.
@@ -231,28 +316,33 @@ impl Locks {
         sleeps
     }
 
-    /// The next place of a job has come: it leaves its locks and its region there, and who sleeps for one of these locks is to be woken.
-    /// `None`: no place is left.
-    pub fn leave(&mut self, script: &mut Script) -> Option<Vec<u32>> {
+    /// The next place of a job has come: it leaves its locks and its region there. Who waits for one of these locks: those that sleep are
+    /// to be woken, those that spin have it now. `None`: no place is left.
+    pub fn leave(&mut self, task: u32, script: &mut Script) -> Option<Left> {
         script.keeps = false;
         if let Some(until_ns) = script.floats_until_ns.take().filter(|until_ns| *until_ns < script.work_ns) {
             (script.done_ns, script.goes_on) = (until_ns, false);
-            return Some(Vec::new());
+            return Some(Left::default());
         }
         script.done_ns = script.ops.get(script.at)?.0;
-        let mut awake = Vec::new();
+        let mut left = Left::default();
         while let Some((_, op)) = script.ops.get(script.at).filter(|op| op.0 == script.done_ns).copied() {
             match op {
                 Op::Unlock(lock) => {
-                    self.locks[lock].holder = None;
-                    awake.append(&mut self.locks[lock].sleeping);
+                    let about = &mut self.locks[lock];
+                    about.holder = about.spinning.pop_front();
+                    left.awake.append(&mut about.sleeping);
+                    left.next.extend(about.holder);
+                    if let Some((node, _)) = self.urgencies[task as usize] {
+                        self.within[node].retain(|within| within.task != task);
+                    }
                 }
                 Op::GiveWay => {}
                 Op::Lock(_) | Op::Keep => break,
             }
             script.at += 1;
         }
-        Some(awake)
+        Some(left)
     }
 
     /// Of the locks that ask at a `request`, or at the begin of a job, the one with the highest ceiling that is not below this task; and
@@ -267,6 +357,21 @@ impl Locks {
         });
         held.min().map(|(_, holder, index)| (holder, index))
     }
+}
+
+/// Of each of the nodes how urgent the most urgent is to which who spins or has such a lock does not give way.
+fn keeps(users: &[(usize, u64)], protocol: Protocol) -> Vec<(usize, u64)> {
+    let mut keeps: Vec<(usize, u64)> = Vec::new();
+    for (node, urgency) in users {
+        match keeps.iter_mut().find(|keeps| keeps.0 == *node) {
+            Some(keeps) => keeps.1 = keeps.1.min(*urgency),
+            None => keeps.push((*node, *urgency)),
+        }
+    }
+    if protocol == Protocol::Msrp && keeps.len() > 1 {
+        keeps.iter_mut().for_each(|keeps| keeps.1 = 0);
+    }
+    keeps
 }
 
 fn places(sections: &[Section], from_ns: u64, ops: &mut Vec<(u64, Op)>) {

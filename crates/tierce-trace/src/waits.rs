@@ -186,13 +186,15 @@ impl Waits {
 
     /// Who has run since, up to now.
     fn advance(&mut self, now_ns: u64) {
+        let waits: Vec<(u32, u32)> = self.open.iter().map(|open| (open.task, open.holder)).collect();
         for open in &mut self.open {
             let ns = now_ns.saturating_sub(open.seen_ns);
             open.seen_ns = open.seen_ns.max(now_ns);
             if ns == 0 {
                 continue;
             }
-            if self.running.iter().any(|task| *task != 0 && (*task == open.holder || *task == open.task)) {
+            let in_its_place = |task: u32| task == open.holder || waits.contains(&(task, open.holder));
+            if self.running.iter().any(|task| *task != 0 && in_its_place(*task)) {
                 open.holder_ran_ns += ns;
                 continue;
             }

@@ -100,8 +100,8 @@ impl Found<'_> {
         let Some(deadline_ns) = self.plan.tasks[task].load.as_ref().and_then(Load::deadline_ns) else {
             return Deadlines::None;
         };
-        // How much others take while they hold locks is not known either.
-        let known = self.overheads.locks.most_ns(task).is_some();
+        // How much others take while they hold locks or spin is a bound.
+        let known = self.overheads.locks.take_nothing();
         let overload = known && matches!((asked, supply), (Some(asked), Some(supply)) if asked > supply);
         match bound {
             Some(bound) if bound.response.meets(deadline_ns) => Deadlines::Met,
@@ -169,13 +169,19 @@ impl Found<'_> {
             let (most, who) = (show_time(kept.most_ns()), by.words(self.plan));
             return format!(" Of it up to {most} is the wait for {who}; if that were shorter, it would be.");
         }
-        let (Waiting::For(blocking) | Waiting::Paid(blocking)) = self.overheads.locks.waiting(task) else {
-            return String::new();
+        let (spin_ns, blocking) = match self.overheads.locks.waiting(task) {
+            Waiting::For(blocking) | Waiting::Paid(blocking) => (0, blocking),
+            Waiting::Spins(spin_ns, blocking) => (*spin_ns, blocking),
+            Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => return String::new(),
         };
-        let Some(most_ns) = blocking.most_ns.filter(|ns| *ns > 0) else { return String::new() };
+        let spins = match spin_ns {
+            0 => String::new(),
+            ns => format!(" Of it up to {} is spinning for locks that other CPUs have.", show_time(ns)),
+        };
+        let Some(most_ns) = blocking.most_ns.filter(|ns| *ns > 0) else { return spins };
         let held = held_words(self.plan, blocking);
         format!(
-            " Of it up to {} are waits for locks: {held}; shorter sections there make it shorter.",
+            "{spins} Of it up to {} are waits for locks: {held}; shorter sections there make it shorter.",
             show_time(most_ns)
         )
     }

@@ -19,6 +19,7 @@
 
 use crate::demand::jobs::{budgets_of_its_own, densest, job_and_suspension, requests, vary, BudgetParams};
 use crate::demand::regions::{self, Kept};
+use crate::demand::spin_locks;
 use crate::share::{ratio, Share};
 use tierce_analysis::locks::{blocking, Blocking, Held, Protocol as Known};
 use tierce_analysis::{Sections, Task};
@@ -34,6 +35,8 @@ pub enum Waiting {
     For(Blocking),
     /// At most that, on its own budget.
     Paid(Blocking),
+    /// Spinning for so long in all, and for less urgent ones of its CPU that spin or hold.
+    Spins(u64, Blocking),
     /// For regions without preemption, or it has some itself.
     Kept(Kept),
     /// Why nothing is known.
@@ -69,7 +72,8 @@ impl Locks {
                 below_regions(plan, shape, below, &tasks, &mut waiting);
                 continue;
             }
-            if tasks.iter().all(|task| used[*task].is_empty()) {
+            let spins = |lock: &usize| plan.locks[*lock].protocol.spins();
+            if tasks.iter().all(|task| used[*task].is_empty() || used[*task].iter().any(spins)) {
                 continue;
             }
             let mut theirs = tasks.iter().flat_map(|task| &used[*task]);
@@ -94,6 +98,10 @@ impl Locks {
                 };
             }
         }
+        for (task, found) in spin_locks::found(plan, shape) {
+            waiting[task] =
+                found.map_or_else(Waiting::Unknown, |(ns, blocking)| Waiting::Spins(ns, blocking));
+        }
         Self(waiting)
     }
 
@@ -103,7 +111,9 @@ impl Locks {
 
     pub fn of_task(&self, task: usize) -> Option<Blocking> {
         match self.waiting(task) {
-            Waiting::For(blocking) | Waiting::Paid(blocking) => Some(blocking.clone()),
+            Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => {
+                Some(blocking.clone())
+            }
             Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => None,
         }
     }
@@ -125,9 +135,24 @@ impl Locks {
     pub fn most_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
             Waiting::Never => Some(0),
-            Waiting::For(blocking) | Waiting::Paid(blocking) => blocking.most_ns,
+            Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => {
+                blocking.most_ns
+            }
             Waiting::Kept(kept) => Some(kept.most_ns()),
             Waiting::Unknown(_) => None,
+        }
+    }
+
+    /// Nobody runs in place of jobs for others that do not count with their node, and nobody spins.
+    pub fn take_nothing(&self) -> bool {
+        (0..self.0.len()).all(|task| self.elsewhere_ns(task) == Some(0) && self.spin_ns(task) == 0)
+    }
+
+    /// For how long a job spins: CPU time beyond its work.
+    pub fn spin_ns(&self, task: usize) -> u64 {
+        match self.waiting(task) {
+            Waiting::Spins(spin_ns, _) => *spin_ns,
+            _ => 0,
         }
     }
 
@@ -135,12 +160,12 @@ impl Locks {
     /// the same node.
     pub fn elsewhere_ns(&self, task: usize) -> Option<u64> {
         match self.waiting(task) {
-            Waiting::Kept(_) => Some(0),
+            Waiting::Kept(_) | Waiting::Spins(..) => Some(0),
             _ => self.most_ns(task),
         }
     }
 
-    /// The jobs of a task with their waits as blocking, where all of that is bounded and they do not suspend themselves; in bursts as close
+    /// The jobs of a task with their waits as blocking and their spinning as work, where all of that is bounded and they do not suspend themselves; in bursts as close
     /// as they can be. `deadline_ns` as for [`densest`].
     pub fn densest(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<Task> {
         let (job, suspension_ns) = self.suspending(plan, task, deadline_ns)?;
@@ -151,7 +176,8 @@ impl Locks {
     pub fn suspending(&self, plan: &Plan, task: usize, deadline_ns: u64) -> Option<(Task, u64)> {
         let (job, suspension_ns) = densest(plan.tasks[task].load.as_ref()?, deadline_ns)?;
         let blocking_ns = self.most_ns(task)?;
-        Some((Task { blocking_ns, ..job }, suspension_ns))
+        let work_ns = job.work_ns.saturating_add(self.spin_ns(task));
+        Some((Task { work_ns, blocking_ns, ..job }, suspension_ns))
     }
 
     /// work/period of a task, where it has that; holders of locks may run in its place.
@@ -163,6 +189,7 @@ impl Locks {
             load if vary(load) => return Some(requests(load)?.longer(others_ns).rate()),
             _ => job_and_suspension(load, 0).map(|(job, _)| (job.work_ns, job.period_ns))?,
         };
+        let others_ns = others_ns.saturating_add(self.spin_ns(task));
         Some(ratio(work_ns.saturating_add(others_ns), period_ns))
     }
 
@@ -173,7 +200,7 @@ impl Locks {
             Waiting::Never => 0,
             Waiting::Paid(blocking) => blocking.most_ns?,
             Waiting::For(_) | Waiting::Kept(_) if self.most_ns(task) == Some(0) => 0,
-            Waiting::For(_) | Waiting::Kept(_) | Waiting::Unknown(_) => return None,
+            Waiting::For(_) | Waiting::Spins(..) | Waiting::Kept(_) | Waiting::Unknown(_) => return None,
         };
         let work_ns = job.work_ns.saturating_add(paid_ns);
         (suspension_ns == 0).then_some(Task { work_ns, ..job })
@@ -182,7 +209,7 @@ impl Locks {
     /// Why there is no bound.
     pub fn why(&self, plan: &Plan, task: usize) -> Option<String> {
         match self.waiting(task) {
-            Waiting::Never | Waiting::Kept(_) => None,
+            Waiting::Never | Waiting::Kept(_) | Waiting::Spins(..) => None,
             Waiting::Unknown(why) => Some(why.clone()),
             Waiting::For(blocking) | Waiting::Paid(blocking) if blocking.most_ns.is_some() => None,
             Waiting::For(blocking) | Waiting::Paid(blocking) => {
@@ -271,7 +298,11 @@ const COSTS: &str = "how often tasks that wait for locks are switched with `[mac
 pub fn held_words(plan: &Plan, blocking: &Blocking) -> String {
     let words = |held: &Held| {
         let (lock, task) = (&plan.locks[held.lock].name, &plan.tasks[held.task].name);
-        format!("`{lock}`, which `{task}` has for {}", show_time(held.length_ns))
+        let time = show_time(held.length_ns);
+        if plan.locks[held.lock].protocol.spins() {
+            return format!("`{lock}`, which `{task}` spins for and has, for {time} in all");
+        }
+        format!("`{lock}`, which `{task}` has for {time}")
     };
     blocking.held.iter().map(words).collect::<Vec<_>>().join("; ")
 }
@@ -325,6 +356,8 @@ fn blocking_by(plan: &Plan, tasks: &[usize], urgencies: &[u64]) -> Vec<Blocking>
         Protocol::None => Known::None,
         Protocol::Inheritance => Known::Inheritance,
         Protocol::Ceiling | Protocol::ImmediateCeiling | Protocol::Srp => Known::Ceiling,
+        // Of tasks whose waits are found elsewhere (`spin_locks.rs`).
+        Protocol::Msrp | Protocol::Mrsp => Known::None,
     });
     let mut found = blocking(&sections, &levels, &protocols.collect::<Vec<_>>());
     found.iter_mut().flat_map(|blocking| &mut blocking.held).for_each(|held| held.task = tasks[held.task]);

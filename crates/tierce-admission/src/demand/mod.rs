@@ -4,4 +4,5 @@ pub mod jobs;
 pub mod locks;
 pub mod overheads;
 pub mod regions;
+pub mod spin_locks;
 pub mod uncounted_threads;

@@ -1,7 +1,7 @@
 //! Below the tree of a plan: every failure in plain words with the smallest change that fixes it, warnings, and the verdict in one
 //! line.
 
-use crate::explain::remedies::Broken;
+use crate::explain::remedies::{Broken, Remedy};
 use crate::explain::words::{count, wrapped};
 use crate::rules::what_helps;
 use crate::verdict::{Admission, Deadlines, Failure, Proof};
@@ -219,13 +219,17 @@ impl Broken {
         let mut lines: Vec<_> =
             law.and_then(|law| self.smallest_change(plan, shape, law)).into_iter().collect();
         lines.push(format!("{}.", self.words(plan)));
-        let holds = if tried { "The plan would hold (tried)" } else { "This test would hold" };
-        let words = self.nearest(plan).into_iter().map(|remedy| remedy.words(plan));
-        let words: Vec<_> = words.filter(|words| Some(words) != mend.as_ref()).collect();
-        if words.is_empty() && law.is_none() && tried {
+        let nearest = self.nearest(plan).into_iter().map(|remedy| (remedy.words(plan), remedy));
+        let others: Vec<_> = nearest.filter(|(words, _)| Some(words) != mend.as_ref()).collect();
+        if others.is_empty() && law.is_none() && tried {
             lines.push(self.no_change());
         }
-        lines.extend(words.iter().map(|words| format!("{holds}: {words}.")));
+        let line = |(words, remedy): &(String, Remedy)| match (tried, self.whole_plan_holds(plan, remedy)) {
+            (false, _) => format!("This test would hold: {words}."),
+            (true, true) => format!("The plan would hold (tried): {words}."),
+            (true, false) => format!("This would hold, not yet the plan (tried): {words}."),
+        };
+        lines.extend(others.iter().map(line));
         if let Some(why) = self.untried.as_ref().filter(|_| at_length) {
             lines.push(format!("Nothing was tried on the whole plan: {why}."));
         }
@@ -241,7 +245,11 @@ impl Broken {
             }
             // What one test asks for is not always enough for the others.
             Some(mend) if self.is_mended_by(plan, &mend.remedy(plan)) => {
-                format!("The smallest change with which the plan would hold (tried): {}.", mend.words(plan))
+                let what = match self.whole_plan_holds(plan, &mend.remedy(plan)) {
+                    true => "the plan would hold (tried)",
+                    false => "this would hold, not yet the plan (tried)",
+                };
+                format!("The smallest change with which {what}: {}.", mend.words(plan))
             }
             _ if tried && !self.remedies.is_empty() => return None,
             Some(mend) => {

@@ -161,6 +161,8 @@ struct BlockingJson<'a> {
     most_ns: Option<u64>,
     held: Vec<HeldJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    spin_ns: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<RegionJson<'a>>,
 }
 
@@ -258,7 +260,7 @@ impl<'a> Json<'a> {
             failures: self.failures(task.spot, &verdict.failures),
             wcrt_ns: verdict.response.and_then(Response::ns),
             blocking: match &verdict.blocking {
-                Some(blocking) => Some(self.blocking(blocking)),
+                Some(blocking) => Some(self.blocking(blocking, verdict.spin_ns)),
                 None => verdict.kept.and_then(|kept| self.kept(kept)),
             },
             guarantees: self.promised(Part::Task(*index), &verdict.promises),
@@ -266,14 +268,15 @@ impl<'a> Json<'a> {
         }
     }
 
-    fn blocking(self, blocking: &Blocking) -> BlockingJson<'a> {
+    fn blocking(self, blocking: &Blocking, spin_ns: u64) -> BlockingJson<'a> {
         let held = |held: &Held| HeldJson {
             lock: &self.plan.locks[held.lock].name,
             task: &self.plan.tasks[held.task].name,
             length_ns: held.length_ns,
         };
         let held = blocking.held.iter().map(held).collect();
-        BlockingJson { most_ns: blocking.most_ns, held, region: None }
+        let spin_ns = Some(spin_ns).filter(|ns| *ns > 0);
+        BlockingJson { most_ns: blocking.most_ns, held, spin_ns, region: None }
     }
 
     fn kept(self, kept: Kept) -> Option<BlockingJson<'a>> {
@@ -284,7 +287,7 @@ impl<'a> Json<'a> {
             Keeps::Threshold { priority, work_ns } => (Some(0), work_ns, Some(priority)),
         };
         let region = Some(RegionJson { task: &self.plan.tasks[task].name, at_ns, length_ns, threshold });
-        Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), region })
+        Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), spin_ns: None, region })
     }
 
     fn chain(self, index: &usize) -> Value {

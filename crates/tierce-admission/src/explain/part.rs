@@ -93,6 +93,10 @@ impl About<'_> {
             let (response, deadline) = (show_time(response), show_time(deadline));
             self.line(&format!("  jobs      response at most {response}, deadline {deadline}"));
         }
+        if found.spin_ns > 0 {
+            let most = show_time(found.spin_ns);
+            self.line(&format!("  locks     it spins up to {most}, while jobs of other CPUs have its locks"));
+        }
         if let Some(blocking) = found.blocking.as_ref().filter(|blocking| !blocking.held.is_empty()) {
             let most =
                 blocking.most_ns.map_or("without a bound".into(), |ns| format!("up to {}", show_time(ns)));

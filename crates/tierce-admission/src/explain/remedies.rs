@@ -30,6 +30,8 @@ pub struct Broken {
     pub untried: Option<String>,
     /// What that means, in plain words.
     pub explanation: String,
+    /// Nothing else breaks.
+    pub(super) alone: bool,
     pub(super) problem: Problem,
 }
 

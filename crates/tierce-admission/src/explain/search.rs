@@ -23,7 +23,9 @@ impl Admission {
         let shape = Shape::new(plan);
         let mut broken = self.explained(plan, &shape);
         let (now, edges) = (problems(self), plan.edges.len());
+        let alone = broken.len() == 1;
         for (at, one) in broken.iter_mut().enumerate() {
+            one.alone = alone;
             one.untried = if edges > EDGES_MAX {
                 Some(format!("the plan has {edges} edges, more than {EDGES_MAX}"))
             } else if at >= PROBLEMS_MAX {
@@ -91,6 +93,11 @@ impl Admission {
 }
 
 impl Broken {
+    /// Whether a plan changed by something that mends this holds as a whole.
+    pub(super) fn whole_plan_holds(&self, plan: &Plan, remedy: &Remedy) -> bool {
+        self.alone || Admission::of(&remedy.apply(plan)).holds
+    }
+
     /// Whether a plan changed like that holds where this one does not, and nothing else breaks.
     pub fn is_mended_by(&self, plan: &Plan, remedy: &Remedy) -> bool {
         mends(&remedy.apply(plan), &problems(&Admission::of(plan)), &self.problem)
@@ -109,6 +116,7 @@ fn failed(name: &str, failure: &Failure, problem: Problem) -> Broken {
         remedies: Vec::new(),
         untried: None,
         explanation: String::new(),
+        alone: false,
         problem,
     }
 }
@@ -154,6 +162,7 @@ fn unshown(
         remedies: Vec::new(),
         untried: None,
         explanation: String::new(),
+        alone: false,
         problem,
     }
 }

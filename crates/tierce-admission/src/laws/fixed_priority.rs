@@ -48,6 +48,10 @@ const WITH_REQUESTS: &str =
 const WITH_PHASES: &str =
     "the schedule of the longest works at the known phases (Leung & Merrill 1980; Goossens & Devillers 1997)";
 
+/// The same where some spin for locks of other CPUs.
+const WITH_SPINNING: &str =
+    "response times under fixed priorities with spinning (Gai, Lipari & Di Natale 2001; Burns & Wellings 2013)";
+
 /// The rule of what those of higher priority leave.
 pub const BOUNDED_ABOVE: &str = "bounded higher priorities";
 
@@ -298,8 +302,11 @@ fn responses(node: &Node, at: usize, crowd: Option<u64>) -> Vec<(usize, Bound)> 
         && overheads.is_none()
         && !plan.machine.phases_known
         && members.iter().all(|task| punctual(*task));
-    let alone = |at: usize| alone(at) && overheads.locks.most_ns(members[at]) == Some(0);
-    let bound = |(at, response)| Bound { response, test: BY_PRIORITY, exact: precise && alone(at) };
+    let never_waits = |task: usize| overheads.locks.most_ns(task) == Some(0);
+    let spins = members.iter().any(|task| overheads.locks.spin_ns(*task) > 0);
+    let alone = |at: usize| alone(at) && never_waits(members[at]) && !spins;
+    let test = if spins { WITH_SPINNING } else { BY_PRIORITY };
+    let bound = |(at, response)| Bound { response, test, exact: precise && alone(at) };
     let bounds: Vec<_> = best.into_iter().enumerate().map(bound).collect();
     members.into_iter().zip(bounds).collect()
 }
@@ -392,5 +399,6 @@ fn bounded(
     let (job, suspension_ns) = densest(load, 0)
         .filter(|_| stays && (overheads.is_none() || !has_other_parents(plan, shape, edge)))?;
     let blocking_ns = overheads.locks.most_ns(task)?;
-    Some(Some((task, Task { blocking_ns, ..job }, suspension_ns)))
+    let work_ns = job.work_ns.saturating_add(overheads.locks.spin_ns(task));
+    Some(Some((task, Task { work_ns, blocking_ns, ..job }, suspension_ns)))
 }

@@ -67,6 +67,9 @@ fn are_due_at_once(set: &[Task], phases: &[u64]) -> bool {
 /// When the first job of a strictly periodic task comes that waits for nobody.
 fn phase_ns(node: &Node, overheads: &Overheads, task: usize, job: &Task) -> Option<u64> {
     let Some(Load::Periodic(load)) = &node.plan.tasks[task].load else { return None };
-    let plain = job.jitter_ns == 0 && job.blocking_ns == 0 && overheads.locks.kept(task).is_none();
+    let plain = job.jitter_ns == 0
+        && job.blocking_ns == 0
+        && overheads.locks.kept(task).is_none()
+        && overheads.locks.spin_ns(task) == 0;
     plain.then_some(load.phase_ns)
 }

@@ -26,21 +26,32 @@ pub enum Protocol {
     ImmediateCeiling,
     /// The same by deadlines: the stack resource policy.
     Srp,
+    /// Who requests it while a job of another CPU has it spins, first come, first served, and is not preempted until it has left it.
+    Msrp,
+    /// The same with the ceiling of its CPU; and who spins runs the section of a holder that is preempted.
+    Mrsp,
 }
 
 impl Protocol {
     /// As in plans.
-    pub const NAMES: [(&'static str, Self); 5] = [
+    pub const NAMES: [(&'static str, Self); 7] = [
         ("none", Self::None),
         ("inheritance", Self::Inheritance),
         ("ceiling", Self::Ceiling),
         ("immediate-ceiling", Self::ImmediateCeiling),
         ("srp", Self::Srp),
+        ("msrp", Self::Msrp),
+        ("mrsp", Self::Mrsp),
     ];
 
     /// As in plans.
     pub fn name(self) -> &'static str {
         Self::NAMES.iter().find(|(_, protocol)| *protocol == self).map_or("", |(name, _)| name)
+    }
+
+    /// It may have users on several CPUs, who spin.
+    pub fn spins(self) -> bool {
+        matches!(self, Self::Msrp | Self::Mrsp)
     }
 
     /// It keeps jobs from requests or from their begin by who uses which locks.

@@ -179,6 +179,17 @@ impl Plan {
         }
     }
 
+    /// The node of a task whose only parent is a `fixed-priority` node with one CPU and no parent.
+    pub fn has_whole_cpu(&self, shape: &Shape, task: usize) -> Option<usize> {
+        let [edge] = shape.task_parents[task][..] else { return None };
+        let node = self.edges[edge].parent;
+        let policy = policies::by_number(self.nodes[node].policy)?;
+        let alone = shape.parents[node].is_empty()
+            && !shape.moves(self, edge)
+            && !shape.task_reach(self, task).are_several();
+        (policy.name == "fixed-priority" && alone).then_some(node)
+    }
+
     /// The locks that jobs of a task hold at some time.
     pub fn locks_of(&self, task: usize) -> BTreeSet<usize> {
         let mut locks = BTreeSet::new();
@@ -208,6 +219,10 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
     }
     for (index, lock) in plan.locks.iter().enumerate() {
         let users: Vec<_> = (0..plan.tasks.len()).filter(|task| locks[*task].contains(&index)).collect();
+        if lock.protocol.spins() {
+            on_whole_cpus(plan, shape, lock, &users, faults);
+            continue;
+        }
         one_cpu(plan, shape, lock, &users, faults);
         if lock.protocol.has_ceilings() {
             one_node(plan, shape, lock, &users, faults);
@@ -229,7 +244,34 @@ fn one_cpu(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mu
             format!("`{name}` and `{}`, which use lock `{}`, are on different CPUs", task.name, lock.name)
         };
         let fault = Fault::new("lock_is_for_one_cpu", task.spot, message);
-        faults.push(fault.other(lock.spot, "the lock"));
+        let hint =
+            "protocol = \"msrp\" and \"mrsp\" are for tasks of several CPUs, each of which stays on one";
+        faults.push(fault.hint(hint).other(lock.spot, "the lock"));
+    }
+}
+
+/// Who spins or holds is on a CPU where no node above it runs others, and has one lock at a time.
+fn on_whole_cpus(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mut Vec<Fault>) {
+    if let Some(task) = users.iter().find(|task| plan.has_whole_cpu(shape, **task).is_none()) {
+        let message = format!(
+            "`{}` uses lock `{}`, whose waiters spin: such tasks are directly below a `fixed-priority` node that has one CPU and no parent",
+            plan.tasks[*task].name, lock.name
+        );
+        let fault = Fault::new("spinning_needs_a_whole_cpu", plan.tasks[*task].spot, message);
+        faults.push(fault.value(lock.protocol.name()).other(lock.spot, "the lock"));
+    }
+    let nests = |task: &&usize| {
+        let load = plan.tasks[**task].load.as_ref();
+        load.is_some_and(|load| load.sections().iter().any(|section| !section.sections.is_empty()))
+    };
+    if let Some(task) = users.iter().find(nests) {
+        let message = format!(
+            "`{}` uses lock `{}`, whose waiters spin, and has a section within another one",
+            plan.tasks[*task].name, lock.name
+        );
+        let fault = Fault::new("spinning_sections_are_not_nested", plan.tasks[*task].spot, message);
+        let hint = "one lock for both, or one section after the other";
+        faults.push(fault.value(lock.protocol.name()).hint(hint).other(lock.spot, "the lock"));
     }
 }
 
@@ -261,7 +303,10 @@ fn one_node(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &m
 fn circles(plan: &Plan, faults: &mut Vec<Fault>) {
     let sections = |task: &crate::model::Task| {
         let sections = task.load.as_ref().map_or(&[][..], |load| load.sections());
-        let waits = sections.iter().filter(|section| !plan.locks[section.lock].protocol.has_ceilings());
+        let waits = sections.iter().filter(|section| {
+            let protocol = plan.locks[section.lock].protocol;
+            !protocol.has_ceilings() && !protocol.spins()
+        });
         waits.map(Section::critical).collect()
     };
     let sections: Vec<Vec<_>> = plan.tasks.iter().map(sections).collect();

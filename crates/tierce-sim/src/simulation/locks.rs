@@ -19,41 +19,104 @@
 //! begun, that job runs in its place. There is at most one such job: two that have begun are the one that preempted and the one that was, and if
 //! the first is not done, the engine chooses it or one that is more urgent, to which the second gives way.
 
-use super::Simulation;
+use super::{Cpu, Simulation};
+use crate::locks::Need;
 use tierce_policy::NEVER;
 use tierce_trace::waits::Lock;
 use tierce_trace::Kind;
 
+/// What keeps a task that the engine has chosen from going on.
+enum Waits {
+    Never,
+    /// Who runs in its place: who has this lock, or does not give way.
+    For(u32, Option<usize>),
+    /// It spins for a lock.
+    Spins,
+    /// It spins, and runs the section of who has the lock.
+    Helps(u32),
+}
+
 impl Simulation {
-    /// Find out who runs on a CPU: the task that the engine has chosen, or who holds what that one waits for.
+    /// Find out who runs on a CPU: the task that the engine has chosen, or who holds what that one waits for; nobody while it spins.
     pub(super) fn choose_worker(&mut self, cpu: u32, now: u64) {
+        let before = self.cpus[cpu as usize].worker;
         let c = &mut self.cpus[cpu as usize];
         c.worker = c.task;
         if c.task == 0 {
-            return;
+            return self.is_not_run(before);
         }
         if self.locks.is_some() {
             let chosen = c.task - self.first_task;
             let (mut worker, mut steps) = (chosen, 0);
-            while let Some((holder, lock)) = self.waits_for(worker, now) {
-                steps += 1;
-                let forever = steps > self.tasks.len(); // they wait for each other: plans of which that is known are refused
-                let mut sleeps = |lock| self.locks.as_mut().is_some_and(|locks| locks.sleeps(worker, lock));
-                if forever || lock.is_some_and(&mut sleeps) {
-                    return self.sleep(cpu, chosen, now);
+            loop {
+                worker = match self.waits_for(worker, cpu, now) {
+                    Waits::Never => break,
+                    Waits::Spins => {
+                        let c = &mut self.cpus[cpu as usize];
+                        (c.worker, c.end_ns) = (0, NEVER);
+                        return self.is_not_run(before);
+                    }
+                    Waits::Helps(holder) => {
+                        worker = holder;
+                        break;
+                    }
+                    Waits::For(holder, lock) => {
+                        steps += 1;
+                        let forever = steps > self.tasks.len(); // they wait for each other: plans of which that is known are refused
+                        let mut sleeps =
+                            |lock| self.locks.as_mut().is_some_and(|locks| locks.sleeps(worker, lock));
+                        if forever || lock.is_some_and(&mut sleeps) {
+                            return self.sleep(cpu, chosen, now);
+                        }
+                        holder
+                    }
                 }
-                worker = holder;
             }
             self.cpus[cpu as usize].worker = self.first_task + worker;
+            self.is_run_here(cpu, now);
         }
         let c = &mut self.cpus[cpu as usize];
         let index = c.worker - self.first_task;
         c.end_ns = c.from_ns.saturating_add(self.tasks[index as usize].left_ns);
+        self.is_not_run(before);
     }
 
-    /// Who has what this task needs to go on, and the lock; no lock: who is in a region.
-    fn waits_for(&mut self, index: u32, now: u64) -> Option<(u32, Option<usize>)> {
-        let locks = self.locks.as_mut()?;
+    /// Who helped the task that now goes on here spins again.
+    fn is_run_here(&mut self, cpu: u32, now: u64) {
+        let worker = self.cpus[cpu as usize].worker;
+        if !self.is_helped(worker) {
+            return;
+        }
+        for other in 0..self.cpus.len() as u32 {
+            if other != cpu && self.cpus[other as usize].worker == worker {
+                self.progress(other, now);
+                let c = &mut self.cpus[other as usize];
+                (c.worker, c.end_ns) = (0, NEVER);
+                self.touched.mark(other);
+            }
+        }
+    }
+
+    /// A task goes on no more where it did: who spins for the lock that it has helps it, the first that can.
+    fn is_not_run(&mut self, id: u32) {
+        if !self.is_helped(id) || self.cpus.iter().any(|cpu| cpu.worker == id) {
+            return;
+        }
+        let locks = self.locks.as_ref();
+        let lock = locks.and_then(|locks| Some((locks, locks.is_helped(id - self.first_task)?)));
+        for task in lock.into_iter().flat_map(|(locks, lock)| locks.spinning(lock)) {
+            self.kicked.mark(self.cpu_of(self.first_task + task));
+        }
+    }
+
+    fn is_helped(&self, id: u32) -> bool {
+        let helped = |locks: &crate::locks::Locks| locks.is_helped(id - self.first_task).is_some();
+        id != 0 && self.locks.as_ref().is_some_and(helped)
+    }
+
+    /// What this task waits for on a CPU, if it does.
+    fn waits_for(&mut self, index: u32, cpu: u32, now: u64) -> Waits {
+        let Some(locks) = self.locks.as_mut() else { return Waits::Never };
         let tasks = &mut self.tasks;
         let mut within = |keeper: &u32| {
             let task = &mut tasks[*keeper as usize];
@@ -66,24 +129,31 @@ impl Simulation {
             floats.is_some()
         };
         if let Some(keeper) = locks.keeper(index).filter(&mut within) {
-            return Some((keeper, None));
+            return Waits::For(keeper, None);
         }
         let has_begun = |other: &u32| {
             let task = &self.tasks[*other as usize];
             task.script.as_ref().is_some_and(|script| script.has_begun(task.left_ns))
         };
         if let Some(other) = locks.thresholds(index).find(has_begun) {
-            return Some((other, None));
+            return Waits::For(other, None);
         }
         let task = &mut self.tasks[index as usize];
-        let found = locks.request(index, !task.started, task.script.as_deref_mut());
-        if let Some((holder, lock)) = found {
-            if std::mem::replace(&mut task.waits, true) {
-                return Some((holder, Some(lock)));
+        let need = locks.request(index, !task.started, task.script.as_deref_mut());
+        if let Need::Lock(holder, lock) | Need::Spin(holder, lock) = need {
+            let helps = locks.is_helped(holder).is_some();
+            if !std::mem::replace(&mut task.waits, true) {
+                let (task, held_by) = (self.first_task + index, self.first_task + holder);
+                self.tell(now, Kind::LockWait, self.cpu_of(task), task, held_by, Lock::of_plan(lock));
             }
-            let (task, held_by) = (self.first_task + index, self.first_task + holder);
-            self.tell(now, Kind::LockWait, self.cpu_of(task), task, held_by, Lock::of_plan(lock));
-            return Some((holder, Some(lock)));
+            if matches!(need, Need::Lock(..)) {
+                return Waits::For(holder, Some(lock));
+            }
+            self.start(cpu, index, now);
+            let id = self.first_task + holder;
+            let runs = |(other, about): (usize, &Cpu)| about.worker == id && other != cpu as usize;
+            let runs = self.cpus.iter().enumerate().any(runs);
+            return if helps && !runs { Waits::Helps(holder) } else { Waits::Spins };
         }
         if let Some(script) = task.script.as_mut() {
             script.enter();
@@ -96,7 +166,7 @@ impl Simulation {
             let task = self.first_task + index;
             self.tell(now, Kind::LockEnd, self.cpu_of(task), task, 0, 0);
         }
-        None
+        Waits::Never
     }
 
     /// A task blocks until a lock is free.
@@ -111,12 +181,30 @@ impl Simulation {
         let Some(locks) = &mut self.locks else { return false };
         let task = &mut self.tasks[index as usize];
         let Some(script) = task.script.as_mut() else { return false };
-        let Some(awake) = locks.leave(script) else { return false };
+        let Some(left) = locks.leave(index, script) else { return false };
         task.left_ns = script.left_ns();
         let goes_on = !script.is_done();
-        for index in awake {
+        for index in left.awake {
             self.graph.wake(self.first_task + index, now);
         }
+        for index in left.next {
+            self.get(index, now);
+        }
         goes_on
+    }
+
+    /// A task that spins has its lock: its CPU is to see to it that it goes on, or others help it.
+    fn get(&mut self, index: u32, now: u64) {
+        let task = &mut self.tasks[index as usize];
+        if let Some(script) = task.script.as_mut() {
+            script.get();
+            task.left_ns = script.left_ns();
+        }
+        let (waited, id) = (std::mem::take(&mut task.waits), self.first_task + index);
+        if waited {
+            self.tell(now, Kind::LockEnd, self.cpu_of(id), id, 0, 0);
+        }
+        self.kicked.mark(self.cpu_of(id));
+        self.is_not_run(id);
     }
 }

@@ -1,0 +1,123 @@
+//! How long tasks spin for locks that jobs of other CPUs have, and wait for less urgent ones of their own that spin or hold
+//! ([`tierce_analysis::spin_locks`]).
+//!
+//! Each wait rests on the holders of all other CPUs: one that others preempt makes everybody spin for longer. So nothing is said of any task beside
+//! a user of such a lock unless every user has its CPU as the analysis has it: nothing outside the plan takes time there, and of all that is not below its node
+//! as a task of one parent, nothing is as urgent.
+
+use crate::demand::uncounted_threads::of_crowd;
+use std::collections::BTreeSet;
+use tierce_analysis::locks::{Blocking, Held};
+use tierce_analysis::spin_locks::{waits, Spin, Spinner, Wait};
+use tierce_analysis::Task;
+use tierce_plan::{policies, Child, Load, Phase, Plan, Protocol, Shape};
+
+/// What is known of a task.
+pub type Found = Result<(u64, Blocking), String>;
+
+/// Of each task directly below a node with users of locks whose waiters spin: how long it spins and how long less urgent ones block it, or why
+/// nothing is known.
+pub fn found(plan: &Plan, shape: &Shape) -> Vec<(usize, Found)> {
+    let mut found = Vec::new();
+    for (protocol, spin) in [(Protocol::Msrp, Spin::NonPreemptive), (Protocol::Mrsp, Spin::Ceiling)] {
+        let uses =
+            |task: usize| plan.locks_of(task).iter().any(|lock| plan.locks[*lock].protocol == protocol);
+        let users: Vec<_> = (0..plan.tasks.len()).filter(|task| uses(*task)).collect();
+        let nodes: BTreeSet<_> = users.iter().filter_map(|user| plan.has_whole_cpu(shape, *user)).collect();
+        let nodes: Vec<_> = nodes.into_iter().collect();
+        let tasks: Vec<_> = nodes.iter().flat_map(|node| below(plan, shape, *node)).collect();
+        let why = nodes.iter().find_map(|node| trouble(plan, shape, *node, protocol));
+        if let Some(why) = why {
+            found.extend(tasks.into_iter().map(|Member { task, .. }| (task, Err(why.clone()))));
+            continue;
+        }
+        let spinner = |member: &Member| Spinner {
+            task: Task::new(0, 1),
+            cpu: member.node,
+            level: member.level,
+            sections: sections(plan, member.task),
+        };
+        let spinners: Vec<_> = tasks.iter().map(spinner).collect();
+        let known = waits(&spinners, spin).into_iter().map(|Wait { spin_ns, behind }| {
+            let held: Vec<_> =
+                behind.into_iter().map(|held| Held { task: tasks[held.task].task, ..held }).collect();
+            let most_ns = held.iter().map(|held| held.length_ns).sum();
+            (spin_ns, Blocking { most_ns: Some(most_ns), held })
+        });
+        found.extend(tasks.iter().map(|member| member.task).zip(known.map(Ok)));
+    }
+    found
+}
+
+/// A task directly below a node.
+struct Member {
+    task: usize,
+    node: usize,
+    /// 0 is the most urgent.
+    level: u32,
+}
+
+/// The tasks directly below a node.
+fn below(plan: &Plan, shape: &Shape, node: usize) -> Vec<Member> {
+    let task = |edge: &usize| match plan.edges[*edge].child {
+        Child::Task(task) => Some((task, plan.urgency(shape, task).unwrap_or(u64::MAX))),
+        _ => None,
+    };
+    let tasks: Vec<_> = shape.children[node].iter().filter_map(task).collect();
+    let levels: BTreeSet<_> = tasks.iter().map(|(_, urgency)| *urgency).collect();
+    let levels: Vec<_> = levels.into_iter().collect();
+    let member = |(task, urgency): (usize, u64)| {
+        let level = levels.partition_point(|other| *other < urgency) as u32;
+        Member { task, node, level }
+    };
+    tasks.into_iter().map(member).collect()
+}
+
+/// Lock and length of each section.
+fn sections(plan: &Plan, task: usize) -> Vec<(usize, u64)> {
+    let sections = plan.tasks[task].load.as_ref().map_or(&[][..], |load| load.sections());
+    sections.iter().map(|section| (section.lock, section.length_ns)).collect()
+}
+
+/// What may keep a user of such a lock from running below this node, or make one wait more than once.
+fn trouble(plan: &Plan, shape: &Shape, node: usize, protocol: Protocol) -> Option<String> {
+    let name = &plan.nodes[node].name;
+    if plan.machine.costs != Default::default() {
+        return Some("how `[machine] costs` add to spinning is not known".into());
+    }
+    if !plan.machine.interrupts.is_empty() || !plan.machine.left.is_empty() {
+        return Some("interrupts may keep others from leaving their locks for as long as they take".into());
+    }
+    let load = |task: usize| plan.tasks[task].load.as_ref();
+    let suspends = |task: usize| matches!(load(task), Some(Load::Phases(load)) if load.phases.iter().any(|phase| matches!(phase, Phase::Suspend(_))));
+    let tasks: Vec<_> = below(plan, shape, node).into_iter().map(|member| member.task).collect();
+    if let Some(task) = tasks.iter().find(|task| suspends(**task)) {
+        let name = &plan.tasks[*task].name;
+        return Some(format!("`{name}` suspends itself: less urgent ones may get locks meanwhile"));
+    }
+    let mut used = tasks.iter().flat_map(|task| plan.locks_of(*task)).map(|lock| &plan.locks[lock]);
+    if let Some(lock) = used.find(|lock| lock.protocol != protocol) {
+        let (lock, other) = (&lock.name, lock.protocol.name());
+        return Some(format!(
+            "below `{name}` there is also lock `{lock}` with protocol \"{other}\", beside \"{}\"",
+            protocol.name()
+        ));
+    }
+    let users = tasks.iter().filter(|task| !plan.locks_of(**task).is_empty());
+    let least = users.filter_map(|task| plan.urgency(shape, *task)).max()?;
+    let priority = policies::by_number(plan.nodes[node].policy)
+        .and_then(|policy| policies::position(&policy.edge_params, "priority"))?;
+    let apart = |edge: &&usize| match plan.edges[**edge].child {
+        Child::Task(task) => shape.task_parents[task].len() > 1,
+        _ => true,
+    };
+    let urgent = |edge: &&usize| u64::MAX - plan.edges[**edge].params[priority] <= least;
+    if let Some(edge) = shape.children[node].iter().filter(apart).find(urgent) {
+        let child = plan.item_name(plan.edges[*edge].child);
+        return Some(format!("`{child}` may run below `{name}` while others there spin or have locks"));
+    }
+    let crowd = of_crowd(plan, node, &shape.children[node], priority);
+    crowd.filter(|crowd| u64::MAX - crowd <= least).map(|_| {
+        format!("threads that match nothing may run below `{name}` while others there spin or have locks")
+    })
+}

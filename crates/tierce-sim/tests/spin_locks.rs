@@ -1,0 +1,217 @@
+//! Locks between CPUs, whose waiters spin: one plan with each protocol, and random plans, which never take longer than `tierce check`
+//! says.
+//!
+//! TIERCE_SEEDS=FROM..TO plays other plans than the usual ones.
+
+mod common;
+
+use common::{nearness, parse, report_of, seeds, within_bounds, Maker, MS};
+use std::fmt::Write;
+use tierce_admission::{Deadlines, PlanExt};
+use tierce_plan::Plan;
+
+/// The logger has the lock from 0.5 ms on, the sender wants it at 1 ms. On the CPU of each there is somebody more urgent, who does not use
+/// it.
+fn two_cpus(protocol: &str) -> Plan {
+    parse(&format!(
+        r#"
+        machine.cpus = 2
+        [lock.net]
+        protocol = "{protocol}"
+        [node.left]
+        policy = "fixed-priority"
+        cpu = 0
+        [node.right]
+        policy = "fixed-priority"
+        cpu = 1
+        [task.control]
+        under.left = {{ priority = 2 }}
+        load = {{ period = "20ms", phase = "1500us", work = "1ms" }}
+        [task.sender]
+        under.left = {{ priority = 1 }}
+        load = {{ period = "40ms", work = "5ms", sections = [{{ lock = "net", at = "1ms", length = "2ms" }}] }}
+        [task.urgent]
+        under.right = {{ priority = 2 }}
+        load = {{ period = "40ms", phase = "1ms", work = "3ms" }}
+        [task.logger]
+        under.right = {{ priority = 1 }}
+        load = {{ period = "40ms", phase = "500us", work = "6ms", sections = [{{ lock = "net", length = "4ms" }}] }}
+        "#
+    ))
+}
+
+/// Longest responses in us, and how long the sender waited.
+fn played(protocol: &str) -> [u64; 5] {
+    let report = report_of(&two_cpus(protocol), 1, 30 * MS);
+    let worst = |task: usize| report.tasks[task].response_ns.as_ref().unwrap().max / 1000;
+    let waited = report.tasks[1].lock_waits.map_or(0, |waits| waits.max_ns / 1000);
+    [worst(0), worst(1), worst(2), worst(3), waited]
+}
+
+#[test]
+fn who_spins_is_not_preempted_or_helps() {
+    // The logger leaves the lock at 4.5 ms, the sender at 6.5 ms; the others wait for that.
+    assert_eq!(played("msrp"), [6_000, 9_500, 6_500, 9_000, 3_500]);
+    // The logger is preempted at 1 ms: the sender runs its section, but from 1.5 to 2.5 ms, until 4 ms, and the logger itself to 5.5 ms.
+    assert_eq!(played("mrsp"), [1_000, 9_500, 3_000, 7_000, 4_500]);
+}
+
+#[test]
+fn it_is_known_who_runs_meanwhile() {
+    let report = report_of(&two_cpus("msrp"), 1, 30 * MS);
+    let waits = report.lock_waits.iter().map(|waited| {
+        let holder = waited.holder.as_deref().unwrap();
+        assert!(waited.others_ran.is_empty() && waited.holder_ran_ns == waited.longest_ns, "{waited:?}");
+        format!("{} {holder} {}", waited.task, waited.longest_ns / 1000)
+    });
+    assert_eq!(waits.collect::<Vec<_>>(), ["control sender 5000", "sender logger 3500", "urgent logger 3500"]);
+}
+
+#[test]
+fn check_says_how_long_each_spins() {
+    let bounds = |protocol: &str| {
+        let plan = two_cpus(protocol);
+        let verdict = plan.admit();
+        assert!(verdict.holds, "{}", verdict.faults(&plan));
+        let spins = verdict.tasks.iter().map(|task| task.spin_ns / MS).collect::<Vec<_>>();
+        assert_eq!(spins, [0, 4, 0, 2]);
+        let held = verdict.to_json(&plan)["tasks"][0]["blocking"]["most_ns"].as_u64();
+        let text = verdict.explain(&plan, "sender").unwrap();
+        assert!(text.contains("it spins up to 4ms, while jobs of other CPUs have its locks"), "{text}");
+        let found = verdict.tasks.iter().map(|task| task.response.and_then(|found| found.ns()));
+        (found.map(|ns| ns.unwrap() / MS).collect::<Vec<_>>(), held.map(|ns| ns / MS))
+    };
+    assert_eq!(bounds("msrp"), (vec![7, 10, 9, 11], Some(6)));
+    assert_eq!(bounds("mrsp"), (vec![1, 10, 3, 11], Some(0)));
+}
+
+/// Why nothing is known of those whose waiters spin.
+#[test]
+fn where_check_says_nothing() {
+    let why = |machine: &str, right: &str, more: &str| {
+        let plan = parse(&format!(
+            "machine.cpus = 2\n{machine}\n[lock.net]\nprotocol = \"mrsp\"\n[lock.own]\nprotocol = \"inheritance\"\n\
+             [node.left]\npolicy = \"fixed-priority\"\ncpu = 0\n[node.right]\npolicy = \"fixed-priority\"\ncpu = 1{right}\n\
+             [task.a]\nunder.left = {{ priority = 1 }}\n\
+             load = {{ period = \"10ms\", work = \"2ms\", sections = [{{ lock = \"net\", length = \"1ms\" }}] }}\n\
+             [task.b]\nunder.right = {{ priority = 1 }}\n\
+             load = {{ period = \"10ms\", work = \"2ms\", sections = [{{ lock = \"net\", length = \"1ms\" }}] }}\n{more}"
+        ));
+        let verdict = plan.admit();
+        let found: Vec<_> = verdict.tasks[..2].iter().map(|task| task.deadlines).collect();
+        assert_eq!(found, [Deadlines::NotShown; 2], "{machine}{right}{more}");
+        verdict.faults(&plan).to_string()
+    };
+    let found = why("machine.costs = { switch = \"1us\" }", "", "");
+    assert!(found.contains("how `[machine] costs` add to spinning is not known"), "{found}");
+    let found = why("machine.interrupts = [{ cpu = 1, every = \"1ms\", takes = \"10us\" }]", "", "");
+    assert!(found.contains("interrupts may keep others from leaving their locks"), "{found}");
+    let node = "[node.above]\npolicy = \"edf\"\nunder.right = { priority = 1 }\n";
+    let found = why("", "", node);
+    assert!(found.contains("`above` may run below `right` while others there spin or have locks"), "{found}");
+    let found = why("", "\ndefault = true\neach = { priority = 1 }", "");
+    assert!(found.contains("threads that match nothing may run below `right`"), "{found}");
+    let suspends = "[task.c]\nunder.left = { priority = 2 }\nload = { phases = [{ run = \"1ms\" }, { suspend = \"1ms\" }, \
+                    { run = \"1ms\" }, { timer = \"30ms\" }], deadline = \"30ms\" }\n";
+    let found = why("", "", suspends);
+    assert!(found.contains("`c` suspends itself: less urgent ones may get locks meanwhile"), "{found}");
+    let other = "[task.c]\nunder.left = { priority = 2 }\nload = { period = \"10ms\", work = \"1ms\", \
+                 sections = [{ lock = \"own\", length = \"500us\" }] }\n";
+    let found = why("", "", other);
+    assert!(found.contains("below `left` there is also lock `own` with protocol \"inheritance\""), "{found}");
+}
+
+impl Maker {
+    /// Tasks on up to four CPUs, `load` times what fits.
+    fn spinning(&mut self, load: u64) -> Plan {
+        let (cpus, locks) = (self.between(2, 4), self.between(1, 3));
+        let protocol = ["msrp", "mrsp"][self.between(0, 1) as usize];
+        for lock in 0..locks {
+            let _ = writeln!(self.text, "[lock.l{lock}]\nprotocol = \"{protocol}\"");
+        }
+        let _ = writeln!(self.text, "[machine]\ncpus = {cpus}");
+        let mut number = 0;
+        for cpu in 0..cpus {
+            let _ = writeln!(self.text, "[node.n{cpu}]\npolicy = \"fixed-priority\"\ncpu = {cpu}");
+            let tasks = self.between(1, 4);
+            for task in 0..tasks {
+                let period = self.between(4, 60) * 500;
+                let work = (period * load * self.between(10, 60) / 100 / (tasks + 1) / 50 * 50).max(100);
+                let sections = self.apart(work, locks);
+                let phase = self.between(0, 40) * 50;
+                let priority = if self.between(0, 5) == 0 { 3 } else { 9 - task };
+                let release = match self.between(0, 3) {
+                    0 => format!("separation = \"{period}us\", extra = \"500us\""),
+                    1 => format!("period = \"{period}us\", jitter = \"{}us\"", period / 4),
+                    _ => format!("period = \"{period}us\""),
+                };
+                let _ = writeln!(
+                    self.text,
+                    "[task.t{number}]\nunder.n{cpu} = {{ priority = {priority} }}\n\
+                     load = {{ {release}, work = \"{work}us\", phase = \"{phase}us\"{sections} }}"
+                );
+                number += 1;
+            }
+        }
+        parse(&self.text)
+    }
+
+    /// Sections one after the other, short ones mostly.
+    fn apart(&mut self, work: u64, locks: u64) -> String {
+        let (mut list, mut at) = (Vec::new(), 0);
+        while at + 50 <= work && list.len() < 3 && self.between(0, 3) > 0 {
+            let from = self.between(at, work - 50) / 50 * 50;
+            let most = if self.between(0, 2) == 0 { work - from } else { (work - from).min(400) };
+            let own = self.between(50, most) / 50 * 50;
+            let lock = self.between(0, locks - 1);
+            list.push(format!("{{ lock = \"l{lock}\", at = \"{from}us\", length = \"{own}us\" }}"));
+            at = from + own;
+        }
+        if list.is_empty() {
+            return String::new();
+        }
+        format!(", sections = [{}]", list.join(", "))
+    }
+}
+
+/// In classes of [`nearness`], how long the longest response of each task was that locks concern.
+#[test]
+fn nothing_takes_longer_than_check_says() {
+    let (mut near, mut met) = ([[0; 5]; 2], 0);
+    for seed in seeds() {
+        let plan = Maker::new(seed, "spinning").spinning(1);
+        let verdict = plan.admit();
+        let helps = usize::from(plan.locks[0].protocol.name() == "mrsp");
+        met += within_bounds(&plan, &verdict, seed, |_, verdict, longest, bound| {
+            let concerned =
+                verdict.spin_ns > 0 || verdict.blocking.as_ref().is_some_and(|it| it.most_ns > Some(0));
+            near[helps][nearness(longest, bound)] += u32::from(concerned);
+        });
+    }
+    println!(
+        "longest seen / bound, below 0.5, 0.7, 0.9, 1, equal: msrp {:?}, mrsp {:?}; {met} shown",
+        near[0], near[1]
+    );
+    assert!(
+        near.iter().all(|near| near[4] > 0 && near[3] > 50 && near.iter().sum::<u32>() > 500) && met > 500,
+        "{near:?} {met}"
+    );
+}
+
+/// More work than time: jobs of all CPUs go on being done, no lock is held for ever.
+#[test]
+fn overload_is_no_deadlock() {
+    for seed in 0..100 {
+        let plan = Maker::new(seed, "overload").spinning(4);
+        let report = report_of(&plan, seed, 400 * MS);
+        let last = |node: usize| {
+            let of = |task: usize| {
+                plan.edges
+                    .iter()
+                    .any(|edge| edge.parent == node && edge.child == tierce_plan::Child::Task(task))
+            };
+            (0..plan.tasks.len()).filter(|task| of(*task)).map(|task| report.tasks[task].jobs).sum::<u64>()
+        };
+        assert!((0..plan.nodes.len()).all(|node| last(node) > 3), "seed {seed}: {}", report.tables());
+    }
+}
