@@ -1,6 +1,7 @@
 //! What is said of a plan: of each node, edge and task what was tested, what it is guaranteed, why, and what fails.
 
 use crate::demand::regions::Kept;
+use crate::demand::spin_locks::Spinning;
 use crate::share::Share;
 use tierce_analysis::chains::Bounds;
 use tierce_analysis::Response;
@@ -165,8 +166,8 @@ pub struct TaskVerdict {
     pub response: Option<Response>,
     /// How long its jobs wait for locks that others hold, where a lock concerns it and that is known; tasks and locks by their index.
     pub blocking: Option<tierce_analysis::locks::Blocking>,
-    /// How long its jobs spin for locks that jobs of other CPUs hold, in all: CPU time beyond their work.
-    pub spin_ns: u64,
+    /// How long its jobs spin for locks that jobs of other CPUs hold: CPU time beyond their work.
+    pub spinning: Option<Spinning>,
     /// The regions without preemption that its jobs wait for, and its own, where some concern it and that is known.
     pub kept: Option<Kept>,
     /// Why deadlines that have to be met are not shown to be.

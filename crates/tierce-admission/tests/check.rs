@@ -512,18 +512,18 @@ CPU 0
   task gets less than its budget, or gets it too late. A budget is a limit, too: a task that wants more in a
   period is throttled until the next one begins, and the others do not notice. Make each budget as large as
   its work needs, no larger, or let it come less often.
-  The smallest change with which the plan would hold (tried): reduce the budget of `a` in `rt` from 8ms to 7.5ms (by 500us).
+  The smallest change with which this would hold, not yet the plan (tried): reduce the budget of `a` in `rt` from 8ms to 7.5ms (by 500us).
   The sum is 5 % of a CPU too large, first with `rt` → `a` (check.toml:13:12): the sum of budget/period (constant bandwidth servers, Abeni & Buttazzo 1998).
-  The plan would hold (tried): lengthen the period of `a` in `rt` from 10ms to 10.666667ms (by 666.667us).
+  This would hold, not yet the plan (tried): lengthen the period of `a` in `rt` from 10ms to 10.666667ms (by 666.667us).
 ✗ a (check.toml:12:7): deadline_can_be_missed: It needs up to 90 % of a CPU (9ms in every 10ms); in the long run 80 % is available to it.
   `a` has jobs with deadlines: up to 9ms every 10ms. It has no guarantee of its own; it depends on what those
   before it leave. At worst that is not enough for a job to be done by its deadline: it will be late, and the
   next one may be, too. If a job works even longer, it is throttled until its next period begins; when it gets
   the CPU then is not guaranteed.
   It exceeds by 10 %, first at `rt` → `a` (check.toml:13:12): the sum of work/period against the long-run rate.
-  The plan would hold (tried): reduce the work of `a` from 9ms to 8ms (by 1ms).
-  The plan would hold (tried): raise the budget of `a` in `rt` from 8ms to 9ms (by 1ms).
-  The plan would hold (tried): shorten the period of `a` in `rt` from 10ms to 8.888888ms (by 1.111112ms).
+  This would hold, not yet the plan (tried): reduce the work of `a` from 9ms to 8ms (by 1ms).
+  This would hold, not yet the plan (tried): raise the budget of `a` in `rt` from 8ms to 9ms (by 1ms).
+  This would hold, not yet the plan (tried): shorten the period of `a` in `rt` from 10ms to 8.888888ms (by 1.111112ms).
 ✗ a (check.toml:14:9): needs_must_follow: RESBS 8ms 10ms is not proved: it has no guarantee: the budgets of `rt` do not fit.
   `a` needs at least 8ms in every period of 10ms, at any place in it. It has no guarantee: the budgets of `rt`
   do not fit. It gets the CPU when others leave it, and nothing bounds when that is. What would help is a

@@ -27,7 +27,7 @@
 use crate::locks::Held;
 use crate::task::Task;
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
 
 /// What keeps who spins or holds from being preempted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +56,8 @@ pub struct Spinner {
 pub struct Wait {
     /// For locks that jobs of other CPUs have, spinning; in all.
     pub spin_ns: u64,
+    /// The sections that each of its own may wait for: the longest one of each other CPU.
+    pub spun: Vec<Held>,
     /// For one section of a less urgent task of its CPU, together with the spinning before it: whose, which lock, how long.
     pub behind: Option<Held>,
 }
@@ -82,9 +84,12 @@ pub fn waits(spinners: &[Spinner], spin: Spin) -> Vec<Wait> {
                 length_ns: *length_ns,
             });
             for at in equals {
-                let spun =
-                    spinners[*at].sections.iter().map(|(lock, _)| known.spin_ns(*lock, spinners[*at].cpu));
-                found[*at] = Wait { spin_ns: spun.fold(0, u64::saturating_add), behind };
+                let Spinner { cpu, sections, .. } = &spinners[*at];
+                let spin_ns = sections.iter().map(|(lock, _)| known.spin_ns(*lock, *cpu));
+                let spin_ns = spin_ns.fold(0, u64::saturating_add);
+                let locks: BTreeSet<_> = sections.iter().map(|(lock, _)| *lock).collect();
+                let spun = locks.into_iter().flat_map(|lock| known.elsewhere(lock, *cpu)).collect();
+                found[*at] = Wait { spin_ns, spun, behind };
             }
             for at in equals {
                 for (lock, length_ns) in &spinners[*at].sections {
@@ -113,25 +118,40 @@ pub fn alone_on_each_cpu(spinners: &[Spinner], spin: Spin) -> Vec<Task> {
     spinners.iter().zip(waits(spinners, spin)).map(of).collect()
 }
 
-/// Of each lock and each CPU that uses it: the longest section, and the most urgent user.
-struct Known(BTreeMap<usize, BTreeMap<usize, (u64, u32)>>);
+/// Of each lock and each CPU that uses it.
+struct Known(BTreeMap<usize, BTreeMap<usize, Use>>);
+
+/// Of a lock on one CPU: its longest section, and the most urgent user.
+struct Use {
+    longest: Held,
+    urgent: u32,
+}
 
 impl Known {
     fn of(spinners: &[Spinner]) -> Self {
-        let mut locks = BTreeMap::<_, BTreeMap<_, _>>::new();
-        for one in spinners {
+        let mut locks = BTreeMap::<_, BTreeMap<_, Use>>::new();
+        for (task, one) in spinners.iter().enumerate() {
             for (lock, length_ns) in &one.sections {
-                let here = locks.entry(*lock).or_default().entry(one.cpu).or_insert((0, u32::MAX));
-                *here = (here.0.max(*length_ns), here.1.min(one.level));
+                let held = Held { task, lock: *lock, length_ns: *length_ns };
+                let first = || Use { longest: held, urgent: one.level };
+                let here = locks.entry(*lock).or_default().entry(one.cpu).or_insert_with(first);
+                if held.length_ns > here.longest.length_ns {
+                    here.longest = held;
+                }
+                here.urgent = here.urgent.min(one.level);
             }
         }
         Self(locks)
     }
 
+    /// The longest section of each other CPU.
+    fn elsewhere(&self, lock: usize, cpu: usize) -> impl Iterator<Item = Held> + '_ {
+        self.0[&lock].iter().filter(move |(other, _)| **other != cpu).map(|(_, here)| here.longest)
+    }
+
     /// The longest wait for a lock on that CPU.
     fn spin_ns(&self, lock: usize, cpu: usize) -> u64 {
-        let others = self.0[&lock].iter().filter(|(other, _)| **other != cpu);
-        others.fold(0, |sum, (_, (length_ns, _))| sum.saturating_add(*length_ns))
+        self.elsewhere(lock, cpu).fold(0, |sum, held| sum.saturating_add(held.length_ns))
     }
 
     /// The most urgent level that a section of that lock keeps from running on that CPU.
@@ -140,6 +160,6 @@ impl Known {
         if spin == Spin::NonPreemptive && users.len() > 1 {
             return 0;
         }
-        users[&cpu].1
+        users[&cpu].urgent
     }
 }

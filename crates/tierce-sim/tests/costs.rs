@@ -296,3 +296,29 @@ fn what_is_promised_with_costs_is_given_with_costs() {
         }
     }
 }
+
+/// A timer ends each turn of a task with a quantum, also where it has no equals.
+#[test]
+fn turns_with_nobody_cost_their_timers() {
+    let plan = common::parse(
+        r#"
+        machine.costs = { timer = "2us" }
+        [node.n]
+        policy = "fixed-priority"
+        cpu = 0
+        [task.turns]
+        under.n = { priority = 5, quantum = "100us" }
+        load = { period = "10ms", work = "5ms" }
+        [task.low]
+        under.n = { priority = 4 }
+        load = { period = "10ms", work = "1ms" }
+        "#,
+    );
+    let verdict = plan.admit();
+    let report = common::report_of(&plan, 1, 100 * MS);
+    for (seen, verdict) in report.tasks.iter().zip(&verdict.tasks) {
+        let longest = seen.response_ns.as_ref().unwrap().max;
+        let bound = verdict.response.and_then(|response| response.ns()).unwrap();
+        assert!(longest > 5_090_000 && longest <= bound, "{}: {longest}, bound {bound}", seen.name);
+    }
+}

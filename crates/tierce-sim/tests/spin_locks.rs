@@ -64,7 +64,10 @@ fn it_is_known_who_runs_meanwhile() {
         assert!(waited.others_ran.is_empty() && waited.holder_ran_ns == waited.longest_ns, "{waited:?}");
         format!("{} {holder} {}", waited.task, waited.longest_ns / 1000)
     });
-    assert_eq!(waits.collect::<Vec<_>>(), ["control sender 5000", "sender logger 3500", "urgent logger 3500"]);
+    assert_eq!(
+        waits.collect::<Vec<_>>(),
+        ["control sender 5000", "sender logger 3500", "urgent logger 3500"]
+    );
 }
 
 #[test]
@@ -73,16 +76,54 @@ fn check_says_how_long_each_spins() {
         let plan = two_cpus(protocol);
         let verdict = plan.admit();
         assert!(verdict.holds, "{}", verdict.faults(&plan));
-        let spins = verdict.tasks.iter().map(|task| task.spin_ns / MS).collect::<Vec<_>>();
+        let spins = verdict
+            .tasks
+            .iter()
+            .map(|task| task.spinning.as_ref().map_or(0, |found| found.most_ns / MS))
+            .collect::<Vec<_>>();
         assert_eq!(spins, [0, 4, 0, 2]);
         let held = verdict.to_json(&plan)["tasks"][0]["blocking"]["most_ns"].as_u64();
         let text = verdict.explain(&plan, "sender").unwrap();
-        assert!(text.contains("it spins up to 4ms, while jobs of other CPUs have its locks"), "{text}");
+        assert!(text.contains("it spins up to 4ms: `net`, which `logger` has for 4ms"), "{text}");
         let found = verdict.tasks.iter().map(|task| task.response.and_then(|found| found.ns()));
         (found.map(|ns| ns.unwrap() / MS).collect::<Vec<_>>(), held.map(|ns| ns / MS))
     };
     assert_eq!(bounds("msrp"), (vec![7, 10, 9, 11], Some(6)));
     assert_eq!(bounds("mrsp"), (vec![1, 10, 3, 11], Some(0)));
+}
+
+/// Spinning counts in what is left in the long run, also of works in turn.
+#[test]
+fn what_is_left_is_without_spinning() {
+    for (work, holds) in [("\"2ms\"", false), ("[\"2ms\", \"1ms\"]", false), ("\"100us\"", true)] {
+        let sections = if holds { "" } else { ", sections = [{ lock = \"net\", length = \"1ms\" }]" };
+        let plan = parse(&format!(
+            r#"
+            machine.cpus = 2
+            [lock.net]
+            protocol = "msrp"
+            [node.left]
+            policy = "fixed-priority"
+            cpu = 0
+            [node.right]
+            policy = "fixed-priority"
+            cpu = 1
+            [task.a]
+            under.left = {{ priority = 2 }}
+            load = {{ period = "10ms", work = {work}{sections} }}
+            [task.b]
+            under.right = {{ priority = 1 }}
+            load = {{ period = "10ms", work = "8ms", sections = [{{ lock = "net", length = "8ms" }}] }}
+            [node.x]
+            policy = "uniform"
+            under.left = {{ priority = 1 }}
+            [task.y]
+            under.x = {{ share = "0.5" }}
+            load = "busy"
+            "#
+        ));
+        assert_eq!(plan.admit().holds, holds, "{work}");
+    }
 }
 
 /// Why nothing is known of those whose waiters spin.
@@ -183,8 +224,8 @@ fn nothing_takes_longer_than_check_says() {
         let verdict = plan.admit();
         let helps = usize::from(plan.locks[0].protocol.name() == "mrsp");
         met += within_bounds(&plan, &verdict, seed, |_, verdict, longest, bound| {
-            let concerned =
-                verdict.spin_ns > 0 || verdict.blocking.as_ref().is_some_and(|it| it.most_ns > Some(0));
+            let concerned = verdict.spinning.is_some()
+                || verdict.blocking.as_ref().is_some_and(|it| it.most_ns > Some(0));
             near[helps][nearness(longest, bound)] += u32::from(concerned);
         });
     }

@@ -157,7 +157,7 @@ fn task_verdicts(plan: &Plan, found: &Found, rates: &Rates, bounds: Vec<Option<B
                 soft,
                 response,
                 blocking: overheads.locks.of_task(index),
-                spin_ns: overheads.locks.spin_ns(index),
+                spinning: overheads.locks.spinning(index),
                 kept: overheads.locks.kept(index),
                 failures,
                 promises: promised.clone(),

@@ -13,7 +13,7 @@ use crate::bounds::adjacent_reserves;
 use crate::bounds::response::{shorter, Bound, Refusal};
 use crate::composition::promises::Promises;
 use crate::demand::jobs::{budgets_of_its_own, densest, job, job_and_suspension, requesting, requests, vary};
-use crate::demand::locks::{held_words, Waiting};
+use crate::demand::locks::{held_words, spun_words, Waiting};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::until_deadlines;
 use crate::share::{fraction, percent, percent_given, Share};
@@ -169,15 +169,15 @@ impl Found<'_> {
             let (most, who) = (show_time(kept.most_ns()), by.words(self.plan));
             return format!(" Of it up to {most} is the wait for {who}; if that were shorter, it would be.");
         }
-        let (spin_ns, blocking) = match self.overheads.locks.waiting(task) {
-            Waiting::For(blocking) | Waiting::Paid(blocking) => (0, blocking),
-            Waiting::Spins(spin_ns, blocking) => (*spin_ns, blocking),
+        let locks = &self.overheads.locks;
+        let blocking = match locks.waiting(task) {
+            Waiting::For(blocking) | Waiting::Paid(blocking) | Waiting::Spins(_, blocking) => blocking,
             Waiting::Never | Waiting::Kept(_) | Waiting::Unknown(_) => return String::new(),
         };
-        let spins = match spin_ns {
-            0 => String::new(),
-            ns => format!(" Of it up to {} is spinning for locks that other CPUs have.", show_time(ns)),
-        };
+        let spins = locks.spinning(task).map_or_else(String::new, |spinning| {
+            let (most, held) = (show_time(spinning.most_ns), spun_words(self.plan, &spinning));
+            format!(" Of it up to {most} is spinning: {held}; shorter sections there make it shorter.")
+        });
         let Some(most_ns) = blocking.most_ns.filter(|ns| *ns > 0) else { return spins };
         let held = held_words(self.plan, blocking);
         format!(
@@ -237,6 +237,11 @@ impl Found<'_> {
                 None => "how often its jobs come is not bounded by its load".into(),
             };
         };
+        if let Some(spinning) = self.overheads.locks.spinning(task) {
+            let (work, period) = (show_time(job.work_ns), show_time(job.period_ns));
+            let (most, held) = (show_time(spinning.most_ns), spun_words(self.plan, &spinning));
+            return format!("of every {period} its work takes up to {work} and spinning up to {most}: {held}; others come before it");
+        }
         let promises = &self.promises.tasks[task];
         if let Some(promise) = promises.iter().find(|promise| promise.guarantee.kind() != Kind::Null) {
             let own = requests(load).filter(|_| vary(load)).map(|requests| requests.rate());

@@ -19,7 +19,7 @@
 
 use crate::demand::jobs::{budgets_of_its_own, densest, job_and_suspension, requests, vary, BudgetParams};
 use crate::demand::regions::{self, Kept};
-use crate::demand::spin_locks;
+use crate::demand::spin_locks::{self, Spinning};
 use crate::share::{ratio, Share};
 use tierce_analysis::locks::{blocking, Blocking, Held, Protocol as Known};
 use tierce_analysis::{Sections, Task};
@@ -35,8 +35,8 @@ pub enum Waiting {
     For(Blocking),
     /// At most that, on its own budget.
     Paid(Blocking),
-    /// Spinning for so long in all, and for less urgent ones of its CPU that spin or hold.
-    Spins(u64, Blocking),
+    /// Spinning, and for less urgent ones of its CPU that spin or hold.
+    Spins(Spinning, Blocking),
     /// For regions without preemption, or it has some itself.
     Kept(Kept),
     /// Why nothing is known.
@@ -99,8 +99,8 @@ impl Locks {
             }
         }
         for (task, found) in spin_locks::found(plan, shape) {
-            waiting[task] =
-                found.map_or_else(Waiting::Unknown, |(ns, blocking)| Waiting::Spins(ns, blocking));
+            waiting[task] = found
+                .map_or_else(Waiting::Unknown, |(spinning, blocking)| Waiting::Spins(spinning, blocking));
         }
         Self(waiting)
     }
@@ -151,8 +151,16 @@ impl Locks {
     /// For how long a job spins: CPU time beyond its work.
     pub fn spin_ns(&self, task: usize) -> u64 {
         match self.waiting(task) {
-            Waiting::Spins(spin_ns, _) => *spin_ns,
+            Waiting::Spins(spinning, _) => spinning.most_ns,
             _ => 0,
+        }
+    }
+
+    /// How a job spins, where it does.
+    pub fn spinning(&self, task: usize) -> Option<Spinning> {
+        match self.waiting(task) {
+            Waiting::Spins(spinning, _) if spinning.most_ns > 0 => Some(spinning.clone()),
+            _ => None,
         }
     }
 
@@ -182,14 +190,14 @@ impl Locks {
 
     /// work/period of a task, where it has that; holders of locks may run in its place.
     pub fn utilisation(&self, plan: &Plan, task: usize) -> Option<Share> {
-        let (load, others_ns) = (plan.tasks[task].load.as_ref()?, self.elsewhere_ns(task)?);
+        let load = plan.tasks[task].load.as_ref()?;
+        let others_ns = self.elsewhere_ns(task)?.saturating_add(self.spin_ns(task));
         let (work_ns, period_ns) = match load {
             // Whatever its jitter is.
             Load::Triggered(load) => (load.work.max_ns(), load.period_ns),
             load if vary(load) => return Some(requests(load)?.longer(others_ns).rate()),
             _ => job_and_suspension(load, 0).map(|(job, _)| (job.work_ns, job.period_ns))?,
         };
-        let others_ns = others_ns.saturating_add(self.spin_ns(task));
         Some(ratio(work_ns.saturating_add(others_ns), period_ns))
     }
 
@@ -293,6 +301,15 @@ fn unprotected_from(plan: &Plan, task: usize, users: &[usize]) -> Option<usize> 
 
 /// Why nothing is known with `[machine] costs`.
 const COSTS: &str = "how often tasks that wait for locks are switched with `[machine] costs` is not known";
+
+/// "`bus`, which `low` has for 2ms; `log`, which `other` has for 1ms".
+pub fn spun_words(plan: &Plan, spinning: &Spinning) -> String {
+    let words = |held: &Held| {
+        let (lock, task) = (&plan.locks[held.lock].name, &plan.tasks[held.task].name);
+        format!("`{lock}`, which `{task}` has for {}", show_time(held.length_ns))
+    };
+    spinning.held.iter().map(words).collect::<Vec<_>>().join("; ")
+}
 
 /// "`bus`, which `low` has for 2ms".
 pub fn held_words(plan: &Plan, blocking: &Blocking) -> String {

@@ -9,7 +9,7 @@
 //! - to a budget: what the switch under way overran at its last end, the first switch of its period, and one for every time
 //!   at which something outside of its part of the graph may come between, within a period;
 //! - to a quantum: one switch at its begin; it may last one longer, and so may all others;
-//! - to whoever runs: a timer for every replenishment elsewhere that preempts nobody.
+//! - to whoever runs: a timer for every replenishment elsewhere that preempts nobody, and for the end of each turn of a child with a quantum of its own.
 //!
 //! When others may come between is known from their loads (arrivals, ends of waits) and budgets (one replenishment per
 //! period). Where it is not known nothing is promised. What the owner of a guarantee causes himself, by waking up, is his own.
@@ -225,6 +225,7 @@ impl<'a> Overheads<'a> {
                     shape.children[child].iter().for_each(|below| timers.join(&overheads.timers[*below]));
                 }
                 timers.join(&overheads.replenishments(*edge, 1));
+                timers.join(&overheads.turns(*edge));
                 overheads.timers[*edge] = timers;
             }
             let mut all: Result<Events, Unknown> = Ok(Events::default());
@@ -386,6 +387,7 @@ impl<'a> Overheads<'a> {
         if let Some(unknown) = self.stranger(own, policy) {
             return Err(unknown);
         }
+        toll.timers.join(&self.turns(edge));
         if let Some(at) = quantum.filter(|_| turns && siblings.len() > 1) {
             toll.switches.add(1, plan.nodes[own.parent].params[at], 0);
             toll.switches.add(1, ONCE, 0);
@@ -456,6 +458,18 @@ impl<'a> Overheads<'a> {
             Child::Set(_) => {}
         }
         Ok(events)
+    }
+
+    /// The ends of the turns of a child with a quantum of its own: each is a timer, also where it has no equals.
+    fn turns(&self, edge: usize) -> Events {
+        let about = &self.plan.edges[edge];
+        let policy = policies::by_number(self.plan.nodes[about.parent].policy);
+        let quantum = policy.and_then(|policy| policies::position(&policy.edge_params, "quantum"));
+        let mut events = Events::default();
+        if let Some(turn_ns) = quantum.map(|at| about.params[at]).filter(|ns| *ns > 0) {
+            events.add(1, turn_ns, 0);
+        }
+        events
     }
 
     /// `count` per period, where the edge has a budget or a reserve.

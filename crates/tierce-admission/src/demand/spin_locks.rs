@@ -12,8 +12,17 @@ use tierce_analysis::spin_locks::{waits, Spin, Spinner, Wait};
 use tierce_analysis::Task;
 use tierce_plan::{policies, Child, Load, Phase, Plan, Protocol, Shape};
 
-/// What is known of a task.
-pub type Found = Result<(u64, Blocking), String>;
+/// What is known of a task: how long a job spins, for which sections of other CPUs, and its blocking.
+pub type Found = Result<(Spinning, Blocking), String>;
+
+/// How long a job spins.
+#[derive(Clone, Debug, Default)]
+pub struct Spinning {
+    /// In all.
+    pub most_ns: u64,
+    /// The sections that each of its requests may wait for.
+    pub held: Vec<Held>,
+}
 
 /// Of each task directly below a node with users of locks whose waiters spin: how long it spins and how long less urgent ones block it, or why
 /// nothing is known.
@@ -38,11 +47,12 @@ pub fn found(plan: &Plan, shape: &Shape) -> Vec<(usize, Found)> {
             sections: sections(plan, member.task),
         };
         let spinners: Vec<_> = tasks.iter().map(spinner).collect();
-        let known = waits(&spinners, spin).into_iter().map(|Wait { spin_ns, behind }| {
-            let held: Vec<_> =
-                behind.into_iter().map(|held| Held { task: tasks[held.task].task, ..held }).collect();
-            let most_ns = held.iter().map(|held| held.length_ns).sum();
-            (spin_ns, Blocking { most_ns: Some(most_ns), held })
+        let named = |held: Held| Held { task: tasks[held.task].task, ..held };
+        let known = waits(&spinners, spin).into_iter().map(|Wait { spin_ns, spun, behind }| {
+            let held: Vec<_> = behind.into_iter().map(named).collect();
+            let most_ns = Some(held.iter().map(|held| held.length_ns).sum());
+            let spun = spun.into_iter().map(named).collect();
+            (Spinning { most_ns: spin_ns, held: spun }, Blocking { most_ns, held })
         });
         found.extend(tasks.iter().map(|member| member.task).zip(known.map(Ok)));
     }

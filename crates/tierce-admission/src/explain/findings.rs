@@ -224,7 +224,10 @@ impl Broken {
         if others.is_empty() && law.is_none() && tried {
             lines.push(self.no_change());
         }
-        let line = |(words, remedy): &(String, Remedy)| match (tried, self.whole_plan_holds(plan, remedy)) {
+        let line = |(words, remedy): &(String, Remedy)| match (
+            tried,
+            tried && self.whole_plan_holds(plan, remedy),
+        ) {
             (false, _) => format!("This test would hold: {words}."),
             (true, true) => format!("The plan would hold (tried): {words}."),
             (true, false) => format!("This would hold, not yet the plan (tried): {words}."),

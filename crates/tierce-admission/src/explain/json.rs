@@ -1,6 +1,7 @@
 //! The verdict for tools: docs/plan-language.md, "JSON". Each part is made when it is written: of a large plan there is much.
 
 use crate::demand::regions::{Blocker, Keeps, Kept};
+use crate::demand::spin_locks::Spinning;
 use crate::explain::chains;
 use crate::explain::derivation::{Derived, DerivedJson};
 use crate::explain::part::named;
@@ -161,9 +162,16 @@ struct BlockingJson<'a> {
     most_ns: Option<u64>,
     held: Vec<HeldJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    spin_ns: Option<u64>,
+    spinning: Option<SpinningJson<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     region: Option<RegionJson<'a>>,
+}
+
+/// CPU time of a job beyond its work: in all, and the sections that each request may wait for.
+#[derive(Serialize)]
+struct SpinningJson<'a> {
+    most_ns: u64,
+    held: Vec<HeldJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -260,7 +268,7 @@ impl<'a> Json<'a> {
             failures: self.failures(task.spot, &verdict.failures),
             wcrt_ns: verdict.response.and_then(Response::ns),
             blocking: match &verdict.blocking {
-                Some(blocking) => Some(self.blocking(blocking, verdict.spin_ns)),
+                Some(blocking) => Some(self.blocking(blocking, verdict.spinning.as_ref())),
                 None => verdict.kept.and_then(|kept| self.kept(kept)),
             },
             guarantees: self.promised(Part::Task(*index), &verdict.promises),
@@ -268,15 +276,16 @@ impl<'a> Json<'a> {
         }
     }
 
-    fn blocking(self, blocking: &Blocking, spin_ns: u64) -> BlockingJson<'a> {
+    fn blocking(self, blocking: &Blocking, spinning: Option<&Spinning>) -> BlockingJson<'a> {
         let held = |held: &Held| HeldJson {
             lock: &self.plan.locks[held.lock].name,
             task: &self.plan.tasks[held.task].name,
             length_ns: held.length_ns,
         };
-        let held = blocking.held.iter().map(held).collect();
-        let spin_ns = Some(spin_ns).filter(|ns| *ns > 0);
-        BlockingJson { most_ns: blocking.most_ns, held, spin_ns, region: None }
+        let all = |list: &[Held]| list.iter().map(held).collect();
+        let spinning =
+            spinning.map(|spinning| SpinningJson { most_ns: spinning.most_ns, held: all(&spinning.held) });
+        BlockingJson { most_ns: blocking.most_ns, held: all(&blocking.held), spinning, region: None }
     }
 
     fn kept(self, kept: Kept) -> Option<BlockingJson<'a>> {
@@ -287,7 +296,7 @@ impl<'a> Json<'a> {
             Keeps::Threshold { priority, work_ns } => (Some(0), work_ns, Some(priority)),
         };
         let region = Some(RegionJson { task: &self.plan.tasks[task].name, at_ns, length_ns, threshold });
-        Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), spin_ns: None, region })
+        Some(BlockingJson { most_ns: Some(kept.most_ns()), held: Vec::new(), spinning: None, region })
     }
 
     fn chain(self, index: &usize) -> Value {

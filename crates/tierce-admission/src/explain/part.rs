@@ -1,6 +1,6 @@
 //! What a node, a task or each of a set is promised and needs, and from whom, up to its CPUs.
 
-use crate::demand::locks::held_words;
+use crate::demand::locks::{held_words, spun_words};
 use crate::demand::regions::Keeps;
 use crate::explain::chains;
 use crate::explain::remedies::Broken;
@@ -93,9 +93,9 @@ impl About<'_> {
             let (response, deadline) = (show_time(response), show_time(deadline));
             self.line(&format!("  jobs      response at most {response}, deadline {deadline}"));
         }
-        if found.spin_ns > 0 {
-            let most = show_time(found.spin_ns);
-            self.line(&format!("  locks     it spins up to {most}, while jobs of other CPUs have its locks"));
+        if let Some(spinning) = &found.spinning {
+            let (most, held) = (show_time(spinning.most_ns), spun_words(self.plan, spinning));
+            self.line(&format!("  locks     it spins up to {most}: {held}"));
         }
         if let Some(blocking) = found.blocking.as_ref().filter(|blocking| !blocking.held.is_empty()) {
             let most =

@@ -179,6 +179,11 @@ impl Plan {
         }
     }
 
+    /// It is in no set, or its first member.
+    pub fn is_first_of_set(&self, task: usize) -> bool {
+        self.tasks[task].set.is_none_or(|set| self.sets[set].members.start == task)
+    }
+
     /// The node of a task whose only parent is a `fixed-priority` node with one CPU and no parent.
     pub fn has_whole_cpu(&self, shape: &Shape, task: usize) -> Option<usize> {
         let [edge] = shape.task_parents[task][..] else { return None };
@@ -205,11 +210,10 @@ pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
         return;
     }
     let locks: Vec<_> = (0..plan.tasks.len()).map(|task| plan.locks_of(task)).collect();
-    for (task, locks) in plan.tasks.iter().zip(&locks) {
+    for (index, (task, locks)) in plan.tasks.iter().zip(&locks).enumerate() {
         let mut protocols = locks.iter().map(|lock| &plan.locks[*lock]);
         let Some(first) = protocols.next() else { continue };
-        let first_of_set =
-            task.set.is_none_or(|set| plan.tasks[plan.sets[set].members.start].name == task.name);
+        let first_of_set = plan.is_first_of_set(index);
         if let Some(other) = protocols.find(|lock| lock.protocol != first.protocol).filter(|_| first_of_set) {
             let message =
                 format!("`{}` uses locks of two protocols, `{}` and `{}`", task.name, first.name, other.name);
@@ -252,19 +256,28 @@ fn one_cpu(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mu
 
 /// Who spins or holds is on a CPU where no node above it runs others, and has one lock at a time.
 fn on_whole_cpus(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &mut Vec<Fault>) {
-    if let Some(task) = users.iter().find(|task| plan.has_whole_cpu(shape, **task).is_none()) {
-        let message = format!(
-            "`{}` uses lock `{}`, whose waiters spin: such tasks are directly below a `fixed-priority` node that has one CPU and no parent",
-            plan.tasks[*task].name, lock.name
-        );
+    for task in users.iter().filter(|task| plan.is_first_of_set(**task)) {
+        let message = match plan.has_whole_cpu(shape, *task) {
+            None => "directly below a `fixed-priority` node that has one CPU and no parent".to_string(),
+            Some(node) => match who_moves(plan, shape, node) {
+                Some(child) => format!(
+                    "on a CPU to which nobody moves, as `{child}` may below `{}`",
+                    plan.nodes[node].base
+                ),
+                None => continue,
+            },
+        };
+        let (name, about) = (&plan.tasks[*task].name, &lock.name);
+        let message = format!("`{name}` uses lock `{about}`, whose waiters spin: such tasks are {message}");
         let fault = Fault::new("spinning_needs_a_whole_cpu", plan.tasks[*task].spot, message);
-        faults.push(fault.value(lock.protocol.name()).other(lock.spot, "the lock"));
+        let hint = "one `fixed-priority` node for each CPU, with `cpu = N`, or `per_cpu = true`";
+        faults.push(fault.value(lock.protocol.name()).hint(hint).other(lock.spot, "the lock"));
     }
     let nests = |task: &&usize| {
         let load = plan.tasks[**task].load.as_ref();
         load.is_some_and(|load| load.sections().iter().any(|section| !section.sections.is_empty()))
     };
-    if let Some(task) = users.iter().find(nests) {
+    for task in users.iter().filter(|task| plan.is_first_of_set(**task)).filter(nests) {
         let message = format!(
             "`{}` uses lock `{}`, whose waiters spin, and has a section within another one",
             plan.tasks[*task].name, lock.name
@@ -273,6 +286,12 @@ fn on_whole_cpus(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], fault
         let hint = "one lock for both, or one section after the other";
         faults.push(fault.value(lock.protocol.name()).hint(hint).other(lock.spot, "the lock"));
     }
+}
+
+/// Somebody that comes to and goes from this node, a replica of a spread one.
+pub fn who_moves<'a>(plan: &'a Plan, shape: &Shape, node: usize) -> Option<&'a str> {
+    let moving = shape.children[node].iter().find(|edge| shape.moves(plan, **edge))?;
+    Some(plan.item_name(plan.edges[*moving].child))
 }
 
 /// Ceilings compare priorities or deadlines of one node.
@@ -288,6 +307,16 @@ fn one_node(plan: &Plan, shape: &Shape, lock: &Lock, users: &[usize], faults: &m
         let policy = node.and_then(|node| policies::by_number(plan.nodes[node].policy));
         policy.is_some_and(|policy| policy.name == wanted)
     };
+    let node = above(*first).and_then(|node| Some((node, who_moves(plan, shape, node)?)));
+    if let Some((node, child)) = node.filter(|_| users.iter().all(|task| fits(*task))) {
+        let message = format!(
+            "`{}` uses lock `{}`, whose protocol is for CPUs to which nobody moves, as `{child}` may below `{}`",
+            plan.tasks[*first].name, lock.name, plan.nodes[node].base
+        );
+        let fault = Fault::new("protocol_must_fit_the_policy", plan.tasks[*first].spot, message);
+        let hint = "protocol = \"inheritance\" is for tasks anywhere on one CPU";
+        faults.push(fault.value(lock.protocol.name()).hint(hint).other(lock.spot, "the lock"));
+    }
     if let Some(task) = users.iter().find(|task| !fits(**task)) {
         let message = format!(
             "`{}` uses lock `{}`, whose protocol is for tasks directly below one `{wanted}` node",

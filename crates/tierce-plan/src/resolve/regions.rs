@@ -1,5 +1,6 @@
 //! `preemption`, `regions`, `longest_region` and `threshold` of loads: what they are, and where they have a meaning.
 
+use super::locks::who_moves;
 use crate::model::shape::Shape;
 use crate::model::{Load, Plan, Preemption, Region, Task, Work};
 use crate::policies;
@@ -174,10 +175,8 @@ impl Plan {
 
 /// Regions where jobs wait for nobody, on several CPUs, or beside locks.
 pub fn faults(plan: &Plan, shape: &Shape, faults: &mut Vec<Fault>) {
-    for (index, task) in plan.tasks.iter().enumerate().filter(|(_, task)| task.has_regions()) {
-        let first_of_set =
-            task.set.is_none_or(|set| plan.tasks[plan.sets[set].members.start].name == task.name);
-        if first_of_set {
+    for (index, _) in plan.tasks.iter().enumerate().filter(|(_, task)| task.has_regions()) {
+        if plan.is_first_of_set(index) {
             faults.extend(fault(plan, shape, index));
         }
     }
@@ -229,6 +228,13 @@ fn fault(plan: &Plan, shape: &Shape, task: usize) -> Option<Fault> {
             format!("jobs of `{}` do not always give way, and it may run on several CPUs", about.name);
         return fault("region_is_for_one_cpu", message);
     }
+    if let Some(child) = who_moves(plan, shape, node) {
+        let message = format!(
+            "jobs of `{}` do not always give way, and `{child}`, below the same node, moves between CPUs",
+            about.name
+        );
+        return fault("region_is_for_one_cpu", message);
+    }
     let beside = |other: &usize| {
         let here = shape.task_parents[*other].iter().any(|edge| plan.edges[*edge].parent == node);
         here && !plan.locks_of(*other).is_empty()
@@ -242,6 +248,10 @@ fn fault(plan: &Plan, shape: &Shape, task: usize) -> Option<Fault> {
             about.name, plan.tasks[other].name
         ),
     };
-    let hint = "with protocol \"immediate-ceiling\" or \"srp\", a lock that all of them use does the same";
+    let spins = plan.locks_of(other).iter().any(|lock| plan.locks[*lock].protocol.spins());
+    let hint = match spins {
+        true => "with its protocol, a lock of this CPU alone that all of them use does the same",
+        false => "with protocol \"immediate-ceiling\" or \"srp\", a lock that all of them use does the same",
+    };
     Some(fault("regions_and_locks_are_apart", message)?.hint(hint))
 }

@@ -7,6 +7,11 @@
 //!
 //! A lock that becomes free goes to the first that runs and requests it. The engine is not entered: it has chosen the waiter already.
 //!
+//! A lock between CPUs: who requests it while another one has it spins. It keeps its CPU, on which then nobody makes progress, and stands in
+//! a queue. Other tasks of its node to which it does not give way wait for it, as for a ceiling: it runs in their place, spinning or with the lock. When the
+//! lock is left, the first of the queue has it at once, and its CPU decides again. With MrsP the first CPU on which one spins makes
+//! progress for a holder that no other CPU runs: whenever a CPU stops running such a holder, those of the queue decide again.
+//!
 //! A job within a region is played in the same way: whichever other task directly below the same node the engine chooses, who is in the
 //! region runs in its place until that ends. So there is at most one in each node, and the nodes above go on as they would: a budget
 //! that ends, ends, and the region goes on with the next one. A region has begun when 1 ns of it is done: a job that comes at the time of its begin
@@ -43,7 +48,7 @@ impl Simulation {
         let c = &mut self.cpus[cpu as usize];
         c.worker = c.task;
         if c.task == 0 {
-            return self.is_not_run(before);
+            return self.calls_for_help(before);
         }
         if self.locks.is_some() {
             let chosen = c.task - self.first_task;
@@ -54,7 +59,7 @@ impl Simulation {
                     Waits::Spins => {
                         let c = &mut self.cpus[cpu as usize];
                         (c.worker, c.end_ns) = (0, NEVER);
-                        return self.is_not_run(before);
+                        return self.calls_for_help(before);
                     }
                     Waits::Helps(holder) => {
                         worker = holder;
@@ -73,16 +78,16 @@ impl Simulation {
                 }
             }
             self.cpus[cpu as usize].worker = self.first_task + worker;
-            self.is_run_here(cpu, now);
+            self.ends_help(cpu, now);
         }
         let c = &mut self.cpus[cpu as usize];
         let index = c.worker - self.first_task;
         c.end_ns = c.from_ns.saturating_add(self.tasks[index as usize].left_ns);
-        self.is_not_run(before);
+        self.calls_for_help(before);
     }
 
     /// Who helped the task that now goes on here spins again.
-    fn is_run_here(&mut self, cpu: u32, now: u64) {
+    fn ends_help(&mut self, cpu: u32, now: u64) {
         let worker = self.cpus[cpu as usize].worker;
         if !self.is_helped(worker) {
             return;
@@ -97,8 +102,8 @@ impl Simulation {
         }
     }
 
-    /// A task goes on no more where it did: who spins for the lock that it has helps it, the first that can.
-    fn is_not_run(&mut self, id: u32) {
+    /// A task goes on no more where it did: those who spin for the lock that it has are to help it.
+    fn calls_for_help(&mut self, id: u32) {
         if !self.is_helped(id) || self.cpus.iter().any(|cpu| cpu.worker == id) {
             return;
         }
@@ -205,6 +210,6 @@ impl Simulation {
             self.tell(now, Kind::LockEnd, self.cpu_of(id), id, 0, 0);
         }
         self.kicked.mark(self.cpu_of(id));
-        self.is_not_run(id);
+        self.calls_for_help(id);
     }
 }
