@@ -1068,6 +1068,10 @@ fn each_way_of_replenishment_promises_what_is_proved() {
         ("edf", "soft", always, "PS 1/5"),
         ("edf", "total-bandwidth", rare, "RESBS 2ms 10ms"),
         ("edf", "total-bandwidth", always, "PS 1/5"),
+        // a budget that is used up moves the deadline on
+        ("edf", "soft", "{ period = \"20ms\", work = \"4ms\" }", "RESBS 2ms 10ms"),
+        ("edf", "total-bandwidth", "{ period = \"20ms\", work = \"4ms\" }", "PS 1/5"),
+        ("edf", "total-bandwidth", "{ period = \"30ms\", work = \"4ms\" }", "RESBS 2ms 10ms"),
         ("edf", "periodic", rare, "RESBH 2ms 10ms"),
         ("edf", "polling", rare, "PSBE 1/5 3.6ms"),
         ("edf", "sporadic", rare, "PSBE 1/5 6ms"),

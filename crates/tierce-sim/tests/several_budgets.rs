@@ -414,3 +414,30 @@ fn the_bound_is_reached() {
     println!("{played} of {bound} ns");
     assert!(played <= bound && played * 10 >= bound * 9, "{played} {bound}");
 }
+
+/// A job that uses up its budget moves the deadline of a total bandwidth server on, and the next one, which comes before that, once more:
+/// nothing is promised then.
+#[test]
+fn used_up_total_bandwidths_are_late() {
+    let found = |replenishment: &str, work: &str| {
+        let plan = common::parse(&format!(
+            r#"
+            [node.n]
+            policy = "reservation"
+            replenishment = "{replenishment}"
+            cpu = 0
+            [task.a]
+            under.n = {{ budget = "4ms", period = "10ms" }}
+            load = {{ period = "10ms", work = "{work}" }}
+            [task.b]
+            under.n = {{ budget = "6ms", period = "10ms" }}
+            load = {{ phases = [{{ run = "100ms" }}, {{ sleep = "100ms" }}] }}
+            "#
+        ));
+        let report = common::report_of(&plan, 1, 1_000 * common::MS);
+        (plan.admit().tasks[0].response.is_some(), report.tasks[0].misses > 0)
+    };
+    assert_eq!(found("total-bandwidth", "4ms"), (false, true));
+    assert_eq!(found("total-bandwidth", "3999us"), (true, false));
+    assert_eq!(found("soft", "4ms"), (true, false));
+}

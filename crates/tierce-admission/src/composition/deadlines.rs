@@ -12,7 +12,10 @@
 use crate::bounds::adjacent_reserves;
 use crate::bounds::response::{shorter, Bound, Refusal};
 use crate::composition::promises::Promises;
-use crate::demand::jobs::{budgets_of_its_own, densest, job, job_and_suspension, requesting, requests, vary};
+use crate::demand::jobs::{
+    budgets_of_its_own, densest, job, job_and_suspension, requesting, requests, total_bandwidths_of_its_own,
+    vary,
+};
 use crate::demand::locks::{held_words, spun_words, Waiting};
 use crate::demand::overheads::Overheads;
 use crate::laws::node::until_deadlines;
@@ -23,7 +26,7 @@ use tierce_analysis::requests::{earliest_deadline, fixed_priority};
 use tierce_analysis::{Demand, Edf, Response, Supply, Task};
 use tierce_guarantee::Kind;
 use tierce_plan::policies;
-use tierce_plan::policies::reservation::ServerRules;
+use tierce_plan::policies::reservation::{Replenishment, ServerRules};
 use tierce_plan::show_time;
 use tierce_plan::Shape;
 use tierce_plan::{Load, Plan};
@@ -260,7 +263,8 @@ impl Found<'_> {
 fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) -> Option<u64> {
     let policy = policies::by_number(plan.nodes[plan.edges[edge].parent].policy)?;
     let (_, period) = policies::budget_and_period(policy)?;
-    if !ServerRules::of(plan, plan.edges[edge].parent).begins_with_a_wake_up() {
+    let rules = ServerRules::of(plan, plan.edges[edge].parent);
+    if !rules.begins_with_a_wake_up() {
         return None;
     }
     let deadline = policies::position(&policy.edge_params, "deadline").unwrap_or(period);
@@ -268,7 +272,10 @@ fn in_own_periods(plan: &Plan, edge: usize, job: &Task, promises: &[Promise]) ->
     let params = &plan.edges[edge].params;
     let amount_ns = u64::try_from(amount.to_integer()).ok()?;
     let server = Task { deadline_ns: params[deadline], ..Task::new(amount_ns, params[period]) };
-    let budgets = budgets_of_its_own(job, &server)?;
+    let budgets = match rules.replenishment {
+        Replenishment::TotalBandwidth => total_bandwidths_of_its_own(job, &server)?,
+        _ => budgets_of_its_own(job, &server)?,
+    };
     Some((budgets - 1) * server.period_ns + server.deadline_ns + job.jitter_ns)
 }
 

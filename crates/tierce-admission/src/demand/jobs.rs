@@ -173,6 +173,15 @@ pub fn budgets_of_its_own(job: &Task, server: &Task) -> Option<u64> {
     (apart && begins).then_some(budgets)
 }
 
+/// The same of a server that gives a whole budget and a later deadline to whoever wakes, max(now, old deadline) + T, and at once when a budget is used up
+/// (`total-bandwidth`, rule 8 of policy/reservation.c). A job that uses up n budgets leaves the deadline n + 1 periods after it came, so that far the
+/// next one has to be, or deadlines move away.
+pub fn total_bandwidths_of_its_own(job: &Task, server: &Task) -> Option<u64> {
+    let deadlines = (job.work_ns / server.work_ns.max(1)).checked_add(1)?;
+    let apart = deadlines.checked_mul(server.period_ns)? <= job.period_ns.saturating_sub(job.jitter_ns);
+    budgets_of_its_own(job, server).filter(|_| apart)
+}
+
 /// It always (or never) wants the CPU.
 pub fn wants(plan: &Plan, shape: &Shape, edge: usize, always: bool) -> bool {
     let about = &plan.edges[edge];

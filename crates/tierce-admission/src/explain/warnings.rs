@@ -31,7 +31,7 @@ const JOBS_MAX: usize = 64;
 const SECOND_NS: u64 = 1_000_000_000;
 
 impl Admission {
-    /// What is allowed but unwise; nothing where the plan does not hold. In the order of the text.
+    /// What is allowed but unwise, where the plan holds; and on what the deadlines rest that are met. In the order of the text.
     ///
     /// - `reservation_is_much_larger`: a reservation is more than a fifth larger than its jobs need.
     /// - `budget_on_every_cpu`: an edge without `cpu` gives a budget on each of several CPUs.
@@ -44,20 +44,25 @@ impl Admission {
     /// - `deadlines_of_usual_mode`: some hold only while no critical child needs more than it usually does.
     /// - `match_is_shadowed`: an earlier `match` takes every thread that this one fits.
     pub fn warnings(&self, plan: &Plan) -> Vec<Fault> {
-        if !self.holds {
-            return Vec::new();
-        }
         let shape = Shape::new(plan);
         let mut warnings = Vec::new();
-        self.larger(plan, &shape, &mut warnings);
-        on_every_cpu(plan, &mut warnings);
-        warnings.extend(self.limited_default(plan, &shape));
-        switches(plan, &shape, self, &mut warnings);
-        self.delays(plan, &shape, &mut warnings);
-        rounds(plan, &shape, &mut warnings);
+        if self.holds {
+            self.unwise(plan, &shape, &mut warnings);
+        }
         warnings.extend(interrupts(plan));
-        warnings.extend(forged_matches::warnings(plan, &shape));
         warnings.extend(usual_mode::warnings(self, plan, &shape));
+        warnings.sort_by_key(|warning| warning.spot);
+        warnings
+    }
+
+    fn unwise(&self, plan: &Plan, shape: &Shape, warnings: &mut Vec<Fault>) {
+        self.larger(plan, shape, warnings);
+        on_every_cpu(plan, warnings);
+        warnings.extend(self.limited_default(plan, shape));
+        switches(plan, shape, self, warnings);
+        self.delays(plan, shape, warnings);
+        rounds(plan, shape, warnings);
+        warnings.extend(forged_matches::warnings(plan, shape));
         warnings.extend(plan.shadowed().into_iter().map(|(entry, earlier)| {
             let [name, first] = [entry, earlier].map(|entry| plan.child_name(entry.target));
             let message =
@@ -65,8 +70,6 @@ impl Admission {
             Fault::new("match_is_shadowed", entry.spot, message)
                 .hint(format!("put `{name}` before `{first}`, or narrow that"))
         }));
-        warnings.sort_by_key(|warning| warning.spot);
-        warnings
     }
 
     fn limited_default(&self, plan: &Plan, shape: &Shape) -> Option<Fault> {

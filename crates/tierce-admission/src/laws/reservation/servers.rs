@@ -30,7 +30,7 @@
 //! **By wall time** interrupts come off the budgets that they meet. Where the plan has interrupts nothing is sure of such a
 //! budget; with a gain it may grow, and nothing bounds what it takes from those of lower priority.
 
-use crate::demand::jobs::{awake, budgets_of_its_own, job};
+use crate::demand::jobs::{awake, budgets_of_its_own, job, total_bandwidths_of_its_own};
 use crate::demand::overheads::Overheads;
 use crate::share::{self, Share};
 use tierce_analysis::{FixedPriority, Response, Supply, Task};
@@ -88,7 +88,7 @@ pub fn guarantee(
                 Replenishment::Soft => "constant bandwidth server, soft (HLS Table 5.1)",
                 _ => "total bandwidth server (HLS Table 5.1)",
             };
-            match in_step(plan, shape, overheads, edge, server) {
+            match in_step(way, (plan, shape, overheads), edge, server) {
                 true => (reservation(Kind::Resbs), rule, "RESBS budget period"),
                 false => (Guarantee::ps(share()), rule, "PS U"),
             }
@@ -97,12 +97,21 @@ pub fn guarantee(
 }
 
 /// The jobs below the edge end within budgets of their own.
-fn in_step(plan: &Plan, shape: &Shape, overheads: &Overheads, edge: usize, server: &Task) -> bool {
+fn in_step(
+    way: ServerRules,
+    (plan, shape, overheads): (&Plan, &Shape, &Overheads),
+    edge: usize,
+    server: &Task,
+) -> bool {
     let about = &plan.edges[edge];
     let Child::Task(task) = about.child else { return false };
     let single = shape.task_parents[task].len() == 1;
     let job = plan.tasks[task].load.as_ref().filter(|_| single).and_then(|load| job(load, 0));
-    job.is_some_and(|job| budgets_of_its_own(&overheads.job(about.parent, job), server).is_some())
+    let budgets = match way.replenishment {
+        Replenishment::TotalBandwidth => total_bandwidths_of_its_own,
+        _ => budgets_of_its_own,
+    };
+    job.is_some_and(|job| budgets(&overheads.job(about.parent, job), server).is_some())
 }
 
 /// How long after the begin of its period each budget is there at the latest; or why one is not shown to be in time. `servers`:
